@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/interval"
@@ -30,6 +31,7 @@ type scenarioFlags struct {
 	checkSLO       bool
 	explain        bool
 	from           string
+	strict         bool
 	emit           string
 	engine         string
 	metrics        string
@@ -85,6 +87,8 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.emit, "emit", "",
 		"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and "+
 			"notes. The scenario is not simulated")
+	f.BoolVar(&flags.strict, "strict", false,
+		"exit with code 2 where --from leaves out a flag, or --emit a part of the scenario")
 	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
 		"the engine of --emit. Default: that of the scenario's preset")
 	flags.keep.add(cmd)
@@ -153,6 +157,9 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	}
 	flags.command = reading
 	note(cmd, reading.Notes)
+	if flags.strict && len(reading.Lost) > 0 {
+		return nil, fmt.Errorf("--strict: --from leaves out %s", strings.Join(reading.Lost, ", "))
+	}
 	settings := append(reading.Settings, flags.set...)
 	return func() (*scenarios.File, error) {
 		return scenarios.Parse("--from", []byte("{}"), settings...)
@@ -164,6 +171,9 @@ func (flags *scenarioFlags) start(simulation *scenarios.Simulation) error {
 	bundle, err := launch.NewBundle(simulation, flags.engine)
 	if err != nil {
 		return err
+	}
+	if flags.strict && len(bundle.Notes) > 0 {
+		return fmt.Errorf("--strict: the files do not express %s", strings.Join(bundle.Notes, "; "))
 	}
 	return failed(bundle.Write(flags.emit))
 }

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/launch/checkpoints"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/manifests"
+	"github.com/llmsim/llmsim/internal/launch/vendors"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -52,7 +54,7 @@ func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Engine: e.Name, Port: e.Port,
+	b := &Bundle{Engine: e.Name, Port: e.Port, Flags: e.Table.Version.String(),
 		Name: manifests.ObjectName(s.Model), Routing: s.Routing.Policy, Worker: e.Dynamo}
 	groups := engines.Groups(simulation)
 	for i := range groups {
@@ -69,7 +71,12 @@ func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error)
 
 // serverOf returns what starts the replicas of a group.
 func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.Server, error) {
-	kind, err := resource(g.Hardware.Accelerator)
+	a := g.Server.Accelerator
+	vendor, err := vendors.Of(a)
+	if err != nil {
+		return nil, err
+	}
+	image, known, err := vendors.Image(e.Name, e.VersionOf(&g.Replica), a)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +88,14 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 	perNode := max(1, g.Hardware.PerNode)
 	s := &manifests.Server{
 		Name: g.Name, Role: g.Role, ConfigFile: g.ConfigFile(),
-		Image: image(e, &g.Replica), Resource: kind, Port: e.Port,
+		Image: image, Imageless: !known, Port: e.Port,
+		Resource: vendor.Resource, Label: vendor.Label, Product: vendors.Product(a.Name),
+		Model: g.Model, Gated: checkpoints.Gated(g.Model), Machine: perNode,
+		Bytes:      g.Loads(),
 		Autoscaler: e.Autoscaler(&g.Scaling), Replicas: g.Replicas,
 		Accelerators: g.Accelerators(), Nodes: (g.Accelerators() + perNode - 1) / perNode,
 	}
+	s.RDMA = strings.HasPrefix(g.Hardware.Network, "infiniband") && (g.Role != "mixed" || s.Nodes > 1)
 	s.Command, s.Config = e.Words(&g.Replica)
 	router, _ := manifests.RouterMode(routing)
 	s.WorkerArgs, s.WorkerConfig = e.WorkerWords(&g.Replica, router == "kv")
@@ -92,29 +103,4 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 		s.Port = engines.VLLMBehindSidecar
 	}
 	return s, s.Spread(e.Name, g.Ranks())
-}
-
-// image returns the container image of an engine in the version of a replica.
-func image(e *engines.Engine, d *engines.Replica) string {
-	return map[string]string{"vllm": "vllm/vllm-openai:v", "sglang": "lmsysorg/sglang:v",
-		"trtllm": "nvcr.io/nvidia/tensorrt-llm/release:"}[e.Name] + e.VersionOf(d).String()
-}
-
-// resource returns the name under which Kubernetes counts an accelerator.
-func resource(accelerator string) (string, error) {
-	switch {
-	case strings.HasPrefix(accelerator, "mi"):
-		return "amd.com/gpu", nil
-	case strings.HasPrefix(accelerator, "tpu"):
-		return "google.com/tpu", nil
-	case strings.HasPrefix(accelerator, "gaudi"):
-		return "habana.ai/gaudi", nil
-	case strings.HasPrefix(accelerator, "trainium"):
-		return "aws.amazon.com/neuron", nil
-	case strings.Contains(accelerator, "cpu"), strings.HasPrefix(accelerator, "desktop"),
-		strings.HasPrefix(accelerator, "apple"):
-		return "", fmt.Errorf(
-			"%s is no accelerator that a serving engine is started on in a cluster", accelerator)
-	}
-	return "nvidia.com/gpu", nil
 }

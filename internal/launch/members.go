@@ -185,7 +185,7 @@ func (m *member) alone() (*Reading, error) {
 		m.Set("replicas", strconv.Itoa(m.replicas))
 	}
 	return &Reading{Engine: m.engine.Name, Settings: settings(m.Terms),
-		Flags: m.reading.Flags, Notes: m.Notes}, nil
+		Flags: m.reading.Flags, Notes: m.Notes, Lost: m.Lost}, nil
 }
 
 // scaled returns how the replicas are started and stopped, empty where all run always. It sets how

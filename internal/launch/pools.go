@@ -40,8 +40,10 @@ func disagree(members []member) error {
 func together(members []member) (*Reading, error) {
 	var list []section
 	roles := map[string]int{}
+	var lost []string
 	for i := range members {
 		delete(members[i].Terms, "pool")
+		lost = append(lost, members[i].Lost...)
 		roles[members[i].role]++
 	}
 	common, own := agreed(members)
@@ -66,7 +68,7 @@ func together(members []member) (*Reading, error) {
 	}
 	common["fleet.pools"] = text
 	return &Reading{Engine: members[0].engine.Name, Settings: settings(common),
-		Notes: notesOf(members)}, nil
+		Notes: notesOf(members), Lost: lost}, nil
 }
 
 // agreed returns the values of sections that are the same in all pools, and the names of the other

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	"github.com/llmsim/llmsim/internal/launch/vendors"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -98,6 +99,9 @@ func (s *started) read(file files) (*reading, error) {
 	}
 	find(r, catalogue)
 	s.engine.Settle(r)
+	if accelerator := vendors.Named(s.Product); accelerator != "" {
+		r.Set("hardware", accelerator)
+	}
 	if v := s.version(); !v.IsZero() {
 		r.Set("engine.version", v.String())
 		if r.Terms["engine.preset"] == "" {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
@@ -129,4 +130,4 @@ func images(servers []any) (list []string) {
 }
 
 // vLLM reports whether an image is that of vLLM.
-func vLLM(image string) bool { return image == "vllm/vllm-openai:v0.15.1" }
+func vLLM(image string) bool { return strings.HasPrefix(image, "vllm/vllm-openai") }

@@ -18,6 +18,9 @@ type Place struct {
 	Role string
 	// Image is the container image in which it runs; empty where that is not said.
 	Image string
+	// Product is the accelerator that the label of nodes says which its pods select, as the vendor
+	// writes it.
+	Product string
 	// Replicas is how often the command runs; 0 where that is not said.
 	Replicas int
 	// Stopped is set where the object says that it has no replica.
@@ -61,6 +64,11 @@ func (p Place) within(object map[string]any) Place {
 	}
 	if object["kind"] == "StatefulSet" {
 		p.OfPods = true
+	}
+	for _, label := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name"} {
+		if product, ok := At(object, "nodeSelector", label).(string); ok {
+			p.Product = product
+		}
 	}
 	if object["containers"] != nil {
 		p = p.predictor(object)

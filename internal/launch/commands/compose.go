@@ -33,6 +33,9 @@ func ofCompose(document map[string]any, starts func([]string) bool) *Found {
 		if role, ok := At(service, "labels", "llm-d.ai/role").(string); ok {
 			around.Role = labelled(role)
 		}
+		if At(service, "labels", "app.kubernetes.io/component") != nil {
+			around.Name = "" // replicas of one group are services of their own
+		}
 		around.Mounted = append(around.Mounted, composeFiles(document, service)...)
 		m.container(map[string]any{
 			"name": name, "image": service["image"], "env": composeVariables(service),
@@ -44,12 +47,20 @@ func ofCompose(document map[string]any, starts func([]string) bool) *Found {
 
 // wordsOf returns the words of a command that is a list or a line for a shell.
 func wordsOf(value any) any {
+	// Compose writes $$ for a $ that is no variable of its own.
+	single := func(text string) string { return strings.ReplaceAll(text, "$$", "$") }
 	line, ok := value.(string)
+	if words := stringsOf(value); !ok && words != nil {
+		var list []any
+		for _, word := range words {
+			list = append(list, single(word))
+		}
+		return list
+	}
 	if !ok {
 		return value
 	}
-	// Compose writes $$ for a $ that is no variable of its own.
-	list, _, err := shellCommands(strings.ReplaceAll(line, "$$", "$"), noVariables())
+	list, _, err := shellCommands(single(line), noVariables())
 	if err != nil || len(list) != 1 {
 		return []any{"sh", "-c", line}
 	}
@@ -92,7 +103,8 @@ func composeFiles(document, service map[string]any) (list []map[string]string) {
 		target, _ := At(item, "target").(string)
 		text, _ := At(document["configs"], source, "content").(string)
 		if text != "" {
-			list = append(list, map[string]string{Base(target): text})
+			list = append(list, map[string]string{
+				Base(target): strings.ReplaceAll(text, "$$", "$")})
 		}
 	}
 	return list

@@ -44,6 +44,14 @@ func (d *Replica) load(called string) {
 	d.Model, d.Stored = checkpoints.Of(d.Server.Model, called, weights)
 }
 
+// Loads returns the size of the weights of the checkpoint, in bytes.
+func (d *Replica) Loads() int64 {
+	if d.Stored && d.Engine.Weights != "" {
+		return d.Server.Model.WeightBytes(hardware.DType(d.Engine.Weights))
+	}
+	return d.Server.Model.WeightBytes(d.Server.Model.DType)
+}
+
 // Ranks is the number of data-parallel ranks of a replica.
 func (d *Replica) Ranks() int { return max(1, d.Parallelism.Data) }
 

@@ -1,24 +1,17 @@
 package manifests
 
 import (
-	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"text/template"
 
 	outputs "github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 )
-
-//go:embed templates/*.yaml
-var templates embed.FS
 
 // Bundle is all files that start a fleet.
 type Bundle struct {
@@ -28,6 +21,8 @@ type Bundle struct {
 	Name    string
 	Port    int
 	Servers []Server
+	// Flags is the version whose list of flags the commands are checked against.
+	Flags string
 	// Notes say what of the scenario the files do not express.
 	Notes []string
 	// Routing is the scenario's routing policy, and Worker how Dynamo starts the engine.
@@ -64,7 +59,8 @@ func CheckFolder(dir string) error {
 }
 
 // Write writes the bundle into a folder, which CheckFolder allows: start.sh with the commands,
-// kubernetes.yaml, llm-d.yaml for vLLM, dynamo.yaml where Dynamo can start such a fleet, the
+// kubernetes.yaml, compose.yaml where one machine has
+// room, llm-d.yaml for vLLM, dynamo.yaml where Dynamo can start such a fleet, the
 // configuration files of TensorRT-LLM, and NOTES.md, which says what the files leave out.
 func (b *Bundle) Write(dir string) error {
 	if err := CheckFolder(dir); err != nil {
@@ -89,8 +85,15 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return err
 	}
+	compose, err := b.Compose()
+	if err != nil {
+		return err
+	}
 	texts := map[string]string{"start.sh": script, "kubernetes.yaml": manifests,
 		"NOTES.md": b.notes(without)}
+	if compose != "" {
+		texts["compose.yaml"] = compose
+	}
 	if gateway != "" {
 		texts["llm-d.yaml"] = gateway
 	}
@@ -156,96 +159,4 @@ func (b *Bundle) groupNames() []string {
 		names = append(names, b.Servers[i].Name)
 	}
 	return names
-}
-
-// Manifests returns Kubernetes manifests: for each group a Deployment, or a LeaderWorkerSet where a
-// replica spans nodes, with an autoscaler where the scenario scales it, and a Service over the pods
-// that take requests.
-func (b *Bundle) Manifests() (string, error) {
-	all, err := parsed()
-	if err != nil {
-		return "", err
-	}
-	var out strings.Builder
-	front := &b.Servers[0]
-	for i := range b.Servers {
-		server := &b.Servers[i]
-		kind := "deployment.yaml"
-		if server.Nodes > 1 {
-			kind = "leaderworkerset.yaml"
-		}
-		if err := b.execute(all, &out, kind, server); err != nil {
-			return "", err
-		}
-		if server.Autoscaler != nil {
-			if err := b.execute(all, &out, "autoscaler.yaml", server); err != nil {
-				return "", err
-			}
-		}
-		if front.Role == "prefill" {
-			front = server
-		}
-	}
-	err = b.execute(all, &out, "service.yaml", front)
-	return strings.TrimPrefix(out.String(), "---\n"), err
-}
-
-// parsed returns the templates of all manifests.
-func parsed() (*template.Template, error) {
-	quote := func(v any) (string, error) {
-		text, err := json.Marshal(v) // JSON is YAML
-		return string(text), err
-	}
-	indent := func(n int, text string) string {
-		text = strings.TrimSuffix(text, "\n")
-		return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", n))
-	}
-	return template.New("").Funcs(template.FuncMap{"quote": quote, "indent": indent}).ParseFS(
-		templates, "templates/*.yaml")
-}
-
-// execute writes one document and the line that begins it.
-func (b *Bundle) execute(all *template.Template, out io.Writer, name string, server *Server) error {
-	if _, err := io.WriteString(out, "---\n"); err != nil {
-		return err
-	}
-	return all.ExecuteTemplate(out, name, struct {
-		*Bundle
-		Server *Server
-		Object string
-		// Sidecar is set where llm-d's proxy stands before the engine, Transfers where KV caches
-		// come from other pods or go there, by vLLM's connector.
-		Sidecar, Transfers bool
-		SidecarImage       string
-	}{b, server, b.Name + "-" + server.Name, server.Port != b.Port,
-		b.Engine == "vllm" && server.Role != "mixed", sidecarImage})
-}
-
-// notes returns the text of NOTES.md. The argument says why there is no manifest for Dynamo; it is
-// empty where there is one.
-func (b *Bundle) notes(withoutDynamo string) string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "# %s under %s %s\n\nThe flags are those of version %s; other versions may "+
-		"name them differently.\n", b.Name, b.Engine, b.Version, b.Version)
-	if most := b.mostNodes(); most > 1 {
-		fmt.Fprintf(&s, "\nReplicas span up to %d nodes. start.sh runs on each of these: its "+
-			"second argument is the number of the\nnode, from 0, and its third the address of "+
-			"node 0, such as ./start.sh %s 1 10.0.0.1.\n", most, b.Servers[0].Name)
-	}
-	if len(b.Notes) > 0 {
-		s.WriteString("\nThe files do not express:\n\n")
-	}
-	for _, note := range b.Notes {
-		fmt.Fprintf(&s, "- %s\n", note)
-	}
-	if withoutDynamo != "" {
-		fmt.Fprintf(&s, "\nThere is no dynamo.yaml: %s.\n", withoutDynamo)
-		return s.String()
-	}
-	s.WriteString("\ndynamo.yaml takes the place of kubernetes.yaml where NVIDIA Dynamo is " +
-		"installed. What holds for it alone:\n\n")
-	for _, note := range b.notesOnDynamo() {
-		fmt.Fprintf(&s, "- %s\n", note)
-	}
-	return s.String()
 }

@@ -35,13 +35,33 @@ type Server struct {
 	// Autoscaler says how they are started and stopped; nil where the scenario does not, or the
 	// engine has no metric for it.
 	Autoscaler *engines.Autoscaler
-	// Image is the container image of the engine.
-	Image string
+	// Image is the container image of the engine; Imageless is set where none is known for the
+	// accelerator, and Image then says so in a form that no cluster takes for one.
+	Image     string
+	Imageless bool
 	// Port is the one on which the engine listens.
 	Port int
-	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu.
-	Resource string
+	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu,
+	// Label that of the label of nodes that have them, and Product its value; empty where that is
+	// not known.
+	Resource, Label, Product string
+	// Machine is how many accelerators a node has.
+	Machine int
+	// Model is the checkpoint, Bytes the size of its weights, and Gated is set where it takes the
+	// token of an account to download it.
+	Model string
+	Bytes int64
+	Gated bool
+	// RDMA is set where caches or activations go over InfiniBand.
+	RDMA bool
 }
+
+// Gigabytes is the size of the weights.
+func (s *Server) Gigabytes() int64 { return (s.Bytes + 999_999_999) / 1_000_000_000 }
+
+// StartTries is how often, every ten seconds, a replica is asked whether it has started: for ten
+// minutes, and for as long as its checkpoint takes at 100 MB/s.
+func (s *Server) StartTries() int64 { return 60 + s.Gigabytes() }
 
 // PerNode is the number of accelerators of each node.
 func (s *Server) PerNode() int { return (s.Accelerators + s.Nodes - 1) / s.Nodes }

@@ -30,8 +30,9 @@ type Reading struct {
 	Terms map[string]string
 	// Flags are the flags that set them.
 	Flags map[string]string
-	// Notes say which options were left out, and why.
+	// Notes say which options were left out, and why, and Lost names these.
 	Notes []string
+	Lost  []string
 
 	table   *Table
 	command *Command
@@ -74,6 +75,12 @@ func (r *Reading) Set(term, value string) { r.Terms[term] = value }
 // Note says what is left out.
 func (r *Reading) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// lose says what is left out of an option.
+func (r *Reading) lose(name, format string, args ...any) {
+	r.Lost = append(r.Lost, name)
+	r.Note(format, args...)
 }
 
 // Take returns a term, and removes it.
@@ -129,7 +136,7 @@ func (r *Reading) next(words []string) ([]string, error) {
 		if !is {
 			return r.unknown(word, words, joined), nil
 		}
-		r.Note("%s was left out: a scenario has nothing for it", word)
+		r.lose(word, "%s was left out: a scenario has nothing for it", word)
 		_, words = takes.take(words, joined)
 		return words, nil
 	}
@@ -184,7 +191,7 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 		value, err = kindOf(o.Kind).read(value)
 	}
 	if reason, left := errors.AsType[leftOut](err); left {
-		r.Note("%s %s was left out: %v", name, given, reason)
+		r.lose(name, "%s %s was left out: %v", name, given, reason)
 		return nil
 	}
 	switch {
@@ -204,6 +211,7 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 
 // noteFlag says why a flag is left out, once for flags of which the same is to be said.
 func (r *Reading) noteFlag(flag, why string) {
+	r.Lost = append(r.Lost, flag)
 	for i, note := range r.Notes {
 		if before, found := strings.CutSuffix(note, ": "+why); found {
 			r.Notes[i] = before + ", " + flag + ": " + why
@@ -226,7 +234,7 @@ func (r *Reading) unknown(flag string, words []string, joined bool) []string {
 			meant = "; did you mean " + strings.Join(near, " or ") + "?"
 		}
 	}
-	r.Note("%s is not known, and was left out%s", flag, meant)
+	r.lose(flag, "%s is not known, and was left out%s", flag, meant)
 	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 		return words[1:]
 	}

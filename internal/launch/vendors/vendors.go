@@ -1,0 +1,114 @@
+// Package vendors knows how clusters count accelerators of each vendor, how they label their nodes,
+// and which container images run engines on them.
+package vendors
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/engines"
+)
+
+// Vendor is a maker of accelerators, as Kubernetes sees it.
+type Vendor struct {
+	Name string
+	// Resource is the name under which its device plugin counts accelerators.
+	Resource string
+	// Label is the label of nodes that names their accelerator; empty where there is none.
+	Label string
+	// Source says where both are from.
+	Source string
+}
+
+// Of returns the vendor of an accelerator. The error says why no cluster starts an engine on it.
+func Of(a *hardware.Accelerator) (Vendor, error) {
+	generation := a.Generation
+	switch {
+	case a.Kind == "cpu", generation == "apple":
+		return Vendor{}, fmt.Errorf("%s is no accelerator that a serving engine is started on in "+
+			"a cluster", a.Name)
+	case strings.HasPrefix(generation, "cdna"):
+		return Vendor{"AMD", "amd.com/gpu", "amd.com/gpu.product-name",
+			"ROCm/k8s-device-plugin, README.md and cmd/k8s-node-labeller"}, nil
+	case strings.HasPrefix(generation, "gaudi"):
+		return Vendor{"Intel Gaudi", "habana.ai/gaudi", "",
+			"docs.habana.ai, Intel Gaudi Device Plugin for Kubernetes"}, nil
+	case strings.HasPrefix(generation, "trainium"):
+		return Vendor{"AWS Neuron", "aws.amazon.com/neuron", "node.kubernetes.io/instance-type",
+			"awsdocs-neuron, containers/kubernetes-getting-started"}, nil
+	case strings.HasPrefix(generation, "tpu"):
+		return Vendor{"Google TPU", "google.com/tpu", "cloud.google.com/gke-tpu-accelerator",
+			"cloud.google.com/kubernetes-engine/docs/concepts/tpus"}, nil
+	}
+	for _, own := range []string{"volta", "turing", "ampere", "ada", "hopper", "blackwell"} {
+		if generation == own || generation == own+"-rtx" {
+			return Vendor{"NVIDIA", "nvidia.com/gpu", "nvidia.com/gpu.product",
+				"NVIDIA/k8s-device-plugin, README.md and docs/gpu-feature-discovery"}, nil
+		}
+	}
+	return Vendor{}, fmt.Errorf("%s has generation %q, whose vendor is not known, and so not the "+
+		"resource by which a cluster counts it", a.Name, generation)
+}
+
+// products are the values of the vendors' labels by the names of accelerators: those that public
+// manifests and tables of nodes have (nodeSelectors of ai-dynamo/dynamo recipes and NVIDIA GPU
+// operator tables; README of amd-gpu-operator for MI300X).
+func products() map[string]string {
+	return map[string]string{
+		"a100-80gb-sxm": "NVIDIA-A100-SXM4-80GB", "a100-40gb-sxm": "NVIDIA-A100-SXM4-40GB",
+		"h100-sxm": "NVIDIA-H100-80GB-HBM3", "h200-sxm": "NVIDIA-H200", "b200-sxm": "NVIDIA-B200",
+		"mi300x": "AMD_Instinct_MI300X_OAM",
+	}
+}
+
+// Product returns the value of the vendor's label on nodes with an accelerator; empty where it is
+// not known.
+func Product(accelerator string) string { return products()[accelerator] }
+
+// Named returns the accelerator that a label of a node names; empty where it is not known.
+func Named(product string) string {
+	for accelerator, name := range products() {
+		if name == product {
+			return accelerator
+		}
+	}
+	return ""
+}
+
+// Image returns the container image of an engine on an accelerator, and false where the engine
+// runs there, but no image of it by version is known. The error says why it does not run there.
+//
+// ROCm has vllm/vllm-openai-rocm from vLLM v0.14.0 on (its release notes), and SGLang's tags with
+// -rocm700-mi30x and -mi35x (docs.sglang.ai, platforms/amd_gpu, v0.5.7).
+func Image(engine string, v engines.Version, a *hardware.Accelerator) (string, bool, error) {
+	vendor, err := Of(a)
+	if err != nil {
+		return "", false, err
+	}
+	tag := v.String()
+	if strings.Count(tag, ".") == 1 {
+		tag += ".0"
+	}
+	rocm, _ := engines.ParseVersion("0.14.0")
+	switch {
+	case engine == "trtllm" && vendor.Name != "NVIDIA":
+		return "", false, fmt.Errorf("TensorRT-LLM runs on accelerators of NVIDIA, and %s is one "+
+			"of %s: choose vllm or sglang", a.Name, vendor.Name)
+	case engine == "trtllm":
+		return "nvcr.io/nvidia/tensorrt-llm/release:" + tag, true, nil
+	case vendor.Name == "NVIDIA" && engine == "vllm":
+		return "vllm/vllm-openai:v" + tag, true, nil
+	case vendor.Name == "NVIDIA":
+		return "lmsysorg/sglang:v" + tag, true, nil
+	case vendor.Name == "AMD" && engine == "vllm" && v.Compare(rocm) >= 0:
+		return "vllm/vllm-openai-rocm:v" + tag, true, nil
+	case vendor.Name == "AMD" && engine == "sglang" && a.Generation == "cdna3":
+		return "lmsysorg/sglang:v" + tag + "-rocm700-mi30x", true, nil
+	case vendor.Name == "AMD" && engine == "sglang":
+		return "lmsysorg/sglang:v" + tag + "-rocm700-mi35x", true, nil
+	}
+	// Capital letters are in no image: a pod with it says so, and does not start another.
+	return strings.ToUpper(strings.ReplaceAll("IMAGE OF "+engine+" FOR "+vendor.Name, " ", "-")),
+		false, nil
+}
