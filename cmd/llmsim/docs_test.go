@@ -103,7 +103,7 @@ func runLine(t *testing.T, dir, line string) {
 		}
 	}
 	cmd := exec.Command("sh", "-c", line)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LLMSIM_REGISTRY=team")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -140,7 +140,10 @@ func writeNamedFiles(t *testing.T, dir, page string) {
 		"2023-11-16 18:17:03.97,480,10\n2023-11-16 18:17:04.03,318,8\n"
 	files := map[string]string{
 		"my.yaml": scenario, "before.yaml": scenario, "after.yaml": scenario +
-			"seed: 0\nbatching: {token-budget: 512}\n",
+			"seed: 0\nbatching: {token-budget: 4096}\n",
+		"config.json": `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+			"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+			"vocab_size": 128256, "max_position_embeddings": 8192, "torch_dtype": "bfloat16"}`,
 		"my-plan.yaml": "model: llama-3.1-8b\nworkload: {rate: 10/s, prompt: 500, output: " +
 			"200}\nslo: {ttft: 1s, tpot: 50ms}\nmenu: {hardware: [h100-sxm]}\n",
 		"AzureLLMInferenceTrace_conv.csv": azure, "AzureLLMInferenceTrace_code.csv": azure,

@@ -27,9 +27,9 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"h100-sxm], tensor: [1], batching: [{max-sequences: 16}, {token-budget: 2048}]}",
 			`"job_hours"`},
 		"joint": {"models:\n" +
-			"  - {name: chat, model: llama-3.1-8b, workload: {rate: 60/s, prompt: 300, " +
+			"  - {name: chat, model: llama-3.1-8b, workload: {rate: 90/s, prompt: 300, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 40ms}}\n" +
-			"  - {name: code, model: qwen2.5-14b, workload: {rate: 12/s, prompt: 900, " +
+			"  - {name: code, model: qwen2.5-14b, workload: {rate: 14/s, prompt: 900, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 50ms}}\n" +
 			"menu: {hardware: [{accelerator: h100-sxm, count: 2, price: $2/h}, " +
 			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1]}" + effort,

@@ -95,7 +95,8 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 		Autoscaler: e.Autoscaler(&g.Scaling), Replicas: g.Replicas,
 		Accelerators: g.Accelerators(), Nodes: (g.Accelerators() + perNode - 1) / perNode,
 	}
-	s.RDMA = strings.HasPrefix(g.Hardware.Network, "infiniband") && (g.Role != "mixed" || s.Nodes > 1)
+	s.RDMA = strings.HasPrefix(g.Hardware.Network, "infiniband") &&
+		(g.Role != "mixed" || s.Nodes > 1)
 	s.Command, s.Config = e.Words(&g.Replica)
 	router, _ := manifests.RouterMode(routing)
 	s.WorkerArgs, s.WorkerConfig = e.WorkerWords(&g.Replica, router == "kv")

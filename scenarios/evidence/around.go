@@ -145,7 +145,8 @@ func Around(key deployment.Key, list []Neighbour) Off {
 		if together(key, list[i].key) {
 			continue
 		}
-		weight := math.Exp(-own.distanceTo(&list[i].Kin))
+		// The last digits of math.Exp differ between machines.
+		weight := math.Round(1e9*math.Exp(-own.distanceTo(&list[i].Kin))) / 1e9
 		total += weight
 		for _, x := range list[i].Points() {
 			points = append(points, point{x, weight / 5})

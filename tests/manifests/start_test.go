@@ -172,9 +172,10 @@ var ofPods = []struct {
 		}},
 	{"probes ask a port that the engine has", "kubernetes.io/docs/reference: HTTPGetAction",
 		func(e *emitted, p *part) bool {
-			return p.worker || slices.ContainsFunc(p.engine().Ports, func(port core.ContainerPort) bool {
+			named := func(port core.ContainerPort) bool {
 				return port.Name == p.engine().StartupProbe.HTTPGet.Port.String()
-			})
+			}
+			return p.worker || slices.ContainsFunc(p.engine().Ports, named)
 		}},
 	{"a pod leaves the Service before it is told to end, and has time to end",
 		"kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle: termination",
@@ -187,7 +188,8 @@ var ofPods = []struct {
 				*p.Spec.TerminationGracePeriodSeconds > hook.PreStop.Sleep.Seconds
 		}},
 	{"nodes with the accelerator are selected, or asked for",
-		"NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery; ROCm/k8s-device-plugin, node labeller",
+		"NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery; ROCm/k8s-device-plugin, node " +
+			"labeller",
 		func(e *emitted, p *part) bool {
 			return len(p.Spec.NodeSelector) == 1 ||
 				strings.Contains(e.notes, "add it as a nodeSelector") ||
@@ -227,7 +229,8 @@ var ofPods = []struct {
 				strings.Contains(p.words(), "--host 0.0.0.0")
 		}},
 	{"the file that TensorRT-LLM's command names is where it is started",
-		"nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve", func(e *emitted, p *part) bool {
+		"nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve",
+		func(e *emitted, p *part) bool {
 			_, after, named := strings.Cut(p.words(), "--extra_llm_api_options ")
 			if !named {
 				return true
@@ -273,8 +276,9 @@ var ofFleets = []struct {
 			}
 			return true
 		}},
-	{"an autoscaler scales a group that exists, to the number that was simulated, and its metrics " +
-		"are asked for", "kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale",
+	{"an autoscaler scales a group that exists, to the number that was simulated, and its " +
+		"metrics are asked for",
+		"kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale",
 		func(e *emitted) bool {
 			for _, a := range find[*autoscaling.HorizontalPodAutoscaler](e) {
 				if !slices.ContainsFunc(e.parts(), func(p part) bool {

@@ -21,8 +21,8 @@ type service struct {
 }
 
 // Compose returns a file of Docker Compose that starts the fleet on one machine; empty where one
-// has no room for it, where prefill and decode stand apart, which need a proxy, and for accelerators
-// that Docker does not hand to containers.
+// has no room for it, where prefill and decode stand apart, which need a proxy, and for
+// accelerators that Docker does not hand to containers.
 func (b *Bundle) Compose() (string, error) {
 	var list []service
 	used := 0

@@ -43,12 +43,12 @@ func (b *Bundle) asked() (list []string) {
 				"rdma/ib, and one for each pod of %s", s.Name)
 		}
 		if s.Autoscaler != nil {
-			ask("autoscaler: an adapter that serves the engine's metrics as custom.metrics.k8s.io, " +
-				"such as prometheus-adapter")
+			ask("autoscaler: an adapter that serves the engine's metrics as " +
+				"custom.metrics.k8s.io, such as prometheus-adapter")
 		}
 		if s.Nodes > 1 {
-			ask("replicas over nodes: the controller of LeaderWorkerSet, and nodes that share the " +
-				"network that was simulated")
+			ask("replicas over nodes: the controller of LeaderWorkerSet, and nodes that share " +
+				"the network that was simulated")
 		}
 	}
 	ask("storage: a class for the claim %s of %d GiB that allows %s; the cluster's default is "+
