@@ -31,10 +31,7 @@ func defaultRuns() string {
 }
 
 // recordFlag is the flag --record of a command whose runs can be kept.
-type recordFlag struct {
-	dir  string
-	args []string
-}
+type recordFlag struct{ dir string }
 
 // add adds the flag.
 func (r *recordFlag) add(cmd *cobra.Command) {
