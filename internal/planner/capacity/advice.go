@@ -23,8 +23,8 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answ
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := s.fates[s.best].replicas; n > 1 && s.goal().Find == menu.FindCheapest {
-		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.pessimism(s.best))
+	if n := s.outcomes[s.best].replicas; n > 1 && s.goal().Find == menu.FindCheapest {
+		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.options[s.best].worst())
 	}
 	return diagnosis.Of(r), oneFewer, err
 }
@@ -37,7 +37,7 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 		return nil
 	}
 	o, replicas := s.options[n.Option], 0
-	if kind := s.fates[n.Option].kind; kind == broken || kind == outOfReach {
+	if kind := s.outcomes[n.Option].kind; kind == broken || kind == outOfReach {
 		return nil // nothing is known of it, or a request alone misses the SLO
 	}
 	for _, server := range o.servers() {

@@ -191,7 +191,7 @@ func TestDisaggregatedIsOnTheMenu(t *testing.T) {
 		} else {
 			together++
 		}
-		for _, f := range a.Fates {
+		for _, f := range a.Outcomes {
 			if f.Label == s.Label && s.Rate > f.Ceiling {
 				t.Errorf("%s sustains %g/s, more than its bound of %g/s", s.Label, s.Rate,
 					f.Ceiling)

@@ -29,7 +29,7 @@ func (s *search) few() int {
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
 func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
-	n := s.fates[s.best].replicas
+	n := s.outcomes[s.best].replicas
 	var list []answer.Chance
 	for k := max(1, n-1); k <= n+1; k++ {
 		list = append(list, answer.Chance{Replicas: k})
@@ -131,7 +131,7 @@ func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRu
 	wrong := off{o.physics.steps.at(deviations), 1}
 	var runs []trial
 	for seed := range s.trials.file.Plan.Seeds(s.few()) {
-		t, _, err := s.whole(ctx, o, n, wrong, uint64(seed))
+		t, _, err := s.simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return lateRun{}, err
 		}
@@ -213,7 +213,7 @@ func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 // were right, in steps that double from the chosen number down. It returns nil for fleets that
 // start and stop replicas, or lose them.
 func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
-	o, n := s.chosen(), s.fates[s.best].replicas
+	o, n := s.chosen(), s.outcomes[s.best].replicas
 	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == menu.FindThroughput {
 		return nil, nil
 	}

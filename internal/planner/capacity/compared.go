@@ -47,49 +47,49 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 	return f, err
 }
 
-// outcome is the result of the simulation of a fleet.
-type outcome struct {
+// comparedFleet is the result of the simulation of a fleet.
+type comparedFleet struct {
 	point   answer.Point
 	kept    bool  // the SLO, with the spares down
 	reduced trial // with the spares down
 	failure string
 }
 
-// outcome simulates a fleet.
-func (c *comparison) outcome(ctx context.Context, f fleet) (outcome, error) {
+// compare simulates a fleet.
+func (c *comparison) compare(ctx context.Context, f fleet) (comparedFleet, error) {
 	o := c.options[f.option]
 	reduced, err := c.same(ctx, o, f.replicas)
 	if err != nil {
-		return outcome{}, err
+		return comparedFleet{}, err
 	}
-	known := f.option == c.best && f.replicas == c.fates[c.best].replicas
+	known := f.option == c.best && f.replicas == c.outcomes[c.best].replicas
 	if !known && !reduced.kept() {
-		return outcome{reduced: reduced}, nil
+		return comparedFleet{reduced: reduced}, nil
 	}
 	n := f.replicas + c.spare
 	full, err := c.same(ctx, o, n)
 	if err != nil {
-		return outcome{}, err
+		return comparedFleet{}, err
 	}
 	point := answer.Point{Option: f.option, Label: c.label(f.option), Replicas: n,
 		Hourly: float64(n) * o.price, Latency: full.Latencies[c.goal().Measure],
 		Energy: full.EnergyPerMillion, Kept: reduced.Kept.Mean, Grade: o.grade}
-	return outcome{point: point, kept: true, reduced: reduced}, nil
+	return comparedFleet{point: point, kept: true, reduced: reduced}, nil
 }
 
-// note records the fate of an option of which a fleet was simulated.
-func (c *comparison) note(f fleet, o *outcome) {
-	fate := &c.fates[f.option]
-	fate.closest = max(fate.closest, o.reduced.Kept.Mean)
+// note records the outcome of an option of which a fleet was simulated.
+func (c *comparison) note(f fleet, o *comparedFleet) {
+	outcome := &c.outcomes[f.option]
+	outcome.closest = max(outcome.closest, o.reduced.Kept.Mean)
 	switch {
-	case fate.kind == chosen:
+	case outcome.kind == chosen:
 	case o.failure != "":
-		fate.kind, fate.words = broken, o.failure
+		outcome.kind, outcome.words = broken, o.failure
 	case o.kept:
-		fate.kind, fate.words = simulated, ""
-	case fate.kind != simulated:
+		outcome.kind, outcome.words = simulated, ""
+	case outcome.kind != simulated:
 		v := verdict{rate: c.rate / float64(f.replicas), trial: o.reduced}
-		fate.kind, fate.words = simulated, c.lost(c.options[f.option], f.replicas, v)
+		outcome.kind, outcome.words = simulated, c.whyLost(c.options[f.option], f.replicas, v)
 	}
 }
 
@@ -103,9 +103,9 @@ func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) 
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
 func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, error) {
-	found := make([]outcome, len(list))
+	found := make([]comparedFleet, len(list))
 	err := each(ctx, places(len(list)), func(ctx context.Context, k int) (err error) {
-		found[k], err = c.outcome(ctx, list[k])
+		found[k], err = c.compare(ctx, list[k])
 		if words, failed := failure(err); failed {
 			found[k].failure = words
 			return nil

@@ -65,7 +65,7 @@ func (s *search) pool(ctx context.Context, o *option, n int, wrong off,
 	var all [][]clause
 	var requests int64
 	for seed := range seeds {
-		t, file, err := s.whole(ctx, o, n, wrong, uint64(seed))
+		t, file, err := s.simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return nil, false, err
 		}

@@ -22,11 +22,12 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		reduced, _, err = s.whole(within, s.chosen(), s.fates[s.best].replicas, asPredicted(), 0)
+		reduced, _, err = s.simulate(within, s.chosen(), s.outcomes[s.best].replicas,
+			asPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {
-		full, file, err = s.whole(within, s.chosen().spared(s.spare), s.size(), asPredicted(), 0)
+		full, file, err = s.simulate(within, s.chosen().spared(s.spare), s.size(), asPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {

@@ -15,7 +15,7 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 	if s.trials.file.Plan.Divisible() {
 		return s.trials.sustains(ctx, o, s.rate/float64(n))
 	}
-	t, _, err := s.whole(ctx, o, n, o.worst(), 0)
+	t, _, err := s.simulate(ctx, o, n, o.worst(), 0)
 	return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
 }
 
@@ -24,7 +24,7 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error) {
 	needed := places(s.trials.file.Plan.Seeds(fewSeeds)) // which run at the same time
 	if err := each(ctx, needed, func(ctx context.Context, seed int) error {
-		_, _, err := s.whole(ctx, o, n, o.worst(), uint64(seed))
+		_, _, err := s.simulate(ctx, o, n, o.worst(), uint64(seed))
 		return err
 	}); err != nil {
 		return verdict{}, err

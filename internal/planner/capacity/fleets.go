@@ -134,7 +134,7 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []answer.Shape) *answer
 	if rate.Pattern != "wave" {
 		return nil
 	}
-	one := s.rate / float64(s.fates[s.best].replicas)
+	one := s.rate / float64(s.outcomes[s.best].replicas)
 	for i := range shapes {
 		if shapes[i].Option == s.best {
 			one = max(one, s.each(&shapes[i]))

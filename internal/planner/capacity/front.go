@@ -53,12 +53,12 @@ func (c *comparison) fleets() ([]fleet, error) {
 	}
 	var list []fleet
 	for i, o := range c.options {
-		if kind := c.fates[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
+		if kind := c.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
 			continue
 		}
 		least := c.fewest(o)
 		if i == c.best {
-			least = c.fates[i].replicas
+			least = c.outcomes[i].replicas
 		}
 		for c.beats(o, least) {
 			least++

@@ -48,7 +48,7 @@ func TestLowestLatency(t *testing.T) {
 				t.Fatalf("plan %d: found %v, error %v", k, found, err)
 			}
 			c := &comparison{s, map[int]*sample{}}
-			for _, r := range s.reaches() {
+			for _, r := range s.rateRanges() {
 				if r.replicas < s.fewest(s.options[r.option]) {
 					continue
 				}

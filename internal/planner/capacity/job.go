@@ -36,17 +36,17 @@ func (j *jobFleet) seconds(requests int64, n int) float64 {
 // replicas as are in time. Options are tried in the order of the least that the job costs by their
 // bounds, until that is more than the best.
 func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
-	s.best, s.fates = -1, make([]fate, len(s.options))
+	s.best, s.outcomes = -1, make([]outcome, len(s.options))
 	requests := s.jobRequests()
 	var order []int
 	for i, o := range s.options {
 		switch {
 		case o.unfit() != "":
-			s.fates[i] = fate{kind: unfit}
+			s.outcomes[i] = outcome{kind: unfit}
 		case s.allowed(o) < s.fewestInJob(o, requests):
-			s.fates[i] = fate{kind: tooFew}
+			s.outcomes[i] = outcome{kind: tooFew}
 		default:
-			s.fates[i] = fate{kind: outdone}
+			s.outcomes[i] = outcome{kind: outdone}
 			order = append(order, i)
 		}
 	}
@@ -61,7 +61,7 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 			if i := order[0]; best == nil || s.leastForJob(i, requests) < best.dollars {
 				now = append(now, &jobFleet{option: i})
 			} else {
-				s.fates[i].words = fmt.Sprintf("by the roofline the job costs $%.2f at least",
+				s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs $%.2f at least",
 					s.leastForJob(i, requests))
 			}
 			order = order[1:]
@@ -83,7 +83,7 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 	}
 	if best != nil {
 		s.best = best.option
-		s.fates[s.best] = fate{kind: chosen, replicas: best.replicas}
+		s.outcomes[s.best] = outcome{kind: chosen, replicas: best.replicas}
 	}
 	slices.SortStableFunc(all, func(a, b *jobFleet) int {
 		return cmp.Or(cmp.Compare(a.dollars, b.dollars), cmp.Compare(a.option, b.option))
@@ -116,7 +116,7 @@ func (s *search) leastForJob(i int, requests int64) float64 {
 // timeJob finds out how long a replica takes, and from that the number of replicas that are in
 // time, if there are enough accelerators.
 func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
-	o, fate := s.options[j.option], &s.fates[j.option]
+	o, outcome := s.options[j.option], &s.outcomes[j.option]
 	sample := min(requests, jobSample)
 	t, err := s.trials.trial(ctx, o.scenario(&s.trials.file.Plan.Menu, 1, o.slow), 0, sample)
 	if err == nil && sample > 1 {
@@ -126,13 +126,13 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 		j.each = max(0, t.Seconds-half.Seconds) / float64(sample-sample/2)
 	}
 	if words, failed := failure(err); failed {
-		fate.kind, fate.words = broken, words
+		outcome.kind, outcome.words = broken, words
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	fate.kind = simulated
+	outcome.kind = simulated
 	j.begin = max(0, t.Seconds-j.each*float64(sample))
 	if p, taken := o.interrupted(); taken { // time away, and work that begins anew
 		j.each *= 1 + float64(p.rate*(p.away+t.Latencies["mean_e2el_ms"]/1000))
@@ -143,14 +143,14 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	for n = max(1, n); n <= most && j.seconds(requests, int(n)) > within; n++ {
 	}
 	if n > most {
-		fate.words = fmt.Sprintf("%d would take %.3g hours", most,
+		outcome.words = fmt.Sprintf("%d would take %.3g hours", most,
 			j.seconds(requests, int(most))/3600)
 		return nil
 	}
 	j.replicas = int(n)
 	j.total = j.seconds(requests, j.replicas)
 	j.dollars = float64(j.replicas) * o.price * j.total / 3600
-	fate.words, fate.replicas = fmt.Sprintf("the job costs $%.2f", j.dollars), j.replicas
+	outcome.words, outcome.replicas = fmt.Sprintf("the job costs $%.2f", j.dollars), j.replicas
 	return nil
 }
 

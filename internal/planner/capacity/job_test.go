@@ -29,7 +29,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("%d requests are not 30 million tokens", requests)
 	}
 	every, _ := prepared(t, jobText)
-	every.fates = make([]fate, len(every.options))
+	every.outcomes = make([]outcome, len(every.options))
 	simulated := 0
 	for i, o := range every.options {
 		if o.unfit() != "" {

@@ -33,7 +33,7 @@ func newJointly(searches []*search) *jointly {
 	for k, s := range searches {
 		j.sizes[k] = map[int]int{}
 		if s.best >= 0 {
-			j.sizes[k][s.best] = s.fates[s.best].replicas
+			j.sizes[k][s.best] = s.outcomes[s.best].replicas
 		}
 		for _, o := range s.options {
 			for _, server := range o.servers() {
@@ -77,7 +77,7 @@ func (j *jointly) conflict() bool {
 	taken := make([]int, len(j.offers))
 	for _, s := range j.searches {
 		if s.best >= 0 {
-			taken = sum(taken, j.takes(s, s.chosen(), s.fates[s.best].replicas))
+			taken = sum(taken, j.takes(s, s.chosen(), s.outcomes[s.best].replicas))
 		}
 	}
 	return !j.fit(taken)
@@ -123,33 +123,33 @@ func (j *jointly) choose(ctx context.Context) (bool, error) {
 // take makes a fleet the answer.
 func (s *search) take(option, replicas int) {
 	if s.best >= 0 {
-		was := &s.fates[s.best]
+		was := &s.outcomes[s.best]
 		was.kind, was.words = simulated, "its accelerators serve another model"
 	}
 	s.best = option
-	s.fates[option].kind, s.fates[option].words = chosen, ""
-	s.fates[option].replicas = replicas
+	s.outcomes[option].kind, s.outcomes[option].words = chosen, ""
+	s.outcomes[option].replicas = replicas
 }
 
 // size finds the least number of replicas with which an option serves a model.
 func (j *jointly) size(ctx context.Context, k, option int) error {
 	s := j.searches[k]
-	best, before := s.best, s.fates[option]
+	best, before := s.best, s.outcomes[option]
 	s.best = -1
 	err := s.try(ctx, option)
 	if words, failed := failure(err); failed {
-		s.fates[option].kind, s.fates[option].words, err = broken, words, nil
+		s.outcomes[option].kind, s.outcomes[option].words, err = broken, words, nil
 	}
 	kept := s.best >= 0
 	if err == nil && kept && !s.chosen().scaled() {
-		kept, err = s.settle(ctx)
+		kept, err = s.sizeFleet(ctx)
 	}
 	j.sizes[k][option] = 0
 	if s.best >= 0 {
-		s.fates[option].kind, s.fates[option].words = simulated, before.words
+		s.outcomes[option].kind, s.outcomes[option].words = simulated, before.words
 	}
 	if kept {
-		j.sizes[k][option] = s.fates[option].replicas
+		j.sizes[k][option] = s.outcomes[option].replicas
 	}
 	s.best = best
 	return err
@@ -161,7 +161,7 @@ func (j *jointly) choices(k int) []choice {
 	s := j.searches[k]
 	var all []choice
 	for i, o := range s.options {
-		if kind := s.fates[i].kind; kind == unfit || kind == outOfReach || kind == tooFew ||
+		if kind := s.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew ||
 			kind == broken {
 			continue
 		}

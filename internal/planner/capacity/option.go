@@ -24,8 +24,8 @@ type option struct {
 	// prefills and decodes are the numbers of replicas of either kind in a group.
 	prefills, decodes int32
 	routing           int32 // of the menu's
-	// way is how replicas start and stop with the load; nil where their number is fixed.
-	way *way
+	// scaling is how replicas start and stop with the load; nil where their number is fixed.
+	scaling *scaling
 }
 
 // parts is the kinds of replicas of an option, with all that follows from them alone. Options that
@@ -125,7 +125,7 @@ func (o *option) label(m *menu.Menu) string {
 		words += ", " + menu.Settings(m.Routing[o.routing])
 	}
 	if o.scaled() {
-		words += ", " + m.ScalingWords(o.way.index)
+		words += ", " + m.ScalingWords(o.scaling.index)
 	}
 	return words
 }

@@ -23,7 +23,7 @@ func (s *search) ran(ctx context.Context, o *option, n, seeds int) (sum float64,
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)
 	err = each(ctx, places(seeds), func(ctx context.Context, k int) error {
-		t, _, err := s.whole(ctx, o.spared(s.spare), n+s.spare, asPredicted(), uint64(k))
+		t, _, err := s.simulate(ctx, o.spared(s.spare), n+s.spare, asPredicted(), uint64(k))
 		if err == nil {
 			paid[k], idle[k] = o.paid(t.Running), o.spared(s.spare).neverRan(&t, n+s.spare)
 		}
@@ -44,6 +44,6 @@ func (o *option) neverRan(t *trial, n int) bool {
 		return t.Unused > 0
 	}
 	// Of either pool all but the least number may be unused.
-	rest := n - o.way.always - o.way.standing
+	rest := n - o.scaling.always - o.scaling.standing
 	return t.Unused > rest*int(max(o.prefills, o.decodes))
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// checkWays builds a fleet in each way of scaling, so that a policy or parameter that is not known
-// is refused before anything is simulated.
-func (s *search) checkWays() error {
+// checkScalings builds a fleet in each way of scaling, so that a policy or parameter that is not
+// known is refused before anything is simulated.
+func (s *search) checkScalings() error {
 	f := s.trials.file
 	done := map[int]bool{}
 	for _, o := range s.options {
-		if !o.scaled() || done[o.way.index] || o.unfit() != "" {
+		if !o.scaled() || done[o.scaling.index] || o.unfit() != "" {
 			continue
 		}
-		done[o.way.index] = true
+		done[o.scaling.index] = true
 		file, err := f.file(o.scenario(&f.Plan.Menu, s.fewest(o), 1), 0, probes)
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (s *search) checkWays() error {
 		}
 		if scenarios.IsInputError(err) {
 			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.name,
-				f.Plan.Menu.ScalingWords(o.way.index), reason(err)))
+				f.Plan.Menu.ScalingWords(o.scaling.index), reason(err)))
 		}
 		if err != nil {
 			return err
@@ -45,18 +45,18 @@ func (s *search) checkWays() error {
 // that up to more of them miss; and it costs no less where n is higher. See check for what becomes
 // of the fleets that they leave out.
 func (s *search) tryScaled(ctx context.Context, i int) error {
-	o, fate := s.options[i], &s.fates[i]
+	o, outcome := s.options[i], &s.outcomes[i]
 	n, err := s.leastFixed(ctx, o)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		fate.kind, fate.words = simulated, "no fixed number of replicas keeps the SLO"
+		outcome.kind, outcome.words = simulated, "no fixed number of replicas keeps the SLO"
 		return nil
 	}
-	if n = max(n, o.way.always); n > s.most(o) {
-		fate.kind, fate.words = simulated, fmt.Sprintf("%s or more are needed, and there are "+
-			"accelerators for %d", answer.Several(n+s.spare, "replica"), s.most(o)+s.spare)
+	if n = max(n, o.scaling.always); n > s.most(o) {
+		outcome.kind, outcome.words = simulated, fmt.Sprintf("%s or more are needed, and there "+
+			"are accelerators for %d", answer.Several(n+s.spare, "replica"), s.most(o)+s.spare)
 		return nil
 	}
 	low, high, found := n-1, s.most(o)+1, 0 // too few, and too many
@@ -89,8 +89,8 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 func (s *search) prefer(ctx context.Context, i, n int) (err error) {
 	running, err := s.charge(ctx, s.options[i], n)
 	if err == nil {
-		s.fates[i].replicas, s.fates[i].running = n, running
-		s.crown(i)
+		s.outcomes[i].replicas, s.outcomes[i].running = n, running
+		s.makeBest(i)
 	}
 	return err
 }
@@ -106,14 +106,14 @@ type examined struct {
 // examine simulates a scaled fleet of up to n replicas, and notes what became of it where it is not
 // better than the best. What it costs is simulated before its SLO.
 func (s *search) examine(ctx context.Context, i, n int) (examined, error) {
-	looked := s.looked(i)
-	looked.note(n)
+	tried := s.tried(i)
+	tried.note(n)
 	worth, unused, err := s.worthwhile(ctx, i, n)
 	if err != nil {
 		return examined{}, err
 	}
 	if !worth {
-		looked.settle(n, unused)
+		tried.settle(n, unused)
 		return examined{settled: unused}, nil
 	}
 	o := s.options[i]
@@ -122,10 +122,10 @@ func (s *search) examine(ctx context.Context, i, n int) (examined, error) {
 		return examined{}, err
 	}
 	seen := examined{worth: true, kept: v.sustained, settled: unused && v.unused}
-	looked.settle(n, seen.settled)
-	if fate := &s.fates[i]; !v.sustained && i != s.best {
-		fate.missed, fate.closest = &v, max(fate.closest, v.trial.Kept.Mean)
-		fate.kind, fate.words = simulated, s.lost(o, n, v)
+	tried.settle(n, seen.settled)
+	if outcome := &s.outcomes[i]; !v.sustained && i != s.best {
+		outcome.missed, outcome.closest = &v, max(outcome.closest, v.trial.Kept.Mean)
+		outcome.kind, outcome.words = simulated, s.whyLost(o, n, v)
 	}
 	return seen, nil
 }
@@ -134,7 +134,7 @@ func (s *search) examine(ctx context.Context, i, n int) (examined, error) {
 // SLO, and whether some of these never run. The mean of all seeds is at least what one shows and
 // the others must.
 func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, err error) {
-	o, fate := s.options[i], &s.fates[i]
+	o, outcome := s.options[i], &s.outcomes[i]
 	least, all := s.leastCost(i)/o.price, s.trials.file.Plan.Seeds(fewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
 		var sum float64
@@ -145,10 +145,10 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 		hourly := float64(running * o.price)
 		wins := s.wins(o, n, hourly)
 		if i != s.best {
-			fate.running = running
+			outcome.running = running
 		}
 		if !wins && i != s.best {
-			fate.kind, fate.words = simulated, fmt.Sprintf(
+			outcome.kind, outcome.words = simulated, fmt.Sprintf(
 				"of up to %s, %s or more run on average, for $%s/h",
 				answer.Several(n+s.spare, "replica"), report.Figure(running), report.Figure(hourly))
 		}
@@ -164,7 +164,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Context, *option,
 	int) (verdict, error), int) {
 	n, found := known[o.fixed()]
-	if n = max(n, o.way.always); found {
+	if n = max(n, o.scaling.always); found {
 		return func(ctx context.Context, o *option, n int) (verdict, error) {
 			_, _, err := s.ran(ctx, o, n, 1)
 			return verdict{}, err
@@ -172,7 +172,7 @@ func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Contex
 	}
 	fixed := o.unscaled()
 	return func(ctx context.Context, o *option, n int) (verdict, error) {
-		_, _, err := s.whole(ctx, fixed, n, o.worst(), 0)
+		_, _, err := s.simulate(ctx, fixed, n, o.worst(), 0)
 		return verdict{}, err
 	}, s.fewest(fixed)
 }
@@ -188,7 +188,7 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 	n, most, found := s.fewest(fixed), s.most(fixed), 0
 	low := n - 1
 	for step := 1; found == 0 && low < most || found-low > 1; {
-		t, _, err := s.whole(ctx, fixed, n, o.worst(), 0)
+		t, _, err := s.simulate(ctx, fixed, n, o.worst(), 0)
 		switch {
 		case err != nil:
 			return 0, err
@@ -213,10 +213,10 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 // openScaled reports whether a scaled option may cost less than the best: it was left out, since
 // the best seemed cheaper then, or it is known to cost less.
 func (s *search) openScaled(i int) bool {
-	fate := &s.fates[i]
-	if fate.kind == costsMore {
+	outcome := &s.outcomes[i]
+	if outcome.kind == costsMore {
 		return s.mayWin(i)
 	}
-	return fate.running > 0 && fate.missed == nil && i != s.best &&
-		s.wins(s.options[i], max(1, fate.replicas), s.hourly(i))
+	return outcome.running > 0 && outcome.missed == nil && i != s.best &&
+		s.wins(s.options[i], max(1, outcome.replicas), s.hourly(i))
 }

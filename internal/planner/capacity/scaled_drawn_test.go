@@ -89,13 +89,14 @@ func TestDrawnScaledFleets(t *testing.T) {
 			best, replicas := cheapestOfAll(t, every)
 			all += allTrials.count()
 			same := func(s *search) bool {
-				return s.best == best && (best < 0 || s.fates[best].replicas == replicas)
+				return s.best == best && (best < 0 || s.outcomes[best].replicas == replicas)
 			}
 			exact, trials := checked(t, text, 1<<30)
 			checking += trials.count()
-			if !same(exact) || len(exact.doubts()) > 0 {
+			if !same(exact) || len(exact.uncheckedOptions()) > 0 {
 				t.Errorf("planned %s, %d in doubt; exhaustive search finds %s:%s", bestOf(exact,
-					exact.best), len(exact.doubts()), answerOf(every, best, replicas), text)
+					exact.best), len(exact.uncheckedOptions()), answerOf(every, best,
+					replicas), text)
 			}
 			quick, trials := checked(t, text, 0)
 			needed += trials.count()
@@ -105,9 +106,9 @@ func TestDrawnScaledFleets(t *testing.T) {
 			if !same(quick) {
 				wrong++
 				t.Logf("planned %s, %d in doubt; exhaustive search finds %s", bestOf(quick,
-					quick.best), len(quick.doubts()), answerOf(every, best, replicas))
+					quick.best), len(quick.uncheckedOptions()), answerOf(every, best, replicas))
 			}
-			if !same(quick) && len(quick.doubts()) == 0 {
+			if !same(quick) && len(quick.uncheckedOptions()) == 0 {
 				t.Errorf("planned %s, and nothing is in doubt:%s", bestOf(quick, quick.best), text)
 			}
 		})
@@ -148,7 +149,7 @@ func TestReplicasThatNeverRun(t *testing.T) {
 			if !o.scaled() || o.unfit() != "" {
 				continue
 			}
-			few, _, err := s.whole(ctx, o, most, o.worst(), 0)
+			few, _, err := s.simulate(ctx, o, most, o.worst(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +157,7 @@ func TestReplicasThatNeverRun(t *testing.T) {
 				continue
 			}
 			seen++
-			many, _, err := s.whole(ctx, o, most+4, o.worst(), 0)
+			many, _, err := s.simulate(ctx, o, most+4, o.worst(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -36,8 +36,8 @@ func (s *search) scaledFleet(full *trial) *answer.ScaledFleet {
 	if !o.scaled() {
 		return nil
 	}
-	f := &answer.ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.way.index),
-		Fewest: o.way.always + s.spare, Mean: s.fates[s.best].running}
+	f := &answer.ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.scaling.index),
+		Fewest: o.scaling.always + s.spare, Mean: s.outcomes[s.best].running}
 	for k, server := range o.servers() {
 		f.Accelerators += float64(full.Running[k] * float64(server.gpus))
 	}

@@ -64,9 +64,9 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		if o.scaled() && mean < o.way.mean {
+		if o.scaled() && mean < o.scaling.mean {
 			t.Errorf("%s: %g replicas run on average, below the bound %g", every.label(i), mean,
-				o.way.mean)
+				o.scaling.mean)
 		}
 		if best < 0 || cmp.Or(cmp.Compare(mean*o.price, running*every.options[best].price),
 			cmp.Compare(rank(o.grade), rank(every.options[best].grade)),
@@ -74,7 +74,7 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 			best, replicas, running = i, n, mean
 		}
 	}
-	if planned.best != best || planned.fates[best].replicas != replicas {
+	if planned.best != best || planned.outcomes[best].replicas != replicas {
 		t.Errorf("planned %s, exhaustive search finds %s", bestOf(planned, planned.best),
 			answerOf(every, best, replicas))
 	}

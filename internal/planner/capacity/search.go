@@ -15,21 +15,21 @@ import (
 // that most of them are seen to cost more than the best so far without a simulation, and most
 // others are simulated once: with as many replicas as would be cheaper.
 func (s *search) run(ctx context.Context) error {
-	if s.fates == nil { // else a fleet to beat is known
-		s.best, s.fates = -1, make([]fate, len(s.options))
+	if s.outcomes == nil { // else a fleet to beat is known
+		s.best, s.outcomes = -1, make([]outcome, len(s.options))
 	}
 	var order []int
 	for i, o := range s.options {
 		lost, missing := s.missing[i]
 		switch {
 		case missing:
-			s.fates[i] = lost
+			s.outcomes[i] = lost
 		case o.unfit() != "":
-			s.fates[i] = fate{kind: unfit}
+			s.outcomes[i] = outcome{kind: unfit}
 		case o.tight:
-			s.fates[i] = fate{kind: outOfReach, closest: o.alone}
+			s.outcomes[i] = outcome{kind: outOfReach, closest: o.alone}
 		case s.most(o) < s.fewest(o):
-			s.fates[i] = fate{kind: tooFew}
+			s.outcomes[i] = outcome{kind: tooFew}
 		default:
 			order = append(order, i)
 		}
@@ -38,19 +38,19 @@ func (s *search) run(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(s.leastCost(a), s.leastCost(b)),
 			cmp.Compare(s.options[a].busyCost(), s.options[b].busyCost()))
 	})
-	lookout := s.newLookout()
-	defer lookout.close()
+	lookahead := s.newLookahead()
+	defer lookahead.close()
 	for k, i := range order {
 		if !s.mayWin(i) {
 			if i != s.best {
-				s.fates[i] = fate{kind: costsMore}
+				s.outcomes[i] = outcome{kind: costsMore}
 			}
 			continue
 		}
-		lookout.begin(ctx, order[k+1:])
+		lookahead.begin(ctx, order[k+1:])
 		err := s.try(ctx, i)
 		if words, failed := failure(err); failed {
-			s.fates[i] = fate{kind: broken, words: words}
+			s.outcomes[i] = outcome{kind: broken, words: words}
 		} else if err != nil {
 			return err
 		}
@@ -64,11 +64,11 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	switch fate := &s.fates[i]; {
+	switch outcome := &s.outcomes[i]; {
 	case v.sustained:
-		fate.kept = max(fate.kept, v.rate)
-	case fate.missed == nil || v.rate < fate.missed.rate:
-		fate.missed = &v
+		outcome.kept = max(outcome.kept, v.rate)
+	case outcome.missed == nil || v.rate < outcome.missed.rate:
+		outcome.missed = &v
 	}
 	return v, nil
 }
@@ -80,8 +80,9 @@ func (s *search) try(ctx context.Context, i int) error {
 		return s.tryScaled(ctx, i)
 	}
 	if n, known := s.fixed[o.fixed()]; known && !s.beats(o, n) {
-		s.fates[i].kind = simulated
-		s.fates[i].words = fmt.Sprintf("fewer than %s miss the SLO", answer.Several(n, "replica"))
+		s.outcomes[i].kind = simulated
+		s.outcomes[i].words = fmt.Sprintf("fewer than %s miss the SLO",
+			answer.Several(n, "replica"))
 		return nil
 	}
 	low := s.fewest(o) - 1 // does not sustain the load
@@ -106,9 +107,9 @@ func (s *search) try(ctx context.Context, i int) error {
 	if high, err = s.bisect(ctx, i, low, n); err != nil {
 		return err
 	}
-	s.fates[i].replicas = high
+	s.outcomes[i].replicas = high
 	if s.beats(o, high) {
-		s.crown(i)
+		s.makeBest(i)
 	}
 	return nil
 }
@@ -120,9 +121,9 @@ func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
 	if err != nil || v.sustained {
 		return v.sustained, err
 	}
-	fate := &s.fates[i]
-	fate.closest = max(fate.closest, v.trial.Kept.Mean)
-	fate.kind, fate.words = simulated, s.lost(s.options[i], n, v)
+	outcome := &s.outcomes[i]
+	outcome.closest = max(outcome.closest, v.trial.Kept.Mean)
+	outcome.kind, outcome.words = simulated, s.whyLost(s.options[i], n, v)
 	return false, nil
 }
 
@@ -152,11 +153,11 @@ const fall = 1.5
 // from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
 // of the lowest rate that is too high.
 func (s *search) highest(ctx context.Context, i int) (rate float64, above verdict, err error) {
-	o, fate, t := s.options[i], &s.fates[i], *s.trials
+	o, outcome, t := s.options[i], &s.outcomes[i], *s.trials
 	t.rough = true
-	low, high := fate.kept, o.ceiling
-	if fate.missed != nil {
-		high, above = fate.missed.rate, *fate.missed
+	low, high := outcome.kept, o.ceiling
+	if outcome.missed != nil {
+		high, above = outcome.missed.rate, *outcome.missed
 	}
 	light := menu.Round(o.ceiling * lightLoad)
 	for low == 0 || high/low > 1.03 {

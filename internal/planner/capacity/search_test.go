@@ -217,7 +217,7 @@ func againstExhaustive(t *testing.T, text string, most int) {
 	}
 	every, _ := prepared(t, text)
 	best, replicas, all := exhaustive(t, every)
-	if planned.best != best || best >= 0 && planned.fates[best].replicas != replicas {
+	if planned.best != best || best >= 0 && planned.outcomes[best].replicas != replicas {
 		t.Errorf("planned %s, exhaustive search finds %s", bestOf(planned, planned.best),
 			answerOf(every, best, replicas))
 	}
@@ -251,8 +251,8 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := new(answer.Answer)
-		tell(a, s)
-		told = append(told, fmt.Sprint(s.trials.count(), s.best, a.Fates, a.Pruned))
+		addOutcomes(a, s)
+		told = append(told, fmt.Sprint(s.trials.count(), s.best, a.Outcomes, a.Pruned))
 		if begun := len(s.trials.known); begun == s.trials.count() && workers > 1 {
 			t.Errorf("none of %d simulations was begun ahead in vain: nothing is tested", begun)
 		}
@@ -266,7 +266,7 @@ func bestOf(s *search, i int) string {
 	if i < 0 {
 		return "nothing"
 	}
-	return answerOf(s, i, s.fates[i].replicas)
+	return answerOf(s, i, s.outcomes[i].replicas)
 }
 
 func answerOf(s *search, i, replicas int) string {
@@ -300,7 +300,7 @@ func TestBoundsHold(t *testing.T) {
 			effort = "\neffort: {requests: 300, most-requests: 600}"
 		}
 		s, _ := prepared(t, text+effort)
-		s.fates = make([]fate, len(s.options))
+		s.outcomes = make([]outcome, len(s.options))
 		for i, o := range s.options {
 			rate, _, err := s.highest(context.Background(), i)
 			if err != nil {
@@ -317,7 +317,7 @@ func TestBoundsHold(t *testing.T) {
 func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: "+
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
-	s.best, s.fates = 0, []fate{{kind: chosen, replicas: 1}}
+	s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {
 		other, err := s.perturbed(t.Context(), p, contender)
 		if err != nil {

@@ -66,22 +66,23 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 func (s *search) again(ctx context.Context, easier *search, harder int) error {
 	i := slices.IndexFunc(s.options,
 		func(o *option) bool { return s.label(o.index) == easier.label(easier.best) })
-	n := easier.fates[easier.best].replicas
+	n := easier.outcomes[easier.best].replicas
 	keeps := harder < 0
 	if harder > 0 {
 		var err error
-		if keeps, _, err = s.keeps(ctx, s.options[i], n, s.pessimism(i), s.seeds); err != nil {
+		o := s.options[i]
+		if keeps, _, err = s.keeps(ctx, o, n, o.worst(), s.seeds); err != nil {
 			return err
 		}
 	}
 	if keeps {
-		s.fates = make([]fate, len(s.options))
-		s.best, s.fates[i] = i, fate{kind: chosen, replicas: n}
+		s.outcomes = make([]outcome, len(s.options))
+		s.best, s.outcomes[i] = i, outcome{kind: chosen, replicas: n}
 		if harder > 0 {
 			return nil
 		}
 		var err error
-		if s.fates[i].running, err = s.charge(ctx, s.options[i], n); err != nil {
+		if s.outcomes[i].running, err = s.charge(ctx, s.options[i], n); err != nil {
 			return err
 		}
 	}
@@ -128,7 +129,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		return servers[old]
 	}
 	for i, o := range s.options {
-		if s.fates[i].kind == unfit || s.leastCost(i) > within*s.cost() {
+		if s.outcomes[i].kind == unfit || s.leastCost(i) > within*s.cost() {
 			continue
 		}
 		other := *o
@@ -143,7 +144,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 			both.prefill, both.decode = again(o.prefill), again(o.decode)
 			known[o.parts] = &both
 		}
-		other.parts, other.way = known[o.parts], o.way.copied()
+		other.parts, other.scaling = known[o.parts], o.scaling.copied()
 	}
 	if p.price != nil {
 		return &search{rate: s.rate, spare: s.spare, options: options, best: -1, seeds: s.seeds,

@@ -72,7 +72,7 @@ func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*answer.A
 		}
 	}
 	for k, part := range parts {
-		a, err := part.told(ctx, found[k])
+		a, err := part.newAnswer(ctx, found[k])
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*answer
 		if err != nil {
 			return nil, err
 		}
-		a, err := part.told(ctx, found)
+		a, err := part.newAnswer(ctx, found)
 		if err != nil {
 			return nil, err
 		}

@@ -73,16 +73,16 @@ func sign(n int) int { return min(n, 1) }
 // closer reports whether option i is nearer to being chosen than option j, which comes before it.
 func (s *search) closer(i, j int) bool {
 	rank := func(k int) (int, float64) {
-		fate := &s.fates[k]
+		outcome := &s.outcomes[k]
 		switch {
-		case fate.replicas > 0:
+		case outcome.replicas > 0:
 			return 0, s.hourly(k)
-		case fate.kind == simulated:
-			return 1, -fate.closest
-		case fate.kind == costsMore || fate.kind == tooFew:
+		case outcome.kind == simulated:
+			return 1, -outcome.closest
+		case outcome.kind == costsMore || outcome.kind == tooFew:
 			return 2, s.leastCost(k)
-		case fate.kind == outOfReach || fate.kind == broken:
-			return 3, -fate.closest
+		case outcome.kind == outOfReach || outcome.kind == broken:
+			return 3, -outcome.closest
 		}
 		return 4, 0
 	}
@@ -100,12 +100,12 @@ func (s *search) closer(i, j int) bool {
 
 // shape finds the highest rate of an option, and the fleet that it would take.
 func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
-	o, fate := s.options[i], &s.fates[i]
+	o, outcome := s.options[i], &s.outcomes[i]
 	sh := answer.Shape{Shape: o.shape(), GPUs: o.gpus, Label: s.label(i), Grade: o.grade, Option: i}
 	if o.decode == nil || o.decode.offer.Accelerator == o.prefill.offer.Accelerator {
 		sh.Accelerator = o.prefill.offer.Accelerator
 	}
-	if fate.kind == unfit || fate.kind == outOfReach || fate.kind == broken {
+	if outcome.kind == unfit || outcome.kind == outOfReach || outcome.kind == broken {
 		sh.Limit = s.words(i)
 		return sh, nil
 	}
@@ -134,7 +134,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
 		if o.scaled() {
 			sh.HourlyLeast *= s.hourly(i) / sh.Hourly
-			sh.Hourly, sh.Fewest = s.hourly(i), o.way.always+s.spare
+			sh.Hourly, sh.Fewest = s.hourly(i), o.scaling.always+s.spare
 		}
 		if millions := s.millions(); millions > 0 {
 			sh.PerMillion = sh.Hourly / millions
@@ -147,7 +147,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 // where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica
 // that is judged alone, and what limits the option.
 func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
-	o, replicas := s.options[i], s.fates[i].replicas
+	o, replicas := s.options[i], s.outcomes[i].replicas
 	_, taken := o.interrupted()
 	switch {
 	case s.trials.file.Plan.Divisible() && !taken:
@@ -177,7 +177,7 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 		if err != nil {
 			return 0, err
 		}
-		sh.Limit = s.lost(o, replicas-1, v)
+		sh.Limit = s.whyLost(o, replicas-1, v)
 	}
 	return replicas, nil
 }
@@ -188,7 +188,7 @@ const comparable = 2
 
 // runnerUp reports whether an option that only whole fleets tell of is sized beside the answer.
 func (s *search) runnerUp(i int) bool {
-	kind, o := s.fates[i].kind, s.options[i]
+	kind, o := s.outcomes[i].kind, s.options[i]
 	return s.best >= 0 && i != s.best && !o.scaled() && (kind == simulated || kind == costsMore) &&
 		s.leastCost(i) <= comparable*s.cost()
 }

@@ -44,15 +44,15 @@ func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*searc
 	if err != nil {
 		return nil, err
 	}
-	return s, s.checkWays()
+	return s, s.checkScalings()
 }
 
 // finding is the result of a search, with all that the answer needs.
 type finding struct {
 	*search
-	points  []answer.Point
-	reaches []*reach
-	jobs    []*jobFleet
+	points     []answer.Point
+	rateRanges []*rateRange
+	jobs       []*jobFleet
 	// stock reports whether other models take accelerators from the same stock, and shared whether
 	// the fleet is not the best for this model alone for that reason.
 	stock, shared bool
@@ -72,7 +72,7 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	case menu.FindJob:
 		found.jobs, err = s.doJob(ctx)
 	case menu.FindThroughput:
-		found.reaches, err = s.reachFarthest(ctx)
+		found.rateRanges, err = s.findThroughput(ctx)
 	case menu.FindLatency:
 		found.points, err = s.swiftest(ctx)
 	default:
@@ -87,12 +87,12 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 }
 
 // told makes an answer from a finding.
-func (f *File) told(ctx context.Context, found *finding) (*answer.Answer, error) {
+func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error
 	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
 		Prices: p.PricesFrom(),
-		Points: found.points, Reaches: s.told(found.reaches), SLO: p.SLO,
+		Points: found.points, Throughputs: s.throughputs(found.rateRanges), SLO: p.SLO,
 		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: len(s.options), Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
@@ -101,7 +101,7 @@ func (f *File) told(ctx context.Context, found *finding) (*answer.Answer, error)
 	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
 		a.Jobs = append(a.Jobs, s.done(j))
 	}
-	tell(a, s)
+	addOutcomes(a, s)
 	a.Unproven = s.unproven()
 	if p.Goal.Find == menu.FindCheapest {
 		if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {

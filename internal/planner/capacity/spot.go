@@ -30,7 +30,7 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 	if err != nil {
 		return trial{}, err
 	}
-	mixed, _, err := s.wholeAt(ctx, o, n, rate, wrong, 0)
+	mixed, _, err := s.simulateAt(ctx, o, n, rate, wrong, 0)
 	if err != nil {
 		return trial{}, err
 	}
@@ -46,7 +46,7 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 			}
 			continue
 		}
-		t, _, err := s.wholeAt(ctx, o, n-away, rate, wrong, 0)
+		t, _, err := s.simulateAt(ctx, o, n-away, rate, wrong, 0)
 		if err != nil {
 			return trial{}, err
 		}
@@ -74,7 +74,7 @@ func (s *search) alone(ctx context.Context, o *option, wrong off) (float64, erro
 	slower.parts, alike.slow = &alike, wrong.steps
 	alike.late = wrong.first
 	slower.ceiling = o.ceiling * o.slow / wrong.steps
-	r := &reach{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
+	r := &rateRange{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
 	rough := *s.trials
 	rough.rough = true
 	for !r.done() {

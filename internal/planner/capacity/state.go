@@ -8,13 +8,13 @@ const lightLoad = 1.0 / 64
 
 // search looks for the cheapest fleet of replicas of one kind.
 type search struct {
-	rate    float64
-	spare   int
-	options []*option
-	fates   []fate
-	best    int // index of the option; -1 where there is none
-	seeds   int // the most runs of a whole fleet for a decision
-	trials  *trials
+	rate     float64
+	spare    int
+	options  []*option
+	outcomes []outcome
+	best     int // index of the option; -1 where there is none
+	seeds    int // the most runs of a whole fleet for a decision
+	trials   *trials
 	// lean is the share of the replicas that one suggests with which a fleet was found to do; 0
 	// where that is not known.
 	lean float64
@@ -24,7 +24,7 @@ type search struct {
 	fixed map[alike]int
 	// missing is what became of options of which no fleet keeps the SLO, although one replica
 	// suggests it.
-	missing map[int]fate
+	missing map[int]outcome
 	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
 	// how many were since rules that are not proven had left them out, and how many of these were
 	// better than what was known.
@@ -32,8 +32,8 @@ type search struct {
 	checked, better int
 }
 
-// fate says what the search found out about an option.
-type fate struct {
+// outcome says what the search found out about an option.
+type outcome struct {
 	// kind groups the options that lost for the same kind of reason.
 	kind kind
 	// closest is the highest share that was seen to meet the SLO; 0 where nothing was simulated.
@@ -87,8 +87,8 @@ func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.
 
 func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
 
-// looked returns what is known of the fleets of option i.
-func (s *search) looked(i int) *sizes {
+// tried returns what is known of the fleets of option i.
+func (s *search) tried(i int) *sizes {
 	if s.sizes[i] == nil {
 		if s.sizes == nil {
 			s.sizes = map[int]*sizes{}

@@ -13,12 +13,12 @@ import (
 // swiftest finds the fleet with the lowest latency among the largest of each option, in the order
 // of their bounds.
 func (s *search) swiftest(ctx context.Context) ([]answer.Point, error) {
-	s.best, s.fates = -1, make([]fate, len(s.options))
+	s.best, s.outcomes = -1, make([]outcome, len(s.options))
 	c := &comparison{s, map[int]*sample{}}
 	var list []fleet
-	for _, r := range s.reaches() {
+	for _, r := range s.rateRanges() {
 		if r.replicas < s.fewest(s.options[r.option]) {
-			s.fates[r.option] = fate{kind: beyond}
+			s.outcomes[r.option] = outcome{kind: beyond}
 			continue
 		}
 		f, err := c.bounded(r.option, r.replicas)
@@ -36,7 +36,7 @@ func (s *search) swiftest(ctx context.Context) ([]answer.Point, error) {
 			if f := list[0]; best == nil || f.latency < best.Latency {
 				now = append(now, f)
 			} else {
-				s.fates[f.option].words = fmt.Sprintf("its bound is %s ms",
+				s.outcomes[f.option].words = fmt.Sprintf("its bound is %s ms",
 					report.Figure(f.latency))
 			}
 			list = list[1:]
@@ -55,7 +55,7 @@ func (s *search) swiftest(ctx context.Context) ([]answer.Point, error) {
 	}
 	if best != nil {
 		s.best = best.Option
-		s.fates[s.best] = fate{kind: chosen, replicas: best.Replicas - s.spare}
+		s.outcomes[s.best] = outcome{kind: chosen, replicas: best.Replicas - s.spare}
 	}
 	slices.SortStableFunc(all, func(a, b answer.Point) int {
 		return cmp.Compare(a.Latency, b.Latency)

@@ -104,7 +104,7 @@ effort: {requests: 1000, most-requests: 2000}
 			s.options, n = s.options[1:], 2
 		}
 		s.options = s.options[:1]
-		s.best, s.fates = 0, []fate{{kind: chosen, replicas: n}}
+		s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: n}}
 		seen, err := s.interrupt(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestReservedBaseOfAWave(t *testing.T) {
 			{parts: &parts{prefill: &server{offer: &menu.Offer{Term: menu.Reserved}}}, prefills: 1,
 				price: long},
 			{parts: &parts{prefill: &server{offer: new(menu.Offer)}}, prefills: 1, price: hour},
-		}, fates: []fate{{replicas: 1}}}
+		}, outcomes: []outcome{{replicas: 1}}}
 		got := s.rentedOf(rate, &answer.Shape{Option: 0, Rate: one},
 			&answer.Shape{Option: 1, Rate: one})
 		var needs []int

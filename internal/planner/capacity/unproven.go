@@ -10,7 +10,8 @@ import (
 func (s *search) unproven() *answer.Unproven {
 	u := &answer.Unproven{Rules: s.rules(), Checked: s.checked, Better: s.better}
 	if s.goal().Find == menu.FindCheapest || s.goal().Find == menu.FindFront {
-		if u.Options = len(s.doubts()); u.Options == 0 && s.goal().Find == menu.FindCheapest {
+		u.Options = len(s.uncheckedOptions())
+		if u.Options == 0 && s.goal().Find == menu.FindCheapest {
 			return nil
 		}
 	}

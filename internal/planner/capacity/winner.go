@@ -6,18 +6,18 @@ import (
 )
 
 // replicas and cost of the best fleet, spares included.
-func (s *search) size() int         { return s.fates[s.best].replicas + s.spare }
+func (s *search) size() int         { return s.outcomes[s.best].replicas + s.spare }
 func (s *search) cost() float64     { return s.hourly(s.best) }
 func (s *search) chosen() *option   { return s.options[s.best] }
 func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
 
 // hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
 func (s *search) hourly(i int) float64 {
-	fate, o := &s.fates[i], s.options[i]
+	outcome, o := &s.outcomes[i], s.options[i]
 	if o.scaled() {
-		return float64(fate.running * o.price)
+		return float64(outcome.running * o.price)
 	}
-	return float64(float64(fate.replicas+s.spare) * o.price)
+	return float64(float64(outcome.replicas+s.spare) * o.price)
 }
 
 // beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
@@ -62,17 +62,17 @@ func (s *search) most(o *option) int {
 func (s *search) leastCost(i int) float64 {
 	o := s.options[i]
 	if o.scaled() {
-		return float64(max(o.way.mean, float64(o.always()+s.spare)) * o.price)
+		return float64(max(o.scaling.mean, float64(o.always()+s.spare)) * o.price)
 	}
 	return float64(float64(s.fewest(o)+s.spare) * o.price)
 }
 
-// crown makes an option the best.
-func (s *search) crown(i int) {
+// makeBest makes an option the best.
+func (s *search) makeBest(i int) {
 	if s.best >= 0 {
-		s.fates[s.best].kind = simulated
+		s.outcomes[s.best].kind = simulated
 	}
-	s.fates[i].kind, s.fates[i].words, s.best = chosen, "", i
+	s.outcomes[i].kind, s.outcomes[i].words, s.best = chosen, "", i
 }
 
 // first returns how many replicas of an option are simulated first, and the most that may be asked

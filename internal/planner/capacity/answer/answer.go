@@ -33,10 +33,10 @@ type Answer struct {
 	// no option meets the SLO. Then Nearest is the option that comes closest, if any option fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
 	Nearest *Nearest    `json:"nearest,omitempty"`
-	// Points are the simulated fleets of the goals front and latency. Reaches are the highest known
-	// rates of fleets for the goal throughput. Both are empty for other goals.
-	Points  []Point `json:"points,omitempty"`
-	Reaches []Reach `json:"reaches,omitempty"`
+	// Points are the simulated fleets of the goals front and latency. Throughputs are the highest
+	// known rates of fleets for the goal throughput. Both are empty for other goals.
+	Points      []Point      `json:"points,omitempty"`
+	Throughputs []Throughput `json:"reaches,omitempty"`
 	// Jobs are the fleets of a job that would be in time, the cheapest first.
 	Jobs []JobDone `json:"jobs,omitempty"`
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
@@ -72,9 +72,9 @@ type Answer struct {
 	Unproven *Unproven `json:"unproven,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
-	// Fates has the fate of every option, in the order of the menu; for a large menu, that of every
-	// simulated option.
-	Fates []Fate `json:"options_in_order"`
+	// Outcomes has the outcome of every option, in the order of the menu; for a large menu, that of
+	// every simulated option.
+	Outcomes []Outcome `json:"options_in_order"`
 }
 
 // ClassSLO is the SLO of a class.
@@ -97,8 +97,8 @@ type Pruned struct {
 	Example string `json:"example"`
 }
 
-// Fate says why an option won or lost.
-type Fate struct {
+// Outcome says why an option won or lost.
+type Outcome struct {
 	Label    string  `json:"label"`
 	Kind     string  `json:"kind"`
 	Words    string  `json:"words,omitempty"`

@@ -149,8 +149,8 @@ func (a *Answer) next() []string {
 			add(s.Replicas, s.Label, fmt.Sprintf("$%.2f an hour (%s)", s.Hourly, s.Grade))
 		}
 	}
-	for i := range a.Reaches {
-		r := &a.Reaches[i]
+	for i := range a.Throughputs {
+		r := &a.Throughputs[i]
 		add(r.Replicas, r.Label, fmt.Sprintf("less than %s/s (%s)", report.Figure(r.Bound),
 			r.Grade))
 	}

@@ -206,8 +206,8 @@ func (p *Point) Dominates(q *Point) bool {
 		(p.Hourly < q.Hourly || p.Latency < q.Latency || p.Energy < q.Energy)
 }
 
-// Reach says how many requests the largest fleet of an option serves, as far as is known.
-type Reach struct {
+// Throughput says how many requests the largest fleet of an option serves, as far as is known.
+type Throughput struct {
 	Label    string  `json:"label"`
 	Replicas int     `json:"replicas"` // with the spares
 	Hourly   float64 `json:"dollars_per_hour"`

@@ -64,8 +64,8 @@ func (a *Answer) printPoints(p *report.Printer, list []Point) {
 
 func (a *Answer) printReaches(p *report.Printer) {
 	var rows [][]string
-	for i := range a.Reaches {
-		r := &a.Reaches[i]
+	for i := range a.Throughputs {
+		r := &a.Throughputs[i]
 		rate := report.Figure(r.Rate)
 		if r.Rate < 0.96*r.Bound {
 			rate = "< " + report.Figure(r.Bound)

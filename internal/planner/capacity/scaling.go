@@ -5,8 +5,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// way is how replicas of an option start and stop with the load.
-type way struct {
+// scaling is how replicas of an option start and stop with the load.
+type scaling struct {
 	index  int // of Menu.scalings
 	always int // the least number of replicas, or of groups, that run
 	// standing is how many spares run beside these.
@@ -15,8 +15,8 @@ type way struct {
 	mean float64
 }
 
-// copied returns a way of its own; nil for nil.
-func (w *way) copied() *way {
+// copied returns a scaling of its own; nil for nil.
+func (w *scaling) copied() *scaling {
 	if w == nil {
 		return nil
 	}
@@ -25,15 +25,15 @@ func (w *way) copied() *way {
 }
 
 // scaled reports whether replicas of the option start and stop with the load.
-func (o *option) scaled() bool { return o.way != nil }
+func (o *option) scaled() bool { return o.scaling != nil }
 
 // always is the least number of replicas, or of groups, that run of an option that is scaled; 0 of
 // others.
 func (o *option) always() int {
-	if o.way == nil {
+	if o.scaling == nil {
 		return 0
 	}
-	return o.way.always
+	return o.scaling.always
 }
 
 // each adds an option to a list with a fixed number of replicas, and in each way of scaling if all
@@ -42,7 +42,7 @@ func (o *option) each(ways []scenarios.Scaling, list []*option) []*option {
 	list = append(list, o)
 	for k := 1; k < len(ways) && o.scalable(); k++ {
 		other := *o
-		other.way = &way{index: k, always: ways[k].Min}
+		other.scaling = &scaling{index: k, always: ways[k].Min}
 		list = append(list, &other)
 	}
 	return list
@@ -60,36 +60,36 @@ func (o *option) scalable() bool {
 
 // scalingOf returns how a pool is scaled that has some replicas in each group.
 func (o *option) scalingOf(m *menu.Menu, each int) scenarios.Scaling {
-	way := m.Scalings()[o.way.index]
-	way.Min = (o.way.always + o.way.standing) * each
+	way := m.Scalings()[o.scaling.index]
+	way.Min = (o.scaling.always + o.scaling.standing) * each
 	return way
 }
 
 // unscaled returns the option with a fixed number of replicas.
 func (o *option) unscaled() *option {
 	other := *o
-	other.way = nil
+	other.scaling = nil
 	return &other
 }
 
 // spared returns the option with spares that run beside the least number of replicas.
 func (o *option) spared(n int) *option {
-	if o.way == nil {
+	if o.scaling == nil {
 		return o
 	}
 	other := *o
-	other.way = o.way.copied()
-	other.way.standing = n
+	other.scaling = o.scaling.copied()
+	other.scaling.standing = n
 	return &other
 }
 
 // busyCost is what the replicas of a scaled option cost at least that are busy, in $/h; 0 of
 // others.
 func (o *option) busyCost() float64 {
-	if o.way == nil {
+	if o.scaling == nil {
 		return 0
 	}
-	return float64(o.way.mean * o.price)
+	return float64(o.scaling.mean * o.price)
 }
 
 // boundMean bounds how many replicas or groups run on average, however they are scaled: each serves
@@ -104,7 +104,7 @@ func (o *option) boundMean(l *load) {
 		paid = float64(o.prefill.pace.prefill(&l.work)*o.prefill.price) +
 			float64(d.pace.decode(&l.work)*d.price)
 	}
-	o.way.mean = paid / (slack * l.lasts * o.sum((*server).hourly))
+	o.scaling.mean = paid / (slack * l.lasts * o.sum((*server).hourly))
 }
 
 // paid returns how many replicas or groups the accelerators come to that run on average, given how

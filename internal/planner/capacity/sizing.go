@@ -12,22 +12,22 @@ func (s *search) answer(ctx context.Context) error {
 		if err := s.run(ctx); err != nil || s.best < 0 {
 			return err
 		}
-		if kept, err := s.settleBest(ctx); kept || err != nil {
+		if kept, err := s.sizeBest(ctx); kept || err != nil {
 			return err
 		}
 		if s.missing == nil {
-			s.missing = map[int]fate{}
+			s.missing = map[int]outcome{}
 		}
-		s.missing[s.best] = fate{kind: simulated, closest: s.fates[s.best].closest,
+		s.missing[s.best] = outcome{kind: simulated, closest: s.outcomes[s.best].closest,
 			words: "one replica sustains its share, but no fleet keeps the SLO over several runs"}
-		s.fates = nil
+		s.outcomes = nil
 	}
 }
 
-// settleBest finds the size of the best option by simulating whole fleets. Then it tries each other
+// sizeBest finds the size of the best option by simulating whole fleets. Then it tries each other
 // option as the largest fleet that costs less, unless a bound excludes it. It reports whether a
 // fleet of the best option keeps the SLO.
-func (s *search) settleBest(ctx context.Context) (bool, error) {
+func (s *search) sizeBest(ctx context.Context) (bool, error) {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.challenger(tried) {
 		tried[next] = true
@@ -39,21 +39,22 @@ func (s *search) settleBest(ctx context.Context) (bool, error) {
 			}
 			continue
 		}
-		fate := &s.fates[next]
+		outcome := &s.outcomes[next]
 		if next != s.best {
-			ok, _, err := s.keeps(ctx, s.options[next], s.worth(next), s.pessimism(next), s.seeds)
+			o, n := s.options[next], s.worth(next)
+			ok, _, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
 			if err != nil {
 				return false, err
 			}
-			s.looked(next).note(s.worth(next))
+			s.tried(next).note(n)
 			if !ok {
 				continue
 			}
-			fate.replicas = s.worth(next)
-			s.fates[s.best].words = "another costs less"
-			s.crown(next)
+			outcome.replicas = n
+			s.outcomes[s.best].words = "another costs less"
+			s.makeBest(next)
 		}
-		if kept, err := s.settle(ctx); err != nil || !kept {
+		if kept, err := s.sizeFleet(ctx); err != nil || !kept {
 			return false, err
 		}
 	}
@@ -80,8 +81,8 @@ func (s *search) challenger(tried map[int]bool) int {
 // open reports whether an option may keep the SLO as a fleet that costs less than the best,
 // whatever one replica showed: a fleet shares its requests more evenly than chance does.
 func (s *search) open(i int) bool {
-	kind := s.fates[i].kind
-	return kind == simulated || kind == costsMore || s.fates[i].replicas > 0
+	kind := s.outcomes[i].kind
+	return kind == simulated || kind == costsMore || s.outcomes[i].replicas > 0
 }
 
 // worth returns the largest number of replicas with which an option beats the best; 0 if none does.
@@ -94,22 +95,19 @@ func (s *search) worth(i int) int {
 	return n
 }
 
-// pessimism returns the errors under which an option must keep the SLO.
-func (s *search) pessimism(i int) off { return s.options[i].worst() }
-
-// settle finds the smallest fleet that keeps the SLO with the asked confidence, and reports whether
-// there is one.
-func (s *search) settle(ctx context.Context) (bool, error) {
-	fate := &s.fates[s.best]
-	n, err := s.smallest(ctx, s.best, fate.replicas, func(n int, kept float64) {
-		s.looked(s.best).note(n)
-		fate.closest = max(fate.closest, kept)
+// sizeFleet finds the smallest fleet that keeps the SLO with the asked confidence, and reports
+// whether there is one.
+func (s *search) sizeFleet(ctx context.Context) (bool, error) {
+	outcome := &s.outcomes[s.best]
+	n, err := s.smallest(ctx, s.best, outcome.replicas, func(n int, kept float64) {
+		s.tried(s.best).note(n)
+		outcome.closest = max(outcome.closest, kept)
 	})
 	if err != nil || n == 0 {
 		return false, err
 	}
-	s.lean = float64(n) / float64(fate.replicas)
-	fate.replicas = n
+	s.lean = float64(n) / float64(outcome.replicas)
+	outcome.replicas = n
 	return true, nil
 }
 
@@ -131,7 +129,7 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	}
 	low, high := 0, most+1 // the SLO is missed with low, and kept with high up to most
 	for step := 1; high-low > near || high > most && high-low > 1; step *= 2 {
-		ok, kept, err := s.keeps(ctx, o, n, s.pessimism(i), s.seeds)
+		ok, kept, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
 		if err != nil {
 			return 0, err
 		}

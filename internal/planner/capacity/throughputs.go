@@ -7,12 +7,12 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
-// told returns what is known of the fleets that serve most, of each accelerator and parallelism
-// the best, up to mostShapes.
-func (s *search) told(all []*reach) []answer.Reach {
-	var list []answer.Reach
+// throughputs returns what is known of the fleets that serve most, of each accelerator and
+// parallelism the best, up to mostShapes.
+func (s *search) throughputs(all []*rateRange) []answer.Throughput {
+	var list []answer.Throughput
 	seen := map[string]bool{}
-	slices.SortStableFunc(all, func(a, b *reach) int {
+	slices.SortStableFunc(all, func(a, b *rateRange) int {
 		return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
 			cmp.Compare(a.option, b.option))
 	})
@@ -24,7 +24,7 @@ func (s *search) told(all []*reach) []answer.Reach {
 			seen[shape] = true
 		}
 		n := r.replicas + s.spare
-		list = append(list, answer.Reach{Label: s.label(r.option), Replicas: n,
+		list = append(list, answer.Throughput{Label: s.label(r.option), Replicas: n,
 			Hourly: float64(n) * o.price, Watts: float64(n) * o.watts(),
 			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.grade})
 	}

@@ -6,19 +6,19 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// whole simulates replicas of an option at the whole rate where predictions are wrong by some
+// simulate runs replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the scenario too.
-func (s *search) whole(ctx context.Context, o *option, replicas int, wrong off,
+func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong off,
 	seed uint64) (trial, *scenarios.File, error) {
-	return s.wholeAt(ctx, o, replicas, s.rate, wrong, seed)
+	return s.simulateAt(ctx, o, replicas, s.rate, wrong, seed)
 }
 
 // mostDoubled bounds how often the simulation of a whole fleet is doubled in length.
 const mostDoubled = 2
 
-// wholeAt is whole at another rate. While the SLO is kept and yet latencies seem to grow, which a
+// simulateAt does so at another rate. While the SLO is kept and yet latencies seem to grow, which a
 // short run may show by chance, the simulation is doubled in length.
-func (s *search) wholeAt(ctx context.Context, o *option, replicas int, rate float64,
+func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate float64,
 	wrong off, seed uint64) (t trial, file *scenarios.File, err error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, wrong.steps)

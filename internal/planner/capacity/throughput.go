@@ -11,52 +11,52 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// reaches returns the fleets among which the one that serves most is to be found: of each option
+// rateRanges returns the fleets among which the one that serves most is to be found: of each option
 // the largest.
-func (s *search) reaches() []*reach {
-	var list []*reach
+func (s *search) rateRanges() []*rateRange {
+	var list []*rateRange
 	for i, o := range s.options {
 		n := s.allowed(o) - s.spare
 		switch {
 		case o.unfit() != "":
-			s.fates[i] = fate{kind: unfit}
+			s.outcomes[i] = outcome{kind: unfit}
 		case o.tight:
-			s.fates[i] = fate{kind: outOfReach, closest: o.alone}
+			s.outcomes[i] = outcome{kind: outOfReach, closest: o.alone}
 		case n < 1:
-			s.fates[i] = fate{kind: beyond}
+			s.outcomes[i] = outcome{kind: beyond}
 		default:
-			s.fates[i] = fate{kind: outdone}
-			list = append(list, s.reach(i, n))
+			s.outcomes[i] = outcome{kind: outdone}
+			list = append(list, s.rateRange(i, n))
 		}
 	}
 	return list
 }
 
-// reach returns what is known of n replicas of option i without a simulation.
-func (s *search) reach(i, n int) *reach {
+// rateRange returns what is known of n replicas of option i without a simulation.
+func (s *search) rateRange(i, n int) *rateRange {
 	o := s.options[i]
-	return &reach{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.ceiling,
+	return &rateRange{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.ceiling,
 		price: float64(n+s.spare) * o.price}
 }
 
-// reachFarthest finds the fleet that serves the most requests a second within the limits of the
+// findThroughput finds the fleet that serves the most requests a second within the limits of the
 // goal, and returns the reach of each fleet.
-func (s *search) reachFarthest(ctx context.Context) ([]*reach, error) {
-	all, err := s.reachAlone(ctx)
+func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
+	all, err := s.throughputAlone(ctx)
 	if err == nil && s.best >= 0 {
 		err = s.raise(ctx, all)
 	}
 	return all, err
 }
 
-// reachAlone finds the fleet that serves the most at a rate that its replicas sustain alone. Of the
-// fleets whose bounds are highest, those bounds are narrowed, until none is above what the best
-// would serve if its replicas did what one does. That fleet is then simulated whole. Where it
+// throughputAlone finds the fleet that serves the most at a rate that its replicas sustain alone.
+// Of the fleets whose bounds are highest, those bounds are narrowed, until none is above what the
+// best would serve if its replicas did what one does. That fleet is then simulated whole. Where it
 // misses the SLO, less is known of it, and the search goes on.
-func (s *search) reachAlone(ctx context.Context) ([]*reach, error) {
-	s.best, s.fates = -1, make([]fate, len(s.options))
-	all := s.reaches()
-	open := reachHeap(append([]*reach(nil), all...))
+func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
+	s.best, s.outcomes = -1, make([]outcome, len(s.options))
+	all := s.rateRanges()
+	open := rateHeap(append([]*rateRange(nil), all...))
 	heap.Init(&open)
 	served := 0.0 // the highest rate that any fleet is believed to serve
 	for len(open) > 0 && open[0].highest() > 0 {
@@ -65,14 +65,14 @@ func (s *search) reachAlone(ctx context.Context) ([]*reach, error) {
 				return nil, err
 			}
 			for _, r := range now {
-				if s.fates[r.option].kind != broken {
+				if s.outcomes[r.option].kind != broken {
 					served = max(served, r.rate(r.kept))
 					heap.Push(&open, r)
 				}
 			}
 			continue
 		}
-		r := heap.Pop(&open).(*reach)
+		r := heap.Pop(&open).(*rateRange)
 		d, err := s.carries(ctx, r, r.highest())
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (s *search) reachAlone(ctx context.Context) ([]*reach, error) {
 			s.choose(r, open)
 			break
 		}
-		if s.fates[r.option].kind != broken {
+		if s.outcomes[r.option].kind != broken {
 			fewer := s.lower(r)
 			heap.Push(&open, r)
 			if fewer != nil {
@@ -97,13 +97,13 @@ func (s *search) reachAlone(ctx context.Context) ([]*reach, error) {
 // raise looks for a fleet that serves more than the answer. A fleet shares its requests more evenly
 // than chance does, and may sustain more than its replicas do alone: the answer is tried at higher
 // rates until it misses the SLO for sure, and so is each other fleet whose bound is above that.
-func (s *search) raise(ctx context.Context, all []*reach) error {
-	own := slices.IndexFunc(all, func(r *reach) bool {
-		return r.option == s.best && r.replicas == s.fates[s.best].replicas
+func (s *search) raise(ctx context.Context, all []*rateRange) error {
+	own := slices.IndexFunc(all, func(r *rateRange) bool {
+		return r.option == s.best && r.replicas == s.outcomes[s.best].replicas
 	})
-	order := []*reach{all[own]}
+	order := []*rateRange{all[own]}
 	for i, r := range all {
-		if i != own && !r.settling && s.fates[r.option].kind != broken {
+		if i != own && !r.settling && s.outcomes[r.option].kind != broken {
 			order = append(order, r)
 		}
 	}
@@ -133,78 +133,79 @@ func (s *search) raise(ctx context.Context, all []*reach) error {
 const misses = 3
 
 // replace makes a fleet the answer that serves more, at the rate of the search.
-func (s *search) replace(r *reach, place int) {
-	was := &s.fates[s.best]
+func (s *search) replace(r *rateRange, place int) {
+	was := &s.outcomes[s.best]
 	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
 		answer.Several(was.replicas, "replica"), report.Figure(s.rate))
 	r.kept, r.missed, s.best = place, place-1, r.option
-	fate := &s.fates[s.best]
-	fate.kind, fate.words, fate.replicas = chosen, "", r.replicas
+	outcome := &s.outcomes[s.best]
+	outcome.kind, outcome.words, outcome.replicas = chosen, "", r.replicas
 }
 
 // carries decides whether the fleet keeps the SLO at a rate: simulated whole, with its spares down,
 // over several seeds. If it does, that rate is the one of the search.
-func (s *search) carries(ctx context.Context, r *reach, rate float64) (decision, error) {
-	before, fate := s.rate, &s.fates[r.option]
+func (s *search) carries(ctx context.Context, r *rateRange, rate float64) (decision, error) {
+	before, outcome := s.rate, &s.outcomes[r.option]
 	s.rate = rate
-	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.pessimism(r.option))
+	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.options[r.option].worst())
 	if !d.kept {
 		s.rate = before
 	}
 	if words, failed := failure(err); failed {
-		fate.kind, fate.words = broken, words
+		outcome.kind, outcome.words = broken, words
 		return decision{far: true}, nil
 	}
-	fate.closest = max(fate.closest, d.share)
+	outcome.closest = max(outcome.closest, d.share)
 	return d, err
 }
 
 // lower notes that a fleet misses the SLO at the highest rate that it might have sustained. It
 // returns a smaller fleet of the option if that may serve more now, which only large ones do: their
 // replicas serve as much as one does alone.
-func (s *search) lower(r *reach) *reach {
+func (s *search) lower(r *rateRange) *rateRange {
 	settling := r.settling
 	r.missed, r.kept, r.settling = r.kept, r.kept+1, true
 	n := min(r.replicas-1, int(float64(r.replicas)*r.rate(r.kept)/r.rate(r.missed)))
 	if settling || n < 1 {
 		return nil
 	}
-	fewer := s.reach(r.option, n)
+	fewer := s.rateRange(r.option, n)
 	fewer.missed, fewer.kept = r.missed-1, r.missed
 	return fewer
 }
 
 // choose makes a fleet the answer, and notes that the others serve less.
-func (s *search) choose(best *reach, others reachHeap) {
+func (s *search) choose(best *rateRange, others rateHeap) {
 	for _, r := range others {
-		s.fates[r.option].words = fmt.Sprintf("%s serve less than %s/s",
+		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
 			answer.Several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
 	}
 	s.best = best.option
-	s.fates[s.best].kind, s.fates[s.best].words = chosen, ""
-	s.fates[s.best].replicas = best.replicas
+	s.outcomes[s.best].kind, s.outcomes[s.best].words = chosen, ""
+	s.outcomes[s.best].replicas = best.replicas
 }
 
 // narrow simulates each fleet once, where another is known to serve a rate.
-func (s *search) narrow(ctx context.Context, list []*reach, served float64) error {
-	return each(ctx, list, func(ctx context.Context, r *reach) error {
-		o, fate := s.options[r.option], &s.fates[r.option]
+func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) error {
+	return each(ctx, list, func(ctx context.Context, r *rateRange) error {
+		o, outcome := s.options[r.option], &s.outcomes[r.option]
 		place := r.next(served)
 		v, err := s.sustains(ctx, o, r.replicas, r.rate(place))
 		if words, failed := failure(err); failed {
-			fate.kind, fate.words = broken, words
+			outcome.kind, outcome.words = broken, words
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		fate.kind = simulated
+		outcome.kind = simulated
 		if v.sustained {
 			r.kept = place
 			return nil
 		}
 		r.missed = place
-		fate.closest, fate.words = max(fate.closest, v.trial.Kept.Mean), s.lost(o, r.replicas, v)
+		outcome.closest = max(outcome.closest, v.trial.Kept.Mean)
+		outcome.words = s.whyLost(o, r.replicas, v)
 		return nil
 	})
 }
@@ -221,6 +222,6 @@ func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (
 		return s.trials.sustains(ctx, o, rate/float64(n))
 	}
 	rate = menu.Round(rate)
-	t, _, err := s.wholeAt(ctx, o, n, rate, o.worst(), 0)
+	t, _, err := s.simulateAt(ctx, o, n, rate, o.worst(), 0)
 	return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 }

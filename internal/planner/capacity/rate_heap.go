@@ -5,12 +5,12 @@ import (
 	"container/heap"
 )
 
-// reachHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
+// rateHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
 // ones, those of which that is not known, and then the cheapest.
-type reachHeap []*reach
+type rateHeap []*rateRange
 
-func (h reachHeap) Len() int { return len(h) }
-func (h reachHeap) Less(i, j int) bool {
+func (h rateHeap) Len() int { return len(h) }
+func (h rateHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	if a.done() != b.done() && a.highest() == b.highest() {
 		return b.done()
@@ -18,11 +18,11 @@ func (h reachHeap) Less(i, j int) bool {
 	return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
 		cmp.Compare(a.option, b.option)) < 0
 }
-func (h reachHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *reachHeap) Push(x any)   { *h = append(*h, x.(*reach)) }
+func (h rateHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *rateHeap) Push(x any)   { *h = append(*h, x.(*rateRange)) }
 
 // Pop implements heap.Interface.
-func (h *reachHeap) Pop() any {
+func (h *rateHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]
 	*h = old[:len(old)-1]
@@ -31,16 +31,16 @@ func (h *reachHeap) Pop() any {
 
 // unknown takes fleets from the heap of which it is not known whether they sustain more than served
 // or as much: up to atOnce.
-func (h *reachHeap) unknown(served float64) []*reach {
-	var list []*reach
+func (h *rateHeap) unknown(served float64) []*rateRange {
+	var list []*rateRange
 	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].done() && (*h)[0].highest() >= served {
-		list = append(list, heap.Pop(h).(*reach))
+		list = append(list, heap.Pop(h).(*rateRange))
 	}
 	return list
 }
 
 // served returns the highest rate that any fleet is believed to serve.
-func (h reachHeap) served() float64 {
+func (h rateHeap) served() float64 {
 	most := 0.0
 	for _, r := range h {
 		most = max(most, r.rate(r.kept))

@@ -13,12 +13,12 @@ const (
 	checkShare = 16
 )
 
-// doubtful returns a number of replicas of option i that was not simulated as a fleet, although no
+// unchecked returns a number of replicas of option i that was not simulated as a fleet, although no
 // bound says that this fleet is worse than the best: a rule left it out that is not proven. It is 0
 // where there is none.
-func (s *search) doubtful(i int) int {
+func (s *search) unchecked(i int) int {
 	o := s.options[i]
-	switch s.fates[i].kind {
+	switch s.outcomes[i].kind {
 	case unfit, outOfReach, tooFew, broken:
 		return 0
 	}
@@ -33,15 +33,15 @@ func (s *search) doubtful(i int) int {
 	if !known || near == 0 {
 		near = to
 	}
-	return s.looked(i).next(s.fewest(o), to, near)
+	return s.tried(i).next(s.fewest(o), to, near)
 }
 
-// doubts lists the options that have fleets that only rules left out: that of the answer first,
-// then the ones that seem cheapest.
-func (s *search) doubts() []int {
+// uncheckedOptions lists the options that have fleets that only rules left out: that of the answer
+// first, then the ones that seem cheapest.
+func (s *search) uncheckedOptions() []int {
 	var list []int
 	for i := range s.options {
-		if s.doubtful(i) > 0 {
+		if s.unchecked(i) > 0 {
 			list = append(list, i)
 		}
 	}
@@ -49,7 +49,7 @@ func (s *search) doubts() []int {
 		if i == s.best {
 			return 0
 		}
-		if running := s.fates[i].running; running > 0 {
+		if running := s.outcomes[i].running; running > 0 {
 			return float64(running * s.options[i].price)
 		}
 		return s.leastCost(i)
@@ -64,9 +64,9 @@ func (s *search) doubts() []int {
 func (s *search) check(ctx context.Context) error {
 	begun := s.trials.count()
 	most := cmp.Or(s.trials.file.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
-	for list := s.doubts(); len(list) > 0; list = s.doubts() {
+	for list := s.uncheckedOptions(); len(list) > 0; list = s.uncheckedOptions() {
 		for _, i := range list {
-			n := s.doubtful(i)
+			n := s.unchecked(i)
 			if n == 0 {
 				continue // what was found meanwhile costs less
 			}
@@ -75,7 +75,7 @@ func (s *search) check(ctx context.Context) error {
 			}
 			better, err := s.checkOne(ctx, i, n)
 			if words, failed := failure(err); failed {
-				s.fates[i] = fate{kind: broken, words: words}
+				s.outcomes[i] = outcome{kind: broken, words: words}
 			} else if err != nil {
 				return err
 			}
@@ -99,13 +99,13 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 		}
 		return true, s.prefer(ctx, i, n)
 	}
-	s.looked(i).note(n)
-	ok, kept, err := s.keeps(ctx, o, n, s.pessimism(i), s.seeds)
+	s.tried(i).note(n)
+	ok, kept, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
 	if err != nil || !ok {
-		s.fates[i].closest = max(s.fates[i].closest, kept)
+		s.outcomes[i].closest = max(s.outcomes[i].closest, kept)
 		return false, err
 	}
-	s.fates[i].replicas = n
-	s.crown(i)
+	s.outcomes[i].replicas = n
+	s.makeBest(i)
 	return true, nil
 }

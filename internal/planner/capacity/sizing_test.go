@@ -59,10 +59,10 @@ func noneCostsLess(t *testing.T, text string) {
 	}
 	for i, o := range s.options {
 		n := s.worth(i)
-		if s.fates[i].kind == unfit || i == s.best || n < s.fewest(o) {
+		if s.outcomes[i].kind == unfit || i == s.best || n < s.fewest(o) {
 			continue
 		}
-		ok, kept, err := s.keeps(context.Background(), o, n, s.pessimism(i), s.seeds)
+		ok, kept, err := s.keeps(context.Background(), o, n, s.options[i].worst(), s.seeds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,17 +87,17 @@ effort: {requests: 300, most-requests: 1000}
 	if err := s.run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	suggested := s.fates[s.best].replicas
-	if ok, err := s.settle(ctx); !ok || err != nil {
+	suggested := s.outcomes[s.best].replicas
+	if ok, err := s.sizeFleet(ctx); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	n := s.fates[s.best].replicas
+	n := s.outcomes[s.best].replicas
 	t.Logf("%d replicas, one suggests %d", n, suggested)
 	for _, c := range []struct {
 		n    int
 		want bool
 	}{{n, true}, {n - 1, false}} {
-		ok, kept, err := s.keeps(ctx, s.chosen(), c.n, s.pessimism(s.best), s.seeds)
+		ok, kept, err := s.keeps(ctx, s.chosen(), c.n, s.options[s.best].worst(), s.seeds)
 		if err != nil || ok != c.want {
 			t.Errorf("%d replicas keep the SLO of %g: %v, want %v (%v)", c.n, kept, ok, c.want, err)
 		}

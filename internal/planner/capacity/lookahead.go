@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// lookout begins simulations that a search will need unless it finds a better fleet before. They
+// lookahead begins simulations that a search will need unless it finds a better fleet before. They
 // are those of the next options in order, so that cores and workers have work while one option is
 // tried. Their results are used if they are needed, and dropped otherwise, so the answer does not
 // depend on them.
-type lookout struct {
+type lookahead struct {
 	s      *search
 	ahead  int // options to look ahead
 	begun  map[int]int
@@ -19,8 +19,8 @@ type lookout struct {
 	group  sync.WaitGroup
 }
 
-func (s *search) newLookout() *lookout {
-	l := &lookout{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.workers) - 1,
+func (s *search) newLookahead() *lookahead {
+	l := &lookahead{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.workers) - 1,
 		begun: map[int]int{}}
 	l.slots = make(chan struct{}, max(1, l.ahead))
 	l.trials = *s.trials
@@ -29,7 +29,7 @@ func (s *search) newLookout() *lookout {
 }
 
 // begin simulates the next options that may win, each with as many replicas as the search would.
-func (l *lookout) begin(ctx context.Context, next []int) {
+func (l *lookahead) begin(ctx context.Context, next []int) {
 	s := l.s
 	if s.best < 0 || l.trials.recorded {
 		return // nothing is known yet of what the search will ask
@@ -63,4 +63,4 @@ func (l *lookout) begin(ctx context.Context, next []int) {
 }
 
 // close waits for the simulations that run.
-func (l *lookout) close() { l.group.Wait() }
+func (l *lookahead) close() { l.group.Wait() }

@@ -11,10 +11,10 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// words returns the fate of option i in words.
+// words returns the outcome of option i in words.
 func (s *search) words(i int) string {
-	o, fate := s.options[i], &s.fates[i]
-	switch fate.kind {
+	o, outcome := s.options[i], &s.outcomes[i]
+	switch outcome.kind {
 	case unfit:
 		return o.unfit()
 	case outOfReach:
@@ -40,7 +40,7 @@ func (s *search) words(i int) string {
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
 			answer.Several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
 	}
-	return fate.words
+	return outcome.words
 }
 
 // unaffordable says which limits of the goal the smallest fleet of an option breaks.
@@ -57,8 +57,8 @@ func (s *search) unaffordable(o *option) string {
 	return words
 }
 
-// lost says why n replicas of an option are not enough.
-func (s *search) lost(o *option, n int, v verdict) string {
+// whyLost says why n replicas of an option are not enough.
+func (s *search) whyLost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
 	switch _, taken := o.interrupted(); {
 	case o.scaled():
@@ -72,18 +72,19 @@ func (s *search) lost(o *option, n int, v verdict) string {
 	return words
 }
 
-// mostFates is the largest size of a menu for which an answer has the fate of every option. For a
-// larger menu, it has the fates of the simulated options.
-const mostFates = 10_000
+// mostOutcomes is the largest size of a menu for which an answer has the outcome of every option.
+// For a larger menu, it has the outcomes of the simulated options.
+const mostOutcomes = 10_000
 
-// tell counts the options that were not simulated, and adds the fates of options to the answer.
-func tell(a *answer.Answer, s *search) {
-	for i, fate := range s.fates {
-		why := fate.kind.String()
-		tried := fate.kind == simulated || fate.kind == chosen || fate.kind == broken
-		if tried || len(s.fates) <= mostFates {
-			a.Fates = append(a.Fates, answer.Fate{Label: s.label(i), Kind: why, Words: s.words(i),
-				Replicas: fate.replicas, Ceiling: s.options[i].ceiling})
+// addOutcomes counts the options that were not simulated, and adds the outcomes of options to the
+// answer.
+func addOutcomes(a *answer.Answer, s *search) {
+	for i, outcome := range s.outcomes {
+		why := outcome.kind.String()
+		tried := outcome.kind == simulated || outcome.kind == chosen || outcome.kind == broken
+		if tried || len(s.outcomes) <= mostOutcomes {
+			a.Outcomes = append(a.Outcomes, answer.Outcome{Label: s.label(i), Kind: why,
+				Words: s.words(i), Replicas: outcome.replicas, Ceiling: s.options[i].ceiling})
 		}
 		if tried {
 			continue
@@ -103,11 +104,11 @@ func tell(a *answer.Answer, s *search) {
 // fits.
 func (s *search) nearest() *answer.Nearest {
 	best := -1
-	for i := range s.fates {
-		if s.fates[i].kind == unfit {
+	for i := range s.outcomes {
+		if s.outcomes[i].kind == unfit {
 			continue
 		}
-		if best < 0 || cmp.Or(-cmp.Compare(s.fates[i].closest, s.fates[best].closest),
+		if best < 0 || cmp.Or(-cmp.Compare(s.outcomes[i].closest, s.outcomes[best].closest),
 			cmp.Compare(s.options[i].excess, s.options[best].excess)) < 0 {
 			best = i
 		}
@@ -115,6 +116,6 @@ func (s *search) nearest() *answer.Nearest {
 	if best < 0 {
 		return nil
 	}
-	return &answer.Nearest{Option: best, Label: s.label(best), Kept: s.fates[best].closest,
+	return &answer.Nearest{Option: best, Label: s.label(best), Kept: s.outcomes[best].closest,
 		Limit: s.words(best)}
 }

@@ -54,7 +54,7 @@ func TestMostThroughput(t *testing.T) {
 		for _, budget := range []float64{8, 16} {
 			text := throughputPlan(rand.New(rand.NewPCG(seed, 0)), budget)
 			s, _ := prepared(t, text)
-			if _, err := s.reachFarthest(context.Background()); err != nil {
+			if _, err := s.findThroughput(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			every, _ := prepared(t, text)
@@ -63,8 +63,8 @@ func TestMostThroughput(t *testing.T) {
 				t.Errorf("no answer, %g/s can be served:%s", best, text)
 				continue
 			}
-			ok, kept, err := s.keeps(context.Background(), s.chosen(), s.fates[s.best].replicas,
-				s.pessimism(s.best), s.seeds)
+			ok, kept, err := s.keeps(context.Background(), s.chosen(), s.outcomes[s.best].replicas,
+				s.options[s.best].worst(), s.seeds)
 			if err != nil || !ok {
 				t.Errorf("the answer keeps the SLO for %g of the requests, error %v:%s", kept, err,
 					text)
@@ -89,15 +89,15 @@ func TestMostThroughput(t *testing.T) {
 // was.
 func highestOfAll(t *testing.T, s *search, found float64) float64 {
 	t.Helper()
-	s.fates = make([]fate, len(s.options))
+	s.outcomes = make([]outcome, len(s.options))
 	best, most := found*(1-1e-9), found*4/3
 	if found == 0 {
 		most = math.Inf(1)
 	}
-	for _, r := range s.reaches() {
+	for _, r := range s.rateRanges() {
 		for n := r.replicas; n >= 1; n-- {
 			for place := 1; place <= grid; place++ {
-				s.rate = s.reach(r.option, n).rate(place)
+				s.rate = s.rateRange(r.option, n).rate(place)
 				if s.rate <= best {
 					break
 				}
@@ -105,7 +105,7 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 					continue
 				}
 				ok, _, err := s.keeps(context.Background(), s.options[r.option], n,
-					s.pessimism(r.option), s.seeds)
+					s.options[r.option].worst(), s.seeds)
 				if err != nil {
 					t.Fatal(err)
 				}
