@@ -42,14 +42,21 @@ func TestLateness(t *testing.T) {
 	}
 }
 
-// What a loaded server delivers is measured where it is written.
+// What a loaded server delivers is measured where it is written: a whole answer once, and a stream
+// each time that it is written, which may take several tokens at once.
 func TestDeliveriesAreMeasured(t *testing.T) {
 	i := open(t, small, nil)
+	measured := func() int {
+		i.late.mu.Lock()
+		defer i.late.mu.Unlock()
+		return i.late.now.count + i.late.last.count
+	}
 	i.ask(t, "/v1/completions", `{"prompt":"x","max_tokens":5}`)
+	if n := measured(); n != 1 {
+		t.Errorf("an answer is measured %d times", n)
+	}
 	i.post(t, "/v1/completions", `{"prompt":"x","max_tokens":5,"stream":true}`)
-	i.late.mu.Lock()
-	defer i.late.mu.Unlock()
-	if n := i.late.now.count + i.late.last.count; n < 3 {
-		t.Errorf("%d deliveries are measured, want one and those of a stream", n)
+	if n := measured() - 1; n < 1 || n > 5 {
+		t.Errorf("a stream of 5 tokens is measured %d times", n)
 	}
 }
