@@ -20,25 +20,38 @@ import (
 // prometheus scrapes an address every second until the test ends. It returns its own address.
 func prometheus(t *testing.T, target string) string {
 	t.Helper()
+	rules := monitoring(t, "rules.yaml")
+	return startPrometheus(t, t.TempDir(), fmt.Sprintf("global: {scrape_interval: 1s, "+
+		"evaluation_interval: 1s}\nrule_files: [%q]\n"+
+		"scrape_configs: [{job_name: fleet, static_configs: [{targets: [%q]}]}]\n", rules,
+		strings.TrimPrefix(target, "http://")))
+}
+
+// monitoring returns the absolute path of a file of rules under docs/monitoring, which promtool has
+// checked. It skips the test where there is no Prometheus.
+func monitoring(t *testing.T, name string) string {
+	t.Helper()
 	for _, program := range []string{"prometheus", "promtool"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip("there is no " + program)
 		}
 	}
-	rules, err := filepath.Abs("../../docs/monitoring/rules.yaml")
+	rules, err := filepath.Abs(filepath.Join("../../docs/monitoring", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("promtool", "check", "rules", rules).CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
-	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yaml")
-	text := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: "+
-		"1s}\nrule_files: [%q]\n"+
-		"scrape_configs: [{job_name: fleet, static_configs: [{targets: [%q]}]}]\n", rules,
-		strings.TrimPrefix(target, "http://"))
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	return rules
+}
+
+// startPrometheus runs a Prometheus over the data in dir until the test ends. It returns its
+// address.
+func startPrometheus(t *testing.T, dir, config string, flags ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "prometheus.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,8 +60,9 @@ func prometheus(t *testing.T, target string) string {
 	}
 	address := free.Addr().String()
 	free.Close()
-	cmd := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+dir,
-		"--web.listen-address="+address, "--log.level=error")
+	cmd := exec.Command("prometheus", append([]string{"--config.file=" + file,
+		"--storage.tsdb.path=" + dir, "--web.listen-address=" + address, "--log.level=error"},
+		flags...)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
