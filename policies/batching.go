@@ -196,15 +196,23 @@ func trtllm() Policy[sim.Scheduler] {
 				"(batch_wait_timeout_iters)", Default: "0"},
 			{Name: "wait-tokens", Doc: "share of the token budget with which they wait no longer " +
 				"(batch_wait_max_tokens_ratio)", Default: "0", Kind: Number},
+			{Name: "rank-wait", Doc: "most steps for which prompts wait until every " +
+				"data-parallel rank has one (attention_dp_config)", Default: "0"},
 		},
 		Refuses: map[string]string{"preemption": recomputes},
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
+		New: func(d Deployment, v Values) (sim.Scheduler, error) {
 			n, budget, chunked := v.Count("max-sequences"), v.Count("token-budget"),
 				v.Flag("chunked-context")
+			ranks := batching.RankWait{Ranks: d.Ranks, Steps: v.Count("rank-wait")}
 			wait := batching.BatchWait{Steps: v.Count("wait-steps"),
 				Tokens: v.Number("wait-tokens")}
 			if v.Word("capacity") == "guaranteed-no-evict" {
-				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, v.Count("max-output"))
+				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, ranks,
+					v.Count("max-output"))
+			}
+			if ranks.Steps > 0 {
+				return nil, &ParamError{"rank-wait",
+					"prompts wait for other ranks with guaranteed-no-evict only"}
 			}
 			if v.Count("max-output") > 0 {
 				return nil, &ParamError{

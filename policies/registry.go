@@ -65,6 +65,8 @@ type Deployment struct {
 	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
 	// their links to host memory, each in one direction, 0 where there is none.
 	TokenBytes, SequenceBytes, HostRate float64
+	// Ranks is the number of data-parallel ranks of the replica; 0 and 1 mean one.
+	Ranks int
 	// Layers says what the model's layers keep.
 	Layers memory.Layers
 }

@@ -31,7 +31,7 @@ func drawPolicies(t *rapid.T, c *setting) {
 			Seed: rapid.Uint64().Draw(t, "seed"), KVTokens: max(c.blocks*int64(c.blockSize), 64),
 			MaxContext: c.maxContext, HostTokens: rapid.SampledFrom([]int64{0, 50, 500}).Draw(t,
 				"host"),
-			TokenBytes: 1, HostRate: 1e5,
+			TokenBytes: 1, HostRate: 1e5, Ranks: rapid.IntRange(1, 3).Draw(t, "ranks"),
 		},
 	}
 	if c.maxContext == 0 {
@@ -84,6 +84,7 @@ func (c *setting) values(hostTokens int64) map[string][]string {
 		"max-output": {"0", "0", "40", "300"}, "new-token-ratio": {"0.1", "0.7", "1"},
 		"receive-interval": {"1", "1", "4", "30"},
 		"wait-steps":       {"0", "3", "20"}, "wait-tokens": {"0", "0.5", "0.9"},
+		"rank-wait": {"0", "0", "3", "20"},
 		"max-delay": {"0s", "5ms", "1s"}, "prediction-error": {"0", "0.5"},
 		"levels": {"1", "3", "8"}, "quantum": {"100us", "20ms", "500ms"},
 		"prefill-rate": {"500", "100000"}, "starvation": {"0s", "30ms", "1s"},
@@ -111,6 +112,12 @@ func drawParams(t *rapid.T, params []policies.Param, values map[string][]string)
 	}
 	if set["capacity"] == "max-utilization" {
 		set["max-output"] = "0"
+	}
+	sequences, _ := strconv.Atoi(set["max-sequences"])
+	budget, _ := strconv.Atoi(set["token-budget"])
+	if set["capacity"] == "max-utilization" || set["chunked-context"] == "true" ||
+		min(sequences, budget) < 3 { // a rank needs one, and waits with whole prompts only
+		delete(set, "rank-wait")
 	}
 	return set
 }

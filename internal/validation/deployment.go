@@ -63,6 +63,9 @@ type deployment struct {
 	// that they do not.
 	waitSteps  int
 	waitTokens float64
+	// rankWait is the number of steps after which prompts of data-parallel ranks wait no longer for
+	// each other; 0 means that they do not wait.
+	rankWait int
 	// captured reports whether steps with prompts are launched as graphs, too, and eager whether
 	// no steps are.
 	captured, eager bool
@@ -199,6 +202,9 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	if d.waitSteps > 0 {
 		params["wait-steps"] = strconv.Itoa(d.waitSteps)
 		params["wait-tokens"] = strconv.FormatFloat(d.waitTokens, 'g', -1, 64)
+	}
+	if d.rankWait > 0 {
+		params["rank-wait"] = strconv.Itoa(d.rankWait)
 	}
 	batching, err := servers.Choose(&registry.Batching, own, params)
 	if err != nil {

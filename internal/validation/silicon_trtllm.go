@@ -8,8 +8,12 @@ import (
 
 // trtllmFlags are those of InferenceX' scripts for TensorRT-LLM (SemiAnalysisAI/InferenceX,
 // benchmarks: 70b_fp8_b200_trt_slurm.sh, gptoss_fp4_b200_trt.sh, dsr1_fp4_b200_trt.sh,
-// dsr1_fp8_b200_trt.sh). Prompts are whole.
+// dsr1_fp8_b200_trt.sh). Prompts are whole. Ranks wait for each other (attention_dp_config:
+// enable_balance true, batching_wait_iters 0, timeout_iters 60).
 func (l *trial) trtllmFlags(month string) {
+	if l.data > 1 {
+		l.rankWait = 60
+	}
 	chat := l.prompt == 1024 && l.output == 1024
 	switch {
 	case strings.HasPrefix(l.model.Name, "llama"):

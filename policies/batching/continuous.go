@@ -24,6 +24,8 @@ type Continuous struct {
 	accept func(b *sim.Batch, s *sim.Sequence) bool
 	// gathering is set if newcomers wait for each other.
 	gathering *gathering
+	// ranks is set if the prompts of data-parallel ranks wait for each other.
+	ranks *ranks
 }
 
 // order is the order of the waiting sequences.
@@ -65,6 +67,9 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	budget := c.resume(b, c.limits.TokenBudget-b.DecodeTokens())
 	if c.waiting.len() > before {
 		return sim.Decision{Steps: 1} // someone was preempted: nobody is admitted in the same step
+	}
+	if c.ranks != nil {
+		return sim.Decision{Steps: c.ranks.admit(b, c)}
 	}
 	if c.gathering != nil {
 		if steps := c.gathering.left(b, c); steps > 0 {

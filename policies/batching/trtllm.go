@@ -42,15 +42,23 @@ type TRTLLMNoEvict struct {
 
 // NewTRTLLMNoEvict returns the scheduler with the parameters of NewTRTLLMMaxUtilization. maxOutput
 // is the number of output tokens that every request asks room for (max_tokens); 0 means that it
-// asks for just what it will generate, as benchmarks do.
-func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, wait BatchWait, maxOutput int) (
-	*TRTLLMNoEvict, error) {
+// asks for just what it will generate, as benchmarks do. If ranks wait for each other, wait has no
+// effect.
+func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, wait BatchWait, ranks RankWait,
+	maxOutput int) (*TRTLLMNoEvict, error) {
 	c, err := NewTRTLLMMaxUtilization(maxSequences, tokenBudget, chunked, wait)
 	if err != nil {
 		return nil, err
 	}
+	if err := ranks.validate(&c.limits, chunked); err != nil {
+		return nil, err
+	}
 	if maxOutput < 0 {
 		return nil, fmt.Errorf("max-output is %d, want 0 (what is generated) or more", maxOutput)
+	}
+	if ranks.on() {
+		c.ranks = newRanks(ranks)
+		c.waiting = c.ranks
 	}
 	t := &TRTLLMNoEvict{Continuous: *c, maxOutput: maxOutput}
 	t.accept = func(b *sim.Batch, s *sim.Sequence) bool {
@@ -65,11 +73,41 @@ func (t *TRTLLMNoEvict) units(b *sim.Batch, s *sim.Sequence) int64 {
 	return b.Memory().Units(s.Prompt + max(s.Output, t.maxOutput) - 1)
 }
 
+// Enqueue implements sim.Scheduler.
+func (t *TRTLLMNoEvict) Enqueue(s *sim.Sequence) {
+	if t.ranks != nil {
+		t.ranks.arrive(s)
+	}
+	t.Continuous.Enqueue(s)
+}
+
+// Withdraw implements sim.Withdrawer.
+func (t *TRTLLMNoEvict) Withdraw(s *sim.Sequence) {
+	t.Continuous.Withdraw(s)
+	if t.ranks != nil {
+		t.ranks.requests[t.ranks.place.Of(s).rank]--
+	}
+}
+
 // Entered implements sim.Listener.
-func (t *TRTLLMNoEvict) Entered(b *sim.Batch, s *sim.Sequence) { t.promised += t.units(b, s) }
+func (t *TRTLLMNoEvict) Entered(b *sim.Batch, s *sim.Sequence) {
+	t.promised += t.units(b, s)
+	if t.ranks != nil {
+		t.ranks.entered(b, s)
+	}
+}
 
 // Joined implements sim.Listener.
-func (t *TRTLLMNoEvict) Joined(*sim.Batch, *sim.Sequence) {}
+func (t *TRTLLMNoEvict) Joined(b *sim.Batch, s *sim.Sequence) {
+	if t.ranks != nil {
+		t.ranks.joined(b, s)
+	}
+}
 
 // Left implements sim.Listener.
-func (t *TRTLLMNoEvict) Left(b *sim.Batch, s *sim.Sequence, _ bool) { t.promised -= t.units(b, s) }
+func (t *TRTLLMNoEvict) Left(b *sim.Batch, s *sim.Sequence, gone bool) {
+	t.promised -= t.units(b, s)
+	if t.ranks != nil {
+		t.ranks.left(b, s, gone)
+	}
+}

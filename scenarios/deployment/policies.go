@@ -78,7 +78,7 @@ func (c *Config) TokenBudget() int { return c.Policies.tokenBudget() }
 // before the memory is planned.
 func (c *Config) Anywhere() policies.Deployment {
 	place := policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 20, TokenBytes: 1,
-		Layers: c.layers()}
+		Layers: c.layers(), Ranks: c.Parallel.Complete().Data}
 	if c.HostLink != nil {
 		place.HostRate = c.HostLink.Bandwidth
 	}
@@ -94,7 +94,7 @@ func (s *Server) Place(seed uint64) policies.Deployment {
 	place := policies.Deployment{
 		Seed: seed, KVTokens: int64(s.Plan.Tokens), MaxContext: s.MaxContext, Layers: s.layers(),
 		TokenBytes:    (k.Growing + k.Windowed) * float64(p.Tensor),
-		SequenceBytes: k.Fixed * float64(p.Tensor),
+		SequenceBytes: k.Fixed * float64(p.Tensor), Ranks: p.Data,
 	}
 	if s.HostLink != nil {
 		place.HostRate = s.HostLink.Bandwidth * float64(p.Tensor*p.Pipeline)
