@@ -203,16 +203,13 @@ func trtllm() Policy[sim.Scheduler] {
 		New: func(d Deployment, v Values) (sim.Scheduler, error) {
 			n, budget, chunked := v.Count("max-sequences"), v.Count("token-budget"),
 				v.Flag("chunked-context")
-			ranks := batching.RankWait{Ranks: d.Ranks, Steps: v.Count("rank-wait")}
 			wait := batching.BatchWait{Steps: v.Count("wait-steps"),
 				Tokens: v.Number("wait-tokens")}
-			if v.Word("capacity") == "guaranteed-no-evict" {
-				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, ranks,
-					v.Count("max-output"))
+			if steps := v.Count("rank-wait"); steps > 0 {
+				wait.Ranks = batching.RankWait{Ranks: d.Ranks, Steps: steps}
 			}
-			if ranks.Steps > 0 {
-				return nil, &ParamError{"rank-wait",
-					"prompts wait for other ranks with guaranteed-no-evict only"}
+			if v.Word("capacity") == "guaranteed-no-evict" {
+				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, v.Count("max-output"))
 			}
 			if v.Count("max-output") > 0 {
 				return nil, &ParamError{

@@ -39,6 +39,7 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"sglang", "receive-interval", "0", "", "at least 1"},
 		{"sglang", "chunk", "0", "", "at least 1"},
 		{"trtllm", "wait-tokens", "1.5", "", "0 (start at once) to 1"},
+		{"trtllm", "rank-wait", "-1", "", "0"},
 		{"mlfq", "quantum", "0s", "", "more than 0"},
 		{"vtc", "input-weigth", "1", "input-weigth", "did you mean input-weight"},
 		{"priority", "key", "", "key", `want an expression such as "prompt + 2 * output"`},

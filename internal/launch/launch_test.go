@@ -56,7 +56,7 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 		settings = append(settings, "engine.preset=trtllm",
 			"batching.token-budget="+eight(n("budget", 512, 9000)))
 		one("memory=prefix-cache", "memory=paged", "batching.chunked-context=true",
-			"batching.capacity=max-utilization", "memory.block-size=64")
+			"batching.capacity=max-utilization", "batching.rank-wait=60", "memory.block-size=64")
 		maybe("batching.wait-steps=20")
 		maybe("batching.wait-tokens=0.9")
 	}

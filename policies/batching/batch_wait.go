@@ -1,6 +1,7 @@
 package batching
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/llmsim/llmsim/sim"
@@ -14,6 +15,8 @@ import (
 type BatchWait struct {
 	Steps  int
 	Tokens float64
+	// Ranks says how data-parallel ranks wait for each other instead. It needs NewTRTLLMNoEvict.
+	Ranks RankWait
 }
 
 func (w BatchWait) validate() error {
@@ -22,6 +25,8 @@ func (w BatchWait) validate() error {
 		return fmt.Errorf("wait-steps is %d, want 0 (start at once) or more", w.Steps)
 	case !(w.Tokens >= 0 && w.Tokens <= 1):
 		return fmt.Errorf("wait-tokens is %g, want 0 (start at once) to 1", w.Tokens)
+	case w.Ranks != RankWait{}:
+		return errors.New("rank-wait: prompts wait for other ranks with guaranteed-no-evict only")
 	}
 	return nil
 }

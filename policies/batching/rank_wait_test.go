@@ -23,8 +23,8 @@ func TestRanksWaitForEachOther(t *testing.T) {
 			{Prompt: 40, Output: 400, Class: 2, Arrival: arrival * step},
 			{Prompt: 40, Output: 400, Class: 3, Arrival: (arrival + gap) * step},
 		}
-		s, err := batching.NewTRTLLMNoEvict(8, 200, false, batching.BatchWait{},
-			batching.RankWait{Ranks: 2, Steps: period}, 0)
+		s, err := batching.NewTRTLLMNoEvict(8, 200, false, batching.BatchWait{
+			Ranks: batching.RankWait{Ranks: 2, Steps: period}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +58,8 @@ func TestRanksDoNotWaitForNobody(t *testing.T) {
 		{Prompt: 40, Output: 500, Class: 0},
 		{Prompt: 40, Output: 5, Class: 1, Arrival: 7 * step},
 	}
-	s, err := batching.NewTRTLLMNoEvict(8, 200, false, batching.BatchWait{},
-		batching.RankWait{Ranks: 2, Steps: 60}, 0)
+	s, err := batching.NewTRTLLMNoEvict(8, 200, false, batching.BatchWait{
+		Ranks: batching.RankWait{Ranks: 2, Steps: 60}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

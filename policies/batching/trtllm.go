@@ -42,10 +42,12 @@ type TRTLLMNoEvict struct {
 
 // NewTRTLLMNoEvict returns the scheduler with the parameters of NewTRTLLMMaxUtilization. maxOutput
 // is the number of output tokens that every request asks room for (max_tokens); 0 means that it
-// asks for just what it will generate, as benchmarks do. If ranks wait for each other, wait has no
-// effect.
-func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, wait BatchWait, ranks RankWait,
-	maxOutput int) (*TRTLLMNoEvict, error) {
+// asks for just what it will generate, as benchmarks do. If ranks wait for each other,
+// wait.Steps and wait.Tokens have no effect.
+func NewTRTLLMNoEvict(maxSequences, tokenBudget int, chunked bool, wait BatchWait, maxOutput int) (
+	*TRTLLMNoEvict, error) {
+	ranks := wait.Ranks
+	wait.Ranks = RankWait{}
 	c, err := NewTRTLLMMaxUtilization(maxSequences, tokenBudget, chunked, wait)
 	if err != nil {
 		return nil, err

@@ -58,6 +58,10 @@ func expressTRTLLM(d *Replica) options.Terms {
 	}
 	t.Set("batching.wait-steps", d.Batching.Params["wait-steps"])
 	t.Set("batching.wait-tokens", d.Batching.Params["wait-tokens"])
+	t.Set("batching.rank-wait", d.Batching.Params["rank-wait"])
+	if d.Batching.Params["rank-wait"] != "" {
+		t["rank-balance"] = "true"
+	}
 	// Graphs are captured for all batches that the scenario does not launch kernel by kernel.
 	batch, _ := strconv.Atoi(d.Limit("max-sequences"))
 	delete(t, "engine.graph")
