@@ -162,7 +162,7 @@ func TestKinds(t *testing.T) {
 		{"prefill first", []string{"batching=vllm-v0"}, append(always, life.Waiting)},
 		{"pools", []string{"fleet.pools=[{role: prefill, replicas: 1}, " +
 			"{role: decode, replicas: 1}]"}, append(always, life.Transfer, life.Placing)},
-		{"short of memory", []string{"memory.utilization=0.072"}, append(always,
+		{"short of memory", []string{"memory.utilization=0.071"}, append(always,
 			life.Preempted, life.Recompute)},
 		{"failing", []string{"replicas=2", "fleet.retries=3",
 			"fleet.outages=[{replica: 0, at: 100ms, for: 1s}]"}, append(always, life.Failed,
