@@ -26,6 +26,7 @@ type planFlags struct {
 	out    string
 	emit   string
 	trust  string
+	now    currentFlags
 	queue  queueFlags
 	shard  shardFlag
 	keep   recordFlag
@@ -58,6 +59,7 @@ func planCommand() *cobra.Command {
 		"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes")
 	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust",
 		"the least evidence on which an option may win: any, relative or measured")
+	flags.now.add(cmd)
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
 	flags.keep.add(cmd)
@@ -75,6 +77,9 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	}
 	file, err := capacity.Load(name, flags.set...)
 	if err != nil {
+		return err
+	}
+	if err := flags.compare(cmd, file); err != nil {
 		return err
 	}
 	if err := flags.shard.begin(flags.out,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up
@@ -61,11 +62,19 @@ func (s *search) decide(ctx context.Context, o *option, n int, wrong off) (decis
 // second run without a miss would not make up for the requests of the first that miss it.
 func (s *search) pool(ctx context.Context, o *option, n int, wrong off,
 	seeds int) (runs []trial, kept bool, err error) {
-	seeds = s.trials.file.Plan.Seeds(seeds)
+	return poolOf(s.trials.file.Plan.Seeds(seeds), func(seed uint64) (trial, *scenarios.File,
+		error) {
+		return s.simulate(ctx, o, n, wrong, seed)
+	})
+}
+
+// poolOf pools what run simulates with each of at most that many seeds.
+func poolOf(seeds int, run func(seed uint64) (trial, *scenarios.File, error)) (runs []trial,
+	kept bool, err error) {
 	var all [][]clause
 	var requests int64
 	for seed := range seeds {
-		t, file, err := s.simulate(ctx, o, n, wrong, uint64(seed))
+		t, file, err := run(uint64(seed))
 		if err != nil {
 			return nil, false, err
 		}

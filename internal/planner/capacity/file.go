@@ -31,6 +31,8 @@ type File struct {
 	Plan menu.Plan
 	name string
 	doc  *strict.Document // nil of a part of a plan
+	// today is the deployment that the answer is put beside; nil for none.
+	today *scenarios.File
 }
 
 // Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form

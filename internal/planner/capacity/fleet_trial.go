@@ -16,27 +16,34 @@ func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong of
 // mostDoubled bounds how often the simulation of a whole fleet is doubled in length.
 const mostDoubled = 2
 
-// simulateAt does so at another rate. While the SLO is kept and yet latencies seem to grow, which a
-// short run may show by chance, the simulation is doubled in length.
+// simulateAt does so at another rate.
 func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate float64,
-	wrong off, seed uint64) (t trial, file *scenarios.File, err error) {
+	wrong off, seed uint64) (trial, *scenarios.File, error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	scenario.Seed += seed
 	scenario.Tokens = p.Tokens
-	requests := p.Together(rate, replicas)
+	return s.trials.fleet(ctx, scenario, replicas, rate, wrong.first)
+}
+
+// fleet simulates a fleet for as long as one of that many replicas is, where TTFT is late times
+// what is predicted. While the SLO is kept and yet latencies seem to grow, which a short run may
+// show by chance, the simulation is doubled in length.
+func (t *trials) fleet(ctx context.Context, scenario scenarios.Scenario, replicas int,
+	rate, late float64) (run trial, file *scenarios.File, err error) {
+	requests := t.file.Plan.Together(rate, replicas)
 	for doubled := 0; ; doubled++ {
-		if file, err = s.trials.file.file(scenario, rate, requests); err != nil {
+		if file, err = t.file.file(scenario, rate, requests); err != nil {
 			return trial{}, nil, err
 		}
-		t, err = s.trials.trial(ctx, scenario, rate, requests)
-		t = t.under(wrong.first)
-		enough := t.fills(rate)
-		if err != nil || !t.Growing && requests >= enough || t.Kept.Mean < t.Target ||
+		run, err = t.trial(ctx, scenario, rate, requests)
+		run = run.under(late)
+		enough := run.fills(rate)
+		if err != nil || !run.Growing && requests >= enough || run.Kept.Mean < run.Target ||
 			doubled == mostDoubled {
-			return t, file, err
+			return run, file, err
 		}
-		if requests = max(requests, enough); t.Growing {
+		if requests = max(requests, enough); run.Growing {
 			requests *= 2
 		}
 	}

@@ -121,6 +121,11 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	if p.Goal.Find == menu.FindThroughput && a.Chosen != nil {
 		a.Load = a.Chosen.Load
 	}
+	if f.today != nil {
+		if a.Today, err = s.besideToday(ctx); err != nil {
+			return nil, err
+		}
+	}
 	a.Further = s.trials.count() - a.Simulations
 	a.Failed = s.trials.failed()
 	return a, nil

@@ -157,3 +157,13 @@ func with(base, other tree, key string) tree {
 	}
 	return merged
 }
+
+// Changes lists what b sets differently from a, by keys of the first or second level.
+func Changes(a, b *scenarios.Scenario) ([]Change, error) {
+	one, err := treeOf(&scenarios.File{Scenario: *a})
+	if err != nil {
+		return nil, err
+	}
+	other, err := treeOf(&scenarios.File{Scenario: *b})
+	return changes(one, other), err
+}

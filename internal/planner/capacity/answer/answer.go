@@ -33,6 +33,8 @@ type Answer struct {
 	// no option meets the SLO. Then Nearest is the option that comes closest, if any option fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`
 	Nearest *Nearest    `json:"nearest,omitempty"`
+	// Today is the deployment that serves now, where one was given.
+	Today *Today `json:"today,omitempty"`
 	// Points are the simulated fleets of the goals front and latency. Throughputs are the highest
 	// known rates of fleets for the goal throughput. Both are empty for other goals.
 	Points      []Point      `json:"points,omitempty"`

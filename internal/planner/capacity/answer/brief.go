@@ -65,6 +65,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 				p.Item(pruned.Example)
 			}
 		}
+		a.Today.print(p)
 		return
 	}
 	d := a.Chosen
@@ -96,6 +97,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	}
 	a.printAlone(p)
 	a.printOthers(p)
+	a.Today.print(p)
 	var changes []string
 	for _, s := range a.Sensitivity {
 		if s.Changes {

@@ -32,6 +32,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 		a.printGoal(p)
 	}
 	p.Gap()
+	a.Today.print(p)
 	a.printMore(p)
 	a.printSearch(p)
 	return p.Err()

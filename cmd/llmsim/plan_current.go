@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/scenarios"
+
+	"github.com/spf13/cobra"
+)
+
+// currentFlags name the deployment that a plan's answer is put beside.
+type currentFlags struct {
+	file string
+	set  []string
+}
+
+// add adds the flags.
+func (c *currentFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.file, "current", "",
+		"today's deployment, put beside the answer: a scenario file, or what scenario --from reads")
+	f.StringArrayVar(&c.set, "current-set", nil,
+		"override a field of today's deployment: key.path=value (repeatable)")
+}
+
+// compare has the answer of a plan put beside the deployment of the flags.
+func (flags *planFlags) compare(cmd *cobra.Command, file *capacity.File) error {
+	c := &flags.now
+	switch {
+	case c.file == "" && len(c.set) > 0:
+		return errors.New("--current-set changes the deployment of --current, which is missing")
+	case c.file == "":
+		return nil
+	case !flags.shard.Whole() || flags.keep.dir != "":
+		return errors.New("--current goes with neither --shard nor --record")
+	}
+	today, err := c.load(cmd)
+	if err == nil {
+		err = file.PutBeside(today)
+	}
+	if err != nil {
+		return fmt.Errorf("--current: %w", err)
+	}
+	return nil
+}
+
+// load reads a command or manifests, else a scenario.
+func (c *currentFlags) load(cmd *cobra.Command) (*scenarios.File, error) {
+	reading, noCommand := launch.ReadFileOrText(c.file)
+	if noCommand == nil {
+		note(cmd, reading.Notes)
+		return scenarios.Parse("--current", []byte("{}"), append(reading.Settings, c.set...)...)
+	}
+	today, err := scenarios.Load(c.file, c.set...)
+	if err != nil {
+		return nil, fmt.Errorf("as a scenario: %w; as a command: %w", err, noCommand)
+	}
+	return today, nil
+}

@@ -1,0 +1,148 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// PutBeside has the answer compared with a deployment that serves now. Its workload, SLO and seed
+// are those of the plan. The plan must ask for the cheapest fleet of one model, and the deployment
+// must be a fixed number of alike replicas.
+func (f *File) PutBeside(today *scenarios.File) error {
+	p := &f.Plan
+	switch {
+	case len(p.Models) > 0:
+		return errors.New("the plan has several models; a deployment is compared for one")
+	case p.Goal.Find != menu.FindCheapest:
+		return fmt.Errorf("the goal of the plan is %s; a deployment is compared with the cheapest "+
+			"fleet", p.Goal.Find)
+	case p.Scaled():
+		return errors.New("the plan has menu.scaling; a deployment is compared with fixed " +
+			"numbers of replicas")
+	case !reflect.DeepEqual(today.Scenario.Fleet, scenarios.Fleet{}):
+		return errors.New("fleet: found settings; a deployment that is compared is a fixed " +
+			"number of alike replicas (key replicas)")
+	}
+	f.today = today
+	return nil
+}
+
+// besideToday simulates the deployment of today and the answer with the same seeds.
+func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
+	p := &s.trials.file.Plan
+	now := s.trials.file.today.Scenario
+	now.Name, now.Workload, now.SLO, now.Seed, now.Tokens = p.Name, p.Workload, p.SLO, p.Seed, nil
+	built, err := s.built(now)
+	if err != nil {
+		return nil, fmt.Errorf("today's deployment: %w", err)
+	}
+	if err := s.sameModel(built); err != nil {
+		return nil, err
+	}
+	each := built.Scenario.Parallelism.Accelerators()
+	t := &answer.Today{Replicas: max(1, now.Replicas)}
+	t.Accelerators = t.Replicas * each
+	t.Label = fmt.Sprintf("%d × %s", each, built.Accelerator.Name)
+	if price := float64(built.Scenario.Hardware.Price); price > 0 {
+		hourly := float64(float64(t.Accelerators) * price)
+		t.Hourly = &hourly
+	}
+	length := t.Replicas
+	if s.best >= 0 {
+		length = s.size()
+	}
+	runs, met, err := poolOf(p.Seeds(s.seeds), func(seed uint64) (trial, *scenarios.File, error) {
+		again := now
+		again.Seed += seed
+		return s.trials.fleet(ctx, again, length, s.rate, 1)
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Met, t.Kept = met, sharePooled(runs).Mean
+	if s.best < 0 {
+		return t, nil
+	}
+	return t, s.lead(ctx, t, built)
+}
+
+// built builds a scenario at the rate of the search.
+func (s *search) built(asked scenarios.Scenario) (*scenarios.Simulation, error) {
+	file, err := s.trials.file.file(asked, s.rate, 1)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	return simulation, simulation.Source.Close()
+}
+
+// sameModel refuses a deployment of another model than that of the plan.
+func (s *search) sameModel(now *scenarios.Simulation) error {
+	for _, o := range s.options {
+		if o.unfit() != "" {
+			continue
+		}
+		then, err := s.built(o.scenario(&s.trials.file.Plan.Menu, 1, 1))
+		if err == nil && now.Model.Name != then.Model.Name {
+			err = scenarios.BadInput(fmt.Errorf("today's deployment: model: found %s, and the "+
+				"plan is for %s", now.Model.Name, then.Model.Name))
+		}
+		return err
+	}
+	return nil
+}
+
+// lead adds what the answer does, and the steps that lead there from today's deployment.
+func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simulation) error {
+	o := s.chosen().spared(s.spare)
+	runs, met, err := s.pool(ctx, o, s.size(), asPredicted(), s.seeds)
+	if err != nil {
+		return err
+	}
+	kept := sharePooled(runs).Mean
+	t.AnswerKept, t.AnswerMet = &kept, &met
+	if t.Hourly != nil {
+		saved := *t.Hourly - s.cost()
+		t.Saved = &saved
+	}
+	then, err := s.built(o.scenario(&s.trials.file.Plan.Menu, s.size(), 1))
+	if err != nil {
+		return err
+	}
+	changes, err := compare.Changes(&now.Scenario, &then.Scenario)
+	if err != nil {
+		return err
+	}
+	routing := ""
+	for _, c := range changes {
+		first, _, _ := strings.Cut(c.Key, ".")
+		if !slices.Contains([]string{"model", "workload", "slo", "tokens", "replicas"}, first) &&
+			c.Key != "hardware.price" {
+			t.Changes = append(t.Changes, c.String())
+		}
+		if first == "routing" {
+			routing = c.String()
+		}
+	}
+	restarts := slices.DeleteFunc(slices.Clone(t.Changes), func(words string) bool {
+		return strings.HasPrefix(words, "routing")
+	})
+	same := len(then.Scenario.Fleet.Pools) == 0 && now.Accelerator.Name == then.Accelerator.Name &&
+		now.Scenario.Parallelism.Accelerators() == then.Scenario.Parallelism.Accelerators()
+	t.Steps = stepsTo(move{from: t.Replicas, to: s.size(), same: same, changes: restarts,
+		routing: routing, today: t.Label, answer: s.label(s.best), beside: s.accelerators()})
+	return nil
+}
