@@ -95,17 +95,18 @@ func (r *replica) detach(s *Sequence) {
 	if !s.imported {
 		r.hostFree += int64(s.Swapped)
 	}
-	r.vacate(s.Slot)
+	r.vacate(s.Slot, s.row)
 }
 
 // giveBack releases the KV cache that s left in r when it moved to another replica. The cache is
-// stored under the slot that s had in r.
-func (r *replica) giveBack(s *Sequence, slot int, now Time) {
-	elsewhere, stored := s.Slot, s.Stored
-	s.Slot, s.Stored = slot, s.Prompt
+// stored under the slot and the row that s had in r.
+func (r *replica) giveBack(s *Sequence, slot, row int, now Time) {
+	elsewhere, rows, rowThere, stored := s.Slot, s.rows, s.row, s.Stored
+	s.Slot, s.rows, s.row, s.Stored = slot, &r.rows, row, s.Prompt
 	r.memory.Release(s, true)
-	s.Slot, s.Stored = elsewhere, stored
-	r.vacate(slot)
+	row = s.row
+	s.Slot, s.rows, s.row, s.Stored = elsewhere, rows, rowThere, stored
+	r.vacate(slot, row)
 	r.disturb(now)
 }
 

@@ -21,7 +21,7 @@ func (b *Batch) retire(s *Sequence) {
 		b.emit(s, s.LastToken)
 	}
 	b.r.memory.Release(s, true)
-	b.r.vacate(s.Slot)
+	b.r.vacate(s.Slot, s.row)
 	b.r.result.Completed++
 	b.effect(finished, s)
 }
@@ -68,7 +68,7 @@ func (b *Batch) expel(s *Sequence) {
 	}
 	b.leave(s, true)
 	b.r.memory.Release(s, false)
-	b.r.vacate(s.Slot)
+	b.r.vacate(s.Slot, s.row)
 }
 
 // expelLeaving removes the sequences that were to leave when the step ended, except sequences that

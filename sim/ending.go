@@ -88,7 +88,7 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	f.source.Done(&s.Request, f.after(at))
 	f.arrival = f.source.NextArrival()
 	s.expire()
-	f.spare = append(f.spare, s)
+	s.links[resident].behind, f.spare = f.spare, s
 }
 
 // retryOrLose sends s, whose replica failed, to another replica to begin anew, or ends it as lost.
@@ -116,7 +116,7 @@ func (f *fleet) yield(s *Sequence) {
 	r := &f.replicas[m.source]
 	s.move = nil
 	r.leases--
-	r.giveBack(s, m.slot, f.now)
+	r.giveBack(s, m.slot, m.row, f.now)
 	f.settle(r)
 	f.restIfDrained(r)
 }

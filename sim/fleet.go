@@ -31,7 +31,7 @@ type fleet struct {
 	live     int  // requests that have not ended
 	stuck    bool // nothing can happen any more although there are some
 	err      error
-	spare    []*Sequence // finished sequences, for reuse
+	spare    *Sequence // the latest of the finished sequences, which are linked for reuse
 	result   Result
 	tokens   func(s *Sequence, n int, at Time)
 	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
@@ -111,12 +111,11 @@ func (f *fleet) pool(model int, role Role) *Pool {
 }
 
 func (f *fleet) sequence() *Sequence {
-	n := len(f.spare)
-	if n == 0 {
+	s := f.spare
+	if s == nil {
 		return new(Sequence)
 	}
-	s := f.spare[n-1]
-	f.spare = f.spare[:n-1]
+	f.spare = s.links[resident].behind
 	s.reset()
 	return s
 }

@@ -21,7 +21,8 @@ func (l *link) send(bytes int64, layers int, computed, step Time) Time {
 // r.
 func (f *fleet) lend(r *member, s *Sequence, step Time) {
 	s.move = &move{
-		source: r.index, slot: s.Slot, computed: f.now, step: step, sourceGeneration: r.generation,
+		source: r.index, slot: s.Slot, row: s.row, computed: f.now, step: step,
+		sourceGeneration: r.generation,
 	}
 	s.place = underWay
 	r.leases++

@@ -26,9 +26,10 @@ const (
 // place in the memory of the source until the target has taken the request into a batch. So a full
 // decode pool holds up the prefill pool.
 type move struct {
-	source, slot int  // the replica that computed the prompt, and Sequence.Slot there
-	computed     Time // when the prompt was complete, or when a transfer had to begin again
-	step         Time // the length of the step that completed it
+	source    int  // the replica that computed the prompt
+	slot, row int  // Sequence.Slot there, and its row
+	computed  Time // when the prompt was complete, or when a transfer had to begin again
+	step      Time // the length of the step that completed it
 	// A replica that failed meanwhile has a later generation.
 	sourceGeneration, targetGeneration uint32
 }

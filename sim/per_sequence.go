@@ -14,12 +14,37 @@ type kept[T any] struct {
 // Of returns the value for s, which is the zero value if s is new to the replica. The pointer is
 // valid until Of is called for another sequence.
 func (p *PerSequence[T]) Of(s *Sequence) *T {
-	for s.Slot >= len(p.list) {
+	row := s.Slot
+	if s.rows != nil {
+		row = s.rowNumber()
+	}
+	for row >= len(p.list) {
 		p.list = append(p.list, kept[T]{})
 	}
-	k := &p.list[s.Slot]
+	k := &p.list[row]
 	if k.id != s.ID || k.retries != s.Retries {
 		*k = kept[T]{id: s.ID, retries: s.Retries}
 	}
 	return &k.value
+}
+
+// rows gives out the rows of the tables of a replica's policies. A sequence gets a row when a
+// policy first keeps something for it, and not when it arrives as with Sequence.Slot. So requests
+// that only wait take no room in tables of sequences that run.
+type rows struct {
+	given  int
+	vacant []int // of them, the ones that are free again
+}
+
+// rowNumber returns the row of s, and gives it one if it has none.
+func (s *Sequence) rowNumber() int {
+	if s.row == 0 {
+		if k := len(s.rows.vacant) - 1; k >= 0 {
+			s.row, s.rows.vacant = s.rows.vacant[k], s.rows.vacant[:k]
+		} else {
+			s.rows.given++
+			s.row = s.rows.given
+		}
+	}
+	return s.row - 1
 }

@@ -36,6 +36,7 @@ type replica struct {
 	admissions int64
 	slots      int   // Sequence.Slot given out so far
 	vacant     []int // of them, the ones that are free again
+	rows       rows
 	result     ReplicaResult
 	oneBatch   [1]Batch // where there is one
 	oneFree    [1]Time
@@ -158,8 +159,9 @@ type Batch struct {
 	report *Leap
 }
 
-// seat gives s a slot, and vacate takes a slot back.
+// seat gives s a slot, and vacate takes a slot and a row back.
 func (r *replica) seat(s *Sequence) {
+	s.rows, s.row = &r.rows, 0
 	if k := len(r.vacant) - 1; k >= 0 {
 		s.Slot, r.vacant = r.vacant[k], r.vacant[:k]
 		return
@@ -168,4 +170,9 @@ func (r *replica) seat(s *Sequence) {
 	r.slots++
 }
 
-func (r *replica) vacate(slot int) { r.vacant = append(r.vacant, slot) }
+func (r *replica) vacate(slot, row int) {
+	r.vacant = append(r.vacant, slot)
+	if row > 0 {
+		r.rows.vacant = append(r.rows.vacant, row)
+	}
+}
