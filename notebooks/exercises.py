@@ -105,6 +105,27 @@ def price_of_two_a100():
     return cost[0] / cost[1]
 
 
+def train(gpus):
+    return llmsim("train", "llama-3-70b", "h100", f"--gpus={gpus}", "--global-batch=2048", "--tokens=15T")
+
+
+def bytes_a_parameter():
+    """What AdamW keeps for each parameter, of eight accelerators that share its states."""
+    r = llmsim("train", "llama-3.1-8b", "h100", "--gpus=8", "--tensor=1", "--pipeline=1", "--data=8", "--zero=1")
+    kept = {line["name"]: line["bytes"] for line in r["memory"]["lines"]}
+    return 2 * (kept["weights"] + kept["gradients"] + 8 * (kept["master weights"] + kept["first mean"] + kept["second mean"])) / kept["weights"]
+
+
+def checkpoints_as_often():
+    few, many = (train(gpus)["failures"]["interval_s"] for gpus in (1024, 4096))
+    return few / many
+
+
+def faster_if_even():
+    r = llmsim("train", "rl", "llama-3.1-8b", "h100", "--gpus=16", "--prompts=64", "--samples=32", "--answer=900", "--answer-max=4096")
+    return r["generate_s"] / r["generate_even_s"]
+
+
 EXERCISES = {
     "1.1": ("tokens of a prompt that take as long as a token of the answer", number(prompt_as_long_as_a_token, 1.6),
             ["Both read all weights once. When does a prompt begin to take longer than that?",
@@ -170,6 +191,15 @@ EXERCISES = {
     "8.3": ("why a cross-check does not count when another program used the memory: (a) the rates that were probed were no longer those of the run, "
             "(b) GPT-2 gave other words, (c) the clock was wrong", word("ca978112ca1b"),
             ["What was measured before the run?", "Streams of weights take longer while others read.", "A prediction is for one machine in one state."]),
+    "9.1": ("bytes that training with AdamW keeps for each parameter, without activations, if nothing is shared", number(bytes_a_parameter, 1.05),
+            ["Which lines of the memory belong to the weights?", "Weights have 2 bytes. How many times as long are the other bars, before eight GPUs share them?",
+             "2 for the weights, 4 for gradients, and three numbers of 4 bytes."]),
+    "9.2": ("the part that takes a share of a step at 16,384 GPUs and none at 1,024 (one word: forward, bubble, optimizer)", word("df4ac4162573"),
+            ["Which colour is new in the last bar?", "The layout of the last bar has stages of a pipeline.", "Stages wait until the first micro-batch reaches them."]),
+    "9.3": ("with 4,096 GPUs in place of 1,024, how many times as often a checkpoint is best written", number(checkpoints_as_often, 1.1),
+            ["The lesson prints the best interval.", "Failures are four times as frequent, and four times as many nodes write.", "Divide the two intervals."]),
+    "9.4": ("how many times as fast the answers of the step would be if all were equally long", number(faster_if_even, 1.05),
+            ["Who waits for whom?", "The lesson prints both times.", 'r["generate_s"] / r["generate_even_s"]']),
 }
 
 

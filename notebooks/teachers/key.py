@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from exercises import EXERCISES, check  # noqa: E402
 
 WORDS = {"1.2": "prefill", "1.3": "summary", "2.3": "a", "3.3": "decode", "5.1": "arithmetic", "5.3": "no", "6.3": "20", "6.4": "fewer",
-         "8.2": "queue", "8.3": "a"}
+         "8.2": "queue", "8.3": "a", "9.2": "bubble"}
 
 WHY = {
     "1.1": "So short a prompt waits for the weights, as a token of the answer does, and its tokens are nearly free.",
@@ -45,6 +45,10 @@ WHY = {
     "8.1": "82e6 · 4 bytes / 40e9 bytes a second.",
     "8.2": "In a queue errors add up: if each step is 3 % late, the hundredth in line is late by all of them.",
     "8.3": "The prediction is for the rates that were probed.",
+    "9.1": "2 for the weights, 4 for their gradients, and 4 each for the copy in 32 bits and two means.",
+    "9.2": "So many GPUs need stages, and few micro-batches are left to fill them.",
+    "9.3": "By Young and Daly the interval is about √(2 · time of a checkpoint · time between failures). Both are a quarter.",
+    "9.4": "The longest answers leave most of the GPUs idle, and the next step waits for them.",
 }
 
 
