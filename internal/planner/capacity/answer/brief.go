@@ -10,6 +10,10 @@ import (
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
 
+// outOfReach is how many times as dear as the answer a fleet may be that is named beside it. One
+// that is dearer keeps the SLO only because it is nearly idle; the table of --details has it.
+const outOfReach = 4
+
 // nextBest is the number of further fleets that a brief answer names, and mostChanges that of the
 // inputs that would change it. mostPoints bounds the fleets of a front.
 const (
@@ -147,7 +151,7 @@ func (a *Answer) next() []string {
 		}
 	}
 	for i := range a.Shapes {
-		if s := &a.Shapes[i]; s.Replicas > 0 {
+		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly <= outOfReach*a.Chosen.Hourly {
 			add(s.Replicas, s.Label, fmt.Sprintf("$%.2f an hour (%s)", s.Hourly, s.Grade))
 		}
 	}
