@@ -14,6 +14,16 @@ type kept[T any] struct {
 // Of returns the value for s, which is the zero value if s is new to the replica. The pointer is
 // valid until Of is called for another sequence.
 func (p *PerSequence[T]) Of(s *Sequence) *T {
+	if row := uint(s.row - 1); row < uint(len(p.list)) {
+		if k := &p.list[row]; k.id == s.ID && k.retries == s.Retries {
+			return &k.value
+		}
+	}
+	return p.begin(s)
+}
+
+// begin returns the zero value for s, after making room for it.
+func (p *PerSequence[T]) begin(s *Sequence) *T {
 	row := s.Slot
 	if s.rows != nil {
 		row = s.rowNumber()
