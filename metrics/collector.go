@@ -32,12 +32,13 @@ type Class struct {
 
 // Collector is a sim.Observer that sums up a run.
 type Collector struct {
-	all     *group
-	classes []*group
-	tenants []*group
-	owners  []int // the tenants of the classes
-	itl     *Distribution
-	series  series
+	all      *group
+	classes  []*group
+	tenants  []*group
+	owners   []int // the tenants of the classes
+	itl      *Distribution
+	series   series
+	sessions sessions
 
 	started  bool
 	first    sim.Time // arrival of the first request
@@ -106,6 +107,7 @@ func (c *Collector) Steps(l *sim.Leap) {
 // Finished implements sim.Observer.
 func (c *Collector) Finished(s *sim.Sequence) {
 	c.seen(s.Arrival)
+	c.sessions.finished(s)
 	if s.Class >= len(c.classes) {
 		c.all.add(s, c.all.slo.judge(s))
 		return
@@ -122,6 +124,7 @@ func (c *Collector) Finished(s *sim.Sequence) {
 // Rejected implements sim.Observer.
 func (c *Collector) Rejected(r *sim.Request, why sim.Rejection) {
 	c.seen(r.Arrival)
+	c.sessions.rejected(r)
 	c.all.without[why]++
 	if r.Class < len(c.classes) {
 		c.classes[r.Class].without[why]++

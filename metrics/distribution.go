@@ -30,7 +30,11 @@ func NewDistribution(accuracy float64) (*Distribution, error) {
 		return nil, fmt.Errorf(
 			"metrics: the relative accuracy is %v, want more than 0 and less than 1", accuracy)
 	}
-	return &Distribution{buckets: newBuckets(accuracy), least: sim.Never}, nil
+	return newDistribution(accuracy), nil
+}
+
+func newDistribution(accuracy float64) *Distribution {
+	return &Distribution{buckets: newBuckets(accuracy), least: sim.Never}
 }
 
 // Add adds a span, which must not be negative.

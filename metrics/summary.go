@@ -42,6 +42,9 @@ type Summary struct {
 	// Tenants sums up the classes of each tenant. The SLOs are those of the classes.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
+	// Sessions sums up the sessions of which requests are calls; nil if there are none.
+	Sessions *Sessions `json:"sessions,omitempty"`
+
 	// Phases divide the time of a request; nil if none was answered.
 	*Phases
 

@@ -26,6 +26,7 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		Goodput:              ratio(float64(g.keptAll), duration),
 		Attainment:           g.attainment(),
 		PeakBatch:            c.peak,
+		Sessions:             c.sessions.summary(),
 	}
 	if n := float64(g.completed); n > 0 {
 		s.Phases = &Phases{1000 * g.queued / n, 1000 * g.prefill / n, 1000 * g.decode / n}

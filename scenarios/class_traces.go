@@ -9,7 +9,8 @@ import (
 // classTraces describes the recorded workloads of classes, which are replayed together.
 func (d *demand) classTraces() []workload.Trace {
 	w := &d.workload
-	d.leaveOut("workload", "rate", "arrivals", "prompt", "output", "prefix", "distinct", "sessions")
+	d.leaveOut("workload", "rate", "arrivals", "preset", "prompt", "output", "prefix", "distinct",
+		"sessions")
 	list := make([]workload.Trace, len(w.Classes))
 	for i := range w.Classes {
 		c, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
@@ -18,8 +19,8 @@ func (d *demand) classTraces() []workload.Trace {
 				"must be given: other classes replay traces, at their own times")
 			continue
 		}
-		d.leaveOut(field, "share", "rate", "arrivals", "prompt", "output", "prefix", "distinct",
-			"sessions")
+		d.leaveOut(field, "share", "rate", "arrivals", "preset", "prompt", "output", "prefix",
+			"distinct", "sessions")
 		traits := d.traits(field, c)
 		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.context(traits.Model))
 		list[i].Traits = []workload.Traits{traits}

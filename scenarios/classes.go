@@ -51,7 +51,7 @@ func (d *demand) classSLO(field string, own SLO) SLO {
 func (d *demand) classes() []workload.Class {
 	w := &d.workload
 	if len(w.Classes) == 0 {
-		only := d.anonymous()
+		only := d.preset("workload.preset", w.Preset, d.anonymous())
 		drawn := d.class("workload", &only)
 		w.Prompt, w.Output, w.Prefix, w.Sessions = only.Prompt, only.Output, only.Prefix,
 			only.Sessions
@@ -60,11 +60,16 @@ func (d *demand) classes() []workload.Class {
 	list := make([]workload.Class, len(w.Classes))
 	for i := range w.Classes {
 		class, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
+		*class = d.preset(field+".preset", class.Preset, *class)
 		class.Prompt = cmp.Or(class.Prompt, w.Prompt)
 		class.Output = cmp.Or(class.Output, w.Output)
 		class.Prefix = cmp.Or(class.Prefix, w.Prefix)
 		class.Distinct = cmp.Or(class.Distinct, w.Distinct)
 		class.Sessions = cmp.Or(class.Sessions, w.Sessions)
+		if class.Preset == "" {
+			class.Preset = w.Preset
+			*class = d.preset("workload.preset", w.Preset, *class)
+		}
 		process := d.ownArrivals(field, class)
 		list[i] = d.class(field, class)
 		list[i].Arrivals = process
@@ -78,6 +83,7 @@ func (d *demand) classes() []workload.Class {
 func (d *demand) leaveToClasses() {
 	w := &d.workload
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
+	w.Preset = ""
 }
 
 // anonymous returns the only class of a scenario that names none.
@@ -140,19 +146,12 @@ func (d *demand) class(field string, c *Class) workload.Class {
 	}
 	if c.Sessions != nil {
 		sessions := *c.Sessions
-		sessions.Turns.complete(Length{}, maxTurns)
-		drawn.Turns = &workload.Turns{
-			Count: d.lengths(field+".sessions.turns", &sessions.Turns),
-			Think: sessions.Think.delay(), MaxContext: longest,
-		}
+		drawn.Turns = d.sessions(field+".sessions", &sessions, longest)
 		c.Sessions = &sessions
 	}
 	d.checkContext(field, drawn)
 	return drawn
 }
-
-// maxTurns bounds a distribution of turns that has no bound of its own.
-const maxTurns = 1000
 
 // traits returns the traits of the requests of a class.
 func (d *demand) traits(field string, c *Class) workload.Traits {

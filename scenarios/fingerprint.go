@@ -109,7 +109,7 @@ func lengthFiles(prompt, output *Length, prefix *Prefix, sessions *Sessions) []s
 		list = append(list, prefix.Tokens.File)
 	}
 	if sessions != nil {
-		list = append(list, sessions.Turns.File)
+		list = append(list, sessions.files()...)
 	}
 	return list
 }

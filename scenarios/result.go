@@ -42,6 +42,9 @@ type Result struct {
 	Cost           float64 `json:"cost,omitzero"`
 	CostPerMillion float64 `json:"cost_per_million_output_tokens,omitzero"`
 	PricedOver     string  `json:"priced_over,omitempty"`
+	// CostPerSession is the price of the output tokens of a mean session in US dollars, at
+	// CostPerMillion; 0 if there is no such price or no session was completed.
+	CostPerSession float64 `json:"cost_per_session,omitzero"`
 	// Sold is the worth of the tokens of an hour, computed in the same way; nil if the scenario has
 	// no prices of tokens.
 	Sold *Sold `json:"tokens_sold,omitempty"`
@@ -140,6 +143,9 @@ func (f *finished) result() (*Result, error) {
 	load := f.source.Summary()
 	p := price(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate, load.Output)
 	r.CostPerMillion, r.PricedOver = p.perMillion, p.over
+	if r.Sessions != nil {
+		r.CostPerSession = r.CostPerMillion * r.Sessions.Output / 1e6
+	}
 	if p.flow > 0 {
 		r.Sold = f.scenario.Tokens.Sold(CountTokens(&r.Summary), p.flow*3600/1e6,
 			r.Cost/r.Duration*3600)

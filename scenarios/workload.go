@@ -12,6 +12,7 @@ type Workload struct {
 	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive: a word, or a mapping. Default: poisson."`
 	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"The number of requests after which the workload ends. Default: 1000, or the whole trace."`
 	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"The time after which no request arrives."`
+	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures (docs/agents.md): the default of prompt, output, prefix and sessions. Default: none."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with. Its length is added to the one given by prompt."`
@@ -44,6 +45,7 @@ type Class struct {
 	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"The weight of the class among the classes without a rate of their own, in any unit. Default: 1."`
 	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of its requests (or conversations) that arrive in a second, in addition to those of other classes. Default: by its share."`
 	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly its requests arrive, if the class has a rate. Default: poisson."`
+	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures: the default of prompt, output, prefix and sessions. Default: that of the workload."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts."`
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with."`
@@ -75,6 +77,39 @@ type Images struct {
 type Sessions struct {
 	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"The number of turns of a conversation: a number, or a distribution."`
 	Think Delay  `json:"think,omitzero" jsonschema:"The time between an answer and the next message. Default: none."`
+
+	Tools    *Tools    `json:"tools,omitempty" jsonschema:"Tools whose results come in place of messages of the user. Default: none."`
+	Agents   *Agents   `json:"agents,omitempty" jsonschema:"Further agents that a turn starts. Default: none."`
+	Thinking *Thinking `json:"thinking,omitempty" jsonschema:"The part of answers that is not for the user. Default: none."`
+	Compact  *Compact  `json:"compact,omitempty" jsonschema:"When a summary takes the place of a long text. Default: never; a session ends before its context is too long."`
+}
+
+// Tools describes tool calls.
+type Tools struct {
+	Share   float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first has the result of a tool, not a message of the user."`
+	Result  Length  `json:"result" required:"true" jsonschema:"The length of a result in tokens: a number, or a distribution."`
+	Wait    Delay   `json:"wait,omitzero" jsonschema:"The time that a tool takes. Default: none."`
+	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"The probability that an answer cannot be used, so that the same prompt is sent again at once. Default: 0."`
+}
+
+// Agents describes agents that work for another one, all at the same time.
+type Agents struct {
+	Share  float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first has the last answers of agents, which the turn before started. It waits for all of them."`
+	Count  Length  `json:"count" required:"true" jsonschema:"The number of agents that a turn starts."`
+	Turns  Length  `json:"turns" required:"true" jsonschema:"The number of turns of an agent. Those after the first have results of tools."`
+	Prompt Length  `json:"prompt" required:"true" jsonschema:"The length of what an agent is told, after the prefix."`
+}
+
+// Thinking describes thinking tokens.
+type Thinking struct {
+	Share float64 `json:"share" short:"true" required:"true" above:"0" max:"0.99" jsonschema:"The share of an answer's tokens, its first ones."`
+	Keep  string  `json:"keep,omitempty" enum:"all,task,none" jsonschema:"Whether later prompts repeat them: all do, or only those before the next message of the user, or none does. Default: none."`
+}
+
+// Compact describes compaction of the context.
+type Compact struct {
+	At int `json:"at" required:"true" min:"2" jsonschema:"The length of a prompt with its answer, in tokens, before which the model is asked for a summary."`
+	To int `json:"to" required:"true" min:"1" jsonschema:"The length of the summary in tokens."`
 }
 
 // Delay is a thinking time of users.

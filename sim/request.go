@@ -38,6 +38,20 @@ type Request struct {
 	// Answer is the segment ID that the generated tokens will have when a later prompt of the
 	// session repeats them; 0 means that none does.
 	Answer uint64
+	// Call is the place of the request in its session.
+	Call Call
+}
+
+// Call is the place of a request among the requests of a session, each of which calls the model
+// once.
+type Call struct {
+	// Number is the number of the call in its session, from 1; 0 if the calls of the session are
+	// not known, or there is none.
+	Number int32
+	// Turn is the number of calls before it whose text its prompt repeats.
+	Turn int32
+	// Last is set if the session ends with this call.
+	Last bool
 }
 
 // Segment is a run of tokens with an identity: two prompts share a prefix as far as their segments

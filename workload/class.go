@@ -91,6 +91,13 @@ type Turns struct {
 	// MaxContext ends a conversation before the turn whose prompt and output together would be
 	// longer; 0 means never.
 	MaxContext int
+	// Tools, Agents and Compact are nil where turns use no tools, start no agents, and where the
+	// text of a session grows without bound.
+	Tools   *Tools
+	Agents  *Agents
+	Compact *Compaction
+	// Thinking describes the beginning of answers.
+	Thinking Thinking
 }
 
 // Bounds that let text numbers be packed without collisions.
@@ -124,7 +131,7 @@ func (c Class) check(at int) error {
 		err = c.Prefix.check(c.Distinct > 0)
 	}
 	if err == nil && c.Turns != nil {
-		err = c.Turns.check()
+		err = c.Turns.Check()
 	}
 	if err == nil {
 		err = c.Traits.check()
@@ -156,7 +163,8 @@ func (p Prefix) check(distinct bool) error {
 	return nil
 }
 
-func (t Turns) check() error {
+// Check refuses parameters out of range.
+func (t Turns) Check() error {
 	switch {
 	case t.Count == nil:
 		return errors.New("turns: found no number of turns")
@@ -166,5 +174,5 @@ func (t Turns) check() error {
 		return fmt.Errorf("turns: longest context: found %d, allowed: 1 or more tokens, or 0 "+
 			"for any", t.MaxContext)
 	}
-	return nil
+	return t.checkAgents()
 }

@@ -101,7 +101,7 @@ func (g *generator) schedule(c Config) error {
 		return fmt.Errorf("users: %w", err)
 	}
 	for i := range u.Count {
-		g.waiting.push(sim.Seconds(u.RampUp.Seconds()*float64(i)/float64(u.Count)), nil)
+		g.waiting.push(sim.Seconds(u.RampUp.Seconds()*float64(i)/float64(u.Count)), nil, 0)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (g *generator) Next(r *sim.Request) {
 		g.send(r, w.at, anyClass)
 		return
 	}
-	g.talks.next(w.talk, r)
+	w.talk.fill(w.call, r)
 	stamp(r, w.at)
 }
 
@@ -147,8 +147,8 @@ func (g *generator) arrive(r *sim.Request) {
 
 // send fills r with the script's next request of a class.
 func (g *generator) send(r *sim.Request, at sim.Time, class int) {
-	if turns := g.script.fill(r, class); len(turns) > 0 {
-		g.talks.begin(r, turns, g.classes[r.Class].Turns.MaxContext)
+	if calls := g.script.fill(r, class); calls != nil {
+		g.talks.begin(r, calls)
 	}
 	stamp(r, at)
 }
@@ -163,7 +163,7 @@ func stamp(r *sim.Request, at sim.Time) {
 
 // Done implements sim.Source.
 func (g *generator) Done(r *sim.Request, at sim.Time) {
-	if r.Session != 0 && g.goOn(r.Session, at) {
+	if r.Session != 0 && g.goOn(r, at) {
 		return
 	}
 	if g.think == nil || r.Class < len(g.classes) && g.classes[r.Class].Arrivals != nil {
@@ -173,7 +173,7 @@ func (g *generator) Done(r *sim.Request, at sim.Time) {
 	if at == r.Arrival {
 		think = max(think, retryAfter)
 	}
-	g.waiting.push(later(at, think), nil)
+	g.waiting.push(later(at, think), nil, 0)
 }
 
 // Err implements sim.Source.

@@ -16,19 +16,11 @@ type script interface {
 	more() bool
 	// fill writes the next request of the given class into r: every field except ID and Arrival,
 	// with Deadline counted from the arrival. A class below 0 stands for any class that shares
-	// arrivals. If the request opens a conversation, fill returns the later turns, which are valid
-	// until the next call.
-	fill(r *sim.Request, class int) []turn
+	// arrivals. If the request opens a session, fill returns its calls, which are valid until the
+	// next use of the script, and Content is the prefix alone.
+	fill(r *sim.Request, class int) *graph
 	// err returns the error that ended the script, or nil.
 	err() error
-}
-
-// turn is a later turn of a conversation.
-type turn struct {
-	// message is the number of tokens that the user writes, and output that of the answer.
-	message, output int
-	// think is the time between the answer before and this turn.
-	think sim.Time
 }
 
 // mix is the script that draws requests from classes.
@@ -38,11 +30,13 @@ type mix struct {
 	pick *discrete.Table
 
 	picks, prompts, outputs, groups, counts rand.PCG
+	// choices, results and agents are drawn from only where sessions have tools or agents.
+	choices, results, agents rand.PCG
 	// texts is the key of the lengths that belong to a text rather than to a request.
 	texts uint64
 	// session is the number of conversations so far.
 	session int64
-	turns   []turn
+	graph   graph
 }
 
 // drawnClass is a class with the state for drawing from it.
@@ -54,6 +48,8 @@ type drawnClass struct {
 	// popularity chooses among groups; nil if there is one.
 	popularity *discrete.Table
 	think      func() sim.Time
+	// work is the time that tools take; nil where there are none.
+	work func() sim.Time
 }
 
 func newMix(classes []Class, seed uint64) (*mix, error) {
@@ -64,7 +60,9 @@ func newMix(classes []Class, seed uint64) (*mix, error) {
 		picks: *classStream.source(seed), prompts: *promptStream.source(seed),
 		outputs: *outputStream.source(seed),
 		groups:  *groupStream.source(seed), counts: *turnStream.source(seed),
-		texts: textStream.key(seed),
+		choices: *choiceStream.source(seed), results: *resultStream.source(seed),
+		agents: *agentStream.source(seed),
+		texts:  textStream.key(seed),
 	}
 	weights := make([]float64, len(classes))
 	shared := 0
@@ -102,6 +100,9 @@ func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
 		// Each class thinks by itself, so that a second class does not change how the first one
 		// thinks.
 		d.think, err = c.Turns.Think.Sampler(turnThinkStream.nth(seed, i))
+		if t := c.Turns.Tools; err == nil && t != nil {
+			d.work, err = t.Wait.Sampler(toolStream.nth(seed, i))
+		}
 	}
 	return d, err
 }
@@ -109,7 +110,7 @@ func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
 func (m *mix) more() bool { return true }
 func (m *mix) err() error { return nil }
 
-func (m *mix) fill(r *sim.Request, class int) []turn {
+func (m *mix) fill(r *sim.Request, class int) *graph {
 	c := &m.classes[max(class, 0)]
 	if class < 0 && m.pick != nil {
 		c = &m.classes[m.pick.Draw(&m.picks)]
@@ -118,7 +119,7 @@ func (m *mix) fill(r *sim.Request, class int) []turn {
 	r.Output = c.Output.Draw(&m.outputs)
 	r.Class = int(c.number)
 	c.mark(r)
-	r.Session, r.Content, r.Answer = 0, r.Content[:0], 0
+	r.Session, r.Content, r.Answer, r.Call = 0, r.Content[:0], 0, sim.Call{}
 	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil {
 		return nil
 	}
@@ -126,7 +127,7 @@ func (m *mix) fill(r *sim.Request, class int) []turn {
 }
 
 // share adds the text that the prompt of r shares with others.
-func (m *mix) share(c *drawnClass, r *sim.Request) []turn {
+func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 	var text uint64
 	if c.Distinct > 0 {
 		text = c.sent % uint64(c.Distinct)
@@ -153,22 +154,8 @@ func (m *mix) share(c *drawnClass, r *sim.Request) []turn {
 	}
 	m.session++
 	r.Session = m.session
-	r.Content = append(r.Content, sim.Segment{ID: turnText(content.UserMessage, r.Session, 0),
-		Tokens: message})
-	r.Answer = turnText(content.Answer, r.Session, 0)
-	return m.converse(c)
-}
-
-// converse draws the turns after the first, so that they do not depend on when and in which order
-// answers come.
-func (m *mix) converse(c *drawnClass) []turn {
-	m.turns = m.turns[:0]
-	for range c.Turns.Count.Draw(&m.counts) - 1 {
-		m.turns = append(m.turns,
-			turn{message: c.Prompt.Draw(&m.prompts), output: c.Output.Draw(&m.outputs),
-				think: c.think()})
-	}
-	return m.turns
+	m.plan(c, r.Prompt-message, message, r.Output)
+	return &m.graph
 }
 
 // text returns the segment ID of text number n of a class.

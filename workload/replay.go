@@ -43,12 +43,13 @@ func (p *replay) NextArrival() sim.Time {
 func (p *replay) Next(r *sim.Request) {
 	p.left--
 	if at := p.waiting.first(); p.tape.dry || at < p.tape.ahead.Arrival {
-		p.talks.next(p.waiting.pop().talk, r)
+		w := p.waiting.pop()
+		w.talk.fill(w.call, r)
 		stamp(r, at)
 		return
 	}
-	if turns := p.tape.fill(r, anyClass); len(turns) > 0 {
-		p.begin(r, turns, p.tape.trace.MaxContext)
+	if calls := p.tape.fill(r, anyClass); calls != nil {
+		p.begin(r, calls)
 	}
 	stamp(r, r.Arrival)
 }
@@ -56,7 +57,7 @@ func (p *replay) Next(r *sim.Request) {
 // Done implements sim.Source; recorded arrivals do not wait for answers, but those of a session do.
 func (p *replay) Done(r *sim.Request, at sim.Time) {
 	if r.Session != 0 {
-		p.goOn(r.Session, at)
+		p.goOn(r, at)
 	}
 }
 

@@ -21,6 +21,10 @@ const (
 	userThinkStream
 	textStream
 	partStream
+	choiceStream
+	resultStream
+	agentStream
+	toolStream
 )
 
 // source returns the random numbers of a purpose.

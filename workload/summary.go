@@ -36,10 +36,10 @@ func (c Config) summary() Summary {
 	flows, known := c.flows()
 	sent := 0.0
 	for i, class := range c.Classes {
-		turns, prompt := class.expect()
+		turns, prompt, output := class.expect()
 		sent += float64(flows[i] * turns)
 		s.Prompt += float64(flows[i] * prompt)
-		s.Output += float64(flows[i] * turns * class.Output.Mean())
+		s.Output += float64(flows[i] * output)
 	}
 	s.Prompt, s.Output = rounded(s.Prompt/sent), rounded(s.Output/sent)
 	if known {
@@ -82,19 +82,23 @@ func (c Config) flows() (list []float64, known bool) {
 }
 
 // expect returns the mean number of requests that one of the class leads to, and the mean of the
-// sum of their prompts. The k-th prompt of a conversation is the prefix, k messages and k − 1
-// answers.
-func (c Class) expect() (turns, prompts float64) {
+// sums of their prompts and of their outputs. The k-th prompt of a conversation is the prefix, k
+// messages and k − 1 answers. Sessions with tools or agents are sampled.
+func (c Class) expect() (turns, prompts, outputs float64) {
 	prefix := 0.0
 	if c.Prefix != nil {
 		prefix = c.Prefix.Tokens.Mean()
 	}
 	if c.Turns == nil {
-		return 1, prefix + c.Prompt.Mean()
+		return 1, prefix + c.Prompt.Mean(), c.Output.Mean()
+	}
+	if !c.Turns.plain() {
+		return c.sampled()
 	}
 	turns = c.Turns.Count.Mean()
 	square := c.Turns.Count.Variance() + turns*turns
-	return turns, turns*prefix + (square+turns)/2*c.Prompt.Mean() + (square-turns)/2*c.Output.Mean()
+	prompts = turns*prefix + (square+turns)/2*c.Prompt.Mean() + (square-turns)/2*c.Output.Mean()
+	return turns, prompts, turns * c.Output.Mean()
 }
 
 // String describes the workload in words: "Poisson, 4/s; prompts normal(500, 200) in [2, 2000],
@@ -170,6 +174,26 @@ func (c Class) String() string {
 	if c.Turns != nil {
 		text += fmt.Sprintf(", in conversations of %v turns with %v between", c.Turns.Count,
 			c.Turns.Think)
+		text += c.Turns.agentic()
+	}
+	return text
+}
+
+// agentic describes tools, agents, thinking and summaries.
+func (t *Turns) agentic() string {
+	text := ""
+	if o := t.Tools; o != nil {
+		text += fmt.Sprintf(", %.3g %% of them from tools that take %v and return %v",
+			100*o.Share, o.Wait, o.Result)
+	}
+	if a := t.Agents; a != nil {
+		text += fmt.Sprintf(", %.3g %% from %v agents of %v turns", 100*a.Share, a.Count, a.Turns)
+	}
+	if t.Thinking.Share > 0 {
+		text += fmt.Sprintf(", %.3g %% of answers thinking", 100*t.Thinking.Share)
+	}
+	if k := t.Compact; k != nil {
+		text += fmt.Sprintf(", summed up in %d tokens at %d", k.To, k.At)
 	}
 	return text
 }

@@ -2,45 +2,41 @@ package workload
 
 import "github.com/llmsim/llmsim/sim"
 
-// talks are the conversations under way.
+// talks are the sessions under way.
 type talks struct {
-	// waiting are users and conversations that will send a request, awaiting the conversations that
-	// wait for an answer, by session, and spare the ended ones, to be used again.
-	waiting  waiting
-	awaiting map[int64]*conversation
-	spare    []*conversation
+	// waiting are users and sessions that will send a request, open the sessions by number, and
+	// spare the ended ones, to be used again.
+	waiting waiting
+	open    map[int64]*session
+	spare   []*session
 }
 
-func newTalks() talks { return talks{awaiting: map[int64]*conversation{}} }
+func newTalks() talks { return talks{open: map[int64]*session{}} }
 
-// begin takes over a conversation of which r is the first turn.
-func (t *talks) begin(r *sim.Request, turns []turn, maxContext int) {
-	talk := &conversation{}
+// begin takes over a session of which r is the first request.
+func (t *talks) begin(r *sim.Request, g *graph) {
+	s := &session{}
 	if n := len(t.spare); n > 0 {
-		talk, t.spare = t.spare[n-1], t.spare[:n-1]
+		s, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
-	talk.begin(r, turns, maxContext)
-	t.awaiting[r.Session] = talk
+	s.begin(r, g)
+	t.open[r.Session] = s
 }
 
-// next fills r with the next turn of a conversation.
-func (t *talks) next(talk *conversation, r *sim.Request) {
-	talk.next(r)
-	t.awaiting[r.Session] = talk
-}
-
-// goOn schedules the next turn of a session that got its answer at the given time, and reports
-// whether there is one.
-func (t *talks) goOn(session int64, at sim.Time) bool {
-	talk := t.awaiting[session]
-	if talk == nil {
+// goOn schedules what follows from the end of a call of a session at the given time, and reports
+// whether the session goes on.
+func (t *talks) goOn(r *sim.Request, at sim.Time) bool {
+	s := t.open[r.Session]
+	if s == nil {
 		return false
 	}
-	delete(t.awaiting, session)
-	if !talk.goesOn() {
-		t.spare = append(t.spare, talk)
+	if r.Call.Last {
+		delete(t.open, r.Session)
+		t.spare = append(t.spare, s)
 		return false
 	}
-	t.waiting.push(later(at, talk.coming().think), talk)
+	s.end(r.Call.Number-1, func(next int32) {
+		t.waiting.push(later(at, s.calls[next].wait), s, next)
+	})
 	return true
 }

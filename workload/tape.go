@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
@@ -17,9 +16,9 @@ type tape struct {
 	// ahead is the next request, unless dry is set.
 	ahead sim.Request
 	dry   bool
-	// later are the later turns of the session that the next request begins, and turns those of the
-	// one that was sent last.
-	later, turns []turn
+	// later are the calls of the session that the next request begins, and calls those of the one
+	// that was sent last; empty where requests are no sessions.
+	later, calls graph
 	// parts are played one after another; nil where the trace is played as it is.
 	parts *parts
 	// pass counts the rows of the first whole pass of a trace that repeats.
@@ -74,9 +73,8 @@ func (p *tape) wind() {
 		if p.parts != nil {
 			p.parts.rename(&p.ahead)
 		}
-		p.later = p.later[:0]
-		for _, t := range p.reader.Turns() {
-			p.later = append(p.later, turn{message: t.Message, output: t.Output, think: t.Wait})
+		if p.reader.Sessions() {
+			p.plan()
 		}
 		return
 	}
@@ -91,6 +89,20 @@ func (p *tape) wind() {
 	p.dry = true
 	if err != io.EOF {
 		p.broken = err
+	}
+}
+
+// plan lists the calls of the session that was read ahead, one after another, until the context is
+// too long.
+func (p *tape) plan() {
+	g := &p.later
+	g.reset(0, p.trace.MaxContext, KeepAll)
+	last, fits := g.add(call{from: -1, message: p.ahead.Prompt, output: p.ahead.Output}, nil)
+	for i, t := range p.reader.Turns() {
+		if fits {
+			last, fits = g.add(call{from: last, text: int32(i + 1), message: t.Message,
+				output: t.Output, wait: t.Wait}, []int32{last})
+		}
 	}
 }
 
@@ -115,7 +127,7 @@ func (p *tape) err() error { return p.broken }
 
 // fill returns the request that was read ahead. Its Arrival is the recorded one, and so are tenant,
 // priority and deadline if the trace has them.
-func (p *tape) fill(r *sim.Request, _ int) []turn {
+func (p *tape) fill(r *sim.Request, _ int) *graph {
 	id, space := r.ID, r.Content
 	*r = p.ahead
 	r.ID = id
@@ -124,15 +136,13 @@ func (p *tape) fill(r *sim.Request, _ int) []turn {
 		r.Tenant, r.Priority, r.Deadline = cmp.Or(p.ahead.Tenant, r.Tenant),
 			cmp.Or(p.ahead.Priority, r.Priority), cmp.Or(p.ahead.Deadline, r.Deadline)
 	}
-	if p.reader.Sessions() {
-		r.Content = append(r.Content[:0], sim.Segment{
-			ID: turnText(content.UserMessage, r.Session, 0), Tokens: r.Prompt})
-		r.Answer = turnText(content.Answer, r.Session, 0)
-	}
-	p.turns, p.later = p.later, p.turns
+	p.calls, p.later = p.later, p.calls
 	p.ahead.Content = space
 	p.wind()
-	return p.turns
+	if !p.reader.Sessions() {
+		return nil
+	}
+	return &p.calls
 }
 
 func (p *tape) counts() trace.Counts {

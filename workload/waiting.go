@@ -2,13 +2,14 @@ package workload
 
 import "github.com/llmsim/llmsim/sim"
 
-// waiter is a user or a conversation that will send a request at a known time.
+// waiter is a user or a session that will send a request at a known time.
 type waiter struct {
 	at sim.Time
 	// order breaks ties: first come, first served.
 	order int64
-	// talk is the conversation that continues; nil for a new request of a user.
-	talk *conversation
+	// talk is the session that goes on with a call; nil for a new request of a user.
+	talk *session
+	call int32
 }
 
 func (w waiter) before(other waiter) bool {
@@ -29,9 +30,9 @@ func (q *waiting) first() sim.Time {
 	return q.heap[0].at
 }
 
-func (q *waiting) push(at sim.Time, talk *conversation) {
+func (q *waiting) push(at sim.Time, talk *session, call int32) {
 	q.order++
-	q.heap = append(q.heap, waiter{at, q.order, talk})
+	q.heap = append(q.heap, waiter{at, q.order, talk, call})
 	for i := len(q.heap) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !q.heap[i].before(q.heap[parent]) {

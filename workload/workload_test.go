@@ -82,8 +82,31 @@ func drawClass(t *rapid.T) Class {
 	case "turns":
 		c.Turns = &Turns{Count: must(lengths.Uniform(1, 5)), Think: drawThink(t),
 			MaxContext: rapid.SampledFrom([]int{0, 3000}).Draw(t, "context")}
+		drawAgents(t, c.Turns)
 	}
 	return c
+}
+
+// drawAgents may add tools, agents, thinking and summaries to sessions.
+func drawAgents(t *rapid.T, turns *Turns) {
+	share := func(name string) float64 { return rapid.Float64Range(0, 1).Draw(t, name) }
+	if rapid.Bool().Draw(t, "tools") {
+		turns.Tools = &Tools{Share: share("tool"), Result: must(lengths.Uniform(1, 400)),
+			Wait: drawThink(t), Retries: share("retry") * 0.9}
+	}
+	if rapid.Bool().Draw(t, "agents") {
+		most := 1
+		if turns.Tools != nil {
+			most = 3
+		}
+		turns.Agents = &Agents{Share: share("agent"), Count: must(lengths.Uniform(1, 4)),
+			Turns: must(lengths.Uniform(1, most)), Prompt: must(lengths.Uniform(1, 3000))}
+	}
+	if rapid.Bool().Draw(t, "compact") {
+		turns.Compact = &Compaction{At: rapid.IntRange(200, 2800).Draw(t, "at"), To: 100}
+	}
+	turns.Thinking = Thinking{Share: share("thinking") * 0.99,
+		Keep: rapid.SampledFrom([]Keep{KeepAll, KeepTask, KeepNone}).Draw(t, "keep")}
 }
 
 // Whatever the workload: requests come in order of time within the limits, are what their class
@@ -127,11 +150,13 @@ func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 		(r.Deadline > 0 && r.Deadline != r.Arrival+class.Deadline) {
 		t.Fatalf("%+v of class %+v", r, class)
 	}
-	if r.Output < class.Output.Min() || r.Output > class.Output.Max() ||
-		r.Prompt < class.Prompt.Min() {
+	if summary := class.Turns != nil && class.Turns.Compact != nil; !summary &&
+		(r.Output < class.Output.Min() || r.Output > class.Output.Max()) {
 		t.Fatalf("%+v has lengths outside %v, %v", r, class.Prompt, class.Output)
 	}
-	if (class.Turns != nil) != (r.Session != 0) || (r.Session != 0) != (r.Answer != 0) {
+	forgets := class.Turns != nil && class.Turns.Thinking.Keep == KeepNone
+	if (class.Turns != nil) != (r.Session != 0) || r.Session == 0 && r.Answer != 0 ||
+		r.Session != 0 && r.Answer == 0 && !forgets || r.Session == 0 && r.Call != (sim.Call{}) {
 		t.Fatalf("session and answer of %+v", r)
 	}
 	sum := 0
@@ -146,7 +171,7 @@ func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 		t.Fatalf("segments of %d tokens describe a prompt of %d", sum, r.Prompt)
 	}
 	if m := class.Turns; m != nil && m.MaxContext > 0 && r.Prompt+r.Output > m.MaxContext &&
-		len(r.Content) > 2 {
+		r.Call.Number > 1 {
 		t.Fatalf("a later turn of %d tokens in a context of %d", r.Prompt+r.Output, m.MaxContext)
 	}
 }
@@ -582,6 +607,32 @@ func TestErrorsSayWhatIsAllowed(t *testing.T) {
 		}),
 		"turns: longest context: found -1": with(func(c *Class) {
 			c.Turns = &Turns{Count: fixed(2), MaxContext: -1}
+		}),
+		"share of tools: found 2": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Tools: &Tools{Share: 2, Result: fixed(1)}}
+		}),
+		"retries: found 1": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Tools: &Tools{Retries: 1, Result: fixed(1)}}
+		}),
+		"tools: found no lengths": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Tools: &Tools{}}
+		}),
+		"agents: found no number": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Agents: &Agents{}}
+		}),
+		"turns of agents without tools": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Agents: &Agents{Count: fixed(2), Turns: fixed(2),
+				Prompt: fixed(1)}}
+		}),
+		"found up to 70100 calls": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(100), Tools: &Tools{Result: fixed(1)}, Agents: &Agents{
+				Count: fixed(70), Turns: fixed(10), Prompt: fixed(1)}}
+		}),
+		"allowed: to 1 or more, at more": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Compact: &Compaction{At: 5, To: 5}}
+		}),
+		"found a share of 1": with(func(c *Class) {
+			c.Turns = &Turns{Count: fixed(2), Thinking: Thinking{Share: 1}}
 		}),
 		"class 1: delay: gamma: cv: found NaN": with(func(c *Class) {
 			c.Turns = &Turns{Count: fixed(2),

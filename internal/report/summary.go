@@ -88,6 +88,21 @@ func (p *Printer) ranges(r *scenarios.Result) {
 	p.entry(percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
 }
 
+// sessions describes the sessions that were completed; "" if there are none.
+func sessions(r *scenarios.Result) string {
+	s := r.Sessions
+	if s == nil || s.Completed == 0 {
+		return ""
+	}
+	words := fmt.Sprintf("%s completed, each %s on average: %s computing, %s in the queue, %s "+
+		"waiting for tools or users; %s calls", count(s.Completed), units.FormatDuration(s.Mean),
+		percent(s.ModelShare), percent(s.QueueShare), percent(s.WaitShare), figure(s.Calls))
+	if r.CostPerSession > 0 {
+		words += fmt.Sprintf(", $%s", figure(r.CostPerSession))
+	}
+	return words
+}
+
 // headline prints throughput, SLO and cost.
 func (p *Printer) headline(r *scenarios.Result) {
 	p.entry("requests", requests(r))
@@ -108,6 +123,9 @@ func (p *Printer) headline(r *scenarios.Result) {
 		kv += fmt.Sprintf("; %s preemptions", count(r.Preemptions))
 	}
 	p.entry("memory", kv)
+	if words := sessions(r); words != "" {
+		p.entry("sessions", words)
+	}
 	p.entry("utilisation", fmt.Sprintf(
 		"%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU),
 		percent(r.MBU)))

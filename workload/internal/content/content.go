@@ -13,6 +13,7 @@ const (
 	Question                 // what follows it in a prompt that is sent more than once
 	UserMessage              // what a user adds in a turn of a conversation
 	Answer                   // the tokens generated in a turn
+	Conclusion               // these tokens without those of thinking
 	kinds
 )
 

@@ -1,0 +1,224 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/arrivals"
+	"github.com/llmsim/llmsim/workload/lengths"
+)
+
+// Tools lets turns follow from the results of tools in place of messages of the user.
+type Tools struct {
+	// Share is the probability that a turn after the first has the result of a tool, from 0 to 1.
+	Share float64
+	// Result is the number of tokens that a tool returns, and Wait the time that it takes.
+	Result *lengths.Distribution
+	Wait   arrivals.Delay
+	// Retries is the probability that an answer cannot be used, so that the same prompt is sent
+	// again at once, from 0 to 0.9.
+	Retries float64
+}
+
+// Agents lets a turn start further agents, which work at the same time, each in a text of its own
+// that begins with the prefix of the session. When all have ended, the next turn has their last
+// answers as its message.
+type Agents struct {
+	// Share is the probability that a turn after the first comes from agents, from 0 to 1.
+	Share float64
+	// Count is the number of agents, Turns the number of turns of each, and Prompt what each is
+	// told. After its first turn, an agent works with tools.
+	Count, Turns, Prompt *lengths.Distribution
+}
+
+// Compaction bounds the text of a session. Before a turn whose prompt and output together would be
+// longer than At, the model is asked for a summary of To tokens. It takes the place of the text
+// between the prefix and the turn.
+type Compaction struct{ At, To int }
+
+// Thinking is the part of each answer that is not for the user.
+type Thinking struct {
+	// Share is the share of an answer's tokens, from 0 to below 1.
+	Share float64
+	Keep  Keep
+}
+
+// most bounds the calls that one turn can lead to in retries.
+const mostRetries = 10
+
+// checkAgents refuses parameters of agentic sessions out of range.
+func (t Turns) checkAgents() error {
+	probability := func(name string, p, most float64) error {
+		if p >= 0 && p <= most {
+			return nil
+		}
+		return fmt.Errorf("turns: %s: found %v, allowed: numbers from 0 to %v", name, p, most)
+	}
+	calls := t.Count.Max()
+	if a := t.Agents; a != nil {
+		if a.Count == nil || a.Turns == nil || a.Prompt == nil {
+			return errors.New("turns: agents: found no number, turns or prompts of agents")
+		}
+		if t.Tools == nil && a.Turns.Max() > 1 {
+			return errors.New("turns: agents: found turns of agents without tools, allowed: one " +
+				"turn, or tools")
+		}
+		if a.Count.Max() >= maxTurns || a.Turns.Max() >= maxTurns {
+			return fmt.Errorf("turns: agents: found up to %d agents of up to %d turns, allowed: "+
+				"at most %d", a.Count.Max(), a.Turns.Max(), maxTurns-1)
+		}
+		calls *= 1 + a.Count.Max()*a.Turns.Max()
+		if err := probability("share of agents", a.Share, 1); err != nil {
+			return err
+		}
+	}
+	if o := t.Tools; o != nil {
+		if o.Result == nil {
+			return errors.New("turns: tools: found no lengths of results")
+		}
+		if o.Retries > 0 {
+			calls *= 1 + mostRetries
+		}
+		if err := errors.Join(probability("share of tools", o.Share, 1),
+			probability("retries", o.Retries, 0.9)); err != nil {
+			return err
+		}
+	}
+	if c := t.Compact; c != nil {
+		if c.To < 1 || c.At <= c.To || t.MaxContext > 0 && c.At+c.To > t.MaxContext {
+			return fmt.Errorf("turns: compaction at %d tokens to %d, allowed: to 1 or more, at "+
+				"more than that, and together at most the longest context, %d", c.At, c.To,
+				t.MaxContext)
+		}
+		calls *= 2
+	}
+	if calls >= maxTurns {
+		return fmt.Errorf("turns: found up to %d calls in a session, agents, retries and "+
+			"summaries included, allowed: at most %d", calls, maxTurns-1)
+	}
+	if s := t.Thinking.Share; !(s >= 0 && s < 1) {
+		return fmt.Errorf("turns: thinking: found a share of %v, allowed: 0 to below 1", s)
+	}
+	return nil
+}
+
+// plan draws the calls of a session, so that they do not depend on when and in which order answers
+// come. The session ends before the first turn that is too long.
+func (m *mix) plan(c *drawnClass, prefix, message, output int) {
+	t, g := c.Turns, &m.graph
+	g.reset(prefix, t.MaxContext, t.Thinking.Keep)
+	last, fits := m.ask(c, call{from: -1, message: message, output: output}, nil)
+	task := int32(0)
+	for range t.Count.Draw(&m.counts) - 1 {
+		mark := len(g.calls)
+		next, after := call{from: last}, []int32{last}
+		byUser := false
+		switch {
+		case t.Agents != nil && chance(&m.choices, t.Agents.Share):
+			next.message, after = m.delegate(c, last, task)
+		case t.Tools != nil && chance(&m.choices, t.Tools.Share):
+			next.message, next.wait = t.Tools.Result.Draw(&m.results), c.work()
+		default:
+			next.message, byUser = c.Prompt.Draw(&m.prompts), true
+			task++
+		}
+		next.output, next.task = c.Output.Draw(&m.outputs), task
+		if byUser {
+			next.wait = c.think()
+		}
+		if fits {
+			last, fits = m.ask(c, next, after)
+		}
+		if !fits {
+			g.shrink(mark)
+		}
+	}
+}
+
+// ask adds a call to the session, with the summary that it needs before it and retries after it. It
+// returns the number of the call whose answer counts, and reports whether all of them fit.
+func (m *mix) ask(c *drawnClass, next call, after []int32) (last int32, fits bool) {
+	t, g := c.Turns, &m.graph
+	think := func(c *call) { c.thinking = int(t.Thinking.Share * float64(c.output)) }
+	next.text = int32(len(g.calls))
+	think(&next)
+	if k := t.Compact; k != nil && next.from >= 0 && g.prompt(&next)+next.output > k.At {
+		summary := call{from: next.from, text: next.text, output: k.To, task: next.task}
+		number, fits := g.add(summary, after)
+		if !fits {
+			return 0, false
+		}
+		next.from, next.summary, next.text = number, true, next.text+1
+		after = []int32{number}
+	}
+	last, fits = g.add(next, after)
+	for n := 0; fits && t.Tools != nil && n < mostRetries &&
+		chance(&m.choices, t.Tools.Retries); n++ {
+		next.output, next.wait = c.Output.Draw(&m.outputs), 0
+		think(&next)
+		last, fits = g.add(next, []int32{last})
+	}
+	return last, fits
+}
+
+// delegate adds the calls of agents that a call starts. It returns the length of their last
+// answers, and the numbers of the last calls.
+func (m *mix) delegate(c *drawnClass, start, task int32) (reports int, ends []int32) {
+	a, g := c.Turns.Agents, &m.graph
+	for range a.Count.Draw(&m.agents) {
+		next := call{from: -1, message: a.Prompt.Draw(&m.agents), task: task,
+			output: c.Output.Draw(&m.outputs)}
+		last, fits := m.ask(c, next, []int32{start})
+		if !fits {
+			continue
+		}
+		for range a.Turns.Draw(&m.agents) - 1 {
+			next = call{from: last, message: c.Turns.Tools.Result.Draw(&m.results), task: task,
+				output: c.Output.Draw(&m.outputs), wait: c.work()}
+			number, fits := m.ask(c, next, []int32{last})
+			if !fits {
+				break
+			}
+			last = number
+		}
+		reports += g.calls[last].output - g.calls[last].thinking
+		ends = append(ends, last)
+	}
+	if ends == nil {
+		return 0, []int32{start}
+	}
+	return reports, ends
+}
+
+// chance reports whether something of the given probability happens. What cannot happen draws no
+// random number.
+func chance(r *rand.PCG, p float64) bool {
+	return p > 0 && float64(r.Uint64()>>11)/(1<<53) < p
+}
+
+// plain reports whether the turns of a session follow one another and repeat all that was before.
+func (t *Turns) plain() bool {
+	return t.Tools == nil && t.Agents == nil && t.Compact == nil && t.Thinking.Share == 0
+}
+
+// sampled returns the means over sessions of a class: of their calls, and of the sums of prompts
+// and of outputs.
+func (c Class) sampled() (calls, prompts, outputs float64) {
+	const sessions = 500
+	c.Weight = 1
+	m, err := newMix([]Class{c}, 0)
+	if err != nil {
+		return 1, c.Prompt.Mean(), c.Output.Mean()
+	}
+	var r sim.Request
+	for range sessions {
+		for _, call := range m.fill(&r, 0).calls {
+			calls++
+			prompts += float64(call.prompt)
+			outputs += float64(call.output)
+		}
+	}
+	return calls / sessions, prompts / sessions, outputs / sessions
+}

@@ -1,0 +1,151 @@
+package workload
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/arrivals"
+	"github.com/llmsim/llmsim/workload/lengths"
+)
+
+// agentic returns a workload of sessions all of which are alike, one at a time.
+func agentic(turns Turns) Config {
+	return Config{Requests: 60, Users: &Users{Count: 1}, Classes: []Class{{Weight: 1,
+		Prompt: fixed(50), Output: fixed(20), Turns: &turns,
+		Prefix: &Prefix{Groups: 1, Tokens: fixed(100)}}}}
+}
+
+// whole returns the segments of the calls of the first session.
+func whole(t *testing.T, c Config) (list []sim.Request) {
+	t.Helper()
+	for _, r := range serve(t, open(t, c), 1000, func() sim.Time { return sim.Second }).sent {
+		if list = append(list, r); r.Call.Last {
+			return list
+		}
+	}
+	t.Fatal("the session does not end")
+	return nil
+}
+
+// A turn that starts two agents of two turns each goes on when both have ended, with what they
+// answered last; an agent's text begins with the prefix alone.
+func TestAgentsAreJoined(t *testing.T) {
+	list := whole(t, agentic(Turns{Count: fixed(2),
+		Tools:  &Tools{Result: fixed(30), Wait: arrivals.Delay{Mean: 5 * sim.Second}},
+		Agents: &Agents{Share: 1, Count: fixed(2), Turns: fixed(2), Prompt: fixed(7)}}))
+	type sent struct {
+		at, prompt, turn, segments int
+		last                       bool
+	}
+	var got []sent
+	for _, r := range list {
+		got = append(got, sent{int(r.Arrival / sim.Second), r.Prompt, int(r.Call.Turn),
+			len(r.Content), r.Call.Last})
+	}
+	want := []sent{{0, 150, 0, 2, false}, {1, 107, 0, 2, false}, {1, 107, 0, 2, false},
+		{7, 157, 1, 4, false}, {7, 157, 1, 4, false}, {8, 150 + 20 + 40, 1, 4, true}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sent{})); diff != "" {
+		t.Error(diff)
+	}
+	if list[5].Content[2].ID != list[0].Answer || list[1].Content[1] == list[2].Content[1] {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Prompts repeat thinking tokens always, until the user writes again, or never; what is repeated
+// without them has another name, and is no part of what was computed.
+func TestThinkingIsDropped(t *testing.T) {
+	for keep, want := range map[Keep][2]int{KeepAll: {150 + 20 + 30, 200 + 20 + 30},
+		KeepTask: {150 + 20 + 30, 200 + 20 + 30}, KeepNone: {150 + 5 + 30, 185 + 5 + 30}} {
+		list := whole(t, agentic(Turns{Count: fixed(3), Tools: &Tools{Share: 1,
+			Result: fixed(30)}, Thinking: Thinking{0.75, keep}}))
+		if got := [2]int{list[1].Prompt, list[2].Prompt}; got != want {
+			t.Errorf("keep %d: prompts %v, want %v", keep, got, want)
+		}
+		if same := list[1].Content[2].ID == list[0].Answer; same != (keep != KeepNone) {
+			t.Errorf("keep %d: %+v after %+v", keep, list[1], list[0])
+		}
+	}
+	list := whole(t, agentic(Turns{Count: fixed(3), Thinking: Thinking{0.75, KeepTask}}))
+	if list[1].Prompt != 150+5+50 || list[2].Prompt != 205+5+50 {
+		t.Errorf("the user writes after each answer: %d and %d", list[1].Prompt, list[2].Prompt)
+	}
+}
+
+// A summary takes the place of the text between the prefix and the turn for which it was too long.
+func TestSummaryTakesThePlaceOfText(t *testing.T) {
+	list := whole(t, agentic(Turns{Count: fixed(4), Compact: &Compaction{At: 300, To: 10}}))
+	var prompts []int
+	for _, r := range list {
+		prompts = append(prompts, r.Prompt)
+	}
+	// 100 + 50, + 20 + 50 each; the third would be 290 + 20 with its answer, so the second and its
+	// answer are summed up: 100 + 10 + 50.
+	if diff := cmp.Diff([]int{150, 220, 240, 160, 230}, prompts); diff != "" {
+		t.Error(diff)
+	}
+	if c := list[3].Content; len(c) != 3 || c[1].ID != list[2].Answer {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A retry sends the same prompt again.
+func TestRetriesRepeatThePrompt(t *testing.T) {
+	list := whole(t, agentic(Turns{Count: fixed(3), Tools: &Tools{Share: 1, Result: fixed(30),
+		Retries: 0.5}}))
+	again := 0
+	for i := 1; i < len(list); i++ {
+		if cmp.Equal(list[i].Content, list[i-1].Content) {
+			again++
+		}
+	}
+	if again == 0 || again != len(list)-3 || list[len(list)-1].Prompt != 250 {
+		t.Errorf("%d of %d requests are repeated", again, len(list))
+	}
+}
+
+// Whatever the sessions: each call of a session is sent once, the last when all others have ended.
+func TestSessionsEnd(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		turns := Turns{Count: must(lengths.Uniform(1, 5)), Think: drawThink(rt),
+			MaxContext: rapid.SampledFrom([]int{0, 3000}).Draw(rt, "context")}
+		drawAgents(rt, &turns)
+		c := agentic(turns)
+		c.Users = &Users{Count: rapid.IntRange(1, 5).Draw(rt, "users")}
+		s := open(t, c)
+		sent, ended := map[int64]map[int32]bool{}, map[int64]int{}
+		over := map[int64]bool{}
+		now := sim.Time(0)
+		var open []sim.Request
+		for s.NextArrival() != sim.Never || len(open) > 0 {
+			if len(open) > 0 && (s.NextArrival() == sim.Never || rapid.Bool().Draw(rt, "answer")) {
+				i := rapid.IntRange(0, len(open)-1).Draw(rt, "which")
+				ended[open[i].Session]++
+				s.Done(&open[i], now)
+				open = append(open[:i], open[i+1:]...)
+				continue
+			}
+			now = max(now, s.NextArrival())
+			var r sim.Request
+			s.Next(&r)
+			of := sent[r.Session]
+			if of == nil {
+				of = map[int32]bool{}
+				sent[r.Session] = of
+			}
+			if of[r.Call.Number] || over[r.Session] {
+				rt.Fatalf("%+v again, or after the last", r)
+			}
+			of[r.Call.Number] = true
+			if over[r.Session] = r.Call.Last; r.Call.Last &&
+				(ended[r.Session] != len(of)-1 || int(r.Call.Number) != len(of)) {
+				rt.Fatalf("%+v is the last of %d, when %d have ended", r, len(of),
+					ended[r.Session])
+			}
+			open = append(open, r)
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package workload
+
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
+)
+
+// call is a request of a session. Its prompt is the text of an earlier call, the answer to it, and
+// a message.
+type call struct {
+	// from is the number of the call whose text goes on, or −1 for a text that begins with the
+	// prefix of the session. If summary is set, only the answer is repeated, not the text before.
+	from    int32
+	summary bool
+	// text is the number of the message, and message the number of its tokens, from 0.
+	text    int32
+	message int
+	// output is the length of the answer, which begins with the given number of thinking tokens,
+	// and prompt that of the whole prompt.
+	output, thinking, prompt int
+	// after is the part of graph.after that lists the calls that must have ended, and wait is the
+	// time between the end of the last of them and this call.
+	after span
+	wait  sim.Time
+	// turn counts the calls that the text continues, and task the messages of the user so far.
+	turn, task int32
+}
+
+// span is a part of a list.
+type span struct{ from, to int32 }
+
+// Keep says whether later prompts repeat the thinking tokens of an answer.
+type Keep int
+
+// The ways to keep thinking tokens: always, until the user writes again, never.
+const (
+	KeepAll Keep = iota
+	KeepTask
+	KeepNone
+)
+
+// graph holds the calls of a session. Each call has a larger number than those that it waits for,
+// and all calls lead to the last one.
+type graph struct {
+	calls []call
+	after []int32
+	// prefix is the number of tokens that all texts begin with, and longest the longest prompt and
+	// output together, 0 for any.
+	prefix, longest int
+	keep            Keep
+}
+
+// reset empties the graph.
+func (g *graph) reset(prefix, longest int, keep Keep) {
+	*g = graph{g.calls[:0], g.after[:0], prefix, longest, keep}
+}
+
+// add adds a call after others and returns its number. It reports false, and adds nothing, if the
+// call would be too long. The first call is never too long.
+func (g *graph) add(c call, after []int32) (number int32, fits bool) {
+	number = int32(len(g.calls))
+	c.prompt = g.prompt(&c)
+	if number > 0 && g.longest > 0 && c.prompt+c.output > g.longest {
+		return 0, false
+	}
+	c.after = span{int32(len(g.after)), int32(len(g.after) + len(after))}
+	if c.from >= 0 {
+		c.turn = g.calls[c.from].turn + 1
+	}
+	g.calls, g.after = append(g.calls, c), append(g.after, after...)
+	return number, true
+}
+
+// shrink leaves the given number of calls.
+func (g *graph) shrink(calls int) {
+	if calls < len(g.calls) {
+		g.after = g.after[:g.calls[calls].after.from]
+		g.calls = g.calls[:calls]
+	}
+}
+
+// repeated returns the number of tokens of an answer that a prompt after it has.
+func (g *graph) repeated(answer *call, after *call) int {
+	if g.keep == KeepNone || g.keep == KeepTask && answer.task != after.task {
+		return answer.output - answer.thinking
+	}
+	return answer.output
+}
+
+// prompt returns the length of the prompt of a call.
+func (g *graph) prompt(c *call) int {
+	tokens := g.prefix
+	for at := c; ; at = &g.calls[at.from] {
+		tokens += at.message
+		if at.from < 0 {
+			return tokens
+		}
+		before := &g.calls[at.from]
+		tokens += g.repeated(before, c)
+		switch {
+		case at.summary:
+			return tokens
+		case g.keep != KeepTask || before.task == c.task: // its prompt is the same text
+			return tokens + before.prompt - g.prefix
+		}
+	}
+}
+
+// text appends the prompt of a call of a session, after the prefix.
+func (g *graph) text(list []sim.Segment, session int64, number int32) []sim.Segment {
+	begin := len(list)
+	add := func(kind content.Kind, text int32, tokens int) {
+		if tokens > 0 {
+			list = append(list, sim.Segment{ID: turnText(kind, session, int(text)), Tokens: tokens})
+		}
+	}
+	for i := number; ; i = g.calls[i].from {
+		c := &g.calls[i]
+		add(content.UserMessage, c.text, c.message)
+		if c.from < 0 {
+			break
+		}
+		if n := g.repeated(&g.calls[c.from], &g.calls[number]); n < g.calls[c.from].output {
+			add(content.Conclusion, c.from, n)
+		} else {
+			add(content.Answer, c.from, n)
+		}
+		if c.summary {
+			break
+		}
+	}
+	slices.Reverse(list[begin:])
+	return list
+}
+
+// session is a session under way.
+type session struct {
+	graph
+	// first is the first request. Its Deadline counts from the arrival. The session owns its
+	// Content, which is the prefix.
+	first sim.Request
+	// missing is, by call, the number of calls that it waits for and that have not ended.
+	missing []int32
+}
+
+// begin takes over a session of which r is the first request, with the prefix as its content,
+// reusing the space of s. It fills r in.
+func (s *session) begin(r *sim.Request, g *graph) {
+	prefix := append(s.first.Content[:0], r.Content...)
+	s.first = *r
+	s.first.Content = prefix
+	calls, after := append(s.calls[:0], g.calls...), append(s.after[:0], g.after...)
+	s.graph = *g
+	s.calls, s.after = calls, after
+	s.missing = s.missing[:0]
+	for i := range s.calls {
+		s.missing = append(s.missing, s.calls[i].after.to-s.calls[i].after.from)
+	}
+	s.fill(0, r)
+}
+
+// fill fills r with a call: every field except ID and Arrival.
+func (s *session) fill(number int32, r *sim.Request) {
+	c := &s.calls[number]
+	id, space := r.ID, r.Content[:0]
+	*r = s.first
+	r.ID = id
+	r.Content = s.text(append(space, s.first.Content...), r.Session, number)
+	r.Prompt, r.Output, r.Answer = c.prompt, c.output, 0
+	if c.thinking == 0 || s.keep != KeepNone {
+		r.Answer = turnText(content.Answer, r.Session, int(number))
+	}
+	r.Call = sim.Call{Number: number + 1, Turn: c.turn, Last: int(number) == len(s.calls)-1}
+}
+
+// end notes that a call has ended, and calls ready for each call that waited for nothing else.
+func (s *session) end(number int32, ready func(number int32)) {
+	for next := number + 1; int(next) < len(s.calls); next++ {
+		a := s.calls[next].after
+		if !slices.Contains(s.after[a.from:a.to], number) {
+			continue
+		}
+		if s.missing[next]--; s.missing[next] == 0 {
+			ready(next)
+		}
+	}
+}
