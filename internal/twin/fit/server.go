@@ -49,6 +49,7 @@ type served struct {
 // outcome is a sim.Observer that keeps every request.
 type outcome struct {
 	requests []served
+	order    []int // of sending: numbers of requests
 	last     float64
 }
 
@@ -57,7 +58,7 @@ func (o *outcome) Steps(*sim.Leap) {}
 
 // Finished implements sim.Observer.
 func (o *outcome) Finished(s *sim.Sequence) {
-	o.requests[s.ID] = served{s.Arrival.Seconds(), s.TTFT().Seconds(), s.TPOT().Seconds(),
+	o.requests[o.order[s.ID]] = served{s.Arrival.Seconds(), s.TTFT().Seconds(), s.TPOT().Seconds(),
 		s.E2E().Seconds(), s.Output, true}
 	o.last = max(o.last, (s.Arrival + s.E2E()).Seconds())
 }
@@ -68,7 +69,8 @@ func (o *outcome) Rejected(*sim.Request, sim.Rejection) {}
 // Sampled implements sim.Observer.
 func (o *outcome) Sampled(sim.Time, int, sim.State) {}
 
-// run simulates the requests of a run, and returns those that are compared, in order of arrival.
+// run simulates the requests of a run, and returns those that are compared, in the
+// order in which the run lists them.
 func (s *Server) run(ctx context.Context, f scenarios.Factors, r *observed.Run) (*outcome, error) {
 	simulation, err := s.build(f)
 	if err != nil {
@@ -79,10 +81,10 @@ func (s *Server) run(ctx context.Context, f scenarios.Factors, r *observed.Run) 
 	if len(requests) == 0 {
 		return nil, fmt.Errorf("run %s has no requests", r.Name)
 	}
-	o := &outcome{requests: make([]served, len(requests))}
+	source := newReplay(requests, r.Load.Concurrency)
+	o := &outcome{requests: make([]served, len(requests)), order: source.order}
 	config := simulation.Config()
-	config.Source, config.Observer, config.SampleEvery = &replay{requests: requests,
-		limit: r.Load.Concurrency}, o, 0
+	config.Source, config.Observer, config.SampleEvery = source, o, 0
 	if _, err := sim.Run(ctx, config); err != nil {
 		return nil, err
 	}

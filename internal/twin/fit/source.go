@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -12,10 +13,22 @@ import (
 // due and one of its slots is free.
 type replay struct {
 	requests []sim.Request
+	order    []int // of sending: numbers of requests
 	limit    int
 	next     int
 	flying   int
 	free     sim.Time // when the last slot became free
+}
+
+func newReplay(requests []sim.Request, limit int) *replay {
+	s := &replay{requests: requests, order: make([]int, len(requests)), limit: limit}
+	for i := range s.order {
+		s.order[i] = i
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int {
+		return cmp.Compare(requests[a].Arrival, requests[b].Arrival)
+	})
+	return s
 }
 
 // NextArrival implements sim.Source.
@@ -23,13 +36,13 @@ func (s *replay) NextArrival() sim.Time {
 	if s.next == len(s.requests) || s.limit > 0 && s.flying >= s.limit {
 		return sim.Never
 	}
-	return max(s.requests[s.next].Arrival, s.free)
+	return max(s.requests[s.order[s.next]].Arrival, s.free)
 }
 
 // Next implements sim.Source.
 func (s *replay) Next(r *sim.Request) {
 	id, space, at := r.ID, r.Content[:0], s.NextArrival()
-	*r = s.requests[s.next]
+	*r = s.requests[s.order[s.next]]
 	r.ID, r.Arrival, r.Content = id, at, append(space, r.Content...)
 	s.next++
 	s.flying++
@@ -46,7 +59,8 @@ func (s *replay) Done(_ *sim.Request, at sim.Time) {
 // Err implements sim.Source.
 func (s *replay) Err() error { return nil }
 
-// requestsOf returns the requests of a run, and how many come before those that are compared.
+// requestsOf returns the requests of a run in the order in which it lists them, and how many come
+// before those that are compared.
 func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 	if len(r.Requests) == 0 {
 		return drawn(r)
@@ -67,7 +81,6 @@ func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 		}
 		list = append(list, one)
 	}
-	slices.SortStableFunc(list, func(a, b sim.Request) int { return int(a.Arrival - b.Arrival) })
 	return list, 0
 }
 

@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -153,7 +152,6 @@ func readFolder(fsys fs.FS, path string, o Options) (*observed.Observed, error) 
 		one, err := Parse(name, data, o)
 		if err == nil {
 			all.Add(one)
-			all.Lacks = append(all.Lacks, one.Lacks...)
 		}
 		return err
 	})
@@ -166,10 +164,7 @@ func readFolder(fsys fs.FS, path string, o Options) (*observed.Observed, error) 
 			return nil, err
 		}
 		all.Add(one)
-		all.Lacks = append(all.Lacks, one.Lacks...)
 	}
-	slices.Sort(all.Lacks)
-	all.Lacks = slices.Compact(all.Lacks)
 	if len(all.Sources) == 0 {
 		return nil, fmt.Errorf("%s: found no files", path)
 	}

@@ -157,10 +157,13 @@ type Figures struct {
 }
 
 // Add appends the runs and the sources of other, and takes what it says of the server and the
-// receiver does not.
+// receiver does not. What both lack is said once.
 func (o *Observed) Add(other *Observed) {
 	o.Sources = append(o.Sources, other.Sources...)
 	o.Runs = append(o.Runs, other.Runs...)
+	o.Lacks = append(o.Lacks, other.Lacks...)
+	slices.Sort(o.Lacks)
+	o.Lacks = slices.Compact(o.Lacks)
 	a, b := &o.Server, &other.Server
 	a.Engine, a.Version = cmp.Or(a.Engine, b.Engine), cmp.Or(a.Version, b.Version)
 	a.Model, a.GPU = cmp.Or(a.Model, b.Model), cmp.Or(a.GPU, b.GPU)

@@ -78,6 +78,10 @@ func (r *Run) writeTrace(to io.Writer) error {
 
 // Check returns an error if values are negative, not finite, or out of range.
 func (o *Observed) Check() error {
+	s := &o.Server
+	if min(s.Tensor, s.CacheTokens, s.BlockTokens) < 0 {
+		return fmt.Errorf("server: found a negative value: %+v", *s)
+	}
 	for i := range o.Runs {
 		if err := o.Runs[i].check(); err != nil {
 			return fmt.Errorf("run %d (%.60s): %w", i, o.Runs[i].Name, err)

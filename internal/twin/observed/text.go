@@ -3,6 +3,7 @@ package observed
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -25,8 +26,11 @@ func (o *Observed) WriteText(to io.Writer) error {
 		w.printf("\nserver: %s\n", s.words())
 	}
 	w.printf("\n")
-	for i := range o.Runs {
+	for i := range o.Runs[:min(len(o.Runs), mostRuns)] {
 		w.run(&o.Runs[i])
+	}
+	if more := len(o.Runs) - mostRuns; more > 0 {
+		w.printf("and %d more runs\n", more)
 	}
 	for _, words := range o.Lacks {
 		w.printf("lacks: %s\n", words)
@@ -54,9 +58,8 @@ func (s *Server) words() string {
 const mostRuns = 40
 
 type writer struct {
-	to   io.Writer
-	runs int
-	err  error
+	to  io.Writer
+	err error
 }
 
 func (w *writer) printf(format string, args ...any) {
@@ -67,29 +70,28 @@ func (w *writer) printf(format string, args ...any) {
 
 // run prints a run in a line.
 func (w *writer) run(r *Run) {
-	if w.runs++; w.runs > mostRuns {
-		return
-	}
-	w.printf("run %s:", r.Name)
 	l, s := r.Load, r.Summary
-	if n := len(r.Requests); n > 0 {
+	var parts []string
+	switch {
+	case len(r.Requests) > 0:
 		l, s = r.described()
-		w.printf(" %d requests", n)
+		parts = append(parts, fmt.Sprintf("%d requests", len(r.Requests)))
+	case len(r.Steps) > 0:
+		parts = append(parts, fmt.Sprintf("%d steps", len(r.Steps)))
+	case len(r.Intervals) > 0:
+		parts = append(parts, fmt.Sprintf("%d intervals", len(r.Intervals)))
 	}
-	if n := len(r.Steps); n > 0 {
-		w.printf(" %d steps", n)
-	}
-	if n := len(r.Intervals); n > 0 {
-		w.printf(" %d intervals", n)
+	add := func(format string, values ...any) {
+		parts = append(parts, fmt.Sprintf(format, values...))
 	}
 	if l.Rate > 0 {
-		w.printf(", %.3g/s", l.Rate)
+		add("%.3g/s", l.Rate)
 	}
 	if l.Concurrency > 0 {
-		w.printf(", at most %d in flight", l.Concurrency)
+		add("at most %d in flight", l.Concurrency)
 	}
 	if l.Prompt > 0 {
-		w.printf(", %.0f tokens in, %.0f out", l.Prompt, l.Output)
+		add("%.0f tokens in, %.0f out", l.Prompt, l.Output)
 	}
 	for _, f := range []struct {
 		name         string
@@ -97,12 +99,12 @@ func (w *writer) run(r *Run) {
 	}{{"TTFT", s.TTFT, s.TTFT50}, {"TPOT", s.TPOT, s.TPOT50}, {"E2E", s.E2E, s.E2E50}} {
 		switch {
 		case f.mean > 0:
-			w.printf(", %s %s", f.name, units.FormatDuration(f.mean))
+			add("%s %s", f.name, units.FormatDuration(f.mean))
 		case f.median > 0:
-			w.printf(", median %s %s", f.name, units.FormatDuration(f.median))
+			add("median %s %s", f.name, units.FormatDuration(f.median))
 		}
 	}
-	w.printf("\n")
+	w.printf("run %s: %s\n", r.Name, strings.Join(parts, ", "))
 }
 
 // described returns load and figures of a run's requests.

@@ -85,7 +85,7 @@ type worst struct{ At, Prompt, Output, Measured, Predicted, Ratio string }
 // mostWorst is the number of requests that a page lists, mostPoints that of the points of a curve.
 const (
 	mostWorst  = 20
-	mostPoints = 400
+	mostPoints = 100
 )
 
 // Write writes the page.
@@ -166,8 +166,9 @@ func compared(name string, measured, predicted []float64) row {
 // cumulative returns the share of values up to each value.
 func cumulative(name string, values []float64) plots.Series {
 	s := plots.Series{Name: name}
-	step := max(1, len(values)/mostPoints)
-	for i := 0; i < len(values); i += step {
+	n := min(len(values), mostPoints)
+	for k := range n {
+		i := (k+1)*len(values)/n - 1 // the last point is the largest value
 		s.X = append(s.X, values[i])
 		s.Y = append(s.Y, 100*float64(i+1)/float64(len(values)))
 	}
