@@ -9,6 +9,7 @@ import (
 func routingPolicies() []Policy[sim.Router] {
 	return []Policy[sim.Router]{
 		roundRobin(), random(), leastRequests(), leastTokens(), choices(), sessionAffinity(),
+		adapterAffinity(),
 		prefixAware(), kvAware(), sloAware(), splitwise(),
 	}
 }
@@ -70,6 +71,18 @@ func sessionAffinity() Policy[sim.Router] {
 		New: func(Deployment, Values) (sim.Router, error) {
 			return routing.SessionAffinity{},
 				nil
+		},
+	}
+}
+
+func adapterAffinity() Policy[sim.Router] {
+	return Policy[sim.Router]{
+		Name: "adapter-affinity",
+		Doc: "all requests for an adapter to the same replica, others to the one with the " +
+			"fewest",
+		Source: "Lamping and Veach, jump consistent hash, arXiv:1406.2294",
+		New: func(Deployment, Values) (sim.Router, error) {
+			return routing.AdapterAffinity{}, nil
 		},
 	}
 }

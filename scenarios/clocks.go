@@ -67,6 +67,9 @@ func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock,
 	if s.Steps != nil {
 		key += fmt.Sprint(" ", *s.Steps)
 	}
+	if s.Adapters != nil {
+		key += fmt.Sprint(" ", *s.Adapters)
+	}
 	if s.drafts() {
 		key += " " + s.Speculation.Scheduling
 	}

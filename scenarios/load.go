@@ -20,6 +20,9 @@ func (f *fleet) demands() *demand {
 	d.workload.Classes = slices.Clone(s.Workload.Classes)
 	s.SLO.Check("slo", d.problem)
 	d.setObjectives()
+	if a := s.Adapters; a != nil {
+		d.config.Adapters = &workload.Adapters{Count: a.Count, Zipf: a.Zipf}
+	}
 	ownTimes := false
 	switch {
 	case d.workload.Trace != nil:

@@ -48,6 +48,9 @@ func lookUp(v *view) *entries {
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		f.config.Physics.Images, f.config.Physics.Adjusted = images, true
 	}
+	if f.s.Adapters, f.config.Adapters = v.findAdapters(&machine); f.s.Adapters != nil {
+		f.config.Physics.Adjusted = true // no server was measured with adapters
+	}
 	if len(v.problems) == 0 {
 		f.config.Physics.Operators = v.readOperators(machine.accelerator, &engine.preset)
 	}

@@ -176,6 +176,7 @@ func outcomeMetrics() []Metric {
 			Title: "share of a session in which it only waits in the queue"},
 		{Name: "cost_per_session", Title: "price of the output tokens of a session", Unit: Dollars,
 			Better: Lower},
+		{Name: "adapter_loads", Title: "adapters brought from host memory", Better: Lower},
 		{Name: "spec_decode_num_drafts", Title: "drafts"},
 		{Name: "spec_decode_draft_tokens", Title: "drafted tokens"},
 		{Name: "spec_decode_accepted_tokens", Title: "drafted tokens that were accepted"},

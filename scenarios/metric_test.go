@@ -15,7 +15,7 @@ func full() *Result {
 		Sold: &Sold{Margin: new(float64)}, Cost: 1, CostPerMillion: 1, EnergyPerMillion: 1,
 		Summary: metrics.Summary{Latencies: spread(), Phases: &metrics.Phases{},
 			Sessions: &metrics.Sessions{Mean: 1, Median: 1, P90: 1, P99: 1, Calls: 1,
-				Input: 1, Cached: 1, Output: 1}}, CostPerSession: 1}
+				Input: 1, Cached: 1, Output: 1}}, CostPerSession: 1, AdapterLoads: 1}
 }
 
 // The list of metrics and the numbers in the JSON of a result are the same: a number that is not in

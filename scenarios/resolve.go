@@ -49,7 +49,7 @@ func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
 	s.Replicas, s.Routing = r.fleet.replicas, r.between.routing
 	s.Fleet, s.Workload, s.SLO = r.between.written, r.demand.workload, r.demand.slo
-	s.Tokens = s.Tokens.complete()
+	s.Tokens, s.Adapters = s.Tokens.complete(), r.fleet.groups[0].s.Adapters
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	views := make([][]section, len(r.fleet.groups))
 	for i := range r.fleet.groups {

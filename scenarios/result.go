@@ -56,6 +56,10 @@ type Result struct {
 	// while their replicas start, run, or have failed.
 	AcceleratorHours float64 `json:"accelerator_hours"`
 
+	// AdapterLoads is the number of times that an adapter came from host memory; 0 without
+	// adapters.
+	AdapterLoads int64 `json:"adapter_loads,omitzero"`
+
 	// The figures of drafts; absent without speculative decoding.
 	*SpeculationResult
 
@@ -116,6 +120,7 @@ func (f *finished) result() (*Result, error) {
 		SLO:     f.scenario.SLO, ClassSLOs: classSLOs(f.scenario.Workload.Classes),
 		MFU: used.mfu(), MBU: used.mbu(),
 		SpeculationResult: f.speculationResult(),
+		AdapterLoads:      f.adapterLoads,
 		Fleet:             f.fleetResult(),
 		Evidence:          weakest(kindList),
 		Diagnosis:         f.diagnose(),

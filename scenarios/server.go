@@ -89,3 +89,13 @@ func (p Parallelism) degrees() steptime.Parallelism {
 // Accelerators returns the number of accelerators of one replica. Degrees that are not given count
 // as 1.
 func (p Parallelism) Accelerators() int { return p.degrees().Complete().GPUs() }
+
+// Adapters describes the adapters of a model and what an engine has for them.
+type Adapters struct {
+	Count   int     `json:"count" required:"true" min:"1" max:"100000" jsonschema:"The number of adapters. Those without a slot are in host memory."`
+	Rank    int     `json:"rank" required:"true" min:"1" max:"4096" jsonschema:"The rank of the adapters."`
+	Slots   int     `json:"slots,omitempty" min:"1" jsonschema:"The number of adapters in the accelerators' memory at once (vLLM's --max-loras). A request waits until its adapter has a slot. Default: one for each adapter, at most 32."`
+	MaxRank int     `json:"max-rank,omitempty" min:"1" max:"4096" jsonschema:"The rank for which a slot has room (vLLM's --max-lora-rank). Default: rank."`
+	Layers  string  `json:"layers,omitempty" enum:"all,attention" jsonschema:"The matrices that have adapters: those of attention and dense MLPs, or those of attention alone. Routed experts have none. Default: all."`
+	Zipf    float64 `json:"zipf,omitempty" min:"0" max:"10" jsonschema:"How unequal their popularity is: adapter number k is asked for in proportion to k to the power of minus this number. Default: 0, all equally."`
+}

@@ -74,6 +74,11 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 		source: s.Source, outcome: &outcome, collector: collector, work: work,
 		summary: collector.Summary(&outcome),
 	}
+	for i := range config.Replicas {
+		if m, ok := config.Replicas[i].Memory.(interface{ Loads() int64 }); ok {
+			done.adapterLoads += m.Loads()
+		}
+	}
 	if s.baseline != nil && done.summary.Completed > 0 {
 		if done.baseline, err = runBaseline(ctx, s.baseline); err != nil {
 			return nil, err

@@ -102,6 +102,8 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	if newcomer {
 		s.Cached = s.Stored
 		b.r.result.CachedTokens += int64(s.Cached)
+	}
+	if s.batch == nil && !paused {
 		b.fetch()
 	}
 	if s.Swapped > 0 {

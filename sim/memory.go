@@ -46,8 +46,9 @@ type Memory interface {
 // TieredMemory is a Memory that also keeps KV in slower memory, such as host memory or a disk.
 type TieredMemory interface {
 	Memory
-	// Fetched returns how many tokens the last Extend of a newcomer brought from the slower memory
-	// to the accelerator, and for how long their transfer keeps the link to host memory busy.
+	// Fetched returns how many tokens the last Extend, of a sequence that enters a batch, brought
+	// from the slower memory to the accelerator, and for how long their transfer, and that of
+	// whatever else the sequence needs, keeps the link to host memory busy.
 	Fetched() (tokens int64, busy Time)
 }
 

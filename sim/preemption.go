@@ -104,7 +104,7 @@ func (b *Batch) fetch() {
 	if b.r.tiered == nil {
 		return
 	}
-	if tokens, busy := b.r.tiered.Fetched(); tokens > 0 {
+	if tokens, busy := b.r.tiered.Fetched(); tokens > 0 || busy > 0 {
 		b.r.result.FetchedTokens += tokens
 		b.occupyLink(busy)
 	}

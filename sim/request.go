@@ -28,6 +28,8 @@ type Request struct {
 	// Model is the index of the requested model among the models that the fleet serves; 0 if there
 	// is only one.
 	Model int
+	// Adapter is the number of the adapter (LoRA) that the request asks for, from 1; 0 means none.
+	Adapter int
 	// Patience is how long the user waits for the whole answer before the request is cancelled; 0
 	// means without limit.
 	Patience Time

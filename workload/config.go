@@ -25,6 +25,8 @@ type Config struct {
 	Arrivals *arrivals.Process
 	// Users send requests in a closed loop.
 	Users *Users
+	// Adapters are those that requests ask for; nil if they ask for none.
+	Adapters *Adapters
 	// Requests is the largest number of requests to send; 0 means no limit.
 	Requests int64
 	// Duration is the time at which sending ends. A request that would arrive then or later is not
@@ -48,6 +50,15 @@ type Trace struct {
 	Part sim.Time
 	// Traits are the traits of requests, by class. Requests of further classes have none.
 	Traits []Traits
+}
+
+// Adapters are adapters (LoRA) of which each request, or each session, asks for one.
+type Adapters struct {
+	// Count is the number of adapters, from 1 to 2^20.
+	Count int
+	// Zipf is the exponent of their popularity: adapter number k is chosen in proportion to
+	// k^−Zipf. 0 means that all are equally popular.
+	Zipf float64
 }
 
 // Users describes a closed loop. Each user sends a request, waits for the answer, thinks, and sends

@@ -117,7 +117,7 @@ func (m *mix) fill(r *sim.Request, class int) *graph {
 	}
 	r.Prompt = c.Prompt.Draw(&m.prompts)
 	r.Output = c.Output.Draw(&m.outputs)
-	r.Class = int(c.number)
+	r.Class, r.Adapter = int(c.number), 0
 	c.mark(r)
 	r.Session, r.Content, r.Answer, r.Call = 0, r.Content[:0], 0, sim.Call{}
 	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil {

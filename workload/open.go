@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -35,6 +36,19 @@ func Open(c Config) (Source, error) {
 	if c.Duration == 0 {
 		limit.until = sim.Never
 	}
+	source, err := start(c, limit)
+	if err != nil || c.Adapters == nil {
+		return source, err
+	}
+	with, err := withAdapters(source, c.Adapters, c.Seed)
+	if err != nil {
+		return nil, errors.Join(err, source.Close())
+	}
+	return with, nil
+}
+
+// start starts a workload that was checked.
+func start(c Config, limit limit) (ended, error) {
 	switch {
 	case len(c.Traces) > 0:
 		return newMerged(c, limit)

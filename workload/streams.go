@@ -25,6 +25,7 @@ const (
 	resultStream
 	agentStream
 	toolStream
+	adapterStream
 )
 
 // source returns the random numbers of a purpose.

@@ -132,6 +132,9 @@ func (c Config) String() string {
 	for _, t := range c.recordings() {
 		parts = append(parts, t.String())
 	}
+	if a := c.Adapters; a != nil {
+		parts = append(parts, fmt.Sprintf("%d adapters, zipf(%g)", a.Count, a.Zipf))
+	}
 	if c.Requests > 0 {
 		parts = append(parts, fmt.Sprintf("%d requests", c.Requests))
 	}

@@ -86,6 +86,10 @@ func (p *Printer) Memory(m *scenarios.Memory) {
 			table.Row{"drafter", minus(plan.Draft), "for speculative decoding, " +
 				s.Speculation.Method})
 	}
+	if plan.Adapters > 0 {
+		rows = slices.Insert(rows, len(rows)-3, table.Row{"adapters", minus(plan.Adapters),
+			fmt.Sprintf("%d slots of rank %d", s.Adapters.Slots, s.Adapters.MaxRank)})
+	}
 	p.grid(table.Row{"", "bytes", ""}, rows, 0, 2)
 	p.printf("\n")
 	p.memoryBar(m)

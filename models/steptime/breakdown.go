@@ -23,6 +23,9 @@ func (c *Clock) Breakdown(s *sim.Step) []Operator {
 		ops = append(ops, Operator{Name: "encode_images", Time: t,
 			FLOPs: float64(c.encoded(s)) * c.images.flops, Bound: Compute})
 	}
+	if c.cfg.Adapters.Count > 0 {
+		ops = append(ops, c.adapterOperator(l.tokens, l.sequences))
+	}
 	if wait := c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 &&
 		l.sequences > 0 {
 		ops = append(ops, Operator{Name: "launch", Time: wait, Bound: Host})

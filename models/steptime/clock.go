@@ -60,6 +60,7 @@ type Clock struct {
 	// computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
 	images                                imageCost
+	different                             []float64 // adapters, by sequences; -1 where unknown
 	work                                  workForm
 }
 
@@ -213,7 +214,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	}
 	t -= c.overlapped(t, l.tokens)
 	t = c.mixed(t, s)
-	t += c.encode(s)
+	t += c.encode(s) + c.adapt(l.tokens, l.sequences)
 	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+
 		c.serial.at(l.sequences))
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Given *Given
 	// Images are the images that every prompt begins with.
 	Images Images
+	// Adapters are the adapters of the model.
+	Adapters Adapters
 	// Factors are those of a deployment to which the predictions were fitted.
 	Factors Factors
 	// Slowdown is a factor on the predicted times of all steps, to show what follows if the
@@ -89,6 +91,9 @@ func (p Parallelism) Complete() Parallelism {
 func (c Config) resolve() (Config, []string, error) {
 	if c.Model == nil || c.Accelerator == nil {
 		return c, nil, fmt.Errorf("a step clock needs a model and an accelerator")
+	}
+	if c.Adapters.Count > 0 && c.Given != nil {
+		return c, nil, fmt.Errorf("given step times leave no place for those of adapters")
 	}
 	c.Parallel = c.Parallel.Complete()
 	p := c.Parallel

@@ -70,7 +70,7 @@ func (c *Clock) newForm(n int) form {
 	f := form{attention: c.attentionForm(n)}
 	f.measured = c.tables != nil && len(f.attention) > 2
 	each := c.rank(n)
-	rest := c.byTokens.at(each) + c.byRows.at(each) + c.routed(n)
+	rest := c.byTokens.at(each) + c.byRows.at(each) + c.routed(n) + c.adapt(each, each)
 	floor, serial := c.hostFloor(each, each, false), c.serial.at(each)
 	for _, s := range f.attention {
 		s.base += rest

@@ -32,10 +32,12 @@ type MemoryConfig struct {
 	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV
 	// what it stores for a token there; 0 without speculative decoding.
 	DraftWeights, DraftKV float64
+	// Adapters are the adapters of the model.
+	Adapters Adapters
 }
 
 // MemoryPlan divides the memory of one accelerator, in bytes: Usable = Weights + Draft +
-// Activations + Context + KV, unless Missing is above 0.
+// Adapters + Activations + Context + KV, unless Missing is above 0.
 type MemoryPlan struct {
 	// Total is the memory of the accelerator, and Usable the part that the engine may use.
 	Total, Usable float64
@@ -49,6 +51,8 @@ type MemoryPlan struct {
 	Ranks int
 	// Draft is the weights of a drafter for speculative decoding.
 	Draft float64
+	// Adapters is the memory of their slots.
+	Adapters float64
 	// KV is the memory that is left for the cache; 0 if none is left. Missing is the number of
 	// bytes by which the other parts exceed Usable.
 	KV, Missing float64
@@ -76,6 +80,9 @@ func (p *MemoryPlan) Err() error {
 	weights := units.FormatBytes(p.Weights)
 	if p.Draft > 0 {
 		weights += ", drafter " + units.FormatBytes(p.Draft)
+	}
+	if p.Adapters > 0 {
+		weights += ", adapters " + units.FormatBytes(p.Adapters)
 	}
 	return fmt.Errorf("does not fit: weights %s, activations %s and engine %s are %s more than "+
 		"the usable %s of each accelerator",
@@ -127,7 +134,9 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	p.Kept = kept(&cfg, full.KV, tp, stage)
 	p.KVBytesPerToken = max(1, p.KVBytesPerToken)
 	block := p.KVBytesPerToken * float64(p.BlockTokens)
-	p.KV = p.Usable - p.Weights - p.Draft - p.Activations - p.Context
+	p.Adapters = stage * float64(cfg.Adapters.Slots) *
+		cfg.Adapters.Bytes(cfg.Model, tp, cfg.Adapters.Room)
+	p.KV = p.Usable - p.Weights - p.Draft - p.Adapters - p.Activations - p.Context
 	if p.KV < block {
 		p.Missing, p.KV = block-p.KV, 0
 	}

@@ -16,6 +16,19 @@ func (SessionAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	return pool.At(jump(mix(uint64(r.Session)), pool.Len()))
 }
 
+// AdapterAffinity sends all requests for an adapter to the same replica, which may still have it,
+// as SessionAffinity does with conversations. Requests without an adapter go to the replica with
+// the fewest unfinished requests.
+type AdapterAffinity struct{}
+
+// Route implements sim.Router.
+func (AdapterAffinity) Route(r *sim.Request, pool *sim.Pool) int {
+	if r.Adapter == 0 {
+		return pool.LeastRequests()
+	}
+	return pool.At(jump(mix(uint64(r.Adapter)), pool.Len()))
+}
+
 // jump maps a key to one of n buckets (the function of figure 1 of the paper).
 func jump(key uint64, n int) int {
 	bucket, next := int64(-1), int64(0)

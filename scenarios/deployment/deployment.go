@@ -36,7 +36,9 @@ type Config struct {
 	Policies   Policies
 	// Speculation names the method of speculative decoding; "" means none.
 	Speculation string
-	Physics     Physics
+	// Adapters are the adapters of the model.
+	Adapters steptime.Adapters
+	Physics  Physics
 }
 
 // Physics changes the basis of predictions. Its zero value changes nothing.
@@ -69,7 +71,7 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 		Weights: c.Weights, KV: c.KV, Activations: c.Activations, Engine: c.Engine,
 		Constants: c.Physics.Constants, Host: c.Physics.Host, Operators: c.Physics.Operators,
 		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown, Images: c.Physics.Images,
-		Factors: c.Physics.Factors,
+		Factors: c.Physics.Factors, Adapters: c.Adapters,
 	}
 	// Links that are not used are left out, and with them the warnings about them.
 	if n := c.Parallel.GPUs(); n > 1 {

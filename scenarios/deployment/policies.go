@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -125,7 +126,23 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 	if r.Memory, err = s.Policies.Memory.Build(place); err != nil {
 		return r, &PolicyError{"memory", err}
 	}
+	if a := &s.Adapters; a.Count > 0 {
+		if r.Memory, err = memory.NewAdapters(r.Memory, a.Slots, s.loadAdapter()); err != nil {
+			return r, &PolicyError{"memory", err}
+		}
+	}
 	return r, nil
+}
+
+// loadAdapter returns the time in which an adapter comes from host memory, each accelerator's part
+// over its own link.
+func (s *Server) loadAdapter() sim.Time {
+	if s.HostLink == nil {
+		return 0
+	}
+	p := s.Parallel.Complete()
+	bytes := s.Adapters.Bytes(s.Model, p.Tensor, s.Adapters.Rank) / float64(p.Pipeline)
+	return sim.Seconds(bytes/s.HostLink.Bandwidth + s.HostLink.Latency)
 }
 
 // PolicyError says which policy of a replica cannot be made, and why.

@@ -50,6 +50,7 @@ func drawRequests(rng *rand.Rand) []sim.Request {
 		q := sim.Request{
 			Arrival: at, Prompt: 1 + rng.IntN(100), Output: 1 + rng.IntN(80),
 			Tenant: rng.IntN(3), Priority: rng.IntN(3) - 1, Session: int64(rng.IntN(4)),
+			Adapter: i % 4,
 		}
 		if rng.IntN(2) == 0 {
 			q.Deadline = at + sim.Time(rng.Int64N(1e13))

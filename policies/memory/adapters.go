@@ -1,0 +1,152 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Adapters is a memory beside which a replica keeps a number of adapters (LoRA) in slots of its
+// accelerators' memory; all others are in host memory (Sheng et al., S-LoRA, arXiv:2311.03285,
+// section 5; vLLM, vllm/lora/model_manager.py, v0.15). A sequence gets room only if its adapter has
+// a slot, or can get one: the least recently used slot whose adapter no sequence uses. The step
+// that needs a new adapter waits until it has come over the link to host memory.
+//
+// vLLM passes over requests whose adapter gets no slot and takes younger ones; here the scheduler
+// waits, as it does for memory.
+type Adapters struct {
+	sim.Memory
+	tiered sim.TieredMemory // the Memory, if it has tiers
+	load   sim.Time
+	slots  int
+	held   map[int]*adapterSlot // by adapter
+	oldest *adapterSlot         // of those without users, in a ring
+	users  sim.PerSequence[bool]
+
+	loads int64
+	busy  sim.Time // of the last Extend
+}
+
+// adapterSlot is a slot with an adapter.
+type adapterSlot struct {
+	adapter, users int
+	older, newer   *adapterSlot // while there is no user
+}
+
+// NewAdapters returns a memory with slots for adapters beside it, at least 1, each of which is
+// loaded in the given time.
+func NewAdapters(m sim.Memory, slots int, load sim.Time) (sim.Memory, error) {
+	if slots < 1 || load < 0 {
+		return nil, fmt.Errorf("%d slots for adapters that load in %v, want at least 1 in 0s or "+
+			"more", slots, load)
+	}
+	a := &Adapters{Memory: m, load: load, slots: slots, held: map[int]*adapterSlot{}}
+	a.tiered, _ = m.(sim.TieredMemory)
+	if s, ok := m.(sim.SlotMemory); ok {
+		return &slottedAdapters{a, s}, nil
+	}
+	return a, nil
+}
+
+// slottedAdapters is one whose memory can report how its slots are divided.
+type slottedAdapters struct {
+	*Adapters
+	of sim.SlotMemory
+}
+
+// Slots implements sim.SlotMemory.
+func (a *slottedAdapters) Slots() (all, shared int64) { return a.of.Slots() }
+
+// Room implements sim.SlotMemory.
+func (a *slottedAdapters) Room(s *sim.Sequence, stored int) int64 { return a.of.Room(s, stored) }
+
+// Extend implements sim.Memory.
+func (a *Adapters) Extend(s *sim.Sequence, n int, reserve int64) bool {
+	a.busy = 0
+	if s.Adapter == 0 || *a.users.Of(s) {
+		return a.Memory.Extend(s, n, reserve)
+	}
+	slot := a.held[s.Adapter]
+	if slot == nil && len(a.held) == a.slots && a.oldest == nil ||
+		!a.Memory.Extend(s, n, reserve) {
+		return false
+	}
+	if slot == nil {
+		slot = a.take(s.Adapter)
+		a.loads++
+		a.busy = a.load
+	} else if slot.users == 0 {
+		a.unlink(slot)
+	}
+	slot.users++
+	*a.users.Of(s) = true
+	return true
+}
+
+// take gives a slot to an adapter: a new one, or that of the adapter that was used least recently.
+func (a *Adapters) take(adapter int) *adapterSlot {
+	slot := &adapterSlot{}
+	if len(a.held) == a.slots {
+		slot = a.oldest
+		a.unlink(slot)
+		delete(a.held, slot.adapter)
+	}
+	slot.adapter = adapter
+	a.held[adapter] = slot
+	return slot
+}
+
+// Release implements sim.Memory.
+func (a *Adapters) Release(s *sim.Sequence, done bool) {
+	a.Memory.Release(s, done)
+	held := a.users.Of(s)
+	if !*held {
+		return
+	}
+	*held = false
+	slot := a.held[s.Adapter]
+	if slot.users--; slot.users > 0 {
+		return
+	}
+	if a.oldest == nil {
+		slot.older, slot.newer = slot, slot
+		a.oldest = slot
+		return
+	}
+	slot.newer, slot.older = a.oldest, a.oldest.older
+	slot.older.newer, a.oldest.older = slot, slot
+}
+
+// unlink takes a slot out of those without users.
+func (a *Adapters) unlink(slot *adapterSlot) {
+	slot.older.newer, slot.newer.older = slot.newer, slot.older
+	switch {
+	case slot.newer == slot:
+		a.oldest = nil
+	case a.oldest == slot:
+		a.oldest = slot.newer
+	}
+}
+
+// Fetched implements sim.TieredMemory. The time includes that of the adapter.
+func (a *Adapters) Fetched() (tokens int64, busy sim.Time) {
+	if a.tiered != nil {
+		tokens, busy = a.tiered.Fetched()
+	}
+	return tokens, busy + a.busy
+}
+
+// Forget implements sim.Forgetter. Adapters without users are dropped, too.
+func (a *Adapters) Forget() {
+	if f, ok := a.Memory.(sim.Forgetter); ok {
+		f.Forget()
+	}
+	for a.oldest != nil {
+		slot := a.oldest
+		a.unlink(slot)
+		delete(a.held, slot.adapter)
+	}
+}
+
+// Loads returns how often an adapter was brought from host memory.
+func (a *Adapters) Loads() int64 { return a.loads }

@@ -1,0 +1,55 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
+	"github.com/llmsim/llmsim/workload/internal/discrete"
+)
+
+// adapted is a workload whose requests ask for adapters.
+type adapted struct {
+	ended
+	table *discrete.Table
+	key   uint64
+	sent  uint64
+}
+
+// ended is a source that knows when it was to end.
+type ended interface {
+	Source
+	sim.Timed
+}
+
+// withAdapters returns a source whose requests ask for adapters, drawn by the seed.
+func withAdapters(of ended, a *Adapters, seed uint64) (Source, error) {
+	if a.Count < 1 || a.Count > maxTexts || !(a.Zipf >= 0) || math.IsInf(a.Zipf, 1) {
+		return nil, fmt.Errorf("workload: adapters: found %d with zipf %v, allowed: 1 to %d, and "+
+			"finite numbers from 0", a.Count, a.Zipf, maxTexts)
+	}
+	table, err := discrete.New(zipf(a.Count, a.Zipf))
+	if err != nil {
+		return nil, fmt.Errorf("workload: adapters: %w", err)
+	}
+	return &adapted{ended: of, table: table, key: adapterStream.key(seed)}, nil
+}
+
+// Next implements sim.Source. The same text has other KV under another adapter, so its name
+// differs.
+func (a *adapted) Next(r *sim.Request) {
+	a.ended.Next(r)
+	of := 2 * a.sent
+	if r.Session != 0 {
+		of = 2*uint64(r.Session) + 1
+	}
+	a.sent++
+	r.Adapter = 1 + a.table.At(content.Mix(a.key^content.Mix(of)))
+	for i := range r.Content {
+		r.Content[i].ID = content.Mix(r.Content[i].ID + uint64(r.Adapter))
+	}
+	if r.Answer != 0 {
+		r.Answer = content.Mix(r.Answer + uint64(r.Adapter))
+	}
+}
