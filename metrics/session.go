@@ -64,9 +64,10 @@ type sessions struct {
 
 // session is a session under way.
 type session struct {
-	begin                        sim.Time
+	begin, end                   sim.Time
 	busy, model                  spans
 	calls, input, cached, output int64
+	ended                        int32 // calls
 	broken                       bool
 }
 
@@ -114,13 +115,16 @@ func (c *sessions) finished(q *sim.Sequence) {
 	t.ttft.Add(q.TTFT())
 	t.input += int64(q.Prompt)
 	t.cached += cached
-	if q.Call.Last {
-		c.end(&q.Request, s, end)
-	}
+	s.end = max(s.end, end)
+	c.count(&q.Request, s)
 }
 
-// end notes that a session is over.
-func (c *sessions) end(r *sim.Request, s *session, at sim.Time) {
+// count notes that a call has ended, and the session, if it was the last one.
+func (c *sessions) count(r *sim.Request, s *session) {
+	if s.ended++; s.ended < r.Call.Of {
+		return
+	}
+	at := s.end
 	delete(c.open, r.Session)
 	c.spare = append(c.spare, s)
 	if s.broken {
@@ -147,9 +151,7 @@ func (c *sessions) rejected(r *sim.Request) {
 	}
 	s := c.of(r)
 	s.broken = true
-	if r.Call.Last {
-		c.end(r, s, 0)
-	}
+	c.count(r, s)
 }
 
 // summary sums up; nil if there were no sessions.

@@ -22,9 +22,6 @@ func TestSessionTimeIsDivided(t *testing.T) {
 			at := rapid.IntRange(0, 40).Draw(t, "arrival")
 			starts := at + rapid.IntRange(0, 9).Draw(t, "queue")
 			ends := starts + rapid.IntRange(1, 9).Draw(t, "service")
-			if i == n-1 {
-				ends = max(ends, last)
-			}
 			first, last = min(first, at), max(last, ends)
 			for s := at; s < ends; s++ {
 				busy[s] = true
@@ -33,7 +30,7 @@ func TestSessionTimeIsDivided(t *testing.T) {
 			c.finished(&sim.Sequence{
 				Request: sim.Request{Session: 7, Arrival: sim.Time(at) * sim.Second,
 					Prompt: 4, Output: 2,
-					Call: sim.Call{Number: int32(i + 1), Turn: int32(i), Last: i == n-1}},
+					Call: sim.Call{Number: int32(i + 1), Turn: int32(i), Of: int32(n)}},
 				Cached: 3, Scheduled: sim.Time(starts) * sim.Second,
 				FirstToken: sim.Time(ends) * sim.Second, LastToken: sim.Time(ends) * sim.Second})
 		}
@@ -76,11 +73,11 @@ func TestSessionsWithoutAnswers(t *testing.T) {
 	if c.summary() != nil {
 		t.Error("sessions without any")
 	}
-	c.rejected(&sim.Request{Session: 1, Call: sim.Call{Number: 1}})
+	c.rejected(&sim.Request{Session: 1, Call: sim.Call{Number: 1, Of: 2}})
 	c.finished(&sim.Sequence{Request: sim.Request{Session: 1,
-		Call: sim.Call{Number: 2, Last: true}}})
-	c.rejected(&sim.Request{Session: 2, Call: sim.Call{Number: 1, Last: true}})
-	c.finished(&sim.Sequence{Request: sim.Request{Session: 3, Call: sim.Call{Number: 1}}})
+		Call: sim.Call{Number: 2, Of: 2}}})
+	c.rejected(&sim.Request{Session: 2, Call: sim.Call{Number: 1, Of: 1}})
+	c.finished(&sim.Sequence{Request: sim.Request{Session: 3, Call: sim.Call{Number: 1, Of: 2}}})
 	c.finished(&sim.Sequence{Request: sim.Request{Session: 4}}) // not followed
 	if s := c.summary(); s.Completed != 0 || s.Incomplete != 3 || len(c.open) != 1 {
 		t.Errorf("%+v", s)

@@ -66,6 +66,7 @@ func (d *demand) classes() []workload.Class {
 		class.Prefix = cmp.Or(class.Prefix, w.Prefix)
 		class.Distinct = cmp.Or(class.Distinct, w.Distinct)
 		class.Sessions = cmp.Or(class.Sessions, w.Sessions)
+		class.Samples = cmp.Or(class.Samples, w.Samples)
 		if class.Preset == "" {
 			class.Preset = w.Preset
 			*class = d.preset("workload.preset", w.Preset, *class)
@@ -83,7 +84,7 @@ func (d *demand) classes() []workload.Class {
 func (d *demand) leaveToClasses() {
 	w := &d.workload
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
-	w.Preset = ""
+	w.Preset, w.Samples = "", 0
 }
 
 // anonymous returns the only class of a scenario that names none.
@@ -91,6 +92,7 @@ func (d *demand) anonymous() Class {
 	w := &d.workload
 	return Class{
 		Share: 1, Prompt: w.Prompt, Output: w.Output, Prefix: w.Prefix, Distinct: w.Distinct,
+		Samples:  w.Samples,
 		Sessions: w.Sessions, Patience: w.Patience, SLO: d.slo,
 	}
 }
@@ -132,8 +134,9 @@ func (d *demand) class(field string, c *Class) workload.Class {
 	c.Output.complete(defaultOutput(), longest)
 	drawn := workload.Class{
 		Name: c.Name, Weight: cmp.Or(c.Share, 1), Traits: traits, Distinct: c.Distinct,
-		Prompt: d.lengths(field+".prompt", &c.Prompt),
-		Output: d.lengths(field+".output", &c.Output),
+		Samples: c.Samples,
+		Prompt:  d.lengths(field+".prompt", &c.Prompt),
+		Output:  d.lengths(field+".output", &c.Output),
 	}
 	if c.Prefix != nil {
 		prefix := *c.Prefix

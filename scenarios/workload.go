@@ -17,6 +17,7 @@ type Workload struct {
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with. Its length is added to the one given by prompt."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, which are sent in turn again and again. Default: all prompts differ."`
+	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n, parallel sampling). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
 	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Their encoder takes time in the step that computes their first token. Default: none."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel. Default: without limit."`
@@ -50,6 +51,7 @@ type Class struct {
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
+	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of random ones. If one class has a trace, all classes must have one."`
 	Model    string    `json:"model,omitempty" jsonschema:"The model that its requests name, if the pools serve several models."`

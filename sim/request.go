@@ -52,8 +52,8 @@ type Call struct {
 	Number int32
 	// Turn is the number of calls before it whose text its prompt repeats.
 	Turn int32
-	// Last is set if the session ends with this call.
-	Last bool
+	// Of is the number of calls of the session.
+	Of int32
 }
 
 // Segment is a run of tokens with an identity: two prompts share a prefix as far as their segments

@@ -137,6 +137,16 @@ func (m *mix) plan(c *drawnClass, prefix, message, output int) {
 	}
 }
 
+// sample lists the answers to a prompt.
+func (m *mix) sample(c *drawnClass, prefix, message, output int) {
+	g := &m.graph
+	g.reset(prefix, 0, KeepAll)
+	g.samples = true
+	for range c.Samples {
+		g.add(call{from: -1, message: message, output: output}, nil)
+	}
+}
+
 // ask adds a call to the session, with the summary that it needs before it and retries after it. It
 // returns the number of the call whose answer counts, and reports whether all of them fit.
 func (m *mix) ask(c *drawnClass, next call, after []int32) (last int32, fits bool) {

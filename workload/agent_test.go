@@ -22,7 +22,7 @@ func agentic(turns Turns) Config {
 func whole(t *testing.T, c Config) (list []sim.Request) {
 	t.Helper()
 	for _, r := range serve(t, open(t, c), 1000, func() sim.Time { return sim.Second }).sent {
-		if list = append(list, r); r.Call.Last {
+		if list = append(list, r); r.Call.Number == r.Call.Of {
 			return list
 		}
 	}
@@ -43,7 +43,7 @@ func TestAgentsAreJoined(t *testing.T) {
 	var got []sent
 	for _, r := range list {
 		got = append(got, sent{int(r.Arrival / sim.Second), r.Prompt, int(r.Call.Turn),
-			len(r.Content), r.Call.Last})
+			len(r.Content), r.Call.Number == r.Call.Of})
 	}
 	want := []sent{{0, 150, 0, 2, false}, {1, 107, 0, 2, false}, {1, 107, 0, 2, false},
 		{7, 157, 1, 4, false}, {7, 157, 1, 4, false}, {8, 150 + 20 + 40, 1, 4, true}}
@@ -140,7 +140,7 @@ func TestSessionsEnd(t *testing.T) {
 				rt.Fatalf("%+v again, or after the last", r)
 			}
 			of[r.Call.Number] = true
-			if over[r.Session] = r.Call.Last; r.Call.Last &&
+			if over[r.Session] = r.Call.Number == r.Call.Of; over[r.Session] &&
 				(ended[r.Session] != len(of)-1 || int(r.Call.Number) != len(of)) {
 				rt.Fatalf("%+v is the last of %d, when %d have ended", r, len(of),
 					ended[r.Session])
@@ -148,4 +148,21 @@ func TestSessionsEnd(t *testing.T) {
 			open = append(open, r)
 		}
 	})
+}
+
+// Samples of a prompt are sent at once and are alike but for their numbers; a user waits for all.
+func TestSamples(t *testing.T) {
+	c := agentic(Turns{})
+	c.Classes[0].Turns, c.Classes[0].Samples = nil, 3
+	sent := serve(t, open(t, c), 1000, jitter(1)).sent
+	for i, r := range sent {
+		first := sent[i-i%3]
+		if r.Call != (sim.Call{Number: int32(i%3 + 1), Of: 3}) || r.Arrival != first.Arrival ||
+			r.Session != first.Session || !cmp.Equal(r.Content, first.Content) || r.Answer != 0 {
+			t.Fatalf("sample %d of %+v is %+v", i%3, first, r)
+		}
+		if i%3 == 0 && i > 0 && r.Session == sent[i-1].Session {
+			t.Fatalf("%+v goes on", r)
+		}
+	}
 }

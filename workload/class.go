@@ -35,6 +35,9 @@ type Class struct {
 	Distinct int
 	// Turns, if any, makes each request a conversation.
 	Turns *Turns
+	// Samples, if above 1, is the number of answers to each prompt, all of the same length. Each is
+	// a request of its own, and all are sent at once.
+	Samples int
 }
 
 // Traits are properties of a request for policies and reports, with the same meaning as in
@@ -105,6 +108,7 @@ const (
 	maxClasses = 1 << 16
 	maxTexts   = 1 << 22
 	maxTurns   = 1 << 16
+	maxSamples = 1024
 )
 
 // check refuses parameters out of range; at is the number of the class, from 1.
@@ -127,6 +131,10 @@ func (c Class) check(at int) error {
 	case c.Distinct > 0 && c.Turns != nil:
 		err = errors.New("found distinct prompts and turns, allowed: one of the two; messages of " +
 			"a conversation are not repeated")
+	case c.Samples < 0 || c.Samples > maxSamples:
+		err = fmt.Errorf("samples: found %d, allowed: 1 to %d, or 0 for one", c.Samples, maxSamples)
+	case c.Samples > 1 && (c.Turns != nil || c.Distinct > 0):
+		err = errors.New("found samples beside turns or distinct prompts, allowed: one of them")
 	case c.Prefix != nil:
 		err = c.Prefix.check(c.Distinct > 0)
 	}

@@ -148,7 +148,7 @@ func (g *generator) arrive(r *sim.Request) {
 // send fills r with the script's next request of a class.
 func (g *generator) send(r *sim.Request, at sim.Time, class int) {
 	if calls := g.script.fill(r, class); calls != nil {
-		g.talks.begin(r, calls)
+		g.talks.begin(r, calls, at)
 	}
 	stamp(r, at)
 }

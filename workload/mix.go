@@ -120,7 +120,7 @@ func (m *mix) fill(r *sim.Request, class int) *graph {
 	r.Class, r.Adapter = int(c.number), 0
 	c.mark(r)
 	r.Session, r.Content, r.Answer, r.Call = 0, r.Content[:0], 0, sim.Call{}
-	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil {
+	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil && c.Samples < 2 {
 		return nil
 	}
 	return m.share(c, r)
@@ -149,12 +149,16 @@ func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)),
 			Tokens: message})
 	}
-	if c.Turns == nil {
+	if c.Turns == nil && c.Samples < 2 {
 		return nil
 	}
 	m.session++
 	r.Session = m.session
-	m.plan(c, r.Prompt-message, message, r.Output)
+	if c.Samples > 1 {
+		m.sample(c, r.Prompt-message, message, r.Output)
+	} else {
+		m.plan(c, r.Prompt-message, message, r.Output)
+	}
 	return &m.graph
 }
 

@@ -49,7 +49,7 @@ func (p *replay) Next(r *sim.Request) {
 		return
 	}
 	if calls := p.tape.fill(r, anyClass); calls != nil {
-		p.begin(r, calls)
+		p.begin(r, calls, r.Arrival)
 	}
 	stamp(r, r.Arrival)
 }

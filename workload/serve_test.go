@@ -99,7 +99,7 @@ func garbage() sim.Request {
 		case reflect.Uint64:
 			f.SetUint(77)
 		case reflect.Struct:
-			f.Set(reflect.ValueOf(sim.Call{Number: 77, Turn: 77, Last: true}))
+			f.Set(reflect.ValueOf(sim.Call{Number: 77, Turn: 77, Of: 77}))
 		default:
 			f.SetInt(-77)
 		}

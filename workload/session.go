@@ -41,8 +41,7 @@ const (
 	KeepNone
 )
 
-// graph holds the calls of a session. Each call has a larger number than those that it waits for,
-// and all calls lead to the last one.
+// graph holds the calls of a session. Each call has a larger number than those that it waits for.
 type graph struct {
 	calls []call
 	after []int32
@@ -50,11 +49,13 @@ type graph struct {
 	// output together, 0 for any.
 	prefix, longest int
 	keep            Keep
+	// samples is set if the calls are answers to the same prompt, which no other repeats.
+	samples bool
 }
 
 // reset empties the graph.
 func (g *graph) reset(prefix, longest int, keep Keep) {
-	*g = graph{g.calls[:0], g.after[:0], prefix, longest, keep}
+	*g = graph{g.calls[:0], g.after[:0], prefix, longest, keep, false}
 }
 
 // add adds a call after others and returns its number. It reports false, and adds nothing, if the
@@ -141,8 +142,10 @@ type session struct {
 	// first is the first request. Its Deadline counts from the arrival. The session owns its
 	// Content, which is the prefix.
 	first sim.Request
-	// missing is, by call, the number of calls that it waits for and that have not ended.
+	// missing is, by call, the number of calls that it waits for and that have not ended, and open
+	// the number of calls that have not ended.
 	missing []int32
+	open    int
 }
 
 // begin takes over a session of which r is the first request, with the prefix as its content,
@@ -154,7 +157,7 @@ func (s *session) begin(r *sim.Request, g *graph) {
 	calls, after := append(s.calls[:0], g.calls...), append(s.after[:0], g.after...)
 	s.graph = *g
 	s.calls, s.after = calls, after
-	s.missing = s.missing[:0]
+	s.missing, s.open = s.missing[:0], len(calls)
 	for i := range s.calls {
 		s.missing = append(s.missing, s.calls[i].after.to-s.calls[i].after.from)
 	}
@@ -169,14 +172,15 @@ func (s *session) fill(number int32, r *sim.Request) {
 	r.ID = id
 	r.Content = s.text(append(space, s.first.Content...), r.Session, number)
 	r.Prompt, r.Output, r.Answer = c.prompt, c.output, 0
-	if c.thinking == 0 || s.keep != KeepNone {
+	if !s.samples && (c.thinking == 0 || s.keep != KeepNone) {
 		r.Answer = turnText(content.Answer, r.Session, int(number))
 	}
-	r.Call = sim.Call{Number: number + 1, Turn: c.turn, Last: int(number) == len(s.calls)-1}
+	r.Call = sim.Call{Number: number + 1, Turn: c.turn, Of: int32(len(s.calls))}
 }
 
 // end notes that a call has ended, and calls ready for each call that waited for nothing else.
 func (s *session) end(number int32, ready func(number int32)) {
+	s.open--
 	for next := number + 1; int(next) < len(s.calls); next++ {
 		a := s.calls[next].after
 		if !slices.Contains(s.after[a.from:a.to], number) {

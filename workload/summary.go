@@ -90,7 +90,8 @@ func (c Class) expect() (turns, prompts, outputs float64) {
 		prefix = c.Prefix.Tokens.Mean()
 	}
 	if c.Turns == nil {
-		return 1, prefix + c.Prompt.Mean(), c.Output.Mean()
+		n := float64(max(1, c.Samples))
+		return n, n * (prefix + c.Prompt.Mean()), n * c.Output.Mean()
 	}
 	if !c.Turns.plain() {
 		return c.sampled()
@@ -173,6 +174,9 @@ func (c Class) String() string {
 	}
 	if c.Distinct > 0 {
 		text += fmt.Sprintf(", %d distinct prompts in turn", c.Distinct)
+	}
+	if c.Samples > 1 {
+		text += fmt.Sprintf(", %d answers each", c.Samples)
 	}
 	if c.Turns != nil {
 		text += fmt.Sprintf(", in conversations of %v turns with %v between", c.Turns.Count,

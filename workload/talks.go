@@ -13,14 +13,20 @@ type talks struct {
 
 func newTalks() talks { return talks{open: map[int64]*session{}} }
 
-// begin takes over a session of which r is the first request.
-func (t *talks) begin(r *sim.Request, g *graph) {
+// begin takes over a session of which r is the first request, at the given time. Other calls that
+// wait for none follow at once.
+func (t *talks) begin(r *sim.Request, g *graph, at sim.Time) {
 	s := &session{}
 	if n := len(t.spare); n > 0 {
 		s, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	s.begin(r, g)
 	t.open[r.Session] = s
+	for i := 1; i < len(s.calls); i++ {
+		if s.missing[i] == 0 {
+			t.waiting.push(at, s, int32(i))
+		}
+	}
 }
 
 // goOn schedules what follows from the end of a call of a session at the given time, and reports
@@ -30,13 +36,13 @@ func (t *talks) goOn(r *sim.Request, at sim.Time) bool {
 	if s == nil {
 		return false
 	}
-	if r.Call.Last {
-		delete(t.open, r.Session)
-		t.spare = append(t.spare, s)
-		return false
-	}
 	s.end(r.Call.Number-1, func(next int32) {
 		t.waiting.push(later(at, s.calls[next].wait), s, next)
 	})
-	return true
+	if s.open > 0 {
+		return true
+	}
+	delete(t.open, r.Session)
+	t.spare = append(t.spare, s)
+	return false
 }
