@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/load"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/policies"
@@ -20,8 +23,8 @@ const apiKeyVariable = "LLMSIM_API_KEY"
 // loadFlags are the flags of the load command.
 type loadFlags struct {
 	load.Config
-	scenario, trace, endpoint, format string
-	set                               []string
+	scenario, trace, endpoint, format, requests string
+	set                                         []string
 }
 
 func loadCommand() *cobra.Command {
@@ -58,6 +61,8 @@ func loadCommand() *cobra.Command {
 	f.DurationVar(&flags.Timeout, "timeout", 10*time.Minute, "the longest time that a request "+
 		"may take")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	f.StringVar(&flags.requests, "requests", "",
+		"CSV file for each request and its latencies, which llmsim twin observe reads")
 	return cmd
 }
 
@@ -69,7 +74,7 @@ func (flags *loadFlags) run(cmd *cobra.Command, address string) error {
 	defer source.Close()
 	flags.URL, flags.Source, flags.Chat = address, source, flags.endpoint == "chat"
 	flags.APIKey = os.Getenv(apiKeyVariable)
-	result, err := load.Run(cmd.Context(), flags.Config)
+	result, err := flags.send(cmd.Context())
 	if err != nil {
 		return failed(err)
 	}
@@ -77,6 +82,22 @@ func (flags *loadFlags) run(cmd *cobra.Command, address string) error {
 		return failed(report.JSON(cmd.OutOrStdout(), result))
 	}
 	return failed(result.WriteText(cmd.OutOrStdout()))
+}
+
+// send sends the workload, and writes its requests into a file if one is wanted.
+func (flags *loadFlags) send(ctx context.Context) (result *load.Result, err error) {
+	if flags.requests == "" {
+		return load.Run(ctx, flags.Config)
+	}
+	err = files.Write(flags.requests, func(w io.Writer) error {
+		table := report.NewRequests(w)
+		flags.Requests = table
+		if result, err = load.Run(ctx, flags.Config); err != nil {
+			return err
+		}
+		return table.Close()
+	})
+	return result, err
 }
 
 // open starts the workload that the flags name.

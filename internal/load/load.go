@@ -41,6 +41,8 @@ type Config struct {
 	Timeout time.Duration
 	// Metrics names classes and SLOs.
 	Metrics metrics.Config
+	// Requests is told of each request that ended; nil for nobody.
+	Requests sim.Observer
 }
 
 // Run sends the workload until its end, or until ctx is cancelled. Then requests in flight are
@@ -110,6 +112,9 @@ func newGenerator(c Config) (*generator, error) {
 	waker, err := alarm.New()
 	if err != nil {
 		return nil, err
+	}
+	if c.Requests == nil {
+		c.Requests = sim.Observers{}
 	}
 	g := &generator{Config: c, client: newClient(&c, words), alarm: waker, collect: collector,
 		tally: newTally()}
@@ -230,6 +235,7 @@ func (g *generator) settle(a *answer) {
 	g.tally.add(a)
 	if a.err != nil {
 		g.collect.Rejected(&a.request, a.why)
+		g.Requests.Rejected(&a.request, a.why)
 	} else {
 		g.observe(a)
 		if a.request.Answer != 0 {
@@ -247,6 +253,7 @@ func (g *generator) observe(a *answer) {
 	s.LastToken = max(g.timeOf(a.last), s.FirstToken)
 	g.cached += int64(a.cached)
 	g.collect.Finished(&s)
+	g.Requests.Finished(&s)
 	leap := sim.Leap{Steps: 1}
 	for _, gap := range a.gaps {
 		span := sim.Time(float64(gap) * g.Speed * float64(sim.Nanosecond))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -119,6 +120,43 @@ func TestCountsWhatTheServerSays(t *testing.T) {
 		if users > 0 && s.most.Load() > int64(users) {
 			t.Errorf("%d requests at a time from %d users", s.most.Load(), users)
 		}
+	}
+}
+
+// ended is a sim.Observer that keeps the times of requests.
+type ended struct {
+	sim.Observers
+	ttft, e2e float64 // sums in milliseconds
+	n, lost   int
+}
+
+func (e *ended) Finished(s *sim.Sequence) {
+	e.ttft, e.e2e = e.ttft+s.TTFT().Milliseconds(), e.e2e+s.E2E().Milliseconds()
+	e.n++
+}
+
+func (e *ended) Rejected(*sim.Request, sim.Rejection) { e.lost++ }
+
+// TestRequestsAreTold compares what is told of each request with the result, with answers and
+// without.
+func TestRequestsAreTold(t *testing.T) {
+	s, seen := newStandIn(t), &ended{}
+	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 40, 0), Speed: 1,
+		Requests: seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := float64(seen.n); seen.n != 40 || seen.lost != 0 ||
+		math.Abs(seen.ttft/n-r.MeanTTFT) > 1e-6 || math.Abs(seen.e2e/n-r.MeanE2EL) > 1e-6 {
+		t.Errorf("told %+v, the result is %+v", seen, r)
+	}
+	s.answer = func(_ int64, w http.ResponseWriter) bool {
+		http.Error(w, "no", http.StatusServiceUnavailable)
+		return true
+	}
+	if _, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 5, 0), Speed: 1,
+		Requests: seen}); err != nil || seen.n != 40 || seen.lost != 5 {
+		t.Errorf("told %+v of 5 requests without an answer, %v", seen, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"math"
 	"strconv"
@@ -102,6 +103,39 @@ func appendFixed(line []byte, x float64, digits int) []byte {
 }
 
 func (c *csvRequests) close() error { return c.out.Flush() }
+
+// Requests is a sim.Observer that writes the table of requests alone, as requests.csv has it.
+type Requests struct {
+	out *csvRequests
+	err error
+}
+
+// NewRequests writes the head of the table.
+func NewRequests(out io.Writer) *Requests {
+	c, err := newCSVRequests(out)
+	return &Requests{c, err}
+}
+
+func (r *Requests) add(row requestRow) {
+	if r.err == nil {
+		r.err = r.out.write(&row)
+	}
+}
+
+// Finished implements sim.Observer.
+func (r *Requests) Finished(s *sim.Sequence) { r.add(finishedRow(s)) }
+
+// Rejected implements sim.Observer.
+func (r *Requests) Rejected(q *sim.Request, why sim.Rejection) { r.add(rejectedRow(q, why)) }
+
+// Steps implements sim.Observer.
+func (r *Requests) Steps(*sim.Leap) {}
+
+// Sampled implements sim.Observer.
+func (r *Requests) Sampled(sim.Time, int, sim.State) {}
+
+// Close writes what is left, and returns the first error.
+func (r *Requests) Close() error { return cmp.Or(r.err, r.out.close()) }
 
 // parquetRequests writes rows as Parquet, in groups of a bounded size.
 type parquetRequests struct {

@@ -40,9 +40,14 @@ func build(t *testing.T) string {
 // server serves the scenario until the test ends. It returns the address.
 func server(t *testing.T, flags ...string) string {
 	t.Helper()
-	dir, program := t.TempDir(), build(t)
-	file := filepath.Join(dir, "fleet.yaml")
-	if err := os.WriteFile(file, []byte(scenario), 0o600); err != nil {
+	return serving(t, build(t), scenario, flags...)
+}
+
+// serving serves a scenario with a program until the test ends. It returns the address.
+func serving(t *testing.T, program, text string, flags ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "fleet.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -33,7 +33,7 @@ func fields() []field {
 		{"prompt", []string{"prompt_tokens", "prompt_tokens_mean", "prompt_mean", "input_tokens"},
 			false},
 		{"output", []string{"output_tokens", "output_mean"}, false},
-		{"cached", []string{"cached_tokens"}, false},
+		{"cached", []string{"cached_tokens"}, false}, {"status", []string{"status"}, false},
 		{"prefills", []string{"prefill_requests"}, false},
 		{"prefill_tokens", []string{"prefill_tokens"}, false},
 		{"prefill_kv", []string{"prefill_kv_tokens"}, false},
@@ -215,11 +215,12 @@ func (t *table) takeStep(run *observed.Run) {
 func (t *table) takeRequest(run *observed.Run) {
 	q := observed.Request{Arrival: t.number("arrival"), Sent: t.number("sent"),
 		Prompt: t.whole("prompt"), Output: t.whole("output"), Cached: t.whole("cached"),
-		TTFT: t.number("ttft"), E2E: t.number("e2e")}
-	if t.has("first") {
+		TTFT: t.number("ttft"), E2E: t.number("e2e"),
+		Failed: strings.HasPrefix(t.text("status"), "rejected")}
+	if t.has("first") && !q.Failed {
 		q.TTFT = t.number("first") - q.Start()
 	}
-	if t.has("last") {
+	if t.has("last") && !q.Failed {
 		q.E2E = t.number("last") - q.Start()
 	}
 	if (q.TTFT < 0 || q.E2E < 0) && t.err == nil {

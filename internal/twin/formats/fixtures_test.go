@@ -85,6 +85,9 @@ func fixtures() []fixture {
 		{name: "requests.csv", format: "csv", runs: 1, requests: 1,
 			text: "arrival_s,prompt_tokens,output_tokens,ttft_ms,e2e_ms,prompt\n" +
 				"0,5,4,50,90,a secret\n"},
+		{name: "load.csv", format: "csv", runs: 1, requests: 2,
+			text: "id,status,arrival_s,prompt_tokens,output_tokens,ttft_ms,e2el_ms\n" +
+				"0,completed,0,5,4,50,90\n1,rejected: timed out,1,5,4,0,0\n"},
 		{name: "steps.csv", format: "csv", runs: 1, steps: 1,
 			text: "step,prefill_tokens,decode_requests,decode_kv_tokens,step_ms\n1,0,3,300,12\n"},
 		{name: "stages.csv", format: "csv", runs: 1,
