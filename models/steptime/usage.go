@@ -31,8 +31,10 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 	if step == 0 {
 		return hardware.Usage{}
 	}
+	// The last operator is shortened by what the others were rounded up, so that they add up to the
+	// step. Its time may then be negative, and the others compute for longer than the step takes.
 	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*c.cfg.Accelerator.Bandwidth),
-		Computing: computing / step, Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
+		Computing: min(1, computing/step), Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
 }
 
 // givenUsage returns the usage of a step whose time is given. What binds the step is not known.
