@@ -179,7 +179,18 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 			break
 		}
 	}
+	if s.slopes, err = p.slopes(ctx, s); err != nil {
+		return nil, err
+	}
 	return s, p.spread(s)
+}
+
+// away returns the step from a value of a logarithm over which a slope is taken.
+func (f *Factor) away(from float64) float64 {
+	if from > f.Centre {
+		return -slopeStep * f.Prior
+	}
+	return slopeStep * f.Prior
 }
 
 // slopes finds by how much each figure follows each factor.
@@ -193,10 +204,7 @@ func (p *problem) slopes(ctx context.Context, s *solution) ([][]float64, error) 
 			continue
 		}
 		x := slices.Clone(s.at)
-		h := slopeStep * Factors()[j].Prior
-		if x[j] > Factors()[j].Centre {
-			h = -h
-		}
+		h := Factors()[j].away(x[j])
 		x[j] += h
 		there, err := p.predict(ctx, x.factors(), p.fitted)
 		if err != nil {
