@@ -20,38 +20,45 @@ func TestPagesShowTheOutput(t *testing.T) {
 	traces := sharedfiles.Path(t, "traces")
 	for _, name := range []string{"questions.md", "deepseek.md", "planning.md",
 		"comparing.md"} {
-		path := filepath.Join("..", "..", "docs", name)
-		text, err := os.ReadFile(path)
+		dir := t.TempDir()
+		copyTraces(t, traces, dir)
+		showsOutput(t, name, dir)
+	}
+}
+
+// showsOutput checks that a page of the documentation shows what its commands print in a folder,
+// with the files that the page names.
+func showsOutput(t *testing.T, name, dir string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeNamedFiles(t, dir, string(text))
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		command, is := strings.CutPrefix(line, "    $ ")
+		if !is || strings.Contains(command, " nats://") ||
+			strings.Contains(command, " --listen ") {
+			continue // workers and a planner that wait for each other
+		}
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		shown := lines[i+1:]
+		end := slices.IndexFunc(shown, func(s string) bool {
+			return !strings.HasPrefix(s, "    ") || strings.HasPrefix(s, "    $ ")
+		})
+		renew(t, command, shown[:end], strings.Split(string(out), "\n"))
+	}
+	if *update {
+		err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666)
 		if err != nil {
 			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		writeNamedFiles(t, dir, string(text))
-		copyTraces(t, traces, dir)
-		lines := strings.Split(string(text), "\n")
-		for i, line := range lines {
-			command, is := strings.CutPrefix(line, "    $ ")
-			if !is || strings.Contains(command, " nats://") ||
-				strings.Contains(command, " --listen ") {
-				continue // workers and a planner that wait for each other
-			}
-			cmd := exec.Command("sh", "-c", command)
-			cmd.Dir = dir
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%s: %v", command, err)
-			}
-			shown := lines[i+1:]
-			end := slices.IndexFunc(shown, func(s string) bool {
-				return !strings.HasPrefix(s, "    ")
-			})
-			renew(t, command, shown[:end], strings.Split(string(out), "\n"))
-		}
-		if *update {
-			err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666)
-			if err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }
