@@ -17,7 +17,7 @@ func TestAgentsPage(t *testing.T) {
 		t.Skip("simulates coding agents for hours")
 	}
 	dir := t.TempDir()
-	showsOutput(t, "agents.md", dir)
+	showsOutput(t, "agents.md", dir, "")
 	for picture, made := range map[string]string{
 		"agents-memory.svg":    "memory/plots/output_throughput.svg",
 		"agents-recompute.svg": "recompute/plots/median_ttft_ms.svg",

@@ -20,15 +20,13 @@ func TestPagesShowTheOutput(t *testing.T) {
 	traces := sharedfiles.Path(t, "traces")
 	for _, name := range []string{"questions.md", "deepseek.md", "planning.md",
 		"comparing.md"} {
-		dir := t.TempDir()
-		copyTraces(t, traces, dir)
-		showsOutput(t, name, dir)
+		showsOutput(t, name, t.TempDir(), traces)
 	}
 }
 
 // showsOutput checks that a page of the documentation shows what its commands print in a folder,
-// with the files that the page names.
-func showsOutput(t *testing.T, name, dir string) {
+// with the files that the page names, and recorded traces from another folder if that is not "".
+func showsOutput(t *testing.T, name, dir, traces string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)
 	text, err := os.ReadFile(path)
@@ -36,6 +34,9 @@ func showsOutput(t *testing.T, name, dir string) {
 		t.Fatal(err)
 	}
 	writeNamedFiles(t, dir, string(text))
+	if traces != "" {
+		copyTraces(t, traces, dir)
+	}
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
 		command, is := strings.CutPrefix(line, "    $ ")
