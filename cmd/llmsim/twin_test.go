@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,7 +73,7 @@ func benchResult(t *testing.T, scenario string, rate float64) string {
 }
 
 // The plan of docs/twin.md follows the measured server, which is slower than its kind: it takes
-// more replicas, and says that the server was measured.
+// more replicas, fewer of them for errors of the prediction, and says that the server was measured.
 func TestTwinChangesThePlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: a fit and two plans")
@@ -92,17 +95,22 @@ func TestTwinChangesThePlan(t *testing.T) {
 	run("twin", "adapt", "observed", "--scenario", "s.yaml", "--out", "deployment.yaml",
 		"--date", "2026-11-20")
 	answer := regexp.MustCompile(`Answer: (\d+) replicas? of 1 × h100-sxm \((.*)\)`)
-	replicas := func(plan string) (int, string) {
+	predicted := regexp.MustCompile(`(\d+) replicas are enough at the predicted speed`)
+	replicas := func(plan string) decision {
 		text := run("plan", plan)
-		found := answer.FindStringSubmatch(text)
-		if found == nil {
+		found, point := answer.FindStringSubmatch(text), predicted.FindStringSubmatch(text)
+		if found == nil || point == nil {
 			t.Fatalf("no answer in\n%s", text)
 		}
-		n, err := strconv.Atoi(found[1])
+		planned, err := strconv.Atoi(found[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n, found[2]
+		least, err := strconv.Atoi(point[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision{least, planned, found[2]}
 	}
 	plan, err := os.ReadFile("plan.yaml")
 	if err != nil {
@@ -112,11 +120,94 @@ func TestTwinChangesThePlan(t *testing.T) {
 	if err := os.WriteFile("plain.yaml", []byte(plain), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	with, why := replicas("plan.yaml")
-	without, other := replicas("plain.yaml")
-	t.Logf("%d replicas (%s) with the twin, %d (%s) without", with, why, without, other)
-	if with <= without || why != "measured here" || other == why {
-		t.Errorf("%d replicas (%s) with the twin, %d (%s) without; want more with it, "+
-			"and measured here", with, why, without, other)
+	with, without := replicas("plan.yaml"), replicas("plain.yaml")
+	if with.predicted <= without.predicted || with.planned <= without.planned ||
+		with.evidence != "measured here" || without.evidence == with.evidence {
+		t.Errorf("%+v with the twin, %+v without; want more with it, and measured here", with,
+			without)
+	}
+	if with.planned-with.predicted >= without.planned-without.predicted {
+		t.Errorf("%+v with the twin, %+v without; want fewer for errors of the prediction with it",
+			with, without)
+	}
+	for name, d := range map[string]decision{"without": without, "with": with} {
+		row := fmt.Sprintf("| %s `deployment.yaml` | %d | %d | %s |", name, d.predicted, d.planned,
+			d.evidence)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/twin.md should have the row\n%s", row)
+		}
+	}
+}
+
+// decision is what a plan says of its answer: the replicas that are enough at the predicted speed,
+// those that it plans for since predictions err, and the evidence.
+type decision struct {
+	predicted, planned int
+	evidence           string
+}
+
+// A server of a scenario with a deployment is as slow as the simulation with it: by its own
+// metrics, which are in simulated time, a token of a lone request takes as long.
+func TestServeTakesADeployment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeNamedFiles(t, ".", "```yaml s.yaml\nmodel: llama-3.1-8b\nhardware: h100-sxm\n"+
+		"engine: vllm\nworkload: {rate: 1/s, prompt: 1, output: 50, requests: 1}\n```\n"+
+		"```yaml deployment.yaml\nmodel: llama-3.1-8b\naccelerator: h100-sxm\n"+
+		"engine: vllm-v1\nfactors: {prompts: 2, memory: 2, cache: 2, step: 2, sequence: 2}\n"+
+		"errors: {tpot: 0.02}\n```\n")
+	gap := func(flags ...string) float64 {
+		url := start(t, program(t), append([]string{"serve", "s.yaml", "--listen", "127.0.0.1:0",
+			"--speed", "20"}, flags...)...).address(t)
+		response, err := http.Post(url+"/v1/completions", "application/json",
+			strings.NewReader(`{"prompt":"x","max_tokens":50,"ignore_eos":true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response, err = http.Get(url + "/metrics"); err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		page, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`vllm:inter_token_latency_seconds_sum{.*} (\S+)`).
+			FindSubmatch(page)
+		if found == nil {
+			t.Fatalf("no gaps in\n%s", page)
+		}
+		sum, err := strconv.ParseFloat(string(found[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	simulated := func(flags ...string) float64 {
+		var stdout, stderr bytes.Buffer
+		if code := execute(context.Background(), append([]string{"scenario", "s.yaml",
+			"--no-interval", "--format", "json"}, flags...), &stdout, &stderr); code != exitDone {
+			t.Fatal(stderr.String())
+		}
+		var result struct {
+			TPOT float64 `json:"mean_tpot_ms"`
+		}
+		if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
+			t.Fatal(err)
+		}
+		return 49 * result.TPOT / 1000
+	}
+	use := []string{"--set", "engine.deployment=deployment.yaml"}
+	without, with := gap(), gap(use...)
+	if with < 1.5*without {
+		t.Errorf("49 tokens take %.3g s with the deployment, %.3g s without", with, without)
+	}
+	for _, pair := range [][2]float64{{without, simulated()}, {with, simulated(use...)}} {
+		if math.Abs(pair[0]/pair[1]-1) > 0.01 {
+			t.Errorf("49 tokens take %.4g s, and in the simulation %.4g s", pair[0], pair[1])
+		}
 	}
 }
