@@ -89,8 +89,10 @@ func mustClock(t interface{ Fatal(...any) }, cfg Config) *Clock {
 
 func anyStep(t *rapid.T) *sim.Step {
 	s := &sim.Step{Decodes: rapid.IntRange(0, 300).Draw(t, "decodes")}
-	s.DecodeTokens = s.Decodes * rapid.IntRange(1, 4).Draw(t, "drafted")
-	s.Context = int64(s.Decodes) * int64(rapid.IntRange(1, 9000).Draw(t, "context"))
+	tokens := rapid.IntRange(1, 4).Draw(t, "drafted")
+	s.DecodeTokens = s.Decodes * tokens
+	// Each token attends to itself at least.
+	s.Context = int64(s.Decodes) * int64(rapid.IntRange(tokens, 9000).Draw(t, "context"))
 	for range rapid.IntRange(0, 3).Draw(t, "chunks") {
 		s.Prefill = append(s.Prefill, sim.Chunk{New: rapid.IntRange(1, 5000).Draw(t, "new"),
 			Cached: rapid.IntRange(0, 5000).Draw(t, "cached"), Last: rapid.Bool().Draw(t, "last")})
