@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
@@ -108,8 +106,7 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 		return err
 	}
 	cost := job.Compute(price)
-	result := trainResult{job.Model.Name, job.Machine.Accelerator.Name, job.GPUs, job.Batch,
-		job.Seq, job.Layout, cost}
+	result := job.Result(cost)
 	name := result.Model + " on " + result.Accelerator
 	if err := flags.keepRun(cmd, []string{model, accelerator}, name, result); err != nil {
 		return err
@@ -128,17 +125,6 @@ func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, name string,
 		return err
 	}
 	return flags.keep.keep(cmd, args, recorded{name: name, inputs: file.Files(), result: result})
-}
-
-// trainResult is what --format json prints.
-type trainResult struct {
-	Model       string          `json:"model"`
-	Accelerator string          `json:"accelerator"`
-	GPUs        int             `json:"gpus"`
-	Batch       int             `json:"global_batch"`
-	Seq         int             `json:"seq"`
-	Layout      training.Layout `json:"layout"`
-	training.Cost
 }
 
 // job looks up what the arguments and flags name.
@@ -168,7 +154,7 @@ func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*tr
 	j.Layout.Recompute = training.Recompute(flags.recompute)
 	j.Layout.Sequence = true
 	if flags.tokens != "" {
-		if j.Tokens, err = tokenCount(flags.tokens); err != nil {
+		if j.Tokens, err = training.ParseTokens(flags.tokens); err != nil {
 			return nil, 0, fmt.Errorf("--tokens: %w", err)
 		}
 	}
@@ -176,63 +162,17 @@ func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*tr
 		return nil, 0, fmt.Errorf("--gpus %d, --seq %d and --global-batch %d must be positive",
 			flags.gpus, flags.seq, flags.batch)
 	}
-	if j.Batch == 0 { // about 4M tokens, of whole sequences of every accelerator
-		j.Batch = max(1, (4<<20)/(j.Seq*j.GPUs)) * j.GPUs
+	if j.Batch == 0 {
+		j.Batch = j.UsualBatch()
 	}
 	return j, found.Price, nil
 }
 
 // fill chooses what the flags leave open, and checks the rest.
 func (flags *trainFlags) fill(cmd *cobra.Command, j *training.Job) error {
-	fixed := map[string]bool{}
-	for _, name := range []string{"tensor", "pipeline", "data", "expert", "micro-batch",
-		"virtual", "zero", "recompute"} {
-		fixed[name] = cmd.Flag(name).Changed
+	given := map[string]bool{}
+	for _, name := range training.Dimensions() {
+		given[name] = cmd.Flag(name).Changed
 	}
-	fixed["context"] = true
-	l := &j.Layout
-	if fixed["tensor"] && fixed["pipeline"] && !fixed["data"] && l.Tensor > 0 &&
-		l.Pipeline > 0 && l.Context > 0 {
-		l.Data = max(1, j.GPUs/(l.Tensor*l.Pipeline*l.Context))
-		fixed["data"] = true
-	}
-	given := fixed["tensor"] && fixed["pipeline"]
-	if given { // what is wrong with what was given is said before anything is chosen
-		t := *j
-		if !fixed["zero"] && l.Pipeline > 1 {
-			t.Layout.ZeRO = 1
-		}
-		if err := t.Check(); err != nil {
-			return err
-		}
-	}
-	if given && fixed["micro-batch"] && fixed["recompute"] {
-		if err := j.Check(); err != nil {
-			return err
-		}
-		return j.Fit()
-	}
-	best, err := j.Best(training.Search{Fixed: fixed})
-	if err != nil {
-		return err
-	}
-	j.Layout = best.Layout
-	return nil
-}
-
-// tokenCount reads a number of tokens such as 300B or 1.5e12.
-func tokenCount(text string) (float64, error) {
-	scale := 1.0
-	number := text
-	for suffix, s := range map[string]float64{"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12} {
-		if before, ok := strings.CutSuffix(text, suffix); ok {
-			number, scale = before, s
-		}
-	}
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(n > 0) || n*scale > 1e18 {
-		return 0, fmt.Errorf("found %q, want a number of tokens up to 1e18, such as 300B or 15T",
-			text)
-	}
-	return n * scale, nil
+	return j.Fill(given)
 }

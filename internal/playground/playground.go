@@ -35,8 +35,11 @@ func Load(settings []string) (*scenarios.File, error) {
 //
 //	llmsim scenario playground --set … --format json --no-interval
 //
-// prints, byte by byte.
+// prints, byte by byte. Settings that begin with Training are those of a training run.
 func Result(ctx context.Context, settings []string) ([]byte, error) {
+	if len(settings) > 0 && settings[0] == Training {
+		return train(settings[1:])
+	}
 	file, err := Load(settings)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ function scenarios() {
   if (state.beside) list.beside = settingsOf(besideOf(state, options), options);
   for (const [name, edit] of Object.entries(stop?.versus ?? {}))
     list[name] = settingsOf(changed(without(state, edit.drop ?? []), options, edit.set ?? []), options);
+  for (const [name, settings] of Object.entries(stop?.train ?? {})) list[name] = ["train", ...settings];
   return list;
 }
 

@@ -91,8 +91,9 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	c.First = template.JS(text)
 	for _, name := range []string{"vendor/htm-preact.js", "simulator.js", "settings.js",
 		"frames.js",
-		"pen.js", "pictures.js", "machines.js", "touring.js", "tours-time.js", "tours-memory.js",
-		"tours-fleet.js", "panel.js", "input.js", "app.js", "start.js"} {
+		"pen.js", "pictures.js", "machines.js", "training.js", "touring.js", "tours-time.js",
+		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "input.js", "app.js",
+		"start.js"} {
 		script, err := sources.ReadFile(name)
 		if err != nil {
 			return nil, err

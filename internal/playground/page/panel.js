@@ -10,8 +10,9 @@ function update() {
     readMachine();
   }
   htmPreact.render(html`<${Panel} stop=${stop} />`, el("panel"));
-  htmPreact.render(stop?.machines ? html`<${Chart} />` : null, el("chart"));
-  document.body.classList.toggle("charted", !!stop?.machines);
+  const charted = stop?.machines ? html`<${Chart} />` : stop?.train ? html`<${Bars} stop=${stop} />` : null;
+  htmPreact.render(charted, el("chart"));
+  document.body.classList.toggle("charted", !!charted);
   el("tour-choice").value = app.state.tour.split(".")[0];
   el("all-controls").setAttribute("aria-expanded", String(app.controls));
   el("all-controls").textContent = app.controls ? "Fewer controls" : "All controls";
@@ -148,7 +149,7 @@ function Stop({ stop }) {
     html`<button type="button" class="answer" key=${i} aria-pressed=${String(chosen === i)} onClick=${() => answer(i)}>${a.say}</button>`)}</fieldset>
     <div role="status">${chosen !== undefined && !app.stale && app.runs.main && html`<${Reply} stop=${stop} chosen=${chosen} />`}</div>
     <p class="foot"><button type="button" id="tour-back" disabled=${n === 1} onClick=${() => enter(`${tour.id}.${n - 1}`)}>Back</button> <button type="button" id="tour-next" onClick=${() => n === tour.stops.length ? leave() : enter(`${tour.id}.${n + 1}`)}>${n === tour.stops.length ? "Done" : "Next"}</button> <${Score} /></p>
-    ${chosen !== undefined && !stop.machines && html`<${Figures} />`}`;
+    ${chosen !== undefined && !stop.machines && !stop.train && html`<${Figures} />`}`;
 }
 
 // Reply says whether the chosen answer is right with the figures of this run, and why.

@@ -80,4 +80,4 @@ const toursOfFleets = [
   ] },
 ];
 
-const tours = [...toursOfTime, ...toursOfMemory, ...toursOfFleets];
+const tours = [...toursOfTime, ...toursOfMemory, ...toursOfFleets, ...toursOfTraining];

@@ -18,7 +18,10 @@ import (
 	"github.com/llmsim/llmsim/internal/playground"
 )
 
-var update = flag.Bool("update", false, "write the list of stops in docs/tours.md")
+var (
+	update = flag.Bool("update", false, "write the list of stops in docs/tours.md")
+	walked = flag.String("stops", "", "how the names of the stops begin to walk through")
+)
 
 // stop is a stop of a tour, as the page has it.
 type stop struct {
@@ -48,6 +51,9 @@ func TestWalkThroughAllTours(t *testing.T) {
 	r := open(t, "")
 	all := stops(r)
 	for _, s := range all {
+		if !strings.HasPrefix(s.Name, *walked) {
+			continue
+		}
 		r.visit("tour=" + s.Name)
 		if problem := r.text("problem"); problem != "" {
 			t.Errorf("%s: %s", s.Name, problem)
@@ -169,6 +175,12 @@ func (r *reader) answer(name string, i int) bool {
 func lookUp(result map[string]any, path string) any {
 	var value any = result
 	for key := range strings.SplitSeq(path, ".") {
+		if list, ok := value.([]any); ok {
+			if i, err := strconv.Atoi(key); err == nil && i < len(list) {
+				value = list[i]
+				continue
+			}
+		}
 		object, _ := value.(map[string]any)
 		value = object[key]
 	}
@@ -178,13 +190,14 @@ func lookUp(result map[string]any, path string) any {
 var digits = regexp.MustCompile(`[0-9][0-9.,]*`)
 
 // says reports whether a text has the value, rounded to the digits that it shows, in one of the
-// units that the page writes: ms for s, % for shares.
+// units that the page writes: ms for s, % for shares, GiB for bytes, millions of dollars.
 func says(text string, value float64) bool {
 	shown, err := strconv.ParseFloat(strings.ReplaceAll(digits.FindString(text), ",", ""), 64)
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc([]float64{1, 100, 1000, 0.001}, func(unit float64) bool {
+	units := []float64{1, 100, 1000, 0.001, 1e-6, 1. / (1 << 30)}
+	return slices.ContainsFunc(units, func(unit float64) bool {
 		decimals := 0
 		if _, after, found := strings.Cut(digits.FindString(text), "."); found {
 			decimals = len(after)
