@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"models": 2, "policies": 2, "workload": 2, "metrics": 2, "internal/engine": 2,
 	"scenarios": 3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
 	"internal/planner": 4, "internal/validation": 4, "internal/load": 4, "internal/serve": 4,
+	"internal/bench":      4,
 	"internal/playground": 4, "internal/training": 4, "internal/records": 4, "internal/twin": 4,
 	"cmd": 5, "examples": 5,
 }

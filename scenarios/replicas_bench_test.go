@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // BenchmarkReplicas runs the same load a replica with one replica and with many; an operation is a
@@ -32,4 +33,18 @@ func equalLoads(router string, replicas, requests int) string {
 	return fmt.Sprintf("model: llama-3.1-8b\nhardware: h100\nreplicas: %d\nrouting: %s\n"+
 		"workload: {rate: %d/s, prompt: 500, output: 250, requests: %d}\n",
 		replicas, router, 20*replicas, requests)
+}
+
+// ready builds a scenario.
+func ready(b *testing.B, text string) *scenarios.Simulation {
+	b.Helper()
+	file, err := scenarios.Parse("bench.yaml", []byte(text))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
 }

@@ -34,6 +34,7 @@ func groups() []group {
 			memoryCommand(), playgroundCommand()}},
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
+			benchCommand(),
 		}},
 		{"keep", "Look up and keep:", []*cobra.Command{listCommand(), runsCommand(),
 			registryCommand(),

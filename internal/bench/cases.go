@@ -1,0 +1,158 @@
+// Package bench measures what simulations cost: the processor's time and memory of whole runs of
+// the program, beside a plain case or beside another build, and counts that no machine changes.
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// scenario is the file of all cases, for which each gives arrivals and the number of requests. It
+// is the load on which simulators are compared.
+const scenario = `name: bench
+model: llama-3.1-8b
+hardware: h100-sxm
+workload:
+  prompt: {distribution: normal, mean: 500, std: 200, min: 2, max: 2000}
+  output: {distribution: normal, mean: 250, std: 100, min: 2, max: 1000}
+`
+
+// Case is a load whose cost is of interest.
+type Case struct {
+	Name string
+	// Requests is the length of a run. It is such that starting the program counts for little.
+	Requests int
+	// Set lists changes of the scenario, in the words of scenario --set.
+	Set []string
+	// Interval is true for a run with the further simulations that show how uncertain the figures
+	// are, and Out for one that writes its requests, pictures and page.
+	Interval, Out bool
+	// Goal is the wanted ratio of a request's time to that of the base; 0 without one.
+	Goal float64
+	// Most bounds the counts of a request. It is a tenth above what was counted, or more where
+	// that is almost nothing.
+	Most Counts
+}
+
+// base is the name of the case with which others are compared.
+const base = "base"
+
+// Cases lists all cases, the base first.
+func Cases() []Case {
+	const mtp = "speculation={method: mtp, tokens: 1, acceptance: {rate: 0.85}}"
+	const turns = "workload.sessions={turns: 5, think: 10s}"
+	const long, longest = "workload.output.mean=2500", "workload.output.max=10000"
+	return []Case{
+		{Name: base, Requests: 200_000, Set: rate(20), Most: Counts{2.42, 0.02, 16}},
+		{Name: "outputs ×10", Requests: 200_000, Set: rate(2, long, longest),
+			Most: Counts{3.73, 0.02, 16}},
+		{Name: "speculation", Goal: 3, Requests: 200_000, Set: rate(20, mtp),
+			Most: Counts{4.12, 0.02, 24}},
+		{Name: "speculation, outputs ×10", Goal: 6, Requests: 20_000,
+			Set: rate(2, mtp, long, longest), Most: Counts{43.7, 0.02, 24}},
+		{Name: "mlfq, overloaded", Goal: 3, Requests: 200_000, Set: rate(60, "batching=mlfq"),
+			Most: Counts{1.03, 1.1, 1745}},
+		{Name: "KV memory short", Requests: 200_000, Set: rate(60, "memory.utilization=0.28"),
+			Most: Counts{1.38, 0.29, 127}},
+		{Name: "sessions", Goal: 2, Requests: 200_000, Set: rate(4, turns),
+			Most: Counts{1.17, 2.8, 401}},
+		{Name: "sessions, 1,000 replicas", Goal: 4, Requests: 200_000,
+			Set:  rate(1600, turns, "replicas=1000", "routing=kv-aware"),
+			Most: Counts{3.24, 9.1, 2570}},
+		{Name: "64 replicas", Goal: 1.3, Requests: 300_000, Set: rate(1280, "replicas=64"),
+			Most: Counts{2.78, 0.03, 40}},
+		{Name: "1,000 replicas", Goal: 2, Requests: 300_000, Set: rate(20_000, "replicas=1000"),
+			Most: Counts{3.28, 1.25, 670}},
+		{Name: "at once", Goal: 3, Requests: 1_000_000,
+			Set: []string{"workload.arrivals=at-once"}, Most: Counts{1.4, 1.1, 520}},
+		{Name: "with --out", Goal: 1.4, Requests: 300_000, Set: rate(20), Out: true},
+		{Name: "with intervals", Goal: 1.2, Requests: 300_000, Set: rate(20), Interval: true},
+	}
+}
+
+// rate returns changes after which that many requests arrive in a second.
+func rate(requests float64, set ...string) []string {
+	return append(set, fmt.Sprintf("workload.rate=%g/s", requests))
+}
+
+// Growth lists cases that show how time and memory grow with the length of a run, the number of
+// replicas, the length of answers and the rate.
+func Growth() []Case {
+	list := []Case{{Name: base, Requests: 200_000, Set: rate(20)}}
+	add := func(name string, requests int, set []string) {
+		list = append(list, Case{Name: name, Requests: requests, Set: set})
+	}
+	for requests := 1000; requests <= 10_000_000; requests *= 10 {
+		add(fmt.Sprintf("%d requests", requests), requests, rate(20))
+	}
+	for _, replicas := range []int{4, 16, 64, 256, 1024, 4096} { // with the same load each
+		add(fmt.Sprintf("%d replicas", replicas), 300_000,
+			rate(20*float64(replicas), fmt.Sprintf("replicas=%d", replicas)))
+	}
+	for _, output := range []int{25, 250, 2500, 25_000} { // with the same tokens a second
+		add(fmt.Sprintf("outputs of %d tokens", output), 100_000, rate(2500/float64(output),
+			fmt.Sprintf("workload.output.mean=%d", output),
+			fmt.Sprintf("workload.output.max=%d", 4*output)))
+	}
+	for _, r := range []float64{1, 5, 10, 20, 40} {
+		add(fmt.Sprintf("%g requests/s", r), 200_000, rate(r))
+	}
+	return list
+}
+
+// Choose returns the base and the cases with the given names, or all cases if there are no names.
+func Choose(names []string) ([]Case, error) {
+	all := Cases()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	for _, c := range all {
+		known = append(known, c.Name)
+	}
+	wanted := []string{base}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, errors.New(nearest.Unknown("case", name, known))
+		}
+		wanted = append(wanted, name)
+	}
+	return slices.DeleteFunc(all, func(c Case) bool {
+		return !slices.Contains(wanted, c.Name)
+	}), nil
+}
+
+// changes returns the case's changes of the scenario for a number of requests.
+func (c *Case) changes(requests int) []string {
+	return append([]string{fmt.Sprintf("workload.requests=%d", requests)}, c.Set...)
+}
+
+// Build returns the simulation of the case with a number of requests.
+func (c *Case) Build(requests int) (*scenarios.Simulation, error) {
+	file, err := scenarios.Parse("bench.yaml", []byte(scenario), c.changes(requests)...)
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(policies.Default())
+}
+
+// arguments returns the command line that runs the case with the scenario of a file. What Out
+// writes goes into a folder.
+func (c *Case) arguments(requests int, file, folder string) []string {
+	args := []string{"scenario", file, "--format", "json"}
+	for _, change := range c.changes(requests) {
+		args = append(args, "--set", change)
+	}
+	if !c.Interval {
+		args = append(args, "--no-interval")
+	}
+	if c.Out {
+		args = append(args, "--out", folder)
+	}
+	return args
+}
