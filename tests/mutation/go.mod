@@ -1,0 +1,3 @@
+module github.com/llmsim/llmsim/tests/mutation
+
+go 1.26.8

@@ -1,0 +1,81 @@
+// Command mutation changes the simulator's sources, one small change at a time, and counts how many
+// changes the short tests of the changed package notice. Sources are replaced by go test -overlay,
+// so that the tree stays as it is. It is a module of its own, since it starts Go and tests nothing
+// that llmsim does for its users.
+//
+// Mutants are drawn by a seed, the commit's unless another is given, so that each commit tries
+// others and a run can be repeated.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// packages are those that decide what the simulator says.
+var packages = []string{"sim", "metrics", "policies/...", "models/steptime", "hardware",
+	"internal/planner/interval", "internal/planner/capacity"}
+
+func main() {
+	n := flag.Int("n", 12, "mutants to try in each package, besides those that do not build")
+	seed := flag.Uint64("seed", 0, "draws the mutants; 0 takes the seed from the commit")
+	root := flag.String("root", filepath.Join("..", ".."), "root of the tree")
+	only := flag.String("only", "", "try the mutants at this FILE:LINE alone, all of them")
+	flag.Parse()
+	s := *seed
+	if s == 0 {
+		s = commit(*root)
+	}
+	patterns := flag.Args()
+	if len(patterns) == 0 {
+		patterns = packages
+	}
+	r := runner{root: *root, n: *n, seed: s, only: *only, out: os.Stdout}
+	if err := r.run(context.Background(), patterns); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// commit returns a seed made from the commit of the tree; 1 where there is none.
+func commit(root string) uint64 {
+	out, err := exec.Command("git", "-C", root, "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return 1
+	}
+	seed, err := strconv.ParseUint(strings.TrimSpace(string(out)), 16, 64)
+	if err != nil {
+		return 1
+	}
+	return cmp.Or(seed, 1)
+}
+
+// table writes a line for each package, and the survivors of all.
+func table(w io.Writer, counts []count) {
+	fmt.Fprintf(w, "\n%-28s %7s %8s %9s %10s %9s %7s\n", "package", "killed", "survived",
+		"timed out", "equivalent", "unbuilt", "caught")
+	for _, c := range counts {
+		caught, tried := c.of[killed]+c.of[timedOut], c.of[killed]+c.of[timedOut]+c.of[survived]
+		share := "-"
+		if tried > 0 {
+			share = fmt.Sprintf("%.0f %%", 100*float64(caught)/float64(tried))
+		}
+		fmt.Fprintf(w, "%-28s %7d %8d %9d %10d %9d %7s   (%v)\n", c.name, c.of[killed],
+			c.of[survived], c.of[timedOut], c.of[equivalent], c.of[unbuilt], share,
+			c.took.Round(time.Second))
+	}
+	for _, c := range counts {
+		for _, m := range c.survivors {
+			fmt.Fprintf(w, "survived: %s\n", m)
+		}
+	}
+}
