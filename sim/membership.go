@@ -43,6 +43,7 @@ func (b *Batch) stopProgress(s *Sequence) {
 	s.Generated, s.Stored = s.Progress(), s.Context()
 	b.context -= int64(s.Stored)
 	b.decodes--
+	b.drafted -= s.drafted
 	s.decoding = false
 	s.epoch++
 	if s.finishing {
@@ -59,6 +60,7 @@ func (b *Batch) joinDecodes(s *Sequence) {
 	s.joined = b.steps
 	s.decoding = true
 	b.decodes++
+	b.drafted += s.drafted
 	b.context += int64(s.Stored)
 	if b.r.speculator != nil {
 		return // such sequences grow one by one

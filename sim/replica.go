@@ -136,6 +136,7 @@ type Batch struct {
 
 	// The decoding sequences all advance together, by one token for each step of progress.
 	decodes int
+	drafted int   // tokens drafted for them in total
 	context int64 // tokens stored for them in total
 	finish  finishHeap
 

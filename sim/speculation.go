@@ -3,14 +3,7 @@ package sim
 // DecodeTokens returns the number of tokens that the decoding sequences put into the step under
 // construction: one each, and their drafts once Decode has been called.
 func (b *Batch) DecodeTokens() int {
-	if b.r.speculator == nil {
-		return b.decodes
-	}
-	n := 0
-	for s := range b.decodingSequences {
-		n += 1 + s.drafted
-	}
-	return n
+	return b.decodes + b.drafted
 }
 
 // draft asks for the drafts of all decoding sequences, and stores them with the token from the
@@ -22,8 +15,10 @@ func (b *Batch) draft() bool {
 		if !s.decoding {
 			continue
 		}
+		b.drafted -= s.drafted
 		s.drafted = spec.Draft(s)
 		if s.drafted > 0 && m.Extend(s, 1+s.drafted, 0) {
+			b.drafted += s.drafted
 			continue
 		}
 		s.drafted = 0

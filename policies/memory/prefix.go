@@ -103,9 +103,14 @@ func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
 
 // Extend implements sim.Memory. Drafted tokens may be rejected, so they get memory, but no name.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	need, text := p.blocks(s.Stored+n), p.text(s)
+	need, h := p.blocks(s.Stored+n), p.holders.Of(s)
+	if h.begun && need <= h.blocks+h.others && s.Preemptions == 0 &&
+		h.at.segment == len(s.Content) {
+		p.fetched = found{} // there is room, and nothing more of the text can be shared
+		return p.available() >= reserve
+	}
+	text := p.text(s)
 	var stored found
-	h := p.holders.Of(s)
 	if !h.begun {
 		if s.Stored > 0 {
 			stored = p.tree.probe(text, int64(s.Stored)/p.block)
