@@ -55,6 +55,7 @@ func (d *demand) classes() []workload.Class {
 		drawn := d.class("workload", &only)
 		w.Prompt, w.Output, w.Prefix, w.Sessions = only.Prompt, only.Output, only.Prefix,
 			only.Sessions
+		w.Calls = only.Calls
 		return []workload.Class{drawn}
 	}
 	list := make([]workload.Class, len(w.Classes))
@@ -67,6 +68,9 @@ func (d *demand) classes() []workload.Class {
 		class.Distinct = cmp.Or(class.Distinct, w.Distinct)
 		class.Sessions = cmp.Or(class.Sessions, w.Sessions)
 		class.Samples = cmp.Or(class.Samples, w.Samples)
+		if len(class.Calls) == 0 {
+			class.Calls = w.Calls
+		}
 		if class.Preset == "" {
 			class.Preset = w.Preset
 			*class = d.preset("workload.preset", w.Preset, *class)
@@ -84,7 +88,7 @@ func (d *demand) classes() []workload.Class {
 func (d *demand) leaveToClasses() {
 	w := &d.workload
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
-	w.Preset, w.Samples = "", 0
+	w.Preset, w.Samples, w.Calls = "", 0, nil
 }
 
 // anonymous returns the only class of a scenario that names none.
@@ -92,7 +96,7 @@ func (d *demand) anonymous() Class {
 	w := &d.workload
 	return Class{
 		Share: 1, Prompt: w.Prompt, Output: w.Output, Prefix: w.Prefix, Distinct: w.Distinct,
-		Samples:  w.Samples,
+		Samples: w.Samples, Calls: w.Calls,
 		Sessions: w.Sessions, Patience: w.Patience, SLO: d.slo,
 	}
 }
@@ -130,6 +134,9 @@ func (d *demand) ownArrivals(field string, c *Class) *arrivals.Process {
 func (d *demand) class(field string, c *Class) workload.Class {
 	traits := d.traits(field, c)
 	longest := d.fleet.context(traits.Model)
+	if len(c.Calls) > 0 {
+		return d.described(field, c, traits, longest)
+	}
 	c.Prompt.complete(defaultPrompt(), longest)
 	c.Output.complete(defaultOutput(), longest)
 	drawn := workload.Class{
@@ -138,15 +145,7 @@ func (d *demand) class(field string, c *Class) workload.Class {
 		Prompt:  d.lengths(field+".prompt", &c.Prompt),
 		Output:  d.lengths(field+".output", &c.Output),
 	}
-	if c.Prefix != nil {
-		prefix := *c.Prefix
-		prefix.Tokens.complete(Length{}, longest)
-		drawn.Prefix = &workload.Prefix{
-			Groups: prefix.Groups, Zipf: prefix.Zipf, Tokens: d.lengths(field+".prefix.tokens",
-				&prefix.Tokens),
-		}
-		c.Prefix = &prefix
-	}
+	drawn.Prefix = d.prefix(field+".prefix", c, longest)
 	if c.Sessions != nil {
 		sessions := *c.Sessions
 		drawn.Turns = d.sessions(field+".sessions", &sessions, longest)

@@ -51,7 +51,7 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 func (f *File) Files() []string {
 	w := &f.Scenario.Workload
 	names := append(f.serverFiles(&f.Scenario),
-		lengthFiles(&w.Prompt, &w.Output, w.Prefix, w.Sessions)...)
+		lengthFiles(&w.Prompt, &w.Output, w.Prefix, w.Sessions, w.Calls)...)
 	for i := range f.Scenario.Fleet.Pools {
 		view, _ := f.Scenario.Fleet.Pools[i].over(f.Scenario)
 		names = append(names, f.serverFiles(&view)...)
@@ -61,7 +61,8 @@ func (f *File) Files() []string {
 	}
 	for i := range w.Classes {
 		c := &w.Classes[i]
-		names = append(names, lengthFiles(&c.Prompt, &c.Output, c.Prefix, c.Sessions)...)
+		names = append(names, lengthFiles(&c.Prompt, &c.Output, c.Prefix, c.Sessions,
+			c.Calls)...)
 		if c.Trace != nil {
 			names = append(names, c.Trace.File)
 		}
@@ -103,13 +104,17 @@ func (f *File) serverFiles(s *Scenario) []string {
 }
 
 // lengthFiles lists the files of a class's distributions.
-func lengthFiles(prompt, output *Length, prefix *Prefix, sessions *Sessions) []string {
+func lengthFiles(prompt, output *Length, prefix *Prefix, sessions *Sessions,
+	calls []Call) []string {
 	list := []string{prompt.File, output.File}
 	if prefix != nil {
 		list = append(list, prefix.Tokens.File)
 	}
 	if sessions != nil {
 		list = append(list, sessions.files()...)
+	}
+	for i := range calls {
+		list = append(list, calls[i].Prompt.File, calls[i].Output.File)
 	}
 	return list
 }

@@ -20,6 +20,7 @@ type Workload struct {
 	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n, parallel sampling). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
 	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Their encoder takes time in the step that computes their first token. Default: none."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
+	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel. Default: without limit."`
 	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones: the path of a file, or a mapping."`
@@ -53,6 +54,7 @@ type Class struct {
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
 	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
+	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call."`
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of random ones. If one class has a trace, all classes must have one."`
 	Model    string    `json:"model,omitempty" jsonschema:"The model that its requests name, if the pools serve several models."`
 	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it. A larger number is more urgent."`
@@ -84,6 +86,16 @@ type Sessions struct {
 	Agents   *Agents   `json:"agents,omitempty" jsonschema:"Further agents that a turn starts. Default: none."`
 	Thinking *Thinking `json:"thinking,omitempty" jsonschema:"The part of answers that is not for the user. Default: none."`
 	Compact  *Compact  `json:"compact,omitempty" jsonschema:"When a summary takes the place of a long text. Default: never; a session ends before its context is too long."`
+}
+
+// Call is a request of a session that is described call by call.
+type Call struct {
+	Name   string   `json:"name" required:"true" jsonschema:"The name of the call in this list."`
+	After  []string `json:"after,omitempty" jsonschema:"The calls that must have ended before this one is sent. Default: none, it is sent when the session begins."`
+	From   string   `json:"from,omitempty" jsonschema:"The call whose prompt and answer the prompt begins with, one of those that it waits for. Default: none, the prompt begins with the prefix alone."`
+	Prompt Length   `json:"prompt" required:"true" jsonschema:"The number of new tokens of the prompt."`
+	Output Length   `json:"output,omitzero" jsonschema:"The length of the answer. Default: normal, mean 250, std 100, from 2 to 1000."`
+	Wait   Delay    `json:"wait,omitzero" jsonschema:"The time between the end of the calls before and this one. Default: none."`
 }
 
 // Tools describes tool calls.

@@ -166,3 +166,50 @@ func TestSamples(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the graph: a call is sent when the calls before it have ended and its wait is over, and
+// repeats the text that it continues with the answer.
+func TestCallsWaitForEachOther(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := agentic(Turns{})
+		class := &c.Classes[0]
+		class.Turns = nil
+		for i := range rapid.IntRange(1, 8).Draw(rt, "calls") {
+			next := Call{From: -1, Prompt: fixed(i + 1), Output: fixed(10 + i),
+				Wait: arrivals.Delay{Mean: sim.Time(i) * sim.Second}}
+			for k := range i {
+				if rapid.Bool().Draw(rt, "after") {
+					next.After = append(next.After, k)
+					next.From = k
+				}
+			}
+			class.Calls = append(class.Calls, next)
+		}
+		ends := map[[2]int64]sim.Time{}
+		requests := map[[2]int64]sim.Request{}
+		for _, r := range serve(t, open(t, c), 1000, func() sim.Time { return sim.Second }).sent {
+			number := int64(r.Call.Number - 1)
+			call, ready := class.Calls[number], sim.Time(0)
+			for _, a := range call.After {
+				end, ended := ends[[2]int64{r.Session, int64(a)}]
+				if !ended {
+					rt.Fatalf("call %d comes before call %d", number, a)
+				}
+				ready = max(ready, end)
+			}
+			if len(call.After) > 0 && r.Arrival != ready+sim.Time(number)*sim.Second {
+				rt.Fatalf("call %d comes at %v, those before ended at %v", number, r.Arrival, ready)
+			}
+			want := 100 + int(number) + 1
+			if call.From >= 0 {
+				from := requests[[2]int64{r.Session, int64(call.From)}]
+				want = from.Prompt + from.Output + int(number) + 1
+			}
+			if r.Prompt != want || int(r.Call.Of) != len(class.Calls) {
+				rt.Fatalf("call %d: %+v, want a prompt of %d", number, r, want)
+			}
+			key := [2]int64{r.Session, number}
+			ends[key], requests[key] = r.Arrival+sim.Second, r
+		}
+	})
+}

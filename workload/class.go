@@ -35,6 +35,11 @@ type Class struct {
 	Distinct int
 	// Turns, if any, makes each request a conversation.
 	Turns *Turns
+	// Calls, if any, makes each request a session of these calls. Prompt and Output do not count
+	// then. A call whose prompt and output together would be longer than MaxContext, 0 for any, is
+	// left out with those that wait for it.
+	Calls      []Call
+	MaxContext int
 	// Samples, if above 1, is the number of answers to each prompt, all of the same length. Each is
 	// a request of its own, and all are sent at once.
 	Samples int
@@ -135,7 +140,10 @@ func (c Class) check(at int) error {
 		err = fmt.Errorf("samples: found %d, allowed: 1 to %d, or 0 for one", c.Samples, maxSamples)
 	case c.Samples > 1 && (c.Turns != nil || c.Distinct > 0):
 		err = errors.New("found samples beside turns or distinct prompts, allowed: one of them")
-	case c.Prefix != nil:
+	case len(c.Calls) > 0:
+		err = c.checkCalls()
+	}
+	if err == nil && c.Prefix != nil {
 		err = c.Prefix.check(c.Distinct > 0)
 	}
 	if err == nil && c.Turns != nil {

@@ -50,6 +50,8 @@ type drawnClass struct {
 	think      func() sim.Time
 	// work is the time that tools take; nil where there are none.
 	work func() sim.Time
+	// between are the times before calls.
+	between []func() sim.Time
 }
 
 func newMix(classes []Class, seed uint64) (*mix, error) {
@@ -96,6 +98,9 @@ func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
 	if c.Prefix != nil && c.Prefix.Groups > 1 {
 		d.popularity, err = discrete.New(zipf(c.Prefix.Groups, c.Prefix.Zipf))
 	}
+	if err == nil {
+		d.between, err = c.waits(seed, i)
+	}
 	if err == nil && c.Turns != nil {
 		// Each class thinks by itself, so that a second class does not change how the first one
 		// thinks.
@@ -120,7 +125,7 @@ func (m *mix) fill(r *sim.Request, class int) *graph {
 	r.Class, r.Adapter = int(c.number), 0
 	c.mark(r)
 	r.Session, r.Content, r.Answer, r.Call = 0, r.Content[:0], 0, sim.Call{}
-	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil && c.Samples < 2 {
+	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil && c.Samples < 2 && c.Calls == nil {
 		return nil
 	}
 	return m.share(c, r)
@@ -149,14 +154,17 @@ func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)),
 			Tokens: message})
 	}
-	if c.Turns == nil && c.Samples < 2 {
+	if c.Turns == nil && c.Samples < 2 && c.Calls == nil {
 		return nil
 	}
 	m.session++
 	r.Session = m.session
-	if c.Samples > 1 {
+	switch {
+	case c.Calls != nil:
+		m.follow(c, r.Prompt-message)
+	case c.Samples > 1:
 		m.sample(c, r.Prompt-message, message, r.Output)
-	} else {
+	default:
 		m.plan(c, r.Prompt-message, message, r.Output)
 	}
 	return &m.graph

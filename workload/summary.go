@@ -89,6 +89,9 @@ func (c Class) expect() (turns, prompts, outputs float64) {
 	if c.Prefix != nil {
 		prefix = c.Prefix.Tokens.Mean()
 	}
+	if c.Calls != nil {
+		return c.sampled()
+	}
 	if c.Turns == nil {
 		n := float64(max(1, c.Samples))
 		return n, n * (prefix + c.Prompt.Mean()), n * c.Output.Mean()
@@ -166,6 +169,9 @@ func (c Config) when() string {
 // String describes what requests of the class look like.
 func (c Class) String() string {
 	text := fmt.Sprintf("prompts %v, outputs %v", c.Prompt, c.Output)
+	if c.Calls != nil {
+		text = fmt.Sprintf("sessions of %d calls", len(c.Calls))
+	}
 	if c.Prefix != nil {
 		text += fmt.Sprintf(", after one of %d prefixes %v", c.Prefix.Groups, c.Prefix.Tokens)
 		if c.Prefix.Zipf > 0 {

@@ -75,11 +75,11 @@ func (p *Plan) Replayed() bool {
 // at a steady rate, and if the latency of a request does not depend on where similar requests went.
 func (p *Plan) Divisible() bool {
 	w := &p.Workload
-	shared := w.Prefix != nil || w.Distinct > 0 || w.Sessions != nil || w.Trace != nil ||
+	shared := w.Prefix != nil || w.Distinct > 0 || p.Sessions() || w.Trace != nil ||
 		len(p.Menu.Routing) > 1
 	for i := range w.Classes {
 		c := &w.Classes[i]
-		shared = shared || c.Prefix != nil || c.Distinct > 0 || c.Sessions != nil
+		shared = shared || c.Prefix != nil || c.Distinct > 0
 	}
 	return p.Steady() && !shared
 }

@@ -88,6 +88,9 @@ func (p *Plan) ScaleLengths(prompt, output float64) {
 
 // Sessions reports whether requests of one user follow each other.
 func (p *Plan) Sessions() bool {
-	return p.Workload.Sessions != nil || slices.ContainsFunc(p.Workload.Classes,
-		func(c scenarios.Class) bool { return c.Sessions != nil })
+	w := &p.Workload
+	return w.Sessions != nil || len(w.Calls) > 0 || w.Preset != "" || w.Samples > 1 ||
+		slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool {
+			return c.Sessions != nil || len(c.Calls) > 0 || c.Preset != "" || c.Samples > 1
+		})
 }
