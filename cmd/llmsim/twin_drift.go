@@ -135,7 +135,8 @@ func twinReplayCommand() *cobra.Command {
 		Long: "Runs the observed requests through the scenario, with the deployment that it " +
 			"names, and " +
 			"writes a page with the distributions of latencies, measured and predicted, and the " +
-			"requests that are farthest from their prediction.",
+			"requests that are farthest from their prediction. It prints measured / predicted " +
+			"latencies of each run.",
 		Example: `  llmsim twin replay observed --scenario s.yaml --set engine.deployment=deployment.yaml`,
 		Args:    arguments(1, noLimit),
 		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
@@ -161,7 +162,10 @@ func (flags *twinReplayFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return failed(files.Write(flags.out, func(w io.Writer) error {
+	if err := files.Write(flags.out, func(w io.Writer) error {
 		return replay.Write(w, "Measured and predicted", runs)
-	}))
+	}); err != nil {
+		return failed(err)
+	}
+	return failed(replay.WriteText(cmd.OutOrStdout(), runs))
 }

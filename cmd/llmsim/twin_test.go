@@ -78,7 +78,11 @@ func TestTwinChangesThePlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: a fit and two plans")
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "twin.md"))
+	top, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(top, "twin.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +98,8 @@ func TestTwinChangesThePlan(t *testing.T) {
 	run("twin", "observe", "bench-2.json", "bench-8.json", "--out", "observed")
 	run("twin", "adapt", "observed", "--scenario", "s.yaml", "--out", "deployment.yaml",
 		"--date", "2026-11-20")
+	pictured(t, top, "before", run)
+	pictured(t, top, "after", run, "--set", "engine.deployment=deployment.yaml")
 	answer := regexp.MustCompile(`Answer: (\d+) replicas? of 1 × h100-sxm \((.*)\)`)
 	predicted := regexp.MustCompile(`(\d+) replicas are enough at the predicted speed`)
 	replicas := func(plan string) decision {
@@ -136,6 +142,39 @@ func TestTwinChangesThePlan(t *testing.T) {
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/twin.md should have the row\n%s", row)
 		}
+	}
+}
+
+// pictured checks that a picture of docs/twin.md is that of twin replay, by its words and numbers:
+// the distribution of TPOT at the higher of both rates. -update writes it.
+func pictured(t *testing.T, docs, name string, run func(...string) string, flags ...string) {
+	t.Helper()
+	run(append([]string{"twin", "replay", "observed", "--scenario", "s.yaml", "--out",
+		"report.html"}, flags...)...)
+	report, err := os.ReadFile("report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tpot = 4 // of two runs with TTFT, TPOT and E2E each
+	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(report, -1)
+	if len(drawings) != 6 {
+		t.Fatalf("the report has %d pictures, want 6", len(drawings))
+	}
+	file := filepath.Join(docs, "pictures", "twin-"+name+".svg")
+	if *update {
+		if err := os.WriteFile(file, append(drawings[tpot], '\n'), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(svg []byte) string {
+		return fmt.Sprintf("%q", regexp.MustCompile(`>[^<\s][^<]*</text>`).FindAll(svg, -1))
+	}
+	if got, want := words(shown), words(drawings[tpot]); got != want {
+		t.Errorf("%s has the words %s, want %s; run this test with -update", file, got, want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"text/tabwriter"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -106,6 +107,23 @@ func Write(w io.Writer, title string, runs []Run) error {
 		view.Sections = append(view.Sections, s)
 	}
 	return t.Execute(w, view)
+}
+
+// WriteText prints by how much predictions are off: measured / predicted, of each run.
+func WriteText(w io.Writer, runs []Run) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "run\tlatency\tmean\tp50\tp90\tp99")
+	for i := range runs {
+		for _, q := range quantities() {
+			measured, predicted := sides(runs[i].Pairs, q)
+			if len(measured) > 0 {
+				r := compared(q.name, measured, predicted)
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", runs[i].Name, r.Name, r.Mean, r.P50,
+					r.P90, r.P99)
+			}
+		}
+	}
+	return table.Flush()
 }
 
 func newSection(r *Run) (section, error) {
