@@ -28,7 +28,7 @@ var (
 
 // quantities are what is fitted to. Served steps set the level of the constants. Kernels measured
 // apart lend them shape where served rows say nothing, and count for little: they reach 10–20 %
-// more than in a server, or wait for the host to launch them (docs/physics.md,
+// more than in a server, or wait for the host to launch them (docs/constants.md,
 // internal/validation/deviations.md).
 var quantities = []quantity{
 	{"vllm_runs", "TPOT mean", 0.01, nil},
