@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
@@ -26,6 +27,7 @@ type planFlags struct {
 	out    string
 	emit   string
 	trust  string
+	prices string
 	now    currentFlags
 	queue  queueFlags
 	shard  shardFlag
@@ -59,6 +61,8 @@ func planCommand() *cobra.Command {
 		"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes")
 	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust",
 		"the least evidence on which an option may win: any, relative or measured")
+	f.StringVar(&flags.prices, "prices", "",
+		"file with prices of your own, in YAML or CSV, in place of the catalogue's")
 	flags.now.add(cmd)
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
@@ -69,6 +73,9 @@ func planCommand() *cobra.Command {
 func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	if cmd.Flags().Changed("trust") {
 		flags.set = append(flags.set, "trust="+flags.trust)
+	}
+	if cmd.Flags().Changed("prices") {
+		flags.set = append(flags.set, "prices="+strconv.Quote(flags.prices))
 	}
 	if flags.emit != "" {
 		if err := launch.CheckFolder(flags.emit); err != nil {

@@ -144,7 +144,8 @@ func (k *kinds) apart(split *menu.Split) ([]*option, error) {
 		}
 		both := &parts{prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
 			decode: remembered(2*i+1, decode, second)}
-		if both.prefill.twin || both.decode.twin {
+		if both.prefill.twin || both.decode.twin ||
+			!k.file.Plan.Joins(both.prefill.offer, both.decode.offer) {
 			continue
 		}
 		for k := range product(numbers) {

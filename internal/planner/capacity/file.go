@@ -76,6 +76,9 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 		return nil, scenarios.BadInput(problems)
 	}
 	f.Plan.Complete()
+	if err := f.Plan.Own(doc); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
 	if f.Plan.Prices != "" {
 		if err := f.Plan.Price(doc); err != nil {
 			return nil, scenarios.BadInput(err)

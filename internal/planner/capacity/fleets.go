@@ -78,7 +78,8 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 		for j := range shapes {
 			a, b := &shapes[i], &shapes[j]
 			if i != j && b.Rate > 0 && (a.Rate > b.Rate || a.Rate == b.Rate && i < j) &&
-				s.options[a.Option].decode == nil && s.options[b.Option].decode == nil {
+				s.options[a.Option].decode == nil && s.options[b.Option].decode == nil &&
+				s.joined(s.options[a.Option], s.options[b.Option]) {
 				list = append(list, s.pairsOf(shapes, i, j)...)
 			}
 		}
@@ -87,6 +88,11 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 		return cmp.Or(cmp.Compare(p.hourly, q.hourly), -cmp.Compare(p.reckons, q.reckons))
 	})
 	return list
+}
+
+// joined reports whether one fleet may have replicas of two options, by their providers.
+func (s *search) joined(a, b *option) bool {
+	return s.trials.file.Plan.Joins(a.prefill.offer, b.prefill.offer)
 }
 
 // pairsOf lists the fleets of two given kinds.
@@ -194,7 +200,7 @@ func (s *search) rented(rate *scenarios.Rate, shapes []answer.Shape) *answer.Ren
 func (s *search) rentedOf(rate *scenarios.Rate, base, peak *answer.Shape) *answer.Rented {
 	a, b := s.options[base.Option], s.options[peak.Option]
 	always, hourly := s.each(base), s.each(peak)
-	if always == 0 || hourly == 0 || b.prefill.offer.RentedOn() == menu.Reserved {
+	if always == 0 || hourly == 0 || !b.prefill.offer.ByHour() || !s.joined(a, b) {
 		return nil
 	}
 	highest := float64(rate.Average) * (1 + rate.Swing)

@@ -85,6 +85,60 @@ offers:
 	}
 }
 
+// A fleet has accelerators of one provider, unless the plan mixes providers, and the answer names
+// where each price is from, each once, those of its fleet first.
+func TestProvidersAreNotMixed(t *testing.T) {
+	path := priceFile(t, `
+date: 2026-11-20
+source: made up
+offers:
+  - {accelerator: h100-sxm, provider: acme, price: $3/h}
+  - {accelerator: l40s, provider: acme, price: $1.5/h, date: 2026-10-01, source: a letter}
+  - {accelerator: l40s, provider: other, price: $1/h}
+`)
+	for mix, want := range map[string]int{"false": 2, "true": 4} {
+		s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 1/s, prompt: 100, output: 20}
+prices: `+path+`
+mix-providers: `+mix+`
+menu:
+  hardware: [h100-sxm]
+  tensor: [1]
+  disaggregated:
+    - {prefill: {replicas: 1, hardware: [h100-sxm]}, decode: {replicas: 1..2, hardware: [l40s]}}
+`)
+		if got := len(s.options) - 1; got != want {
+			t.Errorf("mix-providers %s: %d groups of replicas, want %d", mix, got, want)
+		}
+		if mix == "false" {
+			s.best, s.outcomes = 1, []outcome{{}, {kind: chosen, replicas: 1}}
+			want := []answer.Price{
+				{Accelerator: "h100-sxm", Hourly: 3, Term: "on-demand", Provider: "acme",
+					Date: "2026-11-20", Source: "made up", Chosen: true},
+				{Accelerator: "l40s", Hourly: 1.5, Term: "on-demand", Provider: "acme",
+					Date: "2026-10-01", Source: "a letter", Chosen: true},
+			}
+			if got := s.pricesOf(); !slices.Equal(got, want) {
+				t.Errorf("prices %+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+// A price of the catalogue has the source that the catalogue gives, with the year in it.
+func TestCataloguePricesHaveSources(t *testing.T) {
+	s, _ := prepared(t, "model: llama-3.1-8b\nworkload: {rate: 1/s, prompt: 100, output: 20}\n"+
+		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1]}\n")
+	s.best = -1
+	for _, p := range s.pricesOf() {
+		source, year := listed(p.Accelerator)
+		if p.Source != source || source == "" || p.Date != year || !strings.HasPrefix(year, "20") {
+			t.Errorf("%+v, want the source %q of %q", p, source, year)
+		}
+	}
+}
+
 // The share of requests that keep the SLO while replicas are taken away at random is at least what
 // is reckoned from how many are away, but for chance, and not far above.
 func TestSpotIsAsReckoned(t *testing.T) {
@@ -146,7 +200,7 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		one := rapid.Float64Range(1, 20).Draw(t, "one")
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{options: []*option{
+		s := &search{trials: &trials{file: new(File)}, options: []*option{
 			{parts: &parts{prefill: &server{offer: &menu.Offer{Term: menu.Reserved}}}, prefills: 1,
 				price: long},
 			{parts: &parts{prefill: &server{offer: new(menu.Offer)}}, prefills: 1, price: hour},

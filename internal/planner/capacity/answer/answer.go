@@ -29,6 +29,8 @@ type Answer struct {
 	Goal menu.Goal `json:"goal"`
 	// Prices names the price file and its date; empty if there is none.
 	Prices string `json:"prices,omitempty"`
+	// PricesOf are the prices of the menu, those of the chosen fleet first.
+	PricesOf []Price `json:"prices_of,omitempty"`
 	// Chosen is the fleet that the goal asks for, and of a front the cheapest fleet. It is nil if
 	// no option meets the SLO. Then Nearest is the option that comes closest, if any option fits.
 	Chosen  *Deployment `json:"chosen,omitempty"`

@@ -30,6 +30,7 @@ func (a *Answers) WriteBrief(out io.Writer) error { return a.write(out, (*Answer
 func (a *Answers) WriteShort(out io.Writer) error {
 	return a.write(out, func(answer *Answer, p *report.Printer) {
 		answer.printAsked(p)
+		answer.printPrices(p, false)
 		answer.printBrief(p)
 		if answer.Chosen != nil {
 			answer.Chosen.printStart(p)

@@ -15,6 +15,7 @@ import (
 func (a *Answer) WriteText(out io.Writer) error {
 	p := report.NewPrinter(out)
 	a.printAsked(p)
+	a.printPrices(p, true)
 	a.printGoals(p)
 	p.Gap()
 	if a.Chosen != nil {

@@ -2,7 +2,6 @@ package menu
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
@@ -15,21 +14,6 @@ type Goal struct {
 	Budget  scenarios.Price `json:"budget,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
 	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most power that the accelerators of the fleet may draw, all at their peak, such as 10kW."`
 	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goals latency and front. Default: p99_e2el_ms."`
-}
-
-// Watts is a power, written as "10kW".
-type Watts float64
-
-// UnmarshalText reads a power with its unit.
-func (w *Watts) UnmarshalText(text []byte) error {
-	watts, err := units.ParsePower(string(text))
-	*w = Watts(watts)
-	return err
-}
-
-// MarshalText writes the power exactly, in watts.
-func (w Watts) MarshalText() ([]byte, error) {
-	return []byte(strconv.FormatFloat(float64(w), 'f', -1, 64) + "W"), nil
 }
 
 // The goals of a plan.

@@ -61,11 +61,19 @@ type Offer struct {
 	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
 	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
 	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"The emissions of its electricity, such as 380g/kWh."`
-	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot" jsonschema:"How the accelerator is rented: by the hour, for a long time, or until the provider takes it back. Default: on-demand."`
+	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot,owned" jsonschema:"How the accelerator is paid for: by the hour, for a long time, until the provider takes it back, or bought. Default: on-demand."`
+	Provider    string          `json:"provider,omitempty" jsonschema:"The company that offers the accelerator. A fleet has one provider, unless the plan has mix-providers."`
+	Date        string          `json:"date,omitempty" jsonschema:"The day of the price, such as 2026-11-22."`
+	Source      string          `json:"source,omitempty" jsonschema:"The source of the price."`
 	// What follows is how a spot accelerator is taken away.
 	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
 	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"The time between the announcement and the end of the replica, which serves until the end. Default: none."`
 	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"The time from the announcement until another replica serves in its place."`
+	// What follows is what an owned accelerator costs.
+	Purchase    Dollars     `json:"purchase,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator with its share of the host cost, such as $30000."`
+	Years       float64     `json:"years,omitempty" above:"0" max:"50" need:"owned" jsonschema:"The years over which it is paid for."`
+	Draw        Watts       `json:"draw,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator draws all the time with its share of the host and of cooling, such as 1.2kW."`
+	Electricity Electricity `json:"electricity,omitempty" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
 }
 
 // checkExperts refuses degrees of expert parallelism of which none spreads experts where attention

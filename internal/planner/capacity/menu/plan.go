@@ -24,6 +24,7 @@ type Plan struct {
 	Goal        Goal                   `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
 	Menu        Menu                   `json:"menu" required:"true" jsonschema:"The parts from which the fleet is chosen."`
 	Prices      string                 `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term. An accelerator of the menu without a price stands for all its offers in this file."`
+	Mix         bool                   `json:"mix-providers,omitempty" jsonschema:"Whether one fleet may have accelerators of several providers. Default: false."`
 	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider. The answer then says what the tokens of an hour are worth. Default: that of the price file."`
 	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"Failures and growth that the fleet must be ready for."`
 	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How long and how carefully to simulate."`

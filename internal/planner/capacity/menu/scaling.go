@@ -81,9 +81,9 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	m := &p.Menu
 	if !slices.ContainsFunc(m.Hardware, func(o Offer) bool { return o.Scalable() }) &&
 		p.Prices == "" {
-		problem(field, "all accelerators of menu.hardware are reserved or spot: reserved ones "+
-			"are paid for even while they are off, and spot ones are planned in fixed numbers; "+
-			"add an accelerator on demand, or leave scaling out")
+		problem(field, "all accelerators of menu.hardware are reserved, owned or spot: reserved "+
+			"and owned ones are paid for even while they are off, and spot ones are planned in "+
+			"fixed numbers; add an accelerator on demand, or leave scaling out")
 	}
 }
 

@@ -1,0 +1,70 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// Price is the price of an accelerator of the menu and where it is from.
+type Price struct {
+	Accelerator string `json:"accelerator"`
+	// Hourly is the price in US dollars an hour.
+	Hourly float64 `json:"hourly"`
+	Term   string  `json:"term"`
+	Region string  `json:"region,omitempty"`
+	// Provider is empty where none is named, and where the source of the catalogue names it.
+	Provider string `json:"provider,omitempty"`
+	// Date is a day, or of the catalogue a year; empty where it is not known.
+	Date string `json:"date,omitempty"`
+	// Source is empty where none is given.
+	Source string `json:"source,omitempty"`
+	// Chosen reports whether the chosen fleet has the accelerator at this price.
+	Chosen bool `json:"chosen,omitempty"`
+}
+
+// words says where a price is from.
+func (p *Price) words() string {
+	text := p.Accelerator + " " + p.Term
+	if p.Term == "on-demand" {
+		text = p.Accelerator
+	}
+	text += " at " + units.FormatPrice(p.Hourly) + ": "
+	if p.Provider != "" {
+		text += p.Provider + ", "
+	}
+	text += cmp.Or(p.Source, "no source is given")
+	switch {
+	case p.Date == "":
+		text += ", no date is known"
+	case !strings.Contains(p.Source, p.Date):
+		text += ", of " + p.Date
+	}
+	return text
+}
+
+// mostPrices bounds the prices that a page names.
+const mostPrices = 12
+
+// printPrices prints where the prices are from: those of the chosen fleet, or all.
+func (a *Answer) printPrices(p *report.Printer, all bool) {
+	differ := false
+	for i := range a.PricesOf {
+		price, first := &a.PricesOf[i], &a.PricesOf[0]
+		if all && i < mostPrices || price.Chosen {
+			p.Text("Price of " + price.words())
+		}
+		differ = differ || price.Provider != first.Provider || price.Date != first.Date ||
+			price.Source != first.Source
+	}
+	if more := len(a.PricesOf) - mostPrices; all && more > 0 {
+		p.Text(fmt.Sprintf("The sources of %d more prices are in --format json.", more))
+	}
+	if all && differ {
+		p.Text("These prices differ in provider, source or date, so fleets may differ in cost " +
+			"for that reason too.")
+	}
+}

@@ -1,0 +1,184 @@
+package menu
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// PriceList is the content of a price file.
+type PriceList struct {
+	Date     string                 `json:"date,omitempty" jsonschema:"The day of the prices, such as 2026-11-22. Offers may have a date of their own."`
+	Source   string                 `json:"source,omitempty" jsonschema:"The source of the prices."`
+	Provider string                 `json:"provider,omitempty" jsonschema:"The company that offers the accelerators."`
+	Offers   []Offer                `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
+	Tokens   *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider."`
+}
+
+// Price replaces each entry of the menu without a price by the offers of the price file for its
+// accelerator, in its region and on its terms where it names them.
+func (p *Plan) Price(doc *strict.Document) error {
+	list, err := readPrices(p.Prices)
+	if errors.Is(err, fs.ErrNotExist) {
+		return doc.Problem("prices", "%s: no such file", p.Prices)
+	}
+	if err != nil {
+		return err
+	}
+	p.priced = list.words(p.Prices)
+	p.Tokens = cmp.Or(p.Tokens, list.Tokens)
+	var problems strict.Problems
+	for field, offers := range p.offers() {
+		var priced []Offer
+		for i := range *offers {
+			o := &(*offers)[i]
+			found := list.of(o, doc.Has(fmt.Sprintf("%s.%d.term", field, i)))
+			if found == nil {
+				problems = append(problems, doc.Problem(fmt.Sprintf("%s.%d", field, i),
+					"found no price for it in %s: %s", p.Prices, list.missing(o)))
+			}
+			priced = append(priced, found...)
+		}
+		*offers = priced
+	}
+	slices.SortFunc(problems, func(a, b strict.Problem) int {
+		return cmp.Compare(a.Error(), b.Error())
+	})
+	if problems != nil {
+		return problems
+	}
+	return nil
+}
+
+// offers returns the lists of offers of the menu, by their fields.
+func (p *Plan) offers() map[string]*[]Offer {
+	p.Menu.Disaggregated = slices.Clone(p.Menu.Disaggregated)
+	lists := map[string]*[]Offer{"menu.hardware": &p.Menu.Hardware}
+	for i := range p.Menu.Disaggregated {
+		field := fmt.Sprintf("menu.disaggregated.%d.", i)
+		split := &p.Menu.Disaggregated[i]
+		lists[field+"prefill.hardware"] = &split.Prefill.Hardware
+		lists[field+"decode.hardware"] = &split.Decode.Hardware
+	}
+	return lists
+}
+
+// Own sets the prices of owned accelerators of the menu.
+func (p *Plan) Own(doc *strict.Document) error {
+	for field, offers := range p.offers() {
+		for i := range *offers {
+			if err := (*offers)[i].own(doc, fmt.Sprintf("%s.%d", field, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// words names the file, its date, or those of its offers, and its source.
+func (l *PriceList) words(name string) string {
+	oldest, newest := l.Offers[0].Date, l.Offers[0].Date
+	for i := range l.Offers {
+		oldest, newest = min(oldest, l.Offers[i].Date), max(newest, l.Offers[i].Date)
+	}
+	text := name + " of " + oldest
+	if newest > oldest {
+		text += " to " + newest
+	}
+	if l.Source != "" {
+		text += ", " + l.Source
+	}
+	return text
+}
+
+// readPrices reads a price file: CSV where its name ends so, else YAML.
+func readPrices(name string) (*PriceList, error) {
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
+	if err != nil {
+		return nil, fmt.Errorf("prices: %w", err)
+	}
+	if strings.EqualFold(filepath.Ext(name), ".csv") {
+		if data, err = fromCSV(name, data); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := strict.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	list := new(PriceList)
+	if err := doc.Decode(list); err != nil {
+		return nil, err
+	}
+	if len(list.Offers) == 0 {
+		return nil, errors.New(name + ": offers: the list is empty")
+	}
+	for i := range list.Offers {
+		o, field := &list.Offers[i], fmt.Sprintf("offers.%d", i)
+		if err := o.own(doc, field); err != nil {
+			return nil, err
+		}
+		if o.Price == 0 {
+			return nil, doc.Problem(field, "has no price")
+		}
+		if o.Date == "" {
+			o.Date, field = list.Date, ""
+		}
+		o.Source, o.Provider = cmp.Or(o.Source, list.Source), cmp.Or(o.Provider, list.Provider)
+		field = strings.TrimPrefix(field+".date", ".")
+		if o.Date == "" {
+			return nil, doc.Problem(field, "must be given, for the file or for each of its offers")
+		}
+		if _, err := time.Parse(time.DateOnly, o.Date); err != nil {
+			return nil, doc.Problem(field, "found %q; want a day such as 2026-11-22", o.Date)
+		}
+	}
+	return list, nil
+}
+
+// of returns the offers that an entry of the menu stands for. An entry with a price stands for
+// itself.
+func (l *PriceList) of(entry *Offer, termed bool) []Offer {
+	if entry.Price > 0 {
+		return []Offer{*entry}
+	}
+	var list []Offer
+	for _, o := range l.Offers {
+		if o.Accelerator != entry.Accelerator || termed && o.RentedOn() != entry.RentedOn() ||
+			entry.Region != "" && o.Region != entry.Region {
+			continue
+		}
+		o.File, o.Link, o.Network = cmp.Or(entry.File, o.File), cmp.Or(entry.Link, o.Link),
+			cmp.Or(entry.Network, o.Network)
+		o.PerNode, o.Count = cmp.Or(entry.PerNode, o.PerNode), cmp.Or(entry.Count, o.Count)
+		list = append(list, o)
+	}
+	return list
+}
+
+// missing says which offer a price file does not have, and names the nearest offer.
+func (l *PriceList) missing(entry *Offer) string {
+	var names, terms []string
+	for i := range l.Offers {
+		o := &l.Offers[i]
+		names = append(names, o.Accelerator)
+		if o.Accelerator == entry.Accelerator {
+			terms = append(terms, strings.TrimSpace(o.RentedOn()+" "+o.Region))
+		}
+	}
+	if terms == nil {
+		slices.Sort(names)
+		return nearest.Unknown("accelerator", entry.Accelerator, slices.Compact(names))
+	}
+	return nearest.Unknown("offer", strings.TrimSpace(entry.Term+" "+entry.Region), terms)
+}

@@ -1,0 +1,75 @@
+package capacity
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+)
+
+// pricesOf lists the prices of all servers that can be built, with their sources, those of the
+// chosen fleet first. It names each offer once.
+func (s *search) pricesOf() []answer.Price {
+	var list []answer.Price
+	known := map[*menu.Offer]bool{}
+	add := func(o *option, chosen bool) {
+		for _, server := range []*server{o.prefill, o.decode} {
+			if server == nil || server.unfit != "" || known[server.offer] {
+				continue
+			}
+			known[server.offer] = true
+			price := priceOf(server)
+			same := func(other answer.Price) bool {
+				other.Chosen = false
+				return other == price
+			}
+			if !slices.ContainsFunc(list, same) {
+				price.Chosen = chosen
+				list = append(list, price)
+			}
+		}
+	}
+	if s.best >= 0 {
+		add(s.chosen(), true)
+	}
+	for _, o := range s.options {
+		add(o, false)
+	}
+	return list
+}
+
+// priceOf says where the price of a server's accelerators is from: what was bought, the price file
+// or the plan, or else the catalogue, whose sources have the year.
+func priceOf(s *server) answer.Price {
+	o := s.offer
+	price := answer.Price{Accelerator: o.Accelerator, Hourly: s.price / float64(s.gpus),
+		Term: o.RentedOn(), Region: o.Region, Provider: o.Provider, Date: o.Date,
+		Source: o.PriceSource()}
+	switch {
+	case price.Source != "":
+	case o.File != "":
+		price.Source = o.File
+	default:
+		price.Source, price.Date = listed(o.Accelerator)
+	}
+	return price
+}
+
+// listed returns the source of the catalogue's price of an accelerator, and the latest year in it.
+func listed(name string) (source, year string) {
+	catalog, err := hardware.Load()
+	if err != nil {
+		return "", ""
+	}
+	accelerator, err := catalog.Accelerator(name)
+	if err != nil {
+		return "", ""
+	}
+	source = accelerator.Sources["price"]
+	for _, found := range regexp.MustCompile(`\b20\d\d\b`).FindAllString(source, -1) {
+		year = max(year, found)
+	}
+	return source, year
+}
