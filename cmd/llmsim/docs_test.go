@@ -52,6 +52,7 @@ func TestDocsCommands(t *testing.T) {
 // notRun says why commands that begin so are not run.
 func notRun() map[string]string {
 	return map[string]string{
+		"llmsim bench":      "measures this computer for a minute",
 		"llmsim calibrate":  "measures this computer for a minute",
 		"llmsim crosscheck": "needs a calibrated computer",
 		"llmsim gpt2":       "writes and times a model of 500 MB",
