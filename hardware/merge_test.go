@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +109,49 @@ func TestOwnConstants(t *testing.T) {
 	mine.Constants.Linear.Compute[BF16] = 1
 	if again, _ := c.Accelerator("mine"); again.Constants.Linear.Compute[BF16] != 0.5 {
 		t.Error("what a lookup returns is shared with the catalogue")
+	}
+}
+
+// Each key of own constants sets its own figure, and a list takes the place of the one before.
+func TestEachKeyOfOwnConstants(t *testing.T) {
+	c, err := load(t).With("own.yaml", []byte(`accelerators: {mine: {like: h100, aliases: [x, y],
+  constants: {fit: {source: ours, date: 2026-01-02, rows: 12, error: 0.03}, host: 1.5,
+    linear: {compute: {bf16: 0.51, fp8: 0.52}, memory: 0.53, kernel: 1us, overlap: 2, tile: 3},
+    elementwise: {kernel: 4us, memory: 0.54},
+    attention: {decode_kernel: 5us, decode_memory: 0.55, decode_narrow: 0.56,
+      decode_compute: 0.57, latent_compute: 0.58, prefill_kernel: 6us, prefill_compute: 0.59,
+      prefill_memory: 0.60, prefill_tail: 7},
+    head: {kernel: 8us, passes: 9}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = c.With("again.yaml", []byte("accelerators: {mine: {aliases: [z]}}")); err != nil {
+		t.Fatal(err)
+	}
+	mine, err := c.Accelerator("z")
+	if err != nil || !slices.Equal(mine.Aliases, []string{"z"}) {
+		t.Fatalf("aliases %v: %v", mine.Aliases, err)
+	}
+	got, want := *mine.Constants, Roofline()
+	want.Fit = Fit{Source: "ours", Date: "2026-01-02", Rows: 12, Error: 0.03}
+	want.Host = 1.5
+	want.Linear.Compute = map[DType]float64{BF16: 0.51, FP8: 0.52}
+	want.Linear.Memory, want.Linear.Kernel, want.Linear.Overlap = 0.53, 1e-6, 2
+	want.Linear.Tile = 3
+	want.Elementwise.Kernel, want.Elementwise.Memory = 4e-6, 0.54
+	a := &want.Attention
+	a.DecodeKernel, a.DecodeMemory, a.DecodeNarrow = 5e-6, 0.55, 0.56
+	a.DecodeCompute, a.LatentCompute = 0.57, 0.58
+	a.PrefillKernel, a.PrefillCompute, a.PrefillMemory, a.PrefillTail = 6e-6, 0.59, 0.6, 7
+	want.Head.Kernel, want.Head.Passes = 8e-6, 9
+	for format, share := range Roofline().Linear.Compute {
+		if _, given := want.Linear.Compute[format]; !given {
+			want.Linear.Compute[format] = share
+		}
+	}
+	got.Accelerator, want.Accelerator = "", ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
