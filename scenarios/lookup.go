@@ -124,6 +124,7 @@ func (v *view) findEngine() engine {
 	if e.Sampling != "" {
 		made.preset.Sorted = e.Sampling == "sorted"
 	}
+	made.preset.Marlin = e.Marlin
 	e.Slowdown = cmp.Or(e.Slowdown, 1)
 	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
 	made.preset.Graph = e.Graph

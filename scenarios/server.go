@@ -32,6 +32,7 @@ type Engine struct {
 	Scheduling  string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
 	Sampling    string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p), so that logits are sorted, or for the likeliest one. Default: sorted under vLLM, whose defaults are the model's own, else as the engine's measurements were taken."`
 	Eager       bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph). Default: no."`
+	Marlin      bool   `json:"marlin,omitempty" jsonschema:"Whether routed experts in MXFP4 have Marlin's kernels, which convert weights to 16 bits (VLLM_MXFP4_USE_MARLIN). Default: no, the engine's own choice."`
 	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
 	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
 	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together. Default: the longest context that the model was made for."`

@@ -66,9 +66,13 @@ type deployment struct {
 	// rankWait is the number of steps after which prompts of data-parallel ranks wait no longer for
 	// each other; 0 means that they do not wait.
 	rankWait int
-	// captured reports whether steps with prompts are launched as graphs, too, and eager whether
-	// no steps are.
-	captured, eager bool
+	// graph is the largest number of tokens of a step that is launched as a graph; 0 means the
+	// engine's. Where captured is set, all steps with prompts are launched so, where eagerPrompts is
+	// set, none of them, and where eager is set, no steps at all.
+	graph                         int
+	captured, eagerPrompts, eager bool
+	// marlin reports whether experts in 4 bits have Marlin's kernels.
+	marlin bool
 	// engineTimes reports whether times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
@@ -226,8 +230,11 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 		return servers.Config{}, err
 	}
 	engine.Sorted = d.sorts
+	engine.Graph = cmp.Or(d.graph, engine.Graph)
+	engine.EagerPrompts = engine.EagerPrompts || d.eagerPrompts
+	engine.Marlin = d.marlin
 	if d.captured {
-		engine.Graph = max(engine.Graph, d.tokenBudget)
+		engine.Graph, engine.EagerPrompts = max(engine.Graph, d.tokenBudget), false
 	}
 	if d.eager {
 		engine = engine.Eager()

@@ -122,6 +122,7 @@ func (l *trial) siliconFlags(r *row, engine string) {
 	if !l.wideCache(r.text("backend_version"), public) {
 		l.narrowCache()
 	}
+	parseStartFlags(r.text("script_flags")).apply(l)
 }
 
 // inStep is the number of clients that stay in step where their requests have equal lengths and
@@ -138,8 +139,10 @@ func (l *trial) wideCache(version string, public bool) bool {
 	switch {
 	case strings.HasPrefix(l.model.Name, "gpt-oss"):
 		return hopper
-	case !public || l.weights != hardware.FP8Block:
+	case l.weights != hardware.FP8Block:
 		return false
+	case !public:
+		return l.engine == "sglang"
 	case l.engine == "sglang":
 		return hopper && strings.HasPrefix(l.model.Name, "deepseek")
 	}

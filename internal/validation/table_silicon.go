@@ -62,8 +62,14 @@ func (d *deployment) joinRanks() {
 }
 
 // siliconFormat returns the number format of the weights: that of the experts where it is by block,
-// or of the dense products.
+// or of the dense products. The vendor's own runs of Qwen3-32B under TensorRT-LLM 1.0.0rc3 served
+// Qwen/Qwen3-32B-FP8, which has a scale for each block (ai-dynamo/aiconfigurator,
+// tools/automation/config.env, MODEL_HF_REPO, and docs/dynamo_deployment_guide.md).
 func siliconFormat(r *row) string {
+	if r.text("source") == "aic" && r.text("backend") == "trtllm" &&
+		r.text("model") == "Qwen/Qwen3-32B" && r.text("precision") == "fp8" {
+		return "fp8_block"
+	}
 	for _, column := range []string{"moe_dtype", "gemm_dtype"} {
 		if r.text(column) == "fp8_block" {
 			return r.text(column)

@@ -69,6 +69,9 @@ type Engine struct {
 	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
 	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.
 	Kernels string
+	// Marlin reports whether routed experts in 4 bits have Marlin's kernels, which convert weights to
+	// 16 bits, whatever the format of their scales (VLLM_MXFP4_USE_MARLIN): those measured in INT4.
+	Marlin bool
 	// Layer is the time that a layer takes in a running model in addition to the sum of its
 	// kernels' separately measured times.
 	Layer hardware.Seconds
@@ -80,6 +83,9 @@ type Engine struct {
 	Graph        int
 	Launch       hardware.Seconds
 	LaunchPrompt hardware.Seconds `yaml:"launch_prompt"`
+	// EagerPrompts reports whether steps with prompts are not captured, however few their tokens
+	// are.
+	EagerPrompts bool `yaml:"eager_prompts"`
 	// LaunchLatent is the additional time to launch a layer with latent attention, which has more
 	// kernels than its products and its attention.
 	LaunchLatent hardware.Seconds `yaml:"launch_latent"`

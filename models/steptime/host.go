@@ -7,7 +7,7 @@ import "github.com/llmsim/llmsim/sim"
 func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	var floor sim.Time
 	switch {
-	case tokens <= c.engine.Graph:
+	case tokens <= c.engine.Graph && !(prompts && c.engine.EagerPrompts):
 	case prompts:
 		floor = c.launchPrompt
 	default:

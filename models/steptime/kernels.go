@@ -115,16 +115,24 @@ func (c *Clock) chooseExperts() {
 	}
 	c.expertOverlap = c.constants.Linear.Overlap
 	c.takeKernelsOfExperts()
-	compute, memory := c.engine.Served.expert(sixteen(c.cfg.Weights))
+	compute, memory := c.engine.Served.expert(c.expertKernels())
 	c.experts.Compute *= compute
 	if c.expertsWhole { // in a server a kernel is not faster than alone
 		c.experts.Compute = min(c.experts.Compute,
-			c.kernels.Experts[sixteen(c.cfg.Weights)].Compute)
+			c.kernels.Experts[c.expertKernels()].Compute)
 	}
 	c.experts.Compute /= or1(c.cfg.Factors.Prompts)
 	if memory > 0 {
 		c.experts.Memory = memory
 	}
+}
+
+// expertKernels returns the format whose kernels compute the routed experts.
+func (c *Clock) expertKernels() hardware.DType {
+	if c.cfg.Weights == hardware.MXFP4 && c.engine.Marlin {
+		return hardware.INT4
+	}
+	return sixteen(c.cfg.Weights)
 }
 
 // takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was
@@ -138,7 +146,7 @@ func (c *Clock) takeKernelsOfExperts() {
 	if c.constants.Accelerator == c.cfg.Accelerator.Name && slices.Contains(k.Served, weights) {
 		return
 	}
-	e, measured := c.kernels.Experts[weights]
+	e, measured := c.kernels.Experts[c.expertKernels()]
 	apart, anchored := c.anchor()
 	if !measured || !anchored {
 		return

@@ -96,6 +96,8 @@ func kindOf(name string) kind {
 		return kind{words("CONTEXT", "prefill", "GENERATION", "decode"), never}
 	case "v1":
 		return kind{words("0", "vllm-v0", "1", ""), never}
+	case "switch":
+		return kind{words("0", "", "1", "true"), oneOf("true", "1")}
 	case "none":
 		return kind{func(string) (string, error) { return "true", nil }, oneOf("true", "null")}
 	}

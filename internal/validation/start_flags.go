@@ -1,0 +1,66 @@
+package validation
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// startFlags are the flags with which the server of a row was started, as the column script_flags has
+// them: name=value, separated by ";". A name that begins with "?" is in doubt.
+type startFlags map[string]string
+
+// parseStartFlags reads such a text.
+func parseStartFlags(text string) startFlags {
+	flags := startFlags{}
+	for _, flag := range strings.Split(text, ";") {
+		if name, value, _ := strings.Cut(flag, "="); name != "" {
+			flags[name] = value
+		}
+	}
+	return flags
+}
+
+// number returns the first of the flags that is a number above 0.
+func (s startFlags) number(names ...string) (float64, bool) {
+	for _, name := range names {
+		if x, err := strconv.ParseFloat(s[name], 64); err == nil && x > 0 && x <= maxCount {
+			return x, true
+		}
+	}
+	return 0, false
+}
+
+// apply sets what the flags say in place of what is assumed of servers of that kind. Limits are for
+// each of the ranks.
+func (s startFlags) apply(l *trial) {
+	ranks := max(1, l.data)
+	count := func(into *int, factor int, names ...string) {
+		if x, ok := s.number(names...); ok {
+			*into = int(x) * factor
+		}
+	}
+	share := func(into *float64, names ...string) {
+		if x, ok := s.number(names...); ok && x < 1 {
+			*into = x
+		}
+	}
+	count(&l.tokenBudget, ranks, "max-num-batched-tokens", "max_num_tokens", "chunked-prefill-size")
+	count(&l.maxSequences, ranks, "max-num-seqs", "max_batch_size", "max-running-requests")
+	count(&l.graph, 1, "max-cudagraph-capture-size", "cuda-graph-sizes", "cuda-graph-max-bs",
+		"cuda_graph_config.max_batch_size")
+	count(&l.receive, 1, "scheduler-recv-interval")
+	share(&l.utilisation, "gpu-memory-utilization", "mem-fraction-static")
+	share(&l.kvShare, "kv_cache_config.free_gpu_memory_fraction")
+	if strings.HasPrefix(s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
+		l.kv = hardware.FP8
+	}
+	if compiled := s["compilation-config"]; strings.Contains(compiled, "FULL_DECODE_ONLY") {
+		l.eagerPrompts = true
+	}
+	l.marlin = s["VLLM_MXFP4_USE_MARLIN"] == "1"
+	if s["torch_compile_config.enable_piecewise_cuda_graph"] == "True" {
+		l.captured = true
+	}
+}
