@@ -32,6 +32,9 @@ func (p *Price) words() string {
 	if p.Term == "on-demand" {
 		text = p.Accelerator
 	}
+	if p.Region != "" {
+		text += " in " + p.Region
+	}
 	text += " at " + units.FormatPrice(p.Hourly) + ": "
 	if p.Provider != "" {
 		text += p.Provider + ", "
