@@ -5,7 +5,9 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/training"
+	"github.com/llmsim/llmsim/internal/training/picture"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 
@@ -31,6 +33,8 @@ type trainFlags struct {
 	dropout   bool
 	chunked   bool
 	format    string
+	out       string
+	style     plots.Style
 	keep      recordFlag
 }
 
@@ -51,6 +55,11 @@ func trainCommand() *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.out, "out", "", "folder for training.svg and training.png, the time of "+
+		"a step by part on an eighth to eight times the accelerators")
+	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
+		"what pictures are for: print, or slide (16:9, larger letters)")
 	cmd.AddCommand(trainRLCommand())
 	return cmd
 }
@@ -102,7 +111,13 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 	if err != nil {
 		return err
 	}
-	if err := flags.fill(cmd, job); err != nil {
+	given := flags.given(cmd)
+	if flags.out != "" {
+		if err := flags.draw(job, given); err != nil {
+			return err
+		}
+	}
+	if err := job.Fill(given); err != nil {
 		return err
 	}
 	cost := job.Compute(price)
@@ -153,26 +168,40 @@ func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*tr
 	j.Layout.Schedule = training.Schedule(flags.schedule)
 	j.Layout.Recompute = training.Recompute(flags.recompute)
 	j.Layout.Sequence = true
-	if flags.tokens != "" {
+	if cmd.Flag("tokens").Changed {
 		if j.Tokens, err = training.ParseTokens(flags.tokens); err != nil {
 			return nil, 0, fmt.Errorf("--tokens: %w", err)
 		}
 	}
-	if flags.gpus < 1 || flags.seq < 1 || flags.batch < 0 {
-		return nil, 0, fmt.Errorf("--gpus %d, --seq %d and --global-batch %d must be positive",
-			flags.gpus, flags.seq, flags.batch)
+	if flags.gpus < 1 || flags.seq < 1 {
+		return nil, 0, fmt.Errorf("--gpus %d and --seq %d must be positive", flags.gpus, flags.seq)
 	}
-	if j.Batch == 0 {
+	if j.Batch == 0 && !cmd.Flag("global-batch").Changed {
 		j.Batch = j.UsualBatch()
 	}
 	return j, found.Price, nil
 }
 
-// fill chooses what the flags leave open, and checks the rest.
-func (flags *trainFlags) fill(cmd *cobra.Command, j *training.Job) error {
+// given returns the dimensions of the layout that flags give; the others are chosen.
+func (flags *trainFlags) given(cmd *cobra.Command) map[string]bool {
 	given := map[string]bool{}
 	for _, name := range training.Dimensions() {
 		given[name] = cmd.Flag(name).Changed
 	}
-	return j.Fill(given)
+	return given
+}
+
+// draw writes the picture of a step by part against the number of accelerators.
+func (flags *trainFlags) draw(job *training.Job, given map[string]bool) error {
+	scaling := job.Scaling(given)
+	if len(scaling) == 0 {
+		return nil // what is wrong with the job is said when it is filled
+	}
+	title := fmt.Sprintf("A step of %s on %s: %d sequences of %d tokens", job.Model.Name,
+		job.Machine.Accelerator.Name, job.Batch, job.Seq)
+	drawn, err := picture.Scaling(title, scaling)
+	if err != nil {
+		return err
+	}
+	return flags.style.Save(flags.out, "training", drawn)
 }

@@ -65,7 +65,7 @@ func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := flags.train.fill(cmd, job); err != nil {
+	if err := job.Fill(flags.train.given(cmd)); err != nil {
 		return err
 	}
 	l.Job = job

@@ -18,7 +18,7 @@ func (flags *validateFlags) checkTraining(cmd *cobra.Command, dir string) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	if len(data.Rows) == 0 {
+	if len(data.Rows)+len(data.Left) == 0 {
 		return fmt.Errorf("%s: --papers takes no folder but one of tables of training runs "+
 			"(docs/training.md), and this has none of them", dir)
 	}

@@ -38,6 +38,9 @@ func (j *Job) checkNumbers() error {
 			return fmt.Errorf("%s: found %d, want 1 to %d", c.name, c.n, most)
 		}
 	}
+	if l.Shard < 0 || l.Shard > most {
+		return fmt.Errorf("shard: found %d, want 0 (all data ranks) to %d", l.Shard, most)
+	}
 	if math.IsNaN(j.Tokens) || j.Tokens < 0 || j.Tokens > 1e18 {
 		return fmt.Errorf("tokens: found %g, want 0 to 1e18", j.Tokens)
 	}
@@ -45,8 +48,12 @@ func (j *Job) checkNumbers() error {
 		return fmt.Errorf("zero: found %d, want 0, 1, 2 or 3", l.ZeRO)
 	}
 	if d := j.Precision; j.Machine.Accelerator.Peak[d] == 0 || !slices.Contains(Precisions(), d) {
+		known := strings.Join(j.formats(), ", ")
+		if known == "" {
+			known = "none of those that training computes in"
+		}
 		return fmt.Errorf("precision: %s has no rate in %s; it has %s",
-			j.Machine.Accelerator.Name, d, strings.Join(j.formats(), ", "))
+			j.Machine.Accelerator.Name, d, known)
 	}
 	return nil
 }
@@ -81,9 +88,10 @@ func (j *Job) checkLayout() error {
 		return fmt.Errorf("tensor: %d does not divide the %d heads of %s", l.Tensor, s.Heads,
 			j.Model.Name)
 	}
-	if n := j.Model.Layers(); l.Pipeline*l.Virtual > n {
-		return fmt.Errorf("pipeline: %d stages of %d chunks need as many layers, and %s has %d",
-			l.Pipeline, l.Virtual, j.Model.Name, n)
+	if n := j.Model.Layers(); l.Pipeline > n || l.Pipeline*l.Virtual > n+2 {
+		return fmt.Errorf("pipeline: %d stages of %d chunks need as many layers (the embedding "+
+			"and the loss may be one each), and %s has %d", l.Pipeline, l.Virtual,
+			j.Model.Name, n)
 	}
 	if l.Virtual > 1 && l.Pipeline == 1 {
 		return fmt.Errorf("virtual: %d chunks need a pipeline of several stages", l.Virtual)

@@ -1,7 +1,7 @@
 package training
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 )
 
@@ -34,12 +34,14 @@ func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 	}
 	least := 0.0
 	tried := 0
+	var refused error // the layout that was tried first
 	for _, l := range j.layouts(s) {
 		for _, micro := range s.options("micro-batch", j.Layout.Micro, doubles(64)) {
 			t := *j
 			t.Layout = l
 			t.Layout.Micro = micro
-			if t.Check() != nil {
+			if err := t.Check(); err != nil {
+				refused = cmp.Or(refused, err)
 				continue
 			}
 			tried++
@@ -61,14 +63,33 @@ func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 	}
 	switch {
 	case tried == 0:
-		return best, errors.New("no layout divides the accelerators, the heads, the experts and " +
-			"the batch; leave more of them free, or change gpus or global-batch")
+		return best, j.whyNone(s, refused)
 	case best.Step == 0:
 		return best, fmt.Errorf("no layout fits: the smallest of %d needs %s of the %s that %s "+
 			"has; %s", tried, gib(least), gib(j.Machine.Accelerator.Memory),
 			j.Machine.Accelerator.Name, j.wouldFit(least))
 	}
 	return best, nil
+}
+
+// whyNone says why no layout can be tried: dimensions that are given and do not divide the
+// accelerators, or what the first layout was refused for.
+func (j *Job) whyNone(s Search, refused error) error {
+	if refused != nil {
+		return fmt.Errorf("no layout divides the accelerators, the heads, the experts and the "+
+			"batch; the first one that was tried: %w", refused)
+	}
+	l := &j.Layout
+	for _, d := range []struct {
+		name string
+		n    int
+	}{{"tensor", l.Tensor}, {"context", l.Context}, {"pipeline", l.Pipeline}, {"data", l.Data}} {
+		if s.Fixed[d.name] && j.GPUs%d.n != 0 {
+			return fmt.Errorf("%s: %d does not divide the %d accelerators", d.name, d.n, j.GPUs)
+		}
+	}
+	return fmt.Errorf("the dimensions that are given do not divide the %d accelerators; leave "+
+		"more of them free, or change gpus", j.GPUs)
 }
 
 // wouldFit says what to change so that the job fits, where its smallest layout needs bytes.

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"errors"
+	"image/color"
 	"math"
 	"slices"
 	"strconv"
@@ -251,13 +252,26 @@ func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 		"time of a step (ms)")
 	p.Y.Min = 0
 	batches, stack := stepStack(parts)
+	ranked := func(_ int, name string) color.Color { return colour(page.Rank(name)) }
+	if err := addStack(p, stack, ranked); err != nil {
+		return nil, err
+	}
+	p.NominalX(batches...)
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
+	leaveRoom(p, len(stack)+1)
+	return p, nil
+}
+
+// addStack draws bars whose parts stand on each other. Shade returns the colour of a part by its
+// place and name.
+func addStack(p *plot.Plot, stack []Series, shade func(i int, name string) color.Color) error {
 	var below *plotter.BarChart
-	for _, part := range stack {
+	for i, part := range stack {
 		bars, err := plotter.NewBarChart(plotter.Values(part.Y), vg.Points(40))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		bars.Color, bars.LineStyle.Width = colour(page.Rank(part.Name)), 0
+		bars.Color, bars.LineStyle.Width = shade(i, part.Name), 0
 		if below != nil {
 			bars.StackOn(below)
 		}
@@ -265,10 +279,7 @@ func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 		p.Add(bars)
 		p.Legend.Add(part.Name, bars)
 	}
-	p.NominalX(batches...)
-	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
-	leaveRoom(p, len(stack)+1)
-	return p, nil
+	return nil
 }
 
 // stepStack returns sizes of batches that fit, and for each part of a step its time in milliseconds

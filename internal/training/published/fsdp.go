@@ -68,7 +68,7 @@ func miscRow(r record) (Row, string) {
 		return row, "its layout is not stated"
 	}
 	model := catalogued(r["model"])
-	m, ok := machine(strings.Fields(r["accelerator"])[0], ports)
+	m, ok := machine(r.word("accelerator"), ports)
 	if model == nil || !ok {
 		return row, "its shape is not known"
 	}

@@ -1,10 +1,14 @@
 package published
 
 import (
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/training"
@@ -99,4 +103,56 @@ func TestActivationsOfFigure1(t *testing.T) {
 	if compared != 8 {
 		t.Errorf("compared %d rows, want 8", compared)
 	}
+}
+
+// Tables of the same kinds with other rows, missing columns and cells that are empty or wild are
+// read without a crash, and each row is either compared or counted with a reason.
+func TestOtherTables(t *testing.T) {
+	tree := os.DirFS(sharedfiles.Path(t, "anchors", "training"))
+	for name := range tables() { // every column once without its value
+		list, err := records(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for column := range list[0] {
+			r := maps.Clone(list[0])
+			r[column] = ""
+			(&Data{}).add(name, 2, r)
+		}
+	}
+	wild := []string{"", "n/a", "NaN", "-1", "0", "1e300", "999999999999", "B200", " "}
+	rapid.Check(t, func(t *rapid.T) {
+		names := slices.Sorted(maps.Keys(tables()))
+		name := rapid.SampledFrom(names).Draw(t, "table")
+		list, err := records(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := slices.Sorted(maps.Keys(list[0]))
+		dropped := rapid.SampledFrom(columns).Draw(t, "dropped")
+		r := maps.Clone(rapid.SampledFrom(list).Draw(t, "row"))
+		r[dropped] = ""
+		for range rapid.IntRange(0, 4).Draw(t, "changes") {
+			r[rapid.SampledFrom(columns).Draw(t, "column")] =
+				rapid.SampledFrom(wild).Draw(t, "cell")
+		}
+		d := Data{}
+		d.add(name, 2, r)
+		if len(d.Rows)+len(d.Left) != 1 {
+			t.Fatalf("%d rows and %d left out, want one of both", len(d.Rows), len(d.Left))
+		}
+		report := d.Report()
+		var text strings.Builder
+		if err := report.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		for why := range report.Left {
+			if why == "" || !strings.Contains(text.String(), why) {
+				t.Errorf("the report does not say %q:\n%s", why, &text)
+			}
+		}
+		if s := report.Step; s != nil && !(s.Absolute >= 0 && s.Absolute < math.MaxFloat64) {
+			t.Errorf("%v: the error is %v", r, s.Absolute)
+		}
+	})
 }

@@ -1,8 +1,10 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -104,8 +106,33 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	writeMedian(&b, "all, time", r.Step)
 	writeMedian(&b, "all, memory", r.Memory)
+	r.writeLeft(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeLeft writes how many rows are not compared, and why, the most frequent reasons first.
+func (r *Report) writeLeft(b *strings.Builder) {
+	total := 0
+	for _, n := range r.Left {
+		total += n
+	}
+	if total == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%d rows are not compared:\n", total)
+	reasons := slices.SortedFunc(maps.Keys(r.Left), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Left[b], r.Left[a]), strings.Compare(a, b))
+	})
+	const most = 12
+	for i, why := range reasons {
+		if i == most {
+			fmt.Fprintf(b, "         and %d more reasons (--format json has all)\n",
+				len(reasons)-most)
+			break
+		}
+		fmt.Fprintf(b, "  %5d  %s\n", r.Left[why], why)
+	}
 }
 
 func writeMedian(b *strings.Builder, name string, m *Median) {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -48,6 +49,12 @@ func (r record) number(column string) float64 {
 		return 0
 	}
 	return v
+}
+
+// word returns the first word of a column; "" where it is empty.
+func (r record) word(column string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(r[column]), " ")
+	return word
 }
 
 // count returns the whole number of a column; 0 where it is empty or none.
@@ -99,13 +106,7 @@ func tables() map[string]func(record) (Row, string) {
 // Read reads the tables of a folder; those that are absent are left out.
 func Read(fsys fs.FS) (*Data, error) {
 	d := &Data{}
-	readers := tables()
-	var names []string
-	for name := range readers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(tables())) {
 		if !files.Exists(fsys, name) {
 			continue
 		}
@@ -114,21 +115,26 @@ func Read(fsys fs.FS) (*Data, error) {
 			return nil, err
 		}
 		for i, r := range list {
-			row, why := readers[name](r)
-			if why == "" {
-				if problem := row.Job.Check(); problem != nil {
-					why = problem.Error()
-				}
-			}
-			if row.Label == "" {
-				row.Label = fmt.Sprintf("line %d", i+2)
-			}
-			if why != "" {
-				d.Left = append(d.Left, Left{name, row.Label, why})
-				continue
-			}
-			d.Rows = append(d.Rows, row)
+			d.add(name, i+2, r)
 		}
 	}
 	return d, nil
+}
+
+// add adds a row of a table, to those that are compared or to those that are left out.
+func (d *Data) add(table string, line int, r record) {
+	row, why := tables()[table](r)
+	if why == "" {
+		if problem := row.Job.Check(); problem != nil {
+			why = problem.Error()
+		}
+	}
+	if row.Label == "" {
+		row.Label = fmt.Sprintf("line %d", line)
+	}
+	if why != "" {
+		d.Left = append(d.Left, Left{table, row.Label, why})
+		return
+	}
+	d.Rows = append(d.Rows, row)
 }

@@ -25,6 +25,9 @@ func (r *Result) WriteText(w io.Writer, l *Loop) error {
 		fmt.Fprintf(&b, "  %-20s %9.4g s %5.1f %%\n", part.name, part.seconds,
 			100*part.seconds/r.Step)
 	}
+	if l.Mode == OneStepOff {
+		b.WriteString("  Answers of the next step run beside the other parts.\n")
+	}
 	fmt.Fprintf(&b, "\nThe last half of the answers takes %.4g s, the last tenth %.4g s. If all "+
 		"were equally\nlong, answers would take %.4g s: the tail costs %.4g s, %.1f %% of the "+
 		"step.\n", r.Half, r.Tenth, r.Even, r.Generate-r.Even, 100*(r.Generate-r.Even)/r.Step)
