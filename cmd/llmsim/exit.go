@@ -51,3 +51,9 @@ func exitCode(err error) int {
 	}
 	return exitBadInput
 }
+
+// Errors of llmsim twin drift.
+var (
+	errMachineDrifted = errors.New("the machine changed")
+	errTrafficDrifted = errors.New("the traffic changed")
+)

@@ -279,12 +279,16 @@ func repeat(cmd *cobra.Command, e *records.Entry) error {
 	if err := root.ExecuteContext(cmd.Context()); err != nil && out.Len() == 0 {
 		return fmt.Errorf("%s %s: %w", e.Command, strings.Join(e.Args, " "), err)
 	}
-	same, err := e.SameResult(out.Bytes())
+	same, err := e.SameResult(out.Bytes(), scenarios.Version())
 	switch {
 	case err != nil:
 		return runError{err}
 	case same:
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%.12s: the same bytes\n", e.ID)
+		except := ""
+		if e.Version != scenarios.Version() {
+			except = ", but for the version that they state"
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%.12s: the same bytes%s\n", e.ID, except)
 		return failed(err)
 	case len(changed) == 0:
 		fmt.Fprintln(cmd.OutOrStdout(), "no input changed that the record knows of")

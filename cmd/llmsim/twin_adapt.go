@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report"
@@ -20,6 +21,7 @@ type twinAdaptFlags struct {
 	hold     float64
 	date     string
 	format   string
+	keep     recordFlag
 }
 
 func twinAdaptCommand() *cobra.Command {
@@ -44,6 +46,7 @@ func twinAdaptCommand() *cobra.Command {
 	f.StringVar(&flags.date, "date", "",
 		"the day of the measurements, such as 2026-11-23. Default: as the sources say")
 	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
+	flags.keep.add(cmd)
 	if err := cmd.MarkFlagRequired("scenario"); err != nil {
 		panic(err)
 	}
@@ -89,10 +92,28 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 			return failed(err)
 		}
 	}
+	if err := flags.keepRun(cmd, path, result); err != nil {
+		return err
+	}
 	if flags.format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), result))
 	}
 	return failed(result.WriteText(cmd.OutOrStdout()))
+}
+
+// keepRun records the fit, with the scenario and what was observed, if --record asks for it.
+func (flags *twinAdaptFlags) keepRun(cmd *cobra.Command, path string, result any) error {
+	file, err := scenarios.Load(flags.scenario, flags.set...)
+	if err != nil {
+		return err
+	}
+	inputs, first := inputsOf(flags.scenario, file)
+	seen := path
+	if filepath.Base(path) != observed.MainFile {
+		seen = filepath.Join(path, observed.MainFile)
+	}
+	return flags.keep.keep(cmd, []string{path}, recorded{name: "twin of " + flags.scenario,
+		inputs: append(inputs, seen), scenario: first, result: result})
 }
 
 // serverOf returns what builds the server of a scenario.

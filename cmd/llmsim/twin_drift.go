@@ -16,11 +16,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var (
-	errMachineDrifted = errors.New("the machine changed")
-	errTrafficDrifted = errors.New("the traffic changed")
-)
-
 // twinDriftFlags are the flags of the twin drift command.
 type twinDriftFlags struct {
 	sourceFlags

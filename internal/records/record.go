@@ -76,9 +76,9 @@ func decode(id string, data []byte) (*Record, error) {
 	return &r, nil
 }
 
-// SameResult reports whether a result has the same bytes as the record's, apart from white space
-// between them.
-func (r *Record) SameResult(result []byte) (bool, error) {
+// SameResult reports whether a result of the program's version has the same bytes as the record's,
+// apart from white space between them and the version that results state.
+func (r *Record) SameResult(result []byte, version string) (bool, error) {
 	var a, b bytes.Buffer
 	if err := json.Compact(&a, r.Result); err != nil {
 		return false, err
@@ -86,5 +86,14 @@ func (r *Record) SameResult(result []byte) (bool, error) {
 	if err := json.Compact(&b, result); err != nil {
 		return false, err
 	}
-	return bytes.Equal(a.Bytes(), b.Bytes()), nil
+	then, err := json.Marshal(map[string]string{"version": r.Version})
+	if err != nil {
+		return false, err
+	}
+	now, err := json.Marshal(map[string]string{"version": version})
+	if err != nil {
+		return false, err
+	}
+	recorded := bytes.ReplaceAll(a.Bytes(), bytes.Trim(then, "{}"), bytes.Trim(now, "{}"))
+	return bytes.Equal(recorded, b.Bytes()), nil
 }

@@ -274,3 +274,19 @@ func TestWriteMLflow(t *testing.T) {
 		t.Errorf("param %q %v", data, err)
 	}
 }
+
+// Another version that computes the same gives the same result, apart from the version that it
+// states; another figure is another result.
+func TestSameResult(t *testing.T) {
+	r := Record{Version: "v1", Result: json.RawMessage(`{"a": 1, "version": "v1"}`)}
+	for _, test := range []struct {
+		result, version string
+		want            bool
+	}{{`{"a":1,"version":"v1"}`, "v1", true}, {`{"a":1,"version":"v2"}`, "v2", true},
+		{`{"a":2,"version":"v2"}`, "v2", false}, {`{"a":1,"version":"v3"}`, "v2", false}} {
+		if got, err := r.SameResult([]byte(test.result), test.version); got != test.want ||
+			err != nil {
+			t.Errorf("%s of %s: %v, %v, want %v", test.result, test.version, got, err, test.want)
+		}
+	}
+}
