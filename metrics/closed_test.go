@@ -171,3 +171,22 @@ func TestLimitsBindAndAreKept(t *testing.T) {
 		}
 	}
 }
+
+// An answer of two tokens has one gap, and one of a token, or one that comes at once, has none.
+func TestShortAnswersHaveNoTimePerToken(t *testing.T) {
+	for _, c := range []struct {
+		last   float64
+		output int
+		want   float64
+	}{{99, 2, 80}, {99, 1, 0}, {19, 5, 0}, {99, 3, 40}} {
+		m, err := New(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Finished(finished(0, 0, 10, 19, c.last, 100, c.output))
+		got := m.Summary(&sim.Result{Replicas: make([]sim.ReplicaResult, 1)}).MeanTPOT
+		if math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%d tokens: %g ms a token, want %g", c.output, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package routing_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -23,6 +24,13 @@ type route func(r *sim.Request, pool *sim.Pool) int
 
 func (f route) Route(r *sim.Request, pool *sim.Pool) int { return f(r, pool) }
 
+// paced is a clock whose steps take longer the more tokens they have.
+type paced struct{}
+
+func (paced) Duration(s *sim.Step) sim.Time {
+	return sim.Millisecond + 100*sim.Microsecond*sim.Time(s.Tokens())
+}
+
 // serve runs drawn requests on up to six small replicas.
 func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests burst) {
 	c := sim.Config{Source: &requests, Router: router, Admission: admission}
@@ -35,7 +43,7 @@ func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests burs
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
+		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: paced{}})
 	}
 	if _, err := sim.Run(context.Background(), c); err != nil {
 		t.Fatal(err)
@@ -374,7 +382,14 @@ func TestParametersAreChecked(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := routing.NewRateLimit(0.1, 1); err != nil {
+	_, none := routing.NewKVAware(0, 0, 1)
+	_, draw := routing.NewChoices(1, 1)
+	_, queue := routing.NewQueueLimit(1)
+	_, rate := routing.NewRateLimit(0.1, 1)
+	_, any := routing.NewPrefixAware(1, 0, 0)
+	_, whole := routing.NewPrefixAware(1, 1, 0)
+	_, own := routing.NewSLOAware(0)
+	if err := errors.Join(none, draw, queue, rate, any, whole, own); err != nil {
 		t.Error(err)
 	}
 }

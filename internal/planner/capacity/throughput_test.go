@@ -57,8 +57,13 @@ func TestMostThroughput(t *testing.T) {
 			if _, err := s.findThroughput(context.Background()); err != nil {
 				t.Fatal(err)
 			}
+			best := s.rate
 			every, _ := prepared(t, text)
-			best := highestOfAll(t, every, s.rate)
+			if !testing.Short() || budget == 8 { // sizing all fleets of a large budget takes longest
+				best = highestOfAll(t, every, s.rate)
+				needed += s.trials.count()
+				all += every.trials.count()
+			}
 			if s.best < 0 {
 				t.Errorf("no answer, %g/s can be served:%s", best, text)
 				continue
@@ -74,12 +79,14 @@ func TestMostThroughput(t *testing.T) {
 					s.rate, s.cost(), best, last, text)
 			}
 			last = s.rate
-			needed += s.trials.count()
-			all += every.trials.count()
 		}
 	}
 	t.Logf("%d simulations, all fleets take %d", needed, all)
-	if 2*needed > all {
+	fewer := 2
+	if testing.Short() { // a small budget leaves little to choose between
+		fewer = 1
+	}
+	if fewer*needed > all || needed == all {
 		t.Errorf("%d simulations, all fleets take %d", needed, all)
 	}
 }
