@@ -50,6 +50,8 @@ func deployments() []Config {
 	add("gemma-3-27b", "h100-sxm", "vllm-v1", split(2, 1, 1, 0, 0, false), "", "")
 	add("qwen3-next-80b-a3b", "h200-sxm", "vllm-v1", split(2, 1, 1, 0, 0, false), "", "")
 	add("qwen3-30b-a3b", "l40s", "ideal", split(4, 1, 1, 0, 0, false), hardware.INT4, "")
+	add("llama-3.1-8b", "a100-80gb-sxm", "vllm-v1", split(2, 1, 1, 0, 0, false), "", "")
+	list[len(list)-1].Adapters = Adapters{Count: 40, Slots: 8, Rank: 16, Room: 64, Zipf: 0.8}
 	return list
 }
 
@@ -99,13 +101,13 @@ func TestPredictionsAreAsWritten(t *testing.T) {
 		writePredictions(&b, c, steps)
 		p, err := Plan(MemoryConfig{Model: cfg.Model, Accelerator: &a, Parallel: cfg.Parallel,
 			Weights: cfg.Weights, KV: cfg.KV, Engine: cfg.Engine, TokenBudget: 8192,
-			Sequences: 256, Windows: true})
+			Sequences: 256, Windows: true, Adapters: cfg.Adapters, DraftWeights: 1e9, DraftKV: 1e3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "memory: %.6g B, KV %.6g B a token; %d blocks, %d contexts\n",
-			[]float64{p.Usable, p.Weights, p.Experts, p.Activations, p.Context, p.KV, p.Missing},
-			p.KVBytesPerToken, p.Blocks, p.Contexts)
+			[]float64{p.Usable, p.Weights, p.Experts, p.Draft, p.Adapters, p.Activations,
+				p.Context, p.KV, p.Missing}, p.KVBytesPerToken, p.Blocks, p.Contexts)
 	}
 	golden := filepath.Join("testdata", "predictions.txt")
 	if *update {
