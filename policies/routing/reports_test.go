@@ -318,6 +318,24 @@ func TestSLOAwareKeepsToPredictions(t *testing.T) {
 	})
 }
 
+// Requests of a conversation go where those before them went, and requests without one to the
+// replica with the fewest requests.
+func TestConversationsKeepTheirReplica(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		of := map[int64]int{}
+		serve(t, route(func(r *sim.Request, pool *sim.Pool) int {
+			got, least := routing.SessionAffinity{}.Route(r, pool), pool.LeastRequests()
+			before, known := of[r.Session]
+			if r.Session == 0 && got != least || r.Session != 0 && known && got != before {
+				t.Fatalf("conversation %d goes to %d, was on %d, fewest requests on %d", r.Session,
+					got, before, least)
+			}
+			of[r.Session] = got
+			return got
+		}), nil, drawn(t))
+	})
+}
+
 // Conversations are spread evenly, and where a replica is added, only those move that it gets.
 func TestConversationsStayAndSpread(t *testing.T) {
 	const sessions = 3000
