@@ -96,6 +96,56 @@ func TestTablesReplaceFormulas(t *testing.T) {
 	}
 }
 
+// Tables of prompts count for whole prompts alone, those of experts for the evenest routing, and
+// rows of prompts in batches, with a cache, of a window or of an unknown format do not count.
+func TestTablesOfPromptsAndExperts(t *testing.T) {
+	tables, err := ReadTables(tableFiles(map[string]string{
+		"x__context_attention.csv": `batch_size,isl,num_heads,num_key_value_heads,head_dim,kv_cache_dtype,step,window_size,latency
+1,1000,32,8,128,bfloat16,0,0,0.2
+1,4000,32,8,128,bfloat16,0,,0.6
+2,2000,32,8,128,bfloat16,0,0,9
+1,2000,32,8,128,bfloat16,500,0,9
+1,2000,32,8,128,bfloat16,0,4096,9
+1,2000,32,8,128,other,0,0,9
+`,
+		"x__moe.csv": `moe_dtype,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,num_tokens,distribution,latency
+bfloat16,4096,14336,2,8,1,1,1000,power_law_1.01,9
+bfloat16,4096,14336,2,8,1,1,1000,balanced,0.8
+bfloat16,4096,14336,2,8,1,1,4000,balanced,2.0
+bfloat16,4096,14336,2,8,1,1,4000,power_law_1.2,9
+other,4096,14336,2,8,1,1,2000,balanced,9
+`,
+	}), measured.Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, _ := known(t, "mixtral-8x7b", "h100-sxm")
+	cfg := Config{Model: model, Accelerator: h100(), Engine: Engines()[0]}
+	plain := mustClock(t, cfg)
+	cfg.Operators = tables
+	c := mustClock(t, cfg)
+	prompt := func(n, cached int) *sim.Step {
+		return &sim.Step{Prefill: []sim.Chunk{{New: n, Cached: cached, Last: true}}}
+	}
+	for _, w := range []struct {
+		operator string
+		step     *sim.Step
+		want     float64
+	}{
+		{"attention_prefill", prompt(1000, 0), 32 * 0.2},
+		{"attention_prefill", prompt(4000, 0), 32 * 0.6},
+		{"attention_prefill", prompt(1000, 500),
+			operatorTime(plain, prompt(1000, 500), "attention_prefill")},
+		{"expert_gate_up", prompt(1000, 0), 32 * 0.4}, {"expert_down", prompt(1000, 0), 32 * 0.4},
+		{"expert_gate_up", prompt(4000, 0), 32 * 1.0},
+		{"expert_down", prompt(9000, 0), operatorTime(plain, prompt(9000, 0), "expert_down")},
+	} {
+		if got := operatorTime(c, w.step, w.operator); !(math.Abs(got/w.want-1) <= 1e-6) {
+			t.Errorf("%s of %+v takes %g ms, want %g", w.operator, w.step.Prefill, got, w.want)
+		}
+	}
+}
+
 func TestTableFormsAreExact(t *testing.T) {
 	tables, err := ReadTables(
 		tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}),
