@@ -59,7 +59,7 @@ func TestMostThroughput(t *testing.T) {
 			}
 			best := s.rate
 			every, _ := prepared(t, text)
-			if !testing.Short() || budget == 8 { // sizing all fleets of a large budget takes longest
+			if !testing.Short() || budget == 8 { // all fleets of a large one take longest
 				best = highestOfAll(t, every, s.rate)
 				needed += s.trials.count()
 				all += every.trials.count()
