@@ -24,7 +24,9 @@ func TestPageHasTheConstantsOfProducts(t *testing.T) {
 		{"`compute` 16 bits", func(l Linear) string { return share(l.Compute[BF16]) }},
 		{"`compute` FP8", func(l Linear) string { return share(l.Compute[FP8]) }},
 		{"`memory`", func(l Linear) string { return share(l.Memory) }},
-		{"`kernel` µs", func(l Linear) string { return fmt.Sprintf("%.1f", float64(l.Kernel)*1e6) }},
+		{"`kernel` µs", func(l Linear) string {
+			return fmt.Sprintf("%.1f", float64(l.Kernel)*1e6)
+		}},
 		{"`overlap`", func(l Linear) string { return fmt.Sprintf("%.1f", l.Overlap) }},
 	}
 	accelerators := []string{"a100-80gb-sxm", "a40", "l40s", "rtx-pro-6000", "h100-sxm",
@@ -34,7 +36,8 @@ func TestPageHasTheConstantsOfProducts(t *testing.T) {
 		for _, name := range accelerators {
 			cells = append(cells, row.value(constants[name].Linear))
 		}
-		if want := "| " + strings.Join(cells, " | ") + " |\n"; !strings.Contains(string(page), want) {
+		want := "| " + strings.Join(cells, " | ") + " |\n"
+		if !strings.Contains(string(page), want) {
 			t.Errorf("docs/constants.md does not have the row\n%s", want)
 		}
 	}

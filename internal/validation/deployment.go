@@ -67,8 +67,8 @@ type deployment struct {
 	// each other; 0 means that they do not wait.
 	rankWait int
 	// graph is the largest number of tokens of a step that is launched as a graph; 0 means the
-	// engine's. Where captured is set, all steps with prompts are launched so, where eagerPrompts is
-	// set, none of them, and where eager is set, no steps at all.
+	// engine's. Where captured is set, all steps with prompts are launched so, where eagerPrompts
+	// is set, none of them, and where eager is set, no steps at all.
 	graph                         int
 	captured, eagerPrompts, eager bool
 	// marlin reports whether experts in 4 bits have Marlin's kernels.

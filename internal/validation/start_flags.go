@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// startFlags are the flags with which the server of a row was started, as the column script_flags has
-// them: name=value, separated by ";". A name that begins with "?" is in doubt.
+// startFlags are the flags with which the server of a row was started, as the column script_flags
+// has them: name=value, separated by ";". A name that begins with "?" is in doubt.
 type startFlags map[string]string
 
 // parseStartFlags reads such a text.

@@ -69,8 +69,9 @@ type Engine struct {
 	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
 	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.
 	Kernels string
-	// Marlin reports whether routed experts in 4 bits have Marlin's kernels, which convert weights to
-	// 16 bits, whatever the format of their scales (VLLM_MXFP4_USE_MARLIN): those measured in INT4.
+	// Marlin reports whether routed experts in 4 bits have Marlin's kernels, which convert weights
+	// to 16 bits, whatever the format of their scales (VLLM_MXFP4_USE_MARLIN): those measured in
+	// INT4.
 	Marlin bool
 	// Layer is the time that a layer takes in a running model in addition to the sum of its
 	// kernels' separately measured times.

@@ -17,7 +17,7 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 			continue
 		}
 		for _, load := range []float64{0.3, 1.5} {
-			file, err := f.file(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 100)
+			file, err := f.file(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 300)
 			if err != nil {
 				t.Fatal(err)
 			}
