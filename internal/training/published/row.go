@@ -100,6 +100,7 @@ func tables() map[string]func(record) (Row, string) {
 		"megatron_papers.csv": megatronRow, "bloom_a100_sweep.csv": bloomRow,
 		"megatron_bridge_2602_2604.csv": bridgeRow, "megatron_bridge_2604p1_2608.csv": bridgeRow,
 		"fsdp_tpu_misc.csv": miscRow, "memory_reports.csv": memoryRow,
+		"pretrain_runs.csv": pretrainRow,
 	}
 }
 

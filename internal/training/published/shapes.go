@@ -54,10 +54,11 @@ func catalogued(name string) *models.Architecture {
 		"LLAMA2_70B": "llama-2-70b", "7b": "llama-2-7b", "13b": "llama-2-13b",
 		"34b": "codellama-34b", "70b": "llama-2-70b", "7B": "llama-7b",
 		"Llama-3.2-3B": "llama-3.2-3b"}
-	id, ok := known[name]
-	if !ok {
-		return nil
-	}
+	return entry(known[name])
+}
+
+// entry returns the model of the catalogue of that name; nil where it has none.
+func entry(id string) *models.Architecture {
 	catalog, err := models.Load()
 	if err != nil {
 		return nil
