@@ -10,10 +10,10 @@ import (
 	"github.com/llmsim/llmsim/internal/training"
 )
 
-// pretrainRow reads a whole run. What is not in the row is as its paper has it: Llama 3 (Grattafiori
-// et al., arXiv:2407.21783, section 3.3.2) and BLOOM (Scao et al., arXiv:2211.05100, section 3.2)
-// compute micro-batches of one and two sequences, DeepSeek-V3 (arXiv:2412.19437, sections 3.2, 3.4
-// and 4.2) steps of 15,360 sequences in FP8.
+// pretrainRow reads a whole run. What is not in the row is as its paper has it: Llama 3
+// (arXiv:2407.21783, section 3.3.2) and BLOOM (arXiv:2211.05100, section 3.2) compute micro-batches
+// of one and two sequences, DeepSeek-V3 (arXiv:2412.19437, sections 3.2, 3.3 and 4.2) steps of
+// 15,360 sequences in FP8.
 func pretrainRow(r record) (Row, string) {
 	row := Row{Publication: "whole runs", Label: fmt.Sprintf("%s %s %s", r["run"], r["n_accel"],
 		r["seq_len_tok"])}
