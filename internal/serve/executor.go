@@ -25,6 +25,7 @@ type Executor struct {
 	most     int        // sequences in a batch
 	started  map[int64]*engine.Sequence
 	job      func(id int64) *Job
+	before   func() // is called before a step is computed
 	chunks   []engine.Chunk
 	rows     []row
 	err      error
@@ -91,6 +92,9 @@ func (x *Executor) Simulation() (sim.Config, error) {
 
 // Duration implements sim.StepClock: it computes the step and returns how long that took.
 func (x *Executor) Duration(s *sim.Step) sim.Time {
+	if x.before != nil {
+		x.before()
+	}
 	begin := time.Now()
 	if x.err == nil {
 		x.err = x.step(s)

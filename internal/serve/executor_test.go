@@ -91,3 +91,48 @@ func TestComputedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestComputedTokensAreNotHeldBack computes a step only when the users of all jobs have got what
+// the steps before gave, for otherwise every token would come a step late.
+func TestComputedTokensAreNotHeldBack(t *testing.T) {
+	x, err := OpenExecutor(published(t), 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	config, err := x.Simulation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := open(t, small, func(o *Options) {
+		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
+	})
+	defer i.stop()
+	steps, deliver := 0, x.before
+	x.before = func() {
+		deliver()
+		for id := range x.started {
+			j := x.job(id)
+			if j == nil || len(j.generated) == 0 {
+				continue
+			}
+			steps++
+			j.listener.mu.Lock()
+			if has := j.state.Tokens; has != len(j.generated) {
+				t.Errorf("the user of request %d has %d tokens of %d", id, has, len(j.generated))
+			}
+			j.listener.mu.Unlock()
+		}
+	}
+	var group errgroup.Group
+	for n := range 4 {
+		group.Go(func() error {
+			i.ask(t, "/v1/completions", fmt.Sprintf(`{"prompt":"Once","max_tokens":%d}`, 5+n))
+			return nil
+		})
+	}
+	_ = group.Wait()
+	if steps < 8 {
+		t.Errorf("looked at %d tokens", steps)
+	}
+}

@@ -76,6 +76,8 @@ func NewFleet(c FleetConfig) (*Fleet, error) {
 	s.Replicas = append([]sim.ReplicaConfig(nil), s.Replicas...)
 	if c.Executor != nil {
 		c.Executor.job = func(id int64) *Job { return f.jobs[id] }
+		// Computing blocks this goroutine, and users must not wait for it with what is there.
+		c.Executor.before = func() { f.late.deliver(time.Now()) }
 	}
 	f.up = make([]atomic.Bool, len(s.Replicas))
 	for i := range s.Replicas {
