@@ -5,14 +5,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
 
 func memoryPolicies() []Policy[sim.Memory] {
-	return []Policy[sim.Memory]{paged(), hybrid(), prefixCache(), radix(), offload(),
-		slidingWindow(), contiguous()}
+	return append([]Policy[sim.Memory]{paged(), hybrid(), prefixCache(), radix(), slidingWindow(),
+		contiguous()}, offloading()...)
 }
 
 // Parameters of other memory policies, and why a policy does not have them.
@@ -24,7 +23,10 @@ const (
 )
 
 func refuseTiers(others map[string]string) map[string]string {
-	all := map[string]string{"cpu": noTiers, "disk": noTiers, "disk-rate": noTiers}
+	all := map[string]string{}
+	for _, p := range tierParams() {
+		all[p.Name] = noTiers
+	}
 	maps.Copy(all, others)
 	return all
 }
@@ -124,49 +126,6 @@ func (d Deployment) sharedBlocks(size int) (blocks int64, tokens int) {
 	token := float64(d.Layers.Full + d.Layers.Windowed)
 	return int64(float64(d.KVTokens) * token / (token*float64(size) + float64(d.Layers.Fixed))),
 		size
-}
-
-func offload() Policy[sim.Memory] {
-	return Policy[sim.Memory]{
-		Name: "offload",
-		Doc: "a prefix cache whose blocks move to host memory, then to disk, when their place " +
-			"is needed, and come back for a prompt that has them",
-		Source: "Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025",
-		Params: []Param{
-			blockSize(),
-			{Name: "cpu", Doc: "host memory for KV caches, of all accelerators of a replica " +
-				"together", Default: "64GiB", Kind: Bytes},
-			{Name: "disk", Doc: "disk for KV caches", Default: "0B", Kind: Bytes},
-			{Name: "disk-rate", Doc: "rate at which the disk is read", Default: "3GB/s",
-				Kind: ByteRate},
-		},
-		New: newOffload,
-	}
-}
-
-func newOffload(d Deployment, v Values) (sim.Memory, error) {
-	size := v.Count("block-size")
-	blocks, size := d.sharedBlocks(size)
-	block := d.TokenBytes*float64(size) + d.SequenceBytes
-	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
-	switch {
-	case d.HostRate == 0:
-		return nil, fmt.Errorf(
-			"the accelerator has no link to host memory; use the memory policy prefix-cache")
-	case size > 0 && cpu < block:
-		return nil, &ParamError{
-			"cpu", fmt.Sprintf(
-				"found %s, want room for a block of %s at least, or the memory policy prefix-cache",
-				units.FormatBytes(cpu), units.FormatBytes(block))}
-	case disk > 0 && rate == 0:
-		return nil, &ParamError{"disk-rate", "found 0B/s, want more, such as 3GB/s"}
-	}
-	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(block / d.HostRate)}}
-	if disk >= block {
-		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block),
-			Fetch: sim.Seconds(block/rate + block/d.HostRate)})
-	}
-	return memory.NewPrefixCache(blocks, size, tiers...)
 }
 
 func slidingWindow() Policy[sim.Memory] {

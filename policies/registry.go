@@ -67,6 +67,9 @@ type Deployment struct {
 	TokenBytes, SequenceBytes, HostRate float64
 	// Ranks is the number of data-parallel ranks of the replica; 0 and 1 mean one.
 	Ranks int
+	// PromptTime returns the time in which a prompt's tokens are computed after the given number of
+	// stored ones; nil where it is not known.
+	PromptTime func(stored, tokens int) sim.Time
 	// Layers says what the model's layers keep.
 	Layers memory.Layers
 }

@@ -52,6 +52,12 @@ type TieredMemory interface {
 	Fetched() (tokens int64, busy Time)
 }
 
+// ClockedMemory is a Memory that keeps tokens for a time.
+type ClockedMemory interface {
+	// Clock gives the memory the time of its replica, once, before anything else happens.
+	Clock(now func() Time)
+}
+
 // Forgetter is a Memory that keeps tokens for later requests, and can drop them.
 type Forgetter interface {
 	// Forget drops all tokens that no sequence holds.

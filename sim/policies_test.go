@@ -51,7 +51,8 @@ func drawPolicies(t *rapid.T, c *setting) {
 		WindowToken: rapid.SampledFrom([]sim.Time{0, 1e6}).Draw(t, "windowTime"),
 		Window:      rapid.IntRange(0, 50).Draw(t, "swapped window"),
 		Fixed:       rapid.SampledFrom([]sim.Time{0, 1e9}).Draw(t, "stateTime"),
-	}}
+	}, Parts: rapid.IntRange(0, 4).Draw(t, "parts")}
+	d.place.PromptTime = func(_, tokens int) sim.Time { return sim.Time(tokens) * 1e9 }
 	values := c.values(d.place.HostTokens)
 	d.params = drawParams(t, d.batching.Params, values)
 	d.blocks = drawParams(t, d.memory.Params, values)
@@ -93,6 +94,7 @@ func (c *setting) values(hostTokens int64) map[string][]string {
 		"input-weight": {"0", "1"}, "output-weight": {"1", "2"},
 		"block-size": {strconv.Itoa(c.blockSize)}, "window": {"20", "60"},
 		"cpu": {"20B", "150B", "2kB"}, "disk": {"0B", "50B", "1kB"}, "disk-rate": {"500B/s"},
+		"ttl": {"0s", "5ms", "1s"},
 	}
 }
 
@@ -112,6 +114,12 @@ func drawParams(t *rapid.T, params []policies.Param, values map[string][]string)
 	}
 	if set["capacity"] == "max-utilization" {
 		set["max-output"] = "0"
+	}
+	if set["survives"] == "host" {
+		set["write"] = "through"
+	}
+	if set["eviction"] == "lfu" {
+		set["ttl"] = "0s"
 	}
 	sequences, _ := strconv.Atoi(set["max-sequences"])
 	budget, _ := strconv.Atoi(set["token-budget"])

@@ -115,6 +115,7 @@ func (b *Batch) fetch() {
 func (b *Batch) occupyLink(busy Time) {
 	b.r.linkFree = max(b.r.linkFree, b.r.now) + busy
 	b.ready = b.r.linkFree
+	b.fetching += busy
 }
 
 // displace takes s out of its batch and out of the step under construction. If s is paused,

@@ -46,6 +46,7 @@ type replica struct {
 	host       HostMemory
 	hostFree   int64 // room in host memory, in tokens
 	linkFree   Time  // when the link to it is free
+	parts      Time  // in which transfers over it come
 	// paused are the waiting sequences that keep their KV cache, see Batch.Pause.
 	paused  list
 	divide  func() Slots // how the memory is divided; nil where it cannot tell
@@ -154,6 +155,7 @@ type Batch struct {
 	reserve      int64 // units of memory that Prefill leaves free
 	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
 	ready        Time  // when its transfers from and to host memory are done
+	fetching     Time  // how long they take the link
 	flight       flight
 	// report is the leap that ended last. The batches of all replicas with the same lane share it,
 	// since the effects of a leap are carried out before the next leap ends.

@@ -71,6 +71,10 @@ type HostMemory struct {
 	// Time is the time that the KV cache of a sequence takes on the link, in either direction.
 	// Transfers take place one after another.
 	Time Footprint[Time]
+	// Parts is the number of parts, such as layers, that come one after another in a transfer, and
+	// whose computation can begin when they are there; 0 and 1 mean that a step begins when its
+	// transfers are done.
+	Parts int
 }
 
 // maxFirstChunk is the largest FirstChunk.

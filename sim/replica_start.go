@@ -4,7 +4,8 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	r := replica{
 		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
-		firstChunk: c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never, next: Never,
+		firstChunk: c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never,
+		next: Never, parts: Time(max(c.Host.Parts, 1)),
 	}
 	if c.Stages < 2 {
 		r.lookahead = int64(c.Lookahead)
@@ -20,6 +21,9 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 // element of reports for its lane.
 func (r *replica) init(stages int, reports []*Leap) {
 	r.paused.kind = batched
+	if m, ok := r.memory.(ClockedMemory); ok {
+		m.Clock(func() Time { return r.now })
+	}
 	r.batches, r.free = r.oneBatch[:], r.oneFree[:]
 	if stages > 1 {
 		r.batches, r.free = make([]Batch, stages), make([]Time, stages)

@@ -56,7 +56,7 @@ func (b *Batch) announce() {
 // plan asks the scheduler for the next step.
 func (b *Batch) plan() Decision {
 	b.step.Prefill = b.step.Prefill[:0]
-	b.decode, b.reserve, b.retryPrefill = false, 0, false
+	b.decode, b.reserve, b.retryPrefill, b.fetching = false, 0, false, 0
 	d := b.r.scheduler.Schedule(b)
 	b.together = d.Together
 	b.step.Decodes, b.step.DecodeTokens, b.step.Context = 0, 0, 0
@@ -106,12 +106,15 @@ func (b *Batch) leap(d Decision) {
 }
 
 // pipeline sends one step through the stages, each of which takes the given time and may still be
-// busy with an earlier one.
+// busy with an earlier one. The first begins when the first part of its transfers is there, and
+// ends when the last part is computed.
 func (b *Batch) pipeline(stage Time) {
 	stage = max(stage, 1)
-	at := max(b.flight.start, b.ready)
+	parts := b.r.parts
+	at := max(b.flight.start, b.ready-b.fetching+(b.fetching+parts-1)/parts)
+	last := later(b.ready, stage/parts)
 	for i := range b.r.free {
-		at = later(max(at, b.r.free[i]), stage)
+		at = max(later(max(at, b.r.free[i]), stage), last)
 		b.r.free[i] = at
 	}
 	if at == Never {

@@ -136,6 +136,13 @@ func (a *Adapters) Fetched() (tokens int64, busy sim.Time) {
 	return tokens, busy + a.busy
 }
 
+// Clock implements sim.ClockedMemory.
+func (a *Adapters) Clock(now func() sim.Time) {
+	if m, ok := a.Memory.(sim.ClockedMemory); ok {
+		m.Clock(now)
+	}
+}
+
 // Forget implements sim.Forgetter. Adapters without users are dropped, too.
 func (a *Adapters) Forget() {
 	if f, ok := a.Memory.(sim.Forgetter); ok {

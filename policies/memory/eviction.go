@@ -5,14 +5,17 @@ package memory
 // the next tier, or are dropped from the last. In memory of several tiers a block is one unit.
 func (t *runTree) evict(from int32, units int64) (made int64) {
 	for made < units {
-		number := t.nodes[from].newer
+		number := t.first(from)
 		unit := t.nodes[number].unit
 		k := min((units-made+unit-1)/unit, t.nodes[number].blocks)
-		if to := from + 1; int(to) < len(t.tiers) {
-			k = min(k, t.tiers[to].Blocks)
-			t.demote(number, k, to)
-		} else {
+		if to := t.below(from); to == 0 || t.precedes(number, to) {
 			t.forget(number, k)
+		} else {
+			k = min(k, t.room(to))
+			if t.order.ranks() { // one by one, since each may go before those below
+				k = min(k, max(1, t.room(to)-t.tiers[to].unused))
+			}
+			t.demote(number, k, to)
 		}
 		made += k * unit
 	}
@@ -40,7 +43,7 @@ func (t *runTree) remove(number int32) {
 
 // demote moves the last blocks of an unused node to the newest end of a lower tier.
 func (t *runTree) demote(number int32, blocks int64, to int32) {
-	if room := t.tiers[to].Blocks - t.tiers[to].unused; room < blocks {
+	if room := t.room(to) - t.tiers[to].unused; room < blocks {
 		t.evict(to, blocks-room)
 	}
 	if rest := t.nodes[number].blocks - blocks; rest > 0 {
@@ -48,7 +51,8 @@ func (t *runTree) demote(number int32, blocks int64, to int32) {
 	}
 	t.unlink(number)
 	t.nodes[number].tier = to
-	if newest := t.nodes[to].older; newest != to && t.continues(number, newest) {
+	if newest := t.nodes[to].older; t.order.merges() && newest != to &&
+		t.continues(number, newest) {
 		number = t.merge(number, newest)
 	}
 	t.link(number)

@@ -19,6 +19,7 @@ import (
 // that begins with them (Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST
 // 2025). Moving a block down takes no time, since it happens while steps run.
 type PrefixCache struct {
+	Tiering
 	lanes
 	capacity int64
 	free     int64 // blocks that hold nothing
@@ -61,6 +62,20 @@ func NewPrefixCache(blocks int64, blockSize int, lower ...Tier) (*PrefixCache, e
 		tree: newRunTree(blockSize, lower)}, nil
 }
 
+// NewTiered returns a PrefixCache whose blocks move between tiers as described.
+func NewTiered(blocks int64, blockSize int, t Tiering, lower ...Tier) (*PrefixCache, error) {
+	if err := t.check(len(lower)); err != nil {
+		return nil, err
+	}
+	p, err := NewPrefixCache(blocks, blockSize, lower...)
+	if err != nil {
+		return nil, err
+	}
+	p.Tiering = t
+	p.tree.order = ordering{frequent: t.Frequent, next: t.Next, ttl: t.TTL}
+	return p, nil
+}
+
 // Fits implements sim.Memory.
 func (p *PrefixCache) Fits(tokens int) bool { return p.blocks(tokens) <= p.capacity }
 
@@ -70,8 +85,9 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	if len(text) == 0 {
 		return 0
 	}
+	p.free += p.tree.expire()
 	limit := (int64(s.Remaining()) - 1) / p.block
-	return int(p.tree.probe(text, limit).blocks * p.block)
+	return int(p.worth(s, text, p.tree.probe(text, limit)) * p.block)
 }
 
 // text describes the tokens of s that may be found again. A preempted sequence may find all of its
@@ -171,6 +187,9 @@ func (p *PrefixCache) take(n int64) {
 		p.free += p.tree.evict(0, n-p.free)
 	}
 	p.free -= n
+	if p.Through {
+		p.copy()
+	}
 }
 
 // Join implements sim.Memory.

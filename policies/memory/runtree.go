@@ -1,6 +1,10 @@
 package memory
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"container/heap"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // runTree is a radix tree of full KV blocks. A node is a run of blocks, and follows its parent in
 // every text that has it. Nodes without users stay until their place is needed. Each tier of memory
@@ -9,7 +13,7 @@ import "github.com/llmsim/llmsim/sim"
 // A sequence that holds a node holds all nodes before it, and leaves the last node first. So a node
 // never loses its last user after its parent does, and the oldest node of a ring has no children.
 // Dropping the last blocks of the oldest node is therefore the same as dropping the least recently
-// used blocks.
+// used blocks. With another order of eviction, a heap of each tier takes the place of its ring.
 type runTree struct {
 	block  int   // tokens in one
 	unit   int64 // what a block takes of the memory
@@ -19,12 +23,15 @@ type runTree struct {
 	spare  []int32 // numbers for reuse
 	tiers  []tier
 	shared int64 // blocks, counted once for each user but the first
+	order  ordering
+	copies int64 // blocks of the accelerator of which the first lower tier has a copy
 }
 
 // tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
 type tier struct {
 	Tier
 	unused int64 // what blocks that no sequence uses take
+	heap   []ranked
 }
 
 // runNode is a run of blocks within one segment of a text, or a single one that reaches over the
@@ -40,7 +47,10 @@ type runNode struct {
 	users        int32
 	parent       int32
 	children     int32
-	older, newer int32 // neighbours in the ring of the tier, while there is no user
+	older, newer int32 // neighbours in the ring of the tier, while there is no user; older is the
+	// place in the heap where there is one
+	uses int32    // how often it was used
+	left sim.Time // when the last user left
 }
 
 // path holds the nodes of a sequence, from the root to the leaf, and the number of their blocks.
@@ -141,6 +151,9 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 			break
 		}
 		n := min(int64(run), limit-added)
+		if t.order.next != nil {
+			n = 1 // each block has a next use of its own
+		}
 		segment, offset := &text[p.at.segment], p.at.offset
 		if segment.Tokens-offset < t.block {
 			offset = -1
@@ -148,7 +161,7 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 		number := t.number()
 		t.nodes[number] = runNode{
 			name: name, before: p.at.before, segment: segment.ID, offset: offset,
-			blocks: n, unit: t.unit, users: 1, parent: p.leaf,
+			blocks: n, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
 		}
 		t.nodes[p.leaf].children++
 		t.byName[name] = number
@@ -179,7 +192,9 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 		n.name = blockName(n.before, n.segment, n.offset)
 		t.byName[u.name], t.byName[n.name] = upper, number
 	}
-	if n.users == 0 {
+	if n.users == 0 && t.order.ranks() {
+		t.push(upper, t.tiers[n.tier].heap[n.older].turn)
+	} else if n.users == 0 {
 		u.older, u.newer = number, n.newer
 		t.nodes[n.newer].older = upper
 		t.nodes[number].newer = upper
@@ -197,6 +212,7 @@ func (t *runTree) use(number int32) {
 		t.shared += n.blocks
 	}
 	n.users++
+	n.uses++
 }
 
 // leave takes a user from all nodes of the path, the last node first, because fewer texts share the
@@ -205,6 +221,7 @@ func (t *runTree) leave(p *path) {
 	for number := p.leaf; number != 0; number = t.nodes[number].parent {
 		n := &t.nodes[number]
 		if n.users--; n.users == 0 {
+			n.left = t.order.time()
 			t.link(number)
 		} else {
 			t.shared -= n.blocks
@@ -213,8 +230,11 @@ func (t *runTree) leave(p *path) {
 	*p = path{}
 }
 
-// bare reports whether there is neither an unused block with a name nor a lower tier.
-func (t *runTree) bare() bool { return len(t.tiers) == 1 && t.nodes[0].newer == 0 }
+// bare reports whether nothing would be overwritten before blocks without names: there is neither
+// an unused block with a name nor a lower tier, or nodes are ranked.
+func (t *runTree) bare() bool {
+	return t.order.ranks() || len(t.tiers) == 1 && t.nodes[0].newer == 0
+}
 
 // leaveUnnamed adds units of memory without a name to the ring, to be overwritten in order.
 func (t *runTree) leaveUnnamed(units int64) {
@@ -224,11 +244,12 @@ func (t *runTree) leaveUnnamed(units int64) {
 	newest := t.nodes[0].older
 	if n := &t.nodes[newest]; newest != 0 && n.name == 0 && n.unit == 1 { // they may as well be one
 		n.blocks += units
+		n.left = t.order.time()
 		t.tiers[0].unused += units
 		return
 	}
 	number := t.number()
-	t.nodes[number] = runNode{blocks: units, unit: 1}
+	t.nodes[number] = runNode{blocks: units, unit: 1, left: t.order.time()}
 	t.link(number)
 }
 
@@ -236,17 +257,26 @@ func (t *runTree) leaveUnnamed(units int64) {
 func (t *runTree) link(number int32) {
 	n := &t.nodes[number]
 	ring := n.tier
+	t.tiers[ring].unused += n.blocks * n.unit
+	if t.order.ranks() {
+		t.order.turns++
+		t.push(number, t.order.turns)
+		return
+	}
 	n.older, n.newer = t.nodes[ring].older, ring
 	t.nodes[n.older].newer = number
 	t.nodes[ring].older = number
-	t.tiers[ring].unused += n.blocks * n.unit
 }
 
 func (t *runTree) unlink(number int32) {
 	n := &t.nodes[number]
+	t.tiers[n.tier].unused -= n.blocks * n.unit
+	if t.order.ranks() {
+		heap.Remove(&rankedHeap{t, n.tier}, int(n.older))
+		return
+	}
 	t.nodes[n.older].newer = n.newer
 	t.nodes[n.newer].older = n.older
-	t.tiers[n.tier].unused -= n.blocks * n.unit
 }
 
 func (t *runTree) number() int32 {

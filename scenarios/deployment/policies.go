@@ -100,6 +100,10 @@ func (s *Server) Place(seed uint64) policies.Deployment {
 	if s.HostLink != nil {
 		place.HostRate = s.HostLink.Bandwidth * float64(p.Tensor*p.Pipeline)
 	}
+	place.PromptTime = func(stored, tokens int) sim.Time {
+		chunk := []sim.Chunk{{New: tokens, Cached: stored, Last: true}}
+		return s.Clock.Duration(&sim.Step{Prefill: chunk}) * sim.Time(p.Pipeline)
+	}
 	place.HostTokens = int64(s.Memory.Swap / max(1, place.TokenBytes))
 	return place
 }
@@ -122,6 +126,9 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 	var err error
 	if r.Scheduler, err = s.Policies.Batching.Build(place); err != nil {
 		return r, &PolicyError{"batching", err}
+	}
+	if s.Policies.Memory.Params["overlap"] == "layers" {
+		r.Host.Parts = s.Model.Layers()
 	}
 	if r.Memory, err = s.Policies.Memory.Build(place); err != nil {
 		return r, &PolicyError{"memory", err}

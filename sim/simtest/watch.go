@@ -100,6 +100,12 @@ type tiered struct {
 
 func (m tiered) Fetched() (tokens int64, busy sim.Time) { return m.of.Fetched() }
 
+func (w *memory) Clock(now func() sim.Time) {
+	if of, ok := w.Memory.(sim.ClockedMemory); ok {
+		of.Clock(now)
+	}
+}
+
 func watchMemory(m sim.Memory, r *record, replica int) sim.Memory {
 	w := &memory{m, r, replica}
 	if of, ok := m.(sim.TieredMemory); ok {

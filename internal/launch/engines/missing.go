@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -89,8 +90,9 @@ func (d *Replica) missing(e *Engine) (list []string) {
 		say("memory %s: %s keeps what layers with windows and states need, as hybrid does",
 			d.Memory.Policy, e.Name)
 	}
-	if d.Memory.Policy == "offload" {
-		say("memory offload: no flag of %s is written for what is kept in host memory", e.Name)
+	if policies.Offloads(d.Memory.Policy) {
+		say("memory %s: no flag of %s is written for what is kept in host memory",
+			d.Memory.Policy, e.Name)
 	}
 	weights := hardware.DType(d.Engine.Weights)
 	if !d.Stored && (d.asksWeights() == "" || e.Name == "trtllm") {

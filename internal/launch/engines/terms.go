@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // common returns the terms that all engines have alike.
@@ -54,6 +55,6 @@ func (d *Replica) asksWeights() string {
 
 // caches reports whether a memory policy keeps prompts for later requests.
 func caches(policy string) bool {
-	return policy == "prefix-cache" || policy == "radix" || policy == "offload" ||
-		policy == "hybrid"
+	return policy == "prefix-cache" || policy == "radix" || policy == "hybrid" ||
+		policies.Offloads(policy)
 }

@@ -1,0 +1,116 @@
+package policies
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// tierParams are the parameters of lower tiers.
+func tierParams() []Param {
+	return []Param{
+		{Name: "cpu", Doc: "host memory for KV caches, of all accelerators of a replica " +
+			"together", Default: "64GiB", Kind: Bytes},
+		{Name: "disk", Doc: "disk for KV caches", Default: "0B", Kind: Bytes},
+		{Name: "disk-rate", Doc: "rate at which the disk is read", Default: "3GB/s",
+			Kind: ByteRate},
+		{Name: "write", Doc: "when a block goes to host memory: back, when its place on the " +
+			"accelerator is needed, or through, as soon as it is computed, so that host memory " +
+			"has a copy of all that the accelerator has", Default: "back", Kind: Word,
+			Words: []string{"back", "through"}},
+		{Name: "eviction", Doc: "which unused block is dropped first: the least recently (lru) " +
+			"or least frequently used (lfu)", Default: "lru", Kind: Word,
+			Words: []string{"lru", "lfu"}},
+		{Name: "ttl", Doc: "time after its last use at which a block is dropped, 0s for never",
+			Default: "0s", Kind: Duration},
+		{Name: "fetch", Doc: "which blocks of lower tiers are fetched: all (always), or those " +
+			"that take less time than to compute them (quicker)", Default: "always", Kind: Word,
+			Words: []string{"always", "quicker"}},
+		{Name: "overlap", Doc: "what of a prompt can be computed while its cached beginning is " +
+			"fetched: nothing (none), or layer after layer (layers)", Default: "none", Kind: Word,
+			Words: []string{"none", "layers"}},
+		{Name: "survives", Doc: "what is left when a replica fails or is switched off: nothing, " +
+			"or host memory and disk with all copies (host)", Default: "nothing", Kind: Word,
+			Words: []string{"nothing", "host"}},
+	}
+}
+
+// offloading lists the policies with lower tiers. They differ in defaults only.
+func offloading() []Policy[sim.Memory] {
+	return []Policy[sim.Memory]{
+		offload("offload", "a prefix cache whose blocks move to host memory, then to disk, when "+
+			"their place is needed, and come back for a prompt that has them",
+			"Gao et al., CachedAttention, USENIX ATC 2024; Qin et al., Mooncake, FAST 2025", nil),
+		offload("vllm-offload", "offload with the defaults of vLLM's OffloadingConnector",
+			"vLLM v0.15: vllm/v1/kv_offload/lru_manager.py, "+
+				"distributed/kv_transfer/kv_connector/v1/offloading_connector.py",
+			map[string]string{"write": "through"}),
+		offload("lmcache", "offload with the defaults of LMCache",
+			"LMCache, docs.lmcache.ai, configuration: local_cpu, max_local_cpu_size, "+
+				"cache_policy, use_layerwise", map[string]string{"write": "through", "cpu": "5GB"}),
+		offload("hicache", "offload with the defaults of SGLang's HiCache",
+			"SGLang, docs.sglang.io, HiCache: hicache-write-policy; layer-wise loading",
+			map[string]string{"write": "through", "overlap": "layers"}),
+	}
+}
+
+func offload(name, doc, source string, defaults map[string]string) Policy[sim.Memory] {
+	params := append([]Param{blockSize()}, tierParams()...)
+	for i := range params {
+		if value, ok := defaults[params[i].Name]; ok {
+			params[i].Default = value
+		}
+	}
+	return Policy[sim.Memory]{Name: name, Doc: doc, Source: source, Params: params,
+		New: newOffload}
+}
+
+func newOffload(d Deployment, v Values) (sim.Memory, error) {
+	blocks, size := d.sharedBlocks(v.Count("block-size"))
+	block := d.TokenBytes*float64(size) + d.SequenceBytes
+	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
+	t := memory.Tiering{
+		Frequent: v.Word("eviction") == "lfu", TTL: v.Duration("ttl"),
+		Through: v.Word("write") == "through", Survives: v.Word("survives") == "host",
+	}
+	if v.Word("fetch") == "quicker" {
+		t.Compute = d.PromptTime
+	}
+	switch {
+	case d.HostRate == 0:
+		return nil, fmt.Errorf(
+			"the accelerator has no link to host memory; use the memory policy prefix-cache")
+	case size > 0 && cpu < block:
+		return nil, &ParamError{
+			"cpu", fmt.Sprintf(
+				"found %s, want room for a block of %s at least, or the memory policy prefix-cache",
+				units.FormatBytes(cpu), units.FormatBytes(block))}
+	case disk > 0 && disk < block:
+		return nil, &ParamError{"disk", fmt.Sprintf(
+			"found %s, want room for a block of %s at least, or none", units.FormatBytes(disk),
+			units.FormatBytes(block))}
+	case disk > 0 && rate == 0:
+		return nil, &ParamError{"disk-rate", "found 0B/s, want more, such as 3GB/s"}
+	case t.Frequent && t.TTL > 0:
+		return nil, &ParamError{"ttl", "blocks are dropped by frequency (eviction: lfu) or by " +
+			"age; leave one of the two out"}
+	case t.Survives && !t.Through:
+		return nil, &ParamError{"survives", "what survives a failure are the copies in host " +
+			"memory; set write to through"}
+	}
+	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(block / d.HostRate)}}
+	if disk >= block {
+		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block),
+			Fetch: sim.Seconds(block/rate + block/d.HostRate)})
+	}
+	return memory.NewTiered(blocks, size, t, tiers...)
+}
+
+// Offloads reports whether the memory policy of that name has lower tiers.
+func Offloads(policy string) bool {
+	return slices.ContainsFunc(offloading(),
+		func(p Policy[sim.Memory]) bool { return p.Name == policy })
+}
