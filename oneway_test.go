@@ -129,8 +129,8 @@ func knots(uses map[string]map[string]bool) (list [][]string) {
 func TestReplicasKnowNoFleet(t *testing.T) {
 	fleet := []string{"accounting.go", "agenda.go", "config.go", "config_check.go", "ending.go",
 		"fleet.go", "handover.go", "instant.go", "journey.go", "outage.go", "placing.go",
-		"pool.go", "prediction.go", "reuse.go", "running.go", "scaling.go", "simulation.go",
-		"source.go", "tournament.go"}
+		"pool.go", "pooling.go", "prediction.go", "reuse.go", "running.go", "scaling.go",
+		"simulation.go", "source.go", "tournament.go"}
 	uses := references(t, "sim")
 	for _, file := range fleet {
 		if len(uses[file]) == 0 && file != "tournament.go" {

@@ -65,6 +65,10 @@ type Summary struct {
 	// the number of tokens that moved to host memory or back.
 	FetchedTokens int64 `json:"fetched_tokens"`
 	SwappedTokens int64 `json:"swapped_tokens"`
+	// PoolReadBytes and PoolWrittenBytes are the sizes of KV caches that came from a pool which
+	// replicas share, and that went to it.
+	PoolReadBytes    int64 `json:"pool_read_bytes,omitempty"`
+	PoolWrittenBytes int64 `json:"pool_written_bytes,omitempty"`
 	// Busy is the share of the time in which a replica ran a step, on average.
 	Busy float64 `json:"busy"`
 }

@@ -112,6 +112,8 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		s.CachedTokens += w.CachedTokens
 		s.FetchedTokens += w.FetchedTokens
 		s.SwappedTokens += w.SwappedTokens
+		s.PoolReadBytes += w.PoolReadBytes
+		s.PoolWrittenBytes += w.PoolWrittenBytes
 		decodes += w.DecodeTokens - w.Drafted
 		busy += w.Busy.Seconds()
 	}

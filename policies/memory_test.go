@@ -55,6 +55,15 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 		{"offload", place(), map[string]string{"cpu": "lots"}, "cpu", "lots"},
 		{"offload", place(), map[string]string{"disk": "1TiB", "disk-rate": "0B/s"}, "disk-rate",
 			"3GB/s"},
+		{"offload", place(), map[string]string{"disk": "1MiB"}, "disk", "room for a block of"},
+		{"offload", place(), map[string]string{"pool": "1MiB"}, "pool", "room for a block of"},
+		{"offload", place(), map[string]string{"pool": "1TiB", "pool-rate": "0B/s"}, "pool-rate",
+			"200GB/s"},
+		{"offload", place(), map[string]string{"pool": "1TiB", "pool-link": "0B/s"}, "pool-link",
+			"50GB/s"},
+		{"offload", place(), map[string]string{"survives": "host"}, "survives", "write to through"},
+		{"offload", place(), map[string]string{"eviction": "lfu", "ttl": "1m"}, "ttl", "by age"},
+		{"offload", place(), map[string]string{"eviction": "lru2"}, "eviction", "lru"},
 		{"sliding-window", noWindow, nil, "window", "paged"},
 	} {
 		p, err := Default().Memory.Lookup(c.policy)

@@ -35,6 +35,13 @@ func tierParams() []Param {
 		{Name: "survives", Doc: "what is left when a replica fails or is switched off: nothing, " +
 			"or host memory and disk with all copies (host)", Default: "nothing", Kind: Word,
 			Words: []string{"nothing", "host"}},
+		{Name: "pool", Doc: "memory of other machines for KV caches, which all replicas of the " +
+			"model share: a prompt's blocks come from there to host memory before it is queued",
+			Default: "0B", Kind: Bytes},
+		{Name: "pool-rate", Doc: "rate of the pool, in each direction, which all transfers share",
+			Default: "200GB/s", Kind: ByteRate},
+		{Name: "pool-link", Doc: "rate of a replica's link to the pool, in each direction",
+			Default: "50GB/s", Kind: ByteRate},
 	}
 }
 
@@ -51,6 +58,10 @@ func offloading() []Policy[sim.Memory] {
 		offload("lmcache", "offload with the defaults of LMCache",
 			"LMCache, docs.lmcache.ai, configuration: local_cpu, max_local_cpu_size, "+
 				"cache_policy, use_layerwise", map[string]string{"write": "through", "cpu": "5GB"}),
+		offload("mooncake", "offload with the defaults of vLLM's MooncakeStoreConnector, and a "+
+			"pool of eight segments",
+			"docs.vllm.ai, features/mooncake_store_connector_usage (global_segment_size)",
+			map[string]string{"write": "through", "cpu": "80GB", "pool": "640GB"}),
 		offload("hicache", "offload with the defaults of SGLang's HiCache",
 			"SGLang, docs.sglang.io, HiCache: hicache-write-policy; layer-wise loading",
 			map[string]string{"write": "through", "overlap": "layers"}),
@@ -101,12 +112,59 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 		return nil, &ParamError{"survives", "what survives a failure are the copies in host " +
 			"memory; set write to through"}
 	}
+	if _, err := sharedPool(d, v); err != nil {
+		return nil, err
+	}
 	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(block / d.HostRate)}}
 	if disk >= block {
 		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block),
 			Fetch: sim.Seconds(block/rate + block/d.HostRate)})
 	}
 	return memory.NewTiered(blocks, size, t, tiers...)
+}
+
+// KVPool describes a pool of KV caches: the number of its blocks, their size in tokens and in
+// bytes, and the rates in B/s of the pool and of a replica's link to it, in each direction.
+type KVPool struct {
+	Blocks      int64
+	BlockTokens int
+	BlockBytes  float64
+	Rate, Link  float64
+}
+
+// SharedPool returns the pool that a memory policy asks for with the given parameters, nil if it
+// asks for none.
+func SharedPool(p *Policy[sim.Memory], d Deployment, written map[string]string) (*KVPool, error) {
+	if !Offloads(p.Name) {
+		return nil, nil
+	}
+	v, err := parse(p.Params, written)
+	if err != nil {
+		return nil, err
+	}
+	return sharedPool(d, v)
+}
+
+func sharedPool(d Deployment, v Values) (*KVPool, error) {
+	size := v.Number("pool")
+	if size == 0 {
+		return nil, nil
+	}
+	_, tokens := d.sharedBlocks(v.Count("block-size"))
+	block := d.TokenBytes*float64(tokens) + d.SequenceBytes
+	p := &KVPool{Blocks: int64(size / block), BlockTokens: tokens, BlockBytes: block,
+		Rate: v.Number("pool-rate"), Link: v.Number("pool-link")}
+	switch {
+	case size < block:
+		return nil, &ParamError{"pool", fmt.Sprintf(
+			"found %s, want room for a block of %s at least, or none", units.FormatBytes(size),
+			units.FormatBytes(block))}
+	case p.Rate == 0:
+		return nil, &ParamError{"pool-rate", "found 0B/s, want more, such as 200GB/s"}
+	case p.Link == 0:
+		return nil, &ParamError{"pool-link", "found 0B/s, want more, such as 50GB/s"}
+	}
+	return p, nil
 }
 
 // Offloads reports whether the memory policy of that name has lower tiers.

@@ -50,6 +50,7 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 // addReplicas makes the servers, each with policies of its own. The servers of a pool share one
 // clock.
 func (a *assembly) addReplicas() {
+	var shared sharedPools
 	for i := range a.pools {
 		p := &a.pools[i]
 		for k := range p.size {
@@ -70,9 +71,11 @@ func (a *assembly) addReplicas() {
 					r.Layers = p.Model.Layers()
 				}
 			}
+			shared.connect(p, &r)
 			a.config.Replicas = append(a.config.Replicas, r)
 		}
 	}
+	a.config.Wires = shared.wires
 }
 
 // addFleet adds the parts of the configuration that concern several replicas.

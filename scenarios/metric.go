@@ -149,6 +149,8 @@ func outcomeMetrics() []Metric {
 		{Name: "cached_tokens", Title: "prompt tokens from the prefix cache", Better: Higher},
 		{Name: "fetched_tokens", Title: "cached tokens that came from slower memory"},
 		{Name: "swapped_tokens", Title: "tokens moved to host memory or back", Better: Lower},
+		{Name: "pool_read_bytes", Title: "bytes of KV caches that came from a pool"},
+		{Name: "pool_written_bytes", Title: "bytes of KV caches that went to a pool"},
 		{Name: "busy", Title: "share of the time in which steps run", Unit: Share, Swept: true},
 		{Name: "mfu", Title: "share of peak arithmetic used", Unit: Share, Better: Higher,
 			Swept: true},

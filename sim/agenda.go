@@ -12,6 +12,7 @@ const (
 	cancelling                   // a user goes away
 	handingOver                  // a prompt is computed, and a decode replica is needed
 	delivering                   // a KV cache has come over a link
+	flowing                      // a transfer from or to a pool of KV caches is through
 	showing                      // a user gets the first tokens of an answer
 	yielding                     // a KV cache has been taken over; its first holder frees the place
 	failing                      // an outage begins

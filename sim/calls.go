@@ -175,3 +175,16 @@ func (r *replica) forget() {
 		m.Forget()
 	}
 }
+
+// catchUp takes the memory of all steps that have begun, which leaps else take at their end.
+func (r *replica) catchUp(now Time) {
+	r.now = now
+	for i := range r.batches {
+		b := &r.batches[i]
+		if f := &b.flight; f.active && f.leaping {
+			if steps := f.run.ending(now - f.start); steps > f.stored {
+				b.store(steps)
+			}
+		}
+	}
+}

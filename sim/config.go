@@ -14,6 +14,9 @@ type Config struct {
 	Replicas []ReplicaConfig
 	// Links carry KV caches from prefill replicas to decode replicas, see ReplicaConfig.Link.
 	Links []Link
+	// Wires are the bandwidths, in byte/s and above 0, of what connects replicas with pools of KV
+	// caches. The transfers on a wire share it max-min fairly. See Pooling.
+	Wires []float64
 	// Admission may refuse requests on arrival; nil admits all.
 	Admission Admission
 	// QueueTimeout is the longest time from the arrival of a request to its first step. A request

@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 )
 
 func (c *Config) check() error {
@@ -35,11 +37,26 @@ func (c *Config) check() error {
 		case !(r.FirstChunk >= 0) || r.FirstChunk > maxFirstChunk:
 			return fmt.Errorf("sim: replica %d sends %g tokens first, want 0 to %d", i,
 				r.FirstChunk, maxFirstChunk)
+		case r.Pooling.Memory != nil && !(c.wired(r.Pooling.Reads) && c.wired(r.Pooling.Writes)):
+			return fmt.Errorf("sim: replica %d reaches its pool over the wires %v and %v, want "+
+				"one or more of %d with a bandwidth above 0, none twice", i, r.Pooling.Reads,
+				r.Pooling.Writes, len(c.Wires))
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}
 	}
 	return c.checkFleet()
+}
+
+// wired reports whether the wires exist, have a bandwidth, and none is listed twice.
+func (c *Config) wired(wires []int) bool {
+	for i, w := range wires {
+		if w < 0 || w >= len(c.Wires) || !(c.Wires[w] > 0) || math.IsInf(c.Wires[w], 1) ||
+			slices.Contains(wires[:i], w) {
+			return false
+		}
+	}
+	return len(wires) > 0
 }
 
 // checkFleet checks the relations between replicas.

@@ -52,6 +52,7 @@ func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
 // finish counts s, whose last token came out now.
 func (f *fleet) finish(s *Sequence) {
 	f.unassign(s)
+	f.offer(s)
 	f.result.Completed++
 	f.result.Ended = max(f.result.Ended, s.LastToken+s.Latency)
 	s.Preemptions += s.preempted

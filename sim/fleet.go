@@ -18,6 +18,8 @@ type fleet struct {
 	entries   []*Pool // where requests go first, by model
 	links     []link
 	agenda    agenda
+	flows     flows // from and to pools of KV caches
+	flowing   int   // the number of the latest note of them
 
 	queueTimeout Time
 	outages      []Outage
@@ -68,6 +70,7 @@ func newFleet(c *Config) *fleet {
 	for _, l := range c.Links {
 		f.links = append(f.links, link{Link: l})
 	}
+	f.flows.wires = c.Wires
 	for n, o := range c.Outages {
 		f.agenda.push(event{at: o.At, kind: failing, n: n})
 	}
@@ -193,6 +196,7 @@ type member struct {
 	layers      int
 	link        int
 	coldStart   Time
+	pooling     Pooling
 	steady      bool // never stopped by a scaler
 }
 
@@ -200,7 +204,7 @@ func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 	return member{
 		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
 		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
-		role: c.Role, coldStart: c.ColdStart, steady: c.Steady, phase: serving,
+		role: c.Role, coldStart: c.ColdStart, pooling: c.Pooling, steady: c.Steady, phase: serving,
 		residents: list{kind: resident},
 	}
 }

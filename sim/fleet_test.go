@@ -230,6 +230,7 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 					Every: 3e10, Min: 1})
 		}
 	}
+	c.connect(&config)
 	return config, all
 }
 

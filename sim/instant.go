@@ -47,6 +47,10 @@ func (f *fleet) happen(e event) {
 		f.handOver(e.s)
 	case delivering:
 		f.deliver(e.s)
+	case flowing:
+		if e.n == f.flowing {
+			f.receive()
+		}
 	case showing:
 		if e.s.Retries == e.n {
 			f.tell(e.s, e.at)

@@ -52,6 +52,21 @@ type TieredMemory interface {
 	Fetched() (tokens int64, busy Time)
 }
 
+// PooledMemory is what a replica knows of a pool of KV caches that it shares with other replicas.
+// What it has of a prompt there comes before the request is enqueued. What a request has stored is
+// offered to the pool at its end.
+type PooledMemory interface {
+	// Wanted returns the size in bytes of what the pool has of the prompt of s and the replica has
+	// not; 0 if nothing is worth bringing.
+	Wanted(s *Sequence) int64
+	// Bring stores what the pool still has of the prompt of s at the replica, as far as there is
+	// room for it.
+	Bring(s *Sequence)
+	// Offer returns the size in bytes of what s, which has ended, leaves and the pool does not
+	// have, and a function that stores it there.
+	Offer(s *Sequence) (bytes int64, keep func())
+}
+
 // ClockedMemory is a Memory that keeps tokens for a time.
 type ClockedMemory interface {
 	// Clock gives the memory the time of its replica, once, before anything else happens.

@@ -69,7 +69,9 @@ func (f *fleet) place(s *Sequence) {
 		return
 	}
 	f.assign(r, s)
-	f.accept(r, s)
+	if !f.bring(r, s) {
+		f.accept(r, s)
+	}
 }
 
 // choose asks a router for a replica for s. If no replica accepts requests, s waits at the gate of

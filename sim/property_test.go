@@ -32,6 +32,7 @@ type setting struct {
 	// make makes a scheduler in place of vllm-v1.
 	make func() (sim.Scheduler, error)
 	host sim.HostMemory
+	pool int64 // the blocks of a pool of KV caches; 0 for none
 }
 
 func drawSetting(t *rapid.T) setting {
@@ -69,6 +70,7 @@ func drawKind(t *rapid.T) setting {
 		maxSequences: rapid.IntRange(1, 12).Draw(t, "maxSequences"),
 		chunk:        rapid.SampledFrom([]int{0, 0, 5, 40}).Draw(t, "chunk"),
 		prefixCache:  rapid.Bool().Draw(t, "prefixCache"),
+		pool:         rapid.SampledFrom([]int64{0, 30, 1000}).Draw(t, "pool"),
 		blockSize:    rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "blockSize"),
 		maxContext:   rapid.SampledFrom([]int{0, 0, 150}).Draw(t, "maxContext"),
 		sampleEvery:  sim.Time(rapid.SampledFrom([]int64{0, 7e9, 1e12}).Draw(t, "sampleEvery")),
@@ -129,6 +131,7 @@ func (c *setting) config(t interface{ Fatal(...any) }, maxLeap int64) (sim.Confi
 	for range c.replicas {
 		config.Replicas = append(config.Replicas, c.replica(t, j))
 	}
+	c.connect(&config)
 	return config, j
 }
 

@@ -4,6 +4,7 @@ package sim
 type ReplicaConfig struct {
 	Scheduler Scheduler
 	Memory    Memory
+	Pooling   Pooling
 	Clock     StepClock
 	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of
 	// one stage.
@@ -79,3 +80,12 @@ type HostMemory struct {
 
 // maxFirstChunk is the largest FirstChunk.
 const maxFirstChunk = 1000
+
+// Pooling connects a replica with a pool of KV caches.
+type Pooling struct {
+	// Memory is nil where there is no pool.
+	Memory PooledMemory
+	// Reads and Writes are indices in Config.Wires: what a transfer from the pool passes, and what
+	// one to it passes; one at least, and none twice.
+	Reads, Writes []int
+}

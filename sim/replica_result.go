@@ -31,6 +31,9 @@ type ReplicaResult struct {
 	// CachedTokens is the number of prompt tokens that the prefix cache supplied. FetchedTokens is
 	// the number of them that came from slower memory.
 	CachedTokens, FetchedTokens int64
+	// PoolReadBytes and PoolWrittenBytes are the sizes of the KV caches that were asked of a pool
+	// and sent to it.
+	PoolReadBytes, PoolWrittenBytes int64
 	// KVCapacity is the size of the KV memory, in the memory's units.
 	KVCapacity int64
 	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of

@@ -76,6 +76,9 @@ func NewTiered(blocks int64, blockSize int, t Tiering, lower ...Tier) (*PrefixCa
 	return p, nil
 }
 
+// BlockTokens returns the number of tokens of a block.
+func (p *PrefixCache) BlockTokens() int { return int(p.block) }
+
 // Fits implements sim.Memory.
 func (p *PrefixCache) Fits(tokens int) bool { return p.blocks(tokens) <= p.capacity }
 

@@ -204,10 +204,15 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 
 // use adds a user to a node, and moves the node to the accelerator if it is in a lower tier.
 func (t *runTree) use(number int32) {
+	t.hold(number)
+	t.nodes[number].tier = 0
+}
+
+// hold adds a user to a node where it is.
+func (t *runTree) hold(number int32) {
 	n := &t.nodes[number]
 	if n.users == 0 {
 		t.unlink(number)
-		n.tier = 0
 	} else {
 		t.shared += n.blocks
 	}

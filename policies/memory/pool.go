@@ -1,0 +1,163 @@
+package memory
+
+import (
+	"errors"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Pool holds KV blocks for several replicas, in memory of other machines, the last used ones (Qin
+// et al., Mooncake, FAST 2025, section 4).
+type Pool struct {
+	free int64 // blocks that hold nothing
+	tree runTree
+}
+
+// NewPool returns a pool of the given number of blocks, each of blockSize tokens.
+func NewPool(blocks int64, blockSize int) (*Pool, error) {
+	if err := checkBlocks(blocks, blockSize); err != nil {
+		return nil, err
+	}
+	return &Pool{free: blocks, tree: newRunTree(blockSize, nil)}, nil
+}
+
+// use counts the leading blocks of a text that the pool has, and makes them the last used ones.
+func (p *Pool) use(text []sim.Segment, limit int64) int64 {
+	var at path
+	n := p.tree.share(&at, text, limit).blocks
+	p.tree.leave(&at)
+	return n
+}
+
+// keep stores the leading blocks of a text, as many as the pool holds.
+func (p *Pool) keep(text []sim.Segment, limit int64) {
+	var at path
+	n := limit - p.tree.share(&at, text, limit).blocks
+	if p.free < n {
+		p.free += p.tree.evict(0, min(n-p.free, p.tree.tiers[0].unused))
+	}
+	p.free -= p.tree.add(&at, text, min(n, p.free))
+	p.tree.leave(&at)
+}
+
+// Pooled is a PrefixCache that shares a pool with other replicas. What comes from the pool goes to
+// the first lower tier, and from there to the accelerator as other blocks do. What a request leaves
+// goes to the pool when the request has ended.
+type Pooled struct {
+	cache *PrefixCache
+	pool  *Pool
+	// block is the size of a block in bytes, and fetch the time in which one comes from the pool
+	// where nothing else is under way.
+	block float64
+	fetch sim.Time
+}
+
+// NewPooled returns the connection of a memory, which has a lower tier, with a pool of blocks of
+// the same size.
+func NewPooled(p *PrefixCache, pool *Pool, block float64, fetch sim.Time) (*Pooled, error) {
+	if len(p.tree.tiers) < 2 || pool.tree.block != p.tree.block || !(block > 0) || fetch < 0 {
+		return nil, errors.New("a pool needs a lower tier into which its blocks come, blocks of " +
+			"the same size of more than 0 bytes, and a time of 0 or more to fetch one")
+	}
+	return &Pooled{p, pool, block, fetch}, nil
+}
+
+// Cache returns the PrefixCache that a memory is, or that adapters are beside, or nil.
+func Cache(m sim.Memory) *PrefixCache {
+	switch m := m.(type) {
+	case *PrefixCache:
+		return m
+	case *Adapters:
+		return Cache(m.Memory)
+	case *slottedAdapters:
+		return Cache(m.Memory)
+	}
+	return nil
+}
+
+// Wanted implements sim.PooledMemory.
+func (p *Pooled) Wanted(s *sim.Sequence) int64 {
+	c := p.cache
+	text := c.text(s)
+	c.free += c.tree.expire()
+	limit := (int64(s.Remaining()) - 1) / c.block
+	here := c.tree.probe(text, limit).blocks
+	there := p.pool.use(text, limit)
+	if there <= here {
+		return 0
+	}
+	if c.Compute != nil {
+		stored, all := int(here*c.block), int(there*c.block)
+		fetch := sim.Time(there-here) * (p.fetch + c.tree.tiers[1].Fetch)
+		if c.Compute(stored, s.Remaining()-stored) <= fetch+c.Compute(all, s.Remaining()-all) {
+			return 0
+		}
+	}
+	return int64(float64(there-here) * p.block)
+}
+
+// Bring implements sim.PooledMemory.
+func (p *Pooled) Bring(s *sim.Sequence) {
+	c := p.cache
+	text := c.text(s)
+	limit := (int64(s.Remaining()) - 1) / c.block
+	c.tree.shelve(text, p.pool.use(text, limit))
+}
+
+// Offer implements sim.PooledMemory. The KV of the last token of an answer is never stored.
+func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
+	text := s.Content
+	if s.Answer != 0 {
+		text = wholeText(nil, s)
+	}
+	tokens := 0
+	for i := range text {
+		tokens += text[i].Tokens
+	}
+	blocks := int64(min(tokens, s.Prompt+s.Output-1)) / p.cache.block
+	missing := blocks - p.pool.use(text, blocks)
+	if missing <= 0 {
+		return 0, nil
+	}
+	if s.Answer == 0 {
+		text = append([]sim.Segment(nil), text...) // which the next request may overwrite
+	}
+	return int64(float64(missing) * p.block), func() { p.pool.keep(text, blocks) }
+}
+
+// shelve stores the leading blocks of a text in the first lower tier, as far as it has room, beside
+// those that are stored already. Those in lower tiers come up to it.
+func (t *runTree) shelve(text []sim.Segment, limit int64) {
+	var p path
+	low := int64(0) // blocks of lower tiers that nobody uses
+	for p.blocks < limit {
+		number, n := t.find(p.at, text, limit-p.blocks)
+		if n == 0 {
+			break
+		}
+		if n < t.nodes[number].blocks {
+			number = t.split(number, n)
+		}
+		if of := &t.nodes[number]; of.tier > 0 {
+			low += n
+		}
+		t.hold(number)
+		p.extend(number, n, text, t.block)
+	}
+	held := p.leaf
+	free := func() int64 { return t.room(1) - t.tiers[1].unused - low }
+	want := limit - p.blocks
+	if short := want - free(); short > 0 {
+		t.evict(1, min(short, t.tiers[1].unused))
+	}
+	if free() >= 0 {
+		t.add(&p, text, min(want, free()))
+		for number := p.leaf; number != held; number = t.nodes[number].parent {
+			t.nodes[number].tier = 1
+		}
+		for number := held; number != 0; number = t.nodes[number].parent {
+			t.nodes[number].tier = min(t.nodes[number].tier, 1)
+		}
+	}
+	t.leave(&p)
+}

@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"math"
+	"slices"
+)
+
+// flows are transfers that share wires max-min fairly: no transfer could have more without taking
+// from one that has as much or less (Bertsekas and Gallager, Data Networks, 2nd edition, section
+// 6.5.2). Whenever a transfer begins or ends, the others change their rates.
+type flows struct {
+	wires []float64 // the bandwidth of each, in byte/s
+	list  []*flow
+	at    Time // to which the transfers have proceeded
+	loads []wireLoad
+}
+
+// flow is a transfer.
+type flow struct {
+	wires []int   // that it passes, none twice
+	left  float64 // bytes
+	rate  float64 // byte/s
+	fixed bool    // the rate is, while rates are computed
+	// end is when it is through at this rate, and soonest the time before which it cannot be.
+	end, soonest Time
+	transfer
+}
+
+// transfer is what a flow moves: what s wants of the pool, or what keep stores in the pool.
+type transfer struct {
+	s          *Sequence
+	life       uint32
+	replica    int
+	generation uint32
+	keep       func()
+}
+
+// wireLoad is the bandwidth of a wire that is not given away, and the number of transfers that are
+// to share it.
+type wireLoad struct {
+	left float64
+	n    int
+}
+
+// begin adds a transfer of the given number of bytes, more than 0, at the present time.
+func (f *flows) begin(now Time, bytes int64, w *flow) {
+	f.advance(now)
+	w.left = float64(bytes)
+	least := math.Inf(1)
+	for _, wire := range w.wires {
+		least = min(least, f.wires[wire])
+	}
+	w.soonest = later(now, ceiling(w.left/least))
+	f.list = append(f.list, w)
+	f.share()
+}
+
+// finish takes out the transfers that are through, and returns them in the order in which they
+// began.
+func (f *flows) finish(now Time) (done []*flow) {
+	f.advance(now)
+	rest := f.list[:0]
+	for _, w := range f.list {
+		if w.end <= now {
+			done = append(done, w)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	clear(f.list[len(rest):])
+	f.list = rest
+	f.share()
+	return done
+}
+
+// next returns when the next transfer is through, or Never.
+func (f *flows) next() Time {
+	next := Never
+	for _, w := range f.list {
+		next = min(next, w.end)
+	}
+	return next
+}
+
+// advance lets the transfers proceed.
+func (f *flows) advance(now Time) {
+	for _, w := range f.list {
+		w.left = max(0, w.left-w.rate*(now-f.at).Seconds())
+	}
+	f.at = now
+}
+
+// share gives each transfer its rate, by filling: the wire that can give each of its transfers the
+// least gives them that, and the others share what is left.
+func (f *flows) share() {
+	f.loads = f.loads[:0]
+	for _, bandwidth := range f.wires {
+		f.loads = append(f.loads, wireLoad{left: bandwidth})
+	}
+	for _, w := range f.list {
+		w.fixed = false
+		for _, wire := range w.wires {
+			f.loads[wire].n++
+		}
+	}
+	for fixed := 0; fixed < len(f.list); {
+		tightest, rate := -1, math.Inf(1)
+		for i, l := range f.loads {
+			if l.n > 0 && l.left/float64(l.n) < rate {
+				tightest, rate = i, l.left/float64(l.n)
+			}
+		}
+		for _, w := range f.list {
+			if w.fixed || !slices.Contains(w.wires, tightest) {
+				continue
+			}
+			w.fixed, w.rate = true, rate
+			w.end = max(w.soonest, later(f.at, ceiling(w.left/rate)))
+			for _, wire := range w.wires {
+				f.loads[wire].left = max(0, f.loads[wire].left-rate)
+				f.loads[wire].n--
+			}
+			fixed++
+		}
+	}
+}
+
+// ceiling returns a span of seconds as a Time, rounded up.
+func ceiling(seconds float64) Time {
+	if t := Seconds(seconds); t == Never || t.Seconds() >= seconds {
+		return t
+	}
+	return Seconds(seconds) + 1
+}

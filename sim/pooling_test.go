@@ -1,0 +1,76 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// connect gives all replicas whose memory has lower tiers a pool of KV caches, over a wire of each
+// and one of the pool, in either direction.
+func (c *setting) connect(config *sim.Config) {
+	if c.pool == 0 {
+		return
+	}
+	pools := map[int]*memory.Pool{}
+	config.Wires = []float64{2e5, 1e5}
+	for i := range config.Replicas {
+		r := &config.Replicas[i]
+		cache, ok := r.Memory.(*memory.PrefixCache)
+		if !ok {
+			continue
+		}
+		size := cache.BlockTokens()
+		if pools[size] == nil {
+			pools[size], _ = memory.NewPool(c.pool, size)
+		}
+		pooled, err := memory.NewPooled(cache, pools[size], float64(1000*size), 1e8)
+		if err != nil {
+			continue // it has no lower tier
+		}
+		in := len(config.Wires)
+		config.Wires = append(config.Wires, 1e5, 3e5)
+		r.Pooling = sim.Pooling{Memory: pooled, Reads: []int{0, in}, Writes: []int{1, in + 1}}
+	}
+}
+
+// Leaping gives what stepping gives where replicas that are short of memory share a pool.
+func TestPooledLeapEqualsStep(t *testing.T) {
+	read := int64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawSetting(t)
+		c.pool, c.replicas, c.users = 1000, rapid.IntRange(2, 4).Draw(t, "replicas"), 0
+		drawPolicies(t, &c)
+		memory, err := policies.Default().Memory.Lookup("offload")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.drawn.memory = memory
+		c.drawn.place.Layers.Fixed = 0
+		c.drawn.blocks = drawParams(t, memory.Params, c.values(0))
+		for i := range c.requests {
+			q := &c.requests[i]
+			text := rapid.Uint64Range(1, 3).Draw(t, "text")
+			q.Content = []sim.Segment{{ID: text, Tokens: q.Prompt}}
+		}
+		stepped, steps := c.run(t, 1)
+		leaped, leaps := c.run(t, 0)
+		if d := cmp.Diff(stepped, leaped); d != "" {
+			t.Fatalf("result, stepping (-) against leaping (+):\n%s", d)
+		}
+		if d := cmp.Diff(steps.finished, leaps.finished); d != "" {
+			t.Fatalf("requests, stepping (-) against leaping (+):\n%s", d)
+		}
+		for i := range stepped.Replicas {
+			read += stepped.Replicas[i].PoolReadBytes
+		}
+	})
+	if read == 0 {
+		t.Error("nothing came from a pool")
+	}
+}
