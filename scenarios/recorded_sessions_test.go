@@ -32,10 +32,10 @@ func TestRecordedSessionsReuseTheirContext(t *testing.T) {
 	}
 }
 
-// A trace of sessions has its own times, and says so.
-func TestRecordedSessionsHaveTheirTimes(t *testing.T) {
+// A trace of sessions is not cut into parts, and says so.
+func TestRecordedSessionsAreWhole(t *testing.T) {
 	file, err := scenarios.Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
-		"workload: {rate: 2/s, trace: ../workload/trace/testdata/tracelab.csv}\n"))
+		"workload: {trace: {file: ../workload/trace/testdata/tracelab.csv, resample: 1s}}\n"))
 	if err == nil {
 		_, err = file.Build(policies.Default())
 	}

@@ -83,6 +83,9 @@ func (m *mix) follow(c *drawnClass, prefix int) {
 			fits = fits && numbers[a] >= 0
 			after = append(after, numbers[a])
 		}
+		if len(after) == 0 {
+			next.wait = 0
+		}
 		if described.From >= 0 {
 			next.from = numbers[described.From]
 		}

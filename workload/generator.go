@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/llmsim/llmsim/sim"
@@ -36,9 +35,6 @@ func newGenerator(c Config, l limit) (*generator, error) {
 		tape, err := openTape(c.Trace, c.Seed)
 		if err != nil {
 			return nil, err
-		}
-		if tape.reader.Sessions() {
-			return nil, errors.Join(errRecordedSessions, tape.close())
 		}
 		g.script, g.tape, g.summary = tape, tape, c.summary()
 		return g, nil
@@ -108,8 +104,11 @@ func (g *generator) schedule(c Config) error {
 
 // NextArrival implements sim.Source.
 func (g *generator) NextArrival() sim.Time {
-	if !g.script.more() {
-		return sim.Never
+	if !g.script.more() { // only sessions under way go on
+		g.fresh = sim.Never
+		for g.waiting.first() < sim.Never && g.waiting.heap[0].talk == nil {
+			g.waiting.pop()
+		}
 	}
 	return g.apply(min(g.fresh, g.waiting.first()))
 }

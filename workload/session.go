@@ -26,6 +26,10 @@ type call struct {
 	wait  sim.Time
 	// turn counts the calls that the text continues, and task the messages of the user so far.
 	turn, task int32
+	// recorded is the whole prompt, in place of what is said above, and answer what later prompts
+	// call its answer; nil and 0 if they were not recorded.
+	recorded []sim.Segment
+	answer   uint64
 }
 
 // span is a part of a list.
@@ -170,10 +174,17 @@ func (s *session) fill(number int32, r *sim.Request) {
 	id, space := r.ID, r.Content[:0]
 	*r = s.first
 	r.ID = id
-	r.Content = s.text(append(space, s.first.Content...), r.Session, number)
+	if c.recorded != nil {
+		r.Content = append(space, c.recorded...)
+	} else {
+		r.Content = s.text(append(space, s.first.Content...), r.Session, number)
+	}
 	r.Prompt, r.Output, r.Answer = c.prompt, c.output, 0
 	if !s.samples && (c.thinking == 0 || s.keep != KeepNone) {
 		r.Answer = turnText(content.Answer, r.Session, int(number))
+	}
+	if c.recorded != nil {
+		r.Answer = c.answer
 	}
 	r.Call = sim.Call{Number: number + 1, Turn: c.turn, Of: int32(len(s.calls))}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
-	"github.com/llmsim/llmsim/workload/arrivals"
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
@@ -54,14 +53,60 @@ func TestRecordedSessionsRefuse(t *testing.T) {
 	one := workload.Trace{Path: path}
 	part := workload.Trace{Path: path, Part: 200 * sim.Millisecond}
 	for name, c := range map[string]workload.Config{
-		"users":    {Trace: &one, Users: &workload.Users{Count: 1}},
-		"arrivals": {Trace: &one, Arrivals: &arrivals.Process{Rate: arrivals.AtOnce{}}},
-		"others":   {Traces: []workload.Trace{one, {Path: path, Options: trace.Options{}}}},
-		"parts":    {Trace: &part},
+		"others": {Traces: []workload.Trace{one, {Path: path, Options: trace.Options{}}}},
+		"parts":  {Trace: &part},
 	} {
 		if _, err := workload.Open(c); err == nil ||
-			!strings.Contains(err.Error(), "a trace of sessions plays once") {
+			!strings.Contains(err.Error(), "a trace of sessions is played as a whole") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Lanes play recorded sessions one after another, again and again: all calls of each, none before
+// those that it waits for, and no text of an earlier play.
+func TestLanesPlayRecordedSessions(t *testing.T) {
+	path := filepath.Join("trace", "testdata", "weka.jsonl")
+	const lanes, calls = 2, 7 // of both sessions together
+	source, err := workload.Open(workload.Config{Requests: 10 * calls,
+		Trace: &workload.Trace{Path: path, Repeat: true}, Users: &workload.Users{Count: lanes}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	texts := map[uint64]int64{} // the session that has a text
+	sent := map[int64]int32{}
+	var waiting []sim.Request
+	for {
+		at := source.NextArrival()
+		if len(waiting) > 0 && (at == sim.Never || waiting[0].Arrival+sim.Second <= at) {
+			q := waiting[0]
+			waiting = waiting[1:]
+			source.Done(&q, q.Arrival+sim.Second)
+			continue
+		}
+		if at == sim.Never {
+			break
+		}
+		var r sim.Request
+		source.Next(&r)
+		waiting = append(waiting, r)
+		sent[r.Session]++
+		for _, s := range r.Content {
+			if of, there := texts[s.ID]; there && of != r.Session {
+				t.Fatalf("session %d has a text of session %d", r.Session, of)
+			}
+			texts[s.ID] = r.Session
+		}
+		if n := r.Call.Number; n >= 5 && sent[r.Session] < n {
+			t.Fatalf("call %d of session %d comes after %d others", n, r.Session,
+				sent[r.Session]-1)
+		}
+		if open := len(waiting); open > 2*lanes {
+			t.Fatalf("%d calls of %d lanes are under way", open, lanes)
+		}
+	}
+	if len(sent) < 20 || sent[1] != 6 || sent[2] != 1 || sent[3] != 6 {
+		t.Errorf("calls by session: %v", sent)
 	}
 }

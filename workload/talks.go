@@ -14,7 +14,7 @@ type talks struct {
 func newTalks() talks { return talks{open: map[int64]*session{}} }
 
 // begin takes over a session of which r is the first request, at the given time. Other calls that
-// wait for none follow at once.
+// wait for none follow when their time has come.
 func (t *talks) begin(r *sim.Request, g *graph, at sim.Time) {
 	s := &session{}
 	if n := len(t.spare); n > 0 {
@@ -24,7 +24,7 @@ func (t *talks) begin(r *sim.Request, g *graph, at sim.Time) {
 	t.open[r.Session] = s
 	for i := 1; i < len(s.calls); i++ {
 		if s.missing[i] == 0 {
-			t.waiting.push(at, s, int32(i))
+			t.waiting.push(later(at, s.calls[i].wait), s, int32(i))
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
@@ -21,8 +23,10 @@ type tape struct {
 	later, calls graph
 	// parts are played one after another; nil where the trace is played as it is.
 	parts *parts
-	// pass counts the rows of the first whole pass of a trace that repeats.
+	// pass counts the rows of the first whole pass of a trace that repeats, and plays the sessions
+	// that were read in all passes.
 	pass   *trace.Counts
+	plays  int64
 	broken error
 }
 
@@ -38,7 +42,7 @@ func openTape(t *Trace, seed uint64) (p *tape, err error) {
 	if p.reader, err = p.open(); err != nil {
 		return nil, err
 	}
-	if p.reader.Sessions() && (p.parts != nil || t.Repeat) {
+	if p.reader.Sessions() && p.parts != nil {
 		return nil, errors.Join(errRecordedSessions, p.reader.Close())
 	}
 	p.wind()
@@ -46,8 +50,8 @@ func openTape(t *Trace, seed uint64) (p *tape, err error) {
 }
 
 // errRecordedSessions refuses what recorded sessions do not go together with.
-var errRecordedSessions = errors.New("a trace of sessions plays once, by itself and at its own " +
-	"times: leave resampling, arrivals, users and other traces out")
+var errRecordedSessions = errors.New("a trace of sessions is played as a whole, and by itself: " +
+	"leave resampling and other traces out")
 
 // open opens the trace, or the part of it that plays.
 func (p *tape) open() (*trace.Reader, error) {
@@ -92,18 +96,55 @@ func (p *tape) wind() {
 	}
 }
 
-// plan lists the calls of the session that was read ahead, one after another, until the context is
-// too long.
+// plan lists the calls of the session that was read ahead, without those whose context is too long
+// and all that wait for them. A session that is played again shares nothing with the play before.
 func (p *tape) plan() {
 	g := &p.later
 	g.reset(0, p.trace.MaxContext, KeepAll)
-	last, fits := g.add(call{from: -1, message: p.ahead.Prompt, output: p.ahead.Output}, nil)
+	p.plays++
+	p.ahead.Session = p.plays
+	number, _ := g.add(call{from: -1, message: p.ahead.Prompt, output: p.ahead.Output,
+		recorded: p.recorded(p.ahead.Content), answer: p.ahead.Answer}, nil)
+	p.ahead.Content = p.ahead.Content[:0]
+	numbers := []int32{number} // of the recorded calls; −1 for those that are left out
 	for i, t := range p.reader.Turns() {
+		next := call{from: -1, text: int32(i + 1), message: t.Message, output: t.Output,
+			wait: t.Wait, recorded: p.recorded(t.Prompt), answer: t.Answer}
+		var after []int32
+		fits := true
+		if t.Prompt == nil && t.After == nil {
+			next.from = numbers[i]
+			after, fits = []int32{numbers[i]}, numbers[i] >= 0
+		}
+		for _, a := range t.After {
+			after, fits = append(after, numbers[a]), fits && numbers[a] >= 0
+			if numbers[a] >= 0 {
+				next.turn = max(next.turn, g.calls[numbers[a]].turn+1)
+			}
+		}
 		if fits {
-			last, fits = g.add(call{from: last, text: int32(i + 1), message: t.Message,
-				output: t.Output, wait: t.Wait}, []int32{last})
+			number, fits = g.add(next, after)
+		}
+		if !fits {
+			number = -1
+		}
+		numbers = append(numbers, number)
+	}
+}
+
+// recorded returns a copy of a prompt, with names of its own for each pass over the trace but the
+// first.
+func (p *tape) recorded(prompt []sim.Segment) []sim.Segment {
+	if len(prompt) == 0 {
+		return nil
+	}
+	list := slices.Clone(prompt)
+	if p.pass != nil {
+		for i := range list {
+			list[i].ID = content.Mix(list[i].ID + uint64(p.plays))
 		}
 	}
+	return list
 }
 
 // rewind starts the next pass.

@@ -23,6 +23,11 @@
 //	          tenant, priority, deadline_s (after the arrival), session, prefix (a number: rows
 //	          with the same one share a text) and prefix_tokens (its length). Empty optional
 //	          fields count as 0.
+//	otel      JSON: an object for each session, one after another, with "spans" of OpenTelemetry
+//	          that have start_time, end_time and attributes of generative models. A span with
+//	          gen_ai.input.messages is a call, and follows those that had ended before it began.
+//	          Each message is a text of its own. Where gen_ai.usage has no numbers of tokens, four
+//	          bytes of text count as one.
 //	sharegpt  JSON: an array of objects, or objects one after another. Each has a prompt length
 //	          under one of the keys prompt_len, prompt_tokens, input_len, input_length,
 //	          input_tokens and an output length under one of output_len, output_tokens,
@@ -34,6 +39,11 @@
 //	          output_len and tool_wait_after_ms (github.com/uw-syfi/TraceLab). The rounds of a
 //	          session stand one after another. Later rounds come when the answer before is there
 //	          and its tools have worked.
+//	weka      JSON: an object for each session, one after another, with block_size (in tokens) and
+//	          requests, which have t and api_time (in seconds), in, out, hash_ids (which mean the
+//	          same text within a session only) and think_time; or which are of the type subagent,
+//	          and have requests of their own. Agents work beside each other, and the next request
+//	          waits for all of them. There are no arrival times.
 //
 // CSV columns may come in any order, beside others, which are ignored; fields may be quoted but not
 // hold line breaks. Rows must be in order of time. Requests have at least one prompt token and one

@@ -89,7 +89,7 @@ func (f *file) split(data []byte, end bool) (advance int, line []byte, err error
 }
 
 // head returns the first line that is not blank, or what of it fits into the buffer, without
-// consuming it.
+// consuming it. If it only opens an object or a list, head returns what follows too.
 func (f *file) head() ([]byte, error) {
 	start, err := f.in.Peek(f.in.Size())
 	start = bytes.TrimLeft(start, " \t\r\n")
@@ -101,7 +101,11 @@ func (f *file) head() ([]byte, error) {
 		return nil, fmt.Errorf("%s: the file is empty", f.path)
 	}
 	line, _, _ := bytes.Cut(start, []byte("\n"))
-	return bytes.TrimRight(line, " \t\r"), nil
+	line = bytes.TrimRight(line, " \t\r")
+	if len(line) == 1 && (line[0] == '{' || line[0] == '[') {
+		return start, nil // the keys of an object are on lines of their own
+	}
+	return line, nil
 }
 
 // next returns the next line that is not blank, valid until the call after, or io.EOF.

@@ -20,7 +20,9 @@ func formats() []format {
 	list := []format{
 		{"bailian", fitsBailian, newBailian}, // whose rows have all keys of Mooncake's
 		{"mooncake", fitsMooncake, newMooncake},
-		{"sharegpt", fitsShareGPT, newShareGPT},
+		{"weka", fitsWeka, newWeka},
+		{"otel", fitsOTel, newOTel},
+		{"sharegpt", fitsShareGPT, newShareGPT}, // which takes any other JSON
 	}
 	list = append(list, format{"tracelab", fitsTracelab, newTracelab})
 	for _, layout := range layouts() {

@@ -48,6 +48,11 @@ func block(hash uint64, tokens int) sim.Segment {
 	return sim.Segment{ID: content.ID(content.TraceBlock, hash), Tokens: tokens}
 }
 
+// local is a block of a session whose hashes mean nothing elsewhere.
+func local(session, hash uint64, tokens int) sim.Segment {
+	return block(content.Mix(hash^content.Mix(session))>>4, tokens)
+}
+
 // samples are one small file of each format, and what they hold.
 func samples() map[string][]sim.Request {
 	const ms = sim.Millisecond
@@ -86,6 +91,13 @@ func samples() map[string][]sim.Request {
 				Content: []sim.Segment{block(7, 512), block(10, 88)}},
 			{Arrival: 90*sim.Second + 500*sim.Microsecond, Prompt: 30, Output: 5},
 		},
+		// the first calls; see TestWekaSessions and TestOTelSessions for the others
+		"weka.jsonl": {
+			{Prompt: 100, Output: 10, Session: 1, Content: []sim.Segment{local(1, 1, 64),
+				local(1, 2, 36)}},
+			{Prompt: 64, Output: 5, Session: 2, Content: []sim.Segment{local(2, 1, 64)}},
+		},
+		"otel.json": {{Prompt: 10, Output: 20, Session: 1}},
 		"tracelab.csv": { // the first rounds; see TestTracelabSessions for the others
 			{Arrival: 117 * ms, Prompt: 2318, Output: 200, Session: 1},
 			{Arrival: 1393 * ms, Prompt: 901, Output: 107, Session: 2},
@@ -113,6 +125,9 @@ func TestSamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Classes: []string{"batch", "chat"}}
 			got, seen := mustRead(t, filepath.Join("testdata", name), o)
+			if name == "otel.json" { // named by their texts
+				got[0].Content, got[0].Answer = nil, 0
+			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("requests differ (-want +got):\n%s", diff)
 			}

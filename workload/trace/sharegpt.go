@@ -43,18 +43,27 @@ func newShareGPT(f *file, _ Options, _ *Counts) (decoder, error) {
 
 func (s *shareGPT) timed() bool { return false }
 
-func (s *shareGPT) decode(r *sim.Request) error {
+// entry returns the next entry.
+func (s *shareGPT) entry() (json.RawMessage, error) {
 	s.newline.left = maxLine
 	if !s.decoder.More() {
-		return s.end()
+		return nil, s.end()
 	}
 	s.entries++
 	var entry json.RawMessage
 	if err := s.decoder.Decode(&entry); err != nil {
 		if errors.Is(err, errLong) {
-			return s.errorf("%w", err)
+			return nil, s.errorf("%w", err)
 		}
-		return s.errorf("not valid JSON: %w", err)
+		return nil, s.errorf("not valid JSON: %w", err)
+	}
+	return entry, nil
+}
+
+func (s *shareGPT) decode(r *sim.Request) error {
+	entry, err := s.entry()
+	if err != nil {
+		return err
 	}
 	prompt, output, err := entryLengths(entry)
 	if err != nil {

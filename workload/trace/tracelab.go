@@ -8,12 +8,21 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Turn is a later request of a recorded session: it repeats the session so far.
+// Turn is a later request of a recorded session. It repeats the session so far, if the recording
+// does not say what its prompt is.
 type Turn struct {
 	// Message is the number of prompt tokens that it adds, and Output the length of its answer.
 	Message, Output int
-	// Wait is the time between the answer before and the turn, in which tools work, say.
+	// Wait is the time between the answers before and the turn, in which tools work, say.
 	Wait sim.Time
+	// Prompt is the whole prompt, of Message tokens, and Answer what later prompts call its answer,
+	// where the recording says it.
+	Prompt []sim.Segment
+	Answer uint64
+	// After are the numbers of the requests of the session that must have ended, 0 for the first.
+	// Without any, Wait counts from the start of the session. Where there is no Prompt, it is the
+	// request before.
+	After []int
 }
 
 // tracelab reads the table of rounds of TraceLab's replays (github.com/uw-syfi/TraceLab): a row for

@@ -3,9 +3,11 @@ package trace
 import (
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/sim"
@@ -21,10 +23,10 @@ func TestTracelabSessions(t *testing.T) {
 	const ms = sim.Millisecond
 	var q sim.Request
 	for _, want := range [][]Turn{
-		{{348, 131, 300 * ms}, {812, 104, 154 * ms}},
+		{{Message: 348, Output: 131, Wait: 300 * ms}, {Message: 812, Output: 104, Wait: 154 * ms}},
 		nil,
 	} {
-		if err := r.Read(&q); err != nil || !slices.Equal(r.Turns(), want) {
+		if err := r.Read(&q); err != nil || !cmp.Equal(r.Turns(), want, cmpopts.EquateEmpty()) {
 			t.Errorf("session %d: %v, %v; want %v", q.Session, r.Turns(), err, want)
 		}
 	}
