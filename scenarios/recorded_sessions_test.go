@@ -35,7 +35,7 @@ func TestRecordedSessionsReuseTheirContext(t *testing.T) {
 // A trace of sessions is not cut into parts, and says so.
 func TestRecordedSessionsAreWhole(t *testing.T) {
 	file, err := scenarios.Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
-		"workload: {trace: {file: ../workload/trace/testdata/tracelab.csv, resample: 1s}}\n"))
+		"workload: {trace: {file: ../workload/trace/testdata/tracelab.csv, resample: 200ms}}\n"))
 	if err == nil {
 		_, err = file.Build(policies.Default())
 	}
