@@ -52,6 +52,11 @@ func fixtures() []fixture {
 		{name: "aiperf.json", format: "aiperf-summary", runs: 1,
 			text: `{"request_throughput":{"unit":"requests/sec","avg":3},"request_latency":` +
 				`{"unit":"ms","avg":700}}`},
+		{name: "answers.jsonl", format: "vllm-responses", runs: 1, requests: 1,
+			text: `{"created":1785585600,"choices":[{"message":{"content":"a secret"}}],"usage":` +
+				`{"prompt_tokens":42,"completion_tokens":128},"metrics":{"time_to_first_token_ms"` +
+				`:85.2,"generation_time_ms":1240.5,"queue_time_ms":12.3,"mean_itl_ms":9.1}}` +
+				"\n" + `{"created":1785585599,"usage":{"prompt_tokens":42}}`},
 		{name: "fpm.jsonl", format: "fpm", runs: 1, steps: 1,
 			text: `{"event":{"schema":"dynamo.fpm.trace.v1","fpm":{"version":1,"wall_time":0.025,` +
 				`"scheduled_requests":{"num_prefill_requests":1,"sum_prefill_tokens":9,` +

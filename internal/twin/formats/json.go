@@ -29,6 +29,9 @@ func jsonFormats() []jsonFormat {
 		}, "", readPerfPrometheus},
 		{"inference-perf", func(o object) bool { return o.has("load_summary", "successes") }, "",
 			readPerf},
+		{"vllm-responses", func(o object) bool {
+			return o.has("usage") && o.at("metrics").has("time_to_first_token_ms")
+		}, "", readResponses},
 		{"aiperf", func(o object) bool { return o.has("metadata", "metrics") }, "", readAIPerf},
 		{"aiperf-summary", func(o object) bool {
 			return o.has("request_throughput") && o.at("request_latency").has("unit")
