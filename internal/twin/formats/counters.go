@@ -86,8 +86,8 @@ func (d dialect) between(a, b *page) (observed.Interval, bool) {
 	v.TPOT, _ = mean(d.tpot)
 	v.E2E, _ = mean([]string{"e2e_request_latency_seconds"})
 	v.Queue, _ = mean([]string{"request_queue_time_seconds", "queue_time_seconds"})
-	v.PromptTokens = grown("prompt_tokens_total", "request_prompt_tokens_sum")
-	v.OutputTokens = grown("generation_tokens_total", "request_generation_tokens_sum")
+	v.PromptTokens = grown("prompt_tokens_total", promptLengths+"_sum")
+	v.OutputTokens = grown("generation_tokens_total", outputLengths+"_sum")
 	v.CachedTokens = grown("prompt_tokens_cached_total", "prefix_cache_hits_total",
 		"gpu_prefix_cache_hits_total", "cached_tokens_total")
 	v.Running = max(0, b.value(d.prefix, "num_requests_running", "num_running_reqs"))
@@ -95,16 +95,34 @@ func (d dialect) between(a, b *page) (observed.Interval, bool) {
 	return v, !fell
 }
 
+// promptLengths and outputLengths end the names of the histograms of lengths.
+const promptLengths, outputLengths = "request_prompt_tokens", "request_generation_tokens"
+
+// addSpread sets the spread of lengths of a run between two pages, where they have histograms of
+// lengths.
+func (d dialect) addSpread(r *observed.Run, first, last *page) {
+	of := func(name string, before, after lengths) float64 {
+		grown := func(what string) float64 {
+			return last.value(d.prefix, name+what) - first.value(d.prefix, name+what)
+		}
+		count := grown("_count")
+		return spread(before, after, grown("_sum")/count, count)
+	}
+	r.Load.PromptSpread = of(promptLengths, first.prompts, last.prompts)
+	r.Load.OutputSpread = of(outputLengths, first.outputs, last.outputs)
+}
+
 // summarise sets the load and the figures of a run from its intervals.
 func summarise(r *observed.Run) {
 	l, s := &r.Load, &r.Summary
-	var prompt, output, requests, tokens float64
+	var prompt, output, cached, requests, tokens float64
 	for i := range r.Intervals {
 		v := &r.Intervals[i]
 		requests += v.Requests
 		l.Seconds += v.Seconds
 		prompt += v.PromptTokens
 		output += v.OutputTokens
+		cached += v.CachedTokens
 		s.TTFT += v.TTFT * v.Requests
 		s.E2E += v.E2E * v.Requests
 		s.TPOT += v.TPOT * v.OutputTokens
@@ -113,7 +131,7 @@ func summarise(r *observed.Run) {
 		}
 	}
 	if requests > 0 {
-		l.Prompt, l.Output = prompt/requests, output/requests
+		l.Prompt, l.Output, l.Cached = prompt/requests, output/requests, cached/requests
 		s.TTFT, s.E2E = s.TTFT/requests, s.E2E/requests
 		if l.Seconds > 0 {
 			l.Rate = requests / l.Seconds

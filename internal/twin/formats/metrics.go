@@ -18,13 +18,15 @@ import (
 )
 
 // page is what a page of metrics says, at a time. Histograms are under their names with _sum and
-// _count; buckets are left out, since a bucket of 10 to 25 ms holds steps of 12 and of 17 ms.
+// _count. Buckets of times are left out, since one of 10 to 25 ms holds steps of 12 and of 17 ms.
 type page struct {
 	name   string
 	at     float64 // Unix seconds; 0 if it is not known
 	values map[string]float64
 	labels map[string]string // of the cache's information
 	model  string
+	// prompts and outputs are the lengths of requests.
+	prompts, outputs lengths
 }
 
 // dialect is the metrics of an engine, with the names of all of its versions.
@@ -62,7 +64,8 @@ func parsePage(name string, data []byte) (page, error) {
 	if err != nil {
 		return page{}, fmt.Errorf("%s: %w", name, err)
 	}
-	p := page{name: name, values: map[string]float64{}, labels: map[string]string{}}
+	p := page{name: name, values: map[string]float64{}, labels: map[string]string{},
+		prompts: lengths{}, outputs: lengths{}}
 	if m := regexp.MustCompile(`(1\d{9}(?:\.\d{1,3})?)\.\w+$`).FindStringSubmatch(
 		path.Base(name)); m != nil {
 		p.at, _ = strconv.ParseFloat(m[1], 64)
@@ -84,6 +87,12 @@ func (p *page) add(family string, m *dto.Metric) {
 	case m.Histogram != nil:
 		p.values[family+"_sum"] += m.Histogram.GetSampleSum()
 		p.values[family+"_count"] += float64(m.Histogram.GetSampleCount())
+		switch {
+		case strings.HasSuffix(family, promptLengths):
+			p.prompts.add(m.Histogram)
+		case strings.HasSuffix(family, outputLengths):
+			p.outputs.add(m.Histogram)
+		}
 	case m.Summary != nil:
 		p.values[family+"_sum"] += m.Summary.GetSampleSum()
 		p.values[family+"_count"] += float64(m.Summary.GetSampleCount())
@@ -158,6 +167,9 @@ func joinPages(name string, pages []page) (*observed.Observed, error) {
 	in.lack("arrivals within intervals: taken to be those of a Poisson process")
 	if len(run.Intervals) > 0 {
 		summarise(&run)
+		if len(run.Intervals) == len(pages)-1 { // the server did not start anew
+			d.addSpread(&run, &pages[0], last)
+		}
 		out.Runs = append(out.Runs, run)
 	}
 	return out, nil

@@ -72,6 +72,11 @@ type Load struct {
 	// Prompt and Output are mean lengths in tokens.
 	Prompt float64 `json:"prompt,omitempty"`
 	Output float64 `json:"output,omitempty"`
+	// PromptSpread and OutputSpread are the standard deviations of lengths, divided by the means; 0
+	// where they are not known. Cached is the mean number of tokens of a prompt that the cache had.
+	PromptSpread float64 `json:"prompt_spread,omitempty"`
+	OutputSpread float64 `json:"output_spread,omitempty"`
+	Cached       float64 `json:"cached,omitempty"`
 	// Distinct is the number of different prompts, which are sent one after another, in Groups with
 	// System tokens in common; 0 means that all prompts differ. Warm says that the cache has them.
 	Distinct int  `json:"distinct,omitempty"`

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 )
 
 // WriteWorkload writes the traffic of the last run as the workload of a scenario: its trace where
-// requests are known one by one, else its rate and its mean lengths.
+// requests are known one by one, else its rate and the distributions of its lengths, as far as they
+// are known.
 func (o *Observed) WriteWorkload(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	r := o.trafficRun()
@@ -20,19 +22,36 @@ func (o *Observed) WriteWorkload(to io.Writer) error {
 		fmt.Fprintf(w, "  trace: %s\n", TraceFile)
 		return w.Flush()
 	}
-	l := &r.Load
+	l := r.Load
 	if l.Rate > 0 {
 		fmt.Fprintf(w, "  rate: %s/s\n", strconv.FormatFloat(l.Rate, 'g', 6, 64))
 	} else {
 		fmt.Fprintf(w, "  arrivals: {process: closed-loop, users: %d}\n", max(1, l.Concurrency))
 	}
-	fmt.Fprintf(w, "  # Only means are known: the spread of lengths is not.\n")
-	fmt.Fprintf(w, "  prompt: %d\n  output: %d\n", max(1, int(l.Prompt+0.5)),
-		max(1, int(l.Output+0.5)))
+	if l.PromptSpread == 0 && l.OutputSpread == 0 {
+		fmt.Fprintf(w, "  # Only means are known: the spread of lengths is not.\n")
+	}
+	if shared := math.Round(l.Cached); shared >= 1 && shared < l.Prompt {
+		fmt.Fprintf(w, "  # The cache had this much of a prompt on average. It is taken to be the "+
+			"same text\n  # in all prompts; which prompts share which text is not known.\n"+
+			"  prefix: {groups: 1, tokens: %.0f}\n", shared)
+		l.Prompt -= shared
+	}
+	fmt.Fprintf(w, "  prompt: %s\n  output: %s\n", length(l.Prompt, l.PromptSpread),
+		length(l.Output, l.OutputSpread))
 	if l.Requests > 0 {
 		fmt.Fprintf(w, "  requests: %d\n", l.Requests)
 	}
 	return w.Flush()
+}
+
+// length returns the length of a scenario's workload with a mean and a spread; 0 means that the
+// spread is not known.
+func length(mean, spread float64) string {
+	if spread > 0 {
+		return fmt.Sprintf("{distribution: lognormal, mean: %.4g, cv: %.3g}", max(1, mean), spread)
+	}
+	return strconv.Itoa(max(1, int(mean+0.5)))
 }
 
 // trafficRun returns the last run with requests, or the last with a load; nil for none.
