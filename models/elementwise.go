@@ -9,8 +9,9 @@ type ElementwiseKernel struct {
 }
 
 // ExpertActivation and ExpertCombine name the kernels between and after the products of routed
-// experts.
+// experts, Norm those that normalise the residual.
 const (
+	Norm             = "norm"
 	ExpertActivation = "expert_activation"
 	ExpertCombine    = "expert_combine"
 )
@@ -22,7 +23,7 @@ func (a *Architecture) ElementwiseKernels(tp int) []ElementwiseKernel {
 	ks := make([]ElementwiseKernel, 0, 8)
 	ks = append(ks,
 		ElementwiseKernel{"embedding", 1, product(2, a.Hidden)},
-		ElementwiseKernel{"norm", a.norms(), product(4, a.Hidden)})
+		ElementwiseKernel{Norm, a.norms(), product(4, a.Hidden)})
 	for i := range a.Groups {
 		for _, p := range a.Groups[i].parts() {
 			for _, k := range p.elementwise(a.Hidden, tp) {

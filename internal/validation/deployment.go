@@ -73,6 +73,9 @@ type deployment struct {
 	captured, eagerPrompts, eager bool
 	// marlin reports whether experts in 4 bits have Marlin's kernels.
 	marlin bool
+	// fusedAllReduce reports whether all-reduces also normalise, if the engine does not do so by
+	// itself.
+	fusedAllReduce bool
 	// engineTimes reports whether times were taken inside the engine, so that the cost of a request
 	// outside it does not count.
 	engineTimes bool
@@ -159,8 +162,11 @@ func (d *deployment) group() Group {
 func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int) (servers.Config,
 	error) {
 	policies, err := d.policies(blockTokens)
+	release, _ := engines.Find(cmp.Or(d.engine, "ideal"), "")
+	release.Version, _ = engines.ParseVersion(d.version)
 	return servers.Config{
-		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
+		Release: release,
+		Model:   d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
 		Parallel: d.parallel(), MaxContext: d.maxContext,
 		Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
 		Memory: servers.Memory{Utilization: d.utilisation, KVShare: d.kvShare,
@@ -233,6 +239,7 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	engine.Graph = cmp.Or(d.graph, engine.Graph)
 	engine.EagerPrompts = engine.EagerPrompts || d.eagerPrompts
 	engine.Marlin = d.marlin
+	engine.FusedAllReduce = engine.FusedAllReduce || d.fusedAllReduce
 	if d.captured {
 		engine.Graph, engine.EagerPrompts = max(engine.Graph, d.tokenBudget), false
 	}

@@ -56,9 +56,13 @@ func (s startFlags) apply(l *trial) {
 	if strings.HasPrefix(s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
 		l.kv = hardware.FP8
 	}
-	if compiled := s["compilation-config"]; strings.Contains(compiled, "FULL_DECODE_ONLY") {
+	compiled := s["compilation-config"]
+	if strings.Contains(compiled, "FULL_DECODE_ONLY") {
 		l.eagerPrompts = true
 	}
+	_, fused := s["enable-flashinfer-allreduce-fusion"]
+	l.fusedAllReduce = fused || strings.Contains(compiled, "fuse_allreduce_rms:true") ||
+		strings.Contains(compiled, "enable_fi_allreduce_fusion:true")
 	l.marlin = s["VLLM_MXFP4_USE_MARLIN"] == "1"
 	if s["torch_compile_config.enable_piecewise_cuda_graph"] == "True" {
 		l.captured = true

@@ -1,6 +1,9 @@
 package validation
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Nightly runs of InferenceX as its web application has them (SemiAnalysisAI/InferenceX-app): the
 // loads of silicon_2026, with medians of every run. Most runs have no mean.
@@ -18,6 +21,9 @@ var appRows = rowSpec{
 			return "prefill and decode apart, on workers whose limits are not known"
 		case r.text("spec_method") != "none":
 			return "multi-token prediction was on"
+		case r.text("hardware") == "mi355x" && (r.text("date") == "2025-12-11" ||
+			r.text("date") == "2025-12-12"):
+			return "up to twice as slow as the same server on each of the next three days"
 		}
 		return ""
 	},
@@ -29,7 +35,8 @@ var appRows = rowSpec{
 	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		engine := r.engine("engine")
-		t.version = release.FindString(r.text("image"))
+		t.version = cmp.Or(release.FindString(r.text("image")),
+			nightlyRelease(engine, r.text("date")))
 		t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
 		t.expert = r.optionalCount("ep", 1)
 		if r.err != nil {

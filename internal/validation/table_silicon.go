@@ -44,6 +44,7 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 		t.joinRanks()
 	}
 	t.siliconFlags(r, engine)
+	t.nightlyVersion(r.text("month"))
 	t.siliconMeasured(r)
 	t.closed()
 	if t.data > 1 {

@@ -105,6 +105,7 @@ func (c *catalogs) siliconPool(r *row, engine, end string) pool {
 	}
 	if r.err == nil {
 		p.engine = engine
+		p.nightlyVersion(r.text("month"))
 		p.setDefaults()
 		p.narrowCache()
 	}

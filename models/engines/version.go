@@ -58,6 +58,9 @@ func (v *Version) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// MarshalText writes a version as UnmarshalText reads it.
+func (v Version) MarshalText() ([]byte, error) { return []byte(v.text), nil }
+
 // Range is the versions from From on, and before Below. A bound that is left out does not bind.
 type Range struct {
 	From  Version `yaml:"from"`

@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // Config describes a replica: the model, the accelerators, the parallelism and the engine.
@@ -20,6 +21,8 @@ type Config struct {
 	// and 16 bits for the others, or 32 if the model is published in 32 bits.
 	Weights, KV, Activations hardware.DType
 	Engine                   Engine
+	// Version is the release of the engine; the zero Version if it is not known.
+	Version engines.Version
 	// Constants are the fitted efficiencies of the accelerator; nil takes those of the nearest
 	// measured relative.
 	Constants *hardware.Constants
@@ -134,7 +137,7 @@ func (c Config) resolve() (Config, []string, error) {
 		constants.Host = c.Host
 		c.Constants = &constants
 	}
-	return c, warnings, nil
+	return c.at(), warnings, nil
 }
 
 // findConstants sets the constants that are not given, and returns warnings about them.

@@ -43,6 +43,9 @@ type Engine struct {
 	// Served holds factors by which the engine's kernels in a server differ from the accelerator's
 	// constants.
 	Served Served
+	// Levels are how versions differ from the constants, which are those of all others. The first
+	// one counts that holds.
+	Levels []Level
 	// Sorted reports whether requests ask for one of the most likely tokens (top-k, top-p), as the
 	// generation_config.json of most models does, so that the logits are sorted. Served.Sampling
 	// is for requests that take the likeliest token, and has no effect on others.
@@ -58,6 +61,9 @@ type Engine struct {
 	// to 8 bits, if there is one scale for each tensor. With a scale for each block, this takes a
 	// kernel of its own.
 	FusedQuantise bool `yaml:"fused_quantise"`
+	// FusedAllReduce reports whether all-reduces also normalise what they sum, so that no kernel of
+	// its own does.
+	FusedAllReduce bool `yaml:"fused_all_reduce"`
 	// Widening is the number of FLOP for each weight, in kernels without tensor cores, that
 	// converts 4-bit weights to the format of the arithmetic.
 	Widening float64
@@ -150,9 +156,9 @@ type EngineMemory struct {
 var enginesYAML []byte
 
 // Engines returns the presets in the order of the data file.
-func Engines() []Engine { return slices.Clone(engines()) }
+func Engines() []Engine { return slices.Clone(presets()) }
 
-var engines = sync.OnceValue(func() []Engine {
+var presets = sync.OnceValue(func() []Engine {
 	var list []Engine
 	if err := datafile.Decode(enginesYAML, &list); err != nil {
 		panic(fmt.Sprintf("steptime: engines.yaml: %v", err))
@@ -177,7 +183,7 @@ func (e Engine) Eager() Engine {
 // FindEngine returns the preset of that name.
 func FindEngine(name string) (Engine, error) {
 	var names []string
-	for _, e := range engines() {
+	for _, e := range presets() {
 		if e.Name == name {
 			return e, nil
 		}

@@ -50,8 +50,8 @@ func (c *Clock) kernelsOfStep(prompts bool) float64 {
 			n += c.share(l.Count)
 		}
 	}
-	for _, e := range c.pointwise {
-		n += c.share(e.Count)
+	for i := range c.pointwise {
+		n += c.launches(&c.pointwise[i])
 	}
 	for i := range c.attention {
 		n += c.attention[i].count

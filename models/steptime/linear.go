@@ -234,7 +234,7 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 		if c.expertsWhole && (e.Name == models.ExpertActivation || e.Name == models.ExpertCombine) {
 			continue
 		}
-		kernels += c.share(e.Count)
+		kernels += c.launches(&e)
 		bytes += c.share(e.Count) * float64(tokens) * float64(e.Elements) * c.activationBytes
 	}
 	if c.narrowCache() { // queries are brought to the number format of the cache
@@ -247,6 +247,16 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 	memory := c.activationFactor() * bytes / (c.bandwidth * k.Memory)
 	return append(ops, kernel("elementwise", 1, 0, bytes, 0, memory, memory,
 		kernels*float64(k.Kernel)))
+}
+
+// launches returns the number of times that the stage launches an element-wise kernel in a step.
+// The norms that follow all-reduces may be theirs.
+func (c *Clock) launches(e *models.ElementwiseKernel) float64 {
+	n := c.share(e.Count)
+	if e.Name == models.Norm && c.engine.FusedAllReduce && c.cfg.Parallel.Tensor > 1 {
+		n = max(0, n-c.share(c.cfg.Model.AllReduces()-1))
+	}
+	return n
 }
 
 // headOperators appends the output head and sampling for the given number of rows.

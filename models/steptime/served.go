@@ -1,6 +1,11 @@
 package steptime
 
-import "github.com/llmsim/llmsim/hardware"
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/engines"
+)
 
 // Served holds an engine's factors on the constants of an accelerator. The constants were fitted to
 // servers of all engines together, and a factor is the ratio for one engine's kernels in its
@@ -89,3 +94,40 @@ func (s *Served) expert(d hardware.DType) (compute, memory float64) {
 	}
 	return 1, 0
 }
+
+// Level is how the kernels of some versions of an engine, or of a version on some accelerators,
+// differ from those that its constants describe. Both factors are fitted to servers of the version.
+type Level struct {
+	// Versions, Generations of accelerators and Formats of weights are where the level holds; an
+	// empty list means all.
+	Versions    engines.Range `yaml:",inline"`
+	Generations []string
+	Formats     []hardware.DType
+	// Fixed is the factor on the fixed times of kernels, Work that on the time of arithmetic and of
+	// reading memory.
+	Fixed, Work float64
+}
+
+// at returns the configuration with the level of the engine's version, if it has one. A version
+// that is not known has none.
+func (c Config) at() Config {
+	if c.Version.IsZero() || c.Engine.Roofline {
+		return c
+	}
+	i := slices.IndexFunc(c.Engine.Levels, func(l Level) bool {
+		return l.Versions.Has(c.Version) && among(l.Generations, c.Accelerator.Generation) &&
+			among(l.Formats, c.Weights)
+	})
+	if i < 0 {
+		return c
+	}
+	l := &c.Engine.Levels[i]
+	c.Engine.Served.Fixed = or1(c.Engine.Served.Fixed) * or1(l.Fixed)
+	for _, factor := range []*float64{&c.Factors.Prompts, &c.Factors.Memory, &c.Factors.Cache} {
+		*factor = or1(*factor) * or1(l.Work)
+	}
+	return c
+}
+
+// among reports whether x is in a list, or the list is empty.
+func among[T comparable](list []T, x T) bool { return len(list) == 0 || slices.Contains(list, x) }

@@ -69,6 +69,7 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 	s := steptime.Config{
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
 		Weights: c.Weights, KV: c.KV, Activations: c.Activations, Engine: c.Engine,
+		Version:   c.version(),
 		Constants: c.Physics.Constants, Host: c.Physics.Host, Operators: c.Physics.Operators,
 		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown, Images: c.Physics.Images,
 		Factors: c.Physics.Factors, Adapters: c.Adapters,

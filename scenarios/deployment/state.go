@@ -33,6 +33,15 @@ func (c *Config) release() (engines.Release, error) {
 	return engines.Find(c.Engine.Name, "")
 }
 
+// version returns the version of the engine; the zero Version if nothing is known of versions.
+func (c *Config) version() engines.Version {
+	r, err := c.release()
+	if err != nil {
+		return engines.Version{}
+	}
+	return r.Version
+}
+
 // KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers with a
 // sliding window, while the engine itself does not.
 func (c *Config) KeepsWindowsWhole() bool {

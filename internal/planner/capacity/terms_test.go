@@ -145,7 +145,7 @@ func TestSpotIsAsReckoned(t *testing.T) {
 	for _, groups := range []bool{false, true} {
 		s, _ := prepared(t, `
 model: llama-3.1-8b
-workload: {rate: 19/s, prompt: 300, output: 40}
+workload: {rate: 18/s, prompt: 300, output: 40}
 slo: {ttft: 2s, tpot: 150ms, percentile: 90}
 menu:
   hardware: [{accelerator: l4, term: spot, interruptions: 6/h, notice: 20s, return: 80s}]

@@ -34,7 +34,7 @@ func TestPublishedRuns(t *testing.T) {
 		t.Errorf("the median error of the time of a step is %.1f %%, want at most 10 %%",
 			100*r.Step.Absolute)
 	}
-	most := map[string]float64{"BLOOM sweep": 0.17, "InternEvo": 0.12, "fms-fsdp": 0.12,
+	most := map[string]float64{"BLOOM sweep": 0.175, "InternEvo": 0.12, "fms-fsdp": 0.12,
 		"Megatron-Bridge 26.06": 0.12, "Megatron-Bridge 26.06.01": 0.32,
 		"Megatron-Bridge 26.08": 0.38, "whole runs": 0.13}
 	for _, p := range r.Publications {

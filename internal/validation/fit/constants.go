@@ -1,7 +1,9 @@
 package fit
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -63,7 +65,7 @@ func acceleratorConstants(*hardware.Constants) []constant[hardware.Constants] {
 		number("elementwise.kernel", 1*us, 5*us, func(c *c) *hardware.Seconds {
 			return &c.Elementwise.Kernel
 		}),
-		number("elementwise.memory", 0.4, steptime.MostBandwidth,
+		number("elementwise.memory", 0.55, steptime.MostBandwidth,
 			func(c *c) *float64 { return &c.Elementwise.Memory }),
 		number("attention.decode_kernel", 4*us, 25*us, func(c *c) *hardware.Seconds {
 			return &c.Attention.DecodeKernel
@@ -153,7 +155,7 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	if preset.Graph == 0 {
 		sequence = 800 * us
 	}
-	return []constant[e]{
+	list := []constant[e]{
 		number("request", 2000*us, 12000*us, func(e *e) *hardware.Seconds { return &e.Request }),
 		number("step", 20*us, 500*us, func(e *e) *hardware.Seconds { return &e.Step }),
 		number("sequence", sequence/50, sequence, func(e *e) *hardware.Seconds {
@@ -200,5 +202,32 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 			func(e *e) *float64 { return &e.Served.ExpertMemoryFP4 }),
 		number("memory.context", 1e8, 4e9, func(e *e) *float64 { return &e.Memory.Context }),
 		number("memory.logit_bytes", 8, 150, func(e *e) *float64 { return &e.Memory.LogitBytes }),
+	}
+	for i := range preset.Levels {
+		list = append(list, levelConstants(i)...)
+	}
+	return list
+}
+
+// levels begins the names of the constants of an engine's versions.
+const levels = "level"
+
+// levelConstants are the fitted constants of an engine's i-th level.
+func levelConstants(i int) []constant[steptime.Engine] {
+	name := fmt.Sprintf("%s%d.", levels, i)
+	factor := func(last string, most float64,
+		of func(*steptime.Level) *float64) constant[steptime.Engine] {
+		return constant[steptime.Engine]{
+			name + last, 1 / most, most,
+			func(e *steptime.Engine) float64 { return *of(&e.Levels[i]) },
+			func(e *steptime.Engine, v float64) {
+				e.Levels = slices.Clone(e.Levels)
+				*of(&e.Levels[i]) = v
+			},
+		}
+	}
+	return []constant[steptime.Engine]{
+		factor("fixed", 3, func(l *steptime.Level) *float64 { return &l.Fixed }),
+		factor("work", 1.5, func(l *steptime.Level) *float64 { return &l.Work }),
 	}
 }

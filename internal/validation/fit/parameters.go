@@ -105,7 +105,8 @@ func (p *parameter) isTime() bool {
 	last := p.name[strings.LastIndex(p.name, ".")+1:]
 	if p.scope == engine {
 		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") &&
-			!strings.HasPrefix(p.name, "served.") && p.name != "widening" &&
+			!strings.HasPrefix(p.name, "served.") && !strings.HasPrefix(p.name, levels) &&
+			p.name != "widening" &&
 			p.name != "first_chunk" && p.name != "half_sums"
 	}
 	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
@@ -170,8 +171,8 @@ func (p *problem) pool(x point) {
 // isFactor reports whether the constant is a ratio of an engine's kernels to others, of which 1
 // says that they do not differ.
 func (p *parameter) isFactor() bool {
-	return p.scope == engine && (p.name == "compute" || strings.HasPrefix(p.name, "served.") &&
-		p.name != "served.sampling")
+	return p.scope == engine && (p.name == "compute" || strings.HasPrefix(p.name, levels) ||
+		strings.HasPrefix(p.name, "served.") && p.name != "served.sampling")
 }
 
 // valuesAt returns the constants at x.

@@ -3,6 +3,7 @@ package fit
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -226,12 +227,22 @@ func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 		return g.TP > 1
 	case !p.concerns(k.name, g):
 		return false
+	case strings.HasPrefix(k.name, levels):
+		return p.levelled(k.name, g)
 	case k.scope == engine || k.name == "host":
 		return g.Engine != ""
 	case k.scope == link:
 		return g.TP > 1
 	}
 	return true
+}
+
+// levelled reports whether the engine of a group has the level that the name of a constant begins
+// with.
+func (p *problem) levelled(name string, g *validation.Group) bool {
+	e := p.shipped.engines[family(g.Engine)]
+	i, err := strconv.Atoi(name[len(levels):strings.Index(name, ".")])
+	return err == nil && i < len(e.Levels)
 }
 
 // concerns reports whether a constant of that name may matter to the model and the number format of
@@ -260,6 +271,7 @@ const (
 	benchmarkStep = 3
 	manyRows      = 400
 	siliconStep   = 4
+	appStep       = 3
 	apartStep     = 4
 )
 
@@ -283,8 +295,10 @@ func thin(d *validation.Data, r *validation.Report) *validation.Data {
 			every = max(1, rows[s]/kernelRows)
 		case slices.Contains(benchmarks, table) && rows[s] > manyRows:
 			every = benchmarkStep
-		case table == "silicon", table == "silicon_app":
+		case table == "silicon":
 			every = siliconStep
+		case table == "silicon_app":
+			every = appStep
 		case table == "silicon_apart":
 			every = apartStep
 		}

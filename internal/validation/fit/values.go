@@ -2,6 +2,7 @@ package fit
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -94,7 +95,7 @@ func family(name string) string {
 		first := e.Name
 		e.Name, e.Title, e.Source, e.Lookahead = engine.Name, engine.Title, engine.Source,
 			engine.Lookahead
-		if e == engine {
+		if reflect.DeepEqual(e, engine) {
 			return first
 		}
 	}

@@ -1,0 +1,72 @@
+package steptime
+
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
+)
+
+// TestLevels takes the level of a version where it holds: on its accelerators, for its formats, and
+// no other step changes.
+func TestLevels(t *testing.T) {
+	engine, err := FindEngine("sglang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := func(text string) engines.Range {
+		v, err := engines.ParseVersion(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return engines.Range{Below: v}
+	}
+	engine.Levels = []Level{{Versions: before("0.5.7"), Generations: []string{"cdna4"},
+		Formats: []hardware.DType{hardware.BF16}, Fixed: 2, Work: 1.5}}
+	catalog, err := hardware.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := models.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := known.Lookup("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(gpu, version string, weights hardware.DType) float64 {
+		accelerator, err := catalog.Accelerator(gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Config{Model: model, Accelerator: &accelerator, Engine: engine, Weights: weights}
+		if version != "" {
+			c.Version, _ = engines.ParseVersion(version)
+		}
+		clock, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := clock.Decode(200, 200_000)
+		return float64(d.At(200_000))
+	}
+	for _, c := range []struct {
+		gpu, version string
+		weights      hardware.DType
+		slower       bool
+	}{
+		{"mi355x", "0.5.6", hardware.BF16, true},
+		{"mi355x", "0.5.7", hardware.BF16, false},
+		{"mi355x", "", hardware.BF16, false},
+		{"mi355x", "0.5.6", hardware.FP8, false},
+		{"mi300x", "0.5.6", hardware.BF16, false},
+	} {
+		ratio := step(c.gpu, c.version, c.weights) / step(c.gpu, "0.5.9", c.weights)
+		if c.slower && !(ratio > 1.3 && ratio < 2) || !c.slower && ratio != 1 {
+			t.Errorf("%s %s %s: %g times the newest version's time", c.gpu, c.version, c.weights,
+				ratio)
+		}
+	}
+}
