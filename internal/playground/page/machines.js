@@ -22,8 +22,9 @@ function own(change) {
   update();
 }
 
-// readMachine takes the reader's machine from the state.
+// readMachine takes the measured machines from the page, and the reader's own from the state.
 function readMachine() {
+  if (!machines.rows.length) machines.rows = JSON.parse(el("machines-data").textContent);
   const [bandwidth, tflops, bits] = app.state.machine.split(",");
   machines.own = { bandwidth: Math.min(1e4, Math.max(10, Number(bandwidth) || 100)), tflops: Math.min(1e3, Math.max(0.1, Number(tflops) || 3)), bits: bits === "16" ? "16" : "4" };
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/report/devices"
+	"github.com/llmsim/llmsim/internal/report/drafts"
 )
 
 //go:generate go run ./generate wasm
@@ -34,9 +35,10 @@ type content struct {
 	Style   template.CSS
 	Program template.HTML
 	Worker  template.HTML
-	// Machines is the measured machines of a tour, and First what the page shows before the
-	// simulator runs, as JSON.
+	// Machines is the measured machines of a tour, Words those that the coin is thrown for, and
+	// First what the page shows before the simulator runs, as JSON.
 	Machines template.JS
+	Words    template.JS
 	First    template.JS
 	Scripts  []template.JS
 }
@@ -79,6 +81,11 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.Machines = template.JS(rows) // encoding/json escapes <, > and &
+	words, err := json.Marshal(drafts.New(0).Words)
+	if err != nil {
+		return nil, err
+	}
+	c.Words = template.JS(words)
 	c.Worker = template.HTML(bytes.Join([][]byte{starter, worker}, []byte("\n")))
 	first, err := playground.NewFirst()
 	if err != nil {
@@ -91,7 +98,8 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	c.First = template.JS(text)
 	for _, name := range []string{"vendor/htm-preact.js", "simulator.js", "settings.js",
 		"frames.js",
-		"pen.js", "pictures.js", "machines.js", "training.js", "touring.js", "tours-time.js",
+		"pen.js", "pictures.js", "machines.js", "coin.js", "training.js", "touring.js",
+		"tours-time.js",
 		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "input.js", "app.js",
 		"start.js"} {
 		script, err := sources.ReadFile(name)

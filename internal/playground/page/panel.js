@@ -2,17 +2,22 @@
 "use strict";
 const { html } = htmPreact;
 
+// What a stop shows in place of the server, and the controls of it.
+const charts = {
+  machines: { read: readMachine, Controls: Machines, Picture: Chart },
+  coin: { read: readCoin, Controls: CoinControls, Picture: CoinChart },
+  train: { read: () => {}, Controls: () => null, Picture: Bars },
+};
+const chartOf = (stop) => charts[stop?.train ? "train" : stop?.chart];
+
 // update shows the state in the panel and the header.
 function update() {
   const stop = stopAt(app.state.tour);
-  if (stop?.machines) {
-    machines.rows = machines.rows.length ? machines.rows : JSON.parse(el("machines-data").textContent);
-    readMachine();
-  }
+  const chart = chartOf(stop);
+  chart?.read();
   htmPreact.render(html`<${Panel} stop=${stop} />`, el("panel"));
-  const charted = stop?.machines ? html`<${Chart} />` : stop?.train ? html`<${Bars} stop=${stop} />` : null;
-  htmPreact.render(charted, el("chart"));
-  document.body.classList.toggle("charted", !!charted);
+  htmPreact.render(chart ? html`<${chart.Picture} stop=${stop} />` : null, el("chart"));
+  document.body.classList.toggle("charted", !!chart);
   el("tour-choice").value = app.state.tour.split(".")[0];
   el("all-controls").setAttribute("aria-expanded", String(app.controls));
   el("all-controls").textContent = app.controls ? "Fewer controls" : "All controls";
@@ -39,6 +44,7 @@ function Panel({ stop }) {
 function Words({ parts, ...rest }) {
   const shown = parts.flatMap((part) => typeof part === "string" ? part.split(/(\{[^}]*\})/) : [part]);
   return html`<p ...${rest}>${shown.map((part) => {
+    if (part.law) return html`<${Law} run=${part.law} />`;
     if (typeof part !== "string") return html`<${Figure} of=${part} />`;
     if (!part.startsWith("{")) return part;
     const [region, words] = part.slice(1, -1).split("|");
@@ -53,7 +59,13 @@ function Figure({ of: { run, key, by, form } }) {
   return html`<b class="figure" data-run=${run} data-key=${key} data-by=${by ? `${by.run} ${by.key}` : ""} data-value=${value}>${form(value)}</b>`;
 }
 
-const figureOf = ({ run, key }) => key.split(".").reduce((v, k) => v?.[k], app.runs[run]?.figures);
+const figureOf = ({ run, key }) => key.split(".").reduce((v, k) => v?.[k], run === "coin" ? coinFigures() : app.runs[run]?.figures);
+
+// Law shows how many tokens a step gives by the law, with the drafts and the acceptance of a run.
+function Law({ run }) {
+  const { tokens, acceptance: { rate } } = app.runs[run].figures.scenario.speculation, law = (1 - rate ** (tokens + 1)) / (1 - rate);
+  return html`<b class="law" data-run=${run} data-value=${law}>${law.toFixed(2)}</b>`;
+}
 
 const percent = (share) => share >= 1 ? "100%" : `${(100 * share).toPrecision(share < 0.1 ? 2 : 3)}%`;
 const decimals = (digits) => (x) => x.toFixed(digits);
@@ -142,14 +154,14 @@ function Stop({ stop }) {
   const { tour, n } = placeOf(app.state.tour), chosen = app.answered;
   return html`<p id="tour-place">${tour.name}, ${n} of ${tour.stops.length}</p><h2 id="tour-title" tabindex="-1">${stop.title}</h2>
     <${Words} parts=${[stop.text]} id="tour-text" />
-    ${stop.machines && html`<${Machines} />`}
+    ${chartOf(stop) && html`<${chartOf(stop).Controls} />`}
     ${(stop.use ?? []).map((id) => controls.find((c) => c.id === id)).map((c) => c.stops ? html`<${Slider} key=${c.id} c=${c} />` : html`<${Choice} key=${c.id} c=${c} />`)}
     <${Past} /><${Problem} />
     <fieldset id="question" disabled=${app.stale || !!app.problem}><legend id="tour-question">${stop.ask}</legend>${stop.answers.map((a, i) =>
     html`<button type="button" class="answer" key=${i} aria-pressed=${String(chosen === i)} onClick=${() => answer(i)}>${a.say}</button>`)}</fieldset>
     <div role="status">${chosen !== undefined && !app.stale && app.runs.main && html`<${Reply} stop=${stop} chosen=${chosen} />`}</div>
     <p class="foot"><button type="button" id="tour-back" disabled=${n === 1} onClick=${() => enter(`${tour.id}.${n - 1}`)}>Back</button> <button type="button" id="tour-next" onClick=${() => n === tour.stops.length ? leave() : enter(`${tour.id}.${n + 1}`)}>${n === tour.stops.length ? "Done" : "Next"}</button> <${Score} /></p>
-    ${chosen !== undefined && !stop.machines && !stop.train && html`<${Figures} />`}`;
+    ${chosen !== undefined && !chartOf(stop) && html`<${Figures} />`}`;
 }
 
 // Reply says whether the chosen answer is right with the figures of this run, and why.
@@ -162,12 +174,14 @@ function Reply({ stop, chosen }) {
 // rightAnswers returns which answers hold with the figures of the runs.
 function rightAnswers(stop) {
   const runs = Object.fromEntries(Object.entries(app.runs).map(([name, r]) => [name, r.figures]));
+  if (stop.chart === "coin") runs.coin = coinFigures();
   return stop.answers.flatMap((a, i) => a.right(runs) ? [i] : []);
 }
 
 function answer(i) {
   const first = !app.score.has(app.state.tour);
   app.answered = i;
+  stopAt(app.state.tour).once?.();
   if (first) app.score.set(app.state.tour, rightAnswers(stopAt(app.state.tour)).includes(i));
   update();
 }

@@ -1,6 +1,9 @@
 // Tours about the KV memory.
 "use strict";
 const long = { rate: "8", prompt: "1500", output: "200" };
+// The first experiment of the vLLM paper, as in the scenario papers/vllm.
+const experiment = ["engine=vllm-2023", "batching.max-batch=256", "memory.utilization=1", "workload.duration=10m", "workload.prompt.cv=1.3",
+  "workload.prompt.min=4", "workload.prompt.max=1024", "workload.output.distribution=gamma", "workload.output.cv=0.85", "workload.output.min=4", "workload.output.max=1900"];
 const small = ["engine.max-model-len=2048", "workload.prompt.max=1400", "workload.output.max=600"];
 
 const toursOfMemory = [
@@ -25,6 +28,13 @@ const toursOfMemory = [
       ask: "How long is the queue now?",
       answers: [{ say: "As long as before", right: ({ main: r, contiguous: c }) => r.mean_waiting > 0.7 * c.mean_waiting }, { say: "Clearly shorter", right: ({ main: r, contiguous: c }) => r.mean_waiting <= 0.7 * c.mean_waiting }],
       why: () => [f("mean_waiting", decimals(1)), " requests wait on average, in place of ", f("mean_waiting", decimals(1), "contiguous"), ". ", f("mean_decode_batch", decimals(1)), " decode at once, in place of ", f("mean_decode_batch", decimals(1), "contiguous"), ", and the first token comes after ", f("mean_ttft_ms", milliseconds), " in place of ", f("mean_ttft_ms", milliseconds, "contiguous"), "."] },
+    { title: "What a block table is worth",
+      text: "The experiment of the vLLM paper (Kwon et al., SOSP 2023, figure 2; here ten minutes of it): OPT-13B on an A100 with room for 15,728 tokens, and more requests than it can serve. In {memory|memory}, room for the longest context is reserved.",
+      set: { model: "opt-13b", hardware: "a100-40gb-sxm", memory: "15728", rate: "4", batching: "orca", prompt: "175", output: "344", more: [...experiment, "memory.policy=contiguous", "memory.reserve=max"], at: 60000 },
+      versus: { pow2: { set: ["memory.reserve=pow2"] }, oracle: { set: ["memory.reserve=oracle"] }, paged: { drop: ["memory.reserve"], set: ["memory.policy=paged"] } },
+      ask: "Suppose the server knew how long each answer will be, and reserved just that. What share of the memory would hold tokens?",
+      answers: [{ say: "Nearly all, as with blocks", right: ({ oracle: o, paged: p }) => o.kv_tokens_share > 0.9 * p.kv_tokens_share }, { say: "Less than half of what blocks reach", right: ({ oracle: o, paged: p }) => o.kv_tokens_share < 0.5 * p.kv_tokens_share }, { say: "More than half of what blocks reach", right: ({ oracle: o, paged: p }) => o.kv_tokens_share >= 0.5 * p.kv_tokens_share && o.kv_tokens_share <= 0.9 * p.kv_tokens_share }],
+      why: () => ["Simulated here: ", f("kv_tokens_share", percent), " where the longest context is reserved, ", f("kv_tokens_share", percent, "pow2"), " with the answer rounded up to a power of two, ", f("kv_tokens_share", percent, "oracle"), " with its true length, and ", f("kv_tokens_share", percent, "paged"), " with blocks. Measured in the paper: 20.4%, 26.8%, 38.2% and 96.3%. Even a true length is empty until its last token is written, and holes between runs of memory fit nobody. ", f("mean_decode_batch", decimals(1), "paged"), " decode at once with blocks, in place of ", f("mean_decode_batch", decimals(1)), "."] },
   ] },
   { id: "attention", name: "MHA, GQA, MQA, MLA", stops: [
     { title: "A KV head for each query head",
@@ -41,10 +51,10 @@ const toursOfMemory = [
       why: () => ["32 heads: ", f("mean_tpot_ms", milliseconds, "multi"), ", 8 heads: ", f("mean_tpot_ms", milliseconds, "grouped"), ", 1 head: ", f("mean_tpot_ms", milliseconds), " a token. When little is left to read, little can be saved; quality, which is not simulated, suffers most with one."] },
     { title: "A latent in place of heads",
       text: "DeepSeek-V2-Lite has multi-head latent attention: a token leaves one compressed vector a layer, from which all heads are made again (DeepSeek-V2, 2024). One prompt of 30,000 tokens.",
-      set: { model: "deepseek-v2-lite", rate: "1", output: "100", more: [...alone, "workload.prompt.mean=30000", "workload.prompt.max=40000"], at: 100 }, anew: true, versus: { gqa: { set: ["model=llama-3.1-8b"] }, mha: { set: ["model=llama-3.1-8b", "shape.kv-heads=32"] } },
+      set: { model: "deepseek-v2-lite", rate: "1", output: "100", more: [...alone, "workload.prompt.mean=30000", "workload.prompt.max=40000"], at: 100 }, anew: true, versus: { gqa: { set: ["model=llama-3.1-8b"] }, mha: { set: ["model=llama-3.1-8b", "shape.kv-heads=32"] }, mqa: { set: ["model=llama-3.1-8b", "shape.kv-heads=1"] } },
       ask: "Beside Llama-3.1-8B with grouped queries, how much of its KV memory does the prompt take?",
       answers: [{ say: "A larger share", right: ({ main: r, gqa: g }) => r.peak_kv_usage >= g.peak_kv_usage }, { say: "A smaller share", right: ({ main: r, gqa: g }) => r.peak_kv_usage < g.peak_kv_usage }],
-      why: () => [f("peak_kv_usage", percent), " with the latent, ", f("peak_kv_usage", percent, "gqa"), " with 8 KV heads, ", f("peak_kv_usage", percent, "mha"), " with 32. The models differ in more than this: their weights leave different room."] },
+      why: () => [f("peak_kv_usage", percent), " with the latent, ", f("peak_kv_usage", percent, "gqa"), " with 8 KV heads, ", f("peak_kv_usage", percent, "mha"), " with 32, ", f("peak_kv_usage", percent, "mqa"), " with 1. A token of Llama's answer takes ", f("mean_tpot_ms", milliseconds, "mha"), " with 32 heads, ", f("mean_tpot_ms", milliseconds, "gqa"), " with 8 and ", f("mean_tpot_ms", milliseconds, "mqa"), " with 1. The models differ in more than this: their weights leave different room."] },
   ] },
   { id: "agents", name: "Conversations and caches", stops: [
     { title: "Everything that was said",

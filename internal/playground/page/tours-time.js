@@ -1,6 +1,7 @@
 // Tours about the time of a step. A stop sets controls (at is when the stage stands), asks, and says which answers
 // hold with the figures of the runs: main, beside, and those of versus, which differ from main by settings. use names
-// the controls that it shows; why explains, with figures that the runs are read for.
+// the controls that it shows; why explains, with figures that the runs are read for. chart is shown in place of the
+// server, and once is done when an answer is chosen.
 "use strict";
 const alone = ["workload.requests=1", "workload.arrivals=constant", "workload.prompt.cv=0.01", "workload.output.cv=0.01"];
 const sixteen = ["workload.requests=16", "workload.output.cv=0.2"];
@@ -67,6 +68,22 @@ const toursOfTime = [
       answers: [{ say: "Nothing: as many FLOP", right: ({ main: r, flash: q }) => r.mean_prefill_ms < 1.1 * q.mean_prefill_ms },
         { say: "Much of the time of the prompt", right: ({ main: r, flash: q }) => r.mean_prefill_ms >= 1.1 * q.mean_prefill_ms }],
       why: () => ["The prompt takes ", f("mean_prefill_ms", milliseconds), " with the scores in memory, and ", f("mean_prefill_ms", milliseconds, "flash"), " with FlashAttention (Dao et al., NeurIPS 2022): ", times("mean_prefill_ms", "main", "mean_prefill_ms", "flash"), " as long. A token of the answer, which has one row of scores, takes ", f("mean_tpot_ms", milliseconds), " and ", f("mean_tpot_ms", milliseconds, "flash"), "."] },
+    { title: "Under the roof of a GPU",
+      text: "The same prompt twice: above with scores in memory, below with FlashAttention. Both stages stand in its step. Compare the marks under the two {roof|roofs}: how far to the right, and how high.",
+      set: { rate: "1", prompt: "6000", output: "20", more: [...alone, "attention=naive"], beside: "attention=flash", at: 100 }, anew: true,
+      ask: "What bounds most of the prompt's step, without and with FlashAttention?",
+      answers: [{ say: "Memory, then arithmetic", right: ({ main: a, beside: b }) => b && a.prefill.bound === "memory" && b.prefill.bound === "compute" },
+        { say: "Arithmetic both times", right: ({ main: a, beside: b }) => b && a.prefill.bound === "compute" && b.prefill.bound === "compute" },
+        { say: "Memory both times", right: ({ main: a, beside: b }) => b && a.prefill.bound === "memory" && b.prefill.bound === "memory" }],
+      why: (runs) => runs.beside ? [f("prefill.share", percent), " of the step of ", f("prefill.step_ms", milliseconds), " is bound by ", f("prefill.bound", String), "; with FlashAttention, ", f("prefill.share", percent, "beside"), " of ", f("prefill.step_ms", milliseconds, "beside"), " is bound by ", f("prefill.bound", String, "beside"), ". As many FLOP and fewer bytes: the mark moves to the right, off the slope and under the flat roof."] : ["Put attention=flash beside it, with “All controls”."] },
+    { title: "On another GPU",
+      text: "An H20 has a seventh of the H100's arithmetic and a fifth more memory bandwidth: its {roof|roof} bends far more to the left. Again one prompt of 6,000 tokens, with scores in memory.",
+      set: { hardware: "h20", rate: "1", prompt: "6000", output: "20", more: [...alone, "attention=naive"], at: 100 }, anew: true,
+      versus: { flash: { drop: ["attention"] }, h100: { set: ["hardware=h100-sxm"] }, h100flash: { drop: ["attention"], set: ["hardware=h100-sxm"] } },
+      ask: "On which of the two does FlashAttention shorten the prompt by the larger factor?",
+      answers: [{ say: "The H20", right: (r) => r.main.mean_prefill_ms / r.flash.mean_prefill_ms > r.h100.mean_prefill_ms / r.h100flash.mean_prefill_ms },
+        { say: "The H100", right: (r) => r.main.mean_prefill_ms / r.flash.mean_prefill_ms <= r.h100.mean_prefill_ms / r.h100flash.mean_prefill_ms }],
+      why: () => ["On the H20 the prompt takes ", f("mean_prefill_ms", milliseconds), " with scores in memory, ", times("mean_prefill_ms", "main", "mean_prefill_ms", "flash"), " as long as with FlashAttention; on the H100 ", f("mean_prefill_ms", milliseconds, "h100"), ", ", times("mean_prefill_ms", "h100", "mean_prefill_ms", "h100flash"), " as long. Bytes that are saved count for more where arithmetic is fast beside memory."] },
   ] },
   { id: "speculation", name: "Speculation", stops: [
     { title: "Guess, then verify",
@@ -74,7 +91,7 @@ const toursOfTime = [
       set: { ...drafts, rate: "1", at: 3000 }, use: ["accept"], versus: plain,
       ask: "How many tokens does a step give a request on average?",
       answers: [{ say: "About 1", right: ({ main: r }) => r.tokens_per_step < 1.5 }, { say: "2 to 3", right: ({ main: r }) => r.tokens_per_step >= 1.5 && r.tokens_per_step < 3.5 }, { say: "4 or 5", right: ({ main: r }) => r.tokens_per_step >= 3.5 }],
-      why: () => ["The run has ", f("tokens_per_step", decimals(2)), " tokens a step; the law is 1 + p + p² + p³ + p⁴ (Leviathan et al., ICML 2023, equation 1), which is 2.77 for p = 0.7 and 1.43 for p = 0.3. A token takes ", f("mean_tpot_ms", milliseconds), ", and ", f("mean_tpot_ms", milliseconds, "plain"), " without drafts."] },
+      why: () => ["The run has ", f("tokens_per_step", decimals(2)), " tokens a step; the law, (1 − pᵏ⁺¹) / (1 − p) for k drafts (Leviathan et al., ICML 2023, equation 1), gives ", { law: "main" }, ". A token takes ", f("mean_tpot_ms", milliseconds), ", and ", f("mean_tpot_ms", milliseconds, "plain"), " without drafts."] },
     { title: "When drafts are bad",
       text: "Now a draft is accepted with a chance of 0.3. The work of drafting and of verifying is the same.",
       set: { ...drafts, rate: "1", accept: "0.3", at: 3000 }, use: ["accept"], versus: plain,
@@ -90,6 +107,16 @@ const toursOfTime = [
       answers: [{ say: "Yes, tokens come sooner", right: ({ main: r, plain: p }) => r.mean_tpot_ms < 0.97 * p.mean_tpot_ms },
         { say: "No, tokens come as late or later", right: ({ main: r, plain: p }) => r.mean_tpot_ms >= 0.97 * p.mean_tpot_ms }],
       why: () => [f("decode.batch", whole), " requests decode at once, each with five tokens, and such a step takes ", f("decode.step_ms", milliseconds), ". A token takes ", f("mean_tpot_ms", milliseconds), ", without drafts ", f("mean_tpot_ms", milliseconds, "plain"), "."] },
+    { title: "The coin", chart: "coin", once: () => toss(1000), set: {},
+      text: "How a draft is verified without changing what the model says. The drafter draws a word by its own chances q. A coin from 0 to 1 decides: below p/q, where p is the model's chance, the word is kept. Draw some words.",
+      ask: "What share of the drafts is kept in the long run?",
+      answers: [{ say: "All of them", right: ({ coin: c }) => c.chance > 0.98 }, { say: "About half", right: ({ coin: c }) => c.chance > 0.4 && c.chance < 0.6 }, { say: "About three of four", right: ({ coin: c }) => c.chance > 0.7 && c.chance < 0.8 }],
+      why: () => [f("chance", percent, "coin"), " by the closed form, the sum of min(p, q) over all words (Leviathan et al., corollary 3.6). Of the ", f("drafts", whole, "coin"), " words that were drafted here, ", f("kept", percent, "coin"), " were kept."] },
+    { title: "Whose words come out?", chart: "coin", once: () => toss(1000), set: {},
+      text: "In place of a word that is rejected, one is drawn from max(0, p − q), scaled to 1: from the words that the drafter draws too rarely. Draw many, and watch the third bar of each word.",
+      ask: "Which of the two laws do the words obey that come out?",
+      answers: [{ say: "The model's", right: ({ coin: c }) => c.far < 0.5 * c.apart }, { say: "The drafter's", right: () => false }, { say: "One between them", right: ({ coin: c }) => c.far >= 0.5 * c.apart }],
+      why: () => ["The laws of the drafter and of the model are ", f("apart", percent, "coin"), " apart (total variation). After ", f("drafts", whole, "coin"), " words, what came out is ", f("far", percent, "coin"), " from the model's law, and more words bring it nearer: q · min(1, p/q) + rejected · max(0, p − q), scaled, is exactly p."] },
   ] },
 ];
 

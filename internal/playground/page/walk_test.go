@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/report/drafts"
 )
 
 var (
@@ -124,10 +125,12 @@ func (r *reader) answer(name string, i int) bool {
 		Right, Words string
 		Runs         map[string][]string
 		Figures      []struct{ Run, Key, By, Value, Text string }
+		Laws         []struct{ Run, Value, Text string }
 	}
 	text := see[string](r, `JSON.stringify({ Right: el("reply").dataset.right, Words: el("reply").textContent,
 		Runs: Object.fromEntries(Object.entries(app.runs).map(([name, r]) => [name, r.settings])),
-		Figures: [...el("reply").querySelectorAll(".figure")].map((b) => ({ Run: b.dataset.run, Key: b.dataset.key, By: b.dataset.by, Value: b.dataset.value, Text: b.textContent })) })`)
+		Figures: [...el("reply").querySelectorAll(".figure")].map((b) => ({ Run: b.dataset.run, Key: b.dataset.key, By: b.dataset.by, Value: b.dataset.value, Text: b.textContent })),
+		Laws: [...el("reply").querySelectorAll(".law")].map((b) => ({ Run: b.dataset.run, Value: b.dataset.value, Text: b.textContent })) })`)
 	if err := json.Unmarshal([]byte(text), &shown); err != nil {
 		r.t.Fatal(err)
 	}
@@ -147,7 +150,21 @@ func (r *reader) answer(name string, i int) bool {
 		}
 		results[run] = result
 	}
+	for _, l := range shown.Laws {
+		k, _ := lookUp(results[l.Run], "scenario.speculation.tokens").(float64)
+		p, _ := lookUp(results[l.Run], "scenario.speculation.acceptance.rate").(float64)
+		want := (1 - math.Pow(p, k+1)) / (1 - p)
+		if got, err := strconv.ParseFloat(l.Value, 64); err != nil ||
+			math.Abs(got-want) > 1e-9*want || !says(l.Text, want) {
+			r.t.Errorf("%s: the law gives %v for %v drafts and %v, not %s", name, want, k, p,
+				l.Text)
+		}
+	}
 	for _, f := range shown.Figures {
+		if f.Run == "coin" {
+			r.holdsCoin(name, f.Key, f.Value, f.Text)
+			continue
+		}
 		want, isNumber := lookUp(results[f.Run], f.Key).(float64)
 		if by := strings.Fields(f.By); len(by) == 2 {
 			under, ok := lookUp(results[by[0]], by[1]).(float64)
@@ -169,6 +186,29 @@ func (r *reader) answer(name string, i int) bool {
 		}
 	}
 	return shown.Right == "true"
+}
+
+// holdsCoin holds a figure of the coin to the closed forms of the laws that the page drew by,
+// within four standard deviations where it was drawn.
+func (r *reader) holdsCoin(name, key, value, text string) {
+	r.t.Helper()
+	chance, apart := 0.0, 0.0
+	words := drafts.New(0).Words
+	for _, w := range words {
+		chance += min(w.Target, w.Draft)
+		apart += math.Abs(w.Target-w.Draft) / 2
+	}
+	got, err := strconv.ParseFloat(value, 64)
+	drawn := see[float64](r, "coin.drafts")
+	want := map[string][2]float64{
+		"chance": {chance, 1e-9}, "apart": {apart, 1e-9}, "drafts": {drawn, 0},
+		"kept": {chance, 4 * math.Sqrt(chance*(1-chance)/drawn)},
+		"far":  {0, 2 * math.Sqrt(float64(len(words))/drawn)},
+	}[key]
+	if err != nil || drawn < 1000 || math.Abs(got-want[0]) > want[1] || !says(text, got) {
+		r.t.Errorf("%s: %s of the coin is %s after %v draws, want %v ± %v", name, key, text, drawn,
+			want[0], want[1])
+	}
 }
 
 // lookUp returns a value of a result by its path.
