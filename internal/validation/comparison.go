@@ -90,6 +90,7 @@ func (p *place) compare(measured []measurement, predicted map[string]float64) []
 
 // quantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
 func quantityFamily(quantity string) string {
+	quantity = strings.TrimSuffix(quantity, withDrafts)
 	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
 		quantity = strings.TrimSuffix(quantity, statistic)
 	}

@@ -73,6 +73,8 @@ type deployment struct {
 	captured, eagerPrompts, eager bool
 	// marlin reports whether experts in 4 bits have Marlin's kernels.
 	marlin bool
+	// drafts are those of multi-token prediction; the zero value means none.
+	drafts drafts
 	// fusedAllReduce reports whether all-reduces also normalise, if the engine does not do so by
 	// itself.
 	fusedAllReduce bool
@@ -165,7 +167,7 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 	release, _ := engines.Find(cmp.Or(d.engine, "ideal"), "")
 	release.Version, _ = engines.ParseVersion(d.version)
 	return servers.Config{
-		Release: release,
+		Release: release, Speculation: d.drafts.method(),
 		Model:   d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
 		Parallel: d.parallel(), MaxContext: d.maxContext,
 		Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
@@ -286,6 +288,9 @@ func (d *deployment) replica(s *servers.Server) (sim.ReplicaConfig, error) {
 	r, err := s.Replica(0)
 	if d.engineTimes {
 		r.Latency = 0
+	}
+	if err == nil && d.drafts.tokens > 0 {
+		r.Speculator, err = d.speculator(s, r.Clock)
 	}
 	return r, err
 }

@@ -18,8 +18,6 @@ func siliconArtefact(r *row) string {
 	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
 	flags := r.text("script_flags")
 	switch {
-	case strings.Contains(flags, "speculative=mtp") && !strings.Contains(flags, "?speculative"):
-		return "multi-token prediction was on, as the server's flags say"
 	case strings.Contains(flags, "?layout"):
 		return "the parallel layout could not be decided"
 	case r.optional("tp", 1) > 16:
@@ -34,7 +32,7 @@ func siliconArtefact(r *row) string {
 		r.optional("moe_ep", 1) > 1 && r.text("label_corrected") != "1":
 		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token " +
 			"prediction was on"
-	case engine == "sglang" && strings.Contains(model, "qwen3.5") &&
+	case engine == "sglang" && strings.Contains(model, "qwen3.5") && !withMTP(flags) &&
 		r.text("precision") == "fp8" && r.optional("tp", 1) == 4 && r.optional("moe_tp", 1) == 4:
 		return "SGLang with Qwen3.5 in FP8 on four accelerators and experts split: a " +
 			"third faster than on eight in small batches, so multi-token prediction was on"

@@ -19,12 +19,6 @@ var cookbookFigures = []figure{{"ttft_median_ms", "TTFT p50", "ms", 1},
 
 var cookbookRows = rowSpec{
 	model: "bench_model|model", gpu: "gpu", tensor: "tp", figures: cookbookFigures,
-	refuses: func(r *row) string {
-		if r.text("speculative") != "" {
-			return "multi-token prediction was on, and its acceptance depends on the text"
-		}
-		return ""
-	},
 	format: func(r *row) string {
 		if published8.MatchString(r.value("bench_model|model")) {
 			return "fp8"
@@ -69,6 +63,12 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	t.name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
 	if requests < 2*t.count+20 {
 		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", isTTFT)
+	}
+	if with := r.text("speculative"); with != "" {
+		if !t.draft(draftedSteps(with)) {
+			return "multi-token prediction was on, and its acceptance is not known"
+		}
+		t.measuredWithDrafts()
 	}
 	return ""
 }

@@ -47,6 +47,13 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 	t.nightlyVersion(r.text("month"))
 	t.siliconMeasured(r)
 	t.closed()
+	flags := r.text("script_flags")
+	if withMTP(flags) {
+		if !t.draft(parseStartFlags(flags).drafted()) {
+			return "multi-token prediction was on, and its acceptance is not known"
+		}
+		t.measuredWithDrafts()
+	}
 	if t.data > 1 {
 		t.name += fmt.Sprintf(", attention DP %d", t.data)
 	}
