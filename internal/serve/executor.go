@@ -25,10 +25,13 @@ type Executor struct {
 	most     int        // sequences in a batch
 	started  map[int64]*engine.Sequence
 	job      func(id int64) *Job
-	before   func() // is called before a step is computed
-	chunks   []engine.Chunk
-	rows     []row
-	err      error
+	// before is called before a step is computed, and began returns when the step is to begin: the
+	// simulation comes to it a little later, which is a part of the step.
+	before func()
+	began  func() time.Time
+	chunks []engine.Chunk
+	rows   []row
+	err    error
 }
 
 // row is whose next token a row of logits gives.
@@ -90,12 +93,14 @@ func (x *Executor) Simulation() (sim.Config, error) {
 	return sim.Config{Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{replica}}, nil
 }
 
-// Duration implements sim.StepClock: it computes the step and returns how long that took.
+// Duration implements sim.StepClock: it computes the step and returns how long that took, from when
+// the step was to begin.
 func (x *Executor) Duration(s *sim.Step) sim.Time {
+	begin := time.Now()
 	if x.before != nil {
 		x.before()
+		begin = x.began()
 	}
-	begin := time.Now()
 	if x.err == nil {
 		x.err = x.step(s)
 	}

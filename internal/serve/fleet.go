@@ -78,6 +78,7 @@ func NewFleet(c FleetConfig) (*Fleet, error) {
 		c.Executor.job = func(id int64) *Job { return f.jobs[id] }
 		// Computing blocks this goroutine, and users must not wait for it with what is there.
 		c.Executor.before = func() { f.late.deliver(time.Now()) }
+		c.Executor.began = func() time.Time { return f.momentOf(f.loop.Now()) }
 	}
 	f.up = make([]atomic.Bool, len(s.Replicas))
 	for i := range s.Replicas {
