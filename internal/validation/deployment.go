@@ -168,7 +168,7 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 	release.Version, _ = engines.ParseVersion(d.version)
 	return servers.Config{
 		Release: release, Speculation: d.drafts.method(),
-		Model:   d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
+		Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp, Network: d.network,
 		Parallel: d.parallel(), MaxContext: d.maxContext,
 		Weights: d.weights, KV: d.kv, Activations: d.activations, Engine: engine,
 		Memory: servers.Memory{Utilization: d.utilisation, KVShare: d.kvShare,

@@ -177,6 +177,12 @@ func setChance(c *answer.Chance, runs []lateRun, first normal) {
 		}
 		list = append(list, sum+float64((1-below)*kept))
 	}
+	jackknife(c, list)
+}
+
+// jackknife sets a probability from that of all seeds, which comes first, and those that leave out
+// one of them.
+func jackknife(c *answer.Chance, list []float64) {
 	half := 0.0
 	if n := len(list) - 1; n > 1 { // each leaves out one of n, so they differ n−1 times less
 		half = stats.Mean(list[1:], sureOf).Half * float64(n-1)
@@ -188,25 +194,47 @@ func setChance(c *answer.Chance, runs []lateRun, first normal) {
 // chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
 // left. Both latencies are taken to be as late as in the same share of cases.
 func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
-	low, high := 0.0, 1.0 // of the probability: kept at low, missed at high
-	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
-		ok, _, err := s.keeps(ctx, s.chosen(), c.Replicas, s.chosen().physics.worst(next), s.few())
+	seeds := s.seedsBelow(s.few())
+	sets := [][]uint64{seeds}
+	for k := range seeds {
+		if len(seeds) > 1 {
+			sets = append(sets, slices.Delete(slices.Clone(seeds), k, k+1))
+		}
+	}
+	var list []float64
+	for _, set := range sets {
+		p, err := s.latestKept(ctx, c.Replicas, set)
 		if err != nil {
 			return err
 		}
-		if ok {
+		list = append(list, p)
+	}
+	jackknife(c, list)
+	return nil
+}
+
+// latestKept returns the share of cases in which latencies are no later than those with which n
+// replicas keep the SLO, over some seeds.
+func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64, error) {
+	low, high := 0.0, 1.0 // kept at low, missed at high
+	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
+		t, err := s.withstand(ctx, s.chosen(), n, s.chosen().physics.worst(next), seeds)
+		if err != nil {
+			return 0, err
+		}
+		if t.kept() {
 			low = next
 		} else {
 			high = next
 		}
 	}
-	if c.Probability = math.Round(100*(low+high)/2) / 100; low >= 1-answer.Certain {
-		c.Probability = 1
-	} else if high <= answer.Certain {
-		c.Probability = 0
+	switch {
+	case low >= 1-answer.Certain:
+		return 1, nil
+	case high <= answer.Certain:
+		return 0, nil
 	}
-	c.Low, c.High = c.Probability, c.Probability
-	return nil
+	return (low + high) / 2, nil
 }
 
 // certainty finds out how many replicas of the chosen option would be enough if all predictions

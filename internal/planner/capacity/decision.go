@@ -22,7 +22,7 @@ const (
 func (s *search) keeps(ctx context.Context, o *option, n int, wrong off, seeds int) (bool,
 	float64, error) {
 	if _, taken := o.interrupted(); taken {
-		t, err := s.withstands(ctx, o, n, s.rate, wrong)
+		t, err := s.withstand(ctx, o, n, wrong, s.seedsBelow(min(seeds, chanceSeeds)))
 		return t.kept(), t.Kept.Mean, err
 	}
 	runs, ok, err := s.pool(ctx, o, n, wrong, seeds)

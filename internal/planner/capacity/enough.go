@@ -9,7 +9,7 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 		return s.keepsUp(ctx, o, n)
 	}
 	if _, taken := o.interrupted(); taken {
-		t, err := s.withstands(ctx, o, n, s.rate, o.worst())
+		t, err := s.withstands(ctx, o, n, s.rate, o.worst(), 0)
 		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.Divisible() {

@@ -24,13 +24,13 @@ const rarely = 1e-5
 // up has been served by all replicas again (a fluid queue). The requests that a replica has under
 // way when it goes, an n-th of all under way, are taken to miss it too.
 func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
-	wrong off) (trial, error) {
+	wrong off, seed uint64) (trial, error) {
 	p, _ := o.interrupted()
-	one, err := s.alone(ctx, o, wrong)
+	one, err := s.alone(ctx, o, wrong, seed)
 	if err != nil {
 		return trial{}, err
 	}
-	mixed, _, err := s.simulateAt(ctx, o, n, rate, wrong, 0)
+	mixed, _, err := s.simulateAt(ctx, o, n, rate, wrong, seed)
 	if err != nil {
 		return trial{}, err
 	}
@@ -46,7 +46,7 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 			}
 			continue
 		}
-		t, _, err := s.simulateAt(ctx, o, n-away, rate, wrong, 0)
+		t, _, err := s.simulateAt(ctx, o, n-away, rate, wrong, seed)
 		if err != nil {
 			return trial{}, err
 		}
@@ -58,25 +58,64 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 	for i := range kept {
 		mixed.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
 	}
-	whole := mixed.kept()
-	binds := binding(mixed.Clauses)
-	mixed.Kept, mixed.Target = binds.Kept, binds.Target
-	if whole {
-		mixed.Limit = p.words(binds.Kept.Mean)
-	}
+	s.bind(o, &mixed)
 	return mixed, nil
+}
+
+// bind sets the share that a trial of a spot option keeps, from its clauses.
+func (s *search) bind(o *option, t *trial) {
+	p, _ := o.interrupted()
+	whole, binds := t.kept(), binding(t.Clauses)
+	t.Kept, t.Target = binds.Kept, binds.Target
+	if whole {
+		t.Limit = p.words(binds.Kept.Mean)
+	}
+}
+
+// withstand is withstands over all of some seeds, each of which counts the same.
+func (s *search) withstand(ctx context.Context, o *option, n int, wrong off,
+	seeds []uint64) (trial, error) {
+	var all trial
+	for k, seed := range seeds {
+		t, err := s.withstands(ctx, o, n, s.rate, wrong, seed)
+		if err != nil {
+			return trial{}, err
+		}
+		if k == 0 {
+			all = t
+			all.Clauses = slices.Clone(t.Clauses)
+			continue
+		}
+		for i := range all.Clauses {
+			all.Clauses[i].Kept.Mean += (t.Clauses[i].Kept.Mean - all.Clauses[i].Kept.Mean) /
+				float64(k+1)
+		}
+		all.Growing = all.Growing || t.Growing
+	}
+	s.bind(o, &all)
+	return all, nil
+}
+
+// seedsBelow returns the seeds of a plan's runs, of which there are at most n.
+func (s *search) seedsBelow(n int) []uint64 {
+	var list []uint64
+	for seed := range s.trials.file.Plan.Seeds(n) {
+		list = append(list, uint64(seed))
+	}
+	return list
 }
 
 // alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where
 // predictions are wrong by some factors.
-func (s *search) alone(ctx context.Context, o *option, wrong off) (float64, error) {
+func (s *search) alone(ctx context.Context, o *option, wrong off,
+	seed uint64) (float64, error) {
 	slower, alike := *o, *o.parts
 	slower.parts, alike.slow = &alike, wrong.steps
 	alike.late = wrong.first
 	slower.ceiling = o.ceiling * o.slow / wrong.steps
 	r := &rateRange{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
 	rough := *s.trials
-	rough.rough = true
+	rough.rough, rough.seed = true, seed
 	for !r.done() {
 		place := (r.kept + r.missed) / 2
 		v, err := rough.sustains(ctx, &slower, r.rate(place))
@@ -174,7 +213,7 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	if err != nil {
 		return nil, err
 	}
-	expected, err := s.withstands(ctx, o, n, s.rate, asPredicted())
+	expected, err := s.withstand(ctx, o, n, asPredicted(), s.seedsBelow(s.few()))
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
 	return i, err
 }

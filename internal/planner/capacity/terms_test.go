@@ -246,7 +246,7 @@ effort: {requests: 300, most-requests: 600}
 	before := 0.0
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
 		v, err := s.withstands(context.Background(), s.options[0], n, s.rate,
-			asPredicted())
+			asPredicted(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -215,7 +215,7 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (verdict, error) {
 	if _, taken := o.interrupted(); taken {
 		rate = menu.Round(rate)
-		t, err := s.withstands(ctx, o, n, rate, o.worst())
+		t, err := s.withstands(ctx, o, n, rate, o.worst(), 0)
 		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.Divisible() {

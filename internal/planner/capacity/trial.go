@@ -119,8 +119,9 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 	}
 	for n := first; ; n = min(2*n, most) {
 		var err error
-		if v.trial, err = t.trial(ctx, o.scenario(&t.file.Plan.Menu, 1, o.slow), rate,
-			n); err != nil {
+		scenario := o.scenario(&t.file.Plan.Menu, 1, o.slow)
+		scenario.Seed += t.seed
+		if v.trial, err = t.trial(ctx, scenario, rate, n); err != nil {
 			return v, err
 		}
 		v.trial = v.trial.under(o.late)

@@ -29,6 +29,8 @@ type trials struct {
 	// rough limits simulations to four times the length of the first, for parts of the page other
 	// than the answer.
 	rough bool
+	// seed is added to the plan's in simulations of one replica.
+	seed uint64
 	// workers is the number of simulations that this process runs at the same time, if it was
 	// chosen.
 	workers int
