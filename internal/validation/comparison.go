@@ -88,6 +88,9 @@ func (p *place) compare(measured []measurement, predicted map[string]float64) []
 	return list
 }
 
+// withDrafts says of figures that they are of servers with drafts, which the fit does not take.
+const withDrafts = ", with drafts"
+
 // quantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
 func quantityFamily(quantity string) string {
 	quantity = strings.TrimSuffix(quantity, withDrafts)

@@ -25,10 +25,10 @@ func (d drafts) method() string {
 	return "mtp"
 }
 
-// acceptance is that probability by the beginnings of the names of models. With three drafted tokens
-// a step gives 2.46 and 2.61 tokens for DeepSeek-V3 and V3.2, and 3.12 and 3.31 for Qwen3.5-397B
-// (sgl-project/sgl-cookbook, docs/autoregressive, 7b5bd9c0, accept length): 1 + a + a² + a³ is the
-// mean of each.
+// acceptance is that probability by the beginnings of the names of models. With three drafted
+// tokens a step gives 2.46 and 2.61 tokens for DeepSeek-V3 and V3.2, and 3.12 and 3.31 for
+// Qwen3.5-397B (sgl-project/sgl-cookbook, docs/autoregressive, 7b5bd9c0, accept length):
+// 1 + a + a² + a³ is the mean of each.
 var acceptance = map[string]float64{"deepseek": 0.7, "qwen3.5": 0.856}
 
 // draft has the server draft a number of tokens, and reports whether the acceptance is known.
@@ -45,17 +45,6 @@ func (d *deployment) draft(tokens int) bool {
 
 // maxDrafted bounds the tokens that are drafted in a row.
 const maxDrafted = 16
-
-// withMTP reports whether flags have the server draft by multi-token prediction, beyond doubt.
-func withMTP(flags string) bool {
-	return strings.Contains(flags, "speculative=mtp") && !strings.Contains(flags, "?speculative")
-}
-
-// drafted returns the number of tokens that flags have the server draft; 0 where they do not say.
-func (s startFlags) drafted() int {
-	n, _ := s.number("speculative-num-steps", "speculative_config.num_nextn_predict_layers")
-	return int(n)
-}
 
 var draftSteps = regexp.MustCompile(`steps=(\d+)`)
 
@@ -98,22 +87,4 @@ func (d *deployment) speculator(s *servers.Server, verify sim.StepClock) (sim.Sp
 		Shape:   speculation.Shape{Depth: d.drafts.tokens, Width: 1},
 		Drafter: speculation.NewModel(clock, false), Lengths: speculation.Fixed{},
 		Verify: verify, Recompute: true})
-}
-
-// withDrafts says of figures that they are of servers with drafts, which the fit does not take.
-const withDrafts = ", with drafts"
-
-// measuredWithDrafts names the measured and the predicted figures of a trial so.
-func (t *trial) measuredWithDrafts() {
-	for i := range t.measured {
-		t.measured[i].quantity += withDrafts
-	}
-	t.figures = func(o *outcome) map[string]float64 {
-		figures := map[string]float64{}
-		for name, value := range o.latenciesAndRate() {
-			figures[name+withDrafts] = value
-		}
-		return figures
-	}
-	t.rehearsable = false
 }

@@ -68,3 +68,14 @@ func (s startFlags) apply(l *trial) {
 		l.captured = true
 	}
 }
+
+// withMTP reports whether flags have the server draft by multi-token prediction, beyond doubt.
+func withMTP(flags string) bool {
+	return strings.Contains(flags, "speculative=mtp") && !strings.Contains(flags, "?speculative")
+}
+
+// drafted returns the number of tokens that flags have the server draft; 0 where they do not say.
+func (s startFlags) drafted() int {
+	n, _ := s.number("speculative-num-steps", "speculative_config.num_nextn_predict_layers")
+	return int(n)
+}

@@ -174,3 +174,18 @@ func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
 		return sum(k.times(step)), nil
 	}
 }
+
+// measuredWithDrafts names the measured and the predicted figures of a trial so.
+func (t *trial) measuredWithDrafts() {
+	for i := range t.measured {
+		t.measured[i].quantity += withDrafts
+	}
+	t.figures = func(o *outcome) map[string]float64 {
+		figures := map[string]float64{}
+		for name, value := range o.latenciesAndRate() {
+			figures[name+withDrafts] = value
+		}
+		return figures
+	}
+	t.rehearsable = false
+}
