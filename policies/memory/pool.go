@@ -55,8 +55,10 @@ type Pooled struct {
 // NewPooled returns the connection of a memory, which has a lower tier, with a pool of blocks of
 // the same size.
 func NewPooled(p *PrefixCache, pool *Pool, block float64, fetch sim.Time) (*Pooled, error) {
-	if len(p.tree.tiers) < 2 || pool.tree.block != p.tree.block || !(block > 0) || fetch < 0 {
-		return nil, errors.New("a pool needs a lower tier into which its blocks come, blocks of " +
+	if p.tree.order.ranks() || len(p.tree.tiers) < 2 ||
+		pool.tree.block != p.tree.block || !(block > 0) || fetch < 0 {
+		return nil, errors.New("a pool needs a lower tier into which its blocks come, that drops " +
+			"the least recently used ones, blocks of " +
 			"the same size of more than 0 bytes, and a time of 0 or more to fetch one")
 	}
 	return &Pooled{p, pool, block, fetch}, nil

@@ -27,7 +27,7 @@ func TestPoolIsSharedByReplicas(t *testing.T) {
 		var pooled []*memory.Pooled
 		for range 3 {
 			c, err := memory.NewTiered(8, tierBlock,
-				memory.Tiering{Frequent: rapid.Bool().Draw(t, "frequent")},
+				memory.Tiering{Through: rapid.Bool().Draw(t, "through")},
 				memory.Tier{Blocks: host}, memory.Tier{Blocks: 5})
 			if err != nil {
 				t.Fatal(err)
