@@ -27,15 +27,14 @@ func published(t *testing.T) string {
 	return dir
 }
 
-// TestComputedAnswers asks a real model several things at once: each answer is what llmsim gpt2
-// generate writes at temperature 0, however the requests are batched.
-func TestComputedAnswers(t *testing.T) {
-	dir := published(t)
-	x, err := OpenExecutor(dir, 3, 1)
+// computing opens a service whose answers a model in a folder computes, three at a time.
+func computing(t *testing.T, weights string) (*Executor, *instance) {
+	t.Helper()
+	x, err := OpenExecutor(weights, 3, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
+	t.Cleanup(func() { x.Close() })
 	config, err := x.Simulation()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +42,15 @@ func TestComputedAnswers(t *testing.T) {
 	i := open(t, small, func(o *Options) {
 		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
 	})
-	defer i.stop()
+	t.Cleanup(i.stop)
+	return x, i
+}
+
+// TestComputedAnswers asks a real model several things at once: each answer is what llmsim gpt2
+// generate writes at temperature 0, however the requests are batched.
+func TestComputedAnswers(t *testing.T) {
+	dir := published(t)
+	_, i := computing(t, dir)
 	alone, err := generate.Open(generate.Settings{Weights: dir, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -95,19 +102,7 @@ func TestComputedAnswers(t *testing.T) {
 // TestComputedTokensAreNotHeldBack computes a step only when the users of all jobs have got what
 // the steps before gave, for otherwise every token would come a step late.
 func TestComputedTokensAreNotHeldBack(t *testing.T) {
-	x, err := OpenExecutor(published(t), 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	config, err := x.Simulation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := open(t, small, func(o *Options) {
-		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
-	})
-	defer i.stop()
+	x, i := computing(t, published(t))
 	steps, deliver := 0, x.before
 	x.before = func() {
 		deliver()

@@ -42,19 +42,7 @@ func TestOdds(t *testing.T) {
 // A real model tells the probabilities of its tokens, in both shapes, streamed or not, and what
 // ends by a text at which to stop counts as a stop.
 func TestComputedOdds(t *testing.T) {
-	x, err := OpenExecutor(published(t), 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	config, err := x.Simulation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := open(t, small, func(o *Options) {
-		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
-	})
-	defer i.stop()
+	_, i := computing(t, published(t))
 	type told struct {
 		Content []struct {
 			Token   string

@@ -59,9 +59,9 @@ func draftedSteps(text string) int {
 	return n
 }
 
-// nightlyDrafts returns the number of tokens that InferenceX' scripts have servers draft
-// (SemiAnalysisAI/InferenceX, benchmarks/single_node, dsr1_*_mtp.sh): three, or one under
-// TensorRT-LLM with data-parallel attention.
+// nightlyDrafts returns the number of tokens that servers of InferenceX' application, whose rows do
+// not say it, are taken to draft: three, as flags of TensorRT-LLM's runs in silicon_2026 have it.
+// With data-parallel attention one is assumed, of which no flag is known.
 func nightlyDrafts(engine string, ranks bool) int {
 	if engine == "trtllm" && ranks {
 		return 1
