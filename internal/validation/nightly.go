@@ -3,10 +3,10 @@ package validation
 import "strings"
 
 // nightly are the releases that a nightly benchmark is taken to have started, where a run has no
-// image. Runs with one name 0.5.6 of SGLang in December 2025, 0.5.9 in February and March and 0.5.12
-// from May on, 1.1.0 of TensorRT-LLM in December, 1.2.0 in January and 1.3.0 in May
-// (SemiAnalysisAI/InferenceX-app, fixtures of benchmarks). The days between are own estimates: on 19
-// December 2025 the times on MI355X change, and no image says to which release.
+// image. Runs with one name 0.5.6 of SGLang in December 2025, 0.5.9 in February and March and
+// 0.5.12 from May on, 1.1.0 of TensorRT-LLM in December, 1.2.0 in January and 1.3.0 in May
+// (SemiAnalysisAI/InferenceX-app, fixtures of benchmarks). The days between are own estimates: on
+// 19 December 2025 the times on MI355X change, and no image says to which release.
 var nightly = map[string][]struct{ date, release string }{
 	"sglang": {{"", "0.5.5"}, {"2025-12", "0.5.6"}, {"2025-12-19", "0.5.7"},
 		{"2026-01-15", "0.5.8"}, {"2026-02-15", "0.5.9"}, {"2026-05-15", "0.5.12"}},
