@@ -61,7 +61,6 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 			"200GB/s"},
 		{"offload", place(), map[string]string{"pool": "1TiB", "pool-link": "0B/s"}, "pool-link",
 			"50GB/s"},
-		{"offload", place(), map[string]string{"pool": "1TiB", "eviction": "lfu"}, "pool", "lru"},
 		{"offload", place(), map[string]string{"survives": "host"}, "survives", "write to through"},
 		{"offload", place(), map[string]string{"eviction": "lfu", "ttl": "1m"}, "ttl", "by age"},
 		{"offload", place(), map[string]string{"eviction": "lru2"}, "eviction", "lru"},

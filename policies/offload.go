@@ -159,9 +159,6 @@ func sharedPool(d Deployment, v Values) (*KVPool, error) {
 		return nil, &ParamError{"pool", fmt.Sprintf(
 			"found %s, want room for a block of %s at least, or none", units.FormatBytes(size),
 			units.FormatBytes(block))}
-	case v.Word("eviction") == "lfu":
-		return nil, &ParamError{"pool", "blocks that come from a pool are dropped by their last " +
-			"use; set eviction to lru"}
 	case p.Rate == 0:
 		return nil, &ParamError{"pool-rate", "found 0B/s, want more, such as 200GB/s"}
 	case p.Link == 0:

@@ -120,7 +120,6 @@ func drawParams(t *rapid.T, params []policies.Param, values map[string][]string)
 	}
 	if set["eviction"] == "lfu" {
 		set["ttl"] = "0s"
-		set["pool"] = "0GB" // it drops blocks by their last use
 	}
 	sequences, _ := strconv.Atoi(set["max-sequences"])
 	budget, _ := strconv.Atoi(set["token-budget"])

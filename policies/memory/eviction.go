@@ -8,7 +8,7 @@ func (t *runTree) evict(from int32, units int64) (made int64) {
 		number := t.first(from)
 		unit := t.nodes[number].unit
 		k := min((units-made+unit-1)/unit, t.nodes[number].blocks)
-		if to := t.below(from); to == 0 || t.precedes(number, to) {
+		if to := t.next(number, from); to == 0 {
 			t.forget(number, k)
 		} else {
 			k = min(k, t.room(to))

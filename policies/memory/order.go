@@ -110,6 +110,17 @@ func (t *runTree) precedes(number, tier int32) bool {
 		t.order.rank(&t.nodes[number]) < of.heap[0].rank
 }
 
+// next returns the tier to which an unused node of a tier moves, or 0 if it is dropped. It passes
+// tiers that are full of what is to be kept before it, so that no block is dropped while one that
+// continues it stays in a lower tier.
+func (t *runTree) next(number, tier int32) int32 {
+	to := t.below(tier)
+	for to != 0 && t.precedes(number, to) {
+		to = t.below(to)
+	}
+	return to
+}
+
 // below returns the next lower tier that has room for anything, or 0.
 func (t *runTree) below(tier int32) int32 {
 	for to := tier + 1; int(to) < len(t.tiers); to++ {

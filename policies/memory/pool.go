@@ -55,10 +55,8 @@ type Pooled struct {
 // NewPooled returns the connection of a memory, which has a lower tier, with a pool of blocks of
 // the same size.
 func NewPooled(p *PrefixCache, pool *Pool, block float64, fetch sim.Time) (*Pooled, error) {
-	if p.tree.order.ranks() || len(p.tree.tiers) < 2 ||
-		pool.tree.block != p.tree.block || !(block > 0) || fetch < 0 {
-		return nil, errors.New("a pool needs a lower tier into which its blocks come, that drops " +
-			"the least recently used ones, blocks of " +
+	if len(p.tree.tiers) < 2 || pool.tree.block != p.tree.block || !(block > 0) || fetch < 0 {
+		return nil, errors.New("a pool needs a lower tier into which its blocks come, blocks of " +
 			"the same size of more than 0 bytes, and a time of 0 or more to fetch one")
 	}
 	return &Pooled{p, pool, block, fetch}, nil
@@ -162,4 +160,9 @@ func (t *runTree) shelve(text []sim.Segment, limit int64) {
 		}
 	}
 	t.leave(&p)
+	for i := int32(1); int(i) < len(t.tiers); i++ { // what stayed may have lost its place
+		if excess := t.tiers[i].unused - max(0, t.room(i)); excess > 0 {
+			t.evict(i, excess)
+		}
+	}
 }

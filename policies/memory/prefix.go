@@ -184,14 +184,16 @@ func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 // available returns the number of blocks that are empty or have no users.
 func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused }
 
-// take uses up blocks, empty ones first.
+// take uses up blocks, empty ones first. Copies of these take room in host memory before others are
+// moved down, whether the blocks are taken at once or one by one.
 func (p *PrefixCache) take(n int64) {
-	if p.free < n {
-		p.free += p.tree.evict(0, n-p.free)
-	}
-	p.free -= n
+	empty := min(n, p.free)
+	p.free -= empty
 	if p.Through {
 		p.copy()
+	}
+	if n > empty {
+		p.free += p.tree.evict(0, n-empty) - (n - empty)
 	}
 }
 
