@@ -28,6 +28,7 @@ type planFlags struct {
 	emit   string
 	trust  string
 	prices string
+	strict strictFlag
 	now    currentFlags
 	queue  queueFlags
 	shard  shardFlag
@@ -63,6 +64,7 @@ func planCommand() *cobra.Command {
 		"the least evidence on which an option may win: any, relative or measured")
 	f.StringVar(&flags.prices, "prices", "",
 		"file with prices of your own, in YAML or CSV, in place of the catalogue's")
+	flags.strict.add(cmd, "--current")
 	flags.now.add(cmd)
 	flags.queue.add(cmd)
 	flags.shard.add(cmd)
@@ -120,6 +122,11 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *answer.Answers, er
 	}
 	if !answers.Buildable() {
 		return errors.New("no option of the menu can be built: see what limits each")
+	}
+	if flags.emit != "" {
+		if err := flags.strict.refuse("the files do not express", unsaid(answers)); err != nil {
+			return err
+		}
 	}
 	if !answers.Met() {
 		return errSLOMissed
@@ -183,10 +190,21 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 	return all.WriteShort(cmd.OutOrStdout())
 }
 
+// unsaid returns what of the chosen fleets the files that start them do not express.
+func unsaid(all *answer.Answers) []string {
+	var list []string
+	for _, a := range all.Models {
+		if a.Chosen != nil && a.Chosen.Bundle != nil {
+			list = append(list, a.Chosen.Bundle.Notes...)
+		}
+	}
+	return list
+}
+
 // start writes what starts the chosen fleets, each in a folder of its own where there are several
-// models.
+// models. With --strict, it writes nothing where the files would not express a fleet.
 func (flags *planFlags) start(all *answer.Answers) error {
-	if flags.emit == "" {
+	if flags.emit == "" || bool(flags.strict) && len(unsaid(all)) > 0 {
 		return nil
 	}
 	for _, a := range all.Models {

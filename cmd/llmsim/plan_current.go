@@ -37,7 +37,7 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *capacity.File) error {
 	case !flags.shard.Whole() || flags.keep.dir != "":
 		return errors.New("--current goes with neither --shard nor --record")
 	}
-	today, err := c.load(cmd)
+	today, err := c.load(cmd, flags.strict)
 	if err == nil {
 		err = file.PutBeside(today)
 	}
@@ -48,10 +48,13 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *capacity.File) error {
 }
 
 // load reads a command or manifests, else a scenario.
-func (c *currentFlags) load(cmd *cobra.Command) (*scenarios.File, error) {
+func (c *currentFlags) load(cmd *cobra.Command, strict strictFlag) (*scenarios.File, error) {
 	reading, noCommand := launch.ReadFileOrText(c.file)
 	if noCommand == nil {
 		note(cmd, reading.Notes)
+		if err := strict.refuse("it leaves out", reading.Lost); err != nil {
+			return nil, err
+		}
 		return scenarios.Parse("--current", []byte("{}"), append(reading.Settings, c.set...)...)
 	}
 	today, err := scenarios.Load(c.file, c.set...)

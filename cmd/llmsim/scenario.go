@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/interval"
@@ -31,7 +30,7 @@ type scenarioFlags struct {
 	checkSLO       bool
 	explain        bool
 	from           string
-	strict         bool
+	strict         strictFlag
 	emit           string
 	engine         string
 	metrics        string
@@ -87,8 +86,7 @@ func scenarioCommand() *cobra.Command {
 	f.StringVar(&flags.emit, "emit", "",
 		"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and "+
 			"notes. The scenario is not simulated")
-	f.BoolVar(&flags.strict, "strict", false,
-		"exit with code 2 where --from leaves out a flag, or --emit a part of the scenario")
+	flags.strict.add(cmd, "--from")
 	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
 		"the engine of --emit. Default: that of the scenario's preset")
 	flags.keep.add(cmd)
@@ -157,8 +155,8 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	}
 	flags.command = reading
 	note(cmd, reading.Notes)
-	if flags.strict && len(reading.Lost) > 0 {
-		return nil, fmt.Errorf("--strict: --from leaves out %s", strings.Join(reading.Lost, ", "))
+	if err := flags.strict.refuse("--from leaves out", reading.Lost); err != nil {
+		return nil, err
 	}
 	settings := append(reading.Settings, flags.set...)
 	return func() (*scenarios.File, error) {
@@ -172,8 +170,8 @@ func (flags *scenarioFlags) start(simulation *scenarios.Simulation) error {
 	if err != nil {
 		return err
 	}
-	if flags.strict && len(bundle.Notes) > 0 {
-		return fmt.Errorf("--strict: the files do not express %s", strings.Join(bundle.Notes, "; "))
+	if err := flags.strict.refuse("the files do not express", bundle.Notes); err != nil {
+		return err
 	}
 	return failed(bundle.Write(flags.emit))
 }

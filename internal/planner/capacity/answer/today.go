@@ -59,6 +59,8 @@ func (t *Today) beside() string {
 	switch {
 	case t.Saved == nil:
 		return words
+	case *t.Saved == 0:
+		return words + " and costs the same"
 	case *t.Saved < 0:
 		return words + fmt.Sprintf(" and costs $%.2f an hour more", -*t.Saved)
 	}
