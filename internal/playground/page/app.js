@@ -152,7 +152,7 @@ function settle() {
 // render draws the stage and the whole run.
 function render() {
   const { at, view } = app;
-  app.hits = app.servers.slice(0, count()).map((s, i) => drawServer(el(`stage-${i}`), s, at, view));
+  app.hits = app.servers.slice(0, count()).map((s, i) => drawServer(el(`stage-${i}`), s, at, view, wanted()));
   drawRun(el("run"), app.overviews, at, app.state.past);
   const time = el("time");
   time.max = Math.max(1, ...app.overviews.map((o) => o.ends));
@@ -161,6 +161,9 @@ function render() {
   el("clock").textContent = milliseconds(at);
   app.servers.slice(0, count()).forEach((s, i) => { if (!app.playing || performance.now() - (app.worded ?? 0) > 400) words(s, i); });
 }
+
+// wanted returns which of memory and roof the text speaks of, for stages that have room for one.
+function wanted() { return stopAt(app.state.tour)?.text.includes("{roof|") ? "roof" : "memory"; }
 
 // words says what a stage shows.
 function words(server, i) {

@@ -177,7 +177,7 @@ function most(frame) {
 function inWords(frames, at) {
   if (frames.error) return frames.error;
   const f = frames.at(at);
-  if (!f) return "Nothing runs yet.";
+  if (!f) return "Nothing runs at this moment.";
   const prefills = f.running.filter((r) => r.does === "prefill");
   const decoding = f.running.filter((r) => r.does === "decode").length;
   const list = [`Step ${number(f.step)}, ${milliseconds(f.to - f.from)} long:`,

@@ -20,7 +20,7 @@ class Pen {
     this.c.clearRect(0, 0, this.width, this.height);
     this.em = parseFloat(style.fontSize);
     this.family = style.fontFamily;
-    for (const name of ["ink", "soft", "line", "faint", "act"]) this[name] = style.getPropertyValue(`--${name}`).trim();
+    for (const name of ["ink", "soft", "line", "faint", "act", "paper"]) this[name] = style.getPropertyValue(`--${name}`).trim();
     this.hits = []; // {x, y, w, h, …}: what is where, the last one on top
   }
 
@@ -40,10 +40,15 @@ class Pen {
     this.c.strokeRect(x, y, w, h);
   }
 
-  text(words, x, y, { colour = this.soft, align = "left", size = 0.85, bold = false } = {}) {
+  text(words, x, y, { colour = this.soft, align = "left", size = 0.85, bold = false, halo = false } = {}) {
     this.c.font = `${bold ? "600 " : ""}${size * this.em}px ${this.family}`;
     this.c.textAlign = align;
     this.c.textBaseline = "alphabetic";
+    if (halo) {
+      this.c.strokeStyle = this.paper;
+      this.c.lineWidth = 4;
+      this.c.strokeText(words, x, y);
+    }
     this.c.fillStyle = colour;
     this.c.fillText(words, x, y);
   }

@@ -1,10 +1,11 @@
 // The pictures of a server. Each is given a pen, its place on the canvas, and what it shows.
 "use strict";
 
-// drawServer draws what there is at a moment. view says what is pointed at: a region, a request.
-function drawServer(canvas, frames, at, view) {
+// drawServer draws what there is at a moment. view says what is pointed at: a region, a request. wanted is the
+// picture that stays where there is room for one of memory and roof.
+function drawServer(canvas, frames, at, view, wanted) {
   const pen = new Pen(canvas), i = frames.index(at), frame = frames.list[i];
-  const room = layout(pen.width, pen.height, pen.em);
+  const room = layout(pen.width, pen.height, pen.em, wanted);
   const draw = { queue: drawQueue, batch: drawBatch, memory: drawMemory, step: drawStep, roof: drawRoofline };
   for (const [region, place] of Object.entries(room)) {
     pen.note(place.x, place.y, place.w, place.h, { region });
@@ -15,8 +16,8 @@ function drawServer(canvas, frames, at, view) {
 }
 
 // layout divides a canvas: beside each other, or on a phone below each other. Where there is little room, memory
-// and roof are left out.
-function layout(width, height, em) {
+// or roof is left out, or both.
+function layout(width, height, em, wanted) {
   const gap = em * 0.8, edge = 4;
   const w = width - 2 * edge, h = height - 2 * edge;
   const step = Math.min(4.3 * em, h * 0.3), top = h - step - gap, foot = { x: edge, y: edge + h - step, w, h: step };
@@ -27,7 +28,8 @@ function layout(width, height, em) {
       batch: { x: edge, y: edge + queue + gap, w, h: top - queue - gap - (bottom && bottom + gap) },
       step: foot,
     };
-    if (h < 14 * em) return { batch: { x: edge, y: edge, w, h: top }, step: foot };
+    const narrow = wanted === "roof" ? w * 0.5 : w;
+    if (h < 14 * em) return { batch: { x: edge, y: edge, w: narrow, h: top }, step: foot, ...wanted === "roof" && { roof: { x: edge + narrow + gap, y: edge, w: w - narrow - gap, h: top } } };
     return !bottom ? both : { ...both, memory: { x: edge, y: below, w: w - roof - gap, h: bottom }, roof: { x: edge + w - roof, y: below, w: roof, h: bottom } };
   }
   const side = Math.max(12 * em, Math.min(17 * em, w * 0.29)), queue = 5.8 * em, small = top < 13 * em;
@@ -38,6 +40,7 @@ function layout(width, height, em) {
     memory: { x: edge + w - side, y: edge, w: side, h: top - (roof && roof + gap) },
     step: foot,
   };
+  if (small && wanted === "roof") return { queue: list.queue, batch: list.batch, roof: list.memory, step: foot };
   return small ? list : { ...list, roof: { x: edge + w - side, y: edge + top - roof, w: side, h: roof } };
 }
 
@@ -215,6 +218,6 @@ function drawRun(canvas, runs, at, past) {
   pen.path([[0, middle], [pen.width, middle]], pen.line, 1);
   for (const p of past) pen.path([[x(p.until), 0], [x(p.until), pen.height]], pen.soft, 1.5);
   pen.path([[x(at), 0], [x(at), pen.height]], pen.act, 3);
-  pen.text(`in the batch, ${number(batch)} at most`, 4, pen.em, { size: 0.78, colour: pen.ink });
-  pen.text(`in the queue, ${number(most("waiting") === 1 && !runs.some((r) => r.points.some((p) => p.waiting)) ? 0 : queue)} at most`, 4, pen.height - 5, { size: 0.78, colour: pen.ink });
+  pen.text(`in the batch, ${number(batch)} at most`, 4, pen.em, { size: 0.78, colour: pen.ink, halo: true });
+  pen.text(`in the queue, ${number(most("waiting") === 1 && !runs.some((r) => r.points.some((p) => p.waiting)) ? 0 : queue)} at most`, 4, pen.height - 5, { size: 0.78, colour: pen.ink, halo: true });
 }

@@ -62,7 +62,7 @@ const toursOfTime = [
   ] },
   { id: "flash", name: "FlashAttention", stops: [
     { title: "Scores that go through memory",
-      text: "One prompt of 6,000 tokens, with attention as it is written in textbooks: the scores of all pairs of tokens are written to memory and read again (attention=naive).",
+      text: "One prompt of 6,000 tokens, with attention as it is written in textbooks: the scores of all pairs of tokens are written to memory and read again (attention=naive). The bar of the step counts them with the KV cache.",
       set: { rate: "1", prompt: "6000", output: "20", more: [...alone, "attention=naive"], at: 100 }, anew: true, versus: { flash: { drop: ["attention"] } },
       ask: "FlashAttention computes the same scores and keeps them on the chip. What does it save here?",
       answers: [{ say: "Nothing: as many FLOP", right: ({ main: r, flash: q }) => r.mean_prefill_ms < 1.1 * q.mean_prefill_ms },

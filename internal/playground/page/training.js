@@ -22,7 +22,7 @@ function Bars({ stop }) {
 
 // drawBars draws a column for each run, with its parts from below.
 function drawBars(bars, form, title) {
-  const size = { width: 460, height: 330, bottom: 30, top: 8 }, column = size.width / Math.max(1, bars.length), drawn = [];
+  const size = { width: 540, height: 330, bottom: 30, top: 8 }, column = size.width / Math.max(1, bars.length), drawn = [];
   bars.forEach(({ gpus, parts }, i) => {
     const sum = parts.reduce((s, [, x]) => s + x, 0), x = i * column + 8;
     let y = size.height - size.bottom, named = y + 14;
