@@ -113,8 +113,8 @@ func (r *reader) onOneScreen(name string) {
 				el("panel").getBoundingClientRect().bottom <= innerHeight + 1].join();
 		})()`)
 		if fits != "true,true,true,true,true,true" {
-			r.t.Errorf("%s at %v: charts, width, height, stage, its end and the panel fit: %s", name, size,
-				fits)
+			r.t.Errorf("%s at %v: charts, width, height, stage, its end and the panel fit: %s",
+				name, size, fits)
 		}
 	}
 	r.do(chromedp.EmulateViewport(1280, 800))
