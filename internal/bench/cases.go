@@ -64,6 +64,8 @@ func Cases() []Case {
 		{Name: "sessions, 1,000 replicas", Goal: 4, Requests: 200_000,
 			Set:  rate(1600, turns, "replicas=1000", "routing=kv-aware"),
 			Most: Counts{3.24, 9.1, 2610}},
+		{Name: "sessions, four tiers", Requests: 150_000, Set: tiers(0.5),
+			Most: Counts{3.19, 4.83, 1722}},
 		{Name: "64 replicas", Goal: 1.3, Requests: 300_000, Set: rate(1280, "replicas=64"),
 			Most: Counts{2.78, 0.03, 40}},
 		{Name: "1,000 replicas", Goal: 2, Requests: 300_000, Set: rate(20_000, "replicas=1000"),
@@ -78,6 +80,14 @@ func Cases() []Case {
 // rate returns changes after which that many requests arrive in a second.
 func rate(requests float64, set ...string) []string {
 	return append(set, fmt.Sprintf("workload.rate=%g/s", requests))
+}
+
+// tiers returns changes after which that many sessions of 30 turns begin in a second, whose KV
+// caches wait on the accelerators, in host memory, on disk and in a pool.
+func tiers(sessions float64) []string {
+	return rate(sessions, "workload.sessions={turns: 30, think: 10s}", "replicas=4",
+		"routing=session-affinity",
+		"memory={policy: offload, cpu: 64GiB, disk: 256GiB, pool: 1TiB}")
 }
 
 // Growth lists cases that show how time and memory grow with the length of a run, the number of

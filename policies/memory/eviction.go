@@ -24,6 +24,7 @@ func (t *runTree) evict(from int32, units int64) (made int64) {
 
 // forget drops the last blocks of an unused node.
 func (t *runTree) forget(number int32, blocks int64) {
+	t.changes++
 	n := &t.nodes[number]
 	n.blocks -= blocks
 	t.tiers[n.tier].unused -= blocks * n.unit
@@ -36,8 +37,10 @@ func (t *runTree) forget(number int32, blocks int64) {
 
 // remove gives up the number of a node that is in no ring.
 func (t *runTree) remove(number int32) {
-	delete(t.byName, t.nodes[number].name)
-	t.nodes[t.nodes[number].parent].children--
+	n := &t.nodes[number]
+	delete(t.byName, n.name)
+	t.nodes[n.parent].children--
+	n.name = 0
 	t.spare = append(t.spare, number)
 }
 
@@ -79,6 +82,7 @@ func (t *runTree) merge(number, next int32) int32 {
 		m.name, m.offset, m.parent = n.name, n.offset, n.parent
 		t.byName[m.name] = next
 	}
+	n.name = 0
 	t.spare = append(t.spare, number)
 	return next
 }

@@ -131,7 +131,7 @@ func (t *runTree) shelve(text []sim.Segment, limit int64) {
 	var p path
 	low := int64(0) // blocks of lower tiers that nobody uses
 	for p.blocks < limit {
-		number, n := t.find(p.at, text, limit-p.blocks)
+		number, n := t.find(p.leaf, p.at, text, limit-p.blocks)
 		if n == 0 {
 			break
 		}

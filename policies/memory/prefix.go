@@ -27,6 +27,14 @@ type PrefixCache struct {
 	holders  sim.PerSequence[holder]
 	words    []sim.Segment
 	fetched  found // by the last Extend
+	matched  match
+}
+
+// match is what the last Match found of the prompt of a request, while the tree did not change.
+type match struct {
+	found
+	id      int64
+	changes int64
 }
 
 // Tier is a slower memory to which blocks of the accelerator's memory move.
@@ -90,7 +98,8 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	}
 	p.free += p.tree.expire()
 	limit := (int64(s.Remaining()) - 1) / p.block
-	return int(p.worth(s, text, p.tree.probe(text, limit)) * p.block)
+	p.matched = match{p.tree.probe(text, limit), s.ID, p.tree.changes}
+	return int(p.worth(s, text, p.matched.found) * p.block)
 }
 
 // text describes the tokens of s that may be found again. A preempted sequence may find all of its
@@ -132,7 +141,7 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	var stored found
 	if !h.begun {
 		if s.Stored > 0 {
-			stored = p.tree.probe(text, int64(s.Stored)/p.block)
+			stored = p.stored(s, text)
 		}
 		need -= stored.blocks - stored.lower
 	} else {
@@ -150,6 +159,15 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	h.others += need - stored.lower
 	p.name(h, text, min(s.Stored+n, s.Prompt+s.Generated))
 	return true
+}
+
+// stored counts the blocks with which s, a newcomer, begins.
+func (p *PrefixCache) stored(s *sim.Sequence, text []sim.Segment) found {
+	blocks := int64(s.Stored) / p.block
+	if m := &p.matched; m.id == s.ID && m.changes == p.tree.changes && m.blocks == blocks {
+		return m.found
+	}
+	return p.tree.probe(text, blocks)
 }
 
 // name gives names to the blocks of h that are full when it stores the given number of tokens, as

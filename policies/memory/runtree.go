@@ -25,6 +25,8 @@ type runTree struct {
 	shared int64 // blocks, counted once for each user but the first
 	order  ordering
 	copies int64 // blocks of the accelerator of which the first lower tier has a copy
+	// changes counts what may change what a probe finds.
+	changes int64
 }
 
 // tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
@@ -50,6 +52,7 @@ type runNode struct {
 	older, newer int32 // neighbours in the ring of the tier, while there is no user; older is the
 	// place in the heap where there is one
 	uses int32    // how often it was used
+	next int32    // a node that followed it, and may be another by now
 	left sim.Time // when the last user left
 }
 
@@ -81,16 +84,21 @@ func newRunTree(block int, lower []Tier) runTree {
 	return t
 }
 
-// find returns the node with which the text continues at the cursor, and the number of its blocks
-// that agree with the text, at most limit.
-func (t *runTree) find(at cursor, text []sim.Segment, limit int64) (number int32, blocks int64) {
+// find returns the node with which the text continues at the cursor, after the node before, and
+// the number of its blocks that agree with the text, at most limit. Most texts continue as the last
+// one did, which is tried before the index.
+func (t *runTree) find(before int32, at cursor, text []sim.Segment,
+	limit int64) (number int32, blocks int64) {
 	name, n := at.run(text, t.block)
 	if n == 0 {
 		return 0, 0
 	}
-	number, ok := t.byName[name]
-	if !ok {
-		return 0, 0
+	if number = t.nodes[before].next; t.nodes[number].name != name {
+		var ok bool
+		if number, ok = t.byName[name]; !ok {
+			return 0, 0
+		}
+		t.nodes[before].next = number
 	}
 	return number, min(int64(n), t.nodes[number].blocks, limit)
 }
@@ -99,9 +107,9 @@ func (t *runTree) find(at cursor, text []sim.Segment, limit int64) (number int32
 func (t *runTree) probe(text []sim.Segment, limit int64) found {
 	var f found
 	var at cursor
+	number, n := int32(0), int64(0)
 	for f.blocks < limit {
-		number, n := t.find(at, text, limit-f.blocks)
-		if n == 0 {
+		if number, n = t.find(number, at, text, limit-f.blocks); n == 0 {
 			break
 		}
 		t.count(&f, number, n)
@@ -127,7 +135,7 @@ func (t *runTree) count(f *found, number int32, blocks int64) {
 func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
 	var f found
 	for f.blocks < limit {
-		number, n := t.find(p.at, text, limit-f.blocks)
+		number, n := t.find(p.leaf, p.at, text, limit-f.blocks)
 		if n == 0 {
 			break
 		}
@@ -184,7 +192,7 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	n := &t.nodes[number]
 	t.nodes[upper] = *n
 	u := &t.nodes[upper]
-	u.blocks, u.children = blocks, 1
+	u.blocks, u.children, u.next = blocks, 1, number
 	n.parent = upper
 	n.blocks -= blocks
 	if n.name != 0 {
@@ -260,6 +268,7 @@ func (t *runTree) leaveUnnamed(units int64) {
 
 // link puts a node, which has no user, at the newest end of its tier's ring.
 func (t *runTree) link(number int32) {
+	t.changes++
 	n := &t.nodes[number]
 	ring := n.tier
 	t.tiers[ring].unused += n.blocks * n.unit
@@ -274,6 +283,7 @@ func (t *runTree) link(number int32) {
 }
 
 func (t *runTree) unlink(number int32) {
+	t.changes++
 	n := &t.nodes[number]
 	t.tiers[n.tier].unused -= n.blocks * n.unit
 	if t.order.ranks() {
@@ -285,6 +295,7 @@ func (t *runTree) unlink(number int32) {
 }
 
 func (t *runTree) number() int32 {
+	t.changes++
 	if k := len(t.spare); k > 0 {
 		number := t.spare[k-1]
 		t.spare = t.spare[:k-1]

@@ -68,9 +68,9 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored found) i
 	}
 	var f found
 	var at cursor
-	tier := int32(0)
+	tier, number, n := int32(0), int32(0), int64(0)
 	for f.blocks < stored.blocks {
-		number, n := p.tree.find(at, text, stored.blocks-f.blocks)
+		number, n = p.tree.find(number, at, text, stored.blocks-f.blocks)
 		if of := p.tree.nodes[number].tier; of != tier {
 			choose(f)
 			tier = of
