@@ -24,6 +24,11 @@ type normal struct{ bias, spread float64 }
 // that.
 type off struct{ steps, first float64 }
 
+// within reports whether no latency is later than with other errors.
+func (w off) within(other off) bool {
+	return w.steps <= other.steps && w.steps*w.first <= other.steps*other.first
+}
+
 // asPredicted is what predictions say.
 func asPredicted() off { return off{1, 1} }
 

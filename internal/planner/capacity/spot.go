@@ -106,8 +106,28 @@ func (s *search) seedsBelow(n int) []uint64 {
 }
 
 // alone returns the highest rate that a replica or group sustains by itself, to about 3 %, where
-// predictions are wrong by some factors.
+// predictions are wrong by some factors. Short runs show it with chance in it. But what an option
+// sustains with the errors that decide its number of replicas, it also sustains with earlier
+// latencies, and no more with later ones. So chances do not contradict the decision.
 func (s *search) alone(ctx context.Context, o *option, wrong off,
+	seed uint64) (float64, error) {
+	one, err := s.sustainedAlone(ctx, o, wrong, seed)
+	decisive := o.worst()
+	if err != nil || wrong == decisive {
+		return one, err
+	}
+	decided, err := s.sustainedAlone(ctx, o, decisive, seed)
+	switch {
+	case wrong.within(decisive):
+		one = max(one, decided)
+	case decisive.within(wrong):
+		one = min(one, decided)
+	}
+	return one, err
+}
+
+// sustainedAlone is alone as runs with these factors show it.
+func (s *search) sustainedAlone(ctx context.Context, o *option, wrong off,
 	seed uint64) (float64, error) {
 	slower, alike := *o, *o.parts
 	slower.parts, alike.slow = &alike, wrong.steps

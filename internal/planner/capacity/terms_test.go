@@ -261,3 +261,36 @@ effort: {requests: 300, most-requests: 600}
 		t.Errorf("64 replicas keep the SLO of %g of the requests, want nearly all", before)
 	}
 }
+
+// A spot replica sustains no less with earlier latencies than with those that decide, and no more
+// with later ones, although short runs with other errors may show so by chance. Else a chance may
+// say that the fleet of the answer misses the SLO where latencies are typical.
+func TestChancesOfSpotAgreeWithTheDecision(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload:
+  rate: 200/s
+  prompt: {distribution: lognormal, mean: 800, cv: 1, max: 30000}
+  output: {distribution: lognormal, mean: 250, cv: 0.8, max: 1500}
+slo: {ttft: 1s, tpot: 50ms}
+menu:
+  hardware: [{accelerator: h100-sxm, term: spot, interruptions: 0.1/h, return: 15m}]
+  tensor: [1]
+effort: {requests: 500, most-requests: 2000}
+`)
+	o := s.options[0]
+	decided, err := s.alone(t.Context(), o, o.worst(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, confidence := range []float64{0.5, 0.7, 0.98} {
+		rate, err := s.alone(t.Context(), o, o.physics.worst(confidence), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if earlier := confidence < 0.95; earlier && rate < decided || !earlier && rate > decided {
+			t.Errorf("%.2f/s with latencies of %g, %.2f/s with those that decide", rate,
+				confidence, decided)
+		}
+	}
+}
