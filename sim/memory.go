@@ -67,6 +67,13 @@ type PooledMemory interface {
 	Offer(s *Sequence) (bytes int64, keep func())
 }
 
+// AdapterMemory is a Memory with slots for adapters.
+type AdapterMemory interface {
+	// Blocked reports whether Extend would fail for s, which waits, because all slots have adapters
+	// that other sequences use.
+	Blocked(s *Sequence) bool
+}
+
 // ClockedMemory is a Memory that keeps tokens for a time.
 type ClockedMemory interface {
 	// Clock gives the memory the time of its replica, once, before anything else happens.

@@ -148,12 +148,29 @@ func (c *Continuous) admit(b *sim.Batch, budget int) int {
 // fitsWhole reports whether the prompt of the first waiting sequence is within the budget. The
 // first sequence to start in a step may exceed the budget, since it might otherwise never start.
 func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
-	s := c.waiting.first()
+	s := c.first(b)
 	tokens := s.Remaining()
 	if tokens > budget && s.Stored == 0 && s.Swapped == 0 {
 		tokens -= b.Memory().Match(s)
 	}
 	return tokens <= budget || first && tokens > c.limits.TokenBudget-c.limits.MaxSequences
+}
+
+// first returns the sequence that starts next. In the order of arrival, sequences whose adapter can
+// get no slot are passed (vLLM v0.15: vllm/v1/core/sched/scheduler.py, skipped_waiting_requests).
+func (c *Continuous) first(b *sim.Batch) *sim.Sequence {
+	first := c.waiting.first()
+	slots, has := b.Memory().(sim.AdapterMemory)
+	f, ordered := c.waiting.(*fifo)
+	if !has || !ordered || !slots.Blocked(first) {
+		return first
+	}
+	for s := range f.queue.All {
+		if !slots.Blocked(s) {
+			return s
+		}
+	}
+	return first
 }
 
 // start puts the first waiting sequence into the batch, with at most limit tokens of its prompt.
@@ -162,7 +179,7 @@ func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 func (c *Continuous) start(b *sim.Batch, limit int) int {
 	for {
 		if b.Running() < c.limits.MaxSequences {
-			s := c.waiting.first()
+			s := c.first(b)
 			if c.accept != nil && !c.accept(b, s) {
 				return 0
 			}
@@ -183,5 +200,9 @@ func (c *Continuous) start(b *sim.Batch, limit int) int {
 // sequence finishes, or until one arrives that may come first.
 func (c *Continuous) stands(b *sim.Batch) sim.Decision {
 	full := b.Running() >= c.limits.MaxSequences
-	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: c.waiting.ignoresArrivals(full)}
+	ignores := c.waiting.ignoresArrivals(full)
+	if slots, has := b.Memory().(sim.AdapterMemory); ignores && has && !full {
+		ignores = !slots.Blocked(c.first(b)) // else an arrival may pass
+	}
+	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: ignores}
 }

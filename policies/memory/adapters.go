@@ -12,8 +12,8 @@ import (
 // a slot, or can get one: the least recently used slot whose adapter no sequence uses. The step
 // that needs a new adapter waits until it has come over the link to host memory.
 //
-// vLLM passes over requests whose adapter gets no slot and takes younger ones; here the scheduler
-// waits, as it does for memory.
+// In the order of arrival, schedulers pass requests that are Blocked, as vLLM does; in other orders
+// they wait, as they do for memory.
 type Adapters struct {
 	sim.Memory
 	tiered sim.TieredMemory // the Memory, if it has tiers
@@ -66,11 +66,10 @@ func (a *Adapters) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	if s.Adapter == 0 || *a.users.Of(s) {
 		return a.Memory.Extend(s, n, reserve)
 	}
-	slot := a.held[s.Adapter]
-	if slot == nil && len(a.held) == a.slots && a.oldest == nil ||
-		!a.Memory.Extend(s, n, reserve) {
+	if a.Blocked(s) || !a.Memory.Extend(s, n, reserve) {
 		return false
 	}
+	slot := a.held[s.Adapter]
 	if slot == nil {
 		slot = a.take(s.Adapter)
 		a.loads++
@@ -81,6 +80,12 @@ func (a *Adapters) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	slot.users++
 	*a.users.Of(s) = true
 	return true
+}
+
+// Blocked implements sim.AdapterMemory.
+func (a *Adapters) Blocked(s *sim.Sequence) bool {
+	return s.Adapter != 0 && a.oldest == nil && len(a.held) == a.slots &&
+		a.held[s.Adapter] == nil && !*a.users.Of(s)
 }
 
 // take gives a slot to an adapter: a new one, or that of the adapter that was used least recently.
