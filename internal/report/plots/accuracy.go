@@ -73,6 +73,9 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 		for k, name := range s.Labels {
 			names.add(points[k], name)
 		}
+		if s.Hollow {
+			names.rings = append(names.rings, points...)
+		}
 		key := *scatter
 		key.GlyphStyle.Radius = vg.Points(3)
 		p.Legend.Add(s.Name, &key)

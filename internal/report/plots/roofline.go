@@ -33,7 +33,7 @@ func Roofline(r *report.Roofline) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	p.Y.Max = math.Log10(2 * r.Peak / tera)
+	p.Y.Min, p.Y.Max = math.Log10(low*r.Bandwidth/tera/10), math.Log10(2*r.Peak/tera)
 	return p, nil
 }
 
@@ -45,7 +45,8 @@ func addRoof(p *plot.Plot, r *report.Roofline, low, high float64) error {
 		return err
 	}
 	roof.Width = vg.Points(2)
-	ridge, err := plotter.NewLine(plotter.XYs{logXY(r.Ridge, low*r.Bandwidth/tera/10),
+	// The line of the ridge ends above the legend.
+	ridge, err := plotter.NewLine(plotter.XYs{logXY(r.Ridge, r.Peak/tera/15),
 		logXY(r.Ridge, r.Peak/tera)})
 	if err != nil {
 		return err
