@@ -35,8 +35,12 @@ func (a *Answers) WriteShort(out io.Writer) error {
 		if answer.Chosen != nil {
 			answer.Chosen.printStart(p)
 		}
-		p.Text(fmt.Sprintf("%d options, %d simulations; more with --details.", answer.Options,
-			answer.Simulations+answer.Further))
+		searched := fmt.Sprintf("%d options, %d simulations", answer.Options,
+			answer.Simulations+answer.Further)
+		if answer.pricesDiffer() {
+			searched += ", prices of several sources"
+		}
+		p.Text(searched + "; more with --details.")
 	})
 }
 

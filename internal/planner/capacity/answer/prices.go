@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report"
@@ -54,20 +55,25 @@ const mostPrices = 12
 
 // printPrices prints where the prices are from: those of the chosen fleet, or all.
 func (a *Answer) printPrices(p *report.Printer, all bool) {
-	differ := false
 	for i := range a.PricesOf {
-		price, first := &a.PricesOf[i], &a.PricesOf[0]
-		if all && i < mostPrices || price.Chosen {
+		if price := &a.PricesOf[i]; all && i < mostPrices || price.Chosen {
 			p.Text("Price of " + price.words())
 		}
-		differ = differ || price.Provider != first.Provider || price.Date != first.Date ||
-			price.Source != first.Source
 	}
 	if more := len(a.PricesOf) - mostPrices; all && more > 0 {
 		p.Text(fmt.Sprintf("The sources of %d more prices are in --format json.", more))
 	}
-	if all && differ {
+	if all && a.pricesDiffer() {
 		p.Text("These prices differ in provider, source or date, so fleets may differ in cost " +
 			"for that reason too.")
 	}
+}
+
+// pricesDiffer reports whether the prices are not all of one provider, source and date.
+func (a *Answer) pricesDiffer() bool {
+	return slices.ContainsFunc(a.PricesOf, func(price Price) bool {
+		first := &a.PricesOf[0]
+		return price.Provider != first.Provider || price.Date != first.Date ||
+			price.Source != first.Source
+	})
 }
