@@ -51,6 +51,34 @@ func TestNewcomersWaitForEachOther(t *testing.T) {
 	})
 }
 
+// Two newcomers and a sequence that decodes fill a step exactly, and start without further wait. If
+// the newcomers had one token fewer, they would wait.
+func TestNewcomersThatFillTheStepExactlyStart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const budget, patience = 100, 20
+		prompt := rapid.IntRange(1, budget-2).Draw(t, "prompt")
+		missing := rapid.IntRange(0, 1).Draw(t, "missing")
+		other := budget - 1 - prompt - missing
+		if other < 1 {
+			t.Skip("the second prompt has no tokens")
+		}
+		jobs := list{
+			{Prompt: 1, Output: 200, Class: 0},
+			{Prompt: prompt, Output: 1, Class: 1, Arrival: 5 * step},
+			{Prompt: other, Output: 1, Class: 2, Arrival: 5 * step},
+		}
+		got := firsts{at: map[int]sim.Time{}}
+		simulate(t, &jobs, build(t, "trtllm", 8, map[string]string{"wait-tokens": "1",
+			"wait-steps": fmt.Sprint(patience), "token-budget": fmt.Sprint(budget)}),
+			server{step: step}, &got, 0)
+		want := sim.Time(5 + missing*patience + 1)
+		if got.at[1] != want || got.at[2] != want {
+			t.Fatalf("with %d tokens missing, first tokens come after steps %d and %d, want %d",
+				missing, got.at[1], got.at[2], want)
+		}
+	})
+}
+
 // ends notes when requests end, in order.
 type ends struct {
 	sojourns

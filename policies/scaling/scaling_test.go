@@ -146,3 +146,28 @@ func TestColdStart(t *testing.T) {
 		}
 	})
 }
+
+// A scaler refuses a target that is no positive finite number, and takes the smallest that is.
+func TestTargetsArePositiveAndFinite(t *testing.T) {
+	scalers := map[string]func(target float64) error{
+		"outstanding": func(x float64) error { _, err := scaling.NewOutstanding(x, 0); return err },
+		"queue":       func(x float64) error { _, err := scaling.NewQueue(x, 0); return err },
+		"utilization": func(x float64) error { _, err := scaling.NewUtilization(x, 0); return err },
+		"forecast": func(x float64) error {
+			_, err := scaling.NewForecast(x, 0, 0, 1, 1)
+			return err
+		},
+	}
+	for name, scaler := range scalers {
+		for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+			if scaler(bad) == nil {
+				t.Errorf("%s takes a target of %g", name, bad)
+			}
+		}
+		for _, good := range []float64{math.SmallestNonzeroFloat64, 0.5, 1} {
+			if err := scaler(good); err != nil {
+				t.Errorf("%s refuses a target of %g: %v", name, good, err)
+			}
+		}
+	}
+}
