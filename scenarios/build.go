@@ -31,7 +31,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 		Scenario: r.scenario(), Warnings: r.warnings, Source: source,
 		Model: first.Model, Accelerator: *first.Accelerator, Engine: first.Engine,
 		Memory: first.Plan,
-		given:  f.given, pools: a.pools, speculators: a.speculators, config: a.config,
+		given:  f.givenOrTier, pools: a.pools, speculators: a.speculators, config: a.config,
 		metrics: r.demand.metrics(),
 	}
 	if slices.ContainsFunc(s.pools, comparesDrafts) {
@@ -85,4 +85,9 @@ func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
 		every = sim.Seconds(float64(load.Requests) / load.Rate / float64(samples))
 	}
 	return max(min(max(every, 10*sim.Millisecond), sim.Seconds(60)), step/perStep)
+}
+
+// givenOrTier reports whether the scenario sets the field, itself or by a tier.
+func (f *File) givenOrTier(field string) bool {
+	return f.given(field) || f.Scenario.Memory.tierField(field) != ""
 }

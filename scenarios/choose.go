@@ -13,6 +13,7 @@ type chosen struct {
 // choosePolicies finds the policies of a server. The engine's own are the default.
 func choosePolicies(f *entries) *chosen {
 	c := &chosen{entries: f, s: f.s, config: f.config}
+	c.s.Memory.takeTiers(c.problem)
 	own, anywhere := c.config.Defaults(), c.config.Anywhere()
 	batching, kv := &c.s.Batching, &c.s.Memory
 	batching.Params = own.Batching.Complete(&batching.Policy, batching.Params)

@@ -70,7 +70,17 @@ type KVMemory struct {
 	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the KV cache's share of the memory that weights, activations and engine leave."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, if it is known. Default: what utilization leaves."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"The host memory to which KV caches can be swapped out, for all accelerators of a replica together, such as 16GiB. Default: none."`
+	Tiers       []Tier            `json:"tiers,omitempty" jsonschema:"The stores of KV caches, the fastest first, in place of the sizes and rates of a memory policy with lower tiers, such as [hbm, {store: host, size: 512GiB}, {store: nvme, size: 4TB, rate: 7GB/s}]. Default: those of the policy, which is offload if there is more than hbm."`
 	Params      map[string]string `json:"-" rest:"true"`
+}
+
+// Tier is a store of KV caches.
+type Tier struct {
+	Store  string `json:"store" short:"true" required:"true" enum:"hbm,host,nvme,pool" jsonschema:"hbm is the accelerators' own memory, host the memory of their hosts, nvme a disk of each host, and pool memory of other machines that all replicas of a model share."`
+	Size   string `json:"size,omitempty" jsonschema:"Its size, such as 512GiB. That of hbm follows from utilization or tokens."`
+	Rate   string `json:"rate,omitempty" jsonschema:"The rate at which a disk is read, or of a pool in each direction, such as 7GB/s. Default: that of the policy."`
+	Link   string `json:"link,omitempty" jsonschema:"The rate of a replica's link to a pool in each direction, such as 50GB/s. Default: that of the policy."`
+	Shared string `json:"shared,omitempty" enum:"rack" jsonschema:"Which replicas share a pool: those of the model, which all count as one rack. Default: rack."`
 }
 
 // Shape changes the model that is named.

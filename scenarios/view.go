@@ -143,11 +143,19 @@ func (v *view) warn(format string, args ...any) {
 
 // at returns the path of a field of the view in the scenario: in the pool, or at the top.
 func (v *view) at(field string) string {
+	if tier := v.s.Memory.tierField(field); tier != "" && !v.given(field) {
+		field = tier
+	}
 	section, _, _ := strings.Cut(field, ".")
 	if v.own != "" && v.file.given(v.own+"."+section) {
 		return v.own + "." + field
 	}
 	return field
+}
+
+// given reports whether the pool or the top sets the field.
+func (v *view) given(field string) bool {
+	return v.own != "" && v.file.given(v.own+"."+field) || v.file.given(field)
 }
 
 // locate returns the path of a file that the view names.
