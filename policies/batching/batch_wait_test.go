@@ -79,6 +79,27 @@ func TestNewcomersThatFillTheStepExactlyStart(t *testing.T) {
 	})
 }
 
+// Only newcomers that find a place count: with two places, one of which decodes, the second
+// newcomer does not help to fill the step, and the first waits as long as it may.
+func TestNewcomersWithoutAPlaceFillNoStep(t *testing.T) {
+	const patience = 20
+	for places, waits := range map[int]sim.Time{2: patience, 3: 0} {
+		jobs := list{
+			{Prompt: 1, Output: 200, Class: 0},
+			{Prompt: 49, Output: 1, Class: 1, Arrival: 5 * step},
+			{Prompt: 50, Output: 1, Class: 2, Arrival: 5 * step},
+		}
+		got := firsts{at: map[int]sim.Time{}}
+		simulate(t, &jobs, build(t, "trtllm", places, map[string]string{"wait-tokens": "1",
+			"wait-steps": fmt.Sprint(patience), "token-budget": "100"}),
+			server{step: step}, &got, 0)
+		if want := 5 + waits + 1; got.at[1] != want {
+			t.Errorf("with %d places, the first newcomer has its token after step %d, want %d",
+				places, got.at[1], want)
+		}
+	}
+}
+
 // ends notes when requests end, in order.
 type ends struct {
 	sojourns
