@@ -9,26 +9,34 @@ import (
 	"testing"
 )
 
-const (
-	referenceStart = "<!-- The reference below is made from the structs: go test ./scenarios " +
-		"-run Current -update -->\n"
-	referencePath = "../docs/scenario-keys.md"
-)
+const referenceStart = "<!-- The reference below is made from the structs: " +
+	"go test ./scenarios -run Current -update -->\n"
 
+// The keys are on two pages, and the figures of a result on a third.
 func TestReferenceIsCurrent(t *testing.T) {
-	page, err := os.ReadFile(referencePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	introduction, _, found := strings.Cut(string(page), referenceStart)
+	var keys, figures strings.Builder
+	reference(&keys, "the file", reflect.TypeFor[Scenario](), map[reflect.Type]string{})
+	metricReference(&figures)
+	server, load, found := strings.Cut(keys.String(), "\n### fleet\n")
 	if !found {
-		t.Fatalf("%s has lost the line %q", referencePath, referenceStart)
+		t.Fatal("the file has no section fleet, at which its keys are divided")
 	}
-	var tables strings.Builder
-	reference(&tables, "the file", reflect.TypeFor[Scenario](), map[reflect.Type]string{})
-	metricReference(&tables)
-	current(t, filepath.FromSlash(referencePath),
-		[]byte(introduction+referenceStart+tables.String()))
+	for name, tables := range map[string]string{
+		"scenario-keys.md":      server,
+		"scenario-keys-load.md": "\n### fleet\n" + load,
+		"result-figures.md":     figures.String(),
+	} {
+		path := filepath.Join("..", "docs", name)
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		introduction, _, found := strings.Cut(string(page), referenceStart)
+		if !found {
+			t.Fatalf("%s has lost the line %q", path, referenceStart)
+		}
+		current(t, path, []byte(introduction+referenceStart+tables))
+	}
 }
 
 // reference writes a table of the keys of a struct, then those of the structs within. Shown has the
