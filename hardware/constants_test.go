@@ -117,6 +117,30 @@ func TestEveryAcceleratorHasConstants(t *testing.T) {
 	}
 }
 
+// A link that has the figures of another is warned of, by its name, and no other link is. Nothing
+// crosses a loopback.
+func TestBorrowedFiguresOfLinksAreWarnedOf(t *testing.T) {
+	catalog := load(t)
+	a, err := catalog.Accelerator("h100-sxm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range catalog.Links {
+		inside, warnedInside := FittedConstants(&a, &l, nil)
+		across, warnedAcross := FittedConstants(&a, nil, &l)
+		for _, use := range []struct {
+			of       string
+			warnings []string
+		}{{inside.ScaleUp.Link, warnedInside}, {across.Network.Link, warnedAcross}} {
+			want := use.of != l.Name && l.Name != "loopback"
+			got := len(use.warnings) == 1 && strings.Contains(use.warnings[0], "link "+l.Name+" ")
+			if got != want || len(use.warnings) > 1 {
+				t.Errorf("%s has the figures of %s, and warns %q", l.Name, use.of, use.warnings)
+			}
+		}
+	}
+}
+
 func TestRelativesAreOfTheSameGeneration(t *testing.T) {
 	catalog := load(t)
 	for name, want := range map[string]string{"h100-pcie": "h100-sxm",
