@@ -89,8 +89,3 @@ func (c *Clock) gather(bytes float64) (seconds, sent float64) {
 func scatter(k *hardware.Collective, wire float64) float64 {
 	return float64(k.Library.Latency)/2 + wire/max(k.Library.Efficiency, k.TwoShot.Efficiency)
 }
-
-// expertLayers returns the number of layers of the stage that have routed experts.
-func (c *Clock) expertLayers() float64 {
-	return c.share(c.cfg.Model.ExpertLayers())
-}

@@ -6,29 +6,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// attention is the cost of the attention kernels of alike layers of the stage.
-type attention struct {
-	models.Attention
-	count float64
-	// perContext is the time for each token of context in all of the layers, perQuery for each
-	// query token.
-	perContext perToken
-	perQuery   sim.Time
-	// peak is the rate of its arithmetic in FLOP/s.
-	peak float64
-	// decodeCompute is the fraction of the peak that decode reaches.
-	decodeCompute float64
-	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at
-	// which decode reads what sequences keep, decodeKernel and prefillKernel are the fixed times in
-	// seconds.
-	prefillCompute, decodeRate  float64
-	decodeKernel, prefillKernel float64
-	// perToken is the time of each new token of the longest prompt.
-	perToken sim.Time
-	// perLength is the idle time of the last tiles for each token of the longest prompt.
-	perLength sim.Time
-}
-
 // newAttention prices one kind of layer.
 func (c *Clock) newAttention(l models.Attention) attention {
 	a := attention{Attention: l, count: c.share(l.Count), peak: c.wide.peak,
@@ -186,4 +163,17 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 		ops = append(ops, o)
 	}
 	return ops
+}
+
+// decodeCompute returns the fraction of the peak that decode attention reaches.
+func (c *Clock) decodeCompute(l *models.Attention) float64 {
+	reached := c.constants.Attention.DecodeCompute
+	// an indexer scores all tokens with tensor cores, as latent attention does
+	if l.Latent || l.Scan {
+		reached = c.constants.Attention.LatentCompute
+	}
+	if c.engine.DecodeCompute > 0 {
+		reached = min(reached, c.engine.DecodeCompute)
+	}
+	return reached
 }

@@ -66,120 +66,36 @@ type Clock struct {
 
 var _ sim.LeapClock = (*Clock)(nil)
 
-// New returns the clock of one replica, or an error that says why the configuration cannot run. New
-// does not check whether the model fits into memory: see Plan.
-func New(cfg Config) (*Clock, error) {
-	cfg, warnings, err := cfg.resolve()
-	if err != nil {
-		return nil, err
-	}
-	cfg.Engine.Served = servedBy(&cfg)
-	if cfg.Engine.Sorted {
-		cfg.Engine.Served.Sampling = 1
-	}
-	c := &Clock{
-		cfg: cfg, engine: &cfg.Engine,
-		constants: cfg.Factors.on(cfg.Engine.Served.on(cfg.Constants)),
-		kernels:   cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
-		bandwidth:       cfg.Accelerator.Bandwidth / or1(cfg.Factors.Memory),
-		activationBytes: bytesOf(cfg.Activations),
-		crossesNodes:    cfg.crossesNodes(),
-		ranks:           cfg.Parallel.Data,
-		linear:          cfg.Model.LinearLayers(cfg.Parallel.Tensor),
-		pointwise:       cfg.Model.ElementwiseKernels(cfg.Parallel.Tensor),
-	}
-	if c.operand, err = c.peakRate(cfg.Weights); err != nil {
-		return nil, err
-	}
-	if c.wide, err = c.peakRate(cfg.Activations); err != nil {
-		return nil, err
-	}
-	if err := c.findRates(); err != nil {
-		return nil, err
-	}
-	if err := c.chooseImages(); err != nil {
-		return nil, err
-	}
-	c.chooseExperts()
-	c.cacheRate = cfg.Accelerator.Bandwidth * c.constants.Attention.DecodeMemory /
-		or1(cfg.Factors.Cache)
-	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() &&
-		!c.engine.NativeFP8Attention {
-		c.cacheRate *= narrow
-	}
-	c.chooseStage()
-	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
-		a := c.newAttention(l)
-		c.attention = append(c.attention, a)
-		if l.Latent {
-			c.latentLayers += a.count
-		}
-		c.decodeKernels += times(a.count, a.decodeKernel)
-		c.prefillKernels += times(a.count, a.prefillKernel)
-	}
-	for i := range c.linear {
-		if l := &c.linear[i]; l.Rows == models.ExpandedRows {
-			c.expand += times(c.share(l.Count),
-				2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
-		}
-	}
-	c.byTokens.fill = totalOf(func(ops []Operator, n int) []Operator {
-		return c.tokenOperators(ops, n, 0)
-	})
-	c.byRouted.fill = totalOf(func(ops []Operator, n int) []Operator {
-		return c.tokenOperators(ops, 0, n)
-	})
-	c.byExchanged.fill = totalOf(c.allToAll)
-	c.byRows.fill = totalOf(c.headOperators)
-	c.findHostTimes()
-	c.work = newWorkForm(&cfg)
-	c.findTables()
-	if c.tables != nil {
-		c.warnings = append(c.warnings, c.coverage()...)
-	}
-	return c, nil
+// attention is the cost of the attention kernels of alike layers of the stage.
+type attention struct {
+	models.Attention
+	count float64
+	// perContext is the time for each token of context in all of the layers, perQuery for each
+	// query token.
+	perContext perToken
+	perQuery   sim.Time
+	// peak is the rate of its arithmetic in FLOP/s.
+	peak float64
+	// decodeCompute is the fraction of the peak that decode reaches.
+	decodeCompute float64
+	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at
+	// which decode reads what sequences keep, decodeKernel and prefillKernel are the fixed times in
+	// seconds.
+	prefillCompute, decodeRate  float64
+	decodeKernel, prefillKernel float64
+	// perToken is the time of each new token of the longest prompt.
+	perToken sim.Time
+	// perLength is the idle time of the last tiles for each token of the longest prompt.
+	perLength sim.Time
 }
 
-// Warnings returns facts about the basis of the predictions that a reader should know.
-func (c *Clock) Warnings() []string { return c.warnings }
-
-// decodeCompute returns the fraction of the peak that decode attention reaches.
-func (c *Clock) decodeCompute(l *models.Attention) float64 {
-	reached := c.constants.Attention.DecodeCompute
-	// an indexer scores all tokens with tensor cores, as latent attention does
-	if l.Latent || l.Scan {
-		reached = c.constants.Attention.LatentCompute
-	}
-	if c.engine.DecodeCompute > 0 {
-		reached = min(reached, c.engine.DecodeCompute)
-	}
-	return reached
-}
-
-// narrowCache reports whether the elements of the KV cache have 8 bits.
-func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
-
-// chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or
-// one of those with the most layers, where the stages cannot be equal. Remaining layers go to
-// stages other than the last.
-func (c *Clock) chooseStage() {
-	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
-	c.allLayers = float64(layers)
-	most, fewest := (layers+stages-1)/stages, layers/stages
-	var perLayer, head float64
-	for i := range c.linear {
-		l := &c.linear[i]
-		if bytes := l.Matrices(l.Active) * float64(
-			l.MatrixBytes(c.cfg.Weights)); l.Rows == models.SampledRows {
-			head += bytes
-		} else {
-			perLayer += bytes * float64(l.Count) / float64(layers)
-		}
-	}
-	c.layers, c.last = float64(fewest), true
-	if float64(most)*perLayer > float64(fewest)*perLayer+head {
-		c.layers, c.last = float64(most), false
-	}
+// imageCost is the cost of images.
+type imageCost struct {
+	// tokens is the number of tokens of one image, flops the number of FLOP of its encoder, and
+	// time the time of the encoder.
+	tokens, count int
+	flops         float64
+	time          sim.Time
 }
 
 // share returns how many of count kernels of the model are in the stage.
@@ -190,64 +106,33 @@ func (c *Clock) share(count int) float64 {
 	return float64(count) * c.layers / c.allLayers
 }
 
-// Duration returns the time of step s in the slowest pipeline stage, including the send to the next
-// stage.
-func (c *Clock) Duration(s *sim.Step) sim.Time {
-	if n, context, ok := decoding(s); ok && c.cfg.Given == nil {
-		return c.Decode(n, context).At(context)
+// narrowCache reports whether the elements of the KV cache have 8 bits.
+func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
+
+// rank returns how many of n are on the busiest rank.
+func (c *Clock) rank(n int) int { return (n + c.ranks - 1) / c.ranks }
+
+// onRank returns the part of t, which all n sequences take together, that those of the busiest rank
+// do.
+func onRank[T sim.Time | perToken](c *Clock, t T, n int) T {
+	if c.ranks == 1 {
+		return t
 	}
-	return c.slowed(c.predicted(s))
+	return (t*T(c.rank(n)) + T(n) - 1) / T(n)
 }
 
-// predicted returns the time of step s without the configured slowdown.
-func (c *Clock) predicted(s *sim.Step) sim.Time {
-	if c.cfg.Given != nil {
-		return c.cfg.Given.duration(s)
+// routed returns the time of the routed experts of the given tokens.
+func (c *Clock) routed(tokens int) sim.Time {
+	if c.cfg.Model.Experts() == nil {
+		return 0
 	}
-	if n, context, ok := decoding(s); ok {
-		return c.decode(n, context).At(context)
-	}
-	l := c.busiest(s)
-	t := c.byTokens.at(l.tokens) + c.byRows.at(l.rows) + c.routed(l.routed) + c.prefillAttention(s)
-	if s.Decodes > 0 {
-		t += c.decodeAttention(s)
-	}
-	t -= c.overlapped(t, l.tokens)
-	t = c.mixed(t, s)
-	t += c.encode(s) + c.adapt(l.tokens, l.sequences)
-	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+
-		c.serial.at(l.sequences))
+	return c.byRouted.at(tokens)
 }
 
-// decoding reports whether s has one row for each sequence, for how many, and the context they
-// attend to. To kernels and captured graphs one token of a prompt after others that are stored is a
-// row like decoding sequences: so a request goes on that comes from a prefill replica or from host
-// memory, and so a static batch feeds what prompts are longer than the shortest.
-func decoding(s *sim.Step) (n int, context int64, ok bool) {
-	n, context = s.Decodes, s.Context
-	for i := range s.Prefill {
-		if c := &s.Prefill[i]; c.Rows() > 1 || c.Cached == 0 {
-			return 0, 0, false
-		}
-		n++
-		context += int64(s.Prefill[i].Cached) + 1
-	}
-	return n, context, s.DecodeTokens == s.Decodes
-}
+// slowing reports whether a slowdown is configured.
+func (c *Clock) slowing() bool { return c.cfg.Slowdown != 0 && c.cfg.Slowdown != 1 }
 
-// totalOf returns the time of the operators that list appends, in space that is used again.
-func totalOf(list func(ops []Operator, n int) []Operator) func(n int) sim.Time {
-	var space []Operator
-	return func(n int) sim.Time {
-		space = list(space[:0], n)
-		return total(space)
-	}
-}
-
-func total(ops []Operator) sim.Time {
-	var t sim.Time
-	for i := range ops {
-		t += ops[i].Time
-	}
-	return t
+// expertLayers returns the number of layers of the stage that have routed experts.
+func (c *Clock) expertLayers() float64 {
+	return c.share(c.cfg.Model.ExpertLayers())
 }

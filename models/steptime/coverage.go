@@ -3,7 +3,6 @@ package steptime
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -60,33 +59,6 @@ func (c *Clock) coverage() []string {
 			strings.Join(c.tables.skipped, ", "))
 	}
 	return append(warnings, c.tables.notes...)
-}
-
-// outside holds the counts for which tables were used outside their range, by operator and the unit
-// of its counts.
-type outside map[[2]string]extent
-
-// extent is the least and the most of something.
-type extent struct{ least, most float64 }
-
-// note adds a count.
-func (o outside) note(operator, unit string, count float64) {
-	key := [2]string{operator, unit}
-	e, known := o[key]
-	if !known {
-		e = extent{math.Inf(1), 0}
-	}
-	o[key] = extent{min(e.least, count), max(e.most, count)}
-}
-
-// measured returns the seconds that a table has for a count, and notes counts outside the table.
-func (c *Clock) measured(table curve, operator, unit string, count float64) (seconds float64,
-	ok bool) {
-	seconds, ok = table.at(count)
-	if !ok && len(table) > 0 {
-		c.outside.note(operator, unit, count)
-	}
-	return seconds, ok
 }
 
 // Outside describes the steps so far for which operator tables did not reach, so that formulas were

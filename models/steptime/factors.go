@@ -1,10 +1,7 @@
 package steptime
 
 import (
-	"math"
-
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Factors multiply the times of parts of a step, as they were fitted to a deployment. 0 means 1.
@@ -32,32 +29,4 @@ func (f *Factors) on(constants *hardware.Constants) *hardware.Constants {
 	c := *constants
 	c.Attention.PrefillCompute /= or1(f.Prompts)
 	return &c
-}
-
-// activationFactor returns what a factor on memory traffic must be multiplied by for activations:
-// they grow with the tokens of prompts, and go with the factor on these.
-func (c *Clock) activationFactor() float64 {
-	f := &c.cfg.Factors
-	return or1(f.Prompts) / or1(f.Memory)
-}
-
-// crowd is the number of decoding sequences at which half of the factor on mixed steps applies: it
-// is chosen between the 18 that a vLLM 0.23 server on an H100 has at 8 requests/s, where its steps
-// take what a lone prompt and a lone batch take, and the 250 it has when it is saturated, where
-// they take longer (tables requests_vllm_0.23).
-const crowd = 64
-
-// mixed returns the time t of the accelerators in step s under the factor on mixed steps.
-func (c *Clock) mixed(t sim.Time, s *sim.Step) sim.Time {
-	f := or1(c.cfg.Factors.Mixed)
-	if f == 1 || s.Decodes == 0 || len(s.Prefill) == 0 {
-		return t
-	}
-	tokens := 0
-	for i := range s.Prefill {
-		tokens += s.Prefill[i].New
-	}
-	share := float64(s.Decodes) / float64(s.Decodes+crowd)
-	share *= float64(tokens) / float64(tokens+s.Decodes)
-	return sim.Time(math.Round(float64(t) * (1 + (f-1)*share)))
 }

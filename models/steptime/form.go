@@ -8,15 +8,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// form is the time of a step of some number of decoding sequences and no prompts, by total context.
-// It has segments in order of context, the last of which has no end.
-type form struct {
-	// attention is the time to attend to the context, step is the whole step.
-	attention, step []segment
-	// measured reports whether attention is from tables, except for its first and its last segment.
-	measured bool
-}
-
 // Decode returns the form of a step in which n sequences decode one token each.
 func (c *Clock) Decode(n int, context int64) sim.Affine {
 	a := c.decode(n, context)

@@ -4,22 +4,12 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/models"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Images describes the images that every prompt begins with. The zero value means none.
 type Images struct {
 	// Count is the number of images, and Width and Height are the size of each in pixels.
 	Count, Width, Height int
-}
-
-// imageCost is the cost of images.
-type imageCost struct {
-	// tokens is the number of tokens of one image, flops the number of FLOP of its encoder, and
-	// time the time of the encoder.
-	tokens, count int
-	flops         float64
-	time          sim.Time
 }
 
 // ImageTokens returns the number of tokens of one image for the model. It returns an error if the
@@ -37,42 +27,3 @@ func ImageTokens(model *models.Architecture, i Images) (tokens int, flops float6
 	return 0, 0, fmt.Errorf("how %s makes tokens of images is not known from its config",
 		model.Name)
 }
-
-// chooseImages prices images: matrix products and attention at the rate that large products reach,
-// split over the accelerators of a stage as engines split encoders.
-func (c *Clock) chooseImages() error {
-	i := c.cfg.Images
-	if i.Count == 0 {
-		return nil
-	}
-	tokens, flops, err := ImageTokens(c.cfg.Model, i)
-	if err != nil {
-		return err
-	}
-	seconds := flops / (float64(c.cfg.Parallel.Tensor) * c.wide.peak * c.wide.efficiency)
-	c.images = imageCost{tokens, i.Count, flops, times(1, seconds)}
-	return nil
-}
-
-// encoded returns how many images step s encodes: the images whose first token is computed in it,
-// so that images of which the beginning is cached are not encoded again.
-func (c *Clock) encoded(s *sim.Step) int {
-	if c.images.count == 0 {
-		return 0
-	}
-	return c.images.begunIn(s)
-}
-
-// begunIn returns how many images have their first token computed in step s.
-func (i *imageCost) begunIn(s *sim.Step) int {
-	n := 0
-	begun := func(tokens int) int { return min(i.count, (tokens+i.tokens-1)/i.tokens) }
-	for k := range s.Prefill {
-		chunk := &s.Prefill[k]
-		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached)
-	}
-	return n
-}
-
-// encode returns the time in which step s encodes images.
-func (c *Clock) encode(s *sim.Step) sim.Time { return sim.Time(c.encoded(s)) * c.images.time }

@@ -5,22 +5,8 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
 )
-
-// peakRate holds the constants of matrix products of one number format.
-type peakRate struct {
-	// format is that of the arithmetic, peak its peak in FLOP/s, efficiency the fraction of it that
-	// large products reach.
-	format           hardware.DType
-	peak, efficiency float64
-	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of
-	// a product in seconds, overlap joins compute and memory time.
-	memory, kernel, overlap float64
-	// blocks is the fixed time in seconds by which the engine's products in 8 bits with a scale a
-	// block take longer than those in 16 bits, which is that of a kernel before them; 0 for other
-	// formats, and where it was not measured.
-	blocks float64
-}
 
 // peakRate returns the rates of products of matrices stored as d, and notes where another format
 // stands in for it. The constants of the accelerator come from servers: they say what 16-bit
@@ -29,7 +15,7 @@ type peakRate struct {
 // proportion to its kernels for 16 bits. The fixed time of a kernel measured apart has what the
 // host needs to launch it in it, which captured graphs spare, so that it does not count.
 func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
-	wanted := operand(&c.cfg, d)
+	wanted := operand(c.cfg.Accelerator, d, c.cfg.Activations)
 	peak, used, err := rate(c.cfg.Accelerator, wanted)
 	if err != nil {
 		return peakRate{}, err
@@ -157,4 +143,12 @@ func (c *Clock) takeKernelsOfExperts() {
 	c.experts.Memory = min(MostBandwidth, e.Memory*l.Memory/apart.Memory)
 	c.experts.Kernel = e.Kernel * hardware.Seconds(or1(c.engine.Served.Fixed))
 	c.expertsWhole = true
+}
+
+// formatOf returns the number format in which the matrix is stored.
+func (c *Clock) formatOf(l *models.Linear) hardware.DType {
+	if l.Quantised {
+		return l.Format(c.cfg.Weights).DType
+	}
+	return c.cfg.Activations
 }

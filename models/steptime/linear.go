@@ -94,14 +94,6 @@ func (c *Clock) findRates() error {
 	return nil
 }
 
-// formatOf returns the number format in which the matrix is stored.
-func (c *Clock) formatOf(l *models.Linear) hardware.DType {
-	if l.Quantised {
-		return l.Format(c.cfg.Weights).DType
-	}
-	return c.cfg.Activations
-}
-
 // quantise returns the seconds to bring the activations of m rows to the number format of the
 // weights, where that is what the product computes in: they are read and written once.
 func (c *Clock) quantise(l *models.Linear, m int) float64 {
@@ -183,14 +175,6 @@ func (c *Clock) expertWidth() float64 {
 	p := c.cfg.Parallel
 	return float64(c.cfg.Model.Experts().Intermediate) * float64(p.Expert) / float64(
 		p.Tensor*p.Data)
-}
-
-// expertsKey names the routed experts of the model as tables do.
-func (c *Clock) expertsKey() expertsKey {
-	m, p := c.cfg.Model.Experts(), c.cfg.Parallel
-	weights, operand := sixteen(c.cfg.Weights), sixteen(c.operand.format)
-	return expertsKey{weights, operand, c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts,
-		p.Tensor / p.Expert, p.Expert}
 }
 
 // busiest returns how much more than the average the busiest of groups has to do when touched of n
@@ -280,4 +264,11 @@ func (c *Clock) headOperators(ops []Operator, rows int) []Operator {
 	bytes := logits * 4 * k.Passes
 	memory := bytes / c.bandwidth
 	return append(ops, kernel("sampling", 1, 0, bytes, 0, memory, memory, float64(k.Kernel)))
+}
+
+// activationFactor returns what a factor on memory traffic must be multiplied by for activations:
+// they grow with the tokens of prompts, and go with the factor on these.
+func (c *Clock) activationFactor() float64 {
+	f := &c.cfg.Factors
+	return or1(f.Prompts) / or1(f.Memory)
 }

@@ -48,23 +48,3 @@ func fullest[T int | sim.Time](loads []T, ranks int) T {
 	}
 	return most
 }
-
-// rank returns how many of n are on the busiest rank.
-func (c *Clock) rank(n int) int { return (n + c.ranks - 1) / c.ranks }
-
-// onRank returns the part of t, which all n sequences take together, that those of the busiest rank
-// do.
-func onRank[T sim.Time | perToken](c *Clock, t T, n int) T {
-	if c.ranks == 1 {
-		return t
-	}
-	return (t*T(c.rank(n)) + T(n) - 1) / T(n)
-}
-
-// routed returns the time of the routed experts of the given tokens.
-func (c *Clock) routed(tokens int) sim.Time {
-	if c.cfg.Model.Experts() == nil {
-		return 0
-	}
-	return c.byRouted.at(tokens)
-}

@@ -27,24 +27,24 @@ func rate(a *hardware.Accelerator, d hardware.DType) (float64, hardware.DType, e
 // weights where activations are quantised too and the accelerator has arithmetic for it, else that
 // of the activations. Beside MXFP4 weights the activations have 8 bits on accelerators that compute
 // in 4 bits, and stay wide on others.
-func operand(c *Config, d hardware.DType) hardware.DType {
+func operand(a *hardware.Accelerator, d, activations hardware.DType) hardware.DType {
 	format := d
 	switch d {
 	case hardware.FP8Block:
 		format = hardware.FP8
 	case hardware.MXFP4:
 		format = hardware.FP8
-		if c.Accelerator.Peak[hardware.FP4] == 0 {
-			return c.Activations
+		if a.Peak[hardware.FP4] == 0 {
+			return activations
 		}
 	case hardware.FP8, hardware.INT8, hardware.FP4:
 	default:
-		return c.Activations
+		return activations
 	}
-	if c.Accelerator.Peak[format] > 0 {
+	if a.Peak[format] > 0 {
 		return format
 	}
-	return c.Activations
+	return activations
 }
 
 // bytesOf returns the bytes of one activation, its share of a block's scale included.
@@ -77,3 +77,26 @@ func overlap(compute, memory, p float64) float64 {
 
 // times returns the duration of n runs of s seconds each.
 func times(n, s float64) sim.Time { return sim.Seconds(n * s) }
+
+// or1 returns a factor, or 1 if it is 0.
+func or1(factor float64) float64 {
+	if factor == 0 {
+		return 1
+	}
+	return factor
+}
+
+// peakRate holds the constants of matrix products of one number format.
+type peakRate struct {
+	// format is that of the arithmetic, peak its peak in FLOP/s, efficiency the fraction of it that
+	// large products reach.
+	format           hardware.DType
+	peak, efficiency float64
+	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of
+	// a product in seconds, overlap joins compute and memory time.
+	memory, kernel, overlap float64
+	// blocks is the fixed time in seconds by which the engine's products in 8 bits with a scale a
+	// block take longer than those in 16 bits, which is that of a kernel before them; 0 for other
+	// formats, and where it was not measured.
+	blocks float64
+}

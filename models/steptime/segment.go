@@ -80,3 +80,12 @@ func (s segment) reaches(floor sim.Time) int64 {
 		return s.affine(int64(context+1)).At(int64(context+1)) > floor
 	}))
 }
+
+// form is the time of a step of some number of decoding sequences and no prompts, by total context.
+// It has segments in order of context, the last of which has no end.
+type form struct {
+	// attention is the time to attend to the context, step is the whole step.
+	attention, step []segment
+	// measured reports whether attention is from tables, except for its first and its last segment.
+	measured bool
+}

@@ -1,8 +1,6 @@
 package steptime
 
 import (
-	"slices"
-
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/engines"
 )
@@ -39,14 +37,6 @@ type Served struct {
 // those measured alone that read more than caches hold, none is above it by more than its error.
 const MostBandwidth = 0.95
 
-// or1 returns a factor, or 1 if it is 0.
-func or1(factor float64) float64 {
-	if factor == 0 {
-		return 1
-	}
-	return factor
-}
-
 // on returns the constants as the engine has them.
 func (s *Served) on(constants *hardware.Constants) *hardware.Constants {
 	c := *constants
@@ -59,15 +49,6 @@ func (s *Served) on(constants *hardware.Constants) *hardware.Constants {
 	c.Head.Passes *= or1(s.Sampling)
 	c.Attention.PrefillCompute = min(1, c.Attention.PrefillCompute*or1(s.Prefill))
 	return &c
-}
-
-// servedBy returns the factors of the engine's kernels in a server.
-func servedBy(c *Config) Served {
-	s := c.Engine.Served
-	if p := &c.Parallel; c.Engine.DeepGEMM && p.Data > 1 && p.Expert > 1 {
-		s.FP8, s.ExpertsFP8 = 1, 1
-	}
-	return s
 }
 
 // product returns the factor on the efficiency of dense products of matrices stored as d.
@@ -107,27 +88,3 @@ type Level struct {
 	// reading memory.
 	Fixed, Work float64
 }
-
-// at returns the configuration with the level of the engine's version, if it has one. A version
-// that is not known has none.
-func (c Config) at() Config {
-	if c.Version.IsZero() || c.Engine.Roofline {
-		return c
-	}
-	i := slices.IndexFunc(c.Engine.Levels, func(l Level) bool {
-		return l.Versions.Has(c.Version) && among(l.Generations, c.Accelerator.Generation) &&
-			among(l.Formats, c.Weights)
-	})
-	if i < 0 {
-		return c
-	}
-	l := &c.Engine.Levels[i]
-	c.Engine.Served.Fixed = or1(c.Engine.Served.Fixed) * or1(l.Fixed)
-	for _, factor := range []*float64{&c.Factors.Prompts, &c.Factors.Memory, &c.Factors.Cache} {
-		*factor = or1(*factor) * or1(l.Work)
-	}
-	return c
-}
-
-// among reports whether x is in a list, or the list is empty.
-func among[T comparable](list []T, x T) bool { return len(list) == 0 || slices.Contains(list, x) }

@@ -11,9 +11,6 @@ import (
 // ticks the same on every machine.
 const slowdownUnit = 1_000_000
 
-// slowing reports whether a slowdown is configured.
-func (c *Clock) slowing() bool { return c.cfg.Slowdown != 0 && c.cfg.Slowdown != 1 }
-
 // slowed returns a time under the slowdown that is configured.
 func (c *Clock) slowed(t sim.Time) sim.Time {
 	switch {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Tables holds times of single kernels that were measured on a user's own accelerator. They replace
@@ -215,41 +214,6 @@ func (t *Tables) contexts(k attentionKey, n int) curve {
 	}
 	low, high := batches[i-1], batches[i]
 	return blend(low.byContext, high.byContext, part(low.sequences, high.sequences, n))
-}
-
-// decode returns the form of decode attention for n sequences: measured points joined by straight
-// lines, and the formula before the first and after the last.
-func (t *Tables) decode(c *Clock, n int, formula segment) []segment {
-	points := t.contexts(c.attentionKey(), n)
-	if len(points) < 2 {
-		if t != nil && len(t.decoding[c.attentionKey()]) > 0 {
-			c.outside.note("decode attention", "sequences", float64(n))
-		}
-		return []segment{formula}
-	}
-	count := c.attention[0].count
-	var segments []segment
-	for i := range points[1:] {
-		from, to := int64(points[i].x)*int64(n), int64(points[i+1].x)*int64(n)
-		start, end := times(count, points[i].seconds), times(count, points[i+1].seconds)
-		slope := perToken(max(0, (end-start)*fraction/sim.Time(to-from)))
-		segments = append(segments, segment{start - slope.times(from), slope, to})
-	}
-	before, after := formula, formula
-	before.through = int64(points[0].x)*int64(n) - 1
-	return append(append([]segment{before}, segments...), after)
-}
-
-// attentionKey names the attention of the model's layers on one accelerator.
-func (c *Clock) attentionKey() attentionKey {
-	if len(c.attention) == 0 {
-		return attentionKey{}
-	}
-	l := &c.attention[0].Attention
-	if l.Latent {
-		return attentionKey{heads: l.Heads, kv: sixteen(c.cfg.KV)}
-	}
-	return attentionKey{l.Heads, l.KVHeads, l.HeadDim, sixteen(c.cfg.KV)}
 }
 
 // sixteen returns one format for both 16-bit formats, since kernels take the same time for both.

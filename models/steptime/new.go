@@ -1,0 +1,120 @@
+package steptime
+
+import (
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// New returns the clock of one replica, or an error that says why the configuration cannot run. New
+// does not check whether the model fits into memory: see Plan.
+func New(cfg Config) (*Clock, error) {
+	cfg, warnings, err := cfg.resolve()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Engine.Served = servedBy(&cfg)
+	if cfg.Engine.Sorted {
+		cfg.Engine.Served.Sampling = 1
+	}
+	c := &Clock{
+		cfg: cfg, engine: &cfg.Engine,
+		constants: cfg.Factors.on(cfg.Engine.Served.on(cfg.Constants)),
+		kernels:   cfg.Kernels, tables: cfg.Operators, outside: outside{}, warnings: warnings,
+		bandwidth:       cfg.Accelerator.Bandwidth / or1(cfg.Factors.Memory),
+		activationBytes: bytesOf(cfg.Activations),
+		crossesNodes:    cfg.crossesNodes(),
+		ranks:           cfg.Parallel.Data,
+		linear:          cfg.Model.LinearLayers(cfg.Parallel.Tensor),
+		pointwise:       cfg.Model.ElementwiseKernels(cfg.Parallel.Tensor),
+	}
+	if c.operand, err = c.peakRate(cfg.Weights); err != nil {
+		return nil, err
+	}
+	if c.wide, err = c.peakRate(cfg.Activations); err != nil {
+		return nil, err
+	}
+	if err := c.findRates(); err != nil {
+		return nil, err
+	}
+	if err := c.chooseImages(); err != nil {
+		return nil, err
+	}
+	c.chooseExperts()
+	c.cacheRate = cfg.Accelerator.Bandwidth * c.constants.Attention.DecodeMemory /
+		or1(cfg.Factors.Cache)
+	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() &&
+		!c.engine.NativeFP8Attention {
+		c.cacheRate *= narrow
+	}
+	c.chooseStage()
+	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
+		a := c.newAttention(l)
+		c.attention = append(c.attention, a)
+		if l.Latent {
+			c.latentLayers += a.count
+		}
+		c.decodeKernels += times(a.count, a.decodeKernel)
+		c.prefillKernels += times(a.count, a.prefillKernel)
+	}
+	for i := range c.linear {
+		if l := &c.linear[i]; l.Rows == models.ExpandedRows {
+			c.expand += times(c.share(l.Count),
+				2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
+		}
+	}
+	c.byTokens.fill = totalOf(func(ops []Operator, n int) []Operator {
+		return c.tokenOperators(ops, n, 0)
+	})
+	c.byRouted.fill = totalOf(func(ops []Operator, n int) []Operator {
+		return c.tokenOperators(ops, 0, n)
+	})
+	c.byExchanged.fill = totalOf(c.allToAll)
+	c.byRows.fill = totalOf(c.headOperators)
+	c.findHostTimes()
+	c.work = newWorkForm(&cfg)
+	c.findTables()
+	if c.tables != nil {
+		c.warnings = append(c.warnings, c.coverage()...)
+	}
+	return c, nil
+}
+
+// chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or
+// one of those with the most layers, where the stages cannot be equal. Remaining layers go to
+// stages other than the last.
+func (c *Clock) chooseStage() {
+	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
+	c.allLayers = float64(layers)
+	most, fewest := (layers+stages-1)/stages, layers/stages
+	var perLayer, head float64
+	for i := range c.linear {
+		l := &c.linear[i]
+		if bytes := l.Matrices(l.Active) * float64(
+			l.MatrixBytes(c.cfg.Weights)); l.Rows == models.SampledRows {
+			head += bytes
+		} else {
+			perLayer += bytes * float64(l.Count) / float64(layers)
+		}
+	}
+	c.layers, c.last = float64(fewest), true
+	if float64(most)*perLayer > float64(fewest)*perLayer+head {
+		c.layers, c.last = float64(most), false
+	}
+}
+
+// totalOf returns the time of the operators that list appends, in space that is used again.
+func totalOf(list func(ops []Operator, n int) []Operator) func(n int) sim.Time {
+	var space []Operator
+	return func(n int) sim.Time {
+		space = list(space[:0], n)
+		return total(space)
+	}
+}
+
+func total(ops []Operator) sim.Time {
+	var t sim.Time
+	for i := range ops {
+		t += ops[i].Time
+	}
+	return t
+}
