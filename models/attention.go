@@ -1,7 +1,5 @@
 package models
 
-import "github.com/llmsim/llmsim/hardware"
-
 // Attention is the work of the kernels of alike layers on one GPU that touch what sequences keep:
 // FLOPs for each pair of a query and a key, and bytes for each token.
 type Attention struct {
@@ -40,35 +38,6 @@ type AttentionWork struct {
 	FLOPs float64
 	// KVRead and KVWritten are bytes of the cache; IO is bytes of queries and outputs.
 	KVRead, KVWritten, IO float64
-}
-
-// AttentionLayers returns the kinds of attention on one of tp GPUs, with the cache stored as kv:
-// first the layers that see all tokens, then the layers that see a part.
-func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {
-	var kinds []Attention
-	add := func(l Attention, n int) {
-		for i := range kinds {
-			if l.Count = kinds[i].Count; kinds[i] == l {
-				kinds[i].Count += n
-				return
-			}
-		}
-		l.Count = n
-		kinds = append(kinds, l)
-	}
-	for _, windowed := range []bool{false, true} {
-		for i := range a.Groups {
-			if a.Groups[i].Mixer == nil {
-				continue
-			}
-			for _, l := range a.Groups[i].Mixer.attention(tp, kv) {
-				if (l.Window > 0) == windowed {
-					add(l, a.Groups[i].Count)
-				}
-			}
-		}
-	}
-	return kinds
 }
 
 // causalPairs returns the number of pairs of a query and a key when n tokens follow c cached ones
@@ -125,3 +94,17 @@ func (l *Attention) Decode(sequences, tokens int, context int64) AttentionWork {
 // BendsAt returns the sum of contexts at which n sequences that decode one token each fill their
 // windows, so that more context costs nothing; 0 when the layer has no window.
 func (l *Attention) BendsAt(n int) int64 { return int64(n) * int64(l.Window) }
+
+// RecurrentKind says which recurrence it is.
+type RecurrentKind string
+
+const (
+	// GatedDeltaNet is that of Yang et al., arXiv:2412.06464 (Qwen3-Next, Qwen3.5).
+	GatedDeltaNet RecurrentKind = "gated delta net"
+	// KimiDelta gates each channel of the key (Kimi Linear, arXiv:2510.26692, section 3).
+	KimiDelta RecurrentKind = "Kimi delta attention"
+	// Mamba2 is the state-space layer of Dao and Gu, arXiv:2405.21060.
+	Mamba2 RecurrentKind = "Mamba-2"
+	// Lightning is linear attention with a fixed decay (MiniMax-01, arXiv:2501.08313, section 2.2).
+	Lightning RecurrentKind = "lightning attention"
+)

@@ -31,14 +31,6 @@ type MoE struct {
 
 var _ MLP = (*MoE)(nil)
 
-// expertShare says which routed experts are counted.
-type expertShare bool
-
-const (
-	allExperts    expertShare = false
-	activeExperts expertShare = true
-)
-
 func (m *MoE) counted(share expertShare) int {
 	if share == activeExperts {
 		return m.Active

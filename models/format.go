@@ -77,3 +77,26 @@ func (f Format) Bytes(n int64) int64 {
 
 // Formats are the formats of the matrices of a layer, by the names of its linear layers.
 type Formats map[string]Format
+
+// wideBytes returns the bytes of a value that quantisation leaves alone: of weights outside the
+// layers' matrices, and of activations.
+func wideBytes(d hardware.DType) int64 {
+	if d == hardware.FP32 || d == hardware.TF32 {
+		return 4
+	}
+	return 2
+}
+
+// cacheBits returns the bits of one cached element.
+func cacheBits(kv hardware.DType) int64 {
+	switch kv {
+	case hardware.INT4, hardware.FP4:
+		return 4
+	case hardware.INT8, hardware.FP8:
+		return 8
+	case hardware.FP32, hardware.TF32:
+		return 32
+	default:
+		return 16
+	}
+}

@@ -151,3 +151,6 @@ func inert(value any) bool {
 	}
 	return fmt.Sprint(value) == ""
 }
+
+// textSections are the names under which models of several modes keep their language model.
+var textSections = []string{"text_config", "llm_config", "language_config", "thinker_config"}

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/llmsim/llmsim/hardware"
 )
 
 // rules reads formats of single modules that differ from those of the rest: GPTQModel's dynamic,
@@ -44,9 +42,6 @@ func (c *config) dynamic(f Format) []quantised {
 	}
 	return append(skipped, rules...)
 }
-
-// plain16 is how modules are stored that are not quantised.
-var plain16 = Format{DType: hardware.BF16, Bits: 16}
 
 // override returns f with the bits and the group of a module of its own; 16 bits and more mean that
 // it is not quantised.

@@ -55,9 +55,6 @@ func (p Checkpoint) Read(name string) (a *Architecture, warnings []string, err e
 	return a, c.warnings, nil
 }
 
-// textSections are the names under which models of several modes keep their language model.
-var textSections = []string{"text_config", "llm_config", "language_config", "thinker_config"}
-
 // textModel returns the fields of the language model: c itself, or a section of it that takes over
 // what it lacks.
 func (c *config) textModel() *config {

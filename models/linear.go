@@ -159,37 +159,6 @@ func logGamma(x float64) float64 {
 	return y
 }
 
-// LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of
-// execution, those of all layers that are alike as one. Column-parallel matrices split N,
-// row-parallel ones K (Megatron-LM, arXiv:1909.08053, section 3). Sizes that tp does not divide are
-// rounded up.
-func (a *Architecture) LinearLayers(tp int) []Linear {
-	ls := make([]Linear, 0, 16)
-	if a.EmbeddingDim != 0 {
-		ls = append(ls, Linear{Name: "project_in", N: a.Hidden, K: a.EmbeddingDim, Count: 1})
-	}
-	for i := range a.Groups {
-		for _, p := range a.Groups[i].parts() {
-			for _, l := range p.linears(a.Hidden, tp) {
-				if f := a.Groups[i].Formats; f != nil && l.Quantised {
-					l.Own, l.Published = (*f)[l.Name], a.DType
-				}
-				ls = addLinear(ls, l, a.Groups[i].Count)
-			}
-		}
-	}
-	// before each mixer and each MLP: weights to read, to write, and between streams
-	if s := a.Streams; s > 1 {
-		ls = append(ls, Linear{Name: "streams", N: s * (s + 2), K: s * a.Hidden,
-			Count: a.AllReduces() - 1, Part: AttentionPart})
-	}
-	if a.EmbeddingDim != 0 {
-		ls = append(ls, Linear{Name: "project_out", N: a.EmbeddingDim, K: a.Hidden, Count: 1})
-	}
-	return append(ls, Linear{Name: "lm_head", N: split(a.Vocab, tp), K: a.embeddingDim(), Count: 1,
-		Rows: SampledRows})
-}
-
 // addLinear counts n layers that have l.
 func addLinear(ls []Linear, l Linear, n int) []Linear {
 	for i := range ls {
@@ -202,21 +171,21 @@ func addLinear(ls []Linear, l Linear, n int) []Linear {
 	return append(ls, l)
 }
 
-// AllReduces returns the number of all-reduces of a step under tensor parallelism, each of one
-// hidden vector a token: after the mixer and after the MLP of each layer (once where they run in
-// parallel), and after the split embedding.
-func (a *Architecture) AllReduces() int {
-	n := 1
-	for i := range a.Groups {
-		g := &a.Groups[i]
-		each := len(g.parts())
-		if g.Parallel {
-			each = 1
-		}
-		n += g.Count * each
+// mlp returns the matrices of a feed-forward network, or of experts, that are like l.
+func mlp(l Linear, prefix string, hidden, intermediate int, gated bool, tp int) []Linear {
+	up, down := l, l
+	up.Name, up.N, up.K, up.Quantised = prefix+"up", split(intermediate, tp), hidden, true
+	if gated {
+		up.Name, up.N = prefix+"gate_up", 2*up.N
 	}
-	return n
+	down.Name, down.N, down.K, down.Quantised = prefix+"down", hidden, split(intermediate, tp), true
+	return []Linear{up, down}
 }
 
-// split returns the larger share of n when it is split over tp GPUs.
-func split(n, tp int) int { return (n + tp - 1) / tp }
+// matrices returns the number of matrices of an MLP or expert: three when gated, else two.
+func matrices(gated bool) int {
+	if gated {
+		return 3
+	}
+	return 2
+}

@@ -5,8 +5,7 @@
 // An Architecture comes from the catalogue by name (Load, Catalog.Lookup), or from a Hugging Face
 // config.json (FromHuggingFace). It is groups of alike layers, each with a Mixer and an MLP: a new
 // kind of either is one file that implements the interface. Of an Architecture, parameters.go,
-// weights.go and state.go count what is stored; linear.go, attention.go and elementwise.go list
-// what a step computes on one GPU.
+// weights.go and cache.go count what is stored; step.go lists what a step computes on one GPU.
 package models
 
 import "github.com/llmsim/llmsim/hardware"
@@ -125,60 +124,10 @@ type looseParameters struct {
 	Positions int64
 }
 
-// Layers returns the number of layers.
-func (a *Architecture) Layers() int {
-	n := 0
-	for i := range a.Groups {
-		n += a.Groups[i].Count
-	}
-	return n
-}
+// expertShare says which routed experts are counted.
+type expertShare bool
 
-// Experts returns the first mixture of experts of the layers, or nil where there is none.
-func (a *Architecture) Experts() *MoE {
-	for i := range a.Groups {
-		if m, ok := a.Groups[i].MLP.(*MoE); ok {
-			return m
-		}
-	}
-	return nil
-}
-
-// ExpertLayers returns the number of layers that have routed experts.
-func (a *Architecture) ExpertLayers() int {
-	n := 0
-	for i := range a.Groups {
-		if _, ok := a.Groups[i].MLP.(*MoE); ok {
-			n += a.Groups[i].Count
-		}
-	}
-	return n
-}
-
-// Attends returns the first softmax attention of the layers, or nil where there is none.
-func (a *Architecture) Attends() *Softmax {
-	for i := range a.Groups {
-		if s, ok := a.Groups[i].Mixer.(*Softmax); ok {
-			return s
-		}
-	}
-	return nil
-}
-
-// Uniform returns the groups of a model of n layers that are all alike, with a norm before each
-// mixer and MLP.
-func Uniform(n int, mixer Mixer, mlp MLP) []Group {
-	return []Group{{Count: n, Mixer: mixer, MLP: mlp, Norms: 2}}
-}
-
-// FitsTensor returns an error where a layer cannot be split over tp GPUs.
-func (a *Architecture) FitsTensor(tp int) error {
-	for i := range a.Groups {
-		if m := a.Groups[i].Mixer; m != nil {
-			if err := m.fitsTensor(tp, a.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+const (
+	allExperts    expertShare = false
+	activeExperts expertShare = true
+)

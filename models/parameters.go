@@ -109,34 +109,3 @@ func (a *Architecture) PredictorParameters() int64 {
 	return p.Attention + p.MLP + p.Router + p.Experts + p.SharedExperts + p.Norms + p.Biases +
 		int64(layers.Layers())*(product(2, a.Hidden, a.Hidden)+product(2, a.Hidden))
 }
-
-// norms returns the number of norms over the hidden vector.
-func (a *Architecture) norms() int {
-	n := 0
-	for i := range a.Groups {
-		n += a.Groups[i].Count * a.Groups[i].Norms
-	}
-	if !a.NoFinalNorm {
-		n++
-	}
-	if a.EmbeddingNorm {
-		n++
-	}
-	return n
-}
-
-func (a *Architecture) embeddingDim() int {
-	if a.EmbeddingDim != 0 {
-		return a.EmbeddingDim
-	}
-	return a.Hidden
-}
-
-// product multiplies in 64 bits.
-func product(factors ...int) int64 {
-	n := int64(1)
-	for _, f := range factors {
-		n *= int64(f)
-	}
-	return n
-}

@@ -33,20 +33,6 @@ type Recurrent struct {
 	StateType hardware.DType
 }
 
-// RecurrentKind says which recurrence it is.
-type RecurrentKind string
-
-const (
-	// GatedDeltaNet is that of Yang et al., arXiv:2412.06464 (Qwen3-Next, Qwen3.5).
-	GatedDeltaNet RecurrentKind = "gated delta net"
-	// KimiDelta gates each channel of the key (Kimi Linear, arXiv:2510.26692, section 3).
-	KimiDelta RecurrentKind = "Kimi delta attention"
-	// Mamba2 is the state-space layer of Dao and Gu, arXiv:2405.21060.
-	Mamba2 RecurrentKind = "Mamba-2"
-	// Lightning is linear attention with a fixed decay (MiniMax-01, arXiv:2501.08313, section 2.2).
-	Lightning RecurrentKind = "lightning attention"
-)
-
 // chunkTokens is the number of tokens that are computed together in prompts:
 // flash-linear-attention's 64.
 const chunkTokens = 64

@@ -26,21 +26,6 @@ func (a *Architecture) Validate() error {
 	return nil
 }
 
-// size is a figure of an architecture with its range.
-type size struct {
-	name               string
-	value, least, most int
-}
-
-func checkSizes(ss []size) error {
-	for _, s := range ss {
-		if s.value < s.least || s.value > s.most {
-			return fmt.Errorf("%s: found %d, want %d to %d", s.name, s.value, s.least, s.most)
-		}
-	}
-	return nil
-}
-
 // sizes lists the figures of the whole model that are checked; mixers and MLPs have their own. The
 // ranges are far wider than any model that exists, and narrow enough that no count of parameters or
 // bytes overflows 64 bits.
@@ -54,16 +39,4 @@ func (a *Architecture) sizes() []size {
 		{"residual streams", a.Streams, 0, 64},
 		{"embedding width", a.EmbeddingDim, 0, 1 << 17},
 	}
-}
-
-// parts returns the mixer and the MLP, as far as the layers have them.
-func (g *Group) parts() []part {
-	var ps []part
-	if g.Mixer != nil {
-		ps = append(ps, g.Mixer)
-	}
-	if g.MLP != nil {
-		ps = append(ps, g.MLP)
-	}
-	return ps
 }

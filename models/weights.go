@@ -141,17 +141,6 @@ func (a *Architecture) slice(from, n int) []Group {
 	return gs
 }
 
-// wideBytes returns the bytes of a value that quantisation leaves alone: of weights outside the
-// layers' matrices, and of activations.
-func wideBytes(d hardware.DType) int64 {
-	if d == hardware.FP32 || d == hardware.TF32 {
-		return 4
-	}
-	return 2
-}
-
-func ceilDiv(n, d int64) int64 { return (n + d - 1) / d }
-
 // Stored is what the weights of one number format take.
 type Stored struct {
 	DType hardware.DType

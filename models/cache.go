@@ -1,0 +1,134 @@
+package models
+
+import (
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/hardware"
+)
+
+// States returns what a sequence keeps on one of tp GPUs with its cache stored as kv: of all kinds
+// of layers, the ones that grow first.
+func (a *Architecture) States(tp int, kv hardware.DType) []State {
+	var kinds []State
+	add := func(s State, n int) {
+		for i := range kinds {
+			if s.Layers = kinds[i].Layers; kinds[i] == s {
+				kinds[i].Layers += n
+				return
+			}
+		}
+		s.Layers = n
+		kinds = append(kinds, s)
+	}
+	for _, windowed := range []bool{false, true} {
+		for i := range a.Groups {
+			if a.Groups[i].Mixer == nil {
+				continue
+			}
+			for _, s := range a.Groups[i].Mixer.state(tp, kv) {
+				if (s.Window > 0 || s.TokenBits == 0) == windowed {
+					add(s, a.Groups[i].Count)
+				}
+			}
+		}
+	}
+	return kinds
+}
+
+// KVBytesPerToken returns the bytes that one token stores in the cache, over all layers and heads:
+// 2·layers·KV heads·head dimension elements, and layers·(KVRank+RopeDim) with MLA, whose one vector
+// serves all heads. Windows count as if they were not full. Scales of a quantised cache are
+// neglected.
+func (a *Architecture) KVBytesPerToken(kv hardware.DType) int64 {
+	return a.KVBytesPerTokenPerGPU(kv, 1)
+}
+
+// KVBytesPerTokenPerGPU returns the bytes that one token stores on each of tp GPUs. KV heads are
+// split; once tp exceeds their number each GPU holds a copy of one. MLA's vector is held by every
+// GPU.
+func (a *Architecture) KVBytesPerTokenPerGPU(kv hardware.DType, tp int) int64 {
+	bits := 0.0
+	for _, s := range a.States(tp, kv) {
+		bits += s.growth()
+	}
+	return ceilDiv(int64(bits+0.5), 8)
+}
+
+// KVBytesOfSequence returns the bytes that a sequence of n tokens stores on each of tp GPUs. Layers
+// with a sliding window keep no more than the window; those with state of fixed size have it from
+// the first token.
+func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64 {
+	if n == 0 {
+		return 0
+	}
+	var bits int64
+	for _, s := range a.States(tp, kv) {
+		bits += s.bits(n)
+	}
+	return ceilDiv(bits, 8)
+}
+
+// Kept is what a sequence keeps on one GPU, in bytes: of each token, of each of the last Window
+// tokens, and besides.
+type Kept struct {
+	Growing, Windowed float64
+	Window            int
+	Fixed             float64
+	// StateTokens is the number of tokens that take as much in one of the layers that grow as the
+	// largest state does in one of the recurrent layers; 0 without either.
+	StateTokens int
+}
+
+// Kept returns what a sequence keeps on one of tp GPUs with its cache stored as kv. Where windows
+// differ, all are taken as long as the longest.
+func (a *Architecture) Kept(tp int, kv hardware.DType) Kept {
+	var k Kept
+	var growing, state float64 // of one layer
+	for _, s := range a.States(tp, kv) {
+		switch {
+		case s.FixedBytes > 0:
+			k.Fixed += float64(s.Layers) * float64(s.FixedBytes)
+			state = max(state, float64(s.FixedBytes))
+		case s.Window > 0:
+			k.Windowed += s.growth() / 8
+			k.Window = max(k.Window, s.Window)
+		default:
+			k.Growing += s.growth() / 8
+			growing = max(growing, float64(s.TokenBits)/8/float64(max(1, s.Every)))
+		}
+	}
+	if growing > 0 {
+		k.StateTokens = int(math.Ceil(state / growing))
+	}
+	return k
+}
+
+// Bytes returns what a sequence of n tokens keeps.
+func (k Kept) Bytes(n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return float64(n)*k.Growing + float64(min(n, k.Window))*k.Windowed + k.Fixed
+}
+
+// MultiHead returns the number of query heads, and the bytes that a token would store if each had a
+// key and a value of its own; 0 where no layer has heads.
+func (a *Architecture) MultiHead(kv hardware.DType) (heads int, bytes float64) {
+	all := *a
+	all.Groups = slices.Clone(a.Groups)
+	for i := range all.Groups {
+		switch m := all.Groups[i].Mixer.(type) {
+		case *Softmax:
+			each := *m
+			each.KVHeads, heads = m.Heads, m.Heads
+			all.Groups[i].Mixer = &each
+		case *MLA:
+			each := Softmax{Heads: m.Heads, KVHeads: m.Heads, HeadDim: m.NopeDim + m.RopeDim,
+				ValueDim: m.ValueDim}
+			heads = m.Heads
+			all.Groups[i].Mixer = &each
+		}
+	}
+	return heads, float64(all.KVBytesPerToken(kv))
+}

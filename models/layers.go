@@ -1,0 +1,93 @@
+package models
+
+// Layers returns the number of layers.
+func (a *Architecture) Layers() int {
+	n := 0
+	for i := range a.Groups {
+		n += a.Groups[i].Count
+	}
+	return n
+}
+
+// Experts returns the first mixture of experts of the layers, or nil where there is none.
+func (a *Architecture) Experts() *MoE {
+	for i := range a.Groups {
+		if m, ok := a.Groups[i].MLP.(*MoE); ok {
+			return m
+		}
+	}
+	return nil
+}
+
+// ExpertLayers returns the number of layers that have routed experts.
+func (a *Architecture) ExpertLayers() int {
+	n := 0
+	for i := range a.Groups {
+		if _, ok := a.Groups[i].MLP.(*MoE); ok {
+			n += a.Groups[i].Count
+		}
+	}
+	return n
+}
+
+// Attends returns the first softmax attention of the layers, or nil where there is none.
+func (a *Architecture) Attends() *Softmax {
+	for i := range a.Groups {
+		if s, ok := a.Groups[i].Mixer.(*Softmax); ok {
+			return s
+		}
+	}
+	return nil
+}
+
+// Uniform returns the groups of a model of n layers that are all alike, with a norm before each
+// mixer and MLP.
+func Uniform(n int, mixer Mixer, mlp MLP) []Group {
+	return []Group{{Count: n, Mixer: mixer, MLP: mlp, Norms: 2}}
+}
+
+// FitsTensor returns an error where a layer cannot be split over tp GPUs.
+func (a *Architecture) FitsTensor(tp int) error {
+	for i := range a.Groups {
+		if m := a.Groups[i].Mixer; m != nil {
+			if err := m.fitsTensor(tp, a.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parts returns the mixer and the MLP, as far as the layers have them.
+func (g *Group) parts() []part {
+	var ps []part
+	if g.Mixer != nil {
+		ps = append(ps, g.Mixer)
+	}
+	if g.MLP != nil {
+		ps = append(ps, g.MLP)
+	}
+	return ps
+}
+
+// norms returns the number of norms over the hidden vector.
+func (a *Architecture) norms() int {
+	n := 0
+	for i := range a.Groups {
+		n += a.Groups[i].Count * a.Groups[i].Norms
+	}
+	if !a.NoFinalNorm {
+		n++
+	}
+	if a.EmbeddingNorm {
+		n++
+	}
+	return n
+}
+
+func (a *Architecture) embeddingDim() int {
+	if a.EmbeddingDim != 0 {
+		return a.EmbeddingDim
+	}
+	return a.Hidden
+}
