@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -104,4 +105,66 @@ func fewer(share float64) string {
 		return "∞"
 	}
 	return times(1 / share)
+}
+
+// span prints the range of the difference as shares of a value, or as ratios where they are large;
+// nothing where it is not known.
+func (f *Figure) span(base float64) string {
+	if f.Range == nil || f.absent() {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s", share(f.Range.Low, f.whole(base)),
+		share(f.Range.High, f.whole(base)))
+}
+
+func (f *Figure) verdict() string {
+	switch {
+	case f.absent():
+		return "–"
+	case f.Difference.Mean == 0 && f.Difference.Half == 0:
+		return "the same"
+	case f.Offered:
+		return "as offered"
+	case math.IsInf(f.Difference.Half, 1):
+		return "one run"
+	case !f.BeyondNoise:
+		return "noise"
+	case f.Unsure:
+		return "unsure"
+	case f.Better:
+		return "better"
+	}
+	return "worse"
+}
+
+// slo says in how many of the runs the SLO is met.
+func (v *Outcome) slo() string {
+	switch v.SLOMet {
+	case 0:
+		return "missed"
+	case 1:
+		return "met"
+	}
+	return "met in " + report.Percent(v.SLOMet)
+}
+
+// amount prints a value with its unit, or a dash for none.
+func amount(x float64, unit string) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	switch unit {
+	case "ms":
+		return units.FormatDuration(x / 1000)
+	case "$":
+		if x < 0 {
+			return "-$" + report.Figure(-x)
+		}
+		return "$" + report.Figure(x)
+	case "%":
+		return report.Percent(x / 100)
+	case "1/s":
+		return report.Figure(x) + "/s"
+	}
+	return report.Figure(x) + " " + unit
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/terminal"
-	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -103,17 +103,6 @@ func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
 	}
 }
 
-// slo says in how many of the runs the SLO is met.
-func (v *Outcome) slo() string {
-	switch v.SLOMet {
-	case 0:
-		return "missed"
-	case 1:
-		return "met"
-	}
-	return "met in " + report.Percent(v.SLOMet)
-}
-
 // headline names the figures that show the effects of changes.
 func headline() []string {
 	return []string{"p99_ttft_ms", "p99_tpot_ms", "output_throughput", "slo_attainment",
@@ -167,26 +156,6 @@ func (e *Effect) cell(f *Figure, base float64) string {
 	return share(f.Difference.Mean, f.whole(base))
 }
 
-func (f *Figure) verdict() string {
-	switch {
-	case f.absent():
-		return "–"
-	case f.Difference.Mean == 0 && f.Difference.Half == 0:
-		return "the same"
-	case f.Offered:
-		return "as offered"
-	case math.IsInf(f.Difference.Half, 1):
-		return "one run"
-	case !f.BeyondNoise:
-		return "noise"
-	case f.Unsure:
-		return "unsure"
-	case f.Better:
-		return "better"
-	}
-	return "worse"
-}
-
 // bar draws the difference as a share of a value, lightly where it is within noise. It is full at
 // 100 %.
 func (f *Figure) bar(base float64) string {
@@ -200,23 +169,9 @@ func (f *Figure) bar(base float64) string {
 	return terminal.Change(change, 5, f.BeyondNoise)
 }
 
-// amount prints a value with its unit, or a dash for none.
-func amount(x float64, unit string) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	switch unit {
-	case "ms":
-		return units.FormatDuration(x / 1000)
-	case "$":
-		if x < 0 {
-			return "-$" + report.Figure(-x)
-		}
-		return "$" + report.Figure(x)
-	case "%":
-		return report.Percent(x / 100)
-	case "1/s":
-		return report.Figure(x) + "/s"
-	}
-	return report.Figure(x) + " " + unit
+// doubted reports whether a difference is called unsure.
+func (c *Comparison) doubted() bool {
+	return slices.ContainsFunc(c.Variants, func(v Outcome) bool {
+		return slices.ContainsFunc(v.Figures, func(f Figure) bool { return f.Unsure })
+	})
 }

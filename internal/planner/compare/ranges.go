@@ -2,10 +2,8 @@ package compare
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -88,21 +86,4 @@ func constants(t *trial) map[server]bool {
 		all[server{key.Engine, key.Accelerator}] = true
 	}
 	return all
-}
-
-// span prints the range of the difference as shares of a value, or as ratios where they are large;
-// nothing where it is not known.
-func (f *Figure) span(base float64) string {
-	if f.Range == nil || f.absent() {
-		return ""
-	}
-	return fmt.Sprintf("%s to %s", share(f.Range.Low, f.whole(base)),
-		share(f.Range.High, f.whole(base)))
-}
-
-// doubted reports whether a difference is called unsure.
-func (c *Comparison) doubted() bool {
-	return slices.ContainsFunc(c.Variants, func(v Outcome) bool {
-		return slices.ContainsFunc(v.Figures, func(f Figure) bool { return f.Unsure })
-	})
 }
