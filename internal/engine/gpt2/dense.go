@@ -74,8 +74,8 @@ const (
 type linearTask struct {
 	r         *Runner
 	layer     *linear
-	y, x      []float32
-	inWidth   int
+	y         []float32
+	x         kernels.Operand
 	rows, ldy int
 	then      outcome
 }
@@ -84,7 +84,8 @@ type linearTask struct {
 // the result as said.
 func (r *Runner) linear(l *linear, y, x []float32, inWidth, rows int, then outcome) {
 	t := &r.product
-	t.layer, t.y, t.x, t.inWidth, t.rows, t.then = l, y, x, inWidth, rows, then
+	t.layer, t.y, t.rows, t.then = l, y, rows, then
+	r.set.Prepare(&t.x, x, stride(inWidth), rows, &l.weight)
 	t.ldy = stride(l.weight.Out)
 	r.pool.Run(l.weight.Panels(), t)
 }
@@ -106,7 +107,7 @@ func (t *linearTask) Do(_, panel int) {
 			*y = bias
 		}
 	}
-	t.r.set.MulAdd(t.y, t.ldy, t.x, stride(t.inWidth), t.rows, &t.layer.weight, panel, panel+1)
+	t.r.set.MulAdd(t.y, t.ldy, &t.x, &t.layer.weight, panel, panel+1)
 	if t.then == activate {
 		for row := range t.rows {
 			t.r.set.GELU(t.y[row*t.ldy+first:][:width])

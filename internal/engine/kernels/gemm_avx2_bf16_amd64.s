@@ -12,6 +12,6 @@
 
 #define SCALE(c0, c1)
 
-// func gemmBF16AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
-TEXT ·gemmBF16AVX2(SB), NOSPLIT, $0-80
+// func gemmBF16AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int, units *float32)
+TEXT ·gemmBF16AVX2(SB), NOSPLIT, $0-88
 #include "gemm_avx2_amd64.h"

@@ -10,6 +10,6 @@
 
 #define SCALE(c0, c1)
 
-// func gemmF32AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
-TEXT ·gemmF32AVX2(SB), NOSPLIT, $0-80
+// func gemmF32AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int, units *float32)
+TEXT ·gemmF32AVX2(SB), NOSPLIT, $0-88
 #include "gemm_avx2_amd64.h"

@@ -14,6 +14,6 @@
 	VMULPS (R13), c0, c0      \
 	VMULPS 32(R13), c1, c1
 
-// func gemmInt8AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
-TEXT ·gemmInt8AVX2(SB), NOSPLIT, $0-80
+// func gemmInt8AVX2(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int, units *float32)
+TEXT ·gemmInt8AVX2(SB), NOSPLIT, $0-88
 #include "gemm_avx2_amd64.h"

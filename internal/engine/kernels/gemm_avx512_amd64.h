@@ -1,29 +1,29 @@
-// The body of the AVX-512 micro-kernels: 1 to 12 rows × 32 columns of accumulators in Z0…Z23. A file that includes this
-// defines LOADB, which loads the next 32 weights into Z24 and Z25 as float32, prefetches and advances BX and
-// R14, and SCALE, which
-// multiplies a row's sums by the column scales.
+// The body of the AVX-512 micro-kernels: 1 to 12 rows × 32 columns of accumulators in Z0…Z23. An element of a has 4 bytes:
+// a float32, or a pair of 16-bit numbers that belong to two rows of weights. A file that includes this defines LOADB, which
+// loads the weights of the next 32 columns into Z24 and Z25, prefetches, and advances BX and R14; DOT(n, c0, c1), which adds
+// the products of Z26 with Z24 and Z25 to c0 and c1, the accumulators Z(2n) and Z(2n+1); START and SCALE, which turn the sums
+// of a row into what is added to dst.
 //
-// DI dst, SI bytes between rows of dst, BX weights, CX rows of weights left, DX bytes between rows of a,
+// DI dst, SI bytes between rows of dst, BX weights, CX elements of a row of a left, DX bytes between rows of a,
 // R14 what to prefetch, R15 by how much that advances with each row of weights,
 // R8, R9, R10, R11 rows 0, 3, 6 and 9 of a.
 
-#define FMA2(x, c0, c1) \
-	VBROADCASTSS x, Z26        \
-	VFMADD231PS  Z26, Z24, c0  \
-	VFMADD231PS  Z26, Z25, c1
+#define ROW(x, n, c0, c1) \
+	VBROADCASTSS x, Z26 \
+	DOT(n, c0, c1)
 
-#define STEP1(o)  LOADB; FMA2(o(R8), Z0, Z1)
-#define STEP2(o)  STEP1(o); FMA2(o(R8)(DX*1), Z2, Z3)
-#define STEP3(o)  STEP2(o); FMA2(o(R8)(DX*2), Z4, Z5)
-#define STEP4(o)  STEP3(o); FMA2(o(R9), Z6, Z7)
-#define STEP5(o)  STEP4(o); FMA2(o(R9)(DX*1), Z8, Z9)
-#define STEP6(o)  STEP5(o); FMA2(o(R9)(DX*2), Z10, Z11)
-#define STEP7(o)  STEP6(o); FMA2(o(R10), Z12, Z13)
-#define STEP8(o)  STEP7(o); FMA2(o(R10)(DX*1), Z14, Z15)
-#define STEP9(o)  STEP8(o); FMA2(o(R10)(DX*2), Z16, Z17)
-#define STEP10(o) STEP9(o); FMA2(o(R11), Z18, Z19)
-#define STEP11(o) STEP10(o); FMA2(o(R11)(DX*1), Z20, Z21)
-#define STEP12(o) STEP11(o); FMA2(o(R11)(DX*2), Z22, Z23)
+#define STEP1(o)  LOADB; ROW(o(R8), 0, Z0, Z1)
+#define STEP2(o)  STEP1(o); ROW(o(R8)(DX*1), 1, Z2, Z3)
+#define STEP3(o)  STEP2(o); ROW(o(R8)(DX*2), 2, Z4, Z5)
+#define STEP4(o)  STEP3(o); ROW(o(R9), 3, Z6, Z7)
+#define STEP5(o)  STEP4(o); ROW(o(R9)(DX*1), 4, Z8, Z9)
+#define STEP6(o)  STEP5(o); ROW(o(R9)(DX*2), 5, Z10, Z11)
+#define STEP7(o)  STEP6(o); ROW(o(R10), 6, Z12, Z13)
+#define STEP8(o)  STEP7(o); ROW(o(R10)(DX*1), 7, Z14, Z15)
+#define STEP9(o)  STEP8(o); ROW(o(R10)(DX*2), 8, Z16, Z17)
+#define STEP10(o) STEP9(o); ROW(o(R11), 9, Z18, Z19)
+#define STEP11(o) STEP10(o); ROW(o(R11)(DX*1), 10, Z20, Z21)
+#define STEP12(o) STEP11(o); ROW(o(R11)(DX*2), 11, Z22, Z23)
 
 #define NEXT(n) \
 	ADDQ $n, R8  \
@@ -135,6 +135,7 @@ tail:                  \
 	LOOP(STEP12, loop12, tail12, store)
 
 store:
+	START
 	STORE(Z0, Z1)
 	DECQ R12
 	JZ   done

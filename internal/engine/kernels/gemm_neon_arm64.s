@@ -45,8 +45,8 @@ loop:                      \
 	rows(STORE)            \
 	B    next
 
-// func gemmF32NEON(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int)
-TEXT ·gemmF32NEON(SB), NOSPLIT, $0-80
+// func gemmF32NEON(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, scales *float32, ahead uintptr, stride int, units *float32)
+TEXT ·gemmF32NEON(SB), NOSPLIT, $0-88
 	MOVD dst+0(FP), R0
 	MOVD ldd+8(FP), R1
 	MOVD a+16(FP), R2

@@ -22,7 +22,7 @@ const (
 	F32 Format = iota
 	// BF16 rounds weights to bfloat16, half the bytes.
 	BF16
-	// Int8 rounds weights to 8-bit integers with one float32 scale a column (W8A32, symmetric), a
+	// Int8 rounds weights to 8-bit integers with one float32 scale a column (symmetric), a
 	// quarter of the bytes.
 	Int8
 )
@@ -46,29 +46,37 @@ func (f Format) Bytes() int { return [...]int{4, 2, 1}[f] }
 // Set is one implementation of all kernels. Different sets differ in rounding; within a set a row's
 // result does not depend on the rows that are computed beside it.
 type Set struct {
-	// Name is "avx512", "avx2", "neon" or "go".
+	// Name is "avx512-pairs" (AVX-512 with VNNI and BF16), "avx512", "avx2", "neon" or "go".
 	Name string
 	// maxRows is the most rows that a micro-kernel takes, width the number of columns (PanelWidth
 	// or half of it) that it computes.
 	maxRows, width int
 	gemm           [3]gemmFunc
-	gelu           func(x *float32, n int)
-	scale          func(x *float32, n int, f float32)
-	sum            func(x *float32, n int) float32
-	squares        func(x *float32, n int, mean float32) float32
-	standardise    func(dst, x, weight, bias *float32, n int, mean, inverse float32)
-	read           func(x *float32, n int) float32
-	softmax        func(scores *float32, rows, visible, step int, scale float32, max, sum,
+	// round makes 16-bit numbers of the left sides of products, by format. It is nil where these
+	// stay float32.
+	round       [3]roundFunc
+	gelu        func(x *float32, n int)
+	scale       func(x *float32, n int, f float32)
+	sum         func(x *float32, n int) float32
+	squares     func(x *float32, n int, mean float32) float32
+	standardise func(dst, x, weight, bias *float32, n int, mean, inverse float32)
+	read        func(x *float32, n int) float32
+	softmax     func(scores *float32, rows, visible, step int, scale float32, max, sum,
 		correction *float32)
 }
 
-// gemmFunc adds a·b to dst for rows rows of a (lda elements apart) and of dst (ldd apart). b is a
-// half or whole panel: k rows of weights, PanelWidth apart. scales points to the columns' scales
-// where the format has them.
+// gemmFunc adds a·b to dst for rows rows of a (k elements, lda apart) and of dst (ldd apart). An
+// element of a is a float32, or a pair of 16-bit numbers where the set has a roundFunc for the
+// format. b is a half or whole panel: k rows of weights, or 2k, PanelWidth apart. scales points to
+// the columns' scales where the format has them, and units to those of the rows of a.
 //
 // ahead is what to prefetch, advancing by stride bytes with each row of weights.
 type gemmFunc func(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
-	scales *float32, ahead uintptr, stride int)
+	scales *float32, ahead uintptr, stride int, units *float32)
+
+// roundFunc sets dst to 16-bit numbers for x, which has the same length, at most depth, and returns
+// what a number of 1 stands for.
+type roundFunc func(dst []uint16, x []float32) float32
 
 // Best returns the fastest set for this machine, the last of Available.
 func Best() *Set {
@@ -96,7 +104,7 @@ func (s *Set) MulPanel(dst []float32, ldd int, a []float32, lda int, b []float32
 	checkRows(len(dst), ldd, PanelWidth, rows)
 	checkRows(len(a), lda, k, rows)
 	_ = b[k*PanelWidth-1]
-	s.mulPanel(F32, &dst[0], ldd, &a[0], lda, unsafe.Pointer(&b[0]), k, rows, nil)
+	s.mulPanel(F32, &dst[0], ldd, &a[0], lda, unsafe.Pointer(&b[0]), k, rows, nil, nil)
 }
 
 // distance is how far ahead of its reading a kernel prefetches when each weight is read once, in
@@ -113,23 +121,30 @@ func distance(rows int) int {
 // for the first group and from the cache for the others; so that memory is busy all the time, each
 // group prefetches its share of the weights that follow these k rows.
 func (s *Set) mulPanel(f Format, dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k,
-	rows int, scales *float32) {
+	rows int, scales, units *float32) {
 	rowBytes := PanelWidth * f.Bytes()
 	groups := (rows + s.maxRows - 1) / s.maxRows
 	stride, ahead, share := rowBytes, distance(rows), 0
 	if groups > 1 {
 		stride, ahead, share = rowBytes/groups, k*rowBytes, k*rowBytes/groups
 	}
+	elements := k
+	if s.round[f] != nil {
+		elements = (k + 1) / 2
+	}
 	for done := 0; groups > 0; groups-- {
 		n := (rows - done + groups - 1) / groups
-		to, from := offset(dst, done*ldd), offset(a, done*lda)
+		to, from, rowUnits := offset(dst, done*ldd), offset(a, done*lda), units
+		if units != nil {
+			rowUnits = offset(units, done)
+		}
 		for column := 0; column < PanelWidth; column += s.width {
 			half := scales
 			if scales != nil {
 				half = offset(scales, column)
 			}
-			s.gemm[f](offset(to, column), ldd, from, lda, unsafe.Add(b, column*f.Bytes()), k, n,
-				half, later(b, ahead), stride)
+			s.gemm[f](offset(to, column), ldd, from, lda, unsafe.Add(b, column*f.Bytes()),
+				elements, n, half, later(b, ahead), stride, rowUnits)
 		}
 		done += n
 		ahead += share

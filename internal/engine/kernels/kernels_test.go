@@ -27,7 +27,7 @@ func normals(rng *rand.Rand, n int) []float32 {
 
 // stored returns the weight that the matrix really holds, as float64.
 func (m *Matrix) stored(i, j int) float64 {
-	at := (j/PanelWidth*m.In+i)*PanelWidth + j%PanelWidth
+	at := (j/PanelWidth*stored(m.In, m.format)+i)*PanelWidth + j%PanelWidth
 	p := unsafe.Pointer(unsafe.SliceData(m.data))
 	switch m.format {
 	case F32:
@@ -36,6 +36,37 @@ func (m *Matrix) stored(i, j int) float64 {
 		return float64(math.Float32frombits(uint32(*(*uint16)(unsafe.Add(p, 2*at))) << 16))
 	}
 	return float64(*(*int8)(unsafe.Add(p, at))) * float64(m.scales[j])
+}
+
+// value returns what the kernels take for the element of an operand, as float64.
+func (o *Operand) value(r, i int, f Format) float64 {
+	if len(o.halves) == 0 {
+		return float64(o.x[r*o.ldx+i])
+	}
+	half := o.halves[r*o.ldh+i]
+	if f == BF16 {
+		return float64(math.Float32frombits(uint32(half) << 16))
+	}
+	return float64(int16(half)) * float64(o.units[i/depth*o.rows+r])
+}
+
+// rounding returns by how much value may differ from the exact element: half a unit in the last
+// place.
+func (o *Operand) rounding(r, i int, exact float64, f Format) float64 {
+	switch {
+	case len(o.halves) == 0:
+		return 0
+	case f == BF16:
+		return math.Abs(exact) / 256
+	}
+	return float64(o.units[i/depth*o.rows+r]) * 0.51 // with the rounding of float32 products
+}
+
+// prepared returns an operand of x.
+func prepared(s *Set, x []float32, ldx, rows int, m *Matrix) *Operand {
+	o := &Operand{}
+	s.Prepare(o, x, ldx, rows, m)
+	return o
 }
 
 func newMatrix(t testing.TB, in, out int, format Format, w []float32) Matrix {
@@ -64,13 +95,19 @@ func TestMulAdd(t *testing.T) {
 				rapid.IntRange(0, 5).Draw(rt, "pad y")
 			x, before := normals(rng, rows*ldx), normals(rng, rows*ldy)
 			y := append([]float32(nil), before...)
-			s.MulAdd(y, ldy, x, ldx, rows, &m, first, last)
+			operand := prepared(s, x, ldx, rows, &m)
+			s.MulAdd(y, ldy, operand, &m, first, last)
 			for r := range rows {
 				for j := range ldy {
 					want, magnitude := float64(before[r*ldy+j]), 1.0
 					if j >= first*PanelWidth && j < min(last*PanelWidth, out) {
 						for i := range in {
-							p := float64(x[r*ldx+i]) * m.stored(i, j)
+							v := operand.value(r, i, format)
+							if exact := float64(x[r*ldx+i]); math.Abs(v-exact) >
+								operand.rounding(r, i, exact, format) {
+								rt.Fatalf("x[%d][%d] = %v is taken for %v", r, i, exact, v)
+							}
+							p := v * m.stored(i, j)
 							want += p
 							magnitude += math.Abs(p)
 						}
@@ -82,7 +119,7 @@ func TestMulAdd(t *testing.T) {
 			}
 			r := rapid.IntRange(0, rows-1).Draw(rt, "row")
 			alone := append([]float32(nil), before[r*ldy:(r+1)*ldy]...)
-			s.MulAdd(alone, ldy, x[r*ldx:], ldx, 1, &m, first, last)
+			s.MulAdd(alone, ldy, prepared(s, x[r*ldx:], ldx, 1, &m), &m, first, last)
 			for j := range alone {
 				if math.Float32bits(alone[j]) != math.Float32bits(y[r*ldy+j]) {
 					rt.Fatalf("row %d alone: y[%d] = %v, with others %v", r, j, alone[j],
@@ -249,14 +286,17 @@ func TestRead(t *testing.T) {
 func TestBoundsArePanics(t *testing.T) {
 	m := newMatrix(t, 10, 40, F32, make([]float32, 400))
 	long := make([]float32, 1000)
+	add := func(s *Set, y []float32, ldy int, x []float32, rows, first, last int) {
+		s.MulAdd(y, ldy, prepared(s, x, 10, rows, &m), &m, first, last)
+	}
 	for name, call := range map[string]func(s *Set){
-		"short y":  func(s *Set) { s.MulAdd(long[:127], 64, long, 10, 2, &m, 0, 2) },
-		"short x":  func(s *Set) { s.MulAdd(long, 64, long[:19], 10, 2, &m, 0, 2) },
-		"panel":    func(s *Set) { s.MulAdd(long, 128, long, 10, 2, &m, 0, 3) },
+		"short y":  func(s *Set) { add(s, long[:127], 64, long, 2, 0, 2) },
+		"short x":  func(s *Set) { add(s, long, 64, long[:19], 2, 0, 2) },
+		"panel":    func(s *Set) { add(s, long, 128, long, 2, 0, 3) },
 		"short b":  func(s *Set) { s.MulPanel(long, 32, long, 10, long[:10*PanelWidth-1], 10, 1) },
-		"no rows":  func(s *Set) { s.MulAdd(long, 64, long, 10, 0, &m, 0, 2) },
+		"no rows":  func(s *Set) { add(s, long, 64, long, 0, 0, 2) },
 		"softmax":  func(s *Set) { st := NewSoftmax(2); s.Update(&st, long, 3, 1, 1, 1) },
-		"negative": func(s *Set) { s.MulAdd(long, 64, long, 10, 1, &m, -1, 2) },
+		"negative": func(s *Set) { add(s, long, 64, long, 1, -1, 2) },
 	} {
 		eachSet(t, func(t *testing.T, s *Set) {
 			defer func() {

@@ -21,11 +21,20 @@ type Matrix struct {
 
 // MatrixSize returns the bytes of a region that NewMatrix takes.
 func MatrixSize(in, out int, format Format) int {
-	size := hugepage.Size[byte](in * panels(out) * PanelWidth * format.Bytes())
+	size := hugepage.Size[byte](stored(in, format) * panels(out) * PanelWidth * format.Bytes())
 	if format == Int8 {
 		size += hugepage.Size[float32](panels(out) * PanelWidth)
 	}
 	return size
+}
+
+// stored returns the rows of weights that a panel has: kernels may take 16-bit and 8-bit weights in
+// pairs of rows, the last of which may be zeros.
+func stored(in int, format Format) int {
+	if format == F32 {
+		return in
+	}
+	return (in + 1) &^ 1
 }
 
 func panels(columns int) int { return (columns + PanelWidth - 1) / PanelWidth }
@@ -34,7 +43,7 @@ func panels(columns int) int { return (columns + PanelWidth - 1) / PanelWidth }
 // < in, 0 ≤ j < out.
 func NewMatrix(r *hugepage.Region, in, out int, format Format, at func(i, j int) float32) Matrix {
 	m := Matrix{In: in, Out: out, format: format}
-	m.data = hugepage.Take[byte](r, in*panels(out)*PanelWidth*format.Bytes())
+	m.data = hugepage.Take[byte](r, stored(in, format)*panels(out)*PanelWidth*format.Bytes())
 	if format == Int8 {
 		m.scales = hugepage.Take[float32](r, panels(out)*PanelWidth)
 	}
@@ -48,7 +57,7 @@ func NewMatrix(r *hugepage.Region, in, out int, format Format, at func(i, j int)
 func (m *Matrix) packPanel(p int, at func(i, j int) float32) {
 	base := p * PanelWidth
 	width := min(PanelWidth, m.Out-base)
-	start := unsafe.Pointer(&m.data[base*m.In*m.format.Bytes()])
+	start := unsafe.Pointer(&m.data[base*stored(m.In, m.format)*m.format.Bytes()])
 	switch m.format {
 	case F32:
 		rows := unsafe.Slice((*[PanelWidth]float32)(start), m.In)
@@ -105,26 +114,29 @@ func (m *Matrix) Bytes() int { return len(m.data) + 4*len(m.scales) }
 // panel stay in the L1 cache.
 const depth = 256
 
-// MulAdd adds x·W to y for the columns of panels first ≤ p < last: rows rows of x, ldx elements
-// apart, and of y, ldy apart. y has Panels·PanelWidth columns. Each element is summed in the same
-// order whatever rows is.
-func (s *Set) MulAdd(y []float32, ldy int, x []float32, ldx int, rows int, m *Matrix, first,
-	last int) {
-	checkRows(len(y), ldy, last*PanelWidth, rows)
-	checkRows(len(x), ldx, m.In, rows)
+// MulAdd adds x·W to y for the columns of panels first ≤ p < last. x was prepared by this set for
+// m. y has as many rows, ldy apart, of Panels·PanelWidth columns. Each element is summed in the
+// same order whatever the number of rows is.
+func (s *Set) MulAdd(y []float32, ldy int, x *Operand, m *Matrix, first, last int) {
+	checkRows(len(y), ldy, last*PanelWidth, x.rows)
 	if first < 0 || first > last || last > m.Panels() {
 		panic(fmt.Sprintf("kernels: panels %d to %d of %d", first, last, m.Panels()))
 	}
-	size := m.format.Bytes()
+	if x.columns != m.In || (s.round[m.format] != nil) != (len(x.halves) > 0) {
+		panic("kernels: the operand was prepared for another matrix or set")
+	}
+	size, height := m.format.Bytes(), stored(m.In, m.format)
 	for k := 0; k < m.In; k += depth {
 		n := min(depth, m.In-k)
+		a, lda, units := x.at(k)
 		for p := first; p < last; p++ {
 			var scales *float32
 			if m.format == Int8 {
 				scales = &m.scales[p*PanelWidth]
 			}
-			panel := unsafe.Pointer(&m.data[(p*m.In+k)*PanelWidth*size])
-			s.mulPanel(m.format, &y[p*PanelWidth], ldy, &x[k], ldx, panel, n, rows, scales)
+			panel := unsafe.Pointer(&m.data[(p*height+k)*PanelWidth*size])
+			s.mulPanel(m.format, &y[p*PanelWidth], ldy, a, lda, panel, n, x.rows, scales,
+				units)
 		}
 	}
 }

@@ -13,4 +13,4 @@ func native() []*Set {
 
 //go:noescape
 func gemmF32NEON(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
-	scales *float32, ahead uintptr, stride int)
+	scales *float32, ahead uintptr, stride int, units *float32)

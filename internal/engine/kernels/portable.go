@@ -16,7 +16,7 @@ func portable() *Set {
 }
 
 func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32,
-	_ uintptr, _ int) {
+	_ uintptr, _ int, _ *float32) {
 	weights := unsafe.Slice((*[PanelWidth]float32)(b), k)
 	for r := range rows {
 		var acc [PanelWidth]float32
@@ -31,7 +31,7 @@ func gemmF32(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, ro
 }
 
 func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int, _ *float32,
-	_ uintptr, _ int) {
+	_ uintptr, _ int, _ *float32) {
 	weights := unsafe.Slice((*[PanelWidth]uint16)(b), k)
 	for r := range rows {
 		var acc [PanelWidth]float32
@@ -46,7 +46,7 @@ func gemmBF16(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, r
 }
 
 func gemmInt8(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
-	scales *float32, _ uintptr, _ int) {
+	scales *float32, _ uintptr, _ int, _ *float32) {
 	weights := unsafe.Slice((*[PanelWidth]int8)(b), k)
 	columnScales := (*[PanelWidth]float32)(unsafe.Pointer(scales))
 	for r := range rows {
