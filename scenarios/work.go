@@ -26,6 +26,7 @@ type workMeter struct {
 
 // fleetWork is a sim.Observer that adds up the work of each pool.
 type fleetWork struct {
+	sim.NopObserver
 	meters    []workMeter
 	byReplica []*workMeter
 }
@@ -43,15 +44,6 @@ func newFleetWork(pools []pool) *fleetWork {
 
 // Steps implements sim.Observer.
 func (w *fleetWork) Steps(l *sim.Leap) { w.byReplica[l.Replica].add(l) }
-
-// Finished implements sim.Observer.
-func (w *fleetWork) Finished(*sim.Sequence) {}
-
-// Rejected implements sim.Observer.
-func (w *fleetWork) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (w *fleetWork) Sampled(sim.Time, int, sim.State) {}
 
 // total returns the work of all pools.
 func (w *fleetWork) total() workMeter {

@@ -9,12 +9,12 @@ import (
 )
 
 // work counts what a run does.
-type work struct{ leaps, looks, allocations int64 }
+type work struct {
+	sim.NopObserver
+	leaps, looks, allocations int64
+}
 
-func (w *work) Steps(*sim.Leap)                      { w.leaps++ }
-func (w *work) Finished(*sim.Sequence)               {}
-func (w *work) Rejected(*sim.Request, sim.Rejection) {}
-func (w *work) Sampled(sim.Time, int, sim.State)     {}
+func (w *work) Steps(*sim.Leap) { w.leaps++ }
 
 // fleetWork returns what a run of a fleet of that many replicas, with equal loads, takes.
 func fleetWork(t *testing.T, p *policies.Policy[sim.Router], replicas, requests int) work {

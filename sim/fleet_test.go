@@ -249,6 +249,7 @@ func (e *ends) Rejected(r *sim.Request, why sim.Rejection) {
 // is full of prompts that another one has yet to take begins the next prompt and drops it, over and
 // over, as vLLM does. With steps of nanoseconds and an outage of minutes the test would not end.
 type limit struct {
+	sim.NopObserver
 	*rapid.T
 	leaps int
 }
@@ -258,10 +259,6 @@ func (l *limit) Steps(*sim.Leap) {
 		l.Skip("prompts are begun and dropped too often")
 	}
 }
-
-func (*limit) Finished(*sim.Sequence)               {}
-func (*limit) Rejected(*sim.Request, sim.Rejection) {}
-func (*limit) Sampled(sim.Time, int, sim.State)     {}
 
 // Leaping gives what stepping gives in fleets too, whatever fails, goes away, moves, starts or
 // stops meanwhile.

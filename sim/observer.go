@@ -13,6 +13,22 @@ type Observer interface {
 	Sampled(at Time, replica int, state State)
 }
 
+// NopObserver ignores every event. An observer of some events embeds it, and implements their
+// methods.
+type NopObserver struct{}
+
+// Steps implements Observer.
+func (NopObserver) Steps(*Leap) {}
+
+// Finished implements Observer.
+func (NopObserver) Finished(*Sequence) {}
+
+// Rejected implements Observer.
+func (NopObserver) Rejected(*Request, Rejection) {}
+
+// Sampled implements Observer.
+func (NopObserver) Sampled(Time, int, State) {}
+
 // Observers reports every event to several observers, in their order.
 type Observers []Observer
 

@@ -39,17 +39,15 @@ func (p *poissonSource) Err() error                  { return nil }
 
 // ttftSum adds up times to first token.
 type ttftSum struct {
+	sim.NopObserver
 	sum float64
 	n   int
 }
 
-func (t *ttftSum) Steps(*sim.Leap) {}
 func (t *ttftSum) Finished(s *sim.Sequence) {
 	t.sum += s.TTFT().Seconds()
 	t.n++
 }
-func (t *ttftSum) Rejected(*sim.Request, sim.Rejection)   {}
-func (t *ttftSum) Sampled(_ sim.Time, _ int, _ sim.State) {}
 
 // meanTTFT serves requests one at a time and returns their mean time to first token in seconds.
 func meanTTFT(t *testing.T, source sim.Source, clock sim.StepClock, stages int) float64 {

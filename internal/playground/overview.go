@@ -41,18 +41,13 @@ func NewOverview(ctx context.Context, settings []string, past []Phase) (*Overvie
 
 // points collects the states of a run. Each time that there are too many, it forgets every other.
 type points struct {
+	sim.NopObserver
 	overview   *Overview
 	keep, seen int // one state of so many is kept
 }
 
 // Steps implements sim.Observer.
 func (p *points) Steps(l *sim.Leap) { p.overview.Ends = milliseconds(l.End) }
-
-// Finished implements sim.Observer.
-func (p *points) Finished(*sim.Sequence) {}
-
-// Rejected implements sim.Observer.
-func (p *points) Rejected(*sim.Request, sim.Rejection) {}
 
 // Sampled implements sim.Observer.
 func (p *points) Sampled(at sim.Time, _ int, state sim.State) {

@@ -11,6 +11,7 @@ import (
 
 // Progress is a sim.Observer that shows how far a long run is.
 type Progress struct {
+	sim.NopObserver
 	out     io.Writer
 	total   int64
 	done    int64
@@ -42,12 +43,6 @@ func (p *Progress) Finished(*sim.Sequence) { p.step() }
 
 // Rejected implements sim.Observer.
 func (p *Progress) Rejected(*sim.Request, sim.Rejection) { p.step() }
-
-// Steps implements sim.Observer.
-func (p *Progress) Steps(*sim.Leap) {}
-
-// Sampled implements sim.Observer.
-func (p *Progress) Sampled(sim.Time, int, sim.State) {}
 
 func (p *Progress) step() {
 	p.done++

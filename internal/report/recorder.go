@@ -16,6 +16,7 @@ import (
 // report.html, and requests.csv or requests.parquet with a row for each request in the order in
 // which they ended.
 type Recorder struct {
+	sim.NopObserver
 	files    *folder
 	requests requestWriter
 	row      requestRow // of the request that is being written, so that none is allocated
@@ -82,12 +83,6 @@ func (r *Recorder) Rejected(q *sim.Request, why sim.Rejection) {
 		r.err = r.requests.write(&r.row)
 	}
 }
-
-// Steps implements sim.Observer.
-func (r *Recorder) Steps(*sim.Leap) {}
-
-// Sampled implements sim.Observer.
-func (r *Recorder) Sampled(sim.Time, int, sim.State) {}
 
 // Finish writes the summary, the time series and the page, and puts all files in place. The page
 // shows steps of the scenario too.

@@ -106,6 +106,7 @@ func (c *csvRequests) close() error { return c.out.Flush() }
 
 // Requests is a sim.Observer that writes the table of requests alone, as requests.csv has it.
 type Requests struct {
+	sim.NopObserver
 	out *csvRequests
 	err error
 }
@@ -113,7 +114,7 @@ type Requests struct {
 // NewRequests writes the head of the table.
 func NewRequests(out io.Writer) *Requests {
 	c, err := newCSVRequests(out)
-	return &Requests{c, err}
+	return &Requests{out: c, err: err}
 }
 
 func (r *Requests) add(row requestRow) {
@@ -127,12 +128,6 @@ func (r *Requests) Finished(s *sim.Sequence) { r.add(finishedRow(s)) }
 
 // Rejected implements sim.Observer.
 func (r *Requests) Rejected(q *sim.Request, why sim.Rejection) { r.add(rejectedRow(q, why)) }
-
-// Steps implements sim.Observer.
-func (r *Requests) Steps(*sim.Leap) {}
-
-// Sampled implements sim.Observer.
-func (r *Requests) Sampled(sim.Time, int, sim.State) {}
 
 // Close writes what is left, and returns the first error.
 func (r *Requests) Close() error { return cmp.Or(r.err, r.out.close()) }

@@ -628,19 +628,11 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 
 // lives is a sim.Observer that notes the times of requests, in the order in which they end.
 type lives struct {
+	sim.NopObserver
 	all []life
 }
 
 type life struct{ arrival, ttft, e2e sim.Time }
-
-// Steps implements sim.Observer.
-func (s *lives) Steps(*sim.Leap) {}
-
-// Rejected implements sim.Observer.
-func (s *lives) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (s *lives) Sampled(sim.Time, int, sim.State) {}
 
 // Finished implements sim.Observer.
 func (s *lives) Finished(q *sim.Sequence) {

@@ -55,10 +55,10 @@ func (c server) Decode(n int, _ int64) sim.Affine {
 
 // sojourns adds up the times in the system by class.
 type sojourns struct {
+	sim.NopObserver
 	sum, n []float64
 }
 
-func (s *sojourns) Steps(*sim.Leap) {}
 func (s *sojourns) Finished(q *sim.Sequence) {
 	for len(s.n) <= q.Class {
 		s.sum, s.n = append(s.sum, 0), append(s.n, 0)
@@ -66,8 +66,6 @@ func (s *sojourns) Finished(q *sim.Sequence) {
 	s.sum[q.Class] += q.E2E().Seconds()
 	s.n[q.Class]++
 }
-func (s *sojourns) Rejected(*sim.Request, sim.Rejection)   {}
-func (s *sojourns) Sampled(_ sim.Time, _ int, _ sim.State) {}
 
 func (s *sojourns) mean(class int) float64 { return s.sum[class] / s.n[class] }
 

@@ -46,11 +46,11 @@ func (*poisson) Err() error                  { return nil }
 
 // latency adds up the times that requests take, leaving out those at the start.
 type latency struct {
+	sim.NopObserver
 	skip, n int
 	sum     float64
 }
 
-func (*latency) Steps(*sim.Leap) {}
 func (l *latency) Finished(s *sim.Sequence) {
 	if l.skip > 0 {
 		l.skip--
@@ -59,8 +59,6 @@ func (l *latency) Finished(s *sim.Sequence) {
 	l.sum += s.E2E().Seconds()
 	l.n++
 }
-func (*latency) Rejected(*sim.Request, sim.Rejection) {}
-func (*latency) Sampled(sim.Time, int, sim.State)     {}
 
 // meanTime returns the mean time in a system of servers that each serve one request at a time, in
 // units of the mean service.

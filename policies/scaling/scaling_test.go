@@ -48,12 +48,12 @@ type second struct{}
 func (second) Duration(s *sim.Step) sim.Time { return sim.Second / 100 * sim.Time(s.Tokens()) }
 
 // waits adds up the times to first token.
-type waits struct{ sum sim.Time }
+type waits struct {
+	sim.NopObserver
+	sum sim.Time
+}
 
-func (*waits) Steps(*sim.Leap)                      {}
-func (w *waits) Finished(s *sim.Sequence)           { w.sum += s.TTFT() }
-func (*waits) Rejected(*sim.Request, sim.Rejection) {}
-func (*waits) Sampled(sim.Time, int, sim.State)     {}
+func (w *waits) Finished(s *sim.Sequence) { w.sum += s.TTFT() }
 
 // serve runs a day on up to 20 replicas that each serve a request a second, and returns their time
 // up and the mean wait, both in seconds.

@@ -33,6 +33,7 @@ func (l *listed) Err() error                  { return nil }
 // served lets the engine draft gamma tokens for all that decode. When a request ends it checks the
 // text, and frees it.
 type served struct {
+	sim.NopObserver
 	t       *rapid.T
 	clock   *engine.Clock
 	serving *Serving
@@ -51,9 +52,7 @@ func (v *served) Accept(s *sim.Sequence, _ int) int {
 	return v.serving.Accepted(v.clock.Sequence(s.ID))
 }
 
-func (v *served) Steps(*sim.Leap)                      {}
 func (v *served) Rejected(*sim.Request, sim.Rejection) { v.t.Fatal("rejected") }
-func (v *served) Sampled(sim.Time, int, sim.State)     {}
 func (v *served) Finished(s *sim.Sequence) {
 	tokens := v.clock.Sequence(s.ID).Tokens()
 	got := tokens[s.Prompt:][:s.Output]

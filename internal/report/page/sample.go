@@ -10,6 +10,7 @@ import (
 // (Vitter, "Random sampling with a reservoir", 1985, algorithm R). The same run gives the same
 // sample.
 type Sample struct {
+	sim.NopObserver
 	limit    int
 	seen     int64
 	rng      *rand.Rand
@@ -51,15 +52,6 @@ func (s *Sample) Finished(q *sim.Sequence) {
 
 // short is a time in seconds, to the microsecond: more digits would only make the page larger.
 func short(t sim.Time) float64 { return float64(t/sim.Microsecond) / 1e6 }
-
-// Steps implements sim.Observer.
-func (s *Sample) Steps(*sim.Leap) {}
-
-// Rejected implements sim.Observer.
-func (s *Sample) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (s *Sample) Sampled(sim.Time, int, sim.State) {}
 
 // Requests returns the sample.
 func (s *Sample) Requests() []Request { return s.requests }

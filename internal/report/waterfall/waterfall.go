@@ -90,6 +90,7 @@ func Slowest(ctx context.Context, s *scenarios.Simulation) (int64, error) {
 
 // slowest looks for the longest latency.
 type slowest struct {
+	sim.NopObserver
 	id      int64
 	latency sim.Time
 }
@@ -100,12 +101,3 @@ func (w *slowest) Finished(s *sim.Sequence) {
 		w.id, w.latency = s.ID, e
 	}
 }
-
-// Steps implements sim.Observer.
-func (w *slowest) Steps(*sim.Leap) {}
-
-// Rejected implements sim.Observer.
-func (w *slowest) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (w *slowest) Sampled(sim.Time, int, sim.State) {}

@@ -48,13 +48,11 @@ type served struct {
 
 // outcome is a sim.Observer that keeps every request.
 type outcome struct {
+	sim.NopObserver
 	requests []served
 	order    []int // of sending: numbers of requests
 	last     float64
 }
-
-// Steps implements sim.Observer.
-func (o *outcome) Steps(*sim.Leap) {}
 
 // Finished implements sim.Observer.
 func (o *outcome) Finished(s *sim.Sequence) {
@@ -62,12 +60,6 @@ func (o *outcome) Finished(s *sim.Sequence) {
 		s.E2E().Seconds(), s.Output, true}
 	o.last = max(o.last, (s.Arrival + s.E2E()).Seconds())
 }
-
-// Rejected implements sim.Observer.
-func (o *outcome) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (o *outcome) Sampled(sim.Time, int, sim.State) {}
 
 // run simulates the requests of a run, and returns those that are compared, in the
 // order in which the run lists them.

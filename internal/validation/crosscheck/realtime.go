@@ -17,6 +17,7 @@ import (
 // of schedulers and memory between steps, threads that wake up late, and what other programs take
 // of the processors.
 type realTime struct {
+	sim.NopObserver
 	sim.Source
 	clock   *engine.Clock
 	begin   time.Time
@@ -58,15 +59,6 @@ func (r *realTime) Steps(l *sim.Leap) {
 				"scheduler that waits cannot run in real time", l.Start))
 	}
 }
-
-// Finished implements sim.Observer.
-func (r *realTime) Finished(*sim.Sequence) {}
-
-// Rejected implements sim.Observer.
-func (r *realTime) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (r *realTime) Sampled(sim.Time, int, sim.State) {}
 
 // runInRealTime executes the scenario once with wall-clock arrivals.
 func (d *side) runInRealTime(ctx context.Context) error {

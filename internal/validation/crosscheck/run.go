@@ -43,6 +43,7 @@ type Span struct{ Start, End float64 }
 
 // watcher is a sim.Observer that notes requests and steps, and frees what they held in the engine.
 type watcher struct {
+	sim.NopObserver
 	clock    *engine.Clock // nil where nothing is executed
 	requests []Request
 	spans    []Span
@@ -59,9 +60,6 @@ func (w *watcher) Finished(s *sim.Sequence) {
 	}
 }
 
-// Rejected implements sim.Observer.
-func (w *watcher) Rejected(*sim.Request, sim.Rejection) {}
-
 // Steps implements sim.Observer.
 func (w *watcher) Steps(l *sim.Leap) {
 	start := l.Start
@@ -72,9 +70,6 @@ func (w *watcher) Steps(l *sim.Leap) {
 	}
 	w.spans = append(w.spans, Span{start.Seconds(), l.End.Seconds()})
 }
-
-// Sampled implements sim.Observer.
-func (w *watcher) Sampled(sim.Time, int, sim.State) {}
 
 // predict runs the scenario with predicted steps.
 func predict(ctx context.Context, f *scenarios.File) (*scenarios.Simulation, *Run, error) {

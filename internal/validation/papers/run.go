@@ -78,6 +78,7 @@ func simulate(ctx context.Context, scenario string, set []string) (figures, erro
 
 // latencies observes what papers report of each request beside the usual.
 type latencies struct {
+	sim.NopObserver
 	// E2E latency by output token, in ms (Yu et al., Orca, OSDI 2022, section 6.2)
 	normalized []float64
 	queued     []float64 // from the arrival to the first step, in ms
@@ -88,15 +89,6 @@ func (l *latencies) Finished(s *sim.Sequence) {
 	l.normalized = append(l.normalized, s.E2E().Milliseconds()/float64(s.Output))
 	l.queued = append(l.queued, (s.Scheduled - s.Arrival).Milliseconds())
 }
-
-// Steps, Rejected and Sampled implement sim.Observer.
-func (l *latencies) Steps(*sim.Leap) {}
-
-// Rejected implements sim.Observer.
-func (l *latencies) Rejected(*sim.Request, sim.Rejection) {}
-
-// Sampled implements sim.Observer.
-func (l *latencies) Sampled(sim.Time, int, sim.State) {}
 
 func (l *latencies) addTo(f figures) {
 	f["mean_normalized_ms"], f["median_normalized_ms"] = mean(l.normalized), median(l.normalized)
