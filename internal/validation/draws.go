@@ -17,12 +17,10 @@ func (d *Data) Draws(p Physics) []Draw {
 	var list []Draw
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
-			f, ok := e.(*fullBatch)
-			if !ok {
-				continue
-			}
-			if draw, ok := f.draw(&p); ok {
-				list = append(list, draw)
+			if t, ok := e.(*trial); ok && t.full != nil {
+				if draw, ok := t.draw(&p); ok {
+					list = append(list, draw)
+				}
 			}
 		}
 	}
@@ -30,17 +28,17 @@ func (d *Data) Draws(p Physics) []Draw {
 }
 
 // draw reports false where the row lacks rate or power, or its steps cannot be predicted.
-func (f *fullBatch) draw(p *Physics) (Draw, bool) {
-	steps, err := f.steps(p)
+func (t *trial) draw(p *Physics) (Draw, bool) {
+	steps, err := t.full.steps(p)
 	found := map[string]float64{}
-	for _, m := range f.measured {
+	for _, m := range t.measured {
 		found[m.quantity] = m.value
 	}
 	rate, power := found["output rate"], found["power"]
 	if err != nil || rate <= 0 || power <= 0 {
 		return Draw{}, false
 	}
-	time := steps.mean * rate / float64(f.batch) // predicted over measured
-	return Draw{f.Group, &f.accelerator, steps.usage.Mixed(time, hardware.Usage{}),
-		power / float64(f.gpus)}, true
+	time := steps.mean * rate / float64(t.full.batch) // predicted over measured
+	return Draw{t.Group, &t.accelerator, steps.usage.Mixed(time, hardware.Usage{}),
+		power / float64(t.full.gpus)}, true
 }

@@ -14,32 +14,22 @@ var (
 		"latency"}
 )
 
-// readContextAttention reads the attention of prompts.
-func readContextAttention(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		return attentionKernel(r, "attention_prefill"), contextStep(r)
-	})
-}
+// Attention is that of prompts or of sequences that decode.
+var (
+	readContextAttention    = kernelReader("attention_prefill", attentionKernel, contextStep)
+	readGenerationAttention = kernelReader("attention_decode", attentionKernel, generationStep)
+	readContextMLA          = kernelReader("attention_prefill", mlaKernel, contextStep)
+	readGenerationMLA       = kernelReader("attention_decode", mlaKernel, generationStep)
+)
 
-// readGenerationAttention reads the attention of sequences that decode.
-func readGenerationAttention(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		return attentionKernel(r, "attention_decode"), generationStep(r)
-	})
-}
-
-// readContextMLA reads multi-head latent attention of prompts.
-func readContextMLA(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		return mlaKernel(r, "attention_prefill"), contextStep(r)
-	})
-}
-
-// readGenerationMLA reads multi-head latent attention of sequences that decode.
-func readGenerationMLA(c *catalogs, t *table) []experiment {
-	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		return mlaKernel(r, "attention_decode"), generationStep(r)
-	})
+// kernelReader returns what reads a table of a kernel of that name.
+func kernelReader(name string, kernel func(r *row, name string) *operator,
+	step func(*row) *sim.Step) func(*catalogs, *table) []experiment {
+	return func(c *catalogs, t *table) []experiment {
+		return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+			return kernel(r, name), step(r)
+		})
+	}
 }
 
 func attentionKernel(r *row, name string) *operator {

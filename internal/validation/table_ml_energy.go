@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -33,55 +32,47 @@ var taskPrompts = map[string]int{"lm-arena-chat": 230, "gpqa": 280, "sourcegraph
 // times on H100 and twice on B200, and 6.7 and 12.2 %.
 const energyHost = 2
 
-// slowMachine reports whether a row is of a machine that waits for something else than the model:
-// on single B200 steps of 8 sequences of Qwen3-8B, 14B and 30B-A3B that think take 32 to 35 ms, all
-// alike, and 5 to 7 ms in other tasks of the same servers; Nemotron-Nano-12B is alike.
-func (f *fullBatch) slowMachine() bool {
-	return f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.output > 4000
-}
-
-// fullBatch is a server whose batch is always full.
-type fullBatch struct {
-	deployment
-	place
-	gpus, batch    int
-	prompt, output float64
-	measured       []measurement
-}
-
-func readMLEnergy(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		f := &fullBatch{gpus: r.count("gpus"), prompt: 300, measured: r.measured(mlEnergyFigures)}
-		f.deployment = c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
-			r.count("tp"))
+var mlEnergyRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: mlEnergyFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		f := &fullBatch{deployment: &t.deployment, gpus: r.count("gpus"), prompt: 300,
+			output: r.number("avg_output_len")}
 		f.spreadExperts(r)
-		f.batch, f.output = r.batch("avg_batch"), r.number("avg_output_len")
+		f.batch = r.batch("avg_batch")
 		if prompt, ok := taskPrompts[r.text("task")]; ok {
 			f.prompt = float64(prompt)
 		}
 		switch {
 		case r.err != nil:
-			return
+			return ""
 		case f.output < 1 || f.output > maxRequests:
 			r.fail(fmt.Errorf("avg_output_len: found %g, want 1 to %d", f.output, maxRequests))
-			return
+			return ""
 		case f.gpus != f.tensor*max(1, f.data):
-			t.skip("tp and dp are not the number of GPUs")
-			return
-		case f.slowMachine():
-			t.skip("on single B200 long answers take 32 ms a token whatever the model")
-			return
+			return "tp and dp are not the number of GPUs"
+		case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.output > 4000:
+			return slowMachine
 		}
 		f.engine, f.version, f.host, f.sorts = "vllm-v1-sync", "0.11", energyHost, true
 		f.setDefaults()
 		f.kv = f.activations
-		f.place = place{Group: f.group(), file: t.file, line: r.line}
-		f.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
+		t.full, t.steps = f, f.figures
+		t.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
 			f.output))
-		list = append(list, f)
-	})
-	return list
+		return ""
+	},
+}
+
+// slowMachine is why rows of a machine are left out that waits for something else than the model:
+// on single B200 steps of 8 sequences of Qwen3-8B, 14B and 30B-A3B that think take 32 to 35 ms, all
+// alike, and 5 to 7 ms in other tasks of the same servers; Nemotron-Nano-12B is alike.
+const slowMachine = "on single B200 long answers take 32 ms a token whatever the model"
+
+// fullBatch is a server whose batch is always full.
+type fullBatch struct {
+	*deployment
+	gpus, batch    int
+	prompt, output float64
 }
 
 // spreadExperts sets parallelism. With experts in parallel tp is 1, and dp reports whether
@@ -96,21 +87,16 @@ func (f *fullBatch) spreadExperts(r *row) {
 	}
 }
 
-func (f *fullBatch) at() place { return f.place }
-
-// compare implements experiment.
-func (f *fullBatch) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+// figures returns what is predicted.
+func (f *fullBatch) figures(p *Physics) (map[string]float64, error) {
 	steps, err := f.steps(p)
 	if err != nil {
 		return nil, err
 	}
-	predicted := map[string]float64{"output rate": float64(f.batch) / steps.mean,
-		"token p50": 1000 * steps.median}
-	law := p.powerLaw(&f.accelerator)
-	power := float64(f.gpus) * law.Watts(&f.accelerator, steps.usage)
-	predicted["power"] = power
-	predicted["energy a token"] = power * steps.mean / float64(f.batch)
-	return f.place.compare(f.measured, predicted), nil
+	power := float64(f.gpus) * p.powerLaw(&f.accelerator).Watts(&f.accelerator, steps.usage)
+	return map[string]float64{"output rate": float64(f.batch) / steps.mean,
+		"token p50": 1000 * steps.median, "power": power,
+		"energy a token": power * steps.mean / float64(f.batch)}, nil
 }
 
 // fullSteps is what the steps of a full batch take, in seconds, and ask of an accelerator.

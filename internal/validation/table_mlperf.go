@@ -1,10 +1,11 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/llmsim/llmsim/sim"
 )
 
 // MLPerf Inference, closed division, data centre: tokens a second of whole systems.
@@ -32,19 +33,10 @@ var benchmarks = map[string]benchmark{
 // system is what distinguishes one measured system from another.
 type mlperfSystem struct{ model, accelerator, weights, nodes string }
 
-// mlperf is the best submission of one system: submitters tune, and the best shows what the
+// readMLPerf reads the best submission of each system: submitters tune, and the best shows what the
 // hardware does.
-type mlperf struct {
-	deployment
-	place
-	benchmark
-	replicas int
-	measured []measurement
-}
-
 func readMLPerf(c *catalogs, t *table) []experiment {
 	best := map[mlperfSystem]*row{}
-	var order []mlperfSystem
 	t.each(func(r *row) {
 		if r.text("scenario") != "Offline" {
 			t.skip("scenario %s, whose limits on latency set the result", r.text("scenario"))
@@ -61,7 +53,6 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 			return
 		}
 		if best[s] == nil {
-			order = append(order, s)
 			best[s] = r
 			return
 		}
@@ -71,19 +62,15 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 		}
 	})
 	chosen := map[int]bool{}
-	for _, s := range order {
-		chosen[best[s].line] = true
+	for _, r := range best {
+		chosen[r.line] = true
 	}
-	var list []experiment
-	t.each(func(r *row) {
+	return t.trials(func(r *row) (*trial, string) {
 		if !chosen[r.line] {
-			return
+			return nil, ""
 		}
-		if m := c.mlperf(r); m != nil {
-			list = append(list, m)
-		}
+		return c.mlperf(r), ""
 	})
-	return list
 }
 
 // mlperfRefuses says why a submission cannot be simulated, or "".
@@ -99,15 +86,14 @@ func mlperfRefuses(r *row) string {
 	return ""
 }
 
-func (c *catalogs) mlperf(r *row) *mlperf {
+func (c *catalogs) mlperf(r *row) *trial {
 	name := strings.TrimSuffix(r.text("model"), ".9")
 	b, ok := benchmarks[name]
 	if !ok {
 		r.fail(&unknownName{"benchmark", name})
 		return nil
 	}
-	m := &mlperf{benchmark: b,
-		measured: r.measured([]figure{{"result", "output rate", "tokens/s", 1}})}
+	m := &trial{measured: r.measured([]figure{{"result", "output rate", "tokens/s", 1}})}
 	gpus := r.batch("gpus_per_node") * r.batch("nodes")
 	m.deployment = c.deploy(r, b.architecture, strings.ReplaceAll(r.required("accelerator"),
 		" Instinct", ""), r.required("weights"), 1)
@@ -120,8 +106,15 @@ func (c *catalogs) mlperf(r *row) *mlperf {
 	m.chunked = strings.HasPrefix(m.engine, "trtllm") // enable_chunked_context
 	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
 	m.limitRanks()
-	m.replicas = max(1, gpus/m.parallel().GPUs())
-	m.place = place{Group: m.group(), file: r.table.file, line: r.line}
+	// The samples are shared out evenly, and one replica is simulated.
+	replicas := max(1, gpus/m.parallel().GPUs())
+	m.load = func() (sim.Source, error) {
+		return offlineLoad(max(1, b.drawn(m.measured[0].value)/replicas), b.prompt, b.output)
+	}
+	m.figures = func(all *outcome) map[string]float64 {
+		return map[string]float64{"output rate": float64(replicas) * all.outputRate()}
+	}
+	m.rehearsable = true
 	m.name = fmt.Sprintf("%s, %d × %s, best of all submitters",
 		strings.TrimPrefix(round.FindString(r.table.file), "_"), gpus, m.accelerator.Name)
 	return m
@@ -151,7 +144,7 @@ const stageTokens = 1024
 // parallelism, as submitters did with Llama-2-70B on H100 and Llama-3.1-405B on H200 and B200
 // (mlcommons/inference_results_v5.0, closed/NVIDIA/configs). The step of a stage is kept as small
 // as theirs (max_num_tokens), so that one does not wait for the other.
-func (m *mlperf) divide(gpus int) {
+func (m *deployment) divide(gpus int) {
 	weights := float64(m.model.WeightBytes(m.weights))
 	for m.tensor < gpus && weights/float64(m.tensor) > m.accelerator.Memory/2 {
 		m.tensor *= 2
@@ -166,30 +159,13 @@ func (m *mlperf) divide(gpus int) {
 	}
 }
 
-func (m *mlperf) at() place { return m.place }
-
 // shortestRun is how many seconds a run takes at least, in samples at the rate that the submitter
 // aims for: 600, and a tenth more to be sure (mlcommons/inference, loadgen: min_duration of
 // user.conf, and the slack of the number of samples). Samples are drawn again for that.
 const shortestRun = 660
 
-// drawn returns the number of samples of a run. Submitters aim for what they then reach.
-func (m *mlperf) drawn() int {
-	return max(m.samples, int(shortestRun*m.measured[0].value)/m.output)
-}
-
-// compare implements experiment. The samples are shared out evenly; one replica is simulated.
-func (m *mlperf) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	load, err := offlineLoad(max(1, m.drawn()/m.replicas), m.prompt, m.output)
-	if err != nil {
-		return nil, err
-	}
-	all, err := m.serve(ctx, p, load)
-	if err != nil {
-		return nil, err
-	}
-	return rehearsable(m.place.compare(m.measured,
-			map[string]float64{"output rate": float64(m.replicas) * all.outputRate()}),
-			all.rehearsal),
-		nil
+// drawn returns the number of samples of a run at a rate in tokens/s. Submitters aim for what they
+// then reach.
+func (b *benchmark) drawn(rate float64) int {
+	return max(b.samples, int(shortestRun*rate)/b.output)
 }

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/llmsim/llmsim/sim"
@@ -61,51 +60,26 @@ func evenLoad(r *row, replicas int) func() *script {
 	}
 }
 
-// poolTrial is servers with prefill and decode apart.
-type poolTrial struct {
-	apart
-	place
-	load     func() *script
-	measured []measurement
-}
-
-// readPools reads the rows with prefill and decode apart. They ran without graphs.
-func readPools(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
+// poolRows are those with prefill and decode apart. They ran without graphs.
+var poolRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: poolFigures,
+	chooses: func(r *row) bool { prefill, _ := layout(r); return prefill > 0 },
+	describe: func(_ *catalogs, r *row, t *trial) string {
 		prefill, decode := layout(r)
-		if prefill == 0 {
-			return
-		}
-		x := &poolTrial{load: evenLoad(r, 1), measured: r.measured(poolFigures)}
-		d := c.deploy(r, r.required("model"), r.required("gpu"), r.required("dtype"),
-			r.countOf("tp"))
+		load := evenLoad(r, 1)
 		if decode > maxBatch || prefill > maxBatch {
 			r.fail(fmt.Errorf("layout: found more than %d servers", maxBatch))
 		}
 		if r.err != nil {
-			return
+			return ""
 		}
-		d.engine, d.eager = "vllm-v1-sync", true
-		d.setDefaults()
-		x.prefill, x.decode = pool{deployment: d, workers: prefill},
-			pool{deployment: d, workers: decode}
-		x.frontends = 1
-		x.place = place{Group: d.group(), file: t.file, line: r.line}
-		x.name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
+		t.engine, t.eager = "vllm-v1-sync", true
+		t.setDefaults()
+		t.load = func() (sim.Source, error) { return load(), nil }
+		t.apart = &apart{prefill: pool{deployment: t.deployment, workers: prefill},
+			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
+		t.name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
 			r.number("request_rate"))
-		list = append(list, x)
-	})
-	return list
-}
-
-func (x *poolTrial) at() place { return x.place }
-
-// compare implements experiment.
-func (x *poolTrial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	all, err := x.serve(ctx, p, x.load())
-	if err != nil {
-		return nil, err
-	}
-	return x.place.compare(x.measured, all.latenciesAndRate()), nil
+		return ""
+	},
 }

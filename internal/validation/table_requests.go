@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,16 +15,7 @@ import (
 var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
 	"last_token_s"}
 
-// replay is a run that is sent again request by request.
-type replay struct {
-	deployment
-	place
-	requests []sim.Request
-	// compared is the number of requests that the table has, the first ones.
-	compared int
-	measured []measurement
-}
-
+// readRequests reads a run that is sent again request by request.
 func readRequests(c *catalogs, t *table) []experiment {
 	parts := nameParts(t.file)
 	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
@@ -51,7 +41,8 @@ func readRequests(c *catalogs, t *table) []experiment {
 	if t.has("sent_s") { // the client's clock, and the engine's defaults
 		arrivals, d.engineTimes, d.maxSequences, d.tokenBudget = "sent_s", false, 256, 8192
 	}
-	v := &replay{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
+	v := &trial{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
+	var requests []sim.Request
 	times := map[string][]float64{}
 	t.each(func(r *row) {
 		arrival, first, last := r.number(arrivals), r.number("first_token_s"),
@@ -65,23 +56,25 @@ func readRequests(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		v.requests = append(v.requests, request)
+		requests = append(requests, request)
 		times["TTFT"] = append(times["TTFT"], 1000*(first-arrival))
 		times["E2E"] = append(times["E2E"], 1000*(last-arrival))
 		if request.Output > 1 {
 			times["TPOT"] = append(times["TPOT"], 1000*(last-first)/float64(request.Output-1))
 		}
 	})
-	if len(v.requests) == 0 {
+	if len(requests) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(v.requests, byArrival)
-	if t.has("sent_s") && inFlight(v.requests, times["E2E"]) >= clientLimit {
+	slices.SortStableFunc(requests, byArrival)
+	if t.has("sent_s") && inFlight(requests, times["E2E"]) >= clientLimit {
 		t.skip("requests of a closed loop: the client had as many in flight as it may")
 		return nil
 	}
-	v.goOn()
-	v.name = fmt.Sprintf("%d requests", v.compared)
+	v.name = fmt.Sprintf("%d requests", len(requests))
+	end := requests[len(requests)-1].Arrival + 1
+	v.load = func() (sim.Source, error) { return &script{requests: wholeRun(requests)}, nil }
+	v.figures = func(o *outcome) map[string]float64 { return o.between(0, end).figures() }
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)
 	}
@@ -111,21 +104,22 @@ func (d *deployment) throughHost(c *catalogs) {
 	}
 }
 
-// wholeRun is the number of requests of each of these runs. Of some the table has the first ones
+// runLength is the number of requests of each of these runs. Of some the table has the first ones
 // only.
-const wholeRun = 300
+const runLength = 300
 
-// goOn adds the requests that the table leaves out: they are taken to arrive like those it has, one
-// after another. They load the server and are not compared.
-func (v *replay) goOn() {
-	v.compared = len(v.requests)
-	last := v.requests[v.compared-1].Arrival
-	gap := last / sim.Time(max(1, v.compared-1))
-	for n := v.compared; n < wholeRun; n++ {
-		again := v.requests[n%v.compared]
-		again.Arrival += (last + gap) * sim.Time(n/v.compared)
-		v.requests = append(v.requests, again)
+// wholeRun adds the requests that a table leaves out: they are taken to arrive like those it has,
+// one after another. They load the server and are not compared.
+func wholeRun(first []sim.Request) []sim.Request {
+	n, last := len(first), first[len(first)-1].Arrival
+	gap := last / sim.Time(max(1, n-1))
+	all := slices.Clone(first)
+	for i := n; i < runLength; i++ {
+		again := first[i%n]
+		again.Arrival += (last + gap) * sim.Time(i/n)
+		all = append(all, again)
 	}
+	return all
 }
 
 // statisticsOf returns mean and percentiles as measured figures.
@@ -139,16 +133,4 @@ func statisticsOf(name string, values []float64) []measurement {
 		}
 	}
 	return list
-}
-
-func (v *replay) at() place { return v.place }
-
-// compare implements experiment.
-func (v *replay) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	all, err := v.serve(ctx, p, &script{requests: v.requests})
-	if err != nil {
-		return nil, err
-	}
-	return v.place.compare(v.measured,
-		all.between(0, v.requests[v.compared-1].Arrival+1).figures()), nil
 }

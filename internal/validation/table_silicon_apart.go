@@ -1,9 +1,6 @@
 package validation
 
-import (
-	"context"
-	"fmt"
-)
+import "fmt"
 
 var siliconApartColumns = []string{
 	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency",
@@ -12,48 +9,31 @@ var siliconApartColumns = []string{
 	"tpot_ms",
 }
 
-// siliconApart is clients of servers with prefill and decode apart.
-type siliconApart struct {
-	apart
-	place
-	count, prompt, output int
-	measured              []measurement
-}
-
 // readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without
 // the number of workers is taken where one configuration fits it, and where that runs without
 // multi-token prediction.
 func readSiliconApart(c *catalogs, t *table) []experiment {
-	var list []experiment
 	survey := surveyApart(t)
-	t.each(func(r *row) {
+	return t.trials(func(r *row) (*trial, string) {
 		if r.text("mode") != "disagg" {
-			return
+			return nil, ""
 		}
 		f, why := survey.fleet(r)
 		if why != "" {
-			t.skip("%s", why)
-			return
+			return nil, why
 		}
-		if e := c.siliconPools(r, f); e != nil {
-			list = append(list, e)
-		}
+		return c.siliconPools(r, f), ""
 	})
-	return list
 }
 
-// siliconPools returns what a row and, unless it is nil, the published fleet describe, or nil where
-// the row fails.
-func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
-	engine, err := parseEngine(r.required("backend"))
-	if err != nil {
-		r.fail(err)
-	}
-	s := &siliconApart{
-		count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
-		measured: r.measured(siliconFigures),
-	}
-	s.prefill, s.decode = c.siliconPool(r, engine, "prefill"), c.siliconPool(r, engine, "decode")
+// siliconPools returns what a row and, unless it is nil, the published fleet describe: clients of
+// servers with prefill and decode apart.
+func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
+	engine := r.engine("backend")
+	t := &trial{count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
+		least: drawnLength, measured: r.measured(siliconFigures)}
+	s := &apart{prefill: c.siliconPool(r, engine, "prefill"),
+		decode: c.siliconPool(r, engine, "decode"), frontends: manyFrontends}
 	if r.err != nil {
 		return nil
 	}
@@ -61,26 +41,27 @@ func (c *catalogs) siliconPools(r *row, f *fleet) experiment {
 		s.prefill.shape(f.prefill)
 		s.decode.shape(f.decode)
 	}
-	s.prefill.tokenBudget = max(16384, s.prompt) * max(1, s.prefill.data)
-	s.decode.maxSequences = max(s.decode.maxSequences, s.count)
-	s.frontends = manyFrontends
+	s.prefill.tokenBudget = max(16384, t.prompt) * max(1, s.prefill.data)
+	s.decode.maxSequences = max(s.decode.maxSequences, t.count)
 	if f != nil {
 		s.decode.maxSequences, s.frontends = f.batch*f.decode.data, f.frontends
 		s.prefill.tokenBudget = f.tokens * f.prefill.data
 	}
 	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
 	if ranks := s.prefill.data; ranks > 1 { // a rank takes whole prompts only
-		s.prefill.maxSequences = ranks * max(1, s.prefill.tokenBudget/ranks/s.prompt)
-	}
-	known := "workers known, "
-	if !knowsWorkers(r) {
-		known = "workers unknown, "
+		s.prefill.maxSequences = ranks * max(1, s.prefill.tokenBudget/ranks/t.prompt)
 	}
 	s.prefill.gatherTokens()
-	s.place = place{Group: s.decode.group(), file: r.table.file, line: r.line}
-	s.name = fmt.Sprintf("%s%d prefill, %d decode, concurrency %d, %d in, %d out",
-		known, s.prefill.workers, s.decode.workers, s.count, s.prompt, s.output)
-	return s
+	t.deployment, t.apart = s.decode.deployment, s
+	t.closed()
+	t.rehearsable = false
+	known := "workers known"
+	if !knowsWorkers(r) {
+		known = "workers unknown"
+	}
+	t.name = fmt.Sprintf("%s, %d prefill, %d decode, %s", known, s.prefill.workers,
+		s.decode.workers, t.name)
+	return t
 }
 
 // gatherTokens has SGLang's ranks of a node compute prompts as if experts were split over them.
@@ -123,19 +104,4 @@ func (p *pool) shape(w workers) {
 	default:
 		p.expert = 0
 	}
-}
-
-func (s *siliconApart) at() place { return s.place }
-
-// compare implements experiment.
-func (s *siliconApart) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
-	load, err := closedLoop(s.count, waves(s.count), s.prompt, s.output, drawnLength)
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.serve(ctx, p, load)
-	if err != nil {
-		return nil, err
-	}
-	return s.place.compare(s.measured, all.figuresOfWaves(s.count)), nil
 }

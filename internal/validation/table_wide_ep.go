@@ -1,11 +1,11 @@
 package validation
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // DeepSeek-V3 on many nodes, tokens a second a node of eight: production figures and a blog.
@@ -25,70 +25,54 @@ const (
 	wideRedundant = 32
 )
 
-type wideEP struct {
-	deployment
-	place
-	prompts    bool
-	production bool
-	prompt     int
-	measured   []measurement
-}
-
-func readWideEP(c *catalogs, t *table) []experiment {
-	var list []experiment
-	t.each(func(r *row) {
-		var ranks int
-		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &ranks); err != nil || ranks < 2 ||
-			ranks > 1024 {
+var wideEPRows = rowSpec{
+	model: "model|=deepseek-v3", gpu: "gpu", dtype: "dtype|=fp8",
+	figures: []figure{{"tok_s_per_node", "tokens a node", "tokens/s", 1}},
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &t.data); err != nil ||
+			t.data < 2 || t.data > 1024 {
 			r.fail(fmt.Errorf("parallel: found %q, want EP and a number from 2 to 1024",
 				r.text("parallel")))
 		}
-		w := &wideEP{measured: r.measured([]figure{
-			{"tok_s_per_node", "tokens a node", "tokens/s", 1}})}
-		w.prompts = strings.HasPrefix(r.required("phase"), "prefill")
-		w.production = r.text("input_len") == ""
-		w.prompt = r.optionalCount("input_len", productionContext)
-		w.deployment = c.deploy(r, r.value("model|=deepseek-v3"), r.required("gpu"),
-			r.value("dtype|=fp8"), 1)
-		w.data, w.redundant, w.twoBatch = ranks, wideRedundant, w.prompts
+		prompts := strings.HasPrefix(r.required("phase"), "prefill")
+		production := r.text("input_len") == ""
+		t.prompt = r.optionalCount("input_len", productionContext)
+		t.redundant, t.twoBatch = wideRedundant, prompts
 		if r.err != nil {
-			return
+			return ""
 		}
-		w.engine = "sglang"
-		w.setDefaults()
-		w.kv = hardware.BF16
-		w.place = place{Group: w.group(), file: t.file, line: r.line}
-		w.name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
-		list = append(list, w)
-	})
-	return list
+		t.engine = "sglang"
+		t.setDefaults()
+		t.kv = hardware.BF16
+		t.name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
+		t.steps = func(p *Physics) (map[string]float64, error) {
+			clock, err := t.clock(p)
+			if err != nil {
+				return nil, err
+			}
+			rate := t.wideRate(clock, prompts, production)
+			return map[string]float64{"tokens a node": rate / (float64(t.data) / 8)}, nil
+		}
+		return ""
+	},
 }
 
-func (w *wideEP) at() place { return w.place }
-
-// compare implements experiment: one step of all ranks.
-func (w *wideEP) compare(_ context.Context, p *Physics) ([]Comparison, error) {
-	clock, err := w.clock(p)
-	if err != nil {
-		return nil, err
-	}
-	nodes := float64(w.data) / 8
-	var rate float64
-	if w.prompts {
-		chunks := max(1, wideChunk/w.prompt) * w.data
-		step := clock.Duration(prefill(chunks, w.prompt, 0)).Seconds()
-		rate = float64(chunks*w.prompt) / step
-		if w.production { // tokens found in the cache are counted
+// wideRate returns the tokens a second of all ranks, of one step.
+func (t *trial) wideRate(clock *steptime.Clock, prompts, production bool) float64 {
+	if prompts {
+		chunks := max(1, wideChunk/t.prompt) * t.data
+		step := clock.Duration(prefill(chunks, t.prompt, 0)).Seconds()
+		rate := float64(chunks*t.prompt) / step
+		if production { // tokens found in the cache are counted
 			rate /= 1 - productionCached
 		}
-	} else {
-		batch := wideBatch
-		step := func(n int) float64 { return clock.Duration(decode(n*w.data, w.prompt)).Seconds() }
-		if w.production { // as many as keep the speed of a user
-			for batch = 1; batch < maxBatch && step(batch+1)*productionSpeed < 1; batch++ {
-			}
-		}
-		rate = float64(batch*w.data) / step(batch)
+		return rate
 	}
-	return w.place.compare(w.measured, map[string]float64{"tokens a node": rate / nodes}), nil
+	batch := wideBatch
+	step := func(n int) float64 { return clock.Duration(decode(n*t.data, t.prompt)).Seconds() }
+	if production { // as many as keep the speed of a user
+		for batch = 1; batch < maxBatch && step(batch+1)*productionSpeed < 1; batch++ {
+		}
+	}
+	return float64(batch*t.data) / step(batch)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -24,6 +25,10 @@ type trial struct {
 	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
 	steps func(*Physics) (map[string]float64, error)
+	// full is set where the batch is always full.
+	full *fullBatch
+	// apart is the servers where prefill and decode are apart; nil for one server.
+	apart *apart
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
 	rehearsable bool
 }
@@ -48,34 +53,38 @@ type rowSpec struct {
 // trials returns what reads a table of such rows.
 func trials(s rowSpec) func(c *catalogs, t *table) []experiment {
 	return func(c *catalogs, t *table) []experiment {
-		var list []experiment
-		t.each(func(r *row) {
+		return t.trials(func(r *row) (x *trial, why string) {
 			if s.chooses != nil && !s.chooses(r) {
-				return
+				return nil, ""
 			}
 			if s.refuses != nil {
 				if why := s.refuses(r); why != "" {
-					t.skip("%s", why)
-					return
+					return nil, why
 				}
 			}
-			x := s.trial(c, r)
-			if r.err != nil {
-				return
+			if x = s.trial(c, r); r.err == nil {
+				why = s.describe(c, r, x)
 			}
-			why := s.describe(c, r, x)
-			switch {
-			case r.err != nil:
-				return
-			case why != "":
-				t.skip("%s", why)
-				return
-			}
+			return x, why
+		})
+	}
+}
+
+// trials returns the trials of rows. Of a row that does not belong to the table read returns nil,
+// and of one that is left out why.
+func (t *table) trials(read func(*row) (x *trial, why string)) (list []experiment) {
+	t.each(func(r *row) {
+		x, why := read(r)
+		switch {
+		case r.err != nil:
+		case why != "":
+			t.skip("%s", why)
+		case x != nil:
 			x.Group, x.file, x.line = x.group(), t.file, r.line
 			list = append(list, x)
-		})
-		return list
-	}
+		}
+	})
+	return list
 }
 
 // trial returns the server of a row, with what was measured of it.
@@ -95,6 +104,14 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 
 func (t *trial) at() place { return t.place }
 
+// key returns that of the server; servers apart have none.
+func (t *trial) key() servers.Key {
+	if t.apart != nil {
+		return servers.Key{}
+	}
+	return t.deployment.key()
+}
+
 // compare implements experiment.
 func (t *trial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 	if t.steps != nil {
@@ -105,7 +122,11 @@ func (t *trial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := t.serve(ctx, p, load)
+	serve := t.serve
+	if t.apart != nil {
+		serve = t.apart.serve
+	}
+	all, err := serve(ctx, p, load)
 	if err != nil {
 		return nil, err
 	}
