@@ -29,7 +29,7 @@ func (d *Data) Draws(p Physics) []Draw {
 
 // draw reports false where the row lacks rate or power, or its steps cannot be predicted.
 func (t *trial) draw(p *Physics) (Draw, bool) {
-	steps, err := t.full.steps(p)
+	mean, usage, err := t.full(p)
 	found := map[string]float64{}
 	for _, m := range t.measured {
 		found[m.quantity] = m.value
@@ -38,7 +38,7 @@ func (t *trial) draw(p *Physics) (Draw, bool) {
 	if err != nil || rate <= 0 || power <= 0 {
 		return Draw{}, false
 	}
-	time := steps.mean * rate / float64(t.full.batch) // predicted over measured
-	return Draw{t.Group, &t.accelerator, steps.usage.Mixed(time, hardware.Usage{}),
-		power / float64(t.full.gpus)}, true
+	time := mean * rate / float64(t.count) // predicted over measured
+	return Draw{t.Group, &t.accelerator, usage.Mixed(time, hardware.Usage{}),
+		power / float64(t.parallel().GPUs())}, true
 }

@@ -56,7 +56,11 @@ var mlEnergyRows = rowSpec{
 		f.engine, f.version, f.host, f.sorts = "vllm-v1-sync", "0.11", energyHost, true
 		f.setDefaults()
 		f.kv = f.activations
-		t.full, t.steps = f, f.figures
+		t.count, t.steps = f.batch, f.figures
+		t.full = func(p *Physics) (float64, hardware.Usage, error) {
+			s, err := f.steps(p)
+			return s.mean, s.usage, err
+		}
 		t.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
 			f.output))
 		return ""
@@ -109,10 +113,10 @@ type fullSteps struct {
 // begins anew each step: a share of the steps has a prompt to compute, the others none. Contexts
 // are those of sequences that are met at a random time, with lengths that vary by lengthSpread:
 // long ones are met more often.
-func (f *fullBatch) steps(p *Physics) (*fullSteps, error) {
+func (f *fullBatch) steps(p *Physics) (s fullSteps, err error) {
 	clock, err := f.clock(p)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	middle := int(f.prompt + f.output/2*(1+lengthSpread*lengthSpread))
 	plain, mixed := decode(f.batch, middle), decode(f.batch, middle)
@@ -120,7 +124,7 @@ func (f *fullBatch) steps(p *Physics) (*fullSteps, error) {
 	share := min(1, prompts)
 	mixed.Prefill = prefill(1, max(1, int(f.prompt*prompts/share)), 0).Prefill
 	usual, slow := clock.Duration(plain).Seconds(), clock.Duration(mixed).Seconds()
-	s := &fullSteps{mean: (1-share)*usual + share*slow, median: usual}
+	s = fullSteps{mean: (1-share)*usual + share*slow, median: usual}
 	if share > 0.5 {
 		s.median = slow
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/hardware"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -25,8 +26,9 @@ type trial struct {
 	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
 	steps func(*Physics) (map[string]float64, error)
-	// full is set where the batch is always full.
-	full *fullBatch
+	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
+	// the batch is always full, of count sequences; nil elsewhere.
+	full func(*Physics) (mean float64, usage hardware.Usage, err error)
 	// apart is the servers where prefill and decode are apart; nil for one server.
 	apart *apart
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
