@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func load(t testing.TB) Catalog {
 	t.Helper()
 	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -187,9 +187,7 @@ func TestBalance(t *testing.T) {
 func mustLink(t *testing.T, c Catalog, name string) Link {
 	t.Helper()
 	l, err := c.Link(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return l
 }
 

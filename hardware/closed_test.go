@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // Usage that lasts for a share of the time counts by that share, and so does all that is under the
@@ -46,9 +48,7 @@ func TestPowerLawOfTheOwnAccelerator(t *testing.T) {
 	generations := map[string]bool{}
 	for _, law := range powerLaws() {
 		a, err := c.Accelerator(law.Accelerator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		generations[a.Generation] = true
 		if got := a.PowerLaw(); got.Accelerator != a.Name {
 			t.Errorf("%s has the law of %s", a.Name, got.Accelerator)
@@ -56,9 +56,7 @@ func TestPowerLawOfTheOwnAccelerator(t *testing.T) {
 	}
 	for _, a := range c.Accelerators {
 		measured, err := c.Accelerator(a.PowerLaw().Accelerator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if generations[a.Generation] && measured.Generation != a.Generation {
 			t.Errorf("%s of %s has the law of %s", a.Name, a.Generation, measured.Name)
 		}
@@ -71,9 +69,7 @@ func TestMeasuredKernelsAreFound(t *testing.T) {
 	c := load(t)
 	for _, k := range recurrentKernels() {
 		a, err := c.Accelerator(k.Accelerator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got := FindRecurrent(k.Engine, k.Kind, &a)
 		if got == nil || !reflect.DeepEqual(*got, k) {
 			t.Errorf("%s of %s on %s: found %+v", k.Kind, k.Engine, k.Accelerator, got)
@@ -85,9 +81,7 @@ func TestMeasuredKernelsAreFound(t *testing.T) {
 	}
 	for _, f := range kernelFiles() {
 		a, err := c.Accelerator(f.accelerator)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		own := f.kernels()
 		got := FindKernels(own.Engine, &a)
 		if got == nil || got.Accelerator != a.Name {

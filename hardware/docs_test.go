@@ -5,14 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // The table of docs/constants.md on matrix products has the constants that ship, rounded.
 func TestPageHasTheConstantsOfProducts(t *testing.T) {
 	page, err := os.ReadFile("../docs/constants.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	constants := map[string]Constants{}
 	for _, c := range AllConstants() {
 		constants[c.Accelerator] = c

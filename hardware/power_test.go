@@ -4,15 +4,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // An accelerator that runs draws more than an idle one and never more than its limit, and the more
 // the more it moves and computes.
 func TestPowerGrowsWithinItsLimits(t *testing.T) {
 	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(c.Accelerators).Draw(t, "accelerator")
 		share := rapid.Float64Range(0, 1.5)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -33,9 +34,7 @@ func TestBucketsKeepTheirAccuracy(t *testing.T) {
 // are fused: run it with GOAMD64=v3, or for arm64 under qemu.
 func TestFiguresAreTheSameOnEveryMachine(t *testing.T) {
 	d, err := NewDistribution(requestAccuracy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rng, hash := rand.New(rand.NewPCG(1, 2)), fnv.New64a()
 	for n := range 20_000 {
 		d.Add(sim.Time(rng.Int64N(1 << (10 + n%40))))

@@ -8,14 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
-func newTestDistribution(t interface{ Fatal(...any) }, accuracy float64) *Distribution {
+func newTestDistribution(t must.Test, accuracy float64) *Distribution {
 	d, err := NewDistribution(accuracy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return d
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestHistogramCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, err := NewDistribution(requestAccuracy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		spans := rapid.SliceOfN(rapid.Int64Range(0, int64(sim.Second)), 1, 300).Draw(t, "spans")
 		for _, s := range spans {
 			d.Add(sim.Time(s))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -92,18 +93,14 @@ func TestClockExecutesSchedules(t *testing.T) {
 			source = append(source, r)
 		}
 		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var cache sim.Memory
 		if rapid.Bool().Draw(t, "prefix cache") {
 			cache, err = memory.NewPrefixCache(blocks, gpt2.BlockTokens)
 		} else {
 			cache, err = memory.NewPaged(blocks, gpt2.BlockTokens)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		clock := &checkedClock{Clock: NewClock(e), t: t}
 		n := int64(len(source))
 		defer func() {
@@ -116,9 +113,7 @@ func TestClockExecutesSchedules(t *testing.T) {
 			Source: &source, Router: &routing.RoundRobin{},
 			Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: cache, Clock: clock}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if result.Completed != n {
 			t.Fatalf("%d of %d requests completed", result.Completed, n)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
+	"github.com/llmsim/llmsim/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -23,13 +24,9 @@ func fixture(name string) string { return filepath.Join("testdata", name) }
 func newEngine(t tester, name string, o Options) *Engine {
 	t.Helper()
 	m, err := gpt2.Load(fixture(name), gpt2.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	e, err := New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { e.Close(); m.Close() })
 	return e
 }
@@ -37,9 +34,7 @@ func newEngine(t tester, name string, o Options) *Engine {
 func start(t tester, e *Engine, tokens []int32) *Sequence {
 	t.Helper()
 	s, err := e.Start(tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -132,13 +127,9 @@ func step(t *rapid.T, e *Engine, running []*schedule) {
 		running[0].Evict(0)
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, s := range sampled {
-		if err := s.Append(argmax(e.Logits(i))); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Append(argmax(e.Logits(i))))
 	}
 }
 
@@ -154,9 +145,7 @@ func TestPrefixReuse(t *testing.T) {
 		if s.Cached() != cached {
 			t.Fatalf("sequence %d starts with %d tokens cached, want %d", i, s.Cached(), cached)
 		}
-		if err := e.Step([]Chunk{{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Step([]Chunk{{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}))
 		logits = append(logits, slices.Clone(e.Logits(0)))
 		if i == 1 {
 			s.Free() // the third finds blocks that nobody uses any more
@@ -175,32 +164,22 @@ func TestSharedBlockIsCopied(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
 	prompt := oracle.Load(t, fixture("tiny")).Prompts[6].IDs // 64 tokens
 	a := start(t, e, prompt)
-	if err := e.Step([]Chunk{{Sequence: a, New: 64}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Step([]Chunk{{Sequence: a, New: 64}}))
 	b := start(t, e, prompt)
 	b.Truncate(20)
 	for range 30 {
-		if err := b.Append(7); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.Append(7))
 	}
-	if err := e.Step([]Chunk{{Sequence: b, New: b.Len() - b.Cached()}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Step([]Chunk{{Sequence: b, New: b.Len() - b.Cached()}}))
 	want := oracle.Load(t, fixture("tiny")).Prompts[6].Greedy
 	a.Evict(63)
 	for i := range want {
-		if err := e.Step([]Chunk{{Sequence: a, New: 1, Logits: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Step([]Chunk{{Sequence: a, New: 1, Logits: 1}}))
 		if got := argmax(e.Logits(0)); got != want[i] {
 			t.Fatalf("token %d is %d, want %d: the other sequence wrote into a shared block", i,
 				got, want[i])
 		}
-		if err := a.Append(want[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, a.Append(want[i]))
 	}
 }
 
@@ -249,9 +228,7 @@ func TestExhaustedAndFull(t *testing.T) {
 	if e.Available() != 2 || a.Cached() != 0 {
 		t.Fatal("a refused step took blocks")
 	}
-	if err := e.Step([]Chunk{{Sequence: a, New: 40}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Step([]Chunk{{Sequence: a, New: 40}}))
 	full := start(t, e, make([]int32, 128))
 	if err := full.Append(1); err == nil {
 		t.Error("no error when the context is full")
@@ -265,19 +242,13 @@ func TestDecodeStepDoesNotAllocate(t *testing.T) {
 		s := start(t, e, []int32{int32(i), 1, 2})
 		chunks = append(chunks, Chunk{Sequence: s, New: 3, Logits: 1})
 	}
-	if err := e.Step(chunks); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.Step(chunks))
 	decode := func() {
 		for i := range chunks {
-			if err := chunks[i].Sequence.Append(argmax(e.Logits(i))); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, chunks[i].Sequence.Append(argmax(e.Logits(i))))
 			chunks[i].New = 1
 		}
-		if err := e.Step(chunks); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Step(chunks))
 	}
 	if n := testing.AllocsPerRun(100, decode); n != 0 {
 		t.Errorf("a decode step allocates %v times", n)

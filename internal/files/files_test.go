@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/iotest"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // What fits is read whole, one byte more is an error that names file and bound.
@@ -47,9 +49,7 @@ func TestLimitOfShortReads(t *testing.T) {
 // A folder has the files of its own, wherever it is.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.csv"), []byte("x"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "a.csv"), []byte("x"), 0o666))
 	if err := fstest.TestFS(Folder(Disk{}, dir), "a.csv"); err != nil {
 		t.Skip(err) // Disk takes more paths than a file system may
 	}

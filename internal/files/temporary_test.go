@@ -5,18 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // temporary makes a temporary folder with a file.
 func temporary(t *testing.T) *Temporary {
 	t.Helper()
 	f, err := NewTemporary("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(f.Path, "a"), []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(filepath.Join(f.Path, "a"), []byte("a"), 0o600))
 	return f
 }
 
@@ -24,9 +22,7 @@ func temporary(t *testing.T) *Temporary {
 func names(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := map[string]bool{}
 	for _, e := range entries {
 		all[e.Name()] = true
@@ -61,12 +57,8 @@ func TestTemporaryFoldersOfTheDeadAreRemoved(t *testing.T) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(system, name)
 		}
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.OK(t, os.WriteFile(name, []byte(data), 0o600))
 	}
 	links := map[string]string{"test-link": outside,
 		"test-linked/lock": filepath.Join(outside, lockName)}
@@ -77,10 +69,8 @@ func TestTemporaryFoldersOfTheDeadAreRemoved(t *testing.T) {
 	}
 	if os.Getuid() == 0 { // only root may give a folder to another user
 		foreign := filepath.Join(system, "test-foreign")
-		if err := errors.Join(os.CopyFS(foreign, os.DirFS(outside)),
-			os.Chown(foreign, 1, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(os.CopyFS(foreign, os.DirFS(outside)),
+			os.Chown(foreign, 1, 1)))
 	}
 	before := names(t, system)
 	next := temporary(t)

@@ -6,15 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // contents returns the names of a folder and what the files hold.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := map[string]string{}
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -41,9 +41,7 @@ func TestFilesAreWrittenWholeOrNotAtAll(t *testing.T) {
 			return fail
 		})
 	}
-	if err := write("one", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, write("one", nil))
 	failure := errors.New("failure")
 	if err := write("two", failure); !errors.Is(err, failure) {
 		t.Errorf("%v", err)
@@ -68,23 +66,15 @@ func TestFilesAreWrittenWholeOrNotAtAll(t *testing.T) {
 func TestCleanSparesTheLiving(t *testing.T) {
 	dir := t.TempDir()
 	living, err := Create(filepath.Join(dir, "a.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	staging, err := Stage(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range []string{"b.txt", unfinished + "1-dead.txt", filepath.Base(staging) +
 		"/dead.csv"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	}
 	fresh, err := Stage(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	Clean(dir)
 	all := contents(t, dir)
 	for _, name := range []string{"b.txt", filepath.Base(living.Name()), filepath.Base(fresh)} {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 )
 
@@ -13,16 +14,10 @@ func frames(t *testing.T, settings []string, past []playground.Phase,
 	from float64) []playground.Frame {
 	t.Helper()
 	stage, err := playground.NewStage(settings, past)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stage.Skip(from); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, stage.Skip(from))
 	all, err := stage.Next(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
@@ -93,9 +88,7 @@ func TestPhasesFollowEachOther(t *testing.T) {
 func TestOverviewShowsTheWholeRun(t *testing.T) {
 	settings := []string{"workload.rate=100/s", "batching.max-sequences=16"}
 	o, err := playground.NewOverview(t.Context(), settings, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := frames(t, settings, nil, o.Ends-1000)
 	if last := all[len(all)-1].To; last != o.Ends {
 		t.Errorf("the run ends at %v ms, the overview at %v", last, o.Ends)

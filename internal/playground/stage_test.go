@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 )
 
@@ -22,13 +23,9 @@ type result struct {
 func figures(t *testing.T, settings ...string) result {
 	t.Helper()
 	text, err := playground.Result(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var r result
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -36,15 +33,11 @@ func figures(t *testing.T, settings ...string) result {
 func play(t *testing.T, settings ...string) []playground.Frame {
 	t.Helper()
 	stage, err := playground.NewStage(settings, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var all []playground.Frame
 	for {
 		frames, err := stage.Next(100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if all = append(all, frames...); len(frames) < 100 {
 			return all
 		}

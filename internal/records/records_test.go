@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // scenarioRecord is a record such as the scenario command keeps.
@@ -30,9 +32,7 @@ func TestPutAndGet(t *testing.T) {
 	var ids []string
 	for _, rate := range []string{"1/s", "2/s", "1/s"} {
 		id, err := s.Put(scenarioRecord(rate))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ids = append(ids, id)
 	}
 	if ids[0] != ids[2] || ids[0] == ids[1] {
@@ -63,13 +63,9 @@ func TestPutAndGet(t *testing.T) {
 // with returns the record as the store has it.
 func (r *Record) with(t *testing.T, s *Store) *Record {
 	id, err := s.Put(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	e, err := s.Get(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return e.Record
 }
 
@@ -78,9 +74,7 @@ func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir)
 	id, err := s.Put(scenarioRecord("1/s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SliceOf(rapid.Byte()).Draw(rt, "text")
 		name := rapid.StringMatching(`[0-9a-f]{64}`).Draw(rt, "name")
@@ -112,17 +106,11 @@ func TestDeepResult(t *testing.T) {
 func TestLLMDReport(t *testing.T) {
 	s := Open(t.TempDir())
 	id, err := s.Put(scenarioRecord("3/s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	e, err := s.Get(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var b strings.Builder
-	if err := e.WriteLLMD(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, e.WriteLLMD(&b))
 	var report struct {
 		Version  string
 		Scenario struct {
@@ -137,9 +125,7 @@ func TestLLMDReport(t *testing.T) {
 			} `json:"request_performance"`
 		}
 	}
-	if err := json.Unmarshal([]byte(b.String()), &report); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(b.String()), &report))
 	a := report.Results.Performance.Aggregate
 	ttft := a.Latency["time_to_first_token"]
 	if report.Version != "0.2.1" || ttft["mean"] != 0.02 || ttft["p99"] != 0.05 ||
@@ -217,9 +203,7 @@ func TestSendMLflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, _, err := s.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m := &mlflow{t: t, runs: map[string]map[string]any{}}
 	server := httptest.NewServer(m)
 	defer server.Close()
@@ -248,13 +232,9 @@ func TestWriteMLflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, _, err := s.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := t.TempDir()
-	if err := WriteMLflow(dir, list); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WriteMLflow(dir, list))
 	found, err := filepath.Glob(filepath.Join(dir, experiment, "*", "metrics", "mean_ttft_ms"))
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // A test that writes in other processes starts this program anew with this variable.
@@ -61,12 +63,8 @@ func TestManyWritersLoseNothing(t *testing.T) {
 		cmd := exec.Command(os.Args[0], dir, strconv.Itoa(n))
 		cmd.Env = append(os.Environ(), writerVariable+"=1")
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, cmd.Start())
 		group.Go(func() {
 			lines := bufio.NewScanner(out)
 			for said := 0; lines.Scan(); said++ {

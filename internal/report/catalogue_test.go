@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -21,17 +22,11 @@ var nonsense = regexp.MustCompile(`NaN|\bInf\b|9,223,372|%!|(^|\s)-0\b|(^|[^.,0-
 // not.
 func TestTextsOfTheCatalogue(t *testing.T) {
 	catalogue, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	desktop, err := machines.Accelerator("desktop-50gbs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	fit := 0
 	for i, model := range catalogue.All() {
 		if testing.Short() && i%4 != 0 {
@@ -89,13 +84,9 @@ func check(t *testing.T, name string, write func(p *Printer)) {
 // The lists have a line for everything that there is.
 func TestListsAreWhole(t *testing.T) {
 	catalogue, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	list, lines := ModelList(catalogue), HardwareList(machines)
 	check(t, "models", func(p *Printer) { p.Models(list) })
 	check(t, "accelerators", func(p *Printer) { p.Hardware(lines) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
@@ -39,17 +40,11 @@ func TestCharts(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "charts.txt")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll("testdata", 0o777))
+		must.OK(t, os.WriteFile(path, out.Bytes(), 0o666))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(string(want), out.String()); diff != "" {
 		t.Errorf("other charts than %s (-want +got):\n%s", path, diff)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -11,9 +12,7 @@ import (
 func TestRecordingAllocatesNothing(t *testing.T) {
 	for format, most := range map[string]float64{"csv": 0, "parquet": 0.5} {
 		r, err := NewRecorder(t.TempDir(), format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s := &sim.Sequence{Request: sim.Request{Prompt: 600, Output: 200, Arrival: sim.Second},
 			Scheduled: 2 * sim.Second}
 		record := func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -38,38 +39,24 @@ workload:
 func record(t *testing.T, dir, format string) *scenarios.Result {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(testScenario))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	recorder, err := NewRecorder(dir, format)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	result, err := simulation.Run(context.Background(), recorder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := recorder.Finish(result, simulation.Steps()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, recorder.Finish(result, simulation.Steps()))
 	return result
 }
 
 func readCSV(t *testing.T, path string) (header []string, rows [][]string) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	rows, err = csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return rows[0], rows[1:]
 }
 
@@ -127,26 +114,16 @@ func TestParquetEqualsCSV(t *testing.T) {
 		t.Errorf("the rows of the earlier run are still there: %v", err)
 	}
 	rows, err := parquet.ReadFile[requestRow](filepath.Join(dir, "requests.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out bytes.Buffer
 	w, err := newCSVRequests(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range rows {
-		if err := w.write(&rows[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.write(&rows[i]))
 	}
-	if err := w.close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.close())
 	got, err := csv.NewReader(&out).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(want, got[1:]); diff != "" {
 		t.Error(diff)
 	}
@@ -157,18 +134,14 @@ func TestSummaryKeys(t *testing.T) {
 	dir := t.TempDir()
 	result := record(t, dir, "csv")
 	data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var printed bytes.Buffer
 	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil ||
 		!bytes.Equal(printed.Bytes(), data) {
 		t.Errorf("summary.json is not what is printed (%v)", err)
 	}
 	var keys map[string]any
-	if err := json.Unmarshal(data, &keys); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(data, &keys))
 	want := []string{"completed", "total_input_tokens", "total_output_tokens", "duration",
 		"request_throughput", "output_throughput",
 		"total_token_throughput", "goodput", "preemptions", "kv_usage", "mfu", "mbu", "cost",
@@ -194,20 +167,12 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	}{{"new", nil}, {"used", []string{"summary.json"}}} {
 		dir := filepath.Join(root, c.name)
 		for _, name := range c.before {
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("earlier"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(dir, 0o777))
+			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("earlier"), 0o666))
 		}
 		recorder, err := NewRecorder(dir, "csv")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := recorder.Discard(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, recorder.Discard())
 		entries, err := os.ReadDir(dir)
 		if len(c.before) == 0 && !os.IsNotExist(err) {
 			t.Errorf("%s: the folder is still there, with %v", c.name, entries)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -38,32 +39,20 @@ type traceFile struct {
 func runTimeline(t *testing.T, events int, set ...string) traceFile {
 	t.Helper()
 	file, err := scenarios.Load("chat", append(set, "workload.requests=200")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	name := filepath.Join(t.TempDir(), "trace.json")
 	timeline, err := report.NewTimeline(name, events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := s.Run(context.Background(), timeline); err != nil {
 		t.Fatal(err)
 	}
-	if err := timeline.Close(nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, timeline.Close(nil))
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var trace traceFile
-	if err := json.Unmarshal(data, &trace); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(data, &trace))
 	return trace
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // codecs is every kind with its exported pair of functions.
@@ -164,13 +166,9 @@ func TestFormatKeepsOrder(t *testing.T) {
 		a := rapid.Float64Range(1e-12, 1e7).Draw(t, "a")
 		b := rapid.Float64Range(a, 1e8).Draw(t, "b")
 		low, err := ParseDuration(FormatDuration(a))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		high, err := ParseDuration(FormatDuration(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if low > high {
 			t.Fatalf("%v prints as %q, but %v as %q", a, FormatDuration(a), b, FormatDuration(b))
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -89,9 +90,7 @@ var columns = []struct {
 func TestAblationPageIsCurrent(t *testing.T) {
 	measuredReport(t) // skips where there are no tables
 	data, err := Read(sharedTables())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	seen := 0
 	some := data.Where(func(table string, _ Group) bool {
 		if table == "silicon" {
@@ -107,9 +106,7 @@ func TestAblationPageIsCurrent(t *testing.T) {
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for i := range terms {
 		r, err := some.Compare(t.Context(), terms[i].physics())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		fmt.Fprintf(&b, "| %s |", terms[i].name)
 		for _, column := range columns {
 			rows := r.rows(func(c *Comparison) bool {

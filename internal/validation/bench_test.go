@@ -3,15 +3,15 @@ package validation
 import (
 	"os"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // BenchmarkSample compares a table of every kind: about fifty comparisons, of which twelve are runs
 // of a server.
 func BenchmarkSample(b *testing.B) {
 	data, err := Read(os.DirFS("testdata/sample"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := data.Compare(b.Context(), Physics{}); err != nil {

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // docs/coverage.md is what the tables of ../shared/measured give.
 func TestCoveragePageIsCurrent(t *testing.T) {
 	var got bytes.Buffer
-	if err := measuredReport(t).WriteCoverage(&got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, measuredReport(t).WriteCoverage(&got))
 	upToDate(t, filepath.Join("..", "..", "docs", "coverage.md"), got.String())
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -36,14 +37,10 @@ func (d *deviation) chooses(c *Comparison) bool {
 func readDeviations(t *testing.T) []deviation {
 	t.Helper()
 	f, err := os.Open("deviations.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var list []deviation
 	for _, r := range records[1:] {
 		from, err1 := strconv.ParseFloat(r[9], 64)
@@ -79,22 +76,16 @@ func measuredReport(t *testing.T) *Report {
 	}
 	sharedfiles.Path(t, "measured")
 	report, err := compareMeasured()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 
 func citedReport(t *testing.T) *Report {
 	t.Helper()
 	data, err := Read(Cited())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	report, err := data.Compare(t.Context(), Physics{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 
@@ -119,9 +110,7 @@ func headline(page, name string) (from, to float64, ok bool) {
 // where one has grown, and where the figure at the head of its section is a point off.
 func checkDeviations(t *testing.T, tables string, report *Report) {
 	page, err := os.ReadFile("deviations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, d := range readDeviations(t) {
 		if d.tables != tables {
 			continue
@@ -158,9 +147,7 @@ func TestKnownDeviationsOfCitedFigures(t *testing.T) { checkDeviations(t, "cited
 // Every known deviation is explained, and nothing is explained that is not one.
 func TestDeviationsAreExplained(t *testing.T) {
 	page, err := os.ReadFile("deviations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	known := map[string]bool{}
 	for _, d := range readDeviations(t) {
 		known[d.name] = true

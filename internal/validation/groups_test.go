@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // No group of servers is predicted worse than when its error was recorded. A commit that makes one
@@ -15,9 +17,7 @@ func TestNoGroupIsWorseThanRecorded(t *testing.T) {
 	report := measuredReport(t)
 	if *update {
 		var b strings.Builder
-		if err := report.WriteGroups(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, report.WriteGroups(&b))
 		upToDate(t, "groups.csv", b.String())
 		return
 	}

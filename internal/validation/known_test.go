@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -31,14 +32,10 @@ func TestScenariosTellTheirAccuracy(t *testing.T) {
 func upToDate(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o666))
 	}
 	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if text != string(was) {
 		t.Errorf("%s is out of date: go test ./internal/validation -run %s -update", file, t.Name())
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
@@ -14,9 +15,7 @@ import (
 func TestMooncakeInfiniteCache(t *testing.T) {
 	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
 	source, err := workload.Open(workload.Config{Trace: &workload.Trace{Path: path}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer source.Close()
 	seen := map[uint64]bool{}
 	var blocks, found int
@@ -31,9 +30,7 @@ func TestMooncakeInfiniteCache(t *testing.T) {
 			seen[s.ID] = true
 		}
 	}
-	if err := source.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, source.Err())
 	if got := math.Round(1000 * float64(found) / float64(blocks)); got != 366 {
 		t.Errorf("%.1f%% of %d blocks found, want 36.6%%", got/10, blocks)
 	}

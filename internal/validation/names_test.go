@@ -1,12 +1,14 @@
 package validation
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+)
 
 func TestNamesOfTables(t *testing.T) {
 	c, err := loadCatalogs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, want := range map[string]string{
 		"H100": "h100-sxm", "h100_sxm": "h100-sxm", "h100-80gb": "h100-sxm",
 		"H100-SXM5-80GB": "h100-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm",

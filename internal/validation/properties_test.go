@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
@@ -112,13 +114,9 @@ func TestLaterStagesAreWarm(t *testing.T) {
 				Data: []byte(header + "a,llama-2-70b,h100,4,fp16,reasoning," + stage +
 					",2,60,2000,8,100\n")}}
 		data, err := Read(tables)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		report, err := data.Compare(context.Background(), Physics{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return report.Tables[0].Rows[0].Predicted
 	}
 	if cold, warm := slowest("0"), slowest("1"); warm > 0.75*cold {
@@ -137,13 +135,9 @@ func TestTheSameTwice(t *testing.T) {
 func TestRowsAreWrittenWithTheirErrors(t *testing.T) {
 	report := compareFolder(t, "testdata/sample")
 	var b bytes.Buffer
-	if err := report.WriteCSV(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, report.WriteCSV(&b))
 	records, err := csv.NewReader(&b).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := 0
 	for i := range report.Tables {
 		want += len(report.Tables[i].Rows)
@@ -176,17 +170,11 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	data, err := Read(Cited())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	report, err := data.Compare(context.Background(), Physics{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, table := range report.Tables {
 		if len(table.Problems)+len(table.Skipped) > 0 || len(table.Rows) == 0 {
 			t.Errorf("%s: %d comparisons; malformed %q; left out %v", table.Name, len(table.Rows),
@@ -209,25 +197,17 @@ func FuzzTables(f *testing.F) {
 			f.Add(path.Base(name), string(data))
 			return err
 		})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Fuzz(func(t *testing.T, name, content string) {
 		if !fs.ValidPath(name) || strings.Contains(name, "/") {
 			return
 		}
 		data, err := Read(fstest.MapFS{name: {Data: []byte(content)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		report, err := data.Compare(context.Background(), Physics{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		summary := report.Summary()
-		if err := summary.WriteText(io.Discard); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, summary.WriteText(io.Discard))
 	})
 }
 
@@ -263,9 +243,7 @@ func TestExtremeValues(t *testing.T) {
 				}
 				w.Flush()
 				data, err := Read(fstest.MapFS{name: {Data: b.Bytes()}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if _, err := data.Compare(t.Context(), Physics{}); err != nil {
 					t.Fatal(err)
 				}
@@ -273,7 +251,5 @@ func TestExtremeValues(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }

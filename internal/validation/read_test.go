@@ -8,19 +8,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // compareFolder reads the tables of a folder and predicts them.
 func compareFolder(t *testing.T, folder string) *Report {
 	t.Helper()
 	data, err := Read(os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	report, err := data.Compare(context.Background(), Physics{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 

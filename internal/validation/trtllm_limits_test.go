@@ -1,14 +1,16 @@
 package validation
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+)
 
 // The limits are those of the file and of the rule that the reader cites: by length, by group, and
 // for models that are not listed the engine's own.
 func TestLimitsOfBenchmarks(t *testing.T) {
 	c, err := loadCatalogs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, test := range []struct {
 		model, gpu, dtype, version string
 		tensor, data, in, out      int

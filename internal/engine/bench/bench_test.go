@@ -6,18 +6,15 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func TestRun(t *testing.T) {
 	m, err := gpt2.Load(filepath.Join("..", "testdata", "tiny"), gpt2.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer m.Close()
 	cases, err := Cases(m, []int{1}, []int{1, 3}, []int{40, 1000}, []int{20, 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(cases) != 3 {
 		t.Fatalf("%d cases, want 3: what is longer than the context is left out", len(cases))
 	}
@@ -31,9 +28,7 @@ func TestRun(t *testing.T) {
 	}
 	for i, c := range cases {
 		r, err := Run(m, c, Options{ProbeBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.FLOPs != wantFLOPs[i] {
 			t.Errorf("%+v: %d FLOPs, want %d", c, r.FLOPs, wantFLOPs[i])
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/engine/parallel"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // tolerance is how far logits and hidden states may be from the oracle's.
@@ -19,24 +20,20 @@ func fixture(name string) string { return filepath.Join("..", "testdata", name) 
 func loadModel(t testing.TB, dir string, o Options) *Model {
 	t.Helper()
 	m, err := Load(dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
 
 // cleaner is a *testing.T, *testing.B or *rapid.T.
 type cleaner interface {
-	Fatal(args ...any)
+	must.Test
 	Cleanup(f func())
 }
 
 func newRunner(t cleaner, m *Model, blocks, threads int, set *kernels.Set) *Runner {
 	kv, err := NewKV(m, blocks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	pool := parallel.New(threads)
 	t.Cleanup(func() { pool.Close(); kv.Close() })
 	return NewRunner(m, kv, set, pool)
@@ -95,10 +92,8 @@ func TestLogitsAndHiddenStates(t *testing.T) {
 					t.Errorf("prompt %d: hidden state after stage %d is off by %v", i, stage, d)
 				}
 			}
-			if err := r.Forward([]Segment{
-				{Tokens: p.IDs, Blocks: table(3, 4), Logits: n}}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, r.Forward([]Segment{
+				{Tokens: p.IDs, Blocks: table(3, 4), Logits: n}}))
 			for j := range p.AllLogits {
 				if d := farthest(r.Logits(j), p.AllLogits[j]); d > tolerance {
 					t.Fatalf("prompt %d: logits at position %d are off by %v", i, j, d)
@@ -133,9 +128,7 @@ func TestGreedy(t *testing.T) {
 			batch[i] = Segment{Tokens: p.IDs, Blocks: table(4*i, 4), Logits: 1}
 		}
 		for step := range o.Prompts[0].Greedy {
-			if err := r.Forward(batch); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, r.Forward(batch))
 			for i := range batch {
 				token := argmax(r.Logits(i))
 				if want := o.Prompts[i].Greedy[step]; token != want {

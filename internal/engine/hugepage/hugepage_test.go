@@ -3,6 +3,8 @@ package hugepage
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestTake checks that parts of a region are zero, aligned and apart, for a small and a huge
@@ -10,9 +12,7 @@ import (
 func TestTake(t *testing.T) {
 	for _, n := range []int{5, 1 << 20} {
 		r, err := New(Size[byte](n) + Size[float32](n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		bytes, floats := Take[byte](r, n), Take[float32](r, n)
 		for i := range bytes {
 			bytes[i] = 0xff

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/llmsim/llmsim/internal/engine/hugepage"
+	"github.com/llmsim/llmsim/internal/must"
 	"pgregory.net/rapid"
 )
 
@@ -71,9 +72,7 @@ func prepared(s *Set, x []float32, ldx, rows int, m *Matrix) *Operand {
 
 func newMatrix(t testing.TB, in, out int, format Format, w []float32) Matrix {
 	region, err := hugepage.New(MatrixSize(in, out, format))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { region.Close() })
 	return NewMatrix(region, in, out, format, func(i, j int) float32 { return w[i*out+j] })
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/engine/parallel"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestRatesArePhysical checks that the rates are positive and below what any machine reaches.
@@ -13,9 +14,7 @@ func TestRatesArePhysical(t *testing.T) {
 	for _, set := range kernels.Available() {
 		pool := parallel.New(2)
 		p, err := New(pool, set, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if rate := p.ReadBandwidth(); !(rate > 1e6 && rate < 1e14) {
 			t.Errorf("%s: read bandwidth %v B/s", set.Name, rate)
 		}
@@ -34,9 +33,7 @@ func TestEveryByteIsRead(t *testing.T) {
 	pool := parallel.New(2)
 	defer pool.Close()
 	p, err := New(pool, kernels.Best(), 3<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer p.Close()
 	for i := range p.read.data {
 		p.read.data[i] = 1
@@ -57,9 +54,7 @@ func BenchmarkProbe(b *testing.B) {
 			pool := parallel.New(threads)
 			defer pool.Close()
 			p, err := New(pool, kernels.Best(), DefaultBytes)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			defer p.Close()
 			bandwidth, rate := 0.0, 0.0
 			for b.Loop() {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestRoundTrip writes tensors of random shapes and reads them back bit for bit.
@@ -33,19 +34,13 @@ func TestRoundTrip(t *testing.T) {
 			at[i] += copy(row, want[i][at[i]:])
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer f.Close()
 		for i, s := range specs {
 			got := make([]float32, len(want[i]))
-			if err := f.Float32s(f.Lookup(s.Name), got); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.Float32s(f.Lookup(s.Name), got))
 			for j := range got {
 				if math.Float32bits(got[j]) != math.Float32bits(want[i][j]) {
 					t.Fatalf("%s[%d] = %v, want %v", s.Name, j, got[j], want[i][j])
@@ -117,9 +112,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "bad.safetensors")
-			if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(c.file), 0o600))
 			_, err := Open(path)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
 				!strings.Contains(err.Error(), path) {

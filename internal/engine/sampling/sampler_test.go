@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
+	"github.com/llmsim/llmsim/internal/must"
 	"pgregory.net/rapid"
 )
 
-func newSampler(t interface{ Fatal(...any) }, p Params) *Sampler {
+func newSampler(t must.Test, p Params) *Sampler {
 	s, err := NewSampler(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -31,9 +30,7 @@ func TestOracle(t *testing.T) {
 			{Temperature: 1, TopK: 10000}: p.T1,
 		} {
 			got := make([]float64, len(want))
-			if err := newSampler(t, params).Distribution(got, p.LastLogits); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, newSampler(t, params).Distribution(got, p.LastLogits))
 			for i := range want {
 				if math.Abs(got[i]-want[i]) > 1e-6 {
 					t.Errorf("%s %+v: probability of token %d is %v, want %v", name, params, i,
@@ -59,9 +56,7 @@ func TestDistribution(t *testing.T) {
 		got := make([]float64, len(logits))
 		s := newSampler(t, p)
 		for range 2 { // the second time with used scratch space
-			if err := s.Distribution(got, logits); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.Distribution(got, logits))
 		}
 		want := bySorting(p, logits)
 		for i := range want {
@@ -108,9 +103,7 @@ func bySorting(p Params, logits []float32) []float64 {
 
 func TestGreedyTakesTheFirstOfTheLargest(t *testing.T) {
 	got := make([]float64, 4)
-	if err := newSampler(t, Params{}).Distribution(got, []float32{1, 3, 3, 2}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, newSampler(t, Params{}).Distribution(got, []float32{1, 3, 3, 2}))
 	if !slices.Equal(got, []float64{0, 1, 0, 0}) {
 		t.Errorf("distribution %v", got)
 	}

@@ -11,14 +11,13 @@ import (
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/sampling"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func loadModel(t testing.TB, name string) *gpt2.Model {
 	t.Helper()
 	m, err := gpt2.Load(fixture(name), gpt2.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -26,9 +25,7 @@ func loadModel(t testing.TB, name string) *gpt2.Model {
 func newEngine(t testing.TB, m *gpt2.Model, o engine.Options) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -40,18 +37,12 @@ func drafters(t testing.TB, target *engine.Engine, blocks int, p sampling.Params
 	small := newEngine(t, loadModel(t, "tiny-draft"),
 		engine.Options{Blocks: blocks, Pool: target.Pool()})
 	last, err := target.Model().Keep([]int{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	skipping := newEngine(t, last, engine.Options{Blocks: blocks, Pool: target.Pool()})
 	a, err := NewModel("tiny-draft", small, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := NewModel("skip-1", skipping, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return []Drafter{a, b, NGram{Longest: 3, Shortest: 1}}
 }
 
@@ -67,15 +58,11 @@ func TestGreedyTextIsTheTargets(t *testing.T) {
 					func(t *testing.T) {
 						d, err := NewDecoder(target, drafter,
 							Options{Gamma: gamma, Algorithm: algorithm})
-						if err != nil {
-							t.Fatal(err)
-						}
+						must.OK(t, err)
 						var streams []*Stream
 						for _, p := range oracle.Prompts {
 							s, err := d.Start(p.IDs)
-							if err != nil {
-								t.Fatal(err)
-							}
+							must.OK(t, err)
 							streams = append(streams, s)
 						}
 						added := int64(0)
@@ -83,9 +70,7 @@ func TestGreedyTextIsTheTargets(t *testing.T) {
 							func(s *Stream) bool { return s.Len() < 128 }) {
 							running := slices.DeleteFunc(slices.Clone(streams),
 								func(s *Stream) bool { return s.Len() == 128 })
-							if err := d.Step(running); err != nil {
-								t.Fatal(err)
-							}
+							must.OK(t, d.Step(running))
 							for _, s := range running {
 								added += int64(len(s.New))
 							}
@@ -122,9 +107,7 @@ func TestLawEndToEnd(t *testing.T) {
 	for _, drafter := range drafters(t, target, streams, params) {
 		d, err := NewDecoder(target, drafter, Options{Gamma: 2, Algorithm: Chen, Sampling: params,
 			Seed: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		counts := make([]int, len(prompt.T1))
 		for range rounds {
 			batch := make([]*Stream, streams)
@@ -133,9 +116,7 @@ func TestLawEndToEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := d.Step(batch); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, d.Step(batch))
 			for _, s := range batch {
 				counts[s.New[0]]++
 				d.Stop(s)
@@ -154,29 +135,21 @@ func TestBatchingDoesNotChangeTexts(t *testing.T) {
 	drafter := drafters(t, target, 64, params)[0]
 	decode := func(together bool) (texts [][]int32) {
 		d, err := NewDecoder(target, drafter, Options{Gamma: 3, Sampling: params, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var streams []*Stream
 		for _, p := range oracle.Prompts[:4] {
 			s, err := d.Start(p.IDs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer d.Stop(s)
 			streams = append(streams, s)
 		}
 		for range 10 {
 			if together {
-				if err := d.Step(streams); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, d.Step(streams))
 				continue
 			}
 			for i := range streams {
-				if err := d.Step(streams[i : i+1]); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, d.Step(streams[i:i+1]))
 			}
 		}
 		for _, s := range streams {
@@ -195,13 +168,9 @@ func TestBatchingDoesNotChangeTexts(t *testing.T) {
 func TestExhaustedTargetLeavesStreams(t *testing.T) {
 	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: 1})
 	d, err := NewDecoder(target, NGram{Longest: 1, Shortest: 1}, Options{Gamma: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := d.Start(slices.Repeat([]int32{3}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := d.Step([]*Stream{s}); !errors.Is(err, engine.ErrKVExhausted) {
 		t.Fatalf("error %v, want %v", err, engine.ErrKVExhausted)
 	}
@@ -219,13 +188,9 @@ func TestTable(t *testing.T) {
 	d.count(1, 1)
 	d.count(0, 0)
 	var b bytes.Buffer
-	if err := d.Table().Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Table().Write(&b))
 	var got Table
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(b.Bytes(), &got))
 	if !slices.Equal(got.Accepted, []int64{2, 2, 1}) || got.Steps != 5 || got.Tokens != 9 ||
 		got.TokensPerStep != 1.8 {
 		t.Errorf("table %+v", got)

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/sampling"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -66,26 +67,16 @@ func (v *served) Finished(s *sim.Sequence) {
 // greedy continues a prompt one token a step.
 func greedy(t *rapid.T, e *engine.Engine, prompt []int32, n int) []int32 {
 	s, err := e.Start(prompt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Free()
 	sampler, err := sampling.NewSampler(sampling.Params{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := make([]float64, e.Model().Config.Vocab)
 	for range n {
-		if err := e.Step([]engine.Chunk{
-			{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := sampler.Distribution(p, e.Logits(0)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(sampling.Draw(p, 0)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, e.Step([]engine.Chunk{
+			{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}))
+		must.OK(t, sampler.Distribution(p, e.Logits(0)))
+		must.OK(t, s.Append(sampling.Draw(p, 0)))
 	}
 	return slices.Clone(s.Tokens()[len(prompt):])
 }
@@ -103,9 +94,7 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		drafter := rapid.SampledFrom(all).Draw(t, "drafter")
 		gamma := rapid.IntRange(1, 5).Draw(t, "gamma")
 		d, err := NewDecoder(target, drafter, Options{Gamma: gamma})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain,
 			gamma: gamma}
 		v.clock.Drafting = v.serving
@@ -118,13 +107,9 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		}
 		n := len(source.requests)
 		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cache, err := memory.NewPaged(simulated, gpt2.BlockTokens)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, err = sim.Run(context.Background(), sim.Config{
 			Source: source, Router: &routing.RoundRobin{}, Observer: v,
 			Replicas: []sim.ReplicaConfig{

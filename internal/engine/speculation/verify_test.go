@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/sampling"
+	"github.com/llmsim/llmsim/internal/must"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -21,13 +22,9 @@ func oracles(t testing.TB) (target, draft oracle.Oracle) {
 
 func distribution(t testing.TB, p sampling.Params, logits []float32) []float64 {
 	s, err := sampling.NewSampler(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d := make([]float64, len(logits))
-	if err := s.Distribution(d, logits); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Distribution(d, logits))
 	return d
 }
 

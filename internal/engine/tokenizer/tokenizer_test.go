@@ -12,6 +12,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // writePublished writes the published vocabulary as vocab.json and merges.txt, as Hugging Face has
@@ -20,17 +21,13 @@ import (
 func writePublished(t testing.TB, dir string) {
 	t.Helper()
 	p, err := newPublished()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := newBPE()
 	b.ranks = map[pair]int{}
 	merges := []string{"#version: 0.2"}
 	for id := range int32(publishedVocab - 1) {
 		text, err := p.Decode(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var parts []string
 		for _, c := range text {
 			parts = append(parts, b.spell[c])
@@ -47,18 +44,14 @@ func writePublished(t testing.TB, dir string) {
 	}
 	b.tokens[endOfText] = publishedVocab - 1
 	data, err := json.Marshal(b.tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	write(t, dir, "vocab.json", string(data))
 	write(t, dir, "merges.txt", strings.Join(merges, "\n")+"\n")
 }
 
 func write(t testing.TB, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // FuzzFiles checks that a vocabulary is refused or encodes any text in tokens that decode to it.
@@ -81,15 +74,11 @@ func FuzzFiles(f *testing.F) {
 				return
 			}
 			tokens, err := k.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var decoded []byte
 			for _, token := range tokens {
 				piece, err := k.Decode(token)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				decoded = append(decoded, piece...)
 			}
 			if string(decoded) != text {
@@ -105,17 +94,11 @@ func FuzzEncode(f *testing.F) {
 	dir := f.TempDir()
 	writePublished(f, dir)
 	files, err := ForModel(dir, publishedVocab)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	builtIn, err := ForModel(f.TempDir(), publishedVocab)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	library, err := tokenizer.Get(tokenizer.R50kBase)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	for _, text := range []string{
 		"", " ", "Hello, world!", "I'll say it's they've  been 're 'LL", "  two   spaces ",
 		"tabs\tand\n\nlines \n x", "naïve café ½ ２ 二",
@@ -126,15 +109,11 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := files.Encode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var decoded []byte
 		for _, token := range got {
 			part, err := files.Decode(token)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			decoded = append(decoded, part...)
 		}
 		if string(decoded) != text {
@@ -147,9 +126,7 @@ func FuzzEncode(f *testing.F) {
 			return
 		}
 		ids, _, err := library.Encode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !slices.EqualFunc(got, ids, func(a int32, b uint) bool { return uint(a) == b }) {
 			t.Fatalf("%q: %v, the library gives %v", text, got, ids)
 		}
@@ -163,9 +140,7 @@ func unsettled(r rune) bool { return r == 0x7f }
 // TestPublished checks a few encodings that are widely published for GPT-2.
 func TestPublished(t *testing.T) {
 	p, err := newPublished()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for text, want := range map[string][]int32{
 		"Hello, world!":         {15496, 11, 995, 0},
 		"Hello, my dog is cute": {15496, 11, 616, 3290, 318, 13779},
@@ -193,9 +168,7 @@ func TestBadVocabulariesAreErrors(t *testing.T) {
 		bytes[s] = int32(i)
 	}
 	full, err := json.Marshal(bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, c := range map[string]struct{ vocab, merges, want string }{
 		"not JSON":      {"[", "", "vocab.json"},
 		"missing bytes": {`{"a": 0}`, "", "no token for the byte"},

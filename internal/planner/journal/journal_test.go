@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/must"
 
 	"pgregory.net/rapid"
 )
@@ -18,32 +19,20 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.jsonl")
 	j, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const n = 20
 	for i := range n {
-		if err := j.Put(fmt.Sprint("key", i),
-			map[string]any{"value": i, "text": "a\nb"}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Put(fmt.Sprint("key", i),
+			map[string]any{"value": i, "text": "a\nb"}))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, j.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		cut := rapid.IntRange(0, len(data)).Draw(t, "cut")
-		if err := os.WriteFile(path, data[:cut], 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, data[:cut], 0o666))
 		j, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer j.Close()
 		whole := bytes.Count(data[:cut], []byte("\n"))
 		if j.Len() != whole {
@@ -55,9 +44,7 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 				t.Fatalf("cut at %d: key %d gives %v, %v", cut, i, got, ok)
 			}
 		}
-		if err := j.Put("more", 1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Put("more", 1))
 		after, err := os.ReadFile(path)
 		if err != nil || bytes.Count(after, []byte("\n")) != whole+1 {
 			t.Fatalf("cut at %d: the next line does not follow the last whole one: %v", cut, err)
@@ -68,17 +55,13 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := Open(path); err == nil && lockable() {
 		t.Error("a journal can be opened twice at a time")
 	}
 	j.Close()
 	again, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	again.Close()
 }
 
@@ -100,9 +83,7 @@ func lockable() bool {
 
 func TestAForeignFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	if err := os.WriteFile(path, []byte("hello\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("hello\n"), 0o666))
 	if _, err := Open(path); err == nil {
 		t.Error("a file that is no journal is taken for one")
 	}

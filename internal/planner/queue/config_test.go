@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -101,9 +102,7 @@ func TestWhoCanJoin(t *testing.T) {
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "llmsim"}, IsCA: true,
 		BasicConstraintsValid: true,
@@ -114,19 +113,13 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey,
 		private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	secret, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	write := func(name, kind string, data []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}),
+			0o600))
 		return path
 	}
 	return write("cert.pem", "CERTIFICATE", public), write("key.pem", "EC PRIVATE KEY", secret)

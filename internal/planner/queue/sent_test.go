@@ -10,19 +10,17 @@ import (
 	"testing/fstest"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // A worker finds in what was sent the folders and files that the planner has.
 func TestSentFilesAreAFolder(t *testing.T) {
 	const sum = "0"
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, sum), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, sum), nil, 0o666))
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer root.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		there := fstest.MapFS{}
@@ -47,8 +45,6 @@ func walk(t *rapid.T, fsys fs.FS) (paths []string) {
 		paths = append(paths, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return paths
 }

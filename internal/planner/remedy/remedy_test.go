@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -25,16 +26,10 @@ func triedText(t *testing.T, text string, overrides ...string) *scenarios.Result
 		return scenarios.Parse("scenario", []byte(text), overrides...)
 	}
 	f, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Try(context.Background(), load, r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, Try(context.Background(), load, r))
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -20,9 +21,7 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 		parts := 0
 		for i := range of {
 			s, err := Parse(fmt.Sprintf("%d/%d", i, of))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if s.Mine(n) {
 				parts++
 			}
@@ -49,16 +48,10 @@ func TestMergeRefuses(t *testing.T) {
 		q := question
 		change(&q)
 		path := filepath.Join(dir, name)
-		if err := Begin(path, q, s); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Begin(path, q, s))
 		j, err := journal.Open(filepath.Join(path, journalName))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := j.Put(name, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, j.Put(name, 1))
 		j.Close()
 		return path
 	}
@@ -83,9 +76,7 @@ func TestMergeRefuses(t *testing.T) {
 		"not the folder":   {first, dir},
 	} {
 		j, err := journal.Open(filepath.Join(t.TempDir(), "j"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := Merge(dirs, j); !scenarios.IsInputError(err) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q in it", dirs, err, want)
@@ -93,18 +84,14 @@ func TestMergeRefuses(t *testing.T) {
 		j.Close()
 	}
 	j, err := journal.Open(filepath.Join(t.TempDir(), "j"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer j.Close()
 	if q, err := Merge([]string{second, first}, j); err != nil || q.Text != question.Text ||
 		j.Len() != 2 {
 		t.Errorf("question %+v, %d results: %v", q, j.Len(), err)
 	}
-	if err := os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`),
-		0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`),
+		0o666))
 	if _, err := Merge([]string{first, second}, j); !scenarios.IsInputError(err) {
 		t.Errorf("a corrupt note: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -12,13 +13,9 @@ import (
 // What a run comes to passes the check; with any of its figures made impossible it does not.
 func TestImpossibleOutcomesAreRefused(t *testing.T) {
 	f, err := scenarios.Load("chat", "workload.requests=200")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	result, err := Simulate(context.Background(), f, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o := result.(outcome)
 	if err := o.Check(); err != nil {
 		t.Fatalf("a run is refused: %v", err)

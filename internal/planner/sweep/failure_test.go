@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/scenarios"
@@ -20,9 +21,7 @@ import (
 func TestFailedPointsAreReported(t *testing.T) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT,
 		JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.Start()
 	defer s.Shutdown()
 	if !s.ReadyForConnections(20 * time.Second) {
@@ -41,15 +40,11 @@ func TestFailedPointsAreReported(t *testing.T) {
 			}})
 	}()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer j.Close()
 	sweep := example()
 	r, err := sweep.Run(ctx, Options{Queue: queue.Config{URL: s.ClientURL()}, Journal: j})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/report/plots"
@@ -39,14 +40,10 @@ func TestDataOfThePlots(t *testing.T) {
 
 	const path = "testdata/plots.txt"
 	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
@@ -56,9 +53,7 @@ func sweepOf(t *testing.T, name string, set []string, axes ...planner.Axis) *Res
 	t.Helper()
 	s := Sweep{Name: name, Set: set, Axes: axes}
 	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
@@ -61,16 +62,10 @@ func results(t *testing.T, o Options) string {
 	t.Helper()
 	s := example()
 	r, err := s.Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var out bytes.Buffer
-	if err := r.WriteCSV(&out); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.WriteParquet(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.WriteCSV(&out))
+	must.OK(t, r.WriteParquet(&out))
 	return out.String()
 }
 
@@ -93,21 +88,15 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), victim+"="+path)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		select {
 		case err := <-ended:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		// Later kills come later, since a busy machine may take long to start a process.
 		case <-time.After(time.Duration(5+rng.IntN(60)*(1+round)) * time.Millisecond):
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Process.Kill())
 			<-ended
 			kills++
 			continue
@@ -115,9 +104,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		break
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	seen := map[string]bool{}
 	for _, line := range lines {
@@ -128,9 +115,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 			len(lines), len(seen))
 	}
 	j, err := journal.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer j.Close()
 	var ran atomic.Int32
 	again := results(t, Options{Queue: queue.Config{Workers: 2}, Journal: j,
@@ -150,9 +135,7 @@ func TestRows(t *testing.T) {
 	runs := 0
 	r, err := s.Run(context.Background(),
 		Options{Queue: queue.Config{Workers: 2}, Started: func(n int) { runs = n }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, want := range []string{"does not fit", "does not fit", "tensor parallelism 3",
 		"tensor parallelism 3", "", ""} {
 		if row := r.Rows[i]; !strings.Contains(row.Reason, want) ||
@@ -216,16 +199,10 @@ func TestFilesAgree(t *testing.T) {
 	s := Sweep{Name: "llama2-70b", Set: []string{"workload.requests=20"},
 		Axes: []planner.Axis{{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}}}}
 	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var text, columns bytes.Buffer
-	if err := r.WriteCSV(&text); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.WriteParquet(&columns); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.WriteCSV(&text))
+	must.OK(t, r.WriteParquet(&columns))
 	lines, err := csv.NewReader(&text).ReadAll()
 	if err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, want 4: %v", len(lines), err)

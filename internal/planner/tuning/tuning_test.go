@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -55,13 +56,9 @@ func quick() Options {
 func searching(t *testing.T, text string, o Options) (*tuner, *race, option) {
 	t.Helper()
 	f, err := loader(text)()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	base, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	base.Source.Close()
 	s := &tuner{Options: o, load: loader(text), seed: base.Scenario.Seed}
 	if s.goal, err = goal(o.Goal, &base.Scenario); err != nil {
@@ -71,13 +68,9 @@ func searching(t *testing.T, text string, o Options) (*tuner, *race, option) {
 		t.Fatal(err)
 	}
 	r, err := s.race(context.Background(), base.Scenario.Unsteady() == "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	best, err := s.simplify(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s, r, best
 }
 
@@ -89,9 +82,7 @@ func TestTheBestOfAll(t *testing.T) {
 	for _, change := range []string{"", "\nseed: 7", "\nengine: {slowdown: 1.4}"} {
 		s, r, _ := searching(t, narrow+change, o)
 		all, err := s.measure(context.Background(), options(s.menu), r.requests, r.seeds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		best := slices.MinFunc(all, func(a, b trial) int {
 			switch {
 			case a.loss() < b.loss():
@@ -145,9 +136,7 @@ workload:
 		s, r, best := searching(t, text, o)
 		all, err := s.measure(context.Background(), append(options(s.menu), best), r.requests,
 			r.seeds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		answer := all[len(all)-1]
 		for _, other := range all {
 			if other.reason == "" && s.worse(answer, other) {
@@ -183,9 +172,7 @@ workload:
 		s, r, best := searching(t, text, o)
 		trials, err := s.measure(context.Background(), []option{make(option, len(best)), best},
 			r.requests, r.seeds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if trials[1].loss() > trials[0].loss() {
 			t.Errorf("%q has a loss of %g, the default %g\n%s", best.settings(s.menu),
 				trials[1].loss(), trials[0].loss(), text)
@@ -200,9 +187,7 @@ func TestWhatEachSettingBrought(t *testing.T) {
 	o.Axes = axes(t, "batching.max-sequences=4,64,4096", "batching.token-budget=8192",
 		"memory.block-size=32", "parallelism.tensor=3")
 	a, err := Tune(context.Background(), loader(narrow), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(a.Flags) != 1 || a.Flags[0].Set[0] != "batching.max-sequences=64" {
 		t.Fatalf("flags %+v, want a batch of 64 alone", a.Flags)
 	}
@@ -234,9 +219,7 @@ func TestAFewOptionsAndTheirNeighbours(t *testing.T) {
 	o.Axes = axes(t, "batching.max-sequences=16,24,32,48,64", "batching.token-budget=512,1024,4096",
 		"memory.block-size=32")
 	a, err := Tune(context.Background(), loader(narrow), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if a.Options != 48 || a.Tried <= 12 || a.Tried >= 48 {
 		t.Errorf("%d of %d options were tried", a.Tried, a.Options)
 	}
@@ -253,13 +236,9 @@ func TestSameAnswerOnAnyNumberOfWorkers(t *testing.T) {
 		o.Workers, o.Axes = workers, axes(t, "batching.max-sequences=16,64,256",
 			"batching.token-budget=512,8192")
 		a, err := Tune(context.Background(), loader(narrow), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if want == nil {
 			want = got
 		} else if !bytes.Equal(got, want) {
@@ -286,19 +265,13 @@ func TestLayoutsUseTheHardwareThereIs(t *testing.T) {
 	} {
 		count := func(overrides ...string) int {
 			f, err := loader(text)(overrides...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return max(1, f.Scenario.Replicas) * f.Scenario.Parallelism.Accelerators()
 		}
 		f, err := loader(text)()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		simulation, err := f.Build(policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		simulation.Source.Close()
 		d := layouts(simulation)
 		seen := map[string]bool{}
@@ -328,13 +301,9 @@ func TestUseOfTheSLO(t *testing.T) {
 		for rate := 1; rate <= 30; rate += 4 {
 			f, err := loader(narrow)("slo="+slo, "batching.max-sequences=256",
 				fmt.Sprintf("workload.rate=%d/s", rate), "workload.requests=300")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			o, err := planner.Observe(context.Background(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if u := use(o); (u <= 100) != o.Result.SLOMet || math.IsNaN(u) {
 				t.Errorf("%s at %d/s: %g%% used, and met is %v", slo, rate, u, o.Result.SLOMet)
 			}
@@ -387,9 +356,7 @@ func TestRefusals(t *testing.T) {
 // The page that explains the answer has a word for each of its keys.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/comparing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	kinds := []reflect.Type{reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 		reflect.TypeFor[Flag](), reflect.TypeFor[Rung](), reflect.TypeFor[Unfit]()}
 	for _, kind := range kinds {

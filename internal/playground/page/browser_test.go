@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/llmsim/llmsim/internal/browsertest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -29,9 +30,7 @@ func open(t *testing.T, address string) *reader {
 	text := html(t)
 	r := &reader{t, browsertest.Start(t, 10*time.Minute)}
 	file := filepath.Join(t.TempDir(), "playground.html")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, text, 0o600))
 	r.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+file+"#"+address))
 	r.ready()
 	return r
@@ -174,9 +173,7 @@ func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 		await simulator.open(1, [], [], 2000);
 		return JSON.stringify(await simulator.next(1, 200));
 	})()`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if first != again {
 		t.Error("the first frames are not those that the simulator has")
 	}
@@ -248,16 +245,12 @@ func TestPageShowsSeveralSeeds(t *testing.T) {
 	for seed := range 5 {
 		text, err := playground.Result(r.ctx, []string{"workload.rate=36/s",
 			"seed=" + number(float64(seed))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var f struct {
 			Met   bool                  `json:"slo_met"`
 			Share struct{ All float64 } `json:"slo_attainment"`
 		}
-		if err := json.Unmarshal(text, &f); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(text, &f))
 		if f.Met {
 			met++
 		}
@@ -279,9 +272,7 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 		text := see[string](r, `JSON.stringify(Object.fromEntries(app.servers[`+
 			number(float64(stage))+
 			`].list.flatMap((f) => f.running).map((r) => [r.id, { ID: r.id, Prompt: r.prompt, Output: r.output }])))`)
-		if err := json.Unmarshal([]byte(text), &all); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(text), &all))
 		return all
 	}
 	static, orca := asks(0), asks(1)

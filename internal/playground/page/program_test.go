@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/playground/page"
 	"github.com/llmsim/llmsim/scenarios"
@@ -21,9 +22,7 @@ func html(t *testing.T) []byte {
 	if errors.Is(err, page.ErrNoProgram) {
 		t.Skip("first: go generate ./internal/playground/page")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 
@@ -31,9 +30,7 @@ func html(t *testing.T) []byte {
 func TestPageIsSmall(t *testing.T) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w.Write(html(t))
 	w.Close()
 	if packed.Len() > 3_200_000 {
@@ -67,15 +64,11 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 		t.Skip("no node on this machine (Debian: apt-get install nodejs)")
 	}
 	input, err := json.Marshal(cases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), node, "testdata/results.js", "wasm")
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	type answer struct{ OK, Error string }
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<22)
@@ -85,18 +78,14 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 			t.Fatalf("no answer for %v", settings)
 		}
 		want, err := playground.Result(t.Context(), settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got.Result.OK != string(want) {
 			t.Errorf("%v: in a browser %d bytes%s, want these %d; first go generate "+
 				"./internal/playground/page, if the simulator changed",
 				settings, len(got.Result.OK), got.Result.Error, len(want))
 		}
 		file, err := scenarios.Parse("my.yaml", []byte(got.YAML.OK))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if again, err := playground.ResultOf(t.Context(), file); !bytes.Equal(again, want) {
 			t.Errorf("%v: the file gives another result (%v):\n%s", settings, err, got.YAML.OK)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/report/drafts"
 )
@@ -279,18 +280,14 @@ func TestToursPageListsAllStops(t *testing.T) {
 	}
 	const page, mark = "../../../docs/tours.md", "<!-- The stops. -->\n"
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	head, _, found := strings.Cut(string(text), mark)
 	if !found {
 		t.Fatalf("%s has no line %q", page, mark)
 	}
 	want := head + mark + list.String()
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(want), 0o644))
 		return
 	}
 	if string(text) != want {

@@ -7,25 +7,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // No machine beats a law, a machine of the catalogue has the catalogue's bandwidth and a
 // prediction below both, and the table keeps to 80 columns.
 func TestRows(t *testing.T) {
 	rows, err := Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	catalog, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, device := range map[string]string{"rtx-4090": "RTX 4090",
 		"a100-80gb-pcie": "A100 PCIe", "m1-max": "M1 Max", "m2-ultra": "M2 Ultra"} {
 		a, err := catalog.Accelerator(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, r := range rows {
 			if r.Device == device && (r.Bandwidth != a.Bandwidth ||
 				r.Peak != a.Peak[hardware.FP16] || r.Decode.Predicted == 0) {
@@ -43,9 +38,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := Write(&out, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(&out, rows))
 	for _, line := range strings.Split(out.String(), "\n") {
 		if utf8.RuneCountInString(line) > 80 {
 			t.Errorf("%q is longer than 80 columns", line)

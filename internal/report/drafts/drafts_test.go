@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // The probabilities after a rejection and those of accepted drafts make up the target's law; many
@@ -32,9 +34,7 @@ func TestDraftsKeepTheLaw(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		if err := s.Write(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Write(&out))
 		for line := range strings.SplitSeq(out.String(), "\n") {
 			if utf8.RuneCountInString(line) > 80 {
 				t.Errorf("%q is longer than 80 columns", line)

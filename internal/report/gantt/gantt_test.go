@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/life"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -19,17 +20,11 @@ import (
 func record(t *testing.T, name string, set ...string) *Chart {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, err := Record(context.Background(), strings.Join(set, " "), s, 0, 12, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -78,10 +73,8 @@ func TestPictures(t *testing.T) {
 	b.Name = `<b>"&` + "\x1b[31m"
 	charts := []*Chart{a, b}
 	var picture, page, text bytes.Buffer
-	if err := errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts),
-		WriteText(&text, charts)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts),
+		WriteText(&text, charts)))
 	decoder := xml.NewDecoder(&picture)
 	rows := 0
 	for {
@@ -89,9 +82,7 @@ func TestPictures(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "line" {
 			rows++
 		}

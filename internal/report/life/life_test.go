@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/life"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -85,9 +86,7 @@ func TestPartsAddUp(t *testing.T) {
 		if scenarios.IsInputError(err) {
 			t.Skip(err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(lives) != len(ended) {
 			t.Fatalf("%d lives of %d requests", len(lives), len(ended))
 		}
@@ -99,9 +98,7 @@ func TestPartsAddUp(t *testing.T) {
 			check(t, l)
 		}
 		stepped, _, err := run(set, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if d := cmp.Diff(stepped, lives); d != "" {
 			t.Fatalf("stepping (-), leaps (+):\n%s", d)
 		}
@@ -197,13 +194,9 @@ func TestALeapThatAFailureCutsHasOnlyItsTokens(t *testing.T) {
 		"workload.requests=40", "fleet.pools=[{name: one, replicas: 2}]", "fleet.retries=3",
 		"fleet.outages=[{replica: 0, at: 500ms, for: 1s}]", "seed=19"}
 	leapt, _, err := run(set, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	stepped, _, err := run(set, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if d := cmp.Diff(stepped, leapt); d != "" {
 		t.Errorf("stepping (-), leaps (+):\n%s", d)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/llmsim/llmsim/internal/browsertest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -25,27 +26,17 @@ import (
 func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Result) {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sample := page.NewSample(page.SampleSize)
 	result, err := s.Run(context.Background(), sample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var text bytes.Buffer
-	if err := page.Write(&text,
-		page.Run{Result: result, Sample: sample, Steps: s.Steps()}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, page.Write(&text,
+		page.Run{Result: result, Sample: sample, Steps: s.Steps()}))
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
 	return path, result
 }
 
@@ -53,9 +44,7 @@ func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Res
 func TestPageIsSmall(t *testing.T) {
 	path, result := writePage(t, "chat", "workload.requests=100000", "workload.duration=100h")
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if result.Completed != 100_000 || info.Size() > 2_000_000 {
 		t.Errorf("%d requests give a page of %d bytes, want less than 2 MB", result.Completed,
 			info.Size())
@@ -71,9 +60,7 @@ func TestPageInBrowser(t *testing.T) {
 	ready := chromedp.WaitVisible(chromedp.CSS(`body[data-ready="yes"]`))
 	do := func(steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
-		if err := chromedp.Do(ctx, steps...); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, chromedp.Do(ctx, steps...))
 	}
 	do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), ready)
 	compareHeadline(t, browsertest.See[map[string]string](t, ctx,

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/page"
 )
 
@@ -24,13 +25,9 @@ func TestPicturesCostWhatTheyShow(t *testing.T) {
 				Waiting: int(random >> 50), KV: value / (1 << 24)}
 		}
 		latencies, err := Latencies(requests, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		queue, memory, err := State(state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for p, lines := range map[*plot.Plot]int{latencies: 3, queue: 2, memory: 1} {
 			const column = 2 * 2 // a low and a high point, each at the end of a level stretch
 			drawn, longest := strokes(p)

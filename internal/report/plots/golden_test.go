@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/policies"
@@ -54,13 +55,9 @@ func TestDataOfARun(t *testing.T) {
 // What the roofline shows, likewise.
 func TestDataOfTheRoofline(t *testing.T) {
 	file, err := scenarios.Describe("llama-2-7b", "a100-80gb", "engine=ideal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	steps, err := file.Steps(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var list []Series
 	for _, s := range report.NewRoofline(steps, []int{512}, []int{1, 64}, 1024).Steps {
 		points := Series{Name: s.Name, X: []float64{s.Intensity}, Y: []float64{s.Rate / tera}}
@@ -75,19 +72,13 @@ func TestDataOfTheRoofline(t *testing.T) {
 func golden(t *testing.T, name string, data any) {
 	t.Helper()
 	text, err := json.MarshalIndent(data, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join("testdata", name+".json")
 	if *update {
-		if err := os.WriteFile(path, append(text, '\n'), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, append(text, '\n'), 0o666))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(string(want), string(text)+"\n"); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}

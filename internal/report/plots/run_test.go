@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -18,18 +19,12 @@ func run(t *testing.T, name string, set ...string) (*scenarios.Result, *page.Sam
 	*scenarios.Steps) {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sample := page.NewSample(page.SampleSize)
 	result, err := s.Run(context.Background(), sample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return result, sample, s.Steps()
 }
 
@@ -64,9 +59,7 @@ func TestSaveRun(t *testing.T) {
 	for _, set := range [][]string{nil, {"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)
 		dir := t.TempDir()
-		if err := Print.SaveRun(dir, result, sample, steps); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Print.SaveRun(dir, result, sample, steps))
 		for _, name := range []string{"latencies", "queue", "memory", "steps"} {
 			for _, format := range []string{"svg", "png"} {
 				if info, err := os.Stat(filepath.Join(dir, name+"."+format)); err != nil ||

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
@@ -38,17 +40,11 @@ func TestCharts(t *testing.T) {
 	}
 	const path = "testdata/charts.txt"
 	if *update {
-		if err := os.MkdirAll("testdata", 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll("testdata", 0o777))
+		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("other charts than %s (-want +got):\n%s", path, diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/life"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -18,13 +19,9 @@ import (
 func build(t *testing.T, set ...string) *scenarios.Simulation {
 	t.Helper()
 	file, err := scenarios.Load("chat", append(set, "workload.requests=120")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -35,22 +32,16 @@ func record(t *testing.T, set ...string) []Waterfall {
 	t.Helper()
 	ctx := context.Background()
 	id, err := Slowest(ctx, build(t, set...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l, err := Record(ctx, build(t, set...), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return []Waterfall{{"a name", l}}
 }
 
 // The decimal numbers of the document add up to the latency exactly.
 func TestDocumentAddsUp(t *testing.T) {
 	data, err := json.Marshal(NewDocument(record(t, many...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var d struct {
 		Waterfalls []struct {
 			E2E           json.Number `json:"e2el_ms"`
@@ -59,9 +50,7 @@ func TestDocumentAddsUp(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(data, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(data, &d))
 	number := func(n json.Number) *big.Rat {
 		r, ok := new(big.Rat).SetString(n.String())
 		if !ok {
@@ -90,9 +79,7 @@ func TestText(t *testing.T) {
 	for _, set := range [][]string{nil, many} {
 		all := record(t, set...)
 		var text bytes.Buffer
-		if err := WriteText(&text, all); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, WriteText(&text, all))
 		for line := range strings.Lines(text.String()) {
 			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 				t.Errorf("%q is longer than 80 columns", line)

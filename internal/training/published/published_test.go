@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/training"
 )
@@ -18,14 +19,10 @@ import (
 // training.md states, and a change that worsens one says why.
 func TestPublishedRuns(t *testing.T) {
 	d, err := Read(os.DirFS(sharedfiles.Path(t, "anchors", "training")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := d.Report()
 	var text strings.Builder
-	if err := r.WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.WriteText(&text))
 	t.Log("\n" + text.String())
 	if r.Step.Rows < 600 {
 		t.Errorf("%d rows are compared, want at least 600", r.Step.Rows)
@@ -61,13 +58,9 @@ func TestPublishedRuns(t *testing.T) {
 func TestActivationsOfFigure1(t *testing.T) {
 	tree := os.DirFS(sharedfiles.Path(t, "anchors", "training"))
 	shapes, err := records(tree, "megatron_papers.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	figure, err := records(tree, "memory_reports.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	compared := 0
 	for _, r := range figure {
 		if r["suite"] != "Korthikanti Fig.1" || r["kind"] != "analytic activations/GPU" {
@@ -111,9 +104,7 @@ func TestOtherTables(t *testing.T) {
 	tree := os.DirFS(sharedfiles.Path(t, "anchors", "training"))
 	for name := range tables() { // every column once without its value
 		list, err := records(tree, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for column := range list[0] {
 			r := maps.Clone(list[0])
 			r[column] = ""
@@ -125,9 +116,7 @@ func TestOtherTables(t *testing.T) {
 		names := slices.Sorted(maps.Keys(tables()))
 		name := rapid.SampledFrom(names).Draw(t, "table")
 		list, err := records(tree, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		columns := slices.Sorted(maps.Keys(list[0]))
 		dropped := rapid.SampledFrom(columns).Draw(t, "dropped")
 		r := maps.Clone(rapid.SampledFrom(list).Draw(t, "row"))
@@ -143,9 +132,7 @@ func TestOtherTables(t *testing.T) {
 		}
 		report := d.Report()
 		var text strings.Builder
-		if err := report.WriteText(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, report.WriteText(&text))
 		for why := range report.Left {
 			if why == "" || !strings.Contains(text.String(), why) {
 				t.Errorf("the report does not say %q:\n%s", why, &text)

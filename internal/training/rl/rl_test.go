@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/training"
 	"github.com/llmsim/llmsim/models"
 )
@@ -14,29 +15,17 @@ import (
 func loop(t *testing.T) *Loop {
 	t.Helper()
 	catalog, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	model, err := catalog.Lookup("llama-3.1-8b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	list, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := list.Accelerator("h100-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	link, err := list.Link(a.ScaleUp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	adam, err := training.FindOptimizer("adamw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	job := &training.Job{Model: model, Machine: training.NewMachine(&a, &link, nil), GPUs: 8,
 		Batch: 128, Seq: 768, Precision: hardware.BF16, Optimizer: adam,
 		Attention: training.Flash, Layout: training.Layout{Tensor: 1, Context: 1, Pipeline: 1,
@@ -52,9 +41,7 @@ func TestStepOfReinforcementLearning(t *testing.T) {
 		l := loop(t)
 		change(l)
 		r, err := l.Run(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return r
 	}
 	base := run(func(*Loop) {})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 )
 
@@ -123,9 +124,7 @@ func TestFixtures(t *testing.T) {
 				f.name, format, len(o.Runs), requests, steps, ends, f)
 		}
 		dir := t.TempDir()
-		if err := o.Save(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, o.Save(dir))
 		if kept(t, dir, "secret") {
 			t.Errorf("%s: a text is kept", f.name)
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // kept reports whether a file of a folder has a word.
@@ -16,9 +18,7 @@ func kept(t *testing.T, dir, word string) bool {
 	}
 	for _, name := range names {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if bytes.Contains(data, []byte(word)) {
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
@@ -55,9 +56,7 @@ func TestEveryExampleFile(t *testing.T) {
 			s.Notes, o.Lacks)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if seen < 40 {
 		t.Errorf("found %d files, want 40 or more", seen)
 	}
@@ -69,9 +68,7 @@ func TestReadersAgree(t *testing.T) {
 	of := func(name string) figures {
 		o, err := formats.Read(files.Disk{}, sharedfiles.Path(t, "formats", name),
 			formats.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var f figures
 		r := &o.Runs[0]
 		if len(r.Requests) == 0 {
@@ -115,18 +112,12 @@ func TestMetricsOfThreeGenerations(t *testing.T) {
 		for i, at := range []string{"1785585600", "1785585720"} {
 			data, err := os.ReadFile(sharedfiles.Path(t, "formats",
 				"metrics_vllm_constructed_"+names+"_names_scrape"+string(rune('0'+i))+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "scrape-"+at+".txt"), data,
-				0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
+			must.OK(t, os.WriteFile(filepath.Join(dir, "scrape-"+at+".txt"), data,
+				0o600))
 		}
 		o, err := formats.Read(files.Disk{}, dir, formats.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		v := o.Runs[0].Intervals[0]
 		near := func(what string, got, want float64) {
 			if math.Abs(got/want-1) > 1e-6 {
@@ -150,9 +141,7 @@ func TestMetricsOfThreeGenerations(t *testing.T) {
 func TestForwardPassMetrics(t *testing.T) {
 	o, err := formats.Read(files.Disk{},
 		sharedfiles.Path(t, "formats", "fpm_trace_constructed.jsonl.gz"), formats.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, s := range o.Runs[0].Steps {
 		law := 0.004 + 110e-6*float64(s.Decodes) + 50e-6*float64(s.PrefillTokens) +
 			20e-9*float64(s.DecodeKV)

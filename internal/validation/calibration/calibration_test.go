@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/validation/machine"
 )
 
@@ -25,9 +26,7 @@ func invented(t *testing.T, noise float64) (*Measurement, *hardware.Constants) {
 	truth := constantsAt([]float64{1.5, 2, 1.2, math.Log(2e-5), -1, 1, 0.5, 1, 2})
 	a := entry("host", m, 1, 4<<30)
 	seconds, err := predict(&a, truth, machine.Architecture("gpt2", gpt2.DefaultConfig()), m.Points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range m.Points {
 		m.Points[i].Seconds = seconds[i] * (1 + noise*(2*random.Float64()-1))
@@ -57,13 +56,9 @@ func TestFitFindsConstants(t *testing.T) {
 			m.once()
 		}
 		f, err := Calibrate("host", m, model, 1, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		right, err := predict(&f.Accelerator, truth, model, m.Points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i := range right {
 			if off := math.Abs(f.Predicted[i]/right[i] - 1); off > 0.01+2*noise {
 				t.Errorf("noise %g: %v is predicted %.1f %% off", noise, m.Points[i].Shape, 100*off)
@@ -91,9 +86,7 @@ func TestSlowRoundsCount(t *testing.T) {
 	}
 	m.Rounds = append(m.Rounds, twice)
 	changing, err := Calibrate("host", m, model, 1, 4<<30, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range m.Points {
 		if off := math.Abs(changing.Predicted[i]/m.Points[i].Seconds - 1); off > 0.01 {
 			t.Errorf("%v: %.1f %% off after a faster round", m.Points[i].Shape, 100*off)
@@ -106,26 +99,18 @@ func TestWrittenHostsAreRead(t *testing.T) {
 	m, _ := invented(t, 0)
 	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
 	f, err := Calibrate("host", m, model, 2, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var text, points bytes.Buffer
 	other := *f
 	other.Accelerator.Name = "host-4"
-	if err := Write(&text, []*Fit{f, &other}, "some processor"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(&text, []*Fit{f, &other}, "some processor"))
 	catalog, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if catalog, err = catalog.With("host.yaml", text.Bytes()); err != nil {
 		t.Fatalf("%v\n%s", err, &text)
 	}
 	a, err := catalog.Accelerator("host")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if a.SMs != 2 || a.Title != "some processor, threads: 2" {
 		t.Errorf("%q with %d threads", a.Title, a.SMs)
 	}
@@ -134,9 +119,7 @@ func TestWrittenHostsAreRead(t *testing.T) {
 		t.Errorf("warnings %q, %d rows", warnings, constants.Fit.Rows)
 	}
 	read, err := predict(&a, &constants, model, m.Points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range read {
 		if math.Abs(read[i]/f.Predicted[i]-1) > 1e-3 {
 			t.Errorf("%v: %g s before writing, %g s after", m.Points[i].Shape, f.Predicted[i],
@@ -146,9 +129,7 @@ func TestWrittenHostsAreRead(t *testing.T) {
 	if _, err := catalog.Accelerator("host-4"); err != nil {
 		t.Error(err)
 	}
-	if err := WritePoints(&points, []*Fit{f}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, WritePoints(&points, []*Fit{f}))
 	if n := strings.Count(points.String(), "\n"); n != len(m.Points)+1 {
 		t.Errorf("%d lines for %d points", n, len(m.Points))
 	}
@@ -157,21 +138,15 @@ func TestWrittenHostsAreRead(t *testing.T) {
 // TestMeasure times the grid of a small model once: every step gets a time, and progress is told.
 func TestMeasure(t *testing.T) {
 	m, err := machine.New(1, 1<<24)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer m.Close()
 	c := gpt2.DefaultConfig()
 	c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 256
 	model, err := m.Model(t.Context(), c, kernels.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rounds := 0
 	got, err := Measure(context.Background(), m, model, 2, func(round int) { rounds = round })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if rounds != 2 || len(got.Points) != len(Grid(256)) {
 		t.Errorf("%d rounds, %d points", rounds, len(got.Points))
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -30,9 +31,7 @@ const hostFile = `accelerators:
 func writeHost(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "host.yaml")
-	if err := os.WriteFile(path, []byte(hostFile), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(hostFile), 0o666))
 	return path
 }
 
@@ -49,9 +48,7 @@ func TestShippedCrossChecks(t *testing.T) {
 	least, most := 1000, 0
 	for _, name := range names {
 		f, err := scenarios.LoadCrossCheck(name, "hardware.file="+host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, err := f.Build(policies.Default())
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -93,13 +90,9 @@ func TestCompare(t *testing.T) {
 		writeHost(t),
 		"workload.requests=6", "workload.prompt.max=40", "workload.prompt.min=10",
 		"workload.output.max=9")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, err := Compare(context.Background(), "tiny", f, &hosts, Options{Runs: 2, RealTime: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, run := range c.Executed {
 		sum := 0.0
 		for _, s := range run.Steps {
@@ -136,13 +129,9 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	dir := t.TempDir()
-	if err := Save(dir, Summarise([]*Comparison{c})); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Save(dir, Summarise([]*Comparison{c})))
 	data, err := os.ReadFile(filepath.Join(dir, "crosscheck.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var read Grid
 	if err := json.Unmarshal(data, &read); err != nil || len(read.Comparisons) != 1 {
 		t.Errorf("%v in %s", err, data)
@@ -169,13 +158,9 @@ func TestDraftsAreExecuted(t *testing.T) {
 	f, err := scenarios.LoadCrossCheck("speculation-loses", "model="+tinyModel,
 		"speculation.draft="+tinyModel+"-draft",
 		"hardware.file="+writeHost(t), "workload.prompt.max=30")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, err := Compare(context.Background(), "drafts", f, &hosts, Options{Runs: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if f.Scenario.Speculation.Acceptance.Rate != 0.75 {
 		t.Error("the scenario was changed")
 	}
@@ -219,9 +204,7 @@ func TestOnlyGPT2IsExecuted(t *testing.T) {
 		"epyc-9654 was measured with 96 threads": "hardware.accelerator=epyc-9654",
 	} {
 		f, err := scenarios.LoadCrossCheck("v1-light", "hardware.file="+writeHost(t), set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, err = Compare(context.Background(), "v1-light", f, &hosts, Options{Runs: 1})
 		if err == nil || !scenarios.IsInputError(err) {
 			t.Errorf("%s: %v, want an input error", set, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonum.org/v1/plot/plotter"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // drawn is two requests, a step of each kind, and four spans of which the last is out of sight.
@@ -61,9 +63,7 @@ func TestDataOfThePictures(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	if err := c.draw(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.draw(dir))
 	for _, name := range []string{"ttft", "tpot", "e2e", "errors-by-tokens", "errors-by-context",
 		"timeline"} {
 		for _, kind := range []string{".svg", ".png"} {

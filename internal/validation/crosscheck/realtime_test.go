@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -21,13 +22,9 @@ func inRealTime(t *testing.T, overrides ...string) (run *Run, wall float64, err 
 		"workload.prompt={distribution: uniform, min: 1, max: 40}",
 		"workload.output={distribution: uniform, min: 1, max: 9}",
 	}, overrides...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d, err := open(context.Background(), "tiny", f, &hosts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.close()
 	begin := time.Now()
 	err = d.runInRealTime(context.Background())
@@ -42,9 +39,7 @@ func TestRealTime(t *testing.T) {
 		run, wall, err := inRealTime(t,
 			"workload={prompt: {distribution: uniform, min: 1, max: 40}, output: 5, requests: 12}",
 			"workload."+arrivals)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(run.Requests) != 12 || run.Result.Completed != 12 {
 			t.Errorf("%d requests noted, %d completed", len(run.Requests), run.Result.Completed)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -57,20 +58,14 @@ func simulate(t *testing.T, f *scenarios.File, replace func(predicted sim.StepCl
 	observers ...sim.Observer) string {
 	t.Helper()
 	s, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.ReplaceClocks(replace)
 	result, err := s.Run(context.Background(), observers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// sums of floating-point numbers, whose order differs between leaps and steps
 	result.MFU, result.MBU = 0, 0
 	text, err := json.MarshalIndent(result, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -82,9 +77,7 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 	var f *scenarios.File
 	for size := 1e9; ; {
 		entry := fmt.Sprintf("accelerators:\n  small: {like: desktop-50gbs, memory: %.0fB}\n", size)
-		if err := os.WriteFile(own, []byte(entry), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(own, []byte(entry), 0o666))
 		var err error
 		if f, err = scenarios.Parse("crowded.yaml",
 			fmt.Appendf(nil, crowded, tinyModel, own, batching, memory)); err != nil {
@@ -94,9 +87,7 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 			return f
 		}
 		m, err := f.Memory(policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		size = m.Plan.Weights + m.Plan.Activations + 400*m.Plan.KVBytesPerToken + 1
 	}
 }
@@ -106,14 +97,10 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 // give the same result whether decode steps are leaped or not.
 func TestSchedulesDependOnTimesAlone(t *testing.T) {
 	model, err := gpt2.Load(tinyModel, gpt2.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer model.Close()
 	e, err := engine.New(model, engine.Options{Blocks: 60, Threads: 1, PrefixCaching: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer e.Close()
 	registry := policies.Default()
 	preempted := false
@@ -154,9 +141,7 @@ func TestSchedulesDependOnTimesAlone(t *testing.T) {
 						cmp.Diff(leaped, stepped))
 				}
 				var counts struct{ Preemptions int }
-				if err := json.Unmarshal([]byte(first), &counts); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, json.Unmarshal([]byte(first), &counts))
 				preempted = preempted || counts.Preemptions > 0
 			})
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -45,15 +46,11 @@ func layers(t *testing.T, truth *values) *validation.Data {
 				orOne(measured[line+"element-wise a layer"]))
 		}
 		data, err := validation.Read(fstest.MapFS{file: {Data: []byte(table.String())}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return data
 	}
 	report, err := read().Compare(context.Background(), truth.physics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range report.Tables[0].Rows {
 		measured[fmt.Sprint(c.Line)+c.Quantity] = fmt.Sprint(c.Predicted)
 	}
@@ -72,13 +69,9 @@ func orOne(s string) string {
 func otherH100(t *testing.T) *values {
 	t.Helper()
 	catalog, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := catalog.Accelerator("h100-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c, _ := hardware.FittedConstants(&a, nil, nil)
 	product := 0.9 * c.Linear.Compute[hardware.BF16]
 	c.Linear.Compute = map[hardware.DType]float64{hardware.BF16: product}
@@ -94,9 +87,7 @@ func otherH100(t *testing.T) *values {
 func run(t *testing.T, data *validation.Data) *Result {
 	t.Helper()
 	r, err := Run(context.Background(), data, nil, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -146,18 +137,12 @@ func TestFitIsTheSameEachTime(t *testing.T) {
 
 func TestLossFallsAsItsGradientSays(t *testing.T) {
 	p, _, err := newProblem(context.Background(), layers(t, otherH100(t)), nil, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	x := p.pointOf(p.shipped)
 	around, err := p.predict(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l, err := p.linearise(context.Background(), around)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l.weights = p.weights(func(*row) bool { return true })
 	step, gradient := make([]float64, len(x)), make([]float64, len(x))
 	l.gradient(gradient, step)
@@ -178,13 +163,9 @@ func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
 	r := run(t, layers(t, otherH100(t)))
 	dir := t.TempDir()
 	date := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	if err := r.Write(dir, date); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Write(dir, date))
 	data, err := os.ReadFile(filepath.Join(dir, "accelerators", "h100-sxm.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	var c hardware.Constants
@@ -218,13 +199,9 @@ func TestFitToMeasuredBatchesIsNoWorse(t *testing.T) {
 		t.Skip("simulates a few thousand servers")
 	}
 	table, err := os.ReadFile(sharedfiles.Path(t, "measured", "static_batch_a100_fp16.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	data, err := validation.Read(fstest.MapFS{"static_batch_a100_fp16.csv": {Data: table}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range run(t, data).Errors {
 		if e.Quantity == "token p50" && e.Fitted > e.Shipped+1 {
 			t.Errorf("error %.1f %% after the fit, %.1f %% before", e.Fitted, e.Shipped)

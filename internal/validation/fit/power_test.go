@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/validation"
 
 	"pgregory.net/rapid"
@@ -14,13 +15,9 @@ import (
 // rows says.
 func TestPowerLawIsFound(t *testing.T) {
 	catalog, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h100, err := catalog.Accelerator("h100-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0.1, 0.4)
 		truth := hardware.PowerLaw{Running: share.Draw(t, "running"),
@@ -39,9 +36,7 @@ func TestPowerLawIsFound(t *testing.T) {
 			draws = append(draws, d)
 		}
 		laws, err := fitPower(draws)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var errors []float64
 		for i := range draws {
 			errors = append(errors, math.Abs(powerError(laws[h100.Name], &draws[i])))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -14,18 +15,12 @@ func TestErrorsByKind(t *testing.T) {
 		t.Skip("reads tables of 400,000 kernels")
 	}
 	catalog, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	h200, err := catalog.Accelerator("h200-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	catalog.Accelerators = []hardware.Accelerator{h200}
 	results, err := Compare(os.DirFS(sharedfiles.Path(t, "measured", "kernels")), catalog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	found := map[string]Result{}
 	for _, r := range results {
 		found[r.Engine+" "+r.Kind+" "+r.Phase] = r

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -20,17 +21,11 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 		t.Skip("simulates every claim")
 	}
 	page, err := os.ReadFile("deviations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	papers, err := Read(Shipped())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := Check(context.Background(), papers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, p := range r.Papers {
 		for _, v := range p.Verdicts {
 			explained := strings.Contains(string(page), "`"+v.Name+"`")
@@ -51,9 +46,7 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 func checkText(t *testing.T, r *Report) {
 	t.Helper()
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.WriteText(&text))
 	met := 0
 	for _, p := range r.Papers {
 		for _, v := range p.Verdicts {
@@ -171,15 +164,11 @@ func TestDrawsAreMedians(t *testing.T) {
 	ctx := context.Background()
 	r := Run{Name: "r", Scenario: "chat", Set: []string{"workload.duration=20s"}, Draws: 3}
 	got, err := r.do(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var each []float64
 	for _, seed := range []string{"seed=0", "seed=1", "seed=2"} {
 		f, err := simulate(ctx, r.Scenario, append(slices.Clip(r.Set), seed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		each = append(each, f["mean_ttft_ms"].(float64))
 	}
 	if slices.Sort(each); got["mean_ttft_ms"] != each[1] || each[0] == each[2] {
@@ -196,9 +185,7 @@ func TestCapacityIsFound(t *testing.T) {
 	f, err := c.search(func(rate scenarios.PerSecond) (figures, error) {
 		return figures{"latency": float64(rate) * 2}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if rate := f["rate"].(float64); rate > 3.5 || rate < 3.5/accuracy {
 		t.Errorf("capacity %v, want 3.5", rate)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/validation"
 )
 
@@ -15,13 +16,9 @@ import (
 // and a table cannot end its script.
 func TestPageHasEveryRow(t *testing.T) {
 	data, err := validation.Read(validation.Cited())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	report, err := data.Compare(t.Context(), validation.Physics{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := 0
 	for i := range report.Tables {
 		for j := range report.Tables[i].Rows {
@@ -32,9 +29,7 @@ func TestPageHasEveryRow(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := Write(&b, report); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Write(&b, report))
 	text := b.String()
 	if strings.Contains(text, "alert(1)</script>") {
 		t.Error("a case of a table ends the script")
@@ -45,9 +40,7 @@ func TestPageHasEveryRow(t *testing.T) {
 	_, rest, _ := strings.Cut(text, `id="data">`)
 	document, _, _ := strings.Cut(rest, "</script>")
 	var c content
-	if err := json.Unmarshal([]byte(document), &c); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(document), &c))
 	ranged := 0
 	for _, row := range c.Rows {
 		if row[11] != nil {
