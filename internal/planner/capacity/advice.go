@@ -80,10 +80,11 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 func (s *search) observed(ctx context.Context, o *option, replicas int,
 	wrong off) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.file.Plan
-	scenario, requests := o.scenario(&p.Menu, replicas, wrong.steps), p.Together(s.rate, replicas)
+	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	later(&scenario, wrong.first)
+	scenario, rate := s.trials.part(scenario, s.rate)
 	load := func() (*scenarios.File, error) {
-		return s.trials.file.file(scenario, s.rate, requests)
+		return s.trials.file.file(scenario, rate, p.Together(rate, replicas))
 	}
 	file, err := load()
 	if err != nil {

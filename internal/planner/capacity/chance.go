@@ -30,8 +30,9 @@ func (s *search) few() int {
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
 func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := s.outcomes[s.best].replicas
+	step := s.step(s.chosen(), n)
 	var list []answer.Chance
-	for k := max(1, n-1); k <= n+1; k++ {
+	for k := max(1, n-step); k <= n+step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
 	err := each(ctx, places(len(list)), func(ctx context.Context, place int) (err error) {
@@ -245,8 +246,8 @@ func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
 	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == menu.FindThroughput {
 		return nil, nil
 	}
-	low, high := 0, n // missed with low, kept with high
-	for step := 1; high-low > 1; step *= 2 {
+	low, high, near := 0, n, s.step(o, n) // missed with low, kept with high
+	for step := near; high-low > near; step *= 2 {
 		middle := (low + high) / 2
 		if low == 0 {
 			middle = max(1, high-step)

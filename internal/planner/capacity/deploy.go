@@ -28,6 +28,9 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	})
 	group.Go(func() (err error) {
 		full, file, err = s.simulate(within, s.chosen().spared(s.spare), s.size(), asPredicted(), 0)
+		if err == nil && s.byPart(s.chosen(), s.size()) {
+			file, err = s.wholeFile()
+		}
 		return err
 	})
 	group.Go(func() (err error) {
@@ -63,6 +66,14 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	return d, nil
 }
 
+// wholeFile returns the scenario of the chosen fleet with all its replicas.
+func (s *search) wholeFile() (*scenarios.File, error) {
+	p := &s.trials.file.Plan
+	scenario := s.chosen().spared(s.spare).scenario(&p.Menu, s.size(), 1)
+	scenario.Tokens = p.Tokens
+	return s.trials.file.file(scenario, s.rate, p.Together(s.rate, s.size()))
+}
+
 func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.Deployment, error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
@@ -81,7 +92,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.
 		Hourly: s.cost(),
 		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
-		Scenario: string(text), Grade: o.grade, Scaled: s.scaledFleet(&full),
+		Scenario: string(text), Grade: o.grade, Scaled: s.scaledFleet(&full), Law: s.law(),
 	}
 	if err := start(d, simulation); err != nil {
 		return nil, err

@@ -26,11 +26,12 @@ func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate f
 	return s.trials.fleet(ctx, scenario, replicas, rate, wrong.first)
 }
 
-// fleet simulates a fleet for as long as one of that many replicas is, where TTFT is late times
-// what is predicted. While the SLO is kept and yet latencies seem to grow, which a short run may
-// show by chance, the simulation is doubled in length.
+// fleet simulates a fleet, or the part that stands for it, for as long as one of that many replicas
+// is, where TTFT is late times what is predicted. While the SLO is kept and yet latencies seem to
+// grow, which a short run may show by chance, the simulation is doubled in length.
 func (t *trials) fleet(ctx context.Context, scenario scenarios.Scenario, replicas int,
 	rate, late float64) (run trial, file *scenarios.File, err error) {
+	scenario, rate = t.part(scenario, rate)
 	requests := t.file.Plan.Together(rate, replicas)
 	for doubled := 0; ; doubled++ {
 		if file, err = t.file.file(scenario, rate, requests); err != nil {

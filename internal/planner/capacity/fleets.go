@@ -103,9 +103,10 @@ func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair)
 		return float64(float64(n+s.spare)*a.price) + float64(float64(m)*b.price)
 	}
 	most := s.cost() * (1 - 1e-9)
-	for n := 1; a.available(n+s.spare) && price(n, 1) < most; n++ {
+	for n := 1; n < mostWhole && a.available(n+s.spare) && price(n, 1) < most; n++ {
 		least := max(1, int(math.Ceil((nearly*s.rate-float64(n)*rateA)/rateB)))
-		for m := least; m <= least+mostMore && b.available(m) && price(n, m) < most; m++ {
+		for m := least; m <= min(least+mostMore, mostWhole-n) && b.available(m) &&
+			price(n, m) < most; m++ {
 			list = append(list, pair{first, second, n, m, price(n, m),
 				float64(float64(n)*rateA) + float64(float64(m)*rateB)})
 		}

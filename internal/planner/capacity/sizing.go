@@ -115,20 +115,21 @@ func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 // confidence; 0 where there is none. It begins with the n that one replica suggests: a fleet shares
 // its requests more evenly than chance does, and a router may do better or worse. From there it
 // moves by steps that double, and bisects the last one, so that one replica fewer is known to miss
-// it. What is told beside the answer is found to one in a hundred. Each number is noted with the
-// share of requests that keep the SLO.
+// it. Large fleets, and what is told beside the answer, are found to one in a hundred; both to one in
+// fifty. Each number is noted with the share of requests that keep the SLO.
 func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
 	error) {
 	o := s.options[i]
-	most, near := max(n, s.most(o)), 1
+	most := max(n, s.most(o))
 	if s.lean > 0 {
 		n = min(max(1, int(math.Round(s.lean*float64(n)))), most)
 	}
+	near := s.step(o, n)
 	if s.trials.rough {
-		near += n / 100
+		near += n / finest
 	}
 	low, high := 0, most+1 // the SLO is missed with low, and kept with high up to most
-	for step := 1; high-low > near || high > most && high-low > 1; step *= 2 {
+	for step := s.step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {
 		ok, kept, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
 		if err != nil {
 			return 0, err

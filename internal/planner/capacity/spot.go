@@ -36,8 +36,12 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 	}
 	lost := p.rate * mixed.Latencies["mean_e2el_ms"] / 1000 // n times a second, an n-th
 	kept := make([]float64, len(mixed.Clauses))
-	for away, rest := 0, 1.0; rest > rarely; away++ {
-		chance := binomial(n, away, p.down())
+	step := s.step(o, n) // of large fleets, some numbers count as the next larger one
+	for away, rest := 0, 1.0; rest > rarely; away = min(away+step, n) {
+		chance := 0.0
+		for k := max(0, away-step+1); k <= away; k++ {
+			chance += binomial(n, k, p.down())
+		}
 		if rest -= chance; away == n || float64(n-away)*one < rate && away > 0 {
 			spare := max(float64(n)*one-rate, 1e-3*rate)
 			lost += chance * (rate - float64(float64(n-away)*one)) / spare
@@ -212,11 +216,12 @@ func (o *option) members(group, n int) []int {
 }
 
 // interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
-// are not, or where the load is not steady.
+// are not, where the load is not steady, or where a part stands for the fleet: the smaller a fleet,
+// the more the share of it that is away varies.
 func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := s.chosen(), s.size()
 	p, taken := o.interrupted()
-	if !taken || s.rate == 0 {
+	if !taken || s.rate == 0 || s.byPart(o, n) {
 		return nil, nil
 	}
 	plan := &s.trials.file.Plan

@@ -93,6 +93,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	} else {
 		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
 			report.Percent(d.Kept), d.Binds))
+		d.Law.print(p)
 		p.Text(d.odds(a.Confidence))
 		d.printCost(p)
 	}

@@ -27,6 +27,8 @@ type Deployment struct {
 	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
 	// Sold is the worth of the tokens of an hour; nil if the plan has no prices of tokens.
 	Sold *scenarios.Sold `json:"tokens_sold,omitempty"`
+	// Law says that a part of the fleet was simulated for all of it; nil if all of it was.
+	Law *Law `json:"law,omitempty"`
 	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil if
 	// there are none.
 	Interrupted *Interrupted `json:"interrupted,omitempty"`
@@ -63,6 +65,13 @@ type Deployment struct {
 	// for the reason in Unstartable.
 	Bundle      *launch.Bundle `json:"-"`
 	Unstartable string         `json:"unstartable,omitempty"`
+}
+
+// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each of which
+// gets as many requests a second.
+type Law struct {
+	Replicas  int `json:"replicas"`
+	Simulated int `json:"simulated_replicas"`
 }
 
 // Certainty is what it costs that the SLO is kept although predictions may be wrong.

@@ -123,7 +123,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		d.printStart(p)
 		return
 	}
-	words := fmt.Sprintf("The whole fleet simulated: %s of the requests meet the SLO",
+	words := fmt.Sprintf("%s: %s of the requests meet the SLO", d.seen(),
 		report.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
@@ -141,6 +141,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 			"reckoned.",
 			i.words(), report.Percent(i.Kept), report.Percent(i.Expected)))
 	}
+	d.Law.print(p)
 	p.Text(d.odds(a.Confidence))
 	for _, words := range d.Insights {
 		p.Text(words)
