@@ -11,6 +11,8 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -57,10 +59,12 @@ type preparer struct {
 	file   *File
 	loads  *loads
 	clocks *scenarios.Clocks
-	// clock is that of the last server, and pace its pace: neighbours on the menu often have the
-	// same.
-	clock *steptime.Clock
-	pace  pace
+	// clock is that of the last server, pace its pace, and evidence that for the last key:
+	// neighbours on the menu often have the same.
+	clock    *steptime.Clock
+	pace     pace
+	key      deployment.Key
+	evidence *evidence.Evidence
 }
 
 // prepared finds out what can be built of the options, and bounds what it does, on all cores.
@@ -182,11 +186,10 @@ func (p *preparer) prepare(s *server) error {
 				"{accelerator: %s, price: $2/h}",
 				f.name, s.offer.Accelerator, s.offer.Accelerator))
 	}
-	if s.evidence == nil {
-		e := simulation.Evidence()
-		s.evidence = &e
-	}
 	steps := simulation.Steps()
+	if s.evidence == nil {
+		s.evidence = p.evidenceFor(simulation, steps.Clock)
+	}
 	p.describe(s, steps)
 	if s.drafts = newDrafting(simulation, s.pace.batch); s.drafts != nil {
 		s.pace.mean = s.drafts.mean()
@@ -196,6 +199,17 @@ func (p *preparer) prepare(s *server) error {
 	}
 	s.face(steps)
 	return nil
+}
+
+// evidenceFor returns the evidence for a server with a clock: that for the last one if nothing on
+// which it depends is other.
+func (p *preparer) evidenceFor(s *scenarios.Simulation, clock *steptime.Clock) *evidence.Evidence {
+	key, _ := s.Key()
+	if p.evidence == nil || p.clock != clock || p.key != key {
+		e := s.Evidence()
+		p.key, p.evidence = key, &e
+	}
+	return p.evidence
 }
 
 // apart reports whether an error says that parts of the menu do not go together, which leaves the

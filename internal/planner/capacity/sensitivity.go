@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +19,9 @@ const wrong = 0.10
 // contender is by how much more than the answer an option may cost, by its bound, to be looked at
 // again with other inputs.
 const contender = 1.4
+
+// mostContenders bounds these options: of more, the nearest to the answer are looked at again.
+const mostContenders = 256
 
 // mostAgain is how many plans with other inputs are answered at the same time: each has options of
 // its own, up to a million.
@@ -107,9 +111,27 @@ func (s *search) compared(input string, other *search, harder int) answer.Sensit
 	return answer.Sensitivity{Input: input, Answer: "the same"}
 }
 
-// perturbed returns a search with other inputs, among the options that may win: the ones whose
-// bound is at most within times the cost of the answer. Where prices alone change, all else that is
-// known of options holds.
+// contenders returns the options that may win with other inputs, in the order of the menu: the ones
+// whose bound is at most within times the cost of the answer. Where within is infinite, they are
+// all.
+func (s *search) contenders(within float64) []int {
+	var list []int
+	for i := range s.options {
+		if s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
+			list = append(list, i)
+		}
+	}
+	if len(list) <= mostContenders || math.IsInf(within, 1) {
+		return list
+	}
+	s.sortCloser(list)
+	list = list[:mostContenders]
+	slices.Sort(list)
+	return list
+}
+
+// perturbed returns a search with other inputs, among the contenders. Where prices alone change,
+// all else that is known of options holds.
 func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
 	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
@@ -128,10 +150,8 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		}
 		return servers[old]
 	}
-	for i, o := range s.options {
-		if s.outcomes[i].kind == unfit || s.leastCost(i) > within*s.cost() {
-			continue
-		}
+	for _, i := range s.contenders(within) {
+		o := s.options[i]
 		other := *o
 		other.index = len(options)
 		options = append(options, &other)

@@ -31,15 +31,7 @@ func (s *search) leaders() (list []int, left int) {
 		}
 	}
 	if left = max(0, len(list)-mostShapes); left > 0 {
-		slices.SortStableFunc(list, func(i, j int) int {
-			switch {
-			case s.closer(i, j):
-				return -1
-			case s.closer(j, i):
-				return 1
-			}
-			return 0
-		})
+		s.sortCloser(list)
 	}
 	return list[:len(list)-left], left
 }
@@ -96,6 +88,19 @@ func (s *search) closer(i, j int) bool {
 	rankJ, costJ := rank(j)
 	return cmp.Or(cmp.Compare(rankI, rankJ), cmp.Compare(costI, costJ),
 		-cmp.Compare(serves(i), serves(j))) < 0
+}
+
+// sortCloser sorts options, the nearest to being chosen first.
+func (s *search) sortCloser(list []int) {
+	slices.SortStableFunc(list, func(i, j int) int {
+		switch {
+		case s.closer(i, j):
+			return -1
+		case s.closer(j, i):
+			return 1
+		}
+		return 0
+	})
 }
 
 // shape finds the highest rate of an option, and the fleet that it would take.

@@ -191,6 +191,9 @@ func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding
 				return err
 			}
 		}
+		if len(s.contenders(contender)) == mostContenders {
+			a.Contenders = mostContenders
+		}
 		a.Sensitivity, err = s.sensitivity(ctx)
 		return err
 	})

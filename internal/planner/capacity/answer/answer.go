@@ -63,6 +63,9 @@ type Answer struct {
 	Rented *Rented `json:"rented,omitempty"`
 	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
+	// Contenders is the number of options among which the answers with other inputs were looked
+	// for, the nearest to the answer; 0 where they are all that may win.
+	Contenders int `json:"sensitivity_options,omitempty"`
 
 	// Options is the size of the menu. Simulations is the number of simulations that the search
 	// needed, and Further the number for the rest of the answer.

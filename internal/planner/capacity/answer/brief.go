@@ -119,9 +119,9 @@ func (a *Answer) printBrief(p *report.Printer) {
 	}
 	switch {
 	case changes != nil:
-		p.Text("If an input is wrong by 10%: " + strings.Join(changes, "; ") + ".")
+		p.Text(a.ifWrong() + ": " + strings.Join(changes, "; ") + ".")
 	case a.Sensitivity != nil:
-		p.Text("If an input is wrong by 10%, the answer is the same.")
+		p.Text(a.ifWrong() + ", the answer is the same.")
 	}
 }
 

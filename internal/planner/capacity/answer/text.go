@@ -205,12 +205,20 @@ func (a *Answer) printOthers(p *report.Printer) {
 	}
 }
 
+// ifWrong begins a sentence about answers with other inputs.
+func (a *Answer) ifWrong() string {
+	if a.Contenders > 0 {
+		return fmt.Sprintf("If an input is wrong by 10%%, among the %d nearest options", a.Contenders)
+	}
+	return "If an input is wrong by 10%"
+}
+
 // printSensitivity prints which inputs change the answer.
 func (a *Answer) printSensitivity(p *report.Printer) {
 	if len(a.Sensitivity) == 0 {
 		return
 	}
-	p.Text("If an input is wrong by 10%, the answer becomes:")
+	p.Text(a.ifWrong() + ", the answer becomes:")
 	same := ""
 	for _, s := range a.Sensitivity {
 		if s.Changes {
