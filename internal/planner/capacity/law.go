@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// A fleet of more than mostWhole alike replicas is judged by mostWhole of them, each of which gets
+// A fleet of more than mostWhole alike replicas is judged by standing of them, each of which gets
 // as many requests a second. If Poisson arrivals are dealt out at random, those of each replica are
 // the same in both fleets (Kingman, "Poisson Processes", 1993, colouring theorem). In turn, or by
 // the load of replicas, arrivals at each are no less even in the larger fleet. TestPartsOfFleets
@@ -16,6 +16,7 @@ import (
 // tell closer ones apart.
 const (
 	mostWhole = 64
+	standing  = 48
 	finest    = 100
 )
 
@@ -37,8 +38,8 @@ func (t *trials) part(s scenarios.Scenario, rate float64) (scenarios.Scenario, f
 	if s.Replicas <= mostWhole || len(s.Fleet.Pools) > 0 || !t.divides(s.Routing.Policy) {
 		return s, rate
 	}
-	rate *= mostWhole / float64(s.Replicas)
-	s.Replicas = mostWhole
+	rate *= standing / float64(s.Replicas)
+	s.Replicas = standing
 	return s, rate
 }
 
@@ -61,5 +62,5 @@ func (s *search) law() *answer.Law {
 	if s.best < 0 || !s.byPart(s.chosen(), s.size()) {
 		return nil
 	}
-	return &answer.Law{Replicas: s.size(), Simulated: mostWhole}
+	return &answer.Law{Replicas: s.size(), Simulated: standing, Whole: mostWhole}
 }

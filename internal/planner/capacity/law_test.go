@@ -11,7 +11,7 @@ import (
 )
 
 // A fleet of alike replicas needs as many of them by simulations of a part of it as by simulations
-// of all of it, within what a part is said to tell apart: under each routing policy, where the time
+// of all of it, within 2 %: under each routing policy, where the time
 // per token binds, and where the first token does. The long test goes up to 512 replicas.
 func TestPartsOfFleets(t *testing.T) {
 	loads := []struct{ name, text string }{
@@ -25,7 +25,7 @@ func TestPartsOfFleets(t *testing.T) {
 			"mean: 150, cv: 1, max: 2000}}\nslo: {ttft: 500ms, tpot: 60ms}\n" +
 			"menu: {hardware: [a100-80gb-sxm], tensor: [1], batching: [{max-sequences: 8}]"},
 	}
-	sizes, policies := []int{128, 256, 512}, lawful()[1:]
+	sizes, policies := []int{128, 512}, lawful()[1:]
 	if !*long {
 		loads, sizes, policies = loads[:1], []int{100}, []string{"round-robin", "least-requests"}
 	}
@@ -96,7 +96,7 @@ func comparePart(t *testing.T, text string, size int) {
 		}
 	}
 	t.Logf("%d replicas by a part, %+d%% whole", n, percent)
-	if percent < -1 || percent > 1 {
+	if percent < -2 || percent > 2 {
 		t.Errorf("%d replicas by a part, %+d%% whole", n, percent)
 	}
 }

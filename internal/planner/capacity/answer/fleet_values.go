@@ -72,6 +72,8 @@ type Deployment struct {
 type Law struct {
 	Replicas  int `json:"replicas"`
 	Simulated int `json:"simulated_replicas"`
+	// Whole is the largest fleet that is simulated whole.
+	Whole int `json:"largest_whole_fleet"`
 }
 
 // Certainty is what it costs that the SLO is kept although predictions may be wrong.

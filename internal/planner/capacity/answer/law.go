@@ -21,5 +21,5 @@ func (l *Law) print(p *report.Printer) {
 	}
 	p.Text(fmt.Sprintf("%d replicas were simulated for the fleet, at the same rate each. In tests "+
 		"with up to 512 replicas, whole simulations gave the same number of replicas within "+
-		"1%%. Fleets of more than %[1]d replicas are sized to 1%%.", l.Simulated))
+		"2%%. Fleets of more than %d replicas are sized to 1%%.", l.Simulated, l.Whole))
 }
