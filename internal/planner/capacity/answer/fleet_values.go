@@ -67,8 +67,8 @@ type Deployment struct {
 	Unstartable string         `json:"unstartable,omitempty"`
 }
 
-// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each of which
-// gets as many requests a second.
+// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each of
+// which gets as many requests a second.
 type Law struct {
 	Replicas  int `json:"replicas"`
 	Simulated int `json:"simulated_replicas"`

@@ -208,7 +208,8 @@ func (a *Answer) printOthers(p *report.Printer) {
 // ifWrong begins a sentence about answers with other inputs.
 func (a *Answer) ifWrong() string {
 	if a.Contenders > 0 {
-		return fmt.Sprintf("If an input is wrong by 10%%, among the %d nearest options", a.Contenders)
+		return fmt.Sprintf("If an input is wrong by 10%%, among the %d nearest options",
+			a.Contenders)
 	}
 	return "If an input is wrong by 10%"
 }

@@ -1,0 +1,47 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+)
+
+// closer reports whether option i is nearer to being chosen than option j, which comes before it.
+func (s *search) closer(i, j int) bool {
+	rank := func(k int) (int, float64) {
+		outcome := &s.outcomes[k]
+		switch {
+		case outcome.replicas > 0:
+			return 0, s.hourly(k)
+		case outcome.kind == simulated:
+			return 1, -outcome.closest
+		case outcome.kind == costsMore || outcome.kind == tooFew:
+			return 2, s.leastCost(k)
+		case outcome.kind == outOfReach || outcome.kind == broken:
+			return 3, -outcome.closest
+		}
+		return 4, 0
+	}
+	// Of options that cost as much by their bounds, the one that may serve more is nearer; drafts
+	// raise the bound by more than they help.
+	serves := func(k int) float64 {
+		o := s.options[k]
+		return o.ceiling / o.servers()[len(o.servers())-1].pace.stride
+	}
+	rankI, costI := rank(i)
+	rankJ, costJ := rank(j)
+	return cmp.Or(cmp.Compare(rankI, rankJ), cmp.Compare(costI, costJ),
+		-cmp.Compare(serves(i), serves(j))) < 0
+}
+
+// sortCloser sorts options, the nearest to being chosen first.
+func (s *search) sortCloser(list []int) {
+	slices.SortStableFunc(list, func(i, j int) int {
+		switch {
+		case s.closer(i, j):
+			return -1
+		case s.closer(j, i):
+			return 1
+		}
+		return 0
+	})
+}
