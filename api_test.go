@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the list of what programs may rely on")
@@ -29,14 +31,10 @@ func TestStableAPI(t *testing.T) {
 		path := filepath.Join("testdata", "api", strings.ReplaceAll(dir, "/", "-")+".txt")
 		got := strings.Join(exported(t, dir), "\n") + "\n"
 		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, []byte(got), 0o666))
 		}
 		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("the exported names of %s are not those of %s: go test . -run StableAPI "+
 				"-update\n%s", dir, path, diff)
@@ -49,9 +47,7 @@ func TestStableAPI(t *testing.T) {
 func exported(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	set := token.NewFileSet()
 	found := map[string]bool{}
 	for _, name := range names {
@@ -59,9 +55,7 @@ func exported(t *testing.T, dir string) []string {
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ast.FileExports(file)
 		for _, d := range file.Decls {
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
@@ -71,10 +65,8 @@ func exported(t *testing.T, dir string) []string {
 				f.Body = nil
 			}
 			var text bytes.Buffer
-			if err := (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, set,
-				d); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, set,
+				d))
 			var lines []string
 			for line := range strings.Lines(text.String()) {
 				if strings.TrimSpace(line) != "" { // where a comment was

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // Each package that programs may import shows how, with an example that runs.
@@ -37,9 +39,7 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(has) < 15 {
 		t.Errorf("found %d public packages; is this the module's root?", len(has))
 	}

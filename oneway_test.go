@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // The steps from a scenario file to its result run one way: no file of the package refers, through
@@ -74,9 +76,7 @@ func packages(t *testing.T) map[string]int {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return count
 }
 
@@ -142,9 +142,7 @@ func TestReplicasKnowNoFleet(t *testing.T) {
 func references(t *testing.T, dir string) map[string]map[string]bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range names {
@@ -152,9 +150,7 @@ func references(t *testing.T, dir string) map[string]map[string]bool {
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		files = append(files, file)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}

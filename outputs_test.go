@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // All outputs go through internal/files, which puts a file in place when it is whole: neither a
@@ -51,9 +53,7 @@ func TestOutputsAreWrittenWhole(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name := range others {
 		if !seen[name] {
 			t.Errorf("%s makes no file any more", name)

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // paths returns what a page names in backticks that looks like a path of the repository.
 func paths(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var list []string
 	for _, found := range regexp.MustCompile("`([a-z][a-z0-9_/.-]*)`").FindAllStringSubmatch(
 		string(text), -1) {
@@ -42,9 +42,7 @@ func folders(t *testing.T) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return list
 }
 
@@ -63,9 +61,7 @@ func TestPagesNameFilesThatExist(t *testing.T) {
 func TestPagesShowEveryFolder(t *testing.T) {
 	shown := paths(t, "docs/architecture.md")
 	text, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, dir := range folders(t) {
 		top, _, _ := strings.Cut(dir, "/")
 		if !slices.Contains(shown, dir) &&

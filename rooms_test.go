@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // floors gives the floor of each room; a room may import rooms of its own floor or below. It is
@@ -54,9 +56,7 @@ func eachImport(t *testing.T, f func(file, imported string)) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // room returns the room of a file or a package: its first folder, or its first two under internal.

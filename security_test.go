@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // What builds a scenario opens files through the fs.FS that it is given, and has no other way to
@@ -34,9 +36,7 @@ func TestScenariosOpenNothingThemselves(t *testing.T) {
 // Each test that SECURITY.md names is there.
 func TestSecurityPageNamesTests(t *testing.T) {
 	page, err := os.ReadFile("SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var tests strings.Builder
 	err = filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, "_test.go") {
@@ -46,9 +46,7 @@ func TestSecurityPageNamesTests(t *testing.T) {
 		tests.Write(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page),
 		-1)
 	if len(named) < 10 {

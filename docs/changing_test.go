@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // changing is the page that says which files each kind of change touches.
@@ -34,9 +36,7 @@ func exercises(t *testing.T) (list []exercise) {
 	}
 	for _, name := range names {
 		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		list = append(list, exercise{strings.TrimSpace(string(archive.Comment)), archive.Files})
 	}
 	return list
@@ -46,9 +46,7 @@ func exercises(t *testing.T) (list []exercise) {
 func section(t *testing.T, title string) string {
 	t.Helper()
 	page, err := os.ReadFile(changing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, rest, found := strings.Cut(string(page), "\n## "+title+"\n")
 	if !found {
 		t.Fatalf("%s has no section %q", changing, title)
@@ -135,9 +133,7 @@ func copied(t *testing.T) string {
 		}
 		return os.WriteFile(filepath.Join(dir, name), data, 0o666)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return dir
 }
 
@@ -145,15 +141,11 @@ func copied(t *testing.T) string {
 func change(t *testing.T, path string, with []byte) {
 	t.Helper()
 	if !bytes.HasPrefix(with, []byte("<<<<\n")) {
-		if err := os.WriteFile(path, with, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, with, 0o666))
 		return
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, piece := range bytes.Split(with, []byte("<<<<\n"))[1:] {
 		piece, _, closed := bytes.Cut(piece, []byte("\n>>>>\n"))
 		before, after, divided := bytes.Cut(piece, []byte("\n====\n"))
@@ -163,7 +155,5 @@ func change(t *testing.T, path string, with []byte) {
 		}
 		data = bytes.Replace(data, before, after, 1)
 	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o666))
 }

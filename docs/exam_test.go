@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -26,17 +27,11 @@ func serve(t *testing.T, text string) served {
 	t.Helper()
 	const server = "model: llama-3.1-8b\nhardware: h100-sxm\n"
 	file, err := scenarios.Parse("exam.yaml", []byte(server+text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := playground.ResultOf(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var s served
-	if err := json.Unmarshal(out, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(out, &s))
 	return s
 }
 

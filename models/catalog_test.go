@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // Each model has exactly the parameters that its publisher states, where all digits are stated, and
@@ -13,24 +15,16 @@ import (
 func TestCatalogAgainstPublishedCounts(t *testing.T) {
 	c := mustLoad(t)
 	files, err := catalogFiles.ReadDir("catalog")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	exact := 0
 	for _, f := range files {
 		data, err := catalogFiles.ReadFile(path.Join("catalog", f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		entries, err := parseEntries(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, e := range entries {
 			a, err := c.Lookup(e.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			p := e.Published
 			if e.Source == "" || p.Source == "" || (p.Beyond == 0) != (p.Because == "") {
 				t.Errorf("%s: a figure has no source", e.Name)

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // anArchitecture draws the shape of a small transformer of any kind.
@@ -83,9 +84,7 @@ func anMLP(t *rapid.T) MLP {
 func mustLoad(t *testing.T) *Catalog {
 	t.Helper()
 	c, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 
@@ -93,9 +92,7 @@ func mustLoad(t *testing.T) *Catalog {
 func model(t *testing.T, name string) *Architecture {
 	t.Helper()
 	a, err := mustLoad(t).Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return a
 }
 

@@ -10,15 +10,14 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // read reads a config.json that must be right.
 func read(t *testing.T, config string) (*Architecture, []string) {
 	t.Helper()
 	a, warnings, err := FromHuggingFace(strings.NewReader(config), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return a, warnings
 }
 

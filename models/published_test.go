@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -104,9 +105,7 @@ func explained(name string) bool {
 func publishedConfigs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(sharedfiles.Path(t, "configs"), "*_config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var configs []string
 	for _, f := range files {
 		if !strings.HasSuffix(f, "_hf_quant_config.json") {
@@ -120,9 +119,7 @@ func publishedConfigs(t *testing.T) []string {
 func readPublished(t *testing.T, file string) (*Architecture, error) {
 	t.Helper()
 	config, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer config.Close()
 	p := Checkpoint{Config: config}
 	if beside, err := os.Open(strings.Replace(file, "_config.json", "_hf_quant_config.json",
@@ -142,14 +139,10 @@ type facts map[string]struct{ total, unit float64 }
 func publishedFacts(t *testing.T) facts {
 	t.Helper()
 	file, err := os.Open(sharedfiles.Path(t, "configs", "model_facts.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f := facts{}
 	for _, r := range rows[1:] {
 		total, err := strconv.ParseFloat(r[1], 64)
@@ -207,9 +200,7 @@ func stateSizes(a *Architecture) string {
 // language models without their towers for images, which have 16 bits.
 func TestCatalogIsThePublishedCheckpoint(t *testing.T) {
 	known, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	compared := 0
 	for _, file := range publishedConfigs(t) {
 		name := strings.TrimSuffix(filepath.Base(file), "_config.json")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -95,9 +96,7 @@ func TestEndlessDevices(t *testing.T) {
 				field += "=" + device
 			}
 			f, err := Load("chat", field)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if _, err := f.Build(policies.Default()); !IsInputError(err) ||
 				!strings.Contains(err.Error(), device) {
 				t.Errorf("%s: %v", field, err)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -27,9 +28,7 @@ workload:
 func TestCallsFollowTheirGraph(t *testing.T) {
 	s := presetScenario(t, diamond)
 	explained, err := s.Explain()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, again := run(t, s), run(t, presetScenario(t, string(explained)))
 	if r.Sessions == nil || r.Sessions.Completed != 100 || r.Sessions.Incomplete != 0 ||
 		r.Sessions.Calls != 4 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -25,17 +26,11 @@ workload: {rate: 4/s, prompt: 600, output: 20, requests: 50}
 func twinned(t *testing.T, sets ...string) (*scenarios.Simulation, []byte) {
 	t.Helper()
 	f, err := scenarios.Parse("twin.yaml", []byte(twinBase), sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := s.Explain()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s, text
 }
 
@@ -112,9 +107,7 @@ func TestADeploymentAppliesToItself(t *testing.T) {
 		{text: fitted("h100-sxm", 2), set: "engine.factors.prompts=1.5", grade: "formula only",
 			factor: 1.5},
 	} {
-		if err := os.WriteFile(path, c.text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, c.text, 0o600))
 		sets := []string{"engine.deployment=" + path}
 		if c.set != "" {
 			sets = append(sets, c.set)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -44,12 +45,8 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 		"own.yaml":                      "accelerators: {mine: {like: h100-sxm}}\n",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 	for _, text := range []string{
 		"model: model\nhardware: {accelerator: mine, file: own.yaml}\nworkload: {trace: " +
@@ -59,15 +56,11 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 			"empirical, file: lengths.csv}}\n",
 	} {
 		f, err := Parse(filepath.Join(dir, "a.yaml"), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		seen := &openings{}
 		f.FS = seen
 		s, err := f.Build(policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s.Source.Close()
 		if got := s.Scenario.Engine.Weights; got != "fp8" {
 			t.Errorf("%s: weights in %s, want fp8 as the file beside the config says", text, got)

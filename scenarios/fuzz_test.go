@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -12,9 +13,7 @@ import (
 func FuzzBuild(f *testing.F) {
 	for _, name := range Shipped() {
 		text, err := ReadShipped(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(string(text), "workload.requests=3")
 	}
 	f.Add("model: llama-2-7b\nhardware: l4\nworkload: {rate: {pattern: wave, average: 1/s, "+

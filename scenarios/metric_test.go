@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/metrics"
 )
 
@@ -22,13 +23,9 @@ func full() *Result {
 // the list is shown nowhere.
 func TestMetricsAreTheNumbersOfAResult(t *testing.T) {
 	text, err := json.Marshal(full())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var keys map[string]any
-	if err := json.Unmarshal(text, &keys); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &keys))
 	delete(keys, "seed") // it says what was run, not what came out
 	seen := map[string]bool{}
 	for _, m := range Metrics() {

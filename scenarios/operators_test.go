@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -18,9 +19,7 @@ import (
 func measuredKernels(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "kernels"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, "kernels"), 0o777))
 	products := "gemm_dtype,m,n,k,latency\n"
 	for _, shape := range []string{"6144,4096", "4096,4096", "28672,4096", "4096,14336",
 		"128256,4096"} {
@@ -36,17 +35,13 @@ func measuredKernels(t *testing.T, files map[string]string) string {
 		tables[name] = text
 	}
 	for name, text := range tables {
-		if err := os.WriteFile(filepath.Join(dir, "kernels", name), []byte(text),
-			0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, "kernels", name), []byte(text),
+			0o666))
 	}
 	scenario := filepath.Join(dir, "mine.yaml")
 	text := "model: llama-3.1-8b\nhardware: {accelerator: h100-sxm, operators: " +
 		"kernels}\nworkload: {arrivals: at-once, prompt: 100, output: 300, requests: 1}\n"
-	if err := os.WriteFile(scenario, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(scenario, []byte(text), 0o666))
 	return scenario
 }
 
@@ -92,9 +87,7 @@ func TestMistakesInOperatorTablesAreNamed(t *testing.T) {
 	} {
 		f, err := Load(measuredKernels(t,
 			map[string]string{"mine__moe.csv": "moe_dtype,latency\nfp8,1\n"}), overrides...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err = f.Build(policies.Default()); err == nil ||
 			!strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "hardware.operators") {
@@ -106,9 +99,7 @@ func TestMistakesInOperatorTablesAreNamed(t *testing.T) {
 func TestFingerprintSeesOperatorTables(t *testing.T) {
 	path := measuredKernels(t, nil)
 	f, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !slices.Contains(f.Files(), filepath.Join(filepath.Dir(path), "kernels", "mine__gemm.csv")) {
 		t.Errorf("files are %v", f.Files())
 	}

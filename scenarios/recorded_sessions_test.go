@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -17,13 +18,9 @@ func TestRecordedSessionsReuseTheirContext(t *testing.T) {
 	scenario := "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 1\n" +
 		"memory: {policy: radix}\nengine: {max-model-len: 131072}\n"
 	file, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: "+path+"}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := file.Run(t.Context(), policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const rounds, repeated, later = 303, 939_365, 255
 	if r.Completed != rounds || r.TotalInputTokens != 1_150_397 ||
 		r.CachedTokens > repeated-later || r.CachedTokens < repeated*99/100 {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 const referenceStart = "<!-- The reference below is made from the structs: " +
@@ -28,9 +30,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	} {
 		path := filepath.Join("..", "docs", name)
 		page, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		introduction, _, found := strings.Cut(string(page), referenceStart)
 		if !found {
 			t.Fatalf("%s has lost the line %q", path, referenceStart)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -39,12 +40,8 @@ func equalLoads(router string, replicas, requests int) string {
 func ready(b *testing.B, text string) *scenarios.Simulation {
 	b.Helper()
 	file, err := scenarios.Parse("bench.yaml", []byte(text))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -59,8 +60,6 @@ func replicasCPU(b *testing.B, router string, replicas, requests int) float64 {
 // cpuTime returns the time that this process has computed.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -59,8 +60,6 @@ func parsed(t *testing.T, overrides []string) *File {
 	t.Helper()
 	file, err := Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"),
 		overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return file
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -28,9 +29,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 			reflect.TypeFor[steptime.Bound]():   {Type: "string"},
 			reflect.TypeFor[scenarios.Limits](): {Types: []string{"string", "object"}},
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = "result of an llmsim scenario"
 	optional := reflect.TypeFor[scenarios.SpeculationResult]()
@@ -60,9 +59,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 
 func TestResultSchemaIsCurrent(t *testing.T) {
 	text, err := json.MarshalIndent(resultSchema(t), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	scenarios.Current(t, "result.schema.json", append(text, '\n'))
 }
 
@@ -70,26 +67,16 @@ func TestResultSchemaIsCurrent(t *testing.T) {
 // without.
 func TestResultsKeepTheirSchema(t *testing.T) {
 	schema, err := resultSchema(t).Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range []string{"chat", "tenants", "disaggregated", "speculation-on"} {
 		file, err := scenarios.Load(name, "workload.requests=40")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		result, err := file.Run(context.Background(), policies.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text, err := json.Marshal(diagnosis.NewDocument(result))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var plain any
-		if err := json.Unmarshal(text, &plain); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(text, &plain))
 		if err := schema.Validate(plain); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 var update = flag.Bool("update", false,
@@ -20,9 +22,7 @@ var update = flag.Bool("update", false,
 func current(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(name, want, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, want, 0o666))
 		return
 	}
 	got, err := os.ReadFile(name)
@@ -37,9 +37,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = "llmsim scenario"
 	text, err := json.MarshalIndent(schema, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	current(t, "schema.json", append(text, '\n'))
 }
 
@@ -58,9 +56,7 @@ func scenarioSchema(t *testing.T) *jsonschema.Schema {
 			reflect.TypeFor[TokenPrice](): quantity(`^\$[0-9.]+/M$`, "$0.15/M"),
 			reflect.TypeFor[Price]():      quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return decorate(schema, reflect.TypeFor[Scenario]())
 }
 

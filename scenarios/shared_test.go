@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -25,13 +26,9 @@ func keepCatalogues(t *testing.T) {
 // catalogues returns all that is shared, encoded, by name.
 func catalogues(t *testing.T) map[string]string {
 	known, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	shared := map[string]any{"hosts": machines.Hosts, "links": machines.Links,
 		"kernels": hardware.AllKernels(), "recurrent kernels": hardware.AllRecurrent(),
 		"collectives": hardware.AllCollectives(), "constants": hardware.AllConstants()}

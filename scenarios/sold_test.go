@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -22,13 +23,9 @@ tokens: {input: $0.5/M, cached-input: $0.125/M, output: $8/M}
 func resultOf(t *testing.T, text string, overrides ...string) *Result {
 	t.Helper()
 	f, err := Parse("sale.yaml", []byte(text), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -84,13 +81,9 @@ func TestTokenPrices(t *testing.T) {
 		}
 	}
 	f, err := Parse("sale.yaml", []byte(strings.Replace(sale, " cached-input: $0.125/M,", "", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Source.Close()
 	if text, err := s.Explain(); err != nil ||
 		!strings.Contains(string(text), "cached-input: $0.5/M # default") {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -35,20 +36,14 @@ func TestLeapsDoTheWorkOfSteps(t *testing.T) {
 			f, err := Parse("work.yaml",
 				[]byte("hardware: h200-sxm\nparallelism: 1\nworkload: {requests: 20}\n"),
 				overrides...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s, err := f.Build(policies.Default())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !leaps {
 				s.ReplaceClocks(func(c sim.StepClock) sim.StepClock { return single{c} })
 			}
 			r, err := s.Run(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return r
 		}
 		leaped, stepped := run(true), run(false)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -18,18 +19,12 @@ func TestAYearOfTraffic(t *testing.T) {
 			file, err := Parse("year.yaml", []byte("model: gpt2\nhardware: h100-sxm\n"+
 				"workload: {rate: 1/h, arrivals: constant, prompt: 100, output: 9}\n"),
 				"workload.requests="+n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s, err := file.Build(policies.Default())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			s.config.MaxLeap = maxLeap
 			r, err := s.Run(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return r
 		}
 		first, year := run("1"), run("10000")

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // The page on agents shows what its commands print and draw, and says what comes out of them. With
@@ -23,14 +25,10 @@ func TestAgentsPage(t *testing.T) {
 		"agents-recompute.svg": "recompute/plots/median_ttft_ms.svg",
 	} {
 		got, err := os.ReadFile(filepath.Join(dir, made))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		path := filepath.Join("..", "..", "docs", "pictures", picture)
 		if *update {
-			if err := os.WriteFile(path, got, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, got, 0o666))
 		}
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the command draws (%v): go test ./cmd/llmsim -run AgentsPage "+
@@ -65,14 +63,10 @@ func TestAgentsPage(t *testing.T) {
 func table(t *testing.T, folder, first, second, figure string) map[string]float64 {
 	t.Helper()
 	file, err := os.Open(filepath.Join(folder, "results.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	column := map[string]int{}
 	for i, name := range rows[0] {
 		column[name] = i

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -19,9 +20,7 @@ func TestAzureTracesOnOneFleet(t *testing.T) {
 	}
 	traces := sharedfiles.Path(t, "traces")
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "questions.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	dir := t.TempDir()
 	writeNamedFiles(t, dir, string(page))
 	copyTraces(t, traces, dir)
@@ -43,9 +42,7 @@ func TestAzureTracesOnOneFleet(t *testing.T) {
 	}
 	out := run("scenario", filepath.Join("azure", "scenario.yaml"), "--check-slo", "--no-interval",
 		"--format", "json")
-	if err := json.Unmarshal(out, &replayed); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(out, &replayed))
 	if replayed.Completed != 28185 || len(replayed.Classes) != 2 {
 		t.Errorf("replayed %d requests of %d classes, want those of both traces",
 			replayed.Completed, len(replayed.Classes))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -22,9 +23,7 @@ func TestDocsCommands(t *testing.T) {
 	pages := []string{filepath.Join("..", "..", "README.md")}
 	for _, folder := range []string{"docs", "docs/policies"} {
 		found, err := filepath.Glob(filepath.Join("..", "..", folder, "*.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		pages = append(pages, found...)
 	}
 	if !testing.Short() {
@@ -33,9 +32,7 @@ func TestDocsCommands(t *testing.T) {
 	seen := map[string]bool{}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dir := t.TempDir()
 		writeNamedFiles(t, dir, string(text))
 		for _, line := range commandLines(string(text)) {
@@ -158,9 +155,7 @@ func writeNamedFiles(t *testing.T, dir, page string) {
 		files["bench-8.json"] = benchResult(t, files["s.yaml"], 8)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 }
 
@@ -169,8 +164,6 @@ func zipped(t *testing.T, text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write([]byte(text))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, w.Close()))
 	return b.String()
 }

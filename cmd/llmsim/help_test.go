@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // eachCommand calls f with every command that --help shows.
@@ -30,9 +32,7 @@ func TestHelp(t *testing.T) {
 	check := func(c *cobra.Command) {
 		var help bytes.Buffer
 		c.SetOut(&help)
-		if err := c.Help(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Help())
 		for line := range strings.Lines(help.String()) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns &&
 				!isCompletion(c) {
@@ -70,14 +70,10 @@ func TestManPages(t *testing.T) {
 		}
 		pages[i] = map[string]string{}
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, e := range entries {
 			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			pages[i][e.Name()] = string(data)
 		}
 	}

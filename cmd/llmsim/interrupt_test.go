@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // A run that is interrupted ends with code 1, and neither prints nor leaves anything.
@@ -41,9 +43,7 @@ func TestInterruptedRunsReplaceNothing(t *testing.T) {
 	dir := t.TempDir()
 	trace, metrics := filepath.Join(dir, "trace.json"), filepath.Join(dir, "metrics.txt")
 	for _, path := range []string{trace, metrics} {
-		if err := os.WriteFile(path, []byte("good"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte("good"), 0o666))
 	}
 	ctx, interrupt := context.WithCancel(context.Background())
 	go func() {

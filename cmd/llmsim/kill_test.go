@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // tree returns the contents of all files in a folder, by their names.
@@ -121,13 +123,9 @@ func TestFullDisks(t *testing.T) {
 				t.Fatal("the undisturbed run does not end")
 			}
 			want := finished(tree(t, calm))
-			if err := os.Mkdir(full, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(full, "before.txt"), []byte("before"),
-				0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Mkdir(full, 0o777))
+			must.OK(t, os.WriteFile(filepath.Join(full, "before.txt"), []byte("before"),
+				0o666))
 			for _, blocks := range []int{1, 4, 16} { // of 512 or 1024 bytes
 				line := fmt.Sprintf("ulimit -f %d; exec \"$0\" \"$@\"", blocks)
 				out, err := exec.Command("sh",

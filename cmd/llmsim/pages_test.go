@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -30,9 +31,7 @@ func showsOutput(t *testing.T, name, dir, traces string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	writeNamedFiles(t, dir, string(text))
 	if traces != "" {
 		copyTraces(t, traces, dir)
@@ -58,9 +57,7 @@ func showsOutput(t *testing.T, name, dir, traces string) {
 	}
 	if *update {
 		err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 
@@ -113,17 +110,13 @@ func copyTraces(t *testing.T, from, to string) {
 	for _, name := range []string{"conv", "code"} {
 		name = "AzureLLMInferenceTrace_" + name + ".csv"
 		data, err := os.ReadFile(filepath.Join(from, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		files := map[string]string{name: string(data)}
 		if strings.Contains(name, "conv") {
 			files["trace.csv.gz"] = zipped(t, string(data))
 		}
 		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(to, name), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(to, name), []byte(text), 0o666))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
 )
 
@@ -57,9 +58,7 @@ func TestPlansOfEveryKindHaveTheSameBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "plan.yaml")
-			if err := os.WriteFile(file, []byte(kind.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(kind.text), 0o600))
 			one, two, killed := filepath.Join(dir, "one"), filepath.Join(dir, "two"),
 				filepath.Join(dir, "killed")
 			for _, cores := range []string{"1", "2"} {
@@ -111,9 +110,7 @@ func answerFiles(t *testing.T, dir string) map[string][]byte {
 		found[path], err = fs.ReadFile(root, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 

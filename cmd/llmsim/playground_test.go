@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 )
 
@@ -43,9 +44,7 @@ func sameBytes(t *testing.T, arguments, settings []string) {
 		t.Fatal(notes.String())
 	}
 	found, err := playground.Result(t.Context(), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !bytes.Equal(out.Bytes(), found) {
 		t.Errorf("%v: the command prints %d bytes, the playground has other %d", settings,
 			out.Len(), len(found))

@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the output that the README shows")
@@ -20,9 +22,7 @@ var update = flag.Bool("update", false, "write the output that the README shows"
 func TestReadmeShowsTheOutput(t *testing.T) {
 	path := filepath.Join("..", "..", "README.md")
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const fence = "\n```\n"
 	before, rest, opened := strings.Cut(string(page), fence)
 	shown, after, closed := strings.Cut(rest, fence)
@@ -36,9 +36,7 @@ func TestReadmeShowsTheOutput(t *testing.T) {
 	}
 	printed := strings.TrimSpace(stdout.String())
 	if *update {
-		if err := os.WriteFile(path, []byte(before+fence+printed+fence+after), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(before+fence+printed+fence+after), 0o666))
 		return
 	}
 	if diff := cmp.Diff(words(shown), words(printed)); diff != "" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
 )
 
@@ -20,9 +21,7 @@ import (
 func program(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "llmsim")
 	if err := os.Symlink(self, path); err != nil {
 		t.Skip(err)
@@ -69,9 +68,7 @@ func startWith(t *testing.T, env []string, program string, args ...string) *proc
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	// where the queue's key is
 	p.Env = slices.Concat(os.Environ(), []string{"XDG_CONFIG_HOME=" + program + ".config"}, env)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	go func() { p.ended <- p.Wait() }()
 	return p
 }
@@ -120,13 +117,9 @@ func sameFiles(t *testing.T, a, b string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		x, err := os.ReadFile(filepath.Join(a, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		y, err := os.ReadFile(filepath.Join(b, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !bytes.Equal(x, y) {
 			t.Errorf("%s of %s and %s differ", name, a, b)
 		}
@@ -229,9 +222,7 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 func sortedLines(t *testing.T, dir string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := strings.Split(string(data), "\n")
 	slices.Sort(lines)
 	return lines

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
 )
 
@@ -60,16 +61,12 @@ func TestServeEndsItsAnswers(t *testing.T) {
 	url := server.address(t)
 	response, err := http.Post(url+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":300,"ignore_eos":true,"stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	if _, err := io.ReadFull(response.Body, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Process.Signal(syscall.SIGTERM))
 	begin := time.Now()
 	rest, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
@@ -117,9 +114,7 @@ func TestAnInterruptedWorkerGivesBack(t *testing.T) {
 func (p *process) interrupt(t *testing.T, signal os.Signal) {
 	t.Helper()
 	time.Sleep(300 * time.Millisecond)
-	if err := p.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(signal))
 	begin := time.Now()
 	select {
 	case <-p.ended:

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
@@ -37,9 +38,7 @@ func benchResult(t *testing.T, scenario string, rate float64) string {
 	}}
 	pairs, err := server.Compare(context.Background(),
 		scenarios.Factors{Prompts: 1.3, Memory: 1.2}, &r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var result struct {
 		Model     string      `json:"model_id"`
 		Tokenizer string      `json:"tokenizer_id"`
@@ -66,9 +65,7 @@ func benchResult(t *testing.T, scenario string, rate float64) string {
 		result.Starts, result.Errors = append(result.Starts, p.At), append(result.Errors, "")
 	}
 	data, err := json.Marshal(&result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(data)
 }
 
@@ -79,13 +76,9 @@ func TestTwinChangesThePlan(t *testing.T) {
 		t.Skip("skipped: a fit and two plans")
 	}
 	top, err := filepath.Abs(filepath.Join("..", "..", "docs"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	page, err := os.ReadFile(filepath.Join(top, "twin.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Chdir(t.TempDir())
 	writeNamedFiles(t, ".", string(page))
 	run := func(args ...string) string {
@@ -109,23 +102,15 @@ func TestTwinChangesThePlan(t *testing.T) {
 			t.Fatalf("no answer in\n%s", text)
 		}
 		planned, err := strconv.Atoi(found[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		least, err := strconv.Atoi(point[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return decision{least, planned, found[2]}
 	}
 	plan, err := os.ReadFile("plan.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	plain := strings.Replace(string(plan), ", deployment: deployment.yaml", "", 1)
-	if err := os.WriteFile("plain.yaml", []byte(plain), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile("plain.yaml", []byte(plain), 0o600))
 	with, without := replicas("plan.yaml"), replicas("plain.yaml")
 	if with.predicted <= without.predicted || with.planned <= without.planned ||
 		with.evidence != "measured here" || without.evidence == with.evidence {
@@ -152,9 +137,7 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	run(append([]string{"twin", "replay", "observed", "--scenario", "s.yaml", "--out",
 		"report.html"}, flags...)...)
 	report, err := os.ReadFile("report.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const tpot = 4 // of two runs with TTFT, TPOT and E2E each
 	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(report, -1)
 	if len(drawings) != 6 {
@@ -162,14 +145,10 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	}
 	file := filepath.Join(docs, "pictures", "twin-"+name+".svg")
 	if *update {
-		if err := os.WriteFile(file, append(drawings[tpot], '\n'), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, append(drawings[tpot], '\n'), 0o666))
 	}
 	shown, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	words := func(svg []byte) string {
 		return fmt.Sprintf("%q", regexp.MustCompile(`>[^<\s][^<]*</text>`).FindAll(svg, -1))
 	}
@@ -199,9 +178,7 @@ func TestServeTakesADeployment(t *testing.T) {
 			"--speed", "20"}, flags...)...).address(t)
 		response, err := http.Post(url+"/v1/completions", "application/json",
 			strings.NewReader(`{"prompt":"x","max_tokens":50,"ignore_eos":true}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := io.Copy(io.Discard, response.Body); err != nil {
 			t.Fatal(err)
 		}
@@ -211,18 +188,14 @@ func TestServeTakesADeployment(t *testing.T) {
 		}
 		defer response.Body.Close()
 		page, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		found := regexp.MustCompile(`vllm:inter_token_latency_seconds_sum{.*} (\S+)`).
 			FindSubmatch(page)
 		if found == nil {
 			t.Fatalf("no gaps in\n%s", page)
 		}
 		sum, err := strconv.ParseFloat(string(found[1]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return sum
 	}
 	simulated := func(flags ...string) float64 {
@@ -234,9 +207,7 @@ func TestServeTakesADeployment(t *testing.T) {
 		var result struct {
 			TPOT float64 `json:"mean_tpot_ms"`
 		}
-		if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(stdout.Bytes(), &result))
 		return 49 * result.TPOT / 1000
 	}
 	use := []string{"--set", "engine.deployment=deployment.yaml"}

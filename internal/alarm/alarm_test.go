@@ -4,15 +4,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestWakeIsNeverLost has several goroutines wake one that waits without a time: every item that
 // was handed over before a Wake is seen.
 func TestWakeIsNeverLost(t *testing.T) {
 	a, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer a.Close()
 	const senders, each = 4, 5000
 	var mu sync.Mutex
@@ -38,9 +38,7 @@ func TestWakeIsNeverLost(t *testing.T) {
 // TestWaitEndsAtItsTime does not end before; how much later is a matter for benchmarks.
 func TestWaitEndsAtItsTime(t *testing.T) {
 	a, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer a.Close()
 	for range 20 {
 		until := time.Now().Add(time.Millisecond)
@@ -54,9 +52,7 @@ func TestWaitEndsAtItsTime(t *testing.T) {
 // BenchmarkLateness reports how late a wait of 2.3 ms ends.
 func BenchmarkLateness(b *testing.B) {
 	a, err := New()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer a.Close()
 	var late time.Duration
 	for b.Loop() {

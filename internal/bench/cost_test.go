@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // What a request costs stays within a bound in each case. Counts of this kind do not depend on how
@@ -34,9 +36,7 @@ func BenchmarkCases(b *testing.B) {
 		b.Run(c.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			s, err := c.Build(b.N)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			b.ResetTimer()
 			r, err := s.Run(context.Background())
 			if err != nil || r.Completed != int64(b.N) {

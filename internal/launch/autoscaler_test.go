@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // The number of replicas in a manifest, fixed or scaled, is read as it was meant.
@@ -24,22 +26,14 @@ func TestReplicasOfAManifestAreReadAsTheyWereMeant(t *testing.T) {
 				"keep: %ds}}]", most, policy, target, n("min", 1, most), n("keep", 1, 3600))
 		}
 		simulation, err := build([]string{"model=llama-3.1-8b", "hardware=h100-sxm", meant})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		engine := rapid.SampledFrom([]string{"vllm", "sglang"}).Draw(t, "engine")
 		b, err := NewBundle(simulation, engine)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text, err := b.Manifests()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		reading, err := Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, setting := range reading.Settings {
 			if strings.HasPrefix(setting, "replicas=") || strings.HasPrefix(setting, "fleet.") {
 				if setting != meant {
@@ -70,9 +64,7 @@ spec:
     - {type: Resource, resource: {name: cpu}}
 `
 	reading, err := Read(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := fmt.Sprint(reading.Settings, reading.Notes)
 	for _, want := range []string{"replicas=6", "the metric Resource has no meaning",
 		"all 6 replicas run always"} {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/launch/engines"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // drawForDynamo makes up a fleet that Dynamo starts: one pool, or one for each phase.
@@ -78,17 +79,13 @@ func TestFleetsBeyondDynamo(t *testing.T) {
 	} {
 		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm", settings}),
 			"vllm")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text, why, err := b.Dynamo()
 		if err != nil || text != "" || !strings.Contains(why, want) {
 			t.Errorf("%s: %q, %v:\n%s", settings, why, err, text)
 		}
 		dir := t.TempDir()
-		if err := b.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.Write(dir))
 		notes, err := os.ReadFile(filepath.Join(dir, "NOTES.md"))
 		if err != nil || !strings.Contains(string(notes), "no dynamo.yaml: "+why) {
 			t.Errorf("%v in %s", err, notes)

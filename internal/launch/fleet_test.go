@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/manifests"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // drawPools makes up pools of every role that a fleet may have, with sections of their own.
@@ -67,17 +68,13 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 					t.Fatalf("%q: %v", settings, err)
 				}
 				manifests, err := b.Manifests()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				again := sameFleet(t, b, engines.Groups(meant), manifests)
 				if !reflect.DeepEqual(again, b.Servers) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, manifests, again)
 				}
 				script, err := b.Script()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				again = sameFleet(t, b, engines.Groups(meant), script)
 				if !reflect.DeepEqual(unscaled(again), unscaled(b.Servers)) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, script, again)
@@ -113,9 +110,7 @@ func sameFleet(t *rapid.T, b *Bundle, meant []engines.Group, text string) []mani
 		}
 	}
 	again, err := NewBundle(simulation, b.Engine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return again.Servers
 }
 
@@ -155,17 +150,11 @@ func TestRoutingIsReadFromLLMD(t *testing.T) {
 		"session-affinity": "session-affinity", "round-robin": ""} {
 		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
 			"replicas=2", "routing=" + meant}), "vllm")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dir := t.TempDir()
-		if err := b.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.Write(dir))
 		r, err := ReadFileOrText(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got := ""
 		for _, setting := range r.Settings {
 			if value, found := strings.CutPrefix(setting, "routing="); found {

@@ -13,6 +13,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/engines"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -115,15 +116,11 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 					t.Skip(err) // a combination that nothing serves
 				}
 				b, err := NewBundle(meant, e.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				servers, notes := b.Servers, b.Notes
 				for i, g := range engines.Groups(meant) {
 					line, err := servers[i].Line()
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					reading, err := readWith(line, files(nil).or(map[string]string{
 						servers[i].ConfigFile: servers[i].Config}))
 					if err != nil {
@@ -450,9 +447,7 @@ func TestEachPoolHasItsConfiguration(t *testing.T) {
 		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, " +
 			"replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
 	b, err := NewBundle(simulation, "trtllm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	servers := b.Servers
 	if servers[0].Config == servers[1].Config || servers[0].ConfigFile == servers[1].ConfigFile {
 		t.Errorf("both pools read %s:\n%s", servers[0].ConfigFile, servers[0].Config)
@@ -471,9 +466,7 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 		"parallelism={tensor: 1, data: 4, redundant-experts: 4, overlap: two-batch}"})
 	for engine, want := range map[string]int{"sglang": 0, "vllm": 1, "trtllm": 2} {
 		b, err := NewBundle(simulation, engine)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		said := 0
 		for _, m := range b.Notes {
 			if strings.HasPrefix(m, "parallelism.") {
@@ -493,21 +486,15 @@ func TestNamesAreQuoted(t *testing.T) {
 	s.Model = `x"; rm -rf / #'$(reboot)`
 	simulation.Model.Aliases = nil
 	b, err := NewBundle(simulation, "vllm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	script, err := b.Script()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := Read(script)
 	if err != nil || !slices.Contains(r.Settings, "model="+s.Model) {
 		t.Errorf("%v %v:\n%s", r, err, script)
 	}
 	manifests, err := b.Manifests()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r, err = Read(manifests); err != nil || !slices.Contains(r.Settings, "model="+s.Model) {
 		t.Errorf("%v %v:\n%s", r, err, manifests)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func TestAxes(t *testing.T) {
@@ -40,9 +42,7 @@ func TestAxes(t *testing.T) {
 // The grid has every combination once, and changes the last axis fastest.
 func TestGrid(t *testing.T) {
 	points, err := Grid([]Axis{{"a", []string{"1", "2"}}, {"b", []string{"x", "y", "z"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var names []string
 	for _, p := range points {
 		names = append(names, p.String())

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // crowd is a fleet that serves thousands at once, each with some 25 tokens a second.
@@ -111,8 +113,6 @@ func listen(address string, n int, until time.Time) ([]time.Duration, error) {
 // processorTime returns what this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestBodiesOfBenchmarks sends requests of the form that published benchmarks send: vllm bench
@@ -18,9 +20,7 @@ func TestBodiesOfBenchmarks(t *testing.T) {
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var ask struct {
 			Path   string
 			Tokens int

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // published writes a small model with GPT-2's own vocabulary.
@@ -17,13 +18,9 @@ func published(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	c, err := gpt2.ShapeConfig("124M")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c.Layers, c.Width, c.Heads, c.Context = 2, 64, 2, 128
-	if err := gpt2.WriteRandom(t.Context(), dir, c, 7); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, gpt2.WriteRandom(t.Context(), dir, c, 7))
 	return dir
 }
 
@@ -31,14 +28,10 @@ func published(t *testing.T) string {
 func computing(t *testing.T, weights string) (*Executor, *instance) {
 	t.Helper()
 	x, err := OpenExecutor(weights, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { x.Close() })
 	config, err := x.Simulation()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	i := open(t, small, func(o *Options) {
 		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
 	})
@@ -52,17 +45,13 @@ func TestComputedAnswers(t *testing.T) {
 	dir := published(t)
 	_, i := computing(t, dir)
 	alone, err := generate.Open(generate.Settings{Weights: dir, Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer alone.Close()
 	var group errgroup.Group
 	for n := range 12 {
 		prompt := strings.Repeat(fmt.Sprintf("Once upon a time %d ", n), 1+n%4)
 		tokens, err := alone.Encode(prompt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var want bytes.Buffer
 		if _, err := alone.Generate(t.Context(), tokens, 5+n, nil, &want); err != nil {
 			t.Fatal(err)
@@ -88,9 +77,7 @@ func TestComputedAnswers(t *testing.T) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, group.Wait())
 	for _, body := range []string{`{"prompt":[60000]}`, `{"prompt":"` + strings.Repeat("a", 5000) +
 		`"}`} {
 		if status, text := i.post(t, "/v1/completions", body); status != 400 {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -83,9 +84,7 @@ func TestHostileClients(t *testing.T) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, group.Wait())
 	client.CloseIdleConnections()
 	i.settle(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
 	i.settle(t, func() bool { return runtime.NumGoroutine() <= before+3 })
@@ -169,9 +168,7 @@ func TestFaults(t *testing.T) {
 		func(o *Options) { o.Speed = 1 })
 	response, err := http.Post(i.URL+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":3000,"ignore_eos":true,"stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	if _, err := io.ReadFull(response.Body, make([]byte, 200)); err != nil {
 		t.Fatal(err)

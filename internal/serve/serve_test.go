@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -43,13 +44,9 @@ type instance struct {
 func open(t testing.TB, scenario string, change func(*Options)) *instance {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(scenario))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o := Options{
 		Simulation: simulation.Config(), Models: simulation.Models(),
 		Lengths: Lengths(simulation.Source),
@@ -60,9 +57,7 @@ func open(t testing.TB, scenario string, change func(*Options)) *instance {
 		change(&o)
 	}
 	s, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	i := &instance{Service: s}
 	// The test's own listener has the limits of the service, those of time shorter.
 	s.Limits.HeaderTime, s.Limits.BodyTime = 2*time.Second, 2*time.Second
@@ -88,14 +83,10 @@ func open(t testing.TB, scenario string, change func(*Options)) *instance {
 func (i *instance) post(t testing.TB, path, body string) (int, string) {
 	t.Helper()
 	response, err := http.Post(i.URL+path, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -187,9 +178,7 @@ func TestStop(t *testing.T) {
 	whole := i.ask(t, "/v1/completions", ask+"}").Choices[0].Text
 	for at := 3; at < len(whole)-4; at += 5 {
 		stop, err := json.Marshal(whole[at : at+4])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		want := whole[:strings.Index(whole, whole[at:at+4])]
 		body := ask + `,"stop":` + string(stop)
 		cut := i.ask(t, "/v1/completions", body+"}")
@@ -350,13 +339,9 @@ func TestWrongMethods(t *testing.T) {
 		{"GET", "/v1/complete", ""},
 	} {
 		r, err := http.NewRequest(c.method, i.URL+c.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		response.Body.Close()
 		want := http.StatusMethodNotAllowed
 		if c.allow == "" {
@@ -401,14 +386,10 @@ func TestKey(t *testing.T) {
 	}{{"/v1/models", "", 401}, {"/v1/models", "Bearer wrong", 401},
 		{"/v1/models", "Bearer secret", 200}, {"/health", "", 200}} {
 		r, err := http.NewRequest(http.MethodGet, i.URL+c.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r.Header.Set("Authorization", c.key)
 		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		response.Body.Close()
 		if response.StatusCode != c.status {
 			t.Errorf("%s with %q: found %d, want %d", c.path, c.key, response.StatusCode, c.status)
@@ -429,9 +410,7 @@ func TestTokenize(t *testing.T) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	tokens, err := json.Marshal(counted.Tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, back := i.post(t, "/detokenize", `{"tokens":`+string(tokens)+`}`); !strings.Contains(back,
 		"Hello, world") {
 		t.Errorf("found %s", back)
@@ -449,9 +428,7 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 			body := `{"prompt":"x","max_tokens":4000,"ignore_eos":true,"stream":` + stream + `}`
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL+"/v1/completions",
 				strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			time.AfterFunc(50*time.Millisecond, cancel)
 			if response, err := http.DefaultClient.Do(r); err == nil {
 				io.Copy(io.Discard, response.Body)
@@ -497,14 +474,10 @@ func (i *instance) settle(t testing.TB, settled func() bool) {
 func (i *instance) scrape(t testing.TB) string {
 	t.Helper()
 	response, err := http.Get(i.URL + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -512,31 +485,21 @@ func (i *instance) scrape(t testing.TB) string {
 // refused, and the service ends.
 func TestDrain(t *testing.T) {
 	file, err := scenarios.Parse("test.yaml", []byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := Open(Options{Simulation: simulation.Config(), Models: simulation.Models(),
 		Lengths: []int{5}, Speed: 1, Dialect: telemetry.Dialects()[0]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	listeners, err := Listen("127.0.0.1:0", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listeners) }()
 	url := "http://" + listeners[1].Addr().String()
 	response, err := http.Post(url+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":100,"ignore_eos":true,"stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	first := make([]byte, 10)
 	if _, err := io.ReadFull(response.Body, first); err != nil {
@@ -575,9 +538,7 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	scenario := strings.Replace(small, "workload:", "memory: prefix-cache\nworkload:", 1)
 	path := filepath.Join(t.TempDir(), "requests.jsonl")
 	recorder, err := NewRecorder(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	live := &lives{}
 	i := open(t, scenario, func(o *Options) {
 		o.Recorder, o.Speed, o.observer = recorder, 5, live
@@ -601,23 +562,15 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, group.Wait())
 	i.stop()
-	if err := recorder.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, recorder.Close())
 	replayed := &lives{}
 	again, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: {file: "+path+
 		"}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := again.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := simulation.Run(t.Context(), replayed); err != nil {
 		t.Fatal(err)
 	}

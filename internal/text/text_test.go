@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 	"testing/quick"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestWordsKeepTheirNumber decodes made-up texts and encodes them again: the tokens are the same,
 // so that a text of n words has n tokens wherever it is counted.
 func TestWordsKeepTheirNumber(t *testing.T) {
 	v, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	same := func(name uint64, n uint8) bool {
 		tokens := make([]Token, int(n)+1)
 		for i := range tokens {
@@ -38,9 +38,7 @@ func TestWordsKeepTheirNumber(t *testing.T) {
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("Hello, world\n\n  12345 \x00")
 	v, err := New()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Fuzz(func(t *testing.T, s string) {
 		tokens, err := v.Encode(s)
 		if err != nil {
@@ -77,9 +75,7 @@ func TestWordsAreProper(t *testing.T) {
 		t.Fatal("the stems find nothing, or everything")
 	}
 	v, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(v.words) < 1000 {
 		t.Errorf("%d words are few: texts would repeat themselves", len(v.words))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models/engines"
 )
 
@@ -18,9 +19,7 @@ var update = flag.Bool("update", false, "write the tables of docs/engines.md ane
 func TestDocsHaveEveryDefault(t *testing.T) {
 	const page, begin, end = "../../docs/engines.md", "<!-- registry -->\n", "<!-- end -->\n"
 	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	head, rest, ok := strings.Cut(string(old), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
@@ -32,9 +31,7 @@ func TestDocsHaveEveryDefault(t *testing.T) {
 	}
 	want := head + begin + b.String() + end + tail
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(want), 0o666))
 		return
 	}
 	if string(old) != want {

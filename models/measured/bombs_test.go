@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // Tables that are made to take all memory or time are refused in words that name the bound.
@@ -73,9 +74,7 @@ func repeated(t testing.TB, value any, rows int) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	return b.Bytes()
 }
 
@@ -84,9 +83,7 @@ func manyRuns(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	rows := slices.Repeat([]product{{DType: "fp8", M: 1}}, 88)
-	if err := parquet.Write(&b, append(rows, product{DType: "fp4"})); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, parquet.Write(&b, append(rows, product{DType: "fp4"})))
 	run := binary.AppendUvarint(nil, 88<<1) // of two bytes, which have room for 8191
 	many := binary.AppendUvarint(nil, 8191<<1)
 	if !bytes.Contains(b.Bytes(), run) {

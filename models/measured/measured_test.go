@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // product is a row of a published table of matrix products.
@@ -26,9 +27,7 @@ type product struct {
 func written(t testing.TB, rows ...product) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := parquet.Write(&b, rows, parquet.Compression(&parquet.Zstd)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, parquet.Write(&b, rows, parquet.Compression(&parquet.Zstd)))
 	return b.Bytes()
 }
 
@@ -100,9 +99,7 @@ func TestRowsOfParquetAndCSVAreAlike(t *testing.T) {
 			list = append(list, product{"", r.Text("gemm_dtype"), int64(r.Count("m")),
 				int64(r.Count("n")), int64(r.Count("k")), r.Number("latency", 0)})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return list
 	}
 	if a, b := read("a.parquet"), read("a.csv"); len(a) != 2 || !slices.Equal(a, b) {

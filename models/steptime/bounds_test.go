@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 
@@ -15,13 +16,9 @@ import (
 func catalogues(t *testing.T) (hardware.Catalog, []*models.Architecture) {
 	t.Helper()
 	known, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return machines, known.All()
 }
 
@@ -142,9 +139,7 @@ func TestMoreWorkTakesNoLess(t *testing.T) {
 
 func TestIdealIsTheRoofline(t *testing.T) {
 	ideal, err := FindEngine("ideal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		tp := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: ideal,
@@ -194,9 +189,7 @@ func TestThroughputBendsWithTheBatch(t *testing.T) {
 func TestIdealReadsAtTheBandwidthAtMost(t *testing.T) {
 	machines, known := catalogues(t)
 	ideal, err := FindEngine("ideal")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := deployed(t, machines, known)
 		cfg.Engine, cfg.Parallel.Pipeline = ideal, 1

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 
@@ -79,11 +80,9 @@ func anyConfig(t *rapid.T) Config {
 	return cfg
 }
 
-func mustClock(t interface{ Fatal(...any) }, cfg Config) *Clock {
+func mustClock(t must.Test, cfg Config) *Clock {
 	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return c
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -14,13 +15,9 @@ import (
 func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) float64 {
 	t.Helper()
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	link, err := machines.Link(network)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	model, chip := llama8B(), h100()
 	model.Attends().Heads, model.Attends().KVHeads, chip.PerNode = 64, 64, perNode
 	c := mustClock(t, Config{Model: model, Accelerator: chip, ScaleUp: nvlink4, Network: &link,
@@ -61,13 +58,9 @@ func TestAcceleratorsOfANodeShareItsPort(t *testing.T) {
 func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 	machines, known := catalogues(t)
 	link, err := machines.Link("infiniband-ndr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	inside, err := machines.Link("nvlink4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	at := slices.IndexFunc(known, func(a *models.Architecture) bool {
 		return a.Name == "deepseek-v3"
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 
@@ -54,13 +55,9 @@ func TestExpertsDoNotBeatTheHardware(t *testing.T) {
 func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 	machines, known := catalogues(t)
 	a, err := machines.Accelerator("h200-sxm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	link, err := machines.Link(a.ScaleUp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var model *models.Architecture
 	for _, m := range known {
 		if m.Name == "deepseek-v3" {
@@ -70,9 +67,7 @@ func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 	seen := map[sim.Time]string{}
 	for _, name := range []string{"vllm-v1", "sglang", "trtllm"} {
 		engine, err := FindEngine(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c := mustClock(t, Config{
 			Model: model, Accelerator: &a, ScaleUp: &link, Engine: engine,
 			Weights: hardware.FP8Block, Parallel: Parallelism{Tensor: 8},

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -22,17 +23,11 @@ func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 		}
 	}
 	known, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := known.Lookup("qwen3-235b-a22b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range Engines() {
 		for i := range machines.Accelerators {
 			gpu := &machines.Accelerators[i]

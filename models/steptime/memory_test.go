@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/models"
 
@@ -26,9 +27,7 @@ func TestPlanAddsUp(t *testing.T) {
 				512).Draw(t, "sequences"),
 			BlockTokens: rapid.SampledFrom([]int{0, 1, 16, 128}).Draw(t, "block"), Context: 4096,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		block := p.KVBytesPerToken * float64(p.BlockTokens)
 		if p.Missing > 0 {
 			if p.Blocks != 0 || p.Err() == nil ||
@@ -57,21 +56,13 @@ func TestPlanAddsUp(t *testing.T) {
 func known(t *testing.T, model, accelerator string) (*models.Architecture, hardware.Accelerator) {
 	t.Helper()
 	all, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, err := all.Lookup(model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := machines.Accelerator(accelerator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return m, a
 }
 
@@ -94,9 +85,7 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 			Model: model, Accelerator: &h100, Engine: Engines()[0],
 			Parallel: Parallelism{Data: ranks}, TokenBudget: sequences, Sequences: sequences,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return p.Activations
 	}
 	for _, ranks := range []int{2, 32, 64} {
@@ -111,42 +100,26 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 // (inference-sim/training).
 func TestPlanMatchesVLLM(t *testing.T) {
 	file, err := os.Open(sharedfiles.Path(t, "measured", "kv_blocks.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	machines, err := hardware.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	known, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	engine, err := FindEngine("vllm-v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, r := range rows[1:] {
 		model, err := known.Lookup(r[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		gpu, err := machines.Accelerator(r[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		tp, _ := strconv.Atoi(r[2])
 		utilisation, _ := strconv.ParseFloat(r[4], 64)
 		block, _ := strconv.Atoi(r[5])
 		want, err := strconv.ParseFloat(r[6], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := Plan(MemoryConfig{Model: model, Accelerator: &gpu, Engine: engine,
 			Parallel: Parallelism{Tensor: tp}, Utilisation: utilisation,
 			BlockTokens: block, TokenBudget: 2048, Sequences: 128})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 
 	"pgregory.net/rapid"
@@ -176,9 +177,7 @@ func TestRanksShareExperts(t *testing.T) {
 		p, err := Plan(MemoryConfig{Model: deepseekLite(), Accelerator: h100(),
 			Parallel: Parallelism{Data: data}, Engine: Engines()[0], TokenBudget: 4096,
 			Sequences: 256})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return p
 	}
 	one, eight := plan(1), plan(8)

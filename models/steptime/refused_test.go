@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
 )
 
 // What vLLM and SGLang refuse to start is refused, and what they start is not.
 func TestShardsThatEnginesRefuse(t *testing.T) {
 	known, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct {
 		model    string
 		parallel Parallelism
@@ -42,13 +41,9 @@ func TestShardsThatEnginesRefuse(t *testing.T) {
 			"shards of 5472 channels of gate_up"},
 	} {
 		a, err := known.Lookup(c.model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		engine, err := FindEngine(c.engine)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		err = refuseShards(engine.Kernels, a, c.parallel.Complete(), c.weights)
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s in %s on %+v under %s: found %v, want %q", c.model, c.weights,

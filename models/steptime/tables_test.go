@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -46,9 +47,7 @@ func TestTablesReplaceFormulas(t *testing.T) {
 		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes,
 		"my_gpu__mla_bmm.csv": "x\n", "readme.txt": "",
 	}), measured.Wanted{Accelerator: []string{"my-gpu"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]}
 	plain := mustClock(t, cfg)
 	cfg.Operators = tables
@@ -116,9 +115,7 @@ bfloat16,4096,14336,2,8,1,1,4000,power_law_1.2,9
 other,4096,14336,2,8,1,1,2000,balanced,9
 `,
 	}), measured.Wanted{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	model, _ := known(t, "mixtral-8x7b", "h100-sxm")
 	cfg := Config{Model: model, Accelerator: h100(), Engine: Engines()[0]}
 	plain := mustClock(t, cfg)
@@ -150,9 +147,7 @@ func TestTableFormsAreExact(t *testing.T) {
 	tables, err := ReadTables(
 		tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}),
 		measured.Wanted{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0],
 		Operators: tables})
 	for context := int64(4); context < 20000; context += 7 {
@@ -196,9 +191,7 @@ func TestLibraryTableIsTheAllReduce(t *testing.T) {
 		tableFiles(map[string]string{
 			"x__nccl.csv": "nccl_dtype,num_gpus,message_size,latency\nhalf,2,4096,0.010\n" +
 				"half,2,4096,0.017\nhalf,2,4096,0.011\nhalf,2,65536,0.017\n"}), measured.Wanted{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := Config{Model: llama8B(), Accelerator: h100(), ScaleUp: nvlink4, Engine: Engines()[0],
 		Operators: tables, Parallel: Parallelism{Tensor: 2}}
 	cfg.Engine.CustomAllReduce = false

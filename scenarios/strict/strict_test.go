@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // speed is a number with a unit.
@@ -160,9 +161,7 @@ spare: &wheel {size: 16, maker: acme}
 wheels: [*wheel, 17, 1.8e1]
 radio: {kind: fm, gain: 3, name: my radio}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := vehicle{Name: "70", Colour: "red", Top: 120.5, Load: 0.25, Seats: 4, Serial: 1<<64 - 1,
 		Used:  true,
 		Spare: &wheel{16, "acme"}, Wheels: []wheel{{16, "acme"}, {Size: 17}, {Size: 18}},
@@ -182,9 +181,7 @@ func TestSet(t *testing.T) {
 	const file = "seats: 4\nspare: &w 16\nwheels: [*w, {size: 17}]\nradio: fm\n"
 	got, doc, err := read(file, "seats=5", "spare.maker=acme", "wheels.0.size=18", "radio.gain=2",
 		"colour=blue", "wheels.1={maker: zed}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := vehicle{Seats: 5, Colour: "blue", Spare: &wheel{16, "acme"},
 		Wheels: []wheel{{Size: 18}, {Maker: "zed"}},
 		Radio:  extra{"fm", map[string]string{"gain": "2"}}}
@@ -241,9 +238,7 @@ func TestEncodeDecodeRoundTrip(t *testing.T) {
 		}
 		isDefault := rapid.Bool().Draw(t, "default")
 		text, err := Encode(want, func(path string) bool { return path != "seats" || !isDefault })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if marked := strings.Contains(string(text),
 			fmt.Sprintf("seats: %d # default\n", want.Seats)); marked != isDefault {
 			t.Fatalf("seats marked as default: %v, want %v\n%s", marked, isDefault, text)

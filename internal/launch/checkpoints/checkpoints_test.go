@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/models"
 )
@@ -15,9 +16,7 @@ import (
 // returns for the form that it names or has another before it.
 func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
 	catalogue, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range Known() {
 		model, err := catalogue.Lookup(c.Of)
 		if err != nil {
@@ -52,9 +51,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		seen++
 		blocks := strings.Contains(string(data), `"weight_block_size"`)
 		if blocks != (form.Weights == hardware.FP8Block) {
@@ -70,9 +67,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 // stays what it is, unless it is asked for in another format that is published.
 func TestOf(t *testing.T) {
 	catalogue, err := models.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []struct {
 		called, weights, want string
 		known                 bool
@@ -87,9 +82,7 @@ func TestOf(t *testing.T) {
 		{"palm", "fp8", "palm", false},
 	} {
 		model, err := catalogue.Lookup(c.called)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, known := Of(model, c.called, hardware.DType(c.weights))
 		if got != c.want || known != c.known {
 			t.Errorf("%s in %s is %s, %t; want %s, %t", c.called, c.weights, got, known, c.want,

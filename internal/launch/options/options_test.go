@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func names() []string { return []string{"vllm", "sglang", "trtllm"} }
@@ -147,9 +149,7 @@ func TestVersions(t *testing.T) {
 	} {
 		r, err := Load("vllm").Read(&Command{Words: []string{c.flag},
 			Version: VersionOf("vllm/vllm-openai:v" + c.version)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		notes := strings.Join(r.Notes, "\n")
 		if got := strings.Contains(notes, "and the image has"); got != c.noted {
 			t.Errorf("%s under %q: notes %q", c.flag, c.version, r.Notes)

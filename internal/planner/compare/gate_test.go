@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -40,9 +41,7 @@ func TestGates(t *testing.T) {
 		{"slo_attainment < -1%", 50, 49.2, true, false}, // less than a point
 	} {
 		g, err := ParseGate(c.gate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		metric := scenarios.MetricNamed(g.Metric)
 		if g.Metric == "slo_attainment" {
 			metric = metric.InPercent()
@@ -55,9 +54,7 @@ func TestGates(t *testing.T) {
 				check.Failed, c.failed, check.Words)
 		}
 		var report bytes.Buffer
-		if err := WriteJUnit(&report, []Check{check}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, WriteJUnit(&report, []Check{check}))
 		var read struct {
 			Failures int `xml:"failures,attr"`
 			Cases    []struct {

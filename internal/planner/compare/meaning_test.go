@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -15,22 +16,14 @@ import (
 func built(t *testing.T, f *scenarios.File) (*trial, []byte) {
 	t.Helper()
 	s, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Source.Close()
 	meant, err := strict.Plain(s.Scenario)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	written, err := treeOf(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := s.Explain()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &trial{tree: written, runs: []*planner.Observation{
 		{Result: &scenarios.Result{Scenario: meant}}}}, text
 }
@@ -40,17 +33,13 @@ func built(t *testing.T, f *scenarios.File) (*trial, []byte) {
 func TestDefaultsAreNoChange(t *testing.T) {
 	for _, listing := range []string{"chat", "llama2-70b", "disaggregated", "tenants"} {
 		f, err := scenarios.Load(listing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		plain, text := built(t, f)
 		for set, want := range map[string]string{
 			"seed=3": "[]", "slo.tpot=7ms": "slo.tpot", "workload.requests=77": "workload.requests",
 		} {
 			again, err := scenarios.Parse(listing+".yaml", text, set)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			explained, _ := built(t, again)
 			for _, pair := range [][2]*trial{{plain, explained}, {explained, plain}} {
 				list := changesOf(pair[0], pair[1])

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 func words(i int) string { return fmt.Sprintf(" word%d", i) }
@@ -20,9 +21,7 @@ func words(i int) string { return fmt.Sprintf(" word%d", i) }
 func TestInstancesAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		schema, err := json.Marshal(drawSchema(t, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		value, err := Instance(schema, words)
 		if err != nil {
 			t.Fatalf("%s: %v", schema, err)

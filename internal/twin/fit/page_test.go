@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 )
 
@@ -128,18 +129,14 @@ func showsTable(t *testing.T, table string) {
 	t.Helper()
 	const page, begin, end = "../../../docs/twin.md", "<!-- measured -->\n", "<!-- end -->\n"
 	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	head, rest, opened := strings.Cut(string(old), begin)
 	shown, tail, closed := strings.Cut(rest, end)
 	if !opened || !closed {
 		t.Fatalf("%s has no %s", page, strings.TrimSpace(begin))
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(head+begin+table+end+tail), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(page, []byte(head+begin+table+end+tail), 0o666))
 		return
 	}
 	figure := regexp.MustCompile(`[+-]\d+\.\d`)

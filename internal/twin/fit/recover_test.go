@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
@@ -45,9 +46,7 @@ func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
 				Prompt: 300 + rng.IntN(1200), Output: 20 + rng.IntN(100), TTFT: 1, E2E: 1})
 		}
 		pairs, err := s.Compare(context.Background(), f, &r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for j := range pairs {
 			noise := math.Exp(0.03 * rng.NormFloat64())
 			r.Requests[j].TTFT, r.Requests[j].E2E = pairs[j].TTFT[1]*noise, pairs[j].E2E[1]*noise
@@ -92,9 +91,7 @@ func sums(r observed.Run) observed.Run {
 func recovered(t *testing.T, f scenarios.Factors, runs []observed.Run) (inside, all int) {
 	t.Helper()
 	r, err := fit.Run(context.Background(), fit.Config{Server: server(hiddenServer), Runs: runs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	truth := map[string]float64{"prompts": f.Prompts, "memory": f.Memory, "cache": f.Cache,
 		"step": f.Step, "sequence": f.Sequence, "request": f.Request, "mixed": f.Mixed}
 	for _, found := range r.Factors {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
@@ -16,9 +17,7 @@ func read(t *testing.T, name ...string) *observed.Observed {
 	t.Helper()
 	path := sharedfiles.Path(t, append([]string{"measured"}, name...)...)
 	o, err := formats.Read(files.Disk{}, path, formats.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return o
 }
 

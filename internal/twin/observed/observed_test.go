@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -175,9 +176,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			"one at 2 s",
 	} {
 		path := filepath.Join(t.TempDir(), "o.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := observed.Open(files.Disk{}, path)
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), path) {
@@ -229,13 +228,9 @@ func requests(t *testing.T, trace string) (list []sim.Request) {
 	t.Helper()
 	file, err := scenarios.Parse("s.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
 		"workload: {trace: "+trace+"}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	source := simulation.Source
 	defer source.Close()
 	for source.NextArrival() != sim.Never {
@@ -243,9 +238,7 @@ func requests(t *testing.T, trace string) (list []sim.Request) {
 		source.Next(&r)
 		list = append(list, r)
 	}
-	if err := source.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, source.Err())
 	return list
 }
 

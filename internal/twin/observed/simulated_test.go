@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
@@ -61,13 +62,9 @@ workload:
   output: {distribution: uniform, min: 1, max: 200}
   duration: 10m
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer simulation.Source.Close()
 	config := simulation.Config()
 	s := &seen{Collector: telemetry.New(telemetry.DialectOf("vllm"),
@@ -92,9 +89,7 @@ func TestObservedRequests(t *testing.T) {
 		fmt.Fprintf(&b, "%v,%d,%d,%v,%v\n", q.Arrival, q.Prompt, q.Output, q.TTFT, q.E2E)
 	}
 	o, err := formats.Parse("requests.csv", []byte(b.String()), formats.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := observed.Run{Requests: s.requests}
 	want.Sort()
 	got := o.Runs[0].Requests
@@ -114,9 +109,7 @@ func TestObservedRequests(t *testing.T) {
 func TestObservedMinutes(t *testing.T) {
 	s := simulated(t)
 	o, err := formats.Join("server", s.pages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	intervals := o.Runs[0].Intervals
 	if len(intervals) != len(s.pages)-1 {
 		t.Fatalf("observed %d intervals between %d pages", len(intervals), len(s.pages))

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/internal/twin/replay"
@@ -136,9 +137,7 @@ func pairs(n int, factor float64) (list []fit.Pair) {
 // page writes the page of runs.
 func page(t *rapid.T, runs ...replay.Run) string {
 	var b bytes.Buffer
-	if err := replay.Write(&b, "title", runs); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, replay.Write(&b, "title", runs))
 	return b.String()
 }
 
