@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // Every batching policy can be made with its defaults, and has a source.
@@ -55,9 +57,7 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"priority", "key", `"prompt"`, "key", "want a number, found a string"},
 	} {
 		p, err := Default().Batching.Lookup(c.policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, err = p.Build(place(), map[string]string{c.parameter: c.value})
 		var at *ParamError
 		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) ||

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -15,15 +16,11 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("..", "docs", "policies", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all := map[string]string{}
 	for _, name := range append(names, filepath.Join("..", "docs", "policies.md")) {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all[name] = string(data)
 	}
 	return all
@@ -125,9 +122,7 @@ func TestLinksOfThePages(t *testing.T) {
 				continue
 			}
 			data, err := os.ReadFile(target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !strings.Contains(anchors(string(data)), " "+found[2]+" ") {
 				t.Errorf("%s links to %s%s, which is no heading there", name, found[1], found[2])
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 )
 
@@ -67,9 +68,7 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 		{"sliding-window", noWindow, nil, "window", "paged"},
 	} {
 		p, err := Default().Memory.Lookup(c.policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, err = p.Build(c.place, c.params)
 		var at *ParamError
 		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) ||

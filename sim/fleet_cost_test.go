@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -20,17 +21,13 @@ func (w *work) Steps(*sim.Leap) { w.leaps++ }
 func fleetWork(t *testing.T, p *policies.Policy[sim.Router], replicas, requests int) work {
 	c := benchmarkConfig(t, int64(requests), 20*float64(replicas), replicas, 28000, 25)
 	router, err := p.Build(policies.Deployment{Seed: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var w work
 	c.Router, c.Observer = router, &w
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	s, err := sim.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := s.Advance(sim.Never); err != nil || s.Result().Completed != int64(requests) {
 		t.Fatal(s.Result().Completed, err)
 	}

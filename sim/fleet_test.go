@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -201,9 +202,7 @@ func (s *sizes) Replicas(p *sim.Pool) int {
 func (c *fleetSetting) run(t *rapid.T, maxLeap int64) (sim.Result, *ends) {
 	config, all := c.config(t, maxLeap)
 	r, err := sim.Run(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r, all
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -53,21 +54,15 @@ func (t *ttftSum) Finished(s *sim.Sequence) {
 func meanTTFT(t *testing.T, source sim.Source, clock sim.StepClock, stages int) float64 {
 	t.Helper()
 	s, err := batching.NewVLLMV1(1, math.MaxInt32, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, err := memory.NewPaged(1<<40, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var sum ttftSum
 	_, err = sim.Run(context.Background(), sim.Config{
 		Source: source, Router: &routing.RoundRobin{}, Observer: &sum,
 		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock, Stages: stages}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return sum.sum / float64(sum.n)
 }
 

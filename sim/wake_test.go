@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -38,13 +39,9 @@ func TestWakeEndsDecisions(t *testing.T) {
 		{990 * sim.Millisecond, 4},
 	} {
 		v1, err := batching.NewVLLMV1(8, 512, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		blocks, err := memory.NewPaged(100, 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		scheduler := &waking{Scheduler: v1, at: c.at}
 		_, err = sim.Run(context.Background(), sim.Config{
 			Router: &routing.RoundRobin{},

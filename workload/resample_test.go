@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/trace"
@@ -17,7 +18,7 @@ import (
 )
 
 // resampled reads all that a trace in parts sends.
-func resampled(t interface{ Fatal(...any) }, config workload.Config) ([]sim.Request, error) {
+func resampled(t must.Test, config workload.Config) ([]sim.Request, error) {
 	source, err := workload.Open(config)
 	if err != nil {
 		return nil, err
@@ -65,9 +66,7 @@ func TestPartsAreThoseRecorded(t *testing.T) {
 		if errors.Is(err, trace.ErrNoneLeft) {
 			return // only empty parts were drawn
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		speed := sim.Time(max(1, config.Trace.Speed))
 		played := make([][]sim.Request, n)
 		for _, q := range list {

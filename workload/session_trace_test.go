@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/trace"
@@ -15,9 +16,7 @@ import (
 func TestRecordedSessions(t *testing.T) {
 	path := filepath.Join("trace", "testdata", "tracelab.csv")
 	source, err := workload.Open(workload.Config{Trace: &workload.Trace{Path: path}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer source.Close()
 	const ms = sim.Millisecond
 	var last sim.Request
@@ -70,9 +69,7 @@ func TestLanesPlayRecordedSessions(t *testing.T) {
 	const lanes, calls = 2, 7 // of both sessions together
 	source, err := workload.Open(workload.Config{Requests: 10 * calls,
 		Trace: &workload.Trace{Path: path, Repeat: true}, Users: &workload.Users{Count: lanes}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer source.Close()
 	texts := map[uint64]int64{} // the session that has a text
 	sent := map[int64]int32{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
@@ -14,13 +15,9 @@ import (
 // slots returns memory with slots for adapters beside it.
 func slots(t *testing.T, blocks int64, n int) sim.Memory {
 	inner, err := memory.NewPrefixCache(blocks, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, err := memory.NewAdapters(inner, n, sim.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return m
 }
 

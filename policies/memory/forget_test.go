@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -10,9 +11,7 @@ import (
 // After Forget nothing is found, in whatever tier it was, and all the room is there.
 func TestForget(t *testing.T) {
 	m, err := memory.NewPrefixCache(10, 16, memory.Tier{Blocks: 20, Fetch: sim.Microsecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	serve := func(text uint64) (found int) {
 		s := &sim.Sequence{Request: sim.Request{Prompt: 129, Output: 1,
 			Content: []sim.Segment{{ID: text, Tokens: 129}}}}

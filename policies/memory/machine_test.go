@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -395,9 +396,7 @@ func pagedEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 300/block).Draw(t, "capacity")
 	p, err := NewPaged(int64(capacity), block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m := machine{memory: p, twin: &pagedTwin{block, capacity, map[int64]int{}},
 		request: drawRequest}
 	m.run(t)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -23,13 +24,9 @@ func TestInfiniteTierReachesMooncakesCeilings(t *testing.T) {
 	} {
 		path := sharedfiles.Path(t, "traces", "mooncake", name)
 		r, err := trace.Open(path, trace.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		m, err := memory.NewPrefixCache(400, block, memory.Tier{Blocks: 1 << 40})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		all, found := 0, 0
 		q := &sim.Sequence{}
 		for err = r.Read(&q.Request); err == nil; err = r.Read(&q.Request) {

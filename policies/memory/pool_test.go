@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -20,22 +21,16 @@ func TestPoolIsSharedByReplicas(t *testing.T) {
 			room = rapid.Int64Range(1, 30).Draw(t, "pool")
 		}
 		pool, err := memory.NewPool(room, tierBlock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var caches []*memory.PrefixCache
 		var pooled []*memory.Pooled
 		for range 3 {
 			c, err := memory.NewTiered(8, tierBlock,
 				memory.Tiering{Through: rapid.Bool().Draw(t, "through")},
 				memory.Tier{Blocks: host}, memory.Tier{Blocks: 5})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			p, err := memory.NewPooled(c, pool, 10, sim.Microsecond)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			caches, pooled = append(caches, c), append(pooled, p)
 		}
 		var all stack

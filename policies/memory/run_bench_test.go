@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -34,13 +35,9 @@ memory: {%s}
 		b.Run(memory, func(b *testing.B) {
 			b.ReportAllocs()
 			file, err := scenarios.Parse("bench.yaml", fmt.Appendf(nil, common, b.N, memory))
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			s, err := file.Build(policies.Default())
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			b.ResetTimer()
 			r, err := s.Run(context.Background())
 			if err != nil || r.Completed != int64(b.N) {

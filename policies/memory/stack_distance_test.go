@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -51,9 +52,7 @@ func TestTiersEqualStackDistances(t *testing.T) {
 			size += tier
 		}
 		m, err := memory.NewPrefixCache(int64(top), block, lower...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var order stack
 		for id := range rapid.IntRange(1, 80).Draw(t, "requests") {
 			// A path in a tree of texts, whose branches are numbers, and a block of its own.

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -107,9 +108,7 @@ func TestEvictionOrders(t *testing.T) {
 				func(b uint64, _ int) int { return -next(b) }},
 		} {
 			m, err := memory.NewTiered(int64(size), tierBlock, c.tiering)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, blocks := range texts {
 				memory.NameBlocks(blocks, tierBlock, byName)
 			}
@@ -140,9 +139,7 @@ func TestWriteThroughHoldsCopies(t *testing.T) {
 		m, err := memory.NewTiered(int64(top), tierBlock,
 			memory.Tiering{Through: true, Survives: true},
 			memory.Tier{Blocks: int64(host)}, memory.Tier{Blocks: int64(disk)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var order stack
 		texts := branches(t)
 		for id, blocks := range texts {
@@ -173,9 +170,7 @@ func TestBlocksLiveForATime(t *testing.T) {
 		ttl := sim.Time(rapid.IntRange(1, 20).Draw(t, "ttl"))
 		m, err := memory.NewTiered(1000, tierBlock, memory.Tiering{TTL: ttl},
 			memory.Tier{Blocks: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		now := sim.Time(0)
 		m.Clock(func() sim.Time { return now })
 		used := map[uint64]sim.Time{}
@@ -209,9 +204,7 @@ func TestFetchOrCompute(t *testing.T) {
 		m, err := memory.NewTiered(10, tierBlock, memory.Tiering{
 			Compute: func(_, tokens int) sim.Time { return token * sim.Time(tokens) },
 		}, memory.Tier{Blocks: 100, Fetch: fetch})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		first := []uint64{1, 2, 3, 4, 5, 6}
 		serveOne(t, m, 0, first)
 		serveOne(t, m, 1, []uint64{11, 12, 13, 14, 15, 16, 17, 18})

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -87,9 +88,7 @@ func windowedEqualsTwin(t *rapid.T) {
 	w, err := NewWindowed(int64(capacity), block,
 		Layers{Full: 2 * layers.Full, Windowed: 2 * layers.Windowed, Window: layers.Window,
 			Fixed: 2 * layers.Fixed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m := machine{memory: w, twin: &windowedTwin{pagedTwin{block, capacity, map[int64]int{}},
 		layers}, request: drawRequest}
 	m.run(t)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -36,13 +37,9 @@ func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests burs
 	c := sim.Config{Source: &requests, Router: router, Admission: admission}
 	for range rapid.IntRange(1, 6).Draw(t, "replicas") {
 		s, err := batching.NewVLLMV1(rapid.IntRange(1, 8).Draw(t, "places"), 512, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		m, err := memory.NewPaged(rapid.Int64Range(20, 100).Draw(t, "blocks"), 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: paced{}})
 	}
 	if _, err := sim.Run(context.Background(), c); err != nil {
@@ -76,9 +73,7 @@ func TestReportsAreAsOldAsThePeriod(t *testing.T) {
 		period := sim.Time(rapid.IntRange(0, 60).Draw(t, "period")) * sim.Millisecond
 		choices := rapid.SampledFrom([]int{0, 500}).Draw(t, "choices")
 		kv, err := routing.NewKVAware(period, choices, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var reported []float64
 		due := sim.Time(0)
 		watch := route(func(r *sim.Request, pool *sim.Pool) int {
@@ -108,9 +103,7 @@ func TestReportsAreAsOldAsThePeriod(t *testing.T) {
 func TestDrawsBetweenReports(t *testing.T) {
 	const n, sent = 4, 40_000
 	kv, err := routing.NewKVAware(sim.Second, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	to := make([]int, n)
 	first := 0
 	requests := burst{}
@@ -132,13 +125,9 @@ func TestDrawsBetweenReports(t *testing.T) {
 	})}
 	for range n {
 		s, err := batching.NewVLLMV1(1000, 1<<20, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		m, err := memory.NewPaged(1<<20, 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
 	}
 	if _, err := sim.Run(context.Background(), c); err != nil {
@@ -173,9 +162,7 @@ func TestQueueLimitIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		each := rapid.IntRange(1, 6).Draw(t, "per replica")
 		limit, err := routing.NewQueueLimit(each)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		serve(t, routing.LeastRequests{}, gate(func(r *sim.Request, pool *sim.Pool) bool {
 			inside := 0
 			for i := range pool.Len() {
@@ -198,9 +185,7 @@ func TestRateLimitIsABucket(t *testing.T) {
 		rate := float64(rapid.IntRange(1, 300).Draw(t, "rate"))
 		most := float64(rapid.IntRange(1, 5).Draw(t, "burst"))
 		limit, err := routing.NewRateLimit(rate, most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		admitted := map[int][]sim.Time{} // by tenant
 		serve(t, routing.LeastRequests{}, gate(func(r *sim.Request, pool *sim.Pool) bool {
 			room := most // by the arrival curve of a bucket: burst + rate·span over every span
@@ -229,9 +214,7 @@ func TestBeginningsAreFollowed(t *testing.T) {
 		share := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "share")
 		slack := rapid.IntRange(0, 6).Draw(t, "slack")
 		aware, err := routing.NewPrefixAware(room, share, slack)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		type beginning [4]uint64
 		at := map[beginning]int{}
 		var noted []beginning
@@ -280,9 +263,7 @@ func TestSLOAwareKeepsToPredictions(t *testing.T) {
 		most := sim.Time(rapid.IntRange(0, 40).Draw(t, "limit")) * sim.Millisecond
 		own := sim.Time(rapid.IntRange(0, 40).Draw(t, "limit of requests")) * sim.Millisecond
 		aware, err := routing.NewSLOAware(most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		limit := most
 		if limit == 0 {
 			limit = own
@@ -354,13 +335,9 @@ func TestConversationsStayAndSpread(t *testing.T) {
 		})}
 		for range n {
 			s, err := batching.NewVLLMV1(1000, 1<<20, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			m, err := memory.NewPaged(1<<20, 16)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			c.Replicas = append(c.Replicas,
 				sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
 		}

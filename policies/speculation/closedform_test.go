@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
@@ -17,9 +18,7 @@ import (
 func anchors(t *testing.T, name string) []map[string]string {
 	t.Helper()
 	file, err := os.Open(sharedfiles.Path(t, "anchors", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil || len(lines) < 2 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -70,19 +71,15 @@ func (d drafter) FLOPs(l *speculation.Load) float64 {
 	return total
 }
 
-func speculator(t interface{ Fatal(...any) }, c speculation.Config) *speculation.Speculator {
+func speculator(t must.Test, c speculation.Config) *speculation.Speculator {
 	p, err := speculation.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p
 }
 
-func constant(t interface{ Fatal(...any) }, alpha float64) speculation.Acceptance {
+func constant(t must.Test, alpha float64) speculation.Acceptance {
 	a, err := speculation.Constant(alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return a
 }
 
@@ -92,20 +89,14 @@ func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClo
 	p sim.Speculator, observer sim.Observer) sim.ReplicaResult {
 	t.Helper()
 	s, err := batching.NewVLLMV1(together, math.MaxInt32, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, err := memory.NewPaged(1<<40, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := sim.Run(context.Background(), sim.Config{
 		Source: &list{requests}, Router: &routing.RoundRobin{}, Observer: observer,
 		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock, Speculator: p}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r.Replicas[0]
 }
 

@@ -8,6 +8,7 @@ import (
 
 	engine "github.com/llmsim/llmsim/internal/engine/speculation"
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
@@ -23,13 +24,9 @@ func TestReadsTheEnginesTable(t *testing.T) {
 			{Position: 3, Drafted: 10, Accepted: 10, Rate: 1},
 		},
 	}.Write(&text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	table, err := speculation.ReadTable(io.MultiReader(strings.NewReader("\ufeff"), &text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if a := table.Acceptance(); len(a) != 1 || len(a[0]) != 3 || a[0][0] != 0.5 ||
 		a[0][1] != 1.0/3 || a[0][2] != 1 || table.Match() != 0.6 {
 		t.Errorf("acceptance %v, match %v", a, table.Match())

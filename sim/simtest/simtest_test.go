@@ -3,6 +3,7 @@ package simtest_test
 import (
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/sim/simtest"
@@ -45,9 +46,7 @@ func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment
 		}
 	}
 	made, err := p.Build(place, params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return made
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -17,9 +18,7 @@ import (
 func turns(t *testing.T, path string) (first sim.Request, later []Turn) {
 	t.Helper()
 	r, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	if err := r.Read(&first); err != nil || !r.Sessions() {
 		t.Fatalf("%v, sessions %t", err, r.Sessions())
@@ -69,9 +68,7 @@ func TestOTelSessions(t *testing.T) {
 
 func TestSessionsOfAgentsRefuse(t *testing.T) {
 	otel, err := os.ReadFile(filepath.Join("testdata", "otel.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	weka := `{"id":"a","block_size":64,"requests":[{"type":"n","t":0,"in":64,"out":1,` +
 		`"hash_ids":[1]}]}`
 	for change, want := range map[string]string{

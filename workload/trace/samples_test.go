@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
@@ -38,9 +39,7 @@ func read(path string, o Options) ([]sim.Request, Counts, error) {
 func mustRead(t *testing.T, path string, o Options) ([]sim.Request, Counts) {
 	t.Helper()
 	list, counts, err := read(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return list, counts
 }
 
@@ -168,9 +167,7 @@ func TestSamplesInOtherWrappings(t *testing.T) {
 			path := filepath.Join("testdata", name)
 			want, _ := mustRead(t, path, Options{})
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			unix := bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 			for what, wrapped := range map[string][]byte{
 				"gzip":                zip(t, data),
@@ -196,18 +193,14 @@ func zip(t testing.TB, data []byte) []byte {
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.Close())
 	return out.Bytes()
 }
 
 func save(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 

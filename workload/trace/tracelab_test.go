@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -16,9 +17,7 @@ import (
 // Each request of the sample brings the later rounds of its session.
 func TestTracelabSessions(t *testing.T) {
 	r, err := Open(filepath.Join("testdata", "tracelab.csv"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	const ms = sim.Millisecond
 	var q sim.Request
@@ -58,9 +57,7 @@ func TestTracelabRefuses(t *testing.T) {
 func TestTracelabExample(t *testing.T) {
 	path := sharedfiles.Path(t, "traces", "agents", "tracelab_multi_session_large.csv")
 	r, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Close()
 	var q sim.Request
 	prefix, fresh, answers, calls := 0, 0, 0, 0

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/policies"
@@ -41,13 +42,9 @@ func solved(t *testing.T, name string) *answer.Answer {
 func solveAll(t *testing.T, name string, overrides ...string) *answer.Answers {
 	t.Helper()
 	f, err := Load(name, overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answers, err := f.Solve(context.Background(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return answers
 }
 
@@ -110,9 +107,7 @@ func TestTheAnswerIsDetermined(t *testing.T) {
 // one, and repeats nothing.
 func TestAStoppedPlanGoesOn(t *testing.T) {
 	undisturbed, err := json.Marshal(solved(t, "many-users"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	each := 7
 	if testing.Short() {
@@ -120,13 +115,9 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 	}
 	for stop := 3; ; stop += each {
 		f, err := Load("many-users")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		j, err := journal.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		before := j.Len()
 		ctx, cancel := context.WithCancel(context.Background())
 		a, err := f.Solve(ctx, Options{Journal: j, Ran: func() {
@@ -139,19 +130,13 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 		if j.Len() > before+each+2*runtime.GOMAXPROCS(0) {
 			t.Errorf("%d results kept before, %d after: stopped too late", before, j.Len())
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, j.Close())
 		if errors.Is(err, context.Canceled) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, err := json.Marshal(a.Models[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !bytes.Equal(got, undisturbed) {
 			t.Error("the answer differs from that of an undisturbed plan")
 		}
@@ -206,11 +191,9 @@ func TestDisaggregatedIsOnTheMenu(t *testing.T) {
 // A trace says what requests ask for, and is repeated where it is shorter than a simulation.
 func TestAPlanForATrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "short.csv")
-	if err := os.WriteFile(path,
+	must.OK(t, os.WriteFile(path,
 		[]byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"),
-		0o666); err != nil {
-		t.Fatal(err)
-	}
+		0o666))
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}",
 		"menu.hardware=[l40s, h100-sxm]", "effort={requests: 300}")
 	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
@@ -225,9 +208,7 @@ func TestAPlanForATrace(t *testing.T) {
 func rerun(t *testing.T, a *answer.Answer) *scenarios.Result {
 	t.Helper()
 	r, err := rebuilt(t, a).Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 
@@ -235,13 +216,9 @@ func rerun(t *testing.T, a *answer.Answer) *scenarios.Result {
 func rebuilt(t *testing.T, a *answer.Answer) *scenarios.Simulation {
 	t.Helper()
 	f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s
 }
 
@@ -258,9 +235,7 @@ func TestAnyLoad(t *testing.T) {
 		fmt.Fprintf(&code, "%.2f,%d,%d\n", float64(i)/10+0.03, 2000+i%2000, 5+i%10)
 	}
 	for name, b := range map[string]*strings.Builder{"chat.csv": &chat, "code.csv": &code} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666))
 	}
 	for name, load := range map[string]string{
 		"traces": fmt.Sprintf(
@@ -329,16 +304,10 @@ func TestCostGrowsWithTheRate(t *testing.T) {
 	last := 0.0
 	for _, rate := range []string{"5/s", "10/s", "20/s", "40/s"} {
 		f, err := Load("llama2-70b-chat", "workload.rate="+rate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, err := f.newSearch(t.Context(), testQueue(t), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, s.run(context.Background()))
 		if s.best < 0 || s.cost() < last {
 			t.Errorf("%s costs less than a lower rate", rate)
 		}
@@ -362,14 +331,10 @@ func TestSeveralModels(t *testing.T) {
 		t.Errorf("%d models, $%g/h of $%g/h", len(both.Models), sum, both.Hourly)
 	}
 	f, err := Load("two-models", plenty)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	alone, err := (&File{Plan: f.parts()[1].Plan, name: "alone"}).Solve(context.Background(),
 		Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label ||
 		got.Replicas != want.Replicas {
 		t.Errorf("beside another model %d of %s, alone %d of %s", got.Replicas, got.Label,
@@ -392,9 +357,7 @@ func TestShortAnswersHave25Lines(t *testing.T) {
 	for _, name := range []string{"many-users", "llama2-70b-chat", "daily-wave", "one-user"} {
 		var text bytes.Buffer
 		all := answer.Answers{Models: []*answer.Answer{solved(t, name)}}
-		if err := all.WriteShort(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, all.WriteShort(&text))
 		lines := strings.Count(text.String(), "\n")
 		if lines > 25 || !strings.Contains(text.String(), "more with --details") {
 			t.Errorf("%s has %d lines:\n%s", name, lines, text.String())

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -87,26 +88,18 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			rapid.IntRange(2, 60).Draw(t, "output"), rapid.IntRange(2000, 9000).Draw(t, "tpot"),
 			method, tokens, law, length)
 		f, err := Parse("drafts.yaml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, err := f.newSearch(t.Context(), nil, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		o := s.options[1]
 		if o.unfit() != "" {
 			t.Skip(o.unfit())
 		}
 		observe := func(rate float64) trial {
 			file, err := f.file(o.scenario(&f.Plan.Menu, 1, o.slow), rate, 400)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			seen, err := Simulate(t.Context(), file, f.Plan.Params())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return seen.(trial)
 		}
 		light := observe(o.ceiling * lightLoad / 4)

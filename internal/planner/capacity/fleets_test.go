@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
@@ -48,13 +49,9 @@ effort: {requests: 200, most-requests: 400}
 			t.Fatal("no answer", err)
 		}
 		shapes, _, err := s.shapes(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		mixed, err := s.mixed(context.Background(), shapes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got := s.cost()
 		if mixed != nil {
 			got = mixed.Hourly
@@ -86,9 +83,7 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*option{a, b}}
 					got, err := s.trials.trial(context.Background(),
 						fleet.scenario(&plan.Menu, 0), s.rate, plan.Together(s.rate, n+m))
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					if got.kept() {
 						least = cost
 					}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -67,13 +68,9 @@ func TestLowestLatency(t *testing.T) {
 func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []answer.Point {
 	t.Helper()
 	f, err := c.bounded(option, replicas)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	points, err := c.points(context.Background(), []fleet{f})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, p := range points {
 		if p.Latency < f.latency || p.Energy < f.energy || f.latency == 0 || f.energy == 0 {
 			t.Errorf("%d of %s: %g ms and %g Wh, bounds %g and %g", p.Replicas, p.Label,
@@ -94,9 +91,7 @@ func TestFront(t *testing.T) {
 			t.Fatal("no answer", err)
 		}
 		found, err := s.front(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		front := (&answer.Answer{Points: found}).Front()
 		for _, p := range found {
 			beaten := 0
@@ -115,9 +110,7 @@ func TestFront(t *testing.T) {
 		}
 		c := &comparison{s, map[int]*sample{}}
 		list, err := c.fleets()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var all []answer.Point
 		for _, f := range list {
 			all = append(all, simulatedFleet(t, c, f.option, f.replicas)...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -37,9 +38,7 @@ func TestJob(t *testing.T) {
 		}
 		simulated++
 		j := &jobFleet{option: i}
-		if err := every.timeJob(context.Background(), j, requests); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, every.timeJob(context.Background(), j, requests))
 		if j.replicas > 0 && j.dollars < found[0].dollars*(1-1e-9) {
 			t.Errorf("%s does it for $%g, the answer for $%g", every.label(i), j.dollars,
 				found[0].dollars)
@@ -51,9 +50,7 @@ func TestJob(t *testing.T) {
 	o := s.chosen()
 	whole, err := s.trials.trial(context.Background(),
 		o.scenario(&s.trials.file.Plan.Menu, s.size(), o.slow), 0, requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if whole.Seconds > 600 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
 		t.Errorf("the whole job takes %g s, want %g s and at most 600 s", whole.Seconds,
 			found[0].total)

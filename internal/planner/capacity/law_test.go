@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -56,13 +57,9 @@ func comparePart(t *testing.T, text string, size int) {
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
 	options, err := f.options()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.prepared(ctx, options, one.trials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	o := s.options[0]
 	n, err := s.smallest(ctx, 0, size, func(int, float64) {})
 	if err != nil || !s.byPart(o, n) {
@@ -77,9 +74,7 @@ func comparePart(t *testing.T, text string, size int) {
 			file, _ := f.file(scenario, s.rate, requests)
 			return run.under(o.late), file, err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return ok
 	}
 	at := func(percent int) int {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // A list of degrees of expert parallelism that spreads no experts beside data-parallel attention is
@@ -41,13 +43,9 @@ func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
 		"llama-3.1-8b": {0, 0, 0, 0}} {
 		f, err := Parse("p.yaml", []byte("{model: "+model+", workload: {rate: 1/s}, slo: "+
 			"{ttft: 1s}, menu: {hardware: [h200-sxm], tensor: [1, 2], data: [1, 2]}}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		list, err := f.options()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var got []int
 		for _, o := range list {
 			s := o.prefill.asked()

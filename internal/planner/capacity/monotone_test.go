@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
@@ -33,16 +34,10 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm, l40s], tensor: [1]}
 // hourly returns what the cheapest fleet costs, and false where none keeps the SLO.
 func hourly(t *testing.T, q *queue.Queue, asked question) (float64, bool) {
 	f, err := Parse("drawn", []byte(asked.text()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.newSearch(t.Context(), q, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.answer(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, s.answer(context.Background()))
 	if s.best < 0 {
 		return 0, false
 	}

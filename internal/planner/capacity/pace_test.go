@@ -1,6 +1,10 @@
 package capacity
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+)
 
 // The bound of a step of any number of tokens, which is interpolated between a few, is at most what
 // the step takes and the slack, for accelerators, parallelism and formats of all kinds.
@@ -23,9 +27,7 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2, 4], data: [1, 2, 4], 
 				continue
 			}
 			steps, err := trials.steps(o.prefill)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for n := 1; n < largestStep; n += max(1, n/41) {
 				bound, takes := o.prefill.pace.step(float64(n)), linearTime(steps, n)
 				checked++

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -15,9 +16,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, name := range Shipped() {
 		text, err := shipped(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.OK(f, err)
 		f.Add(string(text))
 	}
 	f.Add("model: x\nworkload: {rate: {pattern: wave, average: 1/s, swing: 1}}\nmenu: {hardware: " +
@@ -42,9 +41,7 @@ func FuzzParse(f *testing.F) {
 // Every key of a plan is in docs/planning.md.
 func TestKeysAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/planning.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	docs := string(data)
 	var check func(at reflect.Type, path string)
 	check = func(at reflect.Type, path string) {
@@ -73,9 +70,7 @@ func TestSimulationsAreLongEnough(t *testing.T) {
 	f, err := Parse("a.yaml", []byte(
 		"model: llama-3.1-8b\nworkload: {rate: 2/s}\nslo: {ttft: 3s}\nmenu: {hardware: "+
 			"[h100-sxm]}\neffort: {requests: 100}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for rate, want := range map[float64]int64{0.1: 100, 10: 600, 100: 6000} {
 		if first, most := f.Plan.Lengths(rate); first != want || most < 4*want {
 			t.Errorf("at %g/s: %d to %d requests, want %d and four times as many", rate, first,

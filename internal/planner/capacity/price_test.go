@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
@@ -26,44 +27,30 @@ slo: {ttft: 1s, tpot: 50ms}
 menu: {hardware: [h100-sxm], tensor: [1]}
 fleet: {spare: 1}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answers, err := plan.Solve(context.Background(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a := answers.Models[0]
 	load := func() (*scenarios.File, error) {
 		return scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
 	}
 	f, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := f.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sample := page.NewSample(page.SampleSize)
 	result, err := simulation.Run(context.Background(), sample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var html, terminal bytes.Buffer
-	if err := page.Write(&html,
-		page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, page.Write(&html,
+		page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}))
 	report.NewPrinter(&terminal).Result(result)
 	variant := compare.Variant{Label: "answer", Name: "answer.yaml", Load: load}
 	c, err := compare.Run(context.Background(), []compare.Variant{variant, variant},
 		compare.Options{
 			Replications: 2, Confidence: 0.95, Workers: 2, NoInterval: true,
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	compared := 0.0
 	for _, figure := range c.Variants[0].Figures {
 		if figure.Name == "cost_per_million_output_tokens" {
@@ -77,9 +64,7 @@ fleet: {spare: 1}
 		t.Fatal("the page has no price")
 	}
 	onPage, err := strconv.ParseFloat(shown[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := a.Chosen.PerMillion
 	for name, got := range map[string]float64{"scenario": result.CostPerMillion, "page": onPage,
 		"comparison": compared} {

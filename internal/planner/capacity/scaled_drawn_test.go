@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	cmpdiff "github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // drawnScaled draws a small menu of fleets that follow a load: waves and bursts, cold starts, all
@@ -64,9 +66,7 @@ func checked(t *testing.T, text string, checks int) (*search, *trials) {
 	if err == nil {
 		err = s.check(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s, trials
 }
 
@@ -150,17 +150,13 @@ func TestReplicasThatNeverRun(t *testing.T) {
 				continue
 			}
 			few, _, err := s.simulate(ctx, o, most, o.worst(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if !o.neverRan(&few, most) {
 				continue
 			}
 			seen++
 			many, _, err := s.simulate(ctx, o, most+4, o.worst(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			many.Unused, many.Limit = few.Unused, few.Limit // counted by replica
 			if diff := cmpdiff.Diff(few, many); diff != "" {
 				t.Errorf("up to %d and %d of %s differ:\n%s", most, most+4, s.label(o.index), diff)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -96,13 +97,9 @@ func leastFleet(t *testing.T, s *search, o *option) (replicas int, running float
 	running = math.Inf(1)
 	for n := max(1, o.always()); n <= min(12, s.allowed(o)-s.spare); n++ {
 		ok, _, err := s.keeps(context.Background(), o, n, o.worst(), s.seeds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		mean, err := s.charge(context.Background(), o, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if ok && mean < running*(1-1e-9) {
 			replicas, running = n, mean
 		}
@@ -116,9 +113,7 @@ func TestScaledFleetsOfAllThereIs(t *testing.T) {
 	text := strings.Replace(scaledMenu(false), "[l40s, a100-80gb-sxm]",
 		"[{accelerator: l40s, count: 3}]", 1)
 	s, _ := prepared(t, text)
-	if err := s.answer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.answer(t.Context()))
 	if s.best < 0 || !s.chosen().scaled() || s.size() != 3 {
 		t.Errorf("planned %s, want 3 replicas, scaled", bestOf(s, s.best))
 	}
@@ -156,9 +151,7 @@ func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {
 		at += 1 / rate
 		fmt.Fprintf(&b, "%.2f,1200,80\n", at)
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	a := solve(t, "many-users", "workload={trace: "+path+"}", "slo={ttft: 2s, percentile: 90}",
 		"menu={hardware: [l40s], tensor: [1], scaling: [{policy: outstanding, target: 5, "+
 			"keep: 60s}]}",
@@ -171,21 +164,13 @@ func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {
 		t.Errorf("%g of %d to %d replicas run on average", f.Mean, f.Fewest, d.Replicas)
 	}
 	file, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := simulation.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	last, err := strconv.ParseFloat(fmt.Sprintf("%.2f", at), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if got := r.Cost / (last - 0.5) * 3600; math.Abs(got/d.Hourly-1) > 1e-9 {
 		t.Errorf("the plan says $%g an hour, its scenario costs $%g", d.Hourly, got)
 	}

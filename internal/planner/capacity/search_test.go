@@ -12,6 +12,7 @@ import (
 
 	cmpdiff "github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
@@ -127,9 +128,7 @@ func (m menuCase) text(whole bool) string {
 func testQueue(t *testing.T) *queue.Queue {
 	t.Helper()
 	q, err := queue.Open(context.Background(), queue.Config{}, queue.Handlers{Kind: Simulate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(q.Close)
 	return q
 }
@@ -137,13 +136,9 @@ func testQueue(t *testing.T) *queue.Queue {
 func prepared(t *testing.T, text string) (*search, *trials) {
 	t.Helper()
 	f, err := Parse("menu.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.newSearch(t.Context(), testQueue(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return s, s.trials
 }
 
@@ -188,9 +183,7 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 func sustained(t *testing.T, s *search, o *option, n int) bool {
 	t.Helper()
 	v, err := s.enough(context.Background(), o, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return v.sustained
 }
 
@@ -212,9 +205,7 @@ func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 func againstExhaustive(t *testing.T, text string, most int) {
 	t.Helper()
 	planned, trials := prepared(t, text)
-	if err := planned.run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, planned.run(context.Background()))
 	every, _ := prepared(t, text)
 	best, replicas, all := exhaustive(t, every)
 	if planned.best != best || best >= 0 && planned.outcomes[best].replicas != replicas {
@@ -239,17 +230,11 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 4} {
 		f, err := Parse("menu.yaml", []byte(menus()[1].text(false)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s, err := f.newSearch(t.Context(), testQueue(t),
 			Options{Queue: queue.Config{Workers: workers}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.run(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, s.run(context.Background()))
 		a := new(answer.Answer)
 		addOutcomes(a, s)
 		told = append(told, fmt.Sprint(s.trials.count(), s.best, a.Outcomes, a.Pruned))
@@ -303,9 +288,7 @@ func TestBoundsHold(t *testing.T) {
 		s.outcomes = make([]outcome, len(s.options))
 		for i, o := range s.options {
 			rate, _, err := s.highest(context.Background(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if rate > o.ceiling || rate < o.ceiling/10 || math.IsInf(o.ceiling, 0) {
 				t.Errorf("%s: sustains %g/s, the bound is %g/s", s.label(o.index), rate, o.ceiling)
 			}
@@ -320,9 +303,7 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: 1}}
 	for _, p := range s.perturbations() {
 		other, err := s.perturbed(t.Context(), p, contender)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, want := other.options[0], s.options[0]; got.grade != want.grade ||
 			got.physics != want.physics {
 			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.grade, got.physics,
@@ -385,9 +366,7 @@ func TestBadPlans(t *testing.T) {
 func TestPreparingEnds(t *testing.T) {
 	f, err := Parse("menu.yaml", []byte("model: llama-2-7b\nworkload: {rate: 1/s}\n"+
 		"menu: {hardware: [l4]}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.newSearch(ctx, testQueue(t), Options{}); !errors.Is(err, context.Canceled) {
@@ -399,20 +378,14 @@ func TestPreparingEnds(t *testing.T) {
 // same, and is not made again.
 func TestOneReplicaNeedsNoRouting(t *testing.T) {
 	f, err := Parse("menu.yaml", []byte(menus()[9].text(false)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.newSearch(t.Context(), testQueue(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	plain := s.options[0].scenario(&f.Plan.Menu, 1, 1)
 	trialOf := func(policy string) any {
 		plain.Routing = scenarios.Policy{Policy: policy}
 		file, err := f.file(plain, 4, 200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		seen, err := Simulate(t.Context(), file, f.Plan.Params())
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)

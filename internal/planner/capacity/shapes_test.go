@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // A server that keeps the SLO only while it stands idle is no alternative: its time to the first
@@ -17,9 +19,7 @@ func TestIdleServersAreNoAlternative(t *testing.T) {
 		"max: 1500}}\nslo: {ttft: 880ms, tpot: 50ms}\n" +
 		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2]}\n" +
 		"effort: {requests: 500, most-requests: 2000}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	a := solveAll(t, file).Models[0]
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
@@ -42,9 +42,7 @@ func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 	text := "model: llama-3.1-8b\nworkload: {trace: " + trace + "}\nslo: {ttft: 1s, tpot: " +
 		"50ms}\nmenu: {hardware: [a100-80gb-sxm, h100-sxm], tensor: [1, 2]}\n"
 	for name, data := range map[string]string{trace: rows, file: text} {
-		if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(name, []byte(data), 0o600))
 	}
 	a := solveAll(t, file).Models[0]
 	for i := range a.Shapes {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // No option keeps the SLO as a fleet that costs less than the answer, also where the fleet that
@@ -51,9 +53,7 @@ effort: {requests: 400, most-requests: 1600}
 func noneCostsLess(t *testing.T, text string) {
 	t.Helper()
 	s, _ := prepared(t, text)
-	if err := s.answer(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.answer(context.Background()))
 	if s.best < 0 {
 		t.Skip("no fleet keeps the SLO")
 	}
@@ -63,9 +63,7 @@ func noneCostsLess(t *testing.T, text string) {
 			continue
 		}
 		ok, kept, err := s.keeps(context.Background(), o, n, s.options[i].worst(), s.seeds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if ok {
 			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s:%s", n,
 				s.label(i), kept, s.size(), s.label(s.best), text)
@@ -84,9 +82,7 @@ menu: {hardware: [l40s], tensor: [1]}
 effort: {requests: 300, most-requests: 1000}
 `)
 	ctx := context.Background()
-	if err := s.run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.run(ctx))
 	suggested := s.outcomes[s.best].replicas
 	if ok, err := s.sizeFleet(ctx); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -119,13 +115,9 @@ effort: {requests: 300, most-requests: 2000}
 	sizes := map[string]int{}
 	for _, hardware := range []string{"l40s", "h100-sxm, l40s"} {
 		f, err := Parse("plan.yaml", fmt.Appendf(nil, text, hardware))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		answers, err := f.Solve(context.Background(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, sh := range answers.Models[0].Shapes {
 			if sh.Accelerator == "l40s" {
 				sizes[hardware] = sh.Replicas
@@ -147,9 +139,7 @@ slo: {ttft: 1s, tpot: 50ms}
 menu: {hardware: [{accelerator: l40s, count: 3}], tensor: [1]}
 effort: {requests: 300, most-requests: 600}
 `)
-	if err := s.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.run(t.Context()))
 	s.lean = 3
 	n, err := s.smallest(t.Context(), 0, 3, func(n int, _ float64) {
 		if n > 3 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -28,13 +29,9 @@ effort: {requests: 500, most-requests: 1000}
 			plan = strings.Replace(text, " cached-input: $0.05/M,", "", 1)
 		}
 		found, _ := prepared(t, plan)
-		if err := found.answer(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, found.answer(context.Background()))
 		d, err := found.deploy(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s := d.Sold
 		const output = 20 * 50 * 3600 / 1e6
 		if prompts := s.Input + s.Cached; math.Abs(s.Output/output-1) > 1e-9 ||
@@ -63,13 +60,9 @@ effort: {requests: 500, most-requests: 1000}
 func ran(t *testing.T, text string) *scenarios.Sold {
 	t.Helper()
 	f, err := scenarios.Parse("chosen.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r.Sold
 }
 

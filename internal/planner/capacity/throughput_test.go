@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
@@ -106,9 +107,7 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 				}
 				ok, _, err := s.keeps(context.Background(), s.options[r.option], n,
 					s.options[r.option].worst(), s.seeds)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if ok {
 					best = s.rate
 				}
@@ -123,17 +122,11 @@ func TestThroughputAlike(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 3} {
 		f, err := Parse("menu.yaml", []byte(throughputPlan(rand.New(rand.NewPCG(1, 0)), 8)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		a, err := f.Solve(t.Context(), Options{Queue: queue.Config{Workers: workers}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		told = append(told, string(text))
 	}
 	if told[0] != told[1] {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 )
 
@@ -18,17 +19,11 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 		}
 		for _, load := range []float64{0.3, 1.5} {
 			file, err := f.file(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 300)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			got, err := Simulate(t.Context(), file, f.Plan.Params())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			seen, err := planner.Observe(t.Context(), file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			want := judge(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
 			if diff := cmp.Diff(want, got.(trial)); diff != "" {
 				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // At every number the table must agree with a plain search of the cumulative distribution, and
@@ -17,9 +19,7 @@ func TestTableInvertsTheCumulativeDistribution(t *testing.T) {
 			300).Draw(t, "weights")
 		weights[rapid.IntRange(0, len(weights)-1).Draw(t, "positive")] = 1
 		table, err := New(weights)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		u := rapid.OneOf(rapid.Uint64(),
 			rapid.SampledFrom([]uint64{0, 1, math.MaxUint64 - 1, math.MaxUint64})).Draw(t, "u")
 		got := table.At(u)
@@ -44,9 +44,7 @@ func TestTableFrequencies(t *testing.T) {
 		total += weights[i]
 	}
 	table, err := New(weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	src := rand.NewPCG(1, 2)
 	counts := make([]float64, n)
 	for range draws {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -15,9 +16,7 @@ import (
 func priced(t testing.TB, name, text string) (*PriceList, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	return readPrices(path)
 }
 
@@ -30,18 +29,14 @@ h100-sxm,acme,spot,$1/h,,2026-11-02,a page,0.05/h,10m,,,,
 
 l4,,owned,,,2026-10-01,an invoice,,,$3000,4,150W,$0.2/kWh
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file, err := priced(t, "prices.yaml", `
 offers:
 - {accelerator: h100-sxm, provider: acme, term: on-demand, price: $3/h, date: 2026-11-01, source: 'a letter: "net"'}
 - {accelerator: h100-sxm, provider: acme, term: spot, price: $1/h, date: 2026-11-02, source: a page, interruptions: 0.05/h, return: 10m}
 - {accelerator: l4, term: owned, date: 2026-10-01, source: an invoice, purchase: $3000, years: 4, draw: 150W, electricity: $0.2/kWh}
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !reflect.DeepEqual(table, file) {
 		t.Errorf("the table has %+v, the file %+v", table, file)
 	}
