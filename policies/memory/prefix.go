@@ -28,6 +28,7 @@ type PrefixCache struct {
 	words    []sim.Segment
 	fetched  found // by the last Extend
 	matched  match
+	runs     uint64 // of the simulator before, see Contents
 }
 
 // match is what the last Match found of the prompt of a request, while the tree did not change.
@@ -114,6 +115,12 @@ func (p *PrefixCache) text(s *sim.Sequence) []sim.Segment {
 // wholeText describes all tokens of s.
 func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 	p.words = wholeText(p.words, s)
+	if p.runs > 0 { // a sequence of an earlier run may have had the same number
+		own := &p.words[len(p.words)-1]
+		if own.ID == hash(uint64(s.ID)) {
+			own.ID = hash(own.ID ^ p.runs)
+		}
+	}
 	return p.words
 }
 

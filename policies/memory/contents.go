@@ -1,0 +1,208 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Contents is what a PrefixCache or a Pool keeps for later requests, of which another can begin.
+type Contents struct {
+	// Block is the number of tokens of a block.
+	Block int `json:"block_tokens"`
+	// Runs counts the runs of the simulator that led here, from 1.
+	Runs uint64 `json:"runs"`
+	// Tiers holds what is stored in each tier, the fastest first.
+	Tiers [][]Stored `json:"tiers"`
+}
+
+// Stored is a run of blocks of a tier. The last used ones come first, and each comes after the run
+// that is before it in its texts.
+type Stored struct {
+	// Name, Before, Segment and Offset name the blocks, as a runNode has them.
+	Name    uint64 `json:"name"`
+	Before  uint64 `json:"before,omitempty"`
+	Segment uint64 `json:"segment"`
+	Offset  int    `json:"offset,omitempty"`
+	Blocks  int64  `json:"blocks"`
+	// After is the run before it in its texts, counted from 1 through all tiers; 0 for none.
+	After int `json:"after,omitempty"`
+	// Uses is how often it was used, and Age the time since then; 0 where that does not matter.
+	Uses int32    `json:"uses"`
+	Age  sim.Time `json:"age,omitempty"`
+}
+
+// Contents returns what the memory keeps. No sequence may hold any of it.
+func (p *PrefixCache) Contents() (*Contents, error) {
+	p.free += p.tree.expire()
+	return p.tree.contents(p.runs + 1)
+}
+
+// Restore stores the contents of another memory, as far as there is room. The memory must be new.
+// It returns an error, after which the memory is of no use, unless the contents are such as a
+// memory with blocks of the same size can have.
+func (p *PrefixCache) Restore(c *Contents) error {
+	p.runs = c.Runs
+	if err := p.tree.restore(c); err != nil {
+		return err
+	}
+	p.free -= p.tree.tiers[0].unused
+	p.free += p.tree.fit(p.capacity)
+	if p.Through {
+		p.copy()
+	}
+	return nil
+}
+
+// Filled returns the share of all blocks of the memory that hold something, in [0, 1].
+func (p *PrefixCache) Filled() float64 {
+	used, all := p.capacity-p.free, p.capacity
+	for _, t := range p.tree.tiers[1:] {
+		used, all = used+t.unused, all+t.Blocks
+	}
+	if p.Through {
+		used += min(p.capacity-p.free, p.tree.tiers[1].Blocks-p.tree.tiers[1].unused)
+	}
+	return float64(used) / float64(all)
+}
+
+// Contents returns what the pool keeps.
+func (p *Pool) Contents() (*Contents, error) { return p.tree.contents(1) }
+
+// Restore stores the contents of another pool, as PrefixCache.Restore does.
+func (p *Pool) Restore(c *Contents) error {
+	if err := p.tree.restore(c); err != nil {
+		return err
+	}
+	p.free -= p.tree.tiers[0].unused
+	p.free += p.tree.fit(p.free + p.tree.tiers[0].unused)
+	return nil
+}
+
+// contents lists the nodes of the tree, none of which has a user. Blocks without a name, which
+// nobody can ask for, are left out.
+func (t *runTree) contents(runs uint64) (*Contents, error) {
+	c := &Contents{Block: t.block, Runs: runs}
+	numbers := map[int32]int{0: 0}
+	for tier := range t.tiers {
+		list := []Stored{}
+		for _, number := range t.unusedOf(int32(tier)) {
+			n := &t.nodes[number]
+			if n.name == 0 {
+				continue
+			}
+			after, known := numbers[n.parent]
+			if !known {
+				return nil, errors.New("KV blocks are still in use")
+			}
+			s := Stored{Name: n.name, Before: n.before, Segment: n.segment, Offset: n.offset,
+				Blocks: n.blocks, After: after, Uses: n.uses}
+			if t.order.ttl > 0 {
+				s.Age = t.order.time() - n.left
+			}
+			list = append(list, s)
+			numbers[number] = len(numbers)
+		}
+		c.Tiers = append(c.Tiers, list)
+	}
+	return c, nil
+}
+
+// unusedOf lists the nodes of a tier without users, the one that is overwritten last first.
+func (t *runTree) unusedOf(tier int32) (list []int32) {
+	if !t.order.ranks() {
+		for n := t.nodes[tier].older; n != tier; n = t.nodes[n].older {
+			list = append(list, n)
+		}
+		return list
+	}
+	entries := slices.Clone(t.tiers[tier].heap)
+	slices.SortFunc(entries, func(a, b ranked) int {
+		if a.rank != b.rank || a.turn != b.turn {
+			return compareRanks(b, a)
+		}
+		return t.nodes[a.number].offset - t.nodes[b.number].offset // parts of one node
+	})
+	for _, e := range entries {
+		list = append(list, e.number)
+	}
+	return list
+}
+
+func compareRanks(a, b ranked) int {
+	switch {
+	case a.rank < b.rank, a.rank == b.rank && a.turn < b.turn:
+		return -1
+	case a == b:
+		return 0
+	}
+	return 1
+}
+
+// restore makes nodes of what is stored, in a tree without any. Tiers that the tree does not have
+// are left out. Tiers may then be too full, which fit mends.
+func (t *runTree) restore(c *Contents) error {
+	if len(t.nodes) > len(t.tiers) {
+		return errors.New("there are KV blocks already")
+	}
+	if c.Block != t.block {
+		return fmt.Errorf("found blocks of %d tokens, want %d", c.Block, t.block)
+	}
+	first := int32(len(t.tiers)) // the number of the first node
+	for tier, list := range c.Tiers[:min(len(c.Tiers), len(t.tiers))] {
+		for i := range list {
+			number := int32(len(t.nodes))
+			n, err := t.node(&list[i], number-first)
+			if err != nil {
+				return fmt.Errorf("run %d of tier %d: %w", i+1, tier+1, err)
+			}
+			n.tier = int32(tier)
+			if n.parent > 0 {
+				n.parent += first - 1
+				t.nodes[n.parent].children++
+			}
+			t.nodes = append(t.nodes, n)
+			t.byName[n.name] = number
+		}
+		for i := len(list); i > 0; i-- {
+			t.link(int32(len(t.nodes) - 1 - len(list) + i))
+		}
+	}
+	return nil
+}
+
+// node checks what is stored, and returns the node of it, whose parent counts from 1. Before it are
+// the given number of others.
+func (t *runTree) node(s *Stored, before int32) (runNode, error) {
+	const most = 1 << 40 // tokens
+	_, twice := t.byName[s.Name]
+	switch {
+	case s.Name == 0, s.Blocks < 1, s.Blocks > most/int64(t.block), s.Uses < 1, s.Age < 0:
+		return runNode{}, errors.New("want a name, blocks and uses from 1, and an age from 0")
+	case twice:
+		return runNode{}, errors.New("the name is there already")
+	case s.After < 0, s.After > int(before):
+		return runNode{}, fmt.Errorf("it is after run %d, want one that comes first", s.After)
+	case s.Offset < -1, s.Offset > most, s.Offset == -1 && s.Blocks > 1,
+		s.Offset >= 0 && s.Name != blockName(s.Before, s.Segment, s.Offset):
+		return runNode{}, errors.New("the name is not that of its place in a text")
+	}
+	return runNode{name: s.Name, before: s.Before, segment: s.Segment, offset: s.Offset,
+		blocks: s.Blocks, unit: 1, uses: s.Uses, left: -s.Age, parent: int32(s.After)}, nil
+}
+
+// fit makes room in tiers that are too full, of which the first has a number of blocks, and returns
+// the number of blocks that left the first.
+func (t *runTree) fit(blocks int64) int64 {
+	for i := int32(len(t.tiers) - 1); i > 0; i-- {
+		if excess := t.tiers[i].unused - max(0, t.room(i)); excess > 0 {
+			t.evict(i, excess)
+		}
+	}
+	if excess := t.tiers[0].unused - blocks; excess > 0 {
+		return t.evict(0, excess)
+	}
+	return 0
+}
