@@ -13,6 +13,7 @@ import (
 type assembly struct {
 	*resolved
 	pools       []pool
+	shared      sharedPools
 	config      sim.Config
 	speculators []*speculation.Speculator // by replica; nil for replicas that do not draft
 }
@@ -50,7 +51,6 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 // addReplicas makes the servers, each with policies of its own. The servers of a pool share one
 // clock.
 func (a *assembly) addReplicas() {
-	var shared sharedPools
 	for i := range a.pools {
 		p := &a.pools[i]
 		for k := range p.size {
@@ -71,11 +71,11 @@ func (a *assembly) addReplicas() {
 					r.Layers = p.Model.Layers()
 				}
 			}
-			shared.connect(p, &r)
+			a.shared.connect(p, &r)
 			a.config.Replicas = append(a.config.Replicas, r)
 		}
 	}
-	a.config.Wires = shared.wires
+	a.config.Wires = a.shared.wires
 }
 
 // addFleet adds the parts of the configuration that concern several replicas.

@@ -19,6 +19,13 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
+	kept := r.snapshot()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		r.demand.config.Before = int64(kept.runs()) << 27
+	}
 	source, err := workload.Open(r.demand.config)
 	if err != nil {
 		r.problem("workload", "%v", err)
@@ -32,7 +39,17 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 		Model: first.Model, Accelerator: *first.Accelerator, Engine: first.Engine,
 		Memory: first.Plan,
 		given:  f.givenOrTier, pools: a.pools, speculators: a.speculators, config: a.config,
+		shared:  a.shared.pools,
 		metrics: r.demand.metrics(),
+	}
+	err = r.fill(s, kept, func() (*Simulation, error) {
+		cold := *f
+		cold.Scenario.Caches = nil
+		return cold.Build(registry)
+	})
+	if err != nil {
+		s.Source.Close()
+		return nil, err
 	}
 	if slices.ContainsFunc(s.pools, comparesDrafts) {
 		s.baseline = func() (*Simulation, error) { return f.without(s.Scenario).Build(registry) }

@@ -15,6 +15,7 @@ type Scenario struct {
 	Steps       *StepTimes   `json:"steps,omitempty" jsonschema:"Measured or fitted step times, in place of predicted ones. Default: predicted."`
 	Batching    Policy       `json:"batching,omitzero" jsonschema:"Which requests are in the next step: a policy (llmsim list policies) and its parameters. Default: that of the engine."`
 	Memory      KVMemory     `json:"memory,omitzero" jsonschema:"How the KV cache is stored: a policy and its parameters. Default: that of the engine."`
+	Caches      *Caches      `json:"caches,omitempty" jsonschema:"What KV caches hold at the start: a word, or a mapping. Default: cold."`
 	Adapters    *Adapters    `json:"adapters,omitempty" jsonschema:"Low-rank adapters (LoRA) of the model, of which each request or session asks for one. Default: none."`
 	Routing     Policy       `json:"routing,omitzero" jsonschema:"Which replica serves a request: a policy and its parameters. Default: round-robin."`
 	Speculation *Speculation `json:"speculation,omitempty" jsonschema:"Speculative decoding: a cheap drafter proposes tokens, and the model verifies several of them in a step. Default: none."`

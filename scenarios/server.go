@@ -83,6 +83,14 @@ type Tier struct {
 	Shared string `json:"shared,omitempty" enum:"rack" jsonschema:"Which replicas share a pool: those of the model, which all count as one rack. Default: rack."`
 }
 
+// Caches says what the KV caches of replicas and pools hold at the start of a run.
+type Caches struct {
+	Start    string  `json:"start,omitempty" kind:"true" short:"true" enum:"cold,warm,snapshot" jsonschema:"cold: nothing. warm: what the first requests of the workload leave, which are served before the run and count nowhere. snapshot: what an earlier run left (llmsim scenario --save-caches)."`
+	Requests int64   `json:"requests,omitempty" only:"warm" min:"1" jsonschema:"The number of requests that are served before the run, of those of the workload."`
+	Share    float64 `json:"share,omitempty" only:"warm" above:"0" max:"1" jsonschema:"In place of requests: the share of the KV memory of all tiers that is to hold something when the run starts, in the mean of the replicas."`
+	File     string  `json:"file,omitempty" need:"snapshot" jsonschema:"The file that --save-caches wrote. It is looked up beside the scenario file, and then from the current folder."`
+}
+
 // Shape changes the model that is named.
 type Shape struct {
 	KVHeads int    `json:"kv-heads,omitempty" min:"1" max:"2048" jsonschema:"The number of KV heads of a layer. The number of query heads gives multi-head attention, 1 gives multi-query attention. Default: the model's."`

@@ -34,6 +34,7 @@ type Simulation struct {
 	given       func(field string) bool // reports whether the file or the command line sets a field
 	pools       []pool
 	speculators []*speculation.Speculator // by replica; nil for replicas that do not draft
+	shared      []sharedPool
 	config      sim.Config
 	metrics     metrics.Config
 	// baseline builds the same scenario without speculative decoding; nil if there is no

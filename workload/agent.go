@@ -218,7 +218,7 @@ func (t *Turns) plain() bool {
 func (c Class) sampled() (calls, prompts, outputs float64) {
 	const sessions = 500
 	c.Weight = 1
-	m, err := newMix([]Class{c}, 0)
+	m, err := newMix([]Class{c}, 0, 0)
 	if err != nil {
 		return 1, c.Prompt.Mean(), c.Output.Mean()
 	}

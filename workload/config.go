@@ -32,6 +32,9 @@ type Config struct {
 	// Duration is the time at which sending ends. A request that would arrive then or later is not
 	// sent. 0 means never.
 	Duration sim.Time
+	// Before is the number of sessions before, in [0, 2^43]. Sessions with other numbers have other
+	// texts, but for prefixes and prompts that are repeated.
+	Before int64
 	// Seed determines everything that is random.
 	Seed uint64
 }

@@ -39,7 +39,7 @@ func newGenerator(c Config, l limit) (*generator, error) {
 		g.script, g.tape, g.summary = tape, tape, c.summary()
 		return g, nil
 	}
-	mix, err := newMix(c.Classes, c.Seed)
+	mix, err := newMix(c.Classes, c.Seed, c.Before)
 	if err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}

@@ -54,7 +54,7 @@ type drawnClass struct {
 	between []func() sim.Time
 }
 
-func newMix(classes []Class, seed uint64) (*mix, error) {
+func newMix(classes []Class, seed uint64, before int64) (*mix, error) {
 	if len(classes) > maxClasses {
 		return nil, fmt.Errorf("found %d classes, allowed: at most %d", len(classes), maxClasses)
 	}
@@ -64,7 +64,7 @@ func newMix(classes []Class, seed uint64) (*mix, error) {
 		groups:  *groupStream.source(seed), counts: *turnStream.source(seed),
 		choices: *choiceStream.source(seed), results: *resultStream.source(seed),
 		agents: *agentStream.source(seed),
-		texts:  textStream.key(seed),
+		texts:  textStream.key(seed), session: before,
 	}
 	weights := make([]float64, len(classes))
 	shared := 0

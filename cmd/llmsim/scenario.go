@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/interval"
 	"github.com/llmsim/llmsim/internal/planner/remedy"
@@ -35,6 +36,7 @@ type scenarioFlags struct {
 	engine         string
 	metrics        string
 	noInterval     bool
+	saveCaches     string
 	keep           recordFlag
 
 	command *launch.Reading                 // of --from; nil without
@@ -79,6 +81,8 @@ func scenarioCommand() *cobra.Command {
 	f.BoolVar(&flags.noInterval, "no-interval", false,
 		"do not run the further simulations that show how uncertain the figures are and what "+
 			"would help")
+	f.StringVar(&flags.saveCaches, "save-caches", "",
+		"file for what the KV caches hold at the end, from which a scenario can start (caches)")
 	f.StringVar(&flags.from, "from", "",
 		"a command that starts an engine, or a file with such a command or with those of "+
 			"prefill and decode pools (a shell script, a Kubernetes manifest, a folder of "+
@@ -237,6 +241,9 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Simulation,
 	observers []sim.Observer) (*scenarios.Result, error) {
 	result, err := simulation.Run(cmd.Context(), observers...)
+	if err == nil && flags.saveCaches != "" {
+		err = files.Write(flags.saveCaches, simulation.SaveCaches)
+	}
 	if err != nil || flags.noInterval {
 		return result, err
 	}

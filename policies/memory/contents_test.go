@@ -110,8 +110,8 @@ func FuzzRestore(f *testing.F) {
 		f.Fatal(err)
 	}
 	for id := range 9 {
-		q := &sim.Sequence{Request: sim.Request{ID: int64(id), Prompt: 96, Output: 1, Content: []sim.Segment{
-			{ID: 1, Tokens: 24}, {ID: uint64(id), Tokens: 72}}}}
+		q := &sim.Sequence{Request: sim.Request{ID: int64(id), Prompt: 96, Output: 1}}
+		q.Content = []sim.Segment{{ID: 1, Tokens: 24}, {ID: uint64(id), Tokens: 72}}
 		q.Stored = m.Match(q)
 		m.Extend(q, q.Prompt-q.Stored, 0)
 		q.Stored = q.Prompt

@@ -1,0 +1,139 @@
+package scenarios
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/llmsim/llmsim/policies"
+)
+
+// talks is a load of conversations that share two long system prompts, over tiers and a pool.
+const talks = "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 2\nrouting: session-affinity\n" +
+	"memory: {tokens: 30000, tiers: [hbm, {store: host, size: 4GiB}, " +
+	"{store: pool, size: 8GiB}]}\n" +
+	"workload: {requests: 300, rate: 6/s, prompt: 400, output: 30, prefix: {tokens: 3000, " +
+	"groups: 6}, sessions: {turns: 4, think: 1s}}\n"
+
+// startingAt returns the result of a run that starts with the given caches, and what its own hold
+// at the end.
+func startingAt(t *testing.T, text, snapshot string, step bool) (*Result, string) {
+	t.Helper()
+	file, err := Parse("t.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.FS = fstest.MapFS{"caches.json": {Data: []byte(snapshot)}}
+	s, err := file.Build(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step {
+		s.config.MaxLeap = 1
+	}
+	r, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept bytes.Buffer
+	if err := s.SaveCaches(&kept); err != nil {
+		t.Fatal(err)
+	}
+	return r, kept.String()
+}
+
+// Warm caches and those of a snapshot find more than cold ones. Requests before the run count
+// nowhere, and a snapshot goes on where another ended: leaping and stepping alike.
+func TestCachesStart(t *testing.T) {
+	cold, kept := startingAt(t, talks, "", false)
+	warm, _ := startingAt(t, talks+"caches: {start: warm, requests: 100}\n", "", false)
+	full, _ := startingAt(t, talks+"caches: {start: warm, share: 0.3}\n", "", false)
+	again := talks + "caches: {start: snapshot, file: caches.json}\n"
+	next, after := startingAt(t, again, kept, false)
+	stepped, same := startingAt(t, again, kept, true)
+	if warm.Sent() != 200 || full.Sent() >= 300 || next.Sent() != 300 {
+		t.Errorf("%d, %d and %d requests", warm.Sent(), full.Sent(), next.Sent())
+	}
+	share := func(r *Result) float64 {
+		return float64(r.CachedTokens) / float64(r.TotalInputTokens)
+	}
+	first := func(r *Result) float64 { return r.Sessions.Turns[0].CachedShare }
+	for name, r := range map[string]*Result{"warm": warm, "full": full, "snapshot": next} {
+		if share(r) <= share(cold) {
+			t.Errorf("%s finds %v of its prompts, cold caches %v", name, share(r), share(cold))
+		}
+	}
+	// The first prompt of a conversation finds its system prompt, and nothing of its own message.
+	if got := first(next); got <= first(cold) || got > 3000.0/3400 {
+		t.Errorf("first turns find %v of their prompts, with cold caches %v", got, first(cold))
+	}
+	if after != same || next.MeanE2EL != stepped.MeanE2EL ||
+		next.FetchedTokens != stepped.FetchedTokens {
+		t.Error("leaps and steps differ")
+	}
+}
+
+// A run that starts from a snapshot of nothing is a cold one, but for the texts of its sessions.
+func TestSnapshotOfNothing(t *testing.T) {
+	plain := strings.Replace(talks, "sessions: {turns: 4, think: 1s}", "sessions: {turns: 1}", 1)
+	plain = strings.Replace(plain, "session-affinity", "round-robin", 1) // not by the session
+	cold, _ := startingAt(t, plain, "", false)
+	short := strings.Replace(plain, "requests: 300", "requests: 1, duration: 1ms", 1)
+	_, none := startingAt(t, short, "", false)
+	same, _ := startingAt(t, plain+"caches: {start: snapshot, file: caches.json}\n", none, false)
+	if cold.CachedTokens != same.CachedTokens || cold.MeanTTFT != same.MeanTTFT {
+		t.Errorf("%d cached tokens, and %d from nothing", cold.CachedTokens, same.CachedTokens)
+	}
+}
+
+func TestCachesRefuse(t *testing.T) {
+	_, kept := startingAt(t, talks, "", false)
+	for _, c := range [][2]string{
+		{"caches: {start: warm}",
+			"caches: found warm with 0 requests"},
+		{"caches: {start: warm, requests: 9, share: 0.5}",
+			"caches: found warm with 9 requests"},
+		{"caches: {start: warm, requests: 300}",
+			"caches: all 300 requests"},
+		{"caches: {start: warm, requests: 3000}",
+			"caches: the workload ends after 300"},
+		{"caches: {start: warm, share: 1}\nmemory.tiers.1.size: 400GiB",
+			"of the KV memory full"},
+		{"caches: {start: hot}",
+			`caches.start: found "hot"`},
+		{"caches: {start: cold, requests: 3}",
+			"caches.requests"},
+		{"caches: {start: snapshot}",
+			"caches.file"},
+		{"caches: {start: snapshot, file: none}",
+			"caches.file: none"},
+		{"caches: {start: snapshot, file: broken}",
+			"found no file of --save-caches"},
+		{"caches: {start: snapshot, file: kept}\nreplicas: 3",
+			"caches.file: kept: found the caches of 2"},
+		{"caches: {start: snapshot, file: kept}\nmodel: llama-2-7b",
+			"found a cache of llama-3.1-8b"},
+		{"caches: {start: warm, requests: 9}\nmemory: {policy: paged}",
+			"caches.start: found warm, but"},
+		{"caches: {start: snapshot, file: kept}\nmemory: {policy: radix}",
+			"found 1 pools, want 0"},
+	} {
+		text, want := c[0], c[1]
+		settings := strings.Split(text, "\n")
+		line := talks + settings[0] + "\n"
+		var overrides []string
+		for _, s := range settings[1:] {
+			overrides = append(overrides, strings.Replace(s, ": ", "=", 1))
+		}
+		file, err := Parse("t.yaml", []byte(line), overrides...)
+		if err == nil {
+			file.FS = fstest.MapFS{"kept": {Data: []byte(kept)},
+				"broken": {Data: []byte(`{"a": 1}`)}}
+			_, err = file.Build(policies.Default())
+		}
+		if err == nil || !IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
