@@ -27,6 +27,7 @@ type planFlags struct {
 	out    string
 	emit   string
 	trust  string
+	noTune bool
 	prices string
 	strict strictFlag
 	now    currentFlags
@@ -64,6 +65,8 @@ func planCommand() *cobra.Command {
 		"the least evidence on which an option may win: any, relative or measured")
 	f.StringVar(&flags.prices, "prices", "",
 		"file with prices of your own, in YAML or CSV, in place of the catalogue's")
+	f.BoolVar(&flags.noTune, "no-tune", false,
+		"leave settings that are not on the menu to the engine's defaults")
 	flags.strict.add(cmd, "--current")
 	flags.now.add(cmd)
 	flags.queue.add(cmd)
@@ -78,6 +81,9 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	}
 	if cmd.Flags().Changed("prices") {
 		flags.set = append(flags.set, "prices="+strconv.Quote(flags.prices))
+	}
+	if flags.noTune {
+		flags.set = append(flags.set, "menu.tune=none")
 	}
 	if flags.emit != "" {
 		if err := launch.CheckFolder(flags.emit); err != nil {

@@ -34,10 +34,10 @@ func (s *search) keeps(ctx context.Context, o *option, n int, wrong off, seeds i
 
 // decision is whether a fleet keeps the SLO. It is sure where the share of requests that do is
 // clear of its target, or latencies grow, and the fleet is far from it where the share is below the
-// target by more than farBelow.
+// target by more than farBelow. Missing is by how much it is below; 1 where that is not known.
 type decision struct {
 	kept, sure, far bool
-	share           float64
+	share, missing  float64
 }
 
 const farBelow = 0.05
@@ -46,14 +46,15 @@ const farBelow = 0.05
 func (s *search) decide(ctx context.Context, o *option, n int, wrong off) (decision, error) {
 	if _, taken := o.interrupted(); taken {
 		ok, share, err := s.keeps(ctx, o, n, wrong, s.seeds)
-		return decision{kept: ok, sure: true, share: share}, err
+		return decision{kept: ok, sure: true, share: share, missing: 1}, err
 	}
 	runs, ok, err := s.pool(ctx, o, n, wrong, s.seeds)
 	if err != nil {
 		return decision{}, err
 	}
 	last, share := &runs[len(runs)-1], sharePooled(runs)
-	return decision{kept: ok, share: share.Mean, far: share.Mean < last.Target-farBelow,
+	missing := last.Target - share.Mean
+	return decision{kept: ok, share: share.Mean, missing: missing, far: missing > farBelow,
 		sure: last.Growing || runs[0].hopeless() || share.Excludes(last.Target)}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -53,12 +54,29 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(s.leastForJob(a, requests), s.leastForJob(b, requests))
 	})
-	var all []*jobFleet
-	var best *jobFleet
+	all, err := s.timeJobs(ctx, order, requests, nil)
+	if err == nil && len(all) > 0 {
+		all, err = s.tuneJob(ctx, all, requests)
+	}
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	s.best = all[0].option
+	s.outcomes[s.best] = outcome{kind: chosen, replicas: all[0].replicas}
+	if s.tuned != nil {
+		s.tuned.Settings = s.chosen().settings()
+	}
+	return all, nil
+}
+
+// timeJobs times options in an order, until the least that the job costs with one is more than the
+// best of all that are known, and returns all fleets that are in time, the cheapest first.
+func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
+	all []*jobFleet) ([]*jobFleet, error) {
 	for len(order) > 0 {
 		var now []*jobFleet
 		for len(order) > 0 && len(now) < atOnce {
-			if i := order[0]; best == nil || s.leastForJob(i, requests) < best.dollars {
+			if i := order[0]; len(all) == 0 || s.leastForJob(i, requests) < all[0].dollars {
 				now = append(now, &jobFleet{option: i})
 			} else {
 				s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs $%.2f at least",
@@ -71,25 +89,59 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 		}); err != nil {
 			return nil, err
 		}
-		for _, j := range now {
-			if j.replicas > 0 {
-				all = append(all, j)
-			}
-			if j.replicas > 0 && (best == nil || cmp.Or(cmp.Compare(j.dollars, best.dollars),
-				cmp.Compare(j.option, best.option)) < 0) {
-				best = j
-			}
-		}
+		all = append(all, slices.DeleteFunc(now, func(j *jobFleet) bool {
+			return j.replicas == 0
+		})...)
+		slices.SortStableFunc(all, func(a, b *jobFleet) int {
+			return cmp.Or(cmp.Compare(a.dollars, b.dollars), cmp.Compare(a.option, b.option))
+		})
 	}
-	if best != nil {
-		s.best = best.option
-		s.outcomes[s.best] = outcome{kind: chosen, replicas: best.replicas}
-	}
-	slices.SortStableFunc(all, func(a, b *jobFleet) int {
-		return cmp.Or(cmp.Compare(a.dollars, b.dollars), cmp.Compare(a.option, b.option))
-	})
 	return all, nil
 }
+
+// tuneJob times the cheapest fleets of a job with larger batches and chunks than the engine's, and
+// a smaller cache, as tune does.
+func (s *search) tuneJob(ctx context.Context, all []*jobFleet, requests int64) ([]*jobFleet, error) {
+	if !s.trials.file.Plan.Tunes() {
+		return all, nil
+	}
+	begun, first, listed := s.trials.count(), all[0], len(s.options)
+	s.tuned = &answer.Tuned{Without: s.label(first.option), WithoutReplicas: first.replicas,
+		WithoutHourly: float64(first.replicas) * s.options[first.option].price,
+		WithoutJob:    first.dollars}
+	bases := all[:min(len(all), mostTuned)]
+	for turn := 0; turn < mostTuningTurns && bases != nil; turn++ {
+		var list []*option
+		for _, j := range bases {
+			some, err := s.changedFor(s.options[j.option], metrics.TTFT)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, some...)
+		}
+		fresh, err := s.added(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		s.tuned.Tried += len(fresh)
+		before := all[0]
+		if all, err = s.timeJobs(ctx, fresh, requests, all); err != nil {
+			return nil, err
+		}
+		if bases = nil; all[0] != before && s.trials.count()-begun < mostTuningRuns {
+			bases = all[:1]
+		}
+	}
+	s.tuned.Simulations = s.trials.count() - begun
+	worth := all[0].dollars < first.dollars*(1-worthTuning)
+	return slices.DeleteFunc(all, func(j *jobFleet) bool {
+		return j.option >= listed && !(worth && j == all[0])
+	}), nil
+}
+
+// worthTuning is the least share of a job's price that other settings must save, since times of
+// jobs follow from two simulations.
+const worthTuning = 0.01
 
 // jobRequests returns the number of requests of the job.
 func (s *search) jobRequests() int64 {

@@ -162,7 +162,7 @@ func (j *jointly) choices(k int) []choice {
 	var all []choice
 	for i, o := range s.options {
 		if kind := s.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew ||
-			kind == broken {
+			kind == broken || o.settings() != nil && s.outcomes[i].replicas == 0 {
 			continue
 		}
 		n, exact := j.sizes[k][i]

@@ -22,6 +22,7 @@ models:
 menu:
   hardware: [{accelerator: h100-sxm, count: %d, price: $2/h}, {accelerator: a100-80gb-sxm, count: %d, price: $1.2/h}, l40s]
   tensor: [1, 2]
+  tune: none
 effort: {requests: 200, most-requests: 400}
 `, counts[0], counts[1]))
 		if err != nil {

@@ -165,7 +165,7 @@ func (p *preparer) prepare(s *server) error {
 	}
 	if s.evidence == nil {
 		err := file.CheckNames(policies.Default())
-		if err != nil && !p.apart(err) {
+		if err != nil && !p.apart(err) && (s.changes == nil || !concerns(err, "batching")) {
 			return fmt.Errorf("%s: %w", s.label(), err)
 		}
 	}

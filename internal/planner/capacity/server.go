@@ -20,6 +20,9 @@ type server struct {
 	offer   *menu.Offer
 	shape   string // accelerator and parallelism
 	gpus    int
+	// changes are the settings that differ from the engine's defaults, where the search tries some
+	// beside the menu's.
+	changes []change
 
 	// twin reports whether other choices make the same server, which stands for both.
 	twin bool

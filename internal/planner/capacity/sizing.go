@@ -39,20 +39,12 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 			}
 			continue
 		}
-		outcome := &s.outcomes[next]
 		if next != s.best {
-			o, n := s.options[next], s.worth(next)
-			ok, _, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
-			if err != nil {
+			if won, _, err := s.overtakes(ctx, next, s.worth(next)); err != nil {
 				return false, err
-			}
-			s.tried(next).note(n)
-			if !ok {
+			} else if !won {
 				continue
 			}
-			outcome.replicas = n
-			s.outcomes[s.best].words = "another costs less"
-			s.makeBest(next)
 		}
 		if kept, err := s.sizeFleet(ctx); err != nil || !kept {
 			return false, err

@@ -79,6 +79,9 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 		if err = s.answer(ctx); err == nil && f.Plan.Scaled() {
 			err = s.check(ctx)
 		}
+		if err == nil {
+			err = s.tune(ctx)
+		}
 	}
 	if err == nil && f.Plan.Goal.Find == menu.FindFront && s.best >= 0 {
 		found.points, err = s.front(ctx)
@@ -94,7 +97,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 		Prices: p.PricesFrom(), PricesOf: s.pricesOf(),
 		Points: found.points, Throughputs: s.throughputs(found.rateRanges), SLO: p.SLO,
 		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
-		Options: len(s.options), Simulations: s.trials.count()}
+		Options: s.listed(), Tuned: s.tuned, Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
 		a.Load = l.words
 	}

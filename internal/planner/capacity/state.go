@@ -1,6 +1,9 @@
 package capacity
 
-import "github.com/llmsim/llmsim/internal/planner/capacity/menu"
+import (
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+)
 
 // lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
 // that is missed there is missed at any rate.
@@ -30,6 +33,8 @@ type search struct {
 	// better than what was known.
 	sizes           map[int]*sizes
 	checked, better int
+	// tuned is what settings beside the menu's brought; nil where none were tried.
+	tuned *answer.Tuned
 }
 
 // outcome says what the search found out about an option.

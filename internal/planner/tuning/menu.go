@@ -80,8 +80,15 @@ func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
 			"replica is tuned; name keys and values with --vary, such as --vary " +
 			"routing=round-robin,least-requests"))
 	}
+	list := append([]Dimension{layouts(simulation)}, Numbers(s)...)
+	return slices.DeleteFunc(list, func(d Dimension) bool { return len(d.Choices) == 1 }), nil
+}
+
+// Numbers returns the numbers of a scenario, whose defaults are filled in, that its engine has flags
+// for, or all where no command line of the engine is known.
+func Numbers(s *scenarios.Scenario) []Dimension {
 	engine, _ := launch.EngineOf(s.Engine.Preset)
-	list := []Dimension{layouts(simulation)}
+	var list []Dimension
 	for _, n := range numbers() {
 		name := n.key
 		if engine != "" {
@@ -96,7 +103,7 @@ func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
 			list = append(list, d)
 		}
 	}
-	return slices.DeleteFunc(list, func(d Dimension) bool { return len(d.Choices) == 1 }), nil
+	return list
 }
 
 // number is a number that engines are tuned by.

@@ -67,6 +67,9 @@ type Answer struct {
 	// for, the nearest to the answer; 0 where they are all that may win.
 	Contenders int `json:"sensitivity_options,omitempty"`
 
+	// Tuned is what settings beside those of the menu brought; nil where none were tried.
+	Tuned *Tuned `json:"tuned,omitempty"`
+
 	// Options is the size of the menu. Simulations is the number of simulations that the search
 	// needed, and Further the number for the rest of the answer.
 	Options     int `json:"options"`

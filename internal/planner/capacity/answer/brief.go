@@ -97,6 +97,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 		p.Text(d.odds(a.Confidence))
 		d.printCost(p)
 	}
+	a.Tuned.print(p, a)
 	if d.Sold != nil {
 		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
 	}

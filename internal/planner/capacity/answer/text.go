@@ -111,6 +111,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		"most %s Wh.", d.running(), d.Hourly, report.Figure(d.PerMillion),
 		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
 	d.printFixed(p)
+	a.Tuned.print(p, a)
 	if d.Carbon > 0 {
 		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
 			report.Figure(d.Carbon)))
@@ -241,6 +242,7 @@ func (a *Answer) printSearch(p *report.Printer) {
 	p.Text(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the rest of "+
 		"this page; decisions at %.4g%% confidence.",
 		a.Options, a.Simulations, a.Further, 100*a.Confidence))
+	a.Tuned.printTried(p)
 	for _, pruned := range a.Pruned {
 		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))
 	}

@@ -23,6 +23,7 @@ type Menu struct {
 	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
 	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
 	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
+	Tune     string               `json:"tune,omitempty" enum:"leaders,none" jsonschema:"Whether settings that the menu leaves to the engine, of batching and of the KV cache's format, are tried beside its defaults for the options nearest to the answer. Default: leaders."`
 	// Speculation, Disaggregated and Scaling add options; those without are there always.
 	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding. Options without it are tried too."`
 	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas. Replicas that do both are tried too."`

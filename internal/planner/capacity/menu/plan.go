@@ -64,6 +64,9 @@ const firstRequests = 1000
 // PricesFrom names the price file, its date and its source; it is empty where there is none.
 func (p *Plan) PricesFrom() string { return p.priced }
 
+// Tunes reports whether settings beside those of the menu are tried.
+func (p *Plan) Tunes() bool { return p.Menu.Tune != "none" }
+
 // Check reports contradictions in the plan.
 func (p *Plan) Check(doc *strict.Document) strict.Problems {
 	var list strict.Problems

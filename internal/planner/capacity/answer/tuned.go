@@ -1,0 +1,71 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
+)
+
+// Tuned is what settings of the engine brought that the menu leaves to its defaults.
+type Tuned struct {
+	// Settings are those of the chosen fleet that differ from the defaults.
+	Settings []Setting `json:"settings,omitempty"`
+	// Without is the fleet that would be the answer with the defaults.
+	Without         string  `json:"without"`
+	WithoutReplicas int     `json:"without_replicas"`
+	WithoutHourly   float64 `json:"without_dollars_per_hour"`
+	// WithoutJob is the price of a job with it.
+	WithoutJob float64 `json:"without_dollars,omitempty"`
+	// Tried counts the options with other settings that were simulated, and Simulations their
+	// simulations.
+	Tried       int `json:"tried"`
+	Simulations int `json:"simulations"`
+}
+
+// Setting is a setting of a replica, or of one of a pool.
+type Setting struct {
+	// Name is the engine's flag, or the key of a scenario where no flag sets it.
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	// Pool is prefill or decode where only one of the two has it.
+	Pool string `json:"pool,omitempty"`
+}
+
+// print prints the settings of the answer and what they bring; nothing where it has the defaults.
+func (t *Tuned) print(p *report.Printer, a *Answer) {
+	if t == nil || t.Settings == nil {
+		return
+	}
+	words, cache := make([]string, len(t.Settings)), ""
+	for i, s := range t.Settings {
+		words[i] = fmt.Sprintf("%s %s in place of %s", s.Name, s.Value, s.Default)
+		if s.Pool != "" {
+			words[i] += " for " + s.Pool
+		}
+		if strings.HasPrefix(s.Value, "fp") {
+			cache = " What the format of the cache does to the texts is not predicted."
+		}
+	}
+	saved := fmt.Sprintf("$%.2f an hour more", t.WithoutHourly-a.Chosen.Hourly)
+	if len(a.Jobs) > 0 {
+		saved = fmt.Sprintf("$%.2f in place of $%.2f for the job", t.WithoutJob, a.Jobs[0].Dollars)
+	}
+	p.Text(fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
+		"would be %s of %s, %s.%s", strings.Join(words, ", "),
+		Several(t.WithoutReplicas, "replica"), t.Without, saved, cache))
+}
+
+// printTried prints how many settings were tried.
+func (t *Tuned) printTried(p *report.Printer) {
+	if t == nil || t.Tried == 0 {
+		return
+	}
+	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
+		"the options nearest to the answer", t.Simulations, Several(t.Tried, "setting"))
+	if t.Settings == nil {
+		words += "; none makes a fleet cheaper"
+	}
+	p.Text(words + ".")
+}

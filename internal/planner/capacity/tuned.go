@@ -1,0 +1,181 @@
+package capacity
+
+import (
+	"context"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+)
+
+// The options whose settings are tried, the rounds, and the simulations after which no further
+// setting is tried.
+const (
+	mostTuned       = 3
+	mostTuningTurns = 4
+	mostTuningRuns  = 80
+)
+
+// tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
+// answer: each setting by itself, and on top of what was found to be better, or else comes nearest to
+// it. A tuned option is tried as the largest fleet that costs less than the answer so far.
+func (s *search) tune(ctx context.Context) error {
+	p := &s.trials.file.Plan
+	if s.best < 0 || !p.Tunes() || p.Scaled() || p.Goal.Find != menu.FindCheapest {
+		return nil
+	}
+	begun := s.trials.count()
+	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
+		WithoutHourly: s.cost()}
+	bases, closest := s.tunable(), farBelow
+	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
+		fresh, err := s.variants(ctx, bases)
+		if err != nil {
+			return err
+		}
+		before, near := s.best, -1
+		for _, i := range fresh {
+			if s.trials.count()-begun >= mostTuningRuns || s.cheaper(i) < s.fewest(s.options[i]) {
+				continue
+			}
+			s.tuned.Tried++
+			missing, err := s.tryTuned(ctx, i)
+			if err != nil {
+				return err
+			}
+			if missing < closest {
+				closest, near = missing, i
+			}
+		}
+		switch bases = nil; {
+		case s.best != before:
+			bases, closest = []int{s.best}, farBelow
+		case near >= 0:
+			bases = []int{near}
+		}
+	}
+	s.tuned.Simulations = s.trials.count() - begun
+	s.tuned.Settings = s.chosen().settings()
+	return nil
+}
+
+// tunable returns the options whose settings are tried: of each shape the nearest to being chosen,
+// as far as their bounds allow that they cost less than the answer.
+func (s *search) tunable() []int {
+	list, _ := s.leaders()
+	list = slices.DeleteFunc(list, func(i int) bool {
+		return i != s.best && !s.open(i) || s.cheaper(i) < s.fewest(s.options[i])
+	})
+	slices.SortStableFunc(list, func(i, j int) int {
+		switch {
+		case s.closer(i, j):
+			return -1
+		case s.closer(j, i):
+			return 1
+		}
+		return 0
+	})
+	return list[:min(len(list), mostTuned)]
+}
+
+// cheaper returns the largest number of replicas of option i that cost less than the best; 0 where
+// none do.
+func (s *search) cheaper(i int) int {
+	n := s.worth(i)
+	for n > 0 && float64(n+s.spare)*s.options[i].price >= s.cost()*(1-1e-9) {
+		n--
+	}
+	return n
+}
+
+// variants adds the options that differ from some in one setting.
+func (s *search) variants(ctx context.Context, bases []int) ([]int, error) {
+	var list []*option
+	for _, i := range bases {
+		some, err := s.changed(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return s.added(ctx, list)
+}
+
+// added adds options that can be built and that are not known yet, and returns their places.
+func (s *search) added(ctx context.Context, list []*option) ([]int, error) {
+	known := map[string]bool{}
+	for i := s.listed(); i < len(s.options); i++ {
+		known[s.label(i)] = true
+	}
+	var fresh []*option
+	for _, o := range list {
+		if words := o.label(&s.trials.file.Plan.Menu); !known[words] {
+			known[words], fresh = true, append(fresh, o)
+		}
+	}
+	if fresh == nil {
+		return nil, nil
+	}
+	if _, err := s.trials.file.prepared(ctx, fresh, s.trials); err != nil {
+		return nil, err
+	}
+	var places []int
+	for _, o := range fresh {
+		if o.unfit() != "" || o.tight {
+			continue
+		}
+		o.index = len(s.options)
+		s.options, s.outcomes = append(s.options, o), append(s.outcomes, outcome{kind: costsMore})
+		places = append(places, o.index)
+	}
+	return places, nil
+}
+
+// tryTuned simulates an option as the largest fleet that costs less than the answer, and makes its
+// smallest fleet the answer if that fleet keeps the SLO. It returns by how much the share of
+// requests that keep the SLO is below what the SLO asks for.
+func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err error) {
+	before := s.best
+	won, missing, err := s.overtakes(ctx, i, s.cheaper(i))
+	if words, failed := failure(err); failed {
+		s.outcomes[i] = outcome{kind: broken, words: words}
+		return 1, nil
+	}
+	if err != nil || !won {
+		s.outcomes[i].kind = simulated
+		s.outcomes[i].words = "as a fleet that costs less, it misses the SLO"
+		return missing, err
+	}
+	kept, err := s.sizeFleet(ctx)
+	if err == nil && !kept {
+		s.outcomes[i].words, s.outcomes[i].replicas = "no fleet keeps the SLO over several runs", 0
+		s.makeBest(before)
+	}
+	return 0, err
+}
+
+// overtakes simulates n replicas of option i whole, and makes them the best if they keep the SLO.
+// Missing is by how much the share of requests that keep it is below its target.
+func (s *search) overtakes(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
+	o := s.options[i]
+	d, err := s.decide(ctx, o, n, o.worst())
+	if err != nil {
+		return false, 0, err
+	}
+	s.tried(i).note(n)
+	if d.kept {
+		s.outcomes[i].replicas = n
+		s.outcomes[s.best].words = "another costs less"
+		s.makeBest(i)
+	}
+	return d.kept, d.missing, nil
+}
+
+// listed returns the number of options of the menu.
+func (s *search) listed() int {
+	n := len(s.options)
+	for n > 0 && s.options[n-1].settings() != nil {
+		n--
+	}
+	return n
+}

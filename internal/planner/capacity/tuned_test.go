@@ -1,0 +1,141 @@
+package capacity
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// tunedPlan has a fleet whose replicas hold few requests.
+const tunedPlan = `
+model: llama-2-70b
+max-model-len: 3000
+workload: {rate: 10/s, prompt: 500, output: 250}
+slo: {ttft: 2s, tpot: 100ms}
+menu: {hardware: [h100-sxm], tensor: [2]}
+effort: {requests: 300, most-requests: 600}
+`
+
+// The best fleet with settings beside the engine's defaults costs less than the one with them. It
+// has the settings that the answer names, in its scenario and in the command that starts it, and
+// the fleet that it is compared with is the answer without tuning. Few simulations find it.
+func TestTunedFleetsCostLess(t *testing.T) {
+	find := func(overrides ...string) *finding {
+		f, err := Parse("tuned.yaml", []byte(tunedPlan), overrides...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := f.find(context.Background(), testQueue(t), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	tuned, plain := find(), find("menu.tune=none")
+	a := tuned.tuned
+	if plain.tuned != nil || plain.listed() != len(plain.options) ||
+		tuned.listed() != len(plain.options) || a.WithoutHourly != plain.cost() ||
+		a.Without != plain.label(plain.best) || a.WithoutReplicas != plain.size() {
+		t.Fatalf("tuning is compared with %+v, and without it %s costs $%g/h", a,
+			plain.label(plain.best), plain.cost())
+	}
+	if len(a.Settings) == 0 || tuned.cost() >= plain.cost() {
+		t.Fatalf("tuned: $%g/h with %+v; plain: $%g/h", tuned.cost(), a.Settings, plain.cost())
+	}
+	if n := tuned.trials.count() - plain.trials.count(); n != a.Simulations ||
+		n > mostTuningRuns+mostSeeds*8 {
+		t.Errorf("%d simulations more, told as %d", n, a.Simulations)
+	}
+	d, err := tuned.deploy(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range a.Settings {
+		if !strings.Contains(d.Launch[0], set.Name+" "+set.Value) {
+			t.Errorf("%+v is not in %s", set, d.Launch[0])
+		}
+	}
+	s, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tuned.chosen().prefill.changes {
+		if c.key != kvCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.key, "batching.")] !=
+			c.value || c.key == kvCache && s.Scenario.Engine.KVCache != c.value {
+			t.Errorf("the scenario does not have %+v: %+v", c, s.Scenario.Batching)
+		}
+	}
+}
+
+// Of a group, each side is changed by itself, and the format of the cache on both; what the plan
+// says is never changed.
+func TestGroupsAreTuned(t *testing.T) {
+	f, err := Parse("pools.yaml", []byte(`
+model: llama-3.1-8b
+workload: {rate: 10/s, prompt: 1000, output: 100}
+slo: {ttft: 1s, tpot: 40ms}
+menu:
+  hardware: [h100-sxm]
+  tensor: [1]
+  disaggregated:
+    - prefill: {replicas: 1, batching: [{token-budget: 4096}]}
+      decode: {replicas: 1, tensor: [2]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.newSearch(context.Background(), testQueue(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.outcomes = make([]outcome, len(s.options))
+	list, err := s.changedFor(s.options[len(s.options)-1], metrics.E2E)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range list {
+		prefill, decode := o.prefill.asked(), o.decode.asked()
+		if prefill.Engine.KVCache != decode.Engine.KVCache ||
+			prefill.Batching.Params["token-budget"] != "4096" {
+			t.Errorf("%s: the cache differs, or what the plan says was changed", o.label(&f.Plan.Menu))
+		}
+		for _, set := range o.settings() {
+			names = append(names, set.Pool+" "+set.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, want := range []string{"decode --max-num-batched-tokens", "decode --max-num-seqs",
+		"prefill --kv-cache-dtype"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not tried: %v", want, slices.Compact(names))
+		}
+	}
+}
+
+// A change of a setting takes the place of an earlier one, and its default stays the engine's.
+func TestChangesReplaceEachOther(t *testing.T) {
+	f, err := Parse("tuned.yaml", []byte(tunedPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := f.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := change{"batching.token-budget", "1024",
+		answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"}, "vllm-v1"}
+	second := first
+	second.value = "2048"
+	s := options[0].prefill
+	if a, b := s.with(first).with(second), s.with(second); a.label() != b.label() ||
+		a.asked().Batching.Params["token-budget"] != "2048" ||
+		len(a.changes) != 1 || s.label() == b.label() {
+		t.Errorf("%s and %s", a.label(), b.label())
+	}
+}
