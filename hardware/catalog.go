@@ -40,7 +40,11 @@ var shipped = sync.OnceValues(func() (Catalog, error) {
 		}
 		files = append(files, f)
 	}
-	return Catalog{}.with(files)
+	c, err := Catalog{}.with(files)
+	if err != nil {
+		return Catalog{}, err
+	}
+	return c.priced()
 })
 
 // With returns a copy of the catalogue with the entries of a user's YAML file. An entry of a known

@@ -77,12 +77,28 @@ func TestEveryFigureHasASource(t *testing.T) {
 	}
 }
 
-// A price means nothing without the year of it.
+// A price means nothing without its day, its currency, its term and its source. An estimate has no
+// provider, and one that has is named in its source.
 func TestPricesAreDated(t *testing.T) {
-	year := regexp.MustCompile(`20\d\d|over three years`)
+	list, err := Listings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	date, first := regexp.MustCompile(`^20\d\d(-\d\d)?$`), map[string]Listing{}
+	for _, l := range list {
+		estimate := strings.HasPrefix(l.Source, "own estimate")
+		if l.Price <= 0 || l.Currency != "USD" || l.Term != "on-demand" && l.Term != "owned" ||
+			l.Source == "" || !date.MatchString(l.Date) && !estimate || estimate && l.Provider != "" ||
+			!strings.Contains(l.Source, l.Provider) {
+			t.Errorf("%+v", l)
+		}
+		if _, known := first[l.Accelerator]; !known {
+			first[l.Accelerator] = l
+		}
+	}
 	for _, a := range load(t).Accelerators {
-		if !year.MatchString(a.Sources["price"]) && a.Price > 0 {
-			t.Errorf("%s: the source of the price has no year: %q", a.Name, a.Sources["price"])
+		if l := first[a.Name]; a.Price != l.Price || a.Sources["price"] != l.Source {
+			t.Errorf("%s costs $%g (%s), in the table %+v", a.Name, a.Price, a.Sources["price"], l)
 		}
 	}
 }

@@ -84,6 +84,9 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 			return nil, scenarios.BadInput(err)
 		}
 	}
+	if err := f.Plan.List(doc); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
 	return f, nil
 }
 

@@ -1,10 +1,8 @@
 package capacity
 
 import (
-	"regexp"
 	"slices"
 
-	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
@@ -52,24 +50,9 @@ func priceOf(s *server) answer.Price {
 	case o.File != "":
 		price.Source = o.File
 	default:
-		price.Source, price.Date = listed(o.Accelerator)
+		if l, known := o.Listed(); known {
+			price.Source, price.Date, price.Provider = l.Source, l.Date, l.Provider
+		}
 	}
 	return price
-}
-
-// listed returns the source of the catalogue's price of an accelerator, and the latest year in it.
-func listed(name string) (source, year string) {
-	catalog, err := hardware.Load()
-	if err != nil {
-		return "", ""
-	}
-	accelerator, err := catalog.Accelerator(name)
-	if err != nil {
-		return "", ""
-	}
-	source = accelerator.Sources["price"]
-	for _, found := range regexp.MustCompile(`\b20\d\d\b`).FindAllString(source, -1) {
-		year = max(year, found)
-	}
-	return source, year
 }

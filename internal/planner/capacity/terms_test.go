@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
@@ -126,16 +127,34 @@ menu:
 	}
 }
 
-// A price of the catalogue has the source that the catalogue gives, with the year in it.
+// A price of the catalogue is a row of its table: the first, or that of the provider that the menu
+// names. What the table does not have is refused.
 func TestCataloguePricesHaveSources(t *testing.T) {
-	s, _ := prepared(t, "model: llama-3.1-8b\nworkload: {rate: 1/s, prompt: 100, output: 20}\n"+
-		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1]}\n")
+	const text = "model: llama-3.1-8b\nworkload: {rate: 1/s, prompt: 100, output: 20}\n" +
+		"menu: {hardware: [h100-sxm, {accelerator: H100-SXM, provider: %s}], tensor: [1]}\n"
+	s, _ := prepared(t, fmt.Sprintf(text, "AWS"))
 	s.best = -1
+	rows, err := hardware.Listings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var providers []string
 	for _, p := range s.pricesOf() {
-		source, year := listed(p.Accelerator)
-		if p.Source != source || source == "" || p.Date != year || !strings.HasPrefix(year, "20") {
-			t.Errorf("%+v, want the source %q of %q", p, source, year)
+		providers = append(providers, p.Provider)
+		if !slices.ContainsFunc(rows, func(l hardware.Listing) bool {
+			return l.Accelerator == "h100-sxm" && p.Source == l.Source && p.Date == l.Date &&
+				p.Provider == l.Provider && p.Hourly == l.Price
+		}) {
+			t.Errorf("%+v is not in the table", p)
 		}
+	}
+	if !slices.Equal(providers, []string{"Lambda", "AWS"}) {
+		t.Errorf("prices of %v", providers)
+	}
+	_, err = Parse("plan.yaml", fmt.Appendf(nil, text, "Lambdaa"))
+	if err == nil || !strings.Contains(err.Error(), "plan.yaml:3: menu.hardware.1.provider") ||
+		!strings.Contains(err.Error(), "did you mean Lambda") {
+		t.Errorf("error %v", err)
 	}
 }
 

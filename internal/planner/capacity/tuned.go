@@ -43,13 +43,13 @@ func (s *search) tune(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if missing < closest {
+			if missing > 0 && missing < closest {
 				closest, near = missing, i
 			}
 		}
 		switch bases = nil; {
 		case s.best != before:
-			bases, closest = []int{s.best}, farBelow
+			bases, closest = s.tunable(), farBelow
 		case near >= 0:
 			bases = []int{near}
 		}

@@ -17,9 +17,9 @@ type Price struct {
 	Hourly float64 `json:"hourly"`
 	Term   string  `json:"term"`
 	Region string  `json:"region,omitempty"`
-	// Provider is empty where none is named, and where the source of the catalogue names it.
+	// Provider is empty where none is named.
 	Provider string `json:"provider,omitempty"`
-	// Date is a day, or of the catalogue a year; empty where it is not known.
+	// Date is a day, or of the catalogue a year or a month; empty where it is not known.
 	Date string `json:"date,omitempty"`
 	// Source is empty where none is given.
 	Source string `json:"source,omitempty"`
@@ -37,14 +37,14 @@ func (p *Price) words() string {
 		text += " in " + p.Region
 	}
 	text += " at " + units.FormatPrice(p.Hourly) + ": "
-	if p.Provider != "" {
+	if p.Provider != "" && !strings.Contains(p.Source, p.Provider) {
 		text += p.Provider + ", "
 	}
 	text += cmp.Or(p.Source, "no source is given")
 	switch {
 	case p.Date == "":
 		text += ", no date is known"
-	case !strings.Contains(p.Source, p.Date):
+	case !strings.Contains(p.Source, p.Date[:min(len(p.Date), len("2026"))]):
 		text += ", of " + p.Date
 	}
 	return text

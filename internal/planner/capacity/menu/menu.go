@@ -75,6 +75,8 @@ type Offer struct {
 	Years       float64     `json:"years,omitempty" above:"0" max:"50" need:"owned" jsonschema:"The years over which it is paid for."`
 	Draw        Watts       `json:"draw,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator draws all the time with its share of the host and of cooling, such as 1.2kW."`
 	Electricity Electricity `json:"electricity,omitempty" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
+
+	listed string // the provider of the catalogue's price, where the offer has no price of its own
 }
 
 // checkExperts refuses degrees of expert parallelism of which none spreads experts where attention

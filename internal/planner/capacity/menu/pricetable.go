@@ -95,7 +95,9 @@ func offerKeys() []string {
 	var keys []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Offer]()) {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		keys = append(keys, key)
+		if f.IsExported() {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

@@ -27,9 +27,11 @@ func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
 func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() == Spot }
 
 // Joins reports whether one fleet may have accelerators of two offers: those of different providers
-// only where the plan mixes providers. Offers without a provider join all others.
+// only where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
+// without a provider join all others.
 func (p *Plan) Joins(a, b *Offer) bool {
-	return p.Mix || a.Provider == "" || b.Provider == "" || a.Provider == b.Provider
+	one, other := cmp.Or(a.Provider, a.listed), cmp.Or(b.Provider, b.listed)
+	return p.Mix || one == "" || other == "" || one == other
 }
 
 // Terms returns the terms of an offer in words, which distinguish it from other offers of the same

@@ -1,0 +1,71 @@
+package hardware
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	_ "embed" // the table of prices
+)
+
+//go:embed catalog/prices.csv
+var priceTable []byte
+
+// Listing is what one accelerator with its share of the host costs an hour with a provider.
+type Listing struct {
+	Accelerator string
+	// Price is in units of Currency an hour. The catalogue has US dollars only.
+	Price    float64
+	Currency string
+	// Term is on-demand or owned. Provider and Region are empty where the source names none.
+	Term, Provider, Region string
+	// Date is a year or a month, such as 2026-03; Source names where the price is from.
+	Date, Source string
+}
+
+// Listings returns the table of prices of the catalogue. Of several rows of an accelerator, the
+// first is the price of its entry. All calls return the same rows, so do not change them.
+func Listings() ([]Listing, error) { return listings() }
+
+// listings reads the table of the program once, since it never changes.
+var listings = sync.OnceValues(func() ([]Listing, error) {
+	r := csv.NewReader(bytes.NewReader(priceTable))
+	r.Comment = '#'
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("hardware/catalog/prices.csv: %w", err)
+	}
+	list := make([]Listing, 0, len(rows))
+	for _, row := range rows[1:] {
+		price, err := strconv.ParseFloat(row[1], 64)
+		if err != nil {
+			return nil, fmt.Errorf("hardware/catalog/prices.csv: %s: %w", row[0], err)
+		}
+		list = append(list, Listing{Accelerator: row[0], Price: price, Currency: row[2],
+			Term: row[3], Provider: row[4], Region: row[5], Date: row[6], Source: row[7]})
+	}
+	return list, nil
+})
+
+// priced sets the prices of the table in accelerators.
+func (c Catalog) priced() (Catalog, error) {
+	list, err := Listings()
+	if err != nil {
+		return Catalog{}, err
+	}
+	for _, l := range slices.Backward(list) {
+		at := slices.IndexFunc(c.Accelerators, func(a Accelerator) bool {
+			return a.Name == l.Accelerator
+		})
+		if at < 0 {
+			return Catalog{}, fmt.Errorf("hardware/catalog/prices.csv: there is no accelerator %s",
+				l.Accelerator)
+		}
+		a := &c.Accelerators[at]
+		a.Price, a.Sources["price"] = l.Price, l.Source
+	}
+	return c, nil
+}
