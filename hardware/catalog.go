@@ -2,8 +2,10 @@ package hardware
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 )
 
@@ -78,3 +80,23 @@ func (c Catalog) Host(name string) (Host, error) { return lookUp("host", name, c
 
 // Link finds a link by name or alias, as Accelerator does.
 func (c Catalog) Link(name string) (Link, error) { return lookUp("link", name, c.Links) }
+
+// priced sets the prices of the table in accelerators.
+func (c Catalog) priced() (Catalog, error) {
+	list, err := Listings()
+	if err != nil {
+		return Catalog{}, err
+	}
+	for _, l := range slices.Backward(list) {
+		at := slices.IndexFunc(c.Accelerators, func(a Accelerator) bool {
+			return a.Name == l.Accelerator
+		})
+		if at < 0 {
+			return Catalog{}, fmt.Errorf("hardware/catalog/prices.csv: there is no accelerator %s",
+				l.Accelerator)
+		}
+		a := &c.Accelerators[at]
+		a.Price, a.Sources["price"] = l.Price, l.Source
+	}
+	return c, nil
+}

@@ -88,7 +88,8 @@ func TestPricesAreDated(t *testing.T) {
 	for _, l := range list {
 		estimate := strings.HasPrefix(l.Source, "own estimate")
 		if l.Price <= 0 || l.Currency != "USD" || l.Term != "on-demand" && l.Term != "owned" ||
-			l.Source == "" || !date.MatchString(l.Date) && !estimate || estimate && l.Provider != "" ||
+			l.Source == "" || !date.MatchString(l.Date) && !estimate ||
+			estimate && l.Provider != "" ||
 			!strings.Contains(l.Source, l.Provider) {
 			t.Errorf("%+v", l)
 		}

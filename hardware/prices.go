@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -49,23 +48,3 @@ var listings = sync.OnceValues(func() ([]Listing, error) {
 	}
 	return list, nil
 })
-
-// priced sets the prices of the table in accelerators.
-func (c Catalog) priced() (Catalog, error) {
-	list, err := Listings()
-	if err != nil {
-		return Catalog{}, err
-	}
-	for _, l := range slices.Backward(list) {
-		at := slices.IndexFunc(c.Accelerators, func(a Accelerator) bool {
-			return a.Name == l.Accelerator
-		})
-		if at < 0 {
-			return Catalog{}, fmt.Errorf("hardware/catalog/prices.csv: there is no accelerator %s",
-				l.Accelerator)
-		}
-		a := &c.Accelerators[at]
-		a.Price, a.Sources["price"] = l.Price, l.Source
-	}
-	return c, nil
-}

@@ -3,7 +3,6 @@ package capacity
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,84 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/metrics"
-	"github.com/llmsim/llmsim/scenarios"
 )
-
-// change is a setting of a server that differs from the engine's default.
-type change struct {
-	key, value string
-	answer.Setting
-	policy string // of batching
-}
-
-// kvCache is the key of the number format of the KV cache.
-const kvCache = "engine.kv-cache"
-
-// apply makes the change in a scenario of one replica.
-func (c *change) apply(s *scenarios.Scenario) {
-	if c.key == kvCache {
-		s.Engine.KVCache = c.value
-		return
-	}
-	params := maps.Clone(s.Batching.Params)
-	if params == nil {
-		params = map[string]string{}
-	}
-	params[strings.TrimPrefix(c.key, "batching.")] = c.value
-	s.Batching = scenarios.Policy{Policy: c.policy, Params: params}
-}
-
-// words names the change in labels.
-func (c *change) words() string {
-	if c.key == kvCache {
-		return "KV " + c.value
-	}
-	return strings.TrimPrefix(c.key, "batching.") + " " + c.value
-}
-
-// with returns the server with one more setting changed, in place of an earlier change of the same
-// setting.
-func (s *server) with(c change) *server {
-	others := slices.DeleteFunc(slices.Clone(s.changes),
-		func(old change) bool { return old.key == c.key })
-	list, choices := s.list, s.choices
-	if s.changes != nil { // the last dimension is that of the changes
-		list, choices = list[:len(list)-1], choices[:len(choices)-1]
-	}
-	changes := append(others, c)
-	last := dimension{size: 2, set: func(d *draft, _ int) {
-		for i := range changes {
-			changes[i].apply(&d.scenario)
-		}
-	}, word: func(int) string {
-		words := make([]string, len(changes))
-		for i := range changes {
-			words[i] = changes[i].words()
-		}
-		return strings.Join(words, ", ")
-	}}
-	other, _ := s.file.newServer(append(slices.Clone(list), last), append(slices.Clone(choices), 1))
-	other.changes = changes
-	return other
-}
-
-// settings lists the changes of an option's servers.
-func (o *option) settings() []answer.Setting {
-	var list []answer.Setting
-	for _, s := range o.servers() {
-		for i := range s.changes {
-			setting := s.changes[i].Setting
-			if o.decode != nil && o.decode != o.prefill {
-				setting.Pool = map[bool]string{true: "prefill", false: "decode"}[s == o.prefill]
-			}
-			list = append(list, setting)
-		}
-		if o.decode == o.prefill {
-			break
-		}
-	}
-	return list
-}
 
 // changed returns the options that differ from option i in one setting that may help against the
 // limit that binds the largest fleet that costs less than the answer.

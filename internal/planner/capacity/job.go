@@ -101,7 +101,8 @@ func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 
 // tuneJob times the cheapest fleets of a job with larger batches and chunks than the engine's, and
 // a smaller cache, as tune does.
-func (s *search) tuneJob(ctx context.Context, all []*jobFleet, requests int64) ([]*jobFleet, error) {
+func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
+	requests int64) ([]*jobFleet, error) {
 	if !s.trials.file.Plan.Tunes() {
 		return all, nil
 	}

@@ -53,6 +53,23 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// overtakes simulates n replicas of option i whole, and makes them the best if they keep the SLO.
+// Missing is by how much the share of requests that keep it is below its target.
+func (s *search) overtakes(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
+	o := s.options[i]
+	d, err := s.decide(ctx, o, n, o.worst())
+	if err != nil {
+		return false, 0, err
+	}
+	s.tried(i).note(n)
+	if d.kept {
+		s.outcomes[i].replicas = n
+		s.outcomes[s.best].words = "another costs less"
+		s.makeBest(i)
+	}
+	return d.kept, d.missing, nil
+}
+
 // challenger returns an option that was not tried yet and might cost less than the best, or -1 if
 // there is none.
 func (s *search) challenger(tried map[int]bool) int {

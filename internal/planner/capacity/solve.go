@@ -134,16 +134,6 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	return a, nil
 }
 
-// load returns the load of the fleet, or nil if no option fits.
-func (s *search) load() *load {
-	for _, o := range s.options {
-		if o.unfit() == "" {
-			return o.load()
-		}
-	}
-	return nil
-}
-
 // detail adds the details of the chosen fleet to the answer. They do not depend on each other, and
 // are computed at the same time.
 func (f *File) detail(ctx context.Context, found *finding, a *answer.Answer) error {

@@ -17,8 +17,8 @@ const (
 )
 
 // tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
-// answer: each setting by itself, and on top of what was found to be better, or else comes nearest to
-// it. A tuned option is tried as the largest fleet that costs less than the answer so far.
+// answer: each setting by itself, and on top of what was found to be better, or else comes nearest
+// to it. A tuned option is tried as the largest fleet that costs less than the answer so far.
 func (s *search) tune(ctx context.Context) error {
 	p := &s.trials.file.Plan
 	if s.best < 0 || !p.Tunes() || p.Scaled() || p.Goal.Find != menu.FindCheapest {
@@ -152,23 +152,6 @@ func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err erro
 		s.makeBest(before)
 	}
 	return 0, err
-}
-
-// overtakes simulates n replicas of option i whole, and makes them the best if they keep the SLO.
-// Missing is by how much the share of requests that keep it is below its target.
-func (s *search) overtakes(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
-	o := s.options[i]
-	d, err := s.decide(ctx, o, n, o.worst())
-	if err != nil {
-		return false, 0, err
-	}
-	s.tried(i).note(n)
-	if d.kept {
-		s.outcomes[i].replicas = n
-		s.outcomes[s.best].words = "another costs less"
-		s.makeBest(i)
-	}
-	return d.kept, d.missing, nil
 }
 
 // listed returns the number of options of the menu.

@@ -103,7 +103,8 @@ menu:
 		prefill, decode := o.prefill.asked(), o.decode.asked()
 		if prefill.Engine.KVCache != decode.Engine.KVCache ||
 			prefill.Batching.Params["token-budget"] != "4096" {
-			t.Errorf("%s: the cache differs, or what the plan says was changed", o.label(&f.Plan.Menu))
+			t.Errorf("%s: the cache differs, or what the plan says was changed",
+				o.label(&f.Plan.Menu))
 		}
 		for _, set := range o.settings() {
 			names = append(names, set.Pool+" "+set.Name)

@@ -88,3 +88,13 @@ func (s *search) first(o *option) (n, most int) {
 	}
 	return most, most
 }
+
+// load returns the load of the fleet, or nil if no option fits.
+func (s *search) load() *load {
+	for _, o := range s.options {
+		if o.unfit() == "" {
+			return o.load()
+		}
+	}
+	return nil
+}

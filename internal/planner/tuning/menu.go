@@ -84,8 +84,8 @@ func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
 	return slices.DeleteFunc(list, func(d Dimension) bool { return len(d.Choices) == 1 }), nil
 }
 
-// Numbers returns the numbers of a scenario, whose defaults are filled in, that its engine has flags
-// for, or all where no command line of the engine is known.
+// Numbers returns the numbers of a scenario, whose defaults are filled in, that its engine has
+// flags for, or all where no command line of the engine is known.
 func Numbers(s *scenarios.Scenario) []Dimension {
 	engine, _ := launch.EngineOf(s.Engine.Preset)
 	var list []Dimension
