@@ -112,8 +112,8 @@ func (s *search) compared(input string, other *search, harder int) answer.Sensit
 }
 
 // contenders returns the options that may win with other inputs, in the order of the menu: the ones
-// whose bound is at most within times the cost of the answer, with the settings of the menu or of the
-// answer. Where within is infinite, they are all of these.
+// whose bound is at most within times the cost of the answer, with the settings of the menu or of
+// the answer. Where within is infinite, they are all of these.
 func (s *search) contenders(within float64) []int {
 	var list []int
 	for i, o := range s.options {

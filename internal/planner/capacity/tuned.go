@@ -66,15 +66,7 @@ func (s *search) tunable() []int {
 	list = slices.DeleteFunc(list, func(i int) bool {
 		return i != s.best && !s.open(i) || s.cheaper(i) < s.fewest(s.options[i])
 	})
-	slices.SortStableFunc(list, func(i, j int) int {
-		switch {
-		case s.closer(i, j):
-			return -1
-		case s.closer(j, i):
-			return 1
-		}
-		return 0
-	})
+	s.sortCloser(list)
 	return list[:min(len(list), mostTuned)]
 }
 
