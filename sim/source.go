@@ -29,6 +29,32 @@ type Timed interface {
 	Until() Time
 }
 
+// List is a Source of requests whose times are known, in the order of their arrival. Next removes
+// the first of them.
+type List []Request
+
+// NextArrival implements Source.
+func (l *List) NextArrival() Time {
+	if len(*l) == 0 {
+		return Never
+	}
+	return (*l)[0].Arrival
+}
+
+// Next implements Source.
+func (l *List) Next(r *Request) {
+	id, space := r.ID, r.Content[:0]
+	*r = (*l)[0]
+	r.ID, r.Content = id, append(space, r.Content...)
+	*l = (*l)[1:]
+}
+
+// Done implements Source.
+func (*List) Done(*Request, Time) {}
+
+// Err implements Source.
+func (*List) Err() error { return nil }
+
 // silence is a source without requests.
 type silence struct{}
 

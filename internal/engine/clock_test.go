@@ -14,24 +14,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// requests is a source that yields a list.
-type requests []sim.Request
-
-func (r *requests) NextArrival() sim.Time {
-	if len(*r) == 0 {
-		return sim.Never
-	}
-	return (*r)[0].Arrival
-}
-
-func (r *requests) Next(q *sim.Request) {
-	*q = (*r)[0]
-	*r = (*r)[1:]
-}
-
-func (r *requests) Done(*sim.Request, sim.Time) {}
-func (r *requests) Err() error                  { return nil }
-
 // checkedClock checks after each executed step that the engine holds what the simulator says.
 type checkedClock struct {
 	*Clock
@@ -78,7 +60,7 @@ func TestClockExecutesSchedules(t *testing.T) {
 	const blocks = 12
 	e := newEngine(t, "tiny", Options{Blocks: blocks, PrefixCaching: true, Threads: 1})
 	rapid.Check(t, func(t *rapid.T) {
-		var source requests
+		var source sim.List
 		arrival := sim.Time(0)
 		for i := range rapid.IntRange(1, 12).Draw(t, "requests") {
 			arrival += rapid.SampledFrom([]sim.Time{0, sim.Millisecond}).Draw(t, "gap")

@@ -10,44 +10,22 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// script is a sim.Source of requests whose times are known.
-type script struct {
-	requests []sim.Request
-	next     int
+// listed returns a source of requests.
+func listed(requests []sim.Request) sim.Source {
+	list := sim.List(requests)
+	return &list
 }
-
-// NextArrival implements sim.Source.
-func (s *script) NextArrival() sim.Time {
-	if s.next == len(s.requests) {
-		return sim.Never
-	}
-	return s.requests[s.next].Arrival
-}
-
-// Next implements sim.Source.
-func (s *script) Next(r *sim.Request) {
-	id, space := r.ID, r.Content[:0]
-	*r = s.requests[s.next]
-	r.ID, r.Content = id, append(space, r.Content...)
-	s.next++
-}
-
-// Done implements sim.Source.
-func (s *script) Done(*sim.Request, sim.Time) {}
-
-// Err implements sim.Source.
-func (s *script) Err() error { return nil }
 
 // byArrival orders requests.
 func byArrival(a, b sim.Request) int { return cmp.Compare(a.Arrival, b.Arrival) }
 
 // atOnce returns n requests of one length that arrive together.
-func atOnce(n, prompt, output int) *script {
+func atOnce(n, prompt, output int) sim.Source {
 	requests := make([]sim.Request, n)
 	for i := range requests {
 		requests[i] = sim.Request{Prompt: prompt, Output: output}
 	}
-	return &script{requests: requests}
+	return listed(requests)
 }
 
 // spread returns n times in [0, span): independent and uniform, as a Poisson process has them given
@@ -64,7 +42,7 @@ func spread(n int, span float64, rng *rand.Rand) []float64 {
 
 // offlineLoad returns n requests that are queued at once, with lengths that vary around their means
 // as those of real questions and answers do.
-func offlineLoad(n, prompt, output int) (*script, error) {
+func offlineLoad(n, prompt, output int) (sim.Source, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	draw := func(mean int) (func() int, error) {
 		d, err := lengths.LogNormal(float64(mean), realSpread, 1, longestReal*mean)
@@ -85,7 +63,7 @@ func offlineLoad(n, prompt, output int) (*script, error) {
 	for i := range requests {
 		requests[i] = sim.Request{Prompt: prompts(), Output: outputs()}
 	}
-	return &script{requests: requests}, nil
+	return listed(requests), nil
 }
 
 // realSpread is the coefficient of variation of lengths in data sets of questions and answers.

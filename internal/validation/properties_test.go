@@ -79,7 +79,7 @@ func TestRunsSendTheirStages(t *testing.T) {
 		sent := 0
 		for i, s := range run.stages {
 			n := 0
-			for _, r := range load.requests {
+			for _, r := range load {
 				if r.Arrival >= starts[i] && r.Arrival < starts[i+1] {
 					n++
 					tokens := 0
@@ -97,9 +97,9 @@ func TestRunsSendTheirStages(t *testing.T) {
 			}
 			sent += n
 		}
-		if sent != len(load.requests) || !slices.IsSortedFunc(load.requests, byArrival) {
-			t.Fatalf("%d requests, of which %d in stages, in order of time: %v", len(load.requests),
-				sent, slices.IsSortedFunc(load.requests, byArrival))
+		if sent != len(load) || !slices.IsSortedFunc(load, byArrival) {
+			t.Fatalf("%d requests, of which %d in stages, in order of time: %v", len(load),
+				sent, slices.IsSortedFunc(load, byArrival))
 		}
 	})
 }

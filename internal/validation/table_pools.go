@@ -37,26 +37,26 @@ var replicaRows = rowSpec{
 		}
 		t.engine = "vllm-v1-sync" // May 2025
 		t.setDefaults()
-		t.load = func() (sim.Source, error) { return load(), nil }
+		t.load = load
 		t.name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
 		return ""
 	},
 }
 
 // evenLoad returns what makes the requests of a row for one of some replicas.
-func evenLoad(r *row, replicas int) func() *script {
+func evenLoad(r *row, replicas int) func() (sim.Source, error) {
 	rate, n := r.number("request_rate"), r.count("prompts")
 	prompt, output := r.count("prompt_tokens_mean"), r.count("output_tokens_mean")
 	if r.err == nil && (rate <= 0 || n > maxRequests || replicas < 1 || replicas > n) {
 		r.fail(fmt.Errorf("found %d requests at %g/s over %d replicas", n, rate, replicas))
 	}
-	return func() *script {
-		s := &script{}
+	return func() (sim.Source, error) {
+		var list sim.List
 		for i := 0; i < n; i += replicas {
-			s.requests = append(s.requests, sim.Request{Arrival: sim.Seconds(float64(i) / rate),
+			list = append(list, sim.Request{Arrival: sim.Seconds(float64(i) / rate),
 				Prompt: prompt, Output: output})
 		}
-		return s
+		return &list, nil
 	}
 }
 
@@ -75,7 +75,7 @@ var poolRows = rowSpec{
 		}
 		t.engine, t.eager = "vllm-v1-sync", true
 		t.setDefaults()
-		t.load = func() (sim.Source, error) { return load(), nil }
+		t.load = load
 		t.apart = &apart{prefill: pool{deployment: t.deployment, workers: prefill},
 			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
 		t.name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,

@@ -73,7 +73,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	}
 	v.name = fmt.Sprintf("%d requests", len(requests))
 	end := requests[len(requests)-1].Arrival + 1
-	v.load = func() (sim.Source, error) { return &script{requests: wholeRun(requests)}, nil }
+	v.load = func() (sim.Source, error) { return listed(wholeRun(requests)), nil }
 	v.figures = func(o *outcome) map[string]float64 { return o.between(0, end).figures() }
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)

@@ -70,5 +70,5 @@ func poisson(n int, rate float64, prompt, output int) (sim.Source, error) {
 		requests = append(requests, sim.Request{Arrival: sim.Seconds(at),
 			Prompt: prompts.At(rng.Uint64()), Output: outputs.At(rng.Uint64())})
 	}
-	return &script{requests: requests}, nil
+	return listed(requests), nil
 }

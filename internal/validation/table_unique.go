@@ -56,7 +56,7 @@ var uniqueRows = rowSpec{
 				requests = append(requests, sim.Request{Arrival: sim.Seconds(at),
 					Prompt: t.prompt, Output: t.output})
 			}
-			return &script{requests: requests}, nil
+			return listed(requests), nil
 		}
 		t.rehearsable = true
 		return ""

@@ -123,7 +123,7 @@ func (v *vllmRun) at() place { return v.stages[0].place }
 // compare implements experiment.
 func (v *vllmRun) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 	load, starts := v.load()
-	all, err := v.serve(ctx, p, load)
+	all, err := v.serve(ctx, p, listed(load))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (v *vllmRun) compare(ctx context.Context, p *Physics) ([]Comparison, error)
 // load returns the requests of all stages and when each stage starts, and the end. A run whose
 // first stages are not in the table starts with one as long as it takes to send every prompt once,
 // so that the cache is warm.
-func (v *vllmRun) load() (*script, []sim.Time) {
+func (v *vllmRun) load() ([]sim.Request, []sim.Time) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	var requests []sim.Request
 	at := 0.0
@@ -161,7 +161,7 @@ func (v *vllmRun) load() (*script, []sim.Time) {
 		send(s, int(math.Round(s.rate*s.length)))
 		at += s.length
 	}
-	return &script{requests: requests}, append(starts, sim.Never)
+	return requests, append(starts, sim.Never)
 }
 
 // request returns the n-th request of the run.

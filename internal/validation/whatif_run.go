@@ -86,12 +86,12 @@ func (s *whatifLoad) content(n, prompt int) []sim.Segment {
 }
 
 // load returns the requests of the stage, of the given length in seconds.
-func (s *whatifLoad) load(seconds float64) *script {
+func (s *whatifLoad) load(seconds float64) sim.Source {
 	rng := rand.New(rand.NewPCG(0, 0))
 	var requests []sim.Request
 	for i, at := range spread(max(1, int(math.Round(s.rate*seconds))), seconds, rng) {
 		requests = append(requests, sim.Request{Arrival: sim.Seconds(at), Prompt: s.prompt,
 			Output: s.output, Content: s.content(i, s.prompt)})
 	}
-	return &script{requests: requests}
+	return listed(requests)
 }

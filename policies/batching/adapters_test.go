@@ -46,7 +46,7 @@ func (o *order) Finished(s *sim.Sequence) { o.ids = append(o.ids, s.ID) }
 func TestRequestsPassThoseWithoutSlot(t *testing.T) {
 	for n, want := range map[int][]int64{1: {2, 3, 0, 1}, 2: {1, 2, 3, 0}} {
 		for _, maxLeap := range []int64{0, 1} {
-			jobs := list{
+			jobs := sim.List{
 				{Prompt: 4, Output: 100, Adapter: 1},
 				{Arrival: step, Prompt: 4, Output: 10, Adapter: 2},
 				{Arrival: 2 * step, Prompt: 4, Output: 20, Adapter: 1},

@@ -28,7 +28,7 @@ func TestNewcomersWaitForEachOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		arrival := sim.Time(rapid.IntRange(1, 50).Draw(t, "arrival"))
 		gap := sim.Time(rapid.IntRange(0, 40).Draw(t, "gap"))
-		jobs := list{
+		jobs := sim.List{
 			{Prompt: 40, Output: 200, Class: 0},
 			{Prompt: 40, Output: 1, Class: 1, Arrival: arrival * step},
 			{Prompt: 40, Output: 1, Class: 2, Arrival: (arrival + gap) * step},
@@ -63,7 +63,7 @@ func TestNewcomersThatFillTheStepExactlyStart(t *testing.T) {
 		if other < 1 {
 			t.Skip("the second prompt has no tokens")
 		}
-		jobs := list{
+		jobs := sim.List{
 			{Prompt: 1, Output: 200, Class: 0},
 			{Prompt: prompt, Output: 1, Class: 1, Arrival: 5 * step},
 			{Prompt: other, Output: 1, Class: 2, Arrival: 5 * step},
@@ -85,7 +85,7 @@ func TestNewcomersThatFillTheStepExactlyStart(t *testing.T) {
 func TestNewcomersWithoutAPlaceFillNoStep(t *testing.T) {
 	const patience = 20
 	for places, waits := range map[int]sim.Time{2: patience, 3: 0} {
-		jobs := list{
+		jobs := sim.List{
 			{Prompt: 1, Output: 200, Class: 0},
 			{Prompt: 49, Output: 1, Class: 1, Arrival: 5 * step},
 			{Prompt: 50, Output: 1, Class: 2, Arrival: 5 * step},
@@ -113,7 +113,7 @@ func (e *ends) Finished(s *sim.Sequence) { e.at = append(e.at, s.LastToken) }
 // then are taken one by one or at once.
 func TestNewcomersWaitForMemoryInLeaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var jobs list
+		var jobs sim.List
 		for range rapid.IntRange(3, 40).Draw(t, "jobs") {
 			jobs = append(jobs, sim.Request{
 				Prompt: rapid.SampledFrom([]int{1, 1, 1, 8, 30}).Draw(t, "prompt"),

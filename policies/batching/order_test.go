@@ -12,27 +12,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// list is a source of requests made up beforehand.
-type list []sim.Request
-
-func (l *list) NextArrival() sim.Time {
-	if len(*l) == 0 {
-		return sim.Never
-	}
-	return (*l)[0].Arrival
-}
-
-func (l *list) Next(r *sim.Request) {
-	*r = (*l)[0]
-	*l = (*l)[1:]
-}
-
-func (l *list) Done(*sim.Request, sim.Time) {}
-func (l *list) Err() error                  { return nil }
-
 // drawList makes up jobs that arrive at the ends of steps.
-func drawList(t *rapid.T) list {
-	jobs := make(list, rapid.IntRange(1, 30).Draw(t, "n"))
+func drawList(t *rapid.T) sim.List {
+	jobs := make(sim.List, rapid.IntRange(1, 30).Draw(t, "n"))
 	at := sim.Time(0)
 	for i := range jobs {
 		at += sim.Time(rapid.IntRange(0, 12).Draw(t, "gap")) * step
@@ -56,7 +38,7 @@ func (l *lateness) Finished(s *sim.Sequence) { l.worst = max(l.worst, s.LastToke
 // where all are there from the beginning (Jackson 1955), and with it in any case (Horn 1974). So it
 // misses no deadline where any order misses none.
 func TestEarliestDeadlineFirstIsLeastLate(t *testing.T) {
-	worst := func(t *rapid.T, jobs list, s sim.Scheduler) sim.Time {
+	worst := func(t *rapid.T, jobs sim.List, s sim.Scheduler) sim.Time {
 		l := lateness{worst: -sim.Never}
 		simulate(t, &jobs, s, server{step: step}, &l, 0)
 		return l.worst
@@ -211,7 +193,7 @@ func TestVirtualTokenCounterBoundsUnfairness(t *testing.T) {
 		outputWeight*places*(longestPrompt+longestAnswer))
 	unfairness := func(policy string, seed uint64) float64 {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		jobs := make(list, 4000)
+		jobs := make(sim.List, 4000)
 		for i := range jobs {
 			jobs[i] = sim.Request{Prompt: 1 + rng.IntN(longestPrompt),
 				Output: 1 + rng.IntN(longestAnswer)}

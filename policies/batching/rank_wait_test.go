@@ -18,7 +18,7 @@ func TestRanksWaitForEachOther(t *testing.T) {
 		period := rapid.IntRange(1, 40).Draw(t, "period")
 		arrival := sim.Time(rapid.IntRange(1, 50).Draw(t, "arrival"))
 		gap := sim.Time(rapid.IntRange(0, 50).Draw(t, "gap"))
-		jobs := list{
+		jobs := sim.List{
 			{Prompt: 40, Output: 500, Class: 0},
 			{Prompt: 40, Output: 500, Class: 1},
 			{Prompt: 40, Output: 400, Class: 2, Arrival: arrival * step},
@@ -53,7 +53,7 @@ func TestRanksWaitForEachOther(t *testing.T) {
 
 // Prompts start at once while a rank decodes nothing.
 func TestRanksDoNotWaitForNobody(t *testing.T) {
-	jobs := list{
+	jobs := sim.List{
 		{Prompt: 40, Output: 500, Class: 0},
 		{Prompt: 40, Output: 5, Class: 1, Arrival: 7 * step},
 	}

@@ -20,7 +20,7 @@ func TestShortestPromptOfABatchSetsItsSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "size")
 		prompts := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 15).Draw(t, "prompts")
-		var jobs list
+		var jobs sim.List
 		for _, n := range prompts {
 			jobs = append(jobs, sim.Request{Prompt: n, Output: 1})
 		}

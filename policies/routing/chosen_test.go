@@ -34,19 +34,6 @@ func (w watched) Route(r *sim.Request, pool *sim.Pool) int {
 	return chosen
 }
 
-// burst sends requests one after another.
-type burst []sim.Request
-
-func (b *burst) NextArrival() sim.Time {
-	if len(*b) == 0 {
-		return sim.Never
-	}
-	return (*b)[0].Arrival
-}
-func (b *burst) Next(r *sim.Request)       { *r, *b = (*b)[0], (*b)[1:] }
-func (*burst) Done(*sim.Request, sim.Time) {}
-func (*burst) Err() error                  { return nil }
-
 // ticks is a clock of equal steps.
 type ticks struct{}
 
@@ -72,7 +59,7 @@ func TestRoutersChooseTheLeast(t *testing.T) {
 		routers := map[string]sim.Router{"requests": routing.LeastRequests{},
 			"tokens": routing.LeastTokens{}, "KV memory": kv}
 		kind := rapid.SampledFrom([]string{"requests", "tokens", "KV memory"}).Draw(t, "kind")
-		var requests burst
+		var requests sim.List
 		at := sim.Time(0)
 		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			at += sim.Time(rapid.IntRange(0, 9).Draw(t, "gap")) * sim.Millisecond

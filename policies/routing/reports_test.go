@@ -33,7 +33,7 @@ func (paced) Duration(s *sim.Step) sim.Time {
 }
 
 // serve runs drawn requests on up to six small replicas.
-func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests burst) {
+func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests sim.List) {
 	c := sim.Config{Source: &requests, Router: router, Admission: admission}
 	for range rapid.IntRange(1, 6).Draw(t, "replicas") {
 		s, err := batching.NewVLLMV1(rapid.IntRange(1, 8).Draw(t, "places"), 512, 0)
@@ -48,8 +48,8 @@ func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests burs
 }
 
 // drawn draws requests of a few conversations, tenants and beginnings.
-func drawn(t *rapid.T) burst {
-	var requests burst
+func drawn(t *rapid.T) sim.List {
+	var requests sim.List
 	at := sim.Time(0)
 	for range rapid.IntRange(1, 80).Draw(t, "requests") {
 		at += sim.Time(rapid.IntRange(0, 9).Draw(t, "gap")) * sim.Millisecond
@@ -106,7 +106,7 @@ func TestDrawsBetweenReports(t *testing.T) {
 	must.OK(t, err)
 	to := make([]int, n)
 	first := 0
-	requests := burst{}
+	requests := sim.List{}
 	for range n * (n - 1) / 2 { // replica i holds i requests when it reports
 		requests = append(requests, sim.Request{Prompt: 100, Output: 4000})
 	}
@@ -323,7 +323,7 @@ func TestConversationsStayAndSpread(t *testing.T) {
 	before := make([]int, sessions)
 	for n := 1; n <= 6; n++ {
 		got, each := make([]int, 0, sessions), make([]int, n)
-		var requests burst
+		var requests sim.List
 		for i := range sessions {
 			requests = append(requests, sim.Request{Session: int64(i + 1), Prompt: 1, Output: 1})
 		}

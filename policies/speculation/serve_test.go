@@ -13,24 +13,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// list is a source of given requests.
-type list struct{ requests []sim.Request }
-
-func (l *list) NextArrival() sim.Time {
-	if len(l.requests) == 0 {
-		return sim.Never
-	}
-	return l.requests[0].Arrival
-}
-
-func (l *list) Next(r *sim.Request) {
-	*r = l.requests[0]
-	l.requests = l.requests[1:]
-}
-
-func (l *list) Done(*sim.Request, sim.Time) {}
-func (l *list) Err() error                  { return nil }
-
 // answers are n requests at the start with answers of the given number of tokens.
 func answers(n, tokens int) []sim.Request {
 	requests := make([]sim.Request, n)
@@ -92,8 +74,9 @@ func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClo
 	must.OK(t, err)
 	m, err := memory.NewPaged(1<<40, 16)
 	must.OK(t, err)
+	source := sim.List(requests)
 	r, err := sim.Run(context.Background(), sim.Config{
-		Source: &list{requests}, Router: &routing.RoundRobin{}, Observer: observer,
+		Source: &source, Router: &routing.RoundRobin{}, Observer: observer,
 		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock, Speculator: p}},
 	})
 	must.OK(t, err)

@@ -26,9 +26,9 @@ func draw(p Policies, seed uint64, r *record) sim.Config {
 			Host: sim.HostMemory{Tokens: host, Time: sim.Footprint[sim.Time]{Token: 1e6}},
 		})
 	}
-	requests := &list{requests: drawRequests(rng)}
-	r.requests = len(requests.requests)
-	c.Source = requests
+	requests := sim.List(drawRequests(rng))
+	r.requests = len(requests)
+	c.Source = &requests
 	if rng.IntN(3) == 0 {
 		c.QueueTimeout = 1e11
 	}
@@ -66,24 +66,6 @@ func drawRequests(rng *rand.Rand) []sim.Request {
 	}
 	return list
 }
-
-// list is a Source of given requests.
-type list struct{ requests []sim.Request }
-
-func (l *list) NextArrival() sim.Time {
-	if len(l.requests) == 0 {
-		return sim.Never
-	}
-	return l.requests[0].Arrival
-}
-
-func (l *list) Next(r *sim.Request) {
-	*r = l.requests[0]
-	l.requests = l.requests[1:]
-}
-
-func (l *list) Done(*sim.Request, sim.Time) {}
-func (l *list) Err() error                  { return nil }
 
 // clock is a step time with a cost a step, a token and a context token.
 type clock struct{ base, perToken, perContext sim.Time }

@@ -17,20 +17,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// listed is a source that yields a list, all at once.
-type listed struct{ requests []sim.Request }
-
-func (l *listed) NextArrival() sim.Time {
-	if len(l.requests) == 0 {
-		return sim.Never
-	}
-	return 0
-}
-
-func (l *listed) Next(r *sim.Request)         { *r, l.requests = l.requests[0], l.requests[1:] }
-func (l *listed) Done(*sim.Request, sim.Time) {}
-func (l *listed) Err() error                  { return nil }
-
 // served lets the engine draft gamma tokens for all that decode. When a request ends it checks the
 // text, and frees it.
 type served struct {
@@ -98,20 +84,20 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain,
 			gamma: gamma}
 		v.clock.Drafting = v.serving
-		source := &listed{}
+		var source sim.List
 		for i := range rapid.IntRange(1, 10).Draw(t, "requests") {
-			source.requests = append(source.requests, sim.Request{
+			source = append(source, sim.Request{
 				ID: int64(i), Prompt: rapid.IntRange(1, 80).Draw(t, "prompt"),
 				Output: rapid.IntRange(1, 20).Draw(t, "output"),
 			})
 		}
-		n := len(source.requests)
+		n := len(source)
 		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
 		must.OK(t, err)
 		cache, err := memory.NewPaged(simulated, gpt2.BlockTokens)
 		must.OK(t, err)
 		_, err = sim.Run(context.Background(), sim.Config{
-			Source: source, Router: &routing.RoundRobin{}, Observer: v,
+			Source: &source, Router: &routing.RoundRobin{}, Observer: v,
 			Replicas: []sim.ReplicaConfig{
 				{Scheduler: scheduler, Memory: cache, Clock: v.clock, Speculator: v}},
 		})
