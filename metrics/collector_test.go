@@ -44,6 +44,7 @@ func TestSummaryByHand(t *testing.T) {
 	want := Summary{
 		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150,
 		TotalOutputTokens: 16, Duration: 0.2,
+		KVHeld: KVHeld{Input: 150 * 0.089, Output: 4.5*0.08 + 3.5*0.06},
 		Window: "from the start until the last request ended", OfferedRate: 3 / 0.16,
 		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
 		Goodput:     5, // of chat: the other misses 5 ms a token

@@ -16,6 +16,7 @@ type group struct {
 	without                   [sim.Rejections]int64
 	inputTokens, outputTokens int64
 	cachedInput               int64
+	held                      KVHeld
 	keptTTFT, keptTPOT        int64
 	keptE2E, keptAll          int64
 }
@@ -36,7 +37,11 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.completed++
 	g.inputTokens += int64(s.Prompt)
 	g.outputTokens += int64(s.Output)
-	g.cachedInput += int64(min(s.Cached, s.Prompt))
+	cached, held := min(s.Cached, s.Prompt), (s.LastToken - s.Scheduled).Seconds()
+	g.cachedInput += int64(cached)
+	g.held.Input += float64(float64(s.Prompt-cached) * held)
+	g.held.Cached += float64(float64(cached) * held)
+	g.held.Output += float64(float64(s.Output) / 2 * (s.LastToken - s.FirstToken).Seconds())
 	g.ttft.Add(s.TTFT())
 	g.e2e.Add(s.E2E())
 	// an answer that comes at once has no time per token

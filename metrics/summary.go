@@ -11,6 +11,8 @@ type Summary struct {
 	// CachedInput is the number of prompt tokens of completed requests that came from a prefix
 	// cache when the request was last admitted. Engines report the same number to users.
 	CachedInput int64 `json:"-"`
+	// KVHeld is how long the KV of tokens of completed requests was held.
+	KVHeld KVHeld `json:"-"`
 	// Duration is the length of the window over which every rate, cost, share and mean of a state
 	// is taken, and Window describes the window: it starts at time 0, and ends when the last
 	// request has ended, with an answer or without, and the asked duration is over.
@@ -72,6 +74,11 @@ type Summary struct {
 	// Busy is the share of the time in which a replica ran a step, on average.
 	Busy float64 `json:"busy"`
 }
+
+// KVHeld is in tokens times seconds, as if each request held its own: prompt tokens from its first
+// step to its last token, those that came from a prefix cache apart, and output tokens half of the
+// time from the first token to the last.
+type KVHeld struct{ Input, Cached, Output float64 }
 
 // Endings counts requests by how they ended.
 type Endings struct {

@@ -15,6 +15,7 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
 		CachedInput: g.cachedInput,
+		KVHeld:      g.held,
 		Duration:    duration,
 		Window:      window(r),
 		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),

@@ -45,6 +45,9 @@ type Result struct {
 	// CostPerSession is the price of the output tokens of a mean session in US dollars, at
 	// CostPerMillion; 0 if there is no such price or no session was completed.
 	CostPerSession float64 `json:"cost_per_session,omitzero"`
+	// TokenCosts divides Cost among the tokens; nil if the price is not known, or no request was
+	// completed.
+	TokenCosts *TokenCosts `json:"token_costs,omitempty"`
 	// Sold is the worth of the tokens of an hour, computed in the same way; nil if the scenario has
 	// no prices of tokens.
 	Sold *Sold `json:"tokens_sold,omitempty"`
@@ -142,6 +145,7 @@ func (f *finished) result() (*Result, error) {
 	}) {
 		r.Cost = 0 // an accelerator has no price, so the whole has none
 	}
+	r.TokenCosts = f.tokenCosts(r.Cost, pools)
 	if r.TotalOutputTokens > 0 {
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}

@@ -106,6 +106,9 @@ func (b *Batch) fetch() {
 	}
 	if tokens, busy := b.r.tiered.Fetched(); tokens > 0 || busy > 0 {
 		b.r.result.FetchedTokens += tokens
+		if tokens > 0 {
+			b.r.result.Fetching += busy
+		}
 		b.occupyLink(busy)
 	}
 }

@@ -31,6 +31,9 @@ type ReplicaResult struct {
 	// CachedTokens is the number of prompt tokens that the prefix cache supplied. FetchedTokens is
 	// the number of them that came from slower memory.
 	CachedTokens, FetchedTokens int64
+	// Fetching is the time for which fetched tokens, and what came with them, kept the link to host
+	// memory busy.
+	Fetching Time
 	// PoolReadBytes and PoolWrittenBytes are the sizes of the KV caches that were asked of a pool
 	// and sent to it.
 	PoolReadBytes, PoolWrittenBytes int64

@@ -81,6 +81,10 @@ func predict(ctx context.Context, f *scenarios.File) (*scenarios.Simulation, *Ru
 		return nil, nil, scenarios.BadInput(
 			fmt.Errorf("the scenario uses %d accelerators; one host executes one replica", n))
 	}
+	if c := f.Scenario.Caches; c != nil && c.Start != "cold" {
+		return nil, nil, scenarios.BadInput(fmt.Errorf("caches: found %s, and GPT-2 begins with "+
+			"empty ones; leave caches out", c.Start))
+	}
 	w := &watcher{}
 	result, err := s.Run(ctx, w)
 	return s, &Run{Result: result, Requests: w.requests, Spans: w.spans}, err
