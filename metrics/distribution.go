@@ -62,6 +62,12 @@ func (d *Distribution) bound(least, most sim.Time) {
 // sequence. These are the gaps between their tokens. Steps of one bucket are added together, so
 // that the cost depends on the number of buckets and not on the number of steps.
 func (d *Distribution) AddSteps(l *sim.Leap) {
+	if l.Ends != nil {
+		for i := int64(1); i < l.Steps; i++ {
+			d.AddRepeated(l.Length(i), int64(l.Decodes))
+		}
+		return
+	}
 	count := int64(l.Decodes)
 	bucketOf := func(step int64) int {
 		return d.buckets.index(float64(l.Form.At(l.Context + step*count)))

@@ -114,7 +114,7 @@ func (a *audit) Steps(l *sim.Leap) {
 		a.gap(g.Span, g.Count)
 	}
 	for i := int64(1); i < l.Steps && !l.Together; i++ {
-		a.gap(l.Form.At(l.Context+i*int64(l.Decodes)), int64(l.Decodes))
+		a.gap(l.Length(i), int64(l.Decodes))
 	}
 }
 

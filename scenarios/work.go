@@ -67,13 +67,12 @@ func (m *workMeter) add(l *sim.Leap) {
 	var step sim.Step // filled in place, which is quicker than copied
 	step.Decodes, step.DecodeTokens, step.Context = l.Decodes, l.DecodeTokens, l.Context
 	step.Prefill = l.Prefill
-	for done := int64(0); done < l.Steps; {
-		done += m.addWork(&step, l.Steps-done)
-	}
-	if l.DecodeTokens > l.Decodes {
-		step.Prefill = nil
-		m.verifyFLOPs += m.clock.Work(&step).FLOPs
-		m.verifyTokens += int64(l.DecodeTokens)
+	if l.DecodeTokens > l.Decodes || l.Ends != nil {
+		m.addVerified(&step, l)
+	} else {
+		for done := int64(0); done < l.Steps; {
+			done += m.addWork(&step, l.Steps-done)
+		}
 	}
 	m.divide(l)
 	if len(l.Prefill) > 0 {
@@ -86,7 +85,26 @@ func (m *workMeter) add(l *sim.Leap) {
 		m.decodeSteps += l.Steps
 		m.decodes += l.Steps * int64(l.Decodes)
 		m.decodeTokens += l.Steps * int64(l.DecodeTokens)
-		m.context += l.Steps*l.Context + int64(l.Decodes)*(l.Steps*(l.Steps-1)/2)
+		m.context += l.ContextSum()
+	}
+}
+
+// addVerified adds the work of steps that verify drafts.
+func (m *workMeter) addVerified(step *sim.Step, l *sim.Leap) {
+	for i := range l.Steps {
+		if l.Contexts != nil {
+			step.Context = l.Contexts[i]
+		}
+		w := m.clock.Work(step)
+		m.total.FLOPs += w.FLOPs
+		m.total.Bytes += w.Bytes
+		if l.DecodeTokens > l.Decodes {
+			if step.Prefill = nil; len(l.Prefill) > 0 {
+				w = m.clock.Work(step)
+			}
+			m.verifyFLOPs += w.FLOPs
+			m.verifyTokens += int64(l.DecodeTokens)
+		}
 	}
 }
 

@@ -149,6 +149,12 @@ func (b *Batch) abort() {
 	}
 	r.planned -= f.steps - done
 	lost := max(f.stored-done, 0) // steps that have their memory
+	if r.speculator != nil {
+		if lost = 0; f.leaping {
+			b.reach(max(f.stored, done+1))
+			f.cutOff = 1
+		}
+	}
 	if done > 0 {
 		r.fly(b, done)
 		f.stored = min(f.stored, done)

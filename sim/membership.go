@@ -58,7 +58,7 @@ func (b *Batch) stopProgress(s *Sequence) {
 func (b *Batch) joinDecodes(s *Sequence) {
 	b.prefilling = without(b.prefilling, s)
 	s.joined = b.steps
-	s.decoding = true
+	s.decoding, s.room = true, 0
 	b.decodes++
 	b.drafted += s.drafted
 	b.context += int64(s.Stored)

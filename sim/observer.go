@@ -77,8 +77,14 @@ type Leap struct {
 	// Context is the number of tokens to which the decoding sequences attend in the first step. It
 	// grows by Decodes a step.
 	Context int64
-	// Form gives the length of a step from its context. It is set if Steps is more than 1.
+	// Form gives the length of a step from its context. It is set if Steps is more than 1 and Ends
+	// is nil.
 	Form Affine
+	// Ends and Contexts are set if Steps is more than 1 and the steps verify drafts, which give
+	// some sequences more tokens than others: the time from Start to the end of each step, and its
+	// Context.
+	Ends     []Time
+	Contexts []int64
 	// Prefill lists the prompt chunks computed.
 	Prefill []Chunk
 	// Gaps are the times between tokens that ended with the first step. In each later step, the gap
@@ -93,6 +99,29 @@ type Leap struct {
 	// end.
 	Running int
 	Used    int64
+}
+
+// Length returns the length of step i, counted from 0, of a leap of several steps.
+func (l *Leap) Length(i int64) Time {
+	switch {
+	case l.Ends == nil:
+		return l.Form.At(l.Context + i*int64(l.Decodes))
+	case i == 0:
+		return l.Ends[0]
+	}
+	return l.Ends[i] - l.Ends[i-1]
+}
+
+// ContextSum returns the sum of Context over the steps.
+func (l *Leap) ContextSum() int64 {
+	sum := l.Steps*l.Context + int64(l.Decodes)*(l.Steps*(l.Steps-1)/2)
+	if l.Contexts != nil {
+		sum = 0
+		for _, context := range l.Contexts {
+			sum += context
+		}
+	}
+	return sum
 }
 
 // Gap is a time between two tokens of a sequence, which occurred Count times.

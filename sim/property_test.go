@@ -192,7 +192,7 @@ func (j *journal) Steps(l *sim.Leap) {
 		j.gaps[g.Span] += g.Count
 	}
 	for i := int64(1); i < l.Steps && !l.Together; i++ {
-		j.gaps[l.Form.At(l.Context+i*int64(l.Decodes))] += int64(l.Decodes)
+		j.gaps[l.Length(i)] += int64(l.Decodes)
 	}
 	j.busyEnd = max(j.busyEnd, l.End)
 }

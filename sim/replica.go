@@ -24,8 +24,10 @@ type replica struct {
 	err       error // the replica cannot go on
 
 	speculator Speculator
-	listener   Listener     // scheduler, where it wants to be told
-	tiered     TieredMemory // memory, where it has tiers
+	foreseeing LeapSpeculator // speculator, where the replica can leap with it
+	roomy      LeapMemory     // memory, where it can
+	listener   Listener       // scheduler, where it wants to be told
+	tiered     TieredMemory   // memory, where it has tiers
 	lookahead  int64
 	passes     bool    // requests go on elsewhere after their prompt
 	relays     bool    // and their first token with them
@@ -88,6 +90,7 @@ type flight struct {
 	steps   int64
 	stored  int64   // steps whose decodes have their memory
 	lost    int64   // steps that a failure cut off, and whose decodes still have their memory
+	cutOff  int64   // steps with drafts that a failure cut off
 	run     stretch // of steps that all stages take one after another; valid where leaping
 	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
 	leaping        bool
@@ -137,7 +140,8 @@ type Batch struct {
 
 	// The decoding sequences all advance together, by one token for each step of progress.
 	decodes int
-	drafted int   // tokens drafted for them in total
+	drafted int // tokens drafted for them in total
+	foresight
 	context int64 // tokens stored for them in total
 	finish  finishHeap
 

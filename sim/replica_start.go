@@ -13,6 +13,10 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	r.leaper, _ = c.Clock.(LeapClock)
 	r.listener, _ = c.Scheduler.(Listener)
 	r.withdrawer, _ = c.Scheduler.(Withdrawer)
+	r.roomy, _ = c.Memory.(LeapMemory)
+	if r.roomy != nil {
+		r.foreseeing, _ = c.Speculator.(LeapSpeculator)
+	}
 	r.tiered, _ = c.Memory.(TieredMemory)
 	return r
 }

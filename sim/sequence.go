@@ -51,6 +51,7 @@ type Sequence struct {
 	queue     *Queue // where it waits; nil where it runs or a Scheduler keeps it otherwise
 	visible   int64  // first step that may be planned with it, see replica.incoming
 	drafted   int    // tokens drafted in the step that runs
+	room      int    // tokens for which it surely has memory, while it decodes with drafts
 	preempted int    // Preemptions at the replica that computed its prompt
 
 	journey

@@ -9,7 +9,7 @@ func (b *Batch) DecodeTokens() int {
 // draft asks for the drafts of all decoding sequences, and stores them with the token from the
 // model. A sequence gets no draft if memory has no room for it.
 func (b *Batch) draft() bool {
-	m, spec := b.r.memory, b.r.speculator
+	spec := b.r.speculator
 	spec.Plan(b)
 	for s := b.members.first; s != nil; s = s.newer() {
 		if !s.decoding {
@@ -17,12 +17,12 @@ func (b *Batch) draft() bool {
 		}
 		b.drafted -= s.drafted
 		s.drafted = spec.Draft(s)
-		if s.drafted > 0 && m.Extend(s, 1+s.drafted, 0) {
+		if s.drafted > 0 && b.extend(s, 1+s.drafted) {
 			b.drafted += s.drafted
 			continue
 		}
 		s.drafted = 0
-		if !m.Extend(s, 1, 0) && !b.makeRoom(s) {
+		if !b.extend(s, 1) && !b.makeRoom(s) {
 			return false
 		}
 	}
@@ -40,30 +40,38 @@ func (b *Batch) makeRoom(s *Sequence) bool {
 	return b.r.memory.Extend(s, 1, 0)
 }
 
-// verify books a step of drafts: each sequence gets its accepted tokens and one more, up to the end
-// of its answer. The memory of rejected tokens stays with the sequence for the next step.
+// verify books steps with drafts: each sequence gets its accepted tokens and one more a step, up to
+// the end of its answer. The memory of rejected tokens stays with the sequence for the next step.
 func (b *Batch) verify() {
-	w, end := &b.r.result, b.flight.end
+	w, f := &b.r.result, &b.flight
+	steps, first := f.steps, f.end
+	if f.leaping {
+		first = f.start + f.run.step(0)
+		b.advanceDrafts(steps + f.cutOff)
+	}
 	for s := b.members.first; s != nil; {
 		next := s.newer()
 		if s.decoding {
-			accepted := 0
-			if s.drafted > 0 {
-				accepted = b.r.speculator.Accept(s, s.drafted)
-				s.Drafted += s.drafted
-				s.Accepted += accepted
-				w.Drafted += int64(s.drafted)
-				w.Accepted += int64(accepted)
+			accepted, drafted := 0, int(steps)*s.drafted
+			switch {
+			case f.leaping:
+				accepted = b.r.foreseeing.Take(s, steps)
+			case drafted > 0:
+				accepted = b.r.speculator.Accept(s, drafted)
 			}
-			emitted := min(1+accepted, s.Output-s.Generated)
+			s.Drafted += drafted
+			s.Accepted += accepted
+			w.Drafted += int64(drafted)
+			w.Accepted += int64(accepted)
+			emitted := min(int(steps)+accepted, s.Output-s.Generated)
 			s.Generated += emitted
 			s.Stored += emitted
 			b.context += int64(emitted)
 			w.Sampled += int64(emitted)
-			b.gap(s, end)
-			s.LastToken = end
-			if !b.together && s.FirstToken <= end {
-				b.emit(s, end)
+			b.gap(s, first)
+			s.LastToken = f.end
+			if !b.together && s.FirstToken <= f.end {
+				b.emit(s, f.end)
 			}
 			if s.Generated == s.Output {
 				b.complete(s)

@@ -4,10 +4,7 @@ package sim
 // If early is true, a step that ends at that time still counts as running, since other events of
 // the instant are to come.
 func (r *replica) state(at Time, early bool) State {
-	st := State{
-		Waiting: r.scheduler.Waiting() + r.incoming.Len(),
-		Used:    r.memory.Used(), Capacity: r.memory.Capacity(),
-	}
+	st := State{Waiting: r.scheduler.Waiting() + r.incoming.Len(), Capacity: r.memory.Capacity()}
 	for i := range r.batches {
 		b := &r.batches[i]
 		st.Running += b.running
@@ -19,9 +16,14 @@ func (r *replica) state(at Time, early bool) State {
 				running = b.flight.run.ending(at - b.flight.start)
 			}
 			running = min(running, b.flight.steps)
-			st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
+			if r.speculator == nil {
+				st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
+			} else if running > b.flight.stored {
+				b.reach(running)
+			}
 		}
 	}
+	st.Used += r.memory.Used()
 	return st
 }
 
@@ -48,6 +50,9 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			stored := s.Context()
 			if s.decoding {
 				stored += begun
+				if begun > 1 && r.speculator != nil {
+					stored += int(r.foreseeing.Known(s, int64(begun-1)))
+				}
 			}
 			d.give(m, s, stored)
 		}

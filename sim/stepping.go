@@ -27,6 +27,7 @@ func (b *Batch) launch() bool {
 		stage := max(r.speculator.Duration(&b.step, verify), verify)
 		r.result.Drafting += stage - verify
 		b.pipeline(stage)
+		b.foresee(d, verify, stage)
 	} else if b.decode && len(b.step.Prefill) == 0 && b.ready <= r.now && r.leaper != nil {
 		b.leap(d)
 	} else {
@@ -139,6 +140,9 @@ func (b *Batch) land() {
 	b.book()
 	var used int64
 	if r.speculator != nil {
+		if f.leaping && f.stored < f.steps {
+			b.reach(f.steps)
+		}
 		used = r.memory.Used()
 		if decodes > 0 {
 			b.verify()
@@ -173,6 +177,10 @@ func (b *Batch) describe(decodes int, used int64) {
 	l.Lane, l.Start, l.End, l.Steps = b.lane, f.start, f.end, f.steps
 	l.Decodes, l.DecodeTokens, l.Padding = decodes, b.step.DecodeTokens-f.padding, f.padding
 	l.Context, l.Form, l.Together = b.step.Context, f.run.form, b.together
+	l.Ends, l.Contexts = nil, nil
+	if f.run.known != nil && f.steps > 1 {
+		l.Ends, l.Contexts = b.ends[:f.steps], b.contexts[:f.steps]
+	}
 	l.Prefill, l.Running, l.Used = b.step.Prefill, b.running, used
 	b.r.effects = append(b.r.effects, effect{kind: stepped, leap: l})
 }
@@ -237,8 +245,12 @@ func (b *Batch) book() {
 	w.PaddingTokens += int64(f.padding) * f.steps
 	switch {
 	case b.r.speculator != nil:
-		if n := b.step.Decodes; n > 0 { // each token of a sequence attends to its context
-			w.DecodeContext += b.step.Context * int64(b.step.DecodeTokens) / int64(n)
+		if n := int64(b.step.Decodes); n > 0 { // each token of a sequence attends to its context
+			context := b.step.Context
+			if f.leaping {
+				context = f.run.known.sum(f.steps)
+			}
+			w.DecodeContext += context * int64(b.step.DecodeTokens) / n
 		}
 	case f.leaping:
 		w.DecodeContext += f.run.contexts(f.steps)

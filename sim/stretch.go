@@ -8,10 +8,14 @@ type stretch struct {
 	form    Affine
 	context int64 // tokens attended to in the first step
 	n       int64
+	known   *foresight // of steps with drafts, in place of the form; else nil
 }
 
 // duration returns the exact length of the first k steps: k·A + B·(k·C + n·k(k−1)/2).
 func (d *stretch) duration(k int64) Time {
+	if d.known != nil {
+		return d.known.duration(k)
+	}
 	return d.form.Base*Time(k) + d.form.PerToken*Time(d.contexts(k))
 }
 
@@ -19,7 +23,12 @@ func (d *stretch) duration(k int64) Time {
 func (d *stretch) contexts(k int64) int64 { return k*d.context + d.n*(k*(k-1)/2) }
 
 // step returns the length of step i.
-func (d *stretch) step(i int64) Time { return d.form.At(d.context + d.n*i) }
+func (d *stretch) step(i int64) Time {
+	if d.known != nil {
+		return d.known.duration(i+1) - d.known.duration(i)
+	}
+	return d.form.At(d.context + d.n*i)
+}
 
 // through returns how many steps stay inside the validity of the affine form; at least 1.
 func (d *stretch) through() int64 {
@@ -44,6 +53,9 @@ func (d *stretch) within(k int64, span Time) int64 {
 
 // ending returns the least k ≥ 1 whose first k steps last at least span.
 func (d *stretch) ending(span Time) int64 {
+	if d.known != nil {
+		return d.known.ending(span)
+	}
 	if span <= d.step(0) {
 		return 1
 	}

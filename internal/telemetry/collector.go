@@ -107,8 +107,8 @@ func (c *Collector) Steps(l *sim.Leap) {
 	}
 	tokens := l.DecodeTokens
 	if extra := l.DecodeTokens - l.Decodes; extra > 0 {
-		e.drafts += int64(l.Decodes)
-		e.drafted += int64(extra)
+		e.drafts += int64(l.Decodes) * l.Steps
+		e.drafted += int64(extra) * l.Steps
 	}
 	for i := range l.Prefill {
 		chunk := &l.Prefill[i]

@@ -35,6 +35,12 @@ func (h *histogram) add(v float64, count int64) {
 // that decodes. Lengths grow from step to step, so that those of a bucket are found together.
 func (h *histogram) addSteps(l *sim.Leap) {
 	decodes := int64(l.Decodes)
+	if l.Ends != nil {
+		for i := int64(1); i < l.Steps; i++ {
+			h.add(l.Length(i).Seconds(), decodes)
+		}
+		return
+	}
 	span := func(step int64) float64 { return l.Form.At(l.Context + step*decodes).Seconds() }
 	for step := int64(1); step < l.Steps && !l.Together; {
 		i := sort.SearchFloat64s(h.bounds, span(step))

@@ -62,7 +62,7 @@ func (r *rehearsal) see(l *sim.Leap) {
 	into.kept[at] = rehearsed{
 		step: sim.Step{
 			Decodes: l.Decodes, DecodeTokens: l.DecodeTokens,
-			Context: l.Context + int64(l.Decodes)*(l.Steps-1)/2, Prefill: slices.Clone(l.Prefill),
+			Context: l.ContextSum() / l.Steps, Prefill: slices.Clone(l.Prefill),
 		},
 		steps: float64(l.Steps), took: (l.End - l.Start).Seconds(),
 		waiting: float64(max(l.Decodes, l.Running-len(l.Prefill))),

@@ -69,3 +69,8 @@ func (p *Paged) Slots() (all, shared int64) { return p.capacity * p.block, 0 }
 func (p *Paged) Room(s *sim.Sequence, stored int) int64 {
 	return max(p.blocks(stored), *p.held.Of(s)) * p.block
 }
+
+// Ample implements sim.LeapMemory.
+func (p *Paged) Ample(sequences, tokens int) bool {
+	return p.free/int64(sequences) >= p.blocks(tokens)
+}

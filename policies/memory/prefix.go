@@ -267,3 +267,8 @@ func (p *PrefixCache) Room(s *sim.Sequence, stored int) int64 {
 func (p *PrefixCache) Fetched() (tokens int64, busy sim.Time) {
 	return p.fetched.lower * p.block, p.fetched.fetch
 }
+
+// Ample implements sim.LeapMemory.
+func (p *PrefixCache) Ample(sequences, tokens int) bool {
+	return p.available()/int64(sequences) >= p.blocks(tokens)
+}

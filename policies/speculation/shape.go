@@ -168,16 +168,3 @@ func (d *Draft) MeanOf(kind int) float64 {
 	}
 	return mean
 }
-
-// accepted returns the number of accepted tokens for u uniform in [0, 1): the largest i for which
-// the probability of at least i accepted tokens is above u.
-func (d *Draft) accepted(kind int, u float64) int {
-	n := 0
-	for _, reach := range d.Reach[kind] {
-		if u >= reach {
-			break
-		}
-		n++
-	}
-	return n
-}

@@ -2,7 +2,6 @@ package speculation
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -46,8 +45,9 @@ type Speculator struct {
 	byRequest ByRequest
 	learner   Learner
 	outlook   Outlook
-	random    *rand.PCG
 
+	step       uint64 // the number of the next step
+	leap       leap
 	length     int  // that all sequences of the step have, or at most have
 	load, late Load // of the step: all drafts, and the ones that were not made ahead
 	flops      float64
@@ -56,6 +56,7 @@ type Speculator struct {
 
 // state is a Speculator's state of one sequence.
 type state struct {
+	draws
 	met  bool
 	kind int // of its text: how easily it is drafted, see Acceptance
 	// length is the number of tokens in a row of the latest draft.
@@ -65,7 +66,7 @@ type state struct {
 	ready  bool // the next draft was made while the last one was verified
 }
 
-var _ sim.Speculator = (*Speculator)(nil)
+var _ sim.LeapSpeculator = (*Speculator)(nil)
 
 // New returns the speculator, or an error that says what is wrong with its parts.
 func New(c Config) (*Speculator, error) {
@@ -79,9 +80,13 @@ func New(c Config) (*Speculator, error) {
 		return nil, fmt.Errorf("the host's time is %v a step and %v a sequence, want 0 or more",
 			c.Step, c.Sequence)
 	}
-	p := &Speculator{c: c, drafts: drafts, random: rand.NewPCG(c.Seed, 0x5bec)}
+	p := &Speculator{c: c, drafts: drafts}
 	p.byRequest, _ = c.Lengths.(ByRequest)
 	p.learner, _ = c.Lengths.(Learner)
+	switch c.Lengths.(type) {
+	case Fixed, *ByBatch:
+		p.leap.able = !c.Ahead && !p.matching()
+	}
 	p.load.Sequences = make([]int, len(drafts))
 	p.late.Sequences = make([]int, len(drafts))
 	p.outlook = Outlook{speculator: p}
@@ -101,7 +106,7 @@ func (p *Speculator) Plan(b *sim.Batch) {
 func (p *Speculator) Draft(s *sim.Sequence) int {
 	d := p.states.Of(s)
 	if !d.met {
-		d.met, d.kind = true, int(p.uniform()*float64(len(p.c.Acceptance)))
+		d.met, d.kind = true, p.kind(s)
 		if p.c.Cold {
 			d.behind = s.Stored
 		}
@@ -110,7 +115,7 @@ func (p *Speculator) Draft(s *sim.Sequence) int {
 	if p.byRequest != nil {
 		d.length = p.byRequest.LengthOf(s, p.length)
 	}
-	if m := p.c.Match; d.length > 0 && m > 0 && m < 1 && p.uniform() >= m {
+	if d.length > 0 && p.matching() && !p.matches(s, d) {
 		d.length = 0
 	}
 	if d.length == 0 {
@@ -132,14 +137,19 @@ func (p *Speculator) Duration(step *sim.Step, verify sim.Time) sim.Time {
 		p.late.clear(&p.drafts[0])
 	}
 	p.load.Prefill = step.Prefill
-	draft := p.c.Drafter.Duration(&p.load)
+	p.step++
 	p.flops += p.c.Drafter.FLOPs(&p.load)
-	total := verify + draft
-	if p.c.Ahead {
-		total = max(verify, draft) + p.c.Drafter.Duration(&p.late)
-		p.flops += p.c.Drafter.FLOPs(&p.late)
+	if !p.c.Ahead {
+		return p.together(verify)
 	}
-	return total + p.host(p.load.rows())
+	p.flops += p.c.Drafter.FLOPs(&p.late)
+	draft := p.c.Drafter.Duration(&p.load)
+	return max(verify, draft) + p.c.Drafter.Duration(&p.late) + p.host(p.load.rows())
+}
+
+// together returns the time of a step in which model and drafter work in turns.
+func (p *Speculator) together(verify sim.Time) sim.Time {
+	return verify + p.c.Drafter.Duration(&p.load) + p.host(p.load.rows())
 }
 
 // host returns the host's time for a step in which that many sequences have drafts.
@@ -154,15 +164,17 @@ func (p *Speculator) host(sequences int) sim.Time {
 // not asked.
 func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 	d := p.states.Of(s)
-	n := p.drafts[d.length].accepted(d.kind, p.uniform())
-	p.Settle(s, n)
+	p.draw(s, d, p.step-1)
+	n := d.accepted((p.step - 1) % 64)
+	p.settle(s, d, n)
 	return n
 }
 
 // Settle books that n tokens of the latest draft of s were accepted. It is for callers that find
 // this out without Accept.
-func (p *Speculator) Settle(s *sim.Sequence, n int) {
-	d := p.states.Of(s)
+func (p *Speculator) Settle(s *sim.Sequence, n int) { p.settle(s, p.states.Of(s), n) }
+
+func (p *Speculator) settle(s *sim.Sequence, d *state, n int) {
 	p.accepted[n]++
 	switch {
 	case p.c.Recompute:
@@ -171,7 +183,7 @@ func (p *Speculator) Settle(s *sim.Sequence, n int) {
 		d.behind = 1 // the last token was drafted, but not computed by the drafter
 	}
 	if p.c.Ahead {
-		d.ready = n == d.length && p.uniform() < at(p.c.Acceptance[d.kind], d.length)
+		d.ready = n == d.length && p.continues(s, d)
 	}
 	if p.learner != nil {
 		p.learner.Learn(s, d.length, n)
@@ -185,9 +197,6 @@ func (p *Speculator) Load() *Load { return &p.load }
 // Cost returns the time that the drafting described by l adds to a step, if nothing is drafted
 // ahead.
 func (p *Speculator) Cost(l *Load) sim.Time { return p.c.Drafter.Duration(l) + p.host(l.rows()) }
-
-// uniform returns a number in [0, 1).
-func (p *Speculator) uniform() float64 { return float64(p.random.Uint64()>>11) / (1 << 53) }
 
 // Accepted returns the number of drafts for each number of accepted tokens. It is valid until the
 // next step.

@@ -64,7 +64,7 @@ func (w *watcher) Finished(s *sim.Sequence) {
 func (w *watcher) Steps(l *sim.Leap) {
 	start := l.Start
 	for i := range l.Steps - 1 {
-		end := start + l.Form.At(l.Context+i*int64(l.Decodes))
+		end := start + l.Length(i)
 		w.spans = append(w.spans, Span{start.Seconds(), end.Seconds()})
 		start = end
 	}
