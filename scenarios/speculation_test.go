@@ -68,7 +68,7 @@ func TestMethods(t *testing.T) {
 			"std: 0.2}}", 2.55, [2]float64{0.1, 0.4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := runText(t, drafted+"speculation: "+c.section)
+			r := runText(t, drafted+"speculation: "+c.section, "workload.requests=400")
 			if math.Abs(r.TokensPerStep/c.tokens-1) > 0.06 {
 				t.Errorf("%.3f tokens a step, want about %g", r.TokensPerStep, c.tokens)
 			}

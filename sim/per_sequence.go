@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // PerSequence holds a value of type T for each sequence of a replica, for use by a policy. The zero
 // value is ready for use.
 type PerSequence[T any] struct{ list []kept[T] }
@@ -7,15 +9,15 @@ type PerSequence[T any] struct{ list []kept[T] }
 // kept is a T for the request that has a slot.
 type kept[T any] struct {
 	id      int64
-	retries int
 	value   T
+	retries int32
 }
 
 // Of returns the value for s, which is the zero value if s is new to the replica. The pointer is
 // valid until Of is called for another sequence.
 func (p *PerSequence[T]) Of(s *Sequence) *T {
 	if row := uint(s.row - 1); row < uint(len(p.list)) {
-		if k := &p.list[row]; k.id == s.ID && k.retries == s.Retries {
+		if k := &p.list[row]; k.id == s.ID && int(k.retries) == s.Retries {
 			return &k.value
 		}
 	}
@@ -28,12 +30,15 @@ func (p *PerSequence[T]) begin(s *Sequence) *T {
 	if s.rows != nil {
 		row = s.rowNumber()
 	}
-	for row >= len(p.list) {
-		p.list = append(p.list, kept[T]{})
+	if row >= cap(p.list) { // append would add a quarter, and copy more often
+		p.list = slices.Grow(p.list, max(len(p.list), row+1-len(p.list)))
+	}
+	if row >= len(p.list) {
+		p.list = p.list[:row+1]
 	}
 	k := &p.list[row]
-	if k.id != s.ID || k.retries != s.Retries {
-		*k = kept[T]{id: s.ID, retries: s.Retries}
+	if k.id != s.ID || int(k.retries) != s.Retries {
+		*k = kept[T]{id: s.ID, retries: int32(s.Retries)}
 	}
 	return &k.value
 }

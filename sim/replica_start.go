@@ -14,7 +14,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	r.listener, _ = c.Scheduler.(Listener)
 	r.withdrawer, _ = c.Scheduler.(Withdrawer)
 	r.roomy, _ = c.Memory.(LeapMemory)
-	if r.roomy != nil {
+	if r.roomy != nil && r.leaper != nil {
 		r.foreseeing, _ = c.Speculator.(LeapSpeculator)
 	}
 	r.tiered, _ = c.Memory.(TieredMemory)

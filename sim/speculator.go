@@ -22,7 +22,8 @@ type Speculator interface {
 }
 
 // LeapSpeculator is a Speculator that knows for some steps ahead how many drafted tokens are
-// accepted, so that the simulator can leap over them. Leaps also need a LeapMemory.
+// accepted, so that the simulator can leap over them. Leaps also need a LeapMemory and a
+// LeapClock.
 type LeapSpeculator interface {
 	Speculator
 	// Foresee returns for how many steps, at most limit, each sequence that decodes has the given

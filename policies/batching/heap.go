@@ -1,11 +1,17 @@
 package batching
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // heap is a binary heap of sequences, the first in order on top.
 type heap struct {
 	entries []entry
-	places  []int // by Sequence.Slot: which of the entries is that of a sequence in the heap
+	// places says, by Sequence.Slot, which of the entries is that of a sequence in the heap. Heaps
+	// of which a sequence is in one at most can share it.
+	places *[]int32
 }
 
 // entry is a place in an order: by rank, the lowest first, and among equals by id.
@@ -22,15 +28,27 @@ func (e *entry) before(other *entry) bool {
 func (h *heap) len() int { return len(h.entries) }
 
 func (h *heap) push(e entry) {
-	for len(h.places) <= e.s.Slot {
-		h.places = append(h.places, 0)
+	if h.places == nil {
+		h.places = new([]int32)
 	}
-	h.entries = append(h.entries, e)
+	if missing := e.s.Slot + 1 - len(*h.places); missing > 0 {
+		*h.places = double(*h.places, missing)[:e.s.Slot+1]
+	}
+	h.entries = append(double(h.entries, 1), e)
 	h.up(h.len()-1, e)
 }
 
+// double makes room for more elements of a list, which may become long: it doubles the room where
+// append would add a quarter, so that less is copied and thrown away.
+func double[T any](list []T, more int) []T {
+	if len(list)+more > cap(list) {
+		return slices.Grow(list, max(len(list), more))
+	}
+	return list
+}
+
 func (h *heap) remove(s *sim.Sequence) {
-	i, last := h.places[s.Slot], h.len()-1
+	i, last := int((*h.places)[s.Slot]), h.len()-1
 	e := h.entries[last]
 	h.entries[last] = entry{}
 	h.entries = h.entries[:last]
@@ -71,5 +89,5 @@ func (h *heap) down(i int, e entry) int {
 
 func (h *heap) set(i int, e entry) {
 	h.entries[i] = e
-	h.places[e.s.Slot] = i
+	(*h.places)[e.s.Slot] = int32(i)
 }

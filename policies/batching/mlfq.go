@@ -44,10 +44,10 @@ type MLFQConfig struct {
 
 // job is the state of a sequence in the queues.
 type job struct {
-	level   int
 	entered sim.Time // its queue
 	began   sim.Time // its quantum, while it runs
-	paused  bool     // it waits and holds memory
+	level   int32
+	paused  bool // it waits and holds memory
 }
 
 // NewMLFQ returns the scheduler.
@@ -64,8 +64,13 @@ func NewMLFQ(c MLFQConfig) (*MLFQ, error) {
 	case c.Starvation < 0:
 		return nil, fmt.Errorf("starvation is %v, want 0 (never) or more", c.Starvation)
 	}
-	return &MLFQ{MLFQConfig: c, waiting: make([]heap, c.Levels),
-		paused: make([]sim.Queue, c.Levels)}, nil
+	m := &MLFQ{MLFQConfig: c, waiting: make([]heap, c.Levels),
+		paused: make([]sim.Queue, c.Levels)}
+	places := new([]int32)
+	for level := range m.waiting {
+		m.waiting[level].places = places
+	}
+	return m, nil
 }
 
 // quantum returns the quantum of a level.
@@ -88,7 +93,7 @@ func (m *MLFQ) Enqueue(s *sim.Sequence) {
 	for level < m.Levels-1 && m.quantum(level) < prefill {
 		level++
 	}
-	*m.job(s) = job{level: level, entered: s.Arrival}
+	*m.job(s) = job{level: int32(level), entered: s.Arrival}
 	m.add(s)
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Kinds of draws, which are independent.
 const (
-	kindDraw uint64 = iota
+	kindDraw uint64 = iota + 1
 	acceptDraw
 	matchDraw
 	readyDraw
