@@ -18,7 +18,8 @@ func (b *Batch) Decodes() int { return b.decodes }
 // Steps returns the number of steps in which the batch has decoded so far. Steps with a Speculator
 // are not counted.
 func (b *Batch) Steps() int64 {
-	if f := &b.flight; f.active && f.leaping && b.r.speculator == nil { // asked while another batch of the pipeline plans
+	// It may be asked while another batch of the pipeline plans.
+	if f := &b.flight; f.active && f.leaping && b.r.speculator == nil {
 		return b.steps + f.run.completed(b.r.now-f.start)
 	}
 	return b.steps

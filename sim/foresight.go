@@ -1,38 +1,5 @@
 package sim
 
-import "slices"
-
-// foresight is what is known of the steps of a leap with drafts: how long each of them takes, and
-// the tokens to which it attends.
-type foresight struct {
-	ends     []Time // by step, from the start of the leap
-	contexts []int64
-	drafting []Time // the part of each step that is spent on drafts
-}
-
-// duration returns the length of the first steps.
-func (k *foresight) duration(steps int64) Time {
-	if steps == 0 {
-		return 0
-	}
-	return k.ends[steps-1]
-}
-
-// ending returns the least number of steps that last at least span; all of them, where they do not.
-func (k *foresight) ending(span Time) int64 {
-	i, _ := slices.BinarySearch(k.ends, span)
-	return int64(min(i+1, len(k.ends)))
-}
-
-// sum returns the sum of the contexts of the first steps.
-func (k *foresight) sum(steps int64) int64 {
-	n := int64(0)
-	for _, context := range k.contexts[:steps] {
-		n += context
-	}
-	return n
-}
-
 // foresee turns the step with drafts that b has begun into a leap, where more steps are known. They
 // are until a sequence completes, as long as memory surely has room for whatever is accepted.
 func (b *Batch) foresee(d Decision, verify, stage Time) {
@@ -98,37 +65,4 @@ func (b *Batch) known(limit int64) int64 {
 		}
 	}
 	return limit
-}
-
-// reach takes memory for the first steps of a leap with drafts, which have begun.
-func (b *Batch) reach(steps int64) {
-	for s := b.members.first; s != nil; s = s.newer() {
-		ahead := int(steps - 1 + b.r.foreseeing.Known(s, steps-1))
-		b.extend(s, ahead+1+s.drafted)
-	}
-	b.flight.stored = steps
-}
-
-// extend stores n more tokens of s, which decodes, where memory has room for them. It asks the
-// memory only if s has no room left.
-func (b *Batch) extend(s *Sequence, n int) bool {
-	if s.Stored+n <= s.room {
-		return true
-	}
-	if !b.r.memory.Extend(s, n, 0) {
-		return false
-	}
-	if b.r.roomy != nil && s.Preemptions == 0 {
-		s.room = int(b.r.roomy.Room(s, s.Stored+n))
-	}
-	return true
-}
-
-// advanceDrafts counts the drafts of the steps of a leap that have begun, without the first, which
-// is counted.
-func (b *Batch) advanceDrafts(begun int64) {
-	b.r.foreseeing.Advance(begun)
-	for i := int64(1); i < begun; i++ {
-		b.r.result.Drafting += b.foresight.drafting[i]
-	}
 }

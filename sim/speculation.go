@@ -95,3 +95,36 @@ func (b *Batch) gap(s *Sequence, now Time) {
 	}
 	b.report.Gaps = append(b.report.Gaps, Gap{Span: span, Count: 1})
 }
+
+// reach takes memory for the first steps of a leap with drafts, which have begun.
+func (b *Batch) reach(steps int64) {
+	for s := b.members.first; s != nil; s = s.newer() {
+		ahead := int(steps - 1 + b.r.foreseeing.Known(s, steps-1))
+		b.extend(s, ahead+1+s.drafted)
+	}
+	b.flight.stored = steps
+}
+
+// extend stores n more tokens of s, which decodes, where memory has room for them. It asks the
+// memory only if s has no room left.
+func (b *Batch) extend(s *Sequence, n int) bool {
+	if s.Stored+n <= s.room {
+		return true
+	}
+	if !b.r.memory.Extend(s, n, 0) {
+		return false
+	}
+	if b.r.roomy != nil && s.Preemptions == 0 {
+		s.room = int(b.r.roomy.Room(s, s.Stored+n))
+	}
+	return true
+}
+
+// advanceDrafts counts the drafts of the steps of a leap that have begun, without the first, which
+// is counted.
+func (b *Batch) advanceDrafts(begun int64) {
+	b.r.foreseeing.Advance(begun)
+	for i := int64(1); i < begun; i++ {
+		b.r.result.Drafting += b.foresight.drafting[i]
+	}
+}
