@@ -11,10 +11,10 @@ import (
 // generator sends the requests of a script, at the times of arrival processes or in a closed loop.
 type generator struct {
 	limit
-	script  script
-	tape    *tape // the script, if it is a trace
-	classes []Class
-	summary Summary
+	script   script
+	recorded *traceReader // the script, if it is a trace
+	classes  []Class
+	summary  Summary
 
 	// openings are the processes of an open loop, and fresh is the next arrival of any of them, or
 	// sim.Never.
@@ -23,20 +23,20 @@ type generator struct {
 	// think is the thinking time of the users of a closed loop; nil in an open one.
 	think func() sim.Time
 
-	talks
+	openSessions
 }
 
 func newGenerator(c Config, l limit) (*generator, error) {
-	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes, talks: newTalks()}
+	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes, openSessions: newOpenSessions()}
 	if err := g.schedule(c); err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
 	if c.Trace != nil {
-		tape, err := openTape(c.Trace, c.Seed)
+		recorded, err := openTrace(c.Trace, c.Seed)
 		if err != nil {
 			return nil, err
 		}
-		g.script, g.tape, g.summary = tape, tape, c.summary()
+		g.script, g.recorded, g.summary = recorded, recorded, c.summary()
 		return g, nil
 	}
 	mix, err := newMix(c.Classes, c.Seed, c.Before)
@@ -147,7 +147,7 @@ func (g *generator) arrive(r *sim.Request) {
 // send fills r with the script's next request of a class.
 func (g *generator) send(r *sim.Request, at sim.Time, class int) {
 	if calls := g.script.fill(r, class); calls != nil {
-		g.talks.begin(r, calls, at)
+		g.openSessions.begin(r, calls, at)
 	}
 	stamp(r, at)
 }
@@ -180,18 +180,18 @@ func (g *generator) Err() error { return g.script.err() }
 
 // Close implements Source.
 func (g *generator) Close() error {
-	if g.tape == nil {
+	if g.recorded == nil {
 		return nil
 	}
-	return g.tape.close()
+	return g.recorded.close()
 }
 
 // Counts implements Source.
 func (g *generator) Counts() trace.Counts {
-	if g.tape == nil {
+	if g.recorded == nil {
 		return trace.Counts{}
 	}
-	return g.tape.counts()
+	return g.recorded.counts()
 }
 
 // Summary implements Source.

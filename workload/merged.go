@@ -23,7 +23,7 @@ func newMerged(c Config, l limit) (*merged, error) {
 	for i := range c.Traces {
 		part, err := newReplay(&c.Traces[i], c.Seed,
 			limit{left: math.MaxInt64, until: sim.Never})
-		if err == nil && part.tape.reader.Sessions() {
+		if err == nil && part.recorded.reader.Sessions() {
 			err = errors.Join(errRecordedSessions, part.Close())
 		}
 		if err != nil {

@@ -11,30 +11,30 @@ import (
 // a recorded session come when the answer before is there, and the tools have worked.
 type replay struct {
 	limit
-	talks
-	tape    *tape
-	summary Summary
+	openSessions
+	recorded *traceReader
+	summary  Summary
 }
 
 // newReplay opens a trace that has times.
 func newReplay(t *Trace, seed uint64, l limit) (*replay, error) {
-	tape, err := openTape(t, seed)
+	recorded, err := openTrace(t, seed)
 	if err != nil {
 		return nil, err
 	}
-	if !tape.reader.Timed() {
-		tape.close()
+	if !recorded.reader.Timed() {
+		recorded.close()
 		return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it",
 			t.Path)
 	}
-	return &replay{limit: l, talks: newTalks(), tape: tape}, nil
+	return &replay{limit: l, openSessions: newOpenSessions(), recorded: recorded}, nil
 }
 
 // NextArrival implements sim.Source.
 func (p *replay) NextArrival() sim.Time {
 	at := p.waiting.first()
-	if !p.tape.dry {
-		at = min(at, p.tape.ahead.Arrival)
+	if !p.recorded.dry {
+		at = min(at, p.recorded.ahead.Arrival)
 	}
 	return p.apply(at)
 }
@@ -42,13 +42,13 @@ func (p *replay) NextArrival() sim.Time {
 // Next implements sim.Source.
 func (p *replay) Next(r *sim.Request) {
 	p.left--
-	if at := p.waiting.first(); p.tape.dry || at < p.tape.ahead.Arrival {
+	if at := p.waiting.first(); p.recorded.dry || at < p.recorded.ahead.Arrival {
 		w := p.waiting.pop()
 		w.talk.fill(w.call, r)
 		stamp(r, at)
 		return
 	}
-	if calls := p.tape.fill(r, anyClass); calls != nil {
+	if calls := p.recorded.fill(r, anyClass); calls != nil {
 		p.begin(r, calls, r.Arrival)
 	}
 	stamp(r, r.Arrival)
@@ -62,13 +62,13 @@ func (p *replay) Done(r *sim.Request, at sim.Time) {
 }
 
 // Err implements sim.Source.
-func (p *replay) Err() error { return p.tape.err() }
+func (p *replay) Err() error { return p.recorded.err() }
 
 // Close implements Source.
-func (p *replay) Close() error { return p.tape.close() }
+func (p *replay) Close() error { return p.recorded.close() }
 
 // Counts implements Source.
-func (p *replay) Counts() trace.Counts { return p.tape.counts() }
+func (p *replay) Counts() trace.Counts { return p.recorded.counts() }
 
 // Summary implements Source.
 func (p *replay) Summary() Summary { return p.summary }

@@ -127,10 +127,10 @@ func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *ca
 	if err != nil {
 		return nil, err
 	}
-	return fit, flags.tell(cmd.OutOrStdout(), measured, fit)
+	return fit, flags.printFit(cmd.OutOrStdout(), measured, fit)
 }
 
-func (flags *calibrateFlags) tell(out io.Writer, measured *calibration.Measurement,
+func (flags *calibrateFlags) printFit(out io.Writer, measured *calibration.Measurement,
 	fit *calibration.Fit) error {
 	_, err := fmt.Fprintf(out, `%s: %s, threads: %d
 reads memory at       %s

@@ -20,8 +20,8 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var left leave
-	left.Store(int64(leaving))
+	var left gracePeriod
+	left.Store(int64(defaultGrace))
 	ctx = context.WithValue(ctx, leaveIn{}, &left)
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, os.Args[1:], os.Stdout, os.Stderr) }()

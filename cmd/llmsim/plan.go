@@ -103,12 +103,12 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	}
 	answers, err := flags.solve(cmd, file)
 	if err == nil && !flags.shard.Whole() {
-		return failed(flags.shard.tell(cmd, flags.out))
+		return failed(flags.shard.printDone(cmd, flags.out))
 	}
 	if err == nil {
 		inputs, first := inputsOf(name, nil)
 		err = flags.keep.keep(cmd, []string{name}, recorded{name: name, inputs: inputs,
-			scenario: first, result: whole(answers)})
+			scenario: first, result: jsonOf(answers)})
 	}
 	return flags.conclude(cmd, answers, err)
 }
@@ -130,7 +130,8 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *answer.Answers, er
 		return errors.New("no option of the menu can be built: see what limits each")
 	}
 	if flags.emit != "" {
-		if err := flags.strict.refuse("the files do not express", unsaid(answers)); err != nil {
+		err := flags.strict.refuse("the files do not express", notExpressed(answers))
+		if err != nil {
 			return err
 		}
 	}
@@ -155,8 +156,8 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*answer.
 	return answers, err
 }
 
-// whole returns what --format json prints: the answer, or those of several models.
-func whole(all *answer.Answers) any {
+// jsonOf returns what --format json prints: the answer, or those of several models.
+func jsonOf(all *answer.Answers) any {
 	if len(all.Models) == 1 {
 		return all.Models[0]
 	}
@@ -166,7 +167,7 @@ func whole(all *answer.Answers) any {
 // write prints the answers, and writes the files of --out: where there are several models, those of
 // each in a folder of its own.
 func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
-	asJSON := func(w io.Writer) error { return report.JSON(w, whole(all)) }
+	asJSON := func(w io.Writer) error { return report.JSON(w, jsonOf(all)) }
 	if flags.out != "" {
 		if err := files.Write(filepath.Join(flags.out, "plan.json"), asJSON); err != nil {
 			return err
@@ -196,8 +197,8 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 	return all.WriteShort(cmd.OutOrStdout())
 }
 
-// unsaid returns what of the chosen fleets the files that start them do not express.
-func unsaid(all *answer.Answers) []string {
+// notExpressed returns what of the chosen fleets the files that start them do not express.
+func notExpressed(all *answer.Answers) []string {
 	var list []string
 	for _, a := range all.Models {
 		if a.Chosen != nil && a.Chosen.Bundle != nil {
@@ -210,7 +211,7 @@ func unsaid(all *answer.Answers) []string {
 // start writes what starts the chosen fleets, each in a folder of its own where there are several
 // models. With --strict, it writes nothing where the files would not express a fleet.
 func (flags *planFlags) start(all *answer.Answers) error {
-	if flags.emit == "" || bool(flags.strict) && len(unsaid(all)) > 0 {
+	if flags.emit == "" || bool(flags.strict) && len(notExpressed(all)) > 0 {
 		return nil
 	}
 	for _, a := range all.Models {

@@ -52,7 +52,7 @@ func (c *currentFlags) load(cmd *cobra.Command, strict strictFlag) (*scenarios.F
 	reading, noCommand := launch.ReadFileOrText(c.file)
 	if noCommand == nil {
 		note(cmd, reading.Notes)
-		if err := strict.refuse("it leaves out", reading.Lost); err != nil {
+		if err := strict.refuse("it leaves out", reading.Ignored); err != nil {
 			return nil, err
 		}
 		return scenarios.Parse("--current", []byte("{}"), append(reading.Settings, c.set...)...)

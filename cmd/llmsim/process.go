@@ -24,12 +24,13 @@ func collectGarbage(percent int) {
 	}
 }
 
-// leaving is how long a command that is interrupted may tidy up. One that waits for a file to be
-// read, say, cannot look whether it is interrupted, and is left behind. A command may ask for more.
-const leaving = 800 * time.Millisecond
+// defaultGrace is how long a command that is interrupted may tidy up. One that waits for a file to
+// be read, say, cannot look whether it is interrupted, and is left behind. A command may ask for
+// more.
+const defaultGrace = 800 * time.Millisecond
 
-// leave is how long the command of a context may take to end once it is interrupted.
-type leave struct{ atomic.Int64 }
+// gracePeriod is how long the command of a context may take to end once it is interrupted.
+type gracePeriod struct{ atomic.Int64 }
 
 // leaveIn is the key of the leave of a context.
 type leaveIn struct{}
@@ -37,7 +38,7 @@ type leaveIn struct{}
 // takeLeave lets the command of a context take some time to end once it is interrupted, beside the
 // usual time to tidy up.
 func takeLeave(ctx context.Context, span time.Duration) {
-	if l, ok := ctx.Value(leaveIn{}).(*leave); ok {
-		l.Store(int64(span + leaving))
+	if l, ok := ctx.Value(leaveIn{}).(*gracePeriod); ok {
+		l.Store(int64(span + defaultGrace))
 	}
 }

@@ -159,7 +159,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	}
 	flags.command = reading
 	note(cmd, reading.Notes)
-	if err := flags.strict.refuse("--from leaves out", reading.Lost); err != nil {
+	if err := flags.strict.refuse("--from leaves out", reading.Ignored); err != nil {
 		return nil, err
 	}
 	settings := append(reading.Settings, flags.set...)

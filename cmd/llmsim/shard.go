@@ -53,8 +53,8 @@ func (s *shardFlag) begin(dir string, q shard.Question,
 	return failed(shard.Begin(dir, q, s.Shard))
 }
 
-// tell says that the part is done.
-func (s *shardFlag) tell(cmd *cobra.Command, dir string) error {
+// printDone says that the part is done.
+func (s *shardFlag) printDone(cmd *cobra.Command, dir string) error {
 	_, err := fmt.Fprintf(cmd.OutOrStdout(),
 		"Shard %v is done and kept in %s; llmsim merge joins the shards.\n", s.Shard, dir)
 	return err

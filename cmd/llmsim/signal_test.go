@@ -72,7 +72,7 @@ func TestServeEndsItsAnswers(t *testing.T) {
 	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
 		t.Errorf("the answer was cut short after %v: %v", time.Since(begin), err)
 	}
-	if time.Since(begin) < leaving {
+	if time.Since(begin) < defaultGrace {
 		t.Errorf("the answer ended after %v, which shows nothing", time.Since(begin))
 	}
 	if !server.endsWithin(t, patience) {

@@ -78,7 +78,7 @@ func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 	}
 	results, err := flags.sweep(cmd, &s)
 	if err == nil && !flags.shard.Whole() {
-		return failed(flags.shard.tell(cmd, flags.out))
+		return failed(flags.shard.printDone(cmd, flags.out))
 	}
 	if err == nil {
 		err = flags.write(cmd, results)

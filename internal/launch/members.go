@@ -69,16 +69,16 @@ func joined(members []member) (*Reading, error) {
 	if len(members) == 1 {
 		return members[0].alone()
 	}
-	if err := disagree(members); err != nil {
+	if err := notOneFleet(members); err != nil {
 		return nil, err
 	}
-	return together(members)
+	return joinPools(members)
 }
 
 // route takes over what a frontend of Dynamo says of routing.
 func (r *Reading) route(list []commands.Command) {
 	for _, c := range list {
-		words := bare(c.Words)
+		words := withoutPrefix(c.Words)
 		if len(words) < 3 || words[2] != "dynamo.frontend" ||
 			!strings.HasPrefix(commands.Base(words[0]), "python") {
 			continue
@@ -185,7 +185,7 @@ func (m *member) alone() (*Reading, error) {
 		m.Set("replicas", strconv.Itoa(m.replicas))
 	}
 	return &Reading{Engine: m.engine.Name, Settings: settings(m.Terms),
-		Flags: m.reading.Flags, Notes: m.Notes, Lost: m.Lost}, nil
+		Flags: m.reading.Flags, Notes: m.Notes, Ignored: m.Ignored}, nil
 }
 
 // scaled returns how the replicas are started and stopped, empty where all run always. It sets how

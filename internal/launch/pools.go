@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// disagree returns why commands are not the pools of one fleet, nil where they are.
-func disagree(members []member) error {
+// notOneFleet returns why commands are not the pools of one fleet, nil where they are.
+func notOneFleet(members []member) error {
 	var titles, unclear []string
 	engines := map[string]bool{}
 	for i := range members {
@@ -35,15 +35,15 @@ func disagree(members []member) error {
 		"prefill and decode pools: %s", len(members), strings.Join(titles, ", "), why)
 }
 
-// together returns a fleet of pools. What all pools agree in stands at the top of the scenario, and
-// the rest in each.
-func together(members []member) (*Reading, error) {
+// joinPools returns a fleet of pools. What all pools agree in stands at the top of the scenario,
+// and the rest in each.
+func joinPools(members []member) (*Reading, error) {
 	var list []section
 	roles := map[string]int{}
 	var lost []string
 	for i := range members {
 		delete(members[i].Terms, "pool")
-		lost = append(lost, members[i].Lost...)
+		lost = append(lost, members[i].Ignored...)
 		roles[members[i].role]++
 	}
 	common, own := agreed(members)
@@ -68,7 +68,7 @@ func together(members []member) (*Reading, error) {
 	}
 	common["fleet.pools"] = text
 	return &Reading{Engine: members[0].engine.Name, Settings: settings(common),
-		Notes: notesOf(members), Lost: lost}, nil
+		Notes: notesOf(members), Ignored: lost}, nil
 }
 
 // agreed returns the values of sections that are the same in all pools, and the names of the other

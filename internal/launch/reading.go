@@ -17,9 +17,9 @@ type Reading struct {
 	// Flags are the flags of the command by the keys that they set; nil where pools have several
 	// commands.
 	Flags map[string]string
-	// Notes say which flags were left out, and why, and Lost names these.
-	Notes []string
-	Lost  []string
+	// Notes say which flags were left out, and why, and Ignored names these.
+	Notes   []string
+	Ignored []string
 }
 
 // reading is the keys of a command while they become those of a fleet.

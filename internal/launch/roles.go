@@ -50,7 +50,7 @@ func proxied(list []commands.Command, file files) map[string]string {
 	}
 	opened := 0
 	for _, c := range list {
-		words := bare(c.Words)
+		words := withoutPrefix(c.Words)
 		note("prefill", valuesOf(words, "--prefiller-ports", "--prefiller-port", "--prefill"))
 		note("decode", valuesOf(words, "--decoder-ports", "--decoder-port", "--decode"))
 		if len(words) < 2 || words[1] != "disaggregated" ||

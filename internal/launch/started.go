@@ -24,7 +24,7 @@ type started struct {
 // starting returns the commands that start a known engine.
 func starting(list []commands.Command) (found []started) {
 	for _, c := range list {
-		words, image := contained(bare(c.Words))
+		words, image := contained(withoutPrefix(c.Words))
 		c.Image = cmp.Or(image, c.Image)
 		words = launched(words)
 		for _, e := range engines.All() {
@@ -41,8 +41,9 @@ func starts(words []string) bool {
 	return len(starting([]commands.Command{{Words: words}})) > 0
 }
 
-// bare returns a command without what is before it: variables that are set, and exec and the like.
-func bare(words []string) []string {
+// withoutPrefix returns a command without what is before it: variables that are set, and exec and
+// the like.
+func withoutPrefix(words []string) []string {
 	for len(words) > 0 && (strings.Contains(words[0], "=") ||
 		slices.Contains([]string{"exec", "env", "nohup", "sudo"}, words[0])) {
 		words = words[1:]
@@ -98,7 +99,7 @@ func (s *started) read(file files) (*reading, error) {
 		return nil, err
 	}
 	find(r, catalogue)
-	s.engine.Settle(r)
+	s.engine.Interpret(r)
 	if accelerator := vendors.Named(s.Product); accelerator != "" {
 		r.Set("hardware", accelerator)
 	}

@@ -33,7 +33,7 @@ type client struct {
 	base, path, key, model string
 	chat                   bool
 	words                  *text.Vocabulary
-	spoken                 *spoken
+	answers                *answerCache
 	http                   http.Client
 }
 
@@ -47,8 +47,8 @@ func newClient(c *Config, words *text.Vocabulary) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 1 << 16, DisableCompression: true}
 	return &client{
 		base: base, path: path, key: c.APIKey, model: c.Model, chat: c.Chat, words: words,
-		spoken: newSpoken(words),
-		http:   http.Client{Transport: transport},
+		answers: newSpoken(words),
+		http:    http.Client{Transport: transport},
 	}
 }
 

@@ -87,17 +87,17 @@ func (c *Config) check() error {
 // generator sends requests when their time has come. One goroutine owns all of it but the inbox.
 type generator struct {
 	Config
-	client  *client
-	alarm   *alarm.Alarm
-	inbox   inbox
-	slots   chan struct{} // one for each request that may be under way; nil without a limit
-	start   time.Time
-	flying  int
-	ended   sim.Time
-	sent    int64
-	cached  int64
-	tally   *tally
-	collect *metrics.Collector
+	client   *client
+	alarm    *alarm.Alarm
+	inbox    inbox
+	slots    chan struct{} // one for each request that may be under way; nil without a limit
+	start    time.Time
+	inFlight int
+	ended    sim.Time
+	sent     int64
+	cached   int64
+	tally    *tally
+	collect  *metrics.Collector
 }
 
 func newGenerator(c Config) (*generator, error) {
@@ -150,14 +150,14 @@ func (g *generator) run(ctx context.Context) error {
 	g.start = time.Now()
 	for {
 		for _, a := range g.inbox.take() {
-			g.settle(a)
+			g.finish(a)
 		}
 		if err := ctx.Err(); err != nil {
 			return g.abandon(ctx)
 		}
 		next := g.Source.NextArrival()
 		switch {
-		case next == sim.Never && g.flying == 0:
+		case next == sim.Never && g.inFlight == 0:
 			return g.Source.Err()
 		case next == sim.Never:
 			g.alarm.Wait(time.Time{})
@@ -171,9 +171,9 @@ func (g *generator) run(ctx context.Context) error {
 
 // abandon waits until every request under way has noticed that ctx is cancelled.
 func (g *generator) abandon(ctx context.Context) error {
-	for g.flying > 0 {
+	for g.inFlight > 0 {
 		g.alarm.Wait(time.Time{})
-		g.flying -= len(g.inbox.take())
+		g.inFlight -= len(g.inbox.take())
 	}
 	return context.Cause(ctx)
 }
@@ -184,7 +184,7 @@ func (g *generator) send(ctx context.Context) {
 	g.Source.Next(&a.request)
 	a.request.ID = g.sent
 	g.sent++
-	g.flying++
+	g.inFlight++
 	body := g.client.body(&a.request)
 	due := g.momentOf(a.request.Arrival)
 	go func() {
@@ -227,9 +227,9 @@ func (g *generator) ask(ctx context.Context, a *answer, due time.Time, body []by
 	a.end = time.Now()
 }
 
-// settle books an answer and reports it to the source.
-func (g *generator) settle(a *answer) {
-	g.flying--
+// finish books an answer and reports it to the source.
+func (g *generator) finish(a *answer) {
+	g.inFlight--
 	end := max(g.timeOf(a.end), a.request.Arrival)
 	g.ended = max(g.ended, end)
 	g.tally.add(a)
@@ -239,7 +239,7 @@ func (g *generator) settle(a *answer) {
 	} else {
 		g.observe(a)
 		if a.request.Answer != 0 {
-			g.client.spoken.add(a.request.Answer, string(a.text))
+			g.client.answers.add(a.request.Answer, string(a.text))
 		}
 	}
 	g.Source.Done(&a.request, end)

@@ -68,7 +68,7 @@ func (c *client) prompt(r *sim.Request) []text.Token {
 	tokens := make([]text.Token, 0, r.Prompt)
 	for _, s := range r.Content {
 		s.Tokens = min(s.Tokens, r.Prompt-len(tokens))
-		tokens = c.spoken.appendTo(tokens, s)
+		tokens = c.answers.appendTo(tokens, s)
 	}
 	return c.own(tokens, r)
 }
@@ -94,11 +94,11 @@ func (c *client) messages(r *sim.Request) []message {
 	}
 	for _, s := range r.Content {
 		s.Tokens = min(s.Tokens, r.Prompt-len(tokens))
-		_, answered := c.spoken.answers[s.ID]
+		_, answered := c.answers.answers[s.ID]
 		if answered {
 			say("user")
 		}
-		tokens = c.spoken.appendTo(tokens, s)
+		tokens = c.answers.appendTo(tokens, s)
 		if answered {
 			say("assistant")
 		}

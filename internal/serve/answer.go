@@ -29,12 +29,12 @@ type progress struct {
 	tokens, bytes, cached int
 	begun, finished       bool
 	text                  []byte // all of it, where the end repeats it
-	// odds are those of the tokens so far, and untold the number of the first that was not sent;
-	// offset is where it begins, in characters of the answer.
-	odds           []openai.Odds
-	untold, offset int
-	due            time.Time // of what was seen last and is not sent yet
-	stop           *stopper  // of an answer that is computed
+	// logprobs are those of the tokens so far, and firstUnsent the number of the first that was not
+	// sent; offset is where it begins, in characters of the answer.
+	logprobs            []openai.TokenLogprobs
+	firstUnsent, offset int
+	due                 time.Time // of what was seen last and is not sent yet
+	stop                *stopper  // of an answer that is computed
 }
 
 // await waits for news of the call's jobs.
@@ -55,7 +55,7 @@ func (c *call) collect(w http.ResponseWriter, r *http.Request) error {
 		}
 		open = 0
 		for i, p := range c.plans {
-			state := p.job.look()
+			state := p.job.snapshot()
 			if state.Failed {
 				return failure(state.Why)
 			}
@@ -91,7 +91,7 @@ func (c *call) stream(w http.ResponseWriter, r *http.Request) error {
 		}
 		open = 0
 		for i, p := range c.plans {
-			state := p.job.look()
+			state := p.job.snapshot()
 			if state.Failed && !out.begun {
 				return failure(state.Why)
 			}
@@ -147,8 +147,9 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		}
 		u := c.usage()
 		u.Completion++
-		if done.tokens < len(state.odds) {
-			done.odds = append(done.odds, state.odds[done.tokens].spelled(c.server.piece))
+		if done.tokens < len(state.logprobs) {
+			done.logprobs = append(done.logprobs,
+				state.logprobs[done.tokens].withTexts(c.server.piece))
 		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}
@@ -179,14 +180,14 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 // logprobs returns the probabilities of the tokens of a plan that were not told yet; nil for none.
 func (c *call) logprobs(i int) json.RawMessage {
 	done := &c.sent[i]
-	if done.untold == len(done.odds) {
+	if done.firstUnsent == len(done.logprobs) {
 		return nil
 	}
-	list, offset := done.odds[done.untold:], done.offset
+	list, offset := done.logprobs[done.firstUnsent:], done.offset
 	for _, o := range list {
 		done.offset += utf8.RuneCountInString(o.Text)
 	}
-	done.untold = len(done.odds)
+	done.firstUnsent = len(done.logprobs)
 	return c.head.Endpoint.Logprobs(list, offset)
 }
 

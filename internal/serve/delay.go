@@ -6,14 +6,14 @@ import (
 	"github.com/llmsim/llmsim/internal/text"
 )
 
-// news is a change of a job's state that is reported when the user learns of it.
-type news struct {
+// update is a change of a job's state that is reported when the user learns of it.
+type update struct {
 	tokens, cached int
-	text           []text.Token // where it is computed
-	odds           []odds       // of the text, where they are wanted
-	ended, stopped bool         // stopped by a token that ends a text
-	first          bool         // it is the first that the job hears
-	at             time.Time    // when the user learns of it
+	text           []text.Token    // where it is computed
+	logprobs       []tokenLogprobs // of the text, where they are wanted
+	ended, stopped bool            // stopped by a token that ends a text
+	first          bool            // it is the first that the job hears
+	at             time.Time       // when the user learns of it
 }
 
 // delay keeps news until the front end of the replica has passed it on. Front ends differ little if
@@ -26,11 +26,11 @@ type delay struct {
 type delayed struct {
 	at   time.Time
 	job  *Job
-	news news
+	news update
 }
 
 // add keeps news for a job until the given moment.
-func (d *delay) add(at time.Time, j *Job, n news) {
+func (d *delay) add(at time.Time, j *Job, n update) {
 	n.at = at
 	d.queue = append(d.queue, delayed{at, j, n})
 	for i := len(d.queue) - 1; i > d.head && d.queue[i].at.Before(d.queue[i-1].at); i-- {
@@ -74,14 +74,14 @@ func (d *delay) deliver(now time.Time) {
 
 // advance reports to a job how far it is. What a job that began anew after a failure repeats is no
 // news.
-func (j *Job) advance(n news) {
+func (j *Job) advance(n update) {
 	j.listener.mu.Lock()
 	s := &j.state
 	changed := !s.Ended && (n.ended || n.tokens > s.Tokens)
 	if changed {
 		s.Tokens, s.Cached, s.Ended, s.Stopped = max(s.Tokens, n.tokens), n.cached, n.ended,
 			n.stopped
-		s.Text, s.odds = n.text, n.odds
+		s.Text, s.logprobs = n.text, n.logprobs
 		if s.Due.IsZero() {
 			s.Due = n.at
 		}

@@ -52,7 +52,8 @@ func (c *call) span(parent string) span {
 		Start: strconv.FormatInt(c.began.UnixNano(), 10), End: strconv.FormatInt(now.UnixNano(),
 			10),
 		Attributes: []attribute{
-			word("gen_ai.request.id", c.head.ID), word("gen_ai.response.model", c.head.Model),
+			stringAttribute("gen_ai.request.id", c.head.ID),
+			stringAttribute("gen_ai.response.model", c.head.Model),
 			count("gen_ai.request.max_tokens", c.request.MaxTokens), count("gen_ai.request.n",
 				c.request.N),
 			count("gen_ai.usage.prompt_tokens", u.Prompt), count("gen_ai.usage.completion_tokens",

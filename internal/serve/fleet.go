@@ -32,17 +32,17 @@ type FleetConfig struct {
 // Fleet is a Backend that simulates. One goroutine drives the simulation, and others give it
 // orders.
 type Fleet struct {
-	config FleetConfig
-	loop   *sim.Simulation
-	alarm  *alarm.Alarm
-	start  time.Time
-	slow   []slowClock // by replica
-	pins   *pins
-	jobs   map[int64]*Job // under way, by sim.Request.ID
-	ids    map[*Job]int64
-	late   delay
-	known  tenants
-	err    error
+	config  FleetConfig
+	loop    *sim.Simulation
+	alarm   *alarm.Alarm
+	start   time.Time
+	slow    []slowClock // by replica
+	pins    *pins
+	jobs    map[int64]*Job // under way, by sim.Request.ID
+	ids     map[*Job]int64
+	delayed delay
+	known   tenants
+	err     error
 	// up says for each replica whether it serves, as it was seen last. watch, if set, hears it.
 	up    []atomic.Bool
 	watch func(replica int, up bool)
@@ -77,7 +77,7 @@ func NewFleet(c FleetConfig) (*Fleet, error) {
 	if c.Executor != nil {
 		c.Executor.job = func(id int64) *Job { return f.jobs[id] }
 		// Computing blocks this goroutine, and users must not wait for it with what is there.
-		c.Executor.before = func() { f.late.deliver(time.Now()) }
+		c.Executor.before = func() { f.delayed.deliver(time.Now()) }
 		c.Executor.began = func() time.Time { return f.momentOf(f.loop.Now()) }
 	}
 	f.up = make([]atomic.Bool, len(s.Replicas))
@@ -138,7 +138,7 @@ func (f *Fleet) Run() error {
 	defer close(f.done)
 	defer f.alarm.Close()
 	for {
-		f.late.deliver(time.Now())
+		f.delayed.deliver(time.Now())
 		orders, closed := f.take()
 		for _, o := range orders {
 			// What is pushed comes after what has happened, so that there must be room before it.
@@ -152,7 +152,7 @@ func (f *Fleet) Run() error {
 			f.abandon()
 			return f.err
 		}
-		f.late.deliver(now)
+		f.delayed.deliver(now)
 		f.alarm.Wait(f.wake(now))
 	}
 }
@@ -173,7 +173,7 @@ func (f *Fleet) wake(now time.Time) time.Time {
 			until = at
 		}
 	}
-	if at, ok := f.late.next(); ok && at.Before(until) {
+	if at, ok := f.delayed.next(); ok && at.Before(until) {
 		until = at
 	}
 	return until
@@ -243,7 +243,7 @@ func (f *Fleet) Start(j *Job) {
 
 // Cancel implements Backend.
 func (f *Fleet) Cancel(j *Job) {
-	if j.look().Ended {
+	if j.snapshot().Ended {
 		return
 	}
 	f.order(func(sim.Time) {
@@ -272,7 +272,7 @@ func (f *Fleet) Stop(j *Job) {
 
 // abandon fails what is under way when the fleet stops.
 func (f *Fleet) abandon() {
-	f.late.deliver(time.Now().Add(time.Hour))
+	f.delayed.deliver(time.Now().Add(time.Hour))
 	for _, j := range f.jobs {
 		j.fail(sim.Lost)
 	}

@@ -33,7 +33,7 @@ type Job struct {
 	listener *Listener
 	// generated are the tokens that the backend has computed; they belong to its goroutine.
 	generated []text.Token
-	odds      []odds
+	logprobs  []tokenLogprobs
 	// seen is the sequence at its last token, where a backend computes.
 	seen sim.Sequence
 	// complete says that the answer ended by a stop, and was noted as such.
@@ -51,8 +51,8 @@ type JobState struct {
 	Tokens, Cached int
 	// Text holds the tokens if the backend computes them; else they are made up.
 	Text []text.Token
-	// odds are those of the tokens of Text, where they are wanted.
-	odds []odds
+	// logprobs are those of the tokens of Text, where they are wanted.
+	logprobs []tokenLogprobs
 	// Due is when the oldest change was due that nobody has looked at yet; zero if there is none.
 	Due time.Time
 	// Stopped says that the model ended its text.
@@ -71,8 +71,8 @@ type Listener struct {
 
 func newListener() *Listener { return &Listener{wake: make(chan struct{}, 1)} }
 
-// tell changes the state of a job and wakes who waits for it.
-func (j *Job) tell(change func(*JobState)) {
+// mutate changes the state of a job and wakes who waits for it.
+func (j *Job) mutate(change func(*JobState)) {
 	j.listener.mu.Lock()
 	change(&j.state)
 	j.listener.mu.Unlock()
@@ -86,8 +86,8 @@ func (l *Listener) ring() {
 	}
 }
 
-// look returns the state of a job. Its changes are then looked at.
-func (j *Job) look() JobState {
+// snapshot returns the state of a job. Its changes are then looked at.
+func (j *Job) snapshot() JobState {
 	j.listener.mu.Lock()
 	defer j.listener.mu.Unlock()
 	state := j.state
@@ -118,7 +118,7 @@ type Model struct {
 
 // fail ends a job without a complete answer.
 func (j *Job) fail(why sim.Rejection) {
-	j.tell(func(s *JobState) {
+	j.mutate(func(s *JobState) {
 		if !s.Ended {
 			s.Ended, s.Failed, s.Why = true, true, why
 		}

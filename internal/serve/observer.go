@@ -13,9 +13,9 @@ func (f *Fleet) tokens(s *sim.Sequence, count int, at sim.Time) {
 	if j == nil {
 		return
 	}
-	n := news{tokens: s.Progress(), cached: s.Cached, first: s.Progress() == count}
+	n := update{tokens: s.Progress(), cached: s.Cached, first: s.Progress() == count}
 	if x := f.config.Executor; x != nil {
-		n.text, n.odds = j.generated, j.odds
+		n.text, n.logprobs = j.generated, j.logprobs
 		n.tokens = len(n.text)
 		j.seen = *s
 		j.seen.LastToken = at
@@ -24,7 +24,7 @@ func (f *Fleet) tokens(s *sim.Sequence, count int, at sim.Time) {
 			f.Stop(j)
 		}
 	}
-	f.late.add(f.seen(j, at, s.Latency), j, n)
+	f.delayed.add(f.seen(j, at, s.Latency), j, n)
 }
 
 // seen returns when the user of j sees what came out at a time. The front end of the simulated
@@ -40,8 +40,8 @@ func (f *Fleet) seen(j *Job, at, latency sim.Time) time.Time {
 // Finished implements sim.Observer.
 func (f *Fleet) Finished(s *sim.Sequence) {
 	if j := f.forget(s.ID); j != nil {
-		f.late.add(f.seen(j, s.LastToken, s.Latency), j,
-			news{tokens: s.Output, cached: s.Cached, text: j.generated, odds: j.odds,
+		f.delayed.add(f.seen(j, s.LastToken, s.Latency), j,
+			update{tokens: s.Output, cached: s.Cached, text: j.generated, logprobs: j.logprobs,
 				ended: true})
 	}
 }

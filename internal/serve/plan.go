@@ -27,18 +27,18 @@ type plan struct {
 // script gives the pieces of an answer.
 type script interface{ piece(i int) string }
 
-// made is text made up of words.
-type made struct {
+// generatedText is text made up of words.
+type generatedText struct {
 	words *text.Vocabulary
 	name  uint64
 }
 
-func (m made) piece(i int) string { return m.words.Spell(m.name, i) }
+func (m generatedText) piece(i int) string { return m.words.Spell(m.name, i) }
 
-// fixed is text that was made before, in pieces.
-type fixed []string
+// scriptedText is text that was made before, in pieces.
+type scriptedText []string
 
-func (f fixed) piece(i int) string { return f[i] }
+func (f scriptedText) piece(i int) string { return f[i] }
 
 // Vocabulary turns texts into tokens and back. Several goroutines use it.
 type Vocabulary interface {
@@ -134,7 +134,7 @@ func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) 
 		return nil, &openai.Error{Status: http.StatusBadRequest, Param: "logprobs",
 			Message: "logprobs: made-up answers have no probabilities to tell"}
 	}
-	words := made{p.words, name}
+	words := generatedText{p.words, name}
 	if r.Call != nil || r.Schema != nil {
 		return p.json(r, words, most)
 	}
@@ -152,7 +152,7 @@ func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) 
 }
 
 // json makes up a tool call, or text that is JSON.
-func (p *planner) json(r *openai.Request, words made, most int) (*plan, error) {
+func (p *planner) json(r *openai.Request, words generatedText, most int) (*plan, error) {
 	one := &plan{choice: openai.Choice{Finish: "stop"}}
 	schema := r.Schema
 	if r.Call != nil {
@@ -185,8 +185,8 @@ func (p *planner) json(r *openai.Request, words made, most int) (*plan, error) {
 }
 
 // split returns the text of tokens in as many pieces, none of which ends within a character.
-func (p *planner) split(tokens []text.Token) fixed {
-	pieces := make(fixed, len(tokens))
+func (p *planner) split(tokens []text.Token) scriptedText {
+	pieces := make(scriptedText, len(tokens))
 	var left holdBack
 	for i, t := range tokens {
 		pieces[i] = left.next(p.words.Piece(t))

@@ -91,7 +91,8 @@ func (s *Spans) send(batch []span) {
 		return
 	}
 	body, err := json.Marshal(map[string]any{"resourceSpans": []any{map[string]any{
-		"resource": map[string]any{"attributes": []attribute{word("service.name", "llmsim")}},
+		"resource": map[string]any{
+			"attributes": []attribute{stringAttribute("service.name", "llmsim")}},
 		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "llmsim.serve"},
 			"spans": batch}},
 	}}})
@@ -120,7 +121,7 @@ func (s *Spans) add(one span) {
 // hex reports whether s is n lower-case hexadecimal digits.
 func hex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
 
-func word(key, value string) attribute {
+func stringAttribute(key, value string) attribute {
 	return attribute{key, map[string]any{"stringValue": value}}
 }
 

@@ -49,7 +49,7 @@ func (j *Job) Compute(price float64) Cost {
 	active := float64(j.Model.ActiveParameters().Total())
 	c.SixN = 6 * active
 	c.Why = j.whyNotSix(c.SixN)
-	_, c.Fitted = reached(&j.Machine.Accelerator, j.Precision)
+	_, c.Fitted = productEfficiencyOf(&j.Machine.Accelerator, j.Precision)
 	c.Failures = j.Failures()
 	if j.Tokens > 0 {
 		c.Steps = j.Tokens / tokens

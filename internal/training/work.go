@@ -149,14 +149,14 @@ type rates struct {
 func (j *Job) rates() rates {
 	a, k := &j.Machine.Accelerator, &j.Machine.Constants
 	peak := a.Peak[hardware.BF16]
-	wide, _ := reached(a, hardware.BF16)
+	wide, _ := productEfficiencyOf(a, hardware.BF16)
 	forward, backward := scores(j.Attention, a.Generation)
 	r := rates{job: j, wide: peak * wide, operand: peak * wide,
 		attention: peak * forward, attentionBackward: peak * backward,
 		bandwidth: a.Bandwidth * k.Linear.Memory, moved: a.Bandwidth * k.Elementwise.Memory,
 		overlap: k.Linear.Overlap}
 	if j.narrow() {
-		narrow, _ := reached(a, j.Precision)
+		narrow, _ := productEfficiencyOf(a, j.Precision)
 		r.operand, r.narrow = a.Peak[j.Precision]*narrow, true
 	}
 	return r

@@ -76,7 +76,7 @@ var poolRows = rowSpec{
 		t.engine, t.eager = "vllm-v1-sync", true
 		t.setDefaults()
 		t.load = load
-		t.apart = &apart{prefill: pool{deployment: t.deployment, workers: prefill},
+		t.apart = &disaggregated{prefill: pool{deployment: t.deployment, workers: prefill},
 			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
 		t.name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
 			r.number("request_rate"))

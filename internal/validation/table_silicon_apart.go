@@ -32,7 +32,7 @@ func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 	engine := r.engine("backend")
 	t := &trial{count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
 		least: drawnLength, measured: r.measured(siliconFigures)}
-	s := &apart{prefill: c.siliconPool(r, engine, "prefill"),
+	s := &disaggregated{prefill: c.siliconPool(r, engine, "prefill"),
 		decode: c.siliconPool(r, engine, "decode"), frontends: manyFrontends}
 	if r.err != nil {
 		return nil

@@ -30,7 +30,7 @@ type trial struct {
 	// the batch is always full, of count sequences; nil elsewhere.
 	full func(*Physics) (mean float64, usage hardware.Usage, err error)
 	// apart is the servers where prefill and decode are apart; nil for one server.
-	apart *apart
+	apart *disaggregated
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
 	rehearsable bool
 }

@@ -89,7 +89,7 @@ func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 		if d > farthest || leftOut(other) {
 			continue
 		}
-		kin := strangeness(key.Model, other.Model)
+		kin := layerDifferences(key.Model, other.Model)
 		if cmp.Or(cmp.Compare(kin, strange), cmp.Compare(d, best)) < 0 {
 			best, strange = d, kin
 			e.Grade, e.Nearest, e.Differs, e.Errors = Relative, &other, differs, errorsOf(other)
@@ -106,7 +106,7 @@ func (e *Evidence) Strangeness() int {
 	if e.Nearest == nil {
 		return 0
 	}
-	return strangeness(e.Server.Model, e.Nearest.Model)
+	return layerDifferences(e.Server.Model, e.Nearest.Model)
 }
 
 // distance says how far a server is from one that was measured, and in what they differ. Other

@@ -41,9 +41,9 @@ func family(name string) string {
 // experts ends the family of a model with routed experts.
 const experts = " and experts"
 
-// strangeness counts in how much the layers of two models differ: one for the kind of attention,
-// and one for experts.
-func strangeness(a, b string) int {
+// layerDifferences counts in how much the layers of two models differ: one for the kind of
+// attention, and one for experts.
+func layerDifferences(a, b string) int {
 	one, other := family(a), family(b)
 	n := 0
 	if strings.TrimSuffix(one, experts) != strings.TrimSuffix(other, experts) {

@@ -129,8 +129,8 @@ func Phase(role string) string {
 // hand is a thousandth of it.
 const MostText = 1 << 20
 
-// Found is what a text says of programs that are started.
-type Found struct {
+// Programs is what a text says of programs that are started.
+type Programs struct {
 	Commands []Command
 	// Written are the files that a script writes from text of its own, by their names without
 	// folders.

@@ -21,7 +21,7 @@ func services(document map[string]any) map[string]any {
 // (https://github.com/compose-spec/compose-spec, spec.md): each is read as the container of a
 // manifest. The role of a service is said by the label llm-d.ai/role, or by its name, as that of an
 // arm in a script is.
-func ofCompose(document map[string]any, starts func([]string) bool) *Found {
+func ofCompose(document map[string]any, starts func([]string) bool) *Programs {
 	m := readContainers(nil, starts)
 	all := services(document)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -42,7 +42,7 @@ func ofCompose(document map[string]any, starts func([]string) bool) *Found {
 			"command": wordsOf(service["entrypoint"]), "args": wordsOf(service["command"]),
 		}, around)
 	}
-	return &Found{Commands: m.commands, Skipped: m.skipped}
+	return &Programs{Commands: m.commands, Skipped: m.skipped}
 }
 
 // wordsOf returns the words of a command that is a list or a line for a shell.

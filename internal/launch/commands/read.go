@@ -10,7 +10,7 @@ import (
 
 // Read finds the commands in a text. The function reports whether a command starts an engine: of a
 // text that is both, it tells a script from YAML.
-func Read(text string, starts func(words []string) bool) (*Found, error) {
+func Read(text string, starts func(words []string) bool) (*Programs, error) {
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
 	documents, notYAML := Decode(text)
 	if notYAML == nil && ofKubernetes(documents) {
@@ -29,7 +29,7 @@ func Read(text string, starts func(words []string) bool) (*Found, error) {
 		return nil, fmt.Errorf(
 			"this is neither a command for a shell nor a Kubernetes manifest: %w", err)
 	}
-	return &Found{Commands: list, Written: written}, nil
+	return &Programs{Commands: list, Written: written}, nil
 }
 
 // ofKubernetes reports whether some document says which kind of object it is.
@@ -40,9 +40,9 @@ func ofKubernetes(documents []map[string]any) bool {
 	})
 }
 
-func ofManifest(documents []map[string]any, starts func([]string) bool) *Found {
+func ofManifest(documents []map[string]any, starts func([]string) bool) *Programs {
 	m := readContainers(documents, starts)
-	return &Found{Commands: m.commands, Documents: documents, Skipped: m.skipped}
+	return &Programs{Commands: m.commands, Documents: documents, Skipped: m.skipped}
 }
 
 // unreadable returns why a manifest is no YAML.

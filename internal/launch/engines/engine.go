@@ -29,10 +29,10 @@ type Engine struct {
 	// for another program. start is what is written.
 	program func(words []string) int
 	start   []string
-	// express returns the terms of a replica, and settle turns terms that were read into keys of a
-	// scenario.
-	express func(d *Replica) options.Terms
-	settle  func(r *Reading)
+	// express returns the terms of a replica, and interpret turns terms that were read into keys of
+	// a scenario.
+	express   func(d *Replica) options.Terms
+	interpret func(r *Reading)
 }
 
 // Dynamo is how NVIDIA Dynamo starts an engine.

@@ -25,5 +25,5 @@ func (r *Reading) keepsParts() bool {
 	return kept.Windowed+kept.Fixed > 0
 }
 
-// Settle turns the terms that a command sets into keys of a scenario.
-func (e *Engine) Settle(r *Reading) { e.settle(r) }
+// Interpret turns the terms that a command sets into keys of a scenario.
+func (e *Engine) Interpret(r *Reading) { e.interpret(r) }

@@ -16,7 +16,7 @@ func sglang() *Engine {
 		Name: "sglang", Port: 30000, preset: "sglang", Waiting: "sglang:num_queue_reqs",
 		Running: "sglang:num_running_reqs",
 		start:   []string{"python3", "-m", "sglang.launch_server"},
-		express: expressSGLang, settle: settleSGLang,
+		express: expressSGLang, interpret: interpretSGLang,
 		Dynamo: Dynamo{Module: "dynamo.sglang", Image: "sglang-runtime", Version: "0.5.10.post1"},
 		program: func(words []string) int {
 			switch {
@@ -62,8 +62,8 @@ func expressSGLang(d *Replica) options.Terms {
 	return t
 }
 
-// settleSGLang turns what SGLang's flags mean together into keys.
-func settleSGLang(r *Reading) {
+// interpretSGLang turns what SGLang's flags mean together into keys.
+func interpretSGLang(r *Reading) {
 	r.Set("engine.preset", "sglang")
 	r.Set("batching.policy", "sglang")
 	_, attention := r.Take("attention")

@@ -14,7 +14,7 @@ import (
 func trtllm() *Engine {
 	return &Engine{
 		Name: "trtllm", Port: 8000, preset: "trtllm", start: []string{"trtllm-serve", "serve"},
-		express: expressTRTLLM, settle: settleTRTLLM,
+		express: expressTRTLLM, interpret: interpretTRTLLM,
 		Dynamo: Dynamo{Module: "dynamo.trtllm", Image: "tensorrtllm-runtime",
 			Version: "1.3.0rc11"},
 		program: func(words []string) int {
@@ -78,9 +78,9 @@ func expressTRTLLM(d *Replica) options.Terms {
 	return t
 }
 
-// settleTRTLLM names the preset and its policies, and turns what the flags mean together into keys.
-// Blocks of the cache are reused by default (tensorrt_llm/llmapi/llm_args.py, v1.0).
-func settleTRTLLM(r *Reading) {
+// interpretTRTLLM names the preset and its policies, and turns what the flags mean together into
+// keys. Blocks of the cache are reused by default (tensorrt_llm/llmapi/llm_args.py, v1.0).
+func interpretTRTLLM(r *Reading) {
 	r.Set("engine.preset", "trtllm")
 	r.Set("batching.policy", "trtllm")
 	switch policy := r.Terms["memory.policy"]; {

@@ -18,7 +18,7 @@ func vllm() *Engine {
 	return &Engine{
 		Name: "vllm", Port: 8000, preset: "vllm", Waiting: "vllm:num_requests_waiting",
 		Running: "vllm:num_requests_running", start: []string{"vllm", "serve"},
-		express: expressVLLM, settle: settleVLLM,
+		express: expressVLLM, interpret: interpretVLLM,
 		Dynamo: Dynamo{Module: "dynamo.vllm", Image: "vllm-runtime", Version: "0.19.0"},
 		program: func(words []string) int {
 			switch {
@@ -65,8 +65,8 @@ func expressVLLM(d *Replica) options.Terms {
 	return t
 }
 
-// settleVLLM turns what vLLM's flags mean together into keys.
-func settleVLLM(r *Reading) {
+// interpretVLLM turns what vLLM's flags mean together into keys.
+func interpretVLLM(r *Reading) {
 	_, spread := r.Take("expert-parallel")
 	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
 	if blocks := r.Number("rank-blocks", 0); blocks > 0 {

@@ -62,7 +62,7 @@ func (r *Reading) open(flag, name string) ([]field, error) {
 	top := resolved(&document)
 	switch {
 	case !found && r.aboveFlags():
-		r.lose(name, "%s is not at hand: its enable_attention_dp is parallelism.data, its "+
+		r.ignore(name, "%s is not at hand: its enable_attention_dp is parallelism.data, its "+
 			"kv_cache_config.dtype engine.kv-cache; set these", name)
 		return nil, nil
 	case !found:
@@ -72,7 +72,7 @@ func (r *Reading) open(flag, name string) ([]field, error) {
 		err = fmt.Errorf("it is no mapping of names to values")
 	}
 	if err != nil && r.aboveFlags() {
-		r.lose(name, "%s was left out: %v", name, err)
+		r.ignore(name, "%s was left out: %v", name, err)
 		return nil, nil
 	}
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *Reading) takeFields(fields []field) error {
 		case f.node.Kind == yaml.MappingNode && (o == nil || o.Note == ""):
 			fields = append(fieldsOf(f.path+".", f.file, f.node), fields...)
 		case o == nil:
-			r.lose(f.path, "%s of %s was left out: a scenario has nothing for it", f.path, f.file)
+			r.ignore(f.path, "%s of %s was left out: a scenario has nothing for it", f.path, f.file)
 		default:
 			if err := r.takeField(o, f); err != nil {
 				return err

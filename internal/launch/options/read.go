@@ -30,9 +30,9 @@ type Reading struct {
 	Terms map[string]string
 	// Flags are the flags that set them.
 	Flags map[string]string
-	// Notes say which options were left out, and why, and Lost names these.
-	Notes []string
-	Lost  []string
+	// Notes say which options were left out, and why, and Ignored names these.
+	Notes   []string
+	Ignored []string
 
 	table   *Table
 	command *Command
@@ -77,9 +77,9 @@ func (r *Reading) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// lose says what is left out of an option.
-func (r *Reading) lose(name, format string, args ...any) {
-	r.Lost = append(r.Lost, name)
+// ignore says what is left out of an option.
+func (r *Reading) ignore(name, format string, args ...any) {
+	r.Ignored = append(r.Ignored, name)
 	r.Note(format, args...)
 }
 
@@ -136,7 +136,7 @@ func (r *Reading) next(words []string) ([]string, error) {
 		if !is {
 			return r.unknown(word, words, joined), nil
 		}
-		r.lose(word, "%s was left out: a scenario has nothing for it", word)
+		r.ignore(word, "%s was left out: a scenario has nothing for it", word)
 		_, words = takes.take(words, joined)
 		return words, nil
 	}
@@ -191,7 +191,7 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 		value, err = kindOf(o.Kind).read(value)
 	}
 	if reason, left := errors.AsType[leftOut](err); left {
-		r.lose(name, "%s %s was left out: %v", name, given, reason)
+		r.ignore(name, "%s %s was left out: %v", name, given, reason)
 		return nil
 	}
 	switch {
@@ -211,7 +211,7 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 
 // noteFlag says why a flag is left out, once for flags of which the same is to be said.
 func (r *Reading) noteFlag(flag, why string) {
-	r.Lost = append(r.Lost, flag)
+	r.Ignored = append(r.Ignored, flag)
 	for i, note := range r.Notes {
 		if before, found := strings.CutSuffix(note, ": "+why); found {
 			r.Notes[i] = before + ", " + flag + ": " + why
@@ -234,7 +234,7 @@ func (r *Reading) unknown(flag string, words []string, joined bool) []string {
 			meant = "; did you mean " + strings.Join(near, " or ") + "?"
 		}
 	}
-	r.lose(flag, "%s is not known, and was left out%s", flag, meant)
+	r.ignore(flag, "%s is not known, and was left out%s", flag, meant)
 	if !joined && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
 		return words[1:]
 	}

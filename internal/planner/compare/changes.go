@@ -86,10 +86,10 @@ func words(v any) string {
 	return string(text)
 }
 
-// together puts changes that only have a meaning with each other into one group: the arrival
+// groupDependent puts changes that only have a meaning with each other into one group: the arrival
 // process, the rate and the number of requests. For example, a rate has no meaning if all requests
 // arrive at once.
-func together(list []Change) [][]Change {
+func groupDependent(list []Change) [][]Change {
 	var groups [][]Change
 	if !slices.ContainsFunc(list, func(c Change) bool { return c.Key == "workload.arrivals" }) {
 		for i := range list {

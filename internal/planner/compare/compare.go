@@ -48,8 +48,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		scenario := &t.runs[0].Simulation.Scenario
 		w := &scenario.Workload
 		c.Recorded = c.Recorded || w.Recorded() && !w.Resampled()
-		if reason := scenario.Unsteady(); reason != "" && c.Whole == "" {
-			c.Whole = t.variant.Label + " " + reason
+		if reason := scenario.Unsteady(); reason != "" && c.NoWarmUp == "" {
+			c.NoWarmUp = t.variant.Label + " " + reason
 		}
 	}
 	for i, t := range trials {
@@ -60,8 +60,8 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 			Evidence: first.Evidence, SLOMet: t.met(), Binds: first.Binds,
 		}
 		drop, settled := t.warmUp()
-		c.Variants[i].Settled = settled || c.Whole != ""
-		if c.Whole == "" {
+		c.Variants[i].Settled = settled || c.NoWarmUp != ""
+		if c.NoWarmUp == "" {
 			c.WarmUp = max(c.WarmUp, drop)
 		}
 		c.runs = append(c.runs, t.page)
@@ -70,7 +70,7 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		c.Variants[i].Figures = c.figures(trials[0], t)
 	}
 	if !o.NoInterval {
-		if err := c.doubt(ctx, trials, o.Workers); err != nil {
+		if err := c.addRanges(ctx, trials, o.Workers); err != nil {
 			return nil, err
 		}
 	}

@@ -186,8 +186,8 @@ func TestOneRunHasNoInterval(t *testing.T) {
 func TestNothingIsLeftOutOfAnIncident(t *testing.T) {
 	outage := base + "fleet: {retries: 2, outages: [{replica: 0, at: 5s, for: 2s}]}\nreplicas: 2\n"
 	c := run(t, 2, variant("a", base), variant("b", outage))
-	if c.WarmUp != 0 || c.Whole != "b has outages" {
-		t.Errorf("%d requests are left out, because %q", c.WarmUp, c.Whole)
+	if c.WarmUp != 0 || c.NoWarmUp != "b has outages" {
+		t.Errorf("%d requests are left out, because %q", c.WarmUp, c.NoWarmUp)
 	}
 }
 

@@ -21,12 +21,12 @@ func (f *Figure) difference(base float64) string {
 	if f.Unit == string(scenarios.Percent) {
 		return points(f.Difference)
 	}
-	return relative(f.Difference, f.whole(base))
+	return relative(f.Difference, f.shareBase(base))
 }
 
-// whole returns the value of which a difference is printed as a share. It is 0 for a figure that
-// may be negative, whose differences are printed in its unit.
-func (f *Figure) whole(base float64) float64 {
+// shareBase returns the value of which a difference is printed as a share. It is 0 for a figure
+// that may be negative, whose differences are printed in its unit.
+func (f *Figure) shareBase(base float64) float64 {
 	if scenarios.MetricNamed(f.Name).Signed {
 		return 0
 	}
@@ -113,8 +113,8 @@ func (f *Figure) span(base float64) string {
 	if f.Range == nil || f.absent() {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s", share(f.Range.Low, f.whole(base)),
-		share(f.Range.High, f.whole(base)))
+	return fmt.Sprintf("%s to %s", share(f.Range.Low, f.shareBase(base)),
+		share(f.Range.High, f.shareBase(base)))
 }
 
 func (f *Figure) verdict() string {

@@ -10,7 +10,7 @@ import (
 // matters.
 func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	for i, t := range trials {
-		groups := together(c.Variants[i].Changes)
+		groups := groupDependent(c.Variants[i].Changes)
 		if len(groups) < 2 {
 			continue
 		}
@@ -28,7 +28,7 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 func (c *Comparison) effect(ctx context.Context, base, other *trial, group []Change, seed uint64,
 	workers int) (Effect, error) {
 	e := Effect{Change: group[0], With: group[1:]}
-	from, to := spelled(base, other)
+	from, to := settingsOf(base, other)
 	v, err := alone(base.variant.Name, from, to, group)
 	if err != nil {
 		return e, err

@@ -46,7 +46,7 @@ func ParseGate(text string) (Gate, error) {
 		return Gate{}, fmt.Errorf("found %q; %q is not a number", text, parts[3])
 	}
 	var names []string
-	all := append(measures(true), further()...)
+	all := append(measures(true), optionalMeasures()...)
 	for _, m := range all {
 		names = append(names, m.Name)
 	}

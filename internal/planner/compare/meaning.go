@@ -14,7 +14,7 @@ func (t *trial) resolved() tree {
 // changesOf lists the settings in which other differs from base. A setting that only one of them
 // writes out, with its default, is no change.
 func changesOf(base, other *trial) []Change {
-	a, b := spelled(base, other)
+	a, b := settingsOf(base, other)
 	meantA, meantB := base.resolved(), other.resolved()
 	for _, key := range union(a, b) {
 		here, okA := a[key].(tree)
@@ -43,8 +43,8 @@ func differing(a, b tree, meantA, meantB any) (tree, tree) {
 	return a, b
 }
 
-// spelled returns what two trials set. Where one of them has a mapping, so has the other.
-func spelled(base, other *trial) (a, b tree) {
+// settingsOf returns what two trials set. Where one of them has a mapping, so has the other.
+func settingsOf(base, other *trial) (a, b tree) {
 	a, b = maps.Clone(base.tree), maps.Clone(other.tree)
 	meantA, meantB := base.resolved(), other.resolved()
 	for _, key := range union(a, b) {

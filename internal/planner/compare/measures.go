@@ -58,8 +58,8 @@ func measures(sold bool) []measure {
 	return list
 }
 
-// further lists the figures that are compared only where a limit asks for them.
-func further() []measure {
+// optionalMeasures lists the figures that are compared only where a limit asks for them.
+func optionalMeasures() []measure {
 	var list []measure
 	for name, q := range map[string]float64{"median": 0.5, "p90": 0.9, "p95": 0.95} {
 		list = append(list,
@@ -80,7 +80,7 @@ func further() []measure {
 // measures lists the figures that are compared here.
 func (c *Comparison) measures() []measure {
 	list := measures(c.sold)
-	for _, m := range further() {
+	for _, m := range optionalMeasures() {
 		if slices.Contains(c.gated, m.Name) {
 			list = append(list, m)
 		}

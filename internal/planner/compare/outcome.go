@@ -15,8 +15,8 @@ type Comparison struct {
 	Confidence   float64 `json:"confidence"`
 	// WarmUp is the number of requests at the start of each run that were left out. If a scenario
 	// forbids a warm-up, Whole says why.
-	WarmUp int    `json:"warm_up_requests"`
-	Whole  string `json:"nothing_left_out_because,omitempty"`
+	WarmUp   int    `json:"warm_up_requests"`
+	NoWarmUp string `json:"nothing_left_out_because,omitempty"`
 	// Recorded is set if a scenario replays a recorded trace unchanged, which is only one sample of
 	// the load.
 	Recorded bool      `json:"recorded_trace,omitempty"`

@@ -11,9 +11,9 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/interval"
 )
 
-// doubt adds the ranges of differences: from two more runs of each variant with the first seed, in
-// which steps are faster and slower than predicted.
-func (c *Comparison) doubt(ctx context.Context, trials []*trial, workers int) error {
+// addRanges adds the ranges of differences: from two more runs of each variant with the first seed,
+// in which steps are faster and slower than predicted.
+func (c *Comparison) addRanges(ctx context.Context, trials []*trial, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for _, t := range trials {
@@ -25,7 +25,7 @@ func (c *Comparison) doubt(ctx context.Context, trials []*trial, workers int) er
 		return err
 	}
 	for i := 1; i < len(trials); i++ {
-		c.differ(trials[0], trials[i], c.Variants[i].Figures)
+		c.rangeDifferences(trials[0], trials[i], c.Variants[i].Figures)
 	}
 	return nil
 }
@@ -41,8 +41,8 @@ func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observatio
 	return planner.Observe(ctx, f)
 }
 
-// differ adds the ranges of the differences of one variant from the first.
-func (c *Comparison) differ(first, other *trial, figures []Figure) {
+// rangeDifferences adds the ranges of the differences of one variant from the first.
+func (c *Comparison) rangeDifferences(first, other *trial, figures []Figure) {
 	shared := maps.Equal(constants(first), constants(other))
 	a, b := c.responses(first), c.responses(other)
 	for i, m := range c.measures() {

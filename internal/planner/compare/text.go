@@ -51,7 +51,7 @@ func (c *Comparison) basis() []string {
 				"%.4g%% confidence for all figures of a table together.",
 			c.Replications, c.Replications, 100*c.Confidence))
 	}
-	if c.doubted() {
+	if c.anyUnsure() {
 		list = append(list, "“Unsure” differences are more than noise, but the range for wrong "+
 			"predictions, which holds in 80% of cases, contains 0. Scenarios on the same "+
 			"accelerators under the same engine share their errors, which cancel and are left out.")
@@ -63,8 +63,8 @@ func (c *Comparison) basis() []string {
 	list = append(list, "Tokens/s counts the answers that end while requests arrive. The price "+
 		"is that at the offered rate if both scenarios keep up with it. Energy and the gaps "+
 		"between tokens (ITL) are those of the whole run.")
-	if c.Whole != "" {
-		list = append(list, "Whole runs are compared: "+c.Whole+".")
+	if c.NoWarmUp != "" {
+		list = append(list, "Whole runs are compared: "+c.NoWarmUp+".")
 	} else {
 		list = append(list, fmt.Sprintf(
 			"The first %d requests of every run are warm-up and left out.", c.WarmUp))
@@ -153,7 +153,7 @@ func (e *Effect) cell(f *Figure, base float64) string {
 	case f.Unit == string(scenarios.Percent):
 		return points(stats.Interval{Mean: f.Difference.Mean})
 	}
-	return share(f.Difference.Mean, f.whole(base))
+	return share(f.Difference.Mean, f.shareBase(base))
 }
 
 // bar draws the difference as a share of a value, lightly where it is within noise. It is full at
@@ -169,8 +169,8 @@ func (f *Figure) bar(base float64) string {
 	return terminal.Change(change, 5, f.BeyondNoise)
 }
 
-// doubted reports whether a difference is called unsure.
-func (c *Comparison) doubted() bool {
+// anyUnsure reports whether a difference is called unsure.
+func (c *Comparison) anyUnsure() bool {
 	return slices.ContainsFunc(c.Variants, func(v Outcome) bool {
 		return slices.ContainsFunc(v.Figures, func(f Figure) bool { return f.Unsure })
 	})

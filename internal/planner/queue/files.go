@@ -122,13 +122,13 @@ func (c *cache) close() {
 }
 
 // fetch returns the files of a task, and no others.
-func (s *store) fetch(ctx context.Context, t *Task) (*sent, error) {
+func (s *store) fetch(ctx context.Context, t *Task) (*taskFiles, error) {
 	for path, file := range t.Files {
 		if err := s.download(ctx, file); err != nil {
 			return nil, fmt.Errorf("fetching %s: %w", path, err)
 		}
 	}
-	return &sent{s.cache.root, t.Files}, nil
+	return &taskFiles{s.cache.root, t.Files}, nil
 }
 
 // download fetches a file, unless it is there. Contents that do not have the hash of their name are

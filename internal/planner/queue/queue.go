@@ -24,14 +24,14 @@ import (
 // Queue gives tasks to workers and collects their results. Its methods may be called by several
 // goroutines.
 type Queue struct {
-	config  Config
-	sums    *sums
-	local   *local  // where no other process takes part; else what follows
-	server  *hosted // nil where the server is elsewhere
-	conn    *nats.Conn
-	store   *store
-	stop    context.CancelFunc
-	workers sync.WaitGroup
+	config    Config
+	sums      *sums
+	inProcess *inProcess // where no other process takes part; else what follows
+	server    *hosted    // nil where the server is elsewhere
+	conn      *nats.Conn
+	store     *store
+	stop      context.CancelFunc
+	workers   sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[string]*pending
@@ -54,10 +54,10 @@ func Open(ctx context.Context, c Config, handlers Handlers) (*Queue, error) {
 func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
 	if !q.config.shared() {
 		ctx, q.stop = context.WithCancel(ctx)
-		q.local = newLocal()
+		q.inProcess = newInProcess()
 		for range q.config.Workers {
-			h := &hand{handlers: handlers, clocks: scenarios.NewClocks(), log: q.config.Log}
-			q.workers.Go(func() { q.local.serve(ctx, h) })
+			h := &slot{handlers: handlers, clocks: scenarios.NewClocks(), log: q.config.Log}
+			q.workers.Go(func() { q.inProcess.serve(ctx, h) })
 		}
 		return nil
 	}
@@ -100,8 +100,8 @@ func (q *Queue) Close() {
 	if q.stop != nil {
 		q.stop()
 	}
-	if q.local != nil {
-		q.local.close()
+	if q.inProcess != nil {
+		q.inProcess.close()
 	}
 	q.workers.Wait()
 	if q.store != nil {
@@ -148,8 +148,8 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 
 // forget drops the result of a key.
 func (q *Queue) forget(ctx context.Context, key string) error {
-	if q.local != nil {
-		q.local.forget(key)
+	if q.inProcess != nil {
+		q.inProcess.forget(key)
 		return nil
 	}
 	return q.store.forget(ctx, key)
@@ -162,8 +162,8 @@ func (q *Queue) refuse(key string, why error) {
 
 // outcome waits for the outcome of a task.
 func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
-	if q.local != nil {
-		return q.local.outcome(ctx, t)
+	if q.inProcess != nil {
+		return q.inProcess.outcome(ctx, t)
 	}
 	p, first := q.expect(t.Key)
 	if first {

@@ -33,9 +33,9 @@ func (c *Config) identity() (string, error) {
 		"-").Replace(version), nil
 }
 
-// strangers logs, until ctx is done, once for each other version whose tasks wait for workers:
+// warnOfVersions logs, until ctx is done, once for each other version whose tasks wait for workers:
 // results of another version may differ, so this one leaves them alone.
-func (s *store) strangers(ctx context.Context, log func(string)) {
+func (s *store) warnOfVersions(ctx context.Context, log func(string)) {
 	named := map[string]bool{}
 	for {
 		if stream, err := s.js.Stream(ctx, streamName); err == nil {

@@ -40,7 +40,7 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 	c.Log(fmt.Sprintf("llmsim %s takes tasks of %s", s.version, c.where()))
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	workers.Go(func() { s.strangers(ctx, c.Log) })
+	workers.Go(func() { s.warnOfVersions(ctx, c.Log) })
 	consumer, err := eventually(ctx, func() (jetstream.Consumer, error) {
 		return s.js.Consumer(ctx, streamName, consumerName+s.version)
 	})
@@ -60,7 +60,7 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 
 // worker does one task of a server at a time.
 type worker struct {
-	hand
+	slot
 	store *store
 	// beat is the time between two signs of life.
 	beat time.Duration
@@ -68,7 +68,7 @@ type worker struct {
 
 func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Duration) *worker {
 	return &worker{
-		hand:  hand{handlers: handlers, clocks: scenarios.NewClocks(), log: log, fetch: s.fetch},
+		slot:  slot{handlers: handlers, clocks: scenarios.NewClocks(), log: log, fetch: s.fetch},
 		store: s, beat: redeliver / 3,
 	}
 }

@@ -125,7 +125,7 @@ func figuresOf(r *scenarios.Result) [figureCount]float64 {
 }
 
 // answer measures the best, the default and the best without each of its settings with new seeds.
-func (t *tuner) answer(ctx context.Context, r *race, tuned option) (*Answer, error) {
+func (t *tuner) answer(ctx context.Context, r *halving, tuned option) (*Answer, error) {
 	standard := make(option, len(t.menu))
 	list := []option{standard, tuned}
 	var changed []int

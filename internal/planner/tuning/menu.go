@@ -30,9 +30,9 @@ const mostOptions = 1_000_000
 // menu returns the dimensions of a scenario, whose defaults are filled in. They are the given axes
 // or, if there are none, parallelism and the numbers that its engine has a flag for.
 func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
-	list, err := named(&s.Scenario, axes), error(nil)
+	list, err := namedDimensions(&s.Scenario, axes), error(nil)
 	if len(axes) == 0 {
-		list, err = usual(s)
+		list, err = engineDimensions(s)
 	}
 	if err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
 	return list, nil
 }
 
-// named returns the dimensions that the user asked for.
-func named(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
+// namedDimensions returns the dimensions that the user asked for.
+func namedDimensions(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
 	list := make([]Dimension, len(axes))
 	for i, a := range axes {
 		own := "as it is"
@@ -71,9 +71,9 @@ func named(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
 	return list
 }
 
-// usual returns the dimensions of an engine: what one of its flags sets, or all for an engine
-// that no command line is known of.
-func usual(simulation *scenarios.Simulation) ([]Dimension, error) {
+// engineDimensions returns the dimensions of an engine: what one of its flags sets, or all for an
+// engine that no command line is known of.
+func engineDimensions(simulation *scenarios.Simulation) ([]Dimension, error) {
 	s := &simulation.Scenario
 	if len(s.Fleet.Pools) > 0 {
 		return nil, scenarios.BadInput(fmt.Errorf("fleet.pools: without --vary, only one kind of " +
@@ -125,9 +125,9 @@ func numbers() []number {
 		return func(float64) []float64 { return values }
 	}
 	return []number{
-		{"batching.max-sequences", batching("max-sequences"), around(16)},
-		{"batching.token-budget", batching("token-budget"), around(256)},
-		{"batching.chunk", batching("chunk"), around(256)},
+		{"batching.max-sequences", batching("max-sequences"), multiples(16)},
+		{"batching.token-budget", batching("token-budget"), multiples(256)},
+		{"batching.chunk", batching("chunk"), multiples(256)},
 		{"batching.chunk-limit", batching("chunk-limit"), fixed(0, 512, 2048)},
 		{"memory.block-size",
 			func(s *scenarios.Scenario) string { return s.Memory.Params["block-size"] },
@@ -141,9 +141,9 @@ func numbers() []number {
 	}
 }
 
-// around returns an eighth, a quarter, half, twice and four times of what there is, none below a
+// multiples returns an eighth, a quarter, half, twice and four times of what there is, none below a
 // least number.
-func around(least float64) func(present float64) []float64 {
+func multiples(least float64) func(present float64) []float64 {
 	return func(present float64) (list []float64) {
 		for _, factor := range []float64{1. / 8, 1. / 4, 1. / 2, 2, 4} {
 			if x := float64(int(present * factor)); x >= least {

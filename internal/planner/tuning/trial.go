@@ -83,7 +83,7 @@ func (t *tuner) measure(ctx context.Context, options []option, requests int64,
 				var err error
 				one.runs[seed], err = t.run(ctx, one.option, requests, seeds[seed], clocks)
 				if scenarios.IsInputError(err) {
-					reasons[n], err = plain(err), nil
+					reasons[n], err = withoutLocation(err), nil
 				}
 				if err != nil {
 					return err
@@ -101,8 +101,8 @@ func (t *tuner) measure(ctx context.Context, options []option, requests int64,
 	return trials, err
 }
 
-// plain returns what an error says, without the flag or the line that it names.
-func plain(err error) string {
+// withoutLocation returns what an error says, without the flag or the line that it names.
+func withoutLocation(err error) string {
 	return regexp.MustCompile(`^(--set \S+|\S+:[0-9]+): `).ReplaceAllString(err.Error(), "")
 }
 

@@ -79,7 +79,7 @@ func Tune(ctx context.Context, load Load, o Options) (*Answer, error) {
 	if err := t.checkNames(); err != nil {
 		return nil, err
 	}
-	r, err := t.race(ctx, base.Scenario.Unsteady() == "")
+	r, err := t.halve(ctx, base.Scenario.Unsteady() == "")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (t *tuner) checkNames() error {
 // simplify takes back what the best of the last rung does not need: in turn, each setting without
 // which it is not worse beyond noise than any option of that rung. What is left is no worse than
 // the default.
-func (t *tuner) simplify(ctx context.Context, r *race) (option, error) {
+func (t *tuner) simplify(ctx context.Context, r *halving) (option, error) {
 	best := r.last[0]
 	current := best
 	for d := range t.menu {

@@ -53,7 +53,7 @@ func quick() Options {
 }
 
 // searching returns a search with its race run and its winner simplified, as Tune does it.
-func searching(t *testing.T, text string, o Options) (*tuner, *race, option) {
+func searching(t *testing.T, text string, o Options) (*tuner, *halving, option) {
 	t.Helper()
 	f, err := loader(text)()
 	must.OK(t, err)
@@ -67,7 +67,7 @@ func searching(t *testing.T, text string, o Options) (*tuner, *race, option) {
 	if s.menu, err = menu(base, o.Axes); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.race(context.Background(), base.Scenario.Unsteady() == "")
+	r, err := s.halve(context.Background(), base.Scenario.Unsteady() == "")
 	must.OK(t, err)
 	best, err := s.simplify(context.Background(), r)
 	must.OK(t, err)

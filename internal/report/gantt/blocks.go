@@ -74,8 +74,8 @@ const (
 	mapTall    = 24 + mapRows*11
 )
 
-// shades are the colours of requests in turn: where tokens are, and where room is empty.
-func shades(i int) (full, empty string) {
+// requestColours are the colours of requests in turn: where tokens are, and where room is empty.
+func requestColours(i int) (full, empty string) {
 	all := [][2]string{{"#0072b2", "#b3d5e8"}, {"#d55e00", "#f2cfb3"}, {"#009e73", "#b3e2d5"},
 		{"#cc79a7", "#f0d7e5"}, {"#e69f00", "#f8e2b3"}}
 	return all[i%len(all)][0], all[i%len(all)][1]
@@ -89,7 +89,7 @@ func (d *drawing) blocks(b *Blocks, y int) {
 	cell := float64(b.Capacity) / float64(len(cells))
 	at := 0.0
 	for i, h := range b.Holders {
-		full, empty := shades(i)
+		full, empty := requestColours(i)
 		for k := int(at / cell); k < min(len(cells), int((at+float64(h.Room))/cell+0.999)); k++ {
 			if float64(k)*cell < at+float64(h.Stored) {
 				cells[k] = full

@@ -26,7 +26,7 @@ const (
 )
 
 // colour is one of the palette of Okabe and Ito, as in package plots.
-func (l look) colour() string { return [...]string{"#d55e00", "#0072b2", "#9ecae1"}[l] }
+func (l cellStyle) colour() string { return [...]string{"#d55e00", "#0072b2", "#9ecae1"}[l] }
 
 // WriteSVG draws charts below each other, all on the same scale of time.
 func WriteSVG(out io.Writer, title string, charts []*Chart) error {
@@ -79,7 +79,7 @@ func (d *drawing) x(t sim.Time) float64 {
 func (d *drawing) legend(title string) {
 	d.printf(`<text x="%d" y="22" font-size="16" font-weight="600">%s</text>`, left, escape(title))
 	x := width - right
-	for _, k := range []look{held, decode, prefill} {
+	for _, k := range []cellStyle{held, decode, prefill} {
 		x -= 7*len(k.name()) + 26
 		d.printf(`<rect x="%d" y="13" width="12" height="12" fill="%s"/><text x="%d" y="23">%s</text>`, x, k.colour(), x+17, k.name())
 	}

@@ -68,7 +68,7 @@ func draw(row *life.Life, whole sim.Time) string {
 	for i := at(row.Arrival); i <= at(row.Last); i++ {
 		cells[i] = '·'
 	}
-	for _, shade := range []look{held, decode, prefill} {
+	for _, shade := range []cellStyle{held, decode, prefill} {
 		for _, p := range row.Parts {
 			if lookOf(p.Kind) == shade {
 				for i := at(p.From); i <= at(p.To-1); i++ {
@@ -98,17 +98,17 @@ func (c *Chart) words() string {
 		units.FormatDuration(c.End.Seconds()))
 }
 
-// look is how a part is drawn.
-type look int
+// cellStyle is how a part is drawn.
+type cellStyle int
 
 const (
-	prefill look = iota
+	prefill cellStyle = iota
 	decode
 	held
 	waits
 )
 
-func lookOf(k life.Kind) look {
+func lookOf(k life.Kind) cellStyle {
 	switch k {
 	case life.Prefill, life.Recompute:
 		return prefill
@@ -121,7 +121,7 @@ func lookOf(k life.Kind) look {
 }
 
 // name says what is drawn so.
-func (l look) name() string {
+func (l cellStyle) name() string {
 	return [...]string{"prefill", "decode", "complete, held by a static batch"}[l]
 }
 

@@ -74,13 +74,14 @@ func newColumn(r *scenarios.Result) column {
 func (c *column) add(label, key, value, note string, r *scenarios.Result) {
 	exact := strconv.FormatFloat(scenarios.MetricNamed(key).Of(r), 'g', -1, 64)
 	if r.Intervals != nil {
-		note += sure(r.Intervals, scenarios.MetricNamed(key))
+		note += intervalText(r.Intervals, scenarios.MetricNamed(key))
 	}
 	c.Cards = append(c.Cards, card{Label: label, Key: key, Exact: exact, Value: value, Note: note})
 }
 
-// sure says how sure a figure is, or nothing where that was not asked or makes no difference.
-func sure(intervals *scenarios.Intervals, m scenarios.Metric) string {
+// intervalText says how sure a figure is, or nothing where that was not asked or makes no
+// difference.
+func intervalText(intervals *scenarios.Intervals, m scenarios.Metric) string {
 	span, known := intervals.Of[m.Name]
 	if !known || span.Low == span.High {
 		return ""

@@ -88,7 +88,7 @@ func Latencies(requests []page.Request, limits []sloLine) (*plot.Plot, error) {
 		for j := range points {
 			points[j] = plotter.XY{X: math.Log10(c.X[j]), Y: c.Y[j]}
 		}
-		line, err := plotter.NewLine(thin(points))
+		line, err := plotter.NewLine(downsample(points))
 		if errors.Is(err, plotter.ErrNoData) {
 			continue // no answer has a second token, say
 		}
@@ -231,7 +231,7 @@ func addLine(p *plot.Plot, i int, s Series) error {
 	if len(s.X) == 0 {
 		return nil
 	}
-	for j, piece := range pieces(thin(points(&s))) {
+	for j, piece := range pieces(downsample(points(&s))) {
 		line, err := plotter.NewLine(piece)
 		if err != nil {
 			return err

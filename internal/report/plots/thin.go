@@ -16,10 +16,10 @@ const (
 	pieceLength = 24
 )
 
-// thin returns the points of a line that a picture can show: of each column the lowest and the
-// highest, in the order of the line, beside the first point and the last. The points are in order
-// of X.
-func thin(line plotter.XYs) plotter.XYs {
+// downsample returns the points of a line that a picture can show: of each column the lowest and
+// the highest, in the order of the line, beside the first point and the last. The points are in
+// order of X.
+func downsample(line plotter.XYs) plotter.XYs {
 	if len(line) <= 2*thinColumns {
 		return line
 	}

@@ -23,7 +23,7 @@ func TestThin(t *testing.T) {
 			line[i] = plotter.XY{X: x, Y: float64(int(random>>33) % height)}
 			x += float64(random >> 62) // points may share an X
 		}
-		kept := thin(line)
+		kept := downsample(line)
 		if len(kept) > max(2*thinColumns+4, len(line)) || len(line) > 3*thinColumns &&
 			len(kept) > 2*thinColumns+4 {
 			t.Fatalf("%d of %d points are kept", len(kept), len(line))

@@ -25,7 +25,7 @@ func Record(ctx context.Context, s *scenarios.Simulation, id int64,
 	others ...sim.Observer) (*life.Life, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &watch{id: id, stop: stop}
+	w := &lifeRecorder{id: id, stop: stop}
 	w.Recorder = life.NewRecorder(w.done)
 	config := s.Config()
 	config.Observer = append(sim.Observers{w}, others...)
@@ -47,8 +47,8 @@ func Record(ctx context.Context, s *scenarios.Simulation, id int64,
 // errSeen ends a run in which the request has been seen.
 var errSeen = errors.New("the request has been seen")
 
-// watch records lives until that of one request is complete.
-type watch struct {
+// lifeRecorder records lives until that of one request is complete.
+type lifeRecorder struct {
 	*life.Recorder
 	id    int64
 	found *life.Life
@@ -56,7 +56,7 @@ type watch struct {
 	stop  context.CancelCauseFunc
 }
 
-func (w *watch) done(l *life.Life) {
+func (w *lifeRecorder) done(l *life.Life) {
 	if l.ID == w.id {
 		w.found = l
 		w.stop(errSeen)
@@ -64,7 +64,7 @@ func (w *watch) done(l *life.Life) {
 }
 
 // Rejected implements sim.Observer.
-func (w *watch) Rejected(q *sim.Request, why sim.Rejection) {
+func (w *lifeRecorder) Rejected(q *sim.Request, why sim.Rejection) {
 	w.Recorder.Rejected(q, why)
 	if q.ID == w.id {
 		w.why = &why

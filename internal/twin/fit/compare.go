@@ -52,7 +52,7 @@ func (s *Server) Compare(ctx context.Context, f scenarios.Factors, r *observed.R
 	return list, nil
 }
 
-func intervalPairs(r *observed.Run, o *outcome) []Pair {
+func intervalPairs(r *observed.Run, o *requestRecorder) []Pair {
 	var list []Pair
 	for i := range r.Intervals {
 		v := &r.Intervals[i]

@@ -21,7 +21,7 @@ type Config struct {
 
 // Result is what a fit found.
 type Result struct {
-	Factors []Found `json:"factors"`
+	Factors []FittedFactor `json:"factors"`
 	// Errors compare predictions before and after.
 	Errors []Error `json:"errors"`
 	// Unknown names the factors of which the data say no more than the prior.
@@ -33,8 +33,8 @@ type Result struct {
 	solution *solution
 }
 
-// Found is a factor with its standard deviation, relative to it.
-type Found struct {
+// FittedFactor is a factor with its standard deviation, relative to it.
+type FittedFactor struct {
 	Name      string  `json:"name"`
 	Of        string  `json:"of"`
 	Value     float64 `json:"value"`
@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	r := &Result{problem: p, solution: s}
 	for j, f := range Factors() {
 		deviation := min(f.Prior, calibration*math.Sqrt(s.covariance.At(j, j)))
-		found := Found{f.Name, f.Of, math.Exp(s.at[j]), deviation,
+		found := FittedFactor{f.Name, f.Of, math.Exp(s.at[j]), deviation,
 			p.free[j] && deviation < f.Prior/math.Sqrt2}
 		r.Factors = append(r.Factors, found)
 		if !found.Learnt {
@@ -85,15 +85,15 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 
 // Values returns the factors as a scenario has them: those of which the data say nothing are 1.
 func (r *Result) Values() scenarios.Factors {
-	return r.pick(func(f *Found) float64 { return f.Value })
+	return r.pick(func(f *FittedFactor) float64 { return f.Value })
 }
 
 // Deviations returns the relative standard deviations of the factors.
 func (r *Result) Deviations() scenarios.Factors {
-	return r.pick(func(f *Found) float64 { return f.Deviation })
+	return r.pick(func(f *FittedFactor) float64 { return f.Deviation })
 }
 
-func (r *Result) pick(value func(f *Found) float64) scenarios.Factors {
+func (r *Result) pick(value func(f *FittedFactor) float64) scenarios.Factors {
 	var s scenarios.Factors
 	for j, f := range Factors() {
 		if r.problem.free[j] {

@@ -29,7 +29,7 @@ type datum struct {
 	// run rather than for a group of it.
 	held, whole bool
 	// predicted returns the figure of a simulated run.
-	predicted func(o *outcome) float64
+	predicted func(o *requestRecorder) float64
 }
 
 // model is the error that remains with the best factors, by experience with the servers of
@@ -167,7 +167,7 @@ func groupData(run int, all []observed.Request, group []int, held, whole bool) [
 		mean, deviation := moments(values)
 		noise := deviation / mean / math.Sqrt(float64(len(values)))
 		list = append(list, datum{run, f.quantity, mean, math.Hypot(model, noise), held, whole,
-			func(o *outcome) float64 {
+			func(o *requestRecorder) float64 {
 				sum, n := 0.0, 0
 				for _, i := range numbers {
 					if s := &o.requests[i]; s.done {
@@ -259,7 +259,7 @@ func sumData(run int, group []*observed.Interval, held, whole bool) []datum {
 		}
 		list = append(list, datum{run, f.quantity, sum / weight,
 			math.Hypot(sumModel, f.spread/math.Sqrt(requests)), held, whole,
-			func(o *outcome) float64 {
+			func(o *requestRecorder) float64 {
 				sum, weight := 0.0, 0.0
 				for i := range o.requests {
 					if s := &o.requests[i]; s.done && within(group, s.at) {
@@ -283,7 +283,8 @@ func within(group []*observed.Interval, at float64) bool {
 func summaryData(run int, r *observed.Run, held bool) []datum {
 	var list []datum
 	f := &r.Summary
-	add := func(quantity string, measured, noise float64, predicted func(o *outcome) float64) {
+	add := func(quantity string, measured, noise float64,
+		predicted func(o *requestRecorder) float64) {
 		if measured > 0 {
 			list = append(list, datum{run, quantity, measured, math.Hypot(model, noise), held, true,
 				predicted})
@@ -293,12 +294,13 @@ func summaryData(run int, r *observed.Run, held bool) []datum {
 		{f.E2E, f.E2E50}} {
 		of := figures()[i]
 		if q.median > 0 && q.mean == 0 {
-			add(of.quantity, q.median, 0.02, func(o *outcome) float64 {
+			add(of.quantity, q.median, 0.02, func(o *requestRecorder) float64 {
 				return quantile(o, of.predicted, 0.5)
 			})
 			continue
 		}
-		add(of.quantity, q.mean, 0.01, func(o *outcome) float64 { return mean(o, of.predicted) })
+		add(of.quantity, q.mean, 0.01,
+			func(o *requestRecorder) float64 { return mean(o, of.predicted) })
 	}
 	if r.Load.Concurrency > 0 || r.Load.Rate == 0 { // else the rate is the client's
 		add(Rate, f.OutputRate, 0.01, outputRate)
@@ -306,7 +308,7 @@ func summaryData(run int, r *observed.Run, held bool) []datum {
 	return list
 }
 
-func values(o *outcome, of func(s *served) float64) []float64 {
+func values(o *requestRecorder, of func(s *served) float64) []float64 {
 	var list []float64
 	for i := range o.requests {
 		if s := &o.requests[i]; s.done && of(s) > 0 {
@@ -316,12 +318,12 @@ func values(o *outcome, of func(s *served) float64) []float64 {
 	return list
 }
 
-func mean(o *outcome, of func(s *served) float64) float64 {
+func mean(o *requestRecorder, of func(s *served) float64) float64 {
 	m, _ := moments(values(o, of))
 	return m
 }
 
-func quantile(o *outcome, of func(s *served) float64, p float64) float64 {
+func quantile(o *requestRecorder, of func(s *served) float64, p float64) float64 {
 	list := values(o, of)
 	if len(list) == 0 {
 		return 0
@@ -330,7 +332,7 @@ func quantile(o *outcome, of func(s *served) float64, p float64) float64 {
 	return list[int(p*float64(len(list)-1)+0.5)]
 }
 
-func outputRate(o *outcome) float64 {
+func outputRate(o *requestRecorder) float64 {
 	tokens, first := 0, math.Inf(1)
 	for i := range o.requests {
 		if s := &o.requests[i]; s.done {

@@ -102,7 +102,7 @@ func (r *Result) FindNext(ctx context.Context) ([]Next, error) {
 		if err != nil {
 			return nil, err
 		}
-		learnt, err := learn(covariance, slopes)
+		learnt, err := posterior(covariance, slopes)
 		if err != nil {
 			return nil, err
 		}
@@ -158,8 +158,8 @@ func (r *Result) loadSlopes(ctx context.Context, run *observed.Run) ([2][]float6
 	return list, nil
 }
 
-// learn returns the covariance of the factors after both figures of a load were measured.
-func learn(c *mat.SymDense, slopes [2][]float64) (*mat.SymDense, error) {
+// posterior returns the covariance of the factors after both figures of a load were measured.
+func posterior(c *mat.SymDense, slopes [2][]float64) (*mat.SymDense, error) {
 	n := c.SymmetricDim()
 	var information mat.SymDense
 	var factored mat.Cholesky

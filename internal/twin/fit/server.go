@@ -46,8 +46,8 @@ type served struct {
 	done                bool
 }
 
-// outcome is a sim.Observer that keeps every request.
-type outcome struct {
+// requestRecorder is a sim.Observer that keeps every request.
+type requestRecorder struct {
 	sim.NopObserver
 	requests []served
 	order    []int // of sending: numbers of requests
@@ -55,7 +55,7 @@ type outcome struct {
 }
 
 // Finished implements sim.Observer.
-func (o *outcome) Finished(s *sim.Sequence) {
+func (o *requestRecorder) Finished(s *sim.Sequence) {
 	o.requests[o.order[s.ID]] = served{s.Arrival.Seconds(), s.TTFT().Seconds(), s.TPOT().Seconds(),
 		s.E2E().Seconds(), s.Output, true}
 	o.last = max(o.last, (s.Arrival + s.E2E()).Seconds())
@@ -63,7 +63,8 @@ func (o *outcome) Finished(s *sim.Sequence) {
 
 // run simulates the requests of a run, and returns those that are compared, in the
 // order in which the run lists them.
-func (s *Server) run(ctx context.Context, f scenarios.Factors, r *observed.Run) (*outcome, error) {
+func (s *Server) run(ctx context.Context, f scenarios.Factors,
+	r *observed.Run) (*requestRecorder, error) {
 	simulation, err := s.build(f)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (s *Server) run(ctx context.Context, f scenarios.Factors, r *observed.Run) 
 		return nil, fmt.Errorf("run %s has no requests", r.Name)
 	}
 	source := newReplay(requests, r.Load.Concurrency)
-	o := &outcome{requests: make([]served, len(requests)), order: source.order}
+	o := &requestRecorder{requests: make([]served, len(requests)), order: source.order}
 	config := simulation.Config()
 	config.Source, config.Observer, config.SampleEvery = source, o, 0
 	if _, err := sim.Run(ctx, config); err != nil {

@@ -54,7 +54,7 @@ func newProblem(server *Server, runs []observed.Run, hold float64) (*problem, er
 func (p *problem) predict(ctx context.Context, f scenarios.Factors,
 	wanted func(d *datum) bool) ([]float64, error) {
 	list := make([]float64, 0, len(p.data)+len(p.steps))
-	outcomes := make([]*outcome, len(p.runs))
+	outcomes := make([]*requestRecorder, len(p.runs))
 	for i := range p.data {
 		d := &p.data[i]
 		if !wanted(d) {

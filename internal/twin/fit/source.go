@@ -16,7 +16,7 @@ type replay struct {
 	order    []int // of sending: numbers of requests
 	limit    int
 	next     int
-	flying   int
+	underWay int
 	free     sim.Time // when the last slot became free
 }
 
@@ -33,7 +33,7 @@ func newReplay(requests []sim.Request, limit int) *replay {
 
 // NextArrival implements sim.Source.
 func (s *replay) NextArrival() sim.Time {
-	if s.next == len(s.requests) || s.limit > 0 && s.flying >= s.limit {
+	if s.next == len(s.requests) || s.limit > 0 && s.underWay >= s.limit {
 		return sim.Never
 	}
 	return max(s.requests[s.order[s.next]].Arrival, s.free)
@@ -45,15 +45,15 @@ func (s *replay) Next(r *sim.Request) {
 	*r = s.requests[s.order[s.next]]
 	r.ID, r.Arrival, r.Content = id, at, append(space, r.Content...)
 	s.next++
-	s.flying++
+	s.underWay++
 }
 
 // Done implements sim.Source.
 func (s *replay) Done(_ *sim.Request, at sim.Time) {
-	if s.limit > 0 && s.flying == s.limit {
+	if s.limit > 0 && s.underWay == s.limit {
 		s.free = max(s.free, at)
 	}
-	s.flying--
+	s.underWay--
 }
 
 // Err implements sim.Source.
@@ -63,7 +63,7 @@ func (s *replay) Err() error { return nil }
 // before those that are compared.
 func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 	if len(r.Requests) == 0 {
-		return drawn(r)
+		return drawnRequests(r)
 	}
 	for i := range r.Requests {
 		q := &r.Requests[i]
@@ -87,9 +87,9 @@ func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 // mostDrawn bounds the requests that are drawn for a run whose requests are not known one by one.
 const mostDrawn = 20_000
 
-// drawn returns requests at random, for a run of which only figures are known: given their number,
-// those of a Poisson process are independent and uniform.
-func drawn(r *observed.Run) (list []sim.Request, before int) {
+// drawnRequests returns requests at random, for a run of which only figures are known: given their
+// number, those of a Poisson process are independent and uniform.
+func drawnRequests(r *observed.Run) (list []sim.Request, before int) {
 	l := &r.Load
 	rng := rand.New(rand.NewPCG(0, 1))
 	prompt, output := max(1, int(l.Prompt+0.5)), max(1, int(l.Output+0.5))

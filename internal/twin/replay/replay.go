@@ -115,7 +115,7 @@ func WriteText(w io.Writer, runs []Run) error {
 	fmt.Fprintln(table, "run\tlatency\tmean\tp50\tp90\tp99")
 	for i := range runs {
 		for _, q := range quantities() {
-			measured, predicted := sides(runs[i].Pairs, q)
+			measured, predicted := sortedValues(runs[i].Pairs, q)
 			if len(measured) > 0 {
 				r := compared(q.name, measured, predicted)
 				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", runs[i].Name, r.Name, r.Mean, r.P50,
@@ -129,7 +129,7 @@ func WriteText(w io.Writer, runs []Run) error {
 func newSection(r *Run) (section, error) {
 	s := section{Name: r.Name, Count: len(r.Pairs)}
 	for _, q := range quantities() {
-		measured, predicted := sides(r.Pairs, q)
+		measured, predicted := sortedValues(r.Pairs, q)
 		if len(measured) == 0 {
 			continue
 		}
@@ -150,8 +150,8 @@ func newSection(r *Run) (section, error) {
 	return s, nil
 }
 
-// sides returns the measured and the predicted values, each in order of size.
-func sides(pairs []fit.Pair, q quantity) (measured, predicted []float64) {
+// sortedValues returns the measured and the predicted values, each in order of size.
+func sortedValues(pairs []fit.Pair, q quantity) (measured, predicted []float64) {
 	for i := range pairs {
 		if both := q.of(&pairs[i]); both[0] > 0 && both[1] > 0 {
 			measured, predicted = append(measured, both[0]), append(predicted, both[1])

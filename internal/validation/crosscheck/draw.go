@@ -45,8 +45,8 @@ func (c *Comparison) draw(dir string) error {
 		all = errors.Join(all, err)
 	}
 	p, err := plots.Timeline("Steps over time: "+c.Title, "time of a step (ms)", []plots.Points{
-		{Name: "predicted", XY: stairs(c.Predicted[0].Spans)},
-		{Name: "executed", XY: stairs(c.Executed[0].Spans)},
+		{Name: "predicted", XY: stepOutline(c.Predicted[0].Spans)},
+		{Name: "executed", XY: stepOutline(c.Executed[0].Spans)},
 	})
 	if err == nil {
 		err = plots.Save(dir, "timeline", p)
@@ -57,8 +57,8 @@ func (c *Comparison) draw(dir string) error {
 // timelineSeconds is how much of a run is drawn: more would be too dense to read.
 const timelineSeconds = 4
 
-// stairs returns the outline of steps: as high as each took, and at zero between them.
-func stairs(spans []Span) plotter.XYs {
+// stepOutline returns the outline of steps: as high as each took, and at zero between them.
+func stepOutline(spans []Span) plotter.XYs {
 	var outline plotter.XYs
 	for i, s := range spans {
 		if s.End > spans[0].Start+timelineSeconds {

@@ -58,7 +58,7 @@ func TestDataOfThePictures(t *testing.T) {
 	}
 	outline := plotter.XYs{{X: 0, Y: 500}, {X: 0.5, Y: 500}, {X: 0.5, Y: 500}, {X: 1, Y: 500},
 		{X: 1}, {X: 2}, {X: 2, Y: 1000}, {X: 3, Y: 1000}}
-	if diff := cmp.Diff(outline, stairs(c.Predicted[0].Spans)); diff != "" {
+	if diff := cmp.Diff(outline, stepOutline(c.Predicted[0].Spans)); diff != "" {
 		t.Errorf("steps over time (-want +got):\n%s", diff)
 	}
 

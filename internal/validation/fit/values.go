@@ -102,8 +102,8 @@ func family(name string) string {
 	return name
 }
 
-// witness notes on which constants predictions rest, while the shipped ones are in use.
-type witness struct {
+// constantsUsed notes on which constants predictions rest, while the shipped ones are in use.
+type constantsUsed struct {
 	sync.Mutex
 	shipped *values
 	// accelerators names the constants by accelerator: its own, or those of a relative of its
@@ -111,12 +111,12 @@ type witness struct {
 	accelerators, links map[string]string
 }
 
-func newWitness() *witness {
-	return &witness{shipped: newValues(), accelerators: map[string]string{},
+func newWitness() *constantsUsed {
+	return &constantsUsed{shipped: newValues(), accelerators: map[string]string{},
 		links: map[string]string{}}
 }
 
-func (w *witness) physics() validation.Physics {
+func (w *constantsUsed) physics() validation.Physics {
 	return validation.Physics{
 		Engine: func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)

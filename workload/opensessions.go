@@ -2,8 +2,8 @@ package workload
 
 import "github.com/llmsim/llmsim/sim"
 
-// talks are the sessions under way.
-type talks struct {
+// openSessions are the sessions under way.
+type openSessions struct {
 	// waiting are users and sessions that will send a request, open the sessions by number, and
 	// spare the ended ones, to be used again.
 	waiting waiting
@@ -11,11 +11,11 @@ type talks struct {
 	spare   []*session
 }
 
-func newTalks() talks { return talks{open: map[int64]*session{}} }
+func newOpenSessions() openSessions { return openSessions{open: map[int64]*session{}} }
 
 // begin takes over a session of which r is the first request, at the given time. Other calls that
 // wait for none follow when their time has come.
-func (t *talks) begin(r *sim.Request, g *graph, at sim.Time) {
+func (t *openSessions) begin(r *sim.Request, g *graph, at sim.Time) {
 	s := &session{}
 	if n := len(t.spare); n > 0 {
 		s, t.spare = t.spare[n-1], t.spare[:n-1]
@@ -31,7 +31,7 @@ func (t *talks) begin(r *sim.Request, g *graph, at sim.Time) {
 
 // goOn schedules what follows from the end of a call of a session at the given time, and reports
 // whether the session goes on.
-func (t *talks) goOn(r *sim.Request, at sim.Time) bool {
+func (t *openSessions) goOn(r *sim.Request, at sim.Time) bool {
 	s := t.open[r.Session]
 	if s == nil {
 		return false

@@ -4,9 +4,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// reach is the fraction of the peak rate that matrix products of training reach on an accelerator,
-// by number format of the operands.
-type reach struct {
+// productEfficiency is the fraction of the peak rate that matrix products of training reach on an
+// accelerator, by number format of the operands.
+type productEfficiency struct {
 	accelerator string
 	of          map[hardware.DType]float64
 	source      string
@@ -20,8 +20,8 @@ const (
 
 // reaches lists the accelerators whose published runs were fitted. Others take those of their
 // generation, the first that is listed.
-func reaches() []reach {
-	return []reach{
+func reaches() []productEfficiency {
+	return []productEfficiency{
 		{"a100-80gb-sxm", formats{hardware.BF16: 0.76}, fittedTo + ", 0.869"},
 		{"h100-sxm", formats{hardware.BF16: 0.68, hardware.FP8: 0.69},
 			fittedTo + ", 0.803 and 0.709"},
@@ -38,9 +38,9 @@ func reaches() []reach {
 
 type formats = map[hardware.DType]float64
 
-// reached returns the fraction of the peak that products in a number format reach, and whether it
-// was fitted to runs on this very accelerator.
-func reached(a *hardware.Accelerator, d hardware.DType) (share float64, own bool) {
+// productEfficiencyOf returns the fraction of the peak that products in a number format reach, and
+// whether it was fitted to runs on this very accelerator.
+func productEfficiencyOf(a *hardware.Accelerator, d hardware.DType) (share float64, own bool) {
 	catalog, err := hardware.Load()
 	if err != nil {
 		panic(err) // the catalogue is part of the program

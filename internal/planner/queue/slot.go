@@ -9,17 +9,17 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// hand does one task at a time.
-type hand struct {
+// slot does one task at a time.
+type slot struct {
 	handlers Handlers
 	clocks   *scenarios.Clocks
 	log      func(string)
 	// fetch returns the files of a task; nil where they are those of this process.
-	fetch func(ctx context.Context, t *Task) (*sent, error)
+	fetch func(ctx context.Context, t *Task) (*taskFiles, error)
 }
 
 // do runs the handler of a task. A panic is an error of the task.
-func (h *hand) do(ctx context.Context, t *Task) (value json.RawMessage, err error) {
+func (h *slot) do(ctx context.Context, t *Task) (value json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.log(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
@@ -48,7 +48,7 @@ func (h *hand) do(ctx context.Context, t *Task) (value json.RawMessage, err erro
 }
 
 // tried does a task, again where it fails, and returns what came of it.
-func (h *hand) tried(ctx context.Context, t *Task) outcome {
+func (h *slot) tried(ctx context.Context, t *Task) outcome {
 	for try := 1; ; try++ {
 		value, err := h.do(ctx, t)
 		switch {

@@ -17,8 +17,8 @@ type pending struct {
 	outcome outcome
 }
 
-// local does tasks by the workers of this process alone, without a server.
-type local struct {
+// inProcess does tasks by the workers of this process alone, without a server.
+type inProcess struct {
 	mu     sync.Mutex
 	more   *sync.Cond          // tasks were added, or it was closed
 	asked  map[string]*pending // by key: in the queue, in hand, or done and kept
@@ -27,14 +27,14 @@ type local struct {
 	closed bool
 }
 
-func newLocal() *local {
-	l := &local{asked: map[string]*pending{}}
+func newInProcess() *inProcess {
+	l := &inProcess{asked: map[string]*pending{}}
 	l.more = sync.NewCond(&l.mu)
 	return l
 }
 
 // outcome waits for the outcome of a task, which is queued unless it was asked for before.
-func (l *local) outcome(ctx context.Context, t *Task) (*outcome, error) {
+func (l *inProcess) outcome(ctx context.Context, t *Task) (*outcome, error) {
 	l.mu.Lock()
 	p, known := l.asked[t.Key]
 	if !known {
@@ -53,7 +53,7 @@ func (l *local) outcome(ctx context.Context, t *Task) (*outcome, error) {
 }
 
 // forget lets the next who asks for a task have it done anew.
-func (l *local) forget(key string) {
+func (l *inProcess) forget(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.asked, key)
@@ -63,7 +63,7 @@ func (l *local) forget(key string) {
 }
 
 // next waits for a task to be done; nil if the queue is closed.
-func (l *local) next() *pending {
+func (l *inProcess) next() *pending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.queue) == 0 && !l.closed {
@@ -79,7 +79,7 @@ func (l *local) next() *pending {
 
 // done hands out an outcome, and keeps it if it is a result. What failed is tried again by the next
 // who asks.
-func (l *local) done(p *pending, o outcome) {
+func (l *inProcess) done(p *pending, o outcome) {
 	p.outcome = o
 	close(p.ready)
 	if o.Error != "" {
@@ -95,7 +95,7 @@ func (l *local) done(p *pending, o outcome) {
 }
 
 // serve does tasks until the queue is closed or ctx is done.
-func (l *local) serve(ctx context.Context, h *hand) {
+func (l *inProcess) serve(ctx context.Context, h *slot) {
 	for p := l.next(); p != nil; p = l.next() {
 		o := h.tried(ctx, p.task)
 		if ctx.Err() != nil {
@@ -105,7 +105,7 @@ func (l *local) serve(ctx context.Context, h *hand) {
 	}
 }
 
-func (l *local) close() {
+func (l *inProcess) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true

@@ -25,7 +25,7 @@ func TestOdds(t *testing.T) {
 			wide[i] = float64(v)
 		}
 		whole := floats.LogSumExp(wide)
-		o := oddsOf(logits, int32(chosen), alternatives)
+		o := logprobsOf(logits, int32(chosen), alternatives)
 		if math.Abs(o.chosen.logprob-(wide[chosen]-whole)) > 1e-9 {
 			t.Errorf("found %v, want %v", o.chosen.logprob, wide[chosen]-whole)
 		}

@@ -13,16 +13,16 @@ type pool struct {
 	workers int
 }
 
-// apart is servers that compute prompts and servers that go on from there, behind a number of
-// frontends.
-type apart struct {
+// disaggregated is servers that compute prompts and servers that go on from there, behind a number
+// of frontends.
+type disaggregated struct {
 	prefill, decode pool
 	frontends       int
 }
 
 // serve simulates them under the given load. KV caches go layer by layer over the network, as they
 // are computed; the decode worker answers, from the first token on.
-func (a *apart) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
+func (a *disaggregated) serve(ctx context.Context, p *Physics, load sim.Source) (*outcome, error) {
 	if a.prefill.network == nil {
 		return nil, errors.New(a.prefill.accelerator.Name +
 			" has no network over which prefill and decode servers could exchange caches")

@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Rung is a round of the race.
+// Rung is a round of successive halving (Jamieson and Talwalkar, arXiv:1502.07943).
 type Rung struct {
 	// Options is the number of options that ran, Requests that of each of their simulations, and
 	// Seeds the number of these.
@@ -28,8 +28,8 @@ type Unfit struct {
 	Example []string `json:"example"`
 }
 
-// race holds the results of the race of all options.
-type race struct {
+// halving holds the results of successive halving over all options.
+type halving struct {
 	// options is the number of combinations, tried of the ones that were run or refused.
 	options, tried int
 	rungs          []Rung
@@ -58,9 +58,9 @@ const (
 	finalists = 5
 )
 
-// race runs all options, and keeps the better ones for longer runs. Where a scenario has a steady
+// halve runs all options, and keeps the better ones for longer runs. Where a scenario has a steady
 // state, its first rungs are shorter; every rung of others has the whole run, with more seeds.
-func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
+func (t *tuner) halve(ctx context.Context, steady bool) (*halving, error) {
 	standard := make(option, len(t.menu))
 	first, err := t.measure(ctx, []option{standard}, t.Requests, []uint64{0, 1})
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 		return nil, scenarios.BadInput(errors.New(first[0].reason))
 	}
 	a, b := first[0].runs[0], first[0].runs[1]
-	r := &race{requests: a.sent, seeds: seeds(0, t.Replications),
+	r := &halving{requests: a.sent, seeds: seeds(0, t.Replications),
 		refused: map[string]bool{}, seen: map[string]bool{}}
 	if a.loss == b.loss && a.figures == b.figures {
 		r.seeds = seeds(0, 1) // nothing is drawn
@@ -112,7 +112,7 @@ func (t *tuner) race(ctx context.Context, steady bool) (*race, error) {
 
 // climb runs the options of the last round, then the neighbours of the best option, and then those
 // of each new best option, since short runs may have left out an option that is slightly better.
-func (t *tuner) climb(ctx context.Context, r *race, fresh []option) error {
+func (t *tuner) climb(ctx context.Context, r *halving, fresh []option) error {
 	const rounds = 8
 	done := map[string]bool{}
 	for range rounds {
@@ -150,7 +150,8 @@ func seeds(first, n int) []uint64 {
 }
 
 // rung runs options, and returns the ones that can run, the best first.
-func (t *tuner) rung(ctx context.Context, r *race, options []option, rung Rung) ([]trial, error) {
+func (t *tuner) rung(ctx context.Context, r *halving, options []option,
+	rung Rung) ([]trial, error) {
 	trials, err := t.measure(ctx, options, rung.Requests, r.seeds[:rung.Seeds])
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func order(trials []trial) {
 }
 
 // refuse counts an option that cannot run, once.
-func (r *race) refuse(one trial, menu []Dimension) {
+func (r *halving) refuse(one trial, menu []Dimension) {
 	key := fmt.Sprint(one.option)
 	if r.refused[key] {
 		return

@@ -24,7 +24,7 @@ func TestSentFilesAreAFolder(t *testing.T) {
 	defer root.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		there := fstest.MapFS{}
-		travelled := &sent{root, map[string]SentFile{}}
+		travelled := &taskFiles{root, map[string]SentFile{}}
 		for _, path := range rapid.SliceOfN(rapid.StringMatching(`([a-b](-a)?/){0,4}[x-z]`), 1,
 			20).Draw(t, "paths") {
 			there[path] = &fstest.MapFile{}

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// tape reads a trace, one request ahead. It is the script of a recorded workload.
-type tape struct {
+// traceReader reads a trace, one request ahead. It is the script of a recorded workload.
+type traceReader struct {
 	trace  *Trace
 	reader *trace.Reader
 	// ahead is the next request, unless dry is set.
@@ -30,10 +30,10 @@ type tape struct {
 	broken error
 }
 
-// openTape opens a trace and reads its first request, so that a trace without any is an error at
+// openTrace opens a trace and reads its first request, so that a trace without any is an error at
 // once.
-func openTape(t *Trace, seed uint64) (p *tape, err error) {
-	p = &tape{trace: t}
+func openTrace(t *Trace, seed uint64) (p *traceReader, err error) {
+	p = &traceReader{trace: t}
 	if t.Part != 0 {
 		if p.parts, err = t.draw(seed); err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ var errRecordedSessions = errors.New("a trace of sessions is played as a whole, 
 	"leave resampling and other traces out")
 
 // open opens the trace, or the part of it that plays.
-func (p *tape) open() (*trace.Reader, error) {
+func (p *traceReader) open() (*trace.Reader, error) {
 	if p.parts != nil {
 		return trace.Open(p.trace.Path, p.parts.options(p.trace))
 	}
@@ -62,7 +62,7 @@ func (p *tape) open() (*trace.Reader, error) {
 }
 
 // wind reads the next request ahead. At the end of the trace the file is closed, or read again.
-func (p *tape) wind() {
+func (p *traceReader) wind() {
 	err := p.reader.Read(&p.ahead)
 	for p.parts != nil && (err == io.EOF || errors.Is(err, trace.ErrNoneLeft)) &&
 		p.parts.next(p.reader.Counts()) {
@@ -98,7 +98,7 @@ func (p *tape) wind() {
 
 // plan lists the calls of the session that was read ahead, without those whose context is too long
 // and all that wait for them. A session that is played again shares nothing with the play before.
-func (p *tape) plan() {
+func (p *traceReader) plan() {
 	g := &p.later
 	g.reset(0, p.trace.MaxContext, KeepAll)
 	p.plays++
@@ -134,7 +134,7 @@ func (p *tape) plan() {
 
 // recorded returns a copy of a prompt, with names of its own for each pass over the trace but the
 // first.
-func (p *tape) recorded(prompt []sim.Segment) []sim.Segment {
+func (p *traceReader) recorded(prompt []sim.Segment) []sim.Segment {
 	if len(prompt) == 0 {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (p *tape) recorded(prompt []sim.Segment) []sim.Segment {
 }
 
 // rewind starts the next pass.
-func (p *tape) rewind() {
+func (p *traceReader) rewind() {
 	if p.pass == nil {
 		counts := p.reader.Counts()
 		p.pass = &counts
@@ -163,12 +163,12 @@ func (p *tape) rewind() {
 	p.wind()
 }
 
-func (p *tape) more() bool { return !p.dry }
-func (p *tape) err() error { return p.broken }
+func (p *traceReader) more() bool { return !p.dry }
+func (p *traceReader) err() error { return p.broken }
 
 // fill returns the request that was read ahead. Its Arrival is the recorded one, and so are tenant,
 // priority and deadline if the trace has them.
-func (p *tape) fill(r *sim.Request, _ int) *graph {
+func (p *traceReader) fill(r *sim.Request, _ int) *graph {
 	id, space := r.ID, r.Content
 	*r = p.ahead
 	r.ID = id
@@ -186,7 +186,7 @@ func (p *tape) fill(r *sim.Request, _ int) *graph {
 	return &p.calls
 }
 
-func (p *tape) counts() trace.Counts {
+func (p *traceReader) counts() trace.Counts {
 	if p.pass != nil {
 		return *p.pass
 	}
@@ -196,7 +196,7 @@ func (p *tape) counts() trace.Counts {
 	return p.reader.Counts()
 }
 
-func (p *tape) close() error {
+func (p *traceReader) close() error {
 	if p.dry {
 		return nil
 	}

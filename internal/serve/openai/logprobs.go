@@ -9,21 +9,22 @@ import (
 // be asked (vLLM's default limit).
 const MostAlternatives = 20
 
-// Odd is a piece of text and the natural logarithm of its probability.
-type Odd struct {
+// TokenLogprob is a piece of text and the natural logarithm of its probability.
+type TokenLogprob struct {
 	Text    string
 	Logprob float64
 }
 
-// Odds is a token that came out with its probability, and the most likely tokens at its place.
-type Odds struct {
-	Odd
-	Top []Odd
+// TokenLogprobs is a token that came out with its probability, and the most likely tokens at its
+// place.
+type TokenLogprobs struct {
+	TokenLogprob
+	Top []TokenLogprob
 }
 
 // Logprobs returns the probabilities of tokens as the endpoint shows them. Offset is the number of
 // characters of the answer before the first of them.
-func (e Endpoint) Logprobs(list []Odds, offset int) json.RawMessage {
+func (e Endpoint) Logprobs(list []TokenLogprobs, offset int) json.RawMessage {
 	if e == Completions {
 		return completionLogprobs(list, offset)
 	}
@@ -36,7 +37,7 @@ func (e Endpoint) Logprobs(list []Odds, offset int) json.RawMessage {
 		one
 		Top []one `json:"top_logprobs"`
 	}
-	single := func(o Odd) one {
+	single := func(o TokenLogprob) one {
 		numbers := make([]int, len(o.Text))
 		for i := range len(o.Text) {
 			numbers[i] = int(o.Text[i])
@@ -45,7 +46,7 @@ func (e Endpoint) Logprobs(list []Odds, offset int) json.RawMessage {
 	}
 	content := []token{}
 	for _, o := range list {
-		t := token{one: single(o.Odd), Top: []one{}}
+		t := token{one: single(o.TokenLogprob), Top: []one{}}
 		for _, other := range o.Top {
 			t.Top = append(t.Top, single(other))
 		}
@@ -58,7 +59,7 @@ func (e Endpoint) Logprobs(list []Odds, offset int) json.RawMessage {
 }
 
 // completionLogprobs returns the shape of Completions.
-func completionLogprobs(list []Odds, offset int) json.RawMessage {
+func completionLogprobs(list []TokenLogprobs, offset int) json.RawMessage {
 	shape := struct {
 		Offsets []int                `json:"text_offset"`
 		Values  []float64            `json:"token_logprobs"`

@@ -5,31 +5,31 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// mostSpoken bounds the tokens of the answers that are kept.
-const mostSpoken = 1 << 24
+// mostAnswerTokens bounds the tokens of the answers that are kept.
+const mostAnswerTokens = 1 << 24
 
-// spoken keeps the answers that later turns of their conversations repeat, by sim.Request.Answer.
-// The oldest are dropped when there are too many.
-type spoken struct {
+// answerCache keeps the answers that later turns of their conversations repeat, by
+// sim.Request.Answer. The oldest are dropped when there are too many.
+type answerCache struct {
 	words   *text.Vocabulary
 	answers map[uint64][]text.Token
 	order   []uint64
 	tokens  int
 }
 
-func newSpoken(words *text.Vocabulary) *spoken {
-	return &spoken{words: words, answers: map[uint64][]text.Token{}}
+func newSpoken(words *text.Vocabulary) *answerCache {
+	return &answerCache{words: words, answers: map[uint64][]text.Token{}}
 }
 
 // add keeps the text of an answer. What cannot be encoded is made up when it is repeated.
-func (s *spoken) add(id uint64, answer string) {
+func (s *answerCache) add(id uint64, answer string) {
 	tokens, err := s.words.Encode(answer)
 	if _, known := s.answers[id]; known || err != nil {
 		return
 	}
 	s.answers[id] = tokens
 	s.order = append(s.order, id)
-	for s.tokens += len(tokens); s.tokens > mostSpoken; s.order = s.order[1:] {
+	for s.tokens += len(tokens); s.tokens > mostAnswerTokens; s.order = s.order[1:] {
 		oldest := s.order[0]
 		s.tokens -= len(s.answers[oldest])
 		delete(s.answers, oldest)
@@ -38,7 +38,7 @@ func (s *spoken) add(id uint64, answer string) {
 
 // appendTo appends the tokens of a segment: what was answered, as far as it goes, and then what is
 // made up.
-func (s *spoken) appendTo(tokens []text.Token, segment sim.Segment) []text.Token {
+func (s *answerCache) appendTo(tokens []text.Token, segment sim.Segment) []text.Token {
 	answer := s.answers[segment.ID]
 	answer = answer[:min(len(answer), segment.Tokens)]
 	tokens = append(tokens, answer...)

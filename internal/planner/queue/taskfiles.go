@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// sent is the files that came with a task, by the paths at which its scenario finds them. There is
-// nothing else in it: a path leads to a file of that hash, or nowhere.
-type sent struct {
+// taskFiles is the files that came with a task, by the paths at which its scenario finds them.
+// There is nothing else in it: a path leads to a file of that hash, or nowhere.
+type taskFiles struct {
 	root  *os.Root
 	files map[string]SentFile
 }
 
 // Open opens a file that came with the task.
-func (s *sent) Open(path string) (fs.File, error) {
+func (s *taskFiles) Open(path string) (fs.File, error) {
 	f, ok := s.files[path]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
@@ -26,7 +26,7 @@ func (s *sent) Open(path string) (fs.File, error) {
 }
 
 // Stat describes a file that came with the task, or a folder that has one.
-func (s *sent) Stat(path string) (fs.FileInfo, error) {
+func (s *taskFiles) Stat(path string) (fs.FileInfo, error) {
 	if f, ok := s.files[path]; ok {
 		return s.info(path, f)
 	}
@@ -38,7 +38,7 @@ func (s *sent) Stat(path string) (fs.FileInfo, error) {
 
 // ReadDir lists the files and folders of a folder that came with the task, in the order of their
 // names.
-func (s *sent) ReadDir(folder string) ([]fs.DirEntry, error) {
+func (s *taskFiles) ReadDir(folder string) ([]fs.DirEntry, error) {
 	var list []fs.DirEntry
 	seen := map[string]bool{}
 	for _, path := range s.within(folder) {
@@ -55,14 +55,14 @@ func (s *sent) ReadDir(folder string) ([]fs.DirEntry, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, fs.FileInfoToDirEntry(named{info, name}))
+		list = append(list, fs.FileInfoToDirEntry(namedFile{info, name}))
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return list, nil
 }
 
 // within returns the paths below a folder, in order.
-func (s *sent) within(folder string) []string {
+func (s *taskFiles) within(folder string) []string {
 	var paths []string
 	for path := range s.files {
 		if inside, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(inside) {
@@ -73,16 +73,16 @@ func (s *sent) within(folder string) []string {
 	return paths
 }
 
-func (s *sent) info(path string, f SentFile) (fs.FileInfo, error) {
+func (s *taskFiles) info(path string, f SentFile) (fs.FileInfo, error) {
 	info, err := s.root.Stat(f.Sum)
-	return named{info, filepath.Base(path)}, err
+	return namedFile{info, filepath.Base(path)}, err
 }
 
-// named is a file under the name that the task has for it.
-type named struct {
+// namedFile is a file under the name that the task has for it.
+type namedFile struct {
 	fs.FileInfo
 	name string
 }
 
 // Name returns the name.
-func (n named) Name() string { return n.name }
+func (n namedFile) Name() string { return n.name }
