@@ -58,9 +58,12 @@ func (d *demand) classes() []workload.Class {
 		w.Calls = only.Calls
 		return []workload.Class{drawn}
 	}
-	list := make([]workload.Class, len(w.Classes))
+	var list []workload.Class
 	for i := range w.Classes {
 		class, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
+		if d.escalates(field, i) {
+			continue
+		}
 		*class = d.preset(field+".preset", class.Preset, *class)
 		class.Prompt = cmp.Or(class.Prompt, w.Prompt)
 		class.Output = cmp.Or(class.Output, w.Output)
@@ -76,8 +79,9 @@ func (d *demand) classes() []workload.Class {
 			*class = d.preset("workload.preset", w.Preset, *class)
 		}
 		process := d.ownArrivals(field, class)
-		list[i] = d.class(field, class)
-		list[i].Arrivals = process
+		drawn := d.class(field, class)
+		drawn.Arrivals = process
+		list = append(list, drawn)
 	}
 	d.leaveToClasses()
 	w.Patience = 0

@@ -52,6 +52,7 @@ var choices = map[string][]string{
 	"workload.classes": {"[{name: a}, {name: b, share: 0.1, output: 7, slo: {e2e: 1s}}]",
 		"[{name: a, tenant: x, patience: 2s}, {name: b, tenant: y, rate: 3/s, arrivals: " +
 			"constant}, {name: c, tenant: x, priority: 3, deadline: 1s}]",
+		"[{name: a}, {name: b, priority: 1, escalated: {from: a, share: 0.4}}]",
 		"[{name: a, model: llama-2-7b}, {name: b, model: gpt2, prompt: 20, output: 30, " +
 			"rate: 5/s}]"},
 	"workload.patience": {"1s", "20s"},

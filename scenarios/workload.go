@@ -62,6 +62,14 @@ type Class struct {
 	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"The time after the arrival by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO, if there is one."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
 	SLO      SLO       `json:"slo,omitzero" jsonschema:"The SLO of this class. Default: that of the scenario."`
+
+	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"Where its requests come from, if they are those of a class before it that are sent on, such as to a larger model. They have the same prompts, and answers of the same lengths. Default: users send them."`
+}
+
+// Escalated describes requests that are sent on after their answer.
+type Escalated struct {
+	From  string  `json:"from" required:"true" jsonschema:"The class, before this one, whose requests are sent on when they have ended, with an answer or without."`
+	Share float64 `json:"share" required:"true" min:"0" max:"1" jsonschema:"The probability that a request is sent on."`
 }
 
 // Prefix is text that prompts share: system prompts, documents, examples.

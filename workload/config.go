@@ -25,6 +25,9 @@ type Config struct {
 	Arrivals *arrivals.Process
 	// Users send requests in a closed loop.
 	Users *Users
+	// Escalations send requests of classes on when they have ended. Number k has class
+	// len(Classes)+k. Only without users, who wait for answers.
+	Escalations []Escalation
 	// Adapters are those that requests ask for; nil if they ask for none.
 	Adapters *Adapters
 	// Requests is the largest number of requests to send; 0 means no limit.
@@ -130,9 +133,17 @@ func (c Config) check() error {
 		return fmt.Errorf("requests: found %d, allowed: 1 or more, or 0 for any number", c.Requests)
 	case c.Duration < 0:
 		return fmt.Errorf("duration: found %v, allowed: spans above 0, or 0 for no end", c.Duration)
+	case len(c.Escalations) > 0 && (c.Users != nil || len(c.Classes) == 0):
+		return errors.New("found escalations with users or a trace, allowed: with classes that " +
+			"arrive over time")
 	case c.endless():
 		return errors.New("found a workload without end, allowed: a number of requests, a " +
 			"duration, or both (all at once: a number of requests)")
+	}
+	for k := range c.Escalations {
+		if err := c.Escalations[k].check(len(c.Classes) + k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ func Open(c Config) (Source, error) {
 		limit.until = sim.Never
 	}
 	source, err := start(c, limit)
+	if err == nil && len(c.Escalations) > 0 {
+		source = withEscalations(source, &c)
+	}
 	if err != nil || c.Adapters == nil {
 		return source, err
 	}

@@ -26,6 +26,7 @@ const (
 	agentStream
 	toolStream
 	adapterStream
+	escalationStream
 )
 
 // source returns the random numbers of a purpose.

@@ -35,11 +35,21 @@ func (c Config) summary() Summary {
 	}
 	flows, known := c.flows()
 	sent := 0.0
+	var means [][3]float64 // requests, tokens of prompts and of answers, by class
 	for i, class := range c.Classes {
 		turns, prompt, output := class.expect()
 		sent += float64(flows[i] * turns)
 		s.Prompt += float64(flows[i] * prompt)
 		s.Output += float64(flows[i] * output)
+		means = append(means, [3]float64{flows[i] * turns, flows[i] * prompt, flows[i] * output})
+	}
+	for _, e := range c.Escalations {
+		of := means[e.From]
+		for k := range of {
+			of[k] *= e.Share
+		}
+		sent, s.Prompt, s.Output = sent+of[0], s.Prompt+of[1], s.Output+of[2]
+		means = append(means, of)
 	}
 	s.Prompt, s.Output = rounded(s.Prompt/sent), rounded(s.Output/sent)
 	if known {
@@ -132,6 +142,10 @@ func (c Config) String() string {
 			text = fmt.Sprintf("%s (%s): %s", name, when, text)
 		}
 		parts = append(parts, text)
+	}
+	for _, e := range c.Escalations {
+		parts = append(parts, fmt.Sprintf("%s (%.3g %% of class %d, sent on)", e.Name,
+			100*e.Share, 1+e.From))
 	}
 	for _, t := range c.recordings() {
 		parts = append(parts, t.String())

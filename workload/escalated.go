@@ -1,0 +1,119 @@
+package workload
+
+import (
+	"container/heap"
+	"fmt"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload/internal/content"
+)
+
+// Escalation sends requests of a class on when they have ended, as requests of a further class with
+// the same prompt and the same length of answer: a small model answers first, and hard questions go
+// to a large one. Whether a request is sent on does not depend on others.
+type Escalation struct {
+	// Name appears in messages and reports.
+	Name string
+	// From is the number of the class whose requests are sent on: one of Config.Classes, or of the
+	// escalations before this one, which have the numbers after these.
+	From int
+	// Share is the probability that a request is sent on, from 0 to 1.
+	Share float64
+	// Traits are the traits of the requests that are sent on.
+	Traits
+}
+
+// check refuses parameters out of range; class is the number of the class that the requests have.
+func (e *Escalation) check(class int) error {
+	switch {
+	case e.From < 0 || e.From >= class:
+		return fmt.Errorf("escalation %q: from: found class %d, allowed: 0 to %d", e.Name, e.From,
+			class-1)
+	case !(e.Share >= 0 && e.Share <= 1):
+		return fmt.Errorf("escalation %q: share: found %v, allowed: 0 to 1", e.Name, e.Share)
+	}
+	return e.Traits.check()
+}
+
+// escalating is a workload some of whose requests are sent on.
+type escalating struct {
+	ended
+	list    []Escalation
+	classes int // that are drawn
+	key     uint64
+	waiting sentOn
+	order   int64
+}
+
+// withEscalations returns a source that sends requests on, drawn by the seed.
+func withEscalations(of ended, c *Config) ended {
+	return &escalating{ended: of, list: c.Escalations, classes: len(c.Classes),
+		key: escalationStream.key(c.Seed)}
+}
+
+// NextArrival implements sim.Source.
+func (e *escalating) NextArrival() sim.Time {
+	next := e.ended.NextArrival()
+	if len(e.waiting) > 0 {
+		next = min(next, e.waiting[0].Arrival)
+	}
+	return next
+}
+
+// Next implements sim.Source.
+func (e *escalating) Next(r *sim.Request) {
+	if len(e.waiting) == 0 || e.ended.NextArrival() <= e.waiting[0].Arrival {
+		e.ended.Next(r)
+		return
+	}
+	space := r.Content[:0]
+	*r = heap.Pop(&e.waiting).(follower).Request
+	r.Content = append(space, r.Content...)
+}
+
+// Done implements sim.Source.
+func (e *escalating) Done(r *sim.Request, at sim.Time) {
+	e.ended.Done(r, at)
+	for k := range e.list {
+		to := &e.list[k]
+		if to.From != r.Class || !e.chooses(k, r) {
+			continue
+		}
+		again := sim.Request{Prompt: r.Prompt, Output: r.Output, Class: e.classes + k,
+			Adapter: r.Adapter, Content: append([]sim.Segment(nil), r.Content...)}
+		to.mark(&again)
+		stamp(&again, at)
+		e.order++
+		heap.Push(&e.waiting, follower{again, e.order})
+	}
+}
+
+// chooses reports whether a request is sent on by escalation k.
+func (e *escalating) chooses(k int, r *sim.Request) bool {
+	of := content.Mix(uint64(r.Arrival)) ^ content.Mix(uint64(r.ID)+uint64(k)<<40)
+	return float64(content.Mix(e.key^of)>>11) < e.list[k].Share*(1<<53)
+}
+
+// follower is a request that is sent on; order breaks ties.
+type follower struct {
+	sim.Request
+	order int64
+}
+
+// sentOn is a heap of followers, the earliest first.
+type sentOn []follower
+
+func (s sentOn) Len() int { return len(s) }
+func (s sentOn) Less(i, j int) bool {
+	a, b := &s[i], &s[j]
+	return a.Arrival < b.Arrival || a.Arrival == b.Arrival && a.order < b.order
+}
+func (s sentOn) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *sentOn) Push(x any)   { *s = append(*s, x.(follower)) }
+func (s *sentOn) Pop() any {
+	last := len(*s) - 1
+	f := (*s)[last]
+	(*s)[last] = follower{}
+	*s = (*s)[:last]
+	return f
+}
