@@ -116,6 +116,7 @@ func (f *File) parts() []*File {
 		p.Models, p.Name = nil, cmp.Or(m.Name, m.Model)
 		p.Model, p.MaxModelLen, p.Workload, p.SLO = m.Model, m.MaxModelLen, m.Workload,
 			m.SLO.Complete()
+		p.SentOn = menu.EscalatedWords(m.Escalated)
 		list = append(list, &File{Plan: p, name: f.name})
 	}
 	if list == nil {

@@ -101,6 +101,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	if l := s.load(); l != nil {
 		a.Load = l.words
 	}
+	a.SentOn = p.SentOn
 	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
 		a.Jobs = append(a.Jobs, s.done(j))
 	}

@@ -17,6 +17,8 @@ type Answer struct {
 	Model string        `json:"model"`
 	Load  string        `json:"load"`
 	SLO   scenarios.SLO `json:"slo"`
+	// SentOn says where the requests come from, if another model has them first.
+	SentOn string `json:"requests_from,omitempty"`
 	// ClassSLOs are the SLOs of classes that have one of their own.
 	ClassSLOs []ClassSLO `json:"class_slo,omitempty"`
 	// Rate is the steady rate in requests/s that the fleet must sustain, while Spare replicas are

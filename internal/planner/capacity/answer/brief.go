@@ -79,6 +79,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	}
 	d := a.Chosen
 	p.Heading(d.heading(a.Spare))
+	a.printSentOn(p)
 	if words := a.Goal.Words(); words != "" {
 		p.Text("Goal: " + words)
 	}

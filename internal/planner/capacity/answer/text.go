@@ -17,6 +17,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 	a.printAsked(p)
 	a.printPrices(p, true)
 	a.printGoals(p)
+	a.printSentOn(p)
 	p.Gap()
 	if a.Chosen != nil {
 		a.Chosen.print(p, a)
@@ -51,6 +52,13 @@ func (a *Answer) printAsked(p *report.Printer) {
 	}
 	if a.Prices != "" {
 		p.Text("Prices: " + a.Prices)
+	}
+}
+
+// printSentOn says where the requests come from, if another model has them first.
+func (a *Answer) printSentOn(p *report.Printer) {
+	if a.SentOn != "" {
+		p.Text(a.SentOn)
 	}
 }
 

@@ -2,6 +2,7 @@ package menu
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -17,6 +18,12 @@ func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Wo
 		problem(prefix+"workload",
 			"a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, "+
 				"or users in a closed loop")
+	}
+	for i := range w.Classes {
+		if w.Classes[i].Escalated != nil {
+			problem(fmt.Sprintf("%sworkload.classes.%d.escalated", prefix, i), "a plan has a model "+
+				"for requests that are sent on: list it in models, with escalated")
+		}
 	}
 	if w.Arrivals.Process == "at-once" {
 		problem(prefix+"workload.arrivals",

@@ -31,6 +31,9 @@ type Plan struct {
 	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
 	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
 
+	// SentOn says where the requests come from, if another model has them first.
+	SentOn string `json:"-"`
+
 	priced string // the price file in words; empty where there is none
 }
 
@@ -39,8 +42,10 @@ type Service struct {
 	Name        string             `json:"name,omitempty" jsonschema:"The name of this part of the answer. Default: the model."`
 	Model       string             `json:"model" required:"true" jsonschema:"The model, as in a scenario."`
 	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together, as in a scenario's engine."`
-	Workload    scenarios.Workload `json:"workload" required:"true" jsonschema:"The requests, as in a scenario."`
+	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"The requests, as in a scenario. Required, unless the model has escalated."`
 	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
+
+	Escalated *scenarios.Escalated `json:"escalated,omitempty" jsonschema:"The model before this one whose requests are sent on to this one after their answer, and the share of them. They take the place of a workload."`
 }
 
 // Fleet says for which failures and growth the fleet must be ready.
@@ -104,7 +109,9 @@ func (p *Plan) Check(doc *strict.Document) strict.Problems {
 		} else {
 			names[name] = true
 		}
-		p.checkService(doc, field, &m.Workload, &m.SLO, problem)
+		if !p.escalate(doc, field, i, problem) {
+			p.checkService(doc, field, &m.Workload, &m.SLO, problem)
+		}
 	}
 	if doc.Has("engine.slowdown") {
 		problem("engine.slowdown", "a plan tries slower steps by itself; leave it out")
