@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/arrivals"
 )
@@ -157,16 +156,6 @@ func (d *demand) class(field string, c *Class) workload.Class {
 	}
 	d.checkContext(field, drawn)
 	return drawn
-}
-
-// traits returns the traits of the requests of a class.
-func (d *demand) traits(field string, c *Class) workload.Traits {
-	return workload.Traits{
-		Priority: c.Priority, Tenant: d.tenant[c.Tenant], Model: d.served(field, c),
-		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())),
-		TTFT:     sim.Time(c.SLO.TTFT.Strictest()),
-		Patience: sim.Time(c.Patience),
-	}
 }
 
 // checkContext refuses requests that are too long even at their shortest.

@@ -38,7 +38,7 @@ func Open(c Config) (Source, error) {
 	}
 	source, err := start(c, limit)
 	if err == nil && len(c.Escalations) > 0 {
-		source = withEscalations(source, &c)
+		source = withEscalations(source, c.Escalations, len(c.Classes), c.Seed)
 	}
 	if err != nil || c.Adapters == nil {
 		return source, err

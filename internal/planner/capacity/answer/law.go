@@ -20,6 +20,6 @@ func (l *Law) print(p *report.Printer) {
 		return
 	}
 	p.Text(fmt.Sprintf("%d replicas were simulated for the fleet, at the same rate each. In tests "+
-		"with up to 512 replicas, whole simulations gave the same number of replicas within "+
-		"2%%. Fleets of more than %d replicas are sized to 1%%.", l.Simulated, l.Whole))
+		"with up to 512 replicas, whole simulations gave from 4%% fewer replicas to 2%% "+
+		"more. Fleets of more than %d replicas are sized to 1%%.", l.Simulated, l.Whole))
 }

@@ -1,0 +1,18 @@
+package scenarios
+
+import (
+	"cmp"
+
+	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
+)
+
+// traits returns the traits of the requests of a class.
+func (d *demand) traits(field string, c *Class) workload.Traits {
+	return workload.Traits{
+		Priority: c.Priority, Tenant: d.tenant[c.Tenant], Model: d.served(field, c),
+		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())),
+		TTFT:     sim.Time(c.SLO.TTFT.Strictest()),
+		Patience: sim.Time(c.Patience),
+	}
+}
