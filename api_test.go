@@ -33,8 +33,7 @@ func TestStableAPI(t *testing.T) {
 		if *update {
 			must.OK(t, os.WriteFile(path, []byte(got), 0o666))
 		}
-		want, err := os.ReadFile(path)
-		must.OK(t, err)
+		want := must.Read(t, path)
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("the exported names of %s are not those of %s: go test . -run StableAPI "+
 				"-update\n%s", dir, path, diff)

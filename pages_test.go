@@ -15,8 +15,7 @@ import (
 // paths returns what a page names in backticks that looks like a path of the repository.
 func paths(t *testing.T, page string) []string {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	must.OK(t, err)
+	text := must.Read(t, page)
 	var list []string
 	for _, found := range regexp.MustCompile("`([a-z][a-z0-9_/.-]*)`").FindAllStringSubmatch(
 		string(text), -1) {
@@ -60,8 +59,7 @@ func TestPagesNameFilesThatExist(t *testing.T) {
 // The map of the architecture shows every folder, by itself or by the one above it.
 func TestPagesShowEveryFolder(t *testing.T) {
 	shown := paths(t, "docs/architecture.md")
-	text, err := os.ReadFile("docs/architecture.md")
-	must.OK(t, err)
+	text := must.Read(t, "docs/architecture.md")
 	for _, dir := range folders(t) {
 		top, _, _ := strings.Cut(dir, "/")
 		if !slices.Contains(shown, dir) &&

@@ -35,10 +35,9 @@ func TestScenariosOpenNothingThemselves(t *testing.T) {
 
 // Each test that SECURITY.md names is there.
 func TestSecurityPageNamesTests(t *testing.T) {
-	page, err := os.ReadFile("SECURITY.md")
-	must.OK(t, err)
+	page := must.Read(t, "SECURITY.md")
 	var tests strings.Builder
-	err = filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, "_test.go") {
 			return err
 		}

@@ -45,8 +45,7 @@ func exercises(t *testing.T) (list []exercise) {
 // section returns the text of the page under a title.
 func section(t *testing.T, title string) string {
 	t.Helper()
-	page, err := os.ReadFile(changing)
-	must.OK(t, err)
+	page := must.Read(t, changing)
 	_, rest, found := strings.Cut(string(page), "\n## "+title+"\n")
 	if !found {
 		t.Fatalf("%s has no section %q", changing, title)
@@ -144,8 +143,7 @@ func change(t *testing.T, path string, with []byte) {
 		must.OK(t, os.WriteFile(path, with, 0o666))
 		return
 	}
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Read(t, path)
 	for _, piece := range bytes.Split(with, []byte("<<<<\n"))[1:] {
 		piece, _, closed := bytes.Cut(piece, []byte("\n>>>>\n"))
 		before, after, divided := bytes.Cut(piece, []byte("\n====\n"))

@@ -2,7 +2,6 @@ package hardware
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,8 +10,7 @@ import (
 
 // The table of docs/constants.md on matrix products has the constants that ship, rounded.
 func TestPageHasTheConstantsOfProducts(t *testing.T) {
-	page, err := os.ReadFile("../docs/constants.md")
-	must.OK(t, err)
+	page := must.Read(t, "../docs/constants.md")
 	constants := map[string]Constants{}
 	for _, c := range AllConstants() {
 		constants[c.Accelerator] = c

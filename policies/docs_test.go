@@ -19,8 +19,7 @@ func pages(t *testing.T) map[string]string {
 	must.OK(t, err)
 	all := map[string]string{}
 	for _, name := range append(names, filepath.Join("..", "docs", "policies.md")) {
-		data, err := os.ReadFile(name)
-		must.OK(t, err)
+		data := must.Read(t, name)
 		all[name] = string(data)
 	}
 	return all
@@ -121,8 +120,7 @@ func TestLinksOfThePages(t *testing.T) {
 				}
 				continue
 			}
-			data, err := os.ReadFile(target)
-			must.OK(t, err)
+			data := must.Read(t, target)
 			if !strings.Contains(anchors(string(data)), " "+found[2]+" ") {
 				t.Errorf("%s links to %s%s, which is no heading there", name, found[1], found[2])
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -21,25 +22,17 @@ const talks = "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 2\nrouting: se
 func startingAt(t *testing.T, text, snapshot string, step bool) (*Result, string) {
 	t.Helper()
 	file, err := Parse("t.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	file.FS = fstest.MapFS{"caches.json": {Data: []byte(snapshot)}}
 	s, err := file.Build(policies.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if step {
 		s.config.MaxLeap = 1
 	}
 	r, err := s.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var kept bytes.Buffer
-	if err := s.SaveCaches(&kept); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.SaveCaches(&kept))
 	return r, kept.String()
 }
 

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -29,8 +28,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 		"result-figures.md":     figures.String(),
 	} {
 		path := filepath.Join("..", "docs", name)
-		page, err := os.ReadFile(path)
-		must.OK(t, err)
+		page := must.Read(t, path)
 		introduction, _, found := strings.Cut(string(page), referenceStart)
 		if !found {
 			t.Fatalf("%s has lost the line %q", path, referenceStart)

@@ -24,8 +24,7 @@ func TestAgentsPage(t *testing.T) {
 		"agents-memory.svg":    "memory/plots/output_throughput.svg",
 		"agents-recompute.svg": "recompute/plots/median_ttft_ms.svg",
 	} {
-		got, err := os.ReadFile(filepath.Join(dir, made))
-		must.OK(t, err)
+		got := must.Read(t, filepath.Join(dir, made))
 		path := filepath.Join("..", "..", "docs", "pictures", picture)
 		if *update {
 			must.OK(t, os.WriteFile(path, got, 0o666))

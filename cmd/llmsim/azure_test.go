@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,8 +18,7 @@ func TestAzureTracesOnOneFleet(t *testing.T) {
 		t.Skip("replays 28,185 requests on many fleets")
 	}
 	traces := sharedfiles.Path(t, "traces")
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "questions.md"))
-	must.OK(t, err)
+	page := must.Read(t, filepath.Join("..", "..", "docs", "questions.md"))
 	dir := t.TempDir()
 	writeNamedFiles(t, dir, string(page))
 	copyTraces(t, traces, dir)

@@ -31,8 +31,7 @@ func TestDocsCommands(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		must.OK(t, err)
+		text := must.Read(t, page)
 		dir := t.TempDir()
 		writeNamedFiles(t, dir, string(text))
 		for _, line := range commandLines(string(text)) {

@@ -72,8 +72,7 @@ func TestManPages(t *testing.T) {
 		entries, err := os.ReadDir(dir)
 		must.OK(t, err)
 		for _, e := range entries {
-			data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			must.OK(t, err)
+			data := must.Read(t, filepath.Join(dir, e.Name()))
 			pages[i][e.Name()] = string(data)
 		}
 	}

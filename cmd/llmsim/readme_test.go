@@ -21,8 +21,7 @@ var update = flag.Bool("update", false, "write the output that the README shows"
 // constants; -update writes them.
 func TestReadmeShowsTheOutput(t *testing.T) {
 	path := filepath.Join("..", "..", "README.md")
-	page, err := os.ReadFile(path)
-	must.OK(t, err)
+	page := must.Read(t, path)
 	const fence = "\n```\n"
 	before, rest, opened := strings.Cut(string(page), fence)
 	shown, after, closed := strings.Cut(rest, fence)

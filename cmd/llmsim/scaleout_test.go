@@ -116,10 +116,8 @@ const patience = 2 * time.Minute
 func sameFiles(t *testing.T, a, b string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		x, err := os.ReadFile(filepath.Join(a, name))
-		must.OK(t, err)
-		y, err := os.ReadFile(filepath.Join(b, name))
-		must.OK(t, err)
+		x := must.Read(t, filepath.Join(a, name))
+		y := must.Read(t, filepath.Join(b, name))
 		if !bytes.Equal(x, y) {
 			t.Errorf("%s of %s and %s differ", name, a, b)
 		}
@@ -221,8 +219,7 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 // sortedLines returns the lines of the journal in a folder.
 func sortedLines(t *testing.T, dir string) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
-	must.OK(t, err)
+	data := must.Read(t, filepath.Join(dir, "journal.jsonl"))
 	lines := strings.Split(string(data), "\n")
 	slices.Sort(lines)
 	return lines

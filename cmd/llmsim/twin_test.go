@@ -77,8 +77,7 @@ func TestTwinChangesThePlan(t *testing.T) {
 	}
 	top, err := filepath.Abs(filepath.Join("..", "..", "docs"))
 	must.OK(t, err)
-	page, err := os.ReadFile(filepath.Join(top, "twin.md"))
-	must.OK(t, err)
+	page := must.Read(t, filepath.Join(top, "twin.md"))
 	t.Chdir(t.TempDir())
 	writeNamedFiles(t, ".", string(page))
 	run := func(args ...string) string {
@@ -107,8 +106,7 @@ func TestTwinChangesThePlan(t *testing.T) {
 		must.OK(t, err)
 		return decision{least, planned, found[2]}
 	}
-	plan, err := os.ReadFile("plan.yaml")
-	must.OK(t, err)
+	plan := must.Read(t, "plan.yaml")
 	plain := strings.Replace(string(plan), ", deployment: deployment.yaml", "", 1)
 	must.OK(t, os.WriteFile("plain.yaml", []byte(plain), 0o600))
 	with, without := replicas("plan.yaml"), replicas("plain.yaml")
@@ -136,8 +134,7 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	t.Helper()
 	run(append([]string{"twin", "replay", "observed", "--scenario", "s.yaml", "--out",
 		"report.html"}, flags...)...)
-	report, err := os.ReadFile("report.html")
-	must.OK(t, err)
+	report := must.Read(t, "report.html")
 	const tpot = 4 // of two runs with TTFT, TPOT and E2E each
 	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(report, -1)
 	if len(drawings) != 6 {
@@ -147,8 +144,7 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	if *update {
 		must.OK(t, os.WriteFile(file, append(drawings[tpot], '\n'), 0o666))
 	}
-	shown, err := os.ReadFile(file)
-	must.OK(t, err)
+	shown := must.Read(t, file)
 	words := func(svg []byte) string {
 		return fmt.Sprintf("%q", regexp.MustCompile(`>[^<\s][^<]*</text>`).FindAll(svg, -1))
 	}

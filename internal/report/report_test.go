@@ -133,8 +133,7 @@ func TestParquetEqualsCSV(t *testing.T) {
 func TestSummaryKeys(t *testing.T) {
 	dir := t.TempDir()
 	result := record(t, dir, "csv")
-	data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-	must.OK(t, err)
+	data := must.Read(t, filepath.Join(dir, "summary.json"))
 	var printed bytes.Buffer
 	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil ||
 		!bytes.Equal(printed.Bytes(), data) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,8 +48,7 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 		t.Fatal(err)
 	}
 	must.OK(t, timeline.Close(nil))
-	data, err := os.ReadFile(name)
-	must.OK(t, err)
+	data := must.Read(t, name)
 	var trace traceFile
 	must.OK(t, json.Unmarshal(data, &trace))
 	return trace

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,8 +18,7 @@ func TestBodiesOfBenchmarks(t *testing.T) {
 		t.Fatalf("no bodies: %v", err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		must.OK(t, err)
+		text := must.Read(t, name)
 		var ask struct {
 			Path   string
 			Tokens int

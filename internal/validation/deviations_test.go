@@ -109,8 +109,7 @@ func headline(page, name string) (from, to float64, ok bool) {
 // checkDeviations fails where a known deviation has closed, so that the page is kept up to date,
 // where one has grown, and where the figure at the head of its section is a point off.
 func checkDeviations(t *testing.T, tables string, report *Report) {
-	page, err := os.ReadFile("deviations.md")
-	must.OK(t, err)
+	page := must.Read(t, "deviations.md")
 	for _, d := range readDeviations(t) {
 		if d.tables != tables {
 			continue
@@ -146,8 +145,7 @@ func TestKnownDeviationsOfCitedFigures(t *testing.T) { checkDeviations(t, "cited
 
 // Every known deviation is explained, and nothing is explained that is not one.
 func TestDeviationsAreExplained(t *testing.T) {
-	page, err := os.ReadFile("deviations.md")
-	must.OK(t, err)
+	page := must.Read(t, "deviations.md")
 	known := map[string]bool{}
 	for _, d := range readDeviations(t) {
 		known[d.name] = true

@@ -34,8 +34,7 @@ func upToDate(t *testing.T, file, text string) {
 	if *update {
 		must.OK(t, os.WriteFile(file, []byte(text), 0o666))
 	}
-	was, err := os.ReadFile(file)
-	must.OK(t, err)
+	was := must.Read(t, file)
 	if text != string(was) {
 		t.Errorf("%s is out of date: go test ./internal/validation -run %s -update", file, t.Name())
 	}

@@ -18,8 +18,7 @@ var update = flag.Bool("update", false, "write the tables of docs/engines.md ane
 // versions that have it and the file of the engine's source.
 func TestDocsHaveEveryDefault(t *testing.T) {
 	const page, begin, end = "../../docs/engines.md", "<!-- registry -->\n", "<!-- end -->\n"
-	old, err := os.ReadFile(page)
-	must.OK(t, err)
+	old := must.Read(t, page)
 	head, rest, ok := strings.Cut(string(old), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {

@@ -110,8 +110,7 @@ func TestPredictionsAreAsWritten(t *testing.T) {
 	if *update {
 		must.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	must.OK(t, err)
+	want := must.Read(t, golden)
 	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); d != "" {
 		t.Errorf("as written (-), predicted (+); -update writes them anew:\n%s", d)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -53,9 +54,7 @@ func TestContentsAreRestored(t *testing.T) {
 		size, now := rapid.Int64Range(20, 60).Draw(t, "blocks"), sim.Time(0)
 		build := func(clock func() sim.Time) *memory.PrefixCache {
 			m, err := memory.NewTiered(size, block, tiering, lower...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			m.Clock(clock)
 			return m
 		}
@@ -65,29 +64,19 @@ func TestContentsAreRestored(t *testing.T) {
 			now++
 		}
 		kept, err := m.Contents()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		text, err := json.Marshal(kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var read memory.Contents
-		if err := json.Unmarshal(text, &read); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(text, &read))
 		begin := now
 		again := build(func() sim.Time { return now - begin })
-		if err := again.Restore(&read); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, again.Restore(&read))
 		if m.Filled() != again.Filled() {
 			t.Fatalf("%v of the memory is full, then %v", m.Filled(), again.Filled())
 		}
 		same, err := again.Contents()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		same.Runs--
 		if diff := cmp.Diff(kept, same); diff != "" {
 			t.Fatal(diff)
@@ -106,9 +95,7 @@ func TestContentsAreRestored(t *testing.T) {
 // Contents that no memory can have are refused, and memory of any size takes those that it can.
 func FuzzRestore(f *testing.F) {
 	m, err := memory.NewPrefixCache(30, 16, memory.Tier{Blocks: 30})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	for id := range 9 {
 		q := &sim.Sequence{Request: sim.Request{ID: int64(id), Prompt: 96, Output: 1}}
 		q.Content = []sim.Segment{{ID: 1, Tokens: 24}, {ID: uint64(id), Tokens: 72}}
@@ -118,13 +105,9 @@ func FuzzRestore(f *testing.F) {
 		m.Release(q, true)
 	}
 	kept, err := m.Contents()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	text, err := json.Marshal(kept)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(text, uint8(9))
 	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
 		var c memory.Contents

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,8 +66,7 @@ func TestOTelSessions(t *testing.T) {
 }
 
 func TestSessionsOfAgentsRefuse(t *testing.T) {
-	otel, err := os.ReadFile(filepath.Join("testdata", "otel.json"))
-	must.OK(t, err)
+	otel := must.Read(t, filepath.Join("testdata", "otel.json"))
 	weka := `{"id":"a","block_size":64,"requests":[{"type":"n","t":0,"in":64,"out":1,` +
 		`"hash_ids":[1]}]}`
 	for change, want := range map[string]string{

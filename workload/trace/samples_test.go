@@ -166,8 +166,7 @@ func TestSamplesInOtherWrappings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
 			want, _ := mustRead(t, path, Options{})
-			data, err := os.ReadFile(path)
-			must.OK(t, err)
+			data := must.Read(t, path)
 			unix := bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 			for what, wrapped := range map[string][]byte{
 				"gzip":                zip(t, data),

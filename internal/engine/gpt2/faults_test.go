@@ -21,8 +21,7 @@ func copyFixture(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors"} {
-		data, err := os.ReadFile(filepath.Join(fixture("tiny"), name))
-		must.OK(t, err)
+		data := must.Read(t, filepath.Join(fixture("tiny"), name))
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	return dir
@@ -31,8 +30,7 @@ func copyFixture(t *testing.T) string {
 // replaceIn changes old to new, of the same length where the file has offsets.
 func replaceIn(t *testing.T, path, old, with string) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Read(t, path)
 	changed := bytes.Replace(data, []byte(old), []byte(with), 1)
 	if bytes.Equal(changed, data) {
 		t.Fatalf("%s does not hold %q", path, old)
@@ -54,8 +52,7 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 	poison := func(value float32) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(dir, "model.safetensors")
-			data, err := os.ReadFile(path)
-			must.OK(t, err)
+			data := must.Read(t, path)
 			bits := math.Float32bits(value)
 			copy(data[len(data)-4:], []byte{byte(bits), byte(bits >> 8), byte(bits >> 16),
 				byte(bits >> 24)})

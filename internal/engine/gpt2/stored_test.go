@@ -20,8 +20,7 @@ func store(t *testing.T, format string, convert func(float32) uint16) string {
 	t.Helper()
 	dir := copyFixture(t)
 	path := filepath.Join(dir, "model.safetensors")
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Read(t, path)
 	length := binary.LittleEndian.Uint64(data)
 	var header map[string]map[string]any
 	must.OK(t, json.Unmarshal(data[8:8+length], &header))

@@ -1,7 +1,6 @@
 package checkpoints
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,8 +49,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 		if !ok || form.Weights != hardware.FP8 && form.Weights != hardware.FP8Block {
 			continue
 		}
-		data, err := os.ReadFile(name)
-		must.OK(t, err)
+		data := must.Read(t, name)
 		seen++
 		blocks := strings.Contains(string(data), `"weight_block_size"`)
 		if blocks != (form.Weights == hardware.FP8Block) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // Fleets of several models from one stock cost the least of all that there are accelerators for,
@@ -25,16 +27,12 @@ menu:
   tune: none
 effort: {requests: 200, most-requests: 400}
 `, counts[0], counts[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		q := testQueue(t)
 		var searches []*search
 		for _, part := range f.parts() {
 			found, err := part.find(context.Background(), q, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			searches = append(searches, found.search)
 		}
 		j := newJointly(searches)
@@ -50,9 +48,7 @@ effort: {requests: 200, most-requests: 400}
 			t.Errorf("%v: $%g/h, the cheapest pair costs $%g/h", counts, got, want)
 		}
 		inTurn, err := f.inTurn(context.Background(), q, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if a, b := inTurn[0].Chosen, inTurn[1].Chosen; a != nil && b != nil &&
 			got > a.Hourly+b.Hourly+1e-9 {
 			t.Errorf("%v: $%g/h, in turn $%g/h", counts, got, a.Hourly+b.Hourly)
@@ -70,9 +66,7 @@ func cheapestPair(t *testing.T, j *jointly) float64 {
 	for k, s := range j.searches {
 		for i, o := range s.options {
 			if _, known := j.sizes[k][i]; !known && o.unfit() == "" && !o.tight {
-				if err := j.size(context.Background(), k, i); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, j.size(context.Background(), k, i))
 			}
 		}
 	}

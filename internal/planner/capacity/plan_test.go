@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -40,8 +39,7 @@ func FuzzParse(f *testing.F) {
 
 // Every key of a plan is in docs/planning.md.
 func TestKeysAreDocumented(t *testing.T) {
-	data, err := os.ReadFile("../../../docs/planning.md")
-	must.OK(t, err)
+	data := must.Read(t, "../../../docs/planning.md")
 	docs := string(data)
 	var check func(at reflect.Type, path string)
 	check = func(at reflect.Type, path string) {

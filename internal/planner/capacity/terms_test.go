@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
@@ -21,9 +22,7 @@ import (
 func priceFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prices.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	return path
 }
 
@@ -135,9 +134,7 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 	s, _ := prepared(t, fmt.Sprintf(text, "AWS"))
 	s.best = -1
 	rows, err := hardware.Listings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var providers []string
 	for _, p := range s.pricesOf() {
 		providers = append(providers, p.Provider)
@@ -179,9 +176,7 @@ effort: {requests: 1000, most-requests: 2000}
 		s.options = s.options[:1]
 		s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: n}}
 		seen, err := s.interrupt(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, _ := s.chosen().interrupted()
 		want := float64(n) * p.rate * 3600 * seen.Hours / (1 + p.rate*p.away)
 		if k := float64(seen.Interruptions); k < 10 || math.Abs(k-want) > 4*math.Sqrt(want) {
@@ -266,9 +261,7 @@ effort: {requests: 300, most-requests: 600}
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
 		v, err := s.withstands(context.Background(), s.options[0], n, s.rate,
 			asPredicted(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if v.Kept.Mean < before-1e-3 {
 			t.Errorf("%d replicas keep the SLO of %g of the requests, fewer of %g", n, v.Kept.Mean,
 				before)
@@ -299,14 +292,10 @@ effort: {requests: 500, most-requests: 2000}
 `)
 	o := s.options[0]
 	decided, err := s.alone(t.Context(), o, o.worst(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, confidence := range []float64{0.5, 0.7, 0.98} {
 		rate, err := s.alone(t.Context(), o, o.physics.worst(confidence), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if earlier := confidence < 0.95; earlier && rate < decided || !earlier && rate > decided {
 			t.Errorf("%.2f/s with latencies of %g, %.2f/s with those that decide", rate,
 				confidence, decided)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -27,13 +28,9 @@ effort: {requests: 300, most-requests: 600}
 func TestTunedFleetsCostLess(t *testing.T) {
 	find := func(overrides ...string) *finding {
 		f, err := Parse("tuned.yaml", []byte(tunedPlan), overrides...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		found, err := f.find(context.Background(), testQueue(t), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return found
 	}
 	tuned, plain := find(), find("menu.tune=none")
@@ -52,18 +49,14 @@ func TestTunedFleetsCostLess(t *testing.T) {
 		t.Errorf("%d simulations more, told as %d", n, a.Simulations)
 	}
 	d, err := tuned.deploy(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, set := range a.Settings {
 		if !strings.Contains(d.Launch[0], set.Name+" "+set.Value) {
 			t.Errorf("%+v is not in %s", set, d.Launch[0])
 		}
 	}
 	s, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range tuned.chosen().prefill.changes {
 		if c.key != kvCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.key, "batching.")] !=
 			c.value || c.key == kvCache && s.Scenario.Engine.KVCache != c.value {
@@ -86,18 +79,12 @@ menu:
     - prefill: {replicas: 1, batching: [{token-budget: 4096}]}
       decode: {replicas: 1, tensor: [2]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := f.newSearch(context.Background(), testQueue(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s.outcomes = make([]outcome, len(s.options))
 	list, err := s.changedFor(s.options[len(s.options)-1], metrics.E2E)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var names []string
 	for _, o := range list {
 		prefill, decode := o.prefill.asked(), o.decode.asked()
@@ -122,13 +109,9 @@ menu:
 // A change of a setting takes the place of an earlier one, and its default stays the engine's.
 func TestChangesReplaceEachOther(t *testing.T) {
 	f, err := Parse("tuned.yaml", []byte(tunedPlan))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	options, err := f.options()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	first := change{"batching.token-budget", "1024",
 		answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"}, "vllm-v1"}
 	second := first

@@ -26,8 +26,7 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 			map[string]any{"value": i, "text": "a\nb"}))
 	}
 	must.OK(t, j.Close())
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Read(t, path)
 	rapid.Check(t, func(t *rapid.T) {
 		cut := rapid.IntRange(0, len(data)).Draw(t, "cut")
 		must.OK(t, os.WriteFile(path, data[:cut], 0o666))

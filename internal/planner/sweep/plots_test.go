@@ -42,8 +42,7 @@ func TestDataOfThePlots(t *testing.T) {
 	if *update {
 		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
+	want := must.Read(t, path)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}

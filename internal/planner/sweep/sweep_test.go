@@ -103,8 +103,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		}
 		break
 	}
-	data, err := os.ReadFile(path)
-	must.OK(t, err)
+	data := must.Read(t, path)
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	seen := map[string]bool{}
 	for _, line := range lines {

@@ -279,8 +279,7 @@ func TestToursPageListsAllStops(t *testing.T) {
 		fmt.Fprintf(&list, "- **%s** (`#tour=%s`). %s\n", s.Title, s.Name, s.Ask)
 	}
 	const page, mark = "../../../docs/tours.md", "<!-- The stops. -->\n"
-	text, err := os.ReadFile(page)
-	must.OK(t, err)
+	text := must.Read(t, page)
 	head, _, found := strings.Cut(string(text), mark)
 	if !found {
 		t.Fatalf("%s has no line %q", page, mark)

@@ -77,8 +77,7 @@ func golden(t *testing.T, name string, data any) {
 	if *update {
 		must.OK(t, os.WriteFile(path, append(text, '\n'), 0o666))
 	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
+	want := must.Read(t, path)
 	if diff := cmp.Diff(string(want), string(text)+"\n"); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}

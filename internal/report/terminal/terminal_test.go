@@ -43,8 +43,7 @@ func TestCharts(t *testing.T) {
 		must.OK(t, os.MkdirAll("testdata", 0o777))
 		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	}
-	want, err := os.ReadFile(path)
-	must.OK(t, err)
+	want := must.Read(t, path)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("other charts than %s (-want +got):\n%s", path, diff)
 	}

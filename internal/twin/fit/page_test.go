@@ -128,8 +128,7 @@ func TestMeasuredServers(t *testing.T) {
 func showsTable(t *testing.T, table string) {
 	t.Helper()
 	const page, begin, end = "../../../docs/twin.md", "<!-- measured -->\n", "<!-- end -->\n"
-	old, err := os.ReadFile(page)
-	must.OK(t, err)
+	old := must.Read(t, page)
 	head, rest, opened := strings.Cut(string(old), begin)
 	shown, tail, closed := strings.Cut(rest, end)
 	if !opened || !closed {

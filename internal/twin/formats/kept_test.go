@@ -2,7 +2,6 @@ package formats_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,8 +16,7 @@ func kept(t *testing.T, dir, word string) bool {
 		t.Fatalf("no files in %s: %v", dir, err)
 	}
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		must.OK(t, err)
+		data := must.Read(t, name)
 		if bytes.Contains(data, []byte(word)) {
 			return true
 		}

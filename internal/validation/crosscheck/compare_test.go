@@ -130,8 +130,7 @@ func TestCompare(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must.OK(t, Save(dir, Summarise([]*Comparison{c})))
-	data, err := os.ReadFile(filepath.Join(dir, "crosscheck.json"))
-	must.OK(t, err)
+	data := must.Read(t, filepath.Join(dir, "crosscheck.json"))
 	var read Grid
 	if err := json.Unmarshal(data, &read); err != nil || len(read.Comparisons) != 1 {
 		t.Errorf("%v in %s", err, data)

@@ -164,8 +164,7 @@ func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
 	dir := t.TempDir()
 	date := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	must.OK(t, r.Write(dir, date))
-	data, err := os.ReadFile(filepath.Join(dir, "accelerators", "h100-sxm.yaml"))
-	must.OK(t, err)
+	data := must.Read(t, filepath.Join(dir, "accelerators", "h100-sxm.yaml"))
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	var c hardware.Constants
@@ -198,8 +197,7 @@ func TestFitToMeasuredBatchesIsNoWorse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates a few thousand servers")
 	}
-	table, err := os.ReadFile(sharedfiles.Path(t, "measured", "static_batch_a100_fp16.csv"))
-	must.OK(t, err)
+	table := must.Read(t, sharedfiles.Path(t, "measured", "static_batch_a100_fp16.csv"))
 	data, err := validation.Read(fstest.MapFS{"static_batch_a100_fp16.csv": {Data: table}})
 	must.OK(t, err)
 	for _, e := range run(t, data).Errors {

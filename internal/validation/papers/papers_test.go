@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +19,7 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates every claim")
 	}
-	page, err := os.ReadFile("deviations.md")
-	must.OK(t, err)
+	page := must.Read(t, "deviations.md")
 	papers, err := Read(Shipped())
 	must.OK(t, err)
 	r, err := Check(context.Background(), papers)
