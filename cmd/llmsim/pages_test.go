@@ -107,12 +107,12 @@ func find(part, printed []string) int {
 // copyTraces copies the recorded traces that pages name.
 func copyTraces(t *testing.T, from, to string) {
 	t.Helper()
-	for _, name := range []string{"conv", "code"} {
-		name = "AzureLLMInferenceTrace_" + name + ".csv"
+	for _, name := range []string{"AzureLLMInferenceTrace_conv.csv",
+		"AzureLLMInferenceTrace_code.csv", "mooncake/conversation_trace.jsonl"} {
 		data, err := os.ReadFile(filepath.Join(from, name))
 		must.OK(t, err)
-		files := map[string]string{name: string(data)}
-		if strings.Contains(name, "conv") {
+		files := map[string]string{filepath.Base(name): string(data)}
+		if strings.Contains(name, "_conv") {
 			files["trace.csv.gz"] = zipped(t, string(data))
 		}
 		for name, text := range files {

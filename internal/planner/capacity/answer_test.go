@@ -20,8 +20,12 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
+// solve answers a plan; in short tests it leaves settings to the engine's defaults.
 func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 	t.Helper()
+	if testing.Short() {
+		overrides = append(overrides, "menu.tune=none")
+	}
 	return solveAll(t, name, overrides...).Models[0]
 }
 
@@ -34,7 +38,7 @@ func solved(t *testing.T, name string) *answer.Answer {
 	if a, ok := found.Load(name); ok {
 		return a.(*answer.Answer)
 	}
-	a := solve(t, name)
+	a := solveAll(t, name).Models[0]
 	found.Store(name, a)
 	return a
 }
@@ -92,7 +96,8 @@ func TestACPUForOneGPUsForMany(t *testing.T) {
 // A plan has one answer.
 func TestTheAnswerIsDetermined(t *testing.T) {
 	var answers [2][]byte
-	for i, a := range []*answer.Answer{solved(t, "many-users"), solve(t, "many-users")} {
+	for i, a := range []*answer.Answer{solved(t, "many-users"),
+		solveAll(t, "many-users").Models[0]} {
 		var err error
 		if answers[i], err = json.Marshal(a); err != nil {
 			t.Fatal(err)
@@ -195,7 +200,8 @@ func TestAPlanForATrace(t *testing.T) {
 		[]byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"),
 		0o666))
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}",
-		"menu.hardware=[l40s, h100-sxm]", "effort={requests: 300}")
+		"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]", "effort={requests: 300}",
+		"fleet={spare: 0}")
 	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
 		t.Fatalf("answer %+v", a.Chosen)
 	}
@@ -258,8 +264,8 @@ func TestAnyLoad(t *testing.T) {
 			continue
 		}
 		a := solve(t, "many-users", "workload="+load,
-			"menu.hardware=[l40s, a100-80gb-sxm, h100-sxm]", "effort={requests: 300}",
-			"fleet={spare: 0}")
+			"menu.hardware=[l40s, a100-80gb-sxm, h100-sxm]", "menu.tensor=[1]",
+			"effort={requests: 300}", "fleet={spare: 0}")
 		if a.Chosen == nil {
 			t.Errorf("%s: nothing is found, nearest %+v", name, a.Nearest)
 			continue
