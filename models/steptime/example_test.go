@@ -57,3 +57,9 @@ func ExamplePlan() {
 		plan.Weights/1e9, model.MaxContext, plan.Longest() >= model.MaxContext)
 	// Output: weights 16.1 GB; a context of 131072 tokens fits: false
 }
+
+func ExampleFindEngine() {
+	_, err := steptime.FindEngine("vllm-v9")
+	fmt.Println(err != nil)
+	// Output: true
+}

@@ -1,0 +1,64 @@
+package models_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+)
+
+// lookUp returns a model of the catalogue.
+func lookUp(name string) *models.Architecture {
+	catalog, err := models.Load()
+	if err != nil {
+		panic(err)
+	}
+	a, err := catalog.Lookup(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func ExampleCatalog_Lookup() {
+	catalog, err := models.Load()
+	if err != nil {
+		panic(err)
+	}
+	_, err = catalog.Lookup("llama-2-71b")
+	fmt.Println(err)
+	// Output: unknown model "llama-2-71b"; did you mean llama-2-70b or llama-2-7b or llama-2-13b?
+}
+
+func ExampleArchitecture_Parameters() {
+	fmt.Println(lookUp("llama-2-70b").Parameters().Total())
+	// Output: 68976648192
+}
+
+func ExampleArchitecture_KVBytesPerToken() {
+	fmt.Println(lookUp("llama-2-70b").KVBytesPerToken(hardware.BF16))
+	// Output: 327680
+}
+
+func ExampleArchitecture_WeightBytesPerGPU() {
+	fmt.Println(lookUp("llama-2-70b").WeightBytesPerGPU(hardware.FP8, 4, 1))
+	// Output: 17377542144
+}
+
+func ExampleArchitecture_FitsTensor() {
+	fmt.Println(lookUp("llama-2-70b").FitsTensor(3))
+	// Output: does not divide the 64 attention heads of llama-2-70b
+}
+
+func ExampleFromHuggingFace() {
+	config := `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+		"num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
+		"max_position_embeddings": 512, "torch_dtype": "bfloat16"}`
+	a, _, err := models.FromHuggingFace(strings.NewReader(config), "tiny")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(a.Layers(), a.Parameters().Total())
+	// Output: 2 95040
+}
