@@ -21,11 +21,6 @@ type Point struct {
 // screen.
 const seriesPoints = 2048
 
-// Counting slots takes time in proportion to the running sequences. In fleets of up to allSlots
-// replicas, the slots of all replicas are counted at each moment. In larger fleets, the slots of
-// slotReplicas replicas are counted, in turns.
-const allSlots, slotReplicas = 8, 2
-
 // series keeps a bounded number of evenly spaced points: when it is full, every other one is
 // dropped.
 type series struct {
@@ -37,10 +32,7 @@ type series struct {
 	// The moment that is being sampled, replica by replica.
 	now            Point
 	used, capacity int64
-	replicas       int // looked at so far
 	open           bool
-	// The slots of one replica in turns are counted, of another replica at each moment.
-	turns, turn int
 
 	// Over all moments, kept or not.
 	moments                 int64
@@ -52,7 +44,7 @@ func newSeries(limit int) series {
 	if limit <= 0 {
 		limit = seriesPoints
 	}
-	return series{limit: limit, stride: 1, turns: 1}
+	return series{limit: limit, stride: 1}
 }
 
 func (s *series) add(at sim.Time, replica int, state sim.State) {
@@ -68,8 +60,7 @@ func (s *series) add(at sim.Time, replica int, state sim.State) {
 	s.now.Decoding += state.Decoding
 	s.used += state.Used
 	s.capacity += state.Capacity
-	s.replicas = replica + 1
-	if s.skip == 0 && state.Slots != nil && replica%s.turns == s.turn {
+	if s.skip == 0 && state.Slots != nil {
 		s.now.Slots.Add(state.Slots())
 	}
 }
@@ -80,10 +71,6 @@ func (s *series) close() {
 		return
 	}
 	s.open = false
-	if s.turns = 1; s.replicas > allSlots {
-		s.turns = (s.replicas + slotReplicas - 1) / slotReplicas
-	}
-	s.turn = (s.turn + 1) % s.turns
 	if s.capacity > 0 {
 		s.now.KVUsage = float64(s.used) / float64(s.capacity)
 	}

@@ -51,15 +51,21 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 // addReplicas makes the servers, each with policies of its own. The servers of a pool share one
 // clock.
 func (a *assembly) addReplicas() {
+	groups := a.groups()
+	if a.file.Processors > 0 {
+		a.config.Apart = together(a.file.Processors)
+	}
 	for i := range a.pools {
 		p := &a.pools[i]
+		servers := a.apart(p, groups)
 		for k := range p.size {
-			r, err := p.Replica(a.seed(p.first + k))
+			group := (p.first + k) * groups / a.fleet.replicas
+			r, err := servers[group].Replica(a.seed(p.first + k))
 			var failed *deployment.PolicyError
 			if errors.As(err, &failed) {
 				p.policyProblem(failed.Family, failed.Err)
 			}
-			r.Model, r.Role = p.model, p.role
+			r.Model, r.Role, r.Group = p.model, p.role, group
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()
 				r.FirstChunk = p.Engine.FirstChunk

@@ -40,6 +40,14 @@ type Config struct {
 	// MaxLeap bounds the steps taken at once; 0 means no bound, 1 steps through every token. The
 	// result is the same.
 	MaxLeap int64
+	// Apart, if it is set, lets Run take each replica through a stretch of time by itself, as long
+	// as replicas do not depend on each other: the source is an OpenLoop, the router a BlindRouter,
+	// and neither admission, timeouts, failures, scaling, hand-overs nor pools of KV caches are
+	// configured. Apart must call task for each number from 0 to n−1, may do so at the same time,
+	// and returns when all have returned. The result is the same, and the Observer is told the
+	// same in the same order, from one goroutine at a time. But it is told later, so that it must
+	// not read what changes in the sequences of prompt chunks.
+	Apart func(n int, task func(int))
 }
 
 // Router picks the replica that serves a request.

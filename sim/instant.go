@@ -78,11 +78,19 @@ func (s *Simulation) takeSamples(before Time) {
 func (s *Simulation) takeSample() {
 	f, at := s.fleet, s.sample
 	for i := range f.replicas {
-		r := &f.replicas[i]
-		state := r.state(at, false)
-		state.Slots, r.sampled = r.divide, at
-		state.Up = r.phase != off && r.phase != failed
-		f.observer.Sampled(at, i, state)
+		f.observer.Sampled(at, i, s.stateAt(&f.replicas[i], at, s.samples))
 	}
 	s.sample = later(at, s.sampleEvery)
+	s.samples++
+}
+
+// stateAt returns the state of r in a sample with the given number. The slots are those at the time
+// of the sample while r stays as it is.
+func (s *Simulation) stateAt(r *member, at Time, number int64) State {
+	state := r.state(at, false)
+	if divides(number, r.index, len(s.fleet.replicas)) {
+		state.Slots, r.sampled = r.divide, at
+	}
+	state.Up = r.phase != off && r.phase != failed
+	return state
 }

@@ -141,6 +141,7 @@ type State struct {
 	// Used and Capacity are in the memory's units.
 	Used, Capacity int64
 	// Slots returns how the memory is divided. It is nil if the memory is no SlotMemory. It visits
-	// all running sequences, and may be called during the call of Sampled only.
+	// all running sequences, and may be called during the call of Sampled only. In fleets of more
+	// than 8 replicas, it is nil for all but two in turns, except in the first sample.
 	Slots func() Slots
 }

@@ -4,6 +4,14 @@ import "fmt"
 
 // arriveNext takes in the next request of the source.
 func (f *fleet) arriveNext(at Time) {
+	if s := f.take(at); f.err == nil {
+		f.arrive(s)
+	}
+}
+
+// take returns the next request of the source, which is announced for the given time. A request
+// that is wrong is a fault.
+func (f *fleet) take(at Time) *Sequence {
 	s := f.sequence()
 	f.source.Next(&s.Request)
 	f.arrival = f.source.NextArrival()
@@ -11,11 +19,10 @@ func (f *fleet) arriveNext(at Time) {
 	if at < f.now || s.Arrival != at {
 		f.fault("request %d arrives at %v, announced for %v, when it is %v already",
 			s.ID, s.Arrival, at, f.now)
-		return
+	} else {
+		f.err = f.admissible(&s.Request)
 	}
-	if f.err = f.admissible(&s.Request); f.err == nil {
-		f.arrive(s)
-	}
+	return s
 }
 
 // number sets the ID of s, which is about to arrive.

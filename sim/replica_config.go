@@ -46,6 +46,9 @@ type ReplicaConfig struct {
 	ColdStart Time
 	// Steady means that the replica always runs, whatever a Scaler of its pool says.
 	Steady bool
+	// Group is the number of a group of replicas, below the number of replicas. Config.Apart does
+	// not run replicas of a group at the same time, so that they may share a clock or other state.
+	Group int
 }
 
 // Role says which phases of a request a replica serves.

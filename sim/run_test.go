@@ -27,6 +27,7 @@ func (l *listSource) Next(r *sim.Request) {
 
 func (l *listSource) Done(*sim.Request, sim.Time) { l.done++ }
 func (l *listSource) Err() error                  { return nil }
+func (l *listSource) Open() bool                  { return true }
 
 // users is a closed loop: each user sends the next request of the list when the last one has ended.
 // Times are not in the list.

@@ -5,7 +5,7 @@ func (f *fleet) run(r *member, at Time) {
 	f.now = at
 	r.land(at)
 	if len(r.effects) > 0 {
-		f.carryOut(r)
+		f.carryOutAll(r)
 	}
 	r.launch(at)
 	f.settle(r)
@@ -14,7 +14,7 @@ func (f *fleet) run(r *member, at Time) {
 // settle carries out the effects of a call of r, and notes when r acts next.
 func (f *fleet) settle(r *member) {
 	if len(r.effects) > 0 {
-		f.carryOut(r)
+		f.carryOutAll(r)
 	}
 	f.next.set(r.index, int64(r.next))
 	if r.err != nil {
@@ -22,28 +22,32 @@ func (f *fleet) settle(r *member) {
 	}
 }
 
-func (f *fleet) carryOut(r *member) {
+func (f *fleet) carryOutAll(r *member) {
 	for i := 0; i < len(r.effects); i++ {
-		e := r.effects[i]
-		switch e.kind {
-		case stepped:
-			e.leap.Replica = r.index
-			f.observer.Steps(e.leap)
-		case prompted:
-			f.promptDone(r, e.s)
-		case emitted:
-			f.tell(e.s, e.time)
-		case announced:
-			f.announce(e.s, e.time)
-		case finished:
-			f.finish(e.s)
-		case expelled:
-			f.drop(e.s, e.s.verdict)
-		case passed:
-			f.lend(r, e.s, e.time)
-		case admitted:
-			f.note(f.now, event{kind: yielding, s: e.s})
-		}
+		f.carryOut(r, r.effects[i])
 	}
 	r.effects = r.effects[:0]
+}
+
+// carryOut carries out an effect of a call of r.
+func (f *fleet) carryOut(r *member, e effect) {
+	switch e.kind {
+	case stepped:
+		e.leap.Replica = r.index
+		f.observer.Steps(e.leap)
+	case prompted:
+		f.promptDone(r, e.s)
+	case emitted:
+		f.tell(e.s, e.time)
+	case announced:
+		f.announce(e.s, e.time)
+	case finished:
+		f.finish(e.s)
+	case expelled:
+		f.drop(e.s, e.s.verdict)
+	case passed:
+		f.lend(r, e.s, e.time)
+	case admitted:
+		f.note(f.now, event{kind: yielding, s: e.s})
+	}
 }

@@ -13,6 +13,7 @@ type Simulation struct {
 	fleet       *fleet
 	sampleEvery Time
 	sample      Time // when the next sample is due, or Never
+	samples     int64
 	closed      bool // nothing more comes from outside
 }
 
@@ -28,6 +29,11 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	s.closed, s.fleet.fallible = true, len(c.Outages) > 0
+	if a := newApart(s, &c); a != nil {
+		if err := a.through(ctx); err != nil {
+			return s.Result(), err
+		}
+	}
 	for t := s.Next(); t != Never; t = s.Next() {
 		if err := ctx.Err(); err != nil {
 			return s.Result(), err

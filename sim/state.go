@@ -27,6 +27,15 @@ func (r *replica) state(at Time, early bool) State {
 	return st
 }
 
+// divides reports whether the sample with the given number, from 0, shows how the memory of replica
+// i of n is divided. That takes time in proportion to the running sequences, so that large fleets
+// show it of some replicas only.
+func divides(sample int64, i, n int) bool {
+	const all, some = 8, 2
+	turns := int64((n + some - 1) / some)
+	return n <= all || sample == 0 || int64(i)%turns == sample%turns
+}
+
 // busy returns the time during which steps ran until now.
 func (r *replica) busy(now Time) Time {
 	begin := Never

@@ -21,6 +21,7 @@ type adapted struct {
 type ended interface {
 	Source
 	sim.Timed
+	sim.OpenLoop
 }
 
 // withAdapters returns a source whose requests ask for adapters, drawn by the seed.

@@ -175,6 +175,9 @@ func (g *generator) Done(r *sim.Request, at sim.Time) {
 	g.waiting.push(later(at, think), nil, 0)
 }
 
+// Open implements sim.OpenLoop.
+func (g *generator) Open() bool { return g.think == nil && !g.script.talks() }
+
 // Err implements sim.Source.
 func (g *generator) Err() error { return g.script.err() }
 

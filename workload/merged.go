@@ -64,6 +64,9 @@ func (m *merged) Next(r *sim.Request) {
 // Done implements sim.Source; recorded arrivals do not wait for answers.
 func (m *merged) Done(*sim.Request, sim.Time) {}
 
+// Open implements sim.OpenLoop.
+func (m *merged) Open() bool { return true }
+
 // Err implements sim.Source.
 func (m *merged) Err() error {
 	for _, part := range m.parts {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
@@ -19,6 +20,8 @@ type script interface {
 	// arrivals. If the request opens a session, fill returns its calls, which are valid until the
 	// next use of the script, and Content is the prefix alone.
 	fill(r *sim.Request, class int) *graph
+	// talks reports whether requests may open sessions.
+	talks() bool
 	// err returns the error that ended the script, or nil.
 	err() error
 }
@@ -115,6 +118,13 @@ func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
 func (m *mix) more() bool { return true }
 func (m *mix) err() error { return nil }
 
+func (m *mix) talks() bool {
+	return slices.ContainsFunc(m.classes, func(c drawnClass) bool { return c.talks() })
+}
+
+// talks reports whether requests of the class open sessions.
+func (c *drawnClass) talks() bool { return c.Turns != nil || c.Samples > 1 || c.Calls != nil }
+
 func (m *mix) fill(r *sim.Request, class int) *graph {
 	c := &m.classes[max(class, 0)]
 	if class < 0 && m.pick != nil {
@@ -125,7 +135,7 @@ func (m *mix) fill(r *sim.Request, class int) *graph {
 	r.Class, r.Adapter = int(c.number), 0
 	c.mark(r)
 	r.Session, r.Content, r.Answer, r.Call = 0, r.Content[:0], 0, sim.Call{}
-	if c.Prefix == nil && c.Distinct == 0 && c.Turns == nil && c.Samples < 2 && c.Calls == nil {
+	if c.Prefix == nil && c.Distinct == 0 && !c.talks() {
 		return nil
 	}
 	return m.share(c, r)
@@ -154,7 +164,7 @@ func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)),
 			Tokens: message})
 	}
-	if c.Turns == nil && c.Samples < 2 && c.Calls == nil {
+	if !c.talks() {
 		return nil
 	}
 	m.session++

@@ -61,6 +61,9 @@ func (p *replay) Done(r *sim.Request, at sim.Time) {
 	}
 }
 
+// Open implements sim.OpenLoop.
+func (p *replay) Open() bool { return !p.tape.talks() }
+
 // Err implements sim.Source.
 func (p *replay) Err() error { return p.recorded.err() }
 

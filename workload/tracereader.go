@@ -163,8 +163,9 @@ func (p *traceReader) rewind() {
 	p.wind()
 }
 
-func (p *traceReader) more() bool { return !p.dry }
-func (p *traceReader) err() error { return p.broken }
+func (p *traceReader) more() bool  { return !p.dry }
+func (p *traceReader) talks() bool { return p.reader.Sessions() }
+func (p *traceReader) err() error  { return p.broken }
 
 // fill returns the request that was read ahead. Its Arrival is the recorded one, and so are tenant,
 // priority and deadline if the trace has them.
@@ -180,7 +181,7 @@ func (p *traceReader) fill(r *sim.Request, _ int) *graph {
 	p.calls, p.later = p.later, p.calls
 	p.ahead.Content = space
 	p.wind()
-	if !p.reader.Sessions() {
+	if !p.talks() {
 		return nil
 	}
 	return &p.calls

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
@@ -98,9 +99,16 @@ func scenarioCommand() *cobra.Command {
 }
 
 func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
-	var err error
-	if flags.load, err = flags.loader(cmd, args); err != nil {
+	load, err := flags.loader(cmd, args)
+	if err != nil {
 		return err
+	}
+	flags.load = func() (*scenarios.File, error) {
+		file, err := load()
+		if err == nil && flags.trace == "" && flags.metrics == "" {
+			file.Processors = runtime.GOMAXPROCS(0)
+		}
+		return file, err
 	}
 	file, err := flags.load()
 	if err != nil {

@@ -17,6 +17,7 @@ type Clock struct {
 	// productTables are the measured times of the matrix products, by their rows.
 	productTables map[*models.Linear]curve
 	outside       outside
+	forks         []*Clock
 	warnings      []string
 
 	// layers is the number of layers of the slowest pipeline stage, last reports whether it has the

@@ -65,10 +65,11 @@ func (c *Clock) coverage() []string {
 // used. It returns nil if the tables covered all steps.
 func (c *Clock) Outside() []string {
 	var list []string
-	for _, key := range slices.SortedFunc(maps.Keys(c.outside), func(a, b [2]string) int {
+	all := c.allOutside()
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [2]string) int {
 		return slices.Compare(a[:], b[:])
 	}) {
-		e := c.outside[key]
+		e := all[key]
 		many := fmt.Sprintf("some of %.0f to %.0f %s", e.least, e.most, key[1])
 		if e.least == e.most {
 			many = fmt.Sprintf("%.0f %s", e.least, key[1])

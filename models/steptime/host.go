@@ -21,14 +21,14 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 
 // findHostTimes prepares the times that the host takes.
 func (c *Clock) findHostTimes() {
-	host := func(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
 	step := or1(c.cfg.Factors.Step)
-	c.launch = host(step * (c.kernelsOfStep(false) * float64(c.engine.Launch)))
-	c.launchPrompt = host(step * (c.kernelsOfStep(true)*float64(c.engine.LaunchPrompt) +
+	c.launch = c.host(step * (c.kernelsOfStep(false) * float64(c.engine.Launch)))
+	c.launchPrompt = c.host(step * (c.kernelsOfStep(true)*float64(c.engine.LaunchPrompt) +
 		c.latentLayers*float64(c.engine.LaunchLatent)))
-	c.scheduling.fill = func(sequences int) sim.Time { return host(c.hostWork(sequences)) }
-	c.serial.fill = func(sequences int) sim.Time { return host(c.wait(sequences)) }
 }
+
+// host returns the time that this host takes for what the constants say in seconds.
+func (c *Clock) host(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
 
 // Kernels that are launched beside products, element-wise kernels and attention.
 const (

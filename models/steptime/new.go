@@ -62,15 +62,8 @@ func New(cfg Config) (*Clock, error) {
 				2*float64(l.N)*float64(l.K)/(c.rateOf(l).peak*c.rateOf(l).efficiency))
 		}
 	}
-	c.byTokens.fill = totalOf(func(ops []Operator, n int) []Operator {
-		return c.tokenOperators(ops, n, 0)
-	})
-	c.byRouted.fill = totalOf(func(ops []Operator, n int) []Operator {
-		return c.tokenOperators(ops, 0, n)
-	})
-	c.byExchanged.fill = totalOf(c.allToAll)
-	c.byRows.fill = totalOf(c.headOperators)
 	c.findHostTimes()
+	c.forget()
 	c.work = newWorkForm(&cfg)
 	c.findTables()
 	if c.tables != nil {

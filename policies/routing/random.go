@@ -17,5 +17,8 @@ func (r *Random) Route(_ *sim.Request, pool *sim.Pool) int {
 	return pool.At(r.rng.IntN(pool.Len()))
 }
 
+// Blind implements sim.BlindRouter.
+func (*Random) Blind(*sim.Request) bool { return true }
+
 // stream returns the random numbers of a router.
 func stream(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x726f757465)) }

@@ -16,3 +16,6 @@ func (rr *RoundRobin) Route(_ *sim.Request, pool *sim.Pool) int {
 	rr.next++
 	return i
 }
+
+// Blind implements sim.BlindRouter.
+func (*RoundRobin) Blind(*sim.Request) bool { return true }

@@ -16,6 +16,9 @@ func (SessionAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	return pool.At(jump(mix(uint64(r.Session)), pool.Len()))
 }
 
+// Blind implements sim.BlindRouter.
+func (SessionAffinity) Blind(r *sim.Request) bool { return r.Session != 0 }
+
 // AdapterAffinity sends all requests for an adapter to the same replica, which may still have it,
 // as SessionAffinity does with conversations. Requests without an adapter go to the replica with
 // the fewest unfinished requests.
@@ -28,6 +31,9 @@ func (AdapterAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	}
 	return pool.At(jump(mix(uint64(r.Adapter)), pool.Len()))
 }
+
+// Blind implements sim.BlindRouter.
+func (AdapterAffinity) Blind(r *sim.Request) bool { return r.Adapter != 0 }
 
 // jump maps a key to one of n buckets (the function of figure 1 of the paper).
 func jump(key uint64, n int) int {

@@ -1,0 +1,44 @@
+package steptime
+
+import (
+	"maps"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Fork returns another clock with the same times, which another goroutine may use. Outside of c
+// tells what it did, too.
+func (c *Clock) Fork() *Clock {
+	fork := *c
+	fork.forget()
+	c.forks = append(c.forks, &fork)
+	return &fork
+}
+
+// forget drops all that c keeps of the steps so far.
+func (c *Clock) forget() {
+	c.byTokens = memo{fill: totalOf(func(ops []Operator, n int) []Operator {
+		return c.tokenOperators(ops, n, 0)
+	})}
+	c.byRouted = memo{fill: totalOf(func(ops []Operator, n int) []Operator {
+		return c.tokenOperators(ops, 0, n)
+	})}
+	c.byExchanged, c.byRows = memo{fill: totalOf(c.allToAll)}, memo{fill: totalOf(c.headOperators)}
+	c.scheduling = memo{fill: func(sequences int) sim.Time {
+		return c.host(c.hostWork(sequences))
+	}}
+	c.serial = memo{fill: func(sequences int) sim.Time { return c.host(c.wait(sequences)) }}
+	c.forms, c.different, c.outside, c.forks = nil, nil, outside{}, nil
+}
+
+// allOutside returns what c and its forks noted.
+func (c *Clock) allOutside() outside {
+	all := maps.Clone(c.outside)
+	for _, fork := range c.forks {
+		for key, e := range fork.allOutside() {
+			all.note(key[0], key[1], e.least)
+			all.note(key[0], key[1], e.most)
+		}
+	}
+	return all
+}

@@ -1,0 +1,59 @@
+package scenarios
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// together returns what runs tasks on a number of processors at the same time.
+func together(processors int) func(n int, task func(int)) {
+	return func(n int, task func(int)) {
+		var next atomic.Int64
+		work := func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				task(i)
+			}
+		}
+		var others sync.WaitGroup
+		for range min(processors, n) - 1 {
+			others.Go(work)
+		}
+		work()
+		others.Wait()
+	}
+}
+
+// groupsPerProcessor is how many groups of replicas there are for each processor, so that none
+// waits for long at the end. Each group takes a clock of its own.
+const groupsPerProcessor = 2
+
+// mostGroups bounds the memory of clocks.
+const mostGroups = 32
+
+// groups returns the number of groups of replicas that may run at the same time. Replicas that
+// draft share the drafter.
+func (a *assembly) groups() int {
+	drafts := func(p pool) bool { return p.drafter != nil }
+	if a.file.Processors < 2 || slices.ContainsFunc(a.pools, drafts) {
+		return 1
+	}
+	return min(groupsPerProcessor*a.file.Processors, mostGroups, a.fleet.replicas)
+}
+
+// apart returns the servers of a pool by group. The clock of a pool itself is for those who observe
+// its replicas.
+func (a *assembly) apart(p *pool, groups int) []*deployment.Server {
+	list := make([]*deployment.Server, groups)
+	for i := range list {
+		list[i] = &p.Server
+		if a.file.Processors > 1 {
+			fork := p.Server
+			fork.Clock = p.Clock.Fork()
+			list[i] = &fork
+		}
+	}
+	return list
+}

@@ -1,0 +1,392 @@
+package sim
+
+import "context"
+
+// OpenLoop is a Source that can say whether its requests are known ahead.
+type OpenLoop interface {
+	Source
+	// Open reports whether Done changes nothing, so that requests can be taken before earlier ones
+	// have ended.
+	Open() bool
+}
+
+// BlindRouter is a Router that can do without a look at replicas.
+type BlindRouter interface {
+	Router
+	// Blind reports whether Route asks the pool for nothing but Len, At, Accepts and Now where it
+	// is given r.
+	Blind(r *Request) bool
+}
+
+// apart runs replicas that do not depend on each other, each by itself through a window of time.
+// All that happens at them is written down. When the window is over, it is carried out in the order
+// in which a Simulation finds it event by event: by time, and of the same time by replica.
+//
+// While the replicas run through a window, the one before is carried out, and the requests of the
+// one after arrive. These two touch none of the fields of a replica that its run touches.
+type apart struct {
+	*Simulation
+	run    func(n int, task func(int))
+	router BlindRouter
+	groups [][]int // the replicas of each group, which run one after another
+
+	running, other *window
+	span           Time // of the next window
+	start          Time // of the next window
+	nextSample     Time // the first of the next window
+	nextNumber     int64
+	newest         Time // the latest arrival
+	rest           *Sequence
+	err            error // that a request which arrives at start is wrong
+}
+
+// window is a span of time with what happens in it.
+type window struct {
+	start, end Time // the end is excluded
+	sample     Time // the first sample of the window, and the number of those before
+	number     int64
+	sampled    int // samples that were told
+	arrivals   int
+	last       bool // no window follows
+	rejected   []rejected
+	logs       []replicaLog
+}
+
+// replicaLog is what happens at a replica in a window.
+type replicaLog struct {
+	arrivals []*Sequence
+	acts     []act
+	told     int // acts that were carried out
+	effects  []effect
+	err      error // the replica cannot go on after the last act
+	samples  []State
+	reports  []*Leap // for reuse
+}
+
+// act is a time at which a replica acted, and the number of effects up to then.
+type act struct {
+	at      Time
+	effects int
+}
+
+// rejected is a request that no replica takes.
+type rejected struct {
+	s       *Sequence
+	replica int
+	why     Rejection
+}
+
+// The least number of acts for which a window is made, those that it has for each replica, and the
+// most. Large windows need memory, and small ones take each replica's state into the caches often.
+const (
+	leastActs      = 4096
+	actsPerReplica = 16
+	mostActs       = 1 << 17
+	mostSamples    = 64
+)
+
+// newApart returns nil unless the replicas of the simulation do not depend on each other.
+func newApart(s *Simulation, c *Config) *apart {
+	source, ok := c.Source.(OpenLoop)
+	router, blind := c.Router.(BlindRouter)
+	if c.Apart == nil || !ok || !source.Open() || !blind || c.Admission != nil ||
+		c.QueueTimeout > 0 || len(c.Outages)+len(c.Scalings)+len(c.Links) > 0 || c.Tokens != nil {
+		return nil
+	}
+	a := &apart{Simulation: s, run: c.Apart, router: router, span: 100 * Millisecond,
+		nextSample: s.sample, newest: -1, running: newWindow(len(c.Replicas)), other: newWindow(len(c.Replicas))}
+	for i := range c.Replicas {
+		r := &c.Replicas[i]
+		if r.Pooling.Memory != nil || r.Group < 0 || r.Group >= len(c.Replicas) {
+			return nil
+		}
+		for len(a.groups) <= r.Group {
+			a.groups = append(a.groups, nil)
+		}
+		a.groups[r.Group] = append(a.groups[r.Group], i)
+		m := &s.fleet.replicas[i]
+		for lane := range m.batches {
+			m.batches[lane].report = new(Leap)
+		}
+	}
+	return a
+}
+
+func newWindow(replicas int) *window {
+	return &window{logs: make([]replicaLog, replicas)}
+}
+
+// through runs the simulation as far as replicas do not depend on each other.
+func (a *apart) through(ctx context.Context) error {
+	f := a.fleet
+	a.fill(a.running)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		a.run(1+len(a.groups), func(task int) {
+			if task == 0 {
+				a.tell(a.other)
+				if !a.running.last {
+					a.fill(a.other)
+				}
+				return
+			}
+			for _, i := range a.groups[task-1] {
+				a.live(i)
+			}
+		})
+		if f.err != nil {
+			return nil
+		}
+		next := a.other
+		if a.running.last || next.arrivals == 0 && next.end == Never ||
+			next.arrivals == 0 && f.arrival == Never && (f.live == 0 || a.idle()) {
+			break
+		}
+		a.running, a.other = next, a.running
+	}
+	a.tell(a.running)
+	if f.err != nil {
+		return nil
+	}
+	for i := range f.replicas {
+		f.next.set(i, int64(f.replicas[i].next))
+	}
+	if f.err = a.err; a.rest != nil {
+		a.takeSamples(a.rest.Arrival)
+		f.arrive(a.rest)
+	}
+	return nil
+}
+
+// idle reports whether nothing more happens at any replica.
+func (a *apart) idle() bool {
+	for i := range a.fleet.replicas {
+		if a.fleet.replicas[i].next != Never {
+			return false
+		}
+	}
+	return true
+}
+
+// fill begins a window, and lets its requests arrive.
+func (a *apart) fill(w *window) {
+	f := a.fleet
+	a.begin(w)
+	most := max(leastActs, actsPerReplica*len(f.replicas))
+	w.end = later(w.start, a.span)
+	for ; f.arrival < w.end; w.arrivals++ {
+		if w.arrivals == most {
+			w.end = f.arrival
+			break
+		}
+		if !a.arriveNext(w) {
+			w.last = true
+			break
+		}
+	}
+	a.start = w.end
+	for a.nextSample < w.end {
+		a.nextSample = later(a.nextSample, a.sampleEvery)
+		a.nextNumber++
+	}
+}
+
+// begin empties a window that was told, and decides on the length of the next one. It should have
+// as many acts as is good, if it is like the one that was told.
+func (a *apart) begin(w *window) {
+	acts := 0
+	for i := range w.logs {
+		l := &w.logs[i]
+		acts += len(l.acts)
+		l.arrivals, l.acts, l.told, l.effects = l.arrivals[:0], l.acts[:0], 0, l.effects[:0]
+		l.samples = l.samples[:0]
+	}
+	good := min(max(leastActs, actsPerReplica*len(w.logs)), mostActs)
+	if span := float64(w.end - w.start); span > 0 {
+		factor := min(max(float64(good)/float64(max(acts, 1)), 1./8), 2)
+		a.span = max(Time(min(span*factor, float64(Never/2))), 1)
+	}
+	if a.sampleEvery > 0 {
+		a.span = min(a.span, mostSamples*a.sampleEvery)
+	}
+	*w = window{start: a.start, sample: a.nextSample, number: a.nextNumber,
+		rejected: w.rejected[:0], logs: w.logs}
+}
+
+// arriveNext lets the next request of the source arrive in a window. It returns false if the window
+// must end before it: the request is wrong, or it lets replicas depend on each other.
+func (a *apart) arriveNext(w *window) bool {
+	f := a.fleet
+	at := f.arrival
+	f.now = a.newest
+	s := f.take(at)
+	if f.err != nil {
+		a.err, f.err = f.err, nil
+		w.end = max(at, a.newest)
+		return false
+	}
+	a.newest, f.now = at, at
+	if s.Patience > 0 || !a.router.Blind(&s.Request) {
+		a.rest, w.end = s, at
+		return false
+	}
+	p := f.entries[s.Model]
+	f.result.Arrived++
+	p.arrived++
+	i, ok := f.choose(s, f.router, p)
+	if !ok {
+		a.err, f.err = f.err, nil
+		w.end = at
+		return false
+	}
+	r := &f.replicas[i]
+	if why, ok := r.serves(&s.Request); !ok {
+		w.rejected = append(w.rejected, rejected{s, i, why})
+		return true
+	}
+	f.assign(r, s)
+	s.place, s.Latency = atReplica, r.latency
+	w.logs[i].arrivals = append(w.logs[i].arrivals, s)
+	return true
+}
+
+// live lets replica i run through the window.
+func (a *apart) live(i int) {
+	r, l := &a.fleet.replicas[i], &a.running.logs[i]
+	l.effects, r.effects = r.effects, l.effects
+	for _, s := range l.arrivals {
+		a.proceed(r, l, s.Arrival)
+		r.accept(s, s.Arrival)
+	}
+	a.proceed(r, l, a.running.end)
+	l.effects, r.effects = r.effects, l.effects
+	l.err = r.err
+}
+
+// proceed lets r act until a time, which is excluded.
+func (a *apart) proceed(r *member, l *replicaLog, until Time) {
+	for r.next < until && r.err == nil {
+		at := r.next
+		a.look(r, l, at)
+		before := len(r.effects)
+		r.land(at)
+		for i := before; i < len(r.effects); i++ {
+			if e := &r.effects[i]; e.kind == stepped {
+				l.keep(&r.batches[e.leap.Lane])
+			}
+		}
+		r.launch(at)
+		if len(r.effects) > before || r.err != nil {
+			l.acts = append(l.acts, act{at, len(r.effects)})
+		}
+	}
+	if until != Never {
+		a.look(r, l, until)
+	}
+}
+
+// keep gives b another report and another list of chunks, since those of the leap that has ended
+// are told later.
+func (l *replicaLog) keep(b *Batch) {
+	var report *Leap
+	if n := len(l.reports); n > 0 {
+		report, l.reports = l.reports[n-1], l.reports[:n-1]
+	} else {
+		report = new(Leap)
+	}
+	b.step.Prefill, b.report = report.Prefill[:0], report
+}
+
+// look writes down the state of r at the samples that are due before a time.
+func (a *apart) look(r *member, l *replicaLog, before Time) {
+	for {
+		k := len(l.samples)
+		at := later(a.running.sample, Time(k)*a.sampleEvery)
+		if at >= before {
+			return
+		}
+		state := a.stateAt(r, at, a.running.number+int64(k))
+		if state.Slots != nil {
+			slots := state.Slots()
+			state.Slots = func() Slots { return slots }
+		}
+		l.samples = append(l.samples, state)
+	}
+}
+
+// tell carries out what happened in a window.
+func (a *apart) tell(w *window) {
+	f := a.fleet
+	for i := range w.logs {
+		f.next.set(i, w.logs[i].next())
+	}
+	rejected := w.rejected
+	for f.err == nil {
+		i, key := f.next.min()
+		at := Time(key)
+		if len(rejected) > 0 && rejected[0].s.Arrival <= at {
+			q := rejected[0]
+			rejected = rejected[1:]
+			a.takeSamplesOf(w, q.s.Arrival)
+			f.now = q.s.Arrival
+			f.reject(&f.replicas[q.replica], q.s, q.why)
+			continue
+		}
+		if at == Never {
+			break
+		}
+		a.takeSamplesOf(w, at)
+		f.now = at
+		a.tellAct(&f.replicas[i], &w.logs[i])
+	}
+	if w.end < Never && (f.live > 0 || f.arrival != Never) { // something happens after it
+		a.takeSamplesOf(w, w.end)
+	}
+}
+
+// next returns when the replica acts next, or Never.
+func (l *replicaLog) next() int64 {
+	if l.told == len(l.acts) {
+		return int64(Never)
+	}
+	return int64(l.acts[l.told].at)
+}
+
+// tellAct carries out the effects of the next act of r.
+func (a *apart) tellAct(r *member, l *replicaLog) {
+	f, from := a.fleet, 0
+	if l.told > 0 {
+		from = l.acts[l.told-1].effects
+	}
+	effects := l.effects[from:l.acts[l.told].effects]
+	for i := range effects {
+		f.carryOut(r, effects[i])
+		if e := &effects[i]; e.kind == stepped {
+			l.reports = append(l.reports, e.leap)
+		}
+	}
+	l.told++
+	f.next.set(r.index, l.next())
+	if l.err != nil && l.told == len(l.acts) {
+		f.fault("replica %d: %w", r.index, l.err)
+	}
+}
+
+// takeSamplesOf tells the samples that are due before a time in a window.
+func (a *apart) takeSamplesOf(w *window, before Time) {
+	f := a.fleet
+	for ; a.sample < before; w.sampled++ {
+		at := a.sample
+		for i := range w.logs {
+			if l := &w.logs[i]; w.sampled < len(l.samples) {
+				f.observer.Sampled(at, i, l.samples[w.sampled])
+			} else { // r rests, and the window ends with the simulation
+				f.observer.Sampled(at, i, a.stateAt(&f.replicas[i], at, a.samples))
+			}
+		}
+		a.sample = later(at, a.sampleEvery)
+		a.samples++
+	}
+}

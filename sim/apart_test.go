@@ -1,0 +1,95 @@
+package sim_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/policies/routing"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// executors are ways to run the tasks of Config.Apart.
+var executors = map[string]func(n int, task func(int)){
+	"in order": func(n int, task func(int)) {
+		for i := range n {
+			task(i)
+		}
+	},
+	"backwards": func(n int, task func(int)) {
+		for i := range n {
+			task(n - 1 - i)
+		}
+	},
+	"at the same time": func(n int, task func(int)) {
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() { task(i) })
+		}
+		all.Wait()
+	},
+}
+
+// blind is a router of which one request in some is not routed blindly.
+type blind struct {
+	routing.RoundRobin
+	sighted int64 // from this request on; below 0 for never
+}
+
+func (b *blind) Blind(r *sim.Request) bool { return b.sighted < 0 || r.ID < b.sighted }
+
+func (b *blind) Route(r *sim.Request, p *sim.Pool) int {
+	if b.Blind(r) {
+		return b.RoundRobin.Route(r, p)
+	}
+	return p.LeastTokens()
+}
+
+// Replicas that run apart give what they give together, to the last bit and in the same order,
+// whatever runs them, also where requests turn up that let them depend on each other.
+func TestApartEqualsTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		c.links, c.outages, c.scaled, c.users, c.pool = nil, nil, false, 0, 0
+		c.queueTimeout = 0
+		for i := range c.pools {
+			c.pools[i].role, c.off[i], c.steady[i] = sim.Mixed, false, false
+		}
+		patient := rapid.IntRange(0, 2*len(c.requests)).Draw(t, "patient")
+		for i := range c.requests[:min(patient, len(c.requests))] {
+			c.requests[i].Patience = 0
+		}
+		for _, k := range c.kinds {
+			k.pool = 0
+		}
+		sighted := rapid.Int64Range(-20, 20).Draw(t, "sighted")
+		run := func(executor func(n int, task func(int)), groups int) (sim.Result, *ends) {
+			config, all := c.config(t, 0)
+			config.Router = &blind{sighted: sighted}
+			config.Apart = executor
+			for i := range config.Replicas {
+				config.Replicas[i].Group = i % groups
+			}
+			r, err := sim.Run(context.Background(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, all
+		}
+		together, want := run(nil, 1)
+		for name, executor := range executors {
+			groups := rapid.IntRange(1, c.replicas).Draw(t, "groups")
+			apart, got := run(executor, groups)
+			if d := cmp.Diff(together, apart); d != "" {
+				t.Fatalf("result, together (-) and apart, %s (+):\n%s", name, d)
+			}
+			if d := cmp.Diff(want, got, cmp.AllowUnexported(journal{}, ends{}),
+				cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+				t.Fatalf("journal, together (-) and apart, %s (+):\n%s", name, d)
+			}
+		}
+	})
+}
