@@ -52,7 +52,7 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 // clock.
 func (a *assembly) addReplicas() {
 	groups := a.groups()
-	if a.file.Processors > 0 {
+	if a.file.Processors > 1 {
 		a.config.Apart = together(a.file.Processors)
 	}
 	for i := range a.pools {

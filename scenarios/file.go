@@ -19,9 +19,9 @@ type File struct {
 	// at some moment.
 	Tune func(a *hardware.Accelerator)
 	// Processors is how many processors a simulation may use at the same time, where replicas do
-	// not depend on each other; 0 and 1 stand for one. With 1 or more, the observers of
-	// Simulation.Run must not read what changes in the sequences of prompt chunks, see
-	// sim.Config.Apart. The result is the same.
+	// not depend on each other; 0 stands for 1. With more than 1, the observers of Simulation.Run
+	// must not read what changes in the sequences of prompt chunks, see sim.Config.Apart. The
+	// result is the same.
 	Processors int
 	// FS opens the files that the scenario names; nil means the files of the operating system.
 	FS  fs.FS

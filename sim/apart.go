@@ -40,47 +40,11 @@ type apart struct {
 	err            error // that a request which arrives at start is wrong
 }
 
-// window is a span of time with what happens in it.
-type window struct {
-	start, end Time // the end is excluded
-	sample     Time // the first sample of the window, and the number of those before
-	number     int64
-	sampled    int // samples that were told
-	arrivals   int
-	last       bool // no window follows
-	rejected   []rejected
-	logs       []replicaLog
-}
-
-// replicaLog is what happens at a replica in a window.
-type replicaLog struct {
-	arrivals []*Sequence
-	acts     []act
-	told     int // acts that were carried out
-	effects  []effect
-	err      error // the replica cannot go on after the last act
-	samples  []State
-	reports  []*Leap // for reuse
-}
-
-// act is a time at which a replica acted, and the number of effects up to then.
-type act struct {
-	at      Time
-	effects int
-}
-
-// rejected is a request that no replica takes.
-type rejected struct {
-	s       *Sequence
-	replica int
-	why     Rejection
-}
-
 // The least number of acts for which a window is made, those that it has for each replica, and the
 // most. Large windows need memory, and small ones take each replica's state into the caches often.
 const (
 	leastActs      = 4096
-	actsPerReplica = 16
+	actsPerReplica = 4
 	mostActs       = 1 << 17
 	mostSamples    = 64
 )
@@ -110,10 +74,6 @@ func newApart(s *Simulation, c *Config) *apart {
 		}
 	}
 	return a
-}
-
-func newWindow(replicas int) *window {
-	return &window{logs: make([]replicaLog, replicas)}
 }
 
 // through runs the simulation as far as replicas do not depend on each other.
@@ -250,70 +210,6 @@ func (a *apart) arriveNext(w *window) bool {
 	s.place, s.Latency = atReplica, r.latency
 	w.logs[i].arrivals = append(w.logs[i].arrivals, s)
 	return true
-}
-
-// live lets replica i run through the window.
-func (a *apart) live(i int) {
-	r, l := &a.fleet.replicas[i], &a.running.logs[i]
-	l.effects, r.effects = r.effects, l.effects
-	for _, s := range l.arrivals {
-		a.proceed(r, l, s.Arrival)
-		r.accept(s, s.Arrival)
-	}
-	a.proceed(r, l, a.running.end)
-	l.effects, r.effects = r.effects, l.effects
-	l.err = r.err
-}
-
-// proceed lets r act until a time, which is excluded.
-func (a *apart) proceed(r *member, l *replicaLog, until Time) {
-	for r.next < until && r.err == nil {
-		at := r.next
-		a.look(r, l, at)
-		before := len(r.effects)
-		r.land(at)
-		for i := before; i < len(r.effects); i++ {
-			if e := &r.effects[i]; e.kind == stepped {
-				l.keep(&r.batches[e.leap.Lane])
-			}
-		}
-		r.launch(at)
-		if len(r.effects) > before || r.err != nil {
-			l.acts = append(l.acts, act{at, len(r.effects)})
-		}
-	}
-	if until != Never {
-		a.look(r, l, until)
-	}
-}
-
-// keep gives b another report and another list of chunks, since those of the leap that has ended
-// are told later.
-func (l *replicaLog) keep(b *Batch) {
-	var report *Leap
-	if n := len(l.reports); n > 0 {
-		report, l.reports = l.reports[n-1], l.reports[:n-1]
-	} else {
-		report = new(Leap)
-	}
-	b.step.Prefill, b.report = report.Prefill[:0], report
-}
-
-// look writes down the state of r at the samples that are due before a time.
-func (a *apart) look(r *member, l *replicaLog, before Time) {
-	for {
-		k := len(l.samples)
-		at := later(a.running.sample, Time(k)*a.sampleEvery)
-		if at >= before {
-			return
-		}
-		state := a.stateAt(r, at, a.running.number+int64(k))
-		if state.Slots != nil {
-			slots := state.Slots()
-			state.Slots = func() Slots { return slots }
-		}
-		l.samples = append(l.samples, state)
-	}
 }
 
 // tell carries out what happened in a window.

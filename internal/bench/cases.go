@@ -148,7 +148,6 @@ func (c *Case) Build(requests int) (*scenarios.Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Processors = 1
 	return file.Build(policies.Default())
 }
 
