@@ -51,13 +51,14 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 // addReplicas makes the servers, each with policies of its own. The servers of a pool share one
 // clock.
 func (a *assembly) addReplicas() {
-	groups := a.groups()
-	if a.file.Processors > 1 {
-		a.config.Apart = together(a.file.Processors)
+	processors := a.file.Processors
+	groups := groups(processors, a.fleet.replicas, a.pools)
+	if processors > 1 {
+		a.config.Apart = together(processors)
 	}
 	for i := range a.pools {
 		p := &a.pools[i]
-		servers := a.apart(p, groups)
+		servers := p.apart(processors, groups)
 		for k := range p.size {
 			group := (p.first + k) * groups / a.fleet.replicas
 			r, err := servers[group].Replica(a.seed(p.first + k))

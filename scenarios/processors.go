@@ -33,23 +33,23 @@ const groupsPerProcessor = 2
 // mostGroups bounds the memory of clocks.
 const mostGroups = 32
 
-// groups returns the number of groups of replicas that may run at the same time. Replicas that
-// draft share the drafter.
-func (a *assembly) groups() int {
+// groups returns the number of groups of a number of replicas that may run at the same time.
+// Replicas that draft share the drafter.
+func groups(processors, replicas int, pools []pool) int {
 	drafts := func(p pool) bool { return p.drafter != nil }
-	if a.file.Processors < 2 || slices.ContainsFunc(a.pools, drafts) {
+	if processors < 2 || slices.ContainsFunc(pools, drafts) {
 		return 1
 	}
-	return min(groupsPerProcessor*a.file.Processors, mostGroups, a.fleet.replicas)
+	return min(groupsPerProcessor*processors, mostGroups, replicas)
 }
 
-// apart returns the servers of a pool by group. The clock of a pool itself is for those who observe
-// its replicas.
-func (a *assembly) apart(p *pool, groups int) []*deployment.Server {
+// apart returns the servers of a pool by group. The clock of the pool itself is for those who
+// observe its replicas meanwhile.
+func (p *pool) apart(processors, groups int) []*deployment.Server {
 	list := make([]*deployment.Server, groups)
 	for i := range list {
 		list[i] = &p.Server
-		if a.file.Processors > 1 {
+		if processors > 1 {
 			fork := p.Server
 			fork.Clock = p.Clock.Fork()
 			list[i] = &fork

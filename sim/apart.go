@@ -58,7 +58,8 @@ func newApart(s *Simulation, c *Config) *apart {
 		return nil
 	}
 	a := &apart{Simulation: s, run: c.Apart, router: router, span: 100 * Millisecond,
-		nextSample: s.sample, newest: -1, running: newWindow(len(c.Replicas)), other: newWindow(len(c.Replicas))}
+		nextSample: s.sample, newest: -1,
+		running: newWindow(len(c.Replicas)), other: newWindow(len(c.Replicas))}
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
 		if r.Pooling.Memory != nil || r.Group < 0 || r.Group >= len(c.Replicas) {

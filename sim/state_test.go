@@ -31,8 +31,8 @@ func (s *shown) Sampled(_ sim.Time, replica int, state sim.State) {
 	}
 }
 
-// In a large fleet, replicas take turns in having their slots counted: few in a sample, all as often
-// as each other.
+// In a large fleet, replicas take turns in having their slots counted: few in a sample, all as
+// often as each other.
 func TestReplicasTakeTurns(t *testing.T) {
 	for replicas, most := range map[int]int{1: 1, 8: 8, 9: 2, 64: 2} {
 		s := &shown{times: make([]int, replicas)}
