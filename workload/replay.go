@@ -62,7 +62,7 @@ func (p *replay) Done(r *sim.Request, at sim.Time) {
 }
 
 // Open implements sim.OpenLoop.
-func (p *replay) Open() bool { return !p.tape.talks() }
+func (p *replay) Open() bool { return !p.recorded.talks() }
 
 // Err implements sim.Source.
 func (p *replay) Err() error { return p.recorded.err() }
