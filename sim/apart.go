@@ -80,6 +80,8 @@ func newApart(s *Simulation, c *Config) *apart {
 // through runs the simulation as far as replicas do not depend on each other.
 func (a *apart) through(ctx context.Context) error {
 	f := a.fleet
+	f.apart = true
+	defer func() { f.apart = false }()
 	a.fill(a.running)
 	for {
 		if err := ctx.Err(); err != nil {

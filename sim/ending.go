@@ -88,6 +88,9 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	}
 	f.source.Done(&s.Request, f.after(at))
 	f.arrival = f.source.NextArrival()
+	if f.apart && s.Preemptions > 0 {
+		return // its replica, which runs meanwhile, may look at an entry that s left behind
+	}
 	s.expire()
 	s.links[resident].behind, f.spare = f.spare, s
 }

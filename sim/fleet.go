@@ -24,6 +24,7 @@ type fleet struct {
 	queueTimeout Time
 	outages      []Outage
 	fallible     bool // replicas may fail
+	apart        bool // replicas run while effects are carried out
 	retry        Retry
 	scalings     []Scaling
 
