@@ -99,8 +99,10 @@ func (b *Batch) gap(s *Sequence, now Time) {
 // reach takes memory for the first steps of a leap with drafts, which have begun.
 func (b *Batch) reach(steps int64) {
 	for s := b.members.first; s != nil; s = s.newer() {
-		ahead := int(steps - 1 + b.r.foreseeing.Known(s, steps-1))
-		b.extend(s, ahead+1+s.drafted)
+		if s.Stored+int(steps)*(1+s.drafted) <= s.room {
+			continue // there is room even if all drafts are accepted
+		}
+		b.extend(s, int(steps+b.r.foreseeing.Known(s, steps-1))+s.drafted)
 	}
 	b.flight.stored = steps
 }

@@ -53,8 +53,9 @@ func NewModel(clock *steptime.Clock, sharesCache bool) *Model {
 // tokens that the drafter has not computed yet.
 func (m *Model) Duration(l *Load) sim.Time {
 	var t sim.Time
+	var step sim.Step // filled in place, which is quicker than copied
 	for pass := range max(1, len(l.Sequences)) {
-		if step := m.pass(l, pass); step.Decodes > 0 || len(step.Prefill) > 0 {
+		if m.pass(l, pass, &step); step.Decodes > 0 || len(step.Prefill) > 0 {
 			t += m.clock.Duration(&step)
 		}
 	}
@@ -64,8 +65,9 @@ func (m *Model) Duration(l *Load) sim.Time {
 // FLOPs implements Drafter.
 func (m *Model) FLOPs(l *Load) float64 {
 	tokens, pairs := 0.0, 0.0
+	var step sim.Step
 	for pass := range max(1, len(l.Sequences)) {
-		step := m.pass(l, pass)
+		m.pass(l, pass, &step)
 		tokens += float64(step.Tokens())
 		if step.Decodes > 0 {
 			pairs += float64(float64(step.Context) * float64(step.DecodeTokens) / float64(
@@ -79,22 +81,24 @@ func (m *Model) FLOPs(l *Load) float64 {
 	return float64(m.perToken*tokens) + float64(m.perPair*pairs)
 }
 
-// pass returns the step of the drafter in a pass, counted from 0.
-func (m *Model) pass(l *Load, pass int) sim.Step {
-	var step sim.Step
+// pass fills in the step of the drafter in a pass, counted from 0.
+func (m *Model) pass(l *Load, pass int, step *sim.Step) {
+	step.Decodes, step.DecodeTokens, step.Context, step.Prefill = 0, 0, 0, nil
 	if pass == 0 && !m.sharesCache {
 		step.Prefill = l.Prefill
 	}
 	if pass >= len(l.Sequences) || l.Sequences[pass] == 0 {
-		return step
+		return
 	}
 	n := l.Sequences[pass]
 	step.Decodes, step.DecodeTokens = n, n*l.Expanded[pass]
 	if pass == 0 && !m.sharesCache {
 		step.DecodeTokens += l.Behind
 	}
-	step.Context = l.Context*int64(n)/int64(l.Sequences[0]) + int64(pass*n+step.DecodeTokens)
-	return step
+	step.Context = l.Context + int64(pass*n+step.DecodeTokens)
+	if all := l.Sequences[0]; n < all {
+		step.Context += l.Context*int64(n)/int64(all) - l.Context
+	}
 }
 
 // Heads is a drafter with several output heads on top of the model (Medusa: Cai et al., ICML 2024,
