@@ -87,14 +87,6 @@ func sixteen(k deployment.Key) deployment.Key {
 	return k
 }
 
-// OfRelatives reports whether other servers of the same engine on the same accelerator were
-// measured, for example with another model.
-func OfRelatives(key deployment.Key) bool {
-	return slices.ContainsFunc(measured(), func(e Error) bool {
-		return e.Key != key && e.Engine == key.Engine && e.Accelerator == key.Accelerator
-	})
-}
-
 // measured returns the rows of the table, which is part of the program: it is right, or a test
 // fails.
 var measured = sync.OnceValue(func() []Error { return mustRead("errors.csv", table) })
