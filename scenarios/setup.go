@@ -3,6 +3,8 @@ package scenarios
 import (
 	"fmt"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // setup describes the servers in words.
@@ -70,14 +72,7 @@ func (k kind) describe() string {
 		s.s.Batching.Policy, s.s.Memory.Policy)
 	if sp := s.s.Speculation; sp != nil {
 		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method,
-			plural(sp.Tokens, "token"))
+			units.Plural(sp.Tokens, "token"))
 	}
 	return text
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

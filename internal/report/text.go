@@ -7,12 +7,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
+
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // columns is the width that every table keeps to.
@@ -108,13 +109,7 @@ func (p *Printer) grid(header table.Row, rows []table.Row, left ...int) {
 }
 
 // count prints a whole number with commas: 1,234,567.
-func count[T int | int64](n T) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func count[T int | int64](n T) string { return units.Count(int64(n)) }
 
 // percent prints a share with two significant digits or whole percents: 0.43 %, 12 %, 162 %. Only
 // what is exactly all is 100 %.

@@ -17,13 +17,14 @@ func Cause(r *scenarios.Result, first bool) string {
 	switch {
 	case first && r.PeakKVUsage > 0.97 && r.Phases != nil && r.MeanQueue > r.MeanPrefill:
 		return fmt.Sprintf("requests wait for KV memory, which is full (%s at most)",
-			plural(int(r.PeakBatch), "sequence"))
+			units.Plural(int(r.PeakBatch), "sequence"))
 	case r.Preemptions > r.Completed/20:
 		return fmt.Sprintf("KV memory runs out: %s in %s",
-			plural(int(r.Preemptions), "preemption"), plural(int(r.Completed), "request"))
+			units.Plural(int(r.Preemptions), "preemption"),
+			units.Plural(int(r.Completed), "request"))
 	case first && r.Prefill != nil && r.Busy < 0.9:
 		return fmt.Sprintf("a prompt of %s alone takes %s, bound by %s",
-			plural(r.Prefill.Tokens, "token"), units.FormatDuration(r.Prefill.Step/1000),
+			units.Plural(r.Prefill.Tokens, "token"), units.FormatDuration(r.Prefill.Step/1000),
 			BoundWords(r.Prefill.Bound))
 	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
 		return fmt.Sprintf("prompts of others are computed between the tokens of an answer, and "+
@@ -32,7 +33,7 @@ func Cause(r *scenarios.Result, first bool) string {
 			units.FormatDuration(r.Decode.Step/1000))
 	case r.Decode != nil:
 		return fmt.Sprintf("steps run %.0f%% of the time, and a decode step for %s takes %s, "+
-			"bound by %s", 100*min(1, r.Busy), plural(r.Decode.Batch, "sequence"),
+			"bound by %s", 100*min(1, r.Busy), units.Plural(r.Decode.Batch, "sequence"),
 			units.FormatDuration(r.Decode.Step/1000), BoundWords(r.Decode.Bound))
 	}
 	return fmt.Sprintf("steps run %.0f%% of the time", 100*min(1, r.Busy))

@@ -14,13 +14,13 @@ func phases(prefill, decode *scenarios.Phenomenon) []string {
 	if p := prefill; p != nil {
 		list = append(list, fmt.Sprintf(
 			"Prefill is bound by %s: a prompt of %s alone takes %s, %.0f%% of it %s.",
-			BoundWords(p.Bound), plural(p.Tokens, "token"), units.FormatDuration(p.Step/1000),
+			BoundWords(p.Bound), units.Plural(p.Tokens, "token"), units.FormatDuration(p.Step/1000),
 			100*p.Share, shareWords(p.Bound)))
 	}
 	if d := decode; d != nil {
-		words := plural(d.Batch, "sequence")
+		words := units.Plural(d.Batch, "sequence")
 		if d.Tokens > d.Batch {
-			words += fmt.Sprintf(", drafts included %s,", plural(d.Tokens, "token"))
+			words += fmt.Sprintf(", drafts included %s,", units.Plural(d.Tokens, "token"))
 		}
 		list = append(list, fmt.Sprintf(
 			"Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
@@ -62,11 +62,4 @@ func shareWords(b steptime.Bound) string {
 		return "computing tiles that are not full"
 	}
 	return "waiting for the host"
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -39,7 +39,7 @@ func newColumn(r *scenarios.Result) column {
 		Verdict:   verdict(r),
 		Waterfall: newWaterfall(r), Tables: newTables(r),
 	}
-	c.add("requests", "completed", thousands(r.Completed), unanswered(r)+"in "+
+	c.add("requests", "completed", units.Count(r.Completed), unanswered(r)+"in "+
 		units.FormatDuration(r.Duration), r)
 	c.latency("time to first token", "ttft", r)
 	c.latency("time per output token", "tpot", r)
@@ -189,13 +189,4 @@ func newWaterfall(r *scenarios.Result) *waterfall {
 		w.Parts = append(w.Parts, waterfallPart{p.name, p.class, ms(p.time), p.time / total})
 	}
 	return w
-}
-
-// thousands writes a number with commas: 1,234,567.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

@@ -54,13 +54,10 @@ func duration(t sim.Time) string { return units.FormatDuration(t.Seconds()) }
 
 // counted says how many there are of something, and nothing where there are none.
 func counted(n int64, noun string) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return units.Plural(int(n), noun)
 }
 
 // words says what request it is, and how long it took.
