@@ -129,6 +129,48 @@ func TestEvictionOrders(t *testing.T) {
 	})
 }
 
+// Requests find no more in any tiers, with any order of eviction, than in one memory of the same
+// size that knows the future.
+func TestBeladyBoundsTiers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		top := rapid.IntRange(5, 12).Draw(t, "blocks")
+		size, lower := top, []memory.Tier(nil)
+		for range rapid.IntRange(1, 3).Draw(t, "tiers") {
+			n := rapid.IntRange(1, 8).Draw(t, "tier")
+			size, lower = size+n, append(lower, memory.Tier{Blocks: int64(n)})
+		}
+		texts := branches(t)
+		now, byName := 0, map[uint64]uint64{}
+		for _, blocks := range texts {
+			memory.NameBlocks(blocks, tierBlock, byName)
+		}
+		next := func(name uint64) int64 {
+			for after := now + 1; after < len(texts); after++ {
+				if slices.Contains(texts[after], byName[name]) {
+					return int64(after)
+				}
+			}
+			return 1000
+		}
+		found := func(blocks int, order memory.Tiering, lower ...memory.Tier) (sum int) {
+			m, err := memory.NewTiered(int64(blocks), tierBlock, order, lower...)
+			must.OK(t, err)
+			for id := range texts {
+				now = id
+				sum += serveOne(t, m, id, texts[id])
+			}
+			return sum
+		}
+		bound := found(size, memory.Tiering{Next: next})
+		for name, order := range map[string]memory.Tiering{"lru": {}, "lfu": {Frequent: true},
+			"through": {Through: true}} {
+			if n := found(top, order, lower...); n > bound {
+				t.Fatalf("%s finds %d blocks, with the future known %d", name, n, bound)
+			}
+		}
+	})
+}
+
 // With write-through, the accelerator and host memory together hold the last used blocks up to the
 // size of the larger of them, and all copies survive a failure.
 func TestWriteThroughHoldsCopies(t *testing.T) {
