@@ -31,7 +31,7 @@ func groups() []group {
 			[]*cobra.Command{serveCommand(), loadCommand(), twinCommand()}},
 		{"teach", "Understand:", []*cobra.Command{explainCommand(), rooflineCommand(),
 			trainCommand(),
-			memoryCommand(), playgroundCommand()}},
+			memoryCommand(), reuseCommand(), playgroundCommand()}},
 		{"check", "Check the simulator:", []*cobra.Command{
 			validateCommand(), crosscheckCommand(), calibrateCommand(), newGPT2Command(),
 			benchCommand(),

@@ -1,0 +1,90 @@
+package reuse_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/workload/reuse"
+	"github.com/llmsim/llmsim/workload/trace"
+)
+
+// The shares of Mooncake's traces are those that an independent program counts: with caches of
+// 1,000, 5,859 and 20,000 blocks, and without a limit.
+func TestMooncake(t *testing.T) {
+	for name, want := range map[string][4]float64{
+		"conversation": {0.04453032928942808, 0.13607625649913344, 0.2878162911611785,
+			0.3664124783362218},
+		"synthetic": {0.08411759396768874, 0.30935287215799534, 0.5717731811580528,
+			0.6396038629109676},
+	} {
+		c, err := reuse.Read(sharedfiles.Path(t, "traces", "mooncake", name+"_trace.jsonl"),
+			trace.Options{})
+		must.OK(t, err)
+		for i, size := range []int{1000, 5859, 20_000, c.Distinct} {
+			if got := float64(c.Found(size)) / float64(c.Blocks); got != want[i] {
+				t.Errorf("%s, %d blocks: %v, want %v", name, size, got, want[i])
+			}
+		}
+		if c.Bound(c.Distinct) != c.Found(c.Distinct) {
+			t.Errorf("%s: without a limit, %d blocks are found, and %d where the future is known",
+				name, c.Found(c.Distinct), c.Bound(c.Distinct))
+		}
+	}
+}
+
+// A cache finds what a list of blocks in the order of their use has, cut at its size. It finds more
+// the larger it is, and never more than one that knows the future.
+func TestCurves(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		var requests [][]int
+		for range rapid.IntRange(1, 40).Draw(t, "requests") {
+			name, blocks := 1, []int(nil)
+			for range rapid.IntRange(1, 5).Draw(t, "blocks") {
+				name = name*4 + rapid.IntRange(0, 2).Draw(t, "branch")
+				blocks = append(blocks, name)
+			}
+			requests = append(requests, blocks)
+			fmt.Fprintf(&text, `{"timestamp": 0, "input_length": %d, "output_length": 1, `+
+				`"hash_ids": [%s]}`+"\n", 512*len(blocks),
+				strings.Trim(strings.ReplaceAll(fmt.Sprint(blocks), " ", ","), "[]"))
+		}
+		path := filepath.Join(dir, "trace.jsonl")
+		must.OK(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		c, err := reuse.Read(path, trace.Options{})
+		must.OK(t, err)
+		last := 0
+		for size := range c.Distinct + 2 {
+			var order []int
+			want := 0
+			for _, blocks := range requests {
+				for _, b := range blocks {
+					if !slices.Contains(order, b) {
+						break
+					}
+					want++
+				}
+				for _, b := range slices.Backward(blocks) {
+					order = slices.DeleteFunc(order, func(o int) bool { return o == b })
+					order = slices.Insert(order, 0, b)
+				}
+				order = order[:min(len(order), size)]
+			}
+			got, bound := c.Found(size), c.Bound(size)
+			if got != want || got > bound || got < last {
+				t.Fatalf("%d blocks: %d are found, want %d; %d in less, at most %d", size, got,
+					want, last, bound)
+			}
+			last = got
+		}
+	})
+}
