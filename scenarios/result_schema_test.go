@@ -31,7 +31,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 		}})
 	must.OK(t, err)
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
-	schema.Title = "result of an llmsim scenario"
+	schema.Title = "result of an llmsim scenario, format 1"
 	optional := reflect.TypeFor[scenarios.SpeculationResult]()
 	for i := range optional.NumField() {
 		key, _, _ := strings.Cut(optional.Field(i).Tag.Get("json"), ",")

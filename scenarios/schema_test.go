@@ -35,7 +35,7 @@ func current(t *testing.T, name string, want []byte) {
 func TestSchemaIsCurrent(t *testing.T) {
 	schema := scenarioSchema(t)
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
-	schema.Title = "llmsim scenario"
+	schema.Title = "llmsim scenario, format 1"
 	text, err := json.MarshalIndent(schema, "", "  ")
 	must.OK(t, err)
 	current(t, "schema.json", append(text, '\n'))
