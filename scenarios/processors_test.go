@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -36,9 +37,7 @@ func TestProcessorsChangeNoResult(t *testing.T) {
 				return err.Error()
 			}
 			text, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return string(text)
 		}
 		one := run(1)

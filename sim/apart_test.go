@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -74,9 +75,7 @@ func TestApartEqualsTogether(t *testing.T) {
 				config.Replicas[i].Group = i % groups
 			}
 			r, err := sim.Run(context.Background(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return r, all
 		}
 		together, want := run(nil, 1)

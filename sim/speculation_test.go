@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -53,9 +54,7 @@ func TestSpeculationConserves(t *testing.T) {
 					most: 5, alpha: alpha, draft: sim.Microsecond}
 			}
 			r, err := sim.Run(context.Background(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return r, j
 		}
 		r, j := run()
@@ -111,9 +110,7 @@ func drawSpeculator(t *rapid.T, verify sim.StepClock) func(seed uint64) *specula
 	if rapid.Bool().Draw(t, "beta") {
 		acceptance, err = speculation.Beta(0.6, 0.2)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := speculation.Config{
 		Acceptance: acceptance,
 		Shape: speculation.Shape{Depth: rapid.IntRange(1, 7).Draw(t, "depth"),
@@ -144,13 +141,9 @@ func drawSpeculator(t *rapid.T, verify sim.StepClock) func(seed uint64) *specula
 		default:
 			c.Lengths = speculation.Fixed{}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p, err := speculation.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return p
 	}
 }
@@ -203,9 +196,7 @@ func TestLeapWithDraftsEqualsStep(t *testing.T) {
 				config.Observer = sim.Observers{j, leapCounter{&leaps}}
 			}
 			r, err := sim.Run(context.Background(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			o.Result, o.Journal = r, j
 			for _, p := range made {
 				o.Accepted = append(o.Accepted, p.Accepted())

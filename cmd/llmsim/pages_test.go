@@ -30,8 +30,7 @@ func TestPagesShowTheOutput(t *testing.T) {
 func showsOutput(t *testing.T, name, dir, traces string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)
-	text, err := os.ReadFile(path)
-	must.OK(t, err)
+	text := must.Read(t, path)
 	writeNamedFiles(t, dir, string(text))
 	if traces != "" {
 		copyTraces(t, traces, dir)
@@ -109,8 +108,7 @@ func copyTraces(t *testing.T, from, to string) {
 	t.Helper()
 	for _, name := range []string{"AzureLLMInferenceTrace_conv.csv",
 		"AzureLLMInferenceTrace_code.csv", "mooncake/conversation_trace.jsonl"} {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		must.OK(t, err)
+		data := must.Read(t, filepath.Join(from, name))
 		files := map[string]string{filepath.Base(name): string(data)}
 		if strings.Contains(name, "_conv") {
 			files["trace.csv.gz"] = zipped(t, string(data))

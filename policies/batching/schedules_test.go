@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
@@ -44,14 +45,9 @@ func TestSchedules(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "schedules.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Read(t, golden)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("schedules changed (want −, got +; if they should, go test -run Schedules "+
 			"-update): %s", diff)
@@ -173,9 +169,7 @@ func (v variant) serve(t *testing.T, requests sim.List, maxLeap int64) []served 
 	place := policies.Deployment{Seed: 1, KVTokens: 256, MaxContext: 200, HostTokens: 150,
 		TokenBytes: 1, HostRate: 1e6}
 	scheduler, err := r.Batching.Lookup(v.policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	params := map[string]string{}
 	if v.memory == "contiguous" {
 		place.KVTokens = 600 // three of the longest sequences, which it reserves
@@ -183,17 +177,11 @@ func (v variant) serve(t *testing.T, requests sim.List, maxLeap int64) []served 
 		params["block-size"] = "4"
 	}
 	cache, err := r.Memory.Lookup(v.memory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s, err := scheduler.Build(place, v.params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	m, err := cache.Build(place, params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b := book{served: make([]served, len(requests))}
 	if _, err := sim.Run(context.Background(), sim.Config{
 		Source: &requests, Router: &routing.RoundRobin{}, Observer: &b, MaxLeap: maxLeap,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 )
 
@@ -47,13 +48,9 @@ func TestCascadesArePlanned(t *testing.T) {
 func planned(t *testing.T, second string) *answer.Answers {
 	t.Helper()
 	f, err := Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a, err := f.Solve(t.Context(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return a
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -355,8 +354,7 @@ func TestRefusals(t *testing.T) {
 
 // The page that explains the answer has a word for each of its keys.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/comparing.md")
-	must.OK(t, err)
+	page := must.Read(t, "../../../docs/comparing.md")
 	kinds := []reflect.Type{reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 		reflect.TypeFor[Flag](), reflect.TypeFor[Rung](), reflect.TypeFor[Unfit]()}
 	for _, kind := range kinds {
