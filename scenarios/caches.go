@@ -17,8 +17,8 @@ func (r *resolved) fill(s *Simulation, kept *snapshot, build func() (*Simulation
 	}
 	for i := range s.pools {
 		if p := &s.pools[i]; memory.Cache(s.config.Replicas[p.first].Memory) == nil {
-			r.problem("caches.start", "found %s, but the memory policy %s of %s keeps nothing "+
-				"that could be there at the start; use prefix-cache, radix or offload", c.Start,
+			r.problem("caches.start", "found %s; with the memory policy %s of %s caches are "+
+				"cold at the start; use prefix-cache, radix or offload", c.Start,
 				p.Policies.Memory.Name(), p.Model.Name)
 			return r.err()
 		}

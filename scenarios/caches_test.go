@@ -108,7 +108,7 @@ func TestCachesRefuse(t *testing.T) {
 		{"caches: {start: snapshot, file: kept}\nmodel: llama-2-7b",
 			"found a cache of llama-3.1-8b"},
 		{"caches: {start: warm, requests: 9}\nmemory: {policy: paged}",
-			"caches.start: found warm, but"},
+			"caches.start: found warm; with"},
 		{"caches: {start: snapshot, file: kept}\nmemory: {policy: radix}",
 			"found 1 pools, want 0"},
 	} {

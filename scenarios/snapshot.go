@@ -44,8 +44,8 @@ type cacheState struct {
 func (s *Simulation) SaveCaches(to io.Writer) error {
 	for i := range s.config.Replicas {
 		if memory.Cache(s.config.Replicas[i].Memory) == nil {
-			return errors.New("there are replicas whose memory policy keeps nothing for later " +
-				"requests; use prefix-cache, radix or offload")
+			return errors.New("--save-caches takes the memory policies prefix-cache, radix and " +
+				"offload, and there are replicas with others")
 		}
 	}
 	kept, err := s.caches()
