@@ -53,7 +53,7 @@ func (d *demand) recording(field string, written *Trace, longest int) (*Trace, w
 		o.MaxContext, o.Overlong = longest, trace.Clamp
 	}
 	return &t, workload.Trace{Path: d.file.locate(field+".file", t.File), Options: o,
-		Part: sim.Time(t.Resample)}
+		Part: sim.Time(t.Resample), MaxWait: sim.Time(t.MaxWait)}
 }
 
 // traceTraits returns the traits of a trace's requests, by class.
@@ -95,6 +95,9 @@ func (d *demand) timed(field string, t *workload.Trace) bool {
 		return false
 	}
 	defer reader.Close()
+	if t.MaxWait > 0 && !reader.Sessions() {
+		d.problem(field+".max-wait", "this trace has no sessions whose calls wait; leave it out")
+	}
 	return reader.Timed()
 }
 

@@ -151,6 +151,7 @@ type Trace struct {
 	For      Span    `json:"for,omitempty" above:"0" jsonschema:"The length of the replayed part, in the time of the trace. Default: all of it."`
 	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of the parts, such as 1d, into which the trace is cut from its start. As many parts as the trace has are drawn by the seed, with replacement, and played one after another. Only with the times of the trace. Default: the trace is played as it was recorded."`
 	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What happens to requests longer than the engine's limit: they are refused and counted, or cut to what fits. Default: reject."`
+	MaxWait  Span    `json:"max-wait,omitempty" above:"0" jsonschema:"The longest time between the calls of a recorded session; longer ones are cut to it, as AgentX does. Default: as they were recorded."`
 	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Whether the trace starts again at its end. This needs a rate or arrivals of the scenario's own."`
 }
 

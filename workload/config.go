@@ -50,6 +50,9 @@ type Trace struct {
 	trace.Options
 	// Repeat starts the trace again at its end. It needs Arrivals or Users.
 	Repeat bool
+	// MaxWait bounds the recorded times between the calls of a session; 0 means that they count as
+	// they are.
+	MaxWait sim.Time
 	// Part is the length of the parts into which the trace is cut, in its own time and from From
 	// on; 0 means that it is played as it is. As many parts as it has are drawn with replacement
 	// and played one after another. Only with the trace's own times.

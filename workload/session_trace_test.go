@@ -46,6 +46,23 @@ func TestRecordedSessions(t *testing.T) {
 	}
 }
 
+// Recorded times between calls are cut to a bound, and shorter ones stay.
+func TestLongWaitsAreCut(t *testing.T) {
+	path := filepath.Join("trace", "testdata", "tracelab.csv")
+	for bound, want := range map[sim.Time]sim.Time{0: 300, 200: 200, 900: 300} {
+		source, err := workload.Open(workload.Config{Requests: 2, Users: &workload.Users{Count: 1},
+			Trace: &workload.Trace{Path: path, MaxWait: bound * sim.Millisecond}})
+		must.OK(t, err)
+		var r sim.Request
+		source.Next(&r)
+		source.Done(&r, sim.Second)
+		if got := source.NextArrival() - sim.Second; got != want*sim.Millisecond {
+			t.Errorf("a bound of %d ms: the next call comes after %v, want %d ms", bound, got, want)
+		}
+		must.OK(t, source.Close())
+	}
+}
+
 // Recorded sessions do not go together with times that are not theirs.
 func TestRecordedSessionsRefuse(t *testing.T) {
 	path := filepath.Join("trace", "testdata", "tracelab.csv")

@@ -96,6 +96,14 @@ func (p *traceReader) wind() {
 	}
 }
 
+// wait returns the time before a call for which a time was recorded.
+func (p *traceReader) wait(recorded sim.Time) sim.Time {
+	if p.trace.MaxWait > 0 {
+		return min(recorded, p.trace.MaxWait)
+	}
+	return recorded
+}
+
 // plan lists the calls of the session that was read ahead, without those whose context is too long
 // and all that wait for them. A session that is played again shares nothing with the play before.
 func (p *traceReader) plan() {
@@ -109,7 +117,7 @@ func (p *traceReader) plan() {
 	numbers := []int32{number} // of the recorded calls; −1 for those that are left out
 	for i, t := range p.reader.Turns() {
 		next := call{from: -1, text: int32(i + 1), message: t.Message, output: t.Output,
-			wait: t.Wait, recorded: p.recorded(t.Prompt), answer: t.Answer}
+			wait: p.wait(t.Wait), recorded: p.recorded(t.Prompt), answer: t.Answer}
 		var after []int32
 		fits := true
 		if t.Prompt == nil && t.After == nil {
