@@ -8,7 +8,8 @@ import (
 // routingPolicies returns the routers of package routing, the default first.
 func routingPolicies() []Policy[sim.Router] {
 	return []Policy[sim.Router]{
-		roundRobin(), random(), leastRequests(), leastTokens(), choices(), sessionAffinity(),
+		roundRobin(), random(), leastRequests(), leastTokens(), choices(),
+		nearestRegion(), sessionAffinity(),
 		adapterAffinity(),
 		prefixAware(), kvAware(), sloAware(), splitwise(),
 	}
@@ -46,6 +47,19 @@ func leastTokens() Policy[sim.Router] {
 		Name: "least-tokens",
 		Doc:  "the replica with the fewest prompt tokens of unfinished requests",
 		New:  func(Deployment, Values) (sim.Router, error) { return routing.LeastTokens{}, nil },
+	}
+}
+
+func nearestRegion() Policy[sim.Router] {
+	return Policy[sim.Router]{
+		Name: "nearest",
+		Doc: "the region nearest to the user, and there the better of two replicas drawn at " +
+			"random; the next region where that is busy",
+		Params: []Param{{Name: "spill", Default: "64",
+			Doc: "unfinished requests with which a replica counts as busy"}},
+		New: func(d Deployment, v Values) (sim.Router, error) {
+			return routing.NewNearest(v.Count("spill"), d.Seed)
+		},
 	}
 }
 

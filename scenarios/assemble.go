@@ -67,6 +67,7 @@ func (a *assembly) addReplicas() {
 				p.policyProblem(failed.Family, failed.Err)
 			}
 			r.Model, r.Role, r.Group = p.model, p.role, group
+			r.RoundTrips = a.between.apart[i]
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()
 				r.FirstChunk = p.Engine.FirstChunk

@@ -24,6 +24,8 @@ type between struct {
 	link     *sim.Link
 	handover deployment.Choice[sim.Router]
 	scalings []scaledPool
+	// apart is how long messages take from users of each region to replicas of each pool and back.
+	apart [][]sim.Time
 }
 
 // between settles the settings that concern several replicas.
@@ -41,6 +43,7 @@ func (f *fleet) between(registry *policies.Registry) *between {
 	}
 	b.findOutages()
 	b.findWay()
+	b.apart = f.trips(w)
 	for i := range w.Pools {
 		if !f.scaled(i) {
 			continue

@@ -10,6 +10,16 @@ type Fleet struct {
 	Outages      []Outage `json:"outages,omitempty" jsonschema:"Failures of replicas."`
 	Retries      int      `json:"retries,omitempty" min:"0" jsonschema:"How often a request begins anew on another replica after its replica failed. Default: 0, the request is lost."`
 	RetryDelay   Span     `json:"retry-delay,omitempty" above:"0" jsonschema:"The time until a failure is noticed. Default: none."`
+
+	RoundTrip Span       `json:"round-trip,omitempty" min:"0" jsonschema:"How long a message takes from a user to a replica and back, if it is the same for all. Default: none."`
+	Distances []Distance `json:"distances,omitempty" jsonschema:"How long messages take between regions, if pools have regions."`
+}
+
+// Distance is how far users of one region are from replicas of another, and the other way round.
+type Distance struct {
+	From      string `json:"from" required:"true" jsonschema:"A region of pools or classes."`
+	To        string `json:"to" required:"true" jsonschema:"Another region, or the same."`
+	RoundTrip Span   `json:"round-trip" min:"0" jsonschema:"How long a message takes from a user of one to a replica of the other and back. Default within a region: none."`
 }
 
 // Scaling is a scaling policy with the start of a replica.
@@ -53,6 +63,8 @@ type Pool struct {
 	Memory      KVMemory     `json:"memory,omitzero" jsonschema:"How the KV cache is stored: a policy and its parameters. Default: that of the scenario."`
 	Speculation *Speculation `json:"speculation,omitempty" jsonschema:"Speculative decoding. Default: that of the scenario."`
 	Scaling     Scaling      `json:"scaling,omitzero" jsonschema:"When replicas start and stop: a scaling policy and its parameters. Default: all replicas run all the time."`
+
+	Region string `json:"region,omitempty" jsonschema:"The region of its replicas. All pools have one, or none has."`
 }
 
 // ColdStart describes the start of a replica.

@@ -55,6 +55,7 @@ var choices = map[string][]string{
 		"[{name: a}, {name: b, priority: 1, escalated: {from: a, share: 0.4}}]",
 		"[{name: a, model: llama-2-7b}, {name: b, model: gpt2, prompt: 20, output: 30, " +
 			"rate: 5/s}]"},
+	"fleet.round-trip":  {"0s", "30ms"},
 	"workload.patience": {"1s", "20s"},
 	"routing": {"least-requests", "slo-aware", "{policy: kv-aware, period: 1s}",
 		"prefix-aware"},

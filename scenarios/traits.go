@@ -14,5 +14,6 @@ func (d *demand) traits(field string, c *Class) workload.Traits {
 		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())),
 		TTFT:     sim.Time(c.SLO.TTFT.Strictest()),
 		Patience: sim.Time(c.Patience),
+		Region:   d.fleet.regionOf(field+".region", c.Region),
 	}
 }

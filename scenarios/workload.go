@@ -63,6 +63,8 @@ type Class struct {
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
 	SLO      SLO       `json:"slo,omitzero" jsonschema:"The SLO of this class. Default: that of the scenario."`
 
+	Region string `json:"region,omitempty" jsonschema:"The region of its users, if pools have regions. Default: that of the first pool."`
+
 	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"Where its requests come from, if they are those of a class before it that are sent on, such as to a larger model. They have the same prompts, and answers of the same lengths. Default: users send them."`
 }
 

@@ -41,6 +41,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d reaches its pool over the wires %v and %v, want "+
 				"one or more of %d with a bandwidth above 0, none twice", i, r.Pooling.Reads,
 				r.Pooling.Writes, len(c.Wires))
+		case slices.ContainsFunc(r.RoundTrips, func(t Time) bool { return t < 0 || t == Never }):
+			return fmt.Errorf("sim: replica %d has round trips %v, want finite times from 0", i,
+				r.RoundTrips)
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}

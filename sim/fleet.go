@@ -187,6 +187,7 @@ type member struct {
 
 	residents list // listed where replicas may fail
 	latency   Time
+	trips     []Time // by region of users
 	// the predicted time at which these prompts are complete; kept if pool.predicting
 	computed    Time
 	promptToken Time // see timePerPromptToken
@@ -203,11 +204,19 @@ type member struct {
 
 func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 	return member{
-		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
+		replica: newReplica(c, maxLeap), index: index, latency: c.Latency, trips: c.RoundTrips,
 		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
 		role: c.Role, coldStart: c.ColdStart, pooling: c.Pooling, steady: c.Steady, phase: serving,
 		residents: list{kind: resident},
 	}
+}
+
+// roundTrip returns the time of a message from a user of a region to the replica and back.
+func (m *member) roundTrip(region int) Time {
+	if region < 0 || region >= len(m.trips) {
+		return 0
+	}
+	return m.trips[region]
 }
 
 // phase is a part of the life of a replica.

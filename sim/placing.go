@@ -109,7 +109,7 @@ func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok boo
 // accept lets s wait and run at r.
 func (f *fleet) accept(r *member, s *Sequence) {
 	s.place = atReplica
-	s.Latency = r.latency
+	s.Latency = r.latency + r.roundTrip(s.Region)
 	r.accept(s, f.now)
 	f.settle(r)
 }

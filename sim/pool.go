@@ -68,6 +68,11 @@ func (p *Pool) Tokens(i int) int64 { return p.look(i).prompts }
 // tokens of a prompt count until the whole prompt is computed.
 func (p *Pool) Pending(i int) int64 { return p.look(i).uncomputed }
 
+// RoundTrip returns how long a message takes from the user of a request to replica i and back.
+func (p *Pool) RoundTrip(r *Request, i int) Time {
+	return p.fleet.replicas[i].roundTrip(r.Region)
+}
+
 // look returns replica i.
 func (p *Pool) look(i int) *member {
 	p.looks++

@@ -19,6 +19,9 @@ type ReplicaConfig struct {
 	Lookahead int
 	// Latency is added between every token and the user (network, tokenisation, HTTP).
 	Latency Time
+	// RoundTrips are added to Latency: how long a message takes from a user to the replica and
+	// back, by Request.Region. It is 0 for regions beyond the list.
+	RoundTrips []Time
 	// MaxContext is the largest number of tokens of a prompt and its answer together that the
 	// replica serves; 0 means no bound.
 	MaxContext int

@@ -25,6 +25,8 @@ type Request struct {
 	TTFT Time
 	// Session names a conversation, for routers with affinity; 0 means none.
 	Session int64
+	// Region is the index of the region of the user; 0 if there is only one.
+	Region int
 	// Model is the index of the requested model among the models that the fleet serves; 0 if there
 	// is only one.
 	Model int

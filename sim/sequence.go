@@ -26,7 +26,7 @@ type Sequence struct {
 	// replica.
 	Swapped int
 	// Replica is the index of the replica that serves the sequence. Latency is the time that the
-	// replica's front end adds between a token and the user.
+	// replica's front end and the network add between a token and the user.
 	Replica int
 	Latency Time
 

@@ -51,12 +51,13 @@ type Traits struct {
 	Priority, Tenant, Model int
 	// Deadline counts from the arrival. 0 means none, as for the other fields.
 	Deadline, TTFT, Patience sim.Time
+	Region                   int
 }
 
 // mark writes the traits into r.
 func (t *Traits) mark(r *sim.Request) {
 	r.Priority, r.Tenant, r.Model = t.Priority, t.Tenant, t.Model
-	r.Deadline, r.TTFT, r.Patience = t.Deadline, t.TTFT, t.Patience
+	r.Deadline, r.TTFT, r.Patience, r.Region = t.Deadline, t.TTFT, t.Patience, t.Region
 }
 
 // check refuses traits out of range.
@@ -70,9 +71,9 @@ func (t *Traits) check() error {
 				span.is)
 		}
 	}
-	if t.Tenant < 0 || t.Model < 0 {
-		return fmt.Errorf("tenant and model: found %d and %d, allowed: numbers from 0", t.Tenant,
-			t.Model)
+	if t.Tenant < 0 || t.Model < 0 || t.Region < 0 {
+		return fmt.Errorf("tenant, model and region: found %d, %d and %d, allowed: numbers from 0",
+			t.Tenant, t.Model, t.Region)
 	}
 	return nil
 }

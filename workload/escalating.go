@@ -53,6 +53,7 @@ func (e *escalating) Done(r *sim.Request, at sim.Time) {
 		again := sim.Request{Prompt: r.Prompt, Output: r.Output, Class: e.classes + k,
 			Adapter: r.Adapter, Content: append([]sim.Segment(nil), r.Content...)}
 		to.mark(&again)
+		again.Region = r.Region
 		stamp(&again, at)
 		e.order++
 		heap.Push(&e.waiting, follower{again, e.order})

@@ -161,7 +161,8 @@ func atOnce(c Config) int {
 // checkRequest checks what a request asks for; text remembers the length of every segment seen.
 func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 	class := c.Classes[r.Class]
-	carries := Traits{r.Priority, r.Tenant, r.Model, class.Deadline, r.TTFT, r.Patience}
+	carries := Traits{r.Priority, r.Tenant, r.Model, class.Deadline, r.TTFT, r.Patience,
+		r.Region}
 	if carries != class.Traits || (class.Deadline > 0) != (r.Deadline > 0) ||
 		(r.Deadline > 0 && r.Deadline != r.Arrival+class.Deadline) {
 		t.Fatalf("%+v of class %+v", r, class)
@@ -592,14 +593,14 @@ func TestErrorsSayWhatIsAllowed(t *testing.T) {
 		"rate: found 0/s": {Arrivals: poisson(0), Classes: good, Requests: 1},
 		"found no rate": {Arrivals: &arrivals.Process{}, Classes: good,
 			Requests: 1},
-		"no such file":                  {Trace: &Trace{Path: "none.csv"}},
-		"has no times":                  {Trace: &Trace{Path: sample("sharegpt.json")}},
-		`class "chat": weight: found 0`: with(func(c *Class) { c.Weight = 0 }),
-		"found no prompt lengths":       with(func(c *Class) { c.Prompt = nil }),
-		"found no output lengths":       with(func(c *Class) { c.Output = nil }),
-		"deadline: found -1":            with(func(c *Class) { c.Deadline = -sim.Second }),
-		"tenant and model: found -2":    with(func(c *Class) { c.Tenant = -2 }),
-		"distinct prompts: found -1":    with(func(c *Class) { c.Distinct = -1 }),
+		"no such file":                       {Trace: &Trace{Path: "none.csv"}},
+		"has no times":                       {Trace: &Trace{Path: sample("sharegpt.json")}},
+		`class "chat": weight: found 0`:      with(func(c *Class) { c.Weight = 0 }),
+		"found no prompt lengths":            with(func(c *Class) { c.Prompt = nil }),
+		"found no output lengths":            with(func(c *Class) { c.Output = nil }),
+		"deadline: found -1":                 with(func(c *Class) { c.Deadline = -sim.Second }),
+		"tenant, model and region: found -2": with(func(c *Class) { c.Tenant = -2 }),
+		"distinct prompts: found -1":         with(func(c *Class) { c.Distinct = -1 }),
 		"found distinct prompts and turns": with(func(c *Class) {
 			c.Distinct, c.Turns = 1,
 				&Turns{Count: fixed(2)}

@@ -19,6 +19,7 @@ type draft struct {
 // choose takes accelerators of a list.
 func (d *draft) choose(o *menu.Offer, list []menu.Offer) {
 	d.offer = o
+	d.scenario.Fleet.RoundTrip = o.RoundTrip
 	d.scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
 		Network: o.Network, PerNode: o.PerNode, Price: o.Price}
 	d.terms = o.Terms(list)

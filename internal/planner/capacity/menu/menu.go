@@ -61,6 +61,7 @@ type Offer struct {
 	Count       int             `json:"count,omitempty" min:"1" jsonschema:"The number of accelerators that exist. Default: as many as needed."`
 	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
 	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
+	RoundTrip   scenarios.Span  `json:"round-trip,omitempty" above:"0" jsonschema:"How long a message takes from the users to the region of the accelerator and back: a part of every latency. Default: none."`
 	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"The emissions of its electricity, such as 380g/kWh."`
 	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot,owned" jsonschema:"How the accelerator is paid for: by the hour, for a long time, until the provider takes it back, or bought. Default: on-demand."`
 	Provider    string          `json:"provider,omitempty" jsonschema:"The company that offers the accelerator. A fleet has one provider, unless the plan has mix-providers."`

@@ -28,10 +28,10 @@ func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() 
 
 // Joins reports whether one fleet may have accelerators of two offers: those of different providers
 // only where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
-// without a provider join all others.
+// without a provider join all others. All of a fleet is as far from its users.
 func (p *Plan) Joins(a, b *Offer) bool {
 	one, other := cmp.Or(a.Provider, a.listed), cmp.Or(b.Provider, b.listed)
-	return p.Mix || one == "" || other == "" || one == other
+	return a.RoundTrip == b.RoundTrip && (p.Mix || one == "" || other == "" || one == other)
 }
 
 // Terms returns the terms of an offer in words, which distinguish it from other offers of the same

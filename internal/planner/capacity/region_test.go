@@ -1,0 +1,33 @@
+package capacity
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// The cheaper region far away is the answer while the first token may take as long as a message
+// there and back, and the near one otherwise.
+func TestRegionsAreChosenByDistance(t *testing.T) {
+	const text = `
+model: llama-3.1-8b
+workload: {rate: 2/s, prompt: 100, output: 20}
+slo: {ttft: LIMIT}
+menu:
+  hardware:
+    - {accelerator: h100-sxm, region: near, price: $3/h}
+    - {accelerator: h100-sxm, region: far, price: $2/h, round-trip: 150ms}
+  tensor: [1]
+effort: {requests: 200, most-requests: 400}
+`
+	for limit, want := range map[string]string{"140ms": "near", "400ms": "far"} {
+		s, _ := prepared(t, strings.Replace(text, "LIMIT", limit, 1))
+		if err := s.answer(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if s.best < 0 || s.chosen().prefill.offer.Region != want {
+			t.Errorf("within %s: the answer is %s, want the %s region", limit, bestOf(s, s.best),
+				want)
+		}
+	}
+}
