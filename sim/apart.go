@@ -211,7 +211,7 @@ func (a *apart) arriveNext(w *window) bool {
 		return true
 	}
 	f.assign(r, s)
-	s.place, s.Latency = atReplica, r.latency
+	s.place, s.Latency = atReplica, r.latency+r.roundTrip(s.Region)
 	w.logs[i].arrivals = append(w.logs[i].arrivals, s)
 	return true
 }
