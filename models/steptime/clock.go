@@ -53,8 +53,8 @@ type Clock struct {
 	// launch and launchPrompt are the times in which the host launches a step without and with
 	// prompts. scheduling has the time that the host takes to schedule a step, by the number of
 	// sequences, and serial the time for which the accelerators wait for the host.
-	launch, launchPrompt sim.Time
-	scheduling, serial   memo
+	launch, launchPrompt, launchPieces sim.Time
+	scheduling, serial                 memo
 
 	forms []*form // by the number of sequences
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of

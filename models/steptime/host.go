@@ -6,8 +6,10 @@ import "github.com/llmsim/llmsim/sim"
 // launch it and to schedule the next one. A step cannot be shorter.
 func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	var floor sim.Time
-	switch {
-	case tokens <= c.engine.Graph && !(prompts && c.engine.EagerPrompts):
+	switch captured := tokens <= c.engine.Graph; {
+	case captured && !prompts:
+	case captured && !c.engine.EagerPrompts:
+		floor = c.launchPieces
 	case prompts:
 		floor = c.launchPrompt
 	default:
@@ -23,6 +25,7 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 func (c *Clock) findHostTimes() {
 	step := or1(c.cfg.Factors.Step)
 	c.launch = c.host(step * (c.kernelsOfStep(false) * float64(c.engine.Launch)))
+	c.launchPieces = c.host(step * (c.piecesOfStep() * float64(c.engine.LaunchPrompt)))
 	c.launchPrompt = c.host(step * (c.kernelsOfStep(true)*float64(c.engine.LaunchPrompt) +
 		c.latentLayers*float64(c.engine.LaunchLatent)))
 }
@@ -36,9 +39,10 @@ const (
 	// (vllm/model_executor/layers/fused_moe/fused_moe.py, v0.15).
 	routingKernels = 3
 	// chunkKernels are those of linear attention over chunks of a prompt, beside the one that
-	// decodes: gates, two norms, and six for the chunks
-	// (fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py, v0.3).
-	chunkKernels = 8
+	// decodes: the convolution and gates, two norms, six for the chunks
+	// (fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py, v0.3), and four that
+	// gather, clear, convert and store the states (vllm/model_executor/models/qwen3_next.py, v0.15).
+	chunkKernels = 14
 )
 
 // kernelsOfStep returns the number of kernels that the stage's layers launch in a step, with
@@ -61,6 +65,21 @@ func (c *Clock) kernelsOfStep(prompts bool) float64 {
 	}
 	for _, o := range c.collectives(nil, 1) {
 		n += o.Count
+	}
+	return n
+}
+
+// piecesOfStep returns the number of launches of a captured step with prompts. What is captured are
+// the pieces between the attention of one layer and that of the next: the host launches each piece,
+// and the kernels of attention, whose shapes depend on the prompts (vllm/compilation/backends.py,
+// splitting_ops, v0.15).
+func (c *Clock) piecesOfStep() float64 {
+	n := 0.0
+	for i := range c.attention {
+		n += 2 * c.attention[i].count
+		if c.attention[i].Recurrent != "" {
+			n += chunkKernels * c.attention[i].count
+		}
 	}
 	return n
 }
