@@ -15,14 +15,16 @@ func (b *Batch) Running() int { return b.running }
 // Decodes returns the number of sequences in the batch that decode.
 func (b *Batch) Decodes() int { return b.decodes }
 
-// Steps returns the number of steps in which the batch has decoded so far. Steps with a Speculator
-// are not counted.
+// Steps returns the number of steps in which the batch has decoded so far.
 func (b *Batch) Steps() int64 {
-	// It may be asked while another batch of the pipeline plans.
-	if f := &b.flight; f.active && f.leaping && b.r.speculator == nil {
-		return b.steps + f.run.completed(b.r.now-f.start)
+	steps := b.steps
+	if b.r.speculator != nil {
+		steps = b.verified
 	}
-	return b.steps
+	if f := &b.flight; f.active && f.leaping { // asked while another batch of the pipeline plans
+		return steps + f.run.completed(b.r.now-f.start)
+	}
+	return steps
 }
 
 // Context returns the number of tokens stored for all decoding sequences together.

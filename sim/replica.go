@@ -142,8 +142,10 @@ type Batch struct {
 	decodes int
 	drafted int // tokens drafted for them in total
 	foresight
-	context int64 // tokens stored for them in total
-	finish  finishHeap
+	// verified is the number of steps with decoding sequences, where a Speculator drafts.
+	verified int64
+	context  int64 // tokens stored for them in total
+	finish   finishHeap
 
 	// The decoding sequences had their last token at lastToken, except for the newcomers. These
 	// began to decode since then, or their users are still to get the first token.

@@ -49,6 +49,7 @@ func (b *Batch) verify() {
 		first = f.start + f.run.step(0)
 		b.advanceDrafts(steps + f.cutOff)
 	}
+	b.verified += steps
 	for s := b.members.first; s != nil; {
 		next := s.newer()
 		if s.decoding {

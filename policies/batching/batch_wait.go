@@ -10,8 +10,8 @@ import (
 // BatchWait lets newcomers wait for each other while others decode, so that fewer steps compute
 // prompts. They wait for at most Steps steps (batch_wait_timeout_iters of TensorRT-LLM), or until
 // their step would fill the share Tokens of its token budget (batch_wait_max_tokens_ratio). The
-// zero value starts newcomers at once. So does an engine with drafts, whose steps are not counted
-// (tensorrt_llm/_torch/pyexecutor/py_executor.py, _waiting_requests, v1.1).
+// zero value starts newcomers at once (tensorrt_llm/_torch/pyexecutor/py_executor.py,
+// _waiting_requests, v1.1).
 type BatchWait struct {
 	Steps  int
 	Tokens float64
@@ -46,7 +46,7 @@ func (g *gathering) left(b *sim.Batch, c *Continuous) int64 {
 		g.begun = append(g.begun, 0)
 	}
 	begun := &g.begun[b.Lane()]
-	if b.Decodes() == 0 || b.DecodeTokens() > b.Decodes() || !g.someStart(b, c) {
+	if b.Decodes() == 0 || !g.someStart(b, c) {
 		*begun = 0
 		return 0
 	}

@@ -13,8 +13,7 @@ import (
 // enable_balance, timeout_iters Steps and batching_wait_iters 0). They also start while some rank
 // decodes nothing. A request goes to the rank with the fewest requests, and a rank has its share of
 // the places and of the token budget. The zero value starts prompts at once, wherever there is
-// room, and so does an engine with drafts, whose steps are not counted
-// (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests, v1.1).
+// room (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests, v1.1).
 type RankWait struct {
 	Ranks, Steps int
 }

@@ -101,18 +101,17 @@ func (g *SGLang) Schedule(b *sim.Batch) sim.Decision {
 	}
 	stands := sim.Decision{Steps: sim.Forever, IgnoreArrivals: g.full ||
 		b.Running() >= g.limits.MaxSequences}
-	if g.interval > 1 && b.DecodeTokens() == b.Decodes() {
+	if g.interval > 1 {
 		stands.Steps, stands.IgnoreArrivals = l.looked+g.interval-b.Steps(), true
 	}
 	return stands
 }
 
-// receive notes the requests that arrived, if the scheduler looks for them in this step. With
-// drafts, whose steps are not counted, it looks in every step.
+// receive notes the requests that arrived, if the scheduler looks for them in this step.
 func (g *SGLang) receive(b *sim.Batch) {
 	l := &g.lanes[b.Lane()]
-	if g.interval == 1 || b.Running() == 0 || l.prompted || b.Steps()-l.looked >= g.interval ||
-		b.DecodeTokens() > b.Decodes() {
+	if g.interval == 1 || b.Running() == 0 || l.prompted ||
+		b.Steps()-l.looked >= g.interval {
 		l.looked = b.Steps()
 		for s := g.unseen.Front(); s != nil; s = g.unseen.Front() {
 			g.unseen.Remove(s)
