@@ -248,6 +248,11 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	if d.eager {
 		engine = engine.Eager()
 	}
+	if d.drafts.tokens > 0 && d.engine == "sglang" {
+		// steps with drafts are scheduled ahead with SGLANG_ENABLE_SPEC_V2 only
+		// (docs.sglang.io, Speculative Decoding), which no row has
+		engine.Lookahead = 0
+	}
 	return d.config(p, engine, blockTokens)
 }
 
