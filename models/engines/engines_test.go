@@ -74,7 +74,7 @@ func TestEveryEntryHasASource(t *testing.T) {
 func TestVersionsChooseThePreset(t *testing.T) {
 	for _, c := range []struct{ name, version, preset, measured string }{
 		{"vllm", "", "vllm-v1", "0.19.0"},
-		{"vllm", "0.23", "vllm-v1", "0.19.0"},
+		{"vllm", "0.24", "vllm-v1", "0.23.0"},
 		{"vllm", "v0.14.0", "vllm-v1", "0.15.1"},
 		{"vllm", "0.12.0", "vllm-v1-sync", "0.12.0"},
 		{"vllm", "0.8.5.post1", "vllm-v1-sync", "0.11.0"},
@@ -82,7 +82,7 @@ func TestVersionsChooseThePreset(t *testing.T) {
 		{"vllm-v0", "0.9.0", "vllm-v0", "0.9.0"},
 		{"trtllm", "0.14", "trtllm-tensorrt", "0.14.0"},
 		{"trtllm", "1.2.0rc6.post3", "trtllm", "1.2.0"},
-		{"sglang", "0.5.7", "sglang", "0.5.6"},
+		{"sglang", "0.5.11", "sglang", "0.5.10"},
 	} {
 		r, err := engines.Find(c.name, c.version)
 		if err != nil {
@@ -114,10 +114,10 @@ func TestVersionsThatCannotBe(t *testing.T) {
 
 func TestNotesSayHowFarAVersionIsFromEvidence(t *testing.T) {
 	for version, want := range map[string]string{
-		"0.23":   "newer than any that was measured: the nearest one",
+		"0.24":   "newer than any that was measured: the nearest one",
 		"0.0.9":  "older than any that was measured",
-		"0.17.1": "was not measured: the nearest one whose constants are taken is 0.15.1",
-		"0.19.0": "", "": "",
+		"0.17.1": "was not measured: the nearest one whose constants are taken is 0.17.0",
+		"0.19.0": "", "0.23": "", "": "",
 	} {
 		r, err := engines.Find("vllm", version)
 		must.OK(t, err)

@@ -24,6 +24,6 @@ func ExampleFind() {
 	fmt.Println(release.Preset, release.Measured)
 	fmt.Println(release.Count("batching.max-sequences", at), experts.Name)
 	// Output:
-	// vllm-v1 0.15.1
+	// vllm-v1 0.17.0
 	// 1024 deepgemm
 }

@@ -102,11 +102,12 @@ func (e *Engine) preset(name string) *Preset {
 	return &e.Presets[i]
 }
 
-// newest returns the newest version with evidence of a preset, or of the engine if preset is empty.
+// newest returns the newest version with evidence that is not narrow, of a preset, or of the engine
+// if preset is empty.
 func (e *Engine) newest(preset string) Version {
 	var newest Version
 	for _, v := range e.Evidence {
-		if preset == "" || v.Preset == preset {
+		if (preset == "" || v.Preset == preset) && !v.Narrow {
 			newest = v.Version
 		}
 	}

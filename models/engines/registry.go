@@ -46,6 +46,9 @@ type Evidence struct {
 	Version Version
 	Preset  string
 	Tables  []string
+	// Narrow reports whether servers of one accelerator alone were measured, so that the version is
+	// not taken for that of an engine whose version is not given.
+	Narrow bool
 }
 
 // Setting is a value that an engine takes if it is not told otherwise.

@@ -1,8 +1,11 @@
 package evidence
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // Every row of the table is found under its own key, and reads back as it is written.
@@ -70,5 +73,21 @@ func TestSentencesNameErrorsLeftOutAndVersions(t *testing.T) {
 	e.LeftOut = 0
 	if words := held([]Error{e}, ""); !strings.Contains(words, "not known") {
 		t.Errorf("%q although it was never left out", words)
+	}
+}
+
+// The registry of engines knows every version of which servers were measured: no result says that a
+// version is newer than any measured one beside the error of its servers.
+func TestTheRegistryKnowsEveryMeasuredVersion(t *testing.T) {
+	for _, e := range measured() {
+		for _, text := range e.Versions {
+			r, err := engines.Find(e.Engine, text)
+			if err != nil || !slices.ContainsFunc(r.Evidence, func(known engines.Evidence) bool {
+				return known.Version.Compare(r.Version) == 0 || strings.Count(text, ".") == 1 &&
+					strings.HasPrefix(known.Version.String(), text+".")
+			}) {
+				t.Errorf("%s %s is not among the versions with evidence (%v)", e.Engine, text, err)
+			}
+		}
 	}
 }
