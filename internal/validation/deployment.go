@@ -50,9 +50,8 @@ type deployment struct {
 	chunked bool
 	// prefixCaching keeps the KV cache of prompts for prompts that begin alike.
 	prefixCaching bool
-	// host is how many times longer the machine's host takes than that of an H100 machine; 0 means
-	// as usual around the GPU.
-	host float64
+	// machine names the machines of the measurement, if their hosts are known to differ.
+	machine string
 	// sorts reports whether the next token is one of the most likely (top-k, top-p), for which
 	// logits are sorted, whatever the engine's preset does.
 	sorts bool
@@ -175,7 +174,7 @@ func (d *deployment) config(p *Physics, engine steptime.Engine, blockTokens int)
 			LargestStep: d.largestStep},
 		Policies: policies,
 		Physics: servers.Physics{Constants: p.constants(&d.accelerator, d.scaleUp, d.network),
-			Host: d.host},
+			Host: p.host(d.machine)},
 	}, err
 }
 

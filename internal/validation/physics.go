@@ -13,6 +13,8 @@ type Physics struct {
 	// Constants returns the fitted constants of an accelerator and its links; nil means the
 	// constants that ship with the program.
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
+	// Hosts are those of machines; nil means the ones that ship with the program.
+	Hosts map[string]float64
 	// Power returns what is known of the power that an accelerator draws.
 	Power func(a *hardware.Accelerator) *hardware.PowerLaw
 }
@@ -30,6 +32,14 @@ func (p *Physics) constants(a *hardware.Accelerator, scaleUp,
 		return p.Constants(a, scaleUp, network)
 	}
 	return nil
+}
+
+// host returns the time of a machine's host; 0 where it is not known.
+func (p *Physics) host(machine string) float64 {
+	if p.Hosts != nil {
+		return p.Hosts[machine]
+	}
+	return machines()[machine]
 }
 
 func (p *Physics) powerLaw(a *hardware.Accelerator) *hardware.PowerLaw {

@@ -26,12 +26,6 @@ var mlEnergyFigures = []figure{
 var taskPrompts = map[string]int{"lm-arena-chat": 230, "gpqa": 280, "sourcegraph-fim": 900,
 	"image-chat": 1000, "video-chat": 3000}
 
-// energyHost is how many times longer the hosts of the leaderboard's machines take than others
-// around an H100. Beside sampling as models' makers recommend it (deployment.sorts), twice as long
-// has the least error on both GPUs, which have 5.9 and 13.0 %; with a mere argmax it would be three
-// times on H100 and twice on B200, and 6.7 and 12.2 %.
-const energyHost = 2
-
 var mlEnergyRows = rowSpec{
 	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: mlEnergyFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
@@ -53,7 +47,8 @@ var mlEnergyRows = rowSpec{
 		case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.output > 4000:
 			return slowMachine
 		}
-		f.engine, f.version, f.host, f.sorts = "vllm-v1-sync", "0.11", energyHost, true
+		f.engine, f.version, f.sorts = "vllm-v1-sync", "0.11", true
+		f.machine = Machine("ml_energy", f.accelerator.Name)
 		f.setDefaults()
 		f.kv = f.activations
 		t.count, t.steps = f.batch, f.figures

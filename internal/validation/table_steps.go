@@ -59,6 +59,7 @@ func readSteps(c *catalogs, t *table) []experiment {
 	if s.engine, s.version = "vllm-v1", stepVersion; degree["ep"] > 1 {
 		s.expert = degree["ep"]
 	}
+	s.machine = Machine("vllm_steps", s.accelerator.Name)
 	s.setDefaults()
 	s.place = place{Group: s.group(), file: t.file, line: 2, name: "steps of a run"}
 	t.each(func(r *row) {

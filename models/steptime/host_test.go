@@ -81,3 +81,26 @@ func named(t *testing.T, model, accelerator, preset string) Config {
 	}
 	return cfg
 }
+
+// The host launches the attention of prompts also where the rest of a step is captured, so that no
+// short prompt takes less time than that: of a dense model two launches a layer, of gated delta
+// layers more. Without the capture the step takes no less.
+func TestCapturedPromptsWaitForTheLaunchOfTheirAttention(t *testing.T) {
+	step := &sim.Step{Prefill: []sim.Chunk{{New: 16, Last: true}}}
+	for model, launches := range map[string]float64{
+		"llama-3.1-8b": 2 * 32, "qwen3.5-35b-a3b": 2*40 + 14*30,
+	} {
+		cfg := named(t, model, "b200-sxm", "vllm-v1")
+		cfg.Host, cfg.Engine.LaunchPrompt = 1, 100*1e-6
+		took := mustClock(t, cfg).Duration(step).Seconds()
+		if least := 100e-6 * launches; took < least || took > 1.1*least {
+			t.Errorf("%s: a captured prompt takes %.2f ms, want the %.2f of %v launches", model,
+				1e3*took, 1e3*least, launches)
+		}
+		cfg.Engine.EagerPrompts = true
+		if eager := mustClock(t, cfg).Duration(step).Seconds(); eager < took {
+			t.Errorf("%s: a prompt takes %.2f ms without captures, %.2f with", model, 1e3*eager,
+				1e3*took)
+		}
+	}
+}

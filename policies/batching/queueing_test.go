@@ -98,13 +98,21 @@ func build(t failer, name string, places int, params map[string]string) sim.Sche
 func simulate(t failer, source sim.Source, s sim.Scheduler, clock sim.StepClock, o sim.Observer,
 	maxLeap int64) {
 	t.Helper()
+	simulateDrafts(t, source, s, clock, nil, o, maxLeap)
+}
+
+// simulateDrafts is simulate with a speculator.
+func simulateDrafts(t failer, source sim.Source, s sim.Scheduler, clock sim.StepClock,
+	drafts sim.Speculator, o sim.Observer, maxLeap int64) {
+	t.Helper()
 	m, err := memory.NewPaged(1<<40, 16)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := sim.Run(context.Background(), sim.Config{
 		Source: source, Router: &routing.RoundRobin{}, Observer: o, MaxLeap: maxLeap,
-		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock}},
+		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock,
+			Speculator: drafts}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -209,6 +209,13 @@ func engineConstants(preset *steptime.Engine) []constant[steptime.Engine] {
 	return list
 }
 
+// machineConstants are the fitted constants of machines that one table was measured on.
+func machineConstants(*machineHost) []constant[machineHost] {
+	return []constant[machineHost]{
+		number("host", 0.5, 4, func(m *machineHost) *float64 { return &m.Host }),
+	}
+}
+
 // levels begins the names of the constants of an engine's versions.
 const levels = "level"
 

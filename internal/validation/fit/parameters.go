@@ -18,6 +18,7 @@ const (
 	accelerator scope = "accelerator"
 	link        scope = "link"
 	engine      scope = "engine"
+	machine     scope = "machine"
 )
 
 // kind is what parameters of different owners have in common. A row depends on at most one
@@ -52,6 +53,8 @@ func parameters(shipped *values, owners []string) ([]parameter, error) {
 		func(v *values) map[string]hardware.Collective { return v.links })...)
 	list = append(list, parametersOf(engine, engineConstants, shipped,
 		func(v *values) map[string]steptime.Engine { return v.engines })...)
+	list = append(list, parametersOf(machine, machineConstants, shipped,
+		func(v *values) map[string]machineHost { return v.machines })...)
 	for _, owner := range owners {
 		if !slices.ContainsFunc(list, func(p parameter) bool { return p.owner == owner }) {
 			return nil, fmt.Errorf("no constants of %q, found those of %s", owner,

@@ -74,7 +74,8 @@ func (p *problem) connect() {
 	for i := range p.rows {
 		r := &p.rows[i]
 		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU],
-			engine: family(cmp.Or(r.Engine, launcher))}
+			engine:  family(cmp.Or(r.Engine, launcher)),
+			machine: validation.Machine(r.table, r.GPU)}
 		if strings.HasPrefix(r.Engine, apart) {
 			delete(owner, accelerator)
 		}

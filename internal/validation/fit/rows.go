@@ -225,6 +225,9 @@ func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 			})
 	case k == launched:
 		return g.TP > 1
+	case k.scope == machine:
+		_, known := p.shipped.machines[validation.Machine(table, g.GPU)]
+		return known
 	case !p.concerns(k.name, g):
 		return false
 	case strings.HasPrefix(k.name, levels):

@@ -18,20 +18,35 @@ type values struct {
 	links        map[string]hardware.Collective
 	// engines are by the name of their family.
 	engines map[string]steptime.Engine
+	// machines are those of a table, see validation.Machine.
+	machines map[string]machineHost
 }
 
+// machineHost is what is fitted of machines.
+type machineHost struct{ Host float64 }
+
 func newValues() *values {
-	return &values{map[string]hardware.Constants{}, map[string]hardware.Collective{},
-		map[string]steptime.Engine{}}
+	v := &values{map[string]hardware.Constants{}, map[string]hardware.Collective{},
+		map[string]steptime.Engine{}, map[string]machineHost{}}
+	for name, host := range validation.Machines() {
+		v.machines[name] = machineHost{host}
+	}
+	return v
 }
 
 func (v *values) clone() *values {
-	return &values{maps.Clone(v.accelerators), maps.Clone(v.links), maps.Clone(v.engines)}
+	return &values{maps.Clone(v.accelerators), maps.Clone(v.links), maps.Clone(v.engines),
+		maps.Clone(v.machines)}
 }
 
 // physics returns what predictions with these constants rest on.
 func (v *values) physics() validation.Physics {
+	hosts := map[string]float64{}
+	for name, m := range v.machines {
+		hosts[name] = m.Host
+	}
 	return validation.Physics{
+		Hosts: hosts,
 		Engine: func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
 			if fitted, ok := v.engines[family(name)]; ok && err == nil {

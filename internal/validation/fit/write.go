@@ -5,23 +5,27 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/datafile"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
 // (accelerators/NAME.yaml, links/NAME.yaml, power.yaml) and of models/steptime/engines.yaml
-// (engines.yaml), left_out.csv of scenarios/evidence, with the errors of servers that were
-// predicted without any row of the same engine, accelerator and model, and left_out_rows.csv with
-// their rows. It replaces no file: one that is there already is an error.
+// (engines.yaml), machines.csv of internal/validation, left_out.csv of scenarios/evidence, with the
+// errors of servers that were predicted without any row of the same engine, accelerator and model,
+// and left_out_rows.csv with their rows. It replaces no file: one that is there already is an
+// error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -43,6 +47,17 @@ func (r *Result) Write(dir string, date time.Time) error {
 			_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 			return err
 		},
+	}
+	if len(r.fitted.machines) > 0 {
+		contents["machines.csv"] = func(w io.Writer) error {
+			lines := []string{validation.MachinesHeader}
+			for _, name := range slices.Sorted(maps.Keys(r.fitted.machines)) {
+				lines = append(lines,
+					fmt.Sprintf("%s,%g", name, significant(r.fitted.machines[name].Host)))
+			}
+			_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+			return err
+		}
 	}
 	if len(engines) > 0 {
 		contents["engines.yaml"] = encoded(engines)
