@@ -51,6 +51,11 @@ func (s startFlags) apply(l *trial) {
 	count(&l.graph, 1, "max-cudagraph-capture-size", "cuda-graph-sizes", "cuda-graph-max-bs",
 		"cuda_graph_config.max_batch_size")
 	count(&l.receive, 1, "scheduler-recv-interval")
+	if len(s) > 0 { // a server whose flags are known has newcomers wait only where they say so
+		l.waitSteps, l.waitTokens = 0, 0
+		count(&l.waitSteps, 1, "batch_wait_timeout_iters")
+		share(&l.waitTokens, "batch_wait_max_tokens_ratio")
+	}
 	share(&l.utilisation, "gpu-memory-utilization", "mem-fraction-static")
 	share(&l.kvShare, "kv_cache_config.free_gpu_memory_fraction")
 	if strings.HasPrefix(s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
