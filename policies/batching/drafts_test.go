@@ -44,7 +44,7 @@ func TestPromptsWaitWithDraftsAsWithout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				steps := rapid.IntRange(1, 40).Draw(t, "steps")
-				jobs := list{{Prompt: 40, Output: 400}, {Prompt: 40, Output: 400, Class: 1}}
+				jobs := sim.List{{Prompt: 40, Output: 400}, {Prompt: 40, Output: 400, Class: 1}}
 				at := sim.Time(0)
 				for class := range rapid.IntRange(1, 4).Draw(t, "newcomers") {
 					at += sim.Time(rapid.IntRange(1, 30).Draw(t, "gap"))
@@ -52,7 +52,7 @@ func TestPromptsWaitWithDraftsAsWithout(t *testing.T) {
 						Arrival: at * step})
 				}
 				plain, drafted := firsts{at: map[int]sim.Time{}}, firsts{at: map[int]sim.Time{}}
-				again := append(list{}, jobs...)
+				again := append(sim.List{}, jobs...)
 				simulate(t, &jobs, policy(t, steps), server{step: step}, &plain, 0)
 				simulateDrafts(t, &again, policy(t, steps), server{step: step}, vain{},
 					&drafted, 0)
