@@ -61,7 +61,8 @@ var appRows = rowSpec{
 			if !t.draft(nightlyDrafts(engine, t.data > 1)) {
 				return "multi-token prediction was on, and its acceptance is not known"
 			}
-			t.waitSteps, t.waitTokens = 0, 0 // as flags of silicon_2026's servers with drafts have it
+			// as flags of silicon_2026's servers with drafts have it
+			t.waitSteps, t.waitTokens = 0, 0
 			t.measuredWithDrafts()
 		}
 		return ""

@@ -41,7 +41,8 @@ const (
 	// chunkKernels are those of linear attention over chunks of a prompt, beside the one that
 	// decodes: the convolution and gates, two norms, six for the chunks
 	// (fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py, v0.3), and four that
-	// gather, clear, convert and store the states (vllm/model_executor/models/qwen3_next.py, v0.15).
+	// gather, clear, convert and store the states
+	// (vllm/model_executor/models/qwen3_next.py, v0.15).
 	chunkKernels = 14
 )
 
