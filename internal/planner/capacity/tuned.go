@@ -71,10 +71,13 @@ func (s *search) tunable() []int {
 }
 
 // cheaper returns the largest number of replicas of option i that cost less than the best; 0 where
-// none do.
+// none do. Where a part stands for the best fleet, they cost less by more than it may be off.
 func (s *search) cheaper(i int) int {
-	n := s.worth(i)
-	for n > 0 && float64(n+s.spare)*s.options[i].price >= s.cost()*(1-1e-9) {
+	n, most := s.worth(i), s.cost()*(1-1e-9)
+	if s.byPart(s.chosen(), s.size()) {
+		most *= 1 - partError
+	}
+	for n > 0 && float64(n+s.spare)*s.options[i].price >= most {
 		n--
 	}
 	return n
