@@ -54,7 +54,7 @@ func (b *Batch) emit(s *Sequence, at Time) {
 func (b *Batch) pass(s *Sequence) {
 	b.leave(s, true)
 	s.Swapped, s.Stored, s.imported = s.Stored, 0, true
-	s.preempted, s.Preemptions = s.Preemptions, 0 // to the next scheduler it is a newcomer
+	s.preempted, s.Preemptions = int32(s.Preemptions), 0 // to the next scheduler it is a newcomer
 	b.r.result.HandedOver++
 	step := b.flight.end - b.flight.start
 	b.r.effects = append(b.r.effects, effect{kind: passed, s: s, time: step})

@@ -55,7 +55,7 @@ func (f *fleet) finish(s *Sequence) {
 	f.offer(s)
 	f.result.Completed++
 	f.result.Ended = max(f.result.Ended, s.LastToken+s.Latency)
-	s.Preemptions += s.preempted
+	s.Preemptions += int(s.preempted)
 	if f.observer != nil {
 		f.observer.Finished(s)
 	}

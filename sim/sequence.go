@@ -48,11 +48,11 @@ type Sequence struct {
 	held      bool   // complete, and waits for the rest of a static batch
 	relayed   bool   // its first token came out, and its user has not got it
 	imported  bool   // Swapped counts tokens that came from another replica
+	preempted int32  // Preemptions at the replica that computed its prompt
 	queue     *Queue // where it waits; nil where it runs or a Scheduler keeps it otherwise
 	visible   int64  // first step that may be planned with it, see replica.incoming
 	drafted   int    // tokens drafted in the step that runs
 	room      int    // tokens for which it surely has memory, while it decodes with drafts
-	preempted int    // Preemptions at the replica that computed its prompt
 
 	journey
 }

@@ -19,10 +19,15 @@ func TestPagesShowTheOutput(t *testing.T) {
 		t.Skip("answers the plans of three pages")
 	}
 	traces := sharedfiles.Path(t, "traces")
-	for _, name := range []string{"questions.md", "deepseek.md", "planning.md",
-		"comparing.md"} {
+	for _, name := range pagesWithOutput() {
 		showsOutput(t, name, t.TempDir(), traces)
 	}
+}
+
+// pagesWithOutput returns the pages whose commands begin with "$" and are followed by what they
+// print.
+func pagesWithOutput() []string {
+	return []string{"questions.md", "deepseek.md", "planning.md", "comparing.md"}
 }
 
 // showsOutput checks that a page of the documentation shows what its commands print in a folder,

@@ -9,9 +9,6 @@
 package registry
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,11 +95,11 @@ func (s *Store) Add(kind Kind, name string, data []byte) (*Entry, error) {
 		return nil, fmt.Errorf("name: found %.80q, want 1 to 64 small letters, digits, _ . or -, "+
 			"a letter or digit first", name)
 	}
-	sum := sha256.Sum256(data)
+	sum := sum(data)
 	for {
 		version := 1
 		if newest, err := s.Find(kind, name); err == nil {
-			if newest.SHA256 == hex.EncodeToString(sum[:]) {
+			if newest.SHA256 == sum {
 				return newest, nil
 			}
 			version = newest.Version + 1
@@ -112,7 +109,7 @@ func (s *Store) Add(kind Kind, name string, data []byte) (*Entry, error) {
 		if version > mostVersions {
 			return nil, fmt.Errorf("%s: a name has %d versions at most", name, mostVersions)
 		}
-		e := &Entry{kind, name, version, hex.EncodeToString(sum[:]), ""}
+		e := &Entry{kind, name, version, sum, ""}
 		err := s.put(e, data)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return e, err
@@ -210,9 +207,7 @@ func (s *Store) read(kind Kind, name string, version int) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(data)
-	want, err := hex.DecodeString(e.SHA256)
-	if err != nil || !bytes.Equal(sum[:], want) || e.Kind != kind || e.Name != name ||
+	if sum(data) != strings.ToLower(e.SHA256) || e.Kind != kind || e.Name != name ||
 		e.Version != version {
 		return nil, fmt.Errorf("%s: it is not what was added as %s@%d: versions are never "+
 			"changed; add a new one", e.Path, name, version)

@@ -3,13 +3,12 @@ package trace
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/llmsim/llmsim/internal/files"
 )
@@ -49,7 +48,7 @@ func openFile(fsys fs.FS, path string) (*file, error) {
 	}
 	f := &file{path: path, closer: raw, in: bufio.NewReaderSize(raw, 1<<16)}
 	if magic, _ := f.in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		unzipped, err := gzip.NewReader(f.in)
+		unzipped, err := unzip(f.in)
 		if err != nil {
 			raw.Close()
 			return nil, fmt.Errorf("%s: not a valid gzip file: %w", path, err)
