@@ -33,11 +33,13 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"  - {name: code, model: qwen2.5-14b, workload: {rate: 14/s, prompt: 900, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 50ms}}\n" +
 			"menu: {hardware: [{accelerator: h100-sxm, count: 2, price: $2/h}, " +
-			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1]}" + effort,
+			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1], " +
+			"tune: none}" + effort,
 			"its accelerators serve another model"},
 		"mixed": {"model: llama-3.1-8b\nworkload: {rate: 165/s, prompt: 400, output: 40}\n" +
 			"slo: {ttft: 800ms, tpot: 40ms}\nmenu: {hardware: [{accelerator: h100-sxm, " +
-			"count: 2, price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1]}" + effort,
+			"count: 2, price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1], " +
+			"tune: none}" + effort,
 			`"share_of_first"`},
 		"scaled": {"model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: 8/s, " +
 			"swing: 0.9, period: 10m, peak: 5m}, prompt: 900, output: 60}\n" +
