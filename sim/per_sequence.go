@@ -1,7 +1,5 @@
 package sim
 
-import "slices"
-
 // PerSequence holds a value of type T for each sequence of a replica, for use by a policy. The zero
 // value is ready for use.
 type PerSequence[T any] struct{ list []kept[T] }
@@ -31,7 +29,9 @@ func (p *PerSequence[T]) begin(s *Sequence) *T {
 		row = s.rowNumber()
 	}
 	if row >= cap(p.list) { // append would add a quarter, and copy more often
-		p.list = slices.Grow(p.list, max(len(p.list), row+1-len(p.list)))
+		list := make([]kept[T], len(p.list), max(2*len(p.list), row+1))
+		copy(list, p.list)
+		p.list = list
 	}
 	if row >= len(p.list) {
 		p.list = p.list[:row+1]
