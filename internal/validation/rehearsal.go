@@ -59,10 +59,14 @@ func (r *rehearsal) see(l *sim.Leap) {
 	} else {
 		into.kept = append(into.kept, rehearsed{})
 	}
+	prompts := slices.Clone(l.Prefill)
+	for i := range prompts {
+		prompts[i].Sequence = nil // it would keep the whole simulation in memory
+	}
 	into.kept[at] = rehearsed{
 		step: sim.Step{
 			Decodes: l.Decodes, DecodeTokens: l.DecodeTokens,
-			Context: l.ContextSum() / l.Steps, Prefill: slices.Clone(l.Prefill),
+			Context: l.ContextSum() / l.Steps, Prefill: prompts,
 		},
 		steps: float64(l.Steps), took: (l.End - l.Start).Seconds(),
 		waiting: float64(max(l.Decodes, l.Running-len(l.Prefill))),
