@@ -10,7 +10,7 @@ import (
 func (d *demand) classTraces() []workload.Trace {
 	w := &d.workload
 	d.leaveOut("workload", "rate", "arrivals", "preset", "prompt", "output", "prefix", "distinct",
-		"samples", "sessions", "calls")
+		"samples", "beam-step", "sessions", "calls")
 	list := make([]workload.Trace, len(w.Classes))
 	for i := range w.Classes {
 		c, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
@@ -20,7 +20,7 @@ func (d *demand) classTraces() []workload.Trace {
 			continue
 		}
 		d.leaveOut(field, "share", "rate", "arrivals", "preset", "prompt", "output", "prefix",
-			"distinct", "samples", "sessions", "calls")
+			"distinct", "samples", "beam-step", "sessions", "calls")
 		traits := d.traits(field, c)
 		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.context(traits.Model))
 		list[i].Traits = []workload.Traits{traits}

@@ -70,6 +70,7 @@ func (d *demand) classes() []workload.Class {
 		class.Distinct = cmp.Or(class.Distinct, w.Distinct)
 		class.Sessions = cmp.Or(class.Sessions, w.Sessions)
 		class.Samples = cmp.Or(class.Samples, w.Samples)
+		class.BeamStep = cmp.Or(class.BeamStep, w.BeamStep)
 		if len(class.Calls) == 0 {
 			class.Calls = w.Calls
 		}
@@ -91,7 +92,7 @@ func (d *demand) classes() []workload.Class {
 func (d *demand) leaveToClasses() {
 	w := &d.workload
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
-	w.Preset, w.Samples, w.Calls = "", 0, nil
+	w.Preset, w.Samples, w.BeamStep, w.Calls = "", 0, 0, nil
 }
 
 // anonymous returns the only class of a scenario that names none.
@@ -99,7 +100,7 @@ func (d *demand) anonymous() Class {
 	w := &d.workload
 	return Class{
 		Share: 1, Prompt: w.Prompt, Output: w.Output, Prefix: w.Prefix, Distinct: w.Distinct,
-		Samples: w.Samples, Calls: w.Calls,
+		Samples: w.Samples, BeamStep: w.BeamStep, Calls: w.Calls,
 		Sessions: w.Sessions, Patience: w.Patience, SLO: d.slo,
 	}
 }
@@ -144,9 +145,9 @@ func (d *demand) class(field string, c *Class) workload.Class {
 	c.Output.complete(defaultOutput(), longest)
 	drawn := workload.Class{
 		Name: c.Name, Weight: cmp.Or(c.Share, 1), Traits: traits, Distinct: c.Distinct,
-		Samples: c.Samples,
-		Prompt:  d.lengths(field+".prompt", &c.Prompt),
-		Output:  d.lengths(field+".output", &c.Output),
+		Samples: c.Samples, BeamStep: c.BeamStep,
+		Prompt: d.lengths(field+".prompt", &c.Prompt),
+		Output: d.lengths(field+".output", &c.Output),
 	}
 	drawn.Prefix = d.prefix(field+".prefix", c, longest)
 	if c.Sessions != nil {

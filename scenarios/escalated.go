@@ -18,7 +18,7 @@ func (d *demand) escalates(field string, i int) bool {
 		return false
 	}
 	for _, key := range []string{"share", "rate", "arrivals", "preset", "prompt", "output",
-		"prefix", "distinct", "samples", "sessions", "calls", "trace"} {
+		"prefix", "distinct", "samples", "beam-step", "sessions", "calls", "trace"} {
 		if d.file.given(field + "." + key) {
 			d.problem(field+"."+key, "has no meaning for a class with escalated, whose requests "+
 				"are those of %s; leave it out", c.Escalated.From)

@@ -14,7 +14,7 @@ import (
 // recorded describes the recorded workload. It reports whether the trace's own times apply.
 func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 	for _, key := range []string{"preset", "prompt", "output", "prefix", "distinct",
-		"samples", "sessions", "calls"} {
+		"samples", "beam-step", "sessions", "calls"} {
 		if d.file.given("workload."+key) && !d.replaces("workload."+key) {
 			d.problem("workload."+key,
 				"has no meaning beside a trace, which says what requests ask for; "+

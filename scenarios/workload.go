@@ -18,6 +18,7 @@ type Workload struct {
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with. Its length is added to the one given by prompt."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, which are sent in turn again and again. Default: all prompts differ."`
 	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n, parallel sampling). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
+	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each of the samples goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request; the prefix cache shares what beams have in common. Default: samples do not fork."`
 	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Their encoder takes time in the step that computes their first token. Default: none."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
 	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
@@ -53,6 +54,7 @@ type Class struct {
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
 	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt."`
+	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each of the samples goes on from one of them, drawn at random."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
 	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call."`
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of random ones. If one class has a trace, all classes must have one."`

@@ -147,6 +147,28 @@ func (m *mix) sample(c *drawnClass, prefix, message, output int) {
 	}
 }
 
+// fork lists the steps of beams that search an answer, as vLLM sends them since 0.6.3 (beam_search
+// in vllm/entrypoints/llm.py): when all beams have made a step, each goes on from the text of one
+// of them. Which one depends on the model; here all are equally likely.
+func (m *mix) fork(c *drawnClass, prefix, message, output int) {
+	g := &m.graph
+	g.reset(prefix, 0, KeepAll)
+	var before []int32
+	for round := range c.beamRounds(output) {
+		var beams []int32
+		for range c.Samples {
+			next := call{from: -1, message: message,
+				output: min(c.BeamStep, output-round*c.BeamStep)}
+			if round > 0 {
+				next.from, next.message = before[m.choices.Uint64()%uint64(c.Samples)], 0
+			}
+			number, _ := g.add(next, before)
+			beams = append(beams, number)
+		}
+		before = beams
+	}
+}
+
 // ask adds a call to the session, with the summary that it needs before it and retries after it. It
 // returns the number of the call whose answer counts, and reports whether all of them fit.
 func (m *mix) ask(c *drawnClass, next call, after []int32) (last int32, fits bool) {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -212,4 +213,39 @@ func TestCallsWaitForEachOther(t *testing.T) {
 			ends[key], requests[key] = r.Arrival+sim.Second, r
 		}
 	})
+}
+
+// Beams take steps together: each goes on from the whole text of one of the step before, and all
+// answers are of the length drawn.
+func TestBeamsFork(t *testing.T) {
+	c := agentic(Turns{})
+	c.Classes[0].Turns, c.Classes[0].Samples, c.Classes[0].BeamStep = nil, 3, 8
+	var before, now []sim.Request
+	forked := false
+	for _, r := range serve(t, open(t, c), 1000, jitter(1)).sent {
+		round := int(r.Call.Turn)
+		if len(now) == 3 {
+			before, now = now, nil
+		}
+		if r.Call.Of != 9 || int(r.Call.Number) != round*3+len(now)+1 ||
+			r.Prompt != 150+8*round || r.Output != []int{8, 8, 4}[round] {
+			t.Fatalf("step %d after %d: %+v", round, len(now), r)
+		}
+		from := 0
+		for _, b := range before {
+			text := append(slices.Clone(b.Content), sim.Segment{ID: b.Answer, Tokens: b.Output})
+			if cmp.Equal(r.Content, text) {
+				from++
+			}
+		}
+		if round > 0 && from != 1 {
+			t.Fatalf("%+v goes on from %d beams", r, from)
+		}
+		forked = forked || round > 0 && len(now) > 0 &&
+			cmp.Equal(r.Content, now[0].Content)
+		now = append(now, r)
+	}
+	if !forked {
+		t.Error("no two beams go on from the same one")
+	}
 }

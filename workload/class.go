@@ -43,6 +43,9 @@ type Class struct {
 	// Samples, if above 1, is the number of answers to each prompt, all of the same length. Each is
 	// a request of its own, and all are sent at once.
 	Samples int
+	// BeamStep, if not 0, makes the answers beams: after so many tokens each goes on from one of
+	// them, drawn at random, in a request of its own.
+	BeamStep int
 }
 
 // Traits are properties of a request for policies and reports, with the same meaning as in
@@ -141,6 +144,8 @@ func (c Class) check(at int) error {
 		err = fmt.Errorf("samples: found %d, allowed: 1 to %d, or 0 for one", c.Samples, maxSamples)
 	case c.Samples > 1 && (c.Turns != nil || c.Distinct > 0):
 		err = errors.New("found samples beside turns or distinct prompts, allowed: one of them")
+	case c.BeamStep != 0:
+		err = c.checkBeams()
 	case len(c.Calls) > 0:
 		err = c.checkCalls()
 	}
@@ -164,6 +169,25 @@ func (c Class) check(at int) error {
 	}
 	return nil
 }
+
+// checkBeams refuses beams out of range.
+func (c *Class) checkBeams() error {
+	switch {
+	case c.BeamStep < 0:
+		return fmt.Errorf("beam-step: found %d, allowed: 1 or more tokens, or 0 for none",
+			c.BeamStep)
+	case c.Samples < 2 || c.Calls != nil:
+		return errors.New("beam-step: found no samples that could fork, allowed: samples of 2 or " +
+			"more")
+	case c.beamRounds(c.Output.Max())*c.Samples >= maxTurns:
+		return fmt.Errorf("beam-step: found %d steps of up to %d tokens in %d beams, allowed: %d "+
+			"steps in all", c.beamRounds(c.Output.Max()), c.BeamStep, c.Samples, maxTurns-1)
+	}
+	return nil
+}
+
+// beamRounds returns the number of steps of a beam with an answer of that many tokens.
+func (c *Class) beamRounds(output int) int { return (output-1)/c.BeamStep + 1 }
 
 func (p Prefix) check(distinct bool) error {
 	switch {

@@ -172,6 +172,8 @@ func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 	switch {
 	case c.Calls != nil:
 		m.follow(c, r.Prompt-message)
+	case c.BeamStep > 0:
+		m.fork(c, r.Prompt-message, message, r.Output)
 	case c.Samples > 1:
 		m.sample(c, r.Prompt-message, message, r.Output)
 	default:

@@ -99,7 +99,7 @@ func (c Class) expect() (turns, prompts, outputs float64) {
 	if c.Prefix != nil {
 		prefix = c.Prefix.Tokens.Mean()
 	}
-	if c.Calls != nil {
+	if c.Calls != nil || c.BeamStep > 0 {
 		return c.sampled()
 	}
 	if c.Turns == nil {
@@ -197,6 +197,9 @@ func (c Class) String() string {
 	}
 	if c.Samples > 1 {
 		text += fmt.Sprintf(", %d answers each", c.Samples)
+		if c.BeamStep > 0 {
+			text += fmt.Sprintf(" that fork after every %d tokens", c.BeamStep)
+		}
 	}
 	if c.Turns != nil {
 		text += fmt.Sprintf(", in conversations of %v turns with %v between", c.Turns.Count,
