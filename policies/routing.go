@@ -11,7 +11,7 @@ func routingPolicies() []Policy[sim.Router] {
 		roundRobin(), random(), leastRequests(), leastTokens(), choices(),
 		nearestRegion(), sessionAffinity(),
 		adapterAffinity(),
-		prefixAware(), kvAware(), sloAware(), splitwise(),
+		prefixAware(), kvAware(), gatewayAPI(), llmd(), dynamo(), sloAware(), splitwise(),
 	}
 }
 

@@ -3,6 +3,8 @@ package scenarios
 import (
 	"errors"
 
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
@@ -31,8 +33,27 @@ func (r *resolved) assemble() *assembly {
 	a.config.Router = buildPolicy(a, "routing", &a.between.router)
 	a.addReplicas()
 	a.addFleet()
+	a.checkIndex("routing", a.config.Router)
+	a.checkIndex("fleet.handover", a.config.Handover)
 	a.addSpeculators()
 	return a
+}
+
+// checkIndex refuses a router that needs reports of what is cached where a memory makes none.
+func (a *assembly) checkIndex(field string, router sim.Router) {
+	cached, ok := router.(*routing.Cached)
+	if !ok || !cached.Exact() || len(a.problems) > 0 {
+		return
+	}
+	for i := range a.pools {
+		p := &a.pools[i]
+		if memory.Cache(a.config.Replicas[p.first].Memory) == nil {
+			a.between.problem(field+".index", "found exact, but the memory policy %s of %s "+
+				"reports no blocks; use prefix-cache, radix or offload there, or approximate here",
+				p.Policies.Memory.Name(), p.Model.Name)
+			return
+		}
+	}
 }
 
 // seed returns the seed of a replica's policies. The policies of the fleet have the seed with

@@ -58,7 +58,7 @@ var choices = map[string][]string{
 	"fleet.round-trip":  {"0s", "30ms"},
 	"workload.patience": {"1s", "20s"},
 	"routing": {"least-requests", "slo-aware", "{policy: kv-aware, period: 1s}",
-		"prefix-aware"},
+		"prefix-aware", "gateway-api", "{policy: llm-d, period: 1s}"},
 	"fleet.pools": {"[{name: new, replicas: 1}, {name: old, replicas: 2, hardware: v100, " +
 		"parallelism: {tensor: 2}, batching: sarathi, memory: {policy: prefix-cache}}]",
 		"[{name: one, replicas: 2, model: llama-2-7b}, {name: two, replicas: 1, model: gpt2, " +

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -81,5 +85,76 @@ func TestTiersRefuse(t *testing.T) {
 		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", tiers, err, want)
 		}
+	}
+}
+
+// Tiers go together with every order of requests, routing by what is cached, pools, failures,
+// scaling, adapters and drafts: leaping and stepping give the same, and account for all requests;
+// or the scenario is refused.
+func TestTiersCompose(t *testing.T) {
+	registry := policies.Default()
+	ran := 0
+	rapid.Check(t, func(t *rapid.T) {
+		one := func(label string, from ...string) string {
+			return rapid.SampledFrom(from).Draw(t, label)
+		}
+		maybe := func(key string, from ...string) (overrides []string) {
+			if rapid.Bool().Draw(t, key) {
+				overrides = append(overrides, key+"="+one(key+" value", from...))
+			}
+			return overrides
+		}
+		text := "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 3\nworkload: {requests: 60, " +
+			"prompt: 600, output: {distribution: uniform, min: 1, max: 60}, rate: " +
+			one("rate", "5/s", "40/s") + ", prefix: {tokens: 900, groups: 4}, sessions: " +
+			"{turns: 4, think: 500ms}}\nmemory: {tokens: " + one("tokens", "4000", "9000") +
+			", policy: " + one("policy", "offload", "lmcache", "mooncake", "hicache") +
+			", block-size: " + one("block", "1", "16", "100") +
+			one("order", "", ", eviction: lfu", ", ttl: 2s", ", write: through, survives: host") +
+			", fetch: " + one("fetch", "always", "quicker") +
+			", overlap: " + one("overlap", "none", "layers") +
+			", tiers: [hbm, {store: host, size: " + one("host", "20MiB", "1GiB") + "}" +
+			one("lower", "", ", {store: nvme, size: 2GiB}") +
+			one("pool", "", ", {store: pool, size: 1GiB, link: 1GB/s}") + "]}\n"
+		overrides := []string{"batching.policy=" + registry.Batching.Policies[rapid.IntRange(0,
+			len(registry.Batching.Policies)-1).Draw(t, "batching")].Name,
+			"routing=" + one("routing", "round-robin", "session-affinity", "prefix-aware",
+				"gateway-api", "llm-d", "{policy: llm-d, period: 1s, loss: 0.3}", "dynamo")}
+		for _, o := range [][]string{
+			maybe("fleet.pools", "[{role: prefill, replicas: 1}, {role: decode, replicas: 2}]",
+				"[{name: a, replicas: 3, scaling: {policy: queue, per-replica: 1, every: 1s, "+
+					"cold-start: 1s}}]"),
+			maybe("fleet.outages", "[{replica: 0, at: 3s, for: 4s}]", "[{replica: 1, at: 1s}]"),
+			maybe("fleet.retries", "2"),
+			maybe("adapters", "{count: 9, rank: 16, slots: 3}"),
+			maybe("workload.patience", "2s"),
+			maybe("speculation", "{method: n-gram, tokens: 3, acceptance: 0.6}"),
+			maybe("caches", "{start: warm, requests: 10}"),
+		} {
+			overrides = append(overrides, o...)
+		}
+		var results [2]*Result
+		for i := range results {
+			s := attempt(t, func() (*File, error) {
+				return Parse("s.yaml", []byte(text), overrides...)
+			})
+			if s == nil {
+				return
+			}
+			if i > 0 {
+				s.config.MaxLeap = 1
+			}
+			var err error
+			results[i], err = s.Run(t.Context())
+			must.OK(t, err)
+			accountsForAll(t, results[i])
+		}
+		ran++
+		if diff := cmp.Diff(results[0], results[1]); diff != "" {
+			t.Fatalf("leaping (-) and stepping (+) differ:\n%s%v\n%s", text, overrides, diff)
+		}
+	})
+	if ran < 10 {
+		t.Errorf("%d scenarios were accepted", ran)
 	}
 }

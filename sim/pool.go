@@ -103,6 +103,14 @@ func (p *Pool) predict() {
 // pipeline.
 func (p *Pool) State(i int) State { return p.look(i).state(p.fleet.now, true) }
 
+// Memory returns the memory of replica i, which has all that steps until now took and left. Only
+// what it reports may be asked for.
+func (p *Pool) Memory(i int) Memory {
+	r := p.look(i)
+	r.catchUp(p.fleet.now)
+	return r.memory
+}
+
 // LeastRequests returns the replica with the fewest unfinished requests, among the replicas that
 // take requests. Of equal replicas it returns the one with the lowest index. Like LeastTokens and
 // LeastWait, it takes time in proportion to the logarithm of the size of the pool, which must not

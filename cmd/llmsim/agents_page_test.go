@@ -23,6 +23,7 @@ func TestAgentsPage(t *testing.T) {
 	for picture, made := range map[string]string{
 		"agents-memory.svg":    "memory/plots/output_throughput.svg",
 		"agents-recompute.svg": "recompute/plots/median_ttft_ms.svg",
+		"agents-routing.svg":   "routing/plots/output_throughput.svg",
 	} {
 		got := must.Read(t, filepath.Join(dir, made))
 		path := filepath.Join("..", "..", "docs", "pictures", picture)
@@ -54,6 +55,13 @@ func TestAgentsPage(t *testing.T) {
 		gain := ttft[prompt+" 1GiB"] / ttft[prompt+" 4TiB"]
 		if gain < times[0] || gain > times[1] {
 			t.Errorf("fetching %s tokens is %v times as fast", prompt, gain)
+		}
+	}
+	routed := table(t, filepath.Join(dir, "routing"), "routing", "workload.rate",
+		"output_throughput")
+	for _, router := range []string{"prefix-aware", "gateway-api", "llm-d", "dynamo"} {
+		if gain := routed[router+" 30/s"] / routed["random 30/s"]; gain < 1.8 || gain > 2.2 {
+			t.Errorf("%s carries %v times as much as random routing", router, gain)
 		}
 	}
 }

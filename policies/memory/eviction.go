@@ -27,6 +27,7 @@ func (t *runTree) forget(number int32, blocks int64) {
 	t.changes++
 	n := &t.nodes[number]
 	n.blocks -= blocks
+	t.note(n, n.blocks, blocks, false)
 	t.tiers[n.tier].unused -= blocks * n.unit
 	if n.blocks > 0 {
 		return
@@ -85,4 +86,13 @@ func (t *runTree) merge(number, next int32) int32 {
 	n.name = 0
 	t.spare = append(t.spare, number)
 	return next
+}
+
+// note writes down what happens to blocks of a node, from the one with the given number on, if
+// somebody asks for events.
+func (t *runTree) note(n *runNode, from, blocks int64, stored bool) {
+	if t.journal != nil && n.name != 0 {
+		*t.journal = append(*t.journal, change{n.name, n.before, n.segment,
+			n.offset + int(from)*t.block, blocks, stored})
+	}
 }

@@ -8,10 +8,9 @@ func NameBlocks(blocks []uint64, size int, names map[uint64]uint64) {
 	for _, b := range blocks {
 		text = append(text, sim.Segment{ID: b, Tokens: size})
 	}
-	var at cursor
-	for _, b := range blocks {
-		name, _ := at.run(text, size)
-		names[name] = b
-		at.skip(text, size)
+	i := 0
+	for name := range Names(text, size) {
+		names[name] = blocks[i]
+		i++
 	}
 }

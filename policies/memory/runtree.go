@@ -27,6 +27,7 @@ type runTree struct {
 	copies int64 // blocks of the accelerator of which the first lower tier has a copy
 	// changes counts what may change what a probe finds.
 	changes int64
+	journal *journal // since the last call of Events; nil if nobody asked for them
 }
 
 // tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
@@ -173,6 +174,7 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 		}
 		t.nodes[p.leaf].children++
 		t.byName[name] = number
+		t.note(&t.nodes[number], 0, n, true)
 		p.extend(number, n, text, t.block)
 		added += n
 	}

@@ -1,0 +1,35 @@
+package memory
+
+// Event says that a full block was stored, or dropped from all tiers, as engines publish it (vLLM
+// v0.15: vllm/distributed/kv_events.py, BlockStored and BlockRemoved).
+type Event struct {
+	// Name stands for the tokens of the block and all before it, see Names.
+	Name   uint64
+	Stored bool
+}
+
+// journal is what happened to runs of blocks, in order.
+type journal []change
+
+// change is what happened to a run of blocks.
+type change struct {
+	name, before, segment uint64 // of the first block, see runNode
+	offset                int
+	blocks                int64
+	stored                bool
+}
+
+// each calls yield with what happened to each block, of the given number of tokens, until it
+// returns false.
+func (j journal) each(block int, yield func(Event) bool) {
+	for _, c := range j {
+		for k := range int(c.blocks) {
+			if c.offset >= 0 {
+				c.name = blockName(c.before, c.segment, c.offset+k*block)
+			}
+			if !yield(Event{c.name, c.stored}) {
+				return
+			}
+		}
+	}
+}
