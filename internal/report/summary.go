@@ -141,6 +141,11 @@ func (p *Printer) headline(r *scenarios.Result) {
 		p.entry("cost", words+fmt.Sprintf("$%s an hour for %s", figure(r.Cost/r.Duration*3600),
 			accelerators(r.Accelerators)))
 	}
+	if c := r.TokenCosts; c != nil && c.Cached > 0 {
+		p.entry("token costs", fmt.Sprintf("of the whole run, for a million: $%s for prompt "+
+			"tokens that are computed, $%s for cached ones, $%s for output tokens",
+			figure(c.Input), figure(c.Cached), figure(c.Output)))
+	}
 	if r.Sold != nil {
 		p.entry("tokens", "those of an hour "+r.PricedOver+" are worth "+diagnosis.Sold(r.Sold))
 	}
