@@ -71,6 +71,19 @@ func (a *Architecture) AllReduces() int {
 	return n
 }
 
+// WideNorms returns the number of layers that normalise their queries and keys over all heads. Under
+// tensor parallelism each of them sums two squares a token over all ranks (SGLang,
+// models/minimax_m2.py, MiniMaxM2QKRMSNorm; vLLM, MiniMaxText01RMSNormTP.forward_qk).
+func (a *Architecture) WideNorms() int {
+	n := 0
+	for i := range a.Groups {
+		if m, ok := a.Groups[i].Mixer.(*Softmax); ok && m.WideQKNorm {
+			n += a.Groups[i].Count
+		}
+	}
+	return n
+}
+
 // AttentionLayers returns the kinds of attention on one of tp GPUs, with the cache stored as kv:
 // first the layers that see all tokens, then the layers that see a part.
 func (a *Architecture) AttentionLayers(tp int, kv hardware.DType) []Attention {

@@ -13,17 +13,18 @@ func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 		return ops
 	}
 	vector := float64(tokens) * float64(c.cfg.Model.Hidden) * c.activationBytes
-	if tp := c.cfg.Parallel.Tensor; tp > 1 {
+	if c.cfg.Parallel.Tensor > 1 {
 		count := c.share(c.cfg.Model.AllReduces())
 		if c.ranks > 1 {
 			count -= c.expertLayers() // the results of experts come back by all-to-all
 		}
-		seconds := c.allReduce(vector, tp)
-		if tokens > c.engine.Graph {
-			seconds = max(seconds, float64(c.engine.AllReduce)) +
-				float64(c.engine.Skew)*math.Log2(float64(tp))
+		ops = append(ops, c.communication("all_reduce", count, vector,
+			c.stepAllReduce(vector, tokens)))
+		if norms := c.share(c.cfg.Model.WideNorms()); norms > 0 {
+			squares := float64(tokens) * squareBytes
+			ops = append(ops, c.communication("all_reduce_squares", norms, squares,
+				c.stepAllReduce(squares, tokens)))
 		}
-		ops = append(ops, c.communication("all_reduce", count, vector, seconds))
 	}
 	if c.ranks > 1 {
 		ops = c.allToAll(ops, tokens)
@@ -38,6 +39,22 @@ func (c *Clock) collectives(ops []Operator, tokens int) []Operator {
 		ops = append(ops, c.communication("pipeline_send", 1, vector, send))
 	}
 	return ops
+}
+
+// squareBytes is the size of the sums of squares of a token's queries and keys, two numbers in 32
+// bits.
+const squareBytes = 8
+
+// stepAllReduce returns the seconds to sum a vector over the ranks of tensor parallelism, within a
+// step of the given tokens.
+func (c *Clock) stepAllReduce(bytes float64, tokens int) float64 {
+	tp := c.cfg.Parallel.Tensor
+	seconds := c.allReduce(bytes, tp)
+	if tokens > c.engine.Graph {
+		seconds = max(seconds, float64(c.engine.AllReduce)) +
+			float64(c.engine.Skew)*math.Log2(float64(tp))
+	}
+	return seconds
 }
 
 func (c *Clock) communication(name string, count, bytes, seconds float64) Operator {

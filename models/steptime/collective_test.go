@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // reduction returns the seconds of an all-reduce of the given bytes over nodes of the given number
@@ -96,6 +97,28 @@ func TestAllReducesWaitForTheLastRank(t *testing.T) {
 		}
 		if got := seconds(skew, graph) - seconds(0, graph); got != 0 {
 			t.Errorf("%d ranks wait %g s in a graph", ranks, got)
+		}
+	}
+}
+
+// A norm over all heads sums two squares a token over the ranks in each layer, which costs as much
+// as the wait for the link, whatever the batch.
+func TestRanksSumSquaresWhereNormsSpanHeads(t *testing.T) {
+	step := sim.Step{Decodes: 16, DecodeTokens: 16, Context: 16 * 500}
+	for _, wide := range []bool{false, true} {
+		for _, tp := range []int{1, 4} {
+			model := llama8B()
+			model.Attends().WideQKNorm = wide
+			c := mustClock(t, Config{Model: model, Accelerator: h100(), ScaleUp: nvlink4,
+				Engine: Engines()[0], Parallel: Parallelism{Tensor: tp}})
+			want := 0.0
+			if wide && tp > 1 {
+				want = float64(model.Layers()) * c.allReduce(16*8, tp) * 1e3
+			}
+			got := operatorTime(c, &step, "all_reduce_squares")
+			if math.Abs(got-want) > 1e-6 {
+				t.Errorf("wide %v, %d ranks: sums of squares take %g ms, want %g", wide, tp, got, want)
+			}
 		}
 	}
 }
