@@ -8,6 +8,17 @@ type counts struct {
 
 // add adds n to a bucket.
 func (c *counts) add(bucket int, n float64) {
+	if i := uint(bucket - c.first); i < uint(len(c.number)) {
+		c.number[i] += n
+	} else {
+		c.grow(bucket, n)
+	}
+}
+
+// grow is add for a bucket that the slice does not cover. Without it, add can be inlined.
+//
+//go:noinline
+func (c *counts) grow(bucket int, n float64) {
 	if len(c.number) == 0 {
 		c.first = bucket
 	}

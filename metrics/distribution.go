@@ -47,7 +47,9 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 	} else {
 		d.counts.add(d.buckets.index(float64(span)), float64(count))
 	}
-	d.exact.add(span, count)
+	if !d.exact.many {
+		d.exact.add(span, count)
+	}
 	d.bound(span, span)
 	d.n += uint64(count)
 	d.addSum(span, count)
@@ -89,8 +91,10 @@ func (d *Distribution) AddSteps(l *sim.Leap) {
 		step = end
 	}
 	length := func(step int64) sim.Time { return l.Form.At(l.Context + step*count) }
-	for step := int64(1); step < l.Steps && !d.exact.many; step++ {
-		d.exact.add(length(step), count)
+	if !d.exact.many {
+		for step := int64(1); step < l.Steps; step++ {
+			d.exact.add(length(step), count)
+		}
 	}
 	d.bound(length(1), length(l.Steps-1))
 	d.n += uint64((l.Steps - 1) * count)

@@ -41,7 +41,8 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.cachedInput += int64(cached)
 	g.held.Input += float64(float64(s.Prompt-cached) * held)
 	g.held.Cached += float64(float64(cached) * held)
-	g.held.Output += float64(float64(s.Output) / 2 * (s.LastToken - s.FirstToken).Seconds())
+	decode := (s.LastToken - s.FirstToken).Seconds()
+	g.held.Output += float64(float64(s.Output) / 2 * decode)
 	g.ttft.Add(s.TTFT())
 	g.e2e.Add(s.E2E())
 	// an answer that comes at once has no time per token
@@ -50,7 +51,7 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	}
 	g.queued += (s.Scheduled - s.Arrival).Seconds()
 	g.prefill += (s.FirstToken - s.Scheduled).Seconds()
-	g.decode += (s.LastToken - s.FirstToken).Seconds()
+	g.decode += decode
 	count(&g.keptTTFT, v.ttft)
 	count(&g.keptTPOT, v.tpot)
 	count(&g.keptE2E, v.e2e)

@@ -113,9 +113,11 @@ func (m *workMeter) addVerified(step *sim.Step, l *sim.Leap) {
 // moves the step on to the context after them.
 func (m *workMeter) addWork(step *sim.Step, most int64) int64 {
 	w, n := m.clock.Work(step), int64(step.Decodes)
-	steps := int64(1)
+	steps := most
 	if most > 1 {
-		steps = min(most, 1+(m.clock.WorkThrough(step.Decodes, step.Context)-step.Context)/n)
+		if at := m.clock.WorkThrough(step.Decodes, step.Context); at < math.MaxInt64 {
+			steps = min(most, 1+(at-step.Context)/n)
+		}
 	}
 	if steps > 1 {
 		step.Context += n * (steps - 1)

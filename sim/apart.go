@@ -262,7 +262,7 @@ func (a *apart) tellAct(r *member, l *replicaLog) {
 	}
 	effects := l.effects[from:l.acts[l.told].effects]
 	for i := range effects {
-		f.carryOut(r, effects[i])
+		f.carryOut(r, &effects[i])
 		if e := &effects[i]; e.kind == stepped {
 			l.reports = append(l.reports, e.leap)
 		}

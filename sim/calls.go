@@ -29,7 +29,7 @@ func (r *replica) land(now Time) {
 	for i := range r.batches {
 		if b := &r.batches[i]; b.flight.active && b.flight.end == now {
 			b.land()
-			r.retryFrom(now)
+			r.retry = min(r.retry, max(now, r.free[0]))
 		}
 	}
 }

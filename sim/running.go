@@ -24,13 +24,13 @@ func (f *fleet) settle(r *member) {
 
 func (f *fleet) carryOutAll(r *member) {
 	for i := 0; i < len(r.effects); i++ {
-		f.carryOut(r, r.effects[i])
+		f.carryOut(r, &r.effects[i])
 	}
 	r.effects = r.effects[:0]
 }
 
 // carryOut carries out an effect of a call of r.
-func (f *fleet) carryOut(r *member, e effect) {
+func (f *fleet) carryOut(r *member, e *effect) {
 	switch e.kind {
 	case stepped:
 		e.leap.Replica = r.index

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // Simulation is a run that its owner drives from one instant to the next, as a server in real time,
@@ -34,9 +35,12 @@ func Run(ctx context.Context, c Config) (Result, error) {
 			return s.Result(), err
 		}
 	}
+	var cancelled atomic.Bool // quicker to read than ctx.Err
+	cancelled.Store(ctx.Err() != nil)
+	defer context.AfterFunc(ctx, func() { cancelled.Store(true) })()
 	for t := s.Next(); t != Never; t = s.Next() {
-		if err := ctx.Err(); err != nil {
-			return s.Result(), err
+		if cancelled.Load() {
+			return s.Result(), ctx.Err()
 		}
 		s.step(t)
 	}
@@ -65,10 +69,11 @@ func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 // fail and recover.
 func (s *Simulation) Next() Time {
 	f := s.fleet
-	if f.err != nil || f.over() && f.due() > f.until() {
+	at := f.due()
+	if f.err != nil || f.over() && at > f.until() {
 		return Never
 	}
-	return f.due()
+	return at
 }
 
 // conclude lets the time pass that is left until the end of the run.

@@ -50,7 +50,10 @@ func (c *Clock) givenUsage(s *sim.Step) hardware.Usage {
 func (c *Clock) Work(s *sim.Step) Work {
 	f := &c.work
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
-	w := Work{FLOPs: float64(float64(c.encoded(s)) * c.images.flops)}
+	var w Work
+	if c.images.count > 0 {
+		w.FLOPs = float64(float64(c.encoded(s)) * c.images.flops)
+	}
 	for i := range s.Prefill {
 		chunk := &s.Prefill[i]
 		tokens += chunk.New
@@ -59,13 +62,15 @@ func (c *Clock) Work(s *sim.Step) Work {
 			rows++
 		}
 		for j := range f.attention {
-			a := f.attention[j].Prefill(chunk.New, chunk.Cached)
-			w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead)
+			a := &f.attention[j]
+			of := a.Prefill(chunk.New, chunk.Cached)
+			w.add(float64(a.Count), of.FLOPs, of.KVRead)
 		}
 	}
 	for j := range f.attention {
-		a := f.attention[j].Decode(s.Decodes, s.DecodeTokens, s.Context)
-		w.add(float64(f.attention[j].Count), a.FLOPs, a.KVRead)
+		a := &f.attention[j]
+		of := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
+		w.add(float64(a.Count), of.FLOPs, of.KVRead)
 	}
 	w.FLOPs += float64(float64(tokens)*f.tokenFLOPs) + float64(float64(rows)*f.rowFLOPs) +
 		float64(float64(cached)*f.expandFLOPs)

@@ -160,9 +160,12 @@ func (c *Continuous) fitsWhole(b *sim.Batch, budget int, first bool) bool {
 // get no slot are passed (vLLM v0.15: vllm/v1/core/sched/scheduler.py, skipped_waiting_requests).
 func (c *Continuous) first(b *sim.Batch) *sim.Sequence {
 	first := c.waiting.first()
-	slots, has := b.Memory().(sim.AdapterMemory)
 	f, ordered := c.waiting.(*fifo)
-	if !has || !ordered || !slots.Blocked(first) {
+	if !ordered || f.len() == 1 {
+		return first
+	}
+	slots, has := b.Memory().(sim.AdapterMemory)
+	if !has || !slots.Blocked(first) {
 		return first
 	}
 	for s := range f.queue.All {
@@ -201,8 +204,10 @@ func (c *Continuous) start(b *sim.Batch, limit int) int {
 func (c *Continuous) stands(b *sim.Batch) sim.Decision {
 	full := b.Running() >= c.limits.MaxSequences
 	ignores := c.waiting.ignoresArrivals(full)
-	if slots, has := b.Memory().(sim.AdapterMemory); ignores && has && !full {
-		ignores = !slots.Blocked(c.first(b)) // else an arrival may pass
+	if ignores && !full {
+		if slots, has := b.Memory().(sim.AdapterMemory); has {
+			ignores = !slots.Blocked(c.first(b)) // else an arrival may pass
+		}
 	}
 	return sim.Decision{Steps: sim.Forever, IgnoreArrivals: ignores}
 }

@@ -97,7 +97,9 @@ func (l *lanes) advance(number int, steps int64) {
 	if number < len(l.lanes) {
 		of := &l.lanes[number]
 		if of.turn -= steps; of.turn < 0 {
-			of.turn = l.block - 1 + (of.turn+1)%l.block
+			if of.turn += l.block; of.turn < 0 { // divisions take long, and leaps are short
+				of.turn = l.block - 1 + (of.turn+1)%l.block
+			}
 		}
 	}
 }
