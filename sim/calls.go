@@ -17,7 +17,7 @@ func (r *replica) accept(s *Sequence, now Time) {
 	if hidden || r.incoming.Len() > 0 {
 		r.incoming.Push(s)
 	} else {
-		r.scheduler.Enqueue(s)
+		r.enqueue(s)
 	}
 	r.retryFrom(now)
 	r.schedule()

@@ -91,8 +91,7 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	if f.apart && s.Preemptions > 0 {
 		return // its replica, which runs meanwhile, may look at an entry that s left behind
 	}
-	s.expire()
-	s.links[resident].behind, f.spare = f.spare, s
+	f.spares.put(s)
 }
 
 // retryOrLose sends s, whose replica failed, to another replica to begin anew, or ends it as lost.

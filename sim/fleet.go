@@ -34,7 +34,7 @@ type fleet struct {
 	live     int  // requests that have not ended
 	stuck    bool // nothing can happen any more although there are some
 	err      error
-	spare    *Sequence // the latest of the finished sequences, which are linked for reuse
+	spares   spares
 	result   Result
 	tokens   func(s *Sequence, n int, at Time)
 	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
@@ -112,16 +112,6 @@ func (f *fleet) pool(model int, role Role) *Pool {
 		}
 	}
 	return nil
-}
-
-func (f *fleet) sequence() *Sequence {
-	s := f.spare
-	if s == nil {
-		return new(Sequence)
-	}
-	f.spare = s.links[resident].behind
-	s.reset()
-	return s
 }
 
 // fault stops the simulation with an error.

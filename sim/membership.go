@@ -14,6 +14,9 @@ func (b *Batch) admit(s *Sequence) {
 	if b.r.listener != nil {
 		b.r.listener.Entered(b, s)
 	}
+	if b.r.backlog.n > 0 && b.r.scheduler.Waiting() <= enoughWaiting { // s among them
+		b.r.advanceBacklog()
+	}
 }
 
 // leave takes s out of the batch. It does not release the memory of s.

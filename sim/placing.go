@@ -12,7 +12,7 @@ func (f *fleet) arriveNext(at Time) {
 // take returns the next request of the source, which is announced for the given time. A request
 // that is wrong is a fault.
 func (f *fleet) take(at Time) *Sequence {
-	s := f.sequence()
+	s := f.spares.take()
 	f.source.Next(&s.Request)
 	f.arrival = f.source.NextArrival()
 	f.number(s)

@@ -231,7 +231,7 @@ func (p *Pool) Waiting() int {
 	n := p.gate.Len()
 	for _, i := range p.members {
 		r := &p.fleet.replicas[i]
-		n += r.scheduler.Waiting() + r.incoming.Len()
+		n += r.waiting()
 	}
 	return n
 }

@@ -40,6 +40,7 @@ type replica struct {
 	vacant     []int // of them, the ones that are free again
 	rows       rows
 	result     ReplicaResult
+	backlog    backlog
 	oneBatch   [1]Batch // where there is one
 	oneFree    [1]Time
 

@@ -34,6 +34,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		if err := a.through(ctx); err != nil {
 			return s.Result(), err
 		}
+	} else if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 {
+		s.fleet.allowBacklogs()
 	}
 	var cancelled atomic.Bool // quicker to read than ctx.Err
 	cancelled.Store(ctx.Err() != nil)
@@ -114,7 +116,7 @@ func (s *Simulation) Push(r Request) (id int64, err error) {
 	if err := errors.Join(f.err, f.admissible(&r)); err != nil {
 		return 0, err
 	}
-	q := f.sequence()
+	q := f.spares.take()
 	q.Request, q.Content = r, append(q.Content[:0], r.Content...)
 	q.Arrival = f.after(r.Arrival)
 	f.number(q)

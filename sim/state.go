@@ -4,7 +4,7 @@ package sim
 // If early is true, a step that ends at that time still counts as running, since other events of
 // the instant are to come.
 func (r *replica) state(at Time, early bool) State {
-	st := State{Waiting: r.scheduler.Waiting() + r.incoming.Len(), Capacity: r.memory.Capacity()}
+	st := State{Waiting: r.waiting(), Capacity: r.memory.Capacity()}
 	for i := range r.batches {
 		b := &r.batches[i]
 		st.Running += b.running
@@ -25,6 +25,11 @@ func (r *replica) state(at Time, early bool) State {
 	}
 	st.Used += r.memory.Used()
 	return st
+}
+
+// waiting returns the number of requests that wait at the replica.
+func (r *replica) waiting() int {
+	return r.scheduler.Waiting() + r.backlog.n + r.incoming.Len()
 }
 
 // divides reports whether the sample with the given number, from 0, shows how the memory of replica

@@ -335,6 +335,6 @@ func (r *replica) launchBatch() {
 func (r *replica) reveal(step int64) {
 	for s := r.incoming.Front(); s != nil && s.visible <= step; s = r.incoming.Front() {
 		r.incoming.Remove(s)
-		r.scheduler.Enqueue(s)
+		r.enqueue(s)
 	}
 }

@@ -71,7 +71,7 @@ func Cases() []Case {
 		{Name: "1,000 replicas", Goal: 2, Requests: 300_000, Set: rate(20_000, "replicas=1000"),
 			Most: Counts{3.28, 1.25, 670}},
 		{Name: "at once", Goal: 3, Requests: 1_000_000,
-			Set: []string{"workload.arrivals=at-once"}, Most: Counts{1.4, 1.1, 520}},
+			Set: []string{"workload.arrivals=at-once"}, Most: Counts{0.45, 0.06, 210}},
 		{Name: "with --out", Goal: 1.4, Requests: 300_000, Set: rate(20), Out: true},
 		{Name: "with intervals", Goal: 1.2, Requests: 300_000, Set: rate(20), Interval: true},
 	}

@@ -55,6 +55,12 @@ func (c *Continuous) Enqueue(s *sim.Sequence) { c.waiting.add(s) }
 // Waiting implements sim.Scheduler.
 func (c *Continuous) Waiting() int { return c.waiting.len() }
 
+// InOrder implements sim.InOrder.
+func (c *Continuous) InOrder() bool {
+	_, ordered := c.waiting.(*fifo)
+	return ordered && c.accept == nil && c.gathering == nil && c.ranks == nil
+}
+
 // Withdraw implements sim.Withdrawer.
 func (c *Continuous) Withdraw(s *sim.Sequence) { c.waiting.remove(s) }
 
