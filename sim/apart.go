@@ -143,6 +143,8 @@ func (a *apart) fill(w *window) {
 	for ; f.arrival < w.end; w.arrivals++ {
 		if w.arrivals == most {
 			w.end = f.arrival
+			// Requests that come together wait in less space where replicas do not run apart.
+			w.last = w.end == w.start && len(f.replicas) == 1
 			break
 		}
 		if !a.arriveNext(w) {

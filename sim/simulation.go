@@ -34,7 +34,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		if err := a.through(ctx); err != nil {
 			return s.Result(), err
 		}
-	} else if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 {
+	}
+	if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 {
 		s.fleet.allowBacklogs()
 	}
 	var cancelled atomic.Bool // quicker to read than ctx.Err
