@@ -90,3 +90,34 @@ func without(list []*Sequence, s *Sequence) []*Sequence {
 	}
 	return list
 }
+
+// enoughWaiting is the number of waiting sequences that a scheduler has before others wait in a
+// backlog.
+const enoughWaiting = 8
+
+// enqueue lets s wait in the scheduler, or in the backlog. Once r gets a request that may leave
+// early, its requests wait in the scheduler only.
+func (r *replica) enqueue(s *Sequence) {
+	l := &r.backlog
+	if l.take != nil && s.Patience > 0 {
+		for l.n > 0 {
+			r.advanceBacklog()
+		}
+		l.take = nil
+	}
+	if l.take == nil || l.n == 0 && r.scheduler.Waiting() < enoughWaiting {
+		r.scheduler.Enqueue(s)
+		return
+	}
+	l.push().exchange(s)
+	r.vacate(s.Slot, s.row)
+	l.put(s)
+}
+
+// advanceBacklog gives the scheduler the first request of the backlog.
+func (r *replica) advanceBacklog() {
+	s := r.backlog.take()
+	r.backlog.pop().exchange(s)
+	r.seat(s)
+	r.scheduler.Enqueue(s)
+}

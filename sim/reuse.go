@@ -18,3 +18,39 @@ func (s *Sequence) again() {
 	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
 		journey: journey{life: s.life, place: comingBack}}
 }
+
+// spares are sequences for reuse, linked with each other.
+type spares struct{ latest *Sequence }
+
+func (p *spares) take() *Sequence {
+	s := p.latest
+	if s == nil {
+		return new(Sequence)
+	}
+	p.latest = s.links[resident].behind
+	s.reset()
+	return s
+}
+
+func (p *spares) put(s *Sequence) {
+	s.expire()
+	s.links[resident].behind, p.latest = p.latest, s
+}
+
+// allowBacklogs lets requests wait in backlogs at the replicas whose schedulers know the order. It
+// must not be called where something else refers to the sequences of waiting requests.
+func (f *fleet) allowBacklogs() {
+	take := func() *Sequence {
+		s := f.spares.take()
+		s.place, s.assigned = atReplica, true
+		return s
+	}
+	for i := range f.replicas {
+		r := &f.replicas[i].replica
+		scheduler, ok := r.scheduler.(InOrder)
+		_, adapters := r.memory.(AdapterMemory)
+		if ok && scheduler.InOrder() && !adapters {
+			r.backlog.take, r.backlog.put = take, f.spares.put
+		}
+	}
+}

@@ -54,3 +54,11 @@ type Withdrawer interface {
 	// Withdraw removes s, which waits and is in no batch, from the scheduler.
 	Withdraw(s *Sequence)
 }
+
+// InOrder is a Scheduler that may start sequences in the order in which they are enqueued.
+type InOrder interface {
+	Scheduler
+	// InOrder reports whether the scheduler does so. It then reads nothing of the sequences that
+	// wait but the first of them, and whether there are any.
+	InOrder() bool
+}
