@@ -71,8 +71,8 @@ func (a *Architecture) AllReduces() int {
 	return n
 }
 
-// WideNorms returns the number of layers that normalise their queries and keys over all heads. Under
-// tensor parallelism each of them sums two squares a token over all ranks (SGLang,
+// WideNorms returns the number of layers that normalise their queries and keys over all heads.
+// Under tensor parallelism each of them sums two squares a token over all ranks (SGLang,
 // models/minimax_m2.py, MiniMaxM2QKRMSNorm; vLLM, MiniMaxText01RMSNormTP.forward_qk).
 func (a *Architecture) WideNorms() int {
 	n := 0

@@ -117,7 +117,8 @@ func TestRanksSumSquaresWhereNormsSpanHeads(t *testing.T) {
 			}
 			got := operatorTime(c, &step, "all_reduce_squares")
 			if math.Abs(got-want) > 1e-6 {
-				t.Errorf("wide %v, %d ranks: sums of squares take %g ms, want %g", wide, tp, got, want)
+				t.Errorf("wide %v, %d ranks: sums of squares take %g ms, want %g", wide, tp, got,
+					want)
 			}
 		}
 	}
