@@ -65,7 +65,7 @@ func (d *demand) setArrivals() {
 	}
 	if a.Process == "closed-loop" {
 		c.Users = &workload.Users{Count: a.Users, Think: a.Think.delay(),
-			RampUp: sim.Time(a.RampUp)}
+			RampUp: sim.Time(a.RampUp), StartMin: a.StartMin, StartMax: a.StartMax}
 		return
 	}
 	process := a.process(&w.Rate)

@@ -185,12 +185,14 @@ type Phase struct {
 
 // Arrivals says how evenly requests arrive around the rate.
 type Arrivals struct {
-	Process string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"The kind of process: random gaps of a distribution, users who wait for their answers (closed-loop), or everything at the start (at-once)."`
-	CV      float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, a larger number is burstier."`
-	Shape   float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
-	Users   int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"The number of users. Each user waits for an answer before the next request."`
-	Think   Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`
-	RampUp  Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
+	Process  string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"The kind of process: random gaps of a distribution, users who wait for their answers (closed-loop), or everything at the start (at-once)."`
+	CV       float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, a larger number is burstier."`
+	Shape    float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
+	Users    int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"The number of users. Each user waits for an answer before the next request."`
+	Think    Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`
+	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
+	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The least share of the calls of a user's first session that were made before the run, as in AgentX (--trajectory-start-min-ratio). The session begins with the next call, whose prompt has the text so far. Default: 0."`
+	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The largest such share. Each user draws one between the two. Default: 0, sessions begin at their first call."`
 }
 
 // Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min,

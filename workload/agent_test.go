@@ -249,3 +249,43 @@ func TestBeamsFork(t *testing.T) {
 		t.Error("no two beams go on from the same one")
 	}
 }
+
+// The first session of each user begins with a call from the middle, whose prompt is what it is in
+// a session that is played from the start, and goes on as that does; later sessions begin with
+// their first call.
+func TestFirstSessionsBeginInTheMiddle(t *testing.T) {
+	c := agentic(Turns{Count: fixed(8),
+		Tools:  &Tools{Result: fixed(30), Wait: arrivals.Delay{Mean: 5 * sim.Second}},
+		Agents: &Agents{Share: 0.3, Count: fixed(2), Prompt: fixed(10), Turns: fixed(2)}})
+	c.Users.Count, c.Requests = 5, 400
+	played := map[sim.Call]sim.Request{} // by number, of the sessions of the whole play
+	key := func(r sim.Request) sim.Call {
+		return sim.Call{Number: r.Call.Number, Turn: int32(r.Session)}
+	}
+	whole := c
+	whole.Users = &Users{Count: 5}
+	for _, r := range serve(t, open(t, whole), 400, jitter(1)).sent {
+		played[key(r)] = r
+	}
+	c.Users.StartMin, c.Users.StartMax = 0.25, 0.75
+	began := map[int64]int32{}
+	for _, r := range serve(t, open(t, c), 400, jitter(1)).sent {
+		first, known := began[r.Session]
+		if !known {
+			first = r.Call.Number
+			began[r.Session] = first
+			share := float64(first-1) / float64(r.Call.Of)
+			if inside := share > 0.25-1/float64(r.Call.Of) && share <= 0.75; r.Session <= 5 !=
+				inside {
+				t.Errorf("session %d begins with call %d of %d", r.Session, first, r.Call.Of)
+			}
+		}
+		if r.Call.Number < first {
+			t.Errorf("%+v comes after call %d", r, first)
+		}
+		if p, known := played[key(r)]; known && (!cmp.Equal(r.Content, p.Content) ||
+			r.Prompt != p.Prompt || r.Output != p.Output || r.Answer != p.Answer) {
+			t.Errorf("%+v, from the start %+v", r, p)
+		}
+	}
+}

@@ -81,6 +81,9 @@ type Users struct {
 	// RampUp is the time over which the users' first requests are spread evenly; 0 means that all
 	// start at once.
 	RampUp sim.Time
+	// StartMin and StartMax, in [0, 1], bound the share of the calls of a user's first session that
+	// were made before; the session begins with the next call. 0 both means at the first call.
+	StartMin, StartMax float64
 }
 
 const maxUsers = 1 << 24

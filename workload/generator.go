@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/arrivals"
@@ -22,6 +23,8 @@ type generator struct {
 	fresh    sim.Time
 	// think is the thinking time of the users of a closed loop; nil in an open one.
 	think func() sim.Time
+	// start draws where the first session of a user begins; nil at its first call.
+	start func() float64
 
 	openSessions
 }
@@ -92,12 +95,22 @@ func (g *generator) schedule(c Config) error {
 	if u.RampUp < 0 || u.RampUp == sim.Never {
 		return fmt.Errorf("users: ramp up: found %v, allowed: finite spans from 0", u.RampUp)
 	}
+	if !(u.StartMin >= 0 && u.StartMin <= u.StartMax && u.StartMax <= 1) {
+		return fmt.Errorf("users: start: found %v to %v, allowed: 0 to 1, the smaller first",
+			u.StartMin, u.StartMax)
+	}
+	if u.StartMax > 0 {
+		random := rand.New(startStream.source(c.Seed))
+		g.start = func() float64 {
+			return u.StartMin + (u.StartMax-u.StartMin)*random.Float64()
+		}
+	}
 	var err error
 	if g.think, err = u.Think.Sampler(userThinkStream.source(c.Seed)); err != nil {
 		return fmt.Errorf("users: %w", err)
 	}
 	for i := range u.Count {
-		g.waiting.push(sim.Seconds(u.RampUp.Seconds()*float64(i)/float64(u.Count)), nil, 0)
+		g.waiting.push(sim.Seconds(u.RampUp.Seconds()*float64(i)/float64(u.Count)), nil, firstSession)
 	}
 	return nil
 }
@@ -122,7 +135,7 @@ func (g *generator) Next(r *sim.Request) {
 	}
 	w := g.waiting.pop()
 	if w.talk == nil {
-		g.send(r, w.at, anyClass)
+		g.send(r, w.at, anyClass, w.call == firstSession)
 		return
 	}
 	w.talk.fill(w.call, r)
@@ -133,7 +146,7 @@ func (g *generator) Next(r *sim.Request) {
 func (g *generator) arrive(r *sim.Request) {
 	for i := range g.openings {
 		if o := &g.openings[i]; o.next == g.fresh {
-			g.send(r, o.next, o.class)
+			g.send(r, o.next, o.class, false)
 			o.next = o.times.Next()
 			break
 		}
@@ -144,10 +157,15 @@ func (g *generator) arrive(r *sim.Request) {
 	}
 }
 
-// send fills r with the script's next request of a class.
-func (g *generator) send(r *sim.Request, at sim.Time, class int) {
+// send fills r with the script's next request of a class, or, if it opens the first session of a
+// user, with the call at which that begins.
+func (g *generator) send(r *sim.Request, at sim.Time, class int, first bool) {
 	if calls := g.script.fill(r, class); calls != nil {
-		g.openSessions.begin(r, calls, at)
+		made := 0
+		if first && g.start != nil {
+			made = min(int(g.start()*float64(len(calls.calls))), len(calls.calls)-1)
+		}
+		g.openSessions.begin(r, calls, at, int32(made))
 	}
 	stamp(r, at)
 }

@@ -14,17 +14,24 @@ type openSessions struct {
 func newOpenSessions() openSessions { return openSessions{open: map[int64]*session{}} }
 
 // begin takes over a session of which r is the first request, at the given time. Other calls that
-// wait for none follow when their time has come.
-func (t *openSessions) begin(r *sim.Request, g *graph, at sim.Time) {
+// wait for none follow when their time has come. That many calls were made before; r becomes the
+// one after them.
+func (t *openSessions) begin(r *sim.Request, g *graph, at sim.Time, made int32) {
 	s := &session{}
 	if n := len(t.spare); n > 0 {
 		s, t.spare = t.spare[n-1], t.spare[:n-1]
 	}
 	s.begin(r, g)
+	if made > 0 {
+		for i := range made {
+			s.end(i, func(int32) {})
+		}
+		s.fill(made, r)
+	}
 	t.open[r.Session] = s
-	for i := 1; i < len(s.calls); i++ {
+	for i := made + 1; int(i) < len(s.calls); i++ {
 		if s.missing[i] == 0 {
-			t.waiting.push(later(at, s.calls[i].wait), s, int32(i))
+			t.waiting.push(later(at, s.calls[i].wait), s, i)
 		}
 	}
 }

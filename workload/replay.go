@@ -49,7 +49,7 @@ func (p *replay) Next(r *sim.Request) {
 		return
 	}
 	if calls := p.recorded.fill(r, anyClass); calls != nil {
-		p.begin(r, calls, r.Arrival)
+		p.begin(r, calls, r.Arrival, 0)
 	}
 	stamp(r, r.Arrival)
 }

@@ -27,6 +27,7 @@ const (
 	toolStream
 	adapterStream
 	escalationStream
+	startStream
 )
 
 // source returns the random numbers of a purpose.

@@ -177,6 +177,10 @@ func (c Config) when() string {
 	if c.Users.RampUp > 0 {
 		text += fmt.Sprintf(", starting within %v", c.Users.RampUp)
 	}
+	if c.Users.StartMax > 0 {
+		text += fmt.Sprintf(", first sessions beginning at %g to %g of their calls",
+			c.Users.StartMin, c.Users.StartMax)
+	}
 	return text
 }
 

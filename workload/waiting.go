@@ -7,10 +7,13 @@ type waiter struct {
 	at sim.Time
 	// order breaks ties: first come, first served.
 	order int64
-	// talk is the session that goes on with a call; nil for a new request of a user.
+	// talk is the session that goes on with a call; nil for a new request of a user, whose call is
+	// firstSession for the first one.
 	talk *session
 	call int32
 }
+
+const firstSession = 1
 
 func (w waiter) before(other waiter) bool {
 	return w.at < other.at || (w.at == other.at && w.order < other.order)
