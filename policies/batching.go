@@ -91,12 +91,18 @@ func vllmV1() Policy[sim.Scheduler] {
 		Name: "vllm-v1",
 		Doc: "one token budget for decodes and chunked prefills; the newest is preempted and " +
 			"recomputed",
-		Source:  "vllm/v1/core/sched/scheduler.py, v0.15",
-		Params:  chunkLimit(),
+		Source: "vllm/v1/core/sched/scheduler.py, v0.15",
+		Params: with(chunkLimit(), Param{Name: "prefill-interval",
+			Doc: "steps from one with prompts to the next while others decode " +
+				"(prefill_schedule_interval)", Default: "1"}),
 		Refuses: map[string]string{"preemption": recomputes},
 		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
 			l := limits(v)
-			return batching.NewVLLMV1(l.MaxSequences, l.TokenBudget, l.ChunkLimit)
+			c, err := batching.NewVLLMV1(l.MaxSequences, l.TokenBudget, l.ChunkLimit)
+			if err == nil {
+				err = c.SpacePrompts(v.Count("prefill-interval"))
+			}
+			return c, err
 		},
 	}
 }

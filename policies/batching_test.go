@@ -39,6 +39,7 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"vllm-v0", "chunk-limit", "512", "chunk-limit", "vllm-v1, sarathi and trtllm"},
 		{"sglang", "new-token-ratio", "0", "", "more than 0 and at most 1"},
 		{"sglang", "receive-interval", "0", "", "at least 1"},
+		{"vllm-v1", "prefill-interval", "0", "", "at least 1"},
 		{"sglang", "chunk", "0", "", "at least 1"},
 		{"trtllm", "wait-tokens", "1.5", "", "0 (start at once) to 1"},
 		{"trtllm", "rank-wait", "-1", "", "0"},

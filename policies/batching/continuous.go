@@ -26,6 +26,10 @@ type Continuous struct {
 	gathering *gathering
 	// ranks is set if the prompts of data-parallel ranks wait for each other.
 	ranks *ranks
+	// interval is the number of steps from one with prompts to the next while sequences decode, and
+	// prompted, for each batch, the number of its steps before the last one with prompts.
+	interval int64
+	prompted []int64
 }
 
 // order is the order of the waiting sequences.
@@ -70,7 +74,12 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	if !c.decode(b) {
 		return sim.Decision{Steps: 1}
 	}
-	budget := c.resume(b, c.limits.TokenBudget-b.DecodeTokens())
+	if steps := c.spaced(b); steps > 0 {
+		return sim.Decision{Steps: steps}
+	}
+	most := c.limits.TokenBudget - b.DecodeTokens()
+	budget := c.resume(b, most)
+	c.note(b, budget < most)
 	if c.waiting.len() > before {
 		return sim.Decision{Steps: 1} // someone was preempted: nobody is admitted in the same step
 	}
@@ -83,11 +92,30 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 		}
 	}
 	waiting := c.waiting.len()
-	c.admit(b, budget)
+	c.note(b, c.admit(b, budget) < budget)
 	if c.gathering != nil && c.waiting.len() < waiting {
 		c.gathering.begun[b.Lane()] = 0
 	}
 	return c.stands(b)
+}
+
+// spaced returns the number of steps until one may compute prompts.
+func (c *Continuous) spaced(b *sim.Batch) int64 {
+	if c.interval <= 1 || b.Decodes() == 0 || b.Lane() >= len(c.prompted) {
+		return 0
+	}
+	return max(0, c.prompted[b.Lane()]+c.interval-b.Steps())
+}
+
+// note notes whether the step of b has prompts.
+func (c *Continuous) note(b *sim.Batch, prompts bool) {
+	if c.interval <= 1 || !prompts {
+		return
+	}
+	for len(c.prompted) <= b.Lane() {
+		c.prompted = append(c.prompted, -c.interval)
+	}
+	c.prompted[b.Lane()] = b.Steps()
 }
 
 // decode puts the decoding sequences into the step. If memory is short, the sequences last in order

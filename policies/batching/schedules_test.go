@@ -64,7 +64,7 @@ func (v variant) name() string {
 	name := v.policy
 	for _, key := range []string{"batch-size", "prompts", "alone", "max-delay", "max-batch",
 		"max-sequences", "token-budget", "chunk-limit", "chunk", "watermark", "mode", "capacity",
-		"chunked-context", "max-output", "wait-steps", "wait-tokens", "receive-interval",
+		"chunked-context", "max-output", "wait-steps", "wait-tokens", "receive-interval", "prefill-interval",
 		"new-token-ratio", "prediction-error", "levels", "quantum", "prefill-rate", "starvation",
 		"key", "displace", "preemption", "input-weight", "output-weight"} {
 		if value, ok := v.params[key]; ok {
@@ -105,6 +105,7 @@ func variants() []variant {
 		{"vllm-v0", "paged", with("preemption", "swap")},
 		{"vllm-v1", "paged", with()},
 		{"vllm-v1", "prefix-cache", with("chunk-limit", "20")},
+		{"vllm-v1", "paged", with("prefill-interval", "5")},
 		{"sarathi", "paged", with()},
 		{"sarathi", "paged", with("mode", "hybrid-only")},
 		{"sarathi", "paged", with("mode", "chunked-only")},

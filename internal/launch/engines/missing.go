@@ -58,6 +58,10 @@ func (d *Replica) missing(e *Engine) (list []string) {
 	if known := Of(d.Engine.Preset); known != e {
 		say("engine.preset %s is simulated; the commands start %s", d.Engine.Preset, e.Name)
 	}
+	if n := d.Batching.Params["prefill-interval"]; n != "" && n != "1" {
+		say("batching.prefill-interval %s: vLLM has it since 0.25; add --prefill-schedule-interval",
+			n)
+	}
 	for _, name := range []string{"max-sequences", "token-budget"} {
 		n, err := strconv.Atoi(d.Batching.Params[name])
 		if err == nil && n%d.Ranks() > 0 && e.Name != "sglang" {

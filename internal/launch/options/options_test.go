@@ -23,6 +23,7 @@ func TestFlagsThatAreReadArePublished(t *testing.T) {
 		"-O", "--optimization-level", // vLLM, one before and one since v0.15
 		"--swap-space", "--disable-log-requests", "--cuda-graph-sizes", // vLLM before v0.12
 		"--enable-log-requests", "--moe-backend", "--language-model-only", // vLLM since
+		"--prefill-schedule-interval",
 		"--uvicorn-log-level", "--disable-uvicorn-access-log",
 		"--config"} // of SGLang, sglang/srt/server_args_config_parser.py
 	all := map[string]values{}
