@@ -110,7 +110,8 @@ func (g *generator) schedule(c Config) error {
 		return fmt.Errorf("users: %w", err)
 	}
 	for i := range u.Count {
-		g.waiting.push(sim.Seconds(u.RampUp.Seconds()*float64(i)/float64(u.Count)), nil, firstSession)
+		at := sim.Seconds(u.RampUp.Seconds() * float64(i) / float64(u.Count))
+		g.waiting.push(at, nil, firstSession)
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func (v variant) name() string {
 	name := v.policy
 	for _, key := range []string{"batch-size", "prompts", "alone", "max-delay", "max-batch",
 		"max-sequences", "token-budget", "chunk-limit", "chunk", "watermark", "mode", "capacity",
-		"chunked-context", "max-output", "wait-steps", "wait-tokens", "receive-interval", "prefill-interval",
+		"chunked-context", "max-output", "wait-steps", "wait-tokens", "receive-interval",
+		"prefill-interval",
 		"new-token-ratio", "prediction-error", "levels", "quantum", "prefill-rate", "starvation",
 		"key", "displace", "preemption", "input-weight", "output-weight"} {
 		if value, ok := v.params[key]; ok {
