@@ -87,6 +87,7 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+
 			u.could.Bytes
 		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), &b)
+		sum.Cost += float64(p.s.Memory.HostHourly() * b.paid / 3600)
 		if n := p.draftAccelerators(); n > 0 {
 			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, &b)
 		}

@@ -1,6 +1,9 @@
 package scenarios
 
-import "github.com/llmsim/llmsim/models/steptime"
+import (
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models/steptime"
+)
 
 // Hardware describes the accelerators of a replica.
 type Hardware struct {
@@ -71,7 +74,15 @@ type KVMemory struct {
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, if it is known. Default: what utilization leaves."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"The host memory to which KV caches can be swapped out, for all accelerators of a replica together, such as 16GiB. Default: none."`
 	Tiers       []Tier            `json:"tiers,omitempty" jsonschema:"The stores of KV caches, the fastest first, in place of the sizes and rates of a memory policy with lower tiers, such as [hbm, {store: host, size: 512GiB}, {store: nvme, size: 4TB, rate: 7GB/s}]. Default: those of the policy, which is offload if there is more than hbm."`
+	Price       Price             `json:"price,omitempty" above:"0" jsonschema:"The price of a GiB of host memory that holds KV caches (cpu, or the size of the tier host, and swap), such as $0.0034/h. Default: none, as it is in the price of the accelerators."`
 	Params      map[string]string `json:"-" rest:"true"`
+}
+
+// HostHourly returns the price in US dollars an hour of the host memory of a replica, as far as
+// KVMemory gives it a price. Defaults must have been filled in.
+func (m *KVMemory) HostHourly() float64 {
+	size, _ := units.ParseBytes(m.Params["cpu"]) // which the policy has checked; none is 0
+	return float64(m.Price) * (size + float64(m.Swap)) / (1 << 30)
 }
 
 // Tier is a store of KV caches.

@@ -20,9 +20,9 @@ func RouterMode(routing string) (mode string, same bool) {
 		return "round-robin", true
 	case "random":
 		return "random", true
-	case "prefix-aware":
+	case "prefix-aware", "dynamo":
 		return "kv", true
-	case "kv-aware", "session-affinity":
+	case "kv-aware", "session-affinity", "gateway-api", "llm-d":
 		return "kv", false
 	}
 	return "round-robin", false

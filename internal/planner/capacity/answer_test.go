@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -90,6 +91,24 @@ func TestACPUForOneGPUsForMany(t *testing.T) {
 	if a.Chosen == nil || strings.Contains(a.Chosen.Label, "desktop") ||
 		shapeOf(t, a, "1 × desktop-50gbs").Rate > 0 {
 		t.Errorf("for many users: %+v", a.Chosen)
+	}
+}
+
+// Host memory for the texts of 64 coding agents saves a second server, and costs what a GiB of it
+// does (docs/agents.md).
+func TestHostMemoryPays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates coding agents for hours")
+	}
+	hourly := func(overrides ...string) float64 {
+		return solve(t, "host-memory", append(overrides, "menu.tune=none")...).Chosen.Hourly
+	}
+	const server, host = 8 * 3.29, 512 * 0.0034
+	if with := hourly(); math.Abs(with-server-host) > 1e-6 {
+		t.Errorf("with host memory $%v an hour, want $%v", with, server+host)
+	}
+	if without := hourly("menu.memory=[prefix-cache]"); math.Abs(without-2*server) > 1e-6 {
+		t.Errorf("without host memory $%v an hour, want $%v", without, 2*server)
 	}
 }
 

@@ -57,7 +57,7 @@ func dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []dimension 
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
 		{len(memory), func(s *draft, i int) { s.scenario.Memory = memory[i] },
-			func(i int) string { return menu.Settings(memory[i]) }, !ownMemory},
+			func(i int) string { return memoryWords(memory[i]) }, !ownMemory},
 		{len(batching), func(s *draft, i int) { s.scenario.Batching = batching[i] },
 			func(i int) string { return menu.Settings(batching[i]) }, !ownBatching},
 		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
@@ -103,6 +103,12 @@ func draftWords(list []scenarios.Speculation, i int) string {
 		words += fmt.Sprintf(" of %d", d.Tokens)
 	}
 	return words
+}
+
+// memoryWords names a choice of memory, without its price.
+func memoryWords(m scenarios.KVMemory) string {
+	m.Price = 0
+	return menu.Settings(m)
 }
 
 // digits writes n in a number system whose places have sizes digits each, the last varying

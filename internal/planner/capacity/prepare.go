@@ -186,6 +186,9 @@ func (p *preparer) prepare(s *server) error {
 				"{accelerator: %s, price: $2/h}",
 				f.name, s.offer.Accelerator, s.offer.Accelerator))
 	}
+	memory := &simulation.Scenario.Memory
+	s.host, s.gib = memory.HostHourly(), float64(memory.Price)
+	s.price += s.host
 	steps := simulation.Steps()
 	if s.evidence == nil {
 		s.evidence = p.evidenceFor(simulation, steps.Clock)

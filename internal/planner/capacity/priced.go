@@ -14,18 +14,16 @@ func (s *search) pricesOf() []answer.Price {
 	known := map[*menu.Offer]bool{}
 	add := func(o *option, chosen bool) {
 		for _, server := range []*server{o.prefill, o.decode} {
-			if server == nil || server.unfit != "" || known[server.offer] {
+			if server == nil || server.unfit != "" {
 				continue
 			}
-			known[server.offer] = true
-			price := priceOf(server)
-			same := func(other answer.Price) bool {
-				other.Chosen = false
-				return other == price
+			if server.gib > 0 {
+				list = addPrice(list, answer.Price{Accelerator: "a GiB of host memory",
+					Hourly: server.gib, Term: "on-demand", Source: "menu.memory"}, chosen)
 			}
-			if !slices.ContainsFunc(list, same) {
-				price.Chosen = chosen
-				list = append(list, price)
+			if !known[server.offer] {
+				known[server.offer] = true
+				list = addPrice(list, priceOf(server), chosen)
 			}
 		}
 	}
@@ -38,11 +36,24 @@ func (s *search) pricesOf() []answer.Price {
 	return list
 }
 
+// addPrice adds a price that is not in the list.
+func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Price {
+	same := func(other answer.Price) bool {
+		other.Chosen = false
+		return other == price
+	}
+	if slices.ContainsFunc(list, same) {
+		return list
+	}
+	price.Chosen = chosen
+	return append(list, price)
+}
+
 // priceOf says where the price of a server's accelerators is from: what was bought, the price file
 // or the plan, or else the catalogue, whose sources have the year.
 func priceOf(s *server) answer.Price {
 	o := s.offer
-	price := answer.Price{Accelerator: o.Accelerator, Hourly: s.price / float64(s.gpus),
+	price := answer.Price{Accelerator: o.Accelerator, Hourly: (s.price - s.host) / float64(s.gpus),
 		Term: o.RentedOn(), Region: o.Region, Provider: o.Provider, Date: o.Date,
 		Source: o.PriceSource()}
 	switch {

@@ -29,7 +29,9 @@ type server struct {
 	// unfit says why no replica can be built. If it is empty, a replica can be built, and the other
 	// fields are set.
 	unfit string
-	price float64 // of its accelerators, in $/h
+	price float64 // of its accelerators and of host memory, in $/h
+	// host is what of it is for host memory, and gib the price of a GiB of that.
+	host, gib float64
 	// peak and idle are what its accelerators draw at most and at least, and run what steps draw at
 	// least beside idle, in watts.
 	peak, idle, run float64
@@ -89,7 +91,7 @@ func (s *server) label() string {
 	return strings.Join(words, ", ")
 }
 
-// hourly is the price of the server's accelerators, in $/h.
+// hourly is the price of the server, in $/h.
 func (s *server) hourly() float64 { return s.price }
 
 // peakPower and idlePower are what the server's accelerators draw at most and at least, in watts.

@@ -54,7 +54,8 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	t.Accelerators = t.Replicas * each
 	t.Label = fmt.Sprintf("%d × %s", each, built.Accelerator.Name)
 	if price := float64(built.Scenario.Hardware.Price); price > 0 {
-		hourly := float64(float64(t.Accelerators) * price)
+		hourly := float64(float64(t.Accelerators)*price) +
+			float64(float64(t.Replicas)*built.Scenario.Memory.HostHourly())
 		t.Hourly = &hourly
 	}
 	length := t.Replicas

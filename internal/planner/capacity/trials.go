@@ -152,13 +152,13 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 // bare leaves out the parts of a scenario on which the trial does not depend, so that equal
 // replicas are simulated once. These are all prices, and the routing if there is one replica.
 func bare(s scenarios.Scenario) scenarios.Scenario {
-	s.Hardware.Price, s.Tokens = 0, nil
+	s.Hardware.Price, s.Memory.Price, s.Tokens = 0, 0, nil
 	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {
 		s.Routing = scenarios.Policy{}
 	}
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	for i := range s.Fleet.Pools {
-		s.Fleet.Pools[i].Hardware.Price = 0
+		s.Fleet.Pools[i].Hardware.Price, s.Fleet.Pools[i].Memory.Price = 0, 0
 	}
 	return s
 }
