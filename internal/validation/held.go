@@ -1,6 +1,8 @@
 package validation
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/stat/distuv"
 	"gonum.org/v1/plot"
 
@@ -8,53 +10,74 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Held is the share of served latencies that lie in ranges of 80 %, each server counting the same:
-// as those of servers that were measured, and as if nothing of the same engine, accelerator and
-// model had been.
+// Held is how often ranges hold what was measured, each server and latency counting the same.
 type Held struct {
-	Measured float64 `json:"measured"`
-	LeftOut  float64 `json:"left_out"`
+	// Shown is of the latencies of the report, in the ranges that results have.
+	Shown float64 `json:"shown"`
+	// Shapes is of the report's servers of several shapes of prompts and answers or releases, in
+	// the range that a result would have if one shape had not been measured.
+	Shapes float64 `json:"other_shapes"`
+	// LeftOut is of all servers that were left out of the fit, with the errors of that fit, in
+	// ranges as if nothing of the same engine, accelerator and model had been measured. Servers
+	// counts each of their latencies.
+	LeftOut float64 `json:"left_out"`
+	Servers int     `json:"left_out_servers"`
 }
 
 // Held sums up how often ranges hold what was measured.
 func (r *Report) Held() Held {
 	all := r.grades()
-	return Held{
-		Measured: heldBy(all, evidence.Width80, func(g *graded) bool { return !g.withoutServer }),
-		LeftOut:  heldBy(all, evidence.Width80, func(g *graded) bool { return g.withoutServer }),
-	}
+	h := Held{}
+	h.Shapes, _ = r.heldByOtherShapes()
+	h.Shown, _ = heldBy(all, evidence.Width80, func(g *graded) bool { return !g.leftOut })
+	h.LeftOut, h.Servers = heldBy(all, evidence.Width80, func(g *graded) bool { return g.leftOut })
+	return h
 }
 
 // heldBy returns the share of the chosen latencies in ranges of the given standard deviations, each
-// server and quantity counting the same; 0 where there are none.
-func heldBy(all []graded, width float64, chooses func(*graded) bool) float64 {
-	rows, inside := map[server]float64{}, map[server]float64{}
+// server and latency counting the same, and how many these are; 0 where there are none.
+func heldBy(all []graded, width float64, chooses func(*graded) bool) (share float64, count int) {
 	for i := range all {
 		if g := &all[i]; g.shown == g.quantity && chooses(g) {
-			s := server{g.Key, g.quantity}
-			rows[s]++
-			if g.off.Holds(g.deviation, width) {
-				inside[s]++
+			share += g.inside(width)
+			count++
+		}
+	}
+	return share / float64(max(1, count)), count
+}
+
+// heldByOtherShapes returns the share of what was measured of a shape of prompts and answers that
+// lies in ranges which rest on the server's other shapes and on the servers around it, each server
+// of several shapes counting the same, and the number of these; 0 where there are none.
+func (r *Report) heldByOtherShapes() (share float64, count int) {
+	order, of := serversOf(r.served(false))
+	for _, s := range order {
+		shapes := map[string][]served{}
+		for _, row := range of[s] {
+			shapes[row.shape()] = append(shapes[row.shape()], row)
+		}
+		if len(shapes) < 2 {
+			continue
+		}
+		around, held := evidence.Unmeasured(s.key, s.quantity), 0
+		for shape, rows := range shapes {
+			others := slices.DeleteFunc(slices.Clone(of[s]),
+				func(row served) bool { return row.shape() == shape })
+			off := given(around, others)
+			for i := range rows {
+				if off.Holds(rows[i].deviation, evidence.Width80) {
+					held++
+				}
 			}
 		}
+		share += float64(held) / float64(len(of[s]))
+		count++
 	}
-	held, servers := 0.0, 0.0
-	for i := range all { // in the order of the rows, so that sums are the same each time
-		s := server{all[i].Key, all[i].quantity}
-		if n := rows[s]; n > 0 {
-			held += inside[s] / n
-			servers++
-			delete(rows, s)
-		}
-	}
-	if servers == 0 {
-		return 0
-	}
-	return held / servers
+	return share / float64(max(1, count)), count
 }
 
 // ReliabilityPlots draws how often ranges hold what was measured, by file name: over the share that
-// they are to hold, by grade, and of the ranges that are to hold 80 %, by table and grade.
+// they are to hold, and of the ranges that are to hold 80 %, by table.
 func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 	all := r.grades()
 	if len(all) == 0 {
@@ -74,16 +97,19 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 	for level := 0.1; level < 0.96; level += 0.05 {
 		ideal.X, ideal.Y = append(ideal.X, 100*level), append(ideal.Y, 100*level)
 	}
-	for _, grade := range evidence.Grades() {
-		of := func(g *graded) bool { return g.grade == grade }
-		curve, tables := plots.Series{Name: string(grade)}, plots.Series{Name: string(grade)}
+	for _, leftOut := range []bool{false, true} {
+		name := "in these tables"
+		if leftOut {
+			name = "left out of the fit"
+		}
+		of := func(g *graded) bool { return g.leftOut == leftOut }
+		curve, tables := plots.Series{Name: name}, plots.Series{Name: name}
 		for _, level := range ideal.X {
-			curve.X = append(curve.X, level)
-			curve.Y = append(curve.Y, 100*heldBy(all, distuv.UnitNormal.Quantile((1+level/100)/2),
-				of))
+			share, _ := heldBy(all, distuv.UnitNormal.Quantile((1+level/100)/2), of)
+			curve.X, curve.Y = append(curve.X, level), append(curve.Y, 100*share)
 		}
 		for i, table := range names {
-			if share, known := heldOf(shares, grade, table); known {
+			if share, known := heldOf(shares, leftOut, table); known {
 				tables.X, tables.Y = append(tables.X, float64(i)), append(tables.Y, 100*share)
 			}
 		}
@@ -103,17 +129,15 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 	return map[string]*plot.Plot{"reliability": levels, "reliability_by_table": tables}, err
 }
 
-// heldOf returns the share of the rows of a table that ranges of a grade hold, over all quantities.
-func heldOf(list []Reliability, grade evidence.Grade, table string) (share float64, known bool) {
-	inside, rows := 0.0, 0
+// heldOf returns the share of what was measured of a table's servers that ranges hold, each server
+// and quantity counting the same.
+func heldOf(list []Reliability, leftOut bool, table string) (share float64, known bool) {
+	inside, servers := 0.0, 0
 	for _, k := range list {
-		if k.Grade == grade && k.Table == table {
-			inside += float64(k.Inside * float64(k.Rows))
-			rows += k.Rows
+		if k.LeftOut == leftOut && k.Table == table {
+			inside += float64(k.Inside * float64(k.Servers))
+			servers += k.Servers
 		}
 	}
-	if rows == 0 {
-		return 0, false
-	}
-	return inside / float64(rows), true
+	return inside / float64(max(1, servers)), servers > 0
 }

@@ -3,7 +3,6 @@ package validation
 import (
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,37 +50,45 @@ func TestRangesAreWidenedAsServersLeftOutAsk(t *testing.T) {
 	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "spread.csv"), got)
 }
 
-// Of servers that were left out of the fit, 75 to 85 of 100 values lie in ranges of 80 % that their
-// own kind had no part in, over all, and for each engine as many give or take two standard
-// deviations of what as few servers hold by chance.
+// Of servers that were left out of the fit, 75 to 85 of 100 values lie in the ranges of results of
+// which their own kind had no part, for each latency; and by engine, by grade and by in how
+// much the nearest server differs, as many give or take what few servers hold by chance.
 func TestRangesHoldServersLeftOut(t *testing.T) {
-	for _, quantity := range []string{"TPOT", "TTFT"} {
-		inside, all := map[string]float64{}, map[string]float64{}
-		for _, e := range evidence.LeftOut() {
-			if e.Quantity != quantity {
-				continue
-			}
-			around := evidence.Unmeasured(e.Key, quantity)
-			engine, _, _ := strings.Cut(e.Engine, "-")
-			for _, x := range e.Off.Points() {
-				for _, of := range []string{"", engine} {
-					all[of]++
-					if around.Holds(x, evidence.Width80) {
-						inside[of]++
-					}
-				}
-			}
+	groups := map[string][]graded{}
+	for _, g := range (&Report{}).grades() {
+		engine, _, _ := strings.Cut(g.key.Engine, "-")
+		without := evidence.Without(g.key)
+		far := fmt.Sprintf("%d differences to the nearest", len(without.Differs))
+		for _, of := range []string{"", engine, string(g.grade), far} {
+			groups[g.quantity+" "+of] = append(groups[g.quantity+" "+of], g)
 		}
-		for engine, n := range all {
-			chance := 2 * math.Sqrt(0.8*0.2/(n/5))
-			share, least, most := inside[engine]/n, 0.8-chance, 0.8+chance
-			if engine == "" {
-				least, most = 0.75, 0.85
-			}
-			if n >= 100 && (share < least || share > most) {
-				t.Errorf("%s of %d servers under %q: ranges of 80 %% hold %.1f %%, "+
-					"want %.0f to %.0f", quantity, int(n/5), engine, 100*share, 100*least, 100*most)
-			}
+	}
+	for name, list := range groups {
+		share, servers := heldBy(list, evidence.Width80, func(*graded) bool { return true })
+		ok := byChance(share, servers)
+		if strings.HasSuffix(name, " ") {
+			ok = calibrated(share)
+		}
+		if !ok {
+			t.Errorf("%s of %d servers: ranges of 80 %% hold %.1f %%", name, servers, 100*share)
+		}
+	}
+}
+
+// Ranges hold the servers of each table that were left out of the fit as often as they are to, give
+// or take what few servers hold by chance.
+func TestRangesHoldEachTableLeftOut(t *testing.T) {
+	report := measuredReport(t)
+	tables := map[string][]graded{}
+	for _, g := range report.grades() {
+		if g.leftOut {
+			tables[g.table+" "+g.quantity] = append(tables[g.table+" "+g.quantity], g)
+		}
+	}
+	for name, list := range tables {
+		share, servers := heldBy(list, evidence.Width80, func(*graded) bool { return true })
+		if !byChance(share, servers) {
+			t.Errorf("%s of %d servers: ranges of 80 %% hold %.1f %%", name, servers, 100*share)
 		}
 	}
 }
@@ -89,36 +96,8 @@ func TestRangesHoldServersLeftOut(t *testing.T) {
 // Of servers that were measured, 75 to 85 of 100 values lie in ranges of 80 % that rest on other
 // shapes and releases of the same server, and on the servers around it.
 func TestRangesHoldOtherLoadsOfAServer(t *testing.T) {
-	order, of := serversOf(measuredReport(t).served(false))
-	inside, all := 0.0, 0.0
-	for _, s := range order {
-		shapes := map[string][]served{}
-		for _, row := range of[s] {
-			shapes[row.shape()] = append(shapes[row.shape()], row)
-		}
-		if len(shapes) < 2 {
-			continue
-		}
-		held := 0.0
-		for shape, rows := range shapes {
-			var others []served
-			for _, row := range of[s] {
-				if row.shape() != shape {
-					others = append(others, row)
-				}
-			}
-			off := given(evidence.Unmeasured(s.key, s.quantity), others)
-			for _, row := range rows {
-				if off.Holds(row.deviation, evidence.Width80) {
-					held++
-				}
-			}
-		}
-		inside += held / float64(len(of[s]))
-		all++
-	}
-	if share := inside / all; all < 30 || !calibrated(share) {
-		t.Errorf("%.0f servers of several shapes: ranges of 80 %% hold %.1f %% of shapes left "+
-			"out, want 75 to 85 of 30 servers and more", all, 100*share)
+	if share, n := measuredReport(t).heldByOtherShapes(); n < 30 || !calibrated(share) {
+		t.Errorf("%d servers of several shapes: ranges of 80 %% hold %.1f %% of shapes left "+
+			"out, want 75 to 85 of 30 servers and more", n, 100*share)
 	}
 }

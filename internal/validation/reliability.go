@@ -7,50 +7,79 @@ import (
 	"math"
 	"slices"
 
-	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Reliability says how often the ranges of one grade hold what was measured.
 type Reliability struct {
+	// LeftOut reports whether this is of servers that were left out of the fit, with the errors of
+	// that fit, in ranges as if nothing of their engine, accelerator and model had been measured.
+	// Otherwise it is of the rows of the report, in the ranges that results have.
+	LeftOut  bool           `json:"left_out"`
 	Grade    evidence.Grade `json:"grade"`
 	Table    string         `json:"table"`
 	Quantity string         `json:"quantity"`
-	// Rows and Servers count what was measured, Inside is the share of the rows that lie in the
-	// ranges of 80 % that results have.
+	// Rows and Servers count what was measured. Inside is the share in the ranges of 80 %, each
+	// server counting the same.
 	Rows    int     `json:"rows"`
 	Servers int     `json:"servers"`
 	Inside  float64 `json:"inside"`
-
-	keys map[any]bool
 }
 
-// graded is a row with the range that a result for its server has.
+// graded is what was measured of one quantity of a server in one table, with the range that a
+// result has.
 type graded struct {
-	served
-	grade evidence.Grade
-	off   evidence.Off
-	// withoutServer reports whether the range is that of a result if nothing with the same engine,
-	// accelerator and model had been measured.
-	withoutServer bool
+	server
+	table, shown string
+	grade        evidence.Grade
+	off          evidence.Off
+	leftOut      bool
+	rows         int
+	// deviations are those of the rows, or five that stand for them where leftOut is set.
+	deviations []float64
 }
 
-// grades returns the rows of servers, each twice: as that of a server that was measured, where it
-// was, and as that of one of which nothing with the same engine, accelerator and model was.
+// inside returns the share of what was measured that a range of the given standard deviations
+// holds.
+func (g *graded) inside(width float64) float64 {
+	n := 0
+	for _, x := range g.deviations {
+		if g.off.Holds(x, width) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(g.deviations))
+}
+
+// grades returns the report's servers, and all that were left out of the fit, with no table where
+// the report has none of their rows.
 func (r *Report) grades() []graded {
-	type ranges struct{ with, without evidence.Evidence }
-	known := map[servers.Key]ranges{}
+	type place struct {
+		server
+		table, shown string
+	}
+	at, tables := map[place]int{}, map[server]string{}
 	var list []graded
 	for _, s := range r.served(true) {
-		e, ok := known[s.Key]
-		if !ok {
-			e = ranges{evidence.Of(s.Key, true), evidence.Without(s.Key)}
-			known[s.Key] = e
+		p := place{server{s.Key, s.quantity}, s.Table, s.shown}
+		if _, ok := at[p]; !ok {
+			e := evidence.Of(s.Key, true)
+			at[p] = len(list)
+			list = append(list, graded{server: p.server, table: s.Table, shown: s.shown,
+				grade: e.Grade, off: offOf(&e, s.quantity)})
+			if s.shown == s.quantity {
+				tables[p.server] = s.Table
+			}
 		}
-		if e.with.Grade == evidence.Measured {
-			list = append(list, graded{s, e.with.Grade, offOf(&e.with, s.quantity), false})
-		}
-		list = append(list, graded{s, e.without.Grade, offOf(&e.without, s.quantity), true})
+		g := &list[at[p]]
+		g.rows++
+		g.deviations = append(g.deviations, s.deviation)
+	}
+	for _, e := range evidence.LeftOut() {
+		s, without, points := server{e.Key, e.Quantity}, evidence.Without(e.Key), e.Off.Points()
+		list = append(list, graded{server: s, table: tables[s], shown: e.Quantity,
+			grade: without.Grade, off: offOf(&without, e.Quantity), leftOut: true, rows: e.Rows,
+			deviations: points[:]})
 	}
 	return list
 }
@@ -90,24 +119,22 @@ func reliability(all []graded) []Reliability {
 	var list []Reliability
 	for i := range all {
 		g := &all[i]
+		if g.table == "" {
+			continue
+		}
 		at := slices.IndexFunc(list, func(k Reliability) bool {
-			return k.Grade == g.grade && k.Table == g.Table && k.Quantity == g.shown
+			return k.LeftOut == g.leftOut && k.Grade == g.grade && k.Table == g.table &&
+				k.Quantity == g.shown
 		})
 		if at < 0 {
 			at = len(list)
-			list = append(list, Reliability{Grade: g.grade, Table: g.Table, Quantity: g.shown,
-				keys: map[any]bool{}})
+			list = append(list, Reliability{LeftOut: g.leftOut, Grade: g.grade, Table: g.table,
+				Quantity: g.shown})
 		}
 		k := &list[at]
-		k.Rows++
-		k.keys[g.Key] = true
-		if g.off.Holds(g.deviation, evidence.Width80) {
-			k.Inside++
-		}
-	}
-	for i := range list {
-		k := &list[i]
-		k.Inside, k.Servers = k.Inside/float64(k.Rows), len(k.keys)
+		k.Rows += g.rows
+		k.Servers++
+		k.Inside += (g.inside(evidence.Width80) - k.Inside) / float64(k.Servers)
 	}
 	slices.SortFunc(list, func(a, b Reliability) int {
 		return cmp.Or(cmp.Compare(slices.Index(evidence.Grades(), a.Grade),
@@ -120,17 +147,21 @@ func reliability(all []graded) []Reliability {
 // calibrated reports whether ranges hold as many values as they are to.
 func calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
 
-// enough reports whether there are enough rows and servers to say how often ranges hold.
-func (k *Reliability) enough() bool { return k.Rows >= 30 && k.Servers >= 5 }
+// byChance reports whether a share of servers' values may differ from what ranges are to hold as it
+// does because servers are few: by two standard deviations at most.
+func byChance(share float64, servers int) bool {
+	return math.Abs(share-intervalLevel) <=
+		2*math.Sqrt(intervalLevel*(1-intervalLevel)/float64(servers))
+}
 
-// verdict says in a word how often ranges hold.
+// verdict says in words how often ranges hold.
 func (k *Reliability) verdict() string {
 	switch {
-	case !k.enough():
-		return "few servers"
 	case calibrated(k.Inside):
 		return ""
-	case k.Inside < 0.75:
+	case byChance(k.Inside, k.Servers):
+		return "few"
+	case k.Inside < intervalLevel:
 		return "too narrow"
 	}
 	return "too wide"
@@ -141,19 +172,33 @@ func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "How often the ranges of results, which are to hold %.0f %% of what is "+
-		"measured, hold the rows above: as those of servers that were measured, and as if nothing "+
-		"of their engine, accelerator and model had been. Ranges are as shipped: nothing is "+
-		"calibrated on these rows, but ranges of measured servers rest on the rows that they were "+
-		"made from\n", 100*intervalLevel)
-	fmt.Fprintf(b, "Over all, each server counting the same: %.0f %% as measured, %.0f %% with "+
-		"nothing of the kind measured.\n", 100*held.Measured, 100*held.LeftOut)
-	fmt.Fprintf(b, "  %-14s %-20s %-6s %6s %8s %8s\n", "evidence", "table", "of", "rows",
-		"servers", "inside")
-	for i := range list {
-		k := &list[i]
-		fmt.Fprintf(b, "  %-14s %-20s %-6s %6d %8d %6.0f %%  %s\n", k.Grade, k.Table,
-			k.Quantity, k.Rows, k.Servers, 100*k.Inside, k.verdict())
+	fmt.Fprintf(b, "Ranges of results are to hold %.0f %% of what is measured. Each server counts "+
+		"the same. Of the latencies above, ranges as shipped hold %.0f %%: nothing is calibrated "+
+		"on these rows, but ranges hold more of the rows that they were made from.",
+		100*intervalLevel, 100*held.Shown)
+	if held.Shapes > 0 {
+		fmt.Fprintf(b, " With one shape of prompts and answers at a time taken out of a server's "+
+			"range, it holds %.0f %% of that shape.", 100*held.Shapes)
+	}
+	fmt.Fprintf(b, " Of %d latencies of servers that were left out of the fit, ranges as if "+
+		"nothing of their engine, accelerator and model had been measured hold %.0f %%, with the "+
+		"errors of that fit\n", held.Servers, 100*held.LeftOut)
+	for _, leftOut := range []bool{false, true} {
+		of := "rows above, in the ranges of results"
+		if leftOut {
+			of = "servers left out of the fit; few: what so few servers hold by chance"
+		}
+		if !slices.ContainsFunc(list, func(k Reliability) bool { return k.LeftOut == leftOut }) {
+			continue
+		}
+		fmt.Fprintf(b, "  %s\n  %-14s %-20s %-6s %6s %8s %8s\n", of, "evidence", "table", "of",
+			"rows", "servers", "inside")
+		for i := range list {
+			if k := &list[i]; k.LeftOut == leftOut {
+				fmt.Fprintf(b, "  %-14s %-20s %-6s %6d %8d %6.0f %%  %s\n", k.Grade, k.Table,
+					k.Quantity, k.Rows, k.Servers, 100*k.Inside, k.verdict())
+			}
+		}
 	}
 	b.WriteByte('\n')
 }

@@ -67,19 +67,20 @@ func vendorOf(generation string) string {
 }
 
 // How far apart servers are that differ in one thing, in units in which a server counts for 1/e as
-// much as one at no distance.
+// much as one at no distance. At half of these distances, ranges of the tables of left_out.csv hold
+// 61 to 99 % of TPOTs instead of 65 to 90, and are as wide in the median.
 const (
-	otherEngine     = 2.0
-	otherPreset     = 0.7
-	otherVendor     = 1.5
-	otherGeneration = 0.7
-	otherGPU        = 0.4
-	otherExperts    = 1.5
-	otherFamily     = 0.7
-	otherModel      = 0.3
-	otherBits       = 0.7
-	otherFormat     = 0.3
-	otherRanks      = 1.0
+	otherEngine     = 4.0
+	otherPreset     = 1.4
+	otherVendor     = 3.0
+	otherGeneration = 1.4
+	otherGPU        = 0.8
+	otherExperts    = 3.0
+	otherFamily     = 1.4
+	otherModel      = 0.6
+	otherBits       = 1.4
+	otherFormat     = 0.6
+	otherRanks      = 2.0
 )
 
 // distanceTo returns how far apart two servers are.
