@@ -24,10 +24,15 @@ import (
 // solve answers a plan; in short tests it leaves settings to the engine's defaults.
 func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 	t.Helper()
+	return solveAll(t, name, append(overrides, quick()...)...).Models[0]
+}
+
+// quick returns what changes plans in short tests.
+func quick() []string {
 	if testing.Short() {
-		overrides = append(overrides, "menu.tune=none")
+		return []string{"menu.tune=none"}
 	}
-	return solveAll(t, name, overrides...).Models[0]
+	return nil
 }
 
 // found has the answers to shipped plans at which several tests look.
@@ -39,7 +44,7 @@ func solved(t *testing.T, name string) *answer.Answer {
 	if a, ok := found.Load(name); ok {
 		return a.(*answer.Answer)
 	}
-	a := solveAll(t, name).Models[0]
+	a := solve(t, name)
 	found.Store(name, a)
 	return a
 }
@@ -115,8 +120,7 @@ func TestHostMemoryPays(t *testing.T) {
 // A plan has one answer.
 func TestTheAnswerIsDetermined(t *testing.T) {
 	var answers [2][]byte
-	for i, a := range []*answer.Answer{solved(t, "many-users"),
-		solveAll(t, "many-users").Models[0]} {
+	for i, a := range []*answer.Answer{solved(t, "many-users"), solve(t, "many-users")} {
 		var err error
 		if answers[i], err = json.Marshal(a); err != nil {
 			t.Fatal(err)
@@ -135,10 +139,10 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	each := 7
 	if testing.Short() {
-		each = 21
+		each = 60
 	}
 	for stop := 3; ; stop += each {
-		f, err := Load("many-users")
+		f, err := Load("many-users", quick()...)
 		must.OK(t, err)
 		j, err := journal.Open(path)
 		must.OK(t, err)
@@ -191,7 +195,7 @@ func TestShippedPlans(t *testing.T) {
 
 // Prompts on GPUs of their own are an option, and its bound holds.
 func TestDisaggregatedIsOnTheMenu(t *testing.T) {
-	a := solve(t, "disaggregated", "effort={requests: 300}")
+	a := solve(t, "disaggregated", "effort={requests: 100, most-requests: 200}")
 	together, apart := 0, 0
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
@@ -215,16 +219,19 @@ func TestDisaggregatedIsOnTheMenu(t *testing.T) {
 // A trace says what requests ask for, and is repeated where it is shorter than a simulation.
 func TestAPlanForATrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "short.csv")
-	must.OK(t, os.WriteFile(path,
-		[]byte("arrival_s,prompt_tokens,output_tokens\n0,100,20\n1,300,10\n2,50,40\n"),
-		0o666))
+	rows := "arrival_s,prompt_tokens,output_tokens\n"
+	for i := range 40 {
+		rows += fmt.Sprintf("%d,%d,%d\n", i, 50+i*17%300, 10+i%30)
+	}
+	must.OK(t, os.WriteFile(path, []byte(rows), 0o666))
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}",
-		"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]", "effort={requests: 300}",
+		"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]",
+		"effort={requests: 100, most-requests: 200}",
 		"fleet={spare: 0}")
 	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
 		t.Fatalf("answer %+v", a.Chosen)
 	}
-	if r := rerun(t, a); r.Completed < 300 {
+	if r := rerun(t, a); r.Completed < 100 {
 		t.Errorf("the answer was found with %d requests", r.Completed)
 	}
 }
@@ -283,8 +290,8 @@ func TestAnyLoad(t *testing.T) {
 			continue
 		}
 		a := solve(t, "many-users", "workload="+load,
-			"menu.hardware=[l40s, a100-80gb-sxm, h100-sxm]", "menu.tensor=[1]",
-			"effort={requests: 300}", "fleet={spare: 0}")
+			"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]",
+			"effort={requests: 300, most-requests: 600}", "fleet={spare: 0}")
 		if a.Chosen == nil {
 			t.Errorf("%s: nothing is found, nearest %+v", name, a.Nearest)
 			continue
@@ -379,7 +386,11 @@ func TestSeveralModels(t *testing.T) {
 
 // What is printed unless details are asked for fits on a screen.
 func TestShortAnswersHave25Lines(t *testing.T) {
-	for _, name := range []string{"many-users", "llama2-70b-chat", "daily-wave", "one-user"} {
+	names := []string{"many-users", "llama2-70b-chat", "daily-wave", "one-user"}
+	if testing.Short() {
+		names = names[:2] // which other tests solve
+	}
+	for _, name := range names {
 		var text bytes.Buffer
 		all := answer.Answers{Models: []*answer.Answer{solved(t, name)}}
 		must.OK(t, all.WriteShort(&text))

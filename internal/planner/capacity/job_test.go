@@ -13,8 +13,8 @@ import (
 const jobText = `
 model: llama-3.1-8b
 workload: {prompt: {distribution: lognormal, mean: 600, cv: 0.6, max: 4000}, output: {distribution: exponential, mean: 80, max: 600}}
-job: {tokens: 30000000, within: 10m}
-menu: {hardware: [l4, l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 2}], tensor: [1, 2], weights: [bf16, fp8], batching: [{max-sequences: 16}, {max-sequences: 128}, {token-budget: 2048}]}
+job: {tokens: 10000000, within: 200s}
+menu: {hardware: [l4, l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 2}], tensor: [1, 2], weights: [fp8], batching: [{max-sequences: 16}, {max-sequences: 128}, {token-budget: 2048}]}
 `
 
 // The fleet for a job costs the least of all that are in time; when the whole job is simulated, it
@@ -26,8 +26,8 @@ func TestJob(t *testing.T) {
 		t.Fatal("no answer", err)
 	}
 	requests := s.jobRequests()
-	if l := s.load(); math.Abs(float64(requests)*(l.prompt+l.output)/l.requests/30e6-1) > 1e-3 {
-		t.Errorf("%d requests are not 30 million tokens", requests)
+	if l := s.load(); math.Abs(float64(requests)*(l.prompt+l.output)/l.requests/10e6-1) > 1e-3 {
+		t.Errorf("%d requests are not 10 million tokens", requests)
 	}
 	every, _ := prepared(t, jobText)
 	every.outcomes = make([]outcome, len(every.options))
@@ -51,8 +51,8 @@ func TestJob(t *testing.T) {
 	whole, err := s.trials.trial(context.Background(),
 		o.scenario(&s.trials.file.Plan.Menu, s.size(), o.slow), 0, requests)
 	must.OK(t, err)
-	if whole.Seconds > 600 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
-		t.Errorf("the whole job takes %g s, want %g s and at most 600 s", whole.Seconds,
+	if whole.Seconds > 200 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
+		t.Errorf("the whole job takes %g s, want %g s and at most 200 s", whole.Seconds,
 			found[0].total)
 	}
 }

@@ -28,14 +28,14 @@ func TestPartsOfFleets(t *testing.T) {
 	}
 	sizes, policies := []int{128, 512}, lawful()[1:]
 	if !*long {
-		loads, sizes, policies = loads[:1], []int{100}, []string{"round-robin", "least-requests"}
+		loads, sizes, policies = loads[:1], []int{70}, []string{"least-requests"}
 	}
 	for _, load := range loads {
 		for _, policy := range policies {
 			for _, size := range sizes {
 				t.Run(fmt.Sprint(load.name, ", ", policy, ", ", size), func(t *testing.T) {
 					comparePart(t, "model: llama-3.1-8b\n"+load.text+", routing: ["+policy+
-						"]}\neffort: {requests: 300, most-requests: 2000}\n", size)
+						"]}\neffort: {requests: 300, most-requests: 1000}\n", size)
 				})
 			}
 		}

@@ -17,7 +17,7 @@ func TestIdleServersAreNoAlternative(t *testing.T) {
 	text := "model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: {distribution: lognormal, " +
 		"mean: 2700, cv: 1, max: 34000}, output: {distribution: lognormal, mean: 250, cv: 0.8, " +
 		"max: 1500}}\nslo: {ttft: 880ms, tpot: 50ms}\n" +
-		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2]}\n" +
+		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2], tune: none}\n" +
 		"effort: {requests: 500, most-requests: 2000}\n"
 	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	a := solveAll(t, file).Models[0]
@@ -40,7 +40,7 @@ func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 		rows += fmt.Sprintf("%g,700,100\n", float64(i)/8)
 	}
 	text := "model: llama-3.1-8b\nworkload: {trace: " + trace + "}\nslo: {ttft: 1s, tpot: " +
-		"50ms}\nmenu: {hardware: [a100-80gb-sxm, h100-sxm], tensor: [1, 2]}\n"
+		"50ms}\nmenu: {hardware: [a100-80gb-sxm, h100-sxm], tensor: [1, 2], tune: none}\n"
 	for name, data := range map[string]string{trace: rows, file: text} {
 		must.OK(t, os.WriteFile(name, []byte(data), 0o600))
 	}

@@ -52,7 +52,11 @@ func TestMostThroughput(t *testing.T) {
 	needed, all := 0, 0
 	for _, seed := range seeds {
 		last := 0.0
-		for _, budget := range []float64{8, 16} {
+		budgets := []float64{8, 16}
+		if testing.Short() {
+			budgets = budgets[1:]
+		}
+		for _, budget := range budgets {
 			text := throughputPlan(rand.New(rand.NewPCG(seed, 0)), budget)
 			s, _ := prepared(t, text)
 			if _, err := s.findThroughput(context.Background()); err != nil {
