@@ -286,11 +286,14 @@ func TestAnyLoad(t *testing.T) {
 		"sessions":   "{rate: 4/s, prompt: 300, output: 60, sessions: {turns: 4, think: 3s}}",
 		"one prefix": "{rate: 30/s, prompt: 100, output: 60, prefix: {groups: 3, tokens: 2000}}",
 	} {
-		if testing.Short() && (name == "users" || name == "one prefix" || name == "bursts") {
-			continue
+		hardware := "menu.hardware=[l40s, h100-sxm]"
+		if testing.Short() {
+			if name == "users" || name == "one prefix" || name == "bursts" {
+				continue
+			}
+			hardware = "menu.hardware=[l40s]"
 		}
-		a := solve(t, "many-users", "workload="+load,
-			"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]",
+		a := solve(t, "many-users", "workload="+load, hardware, "menu.tensor=[1]",
 			"effort={requests: 300, most-requests: 600}", "fleet={spare: 0}")
 		if a.Chosen == nil {
 			t.Errorf("%s: nothing is found, nearest %+v", name, a.Nearest)
