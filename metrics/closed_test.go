@@ -181,9 +181,10 @@ func TestShortAnswersHaveNoTimePerToken(t *testing.T) {
 		m, err := New(Config{})
 		must.OK(t, err)
 		m.Finished(finished(0, 0, 10, 19, c.last, 100, c.output))
-		got := m.Summary(&sim.Result{Replicas: make([]sim.ReplicaResult, 1)}).MeanTPOT
-		if math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%d tokens: %g ms a token, want %g", c.output, got, c.want)
+		got := m.Summary(&sim.Result{Replicas: make([]sim.ReplicaResult, 1)})
+		if math.Abs(got.MeanTPOT-c.want) > 1e-9 || got.Phases == nil {
+			t.Errorf("%d tokens: %g ms a token, want %g; phases %v", c.output, got.MeanTPOT,
+				c.want, got.Phases)
 		}
 	}
 }
