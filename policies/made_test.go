@@ -77,7 +77,8 @@ func TestPoliciesAreMadeOfTheirParameters(t *testing.T) {
 		{"trtllm", built(t, &r.Batching, d, "trtllm", "max-sequences=9 token-budget=99 "+
 			"wait-steps=3 wait-tokens=0.5 rank-wait=2 max-output=5"),
 			ok(batching.NewTRTLLMNoEvict(9, 99, false, wait, 5))},
-		{"trtllm, most", built(t, &r.Batching, d, "trtllm", "capacity=max-utilization chunked-context=true"),
+		{"trtllm, most", built(t, &r.Batching, d, "trtllm",
+			"capacity=max-utilization chunked-context=true"),
 			ok(batching.NewTRTLLMMaxUtilization(256, 8192, true, batching.BatchWait{}))},
 		{"sglang", built(t, &r.Batching, d, "sglang", "max-sequences=9 chunk=99 "+
 			"new-token-ratio=0.5 max-output=5 receive-interval=3"),
