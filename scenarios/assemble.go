@@ -73,7 +73,7 @@ func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T])
 // clock.
 func (a *assembly) addReplicas() {
 	processors := a.file.Processors
-	groups := groups(processors, a.fleet.replicas, a.pools)
+	groups := groups(processors, a.fleet.replicas)
 	if processors > 1 {
 		a.config.Apart = together(processors)
 	}
@@ -153,9 +153,16 @@ func (a *assembly) addSpeculators() {
 		if p.drafter == nil || p.role == sim.Prefill {
 			continue
 		}
+		drafters := map[int]speculation.Drafter{} // by group
 		for number := p.first; number < p.first+p.size; number++ {
 			r := &a.config.Replicas[number]
-			if made := p.speculator(a.seed(number), r); made != nil {
+			if drafters[r.Group] == nil {
+				drafters[r.Group] = p.drafter
+				if a.file.Processors > 1 {
+					drafters[r.Group] = speculation.Fork(p.drafter)
+				}
+			}
+			if made := p.speculator(a.seed(number), drafters[r.Group], r); made != nil {
 				a.speculators[number], r.Speculator = made, made
 			}
 		}
@@ -163,7 +170,8 @@ func (a *assembly) addSpeculators() {
 }
 
 // speculator makes the speculator of a replica.
-func (s *server) speculator(seed uint64, r *sim.ReplicaConfig) *speculation.Speculator {
+func (s *server) speculator(seed uint64, drafter speculation.Drafter,
+	r *sim.ReplicaConfig) *speculation.Speculator {
 	sp, d := s.s.Speculation, &s.drafting
 	lengths, err := d.lengths.Build(s.Place(seed))
 	if err != nil {
@@ -171,7 +179,7 @@ func (s *server) speculator(seed uint64, r *sim.ReplicaConfig) *speculation.Spec
 		return nil
 	}
 	made, err := speculation.New(speculation.Config{
-		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: s.drafter, Lengths: lengths,
+		Acceptance: d.acceptance, Shape: sp.shape(), Drafter: drafter, Lengths: lengths,
 		Verify: r.Clock,
 		Match:  sp.Match, Recompute: sp.Method == "eagle" || sp.Method == "mtp", Ahead: sp.Ahead,
 		Cold: r.Role == sim.Decode, Seed: seed, TokenBudget: s.TokenBudget(),

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -34,10 +33,8 @@ const groupsPerProcessor = 2
 const mostGroups = 32
 
 // groups returns the number of groups of a number of replicas that may run at the same time.
-// Replicas that draft share the drafter.
-func groups(processors, replicas int, pools []pool) int {
-	drafts := func(p pool) bool { return p.drafter != nil }
-	if processors < 2 || slices.ContainsFunc(pools, drafts) {
+func groups(processors, replicas int) int {
+	if processors < 2 {
 		return 1
 	}
 	return min(groupsPerProcessor*processors, mostGroups, replicas)

@@ -20,6 +20,12 @@ func TestProcessorsChangeNoResult(t *testing.T) {
 		{"replicas=3", "workload.rate=90/s", "workload.requests=1000", "engine.max-model-len=700",
 			"memory.utilization=0.3"},
 	}
+	for _, method := range []string{"{method: mtp, tokens: 1, acceptance: {rate: 0.85}}",
+		"{method: n-gram, tokens: 4, acceptance: {rate: 0.5}}",
+		"{method: medusa, tokens: 2, acceptance: {rate: 0.6}}"} {
+		fleets = append(fleets, []string{"replicas=6", "workload.rate=100/s",
+			"workload.requests=600", "speculation=" + method})
+	}
 	for seed := range uint64(40) {
 		fleets = append(fleets, append(randomScenario(registry, seed), "routing=round-robin"))
 	}

@@ -62,7 +62,7 @@ func newApart(s *Simulation, c *Config) *apart {
 		running: newWindow(len(c.Replicas)), other: newWindow(len(c.Replicas))}
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
-		if r.Speculator != nil || r.Pooling.Memory != nil || r.Group < 0 ||
+		if r.Pooling.Memory != nil || r.Group < 0 ||
 			r.Group >= len(c.Replicas) {
 			return nil
 		}

@@ -66,6 +66,8 @@ func TestApartEqualsTogether(t *testing.T) {
 		for _, k := range c.kinds {
 			k.pool = 0
 		}
+		drafts := rapid.IntRange(0, 2).Draw(t, "drafts") > 0
+		speculator := drawSpeculator(t, c.kinds[0].clock)
 		sighted := rapid.Int64Range(-20, 20).Draw(t, "sighted")
 		run := func(executor func(n int, task func(int)), groups int) (sim.Result, *ends) {
 			config, all := c.config(t, 0)
@@ -73,6 +75,9 @@ func TestApartEqualsTogether(t *testing.T) {
 			config.Apart = executor
 			for i := range config.Replicas {
 				config.Replicas[i].Group = i % groups
+				if drafts && config.Replicas[i].Stages < 2 {
+					config.Replicas[i].Speculator = speculator(uint64(i))
+				}
 			}
 			r, err := sim.Run(context.Background(), config)
 			must.OK(t, err)

@@ -75,14 +75,17 @@ func (a *apart) proceed(r *member, l *replicaLog, until Time) {
 	}
 }
 
-// keep gives b another report and another list of chunks, since those of the leap that has ended
-// are told later.
+// keep gives b another report and other lists, since those of the leap that has ended are told
+// later.
 func (l *replicaLog) keep(b *Batch) {
 	var report *Leap
 	if n := len(l.reports); n > 0 {
 		report, l.reports = l.reports[n-1], l.reports[:n-1]
 	} else {
 		report = new(Leap)
+	}
+	if b.report.Ends != nil {
+		b.ends, b.contexts = report.Ends[:0], report.Contexts[:0]
 	}
 	b.step.Prefill, b.report = report.Prefill[:0], report
 }

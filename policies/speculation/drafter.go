@@ -13,6 +13,21 @@ type Drafter interface {
 	FLOPs(l *Load) float64
 }
 
+// Fork returns another drafter with the same costs, which another goroutine may use.
+func Fork(d Drafter) Drafter {
+	switch d := d.(type) {
+	case *Model:
+		fork := *d
+		fork.clock = d.clock.Fork()
+		return &fork
+	case *Heads:
+		fork := *d
+		fork.with, fork.without = d.with.Fork(), d.without.Fork()
+		return &fork
+	}
+	return d
+}
+
 // Load describes the drafting of a step.
 type Load struct {
 	// Sequences is the number of drafting sequences in each pass: those with drafts of at least 1,
