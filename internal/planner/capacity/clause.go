@@ -36,14 +36,17 @@ func (g *clause) used() float64 {
 }
 
 // binding returns the clause that is nearest to being missed, or is missed by most.
-func binding(clauses []clause) clause {
+func binding(clauses []clause) clause { return clauses[bindingPart(clauses)] }
+
+// bindingPart returns the place of the clause that binds.
+func bindingPart(clauses []clause) int {
 	best := 0
 	for i := range clauses {
 		if clauses[i].used() > clauses[best].used() {
 			best = i
 		}
 	}
-	return clauses[best]
+	return best
 }
 
 // pooled puts the clauses of runs with different seeds together.

@@ -33,8 +33,12 @@ type pair struct {
 // first. Fleets with a group of replicas are left out: a scenario has one pair of pools. It returns
 // nil where none of them keeps the SLO.
 func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixed, error) {
-	plan, trials := &s.trials.file.Plan, *s.trials
+	trials := *s.trials
 	trials.recorded = false // parts of the work do not know the rates of all kinds
+	shapes, err := s.rated(ctx, shapes)
+	if err != nil {
+		return nil, err
+	}
 	tried := 0
 	for _, p := range s.pairs(shapes) {
 		if tried == mostMixed || tried >= mostMixed/2 && p.reckons < s.rate {
@@ -42,17 +46,73 @@ func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixe
 		}
 		tried++
 		m := s.mix(&p, shapes)
-		t, err := trials.trial(ctx, m.scenario(&plan.Menu, s.spare), s.rate,
-			plan.Together(s.rate, m.Replicas[0]+m.Replicas[1]))
+		t, err := m.judge(ctx, &trials, s.rate, s.spare, [2]float64{
+			shapes[p.first].Rate, shapes[p.second].Rate})
 		if err != nil {
 			return nil, err
 		}
-		t = t.under(max(m.options[0].late, m.options[1].late))
 		if m.Kept = t.Kept.Mean; t.kept() {
 			return &m.Mixed, nil
 		}
 	}
 	return nil, nil
+}
+
+// rated returns shapes with the rate of a replica of spot options too, while it is there.
+func (s *search) rated(ctx context.Context, shapes []answer.Shape) ([]answer.Shape, error) {
+	shapes = slices.Clone(shapes)
+	for i := range shapes {
+		o := s.options[shapes[i].Option]
+		if !o.isSpot() || shapes[i].Replicas == 0 || o.decode != nil {
+			continue
+		}
+		rate, err := s.alone(ctx, o, o.worst(), s.trials.file.Plan.Seed)
+		if err != nil {
+			return nil, err
+		}
+		shapes[i].Rate = rate
+	}
+	return shapes, nil
+}
+
+// judge returns what a mixed fleet shows at a rate, its spares down, where a replica of each kind
+// sustains the given rates. Replicas of one of the kinds may be taken away at random, beside a base
+// of the other that is not.
+func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare int,
+	rates [2]float64) (trial, error) {
+	plan := &trials.file.Plan
+	running := m.Replicas
+	running[0] -= spare
+	simulate := func(ctx context.Context, replicas [2]int) (trial, error) {
+		t, err := trials.trial(ctx, m.scenario(&plan.Menu, replicas), rate,
+			plan.Together(rate, replicas[0]+replicas[1]))
+		return t.under(max(m.options[0].late, m.options[1].late)), err
+	}
+	spot := slices.IndexFunc(m.options[:], (*option).isSpot)
+	if spot < 0 {
+		return simulate(ctx, running)
+	}
+	left := func(away int) [2]int {
+		replicas := running
+		replicas[spot] -= away
+		return replicas
+	}
+	sustained := func(away int) float64 {
+		n := left(away)
+		return float64(float64(n[0])*rates[0]) + float64(float64(n[1])*rates[1])
+	}
+	p, _ := m.options[spot].interrupted()
+	f := interruptedFleet{interruption: p, spot: running[spot], step: 1, rate: rate,
+		share: float64(running[spot]) * rates[spot] / sustained(0), sustained: sustained,
+		simulate: func(ctx context.Context, away int) (trial, error) {
+			return simulate(ctx, left(away))
+		}}
+	t, _, err := f.judge(ctx)
+	if err == nil {
+		binds := binding(t.Clauses)
+		t.Kept, t.Target = binds.Kept, binds.Target
+	}
+	return t, err
 }
 
 // mixed is a fleet of two kinds of replicas, with its options.
@@ -71,7 +131,8 @@ func (s *search) mix(p *pair, shapes []answer.Shape) *mixed {
 }
 
 // pairs lists the fleets of two kinds that cost less than the answer and may keep the SLO, the
-// cheapest first. A replica of the first kind sustains as much as one of the second, or more.
+// cheapest first. A replica of the first kind sustains as much as one of the second, or more. Only
+// one kind may be taken away.
 func (s *search) pairs(shapes []answer.Shape) []pair {
 	var list []pair
 	for i := range shapes {
@@ -79,6 +140,7 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 			a, b := &shapes[i], &shapes[j]
 			if i != j && b.Rate > 0 && (a.Rate > b.Rate || a.Rate == b.Rate && i < j) &&
 				s.options[a.Option].decode == nil && s.options[b.Option].decode == nil &&
+				!(s.options[a.Option].isSpot() && s.options[b.Option].isSpot()) &&
 				s.joined(s.options[a.Option], s.options[b.Option]) {
 				list = append(list, s.pairsOf(shapes, i, j)...)
 			}
@@ -114,18 +176,22 @@ func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair)
 	return list
 }
 
-// scenario returns a mixed fleet without its spares, with steps as slow as each kind's must be
+// scenario returns a fleet of some replicas of each kind, with steps as slow as each kind's must be
 // expected to be.
-func (m *mixed) scenario(menu *menu.Menu, spare int) scenarios.Scenario {
+func (m *mixed) scenario(menu *menu.Menu, replicas [2]int) scenarios.Scenario {
+	for k, o := range m.options {
+		if replicas[1-k] == 0 {
+			return o.scenario(menu, replicas[k], o.slow)
+		}
+	}
 	all := m.options[0].scenario(menu, 1, m.options[0].slow)
 	for k, o := range m.options {
 		one := o.scenario(menu, 1, o.slow)
 		all.Fleet.Pools = append(all.Fleet.Pools, scenarios.Pool{
-			Name: []string{"first", "second"}[k], Replicas: m.Replicas[k],
+			Name: []string{"first", "second"}[k], Replicas: replicas[k],
 			Hardware: one.Hardware, Parallelism: one.Parallelism, Engine: one.Engine,
 			Batching: one.Batching, Memory: one.Memory, Speculation: one.Speculation})
 	}
-	all.Fleet.Pools[0].Replicas -= spare
 	if all.Routing.Policy == "" { // the default gives unequal replicas equal parts
 		all.Routing.Policy = "least-requests"
 	}

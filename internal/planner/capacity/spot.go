@@ -4,66 +4,45 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// rarely is the probability below which a number of replicas that are away at once is not examined.
-// All requests are taken to miss the SLO then.
-const rarely = 1e-5
-
 // withstands returns what n replicas of a spot option show at a rate although they are taken away
-// at random. The shares that keep each part of the SLO are means over how many are away, each with
-// its probability (binomial: they are taken away independently). Where the replicas that are left
-// sustain less than the rate, all requests are taken to miss the SLO, until the queue that builds
-// up has been served by all replicas again (a fluid queue). The requests that a replica has under
-// way when it goes, an n-th of all under way, are taken to miss it too.
+// at random.
 func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 	wrong off, seed uint64) (trial, error) {
+	l, err := s.interruptedFleet(ctx, o, n, rate, wrong, seed)
+	if err != nil {
+		return trial{}, err
+	}
+	t, _, err := l.judge(ctx)
+	if err != nil {
+		return trial{}, err
+	}
+	s.bind(o, &t)
+	return t, nil
+}
+
+// interruptedFleet describes n replicas of a spot option.
+func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate float64, wrong off,
+	seed uint64) (*interruptedFleet, error) {
 	p, _ := o.interrupted()
 	one, err := s.alone(ctx, o, wrong, seed)
 	if err != nil {
-		return trial{}, err
+		return nil, err
 	}
-	mixed, _, err := s.simulateAt(ctx, o, n, rate, wrong, seed)
-	if err != nil {
-		return trial{}, err
-	}
-	lost := p.rate * mixed.Latencies["mean_e2el_ms"] / 1000 // n times a second, an n-th
-	kept := make([]float64, len(mixed.Clauses))
-	step := s.step(o, n) // of large fleets, some numbers count as the next larger one
-	for away, rest := 0, 1.0; rest > rarely; away = min(away+step, n) {
-		chance := 0.0
-		for k := max(0, away-step+1); k <= away; k++ {
-			chance += binomial(n, k, p.down())
-		}
-		if rest -= chance; away == n || float64(n-away)*one < rate && away > 0 {
-			spare := max(float64(n)*one-rate, 1e-3*rate)
-			lost += chance * (rate - float64(float64(n-away)*one)) / spare
-			if away == n {
-				break
-			}
-			continue
-		}
-		t, _, err := s.simulateAt(ctx, o, n-away, rate, wrong, seed)
-		if err != nil {
-			return trial{}, err
-		}
-		for i := range kept {
-			kept[i] += float64(chance * t.Clauses[i].Kept.Mean)
-		}
-	}
-	mixed.Clauses = slices.Clone(mixed.Clauses)
-	for i := range kept {
-		mixed.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
-	}
-	s.bind(o, &mixed)
-	return mixed, nil
+	return &interruptedFleet{interruption: p, spot: n, rate: rate, share: 1,
+		step:      s.step(o, n), // of large fleets, some numbers count as the next larger one
+		sustained: func(away int) float64 { return float64(n-away) * one },
+		simulate: func(ctx context.Context, away int) (trial, error) {
+			t, _, err := s.simulateAt(ctx, o, n-away, rate, wrong, seed)
+			return t, err
+		},
+	}, nil
 }
 
 // bind sets the share that a trial of a spot option keeps, from its clauses.
@@ -155,20 +134,6 @@ func (s *search) sustainedAlone(ctx context.Context, o *option, wrong off,
 	return r.rate(r.kept), nil
 }
 
-// binomial is the probability of k out of n where each has the probability p.
-func binomial(n, k int, p float64) float64 {
-	ways, _ := math.Lgamma(float64(n + 1))
-	for _, part := range []int{k, n - k} {
-		orders, _ := math.Lgamma(float64(part + 1))
-		ways -= orders
-	}
-	if p == 0 {
-		return float64(1 - min(k, 1))
-	}
-	return math.Exp(ways + float64(float64(k)*math.Log(p)) +
-		float64(float64(n-k)*math.Log1p(-p)))
-}
-
 // The length of the simulation in which the chosen fleet loses replicas at random: as many
 // interruptions, unless those are so rare that they take more requests.
 const (
@@ -177,20 +142,17 @@ const (
 )
 
 // outages draws when replicas of a fleet of n replicas or groups are taken away within a time, in
-// seconds, from an explicit source for each. Replica k of a group of size in pools that follow
-// each other goes with the others of its group.
+// seconds. Replica k of a group of size in pools that follow each other goes with the others of its
+// group.
 func (o *option) outages(n int, within float64, seed uint64) []scenarios.Outage {
 	p, _ := o.interrupted()
 	var list []scenarios.Outage
-	for group := range n {
-		source := rand.New(rand.NewPCG(seed, uint64(group)))
-		for at := source.ExpFloat64() / p.rate; at < within; at += source.ExpFloat64() / p.rate {
-			at += p.notice
+	for group, absences := range p.draw(n, within, seed) {
+		for _, a := range absences {
 			for _, replica := range o.members(group, n) {
-				list = append(list, scenarios.Outage{Replica: replica, At: span(at),
-					For: span(max(p.away, 0.001))})
+				list = append(list, scenarios.Outage{Replica: replica, At: span(a.from),
+					For: span(max(a.to-a.from, 0.001))})
 			}
-			at += p.away
 		}
 	}
 	slices.SortStableFunc(list, func(a, b scenarios.Outage) int { return cmp.Compare(a.At, b.At) })
@@ -238,7 +200,21 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	if err != nil {
 		return nil, err
 	}
-	expected, err := s.withstand(ctx, o, n, asPredicted(), s.seedsBelow(s.few()))
+	seeds := s.seedsBelow(s.few())
+	expected, err := s.withstand(ctx, o, n, asPredicted(), seeds)
+	if err != nil {
+		return nil, err
+	}
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
-	return i, err
+	fleet, err := s.interruptedFleet(ctx, o, n, s.rate, asPredicted(), seeds[0])
+	if err != nil {
+		return nil, err
+	}
+	full, states, err := fleet.judge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i.Months = months
+	i.Monthly, i.MonthlyLeast = fleet.overMonths(states, &full, bindingPart(full.Clauses), plan.Seed)
+	return i, nil
 }

@@ -269,6 +269,11 @@ type Interrupted struct {
 	// least, reckoned from how many replicas are away how often. Both are with steps as predicted.
 	Kept     float64 `json:"kept"`
 	Expected float64 `json:"expected"`
+	// Monthly is the share over that many months of drawn absences, with what the fleet shows for
+	// each number of replicas away, and MonthlyLeast the least of 95 % of the months.
+	Months       int     `json:"months"`
+	Monthly      float64 `json:"monthly"`
+	MonthlyLeast float64 `json:"monthly_least"`
 }
 
 // Rented is a day of a wave with two kinds of replicas: a base that always runs, with the spares,

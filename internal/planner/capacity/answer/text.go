@@ -146,9 +146,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 	}
 	p.Text(fmt.Sprintf("%s; %s binds.", words, d.Binds))
 	if i := d.Interrupted; i != nil {
-		p.Text(fmt.Sprintf("%s: %s meet the SLO; of the long run, at least %s is "+
-			"reckoned.",
-			i.words(), report.Percent(i.Kept), report.Percent(i.Expected)))
+		p.Text(i.words())
 	}
 	d.Law.print(p)
 	p.Text(d.odds(a.Confidence))

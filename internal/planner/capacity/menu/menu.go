@@ -70,6 +70,7 @@ type Offer struct {
 	// What follows is how a spot accelerator is taken away.
 	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
 	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"The time between the announcement and the end of the replica, which serves until the end. Default: none."`
+	Together      float64             `json:"together,omitempty" above:"0" max:"1" only:"spot" jsonschema:"The share of the interruptions that take all replicas of the offer away at once, as when its region runs short. Default: none, each replica is taken away by itself."`
 	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"The time from the announcement until another replica serves in its place."`
 	// What follows is what an owned accelerator costs.
 	Purchase    Dollars     `json:"purchase,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator with its share of the host cost, such as $30000."`

@@ -1,0 +1,71 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/stats"
+
+	"pgregory.net/rapid"
+)
+
+// stub is a fleet of as many replicas as the rate needs and some more, of which the SLO is kept by
+// as many requests as replicas are there.
+func stub(p interruption, spot, base, need int) *interruptedFleet {
+	n := spot + base
+	return &interruptedFleet{interruption: p, spot: spot, step: 1, rate: float64(need), share: 1,
+		sustained: func(away int) float64 { return float64(n - away) },
+		simulate: func(_ context.Context, away int) (trial, error) {
+			kept := stats.Interval{Mean: 1 - float64(away)/float64(4*n)}
+			return trial{Clauses: []clause{{Kept: kept, Target: 0.5}},
+				Latencies: map[string]float64{"mean_e2el_ms": 2000}}, nil
+		}}
+}
+
+// What months of drawn absences keep is on average what the probabilities of the numbers of absent
+// replicas give, whatever share of the interruptions takes all away.
+func TestMonthsAgreeWithTheLongRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := interruption{rate: rapid.Float64Range(0.02, 0.1).Draw(t, "rate") / 3600,
+			together: rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "together"),
+			notice:   120, away: rapid.Float64Range(60, 1800).Draw(t, "away")}
+		spot, base := rapid.IntRange(1, 6).Draw(t, "spot"), rapid.IntRange(0, 4).Draw(t, "base")
+		f := stub(p, spot, base, rapid.IntRange(0, spot+base-1).Draw(t, "need"))
+		f.rate = max(f.rate, 0.5)
+		full, states, err := f.judge(context.Background())
+		must.OK(t, err)
+		want := full.Clauses[0].Kept.Mean
+		got, least := f.overMonths(states, &full, 0, rapid.Uint64().Draw(t, "seed"))
+		if spread := 0.004 + 0.3*(1-want); math.Abs(got-want) > spread || least > got {
+			t.Fatalf("%g over months, at least %g in most, want about %g", got, least, want)
+		}
+	})
+}
+
+// Interruptions of all replicas at once are as frequent for each replica as its own, and those of a
+// fleet do not depend on how large it is.
+func TestAbsencesAreDrawnAtTheRate(t *testing.T) {
+	for _, together := range []float64{0, 0.4, 1} {
+		p := interruption{rate: 1.0 / 3600, together: together, notice: 60, away: 300}
+		const within = 3000 * 3600.0
+		drawn, larger := p.draw(4, within, 7), p.draw(6, within, 7)
+		for k, list := range drawn {
+			away := 0.0
+			for i, a := range list {
+				away += a.to - a.from
+				if a != larger[k][i] || i > 0 && a.from < list[i-1].to {
+					t.Fatalf("absence %d of replica %d: %v", i, k, a)
+				}
+			}
+			if share := away / within; math.Abs(share/p.down()-1) > 0.1 {
+				t.Errorf("together %g: replica %d is away for %g of the time, want %g", together, k,
+					share, p.down())
+			}
+		}
+		if same := drawn[0][0] == drawn[1][0]; same != (together == 1) {
+			t.Errorf("together %g: the first absences of two replicas are alike: %v", together, same)
+		}
+	}
+}
