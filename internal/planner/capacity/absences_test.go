@@ -65,7 +65,8 @@ func TestAbsencesAreDrawnAtTheRate(t *testing.T) {
 			}
 		}
 		if same := drawn[0][0] == drawn[1][0]; same != (together == 1) {
-			t.Errorf("together %g: the first absences of two replicas are alike: %v", together, same)
+			t.Errorf("together %g: the first absences of two replicas are alike: %v", together,
+				same)
 		}
 	}
 }

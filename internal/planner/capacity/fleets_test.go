@@ -82,7 +82,8 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					}
 					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*option{a, b}}
 					got, err := s.trials.trial(context.Background(),
-						fleet.scenario(&plan.Menu, fleet.Replicas), s.rate, plan.Together(s.rate, n+m))
+						fleet.scenario(&plan.Menu, fleet.Replicas), s.rate,
+						plan.Together(s.rate, n+m))
 					must.OK(t, err)
 					if got.kept() {
 						least = cost

@@ -215,6 +215,7 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 		return nil, err
 	}
 	i.Months = months
-	i.Monthly, i.MonthlyLeast = fleet.overMonths(states, &full, bindingPart(full.Clauses), plan.Seed)
+	i.Monthly, i.MonthlyLeast = fleet.overMonths(states, &full, bindingPart(full.Clauses),
+		plan.Seed)
 	return i, nil
 }

@@ -41,8 +41,8 @@ func (i *Interrupted) words() string {
 			"time, %s meet the SLO. ", Several(i.Interruptions, "time"), i.Hours,
 			report.Percent(i.Kept))
 	}
-	return words + fmt.Sprintf("With replicas taken away at random over %d months, %s meet the SLO "+
-		"on average, and at least %s in 95 of 100 months; of the long run, at least %s by "+
+	return words + fmt.Sprintf("With replicas taken away at random over %d months, %s meet the "+
+		"SLO on average, and at least %s in 95 of 100 months; of the long run, at least %s by "+
 		"calculation.", i.Months, report.Percent(i.Monthly), report.Percent(i.MonthlyLeast),
 		report.Percent(i.Expected))
 }
