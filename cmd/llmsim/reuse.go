@@ -18,7 +18,9 @@ func reuseCommand() *cobra.Command {
 		Use:   "reuse TRACE",
 		Short: "Show which share of a trace's prompts prefix caches of any size find again",
 		Long: "The requests of the trace come one at a time, in order. A cache that keeps the " +
-			"blocks that were used last is beside the bound: one that knows which are used next.",
+			"blocks that were used last is beside the bound: one that knows which are used next. " +
+			"Blocks are those that the trace names, and of recorded sessions 16 tokens; answers " +
+			"count where a later prompt repeats them.",
 		Example: "  llmsim reuse conversation_trace.jsonl --blocks 1000,5859,100000",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

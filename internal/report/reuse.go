@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/workload/reuse"
@@ -28,6 +29,7 @@ func NewReuse(c *reuse.Curve, sizes []int) *Reuse {
 		for part := 64; part > 0; part /= 2 {
 			sizes = append(sizes, max(1, c.Distinct/part))
 		}
+		sizes = slices.Compact(sizes)
 	}
 	r, all := &Reuse{Curve: c}, float64(c.Blocks)
 	for _, size := range sizes {
@@ -40,8 +42,12 @@ func NewReuse(c *reuse.Curve, sizes []int) *Reuse {
 // Text returns the shares as a table.
 func (r *Reuse) Text() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d requests with %d blocks, %d of them different. Blocks found:\n\n",
-		r.Requests, r.Blocks, r.Distinct)
+	blocks := "blocks"
+	if r.BlockTokens > 0 {
+		blocks += fmt.Sprintf(" of %d tokens", r.BlockTokens)
+	}
+	fmt.Fprintf(&text, "%d requests with %d %s, %d of them different. Blocks found:\n\n",
+		r.Requests, r.Blocks, blocks, r.Distinct)
 	fmt.Fprintf(&text, "%12s  %14s  %19s\n", "cache/blocks", "used last kept", "bound (used next)")
 	for _, c := range r.Caches {
 		fmt.Fprintf(&text, "%12d  %13.2f%%  %18.2f%%\n", c.Blocks, 100*c.Found, 100*c.Bound)

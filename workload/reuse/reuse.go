@@ -10,7 +10,9 @@ import (
 	"io/fs"
 	"math"
 
+	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
@@ -18,19 +20,27 @@ import (
 type Curve struct {
 	// Requests and Blocks are the numbers of requests and of their blocks, and Distinct that of
 	// different blocks.
-	Requests int   `json:"requests"`
-	Blocks   int   `json:"blocks"`
-	Distinct int   `json:"distinct_blocks"`
-	needed   []int // by the size from which on a cache finds them, the numbers of blocks
+	Requests int `json:"requests"`
+	Blocks   int `json:"blocks"`
+	Distinct int `json:"distinct_blocks"`
+	// BlockTokens is the number of tokens of a block; 0 where the trace says which blocks prompts
+	// have, and not how large they are.
+	BlockTokens int   `json:"block_tokens,omitzero"`
+	needed      []int // by the size from which on a cache finds them, the numbers of blocks
 
 	blocks []int32 // of all requests, as numbers from 0
 	ends   []int   // in blocks, of each request
 }
 
 // most is the largest number of blocks of a trace.
-const most = 1 << 27
+const most = 1 << 25
 
-// Read reads a trace whose prompts are lists of blocks, such as Mooncake's.
+// blockTokens is the size of blocks of recorded sessions, vLLM's default.
+const blockTokens = 16
+
+// Read reads a trace whose prompts are lists of blocks, such as Mooncake's, or of recorded
+// sessions, whose prompts repeat what was said before. Sessions have full blocks of 16 tokens, and
+// answers that come at once; those without times come one after another.
 func Read(path string, o trace.Options) (*Curve, error) {
 	r, err := trace.Open(path, o)
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
@@ -41,31 +51,87 @@ func Read(path string, o trace.Options) (*Curve, error) {
 	}
 	defer r.Close()
 	c, numbers := &Curve{}, map[uint64]int32{}
-	var q sim.Request
-	for err = r.Read(&q); err == nil; err = r.Read(&q) {
-		for i := range q.Content {
-			number, known := numbers[q.Content[i].ID]
-			if !known {
-				number = int32(len(numbers))
-				numbers[q.Content[i].ID] = number
-			}
-			c.blocks = append(c.blocks, number)
-		}
-		if len(c.blocks) > most {
-			return nil, fmt.Errorf("%s: found more than %d blocks", path, most)
-		}
-		c.ends = append(c.ends, len(c.blocks))
+	if r.Sessions() {
+		c.BlockTokens = blockTokens
+		err = c.readSessions(path, o, r.Timed(), numbers)
+	} else {
+		err = c.readBlocks(path, r, numbers)
 	}
-	if !errors.Is(err, io.EOF) {
+	if err != nil {
 		return nil, err
 	}
 	if len(c.blocks) == 0 {
-		return nil, fmt.Errorf("%s: found no blocks (hash_ids); what prompts share is known of "+
-			"traces such as Mooncake's only", path)
+		return nil, fmt.Errorf("%s: found no blocks (hash_ids, or sessions with prompts of %d "+
+			"tokens); what prompts share is not known of other traces", path, blockTokens)
 	}
 	c.Requests, c.Blocks, c.Distinct = len(c.ends), len(c.blocks), len(numbers)
 	c.measure()
 	return c, nil
+}
+
+// readBlocks reads requests whose prompts are lists of blocks.
+func (c *Curve) readBlocks(path string, r *trace.Reader, numbers map[uint64]int32) error {
+	var q sim.Request
+	err := r.Read(&q)
+	for ; err == nil; err = r.Read(&q) {
+		for i := range q.Content {
+			c.use(q.Content[i].ID, numbers)
+		}
+		if err := c.end(path); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// readSessions reads recorded sessions.
+func (c *Curve) readSessions(path string, o trace.Options, timed bool,
+	numbers map[uint64]int32) error {
+	config := workload.Config{Trace: &workload.Trace{Path: path, Options: o}}
+	if !timed {
+		config.Users = &workload.Users{Count: 1}
+	}
+	source, err := workload.Open(config)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	var q sim.Request
+	for source.NextArrival() != sim.Never {
+		source.Next(&q)
+		for name := range memory.Names(q.Content, blockTokens) {
+			if c.use(name, numbers); len(c.blocks) > most {
+				break
+			}
+		}
+		if err := c.end(path); err != nil {
+			return err
+		}
+		source.Done(&q, q.Arrival)
+	}
+	return source.Err()
+}
+
+// use adds a block to the prompt that is read.
+func (c *Curve) use(name uint64, numbers map[uint64]int32) {
+	number, known := numbers[name]
+	if !known {
+		number = int32(len(numbers))
+		numbers[name] = number
+	}
+	c.blocks = append(c.blocks, number)
+}
+
+// end ends the prompt that is read.
+func (c *Curve) end(path string) error {
+	if len(c.blocks) > most {
+		return fmt.Errorf("%s: found more than %d blocks", path, most)
+	}
+	c.ends = append(c.ends, len(c.blocks))
+	return nil
 }
 
 // each calls f with the blocks of each request, in order.

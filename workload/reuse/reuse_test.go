@@ -88,3 +88,36 @@ func TestCurves(t *testing.T) {
 		}
 	})
 }
+
+// A cache without a limit finds of each turn of recorded sessions the full blocks of the prompt
+// before it, and none of first turns.
+func TestSessions(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		text := "session_id,arrival_time,round_idx,prefix_len,input_len,output_len," +
+			"tool_wait_after_ms\n"
+		requests, blocks, found := 0, 0, 0
+		for session := range rapid.IntRange(1, 5).Draw(t, "sessions") {
+			context, before := 0, 0
+			for round := range rapid.IntRange(1, 8).Draw(t, "rounds") {
+				message := rapid.IntRange(16, 90).Draw(t, "message")
+				output := rapid.IntRange(1, 90).Draw(t, "output")
+				text += fmt.Sprintf("s%d,%d,%d,%d,%d,%d,%d\n", session, session, round, context,
+					message, output, rapid.IntRange(0, 9000).Draw(t, "wait"))
+				requests, blocks = requests+1, blocks+(context+message)/16
+				found += before / 16
+				before = context + message
+				context += message + output
+			}
+		}
+		path := filepath.Join(dir, "sessions.csv")
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		c, err := reuse.Read(path, trace.Options{})
+		must.OK(t, err)
+		if c.Requests != requests || c.Blocks != blocks || c.Found(c.Distinct) != found ||
+			c.Bound(c.Distinct) != found {
+			t.Fatalf("%d requests with %d blocks, %d found; want %d, %d and %d:\n%s", c.Requests,
+				c.Blocks, c.Found(c.Distinct), requests, blocks, found, text)
+		}
+	})
+}
