@@ -11,9 +11,11 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 )
 
-// Each package that programs may import shows how, with an example that runs.
+// Each package that programs may import shows how, with an example that runs, and the forty symbols
+// that a program meets first have one.
 func TestPublicPackagesHaveExamples(t *testing.T) {
 	has := map[string]bool{} // by folder
+	examples := 0
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -33,6 +35,7 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 			if bytes.Contains(text, []byte("\nfunc Example")) &&
 				bytes.Contains(text, []byte("// Output:")) {
 				has[filepath.Dir(name)] = true
+				examples += bytes.Count(text, []byte("\nfunc Example"))
 			}
 		case strings.HasSuffix(base, ".go") && filepath.Dir(name) != ".":
 			has[filepath.Dir(name)] = has[filepath.Dir(name)]
@@ -42,6 +45,9 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 	must.OK(t, err)
 	if len(has) < 15 {
 		t.Errorf("found %d public packages; is this the module's root?", len(has))
+	}
+	if examples < 40 {
+		t.Errorf("%d examples, want at least 40", examples)
 	}
 	for folder, shown := range has {
 		if !shown {

@@ -56,6 +56,9 @@ func TestPoliciesAreMadeOfTheirParameters(t *testing.T) {
 	const block = 16 * 131072 // bytes
 	host := sim.Seconds(block / 25e9)
 	limits := batching.Limits{MaxSequences: 256, TokenBudget: 8192, ChunkLimit: 7}
+	spaced, err := batching.NewVLLMV1(9, 99, 7)
+	must.OK(t, err)
+	must.OK(t, spaced.SpacePrompts(3))
 	wait := batching.BatchWait{Steps: 3, Tokens: 0.5,
 		Ranks: batching.RankWait{Ranks: 4, Steps: 2}}
 	for _, c := range []struct {
@@ -63,7 +66,7 @@ func TestPoliciesAreMadeOfTheirParameters(t *testing.T) {
 		got, want any
 	}{
 		{"vllm-v1", built(t, &r.Batching, d, "vllm-v1",
-			"max-sequences=9 token-budget=99 chunk-limit=7"), ok(batching.NewVLLMV1(9, 99, 7))},
+			"max-sequences=9 token-budget=99 chunk-limit=7 prefill-interval=3"), spaced},
 		{"vllm-v0", built(t, &r.Batching, d, "vllm-v0",
 			"max-sequences=9 token-budget=99 watermark=0.25 preemption=swap"),
 			ok(batching.NewVLLMV0(9, 99, 0.25, true))},
@@ -230,8 +233,6 @@ func TestParametersAreRead(t *testing.T) {
 	} {
 		name, text, _ := strings.Cut(written, "=")
 		v, err := parse(list, map[string]string{name: text})
-		got := read{v.Count("c"), v.Number("n"), v.Number("b"), v.Number("r"), v.Word("w"),
-			v.Word("text"), v.Flag("f"), v.Duration("d")}
 		want := usual
 		if change == nil {
 			var bad *ParamError
@@ -240,8 +241,11 @@ func TestParametersAreRead(t *testing.T) {
 			}
 			continue
 		}
-		if change(&want); err != nil || got != want {
-			t.Errorf("%s: %+v, want %+v (%v)", written, got, want, err)
+		must.OK(t, err)
+		got := read{v.Count("c"), v.Number("n"), v.Number("b"), v.Number("r"), v.Word("w"),
+			v.Word("text"), v.Flag("f"), v.Duration("d")}
+		if change(&want); got != want {
+			t.Errorf("%s: %+v, want %+v", written, got, want)
 		}
 	}
 }

@@ -50,26 +50,37 @@ type ParamError struct {
 func (e *ParamError) Error() string { return e.Name + ": " + e.Problem }
 
 // Values holds a value for every parameter of a policy. Asking for one that the policy does not
-// list is a programming error, and gives the zero value.
+// list is a programming error, and panics.
 type Values struct {
 	numbers map[string]float64
 	words   map[string]string
 }
 
 // Count returns a parameter of kind Count.
-func (v Values) Count(name string) int { return int(v.numbers[name]) }
+func (v Values) Count(name string) int { return int(v.number(name)) }
 
 // Number returns a parameter of kind Number, of kind Bytes in bytes, or of kind ByteRate in B/s.
-func (v Values) Number(name string) float64 { return v.numbers[name] }
+func (v Values) Number(name string) float64 { return v.number(name) }
 
 // Duration returns a parameter of kind Duration.
-func (v Values) Duration(name string) sim.Time { return sim.Seconds(v.numbers[name]) }
+func (v Values) Duration(name string) sim.Time { return sim.Seconds(v.number(name)) }
 
 // Flag returns a parameter of kind Flag.
-func (v Values) Flag(name string) bool { return v.numbers[name] != 0 }
+func (v Values) Flag(name string) bool { return v.number(name) != 0 }
 
 // Word returns a parameter of kind Word.
-func (v Values) Word(name string) string { return v.words[name] }
+func (v Values) Word(name string) string { return listed(v.words, name) }
+
+func (v Values) number(name string) float64 { return listed(v.numbers, name) }
+
+// listed returns the value of a parameter that the policy lists.
+func listed[T any](values map[string]T, name string) T {
+	value, ok := values[name]
+	if !ok {
+		panic(fmt.Sprintf("the policy lists no parameter %q of this kind", name))
+	}
+	return value
+}
 
 // parse reads the parameters as written, and the defaults of the others.
 func parse(params []Param, written map[string]string) (Values, error) {
@@ -120,7 +131,7 @@ func (v Values) set(p *Param, text string) string {
 		if err != nil {
 			return fmt.Sprintf("found %q, want true or false", text)
 		}
-		if on {
+		if v.numbers[p.Name] = 0; on {
 			v.numbers[p.Name] = 1
 		}
 	case Word:

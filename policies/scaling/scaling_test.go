@@ -133,6 +133,15 @@ func TestColdStart(t *testing.T) {
 			got != want {
 			t.Fatalf("%+v takes %v (%v), want %v", c, got, err, want)
 		}
+		for _, without := range []*float64{&c.Network, &c.Disk} { // one source is enough
+			was := *without
+			*without = 0
+			if got, err := c.Time(); err != nil || got != c.Boot+
+				sim.Seconds(c.Weights/min(max(c.Disk, c.Network), c.PCIe)) {
+				t.Fatalf("%+v takes %v (%v)", c, got, err)
+			}
+			*without = was
+		}
 		c.Disk, c.Network = 0, 0
 		if _, err := c.Time(); err == nil {
 			t.Fatalf("%+v has no source of weights", c)
