@@ -116,8 +116,8 @@ func knots(uses map[string]map[string]bool) (list [][]string) {
 // anything that a file of the fleet declares, nor a field of it. The journey of a request is data
 // that a replica carries along for the fleet, unseen.
 func TestReplicasKnowNoFleet(t *testing.T) {
-	fleet := []string{"accounting.go", "agenda.go", "apart.go", "config.go", "config_check.go",
-		"ending.go", "fleet.go", "handover.go", "instant.go", "journey.go", "outage.go",
+	fleet := []string{"accounting.go", "agenda.go", "config.go", "config_check.go", "ending.go",
+		"fleet.go", "handover.go", "instant.go", "journey.go", "outage.go", "parallel_run.go",
 		"placing.go", "pool.go", "pooling.go", "prediction.go", "reuse.go", "running.go",
 		"scaling.go", "simulation.go", "source.go", "tournament.go", "window.go"}
 	uses := references(t, "sim")

@@ -114,7 +114,8 @@ func (c *config) mambaOf(s *shape) *Recurrent {
 // readFalconH1 reads attention and a Mamba-2 layer beside each other in every layer.
 func readFalconH1(c *config, s *shape) {
 	c.use("projectors_bias", "attn_layer_indices", "mlp_expansion_factor")
-	s.mixers = map[string]Mixer{"full_attention": &Both{One: &s.attention, Other: c.mambaOf(s)}}
+	both := &ParallelMixers{One: &s.attention, Other: c.mambaOf(s)}
+	s.mixers = map[string]Mixer{"full_attention": both}
 	s.kinds = slices.Repeat([]string{"full_attention"}, min(s.layers, maxLayers))
 }
 

@@ -66,7 +66,7 @@ func TestShardsAddUp(t *testing.T) {
 				switch m := g.Mixer.(type) {
 				case *Softmax:
 					widths = append(widths, m.KVHeads)
-				case *Both: // whose groups of the state are fewer than GPUs
+				case *ParallelMixers: // whose groups of the state are fewer than GPUs
 					widths = append(widths, m.Other.(*Recurrent).KeyHeads)
 				case *Recurrent:
 					widths = append(widths, m.KeyHeads)

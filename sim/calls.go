@@ -58,7 +58,7 @@ func (r *replica) withdraw(s *Sequence, now Time) bool {
 	if b != nil && b.held > 0 && b.held == b.running {
 		b.deliver(r.now)
 	}
-	r.disturb(now)
+	r.replan(now)
 	return true
 }
 
@@ -98,21 +98,21 @@ func (r *replica) detach(s *Sequence) {
 	r.vacate(s.Slot, s.row)
 }
 
-// giveBack releases the KV cache that s left in r when it moved to another replica. The cache is
-// stored under the slot and the row that s had in r.
-func (r *replica) giveBack(s *Sequence, slot, row int, now Time) {
+// releaseMoved releases the KV cache that s left in r when it moved to another replica. The cache
+// is stored under the slot and the row that s had in r.
+func (r *replica) releaseMoved(s *Sequence, slot, row int, now Time) {
 	elsewhere, rows, rowThere, stored := s.Slot, s.rows, s.row, s.Stored
 	s.Slot, s.rows, s.row, s.Stored = slot, &r.rows, row, s.Prompt
 	r.memory.Release(s, true)
 	row = s.row
 	s.Slot, s.rows, s.row, s.Stored = elsewhere, rows, rowThere, stored
 	r.vacate(slot, row)
-	r.disturb(now)
+	r.replan(now)
 }
 
-// disturb lets r plan again after a change that its schedulers could not know: a request left, or
+// replan lets r plan again after a change that its schedulers could not know: a request left, or
 // memory became free.
-func (r *replica) disturb(now Time) {
+func (r *replica) replan(now Time) {
 	r.now = now
 	for i := range r.batches {
 		if b := &r.batches[i]; b.flight.active {
@@ -151,12 +151,12 @@ func (b *Batch) abort() {
 	lost := max(f.stored-done, 0) // steps that have their memory
 	if r.speculator != nil {
 		if lost = 0; f.leaping {
-			b.reach(max(f.stored, done+1))
+			b.reserveFirstSteps(max(f.stored, done+1))
 			f.cutOff = 1
 		}
 	}
 	if done > 0 {
-		r.fly(b, done)
+		r.setSteps(b, done)
 		f.stored = min(f.stored, done)
 		b.land()
 	}
@@ -164,10 +164,10 @@ func (b *Batch) abort() {
 	b.newcomers = b.newcomers[:0]
 }
 
-// lose counts the steps that abort cut off, so that their memory is released with their sequences.
-// It is called when the steps before them have been reported, because a report shows the progress
-// of its sequences.
-func (r *replica) lose() {
+// countLost counts the steps that abort cut off, so that their memory is released with their
+// sequences. It is called when the steps before them have been reported, because a report shows the
+// progress of its sequences.
+func (r *replica) countLost() {
 	for i := range r.batches {
 		b := &r.batches[i]
 		b.steps += b.flight.lost

@@ -13,9 +13,9 @@ func (f *fleet) end(s *Sequence, why Rejection) {
 	case atReplica:
 		r := &f.replicas[s.Replica]
 		left := r.withdraw(s, f.now)
-		f.settle(r)
+		f.carryOutEffects(r)
 		if !left {
-			s.doomed, s.verdict = true, why
+			s.ending, s.verdict = true, why
 			return
 		}
 	}
@@ -52,7 +52,7 @@ func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
 // finish counts s, whose last token came out now.
 func (f *fleet) finish(s *Sequence) {
 	f.unassign(s)
-	f.offer(s)
+	f.beginPoolWrite(s)
 	f.result.Completed++
 	f.result.Ended = max(f.result.Ended, s.LastToken+s.Latency)
 	s.Preemptions += int(s.preempted)
@@ -62,22 +62,22 @@ func (f *fleet) finish(s *Sequence) {
 	f.retire(s, s.LastToken+s.Latency)
 }
 
-// tell reports the tokens of s that came out since the last report.
-func (f *fleet) tell(s *Sequence, at Time) {
-	if n := s.Progress() - s.told; n > 0 {
-		s.told += n
+// reportTokens reports the tokens of s that came out since the last report.
+func (f *fleet) reportTokens(s *Sequence, at Time) {
+	if n := s.Progress() - s.reportedTokens; n > 0 {
+		s.reportedTokens += n
 		f.tokens(s, n, at)
 	}
 }
 
-// announce lets the user of s have its first token at the given time, with all tokens that have
-// come out by then.
-func (f *fleet) announce(s *Sequence, at Time) {
+// scheduleFirstToken lets the user of s have its first token at the given time, with all tokens
+// that have come out by then.
+func (f *fleet) scheduleFirstToken(s *Sequence, at Time) {
 	if at <= f.now {
-		f.tell(s, at)
+		f.reportTokens(s, at)
 		return
 	}
-	f.note(at, event{kind: showing, s: s, n: s.Retries})
+	f.schedule(at, event{kind: showing, s: s, n: s.Retries})
 }
 
 // retire reports the end of s to the source, and keeps the space of s for reuse.
@@ -88,7 +88,7 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	}
 	f.source.Done(&s.Request, f.after(at))
 	f.arrival = f.source.NextArrival()
-	if f.apart && s.Preemptions > 0 {
+	if f.parallel && s.Preemptions > 0 {
 		return // its replica, which runs meanwhile, may look at an entry that s left behind
 	}
 	f.spares.put(s)
@@ -97,7 +97,7 @@ func (f *fleet) retire(s *Sequence, at Time) {
 // retryOrLose sends s, whose replica failed, to another replica to begin anew, or ends it as lost.
 func (f *fleet) retryOrLose(s *Sequence) {
 	switch {
-	case s.doomed:
+	case s.ending:
 		f.drop(s, s.verdict)
 	case s.Retries >= f.retry.Attempts:
 		f.drop(s, Lost)
@@ -106,7 +106,7 @@ func (f *fleet) retryOrLose(s *Sequence) {
 		f.yield(s)
 		f.result.Retries++
 		s.again()
-		f.note(later(f.now, f.retry.Delay), event{kind: placing, s: s})
+		f.schedule(later(f.now, f.retry.Delay), event{kind: placing, s: s})
 	}
 }
 
@@ -119,8 +119,8 @@ func (f *fleet) yield(s *Sequence) {
 	r := &f.replicas[m.source]
 	s.move = nil
 	r.leases--
-	r.giveBack(s, m.slot, m.row, f.now)
-	f.settle(r)
+	r.releaseMoved(s, m.slot, m.row, f.now)
+	f.carryOutEffects(r)
 	f.restIfDrained(r)
 }
 

@@ -4,7 +4,7 @@ package sim
 func (s *Simulation) Looks() int64 {
 	n := int64(0)
 	for _, p := range s.fleet.pools {
-		n += p.looks
+		n += p.reads
 	}
 	return n
 }

@@ -24,7 +24,7 @@ type fleet struct {
 	queueTimeout Time
 	outages      []Outage
 	fallible     bool // replicas may fail
-	apart        bool // replicas run while effects are carried out
+	parallel     bool // replicas run while effects are carried out
 	retry        Retry
 	scalings     []Scaling
 
@@ -48,7 +48,7 @@ func newFleet(c *Config) *fleet {
 		fallible: true, now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
 	}
 	if f.source == nil {
-		f.source = silence{}
+		f.source = noRequests{}
 	}
 	f.arrival = f.source.NextArrival()
 	maxLeap := c.MaxLeap
@@ -225,8 +225,8 @@ const (
 // the order in which replicas are visited does not matter.
 func (f *fleet) after(due Time) Time { return max(due, f.now+1) }
 
-// note puts an effect of the present instant on the agenda.
-func (f *fleet) note(due Time, e event) {
+// schedule puts an effect of the present instant on the agenda.
+func (f *fleet) schedule(due Time, e event) {
 	e.at = f.after(due)
 	f.agenda.push(e)
 }

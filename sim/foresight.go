@@ -37,7 +37,7 @@ func (b *Batch) foresee(d Decision, verify, stage Time) {
 	if span := max(d.Wake-r.now, 1); d.Wake > 0 && f.run.duration(steps) > span {
 		steps = f.run.ending(span)
 	}
-	r.fly(b, steps)
+	r.setSteps(b, steps)
 }
 
 // known returns for how many steps, at most limit, all sequences of b draft as in the step that has

@@ -27,14 +27,14 @@ func (f *fleet) lend(r *member, s *Sequence, step Time) {
 	s.place = underWay
 	r.leases++
 	r.pool.Sibling(Decode).arrived++
-	f.note(f.now, event{kind: handingOver, s: s})
+	f.schedule(f.now, event{kind: handingOver, s: s})
 }
 
 // handOver chooses the replica that decodes s, and sends the KV cache there.
 func (f *fleet) handOver(s *Sequence) {
 	source := &f.replicas[s.move.source]
 	switch {
-	case s.doomed:
+	case s.ending:
 		f.drop(s, s.verdict)
 		return
 	case source.generation != s.move.sourceGeneration:
@@ -60,7 +60,7 @@ func (f *fleet) handOver(s *Sequence) {
 			"time can name",
 			source.link, s.ID)
 	}
-	f.note(at, event{kind: delivering, s: s})
+	f.schedule(at, event{kind: delivering, s: s})
 }
 
 // deliver lets s wait for a place at the replica that now has its KV cache. The scheduler sees s as

@@ -16,7 +16,7 @@ func (s *Simulation) step(at Time) {
 	case f.agenda.next():
 		_, running := f.next.min()
 		idle := f.arrival == Never && Time(running) == Never && f.agenda.pending == 0
-		f.happen(f.agenda.pop())
+		f.handle(f.agenda.pop())
 		if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
 			f.giveUp() // no scaler starts a replica for requests that wait for one
 		}
@@ -26,8 +26,8 @@ func (s *Simulation) step(at Time) {
 	}
 }
 
-// happen carries out an event.
-func (f *fleet) happen(e event) {
+// handle carries out an event.
+func (f *fleet) handle(e event) {
 	f.now = e.at
 	if e.s != nil && e.s.life != e.life {
 		return // the request has ended
@@ -53,7 +53,7 @@ func (f *fleet) happen(e event) {
 		}
 	case showing:
 		if e.s.Retries == e.n {
-			f.tell(e.s, e.at)
+			f.reportTokens(e.s, e.at)
 		}
 	case yielding:
 		f.yield(e.s)

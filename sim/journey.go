@@ -2,24 +2,24 @@ package sim
 
 // journey is the state that the fleet keeps of a request. Replicas do not use it.
 type journey struct {
-	place    place
-	assigned bool   // it counts as a request of Sequence.Replica
-	doomed   bool   // it ends with the step that it runs in, for the reason verdict
-	life     uint32 // that of the events on the agenda that concern it; others are stale
-	verdict  Rejection
-	told     int   // tokens reported by Config.Tokens
-	move     *move // while memory of another replica holds its KV cache
+	place          place
+	assigned       bool   // it counts as a request of Sequence.Replica
+	ending         bool   // it ends with the step that it runs in, for the reason verdict
+	life           uint32 // that of the events on the agenda that concern it; others are stale
+	verdict        Rejection
+	reportedTokens int   // tokens reported by Config.Tokens
+	move           *move // while memory of another replica holds its KV cache
 }
 
 // place is where a request is.
 type place uint8
 
 const (
-	nowhere    place = iota // about to be placed
-	atGate                  // it waits until a replica of its pool takes requests
-	atReplica               // it waits or runs there
-	underWay                // its KV cache is being moved
-	comingBack              // it will be tried again after a failure
+	unplaced      place = iota // about to be placed
+	atGate                     // it waits until a replica of its pool takes requests
+	atReplica                  // it waits or runs there
+	underWay                   // its KV cache is being moved
+	awaitingRetry              // it will be tried again after a failure
 )
 
 // move is a request on its way from a prefill replica to a decode replica. The KV cache keeps its

@@ -30,16 +30,16 @@ func (r *replica) shorten(b *Batch, steps int64) {
 	f := &b.flight
 	if steps < f.steps {
 		r.planned -= f.steps - steps
-		r.fly(b, steps)
+		r.setSteps(b, steps)
 	}
 	if len(r.batches) > 1 {
 		b.store(f.steps) // now that another batch may need memory
 	}
 }
 
-// fly sets the number of steps of b's leap, and with it its end and when the pipeline stages are
-// free.
-func (r *replica) fly(b *Batch, steps int64) {
+// setSteps sets the number of steps of b's leap, and with it its end and when the pipeline stages
+// are free.
+func (r *replica) setSteps(b *Batch, steps int64) {
 	f := &b.flight
 	f.steps = steps
 	f.end = f.start + f.run.duration(steps)
@@ -58,7 +58,7 @@ func (r *replica) fly(b *Batch, steps int64) {
 func (b *Batch) store(steps int64) {
 	f := &b.flight
 	if b.r.speculator != nil {
-		b.reach(steps)
+		b.reserveFirstSteps(steps)
 		return
 	}
 	b.r.memory.Advance(b.lane, steps-f.stored)

@@ -7,7 +7,7 @@ func (f *fleet) fail(o *Outage) {
 	}
 	r.recovers = o.For != Never && r.phase != draining
 	if r.recovers {
-		f.note(later(f.now, o.For), event{kind: recovering, n: r.index})
+		f.schedule(later(f.now, o.For), event{kind: recovering, n: r.index})
 	}
 	r.result.Up += f.now - r.since
 	if r.since = f.now; r.phase == draining {
@@ -16,8 +16,8 @@ func (f *fleet) fail(o *Outage) {
 	r.pool.close(r, failed)
 	r.generation++
 	r.abort(f.now)
-	f.settle(r)
-	r.lose()
+	f.carryOutEffects(r)
+	r.countLost()
 	for s := r.residents.first; s != nil; {
 		next := s.links[resident].behind
 		if s.place == atReplica { // others are under way, and find out on arrival
@@ -26,9 +26,9 @@ func (f *fleet) fail(o *Outage) {
 		}
 		s = next
 	}
-	f.settle(r)
+	f.carryOutEffects(r)
 	r.forget()
-	if r.pool.hopeless() {
+	if r.pool.allFailed() {
 		r.pool.giveUp()
 	}
 }

@@ -56,10 +56,10 @@ func (f *fleet) arrive(s *Sequence) {
 		return
 	}
 	if f.queueTimeout > 0 {
-		f.note(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
+		f.schedule(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
 	}
 	if s.Patience > 0 {
-		f.note(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
+		f.schedule(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
 	}
 	f.place(s)
 }
@@ -76,7 +76,7 @@ func (f *fleet) place(s *Sequence) {
 		return
 	}
 	f.assign(r, s)
-	if !f.bring(r, s) {
+	if !f.beginPoolRead(r, s) {
 		f.accept(r, s)
 	}
 }
@@ -85,7 +85,7 @@ func (f *fleet) place(s *Sequence) {
 // the pool, or ends.
 func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok bool) {
 	if len(p.accepting) == 0 {
-		if p.hopeless() {
+		if p.allFailed() {
 			f.drop(s, Unavailable)
 			return 0, false
 		}
@@ -111,5 +111,5 @@ func (f *fleet) accept(r *member, s *Sequence) {
 	s.place = atReplica
 	s.Latency = r.latency + r.roundTrip(s.Region)
 	r.accept(s, f.now)
-	f.settle(r)
+	f.carryOutEffects(r)
 }

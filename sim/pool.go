@@ -16,7 +16,7 @@ type Pool struct {
 	gate        Queue // requests that wait for a replica that takes them
 	scaled      bool  // replicas can be started
 	predicting  bool  // somebody asks how long prompts wait
-	looks       int64 // how often somebody looked at a replica
+	reads       int64 // how often somebody looked at a replica
 
 	trees  [measures]*tournament // over members, made when a router asks for one
 	ranked bool                  // there is one
@@ -58,24 +58,24 @@ func (p *Pool) Arrived() int64 { return p.arrived }
 func (p *Pool) Outstanding() int { return p.outstanding + p.gate.Len() }
 
 // Requests returns the number of requests that replica i was given and has not finished.
-func (p *Pool) Requests(i int) int { return p.look(i).outstanding }
+func (p *Pool) Requests(i int) int { return p.member(i).outstanding }
 
 // Tokens returns the number of prompt tokens of the requests that replica i was given and has not
 // finished.
-func (p *Pool) Tokens(i int) int64 { return p.look(i).prompts }
+func (p *Pool) Tokens(i int) int64 { return p.member(i).prompts }
 
 // Pending returns the number of prompt tokens that replica i was given and has not computed. The
 // tokens of a prompt count until the whole prompt is computed.
-func (p *Pool) Pending(i int) int64 { return p.look(i).uncomputed }
+func (p *Pool) Pending(i int) int64 { return p.member(i).uncomputed }
 
 // RoundTrip returns how long a message takes from the user of a request to replica i and back.
 func (p *Pool) RoundTrip(r *Request, i int) Time {
 	return p.fleet.replicas[i].roundTrip(r.Region)
 }
 
-// look returns replica i.
-func (p *Pool) look(i int) *member {
-	p.looks++
+// member returns replica i.
+func (p *Pool) member(i int) *member {
+	p.reads++
 	return &p.fleet.replicas[i]
 }
 
@@ -83,7 +83,7 @@ func (p *Pool) look(i int) *member {
 // of tokens. It is the time in which the replica computes the pending prompts and then this one.
 // The prediction ignores decodes in the same batch and cached prefixes.
 func (p *Pool) Wait(i, prompt int) Time {
-	r := p.look(i)
+	r := p.member(i)
 	r.pool.predict()
 	return max(0, r.computed-p.fleet.now) + Time(prompt)*r.timePerPromptToken()
 }
@@ -101,12 +101,12 @@ func (p *Pool) predict() {
 
 // State returns the state of replica i. It takes time in proportion to the stages of the replica's
 // pipeline.
-func (p *Pool) State(i int) State { return p.look(i).state(p.fleet.now, true) }
+func (p *Pool) State(i int) State { return p.member(i).state(p.fleet.now, true) }
 
 // Memory returns the memory of replica i, which has all that steps until now took and left. Only
 // what it reports may be asked for.
 func (p *Pool) Memory(i int) Memory {
-	r := p.look(i)
+	r := p.member(i)
 	r.catchUp(p.fleet.now)
 	return r.memory
 }
@@ -143,7 +143,7 @@ func (p *Pool) least(by measure) int {
 		}
 	}
 	k, _ := p.trees[by].min()
-	p.looks++
+	p.reads++
 	return p.members[k]
 }
 
@@ -195,8 +195,8 @@ func (p *Pool) close(r *member, phase phase) {
 	p.changed(r)
 }
 
-// hopeless reports whether no replica accepts requests now, and none will later.
-func (p *Pool) hopeless() bool {
+// allFailed reports whether no replica accepts requests now, and none will later.
+func (p *Pool) allFailed() bool {
 	for _, i := range p.members {
 		switch r := &p.fleet.replicas[i]; r.phase {
 		case serving, starting:

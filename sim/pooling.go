@@ -1,8 +1,8 @@
 package sim
 
-// bring begins the transfer of what s, which is assigned to r, finds in the pool. It returns false
-// if there is nothing.
-func (f *fleet) bring(r *member, s *Sequence) bool {
+// beginPoolRead begins the transfer of what s, which is assigned to r, finds in the pool. It
+// returns false if there is nothing.
+func (f *fleet) beginPoolRead(r *member, s *Sequence) bool {
 	if r.pooling.Memory == nil {
 		return false
 	}
@@ -18,8 +18,8 @@ func (f *fleet) bring(r *member, s *Sequence) bool {
 	return true
 }
 
-// offer begins the transfer of what s, which has finished, leaves for the pool.
-func (f *fleet) offer(s *Sequence) {
+// beginPoolWrite begins the transfer of what s, which has finished, leaves for the pool.
+func (f *fleet) beginPoolWrite(s *Sequence) {
 	r := &f.replicas[s.Replica]
 	if r.pooling.Memory == nil {
 		return
@@ -40,7 +40,7 @@ func (f *fleet) transmit(bytes int64, w *flow) {
 func (f *fleet) noteFlows() {
 	f.flowing++
 	if at := f.flows.next(); at != Never {
-		f.note(at, event{kind: flowing, n: f.flowing})
+		f.schedule(at, event{kind: flowing, n: f.flowing})
 	} else if len(f.flows.list) > 0 {
 		f.fault("a transfer from or to a pool takes longer than simulated time can name")
 	}

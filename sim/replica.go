@@ -23,26 +23,26 @@ type replica struct {
 	maxLeap   int64
 	err       error // the replica cannot go on
 
-	speculator Speculator
-	foreseeing LeapSpeculator // speculator, where the replica can leap with it
-	roomy      LeapMemory     // memory, where it can
-	listener   Listener       // scheduler, where it wants to be told
-	tiered     TieredMemory   // memory, where it has tiers
-	lookahead  int64
-	passes     bool    // requests go on elsewhere after their prompt
-	relays     bool    // and their first token with them
-	firstChunk float64 // see ReplicaConfig
-	observed   bool    // leaps are asked for
-	streamed   bool    // tokens are asked for
-	incoming   Queue   // arrivals that the next step cannot see yet, see ReplicaConfig.Lookahead
-	admissions int64
-	slots      int   // Sequence.Slot given out so far
-	vacant     []int // of them, the ones that are free again
-	rows       rows
-	result     ReplicaResult
-	backlog    backlog
-	oneBatch   [1]Batch // where there is one
-	oneFree    [1]Time
+	speculator       Speculator
+	foreseeing       LeapSpeculator // speculator, where the replica can leap with it
+	roomy            LeapMemory     // memory, where it can
+	listener         Listener       // scheduler, where it wants to be told
+	tiered           TieredMemory   // memory, where it has tiers
+	lookahead        int64
+	handsOver        bool    // requests go on elsewhere after their prompt
+	relaysFirstToken bool    // and their first token with them
+	firstChunk       float64 // see ReplicaConfig
+	observed         bool    // leaps are asked for
+	streamed         bool    // tokens are asked for
+	incoming         Queue   // arrivals after the next step is fixed, see ReplicaConfig.Lookahead
+	admissions       int64
+	slots            int   // Sequence.Slot given out so far
+	vacant           []int // of them, the ones that are free again
+	rows             rows
+	result           ReplicaResult
+	backlog          backlog
+	oneBatch         [1]Batch // where there is one
+	oneFree          [1]Time
 
 	limit      int        // longest context, 0 without bound
 	withdrawer Withdrawer // scheduler, where it gives back requests itself
@@ -81,8 +81,8 @@ func (b *Batch) effect(kind effectKind, s *Sequence) {
 	b.r.effects = append(b.r.effects, effect{kind: kind, s: s})
 }
 
-// flight is the leap that a batch has under way.
-type flight struct {
+// leapState is the leap that a batch has under way.
+type leapState struct {
 	active bool
 	start  Time
 	end    Time
@@ -114,7 +114,7 @@ func (r *replica) alone(b *Batch) bool {
 // serves reports whether r can serve q, and if not, why.
 func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 	tokens := q.Prompt + q.Output - 1 // the last token's KV is never stored
-	if r.passes {
+	if r.handsOver {
 		tokens = q.Prompt
 	}
 	switch {
@@ -163,7 +163,7 @@ type Batch struct {
 	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
 	ready        Time  // when its transfers from and to host memory are done
 	fetching     Time  // how long they take the link
-	flight       flight
+	flight       leapState
 	// report is the leap that ended last. The batches of all replicas with the same lane share it,
 	// since the effects of a leap are carried out before the next leap ends.
 	report *Leap

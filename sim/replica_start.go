@@ -3,8 +3,9 @@ package sim
 func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	r := replica{
 		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
-		maxLeap: maxLeap, limit: c.MaxContext, passes: c.Role == Prefill, relays: c.Relays,
-		firstChunk: c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never,
+		maxLeap: maxLeap, limit: c.MaxContext, handsOver: c.Role == Prefill,
+		relaysFirstToken: c.Relays,
+		firstChunk:       c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never,
 		next: Never, parts: Time(max(c.Host.Parts, 1)),
 	}
 	if c.Stages < 2 {

@@ -16,7 +16,7 @@ func (s *Sequence) reset() {
 // again prepares s, whose replica failed, to begin anew.
 func (s *Sequence) again() {
 	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
-		journey: journey{life: s.life, place: comingBack}}
+		journey: journey{life: s.life, place: awaitingRetry}}
 }
 
 // spares are sequences for reuse, linked with each other.

@@ -5,16 +5,16 @@ func (f *fleet) run(r *member, at Time) {
 	f.now = at
 	r.land(at)
 	if len(r.effects) > 0 {
-		f.carryOutAll(r)
+		f.carryOutEach(r)
 	}
 	r.launch(at)
-	f.settle(r)
+	f.carryOutEffects(r)
 }
 
-// settle carries out the effects of a call of r, and notes when r acts next.
-func (f *fleet) settle(r *member) {
+// carryOutEffects carries out the effects of a call of r, and notes when r acts next.
+func (f *fleet) carryOutEffects(r *member) {
 	if len(r.effects) > 0 {
-		f.carryOutAll(r)
+		f.carryOutEach(r)
 	}
 	f.next.set(r.index, int64(r.next))
 	if r.err != nil {
@@ -22,7 +22,7 @@ func (f *fleet) settle(r *member) {
 	}
 }
 
-func (f *fleet) carryOutAll(r *member) {
+func (f *fleet) carryOutEach(r *member) {
 	for i := 0; i < len(r.effects); i++ {
 		f.carryOut(r, &r.effects[i])
 	}
@@ -38,9 +38,9 @@ func (f *fleet) carryOut(r *member, e *effect) {
 	case prompted:
 		f.promptDone(r, e.s)
 	case emitted:
-		f.tell(e.s, e.time)
+		f.reportTokens(e.s, e.time)
 	case announced:
-		f.announce(e.s, e.time)
+		f.scheduleFirstToken(e.s, e.time)
 	case finished:
 		f.finish(e.s)
 	case expelled:
@@ -48,6 +48,6 @@ func (f *fleet) carryOut(r *member, e *effect) {
 	case passed:
 		f.lend(r, e.s, e.time)
 	case admitted:
-		f.note(f.now, event{kind: yielding, s: e.s})
+		f.schedule(f.now, event{kind: yielding, s: e.s})
 	}
 }

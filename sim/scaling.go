@@ -11,7 +11,7 @@ func (f *fleet) scale(n int) {
 	}
 	for ; have > want && f.stop(p); have-- {
 	}
-	f.note(later(f.now, sc.Every), event{kind: scaling, n: n})
+	f.schedule(later(f.now, sc.Every), event{kind: scaling, n: n})
 }
 
 // start lets one more replica run: a replica that drains, else the first that is off.
@@ -25,7 +25,7 @@ func (f *fleet) start(p *Pool) bool {
 	for _, i := range p.members {
 		if r := &f.replicas[i]; r.phase == off {
 			r.phase, r.since = starting, f.now
-			f.note(later(f.now, r.coldStart), event{kind: readying, n: i, life: r.generation})
+			f.schedule(later(f.now, r.coldStart), event{kind: readying, n: i, life: r.generation})
 			return true
 		}
 	}

@@ -30,7 +30,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	s.closed, s.fleet.fallible = true, len(c.Outages) > 0
-	if a := newApart(s, &c); a != nil {
+	if a := newParallelRun(s, &c); a != nil {
 		if err := a.through(ctx); err != nil {
 			return s.Result(), err
 		}
@@ -122,7 +122,7 @@ func (s *Simulation) Push(r Request) (id int64, err error) {
 	q.Arrival = f.after(r.Arrival)
 	f.number(q)
 	f.pushed[q.ID] = q
-	f.note(q.Arrival, event{kind: arriving, s: q})
+	f.schedule(q.Arrival, event{kind: arriving, s: q})
 	f.stuck, s.closed = false, false
 	return q.ID, nil
 }
@@ -132,7 +132,7 @@ func (s *Simulation) Push(r Request) (id int64, err error) {
 func (s *Simulation) Cancel(id int64) bool {
 	q, ok := s.fleet.pushed[id]
 	if ok {
-		s.fleet.note(q.Arrival, event{kind: cancelling, s: q})
+		s.fleet.schedule(q.Arrival, event{kind: cancelling, s: q})
 	}
 	return ok
 }
@@ -145,7 +145,7 @@ func (s *Simulation) Fail(replica int, lasts Time) error {
 			replica, lasts, len(f.replicas))
 	}
 	f.outages = append(f.outages, Outage{Replica: replica, At: f.after(f.now), For: lasts})
-	f.note(f.now, event{kind: failing, n: len(f.outages) - 1})
+	f.schedule(f.now, event{kind: failing, n: len(f.outages) - 1})
 	return nil
 }
 

@@ -55,13 +55,13 @@ func (*List) Done(*Request, Time) {}
 // Err implements Source.
 func (*List) Err() error { return nil }
 
-// silence is a source without requests.
-type silence struct{}
+// noRequests is a source without requests.
+type noRequests struct{}
 
-func (silence) NextArrival() Time { return Never }
+func (noRequests) NextArrival() Time { return Never }
 
-func (silence) Next(*Request) {}
+func (noRequests) Next(*Request) {}
 
-func (silence) Done(*Request, Time) {}
+func (noRequests) Done(*Request, Time) {}
 
-func (silence) Err() error { return nil }
+func (noRequests) Err() error { return nil }

@@ -97,8 +97,8 @@ func (b *Batch) gap(s *Sequence, now Time) {
 	b.report.Gaps = append(b.report.Gaps, Gap{Span: span, Count: 1})
 }
 
-// reach takes memory for the first steps of a leap with drafts, which have begun.
-func (b *Batch) reach(steps int64) {
+// reserveFirstSteps takes memory for the first steps of a leap with drafts, which have begun.
+func (b *Batch) reserveFirstSteps(steps int64) {
 	for s := b.members.first; s != nil; s = s.newer() {
 		if s.Stored+int(steps)*(1+s.drafted) <= s.room {
 			continue // there is room even if all drafts are accepted

@@ -19,7 +19,7 @@ func (r *replica) state(at Time, early bool) State {
 			if r.speculator == nil {
 				st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
 			} else if running > b.flight.stored {
-				b.reach(running)
+				b.reserveFirstSteps(running)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func (b *Batch) launch() bool {
 		}
 		return false
 	}
-	b.flight = flight{active: true, start: r.now}
+	b.flight = leapState{active: true, start: r.now}
 	if b.step.Decodes > 0 {
 		b.flight.padding = b.held
 	}
@@ -38,14 +38,14 @@ func (b *Batch) launch() bool {
 	}
 	r.planned += b.flight.steps
 	if r.streamed && !b.together {
-		b.announce()
+		b.scheduleRelayed()
 	}
 	return true
 }
 
-// announce reports when the users of requests with a relayed first token, whose first step here has
-// begun, get it.
-func (b *Batch) announce() {
+// scheduleRelayed reports when the users of requests with a relayed first token, whose first step
+// here has begun, get it.
+func (b *Batch) scheduleRelayed() {
 	for i := range b.step.Prefill {
 		if c := &b.step.Prefill[i]; c.Last && c.Sequence.relayed {
 			b.r.effects = append(b.r.effects, effect{kind: announced, s: c.Sequence,
@@ -90,20 +90,20 @@ func (b *Batch) leap(d Decision) {
 	steps := min(max(d.Steps, 1), r.maxLeap, b.finish.next()-b.steps, f.run.through())
 	steps = f.run.within(steps, Never-1-f.start)
 	if steps == 0 {
-		b.outlastTime()
+		b.failBeyondTime()
 		steps = 1
 	}
 	if s := r.incoming.Front(); s != nil {
 		steps = min(steps, max(s.visible-r.planned, 1))
 	}
-	if b.retryPrefill || b.withholds() {
+	if b.retryPrefill || b.awaitsFirstToken() {
 		steps = 1
 	}
 	steps = r.memory.Headroom(b.lane, steps)
 	if span := max(d.Wake-r.now, 1); d.Wake > 0 && f.run.duration(steps) > span {
 		steps = f.run.ending(span)
 	}
-	r.fly(b, steps)
+	r.setSteps(b, steps)
 }
 
 // pipeline sends one step through the stages, each of which takes the given time and may still be
@@ -119,13 +119,13 @@ func (b *Batch) pipeline(stage Time) {
 		b.r.free[i] = at
 	}
 	if at == Never {
-		b.outlastTime()
+		b.failBeyondTime()
 	}
 	b.flight.steps, b.flight.end = 1, at
 }
 
-// outlastTime stops the simulation, because the next step would end after the largest Time.
-func (b *Batch) outlastTime() {
+// failBeyondTime stops the simulation, because the next step would end after the largest Time.
+func (b *Batch) failBeyondTime() {
 	b.r.err = fmt.Errorf("request %d runs in a step that ends after %.0f days, which is as far "+
 		"as simulated time goes",
 		b.members.first.ID, Never.Seconds()/86400)
@@ -141,7 +141,7 @@ func (b *Batch) land() {
 	var used int64
 	if r.speculator != nil {
 		if f.leaping && f.stored < f.steps {
-			b.reach(f.steps)
+			b.reserveFirstSteps(f.steps)
 		}
 		used = r.memory.Used()
 		if decodes > 0 {
@@ -204,8 +204,9 @@ func (b *Batch) decoded() {
 	}
 }
 
-// withholds reports whether a user is still to get the first token of a sequence that decodes.
-func (b *Batch) withholds() bool {
+// awaitsFirstToken reports whether a user is still to get the first token of a sequence that
+// decodes.
+func (b *Batch) awaitsFirstToken() bool {
 	if b.r.firstChunk > 0 {
 		for _, s := range b.newcomers {
 			if s.FirstToken > b.r.now {
@@ -277,10 +278,10 @@ func (b *Batch) prefilled(c *Chunk) {
 		return
 	}
 	b.r.result.Sampled++
-	goesOn := s.Generated+1 < s.Output && b.r.passes
+	goesOn := s.Generated+1 < s.Output && b.r.handsOver
 	switch {
 	case s.Generated == 0:
-		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relays
+		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relaysFirstToken
 		b.effect(prompted, s)
 	case s.relayed:
 		s.FirstToken, s.relayed = b.flight.start+b.untilFirstChunk(), false

@@ -14,13 +14,13 @@ type window struct {
 
 // replicaLog is what happens at a replica in a window.
 type replicaLog struct {
-	arrivals []*Sequence
-	acts     []act
-	told     int // acts that were carried out
-	effects  []effect
-	err      error // the replica cannot go on after the last act
-	samples  []State
-	reports  []*Leap // for reuse
+	arrivals   []*Sequence
+	acts       []act
+	carriedOut int // acts that were carried out
+	effects    []effect
+	err        error // the replica cannot go on after the last act
+	samples    []State
+	reports    []*Leap // for reuse
 }
 
 // act is a time at which a replica acted, and the number of effects up to then.
@@ -41,7 +41,7 @@ func newWindow(replicas int) *window {
 }
 
 // live lets replica i run through the window.
-func (a *apart) live(i int) {
+func (a *parallelRun) live(i int) {
 	r, l := &a.fleet.replicas[i], &a.running.logs[i]
 	l.effects, r.effects = r.effects, l.effects
 	for _, s := range l.arrivals {
@@ -54,10 +54,10 @@ func (a *apart) live(i int) {
 }
 
 // proceed lets r act until a time, which is excluded.
-func (a *apart) proceed(r *member, l *replicaLog, until Time) {
+func (a *parallelRun) proceed(r *member, l *replicaLog, until Time) {
 	for r.next < until && r.err == nil {
 		at := r.next
-		a.look(r, l, at)
+		a.sampleBefore(r, l, at)
 		before := len(r.effects)
 		r.land(at)
 		for i := before; i < len(r.effects); i++ {
@@ -71,7 +71,7 @@ func (a *apart) proceed(r *member, l *replicaLog, until Time) {
 		}
 	}
 	if until != Never {
-		a.look(r, l, until)
+		a.sampleBefore(r, l, until)
 	}
 }
 
@@ -90,8 +90,8 @@ func (l *replicaLog) keep(b *Batch) {
 	b.step.Prefill, b.report = report.Prefill[:0], report
 }
 
-// look writes down the state of r at the samples that are due before a time.
-func (a *apart) look(r *member, l *replicaLog, before Time) {
+// sampleBefore writes down the state of r at the samples that are due before a time.
+func (a *parallelRun) sampleBefore(r *member, l *replicaLog, before Time) {
 	for {
 		k := len(l.samples)
 		at := later(a.running.sample, Time(k)*a.sampleEvery)

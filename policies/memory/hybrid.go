@@ -18,7 +18,7 @@ type Hybrid struct {
 	// states reports whether checkpoints are kept even if layers have state of fixed size.
 	states  bool
 	tree    runTree
-	holders sim.PerSequence[holder] // others are units
+	holders sim.PerSequence[blockHolder] // others are units
 	words   []sim.Segment
 }
 
@@ -102,7 +102,7 @@ func checkpointName(text []sim.Segment, tokens int64) uint64 {
 // Extend implements sim.Memory.
 func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	text, total := h.text(s), h.Units(s.Stored+n)
-	var stored found
+	var stored prefixMatch
 	held, holder := int64(0), h.holders.Of(s)
 	if !holder.begun {
 		stored = h.tree.probe(text, int64(s.Stored)/h.block)
@@ -137,7 +137,7 @@ func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 
 // name names the blocks in layers that grow which are full when the given number of tokens are
 // stored, as far as the text goes.
-func (h *Hybrid) name(holder *holder, text []sim.Segment, stored int) {
+func (h *Hybrid) name(holder *blockHolder, text []sim.Segment, stored int) {
 	if !h.shares() {
 		return
 	}
@@ -190,7 +190,7 @@ func (h *Hybrid) Release(s *sim.Sequence, done bool) {
 			h.keep(h.words, end, &holder.others)
 		}
 	}
-	h.tree.leaveUnnamed(holder.others)
+	h.tree.releaseUnnamed(holder.others)
 	h.tree.leave(&holder.path)
 	holder.others, holder.begun = 0, false
 }

@@ -12,7 +12,7 @@ import (
 // Blocks are counted, not named.
 type Paged struct {
 	lanes
-	stock // of blocks
+	unitMemory // of blocks
 }
 
 // NewPaged returns a memory of the given number of blocks, each of blockSize tokens.
@@ -20,7 +20,7 @@ func NewPaged(blocks int64, blockSize int) (*Paged, error) {
 	if err := checkBlocks(blocks, blockSize); err != nil {
 		return nil, err
 	}
-	return &Paged{lanes{block: int64(blockSize)}, stock{capacity: blocks, free: blocks}}, nil
+	return &Paged{lanes{block: int64(blockSize)}, unitMemory{capacity: blocks, free: blocks}}, nil
 }
 
 func checkBlocks(blocks int64, blockSize int) error {
@@ -38,7 +38,7 @@ func (p *Paged) Fits(tokens int) bool { return p.blocks(tokens) <= p.capacity }
 
 // Extend implements sim.Memory.
 func (p *Paged) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	return p.grow(s, p.blocks(s.Stored+n), reserve)
+	return p.reserve(s, p.blocks(s.Stored+n), reserve)
 }
 
 // Join implements sim.Memory.

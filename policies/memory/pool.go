@@ -101,7 +101,7 @@ func (p *Pooled) Bring(s *sim.Sequence) {
 	c := p.cache
 	text := c.text(s)
 	limit := (int64(s.Remaining()) - 1) / c.block
-	c.tree.shelve(text, p.pool.use(text, limit))
+	c.tree.storeInPool(text, p.pool.use(text, limit))
 }
 
 // Offer implements sim.PooledMemory. The KV of the last token of an answer is never stored.
@@ -125,9 +125,9 @@ func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
 	return int64(float64(missing) * p.block), func() { p.pool.keep(text, blocks) }
 }
 
-// shelve stores the leading blocks of a text in the first lower tier, as far as it has room, beside
-// those that are stored already. Those in lower tiers come up to it.
-func (t *runTree) shelve(text []sim.Segment, limit int64) {
+// storeInPool stores the leading blocks of a text in the first lower tier, as far as it has room,
+// beside those that are stored already. Those in lower tiers come up to it.
+func (t *runTree) storeInPool(text []sim.Segment, limit int64) {
 	var p path
 	low := int64(0) // blocks of lower tiers that nobody uses
 	for p.blocks < limit {

@@ -24,16 +24,16 @@ type PrefixCache struct {
 	capacity int64
 	free     int64 // blocks that hold nothing
 	tree     runTree
-	holders  sim.PerSequence[holder]
+	holders  sim.PerSequence[blockHolder]
 	words    []sim.Segment
-	fetched  found // by the last Extend
+	fetched  prefixMatch // by the last Extend
 	matched  match
 	runs     uint64 // of the simulator before, see Contents
 }
 
 // match is what the last Match found of the prompt of a request, while the tree did not change.
 type match struct {
-	found
+	prefixMatch
 	id      int64
 	changes int64
 }
@@ -46,9 +46,9 @@ type Tier struct {
 	Fetch sim.Time
 }
 
-// holder is the memory that a sequence holds: named blocks, which come first, and a number of
+// blockHolder is the memory that a sequence holds: named blocks, which come first, and a number of
 // others.
-type holder struct {
+type blockHolder struct {
 	path
 	others int64
 	begun  bool // the sequence has been given room
@@ -100,7 +100,7 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	p.free += p.tree.expire()
 	limit := (int64(s.Remaining()) - 1) / p.block
 	p.matched = match{p.tree.probe(text, limit), s.ID, p.tree.changes}
-	return int(p.worth(s, text, p.matched.found) * p.block)
+	return int(p.worth(s, text, p.matched.prefixMatch) * p.block)
 }
 
 // text describes the tokens of s that may be found again. A preempted sequence may find all of its
@@ -141,11 +141,11 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, h := p.blocks(s.Stored+n), p.holders.Of(s)
 	if h.begun && need <= h.blocks+h.others && s.Preemptions == 0 &&
 		h.at.segment == len(s.Content) {
-		p.fetched = found{} // there is room, and nothing more of the text can be shared
+		p.fetched = prefixMatch{} // there is room, and nothing more of the text can be shared
 		return p.available() >= reserve
 	}
 	text := p.text(s)
-	var stored found
+	var stored prefixMatch
 	if !h.begun {
 		if s.Stored > 0 {
 			stored = p.stored(s, text)
@@ -169,17 +169,17 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 }
 
 // stored counts the blocks with which s, a newcomer, begins.
-func (p *PrefixCache) stored(s *sim.Sequence, text []sim.Segment) found {
+func (p *PrefixCache) stored(s *sim.Sequence, text []sim.Segment) prefixMatch {
 	blocks := int64(s.Stored) / p.block
 	if m := &p.matched; m.id == s.ID && m.changes == p.tree.changes && m.blocks == blocks {
-		return m.found
+		return m.prefixMatch
 	}
 	return p.tree.probe(text, blocks)
 }
 
 // name gives names to the blocks of h that are full when it stores the given number of tokens, as
 // far as the text reaches. If a block exists already, it is shared, and the copy is dropped.
-func (p *PrefixCache) name(h *holder, text []sim.Segment, stored int) {
+func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
 	if h.at.segment == len(text) {
 		return // nothing more of the text can be shared
 	}
@@ -200,10 +200,10 @@ func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	if p.tree.bare() { // nothing else would be overwritten before them
 		p.free += h.others
 	} else {
-		p.tree.leaveUnnamed(h.others)
+		p.tree.releaseUnnamed(h.others)
 	}
 	p.tree.leave(&h.path)
-	*h = holder{}
+	*h = blockHolder{}
 }
 
 // available returns the number of blocks that are empty or have no users.

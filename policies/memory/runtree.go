@@ -65,8 +65,8 @@ type path struct {
 	at     cursor
 }
 
-// found counts the blocks of a text that are stored already.
-type found struct {
+// prefixMatch counts the blocks of a text that are stored already.
+type prefixMatch struct {
 	blocks int64 // all of them
 	unused int64 // what those on the device take that nobody uses
 	lower  int64 // those in lower tiers
@@ -105,8 +105,8 @@ func (t *runTree) find(before int32, at cursor, text []sim.Segment,
 }
 
 // probe counts the leading blocks of the text that are stored, up to limit.
-func (t *runTree) probe(text []sim.Segment, limit int64) found {
-	var f found
+func (t *runTree) probe(text []sim.Segment, limit int64) prefixMatch {
+	var f prefixMatch
 	var at cursor
 	number, n := int32(0), int64(0)
 	for f.blocks < limit {
@@ -120,7 +120,7 @@ func (t *runTree) probe(text []sim.Segment, limit int64) found {
 }
 
 // count adds blocks of a node to those found.
-func (t *runTree) count(f *found, number int32, blocks int64) {
+func (t *runTree) count(f *prefixMatch, number int32, blocks int64) {
 	node := &t.nodes[number]
 	f.blocks += blocks
 	if node.tier > 0 {
@@ -133,8 +133,8 @@ func (t *runTree) count(f *found, number int32, blocks int64) {
 
 // share adds the next blocks of the text to the path as far as they are stored, up to limit. Blocks
 // of lower tiers come back to the accelerator.
-func (t *runTree) share(p *path, text []sim.Segment, limit int64) found {
-	var f found
+func (t *runTree) share(p *path, text []sim.Segment, limit int64) prefixMatch {
+	var f prefixMatch
 	for f.blocks < limit {
 		number, n := t.find(p.leaf, p.at, text, limit-f.blocks)
 		if n == 0 {
@@ -251,8 +251,8 @@ func (t *runTree) bare() bool {
 	return t.order.ranks() || len(t.tiers) == 1 && t.nodes[0].newer == 0
 }
 
-// leaveUnnamed adds units of memory without a name to the ring, to be overwritten in order.
-func (t *runTree) leaveUnnamed(units int64) {
+// releaseUnnamed adds units of memory without a name to the ring, to be overwritten in order.
+func (t *runTree) releaseUnnamed(units int64) {
 	if units == 0 {
 		return
 	}

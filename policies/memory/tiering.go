@@ -55,18 +55,18 @@ func (p *PrefixCache) copy() {
 
 // worth returns how many of the stored blocks of a text are to be used: all of them, or those of
 // the higher tiers only, where computing the others is quicker than fetching them.
-func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored found) int64 {
+func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMatch) int64 {
 	if p.Compute == nil || stored.lower == 0 {
 		return stored.blocks
 	}
 	best, least := int64(0), sim.Never
-	choose := func(f found) {
+	choose := func(f prefixMatch) {
 		tokens := int(f.blocks * p.block)
 		if cost := f.fetch + p.Compute(tokens, s.Remaining()-tokens); cost <= least {
 			best, least = f.blocks, cost
 		}
 	}
-	var f found
+	var f prefixMatch
 	var at cursor
 	tier, number, n := int32(0), int32(0), int64(0)
 	for f.blocks < stored.blocks {

@@ -13,16 +13,16 @@ import (
 // and windowed units for the layers with a window.
 type Windowed struct {
 	lanes
-	stock          // of units
+	unitMemory     // of units
 	full, windowed int64
-	limit          int64     // blocks that a sequence takes in a windowed layer
-	fixed          int64     // units that a sequence takes besides, however long it is
-	filling        []filling // by lane
+	limit          int64           // blocks that a sequence takes in a windowed layer
+	fixed          int64           // units that a sequence takes besides, however long it is
+	filling        []windowFilling // by lane
 }
 
-// filling counts, for each coming step, the decoding sequences of a lane that take the last block
-// of their window in it.
-type filling struct {
+// windowFilling counts, for each coming step, the decoding sequences of a lane that take the last
+// block of their window in it.
+type windowFilling struct {
 	step  int
 	ends  []int64 // by step, modulo their number
 	total int64
@@ -101,13 +101,13 @@ func (w *Windowed) Fits(tokens int) bool { return w.Units(tokens) <= w.capacity 
 
 // Extend implements sim.Memory.
 func (w *Windowed) Extend(s *sim.Sequence, n int, reserve int64) bool {
-	return w.grow(s, w.Units(s.Stored+n), reserve)
+	return w.reserve(s, w.Units(s.Stored+n), reserve)
 }
 
 // Join implements sim.Memory.
 func (w *Windowed) Join(lane int, s *sim.Sequence) {
 	for len(w.filling) <= lane {
-		w.filling = append(w.filling, filling{ends: make([]int64, w.limit*w.block)})
+		w.filling = append(w.filling, windowFilling{ends: make([]int64, w.limit*w.block)})
 	}
 	left := w.untilFull(s)
 	w.filling[lane].add(left, 1)
@@ -143,7 +143,7 @@ func (w *Windowed) weight(untilFull int64) int64 {
 }
 
 // add counts sequences that are full in the given number of steps, if they are not already.
-func (f *filling) add(untilFull, n int64) {
+func (f *windowFilling) add(untilFull, n int64) {
 	if untilFull > 0 {
 		f.ends[(f.step+int(untilFull))%len(f.ends)] += n
 		f.total += n
@@ -151,7 +151,7 @@ func (f *filling) add(untilFull, n int64) {
 }
 
 // next returns in how many steps, up to limit, the next sequence is full.
-func (f *filling) next(limit int64) int64 {
+func (f *windowFilling) next(limit int64) int64 {
 	if f.total == 0 {
 		return limit
 	}
@@ -168,7 +168,7 @@ func (f *filling) next(limit int64) int64 {
 }
 
 // advance takes steps, up to the next in which sequences are full, and returns how many are.
-func (f *filling) advance(steps int64) int64 {
+func (f *windowFilling) advance(steps int64) int64 {
 	f.step = (f.step + int(steps)) % len(f.ends)
 	full := f.ends[f.step]
 	f.ends[f.step] = 0

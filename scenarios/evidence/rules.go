@@ -68,7 +68,7 @@ func familyOf(a *models.Architecture) string {
 			if m.Indexer != nil {
 				words = "sparse attention"
 			}
-		case *models.Recurrent, *models.Both:
+		case *models.Recurrent, *models.ParallelMixers:
 			words = "linear attention"
 		case *models.Compressed:
 			words = "sparse attention"

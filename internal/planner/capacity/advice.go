@@ -55,7 +55,7 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 
 // advise simulates a number of replicas of an option, and tries changes that may help.
 func (s *search) advise(ctx context.Context, o *option, replicas int,
-	wrong off) (*answer.Advice, error) {
+	wrong errorFactors) (*answer.Advice, error) {
 	r, load, err := s.observed(ctx, o, replicas, wrong)
 	if err != nil || r.Completed == 0 {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 // observed simulates a whole fleet in this process, and returns a function that reads its scenario
 // again.
 func (s *search) observed(ctx context.Context, o *option, replicas int,
-	wrong off) (*scenarios.Result, func() (*scenarios.File, error), error) {
+	wrong errorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	later(&scenario, wrong.first)

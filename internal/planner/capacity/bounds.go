@@ -20,10 +20,10 @@ func (o *option) bound(all []busy) {
 	}
 	o.price = o.sum((*server).hourly)
 	load := o.load()
-	o.ceiling = slack * load.requests / (o.slow * o.divided(all[0]))
+	o.ceiling = boundSlack * load.requests / (o.slow * o.divided(all[0]))
 	o.least = 1
 	for i := range load.stretches {
-		n := math.Ceil(o.slow * o.divided(all[1+i]) / (slack * load.stretches[i].seconds))
+		n := math.Ceil(o.slow * o.divided(all[1+i]) / (boundSlack * load.stretches[i].seconds))
 		o.least = max(o.least, int32(min(n, unbounded)))
 	}
 	o.boundMean(load)
@@ -72,10 +72,10 @@ func (p *parts) judge(plan *menu.Plan) {
 	p.slow, p.late = worst.steps, worst.first
 	switch missing := unmeasured(plan, &weakest); {
 	case !trusted(plan.Trust, p.grade):
-		p.distrust = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.grade,
+		p.whyUntrusted = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.grade,
 			plan.Trust)
 	case missing != "" && !trusted(plan.Trust, evidence.Relative):
-		p.distrust = fmt.Sprintf("its %s was not measured, which the SLO limits, and the plan "+
+		p.whyUntrusted = fmt.Sprintf("its %s was not measured, which the SLO limits, and the plan "+
 			"trusts %s", missing, plan.Trust)
 	}
 }

@@ -35,7 +35,7 @@ func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
 	for k := max(1, n-step); k <= n+step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
-	err := each(ctx, places(len(list)), func(ctx context.Context, place int) (err error) {
+	err := each(ctx, indices(len(list)), func(ctx context.Context, place int) (err error) {
 		c := &list[place]
 		_, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, asPredicted(), s.few())
 		if err != nil {
@@ -77,7 +77,7 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 	}
 	last, p := chanceNodes()[len(chanceNodes())-1], s.chosen().physics.first
 	r, err := run(last)
-	if err != nil || s.surely(&r) {
+	if err != nil || s.keepsAtSlowSteps(&r) {
 		c.Probability, c.Low, c.High = 1, 1, 1
 		return err
 	}
@@ -118,9 +118,9 @@ func chanceNodes() []float64 {
 	return list
 }
 
-// surely reports whether a fleet keeps the SLO in more cases than are told apart, by runs with
-// steps that are about as slow as they can be.
-func (s *search) surely(r *lateRun) bool {
+// keepsAtSlowSteps reports whether a fleet keeps the SLO in more cases than are told apart, by runs
+// with steps that are about as slow as they can be.
+func (s *search) keepsAtSlowSteps(r *lateRun) bool {
 	return !slices.ContainsFunc(r.most, func(most float64) bool {
 		return s.chosen().physics.first.below(most) < 1-answer.Certain/10
 	})
@@ -129,7 +129,7 @@ func (s *search) surely(r *lateRun) bool {
 // lateRun simulates a fleet with several seeds.
 func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
 	o := s.chosen()
-	wrong := off{o.physics.steps.at(deviations), 1}
+	wrong := errorFactors{o.physics.steps.at(deviations), 1}
 	var runs []trial
 	for seed := range s.trials.file.Plan.Seeds(s.few()) {
 		t, _, err := s.simulate(ctx, o, n, wrong, uint64(seed))
@@ -219,7 +219,7 @@ func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64, error) {
 	low, high := 0.0, 1.0 // kept at low, missed at high
 	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
-		t, err := s.withstand(ctx, s.chosen(), n, s.chosen().physics.worst(next), seeds)
+		t, err := s.keepsOnSpotOver(ctx, s.chosen(), n, s.chosen().physics.worst(next), seeds)
 		if err != nil {
 			return 0, err
 		}

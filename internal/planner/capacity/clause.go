@@ -87,7 +87,7 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 				rooms = append(rooms, room(r, &limits))
 			}
 		}
-		g.Kept = within(rooms, 1, confidence)
+		g.Kept = shareKept(rooms, 1, confidence)
 		if limits.TTFT > 0 || limits.E2E > 0 {
 			g.Late = lateness(rooms, confidence)
 		}
@@ -136,7 +136,7 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 // under returns the clause where TTFT is that many times what was simulated.
 func (g clause) under(factor float64) clause {
 	if g.Late != nil && factor != 1 {
-		g.Kept = lateAt(g.Late, factor)
+		g.Kept = shareKeptAt(g.Late, factor)
 	}
 	return g
 }

@@ -97,14 +97,14 @@ func (c *comparison) note(f fleet, o *comparedFleet) {
 func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) {
 	p := &c.trials.file.Plan
 	t, err := c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate,
-		p.Together(c.rate, compared))
+		p.Together(c.rate, comparedReplicas))
 	return t.under(o.late), err
 }
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
 func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, error) {
 	found := make([]comparedFleet, len(list))
-	err := each(ctx, places(len(list)), func(ctx context.Context, k int) (err error) {
+	err := each(ctx, indices(len(list)), func(ctx context.Context, k int) (err error) {
 		found[k], err = c.compare(ctx, list[k])
 		if words, failed := failure(err); failed {
 			found[k].failure = words
@@ -145,5 +145,5 @@ func (c *comparison) floor(s *sample, o *option) (float64, error) {
 		}
 		pace[g] = milliseconds(last.decodeAlone(answers, r))
 	}
-	return o.slow * s.measured(c.goal().Measure, first, pace) / slack, nil
+	return o.slow * s.measured(c.goal().Measure, first, pace) / boundSlack, nil
 }

@@ -68,9 +68,9 @@ func (d *drafting) inTime(w waiting) float64 {
 	if !known {
 		for _, reach := range d.reach {
 			if len(d.reach)*w.tokens <= mostExact {
-				chance += walk(reach, w)
+				chance += walkChance(reach, w)
 			} else {
-				chance += tail(reach, w)
+				chance += chernoffTail(reach, w)
 			}
 		}
 		chance /= float64(len(d.reach))
@@ -82,11 +82,11 @@ func (d *drafting) inTime(w waiting) float64 {
 // mostExact bounds the tokens, over all kinds, whose chance is found exactly.
 const mostExact = 200
 
-// walk returns the chance that K steps with drafts, for some K that a policy may choose as it goes,
-// and plain steps in the time that they leave, give all tokens in time. What drafts give is drawn
-// anew at each, whatever was chosen before, so that the tokens of K of them are a random walk; the
-// chance is that it ever reaches what plain steps leave to it.
-func walk(reach []float64, w waiting) float64 {
+// walkChance returns the chance that K steps with drafts, for some K that a policy may choose as it
+// goes, and plain steps in the time that they leave, give all tokens in time. What drafts give is
+// drawn anew at each, whatever was chosen before, so that the tokens of K of them are a random
+// walk; the chance is that it ever reaches what plain steps leave to it.
+func walkChance(reach []float64, w waiting) float64 {
 	done := 0.0
 	accepted := []float64{1} // the chance of each number, and that the walk goes on
 	for k := 0; w.within >= sim.Time(k)*w.drafted; k++ {
@@ -112,11 +112,11 @@ func walk(reach []float64, w waiting) float64 {
 	return min(1, done)
 }
 
-// tail bounds that chance from above. A step with drafts brings X = 1 + accepted − drafted/plain
-// tokens more than plain steps would in its time, and these must come to what plain steps lack:
-// P(max Σ X ≥ lack) ≤ max(1, E[exp(θX)])^n / exp(θ·lack) for at most n steps and any θ > 0, by
-// Doob's inequality for the submartingale exp(θ·ΣX), as in Chernoff's bound.
-func tail(reach []float64, w waiting) float64 {
+// chernoffTail bounds that chance from above. A step with drafts brings X = 1 + accepted −
+// drafted/plain tokens more than plain steps would in its time, and these must come to what plain
+// steps lack: P(max Σ X ≥ lack) ≤ max(1, E[exp(θX)])^n / exp(θ·lack) for at most n steps and any θ
+// > 0, by Doob's inequality for the submartingale exp(θ·ΣX), as in Chernoff's bound.
+func chernoffTail(reach []float64, w waiting) float64 {
 	plain := w.plain.Seconds()
 	lack := float64(w.tokens) - w.within.Seconds()/plain
 	loss, n := w.drafted.Seconds()/plain-1, math.Floor(w.within.Seconds()/w.drafted.Seconds())

@@ -19,7 +19,7 @@ func TestWalkIsBinomial(t *testing.T) {
 		chance := rapid.Float64Range(0.01, 0.99).Draw(t, "acceptance")
 		tokens := rapid.IntRange(1, 60).Draw(t, "tokens")
 		steps := rapid.IntRange(0, 60).Draw(t, "steps")
-		got := walk([]float64{chance}, waiting{tokens, 10, 10, sim.Time(10*steps + 3)})
+		got := walkChance([]float64{chance}, waiting{tokens, 10, 10, sim.Time(10*steps + 3)})
 		want := 0.0
 		for n := max(0, tokens-steps); n <= steps; n++ {
 			want += distuv.Binomial{N: float64(steps), P: chance}.Prob(float64(n))
@@ -42,8 +42,8 @@ func TestChanceInTime(t *testing.T) {
 		w := waiting{rapid.IntRange(1, 40).Draw(t, "tokens"), 1000,
 			sim.Time(rapid.IntRange(1000, 3000).Draw(t, "drafted")),
 			sim.Time(rapid.IntRange(0, 50_000).Draw(t, "within"))}
-		chance := walk(reach, w)
-		if above := tail(reach, w); above < chance-1e-9 {
+		chance := walkChance(reach, w)
+		if above := chernoffTail(reach, w); above < chance-1e-9 {
 			t.Fatalf("the tail is %g, the chance %g", above, chance)
 		}
 		harder, less := w, append([]float64{}, reach...)
@@ -59,7 +59,7 @@ func TestChanceInTime(t *testing.T) {
 				less[i] *= 0.9
 			}
 		}
-		if got := walk(less, harder); got > chance+1e-9 {
+		if got := walkChance(less, harder); got > chance+1e-9 {
 			t.Fatalf("%g, and %g where it is harder", chance, got)
 		}
 	})

@@ -15,8 +15,8 @@ func each[T any](ctx context.Context, list []T, f func(context.Context, T) error
 	return group.Wait()
 }
 
-// places lists the numbers below n.
-func places(n int) []int {
+// indices lists the numbers below n.
+func indices(n int) []int {
 	list := make([]int, n)
 	for k := range list {
 		list[k] = k

@@ -9,7 +9,7 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 		return s.keepsUp(ctx, o, n)
 	}
 	if _, taken := o.interrupted(); taken {
-		t, err := s.withstands(ctx, o, n, s.rate, o.worst(), 0)
+		t, err := s.keepsOnSpot(ctx, o, n, s.rate, o.worst(), 0)
 		return verdict{rate: s.rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.Divisible() {
@@ -22,7 +22,7 @@ func (s *search) enough(ctx context.Context, o *option, n int) (verdict, error) 
 // keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
 // the whole fleet does, over pooled seeds.
 func (s *search) keepsUp(ctx context.Context, o *option, n int) (verdict, error) {
-	needed := places(s.trials.file.Plan.Seeds(fewSeeds)) // which run at the same time
+	needed := indices(s.trials.file.Plan.Seeds(fewSeeds)) // which run at the same time
 	if err := each(ctx, needed, func(ctx context.Context, seed int) error {
 		_, _, err := s.simulate(ctx, o, n, o.worst(), uint64(seed))
 		return err

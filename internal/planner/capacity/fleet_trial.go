@@ -8,7 +8,7 @@ import (
 
 // simulate runs replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the scenario too.
-func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong off,
+func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong errorFactors,
 	seed uint64) (trial, *scenarios.File, error) {
 	return s.simulateAt(ctx, o, replicas, s.rate, wrong, seed)
 }
@@ -18,7 +18,7 @@ const mostDoubled = 2
 
 // simulateAt does so at another rate.
 func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate float64,
-	wrong off, seed uint64) (trial, *scenarios.File, error) {
+	wrong errorFactors, seed uint64) (trial, *scenarios.File, error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	scenario.Seed += seed

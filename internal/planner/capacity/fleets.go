@@ -23,9 +23,9 @@ const (
 
 // pair is a fleet of two kinds of replicas: shapes of an answer.
 type pair struct {
-	first, second   int
-	n, m            int // without the spares, which are of the first kind
-	hourly, reckons float64
+	first, second         int
+	n, m                  int // without the spares, which are of the first kind
+	hourly, predictedRate float64
 }
 
 // mixed returns a fleet of two kinds of replicas that keeps the SLO and costs less than the answer:
@@ -41,7 +41,7 @@ func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixe
 	}
 	tried := 0
 	for _, p := range s.pairs(shapes) {
-		if tried == mostMixed || tried >= mostMixed/2 && p.reckons < s.rate {
+		if tried == mostMixed || tried >= mostMixed/2 && p.predictedRate < s.rate {
 			continue
 		}
 		tried++
@@ -126,7 +126,7 @@ func (s *search) mix(p *pair, shapes []answer.Shape) *mixed {
 	a, b := &shapes[p.first], &shapes[p.second]
 	return &mixed{answer.Mixed{Labels: [2]string{a.Label, b.Label},
 		Replicas: [2]int{p.n + s.spare, p.m}, Hourly: p.hourly,
-		Share: float64(p.n) * a.Rate / p.reckons},
+		Share: float64(p.n) * a.Rate / p.predictedRate},
 		[2]*option{s.options[a.Option], s.options[b.Option]}}
 }
 
@@ -147,7 +147,8 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 		}
 	}
 	slices.SortStableFunc(list, func(p, q pair) int {
-		return cmp.Or(cmp.Compare(p.hourly, q.hourly), -cmp.Compare(p.reckons, q.reckons))
+		return cmp.Or(cmp.Compare(p.hourly, q.hourly),
+			cmp.Compare(q.predictedRate, p.predictedRate))
 	})
 	return list
 }

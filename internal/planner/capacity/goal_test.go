@@ -48,7 +48,7 @@ func TestLowestLatency(t *testing.T) {
 		goal := fmt.Sprintf("{find: latency, budget: $25/h, measure: %s}", measure)
 		for k, text := range goalPlans(goal) {
 			s, _ := prepared(t, text)
-			found, err := s.swiftest(context.Background())
+			found, err := s.lowestLatency(context.Background())
 			if err != nil || s.best < 0 || len(found) == 0 {
 				t.Fatalf("plan %d: found %v, error %v", k, found, err)
 			}

@@ -207,8 +207,8 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	return nil
 }
 
-// done returns the time and the price of the job with an option.
-func (s *search) done(j *jobFleet) answer.JobDone {
+// jobDone returns the time and the price of the job with an option.
+func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	requests := s.jobRequests()
 	l := s.load()
 	tokens := float64(requests) * (l.prompt + l.output) / l.requests

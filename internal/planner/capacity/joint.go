@@ -14,12 +14,12 @@ type choice struct {
 	option, replicas int // without the spares; a bound from below unless exact
 	exact            bool
 	cost             float64
-	// takes is the number of accelerators of each counted offer that the fleet takes.
-	takes []int
+	// accelerators is the number of accelerators of each counted offer that the fleet takes.
+	accelerators []int
 }
 
-// jointly chooses fleets for several models that share accelerators.
-type jointly struct {
+// jointSearch chooses fleets for several models that share accelerators.
+type jointSearch struct {
 	searches []*search
 	offers   []menu.Offer // the ones that are counted
 	// sizes holds the least number of replicas of the options of each model, as far as it is known;
@@ -27,9 +27,9 @@ type jointly struct {
 	sizes []map[int]int
 }
 
-// newJointly prepares the choice from the fleets that each model would have alone.
-func newJointly(searches []*search) *jointly {
-	j := &jointly{searches: searches, sizes: make([]map[int]int, len(searches))}
+// newJointSearch prepares the choice from the fleets that each model would have alone.
+func newJointSearch(searches []*search) *jointSearch {
+	j := &jointSearch{searches: searches, sizes: make([]map[int]int, len(searches))}
 	for k, s := range searches {
 		j.sizes[k] = map[int]int{}
 		if s.best >= 0 {
@@ -46,9 +46,9 @@ func newJointly(searches []*search) *jointly {
 	return j
 }
 
-// takes returns how many accelerators of each counted offer n replicas of an option and the spares
-// have.
-func (j *jointly) takes(s *search, o *option, n int) []int {
+// acceleratorsUsed returns how many accelerators of each counted offer n replicas of an option and
+// the spares have.
+func (j *jointSearch) acceleratorsUsed(s *search, o *option, n int) []int {
 	list := make([]int, len(j.offers))
 	var seen []menu.Offer
 	for _, server := range o.servers() {
@@ -62,7 +62,7 @@ func (j *jointly) takes(s *search, o *option, n int) []int {
 }
 
 // fit reports whether there are accelerators for what fleets take together.
-func (j *jointly) fit(taken []int) bool {
+func (j *jointSearch) fit(taken []int) bool {
 	for i, n := range taken {
 		if n > j.offers[i].Count {
 			return false
@@ -73,11 +73,11 @@ func (j *jointly) fit(taken []int) bool {
 
 // conflict reports whether the fleets that the models would have alone need more accelerators than
 // exist.
-func (j *jointly) conflict() bool {
+func (j *jointSearch) conflict() bool {
 	taken := make([]int, len(j.offers))
 	for _, s := range j.searches {
 		if s.best >= 0 {
-			taken = sum(taken, j.takes(s, s.chosen(), s.outcomes[s.best].replicas))
+			taken = sum(taken, j.acceleratorsUsed(s, s.chosen(), s.outcomes[s.best].replicas))
 		}
 	}
 	return !j.fit(taken)
@@ -95,7 +95,7 @@ func sum(a, b []int) []int {
 // accelerators. It reports whether there are such fleets. It first takes the least cost and size of
 // each option by the bounds, then sizes the chosen options, and repeats this until all chosen
 // options are sized.
-func (j *jointly) choose(ctx context.Context) (bool, error) {
+func (j *jointSearch) choose(ctx context.Context) (bool, error) {
 	for {
 		picked := j.cheapest()
 		if picked == nil {
@@ -132,7 +132,7 @@ func (s *search) take(option, replicas int) {
 }
 
 // size finds the least number of replicas with which an option serves a model.
-func (j *jointly) size(ctx context.Context, k, option int) error {
+func (j *jointSearch) size(ctx context.Context, k, option int) error {
 	s := j.searches[k]
 	best, before := s.best, s.outcomes[option]
 	s.best = -1
@@ -157,7 +157,7 @@ func (j *jointly) size(ctx context.Context, k, option int) error {
 
 // choices lists the fleets that a model may have, the cheapest first. It leaves out a fleet if
 // another costs no more and takes no more of every offer.
-func (j *jointly) choices(k int) []choice {
+func (j *jointSearch) choices(k int) []choice {
 	s := j.searches[k]
 	var all []choice
 	for i, o := range s.options {
@@ -176,22 +176,22 @@ func (j *jointly) choices(k int) []choice {
 			n = s.fewest(o)
 		}
 		all = append(all, choice{option: i, replicas: n, exact: exact, cost: cost,
-			takes: j.takes(s, o, n)})
+			accelerators: j.acceleratorsUsed(s, o, n)})
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(a.cost, b.cost) })
 	var list []choice
 	for _, c := range all {
-		if !slices.ContainsFunc(list, func(d choice) bool { return d.takesNoMore(&c) }) {
+		if !slices.ContainsFunc(list, func(d choice) bool { return d.usesNoMore(&c) }) {
 			list = append(list, c)
 		}
 	}
 	return list
 }
 
-// takesNoMore reports whether a fleet takes at most what another does, of each offer.
-func (c *choice) takesNoMore(other *choice) bool {
-	for i := range c.takes {
-		if c.takes[i] > other.takes[i] {
+// usesNoMore reports whether a fleet takes at most what another does, of each offer.
+func (c *choice) usesNoMore(other *choice) bool {
+	for i := range c.accelerators {
+		if c.accelerators[i] > other.accelerators[i] {
 			return false
 		}
 	}
@@ -200,7 +200,7 @@ func (c *choice) takesNoMore(other *choice) bool {
 
 // cheapest returns the cheapest choices for all models for which there are accelerators, or nil if
 // there are none.
-func (j *jointly) cheapest() []choice {
+func (j *jointSearch) cheapest() []choice {
 	lists := make([][]choice, len(j.searches))
 	rest := make([]float64, len(lists)+1) // the least that the models from k on cost
 	for k := len(lists) - 1; k >= 0; k-- {
@@ -222,7 +222,7 @@ func (j *jointly) cheapest() []choice {
 			if cost+c.cost+rest[k+1] >= least {
 				return
 			}
-			if all := sum(taken, c.takes); j.fit(all) {
+			if all := sum(taken, c.accelerators); j.fit(all) {
 				extend(append(picked, c), all, cost+c.cost)
 			}
 		}

@@ -35,7 +35,7 @@ effort: {requests: 100, most-requests: 200}
 			must.OK(t, err)
 			searches = append(searches, found.search)
 		}
-		j := newJointly(searches)
+		j := newJointSearch(searches)
 		if j.conflict() {
 			conflicts++
 		}
@@ -61,7 +61,7 @@ effort: {requests: 100, most-requests: 200}
 
 // cheapestPair returns the price of the cheapest fleets of two models, after all options of both
 // are sized.
-func cheapestPair(t *testing.T, j *jointly) float64 {
+func cheapestPair(t *testing.T, j *jointSearch) float64 {
 	t.Helper()
 	for k, s := range j.searches {
 		for i, o := range s.options {
@@ -78,7 +78,7 @@ func cheapestPair(t *testing.T, j *jointly) float64 {
 				continue
 			}
 			x, y := a.options[i], b.options[k]
-			if j.fit(sum(j.takes(a, x, n), j.takes(b, y, m))) {
+			if j.fit(sum(j.acceleratorsUsed(a, x, n), j.acceleratorsUsed(b, y, m))) {
 				best = min(best, float64(n)*x.price+float64(m)*y.price)
 			}
 		}

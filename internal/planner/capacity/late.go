@@ -45,13 +45,13 @@ func room(r *planner.Request, limits *metrics.SLO) float64 {
 func lateness(rooms []float64, confidence float64) []stats.Interval {
 	var list []stats.Interval
 	for _, factor := range lateFactors() {
-		list = append(list, within(rooms, factor, confidence))
+		list = append(list, shareKept(rooms, factor, confidence))
 	}
 	return list
 }
 
-// within returns the share of requests that keep a clause for a factor on TTFT.
-func within(rooms []float64, factor, confidence float64) stats.Interval {
+// shareKept returns the share of requests that keep a clause for a factor on TTFT.
+func shareKept(rooms []float64, factor, confidence float64) stats.Interval {
 	series := make([]float64, len(rooms))
 	for i, most := range rooms {
 		if most >= factor {
@@ -61,8 +61,8 @@ func within(rooms []float64, factor, confidence float64) stats.Interval {
 	return shareOf(series, confidence)
 }
 
-// lateAt returns the share for a factor on TTFT, between those of lateness.
-func lateAt(list []stats.Interval, factor float64) stats.Interval {
+// shareKeptAt returns the share for a factor on TTFT, between those of lateness.
+func shareKeptAt(list []stats.Interval, factor float64) stats.Interval {
 	place := float64(lateSteps) * (1 + math.Log(factor)/math.Log(lateMost))
 	place = min(max(place, 0), 2*lateSteps)
 	k := min(int(place), 2*lateSteps-1)

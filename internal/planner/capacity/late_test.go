@@ -34,7 +34,7 @@ func TestTheShareFallsAsTTFTGrows(t *testing.T) {
 				kept++
 			}
 		}
-		g := clause{Kept: within(rooms, 1, 0.95), Late: lateness(rooms, 0.95),
+		g := clause{Kept: shareKept(rooms, 1, 0.95), Late: lateness(rooms, 0.95),
 			Target: rapid.Float64Range(0.01, 1).Draw(t, "target")}
 		if want := kept / float64(len(rooms)); math.Abs(g.Kept.Mean-want) > 1e-9 {
 			t.Fatalf("%g keep it, want %g", g.Kept.Mean, want)

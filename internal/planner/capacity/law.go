@@ -21,15 +21,15 @@ const (
 	partError = 0.04
 )
 
-// lawful lists the routing policies for which parts were compared with whole fleets.
-func lawful() []string {
+// routingsOfParts lists the routing policies for which parts were compared with whole fleets.
+func routingsOfParts() []string {
 	return []string{"", "round-robin", "random", "least-requests", "least-tokens", "choices"}
 }
 
 // divides reports whether a part of a fleet stands for all of it, under a routing policy.
 func (t *trials) divides(routing string) bool {
 	process := t.file.Plan.Workload.Arrivals.Process
-	return t.file.Plan.Divisible() && slices.Contains(lawful(), routing) &&
+	return t.file.Plan.Divisible() && slices.Contains(routingsOfParts(), routing) &&
 		(process == "" || process == "poisson")
 }
 

@@ -26,7 +26,7 @@ func TestPartsOfFleets(t *testing.T) {
 			"mean: 150, cv: 1, max: 2000}}\nslo: {ttft: 500ms, tpot: 60ms}\n" +
 			"menu: {hardware: [a100-80gb-sxm], tensor: [1], batching: [{max-sequences: 8}]"},
 	}
-	sizes, policies := []int{128, 512}, lawful()[1:]
+	sizes, policies := []int{128, 512}, routingsOfParts()[1:]
 	if !*long {
 		loads, sizes, policies = loads[:1], []int{70}, []string{"least-requests"}
 	}

@@ -99,7 +99,7 @@ func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
 	}
 	figures, missed := figuresOf(requests), allowance(requests, s)
 	if f.Plan.Replayed() {
-		l.low, l.kept = l.work, without(figures, missed)
+		l.low, l.kept = l.work, boundWithout(figures, missed)
 	} else {
 		l.low, l.kept = inTheLongRun(figures, missed)
 	}
@@ -184,7 +184,7 @@ func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 				return nil // no limit on answers
 			}
 			lasts := part[len(part)-1].Arrival - part[0].Arrival + longest
-			if w := without(figuresOf(part), missed); w.requests > 0 {
+			if w := boundWithout(figuresOf(part), missed); w.requests > 0 {
 				list = append(list, stretch{w, lasts.Seconds()})
 			}
 		}
@@ -235,9 +235,9 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	return longest
 }
 
-// without returns a lower bound of the work of all requests except any missed of them, from their
-// figures, which it sorts. It leaves out the largest values of each figure.
-func without(figures [][]float64, missed int) work {
+// boundWithout returns a lower bound of the work of all requests except any missed of them, from
+// their figures, which it sorts. It leaves out the largest values of each figure.
+func boundWithout(figures [][]float64, missed int) work {
 	sums := make([]float64, len(figures))
 	for k, list := range figures {
 		slices.SortFunc(list, cmp.Compare[float64])
@@ -272,8 +272,8 @@ func workOf(figures []float64) work {
 	return work{figures[0], figures[1], figures[2], figures[3], figures[4], figures[5]}
 }
 
-// surely is the confidence of the intervals of the work of drawn requests.
-const surely = 0.999
+// workConfidence is the confidence of the intervals of the work of drawn requests.
+const workConfidence = 0.999
 
 // inTheLongRun bounds the work of as many requests as were drawn from below, as it is in the long
 // run, and with it that of all except any missed of them: by the lower ends of the intervals of the
@@ -284,13 +284,13 @@ func inTheLongRun(figures [][]float64, missed int) (all, kept work) {
 		if len(list) < 2*batchCount {
 			return work{}, work{}
 		}
-		mean := stats.BatchMean(list, batchCount, surely)
+		mean := stats.BatchMean(list, batchCount, workConfidence)
 		low[k], shares[k] = max(0, mean.Mean-mean.Half)*float64(len(list)), 1
 		if mean.Mean > 0 {
 			shares[k] = max(0, 1-mean.Half/mean.Mean)
 		}
 	}
-	kept = without(figures, missed)
+	kept = boundWithout(figures, missed)
 	for k, v := range kept.figures() {
 		shares[k] *= v
 	}

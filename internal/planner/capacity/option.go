@@ -36,12 +36,12 @@ type parts struct {
 	prefill, decode *server
 	// physics says how wrong predictions may be, and grade why. slow is the factor on step times,
 	// and late the further factor on TTFT, under which an option must keep the SLO.
-	physics physics
+	physics predictionErrors
 	grade   evidence.Grade
 	slow    float64
 	late    float64
-	// distrust says why the plan does not trust the evidence; empty if it does.
-	distrust string
+	// whyUntrusted says why the plan does not trust the evidence; empty if it does.
+	whyUntrusted string
 	// alone is the share of requests that could keep the SLO with a replica to themselves, and
 	// excess the mean, over requests, of how many times their limits they would take. Tight reports
 	// whether alone is not enough.
@@ -51,7 +51,7 @@ type parts struct {
 }
 
 // worst returns the errors under which an option must keep the SLO.
-func (p *parts) worst() off { return off{p.slow, p.late} }
+func (p *parts) worst() errorFactors { return errorFactors{p.slow, p.late} }
 
 // servers lists the kinds of replicas of an option.
 func (p *parts) servers() []*server {
@@ -112,7 +112,7 @@ func (p *parts) unfit() string {
 			return s.unfit
 		}
 	}
-	return p.distrust
+	return p.whyUntrusted
 }
 
 // shape names accelerators and parallelism, by which options are grouped.

@@ -10,9 +10,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// slack is by how much bounds are looser than they claim: the step times that they interpolate are
-// not quite convex.
-const slack = 1.05
+// boundSlack is by how much bounds are looser than they claim: the step times that they interpolate
+// are not quite convex.
+const boundSlack = 1.05
 
 // pace bounds the times of a server's steps from below.
 type pace struct {

@@ -32,7 +32,7 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2, 4], data: [1, 2, 4], 
 				bound, takes := o.prefill.pace.step(float64(n)), linearTime(steps, n)
 				checked++
 				worst = max(worst, bound/takes)
-				if bound > slack*takes {
+				if bound > boundSlack*takes {
 					t.Errorf("%s: a step of %d tokens takes %g s, and its bound is %g",
 						s.label(o.index), n, takes, bound)
 					break

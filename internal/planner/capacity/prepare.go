@@ -200,7 +200,7 @@ func (p *preparer) prepare(s *server) error {
 	if s.load, err = p.loads.of(f, s.context, simulation); err != nil {
 		return err
 	}
-	s.face(steps)
+	s.setProbeTimes(steps)
 	return nil
 }
 
@@ -239,8 +239,8 @@ func (p *preparer) describe(s *server, steps *scenarios.Steps) {
 	s.budget = count(steps.Scenario.Batching.Params["token-budget"])
 }
 
-// face sets what the probes of the load would take with the server to themselves.
-func (s *server) face(steps *scenarios.Steps) {
+// setProbeTimes sets what the probes of the load would take with the server to themselves.
+func (s *server) setProbeTimes(steps *scenarios.Steps) {
 	s.alone, s.slowest = make([]latency, len(s.load.probes)), latency{}
 	for i := range s.load.probes {
 		p := &s.load.probes[i]

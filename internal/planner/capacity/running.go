@@ -13,16 +13,17 @@ func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) 
 		return float64(n + s.spare), nil
 	}
 	seeds := s.trials.file.Plan.Seeds(fewSeeds)
-	sum, _, err := s.ran(ctx, o, n, seeds)
+	sum, _, err := s.meanRunning(ctx, o, n, seeds)
 	return sum / float64(seeds), err
 }
 
-// ran returns how many replicas or groups of a scaled option run on average, spares included, with
-// steps as predicted: the sum of some seeds; and whether some of them never run.
-func (s *search) ran(ctx context.Context, o *option, n, seeds int) (sum float64, unused bool,
+// meanRunning returns how many replicas or groups of a scaled option run on average, spares
+// included, with steps as predicted: the sum of some seeds; and whether some of them never run.
+func (s *search) meanRunning(ctx context.Context, o *option, n, seeds int) (sum float64,
+	unused bool,
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)
-	err = each(ctx, places(seeds), func(ctx context.Context, k int) error {
+	err = each(ctx, indices(seeds), func(ctx context.Context, k int) error {
 		t, _, err := s.simulate(ctx, o.spared(s.spare), n+s.spare, asPredicted(), uint64(k))
 		if err == nil {
 			paid[k], idle[k] = o.paid(t.Running), o.spared(s.spare).neverRan(&t, n+s.spare)

@@ -10,12 +10,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// weighted is a figure that stands for a number of requests.
-type weighted struct{ value, weight float64 }
+// weightedValue is a figure that stands for a number of requests.
+type weightedValue struct{ value, weight float64 }
 
-// spread returns the mean and the 99th percentile, by the nearest rank; 0 of an empty list.
-func spread(list []weighted) (mean, p99 float64) {
-	slices.SortFunc(list, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
+// meanAndP99 returns the mean and the 99th percentile, by the nearest rank; 0 of an empty list.
+func meanAndP99(list []weightedValue) (mean, p99 float64) {
+	slices.SortFunc(list, func(a, b weightedValue) int { return cmp.Compare(a.value, b.value) })
 	sum, total := 0.0, 0.0
 	for _, w := range list {
 		sum += float64(w.value * w.weight)
@@ -61,7 +61,7 @@ func (s *search) newSample(o *option) (*sample, error) {
 	if p.Workload.Arrivals.Process == "closed-loop" || p.Sessions() {
 		return nil, nil
 	}
-	most := int(p.Together(s.rate, compared))
+	most := int(p.Together(s.rate, comparedReplicas))
 	if p.RecordedTimes() || !p.Steady() {
 		most = mostRead
 	}
@@ -116,7 +116,7 @@ func sampled(requests []sim.Request, context int) *sample {
 // measured returns a measure of the requests, given the time to first token and the time per token
 // of each group of prompts, in milliseconds.
 func (s *sample) measured(measure string, first, pace []float64) float64 {
-	var list []weighted
+	var list []weightedValue
 	for _, c := range s.cells {
 		value := first[c.group]
 		switch measure {
@@ -127,9 +127,9 @@ func (s *sample) measured(measure string, first, pace []float64) float64 {
 		case "mean_e2el_ms", "p99_e2el_ms":
 			value += float64(pace[c.group] * float64(c.output-1))
 		}
-		list = append(list, weighted{value, c.weight})
+		list = append(list, weightedValue{value, c.weight})
 	}
-	mean, p99 := spread(list)
+	mean, p99 := meanAndP99(list)
 	if strings.HasPrefix(measure, "mean") {
 		p99 = mean
 	}
@@ -141,14 +141,15 @@ func (s *sample) measured(measure string, first, pace []float64) float64 {
 func (s *sample) energy(o *option, n int) float64 {
 	joules := float64(float64(n) * o.sum((*server).idlePower) * s.seconds)
 	if d := o.decode; d == nil {
-		joules += float64(o.slow / slack * float64(o.prefill.run*o.prefill.pace.both(&s.work)))
+		joules += float64(o.slow / boundSlack * float64(o.prefill.run*o.prefill.pace.both(&s.work)))
 	} else {
-		joules += float64(o.slow / slack * (float64(o.prefill.run*o.prefill.pace.prefill(&s.work)) +
-			float64(d.run*d.pace.decode(&s.work))))
+		joules += float64(o.slow / boundSlack *
+			(float64(o.prefill.run*o.prefill.pace.prefill(&s.work)) +
+				float64(d.run*d.pace.decode(&s.work))))
 	}
 	return joules / 3600 / s.tokens * 1e6
 }
 
-// compared is the number of replicas that sets the length of the simulations by which fleets are
-// compared. All of these simulations have the same requests.
-const compared = 10
+// comparedReplicas is the number of replicas that sets the length of the simulations by which
+// fleets are comparedReplicas. All of these simulations have the same requests.
+const comparedReplicas = 10

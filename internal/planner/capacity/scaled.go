@@ -95,8 +95,8 @@ func (s *search) prefer(ctx context.Context, i, n int) (err error) {
 	return err
 }
 
-// examined is what simulations show of a scaled fleet of up to some number of replicas.
-type examined struct {
+// scaledOutcome is what simulations show of a scaled fleet of up to some number of replicas.
+type scaledOutcome struct {
 	// worth reports whether it would be the best if it kept the SLO, and kept whether it is.
 	worth, kept bool
 	// settled reports whether fleets of up to more replicas show the same: some of them never run.
@@ -105,23 +105,23 @@ type examined struct {
 
 // examine simulates a scaled fleet of up to n replicas, and notes what became of it where it is not
 // better than the best. What it costs is simulated before its SLO.
-func (s *search) examine(ctx context.Context, i, n int) (examined, error) {
+func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 	tried := s.tried(i)
 	tried.note(n)
 	worth, unused, err := s.worthwhile(ctx, i, n)
 	if err != nil {
-		return examined{}, err
+		return scaledOutcome{}, err
 	}
 	if !worth {
 		tried.settle(n, unused)
-		return examined{settled: unused}, nil
+		return scaledOutcome{settled: unused}, nil
 	}
 	o := s.options[i]
 	v, err := s.enough(ctx, o, n)
 	if err != nil {
-		return examined{}, err
+		return scaledOutcome{}, err
 	}
-	seen := examined{worth: true, kept: v.sustained, settled: unused && v.unused}
+	seen := scaledOutcome{worth: true, kept: v.sustained, settled: unused && v.unused}
 	tried.settle(n, seen.settled)
 	if outcome := &s.outcomes[i]; !v.sustained && i != s.best {
 		outcome.missed, outcome.closest = &v, max(outcome.closest, v.trial.Kept.Mean)
@@ -138,7 +138,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 	least, all := s.leastCost(i)/o.price, s.trials.file.Plan.Seeds(fewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
 		var sum float64
-		if sum, unused, err = s.ran(ctx, o, n, seeds); err != nil {
+		if sum, unused, err = s.meanRunning(ctx, o, n, seeds); err != nil {
 			return false, false, err
 		}
 		running := (sum + float64(float64(all-seeds)*least)) / float64(all)
@@ -161,12 +161,12 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 
 // firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
 // a fixed fleet, or where the least fixed number is known, that of how many replicas run.
-func (s *search) firstAsked(o *option, known map[alike]int) (func(context.Context, *option,
+func (s *search) firstAsked(o *option, known map[sameButScaling]int) (func(context.Context, *option,
 	int) (verdict, error), int) {
 	n, found := known[o.fixed()]
 	if n = max(n, o.scaling.always); found {
 		return func(ctx context.Context, o *option, n int) (verdict, error) {
-			_, _, err := s.ran(ctx, o, n, 1)
+			_, _, err := s.meanRunning(ctx, o, n, 1)
 			return verdict{}, err
 		}, n
 	}
@@ -204,7 +204,7 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 		}
 	}
 	if s.fixed == nil {
-		s.fixed = map[alike]int{}
+		s.fixed = map[sameButScaling]int{}
 	}
 	s.fixed[key] = found
 	return found, nil

@@ -104,7 +104,7 @@ func (o *option) boundMean(l *load) {
 		paid = float64(o.prefill.pace.prefill(&l.work)*o.prefill.price) +
 			float64(d.pace.decode(&l.work)*d.price)
 	}
-	o.scaling.mean = paid / (slack * l.lasts * o.sum((*server).hourly))
+	o.scaling.mean = paid / (boundSlack * l.lasts * o.sum((*server).hourly))
 }
 
 // paid returns how many replicas or groups the accelerators come to that run on average, given how
@@ -117,11 +117,13 @@ func (o *option) paid(running []float64) float64 {
 	return sum / o.sum((*server).hourly)
 }
 
-// alike names options that differ in scaling alone.
-type alike struct {
+// sameButScaling names options that differ in scaling alone.
+type sameButScaling struct {
 	parts                      *parts
 	prefills, decodes, routing int32
 }
 
 // fixed names an option whatever its scaling is.
-func (o *option) fixed() alike { return alike{o.parts, o.prefills, o.decodes, o.routing} }
+func (o *option) fixed() sameButScaling {
+	return sameButScaling{o.parts, o.prefills, o.decodes, o.routing}
+}

@@ -87,10 +87,10 @@ func (s *search) try(ctx context.Context, i int) error {
 	}
 	low := s.fewest(o) - 1 // does not sustain the load
 	n, high := s.first(o)
-	ok, err := s.suffice(ctx, i, n)
+	ok, err := s.serveLoad(ctx, i, n)
 	if err == nil && !ok && n < high && s.trials.file.Plan.Divisible() {
 		// An option that misses the SLO at a light load misses it at any.
-		if light, err := s.suffice(ctx, i, high); err != nil || !light {
+		if light, err := s.serveLoad(ctx, i, high); err != nil || !light {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (s *search) try(ctx context.Context, i int) error {
 			return nil
 		}
 		low, n = n, min(high, n+step)
-		ok, err = s.suffice(ctx, i, n)
+		ok, err = s.serveLoad(ctx, i, n)
 	}
 	if err != nil {
 		return err
@@ -114,9 +114,9 @@ func (s *search) try(ctx context.Context, i int) error {
 	return nil
 }
 
-// suffice reports whether n replicas of option i serve the load, and notes what became of it where
-// they do not.
-func (s *search) suffice(ctx context.Context, i, n int) (bool, error) {
+// serveLoad reports whether n replicas of option i serve the load, and notes what became of it
+// where they do not.
+func (s *search) serveLoad(ctx context.Context, i, n int) (bool, error) {
 	v, err := s.serves(ctx, i, n)
 	if err != nil || v.sustained {
 		return v.sustained, err
@@ -145,9 +145,9 @@ func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
 	return high, nil
 }
 
-// fall is by how much less is tried at first than what a replica does not sustain, while nothing is
-// known of what it does.
-const fall = 1.5
+// firstDecrease is by how much less is tried at first than what a replica does not sustain, while
+// nothing is known of what it does.
+const firstDecrease = 1.5
 
 // highest finds the highest rate that a replica sustains, to about 3 %, from what is known: falling
 // from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
@@ -169,7 +169,7 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above verdic
 		case high < o.ceiling/4: // there may be none
 			next = light
 		default:
-			next = max(light, high/fall)
+			next = max(light, high/firstDecrease)
 		}
 		v, err := t.sustains(ctx, o, next)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
-// wrong is by how much inputs are changed.
-const wrong = 0.10
+// inputChange is by how much inputs are changed.
+const inputChange = 0.10
 
 // contender is by how much more than the answer an option may cost, by its bound, to be looked at
 // again with other inputs.
@@ -54,20 +54,20 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 		}
 		group.Go(func() error {
 			defer func() { <-slots }()
-			if err := other.again(ctx, s, p.harder); err != nil {
+			if err := other.solveChanged(ctx, s, p.harder); err != nil {
 				return err
 			}
-			list[i] = s.compared(p.input, other, p.harder)
+			list[i] = s.sensitivityOf(p.input, other, p.harder)
 			return nil
 		})
 	}
 	return list, group.Wait()
 }
 
-// again answers a plan that is harder or easier than that of s. A harder one never costs less, so
-// that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a fleet to
-// beat.
-func (s *search) again(ctx context.Context, easier *search, harder int) error {
+// solveChanged answers a plan that is harder or easier than that of s. A harder one never costs
+// less, so that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a
+// fleet to beat.
+func (s *search) solveChanged(ctx context.Context, easier *search, harder int) error {
 	i := slices.IndexFunc(s.options,
 		func(o *option) bool { return s.label(o.index) == easier.label(easier.best) })
 	n := easier.outcomes[easier.best].replicas
@@ -93,9 +93,9 @@ func (s *search) again(ctx context.Context, easier *search, harder int) error {
 	return s.answer(ctx)
 }
 
-// compared says what another answer is in words. An easier plan that seems to cost more does so by
-// chance.
-func (s *search) compared(input string, other *search, harder int) answer.Sensitivity {
+// sensitivityOf says what another answer is in words. An easier plan that seems to cost more does
+// so by chance.
+func (s *search) sensitivityOf(input string, other *search, harder int) answer.Sensitivity {
 	switch {
 	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
 	case other.best < 0:
@@ -125,7 +125,7 @@ func (s *search) contenders(within float64) []int {
 	if len(list) <= mostContenders || math.IsInf(within, 1) {
 		return list
 	}
-	s.sortCloser(list)
+	s.sortByNearness(list)
 	list = list[:mostContenders]
 	slices.Sort(list)
 	return list
@@ -176,7 +176,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	if err != nil {
 		return nil, err
 	}
-	other.seeds, other.lean = s.seeds, s.lean
+	other.seeds, other.replicaShare = s.seeds, s.replicaShare
 	if f.Plan.Scaled() {
 		other.seeds = fewSeeds // as rough as other loads are judged here
 	}
@@ -185,7 +185,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 
 // perturbations lists the inputs that may be wrong.
 func (s *search) perturbations() []perturbation {
-	const more, less = 1 + wrong, 1 - wrong
+	const more, less = 1 + inputChange, 1 - inputChange
 	list := []perturbation{
 		{input: "rate +10 %", harder: 1, plan: func(p *menu.Plan) { p.ScaleRate(more) }},
 		{input: "rate −10 %", harder: -1, plan: func(p *menu.Plan) { p.ScaleRate(less) }},

@@ -54,7 +54,7 @@ func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*answer.A
 		}
 		found, searches = append(found, one), append(searches, one.search)
 	}
-	j := newJointly(searches)
+	j := newJointSearch(searches)
 	for _, one := range found {
 		one.stock = len(parts) > 1 && len(j.offers) > 0
 		one.search.joint = one.stock

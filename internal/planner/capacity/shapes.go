@@ -26,12 +26,12 @@ func (s *search) leaders() (list []int, left int) {
 		case !seen:
 			at[name] = len(list)
 			list = append(list, i)
-		case s.closer(i, list[k]):
+		case s.nearerToChosen(i, list[k]):
 			list[k] = i
 		}
 	}
 	if left = max(0, len(list)-mostShapes); left > 0 {
-		s.sortCloser(list)
+		s.sortByNearness(list)
 	}
 	return list[:len(list)-left], left
 }
@@ -88,7 +88,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 		offer := o.shortest(size)
 		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
 			size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
-	case i != s.best && !o.scaled() && replicas >= idling*s.fewest(o):
+	case i != s.best && !o.scaled() && replicas >= mostIdleFactor*s.fewest(o):
 		sh.Rate = 0
 		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
 			"%s would do the work by the roofline; %s", answer.Several(replicas, "replica"),
@@ -125,10 +125,10 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 		}
 		if s.best >= 0 && i != s.best && replicas > 0 &&
 			float64(replicas+s.spare)*o.price < contender*s.cost() {
-			return s.rival(ctx, i, replicas)
+			return s.sizeAlternative(ctx, i, replicas)
 		}
-	case replicas == 0 && s.runnerUp(i):
-		if sh.Limit = s.words(i); s.worth(i) >= s.fewest(o) {
+	case replicas == 0 && s.sizedBesideAnswer(i):
+		if sh.Limit = s.words(i); s.mostWorthwhile(i) >= s.fewest(o) {
 			sh.Limit = "as a fleet that costs less, it misses the SLO"
 		}
 		return s.fleetOf(ctx, i)
@@ -150,8 +150,9 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 // by its bound, to be sized as a fleet.
 const comparable = 2
 
-// runnerUp reports whether an option that only whole fleets tell of is sized beside the answer.
-func (s *search) runnerUp(i int) bool {
+// sizedBesideAnswer reports whether an option that only whole fleets tell of is sized beside the
+// answer.
+func (s *search) sizedBesideAnswer(i int) bool {
 	kind, o := s.outcomes[i].kind, s.options[i]
 	return s.best >= 0 && i != s.best && !o.scaled() && (kind == simulated || kind == costsMore) &&
 		s.leastCost(i) <= comparable*s.cost()
@@ -161,15 +162,16 @@ func (s *search) runnerUp(i int) bool {
 func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 	rough := *s
 	trials := *s.trials
-	trials.rough, rough.trials, rough.lean = true, &trials, 0
-	n, err := rough.smallest(ctx, i, max(s.fewest(s.options[i]), s.worth(i)+1),
+	trials.rough, rough.trials, rough.replicaShare = true, &trials, 0
+	n, err := rough.smallest(ctx, i, max(s.fewest(s.options[i]), s.mostWorthwhile(i)+1),
 		func(int, float64) {})
 	return n, err
 }
 
-// rival sizes an option that is nearly as cheap as the answer as a fleet, from what one replica
-// suggests. What would cost less than the answer was tried before, unless other models have it.
-func (s *search) rival(ctx context.Context, i, n int) (int, error) {
+// sizeAlternative sizes an option that is nearly as cheap as the answer as a fleet, from what one
+// replica suggests. What would cost less than the answer was tried before, unless other models have
+// it.
+func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
 	if !s.options[i].available(n + s.spare) {
 		return n, nil
 	}
@@ -180,20 +182,21 @@ func (s *search) rival(ctx context.Context, i, n int) (int, error) {
 	case s.joint:
 		return fleet, nil
 	}
-	return max(fleet, s.worth(i)+1), nil
+	return max(fleet, s.mostWorthwhile(i)+1), nil
 }
 
-// idling is how many times as many replicas as do the work by the roofline make an option one that
-// keeps the SLO only by standing idle, so that it is no alternative.
-const idling = 16
+// mostIdleFactor is how many times as many replicas as do the work by the roofline make an option
+// one that keeps the SLO only by standing idle, so that it is no alternative.
+const mostIdleFactor = 16
 
-// likely is the probability of what is called the least cost: steps are that fast in one case of
-// ten.
-const likely = 0.1
+// leastCostProbability is the probability of what is called the least cost: steps are that fast in
+// one case of ten.
+const leastCostProbability = 0.1
 
 // optimistic reckons how many replicas of an option would do in place of n if steps were as fast as
 // they are in one case of ten, taking rates to be inverse to step times.
 func (s *search) optimistic(i, n int) int {
 	o := s.options[i]
-	return max(1, int(math.Ceil(float64(n)*o.physics.steps.quantile(likely)/o.slow-1e-9)))
+	fastest := o.physics.steps.quantile(leastCostProbability)
+	return max(1, int(math.Ceil(float64(n)*fastest/o.slow-1e-9)))
 }

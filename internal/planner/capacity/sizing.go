@@ -29,7 +29,7 @@ func (s *search) answer(ctx context.Context) error {
 // fleet of the best option keeps the SLO.
 func (s *search) sizeBest(ctx context.Context) (bool, error) {
 	tried := map[int]bool{}
-	for next := s.best; next >= 0; next = s.challenger(tried) {
+	for next := s.best; next >= 0; next = s.nextCheaper(tried) {
 		tried[next] = true
 		if s.options[next].scaled() { // sized as a fleet from the start
 			if next != s.best {
@@ -40,7 +40,7 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 			continue
 		}
 		if next != s.best {
-			if won, _, err := s.overtakes(ctx, next, s.worth(next)); err != nil {
+			if won, _, err := s.beatsBest(ctx, next, s.mostWorthwhile(next)); err != nil {
 				return false, err
 			} else if !won {
 				continue
@@ -53,9 +53,9 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// overtakes simulates n replicas of option i whole, and makes them the best if they keep the SLO.
+// beatsBest simulates n replicas of option i whole, and makes them the best if they keep the SLO.
 // Missing is by how much the share of requests that keep it is below its target.
-func (s *search) overtakes(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
+func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
 	o := s.options[i]
 	d, err := s.decide(ctx, o, n, o.worst())
 	if err != nil {
@@ -70,9 +70,9 @@ func (s *search) overtakes(ctx context.Context, i, n int) (ok bool, missing floa
 	return d.kept, d.missing, nil
 }
 
-// challenger returns an option that was not tried yet and might cost less than the best, or -1 if
+// nextCheaper returns an option that was not tried yet and might cost less than the best, or -1 if
 // there is none.
-func (s *search) challenger(tried map[int]bool) int {
+func (s *search) nextCheaper(tried map[int]bool) int {
 	for i, o := range s.options {
 		if o.scaled() {
 			if !tried[i] && s.openScaled(i) {
@@ -80,22 +80,23 @@ func (s *search) challenger(tried map[int]bool) int {
 			}
 			continue
 		}
-		if s.open(i) && !tried[i] && s.worth(i) >= s.fewest(s.options[i]) {
+		if s.mayBeatBest(i) && !tried[i] && s.mostWorthwhile(i) >= s.fewest(s.options[i]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// open reports whether an option may keep the SLO as a fleet that costs less than the best,
+// mayBeatBest reports whether an option may keep the SLO as a fleet that costs less than the best,
 // whatever one replica showed: a fleet shares its requests more evenly than chance does.
-func (s *search) open(i int) bool {
+func (s *search) mayBeatBest(i int) bool {
 	kind := s.outcomes[i].kind
 	return kind == simulated || kind == costsMore || s.outcomes[i].replicas > 0
 }
 
-// worth returns the largest number of replicas with which an option beats the best; 0 if none does.
-func (s *search) worth(i int) int {
+// mostWorthwhile returns the largest number of replicas with which an option beats the best; 0 if
+// none does.
+func (s *search) mostWorthwhile(i int) int {
 	o := s.options[i]
 	n := min(s.most(o), int(s.cost()/o.price)-s.spare+1)
 	for n > 0 && !s.beats(o, n) {
@@ -115,7 +116,7 @@ func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	s.lean = float64(n) / float64(outcome.replicas)
+	s.replicaShare = float64(n) / float64(outcome.replicas)
 	outcome.replicas = n
 	return true, nil
 }
@@ -130,8 +131,8 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	error) {
 	o := s.options[i]
 	most := max(n, s.most(o))
-	if s.lean > 0 {
-		n = min(max(1, int(math.Round(s.lean*float64(n)))), most)
+	if s.replicaShare > 0 {
+		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
 	}
 	near := s.step(o, n)
 	if s.trials.rough {

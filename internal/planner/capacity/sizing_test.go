@@ -58,7 +58,7 @@ func noneCostsLess(t *testing.T, text string) {
 		t.Skip("no fleet keeps the SLO")
 	}
 	for i, o := range s.options {
-		n := s.worth(i)
+		n := s.mostWorthwhile(i)
 		if s.outcomes[i].kind == unfit || i == s.best || n < s.fewest(o) {
 			continue
 		}
@@ -140,7 +140,7 @@ menu: {hardware: [{accelerator: l40s, count: 3}], tensor: [1]}
 effort: {requests: 300, most-requests: 600}
 `)
 	must.OK(t, s.run(t.Context()))
-	s.lean = 3
+	s.replicaShare = 3
 	n, err := s.smallest(t.Context(), 0, 3, func(n int, _ float64) {
 		if n > 3 {
 			t.Errorf("%d replicas were simulated, and there are 3 accelerators", n)

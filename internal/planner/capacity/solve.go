@@ -74,7 +74,7 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	case menu.FindThroughput:
 		found.rateRanges, err = s.findThroughput(ctx)
 	case menu.FindLatency:
-		found.points, err = s.swiftest(ctx)
+		found.points, err = s.lowestLatency(ctx)
 	default:
 		if err = s.answer(ctx); err == nil && f.Plan.Scaled() {
 			err = s.check(ctx)
@@ -103,7 +103,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	}
 	a.SentOn = p.SentOn
 	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
-		a.Jobs = append(a.Jobs, s.done(j))
+		a.Jobs = append(a.Jobs, s.jobDone(j))
 	}
 	addOutcomes(a, s)
 	a.Unproven = s.unproven()

@@ -11,10 +11,10 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// withstands returns what n replicas of a spot option show at a rate although they are taken away
+// keepsOnSpot returns what n replicas of a spot option show at a rate although they are taken away
 // at random.
-func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
-	wrong off, seed uint64) (trial, error) {
+func (s *search) keepsOnSpot(ctx context.Context, o *option, n int, rate float64,
+	wrong errorFactors, seed uint64) (trial, error) {
 	l, err := s.interruptedFleet(ctx, o, n, rate, wrong, seed)
 	if err != nil {
 		return trial{}, err
@@ -28,7 +28,7 @@ func (s *search) withstands(ctx context.Context, o *option, n int, rate float64,
 }
 
 // interruptedFleet describes n replicas of a spot option.
-func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate float64, wrong off,
+func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate float64, wrong errorFactors,
 	seed uint64) (*interruptedFleet, error) {
 	p, _ := o.interrupted()
 	one, err := s.alone(ctx, o, wrong, seed)
@@ -55,12 +55,12 @@ func (s *search) bind(o *option, t *trial) {
 	}
 }
 
-// withstand is withstands over all of some seeds, each of which counts the same.
-func (s *search) withstand(ctx context.Context, o *option, n int, wrong off,
+// keepsOnSpotOver is keepsOnSpot over all of some seeds, each of which counts the same.
+func (s *search) keepsOnSpotOver(ctx context.Context, o *option, n int, wrong errorFactors,
 	seeds []uint64) (trial, error) {
 	var all trial
 	for k, seed := range seeds {
-		t, err := s.withstands(ctx, o, n, s.rate, wrong, seed)
+		t, err := s.keepsOnSpot(ctx, o, n, s.rate, wrong, seed)
 		if err != nil {
 			return trial{}, err
 		}
@@ -92,7 +92,7 @@ func (s *search) seedsBelow(n int) []uint64 {
 // predictions are wrong by some factors. Short runs show it with chance in it. But what an option
 // sustains with the errors that decide its number of replicas, it also sustains with earlier
 // latencies, and no more with later ones. So chances do not contradict the decision.
-func (s *search) alone(ctx context.Context, o *option, wrong off,
+func (s *search) alone(ctx context.Context, o *option, wrong errorFactors,
 	seed uint64) (float64, error) {
 	one, err := s.sustainedAlone(ctx, o, wrong, seed)
 	decisive := o.worst()
@@ -110,7 +110,7 @@ func (s *search) alone(ctx context.Context, o *option, wrong off,
 }
 
 // sustainedAlone is alone as runs with these factors show it.
-func (s *search) sustainedAlone(ctx context.Context, o *option, wrong off,
+func (s *search) sustainedAlone(ctx context.Context, o *option, wrong errorFactors,
 	seed uint64) (float64, error) {
 	slower, alike := *o, *o.parts
 	slower.parts, alike.slow = &alike, wrong.steps
@@ -201,7 +201,7 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 		return nil, err
 	}
 	seeds := s.seedsBelow(s.few())
-	expected, err := s.withstand(ctx, o, n, asPredicted(), seeds)
+	expected, err := s.keepsOnSpotOver(ctx, o, n, asPredicted(), seeds)
 	if err != nil {
 		return nil, err
 	}

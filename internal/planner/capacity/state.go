@@ -18,13 +18,13 @@ type search struct {
 	best     int // index of the option; -1 where there is none
 	seeds    int // the most runs of a whole fleet for a decision
 	trials   *trials
-	// lean is the share of the replicas that one suggests with which a fleet was found to do; 0
-	// where that is not known.
-	lean float64
+	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
+	// do; 0 where that is not known.
+	replicaShare float64
 	// joint is set where other models take accelerators from the same stock.
 	joint bool
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
-	fixed map[alike]int
+	fixed map[sameButScaling]int
 	// missing is what became of options of which no fleet keeps the SLO, although one replica
 	// suggests it.
 	missing map[int]outcome

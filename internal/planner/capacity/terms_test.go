@@ -259,7 +259,7 @@ effort: {requests: 300, most-requests: 600}
 `)
 	before := 0.0
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
-		v, err := s.withstands(context.Background(), s.options[0], n, s.rate,
+		v, err := s.keepsOnSpot(context.Background(), s.options[0], n, s.rate,
 			asPredicted(), 0)
 		must.OK(t, err)
 		if v.Kept.Mean < before-1e-3 {

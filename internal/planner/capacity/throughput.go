@@ -73,7 +73,7 @@ func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
 			continue
 		}
 		r := heap.Pop(&open).(*rateRange)
-		d, err := s.carries(ctx, r, r.highest())
+		d, err := s.sustainsRate(ctx, r, r.highest())
 		if err != nil {
 			return nil, err
 		}
@@ -109,8 +109,8 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 	}
 	for _, r := range order {
 		missed := 0 // in a row
-		for place := r.above(s.rate); place > 0 && missed < misses; place-- {
-			d, err := s.carries(ctx, r, r.rate(place))
+		for place := r.above(s.rate); place > 0 && missed < mostMissesInARow; place-- {
+			d, err := s.sustainsRate(ctx, r, r.rate(place))
 			if err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 				missed = 0
 				s.replace(r, place)
 			case d.far:
-				missed = misses
+				missed = mostMissesInARow
 			case d.sure:
 				missed++
 			}
@@ -128,9 +128,9 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 	return nil
 }
 
-// misses is at how many rates in a row a fleet misses the SLO for sure, but not by far, until it is
-// not tried at higher ones: at one it may by chance.
-const misses = 3
+// mostMissesInARow is at how many rates in a row a fleet misses the SLO for sure, but not by far,
+// until it is not tried at higher ones: at one it may by chance.
+const mostMissesInARow = 3
 
 // replace makes a fleet the answer that serves more, at the rate of the search.
 func (s *search) replace(r *rateRange, place int) {
@@ -142,9 +142,9 @@ func (s *search) replace(r *rateRange, place int) {
 	outcome.kind, outcome.words, outcome.replicas = chosen, "", r.replicas
 }
 
-// carries decides whether the fleet keeps the SLO at a rate: simulated whole, with its spares down,
-// over several seeds. If it does, that rate is the one of the search.
-func (s *search) carries(ctx context.Context, r *rateRange, rate float64) (decision, error) {
+// sustainsRate decides whether the fleet keeps the SLO at a rate: simulated whole, with its spares
+// down, over several seeds. If it does, that rate is the one of the search.
+func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (decision, error) {
 	before, outcome := s.rate, &s.outcomes[r.option]
 	s.rate = rate
 	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.options[r.option].worst())
@@ -215,7 +215,7 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (verdict, error) {
 	if _, taken := o.interrupted(); taken {
 		rate = menu.Round(rate)
-		t, err := s.withstands(ctx, o, n, rate, o.worst(), 0)
+		t, err := s.keepsOnSpot(ctx, o, n, rate, o.worst(), 0)
 		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.Divisible() {

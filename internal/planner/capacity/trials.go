@@ -135,7 +135,7 @@ func (t *trials) keep(key string, e *entry) error {
 
 // task describes the simulation of a scenario at a rate.
 func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queue.Task, error) {
-	text, err := t.file.text(bare(s), rate, requests)
+	text, err := t.file.text(relevantToTrial(s), rate, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +149,9 @@ func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queu
 	return task, err
 }
 
-// bare leaves out the parts of a scenario on which the trial does not depend, so that equal
-// replicas are simulated once. These are all prices, and the routing if there is one replica.
-func bare(s scenarios.Scenario) scenarios.Scenario {
+// relevantToTrial leaves out the parts of a scenario on which the trial does not depend, so that
+// equal replicas are simulated once. These are all prices, and the routing if there is one replica.
+func relevantToTrial(s scenarios.Scenario) scenarios.Scenario {
 	s.Hardware.Price, s.Memory.Price, s.Tokens = 0, 0, nil
 	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {
 		s.Routing = scenarios.Policy{}

@@ -64,16 +64,16 @@ func (s *search) tune(ctx context.Context) error {
 func (s *search) tunable() []int {
 	list, _ := s.leaders()
 	list = slices.DeleteFunc(list, func(i int) bool {
-		return i != s.best && !s.open(i) || s.cheaper(i) < s.fewest(s.options[i])
+		return i != s.best && !s.mayBeatBest(i) || s.cheaper(i) < s.fewest(s.options[i])
 	})
-	s.sortCloser(list)
+	s.sortByNearness(list)
 	return list[:min(len(list), mostTuned)]
 }
 
 // cheaper returns the largest number of replicas of option i that cost less than the best; 0 where
 // none do. Where a part stands for the best fleet, they cost less by more than it may be off.
 func (s *search) cheaper(i int) int {
-	n, most := s.worth(i), s.cost()*(1-1e-9)
+	n, most := s.mostWorthwhile(i), s.cost()*(1-1e-9)
 	if s.byPart(s.chosen(), s.size()) {
 		most *= 1 - partError
 	}
@@ -131,7 +131,7 @@ func (s *search) added(ctx context.Context, list []*option) ([]int, error) {
 // requests that keep the SLO is below what the SLO asks for.
 func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err error) {
 	before := s.best
-	won, missing, err := s.overtakes(ctx, i, s.cheaper(i))
+	won, missing, err := s.beatsBest(ctx, i, s.cheaper(i))
 	if words, failed := failure(err); failed {
 		s.outcomes[i] = outcome{kind: broken, words: words}
 		return 1, nil

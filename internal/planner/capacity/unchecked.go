@@ -27,7 +27,7 @@ func (s *search) unchecked(i int) int {
 	}
 	to := s.most(o)
 	if s.best >= 0 && !o.scaled() {
-		to = s.worth(i)
+		to = s.mostWorthwhile(i)
 	}
 	near, known := s.fixed[o.fixed()]
 	if !known || near == 0 {

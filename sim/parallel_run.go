@@ -18,13 +18,13 @@ type BlindRouter interface {
 	Blind(r *Request) bool
 }
 
-// apart runs replicas that do not depend on each other, each by itself through a window of time.
-// All that happens at them is written down. When the window is over, it is carried out in the order
-// in which a Simulation finds it event by event: by time, and of the same time by replica.
+// parallelRun runs replicas that do not depend on each other, each by itself through a window of
+// time. All that happens at them is written down. When the window is over, it is carried out in the
+// order in which a Simulation finds it event by event: by time, and of the same time by replica.
 //
 // While the replicas run through a window, the one before is carried out, and the requests of the
 // one after arrive. These two touch none of the fields of a replica that its run touches.
-type apart struct {
+type parallelRun struct {
 	*Simulation
 	run    func(n int, task func(int))
 	router BlindRouter
@@ -49,15 +49,15 @@ const (
 	mostSamples    = 64
 )
 
-// newApart returns nil unless the replicas of the simulation do not depend on each other.
-func newApart(s *Simulation, c *Config) *apart {
+// newParallelRun returns nil unless the replicas of the simulation do not depend on each other.
+func newParallelRun(s *Simulation, c *Config) *parallelRun {
 	source, ok := c.Source.(OpenLoop)
 	router, blind := c.Router.(BlindRouter)
 	if c.Apart == nil || !ok || !source.Open() || !blind || c.Admission != nil ||
 		c.QueueTimeout > 0 || len(c.Outages)+len(c.Scalings)+len(c.Links) > 0 || c.Tokens != nil {
 		return nil
 	}
-	a := &apart{Simulation: s, run: c.Apart, router: router, span: 100 * Millisecond,
+	a := &parallelRun{Simulation: s, run: c.Apart, router: router, span: 100 * Millisecond,
 		nextSample: s.sample, newest: -1,
 		running: newWindow(len(c.Replicas)), other: newWindow(len(c.Replicas))}
 	for i := range c.Replicas {
@@ -79,10 +79,10 @@ func newApart(s *Simulation, c *Config) *apart {
 }
 
 // through runs the simulation as far as replicas do not depend on each other.
-func (a *apart) through(ctx context.Context) error {
+func (a *parallelRun) through(ctx context.Context) error {
 	f := a.fleet
-	f.apart = true
-	defer func() { f.apart = false }()
+	f.parallel = true
+	defer func() { f.parallel = false }()
 	a.fill(a.running)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -90,7 +90,7 @@ func (a *apart) through(ctx context.Context) error {
 		}
 		a.run(1+len(a.groups), func(task int) {
 			if task == 0 {
-				a.tell(a.other)
+				a.carryOutWindow(a.other)
 				if !a.running.last {
 					a.fill(a.other)
 				}
@@ -110,7 +110,7 @@ func (a *apart) through(ctx context.Context) error {
 		}
 		a.running, a.other = next, a.running
 	}
-	a.tell(a.running)
+	a.carryOutWindow(a.running)
 	if f.err != nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (a *apart) through(ctx context.Context) error {
 }
 
 // idle reports whether nothing more happens at any replica.
-func (a *apart) idle() bool {
+func (a *parallelRun) idle() bool {
 	for i := range a.fleet.replicas {
 		if a.fleet.replicas[i].next != Never {
 			return false
@@ -135,7 +135,7 @@ func (a *apart) idle() bool {
 }
 
 // fill begins a window, and lets its requests arrive.
-func (a *apart) fill(w *window) {
+func (a *parallelRun) fill(w *window) {
 	f := a.fleet
 	a.begin(w)
 	most := max(leastActs, actsPerReplica*len(f.replicas))
@@ -161,12 +161,12 @@ func (a *apart) fill(w *window) {
 
 // begin empties a window that was told, and decides on the length of the next one. It should have
 // as many acts as is good, if it is like the one that was told.
-func (a *apart) begin(w *window) {
+func (a *parallelRun) begin(w *window) {
 	acts := 0
 	for i := range w.logs {
 		l := &w.logs[i]
 		acts += len(l.acts)
-		l.arrivals, l.acts, l.told, l.effects = l.arrivals[:0], l.acts[:0], 0, l.effects[:0]
+		l.arrivals, l.acts, l.carriedOut, l.effects = l.arrivals[:0], l.acts[:0], 0, l.effects[:0]
 		l.samples = l.samples[:0]
 	}
 	good := min(max(leastActs, actsPerReplica*len(w.logs)), mostActs)
@@ -183,7 +183,7 @@ func (a *apart) begin(w *window) {
 
 // arriveNext lets the next request of the source arrive in a window. It returns false if the window
 // must end before it: the request is wrong, or it lets replicas depend on each other.
-func (a *apart) arriveNext(w *window) bool {
+func (a *parallelRun) arriveNext(w *window) bool {
 	f := a.fleet
 	at := f.arrival
 	f.now = a.newest
@@ -218,8 +218,8 @@ func (a *apart) arriveNext(w *window) bool {
 	return true
 }
 
-// tell carries out what happened in a window.
-func (a *apart) tell(w *window) {
+// carryOutWindow carries out what happened in a window.
+func (a *parallelRun) carryOutWindow(w *window) {
 	f := a.fleet
 	for i := range w.logs {
 		f.next.set(i, w.logs[i].next())
@@ -241,7 +241,7 @@ func (a *apart) tell(w *window) {
 		}
 		a.takeSamplesOf(w, at)
 		f.now = at
-		a.tellAct(&f.replicas[i], &w.logs[i])
+		a.carryOutAct(&f.replicas[i], &w.logs[i])
 	}
 	if w.end < Never && (f.live > 0 || f.arrival != Never) { // something happens after it
 		a.takeSamplesOf(w, w.end)
@@ -250,34 +250,34 @@ func (a *apart) tell(w *window) {
 
 // next returns when the replica acts next, or Never.
 func (l *replicaLog) next() int64 {
-	if l.told == len(l.acts) {
+	if l.carriedOut == len(l.acts) {
 		return int64(Never)
 	}
-	return int64(l.acts[l.told].at)
+	return int64(l.acts[l.carriedOut].at)
 }
 
-// tellAct carries out the effects of the next act of r.
-func (a *apart) tellAct(r *member, l *replicaLog) {
+// carryOutAct carries out the effects of the next act of r.
+func (a *parallelRun) carryOutAct(r *member, l *replicaLog) {
 	f, from := a.fleet, 0
-	if l.told > 0 {
-		from = l.acts[l.told-1].effects
+	if l.carriedOut > 0 {
+		from = l.acts[l.carriedOut-1].effects
 	}
-	effects := l.effects[from:l.acts[l.told].effects]
+	effects := l.effects[from:l.acts[l.carriedOut].effects]
 	for i := range effects {
 		f.carryOut(r, &effects[i])
 		if e := &effects[i]; e.kind == stepped {
 			l.reports = append(l.reports, e.leap)
 		}
 	}
-	l.told++
+	l.carriedOut++
 	f.next.set(r.index, l.next())
-	if l.err != nil && l.told == len(l.acts) {
+	if l.err != nil && l.carriedOut == len(l.acts) {
 		f.fault("replica %d: %w", r.index, l.err)
 	}
 }
 
 // takeSamplesOf tells the samples that are due before a time in a window.
-func (a *apart) takeSamplesOf(w *window, before Time) {
+func (a *parallelRun) takeSamplesOf(w *window, before Time) {
 	f := a.fleet
 	for ; a.sample < before; w.sampled++ {
 		at := a.sample

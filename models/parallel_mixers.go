@@ -2,13 +2,13 @@ package models
 
 import "github.com/llmsim/llmsim/hardware"
 
-// Both is two mixers that read the same input and whose outputs are added (Falcon-H1,
+// ParallelMixers is two mixers that read the same input and whose outputs are added (Falcon-H1,
 // arXiv:2507.22448, section 2.1).
-type Both struct{ One, Other Mixer }
+type ParallelMixers struct{ One, Other Mixer }
 
-var _ Mixer = (*Both)(nil)
+var _ Mixer = (*ParallelMixers)(nil)
 
-func (m *Both) linears(hidden, tp int) []Linear {
+func (m *ParallelMixers) linears(hidden, tp int) []Linear {
 	ls := m.One.linears(hidden, tp)
 	for _, l := range m.Other.linears(hidden, tp) {
 		l.Name = "state_" + l.Name
@@ -17,32 +17,32 @@ func (m *Both) linears(hidden, tp int) []Linear {
 	return ls
 }
 
-func (m *Both) loose(hidden int, share expertShare) looseParameters {
+func (m *ParallelMixers) loose(hidden int, share expertShare) looseParameters {
 	p, q := m.One.loose(hidden, share), m.Other.loose(hidden, share)
 	return looseParameters{Norms: p.Norms + q.Norms, Biases: p.Biases + q.Biases,
 		Positions: p.Positions + q.Positions}
 }
 
-func (m *Both) elementwise(hidden, tp int) []ElementwiseKernel {
+func (m *ParallelMixers) elementwise(hidden, tp int) []ElementwiseKernel {
 	return append(m.One.elementwise(hidden, tp), m.Other.elementwise(hidden, tp)...)
 }
 
-func (m *Both) attention(tp int, kv hardware.DType) []Attention {
+func (m *ParallelMixers) attention(tp int, kv hardware.DType) []Attention {
 	return append(m.One.attention(tp, kv), m.Other.attention(tp, kv)...)
 }
 
-func (m *Both) state(tp int, kv hardware.DType) []State {
+func (m *ParallelMixers) state(tp int, kv hardware.DType) []State {
 	return append(m.One.state(tp, kv), m.Other.state(tp, kv)...)
 }
 
-func (m *Both) fitsTensor(tp int, model string) error {
+func (m *ParallelMixers) fitsTensor(tp int, model string) error {
 	if err := m.One.fitsTensor(tp, model); err != nil {
 		return err
 	}
 	return m.Other.fitsTensor(tp, model)
 }
 
-func (m *Both) sizes() ([]size, error) {
+func (m *ParallelMixers) sizes() ([]size, error) {
 	ss, err := m.One.sizes()
 	if err != nil {
 		return ss, err

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// closer reports whether option i is nearer to being chosen than option j, which comes before it.
-func (s *search) closer(i, j int) bool {
+// nearerToChosen reports whether option i is nearer to being chosen than option j, which comes
+// before it.
+func (s *search) nearerToChosen(i, j int) bool {
 	rank := func(k int) (int, float64) {
 		outcome := &s.outcomes[k]
 		switch {
@@ -33,13 +34,13 @@ func (s *search) closer(i, j int) bool {
 		-cmp.Compare(serves(i), serves(j))) < 0
 }
 
-// sortCloser sorts options, the nearest to being chosen first.
-func (s *search) sortCloser(list []int) {
+// sortByNearness sorts options, the nearest to being chosen first.
+func (s *search) sortByNearness(list []int) {
 	slices.SortStableFunc(list, func(i, j int) int {
 		switch {
-		case s.closer(i, j):
+		case s.nearerToChosen(i, j):
 			return -1
-		case s.closer(j, i):
+		case s.nearerToChosen(j, i):
 			return 1
 		}
 		return 0

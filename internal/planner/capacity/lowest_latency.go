@@ -10,9 +10,9 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// swiftest finds the fleet with the lowest latency among the largest of each option, in the order
-// of their bounds.
-func (s *search) swiftest(ctx context.Context) ([]answer.Point, error) {
+// lowestLatency finds the fleet with the lowest latency among the largest of each option, in the
+// order of their bounds.
+func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 	s.best, s.outcomes = -1, make([]outcome, len(s.options))
 	c := &comparison{s, map[int]*sample{}}
 	var list []fleet
