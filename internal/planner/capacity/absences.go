@@ -9,9 +9,9 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
-// rarely is the probability below which a number of replicas that are away at once is not examined.
-// All requests are taken to miss the SLO then.
-const rarely = 1e-5
+// leastAwayProbability is the probability below which a number of replicas that are away at once is
+// not examined. All requests are taken to miss the SLO then.
+const leastAwayProbability = 1e-5
 
 // interruptedFleet is a fleet of which some replicas are taken away at random.
 type interruptedFleet struct {
@@ -73,7 +73,7 @@ func (f *interruptedFleet) judge(ctx context.Context) (trial, []state, error) {
 		return nil
 	}
 	own := 1 - f.all()
-	for away, rest := 0, own; rest > rarely*own; away = min(away+f.step, f.spot) {
+	for away, rest := 0, own; rest > leastAwayProbability*own; away = min(away+f.step, f.spot) {
 		first, chance := max(0, away-f.step+1), 0.0
 		for k := first; k <= away; k++ {
 			chance += own * binomial(f.spot, k, f.alone())

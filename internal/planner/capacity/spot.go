@@ -28,8 +28,8 @@ func (s *search) keepsOnSpot(ctx context.Context, o *option, n int, rate float64
 }
 
 // interruptedFleet describes n replicas of a spot option.
-func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate float64, wrong errorFactors,
-	seed uint64) (*interruptedFleet, error) {
+func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate float64,
+	wrong errorFactors, seed uint64) (*interruptedFleet, error) {
 	p, _ := o.interrupted()
 	one, err := s.alone(ctx, o, wrong, seed)
 	if err != nil {
