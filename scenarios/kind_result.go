@@ -22,7 +22,7 @@ func kindResults(kinds []kind) []KindResult {
 			e = evidence.Fitted(key, *own)
 		}
 		if r := k[0].Config.Release; !r.Version.IsZero() {
-			e.Version = r.Version.String()
+			e = e.At(r.Version.String(), r.Measured.Compare(r.Version) == 0)
 		}
 		if k[0].role != sim.Mixed {
 			e = e.Apart()

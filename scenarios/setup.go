@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // setup describes the servers in words.
@@ -68,11 +69,19 @@ func (k kind) describe() string {
 			text += fmt.Sprintf(", %s parallelism %d", degree.name, degree.n)
 		}
 	}
-	text += fmt.Sprintf("; engine %s, batching %s, memory %s", s.s.Engine.Preset,
-		s.s.Batching.Policy, s.s.Memory.Policy)
+	text += fmt.Sprintf("; engine %s%s, batching %s, memory %s", s.s.Engine.Preset,
+		releaseWords(&s.Config.Release), s.s.Batching.Policy, s.s.Memory.Policy)
 	if sp := s.s.Speculation; sp != nil {
 		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method,
 			units.Plural(sp.Tokens, "token"))
 	}
 	return text
+}
+
+// releaseWords says which release of an engine is predicted; "" for an engine without releases.
+func releaseWords(r *engines.Release) string {
+	if r.Version.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", r.Title, r.Version)
 }

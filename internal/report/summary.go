@@ -86,6 +86,11 @@ func (p *Printer) ranges(r *scenarios.Result) {
 			figure(span.High)))
 	}
 	p.entry(percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
+	if load, near := r.Intervals.Load(&r.Evidence.Spread); near {
+		p.entry("near capacity", fmt.Sprintf("an error of steps is one of load: the servers bear "+
+			"%s to %s of what they would at the predicted steps, %s sure, and latencies follow "+
+			"from that", percent(load.Low), percent(load.High), percent(r.Intervals.Level)))
+	}
 }
 
 // sessions describes the sessions that were completed; "" if there are none.

@@ -27,6 +27,9 @@ type served struct {
 // latency returns what evidence calls a measured quantity of a server, or "", and whether it is a
 // rate, which falls as times grow. A median counts where the table has no mean.
 func latency(c *Comparison) (name string, rate bool) {
+	if strings.HasSuffix(c.Case, saturated) && !strings.Contains(c.Quantity, "rate") {
+		return "", false // near capacity, an error is one of the load
+	}
 	switch c.Quantity {
 	case "TTFT mean", "first token", "prompt":
 		return "TTFT", false
@@ -43,6 +46,11 @@ func latency(c *Comparison) (name string, rate bool) {
 	}
 	return "", false
 }
+
+// saturated ends the case of an open load that the server could not take: the client had as many
+// requests under way as it may. What the server bears is compared there, as a rate: the latencies
+// follow from the length of the run.
+const saturated = " in flight"
 
 // hasMedians are the tables that have medians rather than means.
 var hasMedians = map[string]bool{"silicon_app": true, "sglang_cookbook": true,

@@ -46,7 +46,7 @@ var uniqueRows = rowSpec{
 		if full {
 			name := t.name
 			t.closed()
-			t.name = name + ", 256 in flight"
+			t.name = name + ", 256" + saturated
 			return ""
 		}
 		t.load = func() (sim.Source, error) {

@@ -140,7 +140,7 @@ func held(list []Error, version string) string {
 	if len(list) == 0 {
 		return ""
 	}
-	var parts, versions []string
+	var parts []string
 	rows, biased := 0, ""
 	for i := range list {
 		e := &list[i]
@@ -148,11 +148,6 @@ func held(list []Error, version string) string {
 			parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.LeftOut)))
 		}
 		rows = max(rows, e.Rows)
-		for _, v := range e.Versions {
-			if !slices.Contains(versions, v) {
-				versions = append(versions, v)
-			}
-		}
 		if times := math.Exp(e.Off.Bias); times > much || times < 1/much {
 			biased += fmt.Sprintf(" Measured %ss are %.2g times the predicted ones, typically.",
 				e.Quantity, times)
@@ -168,7 +163,7 @@ func held(list []Error, version string) string {
 		counted = fmt.Sprintf("%d measurements", rows)
 	}
 	words := fmt.Sprintf("Compared with %s of %s (%s) under %s%s on %s", counted, k.Model,
-		k.Weights, k.Engine, under(versions, version), on)
+		k.Weights, k.Engine, under(versionsOf(list), version), on)
 	if len(parts) > 0 {
 		words += fmt.Sprintf(", the predicted %s (median, with constants that were fitted without "+
 			"such servers).", strings.Join(parts, " and the "))
@@ -183,18 +178,42 @@ func under(versions []string, version string) string {
 	if len(versions) == 0 {
 		return ""
 	}
-	slices.Sort(versions)
-	words := " " + versions[0]
-	if last := versions[len(versions)-1]; last != versions[0] {
-		words += "–" + last
-	}
-	if version != "" && !slices.ContainsFunc(versions, func(v string) bool {
-		return v == version || strings.HasPrefix(v, version+".") ||
-			strings.HasPrefix(version, v+".")
-	}) {
+	words := " " + span(versions)
+	if version != "" && !among(versions, version) {
 		words += fmt.Sprintf(" (yours is %s)", version)
 	}
 	return words
+}
+
+// versionsOf returns the versions that were measured, in the order of their text.
+func versionsOf(list []Error) []string {
+	var versions []string
+	for i := range list {
+		for _, v := range list[i].Versions {
+			if !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	slices.Sort(versions)
+	return versions
+}
+
+// span returns the first and the last of versions, of which there is at least one.
+func span(versions []string) string {
+	first, last := versions[0], versions[len(versions)-1]
+	if first == last || strings.HasPrefix(last, first+".") {
+		return first
+	}
+	return first + "–" + last
+}
+
+// among reports whether a version is one of a list, of which some name no patch.
+func among(versions []string, version string) bool {
+	return slices.ContainsFunc(versions, func(v string) bool {
+		return v == version || strings.HasPrefix(v, version+".") ||
+			strings.HasPrefix(version, v+".")
+	})
 }
 
 // much is the factor between measured and predicted times from which on a sentence names the bias.

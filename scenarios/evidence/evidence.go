@@ -77,6 +77,20 @@ func Without(key deployment.Key) Evidence {
 	return e
 }
 
+// At returns the evidence for a version of the engine. known reports whether any server was
+// measured under it. If none was, such servers under other versions are relatives, and ranges are
+// those of servers that were not measured.
+func (e Evidence) At(version string, known bool) Evidence {
+	e.Version = version
+	versions := versionsOf(e.Errors)
+	if !known && e.Grade == Measured && len(versions) > 0 && !among(versions, version) {
+		e.Grade, e.Nearest = Relative, &e.Errors[0].Key
+		e.Differs = []string{"version " + span(versions)}
+		e.Spread = spread(Relative, e.Server, e.Errors)
+	}
+	return e
+}
+
 // find looks for the server among the measured ones that are not left out, and for the nearest.
 func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 	if list := errorsOf(key); len(list) > 0 && !leftOut(key) {

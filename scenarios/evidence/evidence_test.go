@@ -73,3 +73,27 @@ func TestSentences(t *testing.T) {
 		}
 	}
 }
+
+// A measured server is a relative at a version under which nothing was measured, with the ranges of
+// one that was not.
+func TestOtherVersionsAreRelatives(t *testing.T) {
+	for _, known := range measured() {
+		e := Of(known.Key, true)
+		versions := versionsOf(e.Errors)
+		if len(versions) == 0 {
+			continue
+		}
+		for _, version := range append(versions, "99.1") {
+			if same := e.At(version, true); same.Grade != Measured || same.Spread != e.Spread {
+				t.Errorf("%+v at %s: %s", known.Key, version, same.Grade)
+			}
+			if same := e.At(version, false); (same.Grade == Measured) != (version != "99.1") {
+				t.Errorf("%+v at %s: %s", known.Key, version, same.Grade)
+			}
+		}
+		if other := e.At("99.1", false); other.Spread != spread(Relative, known.Key, e.Errors) ||
+			!strings.Contains(other.Sentence(), "version "+span(versions)) {
+			t.Errorf("%+v: %+v", known.Key, other)
+		}
+	}
+}
