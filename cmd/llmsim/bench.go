@@ -23,6 +23,7 @@ type benchFlags struct {
 	against, format  string
 	rounds, requests int
 	growth           bool
+	out              string
 
 	cases   []bench.Case
 	program string // this build
@@ -49,6 +50,7 @@ func benchCommand() *cobra.Command {
 			"llmsim gpt2 bench measures the engine.",
 		Example: `  llmsim bench
   llmsim bench --case base --case speculation --rounds 7
+  llmsim bench --growth --out pictures
   llmsim bench --against ./llmsim-before --rounds 7 --format json`,
 		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.check() },
@@ -59,6 +61,8 @@ func benchCommand() *cobra.Command {
 		"Default: all")
 	f.BoolVar(&flags.growth, "growth", false, "run the cases that show how cost grows with the "+
 		"length of a run, replicas, the length of answers and the rate")
+	f.StringVar(&flags.out, "out", "", "folder for pictures of the growth: growth-time and "+
+		"growth-memory, as SVG and PNG; with --growth")
 	f.StringVar(&flags.against, "against", "", "another build of llmsim, which runs in turns "+
 		"with this one; the table then has the ratio of their times (median over pairs) with an "+
 		"interval for it")
@@ -77,6 +81,9 @@ func (flags *benchFlags) check() (err error) {
 	}
 	if flags.requests < 0 {
 		return fmt.Errorf("--requests is %d, want 1 or more", flags.requests)
+	}
+	if flags.out != "" && !flags.growth {
+		return errors.New("--out takes the pictures of --growth: add it, or leave --out out")
 	}
 	if flags.growth {
 		if len(flags.names) > 0 {
@@ -110,6 +117,11 @@ func (flags *benchFlags) run(cmd *cobra.Command) (err error) {
 	}, func(step string) { fmt.Fprintln(cmd.ErrOrStderr(), step) })
 	if err != nil {
 		return err
+	}
+	if flags.out != "" {
+		if err := bench.Draw(flags.out, flags.cases, r.Cases); err != nil {
+			return err
+		}
 	}
 	if flags.format == "json" {
 		return report.JSON(cmd.OutOrStdout(), r)

@@ -34,6 +34,10 @@ type Case struct {
 	Interval, Out bool
 	// Goal is the wanted ratio of a request's time to that of the base; 0 without one.
 	Goal float64
+	// Axis is what grows in a list of cases, and Value how large it is; empty for cases by
+	// themselves.
+	Axis  string
+	Value float64
 	// Most bounds the counts of a request. It is a tenth above what was counted, or more where
 	// that is almost nothing.
 	Most Counts
@@ -88,31 +92,6 @@ func tiers(sessions float64) []string {
 	return rate(sessions, "workload.sessions={turns: 30, think: 10s}", "replicas=4",
 		"routing=session-affinity",
 		"memory={policy: offload, cpu: 64GiB, disk: 256GiB, pool: 1TiB}")
-}
-
-// Growth lists cases that show how time and memory grow with the length of a run, the number of
-// replicas, the length of answers and the rate.
-func Growth() []Case {
-	list := []Case{{Name: base, Requests: 200_000, Set: rate(20)}}
-	add := func(name string, requests int, set []string) {
-		list = append(list, Case{Name: name, Requests: requests, Set: set})
-	}
-	for requests := 1000; requests <= 10_000_000; requests *= 10 {
-		add(fmt.Sprintf("%d requests", requests), requests, rate(20))
-	}
-	for _, replicas := range []int{4, 16, 64, 256, 1024, 4096} { // with the same load each
-		add(fmt.Sprintf("%d replicas", replicas), 300_000,
-			rate(20*float64(replicas), fmt.Sprintf("replicas=%d", replicas)))
-	}
-	for _, output := range []int{25, 250, 2500, 25_000} { // with the same tokens a second
-		add(fmt.Sprintf("outputs of %d tokens", output), 100_000, rate(2500/float64(output),
-			fmt.Sprintf("workload.output.mean=%d", output),
-			fmt.Sprintf("workload.output.max=%d", 4*output)))
-	}
-	for _, r := range []float64{1, 5, 10, 20, 40} {
-		add(fmt.Sprintf("%g requests/s", r), 200_000, rate(r))
-	}
-	return list
 }
 
 // Choose returns the base and the cases with the given names, or all cases if there are no names.

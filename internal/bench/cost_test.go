@@ -3,6 +3,9 @@ package bench
 import (
 	"context"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
@@ -60,5 +63,24 @@ func TestBounds(t *testing.T) {
 	p := compare([]float64{2, 1, 4}, []float64{1, 1, 1})
 	if p.Ratio != 2 || p.From != 1 || p.To != 4 || p.Pairs != 3 {
 		t.Errorf("found %+v", p)
+	}
+}
+
+// The pictures of growth have a line for each axis.
+func TestDraw(t *testing.T) {
+	dir, cases := t.TempDir(), Growth()
+	results := make([]Result, len(cases))
+	for i := range results {
+		results[i] = Result{Microseconds: 1, Memory: 1e6}
+	}
+	must.OK(t, Draw(dir, cases, results))
+	for _, name := range []string{"growth-time.svg", "growth-memory.svg"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		must.OK(t, err)
+		for _, axis := range []string{"requests", "replicas", "tokens of an output", "requests/s"} {
+			if !strings.Contains(string(text), ">"+axis+"<") {
+				t.Errorf("%s does not name %q", name, axis)
+			}
+		}
 	}
 }

@@ -159,6 +159,26 @@ func Tradeoff(title, x, y string, series []Series, limit float64, name string) (
 	return p, nil
 }
 
+// Growth draws each series as a line with marks on logarithmic axes. All values are positive.
+func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
+	p := newPlot(title, x, y)
+	logarithmic(p)
+	addGrid(p)
+	for i := range series {
+		s := Series{Name: series[i].Name}
+		for j, at := range series[i].X {
+			s.X = append(s.X, math.Log10(at))
+			s.Y = append(s.Y, math.Log10(series[i].Y[j]))
+		}
+		if err := addMarkedLine(p, i, &s, true, false); err != nil {
+			return nil, err
+		}
+	}
+	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)
+	roomForLegend(p, len(series))
+	return p, nil
+}
+
 // addMarkedLine draws a series, with a cross where it misses the SLO.
 func addMarkedLine(p *plot.Plot, i int, s *Series, named, pointsOnly bool) error {
 	xys := points(s)
