@@ -164,7 +164,7 @@ func (t *runTree) restore(c *Contents) error {
 				t.nodes[n.parent].children++
 			}
 			t.nodes = append(t.nodes, n)
-			t.byName[n.name] = number
+			t.byName.set(n.name, number)
 		}
 		for i := len(list); i > 0; i-- {
 			t.link(int32(len(t.nodes) - 1 - len(list) + i))
@@ -177,7 +177,7 @@ func (t *runTree) restore(c *Contents) error {
 // the given number of others.
 func (t *runTree) node(s *Stored, before int32) (runNode, error) {
 	const most = 1 << 40 // tokens
-	_, twice := t.byName[s.Name]
+	_, twice := t.byName.find(s.Name)
 	switch {
 	case s.Name == 0, s.Blocks < 1, s.Blocks > most/int64(t.block), s.Uses < 1, s.Age < 0:
 		return runNode{}, errors.New("want a name, blocks and uses from 1, and an age from 0")

@@ -39,7 +39,7 @@ func (t *runTree) forget(number int32, blocks int64) {
 // remove gives up the number of a node that is in no ring.
 func (t *runTree) remove(number int32) {
 	n := &t.nodes[number]
-	delete(t.byName, n.name)
+	t.byName.remove(n.name)
 	t.nodes[n.parent].children--
 	n.name = 0
 	t.spare = append(t.spare, number)
@@ -79,9 +79,9 @@ func (t *runTree) merge(number, next int32) int32 {
 	n, m := &t.nodes[number], &t.nodes[next]
 	m.blocks += n.blocks
 	if n.name != 0 {
-		delete(t.byName, m.name)
+		t.byName.remove(m.name)
 		m.name, m.offset, m.parent = n.name, n.offset, n.parent
-		t.byName[m.name] = next
+		t.byName.set(m.name, next)
 	}
 	n.name = 0
 	t.spare = append(t.spare, number)

@@ -56,16 +56,20 @@ func TestBeginningsStay(t *testing.T) {
 func checkTree(t *rapid.T, p *PrefixCache) {
 	tree := &p.tree
 	held := make([]int64, len(tree.tiers))
-	for name, number := range tree.byName {
-		n := &tree.nodes[number]
-		if n.name != name || n.blocks < 1 {
-			t.Fatalf("block %x has node %d, which is %+v", name, number, *n)
+	for _, s := range tree.byName.slots {
+		if s.name == 0 {
+			continue
+		}
+		n := &tree.nodes[s.number]
+		if n.name != s.name || n.blocks < 1 {
+			t.Fatalf("block %x has node %d, which is %+v", s.name, s.number, *n)
 		}
 		if n.users == 0 {
 			held[n.tier] += n.blocks
 		}
 		before := &tree.nodes[n.parent]
-		if n.parent != 0 && (tree.byName[before.name] != n.parent || before.tier > n.tier) {
+		parent, _ := tree.byName.find(before.name)
+		if n.parent != 0 && (parent != n.parent || before.tier > n.tier) {
 			t.Fatalf("node %+v in tier %d continues %+v of tier %d", *n, n.tier, *before,
 				before.tier)
 		}

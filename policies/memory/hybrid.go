@@ -59,7 +59,7 @@ func (h *Hybrid) Match(s *sim.Sequence) int {
 
 // kept reports whether there is a checkpoint after the given number of blocks of a text.
 func (h *Hybrid) kept(text []sim.Segment, blocks int64) bool {
-	_, kept := h.tree.byName[checkpointName(text, blocks*h.block)]
+	_, kept := h.tree.byName.find(checkpointName(text, blocks*h.block))
 	return kept
 }
 
@@ -153,7 +153,7 @@ func (h *Hybrid) name(holder *blockHolder, text []sim.Segment, stored int) {
 func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
 	units := h.windowed*min(blocks, h.limit) + h.fixed
 	name := checkpointName(text, blocks*h.block)
-	if _, there := h.tree.byName[name]; there {
+	if _, there := h.tree.byName.find(name); there {
 		h.touch(name)
 		return
 	}
@@ -168,13 +168,13 @@ func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
 	number := h.tree.number()
 	h.tree.nodes[number] = runNode{name: name, blocks: 1, unit: units, offset: -1}
 	h.tree.nodes[0].children++
-	h.tree.byName[name] = number
+	h.tree.byName.set(name, number)
 	h.tree.link(number)
 }
 
 // touch makes a checkpoint the last in the queue, if it is still there.
 func (h *Hybrid) touch(name uint64) {
-	if number, there := h.tree.byName[name]; there {
+	if number, there := h.tree.byName.find(name); there {
 		h.tree.unlink(number)
 		h.tree.link(number)
 	}

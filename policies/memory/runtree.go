@@ -17,7 +17,7 @@ import (
 type runTree struct {
 	block  int   // tokens in one
 	unit   int64 // what a block takes of the memory
-	byName map[uint64]int32
+	byName names
 	// by number; the first are the rings of the tiers, of which number 0 is also the root
 	nodes  []runNode
 	spare  []int32 // numbers for reuse
@@ -75,7 +75,7 @@ type prefixMatch struct {
 
 // newRunTree returns a tree over the accelerator's memory and lower tiers.
 func newRunTree(block int, lower []Tier) runTree {
-	t := runTree{block: block, unit: 1, byName: map[uint64]int32{}, tiers: make([]tier, 1)}
+	t := runTree{block: block, unit: 1, tiers: make([]tier, 1)}
 	for _, l := range lower {
 		t.tiers = append(t.tiers, tier{Tier: l})
 	}
@@ -96,7 +96,7 @@ func (t *runTree) find(before int32, at cursor, text []sim.Segment,
 	}
 	if number = t.nodes[before].next; t.nodes[number].name != name {
 		var ok bool
-		if number, ok = t.byName[name]; !ok {
+		if number, ok = t.byName.find(name); !ok {
 			return 0, 0
 		}
 		t.nodes[before].next = number
@@ -173,7 +173,7 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 			blocks: n, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
 		}
 		t.nodes[p.leaf].children++
-		t.byName[name] = number
+		t.byName.set(name, number)
 		t.note(&t.nodes[number], 0, n, true)
 		p.extend(number, n, text, t.block)
 		added += n
@@ -200,7 +200,8 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	if n.name != 0 {
 		n.offset += int(blocks) * t.block
 		n.name = blockName(n.before, n.segment, n.offset)
-		t.byName[u.name], t.byName[n.name] = upper, number
+		t.byName.set(u.name, upper)
+		t.byName.set(n.name, number)
 	}
 	if n.users == 0 && t.order.ranks() {
 		t.push(upper, t.tiers[n.tier].heap[n.older].turn)

@@ -1,0 +1,78 @@
+package memory
+
+import "math/bits"
+
+// names finds nodes by the names of their first blocks. It is a hash table with linear probing
+// (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithms L and R). Names are
+// hashes already, and not 0.
+type names struct {
+	slots []named // a power of two of them, at least a quarter of which are free
+	n     int
+}
+
+// named is a slot of the table; it is free where the name is 0.
+type named struct {
+	name   uint64
+	number int32
+}
+
+// home returns where a name belongs if no other is there.
+func (t *names) home(name uint64) int {
+	return int(name >> (64 - bits.TrailingZeros(uint(len(t.slots)))))
+}
+
+// slot returns where a name is, or the free slot where it is missing. The table has slots.
+func (t *names) slot(name uint64) int {
+	i := t.home(name)
+	for t.slots[i].name != name && t.slots[i].name != 0 {
+		i = (i + 1) & (len(t.slots) - 1)
+	}
+	return i
+}
+
+// find returns the number of the node with a name.
+func (t *names) find(name uint64) (number int32, ok bool) {
+	if t.n == 0 {
+		return 0, false
+	}
+	s := &t.slots[t.slot(name)]
+	return s.number, s.name != 0
+}
+
+// set gives a name to a node, and takes it from any other.
+func (t *names) set(name uint64, number int32) {
+	if 4*(t.n+1) > 3*len(t.slots) {
+		old := t.slots
+		t.slots = make([]named, max(8, 2*len(old)))
+		for _, s := range old {
+			if s.name != 0 {
+				t.slots[t.slot(s.name)] = s
+			}
+		}
+	}
+	s := &t.slots[t.slot(name)]
+	if s.name == 0 {
+		t.n++
+	}
+	*s = named{name, number}
+}
+
+// remove forgets a name, if it is there. Those that follow close the gap, so that none is cut off
+// from its home.
+func (t *names) remove(name uint64) {
+	if t.n == 0 {
+		return
+	}
+	free := t.slot(name)
+	if t.slots[free].name == 0 {
+		return
+	}
+	t.n--
+	last := len(t.slots) - 1
+	for i := (free + 1) & last; t.slots[i].name != 0; i = (i + 1) & last {
+		if (i-t.home(t.slots[i].name))&last >= (i-free)&last {
+			t.slots[free], free = t.slots[i], i
+		}
+	}
+	t.slots[free] = named{}
+}
