@@ -22,7 +22,8 @@ func Growth() []Case {
 			rate(20*float64(replicas), fmt.Sprintf("replicas=%d", replicas)))
 	}
 	for _, output := range []int{25, 250, 2500, 25_000} { // with the same tokens a second
-		add("tokens of an output", "outputs of %d tokens", output, 100_000, rate(2500/float64(output),
+		add("tokens of an output", "outputs of %d tokens", output, 100_000, rate(
+			2500/float64(output),
 			fmt.Sprintf("workload.output.mean=%d", output),
 			fmt.Sprintf("workload.output.max=%d", 4*output)))
 	}

@@ -12,7 +12,8 @@ func TestNamesAreAMap(t *testing.T) {
 		var table names
 		want := map[uint64]int32{}
 		drawn := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) uint64 {
-			return rapid.Uint64Range(0, 5).Draw(t, "home")<<61 | rapid.Uint64Range(1, 9).Draw(t, "n")
+			return rapid.Uint64Range(0, 5).Draw(t, "home")<<61 |
+				rapid.Uint64Range(1, 9).Draw(t, "n")
 		}), 1, 200).Draw(t, "names")
 		for i, name := range drawn {
 			if rapid.IntRange(0, 2).Draw(t, "removes") == 0 {
