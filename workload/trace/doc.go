@@ -39,6 +39,11 @@
 //	          output_len and tool_wait_after_ms (github.com/uw-syfi/TraceLab). The rounds of a
 //	          session stand one after another. Later rounds come when the answer before is there
 //	          and its tools have worked.
+//	servegen  CSV with a client in each row and the columns mean_rate_rps, rate_weighted_cv,
+//	          main_arrival (Gamma or Weibull), windows (of 600 s) and the mean and p50 of
+//	          input_tokens (or text_tokens, image_tokens, …) and output_tokens
+//	          (github.com/alibaba/ServeGen). Requests are drawn: gaps of that coefficient of
+//	          variation, lengths lognormal. Clients without lengths are left out.
 //	weka      JSON: an object for each session, one after another, with block_size (in tokens) and
 //	          requests, which have t and api_time (in seconds), in, out, hash_ids (which mean the
 //	          same text within a session only) and think_time; or which are of the type subagent,

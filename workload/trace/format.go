@@ -24,7 +24,8 @@ func formats() []format {
 		{"otel", fitsOTel, newOTel},
 		{"sharegpt", fitsShareGPT, newShareGPT}, // which takes any other JSON
 	}
-	list = append(list, format{"tracelab", fitsTracelab, newTracelab})
+	list = append(list, format{"tracelab", fitsTracelab, newTracelab},
+		format{"servegen", fitsServegen, newServegen})
 	for _, layout := range layouts() {
 		list = append(list, format{layout.name, layout.fits, layout.open})
 	}
