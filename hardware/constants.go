@@ -23,11 +23,7 @@ func AllConstants() []Constants { return slices.Clone(fittedConstants()) }
 func AllCollectives() []Collective { return slices.Clone(fittedCollectives()) }
 
 var fittedConstants = sync.OnceValue(func() []Constants {
-	list := readFitted[Constants]("fitted/accelerators")
-	slices.SortFunc(list, func(a, b Constants) int {
-		return cmp.Compare(a.Accelerator, b.Accelerator)
-	})
-	return list
+	return readFitted[Constants]("fitted/accelerators") // whose files have the names
 })
 
 var fittedCollectives = sync.OnceValue(func() []Collective {

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 // catalogFiles has one file a family, its models from small to large.
@@ -164,7 +166,7 @@ func (c *Catalog) Lookup(name string) (*Architecture, error) {
 	for _, m := range c.models {
 		names = append(names, m.name)
 	}
-	if near := nearest(name, names, 3); len(near) > 0 {
+	if near := nearest.Names(name, names); len(near) > 0 {
 		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name,
 			strings.Join(near, " or "))
 	}

@@ -82,7 +82,7 @@ func TestLookup(t *testing.T) {
 	for name, want := range map[string]string{
 		"lama-2-70b":  `unknown model "lama-2-70b"; did you mean llama-2-70b or `,
 		"qwen3-33b":   "did you mean qwen3-32b or ",
-		"llama-3.1":   "did you mean llama-3.1-405b or llama-3.1-70b or llama-3.1-8b?",
+		"llama-3.1":   "did you mean llama-3.1-8b or llama-3.1-70b or llama-3.1-405b?",
 		"transformer": `unknown model "transformer"; llmsim list models has the `,
 		"":            "config.json",
 	} {

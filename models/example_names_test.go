@@ -28,7 +28,7 @@ func ExampleCatalog_Lookup() {
 	}
 	_, err = catalog.Lookup("llama-2-71b")
 	fmt.Println(err)
-	// Output: unknown model "llama-2-71b"; did you mean llama-2-70b or llama-2-7b or llama-2-13b?
+	// Output: unknown model "llama-2-71b"; did you mean llama-2-7b or llama-2-70b or llama-2-13b?
 }
 
 func ExampleArchitecture_Parameters() {

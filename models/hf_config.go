@@ -3,8 +3,12 @@ package models
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 // config is the fields of a config.json. The first mistake found is kept in err, and later reads
@@ -108,11 +112,8 @@ func (c *config) failMissing(spellings []string) {
 	if len(spellings) > 1 {
 		message += " (also known as " + strings.Join(spellings[1:], ", ") + ")"
 	}
-	names := make([]string, 0, len(c.values))
-	for name := range c.values {
-		names = append(names, name)
-	}
-	if near := nearest(spellings[0], names, 1); len(near) > 0 {
+	names := slices.Sorted(maps.Keys(c.values))
+	if near := nearest.Names(spellings[0], names); len(near) > 0 {
 		message += "; is " + near[0] + " a misspelling of it?"
 	}
 	c.fail("%s", message)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 // refused are the model types of which it is known that they are no decoder-only language models,
@@ -87,7 +89,7 @@ func unknownType(modelType string) string {
 		return "model_type is missing"
 	}
 	message := fmt.Sprintf("model_type %q is not known", modelType)
-	if near := nearest(modelType, knownTypes(), 3); len(near) > 0 {
+	if near := nearest.Names(modelType, knownTypes()); len(near) > 0 {
 		message += " (known are " + strings.Join(near, ", ") + ")"
 	}
 	return message + ": what its layers are would have to be known"

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -40,17 +39,16 @@ func (s Span) MarshalText() ([]byte, error) {
 			return []byte(strconv.FormatInt(int64(sim.Time(s)/unit.size), 10) + unit.symbol), nil
 		}
 	}
-	symbol, decimals := "ns", 2 // of a tick
+	symbol, decimals, unit := "ns", 2, sim.Nanosecond // of a tick
 	switch t := sim.Time(s); {
 	case t >= sim.Second || t == 0:
-		symbol, decimals = "s", 11
+		symbol, decimals, unit = "s", 11, sim.Second
 	case t >= sim.Millisecond:
-		symbol, decimals = "ms", 8
+		symbol, decimals, unit = "ms", 8, sim.Millisecond
 	case t >= sim.Microsecond:
-		symbol, decimals = "us", 5
+		symbol, decimals, unit = "us", 5, sim.Microsecond
 	}
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
-	exact := new(big.Rat).SetFrac(big.NewInt(int64(s)), unit).FloatString(decimals)
+	exact := fmt.Sprintf("%d.%0*d", sim.Time(s)/unit, decimals, sim.Time(s)%unit)
 	return []byte(trimZeros(exact) + symbol), nil
 }
 

@@ -13,9 +13,9 @@ const most = 3
 // longest bounds the names that are compared, in bytes. None that is known is as long.
 const longest = 200
 
-// Names returns up to three known names that are near the given one, the nearest first: those in
-// which at most a third of its letters (and at least one) have to change, and names that contain
-// it. None is near a name of more than 200 bytes.
+// Names returns up to three known names that are near the given one, the nearest first: those that
+// begin with it, those in which at most a third of its letters (and at least one) have to change,
+// and names that contain it. None is near a name of more than 200 bytes.
 func Names(name string, known []string) []string {
 	if len(name) > longest {
 		return nil
@@ -29,6 +29,9 @@ func Names(name string, known []string) []string {
 	var near []candidate
 	for _, k := range known {
 		edits := distance(folded, strings.ToLower(k))
+		if len(name) > 2 && strings.HasPrefix(strings.ToLower(k), folded) {
+			edits = 0
+		}
 		if edits <= limit || len(name) > 1 && strings.Contains(strings.ToLower(k), folded) {
 			near = append(near, candidate{k, edits})
 		}

@@ -1,8 +1,6 @@
 package playground
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/models/steptime"
@@ -123,8 +121,10 @@ func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
 	f.Parts.Rest = max(0, f.To-f.From-f.Parts.Sum())
 	for q := range s.running {
 		f.Running = append(f.Running, s.show(q, carried))
+		for i := len(f.Running) - 1; i > 0 && f.Running[i].ID < f.Running[i-1].ID; i-- {
+			f.Running[i], f.Running[i-1] = f.Running[i-1], f.Running[i]
+		}
 	}
-	slices.SortFunc(f.Running, func(a, b Running) int { return cmp.Compare(a.ID, b.ID) })
 	return f
 }
 

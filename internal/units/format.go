@@ -59,9 +59,15 @@ func round(q *big.Rat) string {
 	for bound.SetInt64(1); q.Cmp(bound) < 0; decimals++ {
 		bound.Quo(bound, big.NewRat(10, 1))
 	}
-	text := q.FloatString(decimals)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	n := new(big.Int).Mul(q.Num(), ten(decimals))
+	n.Lsh(n, 1).Add(n, q.Denom()).Quo(n, new(big.Int).Lsh(q.Denom(), 1))
+	text := n.String()
+	if decimals == 0 {
+		return text
 	}
-	return text
+	if len(text) <= decimals {
+		text = strings.Repeat("0", decimals+1-len(text)) + text
+	}
+	point := len(text) - decimals
+	return strings.TrimRight(strings.TrimRight(text[:point]+"."+text[point:], "0"), ".")
 }

@@ -49,7 +49,22 @@ func decimal(s string) (*big.Rat, bool) {
 	if len(s) > maxNumber || strings.ContainsAny(s, "+-") || strings.HasSuffix(s, ".") {
 		return nil, false
 	}
-	return new(big.Rat).SetString(s)
+	whole, fraction, _ := strings.Cut(s, ".")
+	n, ok := new(big.Int).SetString(whole+fraction, 10)
+	if !ok {
+		return nil, false
+	}
+	return new(big.Rat).SetFrac(n, ten(len(fraction))), true
+}
+
+// ten is 10 to the power of n. It keeps the general powers of math/big, which are large, out of
+// programs for browsers.
+func ten(n int) *big.Int {
+	power := big.NewInt(1)
+	for range n {
+		power.Mul(power, big.NewInt(10))
+	}
+	return power
 }
 
 // explain describes what is wrong with a symbol that is not a unit of k.

@@ -118,15 +118,20 @@ func (t *runTree) unusedOf(tier int32) (list []int32) {
 		}
 		return list
 	}
-	entries := slices.Clone(t.tiers[tier].heap)
-	slices.SortFunc(entries, func(a, b ranked) int {
+	entries := t.tiers[tier].heap
+	order := make([]int, len(entries))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := entries[i], entries[j]
 		if a.rank != b.rank || a.turn != b.turn {
 			return compareRanks(b, a)
 		}
 		return t.nodes[a.number].offset - t.nodes[b.number].offset // parts of one node
 	})
-	for _, e := range entries {
-		list = append(list, e.number)
+	for _, i := range order {
+		list = append(list, entries[i].number)
 	}
 	return list
 }

@@ -1,14 +1,10 @@
 package memory
 
-import (
-	"iter"
+import "github.com/llmsim/llmsim/sim"
 
-	"github.com/llmsim/llmsim/sim"
-)
-
-// Events yields what happened since the last call. The first call yields all that is stored. Of the
-// blocks that were dropped at once, the order does not matter.
-func (p *PrefixCache) Events() iter.Seq[Event] {
+// Events appends what happened since the last call to a list. The first call appends all that is
+// stored. Of the blocks that were dropped at once, the order does not matter.
+func (p *PrefixCache) Events(list []Event) []Event {
 	t := &p.tree
 	p.free += t.expire()
 	if t.journal == nil {
@@ -17,22 +13,20 @@ func (p *PrefixCache) Events() iter.Seq[Event] {
 			t.note(&t.nodes[i], 0, t.nodes[i].blocks, true)
 		}
 	}
-	return func(yield func(Event) bool) {
-		t.journal.each(t.block, yield)
-		*t.journal = (*t.journal)[:0]
-	}
+	list = t.journal.events(list, t.block)
+	*t.journal = (*t.journal)[:0]
+	return list
 }
 
-// Names yields the names of the full blocks of a text, in order.
-func Names(text []sim.Segment, block int) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		var at cursor
-		for {
-			name, n := at.run(text, block)
-			if n == 0 || !yield(name) {
-				return
-			}
-			at.skip(text, block)
+// Names appends the names of the full blocks of a text to a list, in order.
+func Names(list []uint64, text []sim.Segment, block int) []uint64 {
+	var at cursor
+	for {
+		name, n := at.run(text, block)
+		if n == 0 {
+			return list
 		}
+		list = append(list, name)
+		at.skip(text, block)
 	}
 }

@@ -8,9 +8,7 @@ func NameBlocks(blocks []uint64, size int, names map[uint64]uint64) {
 	for _, b := range blocks {
 		text = append(text, sim.Segment{ID: b, Tokens: size})
 	}
-	i := 0
-	for name := range Names(text, size) {
+	for i, name := range Names(nil, text, size) {
 		names[name] = blocks[i]
-		i++
 	}
 }

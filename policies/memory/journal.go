@@ -19,17 +19,15 @@ type change struct {
 	stored                bool
 }
 
-// each calls yield with what happened to each block, of the given number of tokens, until it
-// returns false.
-func (j journal) each(block int, yield func(Event) bool) {
+// events appends what happened to each block, of the given number of tokens, to a list.
+func (j journal) events(list []Event, block int) []Event {
 	for _, c := range j {
 		for k := range int(c.blocks) {
 			if c.offset >= 0 {
 				c.name = blockName(c.before, c.segment, c.offset+k*block)
 			}
-			if !yield(Event{c.name, c.stored}) {
-				return
-			}
+			list = append(list, Event{c.name, c.stored})
 		}
 	}
+	return list
 }

@@ -170,7 +170,7 @@ func TestApproximateIndexRemembersWhatWasSent(t *testing.T) {
 		must.OK(t, err)
 		used := map[int][]uint64{} // by replica, the last used block last
 		serveCached(t, route(func(r *sim.Request, pool *sim.Pool) int {
-			blocks := slices.Collect(memory.Names(r.Content, 16))
+			blocks := memory.Names(nil, r.Content, 16)
 			known := func(i int) (n int) {
 				for n < len(blocks) && slices.Contains(used[i], blocks[n]) {
 					n++

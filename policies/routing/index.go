@@ -3,7 +3,6 @@ package routing
 import (
 	lru "container/list"
 	"fmt"
-	"slices"
 
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -24,9 +23,10 @@ type Index struct {
 	// Seed determines which events are lost.
 	Seed uint64
 
-	known []known  // by replica
-	names []uint64 // of the blocks of the request that is routed
-	of    int      // tokens of such a block; 0 before they are named
+	known  []known        // by replica
+	events []memory.Event // of the last report
+	names  []uint64       // of the blocks of the request that is routed
+	of     int            // tokens of such a block; 0 before they are named
 }
 
 // known is what the router knows of a replica.
@@ -76,7 +76,7 @@ func (x *Index) name(r *sim.Request, size int) {
 	if x.of == size {
 		return
 	}
-	x.names, x.of = slices.AppendSeq(x.names[:0], memory.Names(r.Content, size)), size
+	x.names, x.of = memory.Names(x.names[:0], r.Content, size), size
 }
 
 // hear takes in what a replica reports, but for what is lost.
@@ -88,7 +88,8 @@ func (x *Index) hear(replica int, m *memory.PrefixCache) {
 	k.size = m.BlockTokens()
 	k.reports++
 	report := mix(x.Seed ^ mix(uint64(replica)<<48^k.reports))
-	for e := range m.Events() {
+	x.events = m.Events(x.events[:0])
+	for _, e := range x.events {
 		switch draw := mix(report ^ e.Name); {
 		case float64(draw>>11)/(1<<53) < x.Loss: // all events of a block in a report, or none
 		case e.Stored:

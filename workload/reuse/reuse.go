@@ -77,9 +77,10 @@ func (c *Curve) readBlocks(path string, r *trace.Reader, numbers map[uint64]int3
 		for i := range q.Content {
 			c.use(q.Content[i].ID, numbers)
 		}
-		if err := c.end(path); err != nil {
-			return err
+		if len(c.blocks) > most {
+			return tooMany(path)
 		}
+		c.ends = append(c.ends, len(c.blocks))
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -100,16 +101,17 @@ func (c *Curve) readSessions(path string, o trace.Options, timed bool,
 	}
 	defer source.Close()
 	var q sim.Request
+	var names []uint64
 	for source.NextArrival() != sim.Never {
 		source.Next(&q)
-		for name := range memory.Names(q.Content, blockTokens) {
-			if c.use(name, numbers); len(c.blocks) > most {
-				break
-			}
+		if len(c.blocks)+q.Prompt/blockTokens > most {
+			return tooMany(path)
 		}
-		if err := c.end(path); err != nil {
-			return err
+		names = memory.Names(names[:0], q.Content, blockTokens)
+		for _, name := range names {
+			c.use(name, numbers)
 		}
+		c.ends = append(c.ends, len(c.blocks))
 		source.Done(&q, q.Arrival)
 	}
 	return source.Err()
@@ -125,14 +127,7 @@ func (c *Curve) use(name uint64, numbers map[uint64]int32) {
 	c.blocks = append(c.blocks, number)
 }
 
-// end ends the prompt that is read.
-func (c *Curve) end(path string) error {
-	if len(c.blocks) > most {
-		return fmt.Errorf("%s: found more than %d blocks", path, most)
-	}
-	c.ends = append(c.ends, len(c.blocks))
-	return nil
-}
+func tooMany(path string) error { return fmt.Errorf("%s: found more than %d blocks", path, most) }
 
 // each calls f with the blocks of each request, in order.
 func (c *Curve) each(f func(request int, blocks []int32)) {
