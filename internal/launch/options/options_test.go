@@ -124,6 +124,24 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Flags of one command that set a term to two values are refused; one that repeats another is not,
+// nor one that overrides a file.
+func TestContradictions(t *testing.T) {
+	for text, good := range map[string]bool{
+		"--max-num-seqs 64 --max-num-seqs=128":               false,
+		"--async-scheduling --no-async-scheduling":           false,
+		"--enable-prefix-caching --no-enable-prefix-caching": false,
+		"--max-num-seqs 64 --max-num-seqs 64":                true,
+		"--config c --max-num-seqs 64":                       true,
+	} {
+		_, err := Load("vllm").Read(&Command{Words: append(strings.Fields(text), "m"),
+			File: func(string) (string, bool) { return "max-num-seqs: 32", true }})
+		if (err == nil) != good || !good && !strings.Contains(err.Error(), "contradicts --") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // The tag of an image says the version, and options that the version has not are named.
 func TestVersions(t *testing.T) {
 	for image, want := range map[string]string{

@@ -198,6 +198,9 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	case o.Term == "" || value == "":
+	case r.contradicts(o.Term, name, value):
+		return fmt.Errorf("%s contradicts %s, which comes before it; leave one of them out",
+			strings.TrimSpace(name+" "+given), r.Flags[o.Term])
 	case value == eager:
 		r.Set("engine.eager", "true")
 	case o.Term == "pool":
@@ -207,6 +210,25 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 		r.Flags[o.Term] = name
 	}
 	return nil
+}
+
+// contradicts reports whether an earlier flag of the command set a term to another value. Flags
+// override environment variables and files, which contradict nothing, and of the roles of a pool
+// the more exact one counts.
+func (r *Reading) contradicts(term, flag, value string) bool {
+	before, set := r.Terms[term]
+	if !set || before == value || term == "pool" {
+		return false
+	}
+	earlier, written := r.Flags[term], map[string]int{}
+	for _, word := range r.command.Words {
+		name, _, _ := strings.Cut(word, "=")
+		written[name]++
+	}
+	if earlier == flag {
+		return written[flag] > 1
+	}
+	return written[earlier] > 0 && written[flag] > 0
 }
 
 // noteFlag says why a flag is left out, once for flags of which the same is to be said.
