@@ -25,12 +25,12 @@ func (c *config) readHeads(f family, s *shape) {
 	}
 	width := s.attention.Heads * s.attention.HeadDim
 	switch {
-	case s.attention.HeadDim == 0 && s.Hidden%s.attention.Heads != 0 && !f.latent:
+	case s.attention.HeadDim == 0 && s.Hidden%s.attention.Heads != 0 && !f.Latent:
 		c.fail("hidden size %d is not a multiple of the %d heads, and head_dim is missing",
 			s.Hidden, s.attention.Heads)
 	case s.attention.HeadDim == 0:
 		s.attention.HeadDim = s.Hidden / s.attention.Heads
-	case f.headsFillHidden && width != s.Hidden:
+	case f.HeadsFillHidden && width != s.Hidden:
 		c.fail("head_dim: %d heads of %d are %d wide, but hidden_size is %d", s.attention.Heads,
 			s.attention.HeadDim, width, s.Hidden)
 	}

@@ -8,11 +8,6 @@ func readBailing(c *config, s *shape) {
 	s.attention.QKVBias = c.flag(false, "use_qkv_bias") || c.flag(false, "use_bias")
 	s.attention.OutBias = c.flag(false, "use_bias")
 	s.mlpBias = s.attention.OutBias
-	c.use("norm_head", "norm_softmax", "multi_gate", "score_function", "mtp_loss_scaling_factor",
-		"max_window_layers",
-		"moe_router_topk_scaling_factor", "linear_silu", "use_linear_silu", "linear_scale",
-		"linear_rope", "linear_attn_norm_group_size",
-		"group_norm_size", "moe_router_enable_shared_expert", "kv_scale_update_interval")
 	group := c.count(0, "layer_group_size")
 	if group < 2 {
 		return

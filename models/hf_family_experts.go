@@ -3,15 +3,6 @@ package models
 // readGemma4 reads heads that differ between layers with a window and those without, and experts
 // beside the MLP of each layer.
 func readGemma4(c *config, s *shape) {
-	for _, key := range []string{"hidden_size_per_layer_input", "num_kv_shared_layers"} {
-		if n := c.count(0, key); n != 0 {
-			c.fail("%s: found %d, but only 0 is modelled", key, n)
-		}
-	}
-	if c.flag(false, "use_double_wide_mlp") {
-		c.fail("use_double_wide_mlp: found true, but only false is modelled")
-	}
-	c.use("vocab_size_per_layer_input", "num_experts", "enable_moe_block")
 	windowed := s.attention
 	windowed.Window = c.need("sliding_window")
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
@@ -59,7 +50,6 @@ func readMiniMaxM2(c *config, s *shape) {
 // readMiniMaxM3 reads attention to chosen blocks, which all but the first layers have.
 func readMiniMaxM3(c *config, s *shape) {
 	readMiniMaxM2(c, s)
-	s.attention.OutputGate = c.flag(false, "attention_output_gate")
 	sparse := c.section("sparse_attention_config")
 	if !sparse.flag(false, "use_sparse_attention") {
 		return
@@ -95,7 +85,6 @@ func choose(layers []bool, chosen, rest string) []string {
 // narrower than keys.
 func readMiMoV2(c *config, s *shape) {
 	s.attention.ValueDim = c.count(0, "v_head_dim")
-	s.attention.Sinks = c.flag(false, "add_full_attention_sink_bias")
 	windowed := s.attention
 	windowed.Heads = c.count(s.attention.Heads, "swa_num_attention_heads")
 	windowed.KVHeads = c.count(s.attention.KVHeads, "swa_num_key_value_heads")
@@ -120,12 +109,6 @@ func readStep(c *config, s *shape) {
 			"num_key_value_heads")
 		windowed.HeadDim = other.count(windowed.HeadDim, "head_dim")
 	}
-	if every := c.count(1, "moe_every_n_layer"); every != 1 {
-		c.fail("moe_every_n_layer: found %d, but only 1 is modelled", every)
-	}
-	c.use("use_head_wise_attn_gate", "yarn_only_types", "share_expert_dims", "norm_expert_weight",
-		"att_impl_type", "zero_centered", "need_fp32_gate", "use_rope_layers",
-		"swiglu_limits_shared")
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
 	s.densePredictors = true
 }
@@ -143,7 +126,6 @@ func readDeepSeekV4(c *config, s *shape) {
 		c.fail("num_key_value_heads: found %d, but compressed attention has 1", n)
 	}
 	s.Streams = c.count(0, "hc_mult")
-	c.use("num_hash_layers", "index_topk", "index_n_heads", "index_head_dim", "expert_dtype")
 	ratios := c.counts("compress_ratios")
 	predictors := c.count(0, "num_nextn_predict_layers")
 	if n := len(ratios); n != s.layers && n != s.layers+predictors {
@@ -216,11 +198,7 @@ func readLongCat(c *config, s *shape) {
 			Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: 2})
 	}
 	s.layers = len(s.built)
-	c.use("attention_method", "mla_scale_q_lora", "mla_scale_kv_lora", "router_bias")
 }
-
-// readMiniCPM3 notes what scales embeddings and logits.
-func readMiniCPM3(c *config, _ *shape) { c.use("dim_model_base", "scale_emb", "scale_depth") }
 
 // readExaoneMoE reads which layers have experts where no list of words says so.
 func readExaoneMoE(c *config, s *shape) {
@@ -241,8 +219,6 @@ func readExaoneMoE(c *config, s *shape) {
 func readAfmoe(c *config, _ *shape) {
 	c.assume(fields{"first_k_dense_replace": c.count(0, "num_dense_layers")})
 	c.assume(fields{"sliding_window_pattern": c.count(4, "global_attn_every_n_layers")})
-	c.use("mup_enabled", "route_norm", "route_scale", "score_func", "load_balance_coeff",
-		"num_expert_groups")
 }
 
 // readDBRX reads the heads and the experts from their sections.
@@ -262,23 +238,8 @@ func readGrok(c *config, s *shape) {
 	if kinds := c.words("architectures"); len(kinds) != 1 || kinds[0] != "Grok1ForCausalLM" {
 		c.fail("model_type \"git\" is known for Grok1ForCausalLM only")
 	}
-	if every := c.count(1, "global_attn_every_n"); every != 1 {
-		c.fail("global_attn_every_n: found %d, but only 1 is modelled", every)
-	}
 	c.values["sliding_window_size"] = nil
 	if c.flag(false, "residual_moe") {
 		c.assume(fields{"shared_expert_intermediate_size": s.intermediate})
 	}
-	c.use("attn_temperature_len")
-}
-
-// readLlama4 notes what changes no size: queries and keys have norms without weights.
-func readLlama4(c *config, _ *shape) {
-	c.use("use_qk_norm", "no_rope_layers", "for_llm_compressor")
-}
-
-// readPhiMoE reads the biases, which all projections and the output head have, and the kind of
-// norms.
-func readPhiMoE(c *config, s *shape) {
-	s.NormBias, s.HeadBias = true, c.flag(false, "lm_head_bias")
 }

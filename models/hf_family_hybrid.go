@@ -6,32 +6,6 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// hybridFamilies returns the models of which some layers keep state of fixed size.
-func hybridFamilies() map[string]family {
-	gated := shape{gated: true}
-	qkNorm := shape{gated: true, attention: Softmax{QKNorm: true, OutputGate: true}}
-	qwen := family{base: qkNorm, noDenseMLP: true, read: readGatedDelta,
-		defaults: fields{"full_attention_interval": 4, "shared_expert_gate": true, "head_dim": 256}}
-	return map[string]family{
-		"qwen3_next": qwen, "qwen3_5": qwen, "qwen3_5_text": qwen, "qwen3_5_moe": qwen,
-		"qwen3_5_moe_text": qwen,
-		"kimi_linear": {base: gated, latent: true, defaults: fields{"topk_method": "noaux_tc"},
-			read: readKimiLinear},
-		"nemotron_h": {base: shape{}, noDenseMLP: true, read: readNemotronH},
-		"nemotron-nas": {base: gated, noDenseMLP: true,
-			defaults: fields{"num_key_value_heads": nil}, read: readNemotronNAS},
-		"deci":             {base: gated, noDenseMLP: true, read: readNemotronNAS},
-		"falcon_h1":        {base: gated, read: readFalconH1},
-		"granitemoehybrid": {base: gated, noDenseMLP: true, read: readGraniteHybrid},
-		"mamba2": {noDenseMLP: true, defaults: fields{"max_position_embeddings": 1 << 20},
-			read: readMamba2},
-		"bamba":           {base: gated, read: readBamba},
-		"minimax":         {base: gated, read: readMiniMaxM1},
-		"minimax_m1":      {base: gated, read: readMiniMaxM1},
-		"minimax_text_01": {base: gated, read: readMiniMaxM1},
-	}
-}
-
 // stateType returns the number format of recurrent state: what a key says, or otherwise.
 func (c *config) stateType(otherwise hardware.DType, spellings ...string) hardware.DType {
 	switch name := c.text(spellings...); name {
@@ -48,7 +22,6 @@ func (c *config) stateType(otherwise hardware.DType, spellings ...string) hardwa
 
 // readGatedDelta reads layers with a gated delta net.
 func readGatedDelta(c *config, s *shape) {
-	s.attention.OutputGate = c.flag(true, "attn_output_gate")
 	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
 		Kind: GatedDeltaNet, Heads: c.need("linear_num_value_heads"),
 		KeyHeads: c.need("linear_num_key_heads"),
@@ -56,7 +29,6 @@ func readGatedDelta(c *config, s *shape) {
 		Conv:      c.need("linear_conv_kernel_dim"),
 		StateType: c.stateType(hardware.BF16, "mamba_ssm_dtype", "mamba_ssm_cache_dtype"),
 	}}
-	c.use("full_attention_interval", "decoder_sparse_step")
 }
 
 // readKimiLinear reads layers with Kimi delta attention; lists count layers from 1.
@@ -113,7 +85,6 @@ func (c *config) mambaOf(s *shape) *Recurrent {
 
 // readFalconH1 reads attention and a Mamba-2 layer beside each other in every layer.
 func readFalconH1(c *config, s *shape) {
-	c.use("projectors_bias", "attn_layer_indices", "mlp_expansion_factor")
 	both := &ParallelMixers{One: &s.attention, Other: c.mambaOf(s)}
 	s.mixers = map[string]Mixer{"full_attention": both}
 	s.kinds = slices.Repeat([]string{"full_attention"}, min(s.layers, maxLayers))
@@ -157,7 +128,6 @@ func readMiniMaxM1(c *config, s *shape) {
 		s.kinds = choose(c.listed("attn_type_list", s.layers, len(ns),
 			func(i int) bool { return ns[i] == 0 }), "linear_attention", "full_attention")
 	}
-	c.use("postnorm", "shared_moe_mode", "use_cla")
 }
 
 // readMamba2 reads models of Mamba-2 layers only (arXiv:2405.21060), which have neither attention
@@ -173,7 +143,6 @@ func readMamba2(c *config, s *shape) {
 		c.fail("head_dim: %d heads of %d are %d wide, but the layer is %d", mamba.Heads,
 			mamba.ValueDim, inner, want)
 	}
-	c.use("rms_norm", "norm_before_gate", "time_step_rank")
 	for range min(s.layers, maxLayers) {
 		s.built = append(s.built, Group{Count: 1, Mixer: mamba, Norms: 1})
 	}

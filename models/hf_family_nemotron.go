@@ -7,7 +7,6 @@ import (
 // readNemotronH reads layers that are a mixer or an MLP, each with one norm: Mamba-2, attention
 // without rotation, an MLP or experts with two matrices (Nemotron-H, arXiv:2504.03624, section 2).
 func readNemotronH(c *config, s *shape) {
-	s.attention.NoRotary = true
 	mamba := &Recurrent{
 		Kind: Mamba2, Heads: c.need("mamba_num_heads"), KeyHeads: c.need("n_groups"),
 		KeyDim:   c.need("ssm_state_size"),
@@ -16,9 +15,6 @@ func readNemotronH(c *config, s *shape) {
 		ProjectionBias: c.flag(false, "use_bias"), StateType: c.stateType(hardware.FP32,
 			"mamba_ssm_cache_dtype"),
 	}
-	c.use("expand", "mamba_proj_bias", "n_routed_experts", "num_experts_per_tok",
-		"moe_shared_expert_intermediate_size", "n_shared_experts",
-		"moe_latent_size", "moe_intermediate_size", "moe_layer_freq")
 	s.moe = c.nemotronExperts(s)
 	dense := &Dense{Intermediate: s.intermediate, Bias: s.mlpBias}
 	for i, kind := range c.nemotronLayers() {

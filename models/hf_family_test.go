@@ -1,6 +1,12 @@
 package models
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/must"
+)
 
 // Families that the catalogue lacks, and other spellings of families that it has, against published
 // counts.
@@ -85,5 +91,41 @@ func TestFamilies(t *testing.T) {
 					warnings)
 			}
 		})
+	}
+}
+
+// Every row of families.yaml names traits and code that exist, and no model_type has two rows.
+func TestRowsOfFamiliesAreKnown(t *testing.T) {
+	var rows []family
+	must.OK(t, datafile.Decode(familiesFile, &rows))
+	types, code := map[string]bool{}, map[string]bool{"": true}
+	traits := new(shape).traits()
+	for _, f := range rows {
+		names := slices.Clone(f.Traits)
+		for _, some := range f.Flags {
+			names = append(names, some...)
+		}
+		for _, name := range names {
+			if traits[name] == nil {
+				t.Errorf("%s: no trait is named %s", f.Types, name)
+			}
+		}
+		for _, name := range f.Types {
+			if types[name] {
+				t.Errorf("model_type %s has two rows", name)
+			}
+			types[name] = true
+		}
+		if code[f.Code] = true; f.Code != "" && readers[f.Code] == nil {
+			t.Errorf("%s: no code is named %s", f.Types, f.Code)
+		}
+		for key, want := range f.Only {
+			if _, number := want.(int); !number && want != true && want != false {
+				t.Errorf("%s: only: %s: found %v, want a number or a bool", f.Types, key, want)
+			}
+		}
+	}
+	if len(readers) != len(code)-1 {
+		t.Errorf("%d functions for %d names in column code", len(readers), len(code)-1)
 	}
 }

@@ -95,15 +95,16 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 			fmt.Sprintf("model_type %q is not known: read as a Llama-like model (RMSNorm, "+
 				"gated MLP)", modelType)
 	}
-	text.assume(f.defaults)
-	s := f.base
+	text.assume(f.Defaults)
+	s := f.shape()
 	s.Family = modelType
 	s.Source = "config.json"
 	text.readSizes(f, &s)
 	text.readHeads(f, &s)
 	text.readMLA(&s)
-	if f.read != nil {
-		f.read(text, &s)
+	text.readFlags(f, &s)
+	if read := readers[f.Code]; read != nil {
+		read(text, &s)
 	}
 	if s.built == nil {
 		text.readMoE(&s)
@@ -144,10 +145,9 @@ func (c *config) readSizes(f family, s *shape) {
 	s.TiedEmbeddings = c.flag(false, "tie_word_embeddings")
 	if c.has("attention_bias") {
 		s.attention.QKVBias = c.flag(false, "attention_bias")
-		s.attention.OutBias = s.attention.QKVBias && !f.biasOfInputs
+		s.attention.OutBias = s.attention.QKVBias && !f.BiasOfInputs
 	}
 	s.mlpBias = c.flag(s.mlpBias, "mlp_bias")
-	s.attention.QKNorm = c.flag(s.attention.QKNorm, f.qkNormKeys...)
 	s.DType = c.tensorType()
 }
 
@@ -157,9 +157,9 @@ func (c *config) intermediate(f family, hidden int) int {
 	spellings := []string{"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "ffn_size",
 		"inner_hidden_size"}
 	switch {
-	case f.fourfoldMLP:
+	case f.FourfoldMLP:
 		return c.count(4*hidden, spellings...)
-	case f.noDenseMLP:
+	case f.NoDenseMLP:
 		return c.count(0, spellings...)
 	}
 	return c.need(spellings...)
