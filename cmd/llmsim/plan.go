@@ -182,19 +182,19 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 			}
 		}
 	}
-	if err := flags.start(all); err != nil {
+	print := all.WriteShort
+	switch {
+	case flags.format == "json":
+		print = asJSON
+	case flags.format == "brief":
+		print = all.WriteBrief
+	case flags.detail:
+		print = all.WriteText
+	}
+	if err := print(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	switch flags.format {
-	case "json":
-		return asJSON(cmd.OutOrStdout())
-	case "brief":
-		return all.WriteBrief(cmd.OutOrStdout())
-	}
-	if flags.detail {
-		return all.WriteText(cmd.OutOrStdout())
-	}
-	return all.WriteShort(cmd.OutOrStdout())
+	return flags.start(all) // last: where no file starts the answer, it is printed all the same
 }
 
 // notExpressed returns what of the chosen fleets the files that start them do not express.
@@ -223,7 +223,7 @@ func (flags *planFlags) start(all *answer.Answers) error {
 		case a.Chosen == nil:
 			continue
 		case a.Chosen.Bundle == nil:
-			return errors.New(a.Chosen.Unstartable)
+			return fmt.Errorf("--emit: %s", a.Chosen.Unstartable)
 		}
 		if err := a.Chosen.Bundle.Write(dir); err != nil {
 			return err
