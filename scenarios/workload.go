@@ -149,7 +149,7 @@ type Delay struct {
 // not count.
 type Trace struct {
 	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. It is looked up beside the scenario file, and then from the current folder."`
-	Format   string  `json:"format,omitempty" enum:"azure,bailian,burstgpt,mooncake,llmsim,sharegpt,tracelab,servegen,weka,otel" jsonschema:"The format of the file. Default: found from its first line."`
+	Format   string  `json:"format,omitempty" enum:"azure,bailian,burstgpt,mooncake,llmsim,sharegpt,tracelab,tracelab-rounds,servegen,weka,otel" jsonschema:"The format of the file. Default: found from its first line."`
 	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"A factor on the rate of the trace. Default: 1."`
 	From     Span    `json:"from,omitempty" min:"0" jsonschema:"The time of the trace at which the replay begins. Default: its start."`
 	For      Span    `json:"for,omitempty" above:"0" jsonschema:"The length of the replayed part, in the time of the trace. Default: all of it."`

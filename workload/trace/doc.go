@@ -39,6 +39,11 @@
 //	          output_len and tool_wait_after_ms (github.com/uw-syfi/TraceLab). The rounds of a
 //	          session stand one after another. Later rounds come when the answer before is there
 //	          and its tools have worked.
+//	tracelab-rounds
+//	          JSON: an object for each call, one after another, with session_id,
+//	          input_tokens_total, prefix_tokens, output_tokens and timing_events, as TraceLab
+//	          recorded them. The calls of a session stand one after another. A prompt begins with
+//	          prefix_tokens of the session so far. There are no arrival times.
 //	servegen  CSV with a client in each row and the columns mean_rate_rps, rate_weighted_cv,
 //	          main_arrival (Gamma or Weibull), windows (of 600 s) and the mean and p50 of
 //	          input_tokens (or text_tokens, image_tokens, …) and output_tokens

@@ -22,6 +22,7 @@ func formats() []format {
 		{"mooncake", fitsMooncake, newMooncake},
 		{"weka", fitsWeka, newWeka},
 		{"otel", fitsOTel, newOTel},
+		{"tracelab-rounds", fitsTracelabRounds, newTracelabRounds},
 		{"sharegpt", fitsShareGPT, newShareGPT}, // which takes any other JSON
 	}
 	list = append(list, format{"tracelab", fitsTracelab, newTracelab},
