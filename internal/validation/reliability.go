@@ -148,9 +148,9 @@ func reliability(all []graded) []Reliability {
 func calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
 
 // byChance reports whether a share of servers' values may differ from what ranges are to hold as it
-// does because servers are few: by two standard deviations at most.
+// does because servers are few: fewer than five, or by two standard deviations at most.
 func byChance(share float64, servers int) bool {
-	return math.Abs(share-intervalLevel) <=
+	return servers < 5 || math.Abs(share-intervalLevel) <=
 		2*math.Sqrt(intervalLevel*(1-intervalLevel)/float64(servers))
 }
 
