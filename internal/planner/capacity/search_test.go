@@ -271,7 +271,7 @@ func TestBoundsHold(t *testing.T) {
 		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
 			"tpot: 5s, percentile: 90}\nmenu: {hardware: [a100-80gb-sxm], tensor: [2, 4, 8]}",
 		"model: mixtral-8x7b\nworkload: {rate: 20/s, prompt: 200, output: 60}\nslo: {ttft: 2s, " +
-			"tpot: 25ms, percentile: 90}\nmenu: {hardware: [h100-sxm, h200-sxm], tensor: [2], " +
+			"tpot: 30ms, percentile: 90}\nmenu: {hardware: [h100-sxm, h200-sxm], tensor: [2], " +
 			"pipeline: [1, 2], weights: [bf16, fp8]}",
 		"model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: 200, output: 60}\nslo: {ttft: 2s, " +
 			"tpot: 12ms, percentile: 90}\nmenu: {hardware: [h100-sxm], tensor: [1], pipeline: " +
