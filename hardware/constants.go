@@ -1,12 +1,12 @@
 package hardware
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	"math"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/datafile"
@@ -23,24 +23,28 @@ func AllConstants() []Constants { return slices.Clone(fittedConstants()) }
 func AllCollectives() []Collective { return slices.Clone(fittedCollectives()) }
 
 var fittedConstants = sync.OnceValue(func() []Constants {
-	return readFitted[Constants]("fitted/accelerators") // whose files have the names
+	return readFitted[Constants]("fitted/accelerators")
 })
 
 var fittedCollectives = sync.OnceValue(func() []Collective {
-	list := readFitted[Collective]("fitted/links")
-	slices.SortFunc(list, func(a, b Collective) int { return cmp.Compare(a.Link, b.Link) })
-	return list
+	return readFitted[Collective]("fitted/links")
 })
 
-// readFitted reads the files of an embedded folder, one value each.
+// readFitted reads the files of an embedded folder, one value each, in the order of their names,
+// which are those of accelerators or links.
 func readFitted[T any](dir string) []T {
 	entries, err := fittedFiles.ReadDir(dir)
 	if err != nil {
 		panic(err)
 	}
-	var list []T
+	var names []string
 	for _, e := range entries {
-		list = append(list, readFile[T](path.Join(dir, e.Name())))
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	slices.Sort(names)
+	var list []T
+	for _, name := range names {
+		list = append(list, readFile[T](path.Join(dir, name+".yaml")))
 	}
 	return list
 }

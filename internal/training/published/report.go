@@ -63,13 +63,10 @@ func (d *Data) Report() *Report {
 	for i := range d.Rows {
 		names[d.Rows[i].Publication] = true
 	}
-	for name := range names {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		r.Publications = append(r.Publications,
 			Errors{name, median(steps[name]), median(memories[name])})
 	}
-	slices.SortFunc(r.Publications, func(a, b Errors) int {
-		return strings.Compare(a.Publication, b.Publication)
-	})
 	r.Step, r.Memory = median(allSteps), median(allMemories)
 	for _, l := range d.Left {
 		r.Left[l.Why]++
