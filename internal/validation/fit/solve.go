@@ -12,7 +12,7 @@ import (
 // A fit finds the slopes of all rows a few times, and takes a few steps with each set of slopes,
 // which costs little. It ends when the loss falls by less than enoughGain.
 const (
-	mostSlopes    = 4
+	mostSlopes    = 8
 	stepsPerSlope = 3
 	enoughGain    = 0.002
 )
