@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -72,7 +73,9 @@ func (f *entries) scheduling(sp *Speculation) string {
 	case sp.Scheduling == "" && (onHost || stepByStep):
 		return "synchronous"
 	}
-	return cmp.Or(sp.Scheduling, "asynchronous")
+	own, _ := f.config.Release.Setting("speculation.scheduling",
+		engines.Place{Accelerator: &hardware.Accelerator{}})
+	return cmp.Or(sp.Scheduling, own.Value, "asynchronous")
 }
 
 // readAcceptance returns the probabilities of acceptance.
