@@ -40,8 +40,8 @@ func groups(processors, replicas int) int {
 	return min(groupsPerProcessor*processors, mostGroups, replicas)
 }
 
-// apart returns the servers of a pool by group. The clock of the pool itself is for those who
-// observe its replicas meanwhile.
+// apart returns the servers of a pool by group. The clock of the pool itself is for
+// observers of its replicas, which ask it meanwhile.
 func (p *pool) apart(processors, groups int) []*deployment.Server {
 	list := make([]*deployment.Server, groups)
 	for i := range list {

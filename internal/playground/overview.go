@@ -43,7 +43,7 @@ func NewOverview(ctx context.Context, settings []string, past []Phase) (*Overvie
 type points struct {
 	sim.NopObserver
 	overview   *Overview
-	keep, seen int // one state of so many is kept
+	keep, seen int // of every keep states one is kept
 }
 
 // Steps implements sim.Observer.

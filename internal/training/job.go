@@ -61,7 +61,7 @@ type Layout struct {
 	Sequence bool
 }
 
-// MicroBatches returns how many micro-batches a rank computes in a step of so many sequences.
+// MicroBatches returns how many micro-batches a rank computes in a step of batch sequences.
 func (l *Layout) MicroBatches(batch int) int { return batch / (l.Data * l.Micro) }
 
 // Recompute is what the backward pass computes again instead of keeping it.

@@ -57,7 +57,8 @@ func hold(s *scenarios.Scaling) float64 {
 	return seconds
 }
 
-// quantity writes a number as Kubernetes does, to a thousandth; 1 for what is none.
+// quantity writes a number as Kubernetes does, to a thousandth; what is not a number, or is out of
+// bounds, counts as 1.
 func quantity(text string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	switch {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // move is a change from one fleet to another.
@@ -34,8 +34,8 @@ func ofReplicas(m move) []string {
 	if !m.same {
 		return []string{
 			fmt.Sprintf("Start %s of %s beside today's. This takes %s more for as long as both "+
-				"run.", answer.Several(m.to, "replica"), m.answer,
-				answer.Several(m.beside, "accelerator")),
+				"run.", units.Plural(m.to, "replica"), m.answer,
+				units.Plural(m.beside, "accelerator")),
 			"Send them a growing share of the requests, up to all.",
 			fmt.Sprintf("Stop each replica of %s when its requests have ended.", m.today),
 		}
@@ -44,7 +44,7 @@ func ofReplicas(m move) []string {
 		return counted(m)
 	}
 	first := max(1, m.to-m.from)
-	steps := []string{fmt.Sprintf("Start %s with %s.", answer.Several(first, "replica"),
+	steps := []string{fmt.Sprintf("Start %s with %s.", units.Plural(first, "replica"),
 		strings.Join(m.changes, "; "))}
 	if again := m.to - first; again > 0 {
 		steps = append(steps, fmt.Sprintf("Restart %d of today's replicas with the new settings, "+
@@ -61,7 +61,7 @@ func ofReplicas(m move) []string {
 func counted(m move) []string {
 	switch {
 	case m.to > m.from:
-		return []string{fmt.Sprintf("Start %s more.", answer.Several(m.to-m.from, "replica"))}
+		return []string{fmt.Sprintf("Start %s more.", units.Plural(m.to-m.from, "replica"))}
 	case m.to < m.from:
 		return []string{stopping(m.from - m.to)}
 	}
@@ -70,5 +70,5 @@ func counted(m move) []string {
 
 func stopping(n int) string {
 	return fmt.Sprintf("Stop %s of today's, one at a time, each when its requests have ended, and "+
-		"see before the next that the SLO is kept.", answer.Several(n, "replica"))
+		"see before the next that the SLO is kept.", units.Plural(n, "replica"))
 }

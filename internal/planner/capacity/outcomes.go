@@ -38,7 +38,7 @@ func (s *search) words(i int) string {
 					"at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
 		}
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
-			answer.Several(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
+			units.Plural(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
 	}
 	return outcome.words
 }
@@ -49,7 +49,7 @@ func (s *search) unaffordable(o *option) string {
 	if find := s.goal().Find; find != menu.FindThroughput {
 		n = s.fewest(o) + s.spare
 	}
-	words := fmt.Sprintf("%s cost $%s/h", answer.Several(n, "replica"),
+	words := fmt.Sprintf("%s cost $%s/h", units.Plural(n, "replica"),
 		report.Figure(float64(n)*o.price))
 	if s.goal().Power > 0 {
 		words += " and draw up to " + units.FormatPower(float64(n)*o.watts())
@@ -62,9 +62,9 @@ func (s *search) whyLost(o *option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
 	switch _, taken := o.interrupted(); {
 	case o.scaled():
-		words = fmt.Sprintf("with up to %s, %s", answer.Several(n, "replica"), v.trial.Limit)
+		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.trial.Limit)
 	case s.rate == 0 || taken:
-		words = fmt.Sprintf("with %s, %s", answer.Several(n, "replica"), v.trial.Limit)
+		words = fmt.Sprintf("with %s, %s", units.Plural(n, "replica"), v.trial.Limit)
 	}
 	if offer := o.shortest(n + s.spare + 1); offer != nil {
 		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -56,7 +56,7 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 	}
 	if n = max(n, o.scaling.always); n > s.most(o) {
 		outcome.kind, outcome.words = simulated, fmt.Sprintf("%s or more are needed, and there "+
-			"are accelerators for %d", answer.Several(n+s.spare, "replica"), s.most(o)+s.spare)
+			"are accelerators for %d", units.Plural(n+s.spare, "replica"), s.most(o)+s.spare)
 		return nil
 	}
 	low, high, found := n-1, s.most(o)+1, 0 // too few, and too many
@@ -150,7 +150,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 		if !wins && i != s.best {
 			outcome.kind, outcome.words = simulated, fmt.Sprintf(
 				"of up to %s, %s or more run on average, for $%s/h",
-				answer.Several(n+s.spare, "replica"), report.Figure(running), report.Figure(hourly))
+				units.Plural(n+s.spare, "replica"), report.Figure(running), report.Figure(hourly))
 		}
 		if !wins {
 			return false, unused, nil

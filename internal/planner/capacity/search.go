@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
@@ -82,7 +82,7 @@ func (s *search) try(ctx context.Context, i int) error {
 	if n, known := s.fixed[o.fixed()]; known && !s.beats(o, n) {
 		s.outcomes[i].kind = simulated
 		s.outcomes[i].words = fmt.Sprintf("fewer than %s miss the SLO",
-			answer.Several(n, "replica"))
+			units.Plural(n, "replica"))
 		return nil
 	}
 	low := s.fewest(o) - 1 // does not sustain the load

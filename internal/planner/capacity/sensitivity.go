@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // inputChange is by how much inputs are changed.
@@ -102,11 +103,11 @@ func (s *search) sensitivityOf(input string, other *search, harder int) answer.S
 		return answer.Sensitivity{Input: input, Changes: true, Answer: "no option meets the SLO"}
 	case other.label(other.best) != s.label(s.best):
 		return answer.Sensitivity{Input: input, Changes: true,
-			Answer: answer.Several(other.size(), "replica") + " of " + other.label(other.best)}
+			Answer: units.Plural(other.size(), "replica") + " of " + other.label(other.best)}
 	case other.size() != s.size():
 		return answer.Sensitivity{Input: input, Changes: true,
 			Answer: fmt.Sprintf("%s instead of %d",
-				answer.Several(other.size(), "replica"), s.size())}
+				units.Plural(other.size(), "replica"), s.size())}
 	}
 	return answer.Sensitivity{Input: input, Answer: "the same"}
 }

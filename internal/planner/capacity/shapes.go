@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // mostShapes bounds the shapes that an answer shows.
@@ -91,8 +92,8 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	case i != s.best && !o.scaled() && replicas >= mostIdleFactor*s.fewest(o):
 		sh.Rate = 0
 		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
-			"%s would do the work by the roofline; %s", answer.Several(replicas, "replica"),
-			answer.Several(s.fewest(o), "replica"), sh.Limit)
+			"%s would do the work by the roofline; %s", units.Plural(replicas, "replica"),
+			units.Plural(s.fewest(o), "replica"), sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
 		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price

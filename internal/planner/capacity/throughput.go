@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // rateRanges returns the fleets among which the one that serves most is to be found: of each option
@@ -136,7 +136,7 @@ const mostMissesInARow = 3
 func (s *search) replace(r *rateRange, place int) {
 	was := &s.outcomes[s.best]
 	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
-		answer.Several(was.replicas, "replica"), report.Figure(s.rate))
+		units.Plural(was.replicas, "replica"), report.Figure(s.rate))
 	r.kept, r.missed, s.best = place, place-1, r.option
 	outcome := &s.outcomes[s.best]
 	outcome.kind, outcome.words, outcome.replicas = chosen, "", r.replicas
@@ -178,7 +178,7 @@ func (s *search) lower(r *rateRange) *rateRange {
 func (s *search) choose(best *rateRange, others rateHeap) {
 	for _, r := range others {
 		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-			answer.Several(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
+			units.Plural(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
 	}
 	s.best = best.option
 	s.outcomes[s.best].kind, s.outcomes[s.best].words = chosen, ""

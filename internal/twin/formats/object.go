@@ -74,7 +74,7 @@ func objects(values []any) []object {
 	return list
 }
 
-// numbers returns the numbers of a list, 0 for what is none.
+// numbers returns the elements of a list; those that are not numbers count as 0.
 func (o object) numbers(key string) []float64 {
 	values, _ := o[key].([]any)
 	list := make([]float64, len(values))

@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // outOfReach is how many times as dear as the answer a fleet may be that is named beside it. One
@@ -58,7 +59,7 @@ func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) err
 	}
 	if len(a.Models) > 1 {
 		p.Gap()
-		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.", Several(a.Accelerators, "accelerator"),
+		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.", units.Plural(a.Accelerators, "accelerator"),
 			a.Hourly))
 	}
 	return p.Err()
@@ -136,7 +137,7 @@ func (a *Answer) printAlone(p *report.Printer) {
 		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly < a.Chosen.Hourly*(1-1e-9) {
 			p.Text(fmt.Sprintf("Alone, this model would have %s of %s for $%.2f an hour; all "+
 				"models together cost less with those accelerators elsewhere.",
-				Several(s.Replicas, "replica"), s.Label, s.Hourly))
+				units.Plural(s.Replicas, "replica"), s.Label, s.Hourly))
 			return
 		}
 	}
@@ -154,7 +155,7 @@ func (a *Answer) next() []string {
 	var list []string
 	add := func(replicas int, label, words string) {
 		if label != a.Chosen.Label && len(list) < nextBest {
-			list = append(list, fmt.Sprintf("%s of %s, %s", Several(replicas, "replica"), label,
+			list = append(list, fmt.Sprintf("%s of %s, %s", units.Plural(replicas, "replica"), label,
 				words))
 		}
 	}

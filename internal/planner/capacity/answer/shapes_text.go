@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -51,7 +52,7 @@ func (a *Answer) printShapes(p *report.Printer) {
 				b.Grade)
 		}
 		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,
-			Several(b.Replicas, "replica"), b.Label, b.Hourly))
+			units.Plural(b.Replicas, "replica"), b.Label, b.Hourly))
 	}
 	a.printAlone(p)
 	a.printTightest(p)

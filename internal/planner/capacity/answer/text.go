@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // WriteText prints the answer for people, in 80 columns.
@@ -159,7 +160,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 
 // heading names the fleet, some of whose replicas are spare.
 func (d *Deployment) heading(spare int) string {
-	words := Several(d.Replicas, "replica") + " of " + d.Label
+	words := units.Plural(d.Replicas, "replica") + " of " + d.Label
 	if d.Scaled != nil {
 		words = fmt.Sprintf("%d to %s", d.Scaled.Fewest, words)
 	}
@@ -189,13 +190,13 @@ func (a *Answer) printOthers(p *report.Printer) {
 		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
 			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that "+
 			"binds",
-			m.Hourly, Several(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
+			m.Hourly, units.Plural(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
 			m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
 		p.Text(words + ".")
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
 		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor,
-			Several(g.Replicas, "replica"), g.Label, g.Hourly))
+			units.Plural(g.Replicas, "replica"), g.Label, g.Hourly))
 	} else if g != nil {
 		p.Text(fmt.Sprintf("For %g times the rate no option of the menu suffices.", g.Factor))
 	}
@@ -208,7 +209,7 @@ func (a *Answer) printOthers(p *report.Printer) {
 	if r := a.Rented; r != nil && r.Daily < r.Fixed {
 		p.Text(fmt.Sprintf("A day of the wave costs least, $%.2f instead of $%.2f, with %s of %s "+
 			"that always run, and up to %d of %s that are given back when they are not needed.",
-			r.Daily, r.Fixed, Several(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
+			r.Daily, r.Fixed, units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // Today is the deployment that serves now, beside the fleet of the answer. Both are simulated at
@@ -39,7 +40,7 @@ func (t *Today) print(p *report.Printer) {
 		cost = fmt.Sprintf("$%.2f an hour", *t.Hourly)
 	}
 	p.Text(fmt.Sprintf("Today: %s of %s, %s. At the predicted speed with all replicas up, it %s "+
-		"the SLO (%s)%s.", Several(t.Replicas, "replica"), t.Label, cost, keepsOrMisses(t.Met),
+		"the SLO (%s)%s.", units.Plural(t.Replicas, "replica"), t.Label, cost, keepsOrMisses(t.Met),
 		report.Percent(t.Kept), t.beside()))
 	if t.Steps != nil {
 		p.Text("What to change, in this order:")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // Tuned is what settings of the engine brought that the menu leaves to its defaults.
@@ -54,7 +55,7 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 	}
 	p.Text(fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
 		"would be %s of %s, %s.%s", strings.Join(words, ", "),
-		Several(t.WithoutReplicas, "replica"), t.Without, saved, cache))
+		units.Plural(t.WithoutReplicas, "replica"), t.Without, saved, cache))
 }
 
 // printTried prints how many settings were tried.
@@ -63,7 +64,7 @@ func (t *Tuned) printTried(p *report.Printer) {
 		return
 	}
 	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
-		"the options nearest to the answer", t.Simulations, Several(t.Tried, "setting"))
+		"the options nearest to the answer", t.Simulations, units.Plural(t.Tried, "setting"))
 	if t.Settings == nil {
 		words += "; none makes a fleet cheaper"
 	}

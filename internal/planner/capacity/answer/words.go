@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // running says how many accelerators run.
 func (d *Deployment) running() string {
-	words := Several(d.Accelerators, "accelerator")
+	words := units.Plural(d.Accelerators, "accelerator")
 	if f := d.Scaled; f != nil {
 		return fmt.Sprintf("On average %s replicas run, on %s of at most %s",
 			report.Figure(f.Mean), report.Figure(f.Accelerators), words)
@@ -38,7 +39,7 @@ func (i *Interrupted) words() string {
 	words := ""
 	if i.Interruptions > 0 {
 		words = fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated "+
-			"time, %s meet the SLO. ", Several(i.Interruptions, "time"), i.Hours,
+			"time, %s meet the SLO. ", units.Plural(i.Interruptions, "time"), i.Hours,
 			report.Percent(i.Kept))
 	}
 	return words + fmt.Sprintf("With replicas taken away at random over %d months, %s meet the "+
@@ -54,7 +55,7 @@ func (a *Advice) print(p *report.Printer, confidence float64) {
 	}
 	p.Text(fmt.Sprintf("With %s, steps %.3g times and TTFT %.3g times as long as predicted, which "+
 		"%.3g%% of cases stay within, %s of the requests meet the SLO.",
-		Several(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
+		units.Plural(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
 		report.Percent(a.Kept)))
 	for _, words := range a.Insights {
 		p.Item(words)
@@ -69,7 +70,7 @@ func (u *Unproven) print(p *report.Printer) {
 	words := "Fleets were left out by rules that are not proven: "
 	if u.Options > 0 {
 		words = fmt.Sprintf("Of %s, fleets were left out by rules that are not proven: ",
-			Several(u.Options, "option"))
+			units.Plural(u.Options, "option"))
 	}
 	words += strings.Join(u.Rules, "; ") + "."
 	if u.Checked > 0 {
@@ -80,14 +81,6 @@ func (u *Unproven) print(p *report.Printer) {
 		words += fmt.Sprintf(" %d of them were simulated in the end, and %s.", u.Checked, found)
 	}
 	p.Text(words)
-}
-
-// Several counts things in words.
-func Several(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // plainShape reports whether replicas do both.
