@@ -16,7 +16,8 @@ import (
 // floors gives the floor of each room; a room may import rooms of its own floor or below. It is
 // section 2 of the design.
 var floors = map[string]int{
-	"internal/units": 0, "internal/nearest": 0, "internal/datafile": 0, "internal/sharedfiles": 0,
+	"internal/units": 0, "internal/splitmix": 0,
+	"internal/nearest": 0, "internal/datafile": 0, "internal/sharedfiles": 0,
 	"internal/registry": 1,
 	"internal/alarm":    0, "internal/files": 0, "internal/text": 0, "internal/browsertest": 0,
 	"sim": 1, "hardware": 1,

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 	"github.com/llmsim/llmsim/workload/internal/discrete"
 )
 
@@ -46,11 +46,11 @@ func (a *adapted) Next(r *sim.Request) {
 		of = 2*uint64(r.Session) + 1
 	}
 	a.sent++
-	r.Adapter = 1 + a.table.At(content.Mix(a.key^content.Mix(of)))
+	r.Adapter = 1 + a.table.At(splitmix.Hash(a.key^splitmix.Hash(of)))
 	for i := range r.Content {
-		r.Content[i].ID = content.Mix(r.Content[i].ID + uint64(r.Adapter))
+		r.Content[i].ID = splitmix.Hash(r.Content[i].ID + uint64(r.Adapter))
 	}
 	if r.Answer != 0 {
-		r.Answer = content.Mix(r.Answer + uint64(r.Adapter))
+		r.Answer = splitmix.Hash(r.Answer + uint64(r.Adapter))
 	}
 }

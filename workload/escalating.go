@@ -3,8 +3,8 @@ package workload
 import (
 	"container/heap"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // escalating is a workload some of whose requests are sent on.
@@ -62,8 +62,8 @@ func (e *escalating) Done(r *sim.Request, at sim.Time) {
 
 // chooses reports whether a request is sent on by escalation k.
 func (e *escalating) chooses(k int, r *sim.Request) bool {
-	of := content.Mix(uint64(r.Arrival)) ^ content.Mix(uint64(r.ID)+uint64(k)<<40)
-	return float64(content.Mix(e.key^of)>>11) < e.list[k].Share*(1<<53)
+	of := splitmix.Hash(uint64(r.Arrival)) ^ splitmix.Hash(uint64(r.ID)+uint64(k)<<40)
+	return float64(splitmix.Hash(e.key^of)>>11) < e.list[k].Share*(1<<53)
 }
 
 // follower is a request that is sent on; order breaks ties.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
 	"github.com/llmsim/llmsim/workload/internal/discrete"
@@ -187,7 +188,7 @@ func (c *drawnClass) text(n uint64) uint64 { return c.number<<40 | n }
 
 // fixed returns the random number that belongs to a text.
 func (m *mix) fixed(kind content.Kind, text uint64) uint64 {
-	return content.Mix(m.texts ^ content.ID(kind, text))
+	return splitmix.Hash(m.texts ^ content.ID(kind, text))
 }
 
 // turnText returns the segment ID of message or answer number n of a session.

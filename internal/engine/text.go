@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // text returns the first n tokens of a request's text, prompt and answer.
 func text(r *sim.Request, n, vocab int) []int32 {
@@ -28,12 +31,7 @@ func token(r *sim.Request, i, vocab int) int32 {
 	return mix(uint64(r.ID)|unshared, i, vocab)
 }
 
-// mix hashes an identity and a place to a token (the finaliser of SplitMix64: Steele, Lea and Flood
-// 2014).
+// mix hashes an identity and a place to a token.
 func mix(id uint64, i, vocab int) int32 {
-	x := id*0x9e3779b97f4a7c15 + uint64(i)
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
-	return int32(x % uint64(vocab))
+	return int32(splitmix.Finish(id*splitmix.Increment+uint64(i)) % uint64(vocab))
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -56,12 +57,12 @@ func (p *answers) content(tokens []text.Token) (list []sim.Segment, name uint64)
 }
 
 // follow returns the name of a text with one token more.
-func follow(name uint64, t text.Token) uint64 { return hash(name ^ uint64(uint32(t))) }
+func follow(name uint64, t text.Token) uint64 { return splitmix.Hash(name ^ uint64(uint32(t))) }
 
 // answer names the answer of an index to the prompt of a name, for prefix caches and as the name of
 // its made-up words.
 func (p *answers) answer(prompt uint64, index int) uint64 {
-	return max(hash(p.seed^prompt)+uint64(index), 1)
+	return max(splitmix.Hash(p.seed^prompt)+uint64(index), 1)
 }
 
 // repeated returns which made-up answer to the prompt of a name comes next, and how many tokens of
@@ -81,12 +82,4 @@ func (p *answers) repeated(prompt uint64, next []text.Token) (index, n int) {
 		}
 	}
 	return 0, 0
-}
-
-// hash spreads every bit of x (the finaliser of splitmix64: Steele, Lea and Flood, OOPSLA 2014).
-func hash(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

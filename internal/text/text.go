@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/tiktoken-go/tokenizer"
 )
 
@@ -94,13 +95,5 @@ func (v *Vocabulary) Word(name uint64, i int) Token { return v.pick(name, i).tok
 func (v *Vocabulary) Spell(name uint64, i int) string { return v.pick(name, i).text }
 
 func (v *Vocabulary) pick(name uint64, i int) *word {
-	return &v.words[mix(name*0x9e3779b97f4a7c15+uint64(i))%uint64(len(v.words))]
-}
-
-// mix spreads every bit of x (the finaliser of splitmix64: Steele, Lea and Flood, OOPSLA 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return &v.words[splitmix.Hash(name*splitmix.Increment+uint64(i))%uint64(len(v.words))]
 }

@@ -1,6 +1,9 @@
 package memory
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // Hybrid is a Windowed memory in which prompts share their beginnings (vLLM's hybrid KV cache
 // manager: vllm/v1/core/kv_cache_coordinator.py, find_longest_cache_hit, v0.15). In layers that
@@ -96,7 +99,7 @@ func checkpointName(text []sim.Segment, tokens int64) uint64 {
 	}
 	var at cursor
 	at.skip(text, int(tokens-1))
-	return hash(^blockName(at.before, text[at.segment].ID, at.offset))
+	return splitmix.Hash(^blockName(at.before, text[at.segment].ID, at.offset))
 }
 
 // Extend implements sim.Memory.

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -117,8 +118,8 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 	p.words = wholeText(p.words, s)
 	if p.runs > 0 { // a sequence of an earlier run may have had the same number
 		own := &p.words[len(p.words)-1]
-		if own.ID == hash(uint64(s.ID)) {
-			own.ID = hash(own.ID ^ p.runs)
+		if own.ID == splitmix.Hash(uint64(s.ID)) {
+			own.ID = splitmix.Hash(own.ID ^ p.runs)
 		}
 	}
 	return p.words
@@ -126,7 +127,7 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 
 // wholeText describes all tokens of s in the given space: those that it may share, and its own.
 func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
-	own := sim.Segment{ID: hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
+	own := sim.Segment{ID: splitmix.Hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
 	for _, segment := range s.Content {
 		own.Tokens -= segment.Tokens
 	}

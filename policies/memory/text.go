@@ -1,6 +1,9 @@
 package memory
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // cursor is a place in a text that is made of segments. It is offset tokens into a segment, and
 // before is the hash of the earlier segments. The zero value is the start of every text.
@@ -24,7 +27,8 @@ func (c cursor) run(text []sim.Segment, block int) (first uint64, blocks int) {
 	name, offset, left := c.before, c.offset, block
 	for i := c.segment; i < len(text); i++ {
 		n := min(left, text[i].Tokens-offset)
-		name = hash(name ^ hash(text[i].ID^hash(uint64(offset)<<32|uint64(n))))
+		place := splitmix.Hash(uint64(offset)<<32 | uint64(n))
+		name = splitmix.Hash(name ^ splitmix.Hash(text[i].ID^place))
 		if left -= n; left == 0 {
 			return name, 1
 		}
@@ -40,7 +44,7 @@ func (c *cursor) skip(text []sim.Segment, tokens int) {
 		n := min(tokens, s.Tokens-c.offset)
 		tokens -= n
 		if c.offset += n; c.offset == s.Tokens {
-			c.before = hash(c.before ^ hash(s.ID^hash(uint64(s.Tokens))))
+			c.before = splitmix.Hash(c.before ^ splitmix.Hash(s.ID^splitmix.Hash(uint64(s.Tokens))))
 			c.segment, c.offset = c.segment+1, 0
 		}
 	}
@@ -48,14 +52,5 @@ func (c *cursor) skip(text []sim.Segment, tokens int) {
 
 // blockName names a block that lies in one segment, from the hash of the segments before it.
 func blockName(before, segment uint64, offset int) uint64 {
-	return hash(before ^ hash(segment^hash(uint64(offset)<<32)))
-}
-
-// hash is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that
-// spreads every bit.
-func hash(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return splitmix.Hash(before ^ splitmix.Hash(segment^splitmix.Hash(uint64(offset)<<32)))
 }

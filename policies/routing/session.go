@@ -1,6 +1,9 @@
 package routing
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // SessionAffinity sends all requests of a conversation to the same replica, where its KV cache may
 // still be. Requests without a conversation go to the replica with the fewest unfinished requests.
@@ -13,7 +16,7 @@ func (SessionAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	if r.Session == 0 {
 		return pool.LeastRequests()
 	}
-	return pool.At(jump(mix(uint64(r.Session)), pool.Len()))
+	return pool.At(jump(splitmix.Hash(uint64(r.Session)), pool.Len()))
 }
 
 // Blind implements sim.BlindRouter.
@@ -29,7 +32,7 @@ func (AdapterAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	if r.Adapter == 0 {
 		return pool.LeastRequests()
 	}
-	return pool.At(jump(mix(uint64(r.Adapter)), pool.Len()))
+	return pool.At(jump(splitmix.Hash(uint64(r.Adapter)), pool.Len()))
 }
 
 // Blind implements sim.BlindRouter.
@@ -44,13 +47,4 @@ func jump(key uint64, n int) int {
 		next = int64(float64(bucket+1) * (float64(1<<31) / float64(key>>33+1)))
 	}
 	return int(bucket)
-}
-
-// mix is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads
-// every bit.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -97,17 +98,11 @@ func (p *Speculator) continues(s *sim.Sequence, d *state) bool {
 
 // key returns the key of draws of a sequence.
 func (p *Speculator) key(s *sim.Sequence, kind, block uint64) uint64 {
-	return mix(mix(mix(p.c.Seed+kind*weyl)+uint64(s.ID)*weyl) + block*weyl)
-}
-
-// weyl is the increment and mix the output function of SplitMix64 (Steele, Lea and Flood, Fast
-// splittable pseudorandom number generators, OOPSLA 2014).
-const weyl = 0x9e3779b97f4a7c15
-
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	key := p.c.Seed
+	for _, part := range []uint64{kind, uint64(s.ID), block} {
+		key = splitmix.Finish(key + part*splitmix.Increment)
+	}
+	return key
 }
 
 // below returns 64 bits, each of which is set with probability p: those for which a number u,
@@ -123,8 +118,8 @@ func below(key uint64, p float64) uint64 {
 	var less uint64
 	open := ^uint64(0) // equal to p as far as they were compared
 	for digits := uint64(p * (1 << 64)); digits != 0 && open != 0; digits <<= 1 {
-		key += weyl
-		word := mix(key)
+		key += splitmix.Increment
+		word := splitmix.Finish(key)
 		if digits>>63 == 1 {
 			less |= open &^ word
 			open &= word

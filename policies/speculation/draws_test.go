@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// near fails unless the number n of hits in draws of the given chance is within five standard deviations.
+// near fails unless the number n of hits in draws of the given chance is within
+// five standard deviations.
 func near(t *testing.T, what string, n, draws int, chance float64) {
 	t.Helper()
 	want := float64(draws) * chance

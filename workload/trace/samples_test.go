@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
@@ -49,7 +50,7 @@ func block(hash uint64, tokens int) sim.Segment {
 
 // local is a block of a session whose hashes mean nothing elsewhere.
 func local(session, hash uint64, tokens int) sim.Segment {
-	return block(content.Mix(hash^content.Mix(session))>>4, tokens)
+	return block(splitmix.Hash(hash^splitmix.Hash(session))>>4, tokens)
 }
 
 // samples are one small file of each format, and what they hold.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
@@ -112,7 +113,7 @@ func (t *tracelabRounds) extend(text []sim.Segment, c *tracelabCall, number uint
 	uint64) {
 	id := func(part uint64) uint64 {
 		return content.ID(content.TraceBlock,
-			content.Mix((2*number+part)^content.Mix(t.sessions))>>4)
+			splitmix.Hash((2*number+part)^splitmix.Hash(t.sessions))>>4)
 	}
 	left := int(c.Prefix)
 	kept := 0

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/internal/content"
 )
@@ -157,7 +158,7 @@ func (w *weka) call(s *wekaSession, q *wekaRequest) (c Turn, err error) {
 			return c, w.errorf("hash_ids: found %d, allowed: at most one for each %d of the %d "+
 				"prompt tokens", len(q.HashIDs), block, q.In)
 		}
-		number := content.Mix(hash^content.Mix(uint64(w.sessions))) >> 4
+		number := splitmix.Hash(hash^splitmix.Hash(uint64(w.sessions))) >> 4
 		c.Prompt = append(c.Prompt, sim.Segment{ID: content.ID(content.TraceBlock, number),
 			Tokens: min(left, block)})
 		left -= block

@@ -2,6 +2,8 @@
 // ID and others never do.
 package content
 
+import "github.com/llmsim/llmsim/internal/splitmix"
+
 // Kind says what sort of text a run is. Runs of different kinds never share an ID.
 type Kind uint64
 
@@ -18,14 +20,5 @@ const (
 )
 
 // ID returns the segment ID of the n-th text of a kind. Below 2^60, different texts get different
-// IDs: the packing is one to one, and so is Mix.
-func ID(kind Kind, n uint64) uint64 { return Mix(n*uint64(1<<4) + uint64(kind)) }
-
-// Mix scrambles 64 bits, one to one (the finalizer of SplitMix64; Steele, Lea and Flood, "Fast
-// Splittable Pseudorandom Number Generators", OOPSLA 2014).
-func Mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// IDs: the packing is one to one, and so is the hash.
+func ID(kind Kind, n uint64) uint64 { return splitmix.Hash(n*uint64(1<<4) + uint64(kind)) }

@@ -59,8 +59,8 @@ func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) err
 	}
 	if len(a.Models) > 1 {
 		p.Gap()
-		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.", units.Plural(a.Accelerators, "accelerator"),
-			a.Hourly))
+		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.",
+			units.Plural(a.Accelerators, "accelerator"), a.Hourly))
 	}
 	return p.Err()
 }
@@ -155,8 +155,8 @@ func (a *Answer) next() []string {
 	var list []string
 	add := func(replicas int, label, words string) {
 		if label != a.Chosen.Label && len(list) < nextBest {
-			list = append(list, fmt.Sprintf("%s of %s, %s", units.Plural(replicas, "replica"), label,
-				words))
+			list = append(list, fmt.Sprintf("%s of %s, %s", units.Plural(replicas, "replica"),
+				label, words))
 		}
 	}
 	for i := range a.Shapes {

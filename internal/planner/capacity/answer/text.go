@@ -209,7 +209,8 @@ func (a *Answer) printOthers(p *report.Printer) {
 	if r := a.Rented; r != nil && r.Daily < r.Fixed {
 		p.Text(fmt.Sprintf("A day of the wave costs least, $%.2f instead of $%.2f, with %s of %s "+
 			"that always run, and up to %d of %s that are given back when they are not needed.",
-			r.Daily, r.Fixed, units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
+			r.Daily, r.Fixed, units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas,
+			r.Peak))
 	}
 }
 

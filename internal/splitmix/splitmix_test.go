@@ -1,4 +1,4 @@
-package routing
+package splitmix
 
 import "testing"
 
@@ -6,7 +6,7 @@ import "testing"
 // Vigna's splitmix64.c gives them.
 func TestMixIsSplitmix64(t *testing.T) {
 	for i, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f} {
-		if got := mix(uint64(i) * 0x9e3779b97f4a7c15); got != want {
+		if got := Hash(uint64(i) * Increment); got != want {
 			t.Errorf("number %d is %#x, want %#x", i, got, want)
 		}
 	}
