@@ -69,20 +69,10 @@ func (c *Cached) Route(r *sim.Request, pool *sim.Pool) int {
 		c.scores = append(c.scores, replicaScore{i, found, of,
 			float64(s.Used) / float64(s.Capacity), float64(s.Waiting), s.Used})
 	}
-	score := c.weighted()
-	if c.scoring.Blocks {
-		score = func(s *replicaScore) float64 {
-			for len(c.sent) <= s.replica {
-				c.sent = append(c.sent, backlog{})
-			}
-			missing := s.of - s.found
-			coming := c.sent[s.replica].left(pool.Pending(s.replica)) + missing
-			return -c.scoring.Prefix*float64(coming) - float64(s.used+int64(missing))
-		}
-	}
-	best, most, equal := 0, score(&c.scores[0]), 1
+	bounds := c.bounds()
+	best, most, equal := 0, c.score(&c.scores[0], &bounds, pool), 1
 	for n := 1; n < len(c.scores); n++ {
-		switch v := score(&c.scores[n]); {
+		switch v := c.score(&c.scores[n], &bounds, pool); {
 		case v > most:
 			best, most, equal = n, v, 1
 		case v == most:
@@ -101,53 +91,79 @@ func (c *Cached) Route(r *sim.Request, pool *sim.Pool) int {
 
 // backlog is what was sent to a replica whose prompts may not be computed yet, the oldest first.
 type backlog struct {
-	prompts []int64 // tokens of each
-	blocks  []int   // of each that the replica did not have
-	tokens  int64   // of all prompts
-	missing int     // of all blocks
+	prompts []sentPrompt
+	first   int   // the place of the oldest
+	tokens  int64 // of all prompts
+	missing int   // of all blocks
+}
+
+// sentPrompt is a prompt and the number of its blocks that the replica did not have.
+type sentPrompt struct {
+	tokens int64
+	blocks int
 }
 
 func (b *backlog) add(tokens int64, blocks int) {
-	b.prompts, b.blocks = append(b.prompts, tokens), append(b.blocks, blocks)
+	if b.first > len(b.prompts)/2 { // takes the place of what was computed
+		b.prompts = append(b.prompts[:0], b.prompts[b.first:]...)
+		b.first = 0
+	}
+	b.prompts = append(b.prompts, sentPrompt{tokens, blocks})
 	b.tokens, b.missing = b.tokens+tokens, b.missing+blocks
 }
 
 // left returns the number of blocks to compute where prompts of the given number of tokens are not
 // computed yet. The prompts that came first count as computed first.
 func (b *backlog) left(tokens int64) int {
-	for len(b.prompts) > 0 && b.tokens > tokens {
-		b.tokens, b.missing = b.tokens-b.prompts[0], b.missing-b.blocks[0]
-		b.prompts, b.blocks = b.prompts[1:], b.blocks[1:]
+	for b.first < len(b.prompts) && b.tokens > tokens {
+		p := &b.prompts[b.first]
+		b.tokens, b.missing = b.tokens-p.tokens, b.missing-p.blocks
+		b.first++
 	}
 	return b.missing
 }
 
-// weighted returns the sum of the weighted scores of a replica, each from 0 to 1.
-func (c *Cached) weighted() func(*replicaScore) float64 {
-	shortest, longest := c.scores[0].waiting, c.scores[0].waiting
-	fewest, most := 0, 0 // of the replicas that have anything
+// scoreBounds are the least and the most of all replicas.
+type scoreBounds struct {
+	shortest, longest float64 // of their queues
+	fewest, most      int     // blocks of the replicas that have anything
+}
+
+func (c *Cached) bounds() scoreBounds {
+	b := scoreBounds{shortest: c.scores[0].waiting, longest: c.scores[0].waiting}
 	for i := range c.scores {
 		s := &c.scores[i]
-		shortest, longest = min(shortest, s.waiting), max(longest, s.waiting)
-		if s.found > 0 && (fewest == 0 || s.found < fewest) {
-			fewest = s.found
+		b.shortest, b.longest = min(b.shortest, s.waiting), max(b.longest, s.waiting)
+		if s.found > 0 && (b.fewest == 0 || s.found < b.fewest) {
+			b.fewest = s.found
 		}
-		most = max(most, s.found)
+		b.most = max(b.most, s.found)
 	}
-	return func(s *replicaScore) float64 {
-		prefix, queue := 0.0, 1.0
-		switch {
-		case s.found == 0: // there is nothing to score
-		case !c.scoring.Spread:
-			prefix = float64(s.found) / float64(s.of)
-		case fewest == most:
-			prefix = 1
-		default:
-			prefix = float64(s.found-fewest) / float64(most-fewest)
+	return b
+}
+
+// score returns the score of a replica: by blocks, or the sum of weighted scores from 0 to 1.
+func (c *Cached) score(s *replicaScore, b *scoreBounds, pool *sim.Pool) float64 {
+	if c.scoring.Blocks {
+		for len(c.sent) <= s.replica {
+			c.sent = append(c.sent, backlog{})
 		}
-		if longest > shortest {
-			queue = (longest - s.waiting) / (longest - shortest)
-		}
-		return c.scoring.Prefix*prefix + c.scoring.Usage*(1-s.usage) + c.scoring.Queue*queue
+		missing := s.of - s.found
+		coming := c.sent[s.replica].left(pool.Pending(s.replica)) + missing
+		return -c.scoring.Prefix*float64(coming) - float64(s.used+int64(missing))
 	}
+	prefix, queue := 0.0, 1.0
+	switch {
+	case s.found == 0: // there is nothing to score
+	case !c.scoring.Spread:
+		prefix = float64(s.found) / float64(s.of)
+	case b.fewest == b.most:
+		prefix = 1
+	default:
+		prefix = float64(s.found-b.fewest) / float64(b.most-b.fewest)
+	}
+	if b.longest > b.shortest {
+		queue = (b.longest - s.waiting) / (b.longest - b.shortest)
+	}
+	return c.scoring.Prefix*prefix + c.scoring.Usage*(1-s.usage) + c.scoring.Queue*queue
 }
