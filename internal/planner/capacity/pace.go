@@ -16,8 +16,8 @@ const boundSlack = 1.05
 
 // pace bounds the times of a server's steps from below.
 type pace struct {
-	// hull is the lower convex hull through the seconds of steps of 1, 2, 4, … tokens, attention
-	// left out.
+	// hull is the lower convex hull through the seconds of steps of 1, 2, 3, 4, 6, 8, 12, … tokens,
+	// attention left out.
 	hull []point
 	// curve has the least seconds of steps of as many sequences and more that decode, attention
 	// left out, for growing numbers of them.
@@ -47,6 +47,9 @@ func newPace(s *scenarios.Steps) pace {
 	p := pace{context: contextTime(s), watts: leastPower(s)}
 	for t := 1; t <= largestStep; t *= 2 {
 		p.hull = appendBelow(p.hull, point{float64(t), linearTime(s, t)})
+		if half := t + t/2; t > 1 && half < largestStep { // a tile ends between powers of two
+			p.hull = appendBelow(p.hull, point{float64(half), linearTime(s, half)})
+		}
 	}
 	p.curve = curve(s)
 	last := p.hull[len(p.hull)-1]
