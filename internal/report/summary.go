@@ -93,11 +93,15 @@ func (p *Printer) ranges(r *scenarios.Result) {
 	}
 }
 
-// sessions describes the sessions that were completed; "" if there are none.
+// sessions describes the sessions; "" if the workload has none.
 func sessions(r *scenarios.Result) string {
 	s := r.Sessions
-	if s == nil || s.Completed == 0 {
+	if s == nil {
 		return ""
+	}
+	if s.Completed == 0 {
+		return fmt.Sprintf("none completed, %s not; what a session takes is not known",
+			count(s.Incomplete))
 	}
 	words := fmt.Sprintf("%s completed, each %s on average: %s computing, %s in the queue, %s "+
 		"waiting for tools or users; %s calls", count(s.Completed), units.FormatDuration(s.Mean),

@@ -69,5 +69,12 @@ const toursOfMemory = [
       ask: "How much sooner does the first token come than without the cache?",
       answers: [{ say: "Hardly sooner", right: ({ main: r, without: w }) => r.mean_ttft_ms > 0.8 * w.mean_ttft_ms }, { say: "In well under half the time", right: ({ main: r, without: w }) => r.mean_ttft_ms < 0.5 * w.mean_ttft_ms }, { say: "Somewhat sooner", right: ({ main: r, without: w }) => r.mean_ttft_ms >= 0.5 * w.mean_ttft_ms && r.mean_ttft_ms <= 0.8 * w.mean_ttft_ms }],
       why: () => ["After ", f("mean_ttft_ms", milliseconds), " in place of ", f("mean_ttft_ms", milliseconds, "without"), ". The memory in use is ", f("kv_usage", percent), " on average, in place of ", f("kv_usage", percent, "without"), "."] },
+    { title: "Room on the host",
+      text: "Conversations again, with a cache, but the accelerator has room for 16,000 tokens only: while a user reads, others overwrite {memory|the text}. With memory.policy=offload texts also go to the host's memory (memory.cpu), and come back over a link.",
+      set: { memory: "16000", rate: "1", more: ["workload.sessions={turns: 6, think: 3s}", "memory.policy=prefix-cache"], at: 9000 }, use: ["memory"],
+      versus: { some: { set: ["memory.policy=offload", "memory.cpu=4GiB"] }, much: { set: ["memory.policy=offload", "memory.cpu=32GiB"] } },
+      ask: "A token takes 131 kB. How much of the prompts would 32 GiB of host memory find?",
+      answers: [{ say: "Less than half: most texts are new", right: ({ much: m }) => m.cached_tokens < 0.5 * m.total_input_tokens }, { say: "More than half", right: ({ much: m }) => m.cached_tokens >= 0.5 * m.total_input_tokens }],
+      why: () => [f("cached_tokens", whole, "much"), " of ", f("total_input_tokens", whole, "much"), " prompt tokens, in place of ", f("cached_tokens", whole), " of ", f("total_input_tokens", whole), " without. The first token comes after ", f("mean_ttft_ms", milliseconds, "much"), " in place of ", f("mean_ttft_ms", milliseconds), ". 4 GiB, which hold fewer tokens than the texts under way have, find ", f("cached_tokens", whole, "some"), "."] },
   ] },
 ];
