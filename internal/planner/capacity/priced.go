@@ -38,6 +38,7 @@ func (s *search) pricesOf() []answer.Price {
 
 // addPrice adds a price that is not in the list.
 func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Price {
+	price.Currency = "USD"
 	same := func(other answer.Price) bool {
 		other.Chosen = false
 		return other == price

@@ -13,10 +13,11 @@ import (
 // Price is the price of an accelerator of the menu and where it is from.
 type Price struct {
 	Accelerator string `json:"accelerator"`
-	// Hourly is the price in US dollars an hour.
-	Hourly float64 `json:"hourly"`
-	Term   string  `json:"term"`
-	Region string  `json:"region,omitempty"`
+	// Hourly is the price an hour, in Currency, which is USD.
+	Hourly   float64 `json:"hourly"`
+	Currency string  `json:"currency"`
+	Term     string  `json:"term"`
+	Region   string  `json:"region,omitempty"`
 	// Provider is empty where none is named.
 	Provider string `json:"provider,omitempty"`
 	// Date is a day, or of the catalogue a year or a month; empty where it is not known.

@@ -60,6 +60,7 @@ type Offer struct {
 	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"The number of accelerators of a node. Default: the catalogue's."`
 	Count       int             `json:"count,omitempty" min:"1" jsonschema:"The number of accelerators that exist. Default: as many as needed."`
 	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
+	Currency    Currency        `json:"currency,omitempty" jsonschema:"The currency of the price: USD."`
 	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
 	RoundTrip   scenarios.Span  `json:"round-trip,omitempty" above:"0" jsonschema:"How long a message takes from the users to the region of the accelerator and back: a part of every latency. Default: none."`
 	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"The emissions of its electricity, such as 380g/kWh."`

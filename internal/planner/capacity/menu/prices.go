@@ -22,6 +22,7 @@ type PriceList struct {
 	Date     string                 `json:"date,omitempty" jsonschema:"The day of the prices, such as 2026-11-22. Offers may have a date of their own."`
 	Source   string                 `json:"source,omitempty" jsonschema:"The source of the prices."`
 	Provider string                 `json:"provider,omitempty" jsonschema:"The company that offers the accelerators."`
+	Currency Currency               `json:"currency,omitempty" jsonschema:"The currency of the prices: USD."`
 	Offers   []Offer                `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
 	Tokens   *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider."`
 }

@@ -32,7 +32,7 @@ l4,,owned,,,2026-10-01,an invoice,,,$3000,4,150W,$0.2/kWh
 	must.OK(t, err)
 	file, err := priced(t, "prices.yaml", `
 offers:
-- {accelerator: h100-sxm, provider: acme, term: on-demand, price: $3/h, date: 2026-11-01, source: 'a letter: "net"'}
+- {accelerator: h100-sxm, provider: acme, term: on-demand, price: $3/h, currency: USD, date: 2026-11-01, source: 'a letter: "net"'}
 - {accelerator: h100-sxm, provider: acme, term: spot, price: $1/h, date: 2026-11-02, source: a page, interruptions: 0.05/h, return: 10m}
 - {accelerator: l4, term: owned, date: 2026-10-01, source: an invoice, purchase: $3000, years: 4, draw: 150W, electricity: $0.2/kWh}
 `)
@@ -63,7 +63,7 @@ func TestTableOfPricesRefuses(t *testing.T) {
 		head + "l4,$1/h,\n":             "date: must be given",
 		head + "l4,$1/h,today\n":        ":2: offers.0.date",
 		head + "\"l\n4\",$1/h,x\n":      "want one line",
-		"accelerator,price,date,currency\nl4,$1/h,2026-01-01,EUR\n": ":2: currency",
+		"accelerator,price,date,currency\nl4,$1/h,2026-01-01,EUR\n": ":2: offers.0.currency",
 		"accelerator,price,date,term,purchase,years,draw,electricity\n" +
 			"l4,$1/h,2026-01-01,owned,$9,1,1W,$1/kWh\n": ":2: offers.0.price",
 		"accelerator,price,date,term\nl4,$1/h,2026-01-01,own\n":  "did you mean owned",

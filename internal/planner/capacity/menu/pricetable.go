@@ -16,8 +16,8 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
-// fromCSV writes a table of offers as a price file in YAML. The columns are the keys of an offer,
-// and perhaps currency. Each offer keeps its line, so that errors name that of the table.
+// fromCSV writes a table of offers as a price file in YAML. The columns are the keys of an offer.
+// Each offer keeps its line, so that errors name that of the table.
 func fromCSV(name string, data []byte) ([]byte, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: not a text in UTF-8", name)
@@ -32,7 +32,7 @@ func fromCSV(name string, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	line, _ := r.FieldPos(0)
-	known := append(offerKeys(), "currency")
+	known := offerKeys()
 	for i, column := range header {
 		if !slices.Contains(known, column) {
 			return nil, fmt.Errorf("%s:%d: %s", name, line,
@@ -70,11 +70,6 @@ func cellsOf(header, row []string) ([]string, error) {
 		case strings.ContainsAny(cell, "\r\n"):
 			return nil, fmt.Errorf("%s: found %q; want one line", header[i], cell)
 		case cell == "":
-		case header[i] == "currency":
-			if cell != "USD" {
-				return nil, fmt.Errorf("currency: found %q; want USD, the currency of all prices",
-					cell)
-			}
 		default:
 			value := cell
 			if _, err := strconv.ParseFloat(cell, 64); err != nil {

@@ -120,6 +120,20 @@ func (c Carbon) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(c), 'f', -1, 64) + "g/kWh"), nil
 }
 
+// Currency is the currency of a price. All prices of a plan are in US dollars, since the catalogue
+// and the prices of tokens are, and amounts in several currencies cannot be compared.
+type Currency string
+
+// UnmarshalText reads USD.
+func (c *Currency) UnmarshalText(text []byte) error {
+	if string(text) != "USD" {
+		return fmt.Errorf("found %q; want USD: no exchange rates are known, so write all prices "+
+			"in US dollars, such as $2/h", text)
+	}
+	*c = Currency(text)
+	return nil
+}
+
 // Dollars is an amount of US dollars, written as "$30000".
 type Dollars float64
 
