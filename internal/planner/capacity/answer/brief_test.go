@@ -2,6 +2,7 @@ package answer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -17,5 +18,19 @@ func TestNextIsWithinReach(t *testing.T) {
 	want := []string{"3 replicas of b, $40.00 an hour (measured)"}
 	if got := a.next(); !slices.Equal(got, want) {
 		t.Errorf("next: %q, want %q", got, want)
+	}
+}
+
+// Beside an answer that was decided at 95 %, a lower chance of it is explained, and only that of the
+// answer.
+func TestALowerChanceIsExplained(t *testing.T) {
+	for kept, want := range map[float64]bool{0.88: true, 0.95: false} {
+		d := Deployment{Chances: []Chance{{Replicas: 1, Probability: 0.2},
+			{Replicas: 2, Probability: kept, Low: 0.58, High: 1}, {Replicas: 3, Probability: 1}},
+			Certainty: &Certainty{Predicted: 2, Needed: 2}}
+		words := d.odds(0.95)
+		if got := strings.Contains(words, "95% quantiles at once"); got != want {
+			t.Errorf("%g: %s", kept, words)
+		}
 	}
 }

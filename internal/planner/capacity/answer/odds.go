@@ -19,10 +19,16 @@ func (d *Deployment) odds(confidence float64) string {
 	}
 	words := fmt.Sprintf("Over all errors of predicted TPOT and TTFT (%s), the SLO is kept by %s "+
 		"of cases.", d.Grade, strings.Join(parts, ", by "))
-	if d.Certainty == nil {
-		return words
+	if d.Certainty != nil {
+		words = d.Certainty.words(d, confidence) + " " + words
 	}
-	return d.Certainty.words(d, confidence) + " " + words
+	// The last chance but one is that of the answer.
+	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < confidence {
+		words += fmt.Sprintf(" The answer is decided with both latencies at their %.4g%% quantiles "+
+			"at once; a chance counts all errors, with the interval over draws of the load in "+
+			"brackets, and may be lower.", 100*confidence)
+	}
+	return words
 }
 
 // words says what certainty costs.
