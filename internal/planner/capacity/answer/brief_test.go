@@ -21,8 +21,8 @@ func TestNextIsWithinReach(t *testing.T) {
 	}
 }
 
-// Beside an answer that was decided at 95 %, a lower chance of it is explained, and only that of the
-// answer.
+// Beside an answer that was decided at 95 %, a lower chance of it is explained, and none of another
+// fleet.
 func TestALowerChanceIsExplained(t *testing.T) {
 	for kept, want := range map[float64]bool{0.88: true, 0.95: false} {
 		d := Deployment{Chances: []Chance{{Replicas: 1, Probability: 0.2},

@@ -24,9 +24,9 @@ func (d *Deployment) odds(confidence float64) string {
 	}
 	// The last chance but one is that of the answer.
 	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < confidence {
-		words += fmt.Sprintf(" The answer is decided with both latencies at their %.4g%% quantiles "+
-			"at once; a chance counts all errors, with the interval over draws of the load in "+
-			"brackets, and may be lower.", 100*confidence)
+		words += fmt.Sprintf(" The answer is decided with both latencies at their %.4g%% "+
+			"quantiles at once; a chance counts all errors, with the interval over draws of "+
+			"the load in brackets, and may be lower.", 100*confidence)
 	}
 	return words
 }
