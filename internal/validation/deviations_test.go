@@ -208,7 +208,7 @@ var leftOutFor = []string{"up to twice as slow as the same server on each of the
 	"requests were cut off at 300 s", "noise", "launched by the host",
 	"another collective of the same size",
 	"tp above 16 is", "experts are spread over another", "the server capped its batch",
-	"multi-token prediction",
+	"multi-token prediction", "a cap on power",
 	"erratic", "a fleet under a router", "prompts were cached", "waited for kernels to be compiled",
 	"another submission of the same system", "whose limits on latency", "tp and dp are not",
 	"in the table again", "configuration published fits", "configurations published fit",

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/sim"
@@ -31,7 +32,7 @@ var benchmarks = map[string]benchmark{
 }
 
 // system is what distinguishes one measured system from another.
-type mlperfSystem struct{ model, accelerator, weights, nodes string }
+type mlperfSystem struct{ model, checkpoint, accelerator, weights, nodes string }
 
 // readMLPerf reads the best submission of each system: submitters tune, and the best shows what the
 // hardware does.
@@ -47,8 +48,8 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 			return
 		}
 		result := r.number("result")
-		s := mlperfSystem{r.text("model"), r.text("accelerator"), r.text("weights"),
-			r.text("nodes")}
+		s := mlperfSystem{r.text("model"), r.text("used_model"), r.text("accelerator"),
+			r.text("weights"), r.text("nodes")}
 		if r.err != nil {
 			return
 		}
@@ -78,6 +79,8 @@ func mlperfRefuses(r *row) string {
 	switch {
 	case r.text("accelerator") == "":
 		return "no accelerator: a processor"
+	case strings.Contains(r.text("accelerator"), "Power Cap"):
+		return "a cap on power, whose clocks are not published"
 	case strings.Contains(r.text("model"), "-vl-"):
 		return "prompts with images"
 	case strings.Contains(r.text("model"), "gpt-oss"):
@@ -94,15 +97,24 @@ func (c *catalogs) mlperf(r *row) *trial {
 		return nil
 	}
 	m := &trial{measured: r.measured([]figure{{"result", "output rate", "tokens/s", 1}})}
+	b.output = r.optionalCount("tokens_per_sample", b.output)
 	gpus := r.batch("gpus_per_node") * r.batch("nodes")
-	m.deployment = c.deploy(r, b.architecture, strings.ReplaceAll(r.required("accelerator"),
-		" Instinct", ""), r.required("weights"), 1)
+	if x := someOf.FindStringSubmatch(r.text("accelerator")); x != nil {
+		n, _ := strconv.Atoi(x[1])
+		gpus = min(gpus, max(1, n))
+	}
+	architecture, weights := b.checkpoint(r)
+	m.deployment = c.deploy(r, architecture, strings.ReplaceAll(r.required("accelerator"),
+		" Instinct", ""), weights, 1)
 	if r.err != nil {
 		return nil
 	}
-	m.engine = mlperfEngine(m.accelerator.Generation, r.text("location"))
+	m.engine, m.version = mlperfEngine(m.accelerator.Generation, r.text("software"),
+		r.text("location"))
 	m.setDefaults()
-	m.narrowCache()
+	if !strings.HasSuffix(r.text("used_model"), "_dyn") { // scales found at run time
+		m.narrowCache()
+	}
 	m.chunked = strings.HasPrefix(m.engine, "trtllm") // enable_chunked_context
 	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
 	m.limitRanks()
@@ -120,20 +132,54 @@ func (c *catalogs) mlperf(r *row) *trial {
 	return m
 }
 
+// someOf finds how many accelerators of the nodes ran, where it was not all: MI355X (x87).
+var someOf = regexp.MustCompile(`\(x(\d+)\)`)
+
 // round finds the round of MLPerf in the name of a file.
 var round = regexp.MustCompile(`_v\d+(\.\d+)?`)
 
-// mlperfEngine returns the engine of a submission: systems whose folder of results ends in vLLM
-// name theirs (version 0.10 at the time, which schedules step by step), AMD's run on a vLLM of
-// their own, and all others on TensorRT-LLM.
-func mlperfEngine(generation, results string) string {
-	switch {
-	case strings.HasPrefix(generation, "cdna"):
-		return "vllm-v1"
-	case strings.Contains(results, "_vLLM/"):
-		return "vllm-v1-sync"
+// checkpoint returns the model that a submission ran and the format of its weights. Where
+// used_model names another model than that of the benchmark, it names its format too
+// (llama3_1-70b-fp8_dyn), and weights is the format of the model that it was made from.
+func (b *benchmark) checkpoint(r *row) (model, weights string) {
+	used := strings.Replace(r.text("used_model"), "_", ".", 1) // llama3_1
+	if _, ok := benchmarks[strings.TrimSuffix(used, ".9")]; ok || used == "" {
+		return b.architecture, r.required("weights")
 	}
-	return "trtllm-tensorrt"
+	cut := max(0, strings.LastIndex(used, "-"))
+	weights, _, _ = strings.Cut(strings.TrimPrefix(used[cut:], "-"), "_")
+	return used[:cut], weights
+}
+
+var (
+	vllmRelease     = regexp.MustCompile(`vLLM v?(\d+\.\d+\.\d+)`)
+	tensorRTRelease = regexp.MustCompile(`TensorRT-LLM \D*(1\.\d+)|TensorRT 10\.(1[3-9])`)
+)
+
+// mlperfEngine returns the engine of a submission and its release, "" where nothing says it.
+// Submissions run on vLLM where their software names it and nothing of TensorRT, or their folder of
+// results ends in vLLM (version 0.10 at the time, which schedules step by step), and AMD's on one
+// of their own. All others run on TensorRT-LLM: on PyTorch where their software names a 1.x, or
+// TensorRT from 10.13 on, which 1.2 was the first to need (triton-inference-server/
+// tensorrtllm_backend, pull request 820). Round 5.1 names neither, and TensorRT 10.11 is that of
+// releases before 1.0 too: these count as compiled.
+func mlperfEngine(generation, software, results string) (engine, version string) {
+	vllm := strings.Contains(software, "vLLM") && !strings.Contains(software, "TensorRT")
+	switch {
+	case strings.HasPrefix(generation, "cdna") || vllm:
+		if found := vllmRelease.FindStringSubmatch(software); found != nil {
+			version = found[1]
+		}
+		if version != "" && beforeAsynchronous(version) {
+			return "vllm-v1-sync", version
+		}
+		return "vllm-v1", version
+	case strings.Contains(results, "_vLLM/"):
+		return "vllm-v1-sync", ""
+	case tensorRTRelease.MatchString(software):
+		return "trtllm", "1.2"
+	}
+	return "trtllm-tensorrt", ""
 }
 
 // stageTokens is the number of tokens, and of sequences, of a step on two H100.
