@@ -68,6 +68,36 @@ func TestLowestLatency(t *testing.T) {
 	}
 }
 
+// The settings of the answer with the lowest latency make that latency lower than the engine's
+// defaults do, in the same simulation, and no other fleet that was simulated has a lower one.
+func TestLatencyIsTuned(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 30/s, prompt: {distribution: lognormal, mean: 1500, cv: 0.7, max: 6000}, output: {distribution: exponential, mean: 60, max: 400}}
+slo: {ttft: 800ms, tpot: 60ms, percentile: 95}
+goal: {find: latency, budget: $6/h, measure: p99_tpot_ms}
+menu: {hardware: [h100-sxm], tensor: [1, 2]}
+effort: {requests: 100, most-requests: 200}
+`)
+	first, err := s.lowestLatency(context.Background())
+	must.OK(t, err)
+	without := first[0].Latency
+	all, err := s.tuneLatency(context.Background(), first)
+	must.OK(t, err)
+	f, err := (&comparison{s, map[int]*sample{}}).bounded(s.best, s.size())
+	must.OK(t, err)
+	if s.chosen().settings() == nil || all[0].Option != s.best || all[0].Latency >= without ||
+		all[0].Latency < f.latency {
+		t.Errorf("the answer takes %g ms, with the defaults %g, bound %g", all[0].Latency, without,
+			f.latency)
+	}
+	for _, p := range all {
+		if p.Latency < all[0].Latency {
+			t.Errorf("%s takes %g ms, the answer %g", p.Label, p.Latency, all[0].Latency)
+		}
+	}
+}
+
 // simulatedFleet simulates a fleet, and checks that its bounds hold.
 func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []answer.Point {
 	t.Helper()

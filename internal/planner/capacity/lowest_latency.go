@@ -62,3 +62,57 @@ func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 	})
 	return all, nil
 }
+
+// tuneLatency tries settings that the menu leaves to the engine's defaults in the fleets with the
+// lowest latency, and makes the fleet the answer whose latency is lower. It returns the points, the
+// best first.
+func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
+	begun, c := s.trials.count(), &comparison{s, map[int]*sample{}}
+	s.tuned = &answer.Tuned{Without: all[0].Label, WithoutReplicas: all[0].Replicas,
+		WithoutHourly: all[0].Hourly, WithoutLatency: all[0].Latency}
+	bases := all[:min(len(all), mostTuned)]
+	for turn := 0; turn < mostTuningTurns && bases != nil; turn++ {
+		var list []*option
+		for _, p := range bases {
+			some, err := s.changedFor(s.options[p.Option], "")
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, some...)
+		}
+		fresh, err := s.added(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		var fleets []fleet
+		for _, i := range fresh {
+			if n := s.allowed(s.options[i]) - s.spare; n >= s.fewest(s.options[i]) {
+				fleets = append(fleets, fleet{option: i, replicas: n})
+			} else {
+				s.outcomes[i] = outcome{kind: beyond}
+			}
+		}
+		s.tuned.Tried += len(fleets)
+		kept, err := c.points(ctx, fleets)
+		if err != nil {
+			return nil, err
+		}
+		bases = nil
+		for _, p := range kept {
+			if p.Latency < all[0].Latency {
+				all = append([]answer.Point{p}, all...)
+				bases = all[:1]
+			}
+		}
+		if s.trials.count()-begun >= mostTuningRuns {
+			break
+		}
+	}
+	if all[0].Latency < s.tuned.WithoutLatency {
+		s.outcomes[s.best].kind = simulated
+		s.best = all[0].Option
+		s.outcomes[s.best] = outcome{kind: chosen, replicas: all[0].Replicas - s.spare}
+	}
+	s.tuned.Simulations, s.tuned.Settings = s.trials.count()-begun, s.chosen().settings()
+	return all, nil
+}

@@ -75,6 +75,9 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 		found.rateRanges, err = s.findThroughput(ctx)
 	case menu.FindLatency:
 		found.points, err = s.lowestLatency(ctx)
+		if err == nil && s.best >= 0 && f.Plan.Tunes() {
+			found.points, err = s.tuneLatency(ctx, found.points)
+		}
 	default:
 		if err = s.answer(ctx); err == nil && f.Plan.Scaled() {
 			err = s.check(ctx)

@@ -18,6 +18,8 @@ type Tuned struct {
 	WithoutHourly   float64 `json:"without_dollars_per_hour"`
 	// WithoutJob is the price of a job with it.
 	WithoutJob float64 `json:"without_dollars,omitempty"`
+	// WithoutLatency is its latency in milliseconds, where the lowest is asked for.
+	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
 	// Tried counts the options with other settings that were simulated, and Simulations their
 	// simulations.
 	Tried       int `json:"tried"`
@@ -53,6 +55,10 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 	if len(a.Jobs) > 0 {
 		saved = fmt.Sprintf("$%.2f in place of $%.2f for the job", t.WithoutJob, a.Jobs[0].Dollars)
 	}
+	if t.WithoutLatency > 0 {
+		saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
+			report.Figure(t.WithoutLatency), report.Figure(a.Points[0].Latency))
+	}
 	p.Text(fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
 		"would be %s of %s, %s.%s", strings.Join(words, ", "),
 		units.Plural(t.WithoutReplicas, "replica"), t.Without, saved, cache))
@@ -66,7 +72,7 @@ func (t *Tuned) printTried(p *report.Printer) {
 	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
 		"the options nearest to the answer", t.Simulations, units.Plural(t.Tried, "setting"))
 	if t.Settings == nil {
-		words += "; none makes a fleet cheaper"
+		words += "; none makes a fleet better"
 	}
 	p.Text(words + ".")
 }
