@@ -16,10 +16,12 @@ func (r *resolved) fill(s *Simulation, kept *snapshot, build func() (*Simulation
 		return nil
 	}
 	for i := range s.pools {
-		if p := &s.pools[i]; memory.Cache(s.config.Replicas[p.first].Memory) == nil {
+		p := &s.pools[i]
+		m := s.config.Replicas[p.first].Memory
+		if memory.Cache(m) == nil && (c.Start != "warm" || memory.HybridCache(m) == nil) {
 			r.problem("caches.start", "found %s; with the memory policy %s of %s caches are "+
-				"cold at the start; use prefix-cache, radix or offload", c.Start,
-				p.Policies.Memory.Name(), p.Model.Name)
+				"cold at the start; use prefix-cache, radix or offload (or hybrid, with warm)",
+				c.Start, p.Policies.Memory.Name(), p.Model.Name)
 			return r.err()
 		}
 	}
@@ -85,7 +87,11 @@ func (r *resolved) warm(s *Simulation, c *Caches, build func() (*Simulation, err
 func (s *Simulation) filled() float64 {
 	sum := 0.0
 	for i := range s.config.Replicas {
-		sum += memory.Cache(s.config.Replicas[i].Memory).Filled()
+		if m := s.config.Replicas[i].Memory; memory.Cache(m) != nil {
+			sum += memory.Cache(m).Filled()
+		} else {
+			sum += memory.HybridCache(m).Filled()
+		}
 	}
 	return sum / float64(len(s.config.Replicas))
 }

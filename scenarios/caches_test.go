@@ -67,6 +67,37 @@ func TestCachesStart(t *testing.T) {
 	}
 }
 
+// Layers of several kinds start warm as well, leaping and stepping alike.
+func TestHybridStartsWarm(t *testing.T) {
+	const load = "model: gemma-3-27b\nhardware: h100-sxm\nparallelism: 2\n" +
+		"workload: {requests: 120, rate: 3/s, prompt: 400, output: 30, prefix: {tokens: 3000, " +
+		"groups: 30}, sessions: {turns: 4, think: 1s}}\n"
+	run := func(text string, leap int64) *Result {
+		file, err := Parse("t.yaml", []byte(text))
+		must.OK(t, err)
+		s, err := file.Build(policies.Default())
+		must.OK(t, err)
+		s.config.MaxLeap = leap
+		r, err := s.Run(t.Context())
+		must.OK(t, err)
+		return r
+	}
+	cold := run(load, 0)
+	warm := run(load+"caches: {start: warm, requests: 60}\n", 0)
+	full := run(load+"caches: {start: warm, share: 0.5}\n", 0)
+	stepped := run(load+"caches: {start: warm, requests: 60}\n", 1)
+	if warm.Sent() != 60 || full.Sent() >= 120 {
+		t.Errorf("%d and %d requests", warm.Sent(), full.Sent())
+	}
+	got, before := warm.Sessions.Turns[0].CachedShare, cold.Sessions.Turns[0].CachedShare
+	if got <= before || got > 3000.0/3400 {
+		t.Errorf("first turns find %v of their prompts, with a cold cache %v", got, before)
+	}
+	if warm.MeanE2EL != stepped.MeanE2EL || warm.CachedTokens != stepped.CachedTokens {
+		t.Error("leaps and steps differ")
+	}
+}
+
 // A run that starts from a snapshot of nothing is a cold one, but for the texts of its sessions.
 func TestSnapshotOfNothing(t *testing.T) {
 	plain := strings.Replace(talks, "sessions: {turns: 4, think: 1s}", "sessions: {turns: 1}", 1)
@@ -109,6 +140,8 @@ func TestCachesRefuse(t *testing.T) {
 			"found a cache of llama-3.1-8b"},
 		{"caches: {start: warm, requests: 9}\nmemory: {policy: paged}",
 			"caches.start: found warm; with"},
+		{"caches: {start: snapshot, file: kept}\nmodel: gemma-3-27b\nmemory: {policy: hybrid}",
+			"caches.start: found snapshot; with"},
 		{"caches: {start: snapshot, file: kept}\nmemory: {policy: radix}",
 			"found 1 pools, want 0"},
 	} {

@@ -38,6 +38,8 @@ type cacheState struct {
 	// KV is the number format.
 	KV string `json:"kv"`
 	*memory.Contents
+	// hybrid is a memory without Contents. It goes from one simulation to the next, not to files.
+	hybrid *memory.Hybrid
 }
 
 // SaveCaches writes what the KV caches hold after Run, for a run that starts with it.
@@ -70,11 +72,16 @@ func (s *Simulation) caches() (*snapshot, error) {
 	for i := range s.pools {
 		p := &s.pools[i]
 		for k := range p.size {
-			c, err := memory.Cache(s.config.Replicas[p.first+k].Memory).Contents()
-			if err != nil {
-				return nil, err
+			state := cacheState{Model: p.Model.Name, KV: p.kvFormat()}
+			m := s.config.Replicas[p.first+k].Memory
+			if state.hybrid = memory.HybridCache(m); state.hybrid == nil {
+				c, err := memory.Cache(m).Contents()
+				if err != nil {
+					return nil, err
+				}
+				state.Contents = c
 			}
-			all.Replicas = append(all.Replicas, cacheState{p.Model.Name, p.kvFormat(), c})
+			all.Replicas = append(all.Replicas, state)
 		}
 	}
 	for _, shared := range s.shared {
@@ -82,7 +89,7 @@ func (s *Simulation) caches() (*snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		all.Pools = append(all.Pools, cacheState{s.Models()[shared.model], "", c})
+		all.Pools = append(all.Pools, cacheState{Model: s.Models()[shared.model], Contents: c})
 	}
 	return all, nil
 }
@@ -100,14 +107,21 @@ func (s *Simulation) restore(all *snapshot) error {
 		p := &s.pools[i]
 		for k := p.first; k < p.first+p.size; k++ {
 			c := &all.Replicas[k]
-			if c.Model != p.Model.Name || c.KV != p.kvFormat() || c.Contents == nil {
+			if c.Model != p.Model.Name || c.KV != p.kvFormat() ||
+				c.Contents == nil && c.hybrid == nil {
 				return fmt.Errorf("replica %d: found a cache of %s in %s, want one of %s in %s",
 					k+1, c.Model, c.KV, p.Model.Name, p.kvFormat())
 			}
 			if s.config.Replicas[k].Off {
 				continue
 			}
-			if err := memory.Cache(s.config.Replicas[k].Memory).Restore(c.Contents); err != nil {
+			var err error
+			if m := s.config.Replicas[k].Memory; c.hybrid != nil {
+				err = memory.HybridCache(m).Continue(c.hybrid)
+			} else {
+				err = memory.Cache(m).Restore(c.Contents)
+			}
+			if err != nil {
 				return fmt.Errorf("replica %d: %w", k+1, err)
 			}
 		}

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"errors"
+
 	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -23,6 +25,7 @@ type Hybrid struct {
 	tree    runTree
 	holders sim.PerSequence[blockHolder] // others are units
 	words   []sim.Segment
+	runs    uint64 // of the simulator before, see Continue
 }
 
 // NewHybrid returns a memory that holds the given number of blocks, each of blockSize tokens in all
@@ -69,7 +72,7 @@ func (h *Hybrid) kept(text []sim.Segment, blocks int64) bool {
 // text describes the tokens of s that another request may find again.
 func (h *Hybrid) text(s *sim.Sequence) []sim.Segment {
 	if s.Preemptions > 0 {
-		h.words = wholeText(h.words, s)
+		h.words = wholeText(h.words, s, h.runs)
 		return h.words
 	}
 	return s.Content
@@ -187,7 +190,7 @@ func (h *Hybrid) touch(name uint64) {
 func (h *Hybrid) Release(s *sim.Sequence, done bool) {
 	holder := h.holders.Of(s)
 	if h.shares() && (!done || s.Answer != 0) {
-		h.words = wholeText(h.words, s)
+		h.words = wholeText(h.words, s, h.runs)
 		h.name(holder, h.words, s.Stored)
 		if end := int64(s.Stored) / h.block; end > 0 {
 			h.keep(h.words, end, &holder.others)
@@ -239,3 +242,16 @@ func (h *Hybrid) Used() int64 { return h.capacity - h.available() }
 // Forget implements sim.Forgetter. It drops what no sequence uses, since the replica failed or was
 // switched off.
 func (h *Hybrid) Forget() { h.free += h.tree.evict(0, h.tree.tiers[0].unused) }
+
+// Filled returns the share of the memory that holds something, in [0, 1].
+func (h *Hybrid) Filled() float64 { return float64(h.capacity-h.free) / float64(h.capacity) }
+
+// Continue takes over what another memory of the same size and layers holds at the end of a run,
+// when no sequence uses any of it. The memory must be new, and the other is of no use afterwards.
+func (h *Hybrid) Continue(other *Hybrid) error {
+	if other.capacity != h.capacity || other.block != h.block || other.Used() != 0 {
+		return errors.New("want a memory of the same size that no sequence uses")
+	}
+	h.tree, h.free, h.runs = other.tree, other.free, other.runs+1
+	return nil
+}

@@ -64,15 +64,25 @@ func NewPooled(p *PrefixCache, pool *Pool, block float64, fetch sim.Time) (*Pool
 
 // Cache returns the PrefixCache that a memory is, or that adapters are beside, or nil.
 func Cache(m sim.Memory) *PrefixCache {
+	c, _ := besideAdapters(m).(*PrefixCache)
+	return c
+}
+
+// HybridCache returns the Hybrid that a memory is, or that adapters are beside, or nil.
+func HybridCache(m sim.Memory) *Hybrid {
+	h, _ := besideAdapters(m).(*Hybrid)
+	return h
+}
+
+// besideAdapters returns the memory that adapters are beside, or m.
+func besideAdapters(m sim.Memory) sim.Memory {
 	switch m := m.(type) {
-	case *PrefixCache:
-		return m
 	case *Adapters:
-		return Cache(m.Memory)
+		return besideAdapters(m.Memory)
 	case *slottedAdapters:
-		return Cache(m.Memory)
+		return besideAdapters(m.Memory)
 	}
-	return nil
+	return m
 }
 
 // Wanted implements sim.PooledMemory.
@@ -108,7 +118,7 @@ func (p *Pooled) Bring(s *sim.Sequence) {
 func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
 	text := s.Content
 	if s.Answer != 0 {
-		text = wholeText(nil, s)
+		text = wholeText(nil, s, 0)
 	}
 	tokens := 0
 	for i := range text {

@@ -115,24 +115,22 @@ func (p *PrefixCache) text(s *sim.Sequence) []sim.Segment {
 
 // wholeText describes all tokens of s.
 func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
-	p.words = wholeText(p.words, s)
-	if p.runs > 0 { // a sequence of an earlier run may have had the same number
-		own := &p.words[len(p.words)-1]
-		if own.ID == splitmix.Hash(uint64(s.ID)) {
-			own.ID = splitmix.Hash(own.ID ^ p.runs)
-		}
-	}
+	p.words = wholeText(p.words, s, p.runs)
 	return p.words
 }
 
-// wholeText describes all tokens of s in the given space: those that it may share, and its own.
-func wholeText(space []sim.Segment, s *sim.Sequence) []sim.Segment {
+// wholeText describes all tokens of s in the given space: those that it may share, and its own. A
+// sequence of one of the runs before may have had the same number.
+func wholeText(space []sim.Segment, s *sim.Sequence, runs uint64) []sim.Segment {
 	own := sim.Segment{ID: splitmix.Hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
 	for _, segment := range s.Content {
 		own.Tokens -= segment.Tokens
 	}
 	if own.Tokens == s.Output && s.Answer != 0 {
 		own.ID = s.Answer
+	}
+	if runs > 0 && own.ID == splitmix.Hash(uint64(s.ID)) {
+		own.ID = splitmix.Hash(own.ID ^ runs)
 	}
 	return append(append(space[:0], s.Content...), own)
 }
