@@ -70,7 +70,7 @@ func benchResult(t *testing.T, scenario string, rate float64) string {
 }
 
 // The plan of docs/twin.md follows the measured server, which is slower than its kind: it takes
-// more replicas, fewer of them for errors of the prediction, and says that the server was measured.
+// more replicas, and says that the server was measured.
 func TestTwinChangesThePlan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: a fit and two plans")
@@ -114,10 +114,6 @@ func TestTwinChangesThePlan(t *testing.T) {
 		with.evidence != "measured here" || without.evidence == with.evidence {
 		t.Errorf("%+v with the twin, %+v without; want more with it, and measured here", with,
 			without)
-	}
-	if with.planned-with.predicted >= without.planned-without.predicted {
-		t.Errorf("%+v with the twin, %+v without; want fewer for errors of the prediction with it",
-			with, without)
 	}
 	for name, d := range map[string]decision{"without": without, "with": with} {
 		row := fmt.Sprintf("| %s `deployment.yaml` | %d | %d | %s |", name, d.predicted, d.planned,
