@@ -91,7 +91,7 @@ func (f *flows) advance(now Time) {
 }
 
 // share gives each transfer its rate, by filling: the wire that can give each of its transfers the
-// least gives them that, and the others share what is left.
+// least gives them that, and the others share the rest.
 func (f *flows) share() {
 	f.loads = f.loads[:0]
 	for _, bandwidth := range f.wires {

@@ -276,7 +276,7 @@ func (a *parallelRun) carryOutAct(r *member, l *replicaLog) {
 	}
 }
 
-// takeSamplesOf tells the samples that are due before a time in a window.
+// takeSamplesOf gives observers the samples of a window that are due before a time.
 func (a *parallelRun) takeSamplesOf(w *window, before Time) {
 	f := a.fleet
 	for ; a.sample < before; w.sampled++ {

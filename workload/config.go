@@ -28,7 +28,7 @@ type Config struct {
 	// Escalations send requests of classes on when they have ended. Number k has class
 	// len(Classes)+k. Only without users, who wait for answers.
 	Escalations []Escalation
-	// Adapters are those that requests ask for; nil if they ask for none.
+	// Adapters are the adapters that requests ask for, or nil.
 	Adapters *Adapters
 	// Requests is the largest number of requests to send; 0 means no limit.
 	Requests int64

@@ -92,7 +92,7 @@ func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error 
 	return nil
 }
 
-// recorded is what a command tells of its run.
+// recorded is what the record of a run contains.
 type recorded struct {
 	name string
 	seed *uint64

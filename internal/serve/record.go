@@ -59,7 +59,7 @@ func list(b []byte, segments []sim.Segment, of func(sim.Segment) uint64) []byte 
 	return b
 }
 
-// Close writes what is left and puts the file in place, unless there was an error, which it
+// Close writes the rest and puts the file in place, unless there was an error, which it
 // returns, or no request.
 func (r *Recorder) Close() error {
 	if r.err == nil {

@@ -46,7 +46,7 @@ type attribute struct {
 }
 
 // NewSpans returns an exporter to a collector's address, such as http://127.0.0.1:4318. Close sends
-// what is left.
+// the rest.
 func NewSpans(address string) *Spans {
 	s := &Spans{
 		url:    strings.TrimSuffix(address, "/") + "/v1/traces",
@@ -57,7 +57,7 @@ func NewSpans(address string) *Spans {
 	return s
 }
 
-// Close sends what is left. Nothing may be added any more.
+// Close sends the rest. Nothing may be added after it.
 func (s *Spans) Close() {
 	close(s.queue)
 	s.ended.Wait()

@@ -15,7 +15,7 @@ func (c *Collector) Only(replica int) Gatherer {
 // All returns the metrics of all replicas.
 func (c *Collector) All() Gatherer { return Gatherer{c, -1, func(int) bool { return true }} }
 
-// Up returns the metrics of the replicas that are up: who is down, tells none.
+// Up returns the metrics of the replicas that are up.
 func (c *Collector) Up() Gatherer {
 	return Gatherer{c, -1, func(i int) bool { return !c.engines[i].down }}
 }

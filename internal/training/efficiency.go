@@ -95,7 +95,7 @@ const (
 	// castBytes is what bringing an element of 16 bits to 8 bits moves: read for its largest value,
 	// read again, and written as it stands and transposed (NVIDIA/TransformerEngine).
 	castBytes = 6.0
-	// tensorOverlapped is what is left of exchanges of tensor ranks that run beside products.
+	// tensorOverlapped is the visible share of exchanges of tensor ranks that run beside products.
 	tensorOverlapped = 0.55
 	// contention is what an exchange that runs beside computing adds, as a share of its time:
 	// it takes multiprocessors and bandwidth, and eager programs begin it late.

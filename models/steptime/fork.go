@@ -7,7 +7,7 @@ import (
 )
 
 // Fork returns another clock with the same times, which another goroutine may use. Outside of c
-// tells what it did, too.
+// also reports the steps of its forks.
 func (c *Clock) Fork() *Clock {
 	fork := *c
 	fork.forget()

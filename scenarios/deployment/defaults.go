@@ -28,7 +28,7 @@ type OwnPolicy struct {
 	RunningLimit bool
 }
 
-// defaultsOf returns what the registry says of a release on the accelerators of a replica.
+// defaultsOf returns the registry's defaults for a release on the accelerators of a replica.
 func (c *Config) defaultsOf(r *engines.Release) Defaults {
 	p := c.Parallel.Complete()
 	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor * p.Data}

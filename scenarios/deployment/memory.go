@@ -22,7 +22,7 @@ type Memory struct {
 	// OwnShare reports whether the share is the engine's own default: then it is never more than
 	// activations and engine leave.
 	OwnShare bool
-	// Tokens is the size of the KV cache in tokens, if it is known; 0 means what is left.
+	// Tokens is the size of the KV cache in tokens, if it is known; 0 means all free memory.
 	Tokens int
 	// LargestStep is the number of tokens for which activations have room; 0 means the largest step
 	// that the scheduler forms.

@@ -199,7 +199,7 @@ func versionsOf(list []Error) []string {
 	return versions
 }
 
-// span returns the first and the last of versions, of which there is at least one.
+// span names the first and the last version of a list that is not empty.
 func span(versions []string) string {
 	first, last := versions[0], versions[len(versions)-1]
 	if first == last || strings.HasPrefix(last, first+".") {

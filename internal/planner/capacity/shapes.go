@@ -147,11 +147,11 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 	return replicas, nil
 }
 
-// comparable is by how much more than the answer an option that only whole fleets tell of may cost,
-// by its bound, to be sized as a fleet.
+// comparable is the largest ratio of an option's bound to the price of the answer at which an
+// option that is judged by whole fleets is sized as a fleet.
 const comparable = 2
 
-// sizedBesideAnswer reports whether an option that only whole fleets tell of is sized beside the
+// sizedBesideAnswer reports whether an option that is judged by whole fleets is sized beside the
 // answer.
 func (s *search) sizedBesideAnswer(i int) bool {
 	kind, o := s.outcomes[i].kind, s.options[i]

@@ -79,7 +79,7 @@ func (s *search) keepsOnSpotOver(ctx context.Context, o *option, n int, wrong er
 	return all, nil
 }
 
-// seedsBelow returns the seeds of a plan's runs, of which there are at most n.
+// seedsBelow returns the seeds of a plan's runs, at most n.
 func (s *search) seedsBelow(n int) []uint64 {
 	var list []uint64
 	for seed := range s.trials.file.Plan.Seeds(n) {

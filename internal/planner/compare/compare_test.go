@@ -95,7 +95,7 @@ func TestWithoutAPriceThereIsNoCost(t *testing.T) {
 	}
 }
 
-// Batches that take whole prompts hold up those who decode: TPOT hides it, and gaps show it.
+// Batches that take whole prompts hold up decoding sequences: TPOT hides it, and gaps show it.
 func TestGapsShowWhatTPOTHides(t *testing.T) {
 	long := strings.NewReplacer("batching: {max-sequences: 256}", "batching: orca", "prompt: 400",
 		"prompt: 3000", "rate: 12/s", "rate: 5/s").Replace(base)

@@ -40,7 +40,7 @@ func WarmUp(series []float64) (drop int, settled bool) {
 	return at * mserBatch, true
 }
 
-// batches returns the means of runs of size observations; what is left at the end is dropped.
+// batches returns the means of runs of size observations, and drops an incomplete last run.
 func batches(series []float64, size int) []float64 {
 	means := make([]float64, len(series)/size)
 	for i := range means {

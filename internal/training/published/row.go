@@ -20,7 +20,7 @@ import (
 type Row struct {
 	// Publication is what the row is from: rows of one are alike.
 	Publication string
-	// Label tells the row from others of its publication.
+	// Label distinguishes the row from others of its publication.
 	Label string
 	Job   training.Job
 	// Step is the published seconds of a step, and Memory the bytes on one accelerator; 0 where
@@ -104,7 +104,7 @@ func tables() map[string]func(record) (Row, string) {
 	}
 }
 
-// Read reads the tables of a folder; those that are absent are left out.
+// Read reads the tables that a folder has.
 func Read(fsys fs.FS) (*Data, error) {
 	d := &Data{}
 	for _, name := range slices.Sorted(maps.Keys(tables())) {

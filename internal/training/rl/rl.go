@@ -58,8 +58,8 @@ type Loop struct {
 
 // Result is where the time of a step goes, in seconds.
 type Result struct {
-	// Generate is until the last answer is complete. Half and Tenth are what is left of it when
-	// half and nine tenths of the answers are.
+	// Generate is the time until the last answer is complete. Half and Tenth are its parts after
+	// half and nine tenths of the answers are complete.
 	Generate float64 `json:"generate_s"`
 	Half     float64 `json:"last_half_s"`
 	Tenth    float64 `json:"last_tenth_s"`

@@ -26,7 +26,7 @@ type Result struct {
 	Errors []Error `json:"errors"`
 	// Unknown names the factors of which the data say no more than the prior.
 	Unknown []string `json:"unknown,omitempty"`
-	// Next are loads that could be measured next, the one that tells most first.
+	// Next are loads that could be measured next, the most informative first.
 	Next []Next `json:"next,omitempty"`
 
 	problem  *problem

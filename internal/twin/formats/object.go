@@ -74,7 +74,7 @@ func objects(values []any) []object {
 	return list
 }
 
-// numbers returns the elements of a list; those that are not numbers count as 0.
+// numbers returns the elements of a list, with 0 for an element that is not a number.
 func (o object) numbers(key string) []float64 {
 	values, _ := o[key].([]any)
 	list := make([]float64, len(values))
