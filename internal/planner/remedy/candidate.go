@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/llmsim/llmsim/scenarios"
@@ -94,6 +95,9 @@ func (p *pool) replicas(s *scenarios.Scenario) *int {
 func (p *pool) batches(s *scenarios.Scenario, r *scenarios.Result) []candidate {
 	var list []candidate
 	policy := *p.batching(s)
+	if policy.Policy == "" {
+		policy = s.Batching // which the pool shares
+	}
 	if most := parameter(policy, "max-sequences"); p.answers && most > 0 && r.PeakBatch >= most {
 		list = append(list, p.batch(policy, "max-sequences", much*most,
 			fmt.Sprintf("a batch of up to %d sequences in place of %d", much*most, most)))
@@ -115,7 +119,11 @@ func (p *pool) batch(policy scenarios.Policy, name string, value int, words stri
 	changed := scenarios.Policy{Policy: policy.Policy, Params: params}
 	set := fmt.Sprintf("%sbatching.%s=%d", p.key, name, value)
 	if p.index >= 0 {
-		set = fmt.Sprintf("%sbatching={policy: %s, %s: %d}", p.key, policy.Policy, name, value)
+		words := "policy: " + policy.Policy
+		for _, key := range slices.Sorted(maps.Keys(params)) {
+			words += fmt.Sprintf(", %s: %s", key, params[key])
+		}
+		set = fmt.Sprintf("%sbatching={%s}", p.key, words)
 	}
 	return candidate{words + p.of, []string{set},
 		func(s *scenarios.Scenario) { *p.batching(s) = changed }}

@@ -68,6 +68,7 @@ hardware: h100-sxm
 fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}]}
 workload: {rate: 40/s, prompt: 2000, output: 50, requests: 1500}
 slo: {ttft: 1s, tpot: 50ms}
+batching: {max-sequences: 200}
 `
 
 // Of pools that compute prompts and answers apart the one that is too small is found, by overrides
@@ -82,8 +83,11 @@ func TestPoolsApart(t *testing.T) {
 		!strings.HasPrefix(best.Set[0], "fleet.pools.0.replicas=") {
 		t.Errorf("the best remedy is %+v", best)
 	}
-	decode := 0
+	decode, chunks := 0, 0
 	for _, m := range r.Diagnosis.Remedies {
+		if strings.HasPrefix(m.Set[0], "fleet.pools.0.batching={") {
+			chunks++
+		}
 		if len(m.Set) == 1 && strings.HasPrefix(m.Set[0], "fleet.pools.1.") && m.Helps {
 			decode++
 		}
@@ -92,6 +96,9 @@ func TestPoolsApart(t *testing.T) {
 			t.Errorf("%s: %g of the requests meet the SLO, %g were announced", m.Set,
 				again.Attainment.All, m.Kept[1])
 		}
+	}
+	if chunks == 0 {
+		t.Error("no other chunk budget was tried for prefill replicas, which share their batching")
 	}
 	if decode > 0 {
 		t.Errorf("%d changes of decode replicas are said to help", decode)
