@@ -114,10 +114,10 @@ menu:
 		if mix == "false" {
 			s.best, s.outcomes = 1, []outcome{{}, {kind: chosen, replicas: 1}}
 			want := []answer.Price{
-				{Accelerator: "h100-sxm", Hourly: 3, Term: "on-demand", Provider: "acme",
-					Date: "2026-11-20", Source: "made up", Chosen: true},
-				{Accelerator: "l40s", Hourly: 1.5, Term: "on-demand", Provider: "acme",
-					Date: "2026-10-01", Source: "a letter", Chosen: true},
+				{Accelerator: "h100-sxm", Hourly: 3, Currency: "USD", Term: "on-demand",
+					Provider: "acme", Date: "2026-11-20", Source: "made up", Chosen: true},
+				{Accelerator: "l40s", Hourly: 1.5, Currency: "USD", Term: "on-demand",
+					Provider: "acme", Date: "2026-10-01", Source: "a letter", Chosen: true},
 			}
 			if got := s.pricesOf(); !slices.Equal(got, want) {
 				t.Errorf("prices %+v, want %+v", got, want)
