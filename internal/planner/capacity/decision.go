@@ -70,8 +70,8 @@ func (s *search) pool(ctx context.Context, o *option, n int, wrong errorFactors,
 	})
 }
 
-// poolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep the
-// SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
+// poolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep
+// the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
 func poolOf(seeds int, run func(seed uint64) (trial, *scenarios.File, error)) (runs []trial,
 	kept bool, err error) {
 	var all [][]clause
