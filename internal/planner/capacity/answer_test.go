@@ -315,8 +315,8 @@ func TestTwoPricesOfOneAccelerator(t *testing.T) {
 	}
 	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: " +
 		"h100-sxm, price: $3/h}]"
-	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers,
-		"workload.rate=300/s")
+	few, many := solve(t, "many-users", offers, "menu.tune=none"), solve(t, "many-users", offers,
+		"workload.rate=300/s", "menu.tune=none")
 	if few.Chosen == nil || few.Chosen.Label != "1 × h100-sxm at $2/h" {
 		t.Errorf("for few: %+v", few.Chosen)
 	}
