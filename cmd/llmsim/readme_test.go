@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the output that the README shows")
 
-// The README shows what its first command prints. Figures may lag behind a new fit of the
-// constants; -update writes them.
+// The README shows what its first command prints; -update writes it.
 func TestReadmeShowsTheOutput(t *testing.T) {
 	path := filepath.Join("..", "..", "README.md")
 	page := must.Read(t, path)
@@ -38,7 +37,7 @@ func TestReadmeShowsTheOutput(t *testing.T) {
 		must.OK(t, os.WriteFile(path, []byte(before+fence+printed+fence+after), 0o666))
 		return
 	}
-	if diff := cmp.Diff(words(shown), words(printed)); diff != "" {
+	if diff := cmp.Diff(shown, printed); diff != "" {
 		t.Errorf("the README shows other output; run: go test ./cmd/llmsim -run Readme -update\n%s",
 			diff)
 	}
