@@ -112,15 +112,13 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 		WithoutJob:    first.dollars}
 	bases := all[:min(len(all), mostTuned)]
 	for turn := 0; turn < mostTuningTurns && bases != nil; turn++ {
-		var list []*option
+		var places []int
 		for _, j := range bases {
-			some, err := s.changedFor(s.options[j.option], metrics.TTFT)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, some...)
+			places = append(places, j.option)
 		}
-		fresh, err := s.added(ctx, list)
+		fresh, err := s.variants(ctx, places, func(i int) ([]*option, error) {
+			return s.changedFor(s.options[i], metrics.TTFT)
+		})
 		if err != nil {
 			return nil, err
 		}

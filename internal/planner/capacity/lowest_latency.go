@@ -72,15 +72,13 @@ func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.
 		WithoutHourly: all[0].Hourly, WithoutLatency: all[0].Latency}
 	bases := all[:min(len(all), mostTuned)]
 	for turn := 0; turn < mostTuningTurns && bases != nil; turn++ {
-		var list []*option
+		var places []int
 		for _, p := range bases {
-			some, err := s.changedFor(s.options[p.Option], "")
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, some...)
+			places = append(places, p.Option)
 		}
-		fresh, err := s.added(ctx, list)
+		fresh, err := s.variants(ctx, places, func(i int) ([]*option, error) {
+			return s.changedFor(s.options[i], "")
+		})
 		if err != nil {
 			return nil, err
 		}

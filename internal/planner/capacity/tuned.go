@@ -29,7 +29,9 @@ func (s *search) tune(ctx context.Context) error {
 		WithoutHourly: s.cost()}
 	bases, closest := s.tunable(), farBelow
 	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
-		fresh, err := s.variants(ctx, bases)
+		fresh, err := s.variants(ctx, bases, func(i int) ([]*option, error) {
+			return s.changed(ctx, i)
+		})
 		if err != nil {
 			return err
 		}
@@ -83,11 +85,13 @@ func (s *search) cheaper(i int) int {
 	return n
 }
 
-// variants adds the options that differ from some in one setting.
-func (s *search) variants(ctx context.Context, bases []int) ([]int, error) {
+// variants adds the options that change makes of some, which differ from them in one setting, and
+// returns their places.
+func (s *search) variants(ctx context.Context, bases []int,
+	change func(int) ([]*option, error)) ([]int, error) {
 	var list []*option
 	for _, i := range bases {
-		some, err := s.changed(ctx, i)
+		some, err := change(i)
 		if err != nil {
 			return nil, err
 		}
