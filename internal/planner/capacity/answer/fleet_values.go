@@ -265,8 +265,9 @@ type ScaledFleet struct {
 type Interrupted struct {
 	Interruptions int     `json:"interruptions"`
 	Hours         float64 `json:"hours"`
-	// Kept is the share of requests that kept the SLO; Expected what it is in the long run at
-	// least, reckoned from how many replicas are away how often. Both are with steps as predicted.
+	// Kept is the share of requests that kept the SLO; Expected what it is in the long run,
+	// computed from how many replicas are away how often, where queues are served before the next
+	// absence. Both are with steps as predicted.
 	Kept     float64 `json:"kept"`
 	Expected float64 `json:"expected"`
 	// Monthly is the share over that many months of drawn absences, with what the fleet shows for

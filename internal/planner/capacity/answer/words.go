@@ -43,8 +43,9 @@ func (i *Interrupted) words() string {
 			report.Percent(i.Kept))
 	}
 	return words + fmt.Sprintf("With replicas taken away at random over %d months, %s meet the "+
-		"SLO on average, and at least %s in 95 of 100 months; of the long run, at least %s by "+
-		"calculation.", i.Months, report.Percent(i.Monthly), report.Percent(i.MonthlyLeast),
+		"SLO on average, and at least %s in 95 of 100 months. By calculation it is %s where no "+
+		"queue meets a further absence.",
+		i.Months, report.Percent(i.Monthly), report.Percent(i.MonthlyLeast),
 		report.Percent(i.Expected))
 }
 
