@@ -151,5 +151,5 @@ func (s *sample) energy(o *option, n int) float64 {
 }
 
 // comparedReplicas is the number of replicas that sets the length of the simulations by which
-// fleets are comparedReplicas. All of these simulations have the same requests.
+// fleets are compared. All of these simulations have the same requests.
 const comparedReplicas = 10
