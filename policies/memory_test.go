@@ -2,11 +2,13 @@ package policies
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/sim"
 )
 
 func place() Deployment {
@@ -62,6 +64,10 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 			"200GB/s"},
 		{"offload", place(), map[string]string{"pool": "1TiB", "pool-link": "0B/s"}, "pool-link",
 			"50GB/s"},
+		{"offload", place(), map[string]string{"compression": "0.5"}, "compression", "1 (KV as"},
+		{"offload", place(), map[string]string{"compression": "2"}, "decompress-rate", "50GB/s"},
+		{"offload", place(), map[string]string{"decompress-rate": "9GB/s"}, "decompress-rate",
+			"leave it out"},
 		{"offload", place(), map[string]string{"survives": "host"}, "survives", "write to through"},
 		{"offload", place(), map[string]string{"eviction": "lfu", "ttl": "1m"}, "ttl", "by age"},
 		{"offload", place(), map[string]string{"eviction": "lru2"}, "eviction", "lru"},
@@ -75,5 +81,30 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 			c.parameter != "" && (at == nil || at.Name != c.parameter) {
 			t.Errorf("%s with %v: %v, want %q at %q", c.policy, c.params, err, c.want, c.parameter)
 		}
+	}
+}
+
+// KV of half the bytes, unpacked at twice the rate of the link, is the same as twice the memory:
+// half the time on the link, and as long to unpack.
+func TestCompressionIsMoreMemory(t *testing.T) {
+	p, err := Default().Memory.Lookup("offload")
+	must.OK(t, err)
+	build := func(params map[string]string) sim.Memory {
+		m, err := p.Build(place(), params)
+		must.OK(t, err)
+		return m
+	}
+	packed := map[string]string{"cpu": "3GiB", "disk": "5GiB", "disk-rate": "2GB/s",
+		"compression": "2", "decompress-rate": "50GB/s"}
+	whole := map[string]string{"cpu": "6GiB", "disk": "10GiB", "disk-rate": "4GB/s"}
+	if got, want := build(packed), build(whole); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	packed["pool"] = "7GiB"
+	shape, err := SharedPool(p, place(), packed)
+	must.OK(t, err)
+	if want := 131072.0 * 16 / 2; shape.BlockBytes != want ||
+		shape.Blocks != int64((7<<30)/want) {
+		t.Errorf("a pool of %+v, want blocks of %g bytes", shape, want)
 	}
 }

@@ -35,6 +35,11 @@ func tierParams() []Param {
 		{Name: "survives", Doc: "what is left when a replica fails or is switched off: nothing, " +
 			"or host memory and disk with all copies (host)", Default: "nothing", Kind: Word,
 			Words: []string{"nothing", "host"}},
+		{Name: "compression", Doc: "factor, from 1, by which KV takes fewer bytes in the stores " +
+			"below the accelerator, and on the way from them", Default: "1", Kind: Number},
+		{Name: "decompress-rate", Doc: "rate at which a replica unpacks KV, in bytes that the " +
+			"accelerator stores; to be given with a compression above 1", Default: "0B/s",
+			Kind: ByteRate},
 		{Name: "pool", Doc: "memory of other machines for KV caches, which all replicas of the " +
 			"model share: a prompt's blocks come from there to host memory before it is queued",
 			Default: "0B", Kind: Bytes},
@@ -81,7 +86,10 @@ func offload(name, doc, source string, defaults map[string]string) Policy[sim.Me
 
 func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	blocks, size := d.sharedBlocks(v.Count("block-size"))
-	block := d.TokenBytes*float64(size) + d.SequenceBytes
+	block, unpack, err := d.packedBlock(size, v)
+	if err != nil {
+		return nil, err
+	}
 	cpu, disk, rate := v.Number("cpu"), v.Number("disk"), v.Number("disk-rate")
 	t := memory.Tiering{
 		Frequent: v.Word("eviction") == "lfu", TTL: v.Duration("ttl"),
@@ -115,12 +123,34 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	if _, err := sharedPool(d, v); err != nil {
 		return nil, err
 	}
-	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(block / d.HostRate)}}
+	fetch := block/d.HostRate + unpack
+	tiers := []memory.Tier{{Blocks: int64(cpu / block), Fetch: sim.Seconds(fetch)}}
 	if disk >= block {
 		tiers = append(tiers, memory.Tier{Blocks: int64(disk / block),
-			Fetch: sim.Seconds(block/rate + block/d.HostRate)})
+			Fetch: sim.Seconds(block/rate + fetch)})
 	}
 	return memory.NewTiered(blocks, size, t, tiers...)
+}
+
+// packedBlock returns the bytes of a block below the accelerator, and the seconds in which it is
+// unpacked.
+func (d Deployment) packedBlock(tokens int, v Values) (bytes, unpack float64, err error) {
+	block := d.TokenBytes*float64(tokens) + d.SequenceBytes
+	factor, rate := v.Number("compression"), v.Number("decompress-rate")
+	switch {
+	case factor < 1:
+		return 0, 0, &ParamError{"compression", fmt.Sprintf("found %g, want 1 (KV as it is) or "+
+			"more", factor)}
+	case factor > 1 && rate == 0:
+		return 0, 0, &ParamError{"decompress-rate", fmt.Sprintf("with a compression of %g, KV "+
+			"has to be unpacked; give a measured rate, such as 50GB/s", factor)}
+	case factor == 1 && rate > 0:
+		return 0, 0, &ParamError{"decompress-rate", "with a compression of 1 nothing is " +
+			"unpacked; leave it out"}
+	case factor == 1:
+		return block, 0, nil
+	}
+	return block / factor, block / rate, nil
 }
 
 // KVPool describes a pool of KV caches: the number of its blocks, their size in tokens and in
@@ -151,7 +181,10 @@ func sharedPool(d Deployment, v Values) (*KVPool, error) {
 		return nil, nil
 	}
 	_, tokens := d.sharedBlocks(v.Count("block-size"))
-	block := d.TokenBytes*float64(tokens) + d.SequenceBytes
+	block, _, err := d.packedBlock(tokens, v)
+	if err != nil {
+		return nil, err
+	}
 	p := &KVPool{Blocks: int64(size / block), BlockTokens: tokens, BlockBytes: block,
 		Rate: v.Number("pool-rate"), Link: v.Number("pool-link")}
 	switch {

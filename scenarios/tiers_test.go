@@ -113,6 +113,7 @@ func TestTiersCompose(t *testing.T) {
 			one("order", "", ", eviction: lfu", ", ttl: 2s", ", write: through, survives: host") +
 			", fetch: " + one("fetch", "always", "quicker") +
 			", overlap: " + one("overlap", "none", "layers") +
+			one("compression", "", ", compression: 3, decompress-rate: 20GB/s") +
 			", tiers: [hbm, {store: host, size: " + one("host", "20MiB", "1GiB") + "}" +
 			one("lower", "", ", {store: nvme, size: 2GiB}") +
 			one("pool", "", ", {store: pool, size: 1GiB, link: 1GB/s}") + "]}\n"
