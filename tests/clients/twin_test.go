@@ -68,8 +68,8 @@ func llmsim(program string, args ...string) (string, error) {
 // TestTwinOfALiveServer serves scenarios with hidden factors, sends them two loads, and lets
 // Debian's Prometheus scrape them. Most factors lie in the intervals of two deviations that twin
 // adapt finds, from single requests and from what Prometheus says. Both narrow what was believed of
-// some factor; how many count as learnt depends on how busy this machine is, since its delays are in
-// the measurements.
+// some factor; how many count as learnt depends on how busy this machine is, since its delays are
+// in the measurements.
 func TestTwinOfALiveServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: takes 50 s")
