@@ -3,6 +3,7 @@ package hardware
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -63,6 +64,23 @@ func TestPowerLawOfTheOwnAccelerator(t *testing.T) {
 	}
 }
 
+// A misspelt engine family is refused with the nearest one, rather than taken as not measured.
+func TestUnknownEnginesOfKernelsAreRefused(t *testing.T) {
+	c := load(t)
+	a, err := c.Accelerator("h100-sxm")
+	must.OK(t, err)
+	kernels, err := FindKernels("vlm", &a)
+	recurrent, other := FindRecurrent("vlm", "gated-delta", &a)
+	for _, err := range []error{err, other} {
+		if err == nil || !strings.Contains(err.Error(), `"vlm"; did you mean vllm?`) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if kernels != nil || recurrent != nil {
+		t.Errorf("found %+v and %+v", kernels, recurrent)
+	}
+}
+
 // Kernels that were measured on an accelerator are those that it is given, with each figure as its
 // file says; what another engine's files add on it never replaces them.
 func TestMeasuredKernelsAreFound(t *testing.T) {
@@ -70,21 +88,21 @@ func TestMeasuredKernelsAreFound(t *testing.T) {
 	for _, k := range recurrentKernels() {
 		a, err := c.Accelerator(k.Accelerator)
 		must.OK(t, err)
-		got := FindRecurrent(k.Engine, k.Kind, &a)
+		got, err := FindRecurrent(k.Engine, k.Kind, &a)
+		must.OK(t, err)
 		if got == nil || !reflect.DeepEqual(*got, k) {
 			t.Errorf("%s of %s on %s: found %+v", k.Kind, k.Engine, k.Accelerator, got)
 		}
-		if FindRecurrent(k.Engine, "none such", &a) != nil ||
-			FindRecurrent("none such", k.Kind, &a) != nil {
-			t.Errorf("%s: kernels of what was not measured", a.Name)
+		if got, err := FindRecurrent(k.Engine, "none such", &a); got != nil || err != nil {
+			t.Errorf("%s: kernels of what was not measured: %+v, %v", a.Name, got, err)
 		}
 	}
 	for _, f := range kernelFiles() {
 		a, err := c.Accelerator(f.accelerator)
 		must.OK(t, err)
 		own := f.kernels()
-		got := FindKernels(own.Engine, &a)
-		if got == nil || got.Accelerator != a.Name {
+		got, err := FindKernels(own.Engine, &a)
+		if err != nil || got.Accelerator != a.Name {
 			t.Errorf("%s on %s: found %+v", own.Engine, a.Name, got)
 			continue
 		}

@@ -166,7 +166,7 @@ func TestAllReduceServesItsGroups(t *testing.T) {
 func TestKernelsAreSourcedAndPossible(t *testing.T) {
 	catalog := load(t)
 	for _, k := range AllKernels() {
-		if own := KernelsOn(k.Engine, k.Accelerator); own == nil || own.Source != k.Source {
+		if own := k.On(k.Accelerator); own == nil || own.Source != k.Source {
 			t.Errorf("the path of a file is not that of %s on %s", k.Engine, k.Accelerator)
 		}
 		n := k.Engine + " on " + k.Accelerator

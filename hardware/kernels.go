@@ -1,11 +1,15 @@
 package hardware
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/nearest"
 )
 
 // Kernels holds the constants of one engine's kernels on one accelerator, by number format of the
@@ -76,15 +80,28 @@ func AllKernels() []Kernels {
 	return list
 }
 
-// KernelsOn returns the kernels of an engine family on the accelerator of that catalogue name, or
-// nil if they were not measured. The result is shared: do not change it.
-func KernelsOn(engine, accelerator string) *Kernels {
+// On returns the kernels of the same engine on the accelerator of that catalogue name, or nil if
+// they were not measured. The result is shared: do not change it.
+func (k *Kernels) On(accelerator string) *Kernels {
 	for _, f := range kernelFiles() {
-		if f.engine == engine && f.accelerator == accelerator {
+		if f.engine == k.Engine && f.accelerator == accelerator {
 			return f.kernels()
 		}
 	}
 	return nil
+}
+
+// checkEngine returns an error, with the nearest name, for an engine family of which no kernel was
+// measured.
+func checkEngine(engine string) error {
+	var known []string
+	for _, f := range kernelFiles() {
+		if f.engine == engine {
+			return nil
+		}
+		known = append(known, f.engine)
+	}
+	return errors.New(nearest.Unknown("engine family of kernels", engine, slices.Compact(known)))
 }
 
 // kernelFile is the kernels of one engine on one accelerator, read when they are first asked for.
@@ -114,14 +131,14 @@ var kernelFiles = sync.OnceValue(func() []kernelFile {
 })
 
 // FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that
-// was measured with that engine. It returns nil if no accelerator was measured with it. Formats
-// that were not measured with the engine take the kernels of another engine on the same
-// accelerator, because engines share most of their libraries.
-func FindKernels(engine string, a *Accelerator) *Kernels {
-	k := nearestKernels(engine, a)
-	if k == nil {
-		return nil
+// was measured with that engine. Formats that were not measured with the engine take the kernels of
+// another engine on the same accelerator, because engines share most of their libraries. The error
+// names the nearest engine family if none of that name was measured.
+func FindKernels(engine string, a *Accelerator) (*Kernels, error) {
+	if err := checkEngine(engine); err != nil {
+		return nil, err
 	}
+	k := nearestKernels(engine, a)
 	complete := *k
 	complete.Products, complete.Experts = maps.Clone(k.Products), maps.Clone(k.Experts)
 	for _, f := range kernelFiles() {
@@ -131,7 +148,7 @@ func FindKernels(engine string, a *Accelerator) *Kernels {
 			complete.Experts = withDefaults(complete.Experts, other.Experts)
 		}
 	}
-	return &complete
+	return &complete, nil
 }
 
 // withDefaults returns m with the entries of defaults that it lacks.
@@ -144,8 +161,7 @@ func withDefaults[T any](m, defaults map[DType]T) map[DType]T {
 	return all
 }
 
-// nearestKernels returns the kernels of an engine family on a, or on its nearest relative, or nil
-// if none were measured.
+// nearestKernels returns the kernels of a measured engine family on a, or on its nearest relative.
 func nearestKernels(engine string, a *Accelerator) *Kernels {
 	var best *kernelFile
 	closest := farthest()
@@ -156,9 +172,6 @@ func nearestKernels(engine string, a *Accelerator) *Kernels {
 		if d := kinship(a, f.accelerator); d.less(closest) {
 			best, closest = &f, d
 		}
-	}
-	if best == nil {
-		return nil
 	}
 	return best.kernels()
 }

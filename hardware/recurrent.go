@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"sync"
@@ -41,11 +42,12 @@ var recurrentKernels = sync.OnceValue(func() []RecurrentKernel {
 })
 
 // FindRecurrent returns the kernels of an engine family for a kind of linear attention on a, or on
-// the nearest measured relative of a. It returns nil if the engine was not measured. An empty
-// engine means vllm.
-func FindRecurrent(engine, kind string, a *Accelerator) *RecurrentKernel {
-	if engine == "" {
-		engine = "vllm"
+// the nearest measured relative of a, or nil if no kernel of that kind was measured with the engine.
+// An empty engine means vllm. The error names the nearest engine family if none has that name.
+func FindRecurrent(engine, kind string, a *Accelerator) (*RecurrentKernel, error) {
+	engine = cmp.Or(engine, "vllm")
+	if err := checkEngine(engine); err != nil {
+		return nil, err
 	}
 	var best *RecurrentKernel
 	closest := farthest()
@@ -54,7 +56,7 @@ func FindRecurrent(engine, kind string, a *Accelerator) *RecurrentKernel {
 			best, closest = &k, d
 		}
 	}
-	return best
+	return best, nil
 }
 
 // AllRecurrent returns the kernels of all engines for linear attention.

@@ -7,7 +7,7 @@ import (
 )
 
 // newAttention prices one kind of layer.
-func (c *Clock) newAttention(l models.Attention) attention {
+func (c *Clock) newAttention(l models.Attention) (attention, error) {
 	a := attention{Attention: l, count: c.share(l.Count), peak: c.wide.peak,
 		decodeCompute: c.decodeCompute(&l)}
 	if eight := c.cfg.Accelerator.Peak[hardware.FP8]; l.Scan && eight > 0 {
@@ -16,7 +16,9 @@ func (c *Clock) newAttention(l models.Attention) attention {
 	k := &c.constants.Attention
 	a.prefillCompute, a.decodeRate = k.PrefillCompute, c.cacheRate
 	a.decodeKernel, a.prefillKernel = float64(k.DecodeKernel), float64(k.PrefillKernel)
-	c.linearAttention(&a)
+	if err := c.linearAttention(&a); err != nil {
+		return a, err
+	}
 	a.perContext = perTokenOf(a.count,
 		max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
 	query := max(l.DecodeTokenFLOPs/(a.peak*a.decodeCompute), 2*l.StateBytes/a.decodeRate)
@@ -26,7 +28,7 @@ func (c *Clock) newAttention(l models.Attention) attention {
 	a.perQuery = times(a.count, query)
 	wave := 128 * float64(c.cfg.Accelerator.SMs)
 	a.perLength = times(a.count, k.PrefillTail*wave*l.HeadFLOPs/(a.peak*k.PrefillCompute))
-	return a
+	return a, nil
 }
 
 // decodeAttention returns the time of the attention of the sequences of s that decode.

@@ -69,7 +69,7 @@ func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, o
 // use.
 func (c *Clock) anchor() (hardware.ProductKernel, bool) {
 	k := c.kernels
-	if own := hardware.KernelsOn(k.Engine, c.constants.Accelerator); own != nil {
+	if own := k.On(c.constants.Accelerator); own != nil {
 		k = own
 	}
 	p, ok := k.Products[hardware.BF16]

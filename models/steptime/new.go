@@ -48,7 +48,10 @@ func New(cfg Config) (*Clock, error) {
 	}
 	c.chooseStage()
 	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
-		a := c.newAttention(l)
+		a, err := c.newAttention(l)
+		if err != nil {
+			return nil, err
+		}
 		c.attention = append(c.attention, a)
 		if l.Latent {
 			c.latentLayers += a.count

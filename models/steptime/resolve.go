@@ -47,7 +47,11 @@ func (c Config) resolve() (Config, []string, error) {
 	}
 	warnings := c.findConstants()
 	if c.Kernels == nil && c.Engine.Kernels != "" {
-		c.Kernels = hardware.FindKernels(c.Engine.Kernels, c.Accelerator)
+		kernels, err := hardware.FindKernels(c.Engine.Kernels, c.Accelerator)
+		if err != nil {
+			return c, nil, err
+		}
+		c.Kernels = kernels
 	}
 	if c.Host > 0 {
 		constants := *c.Constants

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/prefix"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -191,7 +192,7 @@ func (t *runTree) node(s *Stored, before int32) (runNode, error) {
 	case s.After < 0, s.After > int(before):
 		return runNode{}, fmt.Errorf("it is after run %d, want one that comes first", s.After)
 	case s.Offset < -1, s.Offset > most, s.Offset == -1 && s.Blocks > 1,
-		s.Offset >= 0 && s.Name != blockName(s.Before, s.Segment, s.Offset):
+		s.Offset >= 0 && s.Name != prefix.BlockName(s.Before, s.Segment, s.Offset):
 		return runNode{}, errors.New("the name is not that of its place in a text")
 	}
 	return runNode{name: s.Name, before: s.Before, segment: s.Segment, offset: s.Offset,

@@ -1,6 +1,9 @@
 package memory
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/sim"
+)
 
 // Events appends what happened since the last call to a list. The first call appends all that is
 // stored. Of the blocks that were dropped at once, the order does not matter.
@@ -20,13 +23,5 @@ func (p *PrefixCache) Events(list []Event) []Event {
 
 // Names appends the names of the full blocks of a text to a list, in order.
 func Names(list []uint64, text []sim.Segment, block int) []uint64 {
-	var at cursor
-	for {
-		name, n := at.run(text, block)
-		if n == 0 {
-			return list
-		}
-		list = append(list, name)
-		at.skip(text, block)
-	}
+	return prefix.Names(list, text, block)
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 
+	"github.com/llmsim/llmsim/internal/prefix"
 	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -100,9 +101,9 @@ func checkpointName(text []sim.Segment, tokens int64) uint64 {
 	if tokens == 0 {
 		return 0
 	}
-	var at cursor
-	at.skip(text, int(tokens-1))
-	return splitmix.Hash(^blockName(at.before, text[at.segment].ID, at.offset))
+	var at prefix.Cursor
+	at.Skip(text, int(tokens-1))
+	return splitmix.Hash(^prefix.BlockName(at.Before, text[at.Segment].ID, at.Offset))
 }
 
 // Extend implements sim.Memory.

@@ -1,5 +1,7 @@
 package memory
 
+import "github.com/llmsim/llmsim/internal/prefix"
+
 // Event says that a full block was stored, or dropped from all tiers, as engines publish it (vLLM
 // v0.15: vllm/distributed/kv_events.py, BlockStored and BlockRemoved).
 type Event struct {
@@ -24,7 +26,7 @@ func (j journal) events(list []Event, block int) []Event {
 	for _, c := range j {
 		for k := range int(c.blocks) {
 			if c.offset >= 0 {
-				c.name = blockName(c.before, c.segment, c.offset+k*block)
+				c.name = prefix.BlockName(c.before, c.segment, c.offset+k*block)
 			}
 			list = append(list, Event{c.name, c.stored})
 		}

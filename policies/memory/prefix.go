@@ -139,7 +139,7 @@ func wholeText(space []sim.Segment, s *sim.Sequence, runs uint64) []sim.Segment 
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, h := p.blocks(s.Stored+n), p.holders.Of(s)
 	if h.begun && need <= h.blocks+h.others && s.Preemptions == 0 &&
-		h.at.segment == len(s.Content) {
+		h.at.Segment == len(s.Content) {
 		p.fetched = prefixMatch{} // there is room, and nothing more of the text can be shared
 		return p.available() >= reserve
 	}
@@ -179,7 +179,7 @@ func (p *PrefixCache) stored(s *sim.Sequence, text []sim.Segment) prefixMatch {
 // name gives names to the blocks of h that are full when it stores the given number of tokens, as
 // far as the text reaches. If a block exists already, it is shared, and the copy is dropped.
 func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
-	if h.at.segment == len(text) {
+	if h.at.Segment == len(text) {
 		return // nothing more of the text can be shared
 	}
 	full := int64(stored)/p.block - h.blocks

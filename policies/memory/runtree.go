@@ -3,6 +3,7 @@ package memory
 import (
 	"container/heap"
 
+	"github.com/llmsim/llmsim/internal/prefix"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -62,7 +63,7 @@ type runNode struct {
 type path struct {
 	leaf   int32
 	blocks int64
-	at     cursor
+	at     prefix.Cursor
 }
 
 // prefixMatch counts the blocks of a text that are stored already.
@@ -88,9 +89,9 @@ func newRunTree(block int, lower []Tier) runTree {
 // find returns the node with which the text continues at the cursor, after the node before, and
 // the number of its blocks that agree with the text, at most limit. Most texts continue as the last
 // one did, which is tried before the index.
-func (t *runTree) find(before int32, at cursor, text []sim.Segment,
+func (t *runTree) find(before int32, at prefix.Cursor, text []sim.Segment,
 	limit int64) (number int32, blocks int64) {
-	name, n := at.run(text, t.block)
+	name, n := at.Run(text, t.block)
 	if n == 0 {
 		return 0, 0
 	}
@@ -107,14 +108,14 @@ func (t *runTree) find(before int32, at cursor, text []sim.Segment,
 // probe counts the leading blocks of the text that are stored, up to limit.
 func (t *runTree) probe(text []sim.Segment, limit int64) prefixMatch {
 	var f prefixMatch
-	var at cursor
+	var at prefix.Cursor
 	number, n := int32(0), int64(0)
 	for f.blocks < limit {
 		if number, n = t.find(number, at, text, limit-f.blocks); n == 0 {
 			break
 		}
 		t.count(&f, number, n)
-		at.skip(text, int(n)*t.block)
+		at.Skip(text, int(n)*t.block)
 	}
 	return f
 }
@@ -155,7 +156,7 @@ func (t *runTree) share(p *path, text []sim.Segment, limit int64) prefixMatch {
 func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 	added := int64(0)
 	for added < limit {
-		name, run := p.at.run(text, t.block)
+		name, run := p.at.Run(text, t.block)
 		if run == 0 {
 			break
 		}
@@ -163,13 +164,13 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 		if t.order.next != nil {
 			n = 1 // each block has a next use of its own
 		}
-		segment, offset := &text[p.at.segment], p.at.offset
+		segment, offset := &text[p.at.Segment], p.at.Offset
 		if segment.Tokens-offset < t.block {
 			offset = -1
 		}
 		number := t.number()
 		t.nodes[number] = runNode{
-			name: name, before: p.at.before, segment: segment.ID, offset: offset,
+			name: name, before: p.at.Before, segment: segment.ID, offset: offset,
 			blocks: n, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
 		}
 		t.nodes[p.leaf].children++
@@ -184,7 +185,7 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 func (p *path) extend(leaf int32, blocks int64, text []sim.Segment, block int) {
 	p.leaf = leaf
 	p.blocks += blocks
-	p.at.skip(text, int(blocks)*block)
+	p.at.Skip(text, int(blocks)*block)
 }
 
 // split cuts a node after the given number of blocks and returns the number of the upper part. The
@@ -199,7 +200,7 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	n.blocks -= blocks
 	if n.name != 0 {
 		n.offset += int(blocks) * t.block
-		n.name = blockName(n.before, n.segment, n.offset)
+		n.name = prefix.BlockName(n.before, n.segment, n.offset)
 		t.byName.set(u.name, upper)
 		t.byName.set(n.name, number)
 	}

@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 
+	"github.com/llmsim/llmsim/internal/prefix"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -67,7 +68,7 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMa
 		}
 	}
 	var f prefixMatch
-	var at cursor
+	var at prefix.Cursor
 	tier, number, n := int32(0), int32(0), int64(0)
 	for f.blocks < stored.blocks {
 		number, n = p.tree.find(number, at, text, stored.blocks-f.blocks)
@@ -76,7 +77,7 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMa
 			tier = of
 		}
 		p.tree.count(&f, number, n)
-		at.skip(text, int(n)*p.tree.block)
+		at.Skip(text, int(n)*p.tree.block)
 	}
 	choose(f)
 	return best

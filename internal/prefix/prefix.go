@@ -1,0 +1,71 @@
+// Package prefix names the blocks of texts that are made of segments, so that equal names mean equal
+// texts up to the end of the block. Prefix caches and the analysis of traces share these names.
+package prefix
+
+import (
+	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Cursor is a place in a text that is made of segments. It is Offset tokens into a segment, and
+// Before is the hash of the earlier segments. The zero value is the start of every text.
+type Cursor struct {
+	Segment, Offset int
+	Before          uint64
+}
+
+// Run describes the full blocks that begin at the cursor: all blocks within the same segment, or
+// the one that reaches over its end. The name of the first block stands for its tokens and all
+// tokens before it, so that equal names mean equal texts. There are no blocks if the text ends
+// before the block does.
+func (c Cursor) Run(text []sim.Segment, block int) (first uint64, blocks int) {
+	if c.Segment == len(text) {
+		return 0, 0
+	}
+	s := &text[c.Segment]
+	if n := (s.Tokens - c.Offset) / block; n > 0 {
+		return BlockName(c.Before, s.ID, c.Offset), n
+	}
+	name, offset, left := c.Before, c.Offset, block
+	for i := c.Segment; i < len(text); i++ {
+		n := min(left, text[i].Tokens-offset)
+		place := splitmix.Hash(uint64(offset)<<32 | uint64(n))
+		name = splitmix.Hash(name ^ splitmix.Hash(text[i].ID^place))
+		if left -= n; left == 0 {
+			return name, 1
+		}
+		offset = 0
+	}
+	return 0, 0
+}
+
+// Skip moves the cursor over tokens that the text has.
+func (c *Cursor) Skip(text []sim.Segment, tokens int) {
+	for tokens > 0 {
+		s := &text[c.Segment]
+		n := min(tokens, s.Tokens-c.Offset)
+		tokens -= n
+		if c.Offset += n; c.Offset == s.Tokens {
+			c.Before = splitmix.Hash(c.Before ^ splitmix.Hash(s.ID^splitmix.Hash(uint64(s.Tokens))))
+			c.Segment, c.Offset = c.Segment+1, 0
+		}
+	}
+}
+
+// Names appends the names of the full blocks of a text to a list, in order.
+func Names(list []uint64, text []sim.Segment, block int) []uint64 {
+	var at Cursor
+	for {
+		name, n := at.Run(text, block)
+		if n == 0 {
+			return list
+		}
+		list = append(list, name)
+		at.Skip(text, block)
+	}
+}
+
+// BlockName names a block that lies in one segment, from the hash of the segments before it.
+func BlockName(before, segment uint64, offset int) uint64 {
+	return splitmix.Hash(before ^ splitmix.Hash(segment^splitmix.Hash(uint64(offset)<<32)))
+}
