@@ -116,23 +116,23 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 	return c, warnings
 }
 
-// borrowed says from where the efficiencies of an accelerator are that was not measured, and what
+// borrowed says from where the efficiencies of an accelerator without its own are, and what
 // is known of such loans.
 func borrowed(a *Accelerator, from string, far int) string {
 	known := carries()
 	if far == otherMaker {
 		sheets := dataSheets().Accelerators
 		maker := known.maker(sheets[indexOf(from, sheets)].Generation)
-		return fmt.Sprintf("%s was not measured, nor was another accelerator of its maker: "+
-			"efficiencies are those of %s, which is made by %s, and how far off step times are "+
+		return fmt.Sprintf("%s has no constants of its own, nor has another accelerator of its "+
+			"maker: efficiencies are those of %s, made by %s, and how far off step times are "+
 			"then is not known", a.Name, from, maker)
 	}
 	band := known.SameGeneration
 	if far > 1 {
 		band = known.OtherGeneration
 	}
-	return fmt.Sprintf("%s was not measured: efficiencies are those of %s; between any two "+
-		"measured accelerators as near as these, the median error of step times was at most %s",
+	return fmt.Sprintf("%s has no constants of its own: efficiencies are those of %s; between any "+
+		"two measured accelerators as near as these, the median error of step times was at most %s",
 		a.Name, from, units.FormatFraction(band))
 }
 

@@ -110,7 +110,7 @@ func TestEveryAcceleratorHasConstants(t *testing.T) {
 		c, warnings := FittedConstants(&a, &link, &network)
 		all := strings.Join(warnings, "\n")
 		if measured := c.Accelerator == a.Name; measured == strings.Contains(all,
-			"was not measured") {
+			"has no constants of its own") {
 			t.Errorf("%s has the constants of %s, and warns %q", a.Name, c.Accelerator, all)
 		}
 		if c.ScaleUp.Link != "nvlink4" || !c.Network.Across {
@@ -207,9 +207,9 @@ func TestRelativesAreOfTheSameMaker(t *testing.T) {
 	c, err := Load()
 	must.OK(t, err)
 	for name, want := range map[string]string{
-		"mi325x":  "mi325x was not measured: efficiencies are those of mi300x",
-		"tpu-v6e": "tpu-v6e was not measured, nor was another accelerator of its maker",
-		"gb200":   "gb200 was not measured: efficiencies are those of b200-sxm",
+		"mi325x":  "mi325x has no constants of its own: efficiencies are those of mi300x",
+		"tpu-v6e": "tpu-v6e has no constants of its own, nor has another accelerator of its maker",
+		"gb200":   "gb200 has no constants of its own: efficiencies are those of b200-sxm",
 	} {
 		a, err := c.Accelerator(name)
 		must.OK(t, err)
