@@ -1,5 +1,5 @@
-// Package prefix names the blocks of texts that are made of segments, so that equal names mean equal
-// texts up to the end of the block. Prefix caches and the analysis of traces share these names.
+// Package prefix names the blocks of texts that are made of segments. Equal names mean equal texts
+// up to the end of the block. Prefix caches and the analysis of traces share these names.
 package prefix
 
 import (
