@@ -28,6 +28,12 @@ func TestShippedFleetsShowWhatTheySay(t *testing.T) {
 	if late := ship("autoscaling", "fleet.pools.0.scaling.cold-start.boot=20m"); late.SLOMet {
 		t.Error("the SLO is kept with cold starts of twenty minutes")
 	}
+	if most := ship("reasoning"); !most.SLOMet {
+		t.Errorf("with a budget of 4,000 thinking tokens %+v", most.Attainment)
+	}
+	if more := ship("reasoning", "workload.sessions.thinking.budget=8000"); more.SLOMet {
+		t.Error("the SLO is kept with a budget of 8,000 thinking tokens")
+	}
 	two := ship("two-models")
 	if large, small := two.Pools[0], two.Pools[1]; !two.SLOMet ||
 		large.Cost/float64(large.OutputTokens) < 2*small.Cost/float64(small.OutputTokens) {

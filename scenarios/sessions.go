@@ -35,9 +35,9 @@ func (d *demand) sessions(field string, s *Sessions, longest int) *workload.Turn
 	if s.Thinking != nil {
 		thinking := *s.Thinking
 		thinking.Keep = cmp.Or(thinking.Keep, "none")
-		t.Thinking = workload.Thinking{Share: thinking.Share, Keep: map[string]workload.Keep{
-			"all": workload.KeepAll, "task": workload.KeepTask, "none": workload.KeepNone,
-		}[thinking.Keep]}
+		t.Thinking = workload.Thinking{Share: thinking.Share, Budget: thinking.Budget,
+			Keep: map[string]workload.Keep{"all": workload.KeepAll, "task": workload.KeepTask,
+				"none": workload.KeepNone}[thinking.Keep]}
 		s.Thinking = &thinking
 	}
 	if k := s.Compact; k != nil {

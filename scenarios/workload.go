@@ -128,8 +128,9 @@ type Agents struct {
 
 // Thinking describes thinking tokens.
 type Thinking struct {
-	Share float64 `json:"share" short:"true" required:"true" above:"0" max:"0.99" jsonschema:"The share of an answer's tokens, its first ones."`
-	Keep  string  `json:"keep,omitempty" enum:"all,task,none" jsonschema:"Whether later prompts repeat them: all do, or only those before the next message of the user, or none does. Default: none."`
+	Share  float64 `json:"share" short:"true" required:"true" above:"0" max:"0.99" jsonschema:"The share of an answer's tokens, its first ones."`
+	Keep   string  `json:"keep,omitempty" enum:"all,task,none" jsonschema:"Whether later prompts repeat them: all do, or only those before the next message of the user, or none does. Default: none."`
+	Budget int     `json:"budget,omitempty" min:"1" jsonschema:"The largest number of thinking tokens of an answer. Longer thinking is cut to it, and the rest of the answer follows, as with vLLM's thinking_token_budget. Default: without limit."`
 }
 
 // Compact describes compaction of the context.

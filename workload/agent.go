@@ -43,6 +43,19 @@ type Thinking struct {
 	// Share is the share of an answer's tokens, from 0 to below 1.
 	Share float64
 	Keep  Keep
+	// Budget is the largest number of thinking tokens, 0 for any. When they are used up, the engine
+	// forces the end of thinking, and the rest of the answer follows as if it had come by itself
+	// (vLLM, v1/sample/thinking_budget_state.py, v0.22; SGLang, docs, thinking budget).
+	Budget int
+}
+
+// begin divides the answer to a call into thinking and the rest.
+func (t *Thinking) begin(c *call) {
+	c.thinking = int(t.Share * float64(c.output))
+	if over := c.thinking - t.Budget; t.Budget > 0 && over > 0 {
+		c.thinking -= over
+		c.output -= over
+	}
 }
 
 // most bounds the calls that one turn can lead to in retries.
@@ -98,8 +111,9 @@ func (t Turns) checkAgents() error {
 		return fmt.Errorf("turns: found up to %d calls in a session, agents, retries and "+
 			"summaries included, allowed: at most %d", calls, maxTurns-1)
 	}
-	if s := t.Thinking.Share; !(s >= 0 && s < 1) {
-		return fmt.Errorf("turns: thinking: found a share of %v, allowed: 0 to below 1", s)
+	if s, n := t.Thinking.Share, t.Thinking.Budget; !(s >= 0 && s < 1) || n < 0 {
+		return fmt.Errorf("turns: thinking: found a share of %v and a budget of %d, allowed: "+
+			"0 to below 1, and 0 tokens or more", s, n)
 	}
 	return nil
 }
@@ -173,9 +187,8 @@ func (m *mix) fork(c *drawnClass, prefix, message, output int) {
 // returns the number of the call whose answer counts, and reports whether all of them fit.
 func (m *mix) ask(c *drawnClass, next call, after []int32) (last int32, fits bool) {
 	t, g := c.Turns, &m.graph
-	think := func(c *call) { c.thinking = int(t.Thinking.Share * float64(c.output)) }
 	next.text = int32(len(g.calls))
-	think(&next)
+	t.Thinking.begin(&next)
 	if k := t.Compact; k != nil && next.from >= 0 && g.prompt(&next)+next.output > k.At {
 		summary := call{from: next.from, text: next.text, output: k.To, task: next.task}
 		number, fits := g.add(summary, after)
@@ -189,7 +202,7 @@ func (m *mix) ask(c *drawnClass, next call, after []int32) (last int32, fits boo
 	for n := 0; fits && t.Tools != nil && n < mostRetries &&
 		chance(&m.choices, t.Tools.Retries); n++ {
 		next.output, next.wait = c.Output.Draw(&m.outputs), 0
-		think(&next)
+		t.Thinking.begin(&next)
 		last, fits = g.add(next, []int32{last})
 	}
 	return last, fits

@@ -62,7 +62,7 @@ func TestThinkingIsDropped(t *testing.T) {
 	for keep, want := range map[Keep][2]int{KeepAll: {150 + 20 + 30, 200 + 20 + 30},
 		KeepTask: {150 + 20 + 30, 200 + 20 + 30}, KeepNone: {150 + 5 + 30, 185 + 5 + 30}} {
 		list := whole(t, agentic(Turns{Count: fixed(3), Tools: &Tools{Share: 1,
-			Result: fixed(30)}, Thinking: Thinking{0.75, keep}}))
+			Result: fixed(30)}, Thinking: Thinking{Share: 0.75, Keep: keep}}))
 		if got := [2]int{list[1].Prompt, list[2].Prompt}; got != want {
 			t.Errorf("keep %d: prompts %v, want %v", keep, got, want)
 		}
@@ -70,10 +70,36 @@ func TestThinkingIsDropped(t *testing.T) {
 			t.Errorf("keep %d: %+v after %+v", keep, list[1], list[0])
 		}
 	}
-	list := whole(t, agentic(Turns{Count: fixed(3), Thinking: Thinking{0.75, KeepTask}}))
+	list := whole(t, agentic(Turns{Count: fixed(3), Thinking: Thinking{Share: 0.75,
+		Keep: KeepTask}}))
 	if list[1].Prompt != 150+5+50 || list[2].Prompt != 205+5+50 {
 		t.Errorf("the user writes after each answer: %d and %d", list[1].Prompt, list[2].Prompt)
 	}
+}
+
+// A budget cuts the thinking of an answer and leaves the rest as it is, also in later prompts; one
+// that no answer reaches changes nothing.
+func TestThinkingHasABudget(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		turns := Turns{Count: fixed(3), Thinking: Thinking{
+			Share: rapid.Float64Range(0, 0.99).Draw(rt, "share"),
+			Keep:  rapid.SampledFrom([]Keep{KeepAll, KeepTask, KeepNone}).Draw(rt, "keep")}}
+		free := whole(t, agentic(turns))
+		thinking := int(turns.Thinking.Share * 20)
+		budget := rapid.IntRange(1, 25).Draw(rt, "budget")
+		turns.Thinking.Budget = budget
+		cut := max(0, thinking-budget)
+		repeats := 1
+		if turns.Thinking.Keep != KeepAll { // no tool stands between these turns
+			repeats = 0
+		}
+		for i, r := range whole(t, agentic(turns)) {
+			if r.Output != 20-cut || r.Prompt != free[i].Prompt-i*repeats*cut {
+				rt.Errorf("call %d: %d tokens to %d, without a budget 20 to %d", i, r.Output,
+					r.Prompt, free[i].Prompt)
+			}
+		}
+	})
 }
 
 // A summary takes the place of the text between the prefix and the turn for which it was too long.

@@ -225,6 +225,9 @@ func (t *Turns) agentic() string {
 	}
 	if t.Thinking.Share > 0 {
 		text += fmt.Sprintf(", %.3g %% of answers thinking", 100*t.Thinking.Share)
+		if n := t.Thinking.Budget; n > 0 {
+			text += fmt.Sprintf(" of at most %d tokens", n)
+		}
 	}
 	if k := t.Compact; k != nil {
 		text += fmt.Sprintf(", summed up in %d tokens at %d", k.To, k.At)

@@ -106,7 +106,8 @@ func drawAgents(t *rapid.T, turns *Turns) {
 		turns.Compact = &Compaction{At: rapid.IntRange(200, 2800).Draw(t, "at"), To: 100}
 	}
 	turns.Thinking = Thinking{Share: share("thinking") * 0.99,
-		Keep: rapid.SampledFrom([]Keep{KeepAll, KeepTask, KeepNone}).Draw(t, "keep")}
+		Keep:   rapid.SampledFrom([]Keep{KeepAll, KeepTask, KeepNone}).Draw(t, "keep"),
+		Budget: rapid.SampledFrom([]int{0, 1, 50}).Draw(t, "budget")}
 }
 
 // Whatever the workload: requests come in order of time within the limits, are what their class
@@ -167,8 +168,12 @@ func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 		(r.Deadline > 0 && r.Deadline != r.Arrival+class.Deadline) {
 		t.Fatalf("%+v of class %+v", r, class)
 	}
+	shortest := call{output: class.Output.Min()}
+	if class.Turns != nil {
+		class.Turns.Thinking.begin(&shortest)
+	}
 	if summary := class.Turns != nil && class.Turns.Compact != nil; !summary &&
-		(r.Output < class.Output.Min() || r.Output > class.Output.Max()) {
+		(r.Output < shortest.output || r.Output > class.Output.Max()) {
 		t.Fatalf("%+v has lengths outside %v, %v", r, class.Prompt, class.Output)
 	}
 	forgets := class.Turns != nil && class.Turns.Thinking.Keep == KeepNone
