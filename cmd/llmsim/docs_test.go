@@ -37,9 +37,10 @@ func TestDocsCommands(t *testing.T) {
 		writeNamedFiles(t, dir, string(text))
 		for _, line := range commandLines(string(text)) {
 			key := line + shownFiles(string(text), line)
-			if seen[key] || strings.Contains(string(text), "\n    $ "+line+"\n") &&
-				slices.Contains(pagesWithOutput(), filepath.Base(page)) {
-				continue // TestPagesShowTheOutput runs it
+			shown := strings.Contains(string(text), "\n    $ "+line+"\n") &&
+				slices.Contains(append(pagesWithOutput(), "agents.md"), filepath.Base(page))
+			if seen[key] || shown || slices.Contains(runElsewhere(), line) {
+				continue // TestPagesShowTheOutput, TestAgentsPage or runElsewhere does
 			}
 			seen[key] = true
 			t.Run(filepath.Base(page)+": "+line, func(t *testing.T) { runLine(t, dir, line) })
@@ -62,6 +63,15 @@ func notRun() map[string]string {
 			"test of their own",
 		"llmsim scenario chat --set " +
 			"workload.trace.file=requests.jsonl": "replays what a server recorded",
+	}
+}
+
+// runElsewhere returns dear commands of which another test runs all that they do.
+func runElsewhere() []string {
+	return []string{
+		"llmsim validate",             // the script validate.txtar
+		"llmsim validate --papers",    // TestVerdictsArePrinted, and package papers every claim
+		"llmsim plan llama2-70b-chat", // the script plan.txtar
 	}
 }
 

@@ -28,7 +28,8 @@ func (flags *validateFlags) checkTraining(cmd *cobra.Command, dir string) error 
 	return data.Report().WriteText(cmd.OutOrStdout())
 }
 
-// checkPapers holds the claims of papers against their scenarios.
+// checkPapers checks the claims of papers with their scenarios, or the tables of training runs in
+// a folder.
 func (flags *validateFlags) checkPapers(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return flags.checkTraining(cmd, args[0])
@@ -37,6 +38,11 @@ func (flags *validateFlags) checkPapers(cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
+	return flags.writeVerdicts(cmd, claims)
+}
+
+// writeVerdicts simulates what papers claim and prints which claims are met.
+func (flags *validateFlags) writeVerdicts(cmd *cobra.Command, claims []papers.Paper) error {
 	checked, err := papers.Check(cmd.Context(), claims)
 	if err != nil {
 		return err

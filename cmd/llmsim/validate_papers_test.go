@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/papers"
+)
+
+// The verdicts are printed as text and as JSON. One paper stands for all: package papers simulates
+// every claim.
+func TestVerdictsArePrinted(t *testing.T) {
+	claims, err := papers.Read(papers.Shipped())
+	must.OK(t, err)
+	claims = slices.DeleteFunc(claims, func(p papers.Paper) bool {
+		return !strings.HasPrefix(p.Title, "Leviathan")
+	})
+	var out bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	cmd.SetContext(context.Background())
+	must.OK(t, (&validateFlags{format: "text"}).writeVerdicts(cmd, claims))
+	if !strings.Contains(out.String(), claims[0].Claims[0].Where) ||
+		!strings.Contains(out.String(), "claims are met;") {
+		t.Errorf("the text has no verdicts:\n%s", &out)
+	}
+	out.Reset()
+	must.OK(t, (&validateFlags{format: "json"}).writeVerdicts(cmd, claims))
+	var got papers.Report
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Met == 0 {
+		t.Errorf("the JSON has %d claims that are met (%v)", got.Met, err)
+	}
+}
