@@ -47,17 +47,19 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 		settings = append(settings, "batching.token-budget="+eight(n("budget", 512, 9000)))
 		maybe("batching.chunk-limit=" + n("limit", 64, 512))
 		maybe("memory.block-size=32")
-		one("engine=vllm-v1", "memory=paged", "memory=prefix-cache", "memory=offload",
-			"batching.policy=priority")
+		one("engine=vllm-v1", "memory=paged", "memory=prefix-cache", "memory=vllm-offload",
+			"memory=lmcache", "memory=hicache", "batching.policy=priority")
 	case "sglang":
 		settings = append(settings, "engine.preset=sglang", "batching.chunk="+n("chunk", 512, 9000))
 		one("batching=sglang", "memory=paged", "memory=radix", "batching.receive-interval=4",
-			"batching.new-token-ratio=0.5", "memory.block-size=64")
+			"batching.new-token-ratio=0.5", "memory.block-size=64", "memory=hicache",
+			"memory={policy: hicache, cpu: 512GB, write: back}")
 	case "trtllm":
 		settings = append(settings, "engine.preset=trtllm",
 			"batching.token-budget="+eight(n("budget", 512, 9000)))
-		one("memory=prefix-cache", "memory=paged", "batching.chunked-context=true",
-			"batching.capacity=max-utilization", "batching.rank-wait=60", "memory.block-size=64")
+		one("memory=prefix-cache", "memory=paged", "memory=offload",
+			"batching.chunked-context=true", "batching.capacity=max-utilization",
+			"batching.rank-wait=60", "memory.block-size=64")
 		maybe("batching.wait-steps=20")
 		maybe("batching.wait-tokens=0.9")
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -94,10 +93,7 @@ func (d *Replica) missing(e *Engine) (list []string) {
 		say("memory %s: %s keeps what layers with windows and states need, as hybrid does",
 			d.Memory.Policy, e.Name)
 	}
-	if policies.Offloads(d.Memory.Policy) {
-		say("memory %s: no flag of %s is written for what is kept in host memory",
-			d.Memory.Policy, e.Name)
-	}
+	d.missingHostMemory(e, say)
 	weights := hardware.DType(d.Engine.Weights)
 	if !d.Stored && (d.asksWeights() == "" || e.Name == "trtllm") {
 		say("engine.weights %s: no published checkpoint of %s with such weights is known here; "+

@@ -51,6 +51,9 @@ func expressSGLang(d *Replica) options.Terms {
 	if !caches(d.Memory.Policy) {
 		t["memory.policy"] = "paged"
 	}
+	if d.Role != "decode" && d.setHostMemory(t, d.Accelerators()) {
+		t["hicache"], t["memory.write"] = "true", d.Memory.Params["write"]
+	}
 	t.Set("engine.weights", d.asksWeights())
 	if d.Scaling.Policy != "" {
 		t["metrics"] = "true" // which the autoscaler reads
@@ -69,6 +72,17 @@ func interpretSGLang(r *Reading) {
 	_, attention := r.Take("attention")
 	_, exchange := r.Take("exchange")
 	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
+	if _, tiered := r.Take("hicache"); tiered {
+		r.Set("memory.policy", "hicache")
+		if r.Terms["memory.cpu"] == "" {
+			r.Note("--enable-hierarchical-cache is read with the default of memory.cpu; set it " +
+				"to --hicache-ratio times the KV cache of all accelerators")
+		}
+		r.offloads("hicache", tensor*r.Number("parallelism.pipeline", 1))
+	} else {
+		r.Take("memory.cpu")
+		r.Take("memory.write")
+	}
 	switch {
 	case data == 1:
 	case attention && tensor%data == 0:

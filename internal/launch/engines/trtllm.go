@@ -52,6 +52,7 @@ func expressTRTLLM(d *Replica) options.Terms {
 	if caches(d.Memory.Policy) {
 		t["memory.policy"] = "prefix-cache"
 	}
+	d.setHostMemory(t, d.Accelerators())
 	t["batching.chunked-context"] = "true"
 	if d.Batching.Policy == "trtllm" && d.Batching.Params["chunked-context"] != "true" {
 		t["batching.chunked-context"] = "false"
@@ -85,6 +86,10 @@ func interpretTRTLLM(r *Reading) {
 	r.Set("batching.policy", "trtllm")
 	switch policy := r.Terms["memory.policy"]; {
 	case policy == "paged":
+		r.Take("memory.cpu")
+	case r.Terms["memory.cpu"] != "":
+		r.offloads("offload", r.Number("parallelism.tensor", 1)*
+			r.Number("parallelism.pipeline", 1))
 	case r.keepsParts(): // hybrid, which is the scenario's default for such models
 		r.Take("memory.policy")
 	default:

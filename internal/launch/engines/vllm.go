@@ -58,6 +58,12 @@ func expressVLLM(d *Replica) options.Terms {
 	default:
 		t["memory.policy"] = "paged"
 	}
+	if d.Role == "mixed" && d.setHostMemory(t, d.Ranks()) {
+		t["offload-backend"] = "native"
+		if d.Memory.Policy == "lmcache" {
+			t["offload-backend"] = "lmcache"
+		}
+	}
 	t.Set("engine.weights", d.asksWeights())
 	if d.Role == "decode" {
 		t["port"] = strconv.Itoa(VLLMBehindSidecar)
@@ -73,6 +79,16 @@ func interpretVLLM(r *Reading) {
 		r.Set("memory.tokens", strconv.Itoa(blocks*r.Number("memory.block-size", 16)))
 	}
 	r.Take("rank-blocks")
+	ranks := 1
+	if data > 1 && (spread || r.experts()) {
+		ranks = data
+	}
+	policy := "vllm-offload"
+	if backend, _ := r.Take("offload-backend"); backend == "lmcache" {
+		policy = "lmcache"
+		r.Set("memory.policy", policy)
+	}
+	r.offloads(policy, ranks)
 	switch {
 	case spread && data > 1: // the experts are spread over all accelerators
 		r.OfAllRanks(data, "memory.tokens")

@@ -94,6 +94,17 @@ func kindOf(name string) kind {
 			"decode", "decode"), as}
 	case "server-role":
 		return kind{words("CONTEXT", "prefill", "GENERATION", "decode"), never}
+	case "gib":
+		return bytesIn(1<<30, false)
+	case "gb":
+		return bytesIn(1e9, true)
+	case "bytes":
+		return bytesIn(1, true)
+	case "offload-backend":
+		return kind{words("native", "native", "lmcache", "lmcache"), as}
+	case "write-policy":
+		return kind{words("write_back", "back", "write_through", "through"),
+			oneOf("back", "write_back", "through", "write_through")}
 	case "v1":
 		return kind{words("0", "vllm-v0", "1", ""), never}
 	case "switch":
@@ -281,27 +292,4 @@ func level(text string) (string, error) {
 		return eager, nil
 	}
 	return "", leftOut(notes("kernels"))
-}
-
-// transfer reads what a replica does with the KV caches of others: it makes them in a prefill pool,
-// and takes them over in a decode pool.
-func transfer(text string) (string, error) {
-	var config struct {
-		Role string `json:"kv_role"`
-	}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		return "", leftOut("it is not JSON: " + err.Error())
-	}
-	return transferRole(config.Role)
-}
-
-// transferRole reads the role alone. Any other than of one pool is that of some pool.
-func transferRole(name string) (string, error) {
-	switch name {
-	case "kv_producer":
-		return "prefill", nil
-	case "kv_consumer":
-		return "decode", nil
-	}
-	return "mixed", nil
 }

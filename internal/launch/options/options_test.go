@@ -55,7 +55,9 @@ func TestTermsAreReadAsTheyWereWritten(t *testing.T) {
 		"memory.static-share": {"0.8"}, "memory.kv-share": {"0.9"}, "model": {"m", "a/b c"},
 		"engine.kv-cache": {"fp8"}, "engine.weights": {"fp8", "fp32"},
 		"batching.policy": {"priority"}, "batching.wait-tokens": {"0.25"},
-		"pool": {"prefill", "decode"}, "engine.eager": {"true"}}
+		"memory.cpu": {"64GB"}, "memory.write": {"back", "through"},
+		"offload-backend": {"native", "lmcache"},
+		"pool":            {"prefill", "decode"}, "engine.eager": {"true"}}
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			table := Load(name)

@@ -203,6 +203,11 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 			strings.TrimSpace(name+" "+given), r.Flags[o.Term])
 	case value == eager:
 		r.Set("engine.eager", "true")
+	case value == hostMemory:
+		r.Set("offload-backend", "lmcache")
+	case strings.HasPrefix(value, hostMemory):
+		r.Set("offload-backend", "native")
+		r.Set("memory.cpu", strings.TrimPrefix(value, hostMemory))
 	case o.Term == "pool":
 		r.SetPool(name, value)
 	default:
