@@ -7,15 +7,20 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// TestAcceptanceGivesTheTokensOfAStep has three drafted tokens give as many tokens a step as were
-// published.
+// TestAcceptanceGivesTheTokensOfAStep has drafted tokens give as many tokens a step as were
+// published, and more in answers that go on after their end.
 func TestAcceptanceGivesTheTokensOfAStep(t *testing.T) {
-	for model, lengths := range map[string][2]float64{"deepseek": {2.46, 2.61},
-		"qwen3.5": {3.12, 3.31}} {
-		a := acceptance[model]
-		want := (lengths[0] + lengths[1]) / 2
-		if got := 1 + a + a*a + a*a*a; math.Abs(got-want) > 0.01 {
-			t.Errorf("%s: %g tokens a step, want %g", model, got, want)
+	length := func(a float64) float64 { return 1 + a + a*a + a*a*a }
+	if got, want := length(acceptanceOf(1024)), (2.46+2.61)/2; math.Abs(got-want) > 0.01 {
+		t.Errorf("%g tokens a step, want %g", got, want)
+	}
+	want := (1.19/1.03 + 1.24/1.11) / 2
+	if got := length(acceptanceOf(8192)) / length(acceptanceOf(1024)); math.Abs(got-want) > 0.01 {
+		t.Errorf("long answers have %g times the tokens a step, want %g", got, want)
+	}
+	for _, want := range []float64{1.01, 2.46, 3.48, 3.99} {
+		if got := length(acceptanceFor(3, want)); math.Abs(got-want) > 1e-6 {
+			t.Errorf("%g tokens a step, want %g", got, want)
 		}
 	}
 }
@@ -37,7 +42,7 @@ func TestDraftedTokens(t *testing.T) {
 		}
 	}
 	d := deployment{model: &models.Architecture{Name: "llama-3.1-8b"}}
-	if d.draft(3) {
+	if d.draft(3, 0.7) {
 		t.Error("Llama drafts, though nothing is known of its acceptance")
 	}
 }

@@ -58,8 +58,8 @@ var appRows = rowSpec{
 		}
 		t.closed()
 		if r.text("spec_method") != "none" {
-			if !t.draft(nightlyDrafts(engine, t.data > 1)) {
-				return "multi-token prediction was on, and its acceptance is not known"
+			if !t.draft(nightlyDrafts(engine, t.data > 1), acceptanceOf(t.output)) {
+				return "multi-token prediction was on, and the drafts of its model are not known"
 			}
 			// as flags of silicon_2026's servers with drafts have it
 			t.waitSteps, t.waitTokens = 0, 0

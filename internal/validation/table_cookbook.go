@@ -65,7 +65,8 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", isTTFT)
 	}
 	if with := r.text("speculative"); with != "" {
-		if !t.draft(draftedSteps(with)) {
+		drafted, length := draftedSteps(with), r.optional("accept_length", 0)
+		if length <= 1 || !t.draft(drafted, acceptanceFor(drafted, length)) {
 			return "multi-token prediction was on, and its acceptance is not known"
 		}
 		t.measuredWithDrafts()

@@ -49,8 +49,8 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 	t.closed()
 	flags := r.text("script_flags")
 	if withMTP(flags) {
-		if !t.draft(parseStartFlags(flags).drafted()) {
-			return "multi-token prediction was on, and its acceptance is not known"
+		if !t.draft(parseStartFlags(flags).drafted(), acceptanceOf(t.output)) {
+			return "multi-token prediction was on, and the drafts of its model are not known"
 		}
 		t.measuredWithDrafts()
 	}
