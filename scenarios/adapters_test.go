@@ -41,9 +41,12 @@ func TestAdapters(t *testing.T) {
 // What cannot be is refused at its place.
 func TestAdaptersRefuse(t *testing.T) {
 	for text, want := range map[string]string{
-		"adapters: {count: 4, rank: 64, max-rank: 16}":  "adapters.rank: found 64; a slot has room",
-		"adapters: {count: 4000, rank: 64, slots: 900}": "adapters",
-		"adapters: {rank: 8}":                           "adapters.count",
+		"adapters: {count: 4, rank: 64, max-rank: 16}": "adapters.rank: found 64; " +
+			"a slot has room for a rank of 16 (adapters.max-rank); set max-rank to 64",
+		"adapters: {count: 4000, rank: 64, slots: 900}": "" +
+			"slots for adapters (adapters.slots)",
+		"adapters: {count: 9, rank: 4096, slots: 9}\nmemory: {utilization: 0.3}": "adapters: llama",
+		"adapters: {rank: 8}": "adapters.count",
 		"adapters: {count: 4, rank: 8}\nsteps: {prefill: {step: 1ms}, decode: {step: 1ms}}": "" +
 			"adapters: given step times",
 	} {
@@ -53,6 +56,27 @@ func TestAdaptersRefuse(t *testing.T) {
 		}
 		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// What slots mean for requests is said: those that stay empty, those that requests wait for, and
+// ranks that vLLM rounds up.
+func TestAdaptersWarn(t *testing.T) {
+	for text, want := range map[string]string{
+		"{count: 4, rank: 8, slots: 9}":          "slots is 9 for 4 adapters",
+		"{count: 40, rank: 8}":                   "requests wait while those of other adapters use",
+		"{count: 4, rank: 8, max-rank: 100}":     "the nearest adapters.max-rank is 128",
+		"{count: 4, rank: 16}":                   "",
+		"{count: 4, rank: 9}\nengine: sglang":    "",
+		"{count: 4, rank: 1000, slots: 1}":       "requests wait",
+		"{count: 4, rank: 8, layers: attention}": "",
+	} {
+		s := presetScenario(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {requests: 1}\n"+
+			"adapters: "+text+"\n")
+		got := strings.Join(s.Warnings, "\n")
+		if !strings.Contains(got, want) || want == "" && strings.Contains(got, "adapters.") {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -13,6 +14,9 @@ import (
 func (p *planned) whatWouldFit() string {
 	degrees := p.s.Parallelism.degrees()
 	var ways []string
+	if fewer := p.fewerSlots(); fewer != "" {
+		ways = append(ways, fewer)
+	}
 	for tp := degrees.Tensor * 2; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
 		if p.fits(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline,
 			Data: degrees.Data})) {
@@ -59,4 +63,18 @@ func (p *planned) smallestLargerAccelerator(degrees steptime.Parallelism) string
 		}
 	}
 	return best
+}
+
+// fewerSlots says with how many slots for adapters the model would fit, "" if it would with none.
+func (p *planned) fewerSlots() string {
+	slots := p.config.Adapters.Slots
+	hold := sort.Search(slots, func(n int) bool { // n slots are held, and not one more
+		c := p.spread(p.s.Parallelism.degrees())
+		c.Adapters.Slots = n + 1
+		return !p.fits(c)
+	})
+	if hold == 0 {
+		return ""
+	}
+	return fmt.Sprintf("with %d slots for adapters (adapters.slots)", hold)
 }

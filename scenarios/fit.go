@@ -12,7 +12,11 @@ func fit(p *planned) *fitted {
 	f := &fitted{planned: p, s: p.s}
 	name, made := p.config.Model.Name, p.config.Model.MaxContext
 	if err := p.plan.Err(); err != nil {
-		p.problem("model", "%s %v. %s", name, err, p.whatWouldFit())
+		field := "model"
+		if p.plan.Adapters > p.plan.Missing { // it fits without them
+			field = "adapters"
+		}
+		p.problem(field, "%s %v. %s", name, err, p.whatWouldFit())
 		return f
 	}
 	most, asked := p.plan.Longest(), p.s.Engine.MaxModelLen

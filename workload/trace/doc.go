@@ -45,7 +45,8 @@
 //	          recorded them. The calls of a session stand one after another. A prompt begins with
 //	          prefix_tokens of the session so far. There are no arrival times.
 //	servegen  CSV with a client in each row and the columns mean_rate_rps, rate_weighted_cv,
-//	          main_arrival (Gamma or Weibull), windows (of 600 s) and the mean and p50 of
+//	          main_arrival (Gamma or Weibull), windows (of 600 s), active_windows (the others are
+//	          silent; those of them are drawn) and the mean and p50 of
 //	          input_tokens (or text_tokens, image_tokens, …) and output_tokens
 //	          (github.com/alibaba/ServeGen). Requests are drawn: gaps of that coefficient of
 //	          variation, lengths lognormal. Clients without lengths are left out.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/arrivals"
 )
@@ -18,11 +19,15 @@ type servegen struct {
 	random  *rand.Rand
 }
 
-// client is a source of requests. It sends until its last window ends.
+// client is a source of requests. It sends in some of its windows and is silent in the others.
 type client struct {
-	times          *arrivals.Times
-	next, end      sim.Time
-	prompt, output spread
+	// times are those of requests without the silent windows.
+	times *arrivals.Times
+	next  sim.Time
+	// windows is the number of windows, and active the number of those that are not silent.
+	windows, active int
+	key             uint64
+	prompt, output  spread
 }
 
 // spread is a lognormal distribution of tokens, by its median and σ; the zero value is none.
@@ -105,7 +110,14 @@ func (g *servegen) add(f *file, columns, fields [][]byte) error {
 		return spread{median, math.Sqrt(2 * math.Log(mean/median))}
 	}
 	rate, cv := number("mean_rate_rps", 1e9), number("rate_weighted_cv", 100)
-	windows := number("windows", 1e6)
+	windows := max(1, int(number("windows", 1e6)))
+	active := int(number("active_windows", 1e6))
+	if active == 0 {
+		active = windows
+	}
+	if active > windows {
+		bad = f.errorf("active_windows: found %d, allowed: at most the %d windows", active, windows)
+	}
 	prompt, output := tokens("input"), tokens("output")
 	if prompt == (spread{}) { // multimodal: images count as tokens of the prompt
 		prompt = tokens("text", "image", "video", "audio")
@@ -122,24 +134,33 @@ func (g *servegen) add(f *file, columns, fields [][]byte) error {
 	default:
 		gaps = arrivals.Gamma{CV: cv}
 	}
+	rate *= float64(windows) / float64(active) // which is the mean over all windows
 	process := arrivals.Process{Rate: arrivals.Steady(rate), Gaps: gaps}
 	n := uint64(len(g.clients))
 	times, err := process.Times(rand.NewPCG(1, n), rand.NewPCG(2, n))
 	if err != nil {
 		return f.errorf("%v", err)
 	}
-	c := client{times: times, end: sim.Time(max(1, windows)) * servegenWindow, prompt: prompt,
+	c := client{times: times, windows: windows, active: active, key: n, prompt: prompt,
 		output: output}
 	c.advance()
 	g.clients = append(g.clients, c)
 	return nil
 }
 
-// advance finds the client's next request.
+// advance finds the client's next request. The table does not say which windows are silent; of
+// equal parts of all windows, as many as are active, each has one active window, drawn at random.
 func (c *client) advance() {
-	if c.next = c.times.Next(); c.next >= c.end {
+	t := c.times.Next()
+	part := t / servegenWindow
+	if part >= sim.Time(c.active) {
 		c.next = sim.Never
+		return
 	}
+	from := int(part) * c.windows / c.active
+	choices := (int(part)+1)*c.windows/c.active - from
+	drawn := splitmix.Hash(splitmix.Hash(c.key)+uint64(part)) % uint64(choices)
+	c.next = sim.Time(from+int(drawn))*servegenWindow + t%servegenWindow
 }
 
 func (g *servegen) timed() bool { return true }

@@ -1,10 +1,15 @@
 package trace
 
 import (
+	"fmt"
 	"math"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -49,6 +54,47 @@ func TestServegenDrawsWhatTheTableSays(t *testing.T) {
 			t.Errorf("client %d: %g requests of %g tokens, want %g of %g", k, n[k], mean, want.n,
 				want.mean)
 		}
+	}
+}
+
+// A client is silent in the windows that are not active, and has its mean rate over all of them.
+func TestServegenKeepsSilentWindows(t *testing.T) {
+	head := strings.Replace(servegenHead, "windows,", "windows,active_windows,", 1)
+	draw := func(rows string) []sim.Request {
+		list, _, err := read("c.csv", Options{FS: fstest.MapFS{"c.csv": {Data: []byte(head +
+			rows)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		active := rapid.IntRange(1, 40).Draw(t, "active")
+		windows := rapid.IntRange(active, 200).Draw(t, "windows")
+		rate := 4000 / (float64(windows) * servegenWindow.Seconds())
+		row := func(active string) string {
+			return fmt.Sprintf("0,%d,%s,%g,1,Gamma,300,200,80,60\n", windows, active, rate)
+		}
+		list := draw(row(strconv.Itoa(active)))
+		seen := map[sim.Time]bool{}
+		for i, r := range list {
+			seen[r.Arrival/servegenWindow] = true
+			if i > 0 && r.Arrival < list[i-1].Arrival ||
+				r.Arrival >= sim.Time(windows)*servegenWindow {
+				t.Fatalf("request %d at %v", i, r.Arrival)
+			}
+		}
+		if len(seen) != active || math.Abs(float64(len(list))/4000-1) > 0.08 {
+			t.Fatalf("%d requests in %d windows, want 4000 in %d", len(list), len(seen), active)
+		}
+		if all := draw(row(strconv.Itoa(windows))); !reflect.DeepEqual(all, draw(row(""))) {
+			t.Fatal("without a number of active windows, some are silent")
+		}
+	})
+	if _, _, err := read("c.csv", Options{FS: fstest.MapFS{"c.csv": {Data: []byte(head +
+		"0,3,4,1,1,Gamma,9,9,9,9\n")}}}); err == nil ||
+		!strings.Contains(err.Error(), "active_windows: found 4, allowed: at most the 3 windows") {
+		t.Error(err)
 	}
 }
 
