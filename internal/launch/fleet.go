@@ -87,7 +87,7 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 	}
 	perNode := max(1, g.Hardware.PerNode)
 	s := &manifests.Server{
-		Name: g.Name, Role: g.Role, ConfigFile: g.ConfigFile(),
+		Name: g.Name, Role: g.Role, Pool: g.Pool, ConfigFile: g.ConfigFile(),
 		Image: image, Imageless: !known, Port: e.Port,
 		Resource: vendor.Resource, Label: vendor.Label, Product: vendors.Product(a.Name),
 		Model: g.Model, Gated: checkpoints.Gated(g.Model), Machine: perNode,

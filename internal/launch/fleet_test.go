@@ -2,6 +2,8 @@ package launch
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,6 +69,9 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%q: %v", settings, err)
 				}
+				for i := range b.Servers {
+					b.Servers[i].Pool = "" // which the files have not
+				}
 				manifests, err := b.Manifests()
 				must.OK(t, err)
 				again := sameFleet(t, b, engines.Groups(meant), manifests)
@@ -81,6 +86,37 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The Service sends requests to the pods of all pools that take them, and the notes say which nodes
+// are for which pool.
+func TestPoolsOfOneRoleServeTogether(t *testing.T) {
+	s, err := build([]string{"model=llama-3.1-8b", "hardware=h100-sxm",
+		"fleet.pools=[{name: spot, replicas: 3}, {name: on-demand, replicas: 2}]"})
+	must.OK(t, err)
+	b, err := NewBundle(s, "vllm")
+	must.OK(t, err)
+	text, err := b.Manifests()
+	must.OK(t, err)
+	_, selector, found := strings.Cut(text[strings.Index(text, "kind: Service\n"):], "selector: {")
+	if !found {
+		t.Fatalf("no Service with a selector in\n%s", text)
+	}
+	selector, _, _ = strings.Cut(selector, "}")
+	for _, s := range b.Servers {
+		_, pods, _ := strings.Cut(text, "component: \""+s.Name+"\", llm-d.ai")
+		labels := `app.kubernetes.io/name: "llama-3-1-8b", llm-d.ai` + strings.Split(pods, "}")[0]
+		if labels != selector {
+			t.Errorf("the Service selects %s, and %s has %s", selector, s.Name, labels)
+		}
+	}
+	dir := t.TempDir()
+	must.OK(t, b.Write(dir))
+	notes, err := os.ReadFile(filepath.Join(dir, "NOTES.md"))
+	must.OK(t, err)
+	if !strings.Contains(string(notes), "nodes of mixed-1: they are for the pool on-demand") {
+		t.Errorf("notes:\n%s", notes)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 
 // Replica is a replica of a group as an engine sees it, with every default filled in.
 type Replica struct {
-	// Name is that of the group, Role mixed, prefill or decode.
-	Name, Role string
+	// Name is that of the group, Role mixed, prefill or decode, and Pool the name that the scenario
+	// gives it; empty where it gives none.
+	Name, Role, Pool string
 	// Model is the checkpoint that it loads, and Stored is set where its weights are published in
 	// the format of the scenario.
 	Model       string
@@ -106,6 +107,9 @@ func Groups(simulation *scenarios.Simulation) []Group {
 			one.Memory = p.Memory
 		}
 		one.Name, one.Server = fmt.Sprintf("%s-%d", one.Role, i), servers[i]
+		if p.Name != one.Role && p.Name != one.Name {
+			one.Pool = p.Name
+		}
 		one.load(cmp.Or(p.Model, s.Model))
 		one.Scaling = p.Scaling
 		one.Given = givenIn(simulation, i)

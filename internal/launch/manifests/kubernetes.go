@@ -126,6 +126,17 @@ type view struct {
 	all     *template.Template
 }
 
+// Fronts reports whether further groups have the role of the one that takes requests.
+func (v view) Fronts() bool {
+	n := 0
+	for i := range v.Servers {
+		if v.Servers[i].Role == v.Server.Role {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // Pod returns the specification of the pods of a part, on lines that begin with n spaces.
 func (v view) Pod(part string, n int) (string, error) {
 	v.Part = part

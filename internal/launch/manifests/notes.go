@@ -35,6 +35,11 @@ func (b *Bundle) asked() (list []string) {
 			ask("nodes of %s: that they are labelled %s=%s, as the vendor's labeller does", s.Name,
 				s.Label, s.Product)
 		}
+		if s.Pool != "" {
+			ask("nodes of %s: they are for the pool %s of the scenario; where they are others "+
+				"than those of further pools, as spot nodes are, add their label as a "+
+				"nodeSelector and tolerate their taints", s.Name, s.Pool)
+		}
 		if s.Resource == "google.com/tpu" {
 			ask("nodes of %s: cloud.google.com/gke-tpu-topology, the shape of the slice", s.Name)
 		}

@@ -13,8 +13,9 @@ import (
 type Server struct {
 	// Name is unique in a fleet and made of lower-case letters, digits and hyphens.
 	Name string
-	// Role is mixed, prefill or decode.
-	Role string
+	// Role is mixed, prefill or decode, and Pool the name that the scenario gives the group; empty
+	// where it gives none.
+	Role, Pool string
 	// Command is the program and its arguments.
 	Command []string
 	// Leader and Worker are the commands of the first pod and of the others of a replica that spans

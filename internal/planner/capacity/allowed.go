@@ -13,14 +13,20 @@ import (
 // accelerators, budget and power suffice; unbounded if nothing limits them.
 func (s *search) allowed(o *option) int {
 	n := unbounded
-	for _, server := range o.servers() {
-		if offer := server.offer; offer.Count > 0 {
-			n = min(n, offer.Count/o.accelerators(offer))
+	for _, offer := range o.offers() {
+		if offer.Count == 0 {
+			continue
+		}
+		left := offer.Count - o.accelerators(offer, o.based())
+		if each := o.accelerators(offer, o.based()+1) - o.accelerators(offer, o.based()); left < 0 {
+			n = 0
+		} else if each > 0 {
+			n = min(n, o.based()+left/each)
 		}
 	}
 	g := &s.trials.file.Plan.Goal
 	if g.Budget > 0 {
-		n = min(n, int(min(unbounded, float64(g.Budget)/o.price+1e-9)))
+		n = min(n, int(min(unbounded, o.affordable(float64(g.Budget))+1e-9)))
 	}
 	if g.Power > 0 {
 		n = min(n, int(min(unbounded, float64(g.Power)/o.watts()+1e-9)))

@@ -32,7 +32,7 @@ func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := s.outcomes[s.best].replicas
 	step := s.step(s.chosen(), n)
 	var list []answer.Chance
-	for k := max(1, n-step); k <= n+step; k += step {
+	for k := max(s.chosen().based()+1, n-step); k <= n+step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
 	err := each(ctx, indices(len(list)), func(ctx context.Context, place int) (err error) {

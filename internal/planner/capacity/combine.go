@@ -90,16 +90,21 @@ func (k *kinds) together() ([]*option, error) {
 	if each := routes * len(ways); n > mostOptions/each {
 		return nil, tooMany(n * each)
 	}
-	options := make([]*option, 0, n*routes*len(ways))
+	options, servers := make([]*option, 0, n*routes*len(ways)), make([]*server, n)
 	for i := range n {
-		s := k.server(list, digits(i, sizes))
+		servers[i] = k.server(list, digits(i, sizes))
+	}
+	for i, s := range servers {
 		if s.twin {
 			continue
 		}
-		alike := &parts{prefill: s}
+		alike, standing := &parts{prefill: s}, k.file.basesOf(servers, i)
 		for route := range routes {
-			options = (&option{parts: alike, prefills: 1, routing: int32(route),
-				gpus: s.gpus}).each(ways, options)
+			o := &option{parts: alike, prefills: 1, routing: int32(route), gpus: s.gpus}
+			options = o.withBases(standing, o.each(ways, options))
+		}
+		if len(options) > mostOptions {
+			return nil, tooMany(len(options))
 		}
 	}
 	return options, nil

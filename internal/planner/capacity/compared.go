@@ -72,7 +72,7 @@ func (c *comparison) compare(ctx context.Context, f fleet) (comparedFleet, error
 		return comparedFleet{}, err
 	}
 	point := answer.Point{Option: f.option, Label: c.label(f.option), Replicas: n,
-		Hourly: float64(n) * o.price, Latency: full.Latencies[c.goal().Measure],
+		Hourly: o.cost(n), Latency: full.Latencies[c.goal().Measure],
 		Energy: full.EnergyPerMillion, Kept: reduced.Kept.Mean, Grade: o.grade}
 	return comparedFleet{point: point, kept: true, reduced: reduced}, nil
 }

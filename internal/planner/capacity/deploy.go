@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -28,7 +29,7 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	})
 	group.Go(func() (err error) {
 		full, file, err = s.simulate(within, s.chosen().spared(s.spare), s.size(), asPredicted(), 0)
-		if err == nil && s.byPart(s.chosen(), s.size()) {
+		if err == nil && (s.byPart(s.chosen(), s.size()) || s.chosen().standing != nil) {
 			file, err = s.wholeFile()
 		}
 		return err
@@ -61,7 +62,7 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
 	if fixed > 0 {
 		d.Scaled.Fixed = fixed + s.spare
-		d.Scaled.FixedHourly = float64(float64(fixed+s.spare) * s.chosen().price)
+		d.Scaled.FixedHourly = s.chosen().cost(fixed + s.spare)
 	}
 	return d, nil
 }
@@ -69,7 +70,8 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 // wholeFile returns the scenario of the chosen fleet with all its replicas.
 func (s *search) wholeFile() (*scenarios.File, error) {
 	p := &s.trials.file.Plan
-	scenario := s.chosen().spared(s.spare).scenario(&p.Menu, s.size(), 1)
+	o := s.chosen().spared(s.spare)
+	scenario := o.pooled(o.scenario(&p.Menu, s.size(), 1), s.size())
 	scenario.Tokens = p.Tokens
 	return s.trials.file.file(scenario, s.rate, p.Together(s.rate, s.size()))
 }
@@ -89,8 +91,8 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.
 	d := &answer.Deployment{
 		Load: load[:max(0, strings.LastIndex(load, "; "))], Label: s.label(s.best),
 		Replicas: s.size(), Accelerators: s.accelerators(),
-		Hourly: s.cost(),
-		Kept:   full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
+		Hourly: s.cost(), Base: s.baseOf(),
+		Kept: full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.grade, Scaled: s.scaledFleet(&full), Law: s.law(),
 	}
@@ -124,7 +126,9 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 		if err != nil {
 			return err
 		}
-		d.Launch = append(d.Launch, line)
+		if !slices.Contains(d.Launch, line) {
+			d.Launch = append(d.Launch, line)
+		}
 	}
 	return nil
 }

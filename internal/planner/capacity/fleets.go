@@ -63,7 +63,7 @@ func (s *search) rated(ctx context.Context, shapes []answer.Shape) ([]answer.Sha
 	shapes = slices.Clone(shapes)
 	for i := range shapes {
 		o := s.options[shapes[i].Option]
-		if !o.isSpot() || shapes[i].Replicas == 0 || o.decode != nil {
+		if !o.isSpot() || shapes[i].Replicas == 0 || o.decode != nil || o.standing != nil {
 			continue
 		}
 		rate, err := s.alone(ctx, o, o.worst(), s.trials.file.Plan.Seed)
@@ -141,7 +141,7 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 			if i != j && b.Rate > 0 && (a.Rate > b.Rate || a.Rate == b.Rate && i < j) &&
 				s.options[a.Option].decode == nil && s.options[b.Option].decode == nil &&
 				!(s.options[a.Option].isSpot() && s.options[b.Option].isSpot()) &&
-				s.joined(s.options[a.Option], s.options[b.Option]) {
+				s.mayMix(s.options[a.Option], s.options[b.Option]) {
 				list = append(list, s.pairsOf(shapes, i, j)...)
 			}
 		}
@@ -151,6 +151,13 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 			cmp.Compare(q.predictedRate, p.predictedRate))
 	})
 	return list
+}
+
+// mayMix reports whether a mixed fleet of two options may be told beside the answer. Spot replicas
+// with a base of the same accelerators are options themselves.
+func (s *search) mayMix(a, b *option) bool {
+	p, one, other := &s.trials.file.Plan, a.prefill.offer, b.prefill.offer
+	return s.joined(a, b) && !p.Stays(one, other) && !p.Stays(other, one)
 }
 
 // joined reports whether one fleet may have replicas of two options, by their providers.

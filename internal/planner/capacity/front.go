@@ -63,7 +63,7 @@ func (c *comparison) fleets() ([]fleet, error) {
 		for c.beats(o, least) {
 			least++
 		}
-		for n := least; float64(n+c.spare)*o.price <= most*(1+1e-9) && n <= c.allowed(o)-c.spare; {
+		for n := least; o.cost(n+c.spare) <= most*(1+1e-9) && n <= c.allowed(o)-c.spare; {
 			f, err := c.bounded(i, n)
 			if err != nil {
 				return nil, err
@@ -79,7 +79,7 @@ func (c *comparison) fleets() ([]fleet, error) {
 }
 
 func (c *comparison) hourly(f fleet) float64 {
-	return float64(f.replicas+c.spare) * c.options[f.option].price
+	return c.options[f.option].cost(f.replicas + c.spare)
 }
 
 // hopeless reports whether another fleet beats a fleet, whatever its simulation would show.

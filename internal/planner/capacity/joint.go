@@ -36,9 +36,9 @@ func newJointSearch(searches []*search) *jointSearch {
 			j.sizes[k][s.best] = s.outcomes[s.best].replicas
 		}
 		for _, o := range s.options {
-			for _, server := range o.servers() {
-				if offer := *server.offer; offer.Count > 0 && !slices.Contains(j.offers, offer) {
-					j.offers = append(j.offers, offer)
+			for _, offer := range o.offers() {
+				if offer.Count > 0 && !slices.Contains(j.offers, *offer) {
+					j.offers = append(j.offers, *offer)
 				}
 			}
 		}
@@ -50,12 +50,9 @@ func newJointSearch(searches []*search) *jointSearch {
 // the spares have.
 func (j *jointSearch) acceleratorsUsed(s *search, o *option, n int) []int {
 	list := make([]int, len(j.offers))
-	var seen []menu.Offer
-	for _, server := range o.servers() {
-		i := slices.Index(j.offers, *server.offer)
-		if i >= 0 && !slices.Contains(seen, j.offers[i]) {
-			seen = append(seen, j.offers[i])
-			list[i] = (n + s.spare) * o.accelerators(server.offer)
+	for _, offer := range o.offers() {
+		if i := slices.Index(j.offers, *offer); i >= 0 {
+			list[i] = o.accelerators(offer, n+s.spare)
 		}
 	}
 	return list

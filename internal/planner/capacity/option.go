@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
@@ -24,6 +25,11 @@ type option struct {
 	// prefills and decodes are the numbers of replicas of either kind in a group.
 	prefills, decodes int32
 	routing           int32 // of the menu's
+	// base is how many replicas of a spot fleet are of the server standing, and so are not taken
+	// away, and surcharge what they cost more than spot replicas, in $/h; nil and 0 where none are.
+	base      int32
+	standing  *server
+	surcharge float64
 	// scaling is how replicas start and stop with the load; nil where their number is fixed.
 	scaling *scaling
 }
@@ -73,16 +79,55 @@ func (o *option) sum(of func(*server) float64) float64 {
 	return sum
 }
 
-// accelerators returns how many of an offer a replica or a group takes.
-func (o *option) accelerators(offer *menu.Offer) int {
-	n := 0
+// based is how many replicas of an option are a base.
+func (o *option) based() int { return int(o.base) }
+
+// baseTerms names the terms of the base.
+func (o *option) baseTerms(m *menu.Menu) string {
+	words := strings.TrimSpace(o.standing.offer.Terms(m.Hardware))
+	if term := o.standing.offer.RentedOn(); !strings.HasPrefix(words, term) {
+		words = term + " " + words
+	}
+	return words
+}
+
+// cost is what n replicas or groups cost, in $/h.
+func (o *option) cost(n int) float64 { return float64(float64(n)*o.price) + o.surcharge }
+
+// affordable returns how many replicas or groups cost as many dollars an hour.
+func (o *option) affordable(dollars float64) float64 { return (dollars - o.surcharge) / o.price }
+
+// scalePrice makes the option as many times as dear.
+func (o *option) scalePrice(factor float64) {
+	o.price *= factor
+	o.surcharge *= factor
+}
+
+// offers lists the accelerators that an option takes, each once.
+func (o *option) offers() []*menu.Offer {
+	list := []*menu.Offer{o.prefill.offer}
+	if o.decode != nil && o.decode.offer != o.prefill.offer {
+		list = append(list, o.decode.offer)
+	}
+	if o.standing != nil {
+		list = append(list, o.standing.offer)
+	}
+	return list
+}
+
+// accelerators returns how many of an offer n replicas or groups take.
+func (o *option) accelerators(offer *menu.Offer, n int) int {
+	if o.standing != nil && o.standing.offer == offer {
+		return o.based() * o.standing.gpus
+	}
+	each := 0
 	if o.prefill.offer == offer {
-		n += int(o.prefills) * o.prefill.gpus
+		each += int(o.prefills) * o.prefill.gpus
 	}
 	if o.decode != nil && o.decode.offer == offer {
-		n += int(o.decodes) * o.decode.gpus
+		each += int(o.decodes) * o.decode.gpus
 	}
-	return n
+	return (n - o.based()) * each
 }
 
 // available reports whether there are accelerators for n replicas or groups.
@@ -91,9 +136,9 @@ func (o *option) available(n int) bool { return o.shortest(n) == nil }
 // shortest returns an offer that has too few accelerators for n replicas or groups; nil where all
 // offers have enough.
 func (o *option) shortest(n int) *menu.Offer {
-	for _, s := range o.servers() {
-		if s.offer.Count > 0 && n*o.accelerators(s.offer) > s.offer.Count {
-			return s.offer
+	for _, offer := range o.offers() {
+		if offer.Count > 0 && o.accelerators(offer, n) > offer.Count {
+			return offer
 		}
 	}
 	return nil
@@ -116,7 +161,13 @@ func (p *parts) unfit() string {
 }
 
 // shape names accelerators and parallelism, by which options are grouped.
-func (o *option) shape() string { return o.grouped((*server).shapeOf) }
+func (o *option) shape() string {
+	words := o.grouped((*server).shapeOf)
+	if o.standing != nil {
+		words += " beside " + o.standing.shape
+	}
+	return words
+}
 
 // label names the option among those of the menu.
 func (o *option) label(m *menu.Menu) string {
@@ -126,6 +177,9 @@ func (o *option) label(m *menu.Menu) string {
 	}
 	if o.scaled() {
 		words += ", " + m.ScalingWords(o.scaling.index)
+	}
+	if o.standing != nil {
+		words += fmt.Sprintf(", %d of them %s", o.base, o.baseTerms(m))
 	}
 	return words
 }

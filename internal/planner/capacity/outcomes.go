@@ -25,7 +25,7 @@ func (s *search) words(i int) string {
 			return s.unaffordable(o)
 		}
 		return fmt.Sprintf("%d × %s and more are needed, there are %d",
-			(s.fewest(o)+s.spare)*o.accelerators(offer), offer.Accelerator, offer.Count)
+			o.accelerators(offer, s.fewest(o)+s.spare), offer.Accelerator, offer.Count)
 	case costsMore:
 		if s.options[i].scaled() {
 			return fmt.Sprintf("%s or more replicas run on average by the roofline, so it costs "+
@@ -50,7 +50,7 @@ func (s *search) unaffordable(o *option) string {
 		n = s.fewest(o) + s.spare
 	}
 	words := fmt.Sprintf("%s cost $%s/h", units.Plural(n, "replica"),
-		report.Figure(float64(n)*o.price))
+		report.Figure(o.cost(n)))
 	if s.goal().Power > 0 {
 		words += " and draw up to " + units.FormatPower(float64(n)*o.watts())
 	}

@@ -107,6 +107,11 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 	for s := range ready {
 		s.alone, s.drafts = nil, nil
 	}
+	for _, o := range options {
+		if o.standing != nil {
+			o.surcharge = float64(o.base) * (o.standing.price - o.prefill.price)
+		}
+	}
 	return &search{rate: f.Plan.Peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
 		seeds: mostSeeds, trials: t}, nil
 }

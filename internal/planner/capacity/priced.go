@@ -13,7 +13,7 @@ func (s *search) pricesOf() []answer.Price {
 	var list []answer.Price
 	known := map[*menu.Offer]bool{}
 	add := func(o *option, chosen bool) {
-		for _, server := range []*server{o.prefill, o.decode} {
+		for _, server := range []*server{o.prefill, o.decode, o.standing} {
 			if server == nil || server.unfit != "" {
 				continue
 			}

@@ -211,14 +211,14 @@ func (s *search) perturbations() []perturbation {
 	mine := s.chosen().prefill.offer.Accelerator
 	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *option) {
 		if o.uses(mine) {
-			o.price *= more
+			o.scalePrice(more)
 		}
 	}})
 	for i := range s.trials.file.Plan.Menu.Hardware {
 		if name := s.trials.file.Plan.Menu.Hardware[i].Accelerator; name != mine {
 			list = append(list, perturbation{input: name + " 10 % cheaper", price: func(o *option) {
 				if o.uses(name) {
-					o.price *= less
+					o.scalePrice(less)
 				}
 			}})
 		}

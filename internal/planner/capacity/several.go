@@ -131,9 +131,9 @@ func (s *search) remaining(offers []menu.Offer) []menu.Offer {
 	var left []menu.Offer
 	for _, o := range offers {
 		took := 0
-		for _, server := range s.chosen().servers() {
-			if *server.offer == o {
-				took = s.size() * s.chosen().accelerators(server.offer)
+		for _, offer := range s.chosen().offers() {
+			if *offer == o {
+				took = s.chosen().accelerators(offer, s.size())
 			}
 		}
 		if o.Count > 0 && took > 0 {

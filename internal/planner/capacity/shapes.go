@@ -88,15 +88,15 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	case !o.available(size):
 		offer := o.shortest(size)
 		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
-			size*o.accelerators(offer), offer.Accelerator, offer.Count, sh.Limit)
+			o.accelerators(offer, size), offer.Accelerator, offer.Count, sh.Limit)
 	case i != s.best && !o.scaled() && replicas >= mostIdleFactor*s.fewest(o):
 		sh.Rate = 0
 		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
 			"%s would do the work by the roofline; %s", units.Plural(replicas, "replica"),
 			units.Plural(s.fewest(o), "replica"), sh.Limit)
 	default:
-		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, float64(size)*o.price
-		sh.HourlyLeast = float64(s.optimistic(i, replicas)+s.spare) * o.price
+		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, o.cost(size)
+		sh.HourlyLeast = o.cost(s.optimistic(i, replicas) + s.spare)
 		if o.scaled() {
 			sh.HourlyLeast *= s.hourly(i) / sh.Hourly
 			sh.Hourly, sh.Fewest = s.hourly(i), o.scaling.always+s.spare
@@ -125,7 +125,7 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 			replicas = int(math.Ceil(s.rate / rate))
 		}
 		if s.best >= 0 && i != s.best && replicas > 0 &&
-			float64(replicas+s.spare)*o.price < contender*s.cost() {
+			o.cost(replicas+s.spare) < contender*s.cost() {
 			return s.sizeAlternative(ctx, i, replicas)
 		}
 	case replicas == 0 && s.sizedBesideAnswer(i):

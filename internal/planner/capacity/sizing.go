@@ -98,7 +98,7 @@ func (s *search) mayBeatBest(i int) bool {
 // none does.
 func (s *search) mostWorthwhile(i int) int {
 	o := s.options[i]
-	n := min(s.most(o), int(s.cost()/o.price)-s.spare+1)
+	n := min(s.most(o), int(o.affordable(s.cost()))-s.spare+1)
 	for n > 0 && !s.beats(o, n) {
 		n--
 	}
@@ -138,7 +138,7 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	if s.trials.rough {
 		near += n / finest
 	}
-	low, high := 0, most+1 // the SLO is missed with low, and kept with high up to most
+	low, high := o.based(), most+1 // the SLO is missed with low, and kept with high up to most
 	for step := s.step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {
 		ok, kept, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
 		if err != nil {
@@ -152,8 +152,8 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 		switch {
 		case high > most:
 			n = min(low+step, most)
-		case low == 0:
-			n = max(high-step, 1)
+		case low == o.based():
+			n = max(high-step, low+1)
 		default:
 			n = (low + high) / 2
 		}

@@ -35,7 +35,9 @@ func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate fl
 	if err != nil {
 		return nil, err
 	}
-	return &interruptedFleet{interruption: p, spot: n, rate: rate, share: 1,
+	spot := n - o.based()
+	return &interruptedFleet{interruption: p, spot: spot, rate: rate,
+		share:     float64(spot) / float64(n),
 		step:      s.step(o, n), // of large fleets, some numbers count as the next larger one
 		sustained: func(away int) float64 { return float64(n-away) * one },
 		simulate: func(ctx context.Context, away int) (trial, error) {
@@ -141,9 +143,9 @@ const (
 	mostInterrupted     = 200_000
 )
 
-// outages draws when replicas of a fleet of n replicas or groups are taken away within a time, in
-// seconds. Replica k of a group of size in pools that follow each other goes with the others of its
-// group.
+// outages draws when n replicas or groups of a fleet, the first of it, are taken away within a
+// time, in seconds. Replica k of a group of size in pools that follow each other goes with the
+// others of its group.
 func (o *option) outages(n int, within float64, seed uint64) []scenarios.Outage {
 	p, _ := o.interrupted()
 	var list []scenarios.Outage
@@ -187,12 +189,13 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 		return nil, nil
 	}
 	plan := &s.trials.file.Plan
-	seconds := wantedInterruptions / (float64(n) * p.rate)
+	spot := n - o.based()
+	seconds := wantedInterruptions / (float64(spot) * p.rate)
 	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))
 	requests = max(requests, plan.Together(s.rate, n))
 	seconds = float64(requests) / s.rate
 	scenario := o.scenario(&plan.Menu, n, 1)
-	scenario.Fleet.Outages = o.outages(n, seconds, plan.Seed)
+	scenario.Fleet.Outages = o.outages(spot, seconds, plan.Seed)
 	scenario.Fleet.Retries = 3
 	i := &answer.Interrupted{Hours: seconds / 3600,
 		Interruptions: len(scenario.Fleet.Outages) / len(o.members(0, n))}

@@ -36,7 +36,7 @@ func (s *search) rateRanges() []*rateRange {
 func (s *search) rateRange(i, n int) *rateRange {
 	o := s.options[i]
 	return &rateRange{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.ceiling,
-		price: float64(n+s.spare) * o.price}
+		price: o.cost(n + s.spare)}
 }
 
 // findThroughput finds the fleet that serves the most requests a second within the limits of the

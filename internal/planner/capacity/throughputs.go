@@ -25,7 +25,7 @@ func (s *search) throughputs(all []*rateRange) []answer.Throughput {
 		}
 		n := r.replicas + s.spare
 		list = append(list, answer.Throughput{Label: s.label(r.option), Replicas: n,
-			Hourly: float64(n) * o.price, Watts: float64(n) * o.watts(),
+			Hourly: o.cost(n), Watts: float64(n) * o.watts(),
 			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.grade})
 	}
 	return list

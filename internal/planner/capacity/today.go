@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -145,5 +146,10 @@ func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simul
 		now.Scenario.Parallelism.Accelerators() == then.Scenario.Parallelism.Accelerators()
 	t.Steps = stepsTo(move{from: t.Replicas, to: s.size(), same: same, changes: restarts,
 		routing: routing, today: t.Label, answer: s.label(s.best), beside: s.accelerators()})
+	if base := s.baseOf(); base != nil {
+		t.Steps = append(t.Steps, fmt.Sprintf("Have %s on accelerators that are spot, and %d on "+
+			"such as are %s: start each on its terms before one of today's stops.",
+			units.Plural(s.size()-base.Replicas, "replica"), base.Replicas, base.Terms))
+	}
 	return nil
 }

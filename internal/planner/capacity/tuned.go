@@ -79,7 +79,7 @@ func (s *search) cheaper(i int) int {
 	if s.byPart(s.chosen(), s.size()) {
 		most *= 1 - partError
 	}
-	for n > 0 && float64(n+s.spare)*s.options[i].price >= most {
+	for n > 0 && s.options[i].cost(n+s.spare) >= most {
 		n--
 	}
 	return n

@@ -17,13 +17,13 @@ func (s *search) hourly(i int) float64 {
 	if o.scaled() {
 		return float64(outcome.running * o.price)
 	}
-	return float64(float64(outcome.replicas+s.spare) * o.price)
+	return o.cost(outcome.replicas + s.spare)
 }
 
 // beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
 // the best.
 func (s *search) beats(o *option, n int) bool {
-	return s.wins(o, n, float64(float64(n+s.spare)*o.price))
+	return s.wins(o, n, o.cost(n+s.spare))
 }
 
 // wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
@@ -45,13 +45,13 @@ func (s *search) mayWin(i int) bool {
 
 // fewest returns the least number of replicas that could sustain the load, by the bounds.
 func (s *search) fewest(o *option) int {
-	return max(1, int(o.least), o.always(), int(math.Ceil(s.rate/o.ceiling)))
+	return max(1, int(o.least), o.always(), o.based()+1, int(math.Ceil(s.rate/o.ceiling)))
 }
 
 // most returns the largest number of replicas to consider: as many as there are accelerators for,
 // or the number at which the load of each is light.
 func (s *search) most(o *option) int {
-	n := max(1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
+	n := max(o.based()+1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
 	if s.rate == 0 {
 		n = max(int(float64(o.least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
 	}
@@ -64,7 +64,7 @@ func (s *search) leastCost(i int) float64 {
 	if o.scaled() {
 		return float64(max(o.scaling.mean, float64(o.always()+s.spare)) * o.price)
 	}
-	return float64(float64(s.fewest(o)+s.spare) * o.price)
+	return o.cost(s.fewest(o) + s.spare)
 }
 
 // makeBest makes an option the best.
@@ -84,7 +84,7 @@ func (s *search) first(o *option) (n, most int) {
 		return fewest, most
 	}
 	for most >= fewest && !s.beats(o, most) {
-		most = min(most-1, int(s.cost()/o.price)-s.spare)
+		most = min(most-1, int(o.affordable(s.cost()))-s.spare)
 	}
 	return most, most
 }

@@ -14,6 +14,8 @@ type Deployment struct {
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
+	// Base is the replicas of a spot fleet that are not taken away; nil where there are none.
+	Base *Base `json:"base,omitempty"`
 	// Scaled says how many replicas run, if they start and stop with the load. The price of an hour
 	// is then that of the running replicas, on average. Scaled is nil if all replicas run all the
 	// time.
@@ -65,6 +67,14 @@ type Deployment struct {
 	// for the reason in Unstartable.
 	Bundle      *launch.Bundle `json:"-"`
 	Unstartable string         `json:"unstartable,omitempty"`
+}
+
+// Base is the replicas of a fleet of spot accelerators that are paid for on other terms.
+type Base struct {
+	Replicas int    `json:"replicas"`
+	Terms    string `json:"terms"`
+	// Hourly is what they cost, in US dollars an hour.
+	Hourly float64 `json:"dollars_per_hour"`
 }
 
 // Law is the rule by which a large fleet of alike replicas is judged: by some of them, each of

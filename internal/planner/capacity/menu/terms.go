@@ -34,6 +34,16 @@ func (p *Plan) Joins(a, b *Offer) bool {
 	return a.RoundTrip == b.RoundTrip && (p.Mix || one == "" || other == "" || one == other)
 }
 
+// Stays reports whether accelerators of an offer may be the base beside spot ones: they are the
+// same, join them, and are not taken away.
+func (p *Plan) Stays(o, spot *Offer) bool {
+	like := func(o *Offer) Offer {
+		return Offer{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network,
+			PerNode: o.PerNode}
+	}
+	return o.Term != Spot && spot.Term == Spot && like(o) == like(spot) && p.Joins(o, spot)
+}
+
 // Terms returns the terms of an offer in words, which distinguish it from other offers of the same
 // accelerator. They are empty for the only offer of an accelerator if it is on demand.
 func (o *Offer) Terms(list []Offer) string {

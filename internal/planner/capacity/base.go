@@ -1,0 +1,64 @@
+package capacity
+
+import (
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// mostBase bounds the base beside spot replicas.
+const mostBase = 64
+
+// withBases adds an option of spot replicas to a list with a base of each server: of every size up
+// to eight, and larger ones a quarter apart.
+func (o *option) withBases(standing []*server, list []*option) []*option {
+	for _, s := range standing {
+		for n := 1; n <= mostBase; n += max(1, n/4) {
+			other := *o
+			other.base, other.standing = int32(n), s
+			list = append(list, &other)
+		}
+	}
+	return list
+}
+
+// basesOf returns the servers that may be a base beside server i of a list, in which the choice of
+// the accelerator varies slowest: they differ from it in terms alone. A base is tried for the
+// cheapest fleet of a fixed number of replicas.
+func (f *File) basesOf(servers []*server, i int) (list []*server) {
+	p := &f.Plan
+	if p.Goal.Find != menu.FindCheapest || p.Scaled() {
+		return nil
+	}
+	each := len(servers) / len(p.Menu.Hardware)
+	for k := i % each; k < len(servers); k += each {
+		if p.Stays(servers[k].offer, servers[i].offer) {
+			list = append(list, servers[k])
+		}
+	}
+	return list
+}
+
+// baseOf describes the base of the chosen fleet; nil where it has none.
+func (s *search) baseOf() *answer.Base {
+	o := s.chosen()
+	if o.standing == nil {
+		return nil
+	}
+	return &answer.Base{Replicas: o.based(), Terms: o.baseTerms(&s.trials.file.Plan.Menu),
+		Hourly: float64(o.base) * o.standing.price}
+}
+
+// pooled returns the scenario of a fleet with a base in two pools, which differ in their price.
+func (o *option) pooled(s scenarios.Scenario, n int) scenarios.Scenario {
+	if o.standing == nil {
+		return s
+	}
+	stays := s.Hardware
+	stays.Price = o.standing.asked().Hardware.Price
+	s.Replicas = 0
+	s.Fleet.Pools = []scenarios.Pool{
+		{Name: menu.Spot, Replicas: n - o.based(), Hardware: s.Hardware},
+		{Name: o.standing.offer.RentedOn(), Replicas: o.based(), Hardware: stays}}
+	return s
+}

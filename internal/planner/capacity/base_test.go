@@ -1,0 +1,87 @@
+package capacity
+
+import (
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+)
+
+const spotAndBase = `
+model: llama-3.1-8b
+workload: {rate: 170/s, prompt: 300, output: 40}
+slo: {ttft: 1s, tpot: 60ms, percentile: 99}
+menu:
+  hardware:
+    - {accelerator: l40s, term: on-demand, price: $1.5/h}
+    - {accelerator: l40s, term: spot, price: $1/h, interruptions: 0.1/h, together: 0.05,
+       notice: 2m, return: 15m}
+  tensor: [1]
+  tune: none
+effort: {requests: 200, most-requests: 400}
+`
+
+// The answer of spot replicas with a base is the cheapest of all fleets of either term or both that
+// keep the SLO, when each is judged by itself.
+func TestTheBaseIsTheCheapest(t *testing.T) {
+	s, _ := prepared(t, spotAndBase)
+	must.OK(t, s.answer(t.Context()))
+	if s.best < 0 || s.chosen().standing == nil {
+		t.Fatalf("the answer is %s, want one with a base", s.label(s.best))
+	}
+	file, err := s.wholeFile()
+	must.OK(t, err)
+	replicas, hourly := 0, 0.0
+	for _, p := range file.Scenario.Fleet.Pools {
+		replicas += p.Replicas
+		hourly += float64(p.Replicas) * float64(p.Hardware.Price)
+	}
+	base := s.baseOf()
+	if replicas != s.size() || math.Abs(hourly-s.cost()) > 1e-9 ||
+		file.Scenario.Fleet.Pools[1].Replicas != base.Replicas ||
+		base.Terms != "on-demand at $1.5/h" {
+		t.Errorf("%+v, and the base %+v, of %d replicas for $%g/h", file.Scenario.Fleet.Pools, base,
+			s.size(), s.cost())
+	}
+	for i, o := range s.options {
+		for n := o.based() + 1; o.cost(n) < s.cost()*(1-1e-9); n++ {
+			kept, share, err := s.keeps(t.Context(), o, n, o.worst(), s.seeds)
+			must.OK(t, err)
+			if kept {
+				t.Errorf("%d of %s for $%g/h keep the SLO (%g), and the answer costs $%g/h", n,
+					s.label(i), o.cost(n), share, s.cost())
+			}
+		}
+	}
+}
+
+// Spot replicas with a base are judged as the mixed fleet of both terms is.
+func TestABaseIsAMixedFleet(t *testing.T) {
+	s, _ := prepared(t, spotAndBase)
+	var demand, spot, based *option
+	for _, o := range s.options {
+		switch {
+		case !o.isSpot():
+			demand = o
+		case o.standing == nil:
+			spot = o
+		case o.based() == 2:
+			based = o
+		}
+	}
+	const n = 7
+	got, err := s.keepsOnSpot(t.Context(), based, n, s.rate, based.worst(), 0)
+	must.OK(t, err)
+	one, err := s.alone(t.Context(), based, based.worst(), 0)
+	must.OK(t, err)
+	m := &mixed{answer.Mixed{Replicas: [2]int{n - 2, 2}}, [2]*option{spot, demand}}
+	want, err := m.judge(t.Context(), s.trials, s.rate, 0, [2]float64{one, one})
+	must.OK(t, err)
+	if math.Abs(got.Kept.Mean-want.Kept.Mean) > 2e-3 {
+		t.Errorf("%g keep the SLO, %g as a mixed fleet", got.Kept.Mean, want.Kept.Mean)
+	}
+	if cost := float64(n-2)*spot.price + 2*demand.price; math.Abs(based.cost(n)-cost) > 1e-9 {
+		t.Errorf("$%g/h, want $%g", based.cost(n), cost)
+	}
+}
