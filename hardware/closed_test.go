@@ -81,8 +81,8 @@ func TestUnknownEnginesOfKernelsAreRefused(t *testing.T) {
 	}
 }
 
-// Kernels that were measured on an accelerator are those that it is given, with each figure as its
-// file says; what another engine's files add on it never replaces them.
+// An accelerator is given the kernels that were measured on it, with each figure as its file says;
+// what another engine's files add on it never replaces them.
 func TestMeasuredKernelsAreFound(t *testing.T) {
 	c := load(t)
 	for _, k := range recurrentKernels() {

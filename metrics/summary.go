@@ -76,7 +76,7 @@ type Summary struct {
 }
 
 // KVHeld is in tokens times seconds, as if each request held its own: prompt tokens from its first
-// step to its last token, those that came from a prefix cache apart, and output tokens half of the
+// step to its last token, prompt tokens from a prefix cache apart, and output tokens half of the
 // time from the first token to the last.
 type KVHeld struct{ Input, Cached, Output float64 }
 

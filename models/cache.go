@@ -69,9 +69,9 @@ func (a *Architecture) KVBytesOfSequence(n int, kv hardware.DType, tp int) int64
 	return ceilDiv(bits, 8)
 }
 
-// Kept is what a sequence keeps on one GPU, in bytes: of each token, of each of the last Window
-// tokens, and besides.
-type Kept struct {
+// SequenceState is what a sequence keeps on one GPU, in bytes: of each token (Growing), of each of
+// the last Window tokens (Windowed), and for any length (Fixed).
+type SequenceState struct {
 	Growing, Windowed float64
 	Window            int
 	Fixed             float64
@@ -80,10 +80,10 @@ type Kept struct {
 	StateTokens int
 }
 
-// Kept returns what a sequence keeps on one of tp GPUs with its cache stored as kv. Where windows
-// differ, all are taken as long as the longest.
-func (a *Architecture) Kept(tp int, kv hardware.DType) Kept {
-	var k Kept
+// SequenceState returns what a sequence keeps on one of tp GPUs with its cache stored as kv. Where
+// windows differ, all are taken as long as the longest.
+func (a *Architecture) SequenceState(tp int, kv hardware.DType) SequenceState {
+	var k SequenceState
 	var growing, state float64 // of one layer
 	for _, s := range a.States(tp, kv) {
 		switch {
@@ -105,7 +105,7 @@ func (a *Architecture) Kept(tp int, kv hardware.DType) Kept {
 }
 
 // Bytes returns what a sequence of n tokens keeps.
-func (k Kept) Bytes(n int) float64 {
+func (k SequenceState) Bytes(n int) float64 {
 	if n == 0 {
 		return 0
 	}

@@ -61,8 +61,8 @@ func (m *Compressed) halves() int {
 	return 1
 }
 
-func (m *Compressed) loose(int, expertShare) looseParameters {
-	p := looseParameters{Norms: int64(m.QueryRank + m.HeadDim), Biases: int64(m.Heads)}
+func (m *Compressed) nonMatrix(int, expertShare) nonMatrixParameters {
+	p := nonMatrixParameters{Norms: int64(m.QueryRank + m.HeadDim), Biases: int64(m.Heads)}
 	dims := 0
 	if m.Ratio > 0 {
 		dims = m.HeadDim

@@ -16,11 +16,11 @@ func (m *Dense) linears(hidden, tp int) []Linear {
 	return mlp(Linear{Part: MLPPart}, "", hidden, m.Intermediate, m.Gated, tp)
 }
 
-func (m *Dense) loose(hidden int, _ expertShare) looseParameters {
+func (m *Dense) nonMatrix(hidden int, _ expertShare) nonMatrixParameters {
 	if !m.Bias {
-		return looseParameters{}
+		return nonMatrixParameters{}
 	}
-	return looseParameters{Biases: product(matrices(m.Gated)-1, m.Intermediate) + int64(hidden)}
+	return nonMatrixParameters{Biases: product(matrices(m.Gated)-1, m.Intermediate) + int64(hidden)}
 }
 
 func (m *Dense) elementwise(_, tp int) []ElementwiseKernel {

@@ -9,7 +9,7 @@ type ElementwiseKernel struct {
 }
 
 // ExpertActivation and ExpertCombine name the kernels between and after the products of routed
-// experts, Norm those that normalise the residual.
+// experts. Norm names the kernels that normalise the residual.
 const (
 	Norm             = "norm"
 	ExpertActivation = "expert_activation"

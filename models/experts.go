@@ -64,8 +64,8 @@ func (m *MoE) linears(hidden, tp int) []Linear {
 	return ls
 }
 
-func (m *MoE) loose(hidden int, share expertShare) looseParameters {
-	var p looseParameters
+func (m *MoE) nonMatrix(hidden int, share expertShare) nonMatrixParameters {
+	var p nonMatrixParameters
 	if m.Bias {
 		p.Biases = product(m.counted(share)) * (product(matrices(m.Gated)-1, m.Intermediate) +
 			int64(hidden))

@@ -92,7 +92,7 @@ func (c *config) readIndexerTypes(s *shape) {
 }
 
 // indexerTypes returns "full" or "shared" for each layer, nil where all are full: as they are
-// listed, by a pattern of the letters F and S, or every so many layers after the first ones
+// listed, by a pattern of the letters F and S, or at every nth layer after the first ones
 // (vllm/model_executor/models/deepseek_v2.py, v0.23, DeepseekV2MLAAttention).
 func (c *config) indexerTypes(layers int) []string {
 	pattern, listed := c.text("index_topk_pattern"), c.words("indexer_types")

@@ -125,7 +125,7 @@ func TestRingLinear(t *testing.T) {
 		"first_k_dense_replace": 1, "moe_intermediate_size": 1024, "num_experts_per_tok": 8, "num_attention_heads": 32, "num_experts": 256,
 		"num_key_value_heads": 4, "head_dim": 128, "num_shared_experts": 1, "vocab_size": 157184, "layer_group_size": 8,
 		"max_position_embeddings": 131072, "torch_dtype": "bfloat16"}`)
-	k := a.Kept(1, hardware.BF16)
+	k := a.SequenceState(1, hardware.BF16)
 	near(t, "bytes that grow: 2 of 16 layers, 2·4·128 elements", k.Growing, 2*2*4*128*2, 0)
 	near(t, "bytes of the states: 14 layers of 32 matrices of 128²", k.Fixed, 14*32*128*128*4, 0)
 }

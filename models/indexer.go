@@ -37,8 +37,8 @@ func (x *Indexer) linears(hidden, queryRank int) []Linear {
 	return ls
 }
 
-// loose counts the norm of the keys: a weight and a bias.
-func (x *Indexer) loose() int64 {
+// nonMatrix counts the norm of the keys: a weight and a bias.
+func (x *Indexer) nonMatrix() int64 {
 	if x.Given {
 		return 0
 	}

@@ -58,10 +58,10 @@ func (m *MLA) linears(hidden, tp int) []Linear {
 	return ls
 }
 
-func (m *MLA) loose(int, expertShare) looseParameters {
-	p := looseParameters{Norms: int64(m.QueryRank + m.KVRank)}
+func (m *MLA) nonMatrix(int, expertShare) nonMatrixParameters {
+	p := nonMatrixParameters{Norms: int64(m.QueryRank + m.KVRank)}
 	if m.Indexer != nil {
-		p.Biases = m.Indexer.loose()
+		p.Biases = m.Indexer.nonMatrix()
 	}
 	return p
 }

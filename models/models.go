@@ -105,17 +105,17 @@ type part interface {
 	// linears lists the matrix products on one of tp GPUs, in the order of execution; their Count
 	// is 0.
 	linears(hidden, tp int) []Linear
-	// loose counts the parameters outside of matrices, with the part of the routed experts that is
-	// counted.
-	loose(hidden int, experts expertShare) looseParameters
+	// nonMatrix counts the parameters outside of matrices, with the part of the routed experts that
+	// is counted.
+	nonMatrix(hidden int, experts expertShare) nonMatrixParameters
 	// elementwise lists the element-wise kernels on one of tp GPUs; their Count is 0.
 	elementwise(hidden, tp int) []ElementwiseKernel
 	// sizes lists the figures that Validate checks, and relations between them that do not hold.
 	sizes() ([]size, error)
 }
 
-// looseParameters are the parameters of a layer outside of its matrices.
-type looseParameters struct {
+// nonMatrixParameters are the parameters of a layer outside of its matrices.
+type nonMatrixParameters struct {
 	// Norms is the widths of all norms, whose number of parameters doubles with LayerNorm.
 	Norms int64
 	// Biases is those of projections, attention sinks, short convolutions, and decays.

@@ -17,9 +17,9 @@ func (m *ParallelMixers) linears(hidden, tp int) []Linear {
 	return ls
 }
 
-func (m *ParallelMixers) loose(hidden int, share expertShare) looseParameters {
-	p, q := m.One.loose(hidden, share), m.Other.loose(hidden, share)
-	return looseParameters{Norms: p.Norms + q.Norms, Biases: p.Biases + q.Biases,
+func (m *ParallelMixers) nonMatrix(hidden int, share expertShare) nonMatrixParameters {
+	p, q := m.One.nonMatrix(hidden, share), m.Other.nonMatrix(hidden, share)
+	return nonMatrixParameters{Norms: p.Norms + q.Norms, Biases: p.Biases + q.Biases,
 		Positions: p.Positions + q.Positions}
 }
 

@@ -58,10 +58,10 @@ func (a *Architecture) count(share expertShare) Parameters {
 	norms := product(a.norms(), a.Hidden)
 	for i := range a.Groups {
 		for _, part := range a.Groups[i].parts() {
-			n, loose := int64(a.Groups[i].Count), part.loose(a.Hidden, share)
-			norms += n * loose.Norms
-			p.Biases += n * loose.Biases
-			p.Positions += n * loose.Positions
+			n, extra := int64(a.Groups[i].Count), part.nonMatrix(a.Hidden, share)
+			norms += n * extra.Norms
+			p.Biases += n * extra.Biases
+			p.Positions += n * extra.Positions
 		}
 	}
 	if a.NormBias {

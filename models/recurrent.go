@@ -75,8 +75,8 @@ func (m *Recurrent) linears(hidden, tp int) []Linear {
 	return ls
 }
 
-func (m *Recurrent) loose(hidden int, _ expertShare) looseParameters {
-	var p looseParameters
+func (m *Recurrent) nonMatrix(hidden int, _ expertShare) nonMatrixParameters {
+	var p nonMatrixParameters
 	channels := int64(2*m.queries(1) + m.values(1))
 	p.Biases = channels * int64(m.Conv)
 	if m.ConvBias {

@@ -76,8 +76,8 @@ func (m *Softmax) linears(hidden, tp int) []Linear {
 		Quantised: true})
 }
 
-func (m *Softmax) loose(hidden int, _ expertShare) looseParameters {
-	p := looseParameters{Norms: int64(m.QueryRank)}
+func (m *Softmax) nonMatrix(hidden int, _ expertShare) nonMatrixParameters {
+	p := nonMatrixParameters{Norms: int64(m.QueryRank)}
 	if m.QKNorm {
 		p.Norms += product(2, m.HeadDim)
 	}
@@ -94,7 +94,7 @@ func (m *Softmax) loose(hidden int, _ expertShare) looseParameters {
 		p.Biases += int64(m.Heads)
 	}
 	if m.Indexer != nil {
-		p.Biases += m.Indexer.loose()
+		p.Biases += m.Indexer.nonMatrix()
 	}
 	if m.RelativePositions {
 		p.Positions = product(hidden, m.Heads, m.HeadDim)

@@ -116,7 +116,7 @@ func newPrefixCache(d Deployment, v Values) (sim.Memory, error) {
 
 // sharedBlocks returns how many blocks there are for a prefix cache, and of how many tokens. With
 // recurrent layers each block has the state at its end, so that a prompt can go on from there, and
-// has so many tokens that it takes no more than their KV in a layer that grows (vLLM's
+// is so long that the state takes no more than its KV in a layer that grows (vLLM's
 // mamba_cache_mode "all": vllm/model_executor/models/config.py, v0.15).
 func (d Deployment) sharedBlocks(size int) (blocks int64, tokens int) {
 	if d.Layers.Fixed == 0 {

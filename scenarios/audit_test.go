@@ -22,8 +22,8 @@ type audit struct {
 	spans, spaces sim.Time
 	tokens, gaps  int64
 	interrupted   bool // some requests ended or began anew after tokens had come out
-	// some tokens reach their users together: those of drafts, of static batches, and those that
-	// come out while the first is held back
+	// some tokens reach their users together: tokens of drafts, of static batches, and tokens
+	// that come out while the first is held back
 	together bool
 	users    *users // nil where tokens are not watched one by one
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// calls returns the calls of a session in an order in which each comes after those that it waits
-// for, and fills in their defaults.
+// calls returns the calls of a session in an order in which each comes after the calls that it
+// waits for, and fills in their defaults.
 func (d *demand) calls(field string, list []Call, longest int) []workload.Call {
 	at := map[string]int{}
 	names := make([]string, len(list))

@@ -54,7 +54,7 @@ func (s *Simulation) ReplaceSource(replace func(workload sim.Source) sim.Source)
 func (s *Simulation) Speculators() []*speculation.Speculator { return s.speculators }
 
 // ReplaceSpeculators gives each replica with drafts another speculator, such as one that makes real
-// drafts. It must be called before Run. The figures of drafts in the result are those that the
+// drafts. It must be called before Run. The figures of drafts in the result are what the
 // predicting speculators were told.
 func (s *Simulation) ReplaceSpeculators(
 	replace func(predicted *speculation.Speculator) sim.Speculator) {

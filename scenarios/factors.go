@@ -26,7 +26,7 @@ func (f Factors) fitted() steptime.Factors {
 	}
 }
 
-// or returns f, with the factors of g in place of those that f does not give.
+// or returns f, with the factors of g where f gives none.
 func (f Factors) or(g Factors) Factors {
 	return Factors{
 		Prompts: cmp.Or(f.Prompts, g.Prompts), Memory: cmp.Or(f.Memory, g.Memory),

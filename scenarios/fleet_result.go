@@ -7,7 +7,7 @@ type FleetResult struct {
 	// Retries counts how often requests began anew after a failure.
 	Retries int64 `json:"retries"`
 	// MeanReplicas is the mean number of replicas that ran or were starting, and UsedReplicas the
-	// number of those that did so at some time.
+	// number of replicas that did so at some time.
 	Replicas     int     `json:"replicas"`
 	MeanReplicas float64 `json:"mean_replicas"`
 	UsedReplicas int     `json:"used_replicas"`

@@ -94,8 +94,8 @@ func namePolicies(doc *strict.Document, s *Scenario) error {
 	return nil
 }
 
-// namedPolicy is the file of a policy in a registry: its section, its name among those that ship,
-// and its parameters.
+// namedPolicy is the file of a policy in a registry: its section, the name of the shipped
+// policy, and its parameters.
 type namedPolicy struct {
 	Section string            `json:"section" required:"true" enum:"batching,memory,routing"`
 	Policy  string            `json:"policy" required:"true"`

@@ -126,7 +126,7 @@ func TestAnyScenarioIsRefusedOrRuns(t *testing.T) {
 	}
 }
 
-// sentByUsers returns how many requests ended, without those that were sent on from another class.
+// sentByUsers returns how many requests ended, without requests sent on from another class.
 func sentByUsers(s *Simulation, r *Result) int64 {
 	n := ended(r.Endings)
 	for _, c := range s.Scenario.Workload.Classes {

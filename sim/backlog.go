@@ -1,7 +1,7 @@
 package sim
 
-// backlog holds the requests that wait behind those that the scheduler knows, in less than half of
-// the space that sequences take.
+// backlog holds the requests that wait and that the scheduler does not know yet, in less than half
+// of the space that sequences take.
 type backlog struct {
 	take       func() *Sequence // returns a sequence for the next request; nil for no backlog
 	put        func(*Sequence)  // takes in the sequence of a request meanwhile

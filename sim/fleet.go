@@ -119,7 +119,7 @@ func (f *fleet) fault(format string, args ...any) {
 	f.err = fmt.Errorf("sim: "+format, args...)
 }
 
-// over reports whether all requests have ended, or nothing can happen to those that have not.
+// over reports whether all requests have ended, or nothing can happen to the others.
 func (f *fleet) over() bool { return f.arrival == Never && (f.live == 0 || f.stuck) }
 
 // until returns the time for which the source was asked, or 0.

@@ -40,8 +40,9 @@ type parallelRun struct {
 	err            error // that a request which arrives at start is wrong
 }
 
-// The least number of acts for which a window is made, those that it has for each replica, and the
-// most. Large windows need memory, and small ones take each replica's state into the caches often.
+// The least number of acts for which a window is made, the number of acts that it has for each
+// replica, and the largest number. Large windows need memory, and small ones take each replica's
+// state into the caches often.
 const (
 	leastActs      = 4096
 	actsPerReplica = 4

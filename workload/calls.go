@@ -68,7 +68,7 @@ func (c *Class) waits(seed uint64, class int) (list []func() sim.Time, err error
 }
 
 // follow lists the calls of a session that is described call by call. A call that would be too long
-// is left out, and so are those that wait for it.
+// is left out, and so are the calls that wait for it.
 func (m *mix) follow(c *drawnClass, prefix int) {
 	g := &m.graph
 	g.reset(prefix, c.MaxContext, KeepAll)

@@ -37,13 +37,13 @@ type Class struct {
 	Turns *Turns
 	// Calls, if any, makes each request a session of these calls. Prompt and Output do not count
 	// then. A call whose prompt and output together would be longer than MaxContext, 0 for any, is
-	// left out with those that wait for it.
+	// left out with the calls that wait for it.
 	Calls      []Call
 	MaxContext int
 	// Samples, if above 1, is the number of answers to each prompt, all of the same length. Each is
 	// a request of its own, and all are sent at once.
 	Samples int
-	// BeamStep, if not 0, makes the answers beams: after so many tokens each goes on from one of
+	// BeamStep, if not 0, makes the answers beams: after that many tokens each goes on from one of
 	// them, drawn at random, in a request of its own.
 	BeamStep int
 }

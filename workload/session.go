@@ -45,7 +45,7 @@ const (
 	KeepNone
 )
 
-// graph holds the calls of a session. Each call has a larger number than those that it waits for.
+// graph holds the calls of a session. Each call has a larger number than the calls it waits for.
 type graph struct {
 	calls []call
 	after []int32

@@ -80,7 +80,7 @@ func TestRecordedSessionsRefuse(t *testing.T) {
 }
 
 // Lanes play recorded sessions one after another, again and again: all calls of each, none before
-// those that it waits for, and no text of an earlier play.
+// the calls that it waits for, and no text of an earlier play.
 func TestLanesPlayRecordedSessions(t *testing.T) {
 	path := filepath.Join("trace", "testdata", "weka.jsonl")
 	const lanes, calls = 2, 7 // of both sessions together

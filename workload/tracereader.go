@@ -114,7 +114,7 @@ func (p *traceReader) plan() {
 	number, _ := g.add(call{from: -1, message: p.ahead.Prompt, output: p.ahead.Output,
 		recorded: p.recorded(p.ahead.Content), answer: p.ahead.Answer}, nil)
 	p.ahead.Content = p.ahead.Content[:0]
-	numbers := []int32{number} // of the recorded calls; −1 for those that are left out
+	numbers := []int32{number} // of the recorded calls; −1 for a call that is left out
 	for i, t := range p.reader.Turns() {
 		next := call{from: -1, text: int32(i + 1), message: t.Message, output: t.Output,
 			wait: p.wait(t.Wait), recorded: p.recorded(t.Prompt), answer: t.Answer}

@@ -52,7 +52,7 @@ func verbs(cmd *cobra.Command) []string {
 // opener opens the store that the flags name.
 type opener func() *records.Store
 
-// allRecords reads all records, and notes those that cannot be read.
+// allRecords reads all records, and notes the records that cannot be read.
 func allRecords(cmd *cobra.Command, store opener) ([]records.Entry, error) {
 	list, problems, err := store().List()
 	var words []string

@@ -150,7 +150,7 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 }
 
 // decision is what a plan says of its answer: the replicas that are enough at the predicted speed,
-// those that it plans for since predictions err, and the evidence.
+// the replicas that it plans since predictions err, and the evidence.
 type decision struct {
 	predicted, planned int
 	evidence           string

@@ -9,7 +9,7 @@ import (
 
 // Counts is what a request costs, in counts that depend neither on the machine nor on its load.
 type Counts struct {
-	// Steps is the number of times that a replica forms a step; those that it leaps over do not
+	// Steps is the number of times that a replica forms a step; steps that it leaps over do not
 	// count.
 	Steps float64 `json:"steps"`
 	// Allocations and Bytes count what is allocated during the run.

@@ -63,7 +63,7 @@ func (c *client) body(r *sim.Request) []byte {
 const unshared = 1 << 63
 
 // prompt makes up the prompt of r. What the workload says that prompts share, they share, and
-// answers that a conversation repeats are those that the server gave.
+// a conversation repeats the answers that the server gave.
 func (c *client) prompt(r *sim.Request) []text.Token {
 	tokens := make([]text.Token, 0, r.Prompt)
 	for _, s := range r.Content {

@@ -13,8 +13,8 @@ const most = 3
 // longest bounds the names that are compared, in bytes. None that is known is as long.
 const longest = 200
 
-// Names returns up to three known names that are near the given one, the nearest first: those that
-// begin with it, those in which at most a third of its letters (and at least one) have to change,
+// Names returns up to three known names that are near the given one, the nearest first: names that
+// begin with it, names in which at most a third of its letters (and at least one) have to change,
 // and names that contain it. None is near a name of more than 200 bytes.
 func Names(name string, known []string) []string {
 	if len(name) > longest {

@@ -6,7 +6,7 @@ import (
 )
 
 // gate is the listener of one replica. While the replica is down, connections to its port are
-// refused, and those that were open are reset.
+// refused, and open ones are reset.
 type gate struct {
 	address net.Addr
 

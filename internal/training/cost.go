@@ -68,7 +68,7 @@ func (j *Job) power() float64 {
 	return a.PeakPower
 }
 
-// hardwareFLOPs returns the FLOP of a token with those that are computed again.
+// hardwareFLOPs returns the FLOP of a token, including operations that are repeated.
 func (j *Job) hardwareFLOPs() float64 {
 	matrices, attention := j.forwardFLOPs(true)
 	head := 2 * float64(j.Model.Vocab) * float64(j.Model.Hidden)

@@ -11,7 +11,7 @@ type Machine struct {
 	Accelerator hardware.Accelerator
 	// ScaleUp joins the accelerators of a node, and Network nodes; nil where there is none.
 	ScaleUp, Network *hardware.Link
-	// Constants are those that serving was fitted to.
+	// Constants are the constants that were fitted to servers.
 	Constants hardware.Constants
 	// Warnings are what a reader should know of Constants.
 	Warnings []string

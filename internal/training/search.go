@@ -19,14 +19,14 @@ type Search struct {
 	Fixed map[string]bool
 }
 
-// Best returns the layout with the shortest step among those that fit into memory. It passes over
+// Best returns the layout with the shortest step that fits into memory. It passes over
 // larger micro-batches than the first that does not fit, since memory grows with them. Ties go to
 // the layout that is tried first, with fewer tensor ranks and fewer stages.
 func (j *Job) Best(s Search) (Candidate, error) {
 	return j.choose(s, true)
 }
 
-// choose tries layouts, all of them unless it may pass over those that cannot fit.
+// choose tries layouts, all of them unless it may pass over layouts that cannot fit.
 func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 	var best Candidate
 	if err := j.checkNumbers(); err != nil {

@@ -56,7 +56,7 @@ type Setting struct {
 	// Key is that of a scenario, such as "batching.max-sequences", or of Server, such as
 	// "async-scheduling".
 	Key string
-	// Presets are those that have the value; an empty list means all.
+	// Presets are the presets that have the value; an empty list means all.
 	Presets  []string
 	Versions Range `yaml:",inline"`
 	// When are the conditions under which the value holds.

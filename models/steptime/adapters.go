@@ -10,8 +10,8 @@ import (
 // Adapters describes low-rank adapters (LoRA; Hu et al., arXiv:2106.09685) beside the weights of a
 // model. The zero value means none.
 type Adapters struct {
-	// Count is the number of adapters, and Slots the number of those that are in the accelerators'
-	// memory at once.
+	// Count is the number of adapters, and Slots the number of adapters that are in the
+	// accelerators' memory at once.
 	Count, Slots int
 	// Rank is the rank of the adapters, and Room that for which a slot has room.
 	Rank, Room int

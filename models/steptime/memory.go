@@ -59,10 +59,10 @@ type MemoryPlan struct {
 	// KVBytesPerToken is the size in bytes of a token's KV on each accelerator of the stage with
 	// the most layers, including a drafter's cache.
 	KVBytesPerToken float64
-	// Kept is the size of what a sequence keeps on an accelerator of the stage with the most
+	// State is the size of what a sequence keeps on an accelerator of the stage with the most
 	// layers: KVBytesPerToken for each token if the engine does not know windows, and state of
 	// fixed size.
-	Kept models.Kept
+	State models.SequenceState
 	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks of a rank, and
 	// Tokens what those of all hold.
 	BlockTokens, Blocks, Tokens int
@@ -131,7 +131,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	if p.ContextTokens == 0 {
 		p.ContextTokens = cfg.Model.MaxContext
 	}
-	p.Kept = kept(&cfg, full.KV, tp, stage)
+	p.State = sequenceState(&cfg, full.KV, tp, stage)
 	p.KVBytesPerToken = max(1, p.KVBytesPerToken)
 	block := p.KVBytesPerToken * float64(p.BlockTokens)
 	p.Adapters = stage * float64(cfg.Adapters.Slots) *
@@ -152,13 +152,14 @@ func (p *MemoryPlan) hold(tokens int) {
 		p.Contexts = tokens / p.ContextTokens * p.Ranks
 	}
 	if p.bounded() {
-		p.Contexts = int(float64(tokens)*p.KVBytesPerToken/p.Kept.Bytes(p.ContextTokens)) * p.Ranks
+		p.Contexts = int(float64(tokens)*p.KVBytesPerToken/p.State.Bytes(p.ContextTokens)) * p.Ranks
 	}
 }
 
-// kept returns what a sequence keeps in a stage with the given part of the layers.
-func kept(cfg *MemoryConfig, kv hardware.DType, tp int, stage float64) models.Kept {
-	k := cfg.Model.Kept(tp, kv)
+// sequenceState returns what a sequence keeps in a stage with the given part of the layers.
+func sequenceState(cfg *MemoryConfig, kv hardware.DType, tp int,
+	stage float64) models.SequenceState {
+	k := cfg.Model.SequenceState(tp, kv)
 	k.Growing, k.Windowed, k.Fixed = k.Growing*stage+cfg.DraftKV, k.Windowed*stage, k.Fixed*stage
 	if b := max(1, cfg.BlockTokens); cfg.Windows && k.Window > 0 { // blocks that a window can touch
 		k.Window = ((k.Window-1+b-1)/b + 1) * b
@@ -170,7 +171,7 @@ func kept(cfg *MemoryConfig, kv hardware.DType, tp int, stage float64) models.Ke
 }
 
 // bounded reports whether a sequence keeps anything else than a part of each token.
-func (p *MemoryPlan) bounded() bool { return p.Kept.Windowed > 0 || p.Kept.Fixed > 0 }
+func (p *MemoryPlan) bounded() bool { return p.State.Windowed > 0 || p.State.Fixed > 0 }
 
 // Limit makes the cache no larger than the given number of tokens over all ranks.
 func (p *MemoryPlan) Limit(tokens int) {
@@ -185,12 +186,12 @@ func (p *MemoryPlan) Longest() int {
 	if !p.bounded() {
 		return p.Tokens / p.Ranks
 	}
-	room := float64(p.Tokens/p.Ranks)*p.KVBytesPerToken - p.Kept.Fixed
-	if p.Kept.Bytes(p.Kept.Window) > room+p.Kept.Fixed {
-		return max(0, int(room/(p.Kept.Growing+p.Kept.Windowed)))
+	room := float64(p.Tokens/p.Ranks)*p.KVBytesPerToken - p.State.Fixed
+	if p.State.Bytes(p.State.Window) > room+p.State.Fixed {
+		return max(0, int(room/(p.State.Growing+p.State.Windowed)))
 	}
-	room -= float64(p.Kept.Window) * p.Kept.Windowed
-	return int(min(room/max(p.Kept.Growing, 1e-9), 1<<30))
+	room -= float64(p.State.Window) * p.State.Windowed
+	return int(min(room/max(p.State.Growing, 1e-9), 1<<30))
 }
 
 // activationPeak returns the bytes of the widest moment of a step: residual, normalised input and

@@ -77,7 +77,8 @@ func (s *Served) expert(d hardware.DType) (compute, memory float64) {
 }
 
 // Level is how the kernels of some versions of an engine, or of a version on some accelerators,
-// differ from those that its constants describe. Both factors are fitted to servers of the version.
+// differ from the kernels that its constants describe. Both factors are fitted to servers of the
+// version.
 type Level struct {
 	// Versions, Generations of accelerators and Formats of weights are where the level holds; an
 	// empty list means all.

@@ -92,7 +92,7 @@ func TestContentsAreRestored(t *testing.T) {
 	})
 }
 
-// Contents that no memory can have are refused, and memory of any size takes those that it can.
+// Contents that no memory can have are refused, and memory of any size takes all others.
 func FuzzRestore(f *testing.F) {
 	m, err := memory.NewPrefixCache(30, 16, memory.Tier{Blocks: 30})
 	must.OK(f, err)

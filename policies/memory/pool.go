@@ -136,7 +136,7 @@ func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
 }
 
 // storeInPool stores the leading blocks of a text in the first lower tier, as far as it has room,
-// beside those that are stored already. Those in lower tiers come up to it.
+// beside the blocks that are stored already. Blocks in tiers below come up to it.
 func (t *runTree) storeInPool(text []sim.Segment, limit int64) {
 	var p path
 	low := int64(0) // blocks of lower tiers that nobody uses

@@ -119,7 +119,7 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 	return p.words
 }
 
-// wholeText describes all tokens of s in the given space: those that it may share, and its own. A
+// wholeText describes all tokens of s in the given space, the shared ones and its own. A
 // sequence of one of the runs before may have had the same number.
 func wholeText(space []sim.Segment, s *sim.Sequence, runs uint64) []sim.Segment {
 	own := sim.Segment{ID: splitmix.Hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}

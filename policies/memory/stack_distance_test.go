@@ -15,7 +15,7 @@ import (
 // Journal 9(2), 1970): an LRU cache of any size holds the first of them.
 type stack []uint64
 
-// serve returns the depths of the blocks of a request, −1 for those that are new, and uses them:
+// serve returns the depths of the blocks of a request, −1 for new ones, and uses them:
 // the first block of the request last, since more requests share it.
 func (s *stack) serve(blocks []uint64) (depths []int) {
 	for _, b := range blocks {

@@ -157,7 +157,7 @@ func TestTurnsAreEven(t *testing.T) {
 	})
 }
 
-// A limit of requests refuses exactly those that find the pool full.
+// A limit of requests refuses exactly the requests that find the pool full.
 func TestQueueLimitIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		each := rapid.IntRange(1, 6).Draw(t, "per replica")
@@ -178,8 +178,9 @@ func TestQueueLimitIsExact(t *testing.T) {
 	})
 }
 
-// A token bucket of each tenant refuses exactly those that find it empty: with all that a tenant
-// was admitted since any of its requests, the rate and the burst allow one more or not.
+// A token bucket of each tenant refuses exactly the requests that find it empty: with
+// all that a tenant was admitted since any of its requests, the rate and the burst allow one more
+// or not.
 func TestRateLimitIsABucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := float64(rapid.IntRange(1, 300).Draw(t, "rate"))

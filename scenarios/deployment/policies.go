@@ -91,7 +91,7 @@ func (c *Config) Anywhere() policies.Deployment {
 
 // Place describes a replica to its policies. The seed determines their random choices.
 func (s *Server) Place(seed uint64) policies.Deployment {
-	p, k := s.Parallel.Complete(), s.kept()
+	p, k := s.Parallel.Complete(), s.sequenceState()
 	place := policies.Deployment{
 		Seed: seed, KVTokens: int64(s.Plan.Tokens), MaxContext: s.MaxContext, Layers: s.layers(),
 		TokenBytes:    (k.Growing + k.Windowed) * float64(p.Tensor),

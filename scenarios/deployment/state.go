@@ -55,7 +55,7 @@ func (p *Policies) forgetsWindows() bool {
 
 // layers returns the sizes that the model's layers keep of a sequence, in bytes on one accelerator.
 func (c *Config) layers() memory.Layers {
-	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
+	k := c.Model.SequenceState(c.Parallel.Complete().Tensor, c.kv())
 	l := memory.Layers{
 		Full: int(math.Round(k.Growing)), Windowed: int(math.Round(k.Windowed)), Window: k.Window,
 		Fixed:       int(math.Ceil(k.Fixed)),
@@ -67,9 +67,9 @@ func (c *Config) layers() memory.Layers {
 	return l
 }
 
-// kept returns what a sequence keeps on one accelerator, under the memory policy.
-func (c *Config) kept() models.Kept {
-	k := c.Model.Kept(c.Parallel.Complete().Tensor, c.kv())
+// sequenceState returns what a sequence keeps on one accelerator, under the memory policy.
+func (c *Config) sequenceState() models.SequenceState {
+	k := c.Model.SequenceState(c.Parallel.Complete().Tensor, c.kv())
 	if !c.Policies.forgetsWindows() {
 		k.Growing, k.Windowed, k.Window = k.Growing+k.Windowed, 0, 0
 	}
@@ -79,7 +79,7 @@ func (c *Config) kept() models.Kept {
 // HandedOver returns the size in bytes of what a sequence keeps, for all accelerators of a replica
 // together.
 func (c *Config) HandedOver() sim.Footprint[int64] {
-	k := c.Model.Kept(1, c.kv())
+	k := c.Model.SequenceState(1, c.kv())
 	return sim.Footprint[int64]{
 		Token: int64(math.Ceil(k.Growing)), WindowToken: int64(math.Ceil(k.Windowed)),
 		Window: k.Window, Fixed: int64(k.Fixed),
@@ -91,7 +91,7 @@ func (s *Server) swapSpace(place *policies.Deployment) sim.HostMemory {
 	if place.HostTokens == 0 {
 		return sim.HostMemory{}
 	}
-	k, gpus := s.kept(), float64(s.Parallel.Complete().Tensor)
+	k, gpus := s.sequenceState(), float64(s.Parallel.Complete().Tensor)
 	on := func(bytes float64) sim.Time { return sim.Seconds(bytes * gpus / place.HostRate) }
 	return sim.HostMemory{Tokens: place.HostTokens, Time: sim.Footprint[sim.Time]{
 		Token: on(k.Growing), WindowToken: on(k.Windowed), Window: k.Window, Fixed: on(k.Fixed),

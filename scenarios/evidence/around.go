@@ -130,7 +130,7 @@ func (o Off) Points() [5]float64 {
 	return points
 }
 
-// priorServers is how many servers without any bias count beside those that are near.
+// priorServers is how many servers without any bias count beside the near ones.
 const priorServers = 2
 
 // Around returns where the errors of a server lie, by those of the servers around it that do not

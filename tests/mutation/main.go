@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// packages are those that decide what the simulator says.
+// packages are the packages that decide what the simulator says.
 var packages = []string{"sim", "metrics", "policies/...", "models/steptime", "hardware",
 	"internal/planner/interval", "internal/planner/capacity"}
 

@@ -186,7 +186,7 @@ func (s sums) upTo(at int) (sum int) {
 }
 
 // Found returns the number of blocks that a cache of the given number of blocks finds, if it keeps
-// those that were used last.
+// the blocks that were used last.
 func (c *Curve) Found(size int) (blocks int) {
 	for _, n := range c.needed[:min(size, c.Distinct)+1] {
 		blocks += n
@@ -194,8 +194,8 @@ func (c *Curve) Found(size int) (blocks int) {
 	return blocks
 }
 
-// Bound returns the number of blocks that a cache of the given size finds if it keeps those that
-// are used next (Belady, IBM Systems Journal 5(2), 1966). No cache of that size finds more.
+// Bound returns the number of blocks that a cache of the given size finds if it keeps the blocks
+// that are used next (Belady, IBM Systems Journal 5(2), 1966). No cache of that size finds more.
 func (c *Curve) Bound(size int) (found int) {
 	next := c.nexts()
 	kept := make([]int, c.Distinct) // by block, the request that uses it next, from 1

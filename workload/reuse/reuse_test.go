@@ -16,7 +16,7 @@ import (
 	"github.com/llmsim/llmsim/workload/trace"
 )
 
-// The shares of Mooncake's traces are those that an independent program counts: with caches of
+// The shares of Mooncake's traces are what an independent program counts: with caches of
 // 1,000, 5,859 and 20,000 blocks, and without a limit. As the paper says (Qin et al., FAST 2025,
 // section 5.3.1), caches of 3 million tokens (5,859 blocks of 512) find less than half of what one
 // without a limit finds, and caches of 50 million nearly all.

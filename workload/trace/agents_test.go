@@ -47,8 +47,8 @@ func TestWekaSessions(t *testing.T) {
 	}
 }
 
-// A span follows those that had ended before it and that no other of them followed, and a prompt
-// names an answer as the call that gave it does.
+// A span follows the spans that had ended before it and that no other of them followed, and a
+// prompt names an answer as the call that gave it does.
 func TestOTelSessions(t *testing.T) {
 	first, got := turns(t, filepath.Join("testdata", "otel.json"))
 	want := []Turn{

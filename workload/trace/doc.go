@@ -25,7 +25,7 @@
 //	          fields count as 0.
 //	otel      JSON: an object for each session, one after another, with "spans" of OpenTelemetry
 //	          that have start_time, end_time and attributes of generative models. A span with
-//	          gen_ai.input.messages is a call, and follows those that had ended before it began.
+//	          gen_ai.input.messages is a call, and follows the calls that had ended before.
 //	          Each message is a text of its own. Where gen_ai.usage has no numbers of tokens, four
 //	          bytes of text count as one.
 //	sharegpt  JSON: an array of objects, or objects one after another. Each has a prompt length

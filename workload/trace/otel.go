@@ -15,7 +15,7 @@ import (
 )
 
 // otel reads spans of OpenTelemetry that describe calls of models: an object for each session. A
-// call follows those that had ended when it began, without those that others of them followed.
+// call follows the calls that had ended when it began, without calls that others of them followed.
 type otel struct {
 	shareGPT
 	origin   time.Time
@@ -128,7 +128,7 @@ func (t *otel) link(spans []otelSpan) error {
 	slices.SortStableFunc(byEnd, func(a, b int) int { return spans[a].end.Compare(spans[b].end) })
 	t.calls = t.calls[:0]
 	ended, links := 0, 0
-	var latest time.Time // the start of those that had ended
+	var latest time.Time // the latest start of the ended spans
 	for i := range spans {
 		span := &spans[i]
 		for ended < len(byEnd) && !spans[byEnd[ended]].end.After(span.start) {

@@ -53,7 +53,7 @@ func TestTracelabRefuses(t *testing.T) {
 	}
 }
 
-// The sums of TraceLab's own example are those that were counted independently.
+// The sums of TraceLab's own example equal an independent count.
 func TestTracelabExample(t *testing.T) {
 	path := sharedfiles.Path(t, "traces", "agents", "tracelab_multi_session_large.csv")
 	r, err := Open(path, Options{})

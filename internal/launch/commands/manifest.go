@@ -18,7 +18,7 @@ type manifest struct {
 	left *int
 	// starts reports whether a command starts an engine.
 	starts func(words []string) bool
-	// commands lists the commands that were found, and engines counts those that start an engine.
+	// commands lists the commands that were found, and engines how many of them start an engine.
 	commands []Command
 	engines  int
 	// skipped are notes on what may start engines and is not read.

@@ -21,7 +21,7 @@ func (r *Reading) keepsParts() bool {
 	if r.Model == nil {
 		return false
 	}
-	kept := r.Model.Kept(1, hardware.BF16)
+	kept := r.Model.SequenceState(1, hardware.BF16)
 	return kept.Windowed+kept.Fixed > 0
 }
 

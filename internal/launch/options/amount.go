@@ -22,7 +22,7 @@ func Amount(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'f', -1, 64) + "B"
 }
 
-// bytesIn returns the kind of amounts of memory that are counted in units of so many bytes, and
+// bytesIn returns the kind of amounts of memory that are counted in the given unit of bytes, and
 // written as whole numbers of them or not. None sets nothing.
 func bytesIn(unit float64, whole bool) kind {
 	return kind{func(text string) (string, error) {

@@ -51,7 +51,7 @@ func Of(a *hardware.Accelerator) (Vendor, error) {
 		"resource by which a cluster counts it", a.Name, generation)
 }
 
-// products are the values of the vendors' labels by the names of accelerators: those that public
+// products are the values of the vendors' labels by the names of accelerators, as public
 // manifests and tables of nodes have (nodeSelectors of ai-dynamo/dynamo recipes and NVIDIA GPU
 // operator tables; README of amd-gpu-operator for MI300X).
 func products() map[string]string {

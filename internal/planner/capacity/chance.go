@@ -181,8 +181,8 @@ func setChance(c *answer.Chance, runs []lateRun, first normal) {
 	jackknife(c, list)
 }
 
-// jackknife sets a probability from that of all seeds, which comes first, and those that leave out
-// one of them.
+// jackknife sets a probability from the probability over all seeds, which comes first, and the
+// probabilities that leave out one seed each.
 func jackknife(c *answer.Chance, list []float64) {
 	half := 0.0
 	if n := len(list) - 1; n > 1 { // each leaves out one of n, so they differ n−1 times less

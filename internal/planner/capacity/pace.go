@@ -67,7 +67,7 @@ func (p pace) under(s *scenarios.Steps) pace {
 	if most := count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
 		p.batch = float64(most)
 	}
-	if kept := s.Memory.Kept; kept.Windowed == 0 && kept.Fixed == 0 {
+	if kept := s.Memory.State; kept.Windowed == 0 && kept.Fixed == 0 {
 		p.room = float64(s.Memory.Tokens)
 	}
 	if d := s.Scenario.Speculation; d != nil {

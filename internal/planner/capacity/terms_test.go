@@ -274,9 +274,9 @@ effort: {requests: 300, most-requests: 600}
 	}
 }
 
-// A spot replica sustains no less with earlier latencies than with those that decide, and no more
-// with later ones, although short runs with other errors may show so by chance. Else a chance may
-// say that the fleet of the answer misses the SLO where latencies are typical.
+// A spot replica sustains no less with earlier latencies than with the ones that decide, and no
+// more with later ones, although short runs with other errors may show so by chance. Else a chance
+// may say that the fleet of the answer misses the SLO where latencies are typical.
 func TestChancesOfSpotAgreeWithTheDecision(t *testing.T) {
 	s, _ := prepared(t, `
 model: llama-3.1-8b

@@ -35,7 +35,7 @@ type content struct {
 	Style   template.CSS
 	Program template.HTML
 	Worker  template.HTML
-	// Machines is the measured machines of a tour, Words those that the coin is thrown for, and
+	// Machines is the measured machines of a tour, Words the words that the coin is thrown for, and
 	// First what the page shows before the simulator runs, as JSON.
 	Machines template.JS
 	Words    template.JS

@@ -12,7 +12,7 @@ import (
 const maxPattern = 1 << 12
 
 // matching makes up a short text that a regular expression finds a match in. Patterns that Go's
-// engine does not know, such as those that look ahead, are refused.
+// engine does not know, such as look-ahead, are refused.
 func matching(pattern string) (string, error) {
 	if len(pattern) > maxPattern {
 		return "", fmt.Errorf("pattern: found %d bytes, allowed: at most %d", len(pattern),

@@ -122,7 +122,7 @@ func Read(fsys fs.FS) (*Data, error) {
 	return d, nil
 }
 
-// add adds a row of a table, to those that are compared or to those that are left out.
+// add adds a row of a table, to the compared rows or to the rows that are left out.
 func (d *Data) add(table string, line int, r record) {
 	row, why := tables()[table](r)
 	if why == "" {

@@ -61,7 +61,7 @@ func (o *requestRecorder) Finished(s *sim.Sequence) {
 	o.last = max(o.last, (s.Arrival + s.E2E()).Seconds())
 }
 
-// run simulates the requests of a run, and returns those that are compared, in the
+// run simulates the requests of a run, and returns the compared ones, in the
 // order in which the run lists them.
 func (s *Server) run(ctx context.Context, f scenarios.Factors,
 	r *observed.Run) (*requestRecorder, error) {

@@ -60,7 +60,7 @@ func (s *replay) Done(_ *sim.Request, at sim.Time) {
 func (s *replay) Err() error { return nil }
 
 // requestsOf returns the requests of a run in the order in which it lists them, and how many come
-// before those that are compared.
+// before the requests that are compared.
 func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 	if len(r.Requests) == 0 {
 		return drawnRequests(r)

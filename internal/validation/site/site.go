@@ -23,7 +23,7 @@ type content struct {
 	Names []string                `json:"names"`
 	Rows  [][]any                 `json:"rows"`
 	Goals []validation.GoalResult `json:"goals"`
-	// Sources are those that tables name, by table.
+	// Sources are the sources that tables name, by table.
 	Sources map[string][]string `json:"sources"`
 }
 
