@@ -68,7 +68,7 @@ func (s *Simulation) SaveCaches(to io.Writer) error {
 
 // caches returns what all caches hold.
 func (s *Simulation) caches() (*snapshot, error) {
-	all := &snapshot{Caches: 1}
+	all := &snapshot{Caches: 2}
 	for i := range s.pools {
 		p := &s.pools[i]
 		for k := range p.size {
@@ -173,8 +173,8 @@ func readSnapshot(system fs.FS, path string) (*snapshot, error) {
 	if err := decoder.Decode(all); err != nil {
 		return nil, fmt.Errorf("%s: found no file of --save-caches: %w", path, err)
 	}
-	if all.Caches != 1 || all.runs() > maxRuns {
-		return nil, fmt.Errorf("%s: found version %d of the format after %d runs, want 1 after at "+
+	if all.Caches != 2 || all.runs() > maxRuns {
+		return nil, fmt.Errorf("%s: found version %d of the format after %d runs, want 2 after at "+
 			"most %d", path, all.Caches, all.runs(), maxRuns)
 	}
 	return all, nil

@@ -14,17 +14,15 @@ type Cursor struct {
 	Before          uint64
 }
 
-// Run describes the full blocks that begin at the cursor: all blocks within the same segment, or
-// the one that reaches over its end. The name of the first block stands for its tokens and all
-// tokens before it, so that equal names mean equal texts. There are no blocks if the text ends
-// before the block does.
-func (c Cursor) Run(text []sim.Segment, block int) (first uint64, blocks int) {
+// Name names the full block that begins at the cursor. The name stands for its tokens and all
+// tokens before it. It is 0 if the text ends before the block does.
+func (c Cursor) Name(text []sim.Segment, block int) uint64 {
 	if c.Segment == len(text) {
-		return 0, 0
+		return 0
 	}
 	s := &text[c.Segment]
-	if n := (s.Tokens - c.Offset) / block; n > 0 {
-		return BlockName(c.Before, s.ID, c.Offset), n
+	if s.Tokens-c.Offset >= block {
+		return BlockName(c.Before, s.ID, c.Offset)
 	}
 	name, offset, left := c.Before, c.Offset, block
 	for i := c.Segment; i < len(text); i++ {
@@ -32,11 +30,11 @@ func (c Cursor) Run(text []sim.Segment, block int) (first uint64, blocks int) {
 		place := splitmix.Hash(uint64(offset)<<32 | uint64(n))
 		name = splitmix.Hash(name ^ splitmix.Hash(text[i].ID^place))
 		if left -= n; left == 0 {
-			return name, 1
+			return name
 		}
 		offset = 0
 	}
-	return 0, 0
+	return 0
 }
 
 // Skip moves the cursor over tokens that the text has.
@@ -46,18 +44,31 @@ func (c *Cursor) Skip(text []sim.Segment, tokens int) {
 		n := min(tokens, s.Tokens-c.Offset)
 		tokens -= n
 		if c.Offset += n; c.Offset == s.Tokens {
-			c.Before = splitmix.Hash(c.Before ^ splitmix.Hash(s.ID^splitmix.Hash(uint64(s.Tokens))))
-			c.Segment, c.Offset = c.Segment+1, 0
+			*c = Cursor{Segment: c.Segment + 1, Before: After(c.Before, s)}
 		}
 	}
+}
+
+// Left returns the number of tokens of the text from the cursor on.
+func (c Cursor) Left(text []sim.Segment) int {
+	tokens := -c.Offset
+	for i := c.Segment; i < len(text); i++ {
+		tokens += text[i].Tokens
+	}
+	return tokens
+}
+
+// After returns the hash of all segments up to s, from that of the segments before it.
+func After(before uint64, s *sim.Segment) uint64 {
+	return splitmix.Hash(before ^ splitmix.Hash(s.ID^splitmix.Hash(uint64(s.Tokens))))
 }
 
 // Names appends the names of the full blocks of a text to a list, in order.
 func Names(list []uint64, text []sim.Segment, block int) []uint64 {
 	var at Cursor
 	for {
-		name, n := at.Run(text, block)
-		if n == 0 {
+		name := at.Name(text, block)
+		if name == 0 {
 			return list
 		}
 		list = append(list, name)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,12 +23,11 @@ type Contents struct {
 // Stored is a run of blocks of a tier. The last used ones come first, and each comes after the run
 // that is before it in its texts.
 type Stored struct {
-	// Name, Before, Segment and Offset name the blocks, as a runNode has them.
-	Name    uint64 `json:"name"`
-	Before  uint64 `json:"before,omitempty"`
-	Segment uint64 `json:"segment"`
-	Offset  int    `json:"offset,omitempty"`
-	Blocks  int64  `json:"blocks"`
+	// Text is what the blocks hold, from the start of the segment in which they begin, and Offset
+	// the number of its tokens before them.
+	Text   []sim.Segment `json:"text"`
+	Offset int           `json:"offset,omitempty"`
+	Blocks int64         `json:"blocks"`
 	// After is the run before it in its texts, counted from 1 through all tiers; 0 for none.
 	After int `json:"after,omitempty"`
 	// Uses is how often it was used, and Age the time since then; 0 where that does not matter.
@@ -98,7 +98,8 @@ func (t *runTree) contents(runs uint64) (*Contents, error) {
 			if !known {
 				return nil, errors.New("KV blocks are still in use")
 			}
-			s := Stored{Name: n.name, Before: n.before, Segment: n.segment, Offset: n.offset,
+			end := n.seek(n.offset + int(n.blocks)*t.block - 1)
+			s := Stored{Text: slices.Clone(n.list[:end.Segment+1]), Offset: n.offset,
 				Blocks: n.blocks, After: after, Uses: n.uses}
 			if t.order.ttl > 0 {
 				s.Age = t.order.time() - n.left
@@ -129,7 +130,8 @@ func (t *runTree) unusedOf(tier int32) (list []int32) {
 		if a.rank != b.rank || a.turn != b.turn {
 			return compareRanks(b, a)
 		}
-		return t.nodes[a.number].offset - t.nodes[b.number].offset // parts of one node
+		m, n := &t.nodes[a.number], &t.nodes[b.number] // parts of one node
+		return cmp.Or(m.segment-n.segment, m.offset-n.offset)
 	})
 	for _, i := range order {
 		list = append(list, entries[i].number)
@@ -160,15 +162,12 @@ func (t *runTree) restore(c *Contents) error {
 	for tier, list := range c.Tiers[:min(len(c.Tiers), len(t.tiers))] {
 		for i := range list {
 			number := int32(len(t.nodes))
-			n, err := t.node(&list[i], number-first)
+			n, err := t.node(&list[i], first)
 			if err != nil {
 				return fmt.Errorf("run %d of tier %d: %w", i+1, tier+1, err)
 			}
 			n.tier = int32(tier)
-			if n.parent > 0 {
-				n.parent += first - 1
-				t.nodes[n.parent].children++
-			}
+			t.nodes[n.parent].children++
 			t.nodes = append(t.nodes, n)
 			t.byName.set(n.name, number)
 		}
@@ -179,24 +178,55 @@ func (t *runTree) restore(c *Contents) error {
 	return nil
 }
 
-// node checks what is stored, and returns the node of it, whose parent counts from 1. Before it are
-// the given number of others.
-func (t *runTree) node(s *Stored, before int32) (runNode, error) {
+// node checks what is stored, and returns the node of it. The runs before it have the numbers from
+// first on.
+func (t *runTree) node(s *Stored, first int32) (runNode, error) {
 	const most = 1 << 40 // tokens
-	_, twice := t.byName.find(s.Name)
-	switch {
-	case s.Name == 0, s.Blocks < 1, s.Blocks > most/int64(t.block), s.Uses < 1, s.Age < 0:
-		return runNode{}, errors.New("want a name, blocks and uses from 1, and an age from 0")
-	case twice:
-		return runNode{}, errors.New("the name is there already")
-	case s.After < 0, s.After > int(before):
-		return runNode{}, fmt.Errorf("it is after run %d, want one that comes first", s.After)
-	case s.Offset < -1, s.Offset > most, s.Offset == -1 && s.Blocks > 1,
-		s.Offset >= 0 && s.Name != prefix.BlockName(s.Before, s.Segment, s.Offset):
-		return runNode{}, errors.New("the name is not that of its place in a text")
+	before := int32(len(t.nodes)) - first
+	if s.Blocks < 1 || s.Blocks > most/int64(t.block) || s.Uses < 1 || s.Age < 0 {
+		return runNode{}, errors.New("want blocks and uses from 1, and an age from 0")
 	}
-	return runNode{name: s.Name, before: s.Before, segment: s.Segment, offset: s.Offset,
-		blocks: s.Blocks, unit: 1, uses: s.Uses, left: -s.Age, parent: int32(s.After)}, nil
+	if s.After < 0 || s.After > int(before) {
+		return runNode{}, fmt.Errorf("it is after run %d, want one that comes first", s.After)
+	}
+	n := runNode{blocks: s.Blocks, unit: 1, uses: s.Uses, left: -s.Age}
+	var at prefix.Cursor // where it begins
+	ends, id := 0, uint64(0)
+	if s.After > 0 {
+		n.parent = first + int32(s.After) - 1
+		of := &t.nodes[n.parent]
+		last := of.seek(of.offset + int(of.blocks)*t.block - 1) // token
+		at = prefix.Cursor{Segment: of.segment + last.Segment, Before: last.Before}
+		ends, id = last.Offset+1, of.list[last.Segment].ID
+	}
+	switch {
+	case s.Offset == 0 && s.After > 0:
+		at.Segment++
+		at.Before = prefix.After(at.Before, &sim.Segment{ID: id, Tokens: ends})
+	case s.Offset != 0 && (s.Offset != ends || len(s.Text) == 0 || s.Text[0].ID != id):
+		return runNode{}, errors.New("it does not begin where the run before it ends")
+	}
+	at.Offset = s.Offset
+	tokens := -at.Offset
+	for i := range s.Text {
+		if s.Text[i].Tokens < 1 || s.Text[i].Tokens > most-max(0, tokens) {
+			return runNode{}, fmt.Errorf("a text of %d tokens and more", s.Text[i].Tokens)
+		}
+		if tokens += s.Text[i].Tokens; i == 0 && tokens < 1 {
+			return runNode{}, errors.New("it begins after its text")
+		}
+	}
+	if int64(max(0, tokens)/t.block) < s.Blocks {
+		return runNode{}, fmt.Errorf("%d tokens for %d blocks", tokens, s.Blocks)
+	}
+	n.segment, n.offset = at.Segment, at.Offset
+	at.Segment, tokens = 0, int(s.Blocks)*t.block
+	n.name = at.Name(s.Text, t.block)
+	n.resume(0, at, s.Text, tokens)
+	if _, twice := t.byName.find(n.name); twice {
+		return runNode{}, errors.New("the run is there already")
+	}
+	return n, nil
 }
 
 // fit makes room in tiers that are too full, of which the first has a number of blocks, and returns

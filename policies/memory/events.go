@@ -11,12 +11,12 @@ func (p *PrefixCache) Events(list []Event) []Event {
 	t := &p.tree
 	p.free += t.expire()
 	if t.journal == nil {
-		t.journal = &journal{}
+		t.journal = &[]Event{}
 		for i := range t.nodes {
 			t.note(&t.nodes[i], 0, t.nodes[i].blocks, true)
 		}
 	}
-	list = t.journal.events(list, t.block)
+	list = append(list, *t.journal...)
 	*t.journal = (*t.journal)[:0]
 	return list
 }

@@ -39,9 +39,12 @@ func (t *runTree) forget(number int32, blocks int64) {
 // remove gives up the number of a node that is in no ring.
 func (t *runTree) remove(number int32) {
 	n := &t.nodes[number]
-	t.byName.remove(n.name)
-	t.nodes[n.parent].children--
-	n.name = 0
+	if n.name != 0 {
+		t.byName.remove(n.name)
+		t.nodes[n.parent].children--
+		t.spend(n.passage)
+	}
+	*n = runNode{}
 	t.spare = append(t.spare, number)
 }
 
@@ -57,42 +60,54 @@ func (t *runTree) demote(number int32, blocks int64, to int32) {
 	t.nodes[number].tier = to
 	if newest := t.nodes[to].older; t.order.merges() && newest != to &&
 		t.continues(number, newest) {
-		number = t.merge(number, newest)
+		t.unlink(newest)
+		t.merge(number, newest)
+		number = newest
 	}
 	t.link(number)
 }
 
-// continues reports whether the node next is the only continuation of a node, within the same
-// segment, so that both could be one node. Blocks without names continue each other too.
+// continues reports whether the node next is the only continuation of a node, so that both could
+// be one node. Blocks without names continue each other too.
 func (t *runTree) continues(number, next int32) bool {
 	n, m := &t.nodes[number], &t.nodes[next]
 	if n.name == 0 || m.name == 0 {
 		return n.name == m.name
 	}
-	return m.parent == number && n.children == 1 && m.before == n.before && m.offset >= 0
+	return m.parent == number && n.children == 1
 }
 
-// merge makes a node, which is in no ring, and the next one, which is unused, into one in no ring.
-// It has the number of the next one, which children know.
-func (t *runTree) merge(number, next int32) int32 {
-	t.unlink(next)
+// merge makes a node and the next one, which are in no ring, into one. It has the number of the
+// next one, which children know.
+func (t *runTree) merge(number, next int32) {
+	t.changes++
 	n, m := &t.nodes[number], &t.nodes[next]
 	m.blocks += n.blocks
 	if n.name != 0 {
 		t.byName.remove(m.name)
-		m.name, m.offset, m.parent = n.name, n.offset, n.parent
+		if m.offset == 0 { // where n may have had more of the segment before
+			last := n.seek(n.offset + int(n.blocks)*t.block - 1) // token
+			n.list[last.Segment].Tokens = last.Offset + 1
+		}
+		var spent passage
+		m.passage, spent = n.join(m.segment-n.segment, m.passage)
+		t.spend(spent)
+		m.name, m.segment, m.offset, m.parent = n.name, n.segment, n.offset, n.parent
 		t.byName.set(m.name, next)
 	}
-	n.name = 0
+	*n = runNode{}
 	t.spare = append(t.spare, number)
-	return next
 }
 
 // note writes down what happens to blocks of a node, from the one with the given number on, if
 // somebody asks for events.
 func (t *runTree) note(n *runNode, from, blocks int64, stored bool) {
-	if t.journal != nil && n.name != 0 {
-		*t.journal = append(*t.journal, change{n.name, n.before, n.segment,
-			n.offset + int(from)*t.block, blocks, stored})
+	if t.journal == nil || n.name == 0 {
+		return
+	}
+	at := n.seek(n.offset + int(from)*t.block)
+	for range blocks {
+		*t.journal = append(*t.journal, Event{at.Name(n.list, t.block), stored})
+		at.Skip(n.list, t.block)
 	}
 }

@@ -141,7 +141,7 @@ func (t *runTree) storeInPool(text []sim.Segment, limit int64) {
 	var p path
 	low := int64(0) // blocks of lower tiers that nobody uses
 	for p.blocks < limit {
-		number, n := t.find(p.leaf, p.at, text, limit-p.blocks)
+		number, n, after := t.find(p.leaf, p.at, text, limit-p.blocks)
 		if n == 0 {
 			break
 		}
@@ -152,7 +152,7 @@ func (t *runTree) storeInPool(text []sim.Segment, limit int64) {
 			low += n
 		}
 		t.hold(number)
-		p.extend(number, n, text, t.block)
+		p = path{number, p.blocks + n, after}
 	}
 	held := p.leaf
 	free := func() int64 { return t.room(1) - t.tiers[1].unused - low }
@@ -161,7 +161,7 @@ func (t *runTree) storeInPool(text []sim.Segment, limit int64) {
 		t.evict(1, min(short, t.tiers[1].unused))
 	}
 	if free() >= 0 {
-		t.add(&p, text, min(want, free()))
+		t.store(&p, text, min(want, free(), int64(p.at.Left(text)/t.block)))
 		for number := p.leaf; number != held; number = t.nodes[number].parent {
 			t.nodes[number].tier = 1
 		}

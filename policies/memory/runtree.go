@@ -8,8 +8,9 @@ import (
 )
 
 // runTree is a radix tree of full KV blocks. A node is a run of blocks, and follows its parent in
-// every text that has it. Nodes without users stay until their place is needed. Each tier of memory
-// has a ring of them, in the order in which their last users left.
+// every text that has it. What one sequence stores is one node, as far as nobody else uses a part
+// of it. Nodes without users stay until their place is needed. Each tier of memory has a ring of
+// them, in the order in which their last users left.
 //
 // A sequence that holds a node holds all nodes before it, and leaves the last node first. So a node
 // never loses its last user after its parent does, and the oldest node of a ring has no children.
@@ -21,14 +22,15 @@ type runTree struct {
 	byName names
 	// by number; the first are the rings of the tiers, of which number 0 is also the root
 	nodes  []runNode
-	spare  []int32 // numbers for reuse
+	spare  []int32   // numbers for reuse
+	spent  []passage // empty ones for reuse
 	tiers  []tier
 	shared int64 // blocks, counted once for each user but the first
 	order  ordering
 	copies int64 // blocks of the accelerator of which the first lower tier has a copy
 	// changes counts what may change what a probe finds.
 	changes int64
-	journal *journal // since the last call of Events; nil if nobody asked for them
+	journal *[]Event // since the last call of Events; nil if nobody asked for them
 }
 
 // tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
@@ -38,24 +40,25 @@ type tier struct {
 	heap   []ranked
 }
 
-// runNode is a run of blocks within one segment of a text, or a single one that reaches over the
-// end of a segment.
+// runNode is a run of blocks.
 type runNode struct {
-	name            uint64 // of the first block; 0 where nobody can ask for it
-	before, segment uint64 // the hash of the segments before the run, the segment that it is in,
-	// and the tokens of that segment before it; -1 for a block that reaches over its end
-	offset       int
-	blocks       int64
-	unit         int64 // what a block of it takes of the memory
-	tier         int32
-	users        int32
-	parent       int32
-	children     int32
-	older, newer int32 // neighbours in the ring of the tier, while there is no user; older is the
-	// place in the heap where there is one
-	uses int32    // how often it was used
-	next int32    // a node that followed it, and may be another by now
-	left sim.Time // when the last user left
+	name uint64 // of the first block; 0 where nobody can ask for it
+	// passage is what the blocks hold, and may have more. The first block begins offset tokens into
+	// it, in the segment of texts with the given number.
+	passage
+	offset, segment int
+	blocks          int64
+	unit            int64 // what a block of it takes of the memory
+	tier            int32
+	users           int32
+	parent          int32
+	children        int32
+	// older and newer are neighbours in the ring of the tier, while there is no user. Where there
+	// is a heap, older is the place in it.
+	older, newer int32
+	uses         int32    // how often it was used
+	next         int32    // a node that followed it, and may be another by now
+	left         sim.Time // when the last user left
 }
 
 // path holds the nodes of a sequence, from the root to the leaf, and the number of their blocks.
@@ -86,23 +89,59 @@ func newRunTree(block int, lower []Tier) runTree {
 	return t
 }
 
-// find returns the node with which the text continues at the cursor, after the node before, and
-// the number of its blocks that agree with the text, at most limit. Most texts continue as the last
-// one did, which is tried before the index.
+// find returns the node with which the text continues at the cursor, after the node before, the
+// number of its blocks that agree with the text, at most limit, and the place after them. Most
+// texts continue as the last one did, which is tried before the index.
 func (t *runTree) find(before int32, at prefix.Cursor, text []sim.Segment,
-	limit int64) (number int32, blocks int64) {
-	name, n := at.Run(text, t.block)
-	if n == 0 {
-		return 0, 0
+	limit int64) (number int32, blocks int64, after prefix.Cursor) {
+	of := &t.nodes[before]
+	if before != 0 && of.children == 0 {
+		return 0, 0, at
 	}
-	if number = t.nodes[before].next; t.nodes[number].name != name {
+	name := at.Name(text, t.block)
+	if name == 0 {
+		return 0, 0, at
+	}
+	if number = of.next; t.nodes[number].name != name {
 		var ok bool
 		if number, ok = t.byName.find(name); !ok {
-			return 0, 0
+			return 0, 0, at
 		}
-		t.nodes[before].next = number
+		of.next = number
 	}
-	return number, min(int64(n), t.nodes[number].blocks, limit)
+	blocks, after = t.nodes[number].agree(at, text, limit, t.block)
+	return number, blocks, after
+}
+
+// agree returns how many blocks of the node, up to limit, a text has at the cursor, where the node
+// begins, and the place in the text after them.
+func (n *runNode) agree(at prefix.Cursor, text []sim.Segment, limit int64,
+	block int) (blocks int64, after prefix.Cursor) {
+	blocks = min(limit, n.blocks)
+	end, rest := n.offset+int(blocks)*block, text[at.Segment:] // tokens of the passage
+	i, sum := 0, 0                                             // whole segments, and their tokens
+	for i < len(rest) && i < len(n.list) && rest[i] == n.list[i] && sum+rest[i].Tokens <= end {
+		sum += rest[i].Tokens
+		i++
+	}
+	common := sum
+	if i < len(rest) && i < len(n.list) && rest[i].ID == n.list[i].ID {
+		common += min(rest[i].Tokens, n.list[i].Tokens)
+	}
+	if common < end {
+		blocks = int64(max(0, common-n.offset) / block)
+		end = n.offset + int(blocks)*block
+		for end < sum {
+			i--
+			sum -= rest[i].Tokens
+		}
+	}
+	after = prefix.Cursor{Segment: at.Segment + i, Offset: end - sum, Before: n.hash(i)}
+	if i < len(rest) && after.Offset == rest[i].Tokens { // the node has more of this segment
+		after = prefix.Cursor{Segment: after.Segment + 1,
+			Before: prefix.After(after.Before, &rest[i])}
+	}
+	return blocks, after
 }
 
 // probe counts the leading blocks of the text that are stored, up to limit.
@@ -111,11 +150,10 @@ func (t *runTree) probe(text []sim.Segment, limit int64) prefixMatch {
 	var at prefix.Cursor
 	number, n := int32(0), int64(0)
 	for f.blocks < limit {
-		if number, n = t.find(number, at, text, limit-f.blocks); n == 0 {
+		if number, n, at = t.find(number, at, text, limit-f.blocks); n == 0 {
 			break
 		}
 		t.count(&f, number, n)
-		at.Skip(text, int(n)*t.block)
 	}
 	return f
 }
@@ -137,7 +175,7 @@ func (t *runTree) count(f *prefixMatch, number int32, blocks int64) {
 func (t *runTree) share(p *path, text []sim.Segment, limit int64) prefixMatch {
 	var f prefixMatch
 	for f.blocks < limit {
-		number, n := t.find(p.leaf, p.at, text, limit-f.blocks)
+		number, n, after := t.find(p.leaf, p.at, text, limit-f.blocks)
 		if n == 0 {
 			break
 		}
@@ -146,46 +184,73 @@ func (t *runTree) share(p *path, text []sim.Segment, limit int64) prefixMatch {
 			number = t.split(number, n)
 		}
 		t.use(number)
-		p.extend(number, n, text, t.block)
+		if t.own(p.leaf) && t.nodes[number].users == 1 && t.nodes[p.leaf].children == 1 {
+			t.merge(p.leaf, number)
+		}
+		*p = path{number, p.blocks + n, after}
 	}
 	return f
+}
+
+// own reports whether the last node of a path, which a sequence holds, may grow by what only that
+// sequence has.
+func (t *runTree) own(leaf int32) bool {
+	n := &t.nodes[leaf]
+	return leaf != 0 && n.users == 1 && n.tier == 0 && !t.order.ranks()
 }
 
 // add stores the next blocks of the text, which are not stored yet, up to limit, and adds them to
 // the path. It returns their number, which is less than limit if the text ends.
 func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
-	added := int64(0)
-	for added < limit {
-		name, run := p.at.Run(text, t.block)
-		if run == 0 {
-			break
-		}
-		n := min(int64(run), limit-added)
-		if t.order.next != nil {
-			n = 1 // each block has a next use of its own
-		}
-		segment, offset := &text[p.at.Segment], p.at.Offset
-		if segment.Tokens-offset < t.block {
-			offset = -1
-		}
-		number := t.number()
-		t.nodes[number] = runNode{
-			name: name, before: p.at.Before, segment: segment.ID, offset: offset,
-			blocks: n, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
-		}
-		t.nodes[p.leaf].children++
-		t.byName.set(name, number)
-		t.note(&t.nodes[number], 0, n, true)
-		p.extend(number, n, text, t.block)
-		added += n
+	limit = min(limit, int64(p.at.Left(text)/t.block))
+	if limit > 0 && t.own(p.leaf) && t.nodes[p.leaf].children == 0 {
+		t.changes++
+		n := &t.nodes[p.leaf]
+		at := n.resume(p.at.Segment-n.segment, p.at, text, int(limit)*t.block)
+		n.blocks += limit
+		t.note(n, n.blocks-limit, limit, true)
+		*p = path{p.leaf, p.blocks + limit, at}
+		return limit
 	}
-	return added
+	t.store(p, text, limit)
+	return max(0, limit)
 }
 
-func (p *path) extend(leaf int32, blocks int64, text []sim.Segment, block int) {
-	p.leaf = leaf
-	p.blocks += blocks
-	p.at.Skip(text, int(blocks)*block)
+// store stores the next blocks of the text, which has that many, in nodes of their own, and adds
+// these to the path.
+func (t *runTree) store(p *path, text []sim.Segment, blocks int64) {
+	most := blocks
+	if t.order.next != nil {
+		most = 1 // each block has a next use of its own
+	}
+	for ; blocks > 0; blocks -= most {
+		number := t.number()
+		n := &t.nodes[number]
+		*n = runNode{
+			name: p.at.Name(text, t.block), passage: t.passage(), offset: p.at.Offset,
+			segment: p.at.Segment, blocks: most, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
+		}
+		at := n.resume(0, p.at, text, int(most)*t.block)
+		t.nodes[p.leaf].children++
+		t.byName.set(n.name, number)
+		t.note(n, 0, most, true)
+		*p = path{number, p.blocks + most, at}
+	}
+}
+
+// passage returns an empty passage.
+func (t *runTree) passage() (p passage) {
+	if k := len(t.spent); k > 0 {
+		p, t.spent = t.spent[k-1], t.spent[:k-1]
+	}
+	return p
+}
+
+// spend keeps the memory of a passage for the next one.
+func (t *runTree) spend(p passage) {
+	if p.list != nil {
+		t.spent = append(t.spent, passage{p.list[:0], p.before[:0]})
+	}
 }
 
 // split cuts a node after the given number of blocks and returns the number of the upper part. The
@@ -195,12 +260,14 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	n := &t.nodes[number]
 	t.nodes[upper] = *n
 	u := &t.nodes[upper]
-	u.blocks, u.children, u.next = blocks, 1, number
-	n.parent = upper
+	u.blocks = blocks
 	n.blocks -= blocks
 	if n.name != 0 {
-		n.offset += int(blocks) * t.block
-		n.name = prefix.BlockName(n.before, n.segment, n.offset)
+		u.children, u.next, n.parent = 1, number, upper
+		at := n.seek(n.offset + int(blocks)*t.block)
+		n.name = at.Name(n.list, t.block)
+		u.passage, n.passage = n.cut(at.Segment, at.Offset > 0, t.passage())
+		n.segment, n.offset = n.segment+at.Segment, at.Offset
 		t.byName.set(u.name, upper)
 		t.byName.set(n.name, number)
 	}

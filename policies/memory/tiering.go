@@ -71,13 +71,12 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMa
 	var at prefix.Cursor
 	tier, number, n := int32(0), int32(0), int64(0)
 	for f.blocks < stored.blocks {
-		number, n = p.tree.find(number, at, text, stored.blocks-f.blocks)
+		number, n, at = p.tree.find(number, at, text, stored.blocks-f.blocks)
 		if of := p.tree.nodes[number].tier; of != tier {
 			choose(f)
 			tier = of
 		}
 		p.tree.count(&f, number, n)
-		at.Skip(text, int(n)*p.tree.block)
 	}
 	choose(f)
 	return best
