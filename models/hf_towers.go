@@ -2,8 +2,7 @@ package models
 
 import "strings"
 
-// readTowers counts the encoders of images and sounds. Text is all that is served to them here: an
-// encoder takes memory, no time.
+// readTowers counts the encoders of images and sounds, and reads how they make tokens.
 func (c *config) readTowers(s *shape) {
 	for _, t := range []struct{ section, name string }{{"vision_config", "vision"},
 		{"audio_config", "audio"}} {
@@ -12,13 +11,16 @@ func (c *config) readTowers(s *shape) {
 			continue
 		}
 		built := Tower{Name: t.name}
-		built.Parameters, built.Images = tower.encoder(s.Hidden)
-		if t.name != "vision" {
-			built.Images = nil
+		var shape ImageEncoder
+		built.Parameters, shape = tower.encoder(s.Hidden)
+		if t.name == "vision" {
+			built.Images = tower.images(shape)
+		} else {
+			built.Sounds = tower.sounds(shape)
 		}
 		s.Towers = append(s.Towers, built)
-		c.top().warn("the %s tower is counted in parameters and memory, and takes no time: "+
-			"requests are text only", t.name)
+		c.top().warn("the %s tower is counted in parameters and memory, and takes time only for "+
+			"workload.images and workload.audio", t.name)
 	}
 }
 
@@ -26,7 +28,7 @@ func (c *config) readTowers(s *shape) {
 // sound, for a language model of the given width: blocks of four projections of attention and two
 // or three matrices, each with biases unless a key says otherwise, the patch embedding, positions,
 // and the projector. Norms of the ends are neglected where their kind is not told.
-func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
+func (c *config) encoder(hidden int) (int64, ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
 		"num_layers")
 	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
@@ -37,7 +39,7 @@ func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
 	if layers > 1<<10 || width > 1<<17 || inner > 1<<20 {
 		c.fail("found %d layers of %d and %d, want at most %d of %d and %d", layers, width, inner,
 			1<<10, 1<<17, 1<<20)
-		return 0, nil
+		return 0, ImageEncoder{}
 	}
 	attention := width
 	if w := c.first(0, "qkv_hidden_size"); w > 0 {
@@ -52,7 +54,7 @@ func (c *config) encoder(hidden int) (int64, *ImageEncoder) {
 	}
 	shape := ImageEncoder{Layers: layers, Width: width, Attention: attention, Intermediate: inner,
 		Gated: gated}
-	return int64(layers)*block + c.patches(width) + c.projector(width, hidden), c.images(shape)
+	return int64(layers)*block + c.patches(width) + c.projector(width, hidden), shape
 }
 
 // images returns the encoder with the rule by which it makes tokens of pixels, which follows from
@@ -85,6 +87,26 @@ func (c *config) images(e ImageEncoder) *ImageEncoder {
 		return nil
 	}
 	return &e
+}
+
+// sounds returns the encoder with the rule by which it makes tokens of frames, which follows from
+// its type; nil where that is not known.
+func (c *config) sounds(e ImageEncoder) *SoundEncoder {
+	s := SoundEncoder{Layers: e.Layers, Width: e.Width, Attention: e.Attention,
+		Intermediate: e.Intermediate}
+	switch kind := c.modelType(); {
+	case kind == "qwen2_audio_encoder":
+		s.Rule = Padded
+	case kind == "qwen2_5_omni_audio_encoder": // two windows of frames attend to each other
+		s.Rule, s.Window = Halved, 2*min(c.first(0, "n_window"), 1<<20)
+	case kind == "qwen3_omni_moe_audio_encoder":
+		s.Rule, s.Window = Eighths, min(c.first(0, "n_window_infer"), 1<<20)
+	case kind == "voxtral_encoder":
+		s.Rule = Pieces
+	default:
+		return nil
+	}
+	return &s
 }
 
 // gatedEncoder reports whether the MLPs of an encoder have three matrices, which follows from its

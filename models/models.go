@@ -63,6 +63,8 @@ type Tower struct {
 	// Images says how an encoder of images works; nil where the config does not tell how pixels
 	// become tokens.
 	Images *ImageEncoder
+	// Sounds says how an encoder of sounds works; nil where that is not known.
+	Sounds *SoundEncoder
 }
 
 // Group is neighbouring layers that are alike.

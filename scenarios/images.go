@@ -5,17 +5,33 @@ import (
 
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
 )
 
-// largestImage is the longest side of an image in pixels.
-const largestImage = 1 << 14
+// largestImage is the longest side of an image in pixels, and longestSound the longest sound.
+const (
+	largestImage = 1 << 14
+	longestSound = 24 * 3600 * sim.Second
+)
 
-// findImages returns the images of the workload. The model must have a known way to make tokens
-// from images.
+// findImages returns the images or sounds of the workload. The model must have a known way to make
+// tokens of them.
 func (v *view) findImages(model *models.Architecture) steptime.Images {
-	asked := v.s.Workload.Images
-	if asked == nil || model == nil {
+	asked, sounds := v.s.Workload.Images, v.s.Workload.Audio
+	switch {
+	case model == nil || asked == nil && sounds == nil:
 		return steptime.Images{}
+	case asked != nil && sounds != nil:
+		v.problem("workload.audio", "prompts begin with images (workload.images) or with sounds; "+
+			"leave one of the two out")
+		return steptime.Images{}
+	case sounds != nil && sim.Time(sounds.Length) > longestSound:
+		v.problem("workload.audio.length", "found %v, want at most %v",
+			sim.Time(sounds.Length), longestSound)
+		return steptime.Images{}
+	case sounds != nil:
+		return v.counted("workload.audio", "sounds", model, steptime.Images{
+			Count: max(1, sounds.Count), Seconds: sim.Time(sounds.Length).Seconds()})
 	}
 	images := steptime.Images{Count: max(1, asked.Count)}
 	var rest string
@@ -27,12 +43,18 @@ func (v *view) findImages(model *models.Architecture) steptime.Images {
 			largestImage)
 		return steptime.Images{}
 	}
+	return v.counted("workload.images", "images", model, images)
+}
+
+// counted returns images, or sounds, of which the model makes tokens, and says how many.
+func (v *view) counted(field, kind string, model *models.Architecture,
+	images steptime.Images) steptime.Images {
 	tokens, _, err := steptime.ImageTokens(model, images)
 	if err != nil {
-		v.problem("workload.images", "%v", err)
+		v.problem(field, "%v", err)
 		return steptime.Images{}
 	}
-	v.warn("each prompt begins with %d images of %d tokens, which its length counts", images.Count,
-		tokens)
+	v.warn("each prompt begins with %d %s of %d tokens, which its length counts", images.Count,
+		kind, tokens)
 	return images
 }

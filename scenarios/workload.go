@@ -20,6 +20,7 @@ type Workload struct {
 	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n, parallel sampling). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
 	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each of the samples goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request; the prefix cache shares what beams have in common. Default: samples do not fork."`
 	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Their encoder takes time in the step that computes their first token. Default: none."`
+	Audio    *Audio    `json:"audio,omitempty" jsonschema:"Sounds that every prompt begins with, in place of images: the length of one, or a mapping. The length of prompts includes their tokens. Default: none."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
 	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel. Default: without limit."`
@@ -87,6 +88,12 @@ type Prefix struct {
 type Images struct {
 	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"The number of images. Default: 1."`
 	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each image in pixels, such as 1024x768."`
+}
+
+// Audio describes the sounds that every prompt begins with.
+type Audio struct {
+	Count  int  `json:"count,omitempty" min:"1" max:"1000" jsonschema:"The number of sounds. Default: 1."`
+	Length Span `json:"length" short:"true" required:"true" above:"0" jsonschema:"The length of each sound, such as 30s, at most 24h."`
 }
 
 // Sessions describes conversations.

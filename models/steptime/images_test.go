@@ -19,7 +19,7 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 	}}}
 	blind := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]})
 	c := mustClock(t, Config{Model: seeing, Accelerator: h100(), Engine: Engines()[0],
-		Images: Images{3, 640, 480}})
+		Images: Images{Count: 3, Width: 640, Height: 480}})
 	const tokens = 20 * 15
 	n, layers := 4.*tokens, 27.
 	flops := layers * (2*n*(4*1152*1152+2*1152*4304) + 4*n*n*1152)
@@ -55,7 +55,26 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 		}
 	})
 	if _, err := New(Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0],
-		Images: Images{1, 64, 64}}); err == nil {
+		Images: Images{Count: 1, Width: 64, Height: 64}}); err == nil {
 		t.Error("a model without an encoder takes images")
+	}
+}
+
+// Sounds take the time of their FLOPs in the step that computes their first token.
+func TestSoundsTakeTime(t *testing.T) {
+	hearing := llama8B()
+	hearing.Towers = []models.Tower{{Name: "audio", Sounds: &models.SoundEncoder{Layers: 32,
+		Width: 1280, Attention: 1280, Intermediate: 5120, Rule: models.Padded}}}
+	config := Config{Model: hearing, Accelerator: h100(), Engine: Engines()[0],
+		Images: Images{Count: 2, Seconds: 10}}
+	c := mustClock(t, config)
+	_, flops := hearing.Towers[0].Sounds.Encode(10)
+	if c.images.tokens != 250 || c.images.flops != flops || c.encoded(&sim.Step{
+		Prefill: []sim.Chunk{{New: 251}}}) != 2 {
+		t.Errorf("%+v, want 250 tokens and %g FLOPs", c.images, flops)
+	}
+	config.Images.Seconds = 31
+	if _, err := New(config); err == nil {
+		t.Error("a sound of 31 s is taken by an encoder of 30 s")
 	}
 }
