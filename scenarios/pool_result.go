@@ -77,7 +77,7 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 		b.usage = meter.usage()
 		flops, bandwidth := p.Clock.Peaks()
 		u := usage{
-			done: meter.total,
+			done: meter.work(),
 			could: steptime.Work{FLOPs: float64(flops * b.busy),
 				Bytes: float64(bandwidth * b.busy)},
 		}

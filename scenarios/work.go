@@ -10,7 +10,10 @@ import (
 // workMeter adds up what the steps of the replicas of a pool computed and moved.
 type workMeter struct {
 	clock *steptime.Clock
-	total steptime.Work
+	// counts has the leaps whose work is linear in it, and others is the work of all others.
+	linear bool
+	counts steptime.WorkCounts
+	others steptime.Work
 	// The arithmetic of the decoding sequences in steps that verify drafts, and the number of their
 	// tokens.
 	verifyFLOPs  float64
@@ -34,7 +37,7 @@ type fleetWork struct {
 func newFleetWork(pools []pool) *fleetWork {
 	w := &fleetWork{meters: make([]workMeter, len(pools))}
 	for i := range pools {
-		w.meters[i].clock = pools[i].Clock
+		w.meters[i].clock, w.meters[i].linear = pools[i].Clock, pools[i].Clock.LinearWork()
 		for range pools[i].size {
 			w.byReplica = append(w.byReplica, &w.meters[i])
 		}
@@ -50,8 +53,9 @@ func (w *fleetWork) total() workMeter {
 	var sum workMeter
 	for i := range w.meters {
 		m := &w.meters[i]
-		sum.total.FLOPs += m.total.FLOPs
-		sum.total.Bytes += m.total.Bytes
+		work := m.work()
+		sum.others.FLOPs += work.FLOPs
+		sum.others.Bytes += work.Bytes
 		sum.verifyFLOPs += m.verifyFLOPs
 		sum.verifyTokens += m.verifyTokens
 		sum.decodeSteps += m.decodeSteps
@@ -64,15 +68,10 @@ func (w *fleetWork) total() workMeter {
 
 // add adds a leap.
 func (m *workMeter) add(l *sim.Leap) {
-	var step sim.Step // filled in place, which is quicker than copied
-	step.Decodes, step.DecodeTokens, step.Context = l.Decodes, l.DecodeTokens, l.Context
-	step.Prefill = l.Prefill
-	if l.DecodeTokens > l.Decodes || l.Ends != nil {
-		m.addVerified(&step, l)
+	if m.linear && l.DecodeTokens == l.Decodes {
+		m.counts.Add(l)
 	} else {
-		for done := int64(0); done < l.Steps; {
-			done += m.addWork(&step, l.Steps-done)
-		}
+		m.addSteps(l)
 	}
 	m.divide(l)
 	if len(l.Prefill) > 0 {
@@ -89,6 +88,27 @@ func (m *workMeter) add(l *sim.Leap) {
 	}
 }
 
+// addSteps adds the work of a leap that is not linear in counts.
+func (m *workMeter) addSteps(l *sim.Leap) {
+	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.DecodeTokens, Context: l.Context,
+		Prefill: l.Prefill}
+	if l.DecodeTokens > l.Decodes || l.Ends != nil {
+		m.addVerified(&step, l)
+		return
+	}
+	for done := int64(0); done < l.Steps; {
+		done += m.addWork(&step, l.Steps-done)
+	}
+}
+
+// work returns the work of all leaps.
+func (m *workMeter) work() steptime.Work {
+	w := m.clock.WorkOf(&m.counts)
+	w.FLOPs += m.others.FLOPs
+	w.Bytes += m.others.Bytes
+	return w
+}
+
 // addVerified adds the work of steps that verify drafts.
 func (m *workMeter) addVerified(step *sim.Step, l *sim.Leap) {
 	for i := range l.Steps {
@@ -96,8 +116,8 @@ func (m *workMeter) addVerified(step *sim.Step, l *sim.Leap) {
 			step.Context = l.Contexts[i]
 		}
 		w := m.clock.Work(step)
-		m.total.FLOPs += w.FLOPs
-		m.total.Bytes += w.Bytes
+		m.others.FLOPs += w.FLOPs
+		m.others.Bytes += w.Bytes
 		if l.DecodeTokens > l.Decodes {
 			if step.Prefill = nil; len(l.Prefill) > 0 {
 				w = m.clock.Work(step)
@@ -127,8 +147,8 @@ func (m *workMeter) addWork(step *sim.Step, most int64) int64 {
 	if steps < most {
 		step.Context += n
 	}
-	m.total.FLOPs += float64(float64(steps) * w.FLOPs)
-	m.total.Bytes += float64(float64(steps) * w.Bytes)
+	m.others.FLOPs += float64(float64(steps) * w.FLOPs)
+	m.others.Bytes += float64(float64(steps) * w.Bytes)
 	return steps
 }
 

@@ -1,6 +1,7 @@
 package steptime
 
 import (
+	"math"
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -35,4 +36,36 @@ func TestUsageSaysWhatBinds(t *testing.T) {
 	if m := decode.Mixed(0.5, hardware.Usage{}); m.Bandwidth != half.Bandwidth {
 		t.Errorf("half of %+v is %+v", decode, m)
 	}
+}
+
+// The work of steps that are counted is the sum of their work, where that is linear.
+func TestCountsGiveTheWorkOfSteps(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c := mustClock(t, deployed(t, machines, known))
+		if !c.LinearWork() {
+			return
+		}
+		var counts WorkCounts
+		var want Work
+		for range rapid.IntRange(1, 5).Draw(t, "leaps") {
+			s := anyStep(t)
+			s.DecodeTokens = s.Decodes
+			l := sim.Leap{Steps: 1, Decodes: s.Decodes, DecodeTokens: s.Decodes,
+				Context: s.Context, Prefill: s.Prefill}
+			if len(s.Prefill) == 0 {
+				l.Steps = rapid.Int64Range(1, 9).Draw(t, "steps")
+			}
+			counts.Add(&l)
+			for range l.Steps {
+				w := c.Work(s)
+				want.add(1, w.FLOPs, w.Bytes)
+				s.Context += int64(s.Decodes)
+			}
+		}
+		if got := c.WorkOf(&counts); math.Abs(got.FLOPs-want.FLOPs) > 1e-9*want.FLOPs ||
+			math.Abs(got.Bytes-want.Bytes) > 1e-9*want.Bytes {
+			t.Fatalf("found %+v, want %+v", got, want)
+		}
+	})
 }

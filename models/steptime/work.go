@@ -1,7 +1,10 @@
 package steptime
 
 import (
+	"slices"
+
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Work is the work of a step on all accelerators of a replica together, as far as the model's
@@ -48,4 +51,67 @@ func newWorkForm(cfg *Config) workForm {
 func (w *Work) add(count, flops, bytes float64) {
 	w.FLOPs += float64(count * flops)
 	w.Bytes += float64(count * bytes)
+}
+
+// WorkCounts counts what the work of steps is linear in, if LinearWork is true and each decoding
+// sequence puts one token into a step. Sums are exact, and cost less than the work of each step.
+type WorkCounts struct {
+	// steps is the number of steps, and sampling that of the steps in which tokens come out.
+	steps, sampling int64
+	// decodes is the number of decoding sequences, and context what they attend to.
+	decodes, context int64
+	// chunks is the number of chunks of prompts, and lasts that of those that complete one. tokens
+	// are computed in them, cached come before them, and pairs are those of a query and a key.
+	chunks, lasts, tokens, cached, pairs int64
+}
+
+// Add adds a leap.
+func (n *WorkCounts) Add(l *sim.Leap) {
+	sampled := int64(l.Decodes)
+	for i := range l.Prefill {
+		chunk := &l.Prefill[i]
+		tokens, cached := int64(chunk.New), int64(chunk.Cached)
+		n.chunks++
+		n.tokens += tokens
+		n.cached += cached
+		n.pairs += tokens*cached + tokens*(tokens+1)/2
+		if chunk.Last {
+			n.lasts++
+			sampled++
+		}
+	}
+	n.steps += l.Steps
+	if sampled > 0 {
+		n.sampling += l.Steps
+	}
+	n.decodes += l.Steps * int64(l.Decodes)
+	n.context += l.ContextSum()
+}
+
+// LinearWork reports whether Work is linear in WorkCounts: no window is ever full, no experts are
+// chosen, and there are no images.
+func (c *Clock) LinearWork() bool {
+	return c.images.count == 0 && len(c.work.experts) == 0 &&
+		!slices.ContainsFunc(c.work.attention, func(a models.Attention) bool {
+			return a.Window > 0 || a.Gathered
+		})
+}
+
+// WorkOf returns the work of the steps that were counted.
+func (c *Clock) WorkOf(n *WorkCounts) Work {
+	f := &c.work
+	decodes, tokens := float64(n.decodes), float64(n.tokens)
+	var w Work
+	for i := range f.attention {
+		a := &f.attention[i]
+		w.add(float64(a.Count),
+			float64(a.PrefillFLOPs*float64(n.pairs))+float64(a.TokenFLOPs*tokens)+
+				float64(a.DecodeFLOPs*float64(n.context))+float64(a.DecodeTokenFLOPs*decodes),
+			float64(a.KVBytes*float64(n.tokens+n.cached+n.context))+
+				float64(a.StateBytes*float64(n.chunks+n.decodes)))
+	}
+	w.FLOPs += float64((decodes+tokens)*f.tokenFLOPs) +
+		float64(float64(n.decodes+n.lasts)*f.rowFLOPs) + float64(float64(n.cached)*f.expandFLOPs)
+	w.Bytes += float64(float64(n.steps)*f.weightBytes) + float64(float64(n.sampling)*f.headBytes)
+	return w
 }
