@@ -94,8 +94,8 @@ func (c *Collector) addTenants(config Config) error {
 
 // Steps implements sim.Observer.
 func (c *Collector) Steps(l *sim.Leap) {
-	for _, g := range l.Gaps {
-		c.itl.AddRepeated(g.Span, g.Count)
+	for i := range l.Gaps {
+		c.itl.AddRepeated(l.Gaps[i].Span, l.Gaps[i].Count)
 	}
 	if l.Steps > 1 && !l.Together {
 		c.itl.AddSteps(l)

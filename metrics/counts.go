@@ -6,19 +6,18 @@ type counts struct {
 	number []float64
 }
 
-// add adds n to a bucket.
-func (c *counts) add(bucket int, n float64) {
-	if i := uint(bucket - c.first); i < uint(len(c.number)) {
-		c.number[i] += n
-	} else {
-		c.grow(bucket, n)
+// at returns the number of a bucket, to be changed at once.
+func (c *counts) at(bucket int) *float64 {
+	if uint(bucket-c.first) >= uint(len(c.number)) {
+		c.grow(bucket)
 	}
+	return &c.number[bucket-c.first]
 }
 
-// grow is add for a bucket that the slice does not cover. Without it, add can be inlined.
+// grow makes the slice cover a bucket. Without it, at can be inlined.
 //
 //go:noinline
-func (c *counts) grow(bucket int, n float64) {
+func (c *counts) grow(bucket int) {
 	if len(c.number) == 0 {
 		c.first = bucket
 	}
@@ -31,7 +30,6 @@ func (c *counts) grow(bucket int, n float64) {
 	if missing := bucket - c.first - len(c.number) + 1; missing > 0 {
 		c.number = append(c.number, make([]float64, missing)...)
 	}
-	c.number[bucket-c.first] += n
 }
 
 // each yields the buckets that are not empty and their numbers, in order.

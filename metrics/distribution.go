@@ -42,15 +42,15 @@ func (d *Distribution) Add(span sim.Time) { d.AddRepeated(span, 1) }
 
 // AddRepeated adds count equal spans.
 func (d *Distribution) AddRepeated(span sim.Time, count int64) {
+	if !d.exact.many || span <= d.least || span > d.most { // rare once there are many
+		d.bound(span, span)
+		d.exact.add(span, count)
+	}
 	if span == 0 {
 		d.zeros += uint64(count)
 	} else {
-		d.counts.add(d.buckets.index(float64(span)), float64(count))
+		*d.counts.at(d.buckets.index(float64(span))) += float64(count)
 	}
-	if !d.exact.many {
-		d.exact.add(span, count)
-	}
-	d.bound(span, span)
 	d.n += uint64(count)
 	d.addSum(span, count)
 }
@@ -87,7 +87,7 @@ func (d *Distribution) AddSteps(l *sim.Leap) {
 				}
 			}
 		}
-		d.counts.add(bucket, float64((end-step)*count))
+		*d.counts.at(bucket) += float64((end - step) * count)
 		step = end
 	}
 	length := func(step int64) sim.Time { return l.Form.At(l.Context + step*count) }

@@ -155,7 +155,7 @@ func (m *workMeter) usage() hardware.Usage {
 		decoding = m.clock.Usage(step)
 	}
 	if m.promptSteps > 0 {
-		mean := times(float64(m.promptTokens), float64(m.promptSteps))
+		mean := times(float64(m.counts.Tokens), float64(m.promptSteps))
 		prompts = m.clock.Usage(promptAlone(max(1, int(math.Round(mean)))))
 	}
 	return decoding.Mixed(times(m.decoding.Seconds(), (m.decoding+m.prompts).Seconds()), prompts)

@@ -62,7 +62,10 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	}
 	work := newFleetWork(s.pools)
 	config := s.config
-	config.Observer = append(sim.Observers{collector, work}, observers...)
+	config.Observer = runObserver{collector, work}
+	if len(observers) > 0 {
+		config.Observer = append(sim.Observers{config.Observer}, observers...)
+	}
 	outcome, err := sim.Run(ctx, config)
 	if err != nil {
 		if s.Source.Err() != nil {

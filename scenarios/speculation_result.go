@@ -86,7 +86,7 @@ func (f *finished) speculationResult() *SpeculationResult {
 		d.TokensPerStep = float64(steps+d.AcceptedTokens) / float64(steps)
 		rejected := times(float64(d.DraftTokens-d.AcceptedTokens), float64(meter.verifyTokens))
 		wasted := float64(meter.verifyFLOPs*rejected) + draftFLOPs
-		d.WastedFLOPs = wasted / (meter.others.FLOPs + draftFLOPs)
+		d.WastedFLOPs = wasted / (meter.total.FLOPs + draftFLOPs)
 	}
 	if total.Busy > 0 {
 		d.DraftTime = total.Drafting.Seconds() / total.Busy.Seconds()

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"math"
 
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -10,26 +11,35 @@ import (
 // workMeter adds up what the steps of the replicas of a pool computed and moved.
 type workMeter struct {
 	clock *steptime.Clock
-	// counts has the leaps whose work is linear in it, and others is the work of all others.
-	linear bool
+	// counts has all leaps. The work is linear in it, or else it is summed up in total.
 	counts steptime.WorkCounts
-	others steptime.Work
+	linear bool
+	total  steptime.Work
 	// The arithmetic of the decoding sequences in steps that verify drafts, and the number of their
 	// tokens.
 	verifyFLOPs  float64
 	verifyTokens int64
-	// Sums over the steps in which sequences decode, from which the mean step follows.
-	decodeSteps, decodes, decodeTokens, context int64
-	// promptSteps is the number of steps with prompts, and promptTokens the number of prompt tokens
-	// in them.
-	promptSteps, promptTokens int64
+	// decodeSteps is the number of steps in which sequences decode, and decodeTokens that of their
+	// tokens. promptSteps is the number of steps with prompts.
+	decodeSteps, decodeTokens, promptSteps int64
 	// prompts and decoding divide the time of steps between the two.
 	prompts, decoding sim.Time
 }
 
-// fleetWork is a sim.Observer that adds up the work of each pool.
+// runObserver is a sim.Observer that sums up latencies and work.
+type runObserver struct {
+	*metrics.Collector
+	work *fleetWork
+}
+
+// Steps implements sim.Observer.
+func (o runObserver) Steps(l *sim.Leap) {
+	o.Collector.Steps(l)
+	o.work.byReplica[l.Replica].add(l)
+}
+
+// fleetWork adds up the work of each pool.
 type fleetWork struct {
-	sim.NopObserver
 	meters    []workMeter
 	byReplica []*workMeter
 }
@@ -37,7 +47,8 @@ type fleetWork struct {
 func newFleetWork(pools []pool) *fleetWork {
 	w := &fleetWork{meters: make([]workMeter, len(pools))}
 	for i := range pools {
-		w.meters[i].clock, w.meters[i].linear = pools[i].Clock, pools[i].Clock.LinearWork()
+		w.meters[i].clock = pools[i].Clock
+		w.meters[i].linear = pools[i].Clock.LinearWork() && !pools[i].s.drafts()
 		for range pools[i].size {
 			w.byReplica = append(w.byReplica, &w.meters[i])
 		}
@@ -45,50 +56,37 @@ func newFleetWork(pools []pool) *fleetWork {
 	return w
 }
 
-// Steps implements sim.Observer.
-func (w *fleetWork) Steps(l *sim.Leap) { w.byReplica[l.Replica].add(l) }
-
 // total returns the work of all pools.
 func (w *fleetWork) total() workMeter {
 	var sum workMeter
 	for i := range w.meters {
 		m := &w.meters[i]
 		work := m.work()
-		sum.others.FLOPs += work.FLOPs
-		sum.others.Bytes += work.Bytes
+		sum.total.FLOPs += work.FLOPs
+		sum.total.Bytes += work.Bytes
 		sum.verifyFLOPs += m.verifyFLOPs
 		sum.verifyTokens += m.verifyTokens
-		sum.decodeSteps += m.decodeSteps
-		sum.decodes += m.decodes
-		sum.decodeTokens += m.decodeTokens
-		sum.context += m.context
 	}
 	return sum
 }
 
 // add adds a leap.
 func (m *workMeter) add(l *sim.Leap) {
-	if m.linear && l.DecodeTokens == l.Decodes {
-		m.counts.Add(l)
-	} else {
+	m.counts.Add(l)
+	if !m.linear {
 		m.addSteps(l)
 	}
 	m.divide(l)
 	if len(l.Prefill) > 0 {
 		m.promptSteps += l.Steps
 	}
-	for i := range l.Prefill {
-		m.promptTokens += l.Steps * int64(l.Prefill[i].New)
-	}
 	if l.Decodes > 0 {
 		m.decodeSteps += l.Steps
-		m.decodes += l.Steps * int64(l.Decodes)
 		m.decodeTokens += l.Steps * int64(l.DecodeTokens)
-		m.context += l.ContextSum()
 	}
 }
 
-// addSteps adds the work of a leap that is not linear in counts.
+// addSteps adds the work of a leap that is not linear in the counts.
 func (m *workMeter) addSteps(l *sim.Leap) {
 	step := sim.Step{Decodes: l.Decodes, DecodeTokens: l.DecodeTokens, Context: l.Context,
 		Prefill: l.Prefill}
@@ -103,10 +101,10 @@ func (m *workMeter) addSteps(l *sim.Leap) {
 
 // work returns the work of all leaps.
 func (m *workMeter) work() steptime.Work {
-	w := m.clock.WorkOf(&m.counts)
-	w.FLOPs += m.others.FLOPs
-	w.Bytes += m.others.Bytes
-	return w
+	if m.linear {
+		return m.clock.WorkOf(&m.counts)
+	}
+	return m.total
 }
 
 // addVerified adds the work of steps that verify drafts.
@@ -116,8 +114,8 @@ func (m *workMeter) addVerified(step *sim.Step, l *sim.Leap) {
 			step.Context = l.Contexts[i]
 		}
 		w := m.clock.Work(step)
-		m.others.FLOPs += w.FLOPs
-		m.others.Bytes += w.Bytes
+		m.total.FLOPs += w.FLOPs
+		m.total.Bytes += w.Bytes
 		if l.DecodeTokens > l.Decodes {
 			if step.Prefill = nil; len(l.Prefill) > 0 {
 				w = m.clock.Work(step)
@@ -147,8 +145,8 @@ func (m *workMeter) addWork(step *sim.Step, most int64) int64 {
 	if steps < most {
 		step.Context += n
 	}
-	m.others.FLOPs += float64(float64(steps) * w.FLOPs)
-	m.others.Bytes += float64(float64(steps) * w.Bytes)
+	m.total.FLOPs += float64(float64(steps) * w.FLOPs)
+	m.total.Bytes += float64(float64(steps) * w.Bytes)
 	return steps
 }
 
@@ -172,9 +170,9 @@ func (m *workMeter) meanDecode() *sim.Step {
 	if m.decodeSteps == 0 {
 		return nil
 	}
-	steps, decodes := float64(m.decodeSteps), float64(m.decodes)
+	steps, decodes := float64(m.decodeSteps), float64(m.counts.Decodes)
 	batch := max(1, int(math.Round(decodes/steps)))
 	tokens := max(batch, int(math.Round(float64(m.decodeTokens)/steps)))
-	context := max(int64(batch), int64(math.Round(float64(m.context)/decodes*float64(batch))))
+	context := max(int64(batch), int64(math.Round(float64(m.counts.Context)/decodes*float64(batch))))
 	return &sim.Step{Decodes: batch, DecodeTokens: tokens, Context: context}
 }

@@ -27,14 +27,21 @@ func (e *finishEntry) precedes(other *finishEntry) int {
 
 // next returns the earliest completion step, or Forever.
 func (h *finishHeap) next() int64 {
-	for len(h.entries) > 0 {
-		if e := &h.entries[0]; h.stale == 0 || e.epoch == e.seq.epoch {
-			return e.step
-		}
+	if h.stale > 0 {
+		h.dropStale()
+	}
+	if len(h.entries) == 0 {
+		return Forever
+	}
+	return h.entries[0].step
+}
+
+// dropStale drops the stale entries at the top.
+func (h *finishHeap) dropStale() {
+	for h.stale > 0 && h.entries[0].epoch != h.entries[0].seq.epoch {
 		h.pop()
 		h.stale--
 	}
-	return Forever
 }
 
 func (h *finishHeap) push(step int64, s *Sequence) {

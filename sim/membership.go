@@ -85,7 +85,10 @@ func (b *Batch) decodingSequences(yield func(*Sequence) bool) {
 func without(list []*Sequence, s *Sequence) []*Sequence {
 	for i, other := range list {
 		if other == s {
-			return append(list[:i], list[i+1:]...)
+			if i < len(list)-1 { // often it is the last
+				copy(list[i:], list[i+1:])
+			}
+			return list[:len(list)-1]
 		}
 	}
 	return list

@@ -9,8 +9,9 @@ func (s *Sequence) expire() {
 
 // reset prepares s for another request. It keeps the space of the content.
 func (s *Sequence) reset() {
-	*s = Sequence{Request: Request{Content: s.Content[:0]}, epoch: s.epoch,
-		journey: journey{life: s.life}}
+	content, epoch, life := s.Content[:0], s.epoch, s.life
+	*s = Sequence{} // in place, and then these, which is quicker than a copy of a whole value
+	s.Content, s.epoch, s.life = content, epoch, life
 }
 
 // again prepares s, whose replica failed, to begin anew.

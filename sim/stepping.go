@@ -111,9 +111,12 @@ func (b *Batch) leap(d Decision) {
 // ends when the last part is computed.
 func (b *Batch) pipeline(stage Time) {
 	stage = max(stage, 1)
-	parts := b.r.parts
-	at := max(b.flight.start, b.ready-b.fetching+(b.fetching+parts-1)/parts)
-	last := later(b.ready, stage/parts)
+	at, last := b.flight.start, Time(0)
+	if b.ready > at {
+		parts := b.r.parts
+		at = max(at, b.ready-b.fetching+(b.fetching+parts-1)/parts)
+		last = later(b.ready, stage/parts)
+	}
 	for i := range b.r.free {
 		at = max(later(max(at, b.r.free[i]), stage), last)
 		b.r.free[i] = at

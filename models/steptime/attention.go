@@ -59,11 +59,19 @@ func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
 // idle tail once, and the work of each chunk. With MLA, the keys and values of cached tokens are
 // computed anew. Ranks share the chunks, undivided, as evenly as that allows.
 func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
+	if len(s.Prefill) == 1 && s.Prefill[0].Cached == 0 {
+		return c.byPrompt.at(s.Prefill[0].Rows())
+	}
+	return c.chunksAttention(s.Prefill)
+}
+
+// chunksAttention is prefillAttention for any chunks.
+func (c *Clock) chunksAttention(prefill []sim.Chunk) sim.Time {
 	var t sim.Time
 	var chunks []sim.Time
 	longest, newest := 0, 0
-	for i := range s.Prefill {
-		n, cached := s.Prefill[i].Rows(), s.Prefill[i].Cached
+	for i := range prefill {
+		n, cached := prefill[i].Rows(), prefill[i].Cached
 		if cached == 0 && c.tables != nil {
 			if seconds, ok := c.measured(c.tables.chunk(c.attentionKey()), "prefill attention",
 				"tokens", float64(n)); ok && c.attention[0].Window == 0 {

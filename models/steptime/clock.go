@@ -48,7 +48,7 @@ type Clock struct {
 	pointwise []models.ElementwiseKernel
 	attention []attention
 
-	byTokens, byRows, byRouted, byExchanged memo
+	byTokens, byRows, byRouted, byExchanged, byPrompt memo
 
 	// launch and launchPrompt are the times in which the host launches a step without and with
 	// prompts. scheduling has the time that the host takes to schedule a step, by the number of
@@ -111,7 +111,12 @@ func (c *Clock) share(count int) float64 {
 func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
 
 // rank returns how many of n are on the busiest rank.
-func (c *Clock) rank(n int) int { return (n + c.ranks - 1) / c.ranks }
+func (c *Clock) rank(n int) int {
+	if c.ranks == 1 { // a division takes long
+		return n
+	}
+	return (n + c.ranks - 1) / c.ranks
+}
 
 // onRank returns the part of t, which all n sequences take together, that those of the busiest rank
 // do.

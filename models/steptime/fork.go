@@ -24,6 +24,9 @@ func (c *Clock) forget() {
 		return c.tokenOperators(ops, 0, n)
 	})}
 	c.byExchanged, c.byRows = memo{fill: totalOf(c.allToAll)}, memo{fill: totalOf(c.headOperators)}
+	c.byPrompt = memo{fill: func(tokens int) sim.Time {
+		return c.chunksAttention([]sim.Chunk{{New: tokens}})
+	}}
 	c.scheduling = memo{fill: func(sequences int) sim.Time {
 		return c.host(c.hostWork(sequences))
 	}}

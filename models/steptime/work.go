@@ -53,16 +53,18 @@ func (w *Work) add(count, flops, bytes float64) {
 	w.Bytes += float64(count * bytes)
 }
 
-// WorkCounts counts what the work of steps is linear in, if LinearWork is true and each decoding
-// sequence puts one token into a step. Sums are exact, and cost less than the work of each step.
+// WorkCounts sums up what the work of steps is linear in, if LinearWork is true and each decoding
+// sequence puts one token into a step. The sums are exact, and quicker than the work of each step.
 type WorkCounts struct {
-	// steps is the number of steps, and sampling that of the steps in which tokens come out.
-	steps, sampling int64
-	// decodes is the number of decoding sequences, and context what they attend to.
-	decodes, context int64
-	// chunks is the number of chunks of prompts, and lasts that of those that complete one. tokens
-	// are computed in them, cached come before them, and pairs are those of a query and a key.
-	chunks, lasts, tokens, cached, pairs int64
+	// Steps is the number of steps, and Sampling that of the steps in which tokens come out.
+	Steps, Sampling int64
+	// Decodes is the number of decoding sequences in each step, and Context that of the tokens to
+	// which they attend.
+	Decodes, Context int64
+	// Chunks is the number of chunks of prompts, and Lasts that of the chunks that complete one.
+	// Tokens are computed in them, Cached come before them, and Pairs are those of a query and a
+	// key.
+	Chunks, Lasts, Tokens, Cached, Pairs int64
 }
 
 // Add adds a leap.
@@ -71,21 +73,21 @@ func (n *WorkCounts) Add(l *sim.Leap) {
 	for i := range l.Prefill {
 		chunk := &l.Prefill[i]
 		tokens, cached := int64(chunk.New), int64(chunk.Cached)
-		n.chunks++
-		n.tokens += tokens
-		n.cached += cached
-		n.pairs += tokens*cached + tokens*(tokens+1)/2
+		n.Chunks++
+		n.Tokens += tokens
+		n.Cached += cached
+		n.Pairs += tokens*cached + tokens*(tokens+1)/2
 		if chunk.Last {
-			n.lasts++
+			n.Lasts++
 			sampled++
 		}
 	}
-	n.steps += l.Steps
+	n.Steps += l.Steps
 	if sampled > 0 {
-		n.sampling += l.Steps
+		n.Sampling += l.Steps
 	}
-	n.decodes += l.Steps * int64(l.Decodes)
-	n.context += l.ContextSum()
+	n.Decodes += l.Steps * int64(l.Decodes)
+	n.Context += l.ContextSum()
 }
 
 // LinearWork reports whether Work is linear in WorkCounts: no window is ever full, no experts are
@@ -100,18 +102,18 @@ func (c *Clock) LinearWork() bool {
 // WorkOf returns the work of the steps that were counted.
 func (c *Clock) WorkOf(n *WorkCounts) Work {
 	f := &c.work
-	decodes, tokens := float64(n.decodes), float64(n.tokens)
+	decodes, tokens := float64(n.Decodes), float64(n.Tokens)
 	var w Work
 	for i := range f.attention {
 		a := &f.attention[i]
 		w.add(float64(a.Count),
-			float64(a.PrefillFLOPs*float64(n.pairs))+float64(a.TokenFLOPs*tokens)+
-				float64(a.DecodeFLOPs*float64(n.context))+float64(a.DecodeTokenFLOPs*decodes),
-			float64(a.KVBytes*float64(n.tokens+n.cached+n.context))+
-				float64(a.StateBytes*float64(n.chunks+n.decodes)))
+			float64(a.PrefillFLOPs*float64(n.Pairs))+float64(a.TokenFLOPs*tokens)+
+				float64(a.DecodeFLOPs*float64(n.Context))+float64(a.DecodeTokenFLOPs*decodes),
+			float64(a.KVBytes*float64(n.Tokens+n.Cached+n.Context))+
+				float64(a.StateBytes*float64(n.Chunks+n.Decodes)))
 	}
 	w.FLOPs += float64((decodes+tokens)*f.tokenFLOPs) +
-		float64(float64(n.decodes+n.lasts)*f.rowFLOPs) + float64(float64(n.cached)*f.expandFLOPs)
-	w.Bytes += float64(float64(n.steps)*f.weightBytes) + float64(float64(n.sampling)*f.headBytes)
+		float64(float64(n.Decodes+n.Lasts)*f.rowFLOPs) + float64(float64(n.Cached)*f.expandFLOPs)
+	w.Bytes += float64(float64(n.Steps)*f.weightBytes) + float64(float64(n.Sampling)*f.headBytes)
 	return w
 }

@@ -74,6 +74,9 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	if !c.decode(b) {
 		return sim.Decision{Steps: 1}
 	}
+	if c.waiting.len() == 0 && len(b.Prefilling()) == 0 && c.prompt() {
+		return c.stands(b)
+	}
 	if steps := c.spaced(b); steps > 0 {
 		return sim.Decision{Steps: steps}
 	}
@@ -97,6 +100,11 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 		c.gathering.begun[b.Lane()] = 0
 	}
 	return c.stands(b)
+}
+
+// prompt reports whether sequences start as soon as there is room for them.
+func (c *Continuous) prompt() bool {
+	return c.interval <= 1 && c.gathering == nil && c.ranks == nil
 }
 
 // spaced returns the number of steps until one may compute prompts.
