@@ -173,6 +173,7 @@ func (m *workMeter) meanDecode() *sim.Step {
 	steps, decodes := float64(m.decodeSteps), float64(m.counts.Decodes)
 	batch := max(1, int(math.Round(decodes/steps)))
 	tokens := max(batch, int(math.Round(float64(m.decodeTokens)/steps)))
-	context := max(int64(batch), int64(math.Round(float64(m.counts.Context)/decodes*float64(batch))))
+	each := float64(m.counts.Context) / decodes
+	context := max(int64(batch), int64(math.Round(each*float64(batch))))
 	return &sim.Step{Decodes: batch, DecodeTokens: tokens, Context: context}
 }
