@@ -30,7 +30,7 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 	if s.best < 0 || s.chosen().standing == nil {
 		t.Fatalf("the answer is %s, want one with a base", s.label(s.best))
 	}
-	file, err := s.wholeFile()
+	file, err := s.wholeFile(200)
 	must.OK(t, err)
 	replicas, hourly := 0, 0.0
 	for _, p := range file.Scenario.Fleet.Pools {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
 // The runs of a whole fleet whose requests are pooled: two for a probability that is shown, and up
@@ -64,20 +63,19 @@ func (s *search) decide(ctx context.Context, o *option, n int, wrong errorFactor
 // second run without a miss would not make up for the requests of the first that miss it.
 func (s *search) pool(ctx context.Context, o *option, n int, wrong errorFactors,
 	seeds int) (runs []trial, kept bool, err error) {
-	return poolOf(s.trials.file.Plan.Seeds(seeds), func(seed uint64) (trial, *scenarios.File,
-		error) {
+	return poolOf(s.trials.file.Plan.Seeds(seeds), func(seed uint64) (trial, int64, error) {
 		return s.simulate(ctx, o, n, wrong, seed)
 	})
 }
 
 // poolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep
 // the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
-func poolOf(seeds int, run func(seed uint64) (trial, *scenarios.File, error)) (runs []trial,
-	kept bool, err error) {
+func poolOf(seeds int, run func(seed uint64) (trial, int64, error)) (runs []trial, kept bool,
+	err error) {
 	var all [][]clause
 	var requests int64
 	for seed := range seeds {
-		t, file, err := run(uint64(seed))
+		t, more, err := run(uint64(seed))
 		if err != nil {
 			return nil, false, err
 		}
@@ -85,7 +83,7 @@ func poolOf(seeds int, run func(seed uint64) (trial, *scenarios.File, error)) (r
 			return runs, false, nil
 		}
 		all = append(all, t.Clauses)
-		requests += file.Scenario.Workload.Requests
+		requests += more
 		g := binding(pooled(all))
 		kept, least := g.Kept.Mean >= g.Target-1e-12, fewSeeds
 		if kept {

@@ -28,9 +28,11 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 		return err
 	})
 	group.Go(func() (err error) {
-		full, file, err = s.simulate(within, s.chosen().spared(s.spare), s.size(), asPredicted(), 0)
-		if err == nil && (s.byPart(s.chosen(), s.size()) || s.chosen().standing != nil) {
-			file, err = s.wholeFile()
+		var requests int64
+		full, requests, err = s.simulate(within, s.chosen().spared(s.spare), s.size(),
+			asPredicted(), 0)
+		if err == nil {
+			file, err = s.wholeFile(requests)
 		}
 		return err
 	})
@@ -67,13 +69,17 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	return d, nil
 }
 
-// wholeFile returns the scenario of the chosen fleet with all its replicas.
-func (s *search) wholeFile() (*scenarios.File, error) {
+// wholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests
+// as were simulated, or where a part of the fleet was, as many as one of its size has.
+func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
 	p := &s.trials.file.Plan
+	if s.byPart(s.chosen(), s.size()) {
+		requests = p.Together(s.rate, s.size())
+	}
 	o := s.chosen().spared(s.spare)
 	scenario := o.pooled(o.scenario(&p.Menu, s.size(), 1), s.size())
 	scenario.Tokens = p.Tokens
-	return s.trials.file.file(scenario, s.rate, p.Together(s.rate, s.size()))
+	return s.trials.file.file(scenario, s.rate, requests)
 }
 
 func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.Deployment, error) {

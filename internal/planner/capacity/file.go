@@ -138,15 +138,15 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// text returns the scenario file of replicas at a rate, for a number of requests.
-func (f *File) text(s scenarios.Scenario, rate float64, requests int64) ([]byte, error) {
-	s.Workload = f.Plan.Put(s.Workload, rate, requests)
+// encoded returns the text of a scenario.
+func encoded(s scenarios.Scenario) ([]byte, error) {
 	return strict.Encode(s, func(string) bool { return true })
 }
 
 // file returns the scenario of replicas at a rate, for a number of requests.
 func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
-	text, err := f.text(s, rate, requests)
+	s.Workload = f.Plan.Put(s.Workload, rate, requests)
+	text, err := encoded(s)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 // simulate runs replicas of an option at the whole rate where predictions are wrong by some
-// factors, with the plan's seed and others, and returns the scenario too.
+// factors, with the plan's seed and others, and returns the number of requests of the scenario too.
 func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong errorFactors,
-	seed uint64) (trial, *scenarios.File, error) {
+	seed uint64) (trial, int64, error) {
 	return s.simulateAt(ctx, o, replicas, s.rate, wrong, seed)
 }
 
@@ -18,7 +18,7 @@ const mostDoubled = 2
 
 // simulateAt does so at another rate.
 func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate float64,
-	wrong errorFactors, seed uint64) (trial, *scenarios.File, error) {
+	wrong errorFactors, seed uint64) (trial, int64, error) {
 	p := &s.trials.file.Plan
 	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
 	scenario.Seed += seed
@@ -30,19 +30,17 @@ func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate f
 // is, where TTFT is late times what is predicted. While the SLO is kept and yet latencies seem to
 // grow, which a short run may show by chance, the simulation is doubled in length.
 func (t *trials) fleet(ctx context.Context, scenario scenarios.Scenario, replicas int,
-	rate, late float64) (run trial, file *scenarios.File, err error) {
+	rate, late float64) (run trial, requests int64, err error) {
 	scenario, rate = t.part(scenario, rate)
-	requests := t.file.Plan.Together(rate, replicas)
+	p := &t.file.Plan
+	requests = p.Together(rate, replicas)
 	for doubled := 0; ; doubled++ {
-		if file, err = t.file.file(scenario, rate, requests); err != nil {
-			return trial{}, nil, err
-		}
 		run, err = t.trial(ctx, scenario, rate, requests)
 		run = run.under(late)
 		enough := run.fills(rate)
 		if err != nil || !run.Growing && requests >= enough || run.Kept.Mean < run.Target ||
 			doubled == mostDoubled {
-			return run, file, err
+			return run, p.Put(scenario.Workload, rate, requests).Requests, err
 		}
 		if requests = max(requests, enough); run.Growing {
 			requests *= 2

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
@@ -44,9 +45,31 @@ func room(r *planner.Request, limits *metrics.SLO) float64 {
 // largest factor under which each of them keeps it.
 func lateness(rooms []float64, confidence float64) []stats.Interval {
 	var list []stats.Interval
-	for _, factor := range lateFactors() {
-		list = append(list, shareKept(rooms, factor, confidence))
+	factors, size := lateFactors(), len(rooms)/batchCount
+	if size == 0 {
+		for _, factor := range factors {
+			list = append(list, shareKept(rooms, factor, confidence))
+		}
+		return list
 	}
+	// upTo counts the requests of each batch that keep the clause up to just so many factors.
+	upTo := make([][batchCount]int, len(factors)+1)
+	for i, most := range rooms[:size*batchCount] {
+		k, exact := slices.BinarySearch(factors, most)
+		if exact {
+			k++
+		}
+		upTo[k][i/size]++
+	}
+	means, kept := make([]float64, batchCount), [batchCount]int{}
+	for k := len(factors); k > 0; k-- { // those of more factors keep it for this one too
+		for batch := range kept {
+			kept[batch] += upTo[k][batch]
+			means[batch] = float64(kept[batch]) / float64(size)
+		}
+		list = append(list, stats.Mean(means, confidence))
+	}
+	slices.Reverse(list)
 	return list
 }
 

@@ -39,6 +39,11 @@ func TestTheShareFallsAsTTFTGrows(t *testing.T) {
 		if want := kept / float64(len(rooms)); math.Abs(g.Kept.Mean-want) > 1e-9 {
 			t.Fatalf("%g keep it, want %g", g.Kept.Mean, want)
 		}
+		for k, factor := range lateFactors() {
+			if want := shareKept(rooms, factor, 0.95); g.Late[k] != want {
+				t.Fatalf("%+v keep it at the factor %g, want %+v", g.Late[k], factor, want)
+			}
+		}
 		for k := 1; k < len(g.Late); k++ {
 			if g.Late[k].Mean > g.Late[k-1].Mean+1e-12 {
 				t.Fatalf("more requests keep the SLO with a later first token: %v", g.Late)

@@ -69,13 +69,12 @@ func comparePart(t *testing.T, text string, size int) {
 		t.Skipf("%d replicas, which are simulated whole", n)
 	}
 	whole := func(n int) bool {
-		_, ok, err := poolOf(s.seeds, func(seed uint64) (trial, *scenarios.File, error) {
+		_, ok, err := poolOf(s.seeds, func(seed uint64) (trial, int64, error) {
 			scenario := o.scenario(&f.Plan.Menu, n, o.slow)
 			scenario.Seed += seed
 			requests := f.Plan.Together(s.rate, n)
 			run, err := s.trials.trial(ctx, scenario, s.rate, requests)
-			file, _ := f.file(scenario, s.rate, requests)
-			return run.under(o.late), file, err
+			return run.under(o.late), requests, err
 		})
 		must.OK(t, err)
 		return ok

@@ -63,7 +63,7 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	if s.best >= 0 {
 		length = s.size()
 	}
-	runs, met, err := poolOf(p.Seeds(s.seeds), func(seed uint64) (trial, *scenarios.File, error) {
+	runs, met, err := poolOf(p.Seeds(s.seeds), func(seed uint64) (trial, int64, error) {
 		again := now
 		again.Seed += seed
 		return s.trials.fleet(ctx, again, length, s.rate, 1)

@@ -2,6 +2,8 @@ package capacity
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -43,10 +45,13 @@ type trials struct {
 type ledger struct {
 	mu    sync.Mutex
 	known map[string]*entry
+	// asked holds them by what was asked, which is known sooner than the key.
+	asked map[[sha256.Size]byte]*entry
 }
 
 // entry is a simulation that was asked for.
 type entry struct {
+	key string
 	// needed reports whether the answer rests on the simulation. Other simulations were begun
 	// because they might be needed, and leave no trace in the answer.
 	needed bool
@@ -83,16 +88,31 @@ func (l *ledger) failed() int {
 	return n
 }
 
-// entry returns the entry of a key, and whether it is new; needed is whether the answer rests on
-// it.
-func (l *ledger) entry(key string, needed bool) (*entry, bool) {
+// askedBefore returns the entry of what was asked before; nil where it was not. Needed is whether
+// the answer rests on it.
+func (l *ledger) askedBefore(asked [sha256.Size]byte, needed bool) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.asked[asked]
+	if e != nil {
+		e.needed = e.needed || needed
+	}
+	return e
+}
+
+// entry returns the entry of a key, and whether it is new.
+func (l *ledger) entry(key string, asked [sha256.Size]byte, needed bool) (*entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.known[key]
 	if !known {
-		e = &entry{ready: make(chan struct{})}
+		e = &entry{key: key, ready: make(chan struct{})}
 		l.known[key] = e
 	}
+	if l.asked == nil {
+		l.asked = map[[sha256.Size]byte]*entry{}
+	}
+	l.asked[asked] = e
 	e.needed = e.needed || needed
 	return e, !known
 }
@@ -103,39 +123,54 @@ func (t *trials) trial(ctx context.Context, s scenarios.Scenario, rate float64,
 	if err := ctx.Err(); err != nil {
 		return trial{}, err
 	}
-	task, err := t.task(s, rate, requests)
+	s = relevantToTrial(s)
+	s.Workload = t.file.Plan.Put(s.Workload, rate, requests)
+	text, err := json.Marshal(s)
 	if err != nil {
 		return trial{}, err
 	}
-	e, first := t.entry(task.Key, !t.ahead)
+	asked := sha256.Sum256(append(text, t.file.Plan.Params()...))
+	if e := t.askedBefore(asked, !t.ahead); e != nil {
+		return t.wait(ctx, e)
+	}
+	task, err := t.task(s)
+	if err != nil {
+		return trial{}, err
+	}
+	e, first := t.entry(task.Key, asked, !t.ahead)
 	if first {
 		if e.kept = t.journal != nil && t.journal.Get(task.Key, &e.trial); !e.kept {
 			e.trial, e.err = t.run(ctx, task)
 		}
 		close(e.ready)
 	}
+	return t.wait(ctx, e)
+}
+
+// wait returns a simulation when it is done.
+func (t *trials) wait(ctx context.Context, e *entry) (trial, error) {
 	select {
 	case <-e.ready:
-		return e.trial, errors.Join(e.err, t.keep(task.Key, e))
+		return e.trial, errors.Join(e.err, t.keep(e))
 	case <-ctx.Done():
 		return trial{}, ctx.Err()
 	}
 }
 
 // keep writes a result that is needed to the journal, once.
-func (t *trials) keep(key string, e *entry) error {
+func (t *trials) keep(e *entry) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.journal == nil || t.ahead || e.err != nil || e.kept {
 		return nil
 	}
 	e.kept = true
-	return t.journal.Put(key, e.trial)
+	return t.journal.Put(e.key, e.trial)
 }
 
-// task describes the simulation of a scenario at a rate.
-func (t *trials) task(s scenarios.Scenario, rate float64, requests int64) (*queue.Task, error) {
-	text, err := t.file.text(relevantToTrial(s), rate, requests)
+// task describes the simulation of a scenario.
+func (t *trials) task(s scenarios.Scenario) (*queue.Task, error) {
+	text, err := encoded(s)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,9 @@ func Mean(observations []float64, confidence float64) Interval {
 	}
 	n := float64(len(observations))
 	mean, deviation := MeanDeviation(observations)
+	if deviation == 0 { // and so is the width, whatever t is
+		return Interval{Mean: mean}
+	}
 	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
 	return Interval{Mean: mean, Half: t * deviation / math.Sqrt(n)}
 }
