@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // compareFolder reads the tables of a folder and predicts them.
@@ -113,5 +114,20 @@ func TestBrokenTablesAreNamed(t *testing.T) {
 	}
 	if rows != 1 {
 		t.Errorf("%d comparisons, want that of the one good row", rows)
+	}
+}
+
+// Of two steps whose outputs were handled together neither has a time of its own.
+func TestStepsHandledTogetherAreLeftOut(t *testing.T) {
+	prompt := &sim.Step{Prefill: []sim.Chunk{{New: 100, Last: true}}}
+	decode := &sim.Step{Decodes: 1, DecodeTokens: 1}
+	list := []timedStep{{2, prompt, 60}, {3, prompt, 80}, {4, prompt, 1.5}, {5, decode, 3},
+		{7, decode, 4}, {9, prompt, 2}}
+	var lines []int
+	for _, x := range apart(list) {
+		lines = append(lines, x.line)
+	}
+	if want := []int{2, 5, 7}; !slices.Equal(lines, want) {
+		t.Errorf("steps of lines %d are left, want %d", lines, want)
 	}
 }

@@ -64,7 +64,11 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	if requests < 2*t.count+20 {
 		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", isTTFT)
 	}
-	if with := r.text("speculative"); with != "" {
+	with := r.text("speculative")
+	if with == "" && r.optional("accept_length", 0) > 1 {
+		return "drafts were accepted, of a number that is not known"
+	}
+	if with != "" {
 		drafted, length := draftedSteps(with), r.optional("accept_length", 0)
 		if length <= 1 || !t.draft(drafted, acceptanceFor(drafted, length)) {
 			return "multi-token prediction was on, and its acceptance is not known"

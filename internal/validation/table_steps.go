@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +68,29 @@ func readSteps(c *catalogs, t *table) []experiment {
 			s.list = append(s.list, timedStep{r.line, step, r.number("step_ms")})
 		}
 	})
+	s.list = apart(s.list)
 	return []experiment{s}
+}
+
+// apart leaves out pairs of steps whose outputs were handled together, so that the first has the
+// time of both: the second has prompts, and takes less than any step that only decodes.
+func apart(list []timedStep) []timedStep {
+	fastest := math.Inf(1)
+	for _, x := range list {
+		if len(x.step.Prefill) == 0 {
+			fastest = min(fastest, x.ms)
+		}
+	}
+	var alone []timedStep
+	for _, x := range list {
+		switch {
+		case len(x.step.Prefill) == 0 || x.ms >= fastest:
+			alone = append(alone, x)
+		case len(alone) > 0 && alone[len(alone)-1].line == x.line-1:
+			alone = alone[:len(alone)-1]
+		}
+	}
+	return alone
 }
 
 // step returns the step of a row, nil for outliers.
