@@ -87,9 +87,11 @@ func TestTwinChangesThePlan(t *testing.T) {
 		}
 		return stdout.String()
 	}
-	run("twin", "observe", "bench-2.json", "bench-8.json", "--out", "observed")
-	run("twin", "adapt", "observed", "--scenario", "s.yaml", "--out", "deployment.yaml",
-		"--date", "2026-11-20")
+	for _, line := range commandLines(string(page)) {
+		if line != "llmsim plan plan.yaml" { // below
+			t.Run(line, func(t *testing.T) { runLine(t, ".", line) })
+		}
+	}
 	pictured(t, top, "before", run)
 	pictured(t, top, "after", run, "--set", "engine.deployment=deployment.yaml")
 	answer := regexp.MustCompile(`Answer: (\d+) replicas? of 1 × h100-sxm \((.*)\)`)
