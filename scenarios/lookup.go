@@ -47,6 +47,10 @@ func lookUp(v *view) *entries {
 	f.own = v.takeDeployment(&f.s.Engine, &f.config)
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		f.config.Physics.Images, f.config.Physics.Adjusted = images, true
+		f.config.EncoderCache = v.s.Engine.EncoderCache
+	} else if v.s.Engine.EncoderCache > 0 {
+		v.problem("engine.encoder-cache", "prompts begin neither with images nor with sounds; "+
+			"add workload.images or workload.audio, or leave it out")
 	}
 	if f.s.Adapters, f.config.Adapters = v.findAdapters(&machine); f.s.Adapters != nil {
 		f.config.Physics.Adjusted = true // no server was measured with adapters

@@ -30,15 +30,16 @@ type Parallelism struct {
 
 // Engine is the serving engine: a preset, and the scenario's changes of it.
 type Engine struct {
-	Preset      string `json:"preset,omitempty" short:"true" jsonschema:"The name of an engine, such as vllm, or of a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
-	Version     string `json:"version,omitempty" jsonschema:"The engine's version, such as 0.15.1. It decides which constants, defaults and kernels the engine has. Default: the newest one of which servers were measured."`
-	Scheduling  string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
-	Sampling    string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p), so that logits are sorted, or for the likeliest one. Default: sorted under vLLM, whose defaults are the model's own, else as the engine's measurements were taken."`
-	Eager       bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph). Default: no."`
-	Marlin      bool   `json:"marlin,omitempty" jsonschema:"Whether routed experts in MXFP4 have Marlin's kernels, which convert weights to 16 bits (VLLM_MXFP4_USE_MARLIN). Default: no, the engine's own choice."`
-	Weights     string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
-	KVCache     string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
-	MaxModelLen int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together. Default: the longest context that the model was made for."`
+	Preset       string `json:"preset,omitempty" short:"true" jsonschema:"The name of an engine, such as vllm, or of a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
+	Version      string `json:"version,omitempty" jsonschema:"The engine's version, such as 0.15.1. It decides which constants, defaults and kernels the engine has. Default: the newest one of which servers were measured."`
+	Scheduling   string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
+	Sampling     string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p), so that logits are sorted, or for the likeliest one. Default: sorted under vLLM, whose defaults are the model's own, else as the engine's measurements were taken."`
+	Eager        bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph). Default: no."`
+	Marlin       bool   `json:"marlin,omitempty" jsonschema:"Whether routed experts in MXFP4 have Marlin's kernels, which convert weights to 16 bits (VLLM_MXFP4_USE_MARLIN). Default: no, the engine's own choice."`
+	Weights      string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the weights. Default: as published."`
+	KVCache      string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"The number format of the KV cache. Default: that of activations."`
+	EncoderCache int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"The size in tokens of the cache of encoded images and sounds, on each accelerator. One that prompts share, as a part of their prefix, is then encoded once while it is among those used last. vLLM has the token budget, and one image at least. Default: none."`
+	MaxModelLen  int    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together. Default: the longest context that the model was made for."`
 
 	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps, to show what follows if the prediction is wrong. Default: 1."`
 	Factors      Factors `json:"factors,omitzero" jsonschema:"Factors on the times of parts of a step, as llmsim twin adapt fits them to a deployment. Default: 1 each, or those of deployment."`

@@ -121,6 +121,9 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 	b.step.Prefill = append(b.step.Prefill, Chunk{})
 	c := &b.step.Prefill[len(b.step.Prefill)-1] // filled in place, which is quicker than copied
 	c.Sequence, c.New, c.Cached, c.Last = s, n, s.Stored, n == s.Remaining()
+	if b.r.encodings != nil {
+		c.Encoded = b.r.encodings.Encoded(s, n)
+	}
 	return n
 }
 

@@ -180,6 +180,9 @@ func (r *replica) forget() {
 	if m, ok := r.memory.(Forgetter); ok {
 		m.Forget()
 	}
+	if r.encodings != nil {
+		r.encodings.Forget()
+	}
 }
 
 // catchUp takes the memory of all steps that have begun, which leaps else take at their end.

@@ -28,6 +28,7 @@ type replica struct {
 	roomy            LeapMemory     // memory, where it can
 	listener         Listener       // scheduler, where it wants to be told
 	tiered           TieredMemory   // memory, where it has tiers
+	encodings        EncoderCache   // nil where there is none
 	lookahead        int64
 	handsOver        bool    // requests go on elsewhere after their prompt
 	relaysFirstToken bool    // and their first token with them

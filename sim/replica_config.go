@@ -5,6 +5,8 @@ type ReplicaConfig struct {
 	Scheduler Scheduler
 	Memory    Memory
 	Pooling   Pooling
+	// Encodings is the cache of encoded images and sounds; nil where none is kept.
+	Encodings EncoderCache
 	Clock     StepClock
 	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of
 	// one stage.

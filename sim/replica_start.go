@@ -19,6 +19,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 		r.foreseeing, _ = c.Speculator.(LeapSpeculator)
 	}
 	r.tiered, _ = c.Memory.(TieredMemory)
+	r.encodings = c.Encodings
 	return r
 }
 

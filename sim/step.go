@@ -32,6 +32,9 @@ type Chunk struct {
 	New int
 	// Cached is the number of tokens of the same sequence whose KV is already stored.
 	Cached int
+	// Encoded is the number of images and sounds that begin in the chunk and whose encoding the
+	// replica has already.
+	Encoded int
 	// Padding is the number of tokens by which a static batch lengthens the chunk. Their
 	// computation is wasted.
 	Padding int

@@ -19,7 +19,8 @@ func (c *Clock) chooseImages() error {
 }
 
 // encoded returns how many images step s encodes: the images whose first token is computed in it,
-// so that images of which the beginning is cached are not encoded again.
+// so that images of which the beginning is cached are not encoded again, less those that the
+// replica has encoded already.
 func (c *Clock) encoded(s *sim.Step) int {
 	if c.images.count == 0 {
 		return 0
@@ -33,7 +34,7 @@ func (i *imageCost) begunIn(s *sim.Step) int {
 	begun := func(tokens int) int { return min(i.count, (tokens+i.tokens-1)/i.tokens) }
 	for k := range s.Prefill {
 		chunk := &s.Prefill[k]
-		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached)
+		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached) - chunk.Encoded
 	}
 	return n
 }

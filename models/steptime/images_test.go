@@ -35,6 +35,12 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 			chunk := sim.Chunk{New: rapid.IntRange(2, 700).Draw(t, "new"), Cached: whole}
 			s := &sim.Step{Prefill: []sim.Chunk{chunk}}
 			encoded += c.encoded(s)
+			known := rapid.IntRange(0, c.encoded(s)).Draw(t, "known")
+			fewer := &sim.Step{Prefill: []sim.Chunk{chunk}}
+			fewer.Prefill[0].Encoded = known
+			if saved := c.Duration(s) - c.Duration(fewer); saved != sim.Time(known)*c.images.time {
+				t.Fatalf("%d images that are there already save %v", known, saved)
+			}
 			if more := c.Duration(s) - blind.Duration(s); c.encoded(s) == 0 && more != 0 ||
 				more < 0 {
 				t.Fatalf("%+v takes %v more with %d images", chunk, more, c.encoded(s))

@@ -34,6 +34,9 @@ type MemoryConfig struct {
 	DraftWeights, DraftKV float64
 	// Adapters are the adapters of the model.
 	Adapters Adapters
+	// Encodings is the number of tokens of images and sounds whose encodings are kept. Engines
+	// measure how much memory activations take with all of them there.
+	Encodings int
 }
 
 // MemoryPlan divides the memory of one accelerator, in bytes: Usable = Weights + Draft +
@@ -117,7 +120,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 			experts/float64(ranks),
 		Experts:     experts / float64(ranks),
 		Ranks:       ranks,
-		Activations: activationPeak(&full, &cfg),
+		Activations: activationPeak(&full, &cfg) + 2*float64(cfg.Encodings*cfg.Model.Hidden),
 		Context:     cfg.Engine.Memory.Context,
 		Draft:       cfg.DraftWeights,
 		KVBytesPerToken: float64(stage*float64(cfg.Model.KVBytesPerTokenPerGPU(full.KV, tp))) +

@@ -38,7 +38,9 @@ type Config struct {
 	Speculation string
 	// Adapters are the adapters of the model.
 	Adapters steptime.Adapters
-	Physics  Physics
+	// EncoderCache is the number of tokens of images and sounds whose encodings are kept.
+	EncoderCache int
+	Physics      Physics
 }
 
 // Physics changes the basis of predictions. Its zero value changes nothing.

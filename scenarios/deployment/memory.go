@@ -87,7 +87,7 @@ func (c *Config) memory() steptime.MemoryConfig {
 		BlockTokens: c.Policies.blockTokens(), Context: c.MaxContext,
 		Windows:      c.Policies.forgetsWindows(),
 		DraftWeights: c.Memory.DraftWeights, DraftKV: c.Memory.DraftKV,
-		Adapters: c.Adapters,
+		Adapters: c.Adapters, Encodings: c.EncoderCache,
 	}
 	if c.Memory.LargestStep > 0 {
 		m.TokenBudget = c.Memory.LargestStep

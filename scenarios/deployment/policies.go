@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -137,6 +138,15 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 		if r.Memory, err = memory.NewAdapters(r.Memory, a.Slots, s.loadAdapter()); err != nil {
 			return r, &PolicyError{"memory", err}
 		}
+	}
+	if s.EncoderCache > 0 {
+		images := s.Physics.Images
+		tokens, _, err := steptime.ImageTokens(s.Model, images)
+		if err != nil {
+			return r, err
+		}
+		r.Encodings, err = memory.NewEncodings(s.EncoderCache, images.Count, tokens)
+		return r, err
 	}
 	return r, nil
 }

@@ -1,0 +1,72 @@
+package scenarios
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/policies"
+)
+
+// seeing is a model that sees and hears, as its config.json.
+const seeing = `{"vision_config": {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152,
+	"intermediate_size": 4304, "patch_size": 16, "spatial_merge_size": 2},
+	"audio_config": {"model_type": "qwen2_audio_encoder", "d_model": 1280, "encoder_layers": 32,
+	"encoder_ffn_dim": 5120},
+	"text_config": {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+	"num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 32,
+	"vocab_size": 128256, "max_position_embeddings": 131072, "torch_dtype": "bfloat16"}}`
+
+// pages is twenty documents of three pages that are asked about again and again, where no KV is
+// kept.
+const pages = "hardware: h100-sxm\nmemory: paged\nworkload: {prompt: 100, output: 10, rate: 2/s, " +
+	"requests: 200, prefix: {groups: 20, tokens: 3072}, images: {count: 3, size: 1024x1024}}\n"
+
+// withEncoders returns a scenario of the model that sees and hears.
+func withEncoders(t *testing.T, text string) (*Simulation, error) {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config.json")
+	must.OK(t, os.WriteFile(config, []byte(seeing), 0o600))
+	file, err := Parse("t.yaml", []byte("model: "+config+"\n"+text))
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(policies.Default())
+}
+
+// A cache of encoded images saves time, the more the larger it is, and one that keeps a single
+// image of three in turn saves none.
+func TestEncodedImagesAreKept(t *testing.T) {
+	ttft := func(cache string) float64 {
+		s, err := withEncoders(t, pages+cache)
+		must.OK(t, err)
+		return run(t, s).MeanTTFT
+	}
+	none, one := ttft(""), ttft("engine: {encoder-cache: 1}\n")
+	some, all := ttft("engine: {encoder-cache: 30000}\n"), ttft("engine: {encoder-cache: 61440}\n")
+	if one != none || some >= none || all >= some {
+		t.Errorf("TTFT %g ms without, %g, %g and %g ms with caches", none, one, some, all)
+	}
+}
+
+// What cannot be said of images and sounds is refused at its place.
+func TestImagesRefuse(t *testing.T) {
+	for text, want := range map[string]string{
+		"workload: {images: 64x64, audio: 3s}": "workload.audio: prompts begin with images",
+		"workload: {audio: 31s}":               "workload.audio: ",
+		"workload: {audio: 25h}":               "workload.audio.length: found 25h0m0s, want",
+		"engine: {encoder-cache: 9}":           "engine.encoder-cache: prompts begin neither",
+		"workload: {images: 64x}":              "workload.images.size: found",
+		"workload: {audio: 30s}":               "",
+	} {
+		_, err := withEncoders(t, "hardware: h100-sxm\n"+text+"\n")
+		if want == "" && err == nil {
+			continue
+		}
+		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
