@@ -241,7 +241,11 @@ func (p *PrefixCache) Growth(lane int, steps int64) int64 { return p.growth(lane
 
 // Advance implements sim.Memory.
 func (p *PrefixCache) Advance(lane int, steps int64) {
-	p.take(p.growth(lane, steps))
+	if n := p.growth(lane, steps); n > p.free || p.Through {
+		p.take(n)
+	} else {
+		p.free -= n // as take does in most leaps
+	}
 	p.advance(lane, steps)
 }
 
