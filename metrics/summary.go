@@ -71,6 +71,9 @@ type Summary struct {
 	// replicas share, and that went to it.
 	PoolReadBytes    int64 `json:"pool_read_bytes,omitempty"`
 	PoolWrittenBytes int64 `json:"pool_written_bytes,omitempty"`
+	// PrefetchedBytes is the size of the KV caches that came from disks before their requests were
+	// queued.
+	PrefetchedBytes int64 `json:"prefetched_bytes,omitempty"`
 	// Busy is the share of the time in which a replica ran a step, on average.
 	Busy float64 `json:"busy"`
 }

@@ -115,6 +115,7 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		s.SwappedTokens += w.SwappedTokens
 		s.PoolReadBytes += w.PoolReadBytes
 		s.PoolWrittenBytes += w.PoolWrittenBytes
+		s.PrefetchedBytes += w.PrefetchedBytes
 		decodes += w.DecodeTokens - w.Drafted
 		busy += w.Busy.Seconds()
 	}

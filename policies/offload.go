@@ -29,6 +29,10 @@ func tierParams() []Param {
 		{Name: "fetch", Doc: "which blocks of lower tiers are fetched: all (always), or those " +
 			"that take less time than to compute them (quicker)", Default: "always", Kind: Word,
 			Words: []string{"always", "quicker"}},
+		{Name: "prefetch", Doc: "when a prompt's blocks on disk come to host memory: when it is " +
+			"admitted, so that the step waits (none), or when its request comes, which is queued " +
+			"when they are there (arrival)", Default: "none", Kind: Word,
+			Words: []string{"none", "arrival"}},
 		{Name: "overlap", Doc: "what of a prompt can be computed while its cached beginning is " +
 			"fetched: nothing (none), or layer after layer (layers)", Default: "none", Kind: Word,
 			Words: []string{"none", "layers"}},
@@ -94,6 +98,7 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	t := memory.Tiering{
 		Frequent: v.Word("eviction") == "lfu", TTL: v.Duration("ttl"),
 		Through: v.Word("write") == "through", Survives: v.Word("survives") == "host",
+		Prefetch: v.Word("prefetch") == "arrival",
 	}
 	if v.Word("fetch") == "quicker" {
 		t.Compute = d.PromptTime
@@ -113,6 +118,9 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 			units.FormatBytes(block))}
 	case disk > 0 && rate == 0:
 		return nil, &ParamError{"disk-rate", "found 0B/s, want more, such as 3GB/s"}
+	case t.Prefetch && disk == 0:
+		return nil, &ParamError{"prefetch", "found arrival, and no disk from which blocks could " +
+			"come (those of a pool always come on arrival); give a disk, or none"}
 	case t.Frequent && t.TTL > 0:
 		return nil, &ParamError{"ttl", "blocks are dropped by frequency (eviction: lfu) or by " +
 			"age; leave one of the two out"}
@@ -151,6 +159,26 @@ func (d Deployment) packedBlock(tokens int, v Values) (bytes, unpack float64, er
 		return block, 0, nil
 	}
 	return block / factor, block / rate, nil
+}
+
+// KVDisk describes a disk from which KV caches are prefetched: the size of a block in bytes, and
+// the rate in B/s at which it is read.
+type KVDisk struct{ BlockBytes, Rate float64 }
+
+// PrefetchDisk returns the disk from which a memory policy with the given parameters prefetches,
+// nil if it has none.
+func PrefetchDisk(p *Policy[sim.Memory], d Deployment,
+	written map[string]string) (*KVDisk, error) {
+	if !Offloads(p.Name) {
+		return nil, nil
+	}
+	v, err := parse(p.Params, written)
+	if err != nil || v.Word("prefetch") != "arrival" {
+		return nil, err
+	}
+	_, tokens := d.sharedBlocks(v.Count("block-size"))
+	block, _, err := d.packedBlock(tokens, v)
+	return &KVDisk{block, v.Number("disk-rate")}, err
 }
 
 // KVPool describes a pool of KV caches: the number of its blocks, their size in tokens and in

@@ -114,7 +114,11 @@ func (a *assembly) addFleet() {
 	if b.admission.Policy != nil {
 		c.Admission = buildPolicy(a, "fleet.admission", &b.admission)
 	}
-	c.QueueTimeout = sim.Time(w.QueueTimeout)
+	c.QueueTimeout, c.Announce = sim.Time(w.QueueTimeout), sim.Time(w.Announce)
+	if c.Announce > 0 && len(c.Wires) == 0 && len(a.problems) == 0 {
+		b.problem("fleet.announce", "found %v, and nothing that could be brought before a turn: "+
+			"give a disk with memory.prefetch=arrival, or a pool", c.Announce)
+	}
 	c.Retry = sim.Retry{Attempts: w.Retries, Delay: sim.Time(w.RetryDelay)}
 	c.Outages = b.outages
 	if b.link != nil {

@@ -55,7 +55,7 @@ func (r *resolved) warm(s *Simulation, c *Caches, build func() (*Simulation, err
 		opening.Enough = func() bool { return before.filled() >= c.Share }
 	}
 	config := before.config
-	config.Source, config.SampleEvery, config.Outages = opening, 0, nil
+	config.Source, config.SampleEvery, config.Outages, config.Announce = opening, 0, nil, 0
 	if _, err := sim.Run(context.Background(), config); err != nil {
 		if s.Source.Err() == nil {
 			return err

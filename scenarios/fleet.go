@@ -7,6 +7,7 @@ type Fleet struct {
 	Transfer     Transfer `json:"transfer,omitzero" jsonschema:"How KV caches are sent from prefill to decode replicas."`
 	Admission    Policy   `json:"admission,omitzero" jsonschema:"Which requests are admitted: an admission policy and its parameters. Default: all."`
 	QueueTimeout Span     `json:"queue-timeout,omitempty" above:"0" jsonschema:"The longest time from arrival to the first step. Requests that wait longer are ended. Default: no limit."`
+	Announce     Span     `json:"announce,omitempty" above:"0" jsonschema:"How long before it comes the next turn of a session is announced, such as when its tool is about to end. The fleet chooses its replica then, where what disks and pools have of its prompt is brought (prefetch: arrival; pool). Default: none, when it comes."`
 	Outages      []Outage `json:"outages,omitempty" jsonschema:"Failures of replicas."`
 	Retries      int      `json:"retries,omitempty" min:"0" jsonschema:"How often a request begins anew on another replica after its replica failed. Default: 0, the request is lost."`
 	RetryDelay   Span     `json:"retry-delay,omitempty" above:"0" jsonschema:"The time until a failure is noticed. Default: none."`

@@ -23,16 +23,26 @@ type sharedPools struct {
 	wires []float64
 }
 
-// connect gives a replica its way to the pool of its model, if its memory policy asks for one.
+// connect gives a replica its way to the disk from which it prefetches and to the pool of its
+// model, if its memory policy asks for them.
 func (a *sharedPools) connect(p *pool, r *sim.ReplicaConfig) {
 	policy := &p.Policies.Memory
-	if policy.Policy == nil {
-		return
+	cache := memory.Cache(r.Memory)
+	if policy.Policy == nil || cache == nil {
+		return // an error was reported when the memory was made
+	}
+	disk, err := policies.PrefetchDisk(policy.Policy, p.Place(0), policy.Params)
+	if err == nil && disk != nil {
+		r.Disk.Reads = []int{a.wire(disk.Rate)}
+		r.Disk.Memory, err = memory.NewDisk(cache, disk.BlockBytes,
+			sim.Seconds(disk.BlockBytes/disk.Rate))
+		if err != nil {
+			p.problem("memory.prefetch", "%v", err)
+		}
 	}
 	shape, err := policies.SharedPool(policy.Policy, p.Place(0), policy.Params)
-	cache := memory.Cache(r.Memory)
-	if err != nil || shape == nil || cache == nil {
-		return // an error was reported when the memory was made
+	if err != nil || shape == nil {
+		return
 	}
 	k := slices.IndexFunc(a.pools, func(s sharedPool) bool { return s.model == p.model })
 	if k < 0 {

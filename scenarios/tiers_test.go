@@ -113,6 +113,7 @@ func TestTiersCompose(t *testing.T) {
 			one("order", "", ", eviction: lfu", ", ttl: 2s", ", write: through, survives: host") +
 			", fetch: " + one("fetch", "always", "quicker") +
 			", overlap: " + one("overlap", "none", "layers") +
+			one("prefetch", "", ", prefetch: arrival") +
 			one("compression", "", ", compression: 3, decompress-rate: 20GB/s") +
 			", tiers: [hbm, {store: host, size: " + one("host", "20MiB", "1GiB") + "}" +
 			one("lower", "", ", {store: nvme, size: 2GiB}") +
@@ -127,6 +128,7 @@ func TestTiersCompose(t *testing.T) {
 					"cold-start: 1s}}]"),
 			maybe("fleet.outages", "[{replica: 0, at: 3s, for: 4s}]", "[{replica: 1, at: 1s}]"),
 			maybe("fleet.retries", "2"),
+			maybe("fleet.announce", "300ms", "9s"),
 			maybe("adapters", "{count: 9, rank: 16, slots: 3}"),
 			maybe("workload.patience", "2s"),
 			maybe("speculation", "{method: n-gram, tokens: 3, acceptance: 0.6}"),
@@ -149,6 +151,11 @@ func TestTiersCompose(t *testing.T) {
 			results[i], err = s.Run(t.Context())
 			must.OK(t, err)
 			accountsForAll(t, results[i])
+			sum := &results[i].Summary
+			if most := 3 * 3e9 * sum.Duration; float64(sum.PrefetchedBytes) > most {
+				t.Fatalf("%d bytes came from three disks of 3 GB/s, at most %g in %g s",
+					sum.PrefetchedBytes, most, sum.Duration)
+			}
 		}
 		ran++
 		if diff := cmp.Diff(results[0], results[1]); diff != "" {

@@ -11,8 +11,9 @@ const (
 	timingOut                    // a request that did not begin to run gives up
 	cancelling                   // a user goes away
 	handingOver                  // a prompt is computed, and a decode replica is needed
+	queueing                     // an announced request arrives at its replica
 	delivering                   // a KV cache has come over a link
-	flowing                      // a transfer from or to a pool of KV caches is through
+	flowing                      // a transfer from or to a store of KV caches is through
 	showing                      // a user gets the first tokens of an answer
 	yielding                     // a KV cache has been taken over; its first holder frees the place
 	failing                      // an outage begins

@@ -14,9 +14,13 @@ type Config struct {
 	Replicas []ReplicaConfig
 	// Links carry KV caches from prefill replicas to decode replicas, see ReplicaConfig.Link.
 	Links []Link
-	// Wires are the bandwidths, in byte/s and above 0, of what connects replicas with pools of KV
-	// caches. The transfers on a wire share it max-min fairly. See Pooling.
+	// Wires are the bandwidths, in byte/s and above 0, of what connects replicas with disks and
+	// pools of KV caches. The transfers on a wire share it max-min fairly. See Disk and Pooling.
 	Wires []float64
+	// Announce is the time, from 0, before its arrival at which a request that goes on with a
+	// session is known to the fleet, if it follows from nothing later. It is admitted and routed
+	// then, what disks and pools have of its prompt comes, and it is queued when it arrives.
+	Announce Time
 	// Admission may refuse requests on arrival; nil admits all.
 	Admission Admission
 	// QueueTimeout is the longest time from the arrival of a request to its first step. A request
@@ -42,11 +46,11 @@ type Config struct {
 	MaxLeap int64
 	// Apart, if it is set, lets Run take each replica through a stretch of time by itself, as long
 	// as replicas do not depend on each other: the source is an OpenLoop, the router a BlindRouter,
-	// and neither admission, timeouts, failures, scaling, hand-overs nor pools of KV caches are
-	// configured. Apart must call task for each number from 0 to n−1, may do so at the same time,
-	// and returns when all have returned. The result is the same, and the Observer is told the
-	// same in the same order, from one goroutine at a time. But it is told later, so that it must
-	// not read what changes in the sequences of prompt chunks.
+	// and neither admission, timeouts, failures, scaling, hand-overs, disks, pools of KV caches
+	// nor announcements are configured. Apart must call task for each number from 0 to n−1, may do
+	// so at the same time, and returns when all have returned. The result is the same, and the
+	// Observer is told the same in the same order, from one goroutine at a time. But it is told
+	// later, so that it must not read what changes in the sequences of prompt chunks.
 	Apart func(n int, task func(int))
 }
 

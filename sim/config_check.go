@@ -15,6 +15,8 @@ func (c *Config) check() error {
 		return errors.New("sim: no replicas")
 	case c.SampleEvery < 0:
 		return fmt.Errorf("sim: SampleEvery is %v, want 0 or more", c.SampleEvery)
+	case c.Announce < 0 || c.Announce == Never:
+		return fmt.Errorf("sim: Announce is %v, want a span from 0", c.Announce)
 	case c.MaxLeap < 0:
 		return fmt.Errorf("sim: MaxLeap is %d, want 0 or more", c.MaxLeap)
 	}
@@ -41,6 +43,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("sim: replica %d reaches its pool over the wires %v and %v, want "+
 				"one or more of %d with a bandwidth above 0, none twice", i, r.Pooling.Reads,
 				r.Pooling.Writes, len(c.Wires))
+		case r.Disk.Memory != nil && !c.wired(r.Disk.Reads):
+			return fmt.Errorf("sim: replica %d reads its disk over the wires %v, want one or more "+
+				"of %d with a bandwidth above 0, none twice", i, r.Disk.Reads, len(c.Wires))
 		case slices.ContainsFunc(r.RoundTrips, func(t Time) bool { return t < 0 || t == Never }):
 			return fmt.Errorf("sim: replica %d has round trips %v, want finite times from 0", i,
 				r.RoundTrips)

@@ -86,8 +86,8 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	if len(f.pushed) > 0 {
 		delete(f.pushed, s.ID)
 	}
-	f.source.Done(&s.Request, f.after(at))
-	f.arrival = f.source.NextArrival()
+	f.source.Done(&s.Request, f.after(max(at, s.Arrival)))
+	f.expect(f.now + 1)
 	if f.parallel && s.Preemptions > 0 {
 		return // its replica, which runs meanwhile, may look at an entry that s left behind
 	}

@@ -22,6 +22,7 @@ type fleet struct {
 	flowing   int   // the number of the latest note of them
 
 	queueTimeout Time
+	announce     Time // before requests of sessions arrive
 	outages      []Outage
 	fallible     bool // replicas may fail
 	parallel     bool // replicas run while effects are carried out
@@ -29,7 +30,7 @@ type fleet struct {
 	scalings     []Scaling
 
 	now      Time // of what happens, or happened last; -1 before anything did
-	arrival  Time // of the next request of the source, or Never
+	arrival  Time // of the next request of the source, or when it may be announced, or Never
 	numbered int64
 	live     int  // requests that have not ended
 	stuck    bool // nothing can happen any more although there are some
@@ -44,13 +45,14 @@ func newFleet(c *Config) *fleet {
 	f := &fleet{
 		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission,
 		observer: c.Observer, next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout,
-		outages: slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
+		announce: c.Announce,
+		outages:  slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
 		fallible: true, now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
 	}
 	if f.source == nil {
 		f.source = noRequests{}
 	}
-	f.arrival = f.source.NextArrival()
+	f.expect(0)
 	maxLeap := c.MaxLeap
 	if maxLeap == 0 {
 		maxLeap = Forever
@@ -80,6 +82,14 @@ func newFleet(c *Config) *fleet {
 		f.agenda.push(event{at: s.Every, kind: scaling, n: n})
 	}
 	return f
+}
+
+// expect notes when the next request of the source is taken in, at the given time or later.
+func (f *fleet) expect(from Time) {
+	f.arrival = f.source.NextArrival()
+	if f.announce > 0 && f.arrival != Never {
+		f.arrival = min(f.arrival, max(f.arrival-f.announce, from))
+	}
 }
 
 // join makes r a member of its pool.
@@ -189,6 +199,7 @@ type member struct {
 	link        int
 	coldStart   Time
 	pooling     Pooling
+	disk        Disk
 	steady      bool // never stopped by a scaler
 }
 
@@ -196,7 +207,8 @@ func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 	return member{
 		replica: newReplica(c, maxLeap), index: index, latency: c.Latency, trips: c.RoundTrips,
 		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
-		role: c.Role, coldStart: c.ColdStart, pooling: c.Pooling, steady: c.Steady, phase: serving,
+		role: c.Role, coldStart: c.ColdStart, pooling: c.Pooling, disk: c.Disk, steady: c.Steady,
+		phase:     serving,
 		residents: list{kind: resident},
 	}
 }

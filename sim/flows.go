@@ -26,14 +26,24 @@ type flow struct {
 	transfer
 }
 
-// transfer is what a flow moves: what s wants of the pool, or what keep stores in the pool.
+// transfer is what a flow moves: what s wants of a store, or what keep stores in the pool.
 type transfer struct {
+	from       store
 	s          *Sequence
 	life       uint32
 	replica    int
 	generation uint32
 	keep       func()
 }
+
+// store is a slow store of KV caches.
+type store uint8
+
+const (
+	onDisk store = iota
+	inPool
+	stores
+)
 
 // wireLoad is the bandwidth of a wire that is not given away, and the number of transfers that are
 // to share it.

@@ -34,7 +34,7 @@ func (f *fleet) handle(e event) {
 	}
 	switch e.kind {
 	case arriving:
-		f.arrive(e.s)
+		f.arrive(e.s, e.at)
 	case placing:
 		f.place(e.s)
 	case timingOut:
@@ -45,6 +45,12 @@ func (f *fleet) handle(e event) {
 		f.end(e.s, Cancelled)
 	case handingOver:
 		f.handOver(e.s)
+	case queueing:
+		if r := &f.replicas[e.s.Replica]; r.generation == uint32(e.n) {
+			f.accept(r, e.s)
+		} else {
+			f.retryOrLose(e.s)
+		}
 	case delivering:
 		f.deliver(e.s)
 	case flowing:

@@ -52,16 +52,21 @@ type TieredMemory interface {
 	Fetched() (tokens int64, busy Time)
 }
 
-// PooledMemory is what a replica knows of a pool of KV caches that it shares with other replicas.
-// What it has of a prompt there comes before the request is enqueued. What a request has stored is
-// offered to the pool at its end.
-type PooledMemory interface {
-	// Wanted returns the size in bytes of what the pool has of the prompt of s and the replica has
-	// not; 0 if nothing is worth bringing.
+// PrefetchedMemory is what a replica knows of a slow store of KV caches, such as a disk. What the
+// store has of a prompt comes to the replica's memory before the request is enqueued.
+type PrefetchedMemory interface {
+	// Wanted returns the size in bytes of what the store has of the prompt of s and the replica's
+	// memory has not; 0 if nothing is worth bringing.
 	Wanted(s *Sequence) int64
-	// Bring stores what the pool still has of the prompt of s at the replica, as far as there is
-	// room for it.
+	// Bring moves what the store still has of the prompt of s to the replica's memory, as far as
+	// there is room for it.
 	Bring(s *Sequence)
+}
+
+// PooledMemory is a PrefetchedMemory of a pool that several replicas share. What a request has
+// stored is offered to the pool at its end.
+type PooledMemory interface {
+	PrefetchedMemory
 	// Offer returns the size in bytes of what s, which has ended, leaves and the pool does not
 	// have, and a function that stores it there.
 	Offer(s *Sequence) (bytes int64, keep func())

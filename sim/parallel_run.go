@@ -55,7 +55,8 @@ func newParallelRun(s *Simulation, c *Config) *parallelRun {
 	source, ok := c.Source.(OpenLoop)
 	router, blind := c.Router.(BlindRouter)
 	if c.Apart == nil || !ok || !source.Open() || !blind || c.Admission != nil ||
-		c.QueueTimeout > 0 || len(c.Outages)+len(c.Scalings)+len(c.Links) > 0 || c.Tokens != nil {
+		c.QueueTimeout > 0 || len(c.Outages)+len(c.Scalings)+len(c.Links) > 0 ||
+		c.Announce > 0 || c.Tokens != nil {
 		return nil
 	}
 	a := &parallelRun{Simulation: s, run: c.Apart, router: router, span: 100 * Millisecond,
@@ -63,7 +64,7 @@ func newParallelRun(s *Simulation, c *Config) *parallelRun {
 		running: newWindow(len(c.Replicas)), other: newWindow(len(c.Replicas))}
 	for i := range c.Replicas {
 		r := &c.Replicas[i]
-		if r.Pooling.Memory != nil || r.Group < 0 ||
+		if r.Pooling.Memory != nil || r.Disk.Memory != nil || r.Group < 0 ||
 			r.Group >= len(c.Replicas) {
 			return nil
 		}
@@ -120,7 +121,7 @@ func (a *parallelRun) through(ctx context.Context) error {
 	}
 	if f.err = a.err; a.rest != nil {
 		a.takeSamples(a.rest.Arrival)
-		f.arrive(a.rest)
+		f.arrive(a.rest, a.rest.Arrival)
 	}
 	return nil
 }

@@ -2,21 +2,28 @@ package sim
 
 import "fmt"
 
-// arriveNext takes in the next request of the source.
+// arriveNext takes in the next request of the source. Only requests that go on with a session are
+// announced before they arrive.
 func (f *fleet) arriveNext(at Time) {
-	if s := f.take(at); f.err == nil {
-		f.arrive(s)
+	s := f.take(at)
+	switch {
+	case f.err != nil:
+	case s.Arrival > at && s.Call.Turn == 0:
+		f.now = at
+		f.schedule(s.Arrival, event{kind: arriving, s: s})
+	default:
+		f.arrive(s, at)
 	}
 }
 
-// take returns the next request of the source, which is announced for the given time. A request
-// that is wrong is a fault.
+// take returns the next request of the source, which is expected at the given time. A request that
+// is wrong is a fault.
 func (f *fleet) take(at Time) *Sequence {
 	s := f.spares.take()
 	f.source.Next(&s.Request)
-	f.arrival = f.source.NextArrival()
+	f.expect(at)
 	f.number(s)
-	if at < f.now || s.Arrival != at {
+	if at < f.now || s.Arrival < at || s.Arrival-at > f.announce {
 		f.fault("request %d arrives at %v, announced for %v, when it is %v already",
 			s.ID, s.Arrival, at, f.now)
 	} else {
@@ -45,9 +52,9 @@ func (f *fleet) admissible(q *Request) error {
 	return nil
 }
 
-// arrive takes in s, which arrives now.
-func (f *fleet) arrive(s *Sequence) {
-	f.now = s.Arrival
+// arrive takes in s, which arrives or is announced now.
+func (f *fleet) arrive(s *Sequence, now Time) {
+	f.now = now
 	f.result.Arrived++
 	p := f.entries[s.Model]
 	p.arrived++
@@ -76,9 +83,7 @@ func (f *fleet) place(s *Sequence) {
 		return
 	}
 	f.assign(r, s)
-	if !f.beginPoolRead(r, s) {
-		f.accept(r, s)
-	}
+	f.prefetch(r, s, onDisk)
 }
 
 // choose asks a router for a replica for s. If no replica accepts requests, s waits at the gate of
@@ -106,8 +111,13 @@ func (f *fleet) choose(s *Sequence, router Router, p *Pool) (replica int, ok boo
 	return i, true
 }
 
-// accept lets s wait and run at r.
+// accept lets s wait and run at r, from its arrival on.
 func (f *fleet) accept(r *member, s *Sequence) {
+	if f.now < s.Arrival {
+		s.place = underWay
+		f.schedule(s.Arrival, event{kind: queueing, s: s, n: int(r.generation)})
+		return
+	}
 	s.place = atReplica
 	s.Latency = r.latency + r.roundTrip(s.Region)
 	r.accept(s, f.now)

@@ -118,6 +118,9 @@ func drawParams(t *rapid.T, params []policies.Param, values map[string][]string)
 	if set["survives"] == "host" {
 		set["write"] = "through"
 	}
+	if set["prefetch"] == "arrival" {
+		set["disk"] = "1kB"
+	}
 	if set["eviction"] == "lfu" {
 		set["ttl"] = "0s"
 	}

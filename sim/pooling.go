@@ -1,21 +1,40 @@
 package sim
 
-// beginPoolRead begins the transfer of what s, which is assigned to r, finds in the pool. It
-// returns false if there is nothing.
-func (f *fleet) beginPoolRead(r *member, s *Sequence) bool {
+// store returns what r knows of a store, nil if it has none, and the wires from it.
+func (r *member) store(from store) (m PrefetchedMemory, reads []int) {
+	if from == onDisk {
+		return r.disk.Memory, r.disk.Reads
+	}
 	if r.pooling.Memory == nil {
-		return false
+		return nil, nil
 	}
-	r.catchUp(f.now)
-	bytes := r.pooling.Memory.Wanted(s)
-	if bytes <= 0 {
-		return false
+	return r.pooling.Memory, r.pooling.Reads
+}
+
+// prefetch begins the transfer of what s, which is assigned to r, finds in a store, or in one that
+// comes after it. s is queued if there is nothing.
+func (f *fleet) prefetch(r *member, s *Sequence, from store) {
+	for ; from < stores; from++ {
+		m, reads := r.store(from)
+		if m == nil {
+			continue
+		}
+		r.catchUp(f.now)
+		bytes := m.Wanted(s)
+		if bytes <= 0 {
+			continue
+		}
+		s.place = underWay
+		f.transmit(bytes, &flow{wires: reads, transfer: transfer{from: from, s: s, life: s.life,
+			replica: r.index, generation: r.generation}})
+		if from == onDisk {
+			r.result.PrefetchedBytes += bytes
+		} else {
+			r.result.PoolReadBytes += bytes
+		}
+		return
 	}
-	s.place = underWay
-	f.transmit(bytes, &flow{wires: r.pooling.Reads, transfer: transfer{s: s, life: s.life,
-		replica: r.index, generation: r.generation}})
-	r.result.PoolReadBytes += bytes
-	return true
+	f.accept(r, s)
 }
 
 // beginPoolWrite begins the transfer of what s, which has finished, leaves for the pool.
@@ -42,7 +61,7 @@ func (f *fleet) noteFlows() {
 	if at := f.flows.next(); at != Never {
 		f.schedule(at, event{kind: flowing, n: f.flowing})
 	} else if len(f.flows.list) > 0 {
-		f.fault("a transfer from or to a pool takes longer than simulated time can name")
+		f.fault("a transfer from or to a store takes longer than simulated time can name")
 	}
 }
 
@@ -58,8 +77,9 @@ func (f *fleet) receive() {
 			f.retryOrLose(w.s)
 		default:
 			r.catchUp(f.now)
-			r.pooling.Memory.Bring(w.s)
-			f.accept(r, w.s)
+			m, _ := r.store(w.from)
+			m.Bring(w.s)
+			f.prefetch(r, w.s, w.from+1)
 		}
 	}
 	f.noteFlows()

@@ -13,7 +13,7 @@ import (
 )
 
 // connect gives all replicas whose memory has lower tiers a pool of KV caches, over a wire of each
-// and one of the pool, in either direction.
+// and one of the pool, in either direction; and those that prefetch a wire to their disk.
 func (c *setting) connect(config *sim.Config) {
 	if c.pool == 0 {
 		return
@@ -36,6 +36,10 @@ func (c *setting) connect(config *sim.Config) {
 		}
 		in := len(config.Wires)
 		config.Wires = append(config.Wires, 1e5, 3e5)
+		if disk, err := memory.NewDisk(cache, float64(1000*size), 1e8); err == nil {
+			r.Disk = sim.Disk{Memory: disk, Reads: []int{len(config.Wires)}}
+			config.Wires = append(config.Wires, 1e5)
+		}
 		r.Pooling = sim.Pooling{Memory: pooled, Reads: []int{0, in}, Writes: []int{1, in + 1}}
 	}
 }

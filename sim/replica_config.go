@@ -5,6 +5,7 @@ type ReplicaConfig struct {
 	Scheduler Scheduler
 	Memory    Memory
 	Pooling   Pooling
+	Disk      Disk
 	// Encodings is the cache of encoded images and sounds; nil where none is kept.
 	Encodings EncoderCache
 	Clock     StepClock
@@ -88,6 +89,15 @@ type HostMemory struct {
 
 // maxFirstChunk is the largest FirstChunk.
 const maxFirstChunk = 1000
+
+// Disk connects a replica with a disk of its own from which KV caches are prefetched.
+type Disk struct {
+	// Memory is nil where nothing is prefetched.
+	Memory PrefetchedMemory
+	// Reads are indices in Config.Wires: what a transfer from the disk passes; one at least, and
+	// none twice.
+	Reads []int
+}
 
 // Pooling connects a replica with a pool of KV caches.
 type Pooling struct {

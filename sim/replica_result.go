@@ -37,6 +37,9 @@ type ReplicaResult struct {
 	// PoolReadBytes and PoolWrittenBytes are the sizes of the KV caches that were asked of a pool
 	// and sent to it.
 	PoolReadBytes, PoolWrittenBytes int64
+	// PrefetchedBytes is the size of the KV caches that were asked of the replica's own disk before
+	// their requests were queued.
+	PrefetchedBytes int64
 	// KVCapacity is the size of the KV memory, in the memory's units.
 	KVCapacity int64
 	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of

@@ -35,7 +35,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 			return s.Result(), err
 		}
 	}
-	if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 {
+	if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 &&
+		c.Announce == 0 {
 		s.fleet.allowBacklogs()
 	}
 	var cancelled atomic.Bool // quicker to read than ctx.Err

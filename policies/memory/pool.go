@@ -96,12 +96,9 @@ func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 	if there <= here {
 		return 0
 	}
-	if c.Compute != nil {
-		stored, all := int(here*c.block), int(there*c.block)
-		fetch := sim.Time(there-here) * (p.fetch + c.tree.tiers[1].Fetch)
-		if c.Compute(stored, s.Remaining()-stored) <= fetch+c.Compute(all, s.Remaining()-all) {
-			return 0
-		}
+	fetch := sim.Time(there-here) * (p.fetch + c.tree.tiers[1].Fetch)
+	if !c.fetches(s, int(here*c.block), int(there*c.block), fetch) {
+		return 0
 	}
 	return int64(float64(there-here) * p.block)
 }
@@ -111,7 +108,7 @@ func (p *Pooled) Bring(s *sim.Sequence) {
 	c := p.cache
 	text := c.text(s)
 	limit := (int64(s.Remaining()) - 1) / c.block
-	c.tree.storeInPool(text, p.pool.use(text, limit))
+	c.tree.storeInHost(text, p.pool.use(text, limit))
 }
 
 // Offer implements sim.PooledMemory. The KV of the last token of an answer is never stored.
@@ -133,46 +130,4 @@ func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
 		text = append([]sim.Segment(nil), text...) // which the next request may overwrite
 	}
 	return int64(float64(missing) * p.block), func() { p.pool.keep(text, blocks) }
-}
-
-// storeInPool stores the leading blocks of a text in the first lower tier, as far as it has room,
-// beside the blocks that are stored already. Blocks in tiers below come up to it.
-func (t *runTree) storeInPool(text []sim.Segment, limit int64) {
-	var p path
-	low := int64(0) // blocks of lower tiers that nobody uses
-	for p.blocks < limit {
-		number, n, after := t.find(p.leaf, p.at, text, limit-p.blocks)
-		if n == 0 {
-			break
-		}
-		if n < t.nodes[number].blocks {
-			number = t.split(number, n)
-		}
-		if of := &t.nodes[number]; of.tier > 0 {
-			low += n
-		}
-		t.hold(number)
-		p = path{number, p.blocks + n, after}
-	}
-	held := p.leaf
-	free := func() int64 { return t.room(1) - t.tiers[1].unused - low }
-	want := limit - p.blocks
-	if short := want - free(); short > 0 {
-		t.evict(1, min(short, t.tiers[1].unused))
-	}
-	if free() >= 0 {
-		t.store(&p, text, min(want, free(), int64(p.at.Left(text)/t.block)))
-		for number := p.leaf; number != held; number = t.nodes[number].parent {
-			t.nodes[number].tier = 1
-		}
-		for number := held; number != 0; number = t.nodes[number].parent {
-			t.nodes[number].tier = min(t.nodes[number].tier, 1)
-		}
-	}
-	t.leave(&p)
-	for i := int32(1); int(i) < len(t.tiers); i++ { // what stayed may have lost its place
-		if excess := t.tiers[i].unused - max(0, t.room(i)); excess > 0 {
-			t.evict(i, excess)
-		}
-	}
 }

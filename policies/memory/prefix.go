@@ -100,6 +100,9 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	}
 	p.free += p.tree.expire()
 	limit := (int64(s.Remaining()) - 1) / p.block
+	if p.Prefetch {
+		limit = p.tree.above(2, text, limit)
+	}
 	p.matched = match{p.tree.probe(text, limit), s.ID, p.tree.changes}
 	return int(p.worth(s, text, p.matched.prefixMatch) * p.block)
 }

@@ -23,6 +23,9 @@ type Tiering struct {
 	Through bool
 	// Survives keeps the lower tiers when the replica fails or is switched off, with all copies.
 	Survives bool
+	// Prefetch leaves what is below the first lower tier where it is, until Disk brings it. A
+	// prompt that is admitted before that computes these tokens.
+	Prefetch bool
 	// Compute returns the time in which the accelerator computes tokens of a prompt after the given
 	// number of stored ones. With it, blocks of a tier are fetched only where that is quicker than
 	// computing them.
@@ -80,4 +83,25 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMa
 	}
 	choose(f)
 	return best
+}
+
+// fetches reports whether the tokens of s up to all, of which some are here, are to be fetched in
+// the given time: always, or where that is quicker than computing them.
+func (p *PrefixCache) fetches(s *sim.Sequence, here, all int, fetch sim.Time) bool {
+	return p.Compute == nil ||
+		p.Compute(here, s.Remaining()-here) > fetch+p.Compute(all, s.Remaining()-all)
+}
+
+// above counts the leading blocks of a text that are stored above a tier, up to limit.
+func (t *runTree) above(tier int32, text []sim.Segment, limit int64) (blocks int64) {
+	var at prefix.Cursor
+	for number := int32(0); blocks < limit; {
+		n := int64(0)
+		if number, n, at = t.find(number, at, text, limit-blocks); n == 0 ||
+			t.nodes[number].tier >= tier {
+			break
+		}
+		blocks += n
+	}
+	return blocks
 }
