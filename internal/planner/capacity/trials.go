@@ -3,7 +3,6 @@ package capacity
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -125,15 +124,15 @@ func (t *trials) trial(ctx context.Context, s scenarios.Scenario, rate float64,
 	}
 	s = relevantToTrial(s)
 	s.Workload = t.file.Plan.Put(s.Workload, rate, requests)
-	text, err := json.Marshal(s)
+	text, err := encoded(s)
 	if err != nil {
 		return trial{}, err
 	}
-	asked := sha256.Sum256(append(text, t.file.Plan.Params()...))
+	asked := sha256.Sum256([]byte(t.file.Plan.Params() + "\n" + string(text)))
 	if e := t.askedBefore(asked, !t.ahead); e != nil {
 		return t.wait(ctx, e)
 	}
-	task, err := t.task(s)
+	task, err := t.task(text)
 	if err != nil {
 		return trial{}, err
 	}
@@ -169,11 +168,7 @@ func (t *trials) keep(e *entry) error {
 }
 
 // task describes the simulation of a scenario.
-func (t *trials) task(s scenarios.Scenario) (*queue.Task, error) {
-	text, err := encoded(s)
-	if err != nil {
-		return nil, err
-	}
+func (t *trials) task(text []byte) (*queue.Task, error) {
 	f, err := scenarios.Parse(t.file.name, text)
 	if err != nil {
 		return nil, err
