@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -58,6 +59,9 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 	if err == nil && len(all) > 0 {
 		all, err = s.tuneJob(ctx, all, requests)
 	}
+	if err == nil && len(all) > 0 {
+		all, err = s.withMeasured(ctx, order, requests, all)
+	}
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -67,6 +71,40 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 		s.tuned.Settings = s.chosen().settings()
 	}
 	return all, nil
+}
+
+// withMeasured adds the cheapest fleet that rests on measurements, unless one is known or the
+// cheapest of all does.
+func (s *search) withMeasured(ctx context.Context, order []int, requests int64,
+	all []*jobFleet) ([]*jobFleet, error) {
+	best := rank(evidence.Measured)
+	if rank(s.options[all[0].option].grade) <= best {
+		return all, nil
+	}
+	var known []*jobFleet
+	for _, j := range all {
+		if rank(s.options[j.option].grade) <= best {
+			known = append(known, j)
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(order), func(i int) bool {
+		return s.outcomes[i].kind != outdone || rank(s.options[i].grade) > best
+	})
+	measured, err := s.timeJobs(ctx, open, requests, known)
+	for _, j := range measured {
+		if !slices.Contains(all, j) {
+			all = append(all, j)
+		}
+	}
+	sortJobs(all)
+	return all, err
+}
+
+// sortJobs sorts fleets, the cheapest first.
+func sortJobs(all []*jobFleet) {
+	slices.SortStableFunc(all, func(a, b *jobFleet) int {
+		return cmp.Or(cmp.Compare(a.dollars, b.dollars), cmp.Compare(a.option, b.option))
+	})
 }
 
 // timeJobs times options in an order, until the least that the job costs with one is more than the
@@ -92,9 +130,7 @@ func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 		all = append(all, slices.DeleteFunc(now, func(j *jobFleet) bool {
 			return j.replicas == 0
 		})...)
-		slices.SortStableFunc(all, func(a, b *jobFleet) int {
-			return cmp.Or(cmp.Compare(a.dollars, b.dollars), cmp.Compare(a.option, b.option))
-		})
+		sortJobs(all)
 	}
 	return all, nil
 }
@@ -210,7 +246,9 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	requests := s.jobRequests()
 	l := s.load()
 	tokens := float64(requests) * (l.prompt + l.output) / l.requests
-	return answer.JobDone{Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
+	o, within := s.options[j.option], sim.Time(s.trials.file.Plan.Job.Within).Seconds()
+	return answer.JobDone{Grade: o.grade, InTime: o.physics.steps.below(o.slow * within / j.total),
+		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
 }
 

@@ -3,11 +3,13 @@ package capacity
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 const jobText = `
@@ -54,6 +56,40 @@ func TestJob(t *testing.T) {
 	if whole.Seconds > 200 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
 		t.Errorf("the whole job takes %g s, want %g s and at most 200 s", whole.Seconds,
 			found[0].total)
+	}
+}
+
+// Where the cheapest fleet for a job was not measured, the cheapest of all that were is known too.
+func TestAJobHasAMeasuredFallback(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {prompt: 1200, output: 50}
+job: {requests: 20000, within: 15m}
+menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16, fp8], tune: none}
+`)
+	found, err := s.doJob(t.Context())
+	must.OK(t, err)
+	measured := func(i int) bool { return s.options[i].grade == evidence.Measured }
+	if len(found) == 0 || measured(found[0].option) {
+		t.Fatalf("%d fleets, and the first was measured", len(found))
+	}
+	k := slices.IndexFunc(found, func(j *jobFleet) bool { return measured(j.option) })
+	if k < 0 {
+		t.Fatal("no fleet was measured")
+	}
+	for i, o := range s.options {
+		if o.unfit() != "" || !measured(i) {
+			continue
+		}
+		j := &jobFleet{option: i}
+		must.OK(t, s.timeJob(t.Context(), j, s.jobRequests()))
+		if j.replicas > 0 && j.dollars < found[k].dollars {
+			t.Errorf("%s does it for $%g, the fallback %s for $%g", s.label(i), j.dollars,
+				s.label(found[k].option), found[k].dollars)
+		}
+	}
+	if done := s.jobDone(found[k]); done.Grade != evidence.Measured || done.InTime < 0.95 {
+		t.Errorf("%+v, want a measured fleet that is in time in the asked share of cases", done)
 	}
 }
 

@@ -43,7 +43,8 @@ type Answer struct {
 	// known rates of fleets for the goal throughput. Both are empty for other goals.
 	Points      []Point      `json:"points,omitempty"`
 	Throughputs []Throughput `json:"reaches,omitempty"`
-	// Jobs are the fleets of a job that would be in time, the cheapest first.
+	// Jobs are the fleets of a job that would be in time, the cheapest first, and among them, if
+	// the first was not measured, the cheapest that was.
 	Jobs []JobDone `json:"jobs,omitempty"`
 	// Shapes are the kinds of replicas by accelerator and parallelism, each at its best settings,
 	// cheapest fleet first.

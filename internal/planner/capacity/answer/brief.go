@@ -90,7 +90,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 		if len(a.Jobs) > 0 {
 			j := &a.Jobs[0]
 			p.Text(fmt.Sprintf("With steps as slow as the asked confidence demands: %s hours, "+
-				"$%.2f.", report.Figure(j.Hours), j.Dollars))
+				"$%.2f. %s", report.Figure(j.Hours), j.Dollars, j.odds()))
 		}
 	} else {
 		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
@@ -176,7 +176,8 @@ func (a *Answer) next() []string {
 	}
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
-		add(j.Replicas, j.Label, fmt.Sprintf("$%.2f, %s hours", j.Dollars, report.Figure(j.Hours)))
+		add(j.Replicas, j.Label, fmt.Sprintf("$%.2f, %s hours (%s)", j.Dollars,
+			report.Figure(j.Hours), j.Grade))
 	}
 	return list
 }

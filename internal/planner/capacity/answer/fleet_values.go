@@ -252,6 +252,10 @@ type JobDone struct {
 	// prompts and answers together.
 	Dollars    float64 `json:"dollars"`
 	PerMillion float64 `json:"dollars_per_million_tokens"`
+	// Grade says what the predictions rest on, and InTime in which share of the cases the fleet is
+	// in time, over all errors of predicted step times, if the job takes as much longer as they do.
+	Grade  evidence.Grade `json:"grade"`
+	InTime float64        `json:"in_time_probability"`
 }
 
 // ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // mostRows is the largest number of fleets that a page shows.
@@ -136,7 +137,35 @@ func (a *Answer) printJobs(p *report.Printer) {
 				"predictions of such servers were off:", j.Requests))
 		}
 		rows = append(rows, []string{fmt.Sprintf("%d of %s", j.Replicas, j.Label),
-			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion)})
+			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion),
+			string(j.Grade)})
 	}
-	p.Table([]string{"replicas", "hours", "$", "$/1M tokens"}, rows, 0)
+	p.Table([]string{"replicas", "hours", "$", "$/1M tokens", "evidence"}, rows, 0, 4)
+	if j := a.measuredJob(); j != nil {
+		p.Text(fmt.Sprintf("The cheapest option of which a similar server was measured: %s of %s, "+
+			"$%.2f, %s hours.", units.Plural(j.Replicas, "replica"), j.Label, j.Dollars,
+			report.Figure(j.Hours)))
+	}
+}
+
+// measuredJob returns the cheapest fleet of a job that rests on measurements; nil if there is none,
+// or if it is the answer.
+func (a *Answer) measuredJob() *JobDone {
+	i := slices.IndexFunc(a.Jobs, func(j JobDone) bool {
+		return j.Grade == evidence.Measured || j.Grade == evidence.Here
+	})
+	if i <= 0 {
+		return nil
+	}
+	return &a.Jobs[i]
+}
+
+// odds says how likely the fleet of the answer is in time.
+func (j *JobDone) odds() string {
+	share := report.Percent(j.InTime)
+	if j.InTime > 1-Certain {
+		share = "more than 98%"
+	}
+	return fmt.Sprintf("Over all errors of predicted step times (%s), it is in time in %s of "+
+		"cases.", j.Grade, share)
 }

@@ -130,6 +130,9 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 	}
 	if d.JobHours > 0 {
 		p.Text(d.jobWords())
+		if len(a.Jobs) > 0 {
+			p.Text(a.Jobs[0].odds())
+		}
 		d.printStart(p)
 		return
 	}
