@@ -19,7 +19,8 @@ import (
 // The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a
 // block of ```console; a line that ends with \ goes on in the next. Every one is run, in a folder
 // with the files that the pages name, and has to succeed: once, where several pages have it. The
-// test leaves out commands with a placeholder such as DIR or FILE, and the commands in notRun.
+// test leaves out commands with a placeholder such as DIR or FILE, the commands in notRun, and what
+// other tests run.
 func TestDocsCommands(t *testing.T) {
 	pages := []string{filepath.Join("..", "..", "README.md")}
 	for _, folder := range []string{"docs", "docs/policies"} {
