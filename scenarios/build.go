@@ -19,6 +19,8 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
+	complete := r.scenario()
+	r.checkCurrency(&complete, a.pools)
 	kept := r.snapshot()
 	if err := r.err(); err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	a.config.SampleEvery = sampleEvery(source.Summary(), longestStep(a.pools), r.fleet.replicas)
 	first := a.pools[0]
 	s := &Simulation{
-		Scenario: r.scenario(), Warnings: r.warnings, Source: source,
+		Scenario: complete, Warnings: r.warnings, Source: source,
 		Model: first.Model, Accelerator: *first.Accelerator, Engine: first.Engine,
 		Memory: first.Plan,
 		given:  f.givenOrTier, pools: a.pools, speculators: a.speculators, config: a.config,

@@ -12,8 +12,8 @@ type Equipment struct {
 	Accelerator *hardware.Accelerator
 	// ScaleUp joins the accelerators of a node, and Network nodes; nil where there is none.
 	ScaleUp, Network *hardware.Link
-	// Price is that of an accelerator in US dollars an hour; 0 if unknown.
-	Price    float64
+	// Price is that of an accelerator; 0 if unknown.
+	Price    Price
 	Warnings []string
 }
 
@@ -27,6 +27,6 @@ func (f *File) Equipment(registry *policies.Registry) (*Equipment, error) {
 	}
 	c := &found[0].config
 	return &Equipment{Model: c.Model, Accelerator: c.Accelerator, ScaleUp: c.ScaleUp,
-		Network: c.Network, Price: float64(found[0].s.Hardware.Price),
+		Network: c.Network, Price: found[0].s.Hardware.Price,
 		Warnings: n.warnings}, nil
 }

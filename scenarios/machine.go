@@ -37,7 +37,7 @@ func (v *view) findMachine() machine {
 	h.Link = cmp.Or(h.Link, accelerator.ScaleUp)
 	h.Network = cmp.Or(h.Network, accelerator.Network)
 	h.PerNode = cmp.Or(h.PerNode, accelerator.PerNode)
-	h.Price = cmp.Or(h.Price, Price(accelerator.Price))
+	h.Price = cmp.Or(h.Price, Price{Amount: accelerator.Price})
 	accelerator.PerNode = h.PerNode
 	m.accelerator = &accelerator
 	m.scaleUp = v.findLink(m.catalog, "hardware.link", h.Link)

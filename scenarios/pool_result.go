@@ -86,7 +86,7 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 			u.done.Bytes
 		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+
 			u.could.Bytes
-		sum.charge(p.accelerators(), p.Accelerator, float64(p.s.Hardware.Price), &b)
+		sum.charge(p.accelerators(), p.Accelerator, p.s.Hardware.Price.Amount, &b)
 		sum.Cost += float64(p.s.Memory.HostHourly() * b.paid / 3600)
 		if n := p.draftAccelerators(); n > 0 {
 			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, &b)

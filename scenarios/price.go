@@ -2,8 +2,8 @@ package scenarios
 
 import "github.com/llmsim/llmsim/metrics"
 
-// pricing is the price of a million output tokens in US dollars, the period that it is for in words
-// (over), and the output tokens a second in that period (flow).
+// pricing is the price of a million output tokens, the period that it is for in words (over), and
+// the output tokens a second in that period (flow).
 type pricing struct {
 	perMillion, flow float64
 	over             string

@@ -94,21 +94,6 @@ func (b Bytes) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(b), 'f', -1, 64) + "B"), nil
 }
 
-// Price is in US dollars an hour, written as "$1.79/h".
-type Price float64
-
-// UnmarshalText reads a price with its unit.
-func (p *Price) UnmarshalText(text []byte) error {
-	hourly, err := units.ParsePrice(string(text))
-	*p = Price(hourly)
-	return err
-}
-
-// MarshalText writes the price exactly.
-func (p Price) MarshalText() ([]byte, error) {
-	return []byte("$" + strconv.FormatFloat(float64(p), 'f', -1, 64) + "/h"), nil
-}
-
 // trimZeros drops the zeros at the end of a decimal fraction, and the point if nothing follows it.
 func trimZeros(number string) string {
 	if !strings.Contains(number, ".") {

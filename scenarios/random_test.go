@@ -239,7 +239,7 @@ func (r *randomRun) checkWindow() []string {
 	for name, x := range map[string][2]float64{
 		"requests":      {s.RequestThroughput * window, float64(s.Completed)},
 		"output tokens": {s.OutputThroughput * window, float64(s.TotalOutputTokens)},
-		"dollars":       {s.Cost, s.AcceleratorHours * float64(r.scenario.Hardware.Price)},
+		"dollars":       {s.Cost, s.AcceleratorHours * r.scenario.Hardware.Price.Amount},
 		"hours":         {s.AcceleratorHours, float64(s.Accelerators) * window / 3600},
 	} {
 		scaled := strings.Contains(string(r.json), "cold-start")

@@ -54,7 +54,7 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		word := valueWords(f)
-		if it := itemType(f.Type); it.Kind() == reflect.Struct {
+		if it := itemType(f.Type); it.Kind() == reflect.Struct && !isMoney(it) {
 			within := strings.TrimPrefix(path+"."+name, "the file.")
 			if shown[it] == "" {
 				shown[it] = within
@@ -83,6 +83,9 @@ func metricReference(out *strings.Builder) {
 			better, byClass, m.Title)
 	}
 }
+
+// isMoney reports whether a type is an amount of money, which is written as a text.
+func isMoney(t reflect.Type) bool { return t.ConvertibleTo(reflect.TypeFor[Money]()) }
 
 // itemType looks through pointers and lists.
 func itemType(t reflect.Type) reflect.Type {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -37,12 +38,16 @@ type Result struct {
 	MFU float64 `json:"mfu"`
 	MBU float64 `json:"mbu"`
 	// Cost is the price of the accelerators for the duration, and CostPerMillion the price of a
-	// million output tokens, both in US dollars; 0 if the price is not known. PricedOver says how
+	// million output tokens, both in Currency; 0 if the price is not known. PricedOver says how
 	// CostPerMillion is computed: "at the offered rate", or "over the whole run with its drain".
-	Cost           float64 `json:"cost,omitzero"`
+	Cost float64 `json:"cost,omitzero"`
+	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
+	// for US dollars.
+	Currency units.Currency `json:"currency,omitempty"`
+
 	CostPerMillion float64 `json:"cost_per_million_output_tokens,omitzero"`
 	PricedOver     string  `json:"priced_over,omitempty"`
-	// CostPerSession is the price of the output tokens of a mean session in US dollars, at
+	// CostPerSession is the price of the output tokens of a mean session, at
 	// CostPerMillion; 0 if there is no such price or no session was completed.
 	CostPerSession float64 `json:"cost_per_session,omitzero"`
 	// TokenCosts divides Cost among the tokens; nil if the price is not known, or no request was
@@ -123,13 +128,13 @@ func (f *finished) result() (*Result, error) {
 		SLO:     f.scenario.SLO, ClassSLOs: classSLOs(f.scenario.Workload.Classes),
 		MFU: used.mfu(), MBU: used.mbu(),
 		SpeculationResult: f.speculationResult(),
-		AdapterLoads:      f.adapterLoads,
-		Fleet:             f.fleetResult(),
-		Evidence:          weakest(kindList),
-		Diagnosis:         f.diagnose(),
-		Warnings:          append([]string{}, slices.Concat(f.warnings, notices)...),
-		Kinds:             kindList,
-		Series:            f.collector.Series(),
+		AdapterLoads:      f.adapterLoads, Currency: f.scenario.Currency(),
+		Fleet:     f.fleetResult(),
+		Evidence:  weakest(kindList),
+		Diagnosis: f.diagnose(),
+		Warnings:  append([]string{}, slices.Concat(f.warnings, notices)...),
+		Kinds:     kindList,
+		Series:    f.collector.Series(),
 	}
 	r.TTFTs, r.TPOTs = f.collector.Histograms()
 	for i := range pools {

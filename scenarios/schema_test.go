@@ -44,6 +44,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 // scenarioSchema makes the schema of a scenario file from the structs and their tags.
 func scenarioSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
+	const money = `^(([$€£¥₹₩]|[A-Z]{3} ?)[0-9.]+|[0-9.]+ ?([$€£¥₹₩]|[A-Z]{3}))`
 	quantity := func(pattern string, examples ...any) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Pattern: pattern, Examples: examples}
 	}
@@ -53,8 +54,8 @@ func scenarioSchema(t *testing.T) *jsonschema.Schema {
 				"10m"),
 			reflect.TypeFor[PerSecond]():  quantity(`^[0-9.]+ ?/(s|min|h|d)$`, "2/s", "90/min"),
 			reflect.TypeFor[Bytes]():      quantity(`^[0-9.]+ ?([kKMGT]i?)?B$`, "16GiB"),
-			reflect.TypeFor[TokenPrice](): quantity(`^\$[0-9.]+/M$`, "$0.15/M"),
-			reflect.TypeFor[Price]():      quantity(`^(\$[0-9.]+|[0-9.]+ ?\$)/h$`, "$1.79/h"),
+			reflect.TypeFor[TokenPrice](): quantity(money+`/M$`, "$0.15/M", "€0.15/M"),
+			reflect.TypeFor[Price]():      quantity(money+`/h$`, "$1.79/h", "1.79 EUR/h"),
 		}})
 	must.OK(t, err)
 	return decorate(schema, reflect.TypeFor[Scenario]())
@@ -114,7 +115,7 @@ func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Sche
 		named := &jsonschema.Schema{Type: "object", Required: []string{"name"},
 			Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}}
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, named}}
-	case t.Kind() == reflect.Struct:
+	case t.Kind() == reflect.Struct && !isMoney(t):
 		return decorate(p, t)
 	case t.Kind() == reflect.Slice:
 		if t.Elem().Kind() == reflect.Struct {

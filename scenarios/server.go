@@ -15,7 +15,7 @@ type Hardware struct {
 	Operators   string  `json:"operators,omitempty" jsonschema:"A folder of kernel times measured on this accelerator, as CSV files or in the layout of ai-dynamo/aiconfigurator. They replace the formulas for the shapes that they cover: see physics.md, measured operators. Default: none."`
 	Kernels     string  `json:"operators-version,omitempty" jsonschema:"The engine version whose kernels are used, if the folder of operators has several. Default: the newest."`
 	Host        float64 `json:"host,omitempty" above:"0" max:"100" jsonschema:"The time that the host takes for the engine's work, as a multiple of the time of an H100 machine's host. Default: as measured with the accelerator, or 1."`
-	Price       Price   `json:"price,omitempty" min:"0" jsonschema:"The price of one accelerator, such as $1.79/h. Default: the catalogue's."`
+	Price       Price   `json:"price,omitzero" min:"0" jsonschema:"The price of one accelerator, such as $1.79/h. Default: the catalogue's."`
 }
 
 // Parallelism spreads one replica over accelerators.
@@ -75,15 +75,15 @@ type KVMemory struct {
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"The size of the KV cache in tokens, if it is known. Default: what utilization leaves."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"The host memory to which KV caches can be swapped out, for all accelerators of a replica together, such as 16GiB. Default: none."`
 	Tiers       []Tier            `json:"tiers,omitempty" jsonschema:"The stores of KV caches, the fastest first, in place of the sizes and rates of a memory policy with lower tiers, such as [hbm, {store: host, size: 512GiB}, {store: nvme, size: 4TB, rate: 7GB/s}]. Default: those of the policy, which is offload if there is more than hbm."`
-	Price       Price             `json:"price,omitempty" above:"0" jsonschema:"The price of a GiB of host memory that holds KV caches (cpu, or the size of the tier host, and swap), such as $0.0034/h. Default: none, as it is in the price of the accelerators."`
+	Price       Price             `json:"price,omitzero" above:"0" jsonschema:"The price of a GiB of host memory that holds KV caches (cpu, or the size of the tier host, and swap), such as $0.0034/h. Default: none, as it is in the price of the accelerators."`
 	Params      map[string]string `json:"-" rest:"true"`
 }
 
-// HostHourly returns the price in US dollars an hour of the host memory of a replica, as far as
+// HostHourly returns the price an hour of the host memory of a replica, as far as
 // KVMemory gives it a price. Defaults must have been filled in.
 func (m *KVMemory) HostHourly() float64 {
 	size, _ := units.ParseBytes(m.Params["cpu"]) // which the policy has checked; none is 0
-	return float64(m.Price) * (size + float64(m.Swap)) / (1 << 30)
+	return m.Price.Amount * (size + float64(m.Swap)) / (1 << 30)
 }
 
 // Tier is a store of KV caches.

@@ -22,20 +22,19 @@ type Sold struct {
 	Input  float64 `json:"input_millions_per_hour"`
 	Cached float64 `json:"cached_input_millions_per_hour"`
 	Output float64 `json:"output_millions_per_hour"`
-	// InputDollars, CachedDollars and OutputDollars are the worth of these tokens in US dollars an
-	// hour, and Hourly is their sum.
+	// InputDollars, CachedDollars and OutputDollars are the worth of these tokens an hour, and
+	// Hourly is their sum, in the currency of the result.
 	InputDollars  float64 `json:"input_dollars_per_hour"`
 	CachedDollars float64 `json:"cached_input_dollars_per_hour"`
 	OutputDollars float64 `json:"output_dollars_per_hour"`
 	Hourly        float64 `json:"dollars_per_hour"`
-	// Margin is Hourly less the price of the fleet in US dollars an hour; nil if that price is not
-	// known.
+	// Margin is Hourly less the price of the fleet; nil if that price is not known.
 	Margin *float64 `json:"margin_dollars_per_hour,omitempty"`
 }
 
 // Sold computes the worth of the tokens that a fleet serves in an hour, with output millions of
 // tokens in answers. The counts give the ratio of prompt tokens and cached tokens to output tokens.
-// fleet is the price of the fleet in US dollars an hour; 0 means that it is not known. Sold
+// fleet is the price of the fleet an hour; 0 means that it is not known. Sold
 // returns nil without prices of tokens, or without answers.
 func (p *TokenPrices) Sold(c TokenCounts, output, fleet float64) *Sold {
 	if p == nil || c.Output == 0 {
@@ -44,9 +43,9 @@ func (p *TokenPrices) Sold(c TokenCounts, output, fleet float64) *Sold {
 	each := output / float64(c.Output)
 	s := &Sold{Input: float64(each * float64(c.Input-c.Cached)),
 		Cached: float64(each * float64(c.Cached)), Output: output}
-	s.InputDollars = float64(s.Input * float64(p.Input))
-	s.CachedDollars = float64(s.Cached * float64(*p.complete().Cached))
-	s.OutputDollars = float64(s.Output * float64(p.Output))
+	s.InputDollars = float64(s.Input * p.Input.Amount)
+	s.CachedDollars = float64(s.Cached * p.complete().Cached.Amount)
+	s.OutputDollars = float64(s.Output * p.Output.Amount)
 	s.Hourly = s.InputDollars + s.CachedDollars + s.OutputDollars
 	if fleet > 0 {
 		margin := s.Hourly - fleet

@@ -1,8 +1,8 @@
 package scenarios
 
 // TokenCosts says what tokens cost the fleet: its price, divided among the tokens of completed
-// requests by the time and the KV memory that they took. Prices are in US dollars for a million.
-// The prices times the numbers of tokens add up to the price of the fleet.
+// requests by the time and the KV memory that they took. Prices are of a million, in the
+// currency of the result. The prices times the numbers of tokens add up to the price of the fleet.
 //
 // A part of the price goes by time, the others by memory, in the proportion of the share of the
 // time in which steps ran to the mean share of the KV memory in use. By time, prompt tokens that

@@ -144,19 +144,20 @@ func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, name string,
 
 // job looks up what the arguments and flags name.
 func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*training.Job,
-	float64, error) {
+	scenarios.Price, error) {
+	none := scenarios.Price{}
 	file, err := scenarios.Describe(model, accelerator, flags.set...)
 	if err != nil {
-		return nil, 0, err
+		return nil, none, err
 	}
 	found, err := file.Equipment(policies.Default())
 	if err != nil {
-		return nil, 0, err
+		return nil, none, err
 	}
 	note(cmd, found.Warnings)
 	optimizer, err := training.FindOptimizer(flags.optimizer)
 	if err != nil {
-		return nil, 0, fmt.Errorf("--optimizer: %w", err)
+		return nil, none, fmt.Errorf("--optimizer: %w", err)
 	}
 	j := &training.Job{Model: found.Model,
 		Machine: training.NewMachine(found.Accelerator, found.ScaleUp, found.Network),
@@ -170,11 +171,12 @@ func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*tr
 	j.Layout.Sequence = true
 	if cmd.Flag("tokens").Changed {
 		if j.Tokens, err = training.ParseTokens(flags.tokens); err != nil {
-			return nil, 0, fmt.Errorf("--tokens: %w", err)
+			return nil, none, fmt.Errorf("--tokens: %w", err)
 		}
 	}
 	if flags.gpus < 1 || flags.seq < 1 {
-		return nil, 0, fmt.Errorf("--gpus %d and --seq %d must be positive", flags.gpus, flags.seq)
+		return nil, none, fmt.Errorf("--gpus %d and --seq %d must be positive", flags.gpus,
+			flags.seq)
 	}
 	if j.Batch == 0 && !cmd.Flag("global-batch").Changed {
 		j.Batch = j.UsualBatch()

@@ -67,23 +67,23 @@ func train(settings []string) ([]byte, error) {
 }
 
 // equip looks up the model, the accelerator and the optimizer, and returns the price of an
-// accelerator in dollars an hour.
-func equip(job *training.Job, names map[string]string) (price float64, err error) {
+// accelerator.
+func equip(job *training.Job, names map[string]string) (price scenarios.Price, err error) {
 	file, err := scenarios.Describe(names["model"], names["hardware"])
 	if err != nil {
-		return 0, err
+		return price, err
 	}
 	found, err := file.Equipment(policies.Default())
 	if err != nil {
-		return 0, err
+		return price, err
 	}
 	job.Model = found.Model
 	job.Machine = training.NewMachine(found.Accelerator, found.ScaleUp, found.Network)
 	if job.Optimizer, err = training.FindOptimizer("adamw"); err != nil {
-		return 0, err
+		return price, err
 	}
 	if job.GPUs < 1 || job.Seq < 1 {
-		return 0, fmt.Errorf("gpus %d and seq %d must be positive", job.GPUs, job.Seq)
+		return price, fmt.Errorf("gpus %d and seq %d must be positive", job.GPUs, job.Seq)
 	}
 	if text := names["tokens"]; text != "" {
 		job.Tokens, err = training.ParseTokens(text)

@@ -51,7 +51,7 @@ func (p *Printer) Hardware(list []AcceleratorEntry) {
 			peak = units.FormatFLOPRate(rate)
 		}
 		if a.Price > 0 {
-			price = units.FormatPrice(a.Price)
+			price = units.FormatPrice(a.Price, "")
 		}
 		rows = append(rows, table.Row{a.Name, decimalBytes(a.Memory),
 			units.FormatByteRate(a.Bandwidth), peak, price})

@@ -37,7 +37,7 @@ func (p *Printer) Result(r *scenarios.Result) {
 	}
 	if len(r.Pools) > 0 {
 		p.printf("\n")
-		p.pools(r.Pools)
+		p.pools(r.Pools, r.Currency)
 	}
 	p.printf("\n")
 	for _, words := range diagnosis.Of(r) {
@@ -82,8 +82,8 @@ func (p *Printer) ranges(r *scenarios.Result) {
 	}
 	if span := r.Intervals.Of["cost_per_million_output_tokens"]; r.Cost > 0 &&
 		figure(span.Low) != figure(span.High) {
-		list = append(list, fmt.Sprintf("$%s to $%s for a million output tokens", figure(span.Low),
-			figure(span.High)))
+		list = append(list, fmt.Sprintf("%s to %s for a million output tokens",
+			r.Currency.Format(figure(span.Low)), r.Currency.Format(figure(span.High))))
 	}
 	p.entry(percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
 	if load, near := r.Intervals.Load(&r.Evidence.Spread); near {
@@ -107,7 +107,7 @@ func sessions(r *scenarios.Result) string {
 		"waiting for tools or users; %s calls", count(s.Completed), units.FormatDuration(s.Mean),
 		percent(s.ModelShare), percent(s.QueueShare), percent(s.WaitShare), figure(s.Calls))
 	if r.CostPerSession > 0 {
-		words += fmt.Sprintf(", $%s", figure(r.CostPerSession))
+		words += ", " + r.Currency.Format(figure(r.CostPerSession))
 	}
 	return words
 }
@@ -144,19 +144,21 @@ func (p *Printer) headline(r *scenarios.Result) {
 	if r.Cost > 0 {
 		words := ""
 		if r.CostPerMillion > 0 {
-			words = fmt.Sprintf("$%s for a million output tokens %s; ", figure(r.CostPerMillion),
-				r.PricedOver)
+			words = fmt.Sprintf("%s for a million output tokens %s; ",
+				r.Currency.Format(figure(r.CostPerMillion)), r.PricedOver)
 		}
-		p.entry("cost", words+fmt.Sprintf("$%s an hour for %s", figure(r.Cost/r.Duration*3600),
-			accelerators(r.Accelerators)))
+		p.entry("cost", words+fmt.Sprintf("%s an hour for %s",
+			r.Currency.Format(figure(r.Cost/r.Duration*3600)), accelerators(r.Accelerators)))
 	}
 	if c := r.TokenCosts; c != nil && c.Cached > 0 {
-		p.entry("token costs", fmt.Sprintf("of the whole run, for a million: $%s for prompt "+
-			"tokens that are computed, $%s for cached ones, $%s for output tokens",
-			figure(c.Input), figure(c.Cached), figure(c.Output)))
+		p.entry("token costs", fmt.Sprintf("of the whole run, for a million: %s for prompt "+
+			"tokens that are computed, %s for cached ones, %s for output tokens",
+			r.Currency.Format(figure(c.Input)), r.Currency.Format(figure(c.Cached)),
+			r.Currency.Format(figure(c.Output))))
 	}
 	if r.Sold != nil {
-		p.entry("tokens", "those of an hour "+r.PricedOver+" are worth "+diagnosis.Sold(r.Sold))
+		p.entry("tokens", "those of an hour "+r.PricedOver+" are worth "+
+			diagnosis.Sold(r.Sold, r.Currency))
 	}
 	if r.Intervals != nil {
 		p.ranges(r)
@@ -238,7 +240,7 @@ func (p *Printer) verdict(r *scenarios.Result) string {
 }
 
 // pools prints what each pool did, and its part of the work, the cost and the energy.
-func (p *Printer) pools(pools []scenarios.PoolResult) {
+func (p *Printer) pools(pools []scenarios.PoolResult, currency units.Currency) {
 	var rows []table.Row
 	for i := range pools {
 		sum := &pools[i]
@@ -248,18 +250,18 @@ func (p *Printer) pools(pools []scenarios.PoolResult) {
 		}
 		rows = append(rows, table.Row{sum.Name, replicas, sum.Hardware,
 			count(sum.Completed + sum.HandedOver), percent(min(1, sum.Busy)),
-			percent(sum.MFU), percent(sum.MBU), dollars(sum.Cost), figure(sum.Energy)})
+			percent(sum.MFU), percent(sum.MBU), money(sum.Cost, currency), figure(sum.Energy)})
 	}
 	p.grid(table.Row{"pool", "replicas", "hardware", "requests", "busy", "MFU", "MBU", "cost",
 		"Wh"}, rows, 0, 2)
 }
 
-// dollars prints a cost; a dash where an accelerator has no price.
-func dollars(cost float64) string {
+// money prints a cost; a dash where an accelerator has no price.
+func money(cost float64, currency units.Currency) string {
 	if cost == 0 {
 		return "–"
 	}
-	return "$" + figure(cost)
+	return currency.Format(figure(cost))
 }
 
 // classes prints the outcome by class or tenant.

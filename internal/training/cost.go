@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Cost is what a job costs.
@@ -25,19 +27,21 @@ type Cost struct {
 	// Why says why the two differ.
 	Why []string `json:"why_they_differ"`
 	// Days, Dollars and KWh are of the whole run, failures included; Dollars is 0 where no price
-	// is known. Steps is the number of steps.
+	// is known. Currency is that of Dollars; absent for US dollars. Steps is the number of steps.
 	Steps    float64  `json:"steps"`
 	Failures Failures `json:"failures"`
 	Days     float64  `json:"days"`
 	Dollars  float64  `json:"dollars,omitempty"`
-	KWh      float64  `json:"kwh"`
+
+	Currency units.Currency `json:"currency,omitempty"`
+
+	KWh float64 `json:"kwh"`
 	// Fitted reports whether the rates come from published runs on this very accelerator.
 	Fitted bool `json:"fitted_to_this_accelerator"`
 }
 
-// Compute returns the cost of a job at a price of one accelerator in dollars an hour; 0 means that
-// none is known.
-func (j *Job) Compute(price float64) Cost {
+// Compute returns the cost of a job at a price of one accelerator; 0 means that none is known.
+func (j *Job) Compute(price scenarios.Price) Cost {
 	step := j.Step()
 	c := Cost{Memory: j.Memory(), Step: step, StepSeconds: step.Total(), PeakFormat: j.Precision}
 	tokens := float64(j.Batch) * float64(j.Seq)
@@ -55,7 +59,8 @@ func (j *Job) Compute(price float64) Cost {
 		c.Steps = j.Tokens / tokens
 		c.Days = c.Steps * c.StepSeconds / c.Failures.Goodput / 86400
 		hours := c.Days * 24 * float64(j.GPUs)
-		c.Dollars = hours * price
+		c.Dollars = hours * price.Amount
+		c.Currency = price.Currency
 		c.KWh = hours * j.power() / 1000
 	}
 	return c

@@ -55,7 +55,7 @@ func (c *Cost) writeRun(b *strings.Builder, j *Job) {
 	fmt.Fprintf(b, "\n%.4g tokens are %.4g steps: %.3g days, %.4g GPU hours", j.Tokens, c.Steps,
 		c.Days, c.Days*24*float64(j.GPUs))
 	if c.Dollars > 0 {
-		fmt.Fprintf(b, ", $%.4g", c.Dollars)
+		fmt.Fprintf(b, ", %s", c.Currency.Format(fmt.Sprintf("%.4g", c.Dollars)))
 	}
 	fmt.Fprintf(b, ", %.4g kWh at most\n", c.KWh)
 	fmt.Fprintf(b, "Failures: one every %.3g h; a checkpoint takes %.3g s, best every %.3g min; "+

@@ -13,11 +13,8 @@ func ParsePrice(s string) (float64, error) {
 	return hourlyPrice.parse(text)
 }
 
-// FormatPrice prints US dollars an hour as "$1.79/h".
-func FormatPrice(v float64) string {
+// FormatPrice prints a price an hour as "$1.79/h".
+func FormatPrice(v float64, c Currency) string {
 	number, _ := hourlyPrice.pick(v)
-	if amount, negative := strings.CutPrefix(number, "-"); negative {
-		return "-$" + amount + "/h"
-	}
-	return "$" + number + "/h"
+	return c.Format(number) + "/h"
 }

@@ -22,7 +22,7 @@ var codecs = []struct {
 	{"duration", ParseDuration, FormatDuration},
 	{"request rate", ParseRequestRate, FormatRequestRate},
 	{"power", ParsePower, FormatPower},
-	{"price", ParsePrice, FormatPrice},
+	{"price", ParsePrice, func(v float64) string { return FormatPrice(v, "") }},
 	{"fraction", ParseFraction, FormatFraction},
 }
 
@@ -130,8 +130,10 @@ func TestFormat(t *testing.T) {
 		{Plural(0, "token"), "0 tokens"},
 		{Count(-1234567), "-1,234,567"},
 		{Count(-999), "-999"},
-		{FormatPrice(1.79), "$1.79/h"},
-		{FormatPrice(-1.79), "-$1.79/h"},
+		{FormatPrice(1.79, ""), "$1.79/h"},
+		{FormatPrice(-1.79, ""), "-$1.79/h"},
+		{FormatPrice(1.79, "EUR"), "€1.79/h"},
+		{FormatPrice(-1.79, "CHF"), "-CHF 1.79/h"},
 		{FormatFraction(0.9), "90%"},
 		{FormatFraction(1. / 3), "33.33%"},
 	} {

@@ -105,5 +105,8 @@ func checkRange(v reflect.Value, text string, r rule) string {
 	case v.CanFloat():
 		return r.checkNumber(v.Float(), text)
 	}
+	if n, ok := v.Interface().(interface{ Number() float64 }); ok {
+		return r.checkNumber(n.Number(), text)
+	}
 	return ""
 }

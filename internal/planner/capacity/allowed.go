@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -25,8 +24,8 @@ func (s *search) allowed(o *option) int {
 		}
 	}
 	g := &s.trials.file.Plan.Goal
-	if g.Budget > 0 {
-		n = min(n, int(min(unbounded, o.affordable(float64(g.Budget))+1e-9)))
+	if g.Budget.Amount > 0 {
+		n = min(n, int(min(unbounded, o.affordable(g.Budget.Amount)+1e-9)))
 	}
 	if g.Power > 0 {
 		n = min(n, int(min(unbounded, float64(g.Power)/o.watts()+1e-9)))
@@ -48,7 +47,7 @@ func (s *search) possible() error {
 				"choose another term", name, g.Find, o.label(&p.Menu)))
 		}
 	}
-	if g.Budget == 0 && g.Power == 0 {
+	if g.Budget.Amount == 0 && g.Power == 0 {
 		return nil
 	}
 	cheapest, leanest := -1, -1
@@ -77,10 +76,10 @@ func (s *search) possible() error {
 	if s.spare > 0 {
 		spares = " with its spares"
 	}
-	if least := fleet * s.options[cheapest].price; g.Budget > 0 && least > float64(g.Budget) {
-		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found $%g/h, and the smallest "+
-			"fleet that may keep the SLO%s is of %s for $%s/h", name, float64(g.Budget), spares,
-			s.label(cheapest), report.Figure(least)))
+	if least := fleet * s.options[cheapest].price; g.Budget.Amount > 0 && least > g.Budget.Amount {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found %s/h, and the smallest "+
+			"fleet that may keep the SLO%s is of %s for %s/h", name,
+			scenarios.Money(g.Budget).Text(), spares, s.label(cheapest), s.money(least)))
 	}
 	if least := fleet * s.options[leanest].watts(); g.Power > 0 && least > float64(g.Power) {
 		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+

@@ -35,7 +35,7 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 	replicas, hourly := 0, 0.0
 	for _, p := range file.Scenario.Fleet.Pools {
 		replicas += p.Replicas
-		hourly += float64(p.Replicas) * float64(p.Hardware.Price)
+		hourly += float64(p.Replicas) * p.Hardware.Price.Amount
 	}
 	base := s.baseOf()
 	if replicas != s.size() || math.Abs(hourly-s.cost()) > 1e-9 ||

@@ -107,7 +107,7 @@ func draftWords(list []scenarios.Speculation, i int) string {
 
 // memoryWords names a choice of memory, without its price.
 func memoryWords(m scenarios.KVMemory) string {
-	m.Price = 0
+	m.Price = scenarios.Price{}
 	return menu.Settings(m)
 }
 

@@ -79,10 +79,8 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err := f.Plan.Own(doc); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	if f.Plan.Prices != "" {
-		if err := f.Plan.Price(doc); err != nil {
-			return nil, scenarios.BadInput(err)
-		}
+	if err := f.Plan.Price(doc); err != nil {
+		return nil, scenarios.BadInput(err)
 	}
 	if err := f.Plan.List(doc); err != nil {
 		return nil, scenarios.BadInput(err)

@@ -48,7 +48,7 @@ func (s *search) front(ctx context.Context) ([]answer.Point, error) {
 // fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
 func (c *comparison) fleets() ([]fleet, error) {
 	most := dearest * c.cost()
-	if b := float64(c.goal().Budget); b > 0 {
+	if b := c.goal().Budget.Amount; b > 0 {
 		most = b
 	}
 	var list []fleet

@@ -120,7 +120,7 @@ func TestFront(t *testing.T) {
 	simulated, every := 0, 0
 	for k, text := range goalPlans("front") {
 		s, _ := prepared(t, text)
-		s.goal().Budget = scenarios.Price([]float64{10, 40}[k])
+		s.goal().Budget = scenarios.Price{Amount: []float64{10, 40}[k]}
 		if err := s.answer(context.Background()); err != nil || s.best < 0 {
 			t.Fatal("no answer", err)
 		}

@@ -117,8 +117,8 @@ func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 			if i := order[0]; len(all) == 0 || s.leastForJob(i, requests) < all[0].dollars {
 				now = append(now, &jobFleet{option: i})
 			} else {
-				s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs $%.2f at least",
-					s.leastForJob(i, requests))
+				s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs %s at least",
+					s.currency().Cents(s.leastForJob(i, requests)))
 			}
 			order = order[1:]
 		}
@@ -237,7 +237,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	j.replicas = int(n)
 	j.total = j.seconds(requests, j.replicas)
 	j.dollars = float64(j.replicas) * o.price * j.total / 3600
-	outcome.words, outcome.replicas = fmt.Sprintf("the job costs $%.2f", j.dollars), j.replicas
+	outcome.words, outcome.replicas = "the job costs "+s.currency().Cents(j.dollars), j.replicas
 	return nil
 }
 

@@ -29,16 +29,16 @@ func (s *search) words(i int) string {
 	case costsMore:
 		if s.options[i].scaled() {
 			return fmt.Sprintf("%s or more replicas run on average by the roofline, so it costs "+
-				"$%s/h at least", report.Figure(s.leastCost(i)/o.price),
-				report.Figure(s.leastCost(i)))
+				"%s/h at least", report.Figure(s.leastCost(i)/o.price),
+				s.money(s.leastCost(i)))
 		}
 		if s.rate > 0 {
 			return fmt.Sprintf(
-				"a replica cannot sustain more than %s/s by the roofline, so it costs $%s/h "+
-					"at least", report.Figure(o.ceiling), report.Figure(s.leastCost(i)))
+				"a replica cannot sustain more than %s/s by the roofline, so it costs %s/h "+
+					"at least", report.Figure(o.ceiling), s.money(s.leastCost(i)))
 		}
-		return fmt.Sprintf("%s or more are needed by the roofline, so it costs $%s/h at least",
-			units.Plural(s.fewest(o), "replica"), report.Figure(s.leastCost(i)))
+		return fmt.Sprintf("%s or more are needed by the roofline, so it costs %s/h at least",
+			units.Plural(s.fewest(o), "replica"), s.money(s.leastCost(i)))
 	}
 	return outcome.words
 }
@@ -49,8 +49,7 @@ func (s *search) unaffordable(o *option) string {
 	if find := s.goal().Find; find != menu.FindThroughput {
 		n = s.fewest(o) + s.spare
 	}
-	words := fmt.Sprintf("%s cost $%s/h", units.Plural(n, "replica"),
-		report.Figure(o.cost(n)))
+	words := fmt.Sprintf("%s cost %s/h", units.Plural(n, "replica"), s.money(o.cost(n)))
 	if s.goal().Power > 0 {
 		words += " and draw up to " + units.FormatPower(float64(n)*o.watts())
 	}

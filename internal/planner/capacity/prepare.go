@@ -184,7 +184,7 @@ func (p *preparer) prepare(s *server) error {
 		return err
 	}
 	defer simulation.Source.Close()
-	s.price = float64(simulation.Scenario.Hardware.Price) * float64(s.gpus)
+	s.price = simulation.Scenario.Hardware.Price.Amount * float64(s.gpus)
 	if s.price <= 0 {
 		return scenarios.BadInput(
 			fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as "+
@@ -192,7 +192,7 @@ func (p *preparer) prepare(s *server) error {
 				f.name, s.offer.Accelerator, s.offer.Accelerator))
 	}
 	memory := &simulation.Scenario.Memory
-	s.host, s.gib = memory.HostHourly(), float64(memory.Price)
+	s.host, s.gib = memory.HostHourly(), memory.Price.Amount
 	s.price += s.host
 	steps := simulation.Steps()
 	if s.evidence == nil {

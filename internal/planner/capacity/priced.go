@@ -19,7 +19,8 @@ func (s *search) pricesOf() []answer.Price {
 			}
 			if server.gib > 0 {
 				list = addPrice(list, answer.Price{Accelerator: "a GiB of host memory",
-					Hourly: server.gib, Term: "on-demand", Source: "menu.memory"}, chosen)
+					Hourly: server.gib, Currency: s.currency().Code(), Term: "on-demand",
+					Source: "menu.memory"}, chosen)
 			}
 			if !known[server.offer] {
 				known[server.offer] = true
@@ -38,7 +39,6 @@ func (s *search) pricesOf() []answer.Price {
 
 // addPrice adds a price that is not in the list.
 func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Price {
-	price.Currency = "USD"
 	same := func(other answer.Price) bool {
 		other.Chosen = false
 		return other == price
@@ -55,8 +55,8 @@ func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Pri
 func priceOf(s *server) answer.Price {
 	o := s.offer
 	price := answer.Price{Accelerator: o.Accelerator, Hourly: (s.price - s.host) / float64(s.gpus),
-		Term: o.RentedOn(), Region: o.Region, Provider: o.Provider, Date: o.Date,
-		Source: o.PriceSource()}
+		Currency: o.Price.Currency.Code(), Term: o.RentedOn(), Region: o.Region,
+		Provider: o.Provider, Date: o.Date, Source: o.PriceSource()}
 	switch {
 	case price.Source != "":
 	case o.File != "":

@@ -149,8 +149,8 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 		}
 		if !wins && i != s.best {
 			outcome.kind, outcome.words = simulated, fmt.Sprintf(
-				"of up to %s, %s or more run on average, for $%s/h",
-				units.Plural(n+s.spare, "replica"), report.Figure(running), report.Figure(hourly))
+				"of up to %s, %s or more run on average, for %s/h",
+				units.Plural(n+s.spare, "replica"), report.Figure(running), s.money(hourly))
 		}
 		if !wins {
 			return false, unused, nil

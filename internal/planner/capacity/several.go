@@ -20,7 +20,7 @@ func (f *File) Solve(ctx context.Context, o Options) (*answer.Answers, error) {
 		return nil, err
 	}
 	defer q.Close()
-	all := &answer.Answers{Name: f.Plan.Name}
+	all := &answer.Answers{Name: f.Plan.Name, Currency: f.Plan.Currency}
 	if all.Models, err = f.each(ctx, q, o); err != nil {
 		return nil, f.asked(err)
 	}

@@ -97,7 +97,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	s, p := found.search, &f.Plan
 	var err error
 	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
-		Prices: p.PricesFrom(), PricesOf: s.pricesOf(),
+		Currency: p.Currency, Prices: p.PricesFrom(), PricesOf: s.pricesOf(),
 		Points: found.points, Throughputs: s.throughputs(found.rateRanges), SLO: p.SLO,
 		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: s.listed(), Tuned: s.tuned, Simulations: s.trials.count()}

@@ -3,6 +3,8 @@ package capacity
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
@@ -91,6 +93,12 @@ func (k kind) String() string {
 func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
 
 func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
+
+// currency returns the currency of all prices.
+func (s *search) currency() units.Currency { return s.trials.file.Plan.Currency }
+
+// money writes an amount with four digits.
+func (s *search) money(x float64) string { return s.currency().Format(report.Figure(x)) }
 
 // tried returns what is known of the fleets of option i.
 func (s *search) tried(i int) *sizes {

@@ -53,7 +53,7 @@ offers:
 		}
 		var got []float64
 		for _, o := range f.Plan.Menu.Hardware {
-			got = append(got, float64(o.Price))
+			got = append(got, o.Price.Amount)
 		}
 		if fmt.Sprint(got) != want || !strings.Contains(f.Plan.PricesFrom(), "of 2026-11-20") {
 			t.Errorf("%s: prices %v of %q, want %s", menu, got, f.Plan.PricesFrom(), want)

@@ -34,6 +34,13 @@ func (f *File) PutBeside(today *scenarios.File) error {
 		return errors.New("fleet: found settings; a deployment that is compared is a fixed " +
 			"number of alike replicas (key replicas)")
 	}
+	equipment, err := today.Equipment(policies.Default())
+	if err == nil {
+		_, err = p.InCurrency(scenarios.Money(equipment.Price))
+	}
+	if err != nil {
+		return fmt.Errorf("hardware.price: %w", err)
+	}
 	f.today = today
 	return nil
 }
@@ -54,9 +61,13 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	t := &answer.Today{Replicas: max(1, now.Replicas)}
 	t.Accelerators = t.Replicas * each
 	t.Label = fmt.Sprintf("%d × %s", each, built.Accelerator.Name)
-	if price := float64(built.Scenario.Hardware.Price); price > 0 {
-		hourly := float64(float64(t.Accelerators)*price) +
+	if price := built.Scenario.Hardware.Price; price.Amount > 0 {
+		price.Amount = float64(float64(t.Accelerators)*price.Amount) +
 			float64(float64(t.Replicas)*built.Scenario.Memory.HostHourly())
+		hourly, err := p.InCurrency(scenarios.Money(price))
+		if err != nil {
+			return nil, err
+		}
 		t.Hourly = &hourly
 	}
 	length := t.Replicas

@@ -182,13 +182,15 @@ func (t *trials) task(text []byte) (*queue.Task, error) {
 // relevantToTrial leaves out the parts of a scenario on which the trial does not depend, so that
 // equal replicas are simulated once. These are all prices, and the routing if there is one replica.
 func relevantToTrial(s scenarios.Scenario) scenarios.Scenario {
-	s.Hardware.Price, s.Memory.Price, s.Tokens = 0, 0, nil
+	s.Hardware.Price, s.Memory.Price, s.Tokens = scenarios.Price{},
+		scenarios.Price{}, nil
 	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {
 		s.Routing = scenarios.Policy{}
 	}
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	for i := range s.Fleet.Pools {
-		s.Fleet.Pools[i].Hardware.Price, s.Fleet.Pools[i].Memory.Price = 0, 0
+		p := &s.Fleet.Pools[i]
+		p.Hardware.Price, p.Memory.Price = scenarios.Price{}, scenarios.Price{}
 	}
 	return s
 }

@@ -7,6 +7,7 @@ package compare
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -42,7 +43,14 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		c.gated = append(c.gated, g.Metric)
 	}
 	for _, t := range trials {
+		first := &trials[0].runs[0].Simulation.Scenario
 		for _, run := range t.runs {
+			here, there := run.Simulation.Scenario.Currency(), first.Currency()
+			if here != there && run.Result.Cost > 0 && trials[0].runs[0].Result.Cost > 0 {
+				return nil, scenarios.BadInput(fmt.Errorf("%s has prices in %s, and %s in %s; a "+
+					"comparison has one currency, so convert one of them", trials[0].variant.Label,
+					there.Code(), t.variant.Label, here.Code()))
+			}
 			c.sold = c.sold && run.Result.Sold != nil && run.Result.Sold.Margin != nil
 		}
 		scenario := &t.runs[0].Simulation.Scenario

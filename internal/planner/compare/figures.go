@@ -30,8 +30,12 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 	for m := range all {
 		d := stats.Mean(differences[m], confidence)
 		offered := served && all[m].Name == "output_throughput" && d.Mean != 0
+		unit := string(all[m].Unit)
+		if all[m].Unit == scenarios.Dollars {
+			unit = t.runs[0].Simulation.Scenario.Currency().Unit()
+		}
 		list[m] = Figure{
-			Name: all[m].Name, Title: cmp.Or(all[m].Short, all[m].Name), Unit: string(all[m].Unit),
+			Name: all[m].Name, Title: cmp.Or(all[m].Short, all[m].Name), Unit: unit,
 			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0),
 			Offered: offered,
 			noise:   stats.Mean(differences[m], interval.Level).Half,

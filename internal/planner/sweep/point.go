@@ -24,6 +24,10 @@ func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c := simulation.Scenario.Currency(); c != "" {
+		return outcome{Reason: "prices are in " + c.Code() + ", and sweeps have US dollars: " +
+			"convert them"}, simulation.Source.Close()
+	}
 	result, err := simulation.Run(ctx)
 	if err != nil {
 		return nil, err

@@ -56,12 +56,12 @@ func newColumn(r *scenarios.Result) column {
 		fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
 	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
 	if r.CostPerMillion > 0 {
-		c.add("price", "cost_per_million_output_tokens", fmt.Sprintf("$%.3g", r.CostPerMillion),
+		c.add("price", "cost_per_million_output_tokens", price(r, "%.3g", r.CostPerMillion),
 			"for a million output tokens "+r.PricedOver, r)
 	}
 	if r.Sold != nil {
-		c.add("tokens of an hour", "tokens_sold", fmt.Sprintf("$%.4g", r.Sold.Hourly),
-			r.PricedOver+" they are worth "+diagnosis.Sold(r.Sold), r)
+		c.add("tokens of an hour", "tokens_sold", price(r, "%.4g", r.Sold.Hourly),
+			r.PricedOver+" they are worth "+diagnosis.Sold(r.Sold, r.Currency), r)
 	}
 	if r.EnergyPerMillion > 0 {
 		c.add("energy", "energy_per_million_output_tokens",
@@ -74,15 +74,15 @@ func newColumn(r *scenarios.Result) column {
 func (c *column) add(label, key, value, note string, r *scenarios.Result) {
 	exact := strconv.FormatFloat(scenarios.MetricNamed(key).Of(r), 'g', -1, 64)
 	if r.Intervals != nil {
-		note += intervalText(r.Intervals, scenarios.MetricNamed(key))
+		note += intervalText(r, scenarios.MetricNamed(key))
 	}
 	c.Cards = append(c.Cards, card{Label: label, Key: key, Exact: exact, Value: value, Note: note})
 }
 
 // intervalText says how sure a figure is, or nothing where that was not asked or makes no
 // difference.
-func intervalText(intervals *scenarios.Intervals, m scenarios.Metric) string {
-	span, known := intervals.Of[m.Name]
+func intervalText(r *scenarios.Result, m scenarios.Metric) string {
+	span, known := r.Intervals.Of[m.Name]
 	if !known || span.Low == span.High {
 		return ""
 	}
@@ -91,11 +91,11 @@ func intervalText(intervals *scenarios.Intervals, m scenarios.Metric) string {
 		case scenarios.Milliseconds:
 			return units.FormatDuration(x / 1000)
 		case scenarios.Dollars:
-			return fmt.Sprintf("$%.3g", x)
+			return price(r, "%.3g", x)
 		}
 		return fmt.Sprintf("%.3g", x)
 	}
-	return fmt.Sprintf("; %.0f%% sure: %s to %s", 100*intervals.Level, words(span.Low),
+	return fmt.Sprintf("; %.0f%% sure: %s to %s", 100*r.Intervals.Level, words(span.Low),
 		words(span.High))
 }
 
@@ -156,7 +156,12 @@ func hourly(r *scenarios.Result) string {
 	if r.Cost == 0 || r.Duration == 0 {
 		return "price not known"
 	}
-	return fmt.Sprintf("$%.4g an hour", r.Cost/r.Duration*3600)
+	return price(r, "%.4g", r.Cost/r.Duration*3600) + " an hour"
+}
+
+// price writes an amount in the currency of a result.
+func price(r *scenarios.Result, format string, x float64) string {
+	return r.Currency.Format(fmt.Sprintf(format, x))
 }
 
 // waterfall shows of what the latency of a mean request is made.

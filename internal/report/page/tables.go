@@ -23,7 +23,7 @@ func newTables(r *scenarios.Result) []Table {
 		list = append(list, classTable("tenant", r.Tenants))
 	}
 	if len(r.Pools) > 0 {
-		list = append(list, poolTable(r.Pools))
+		list = append(list, poolTable(r))
 	}
 	return list
 }
@@ -69,14 +69,14 @@ func classTable(title string, classes map[string]metrics.ClassSummary) Table {
 	return t
 }
 
-func poolTable(pools []scenarios.PoolResult) Table {
+func poolTable(r *scenarios.Result) Table {
 	t := Table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests",
 		"busy", "MFU", "MBU", "cost", "energy"}}
 	percent := func(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
-	for i := range pools {
-		p, cost := &pools[i], "–"
+	for i := range r.Pools {
+		p, cost := &r.Pools[i], "–"
 		if p.Cost > 0 { // else an accelerator has no price
-			cost = fmt.Sprintf("$%.3g", p.Cost)
+			cost = price(r, "%.3g", p.Cost)
 		}
 		t.Rows = append(t.Rows, []string{p.Name, p.Role, p.Model, p.Hardware,
 			strconv.Itoa(p.Replicas), fmt.Sprintf("%.3g", p.MeanReplicas),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -29,6 +30,9 @@ type Answer struct {
 
 	// Goal is the goal of the plan in words.
 	Goal menu.Goal `json:"goal"`
+	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
+	// for US dollars.
+	Currency units.Currency `json:"currency,omitempty"`
 	// Prices names the price file and its date; empty if there is none.
 	Prices string `json:"prices,omitempty"`
 	// PricesOf are the prices of the menu, those of the chosen fleet first.
@@ -139,6 +143,8 @@ type Answers struct {
 	// Accelerators and Hourly are those of all chosen fleets together.
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
+	// Currency is that of Hourly; absent for US dollars.
+	Currency units.Currency `json:"currency,omitempty"`
 }
 
 // Failed counts simulations that failed.

@@ -59,8 +59,8 @@ func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) err
 	}
 	if len(a.Models) > 1 {
 		p.Gap()
-		p.Text(fmt.Sprintf("Together: %s, $%.2f an hour.",
-			units.Plural(a.Accelerators, "accelerator"), a.Hourly))
+		p.Text(fmt.Sprintf("Together: %s, %s an hour.",
+			units.Plural(a.Accelerators, "accelerator"), a.Currency.Cents(a.Hourly)))
 	}
 	return p.Err()
 }
@@ -75,7 +75,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 				p.Item(pruned.Example)
 			}
 		}
-		a.Today.print(p)
+		a.Today.print(p, a.Currency)
 		return
 	}
 	d := a.Chosen
@@ -85,23 +85,23 @@ func (a *Answer) printBrief(p *report.Printer) {
 		p.Text("Goal: " + words)
 	}
 	if d.JobHours > 0 {
-		d.printCost(p)
+		d.printCost(p, a.Currency)
 		p.Text(d.jobWords())
 		if len(a.Jobs) > 0 {
 			j := &a.Jobs[0]
 			p.Text(fmt.Sprintf("With steps as slow as the asked confidence demands: %s hours, "+
-				"$%.2f. %s", report.Figure(j.Hours), j.Dollars, j.odds()))
+				"%s. %s", report.Figure(j.Hours), a.Currency.Cents(j.Dollars), j.odds()))
 		}
 	} else {
 		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
 			report.Percent(d.Kept), d.Binds))
 		d.Law.print(p)
-		p.Text(d.odds(a.Confidence))
-		d.printCost(p)
+		p.Text(d.odds(a))
+		d.printCost(p, a.Currency)
 	}
 	a.Tuned.print(p, a)
 	if d.Sold != nil {
-		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
+		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold, a.Currency) + ".")
 	}
 	if a.Goal.Find == menu.FindFront {
 		a.printPoints(p, a.Front())
@@ -110,7 +110,7 @@ func (a *Answer) printBrief(p *report.Printer) {
 	}
 	a.printAlone(p)
 	a.printOthers(p)
-	a.Today.print(p)
+	a.Today.print(p, a.Currency)
 	var changes []string
 	for _, s := range a.Sensitivity {
 		if s.Changes {
@@ -135,19 +135,19 @@ func (a *Answer) printAlone(p *report.Printer) {
 	}
 	for i := range a.Shapes {
 		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly < a.Chosen.Hourly*(1-1e-9) {
-			p.Text(fmt.Sprintf("Alone, this model would have %s of %s for $%.2f an hour; all "+
+			p.Text(fmt.Sprintf("Alone, this model would have %s of %s for %s an hour; all "+
 				"models together cost less with those accelerators elsewhere.",
-				units.Plural(s.Replicas, "replica"), s.Label, s.Hourly))
+				units.Plural(s.Replicas, "replica"), s.Label, a.Currency.Cents(s.Hourly)))
 			return
 		}
 	}
 }
 
 // printCost prints what the fleet costs.
-func (d *Deployment) printCost(p *report.Printer) {
-	p.Text(fmt.Sprintf("%s, $%.2f an hour; $%s for a million output tokens.",
-		d.running(), d.Hourly, report.Figure(d.PerMillion)))
-	d.printFixed(p)
+func (d *Deployment) printCost(p *report.Printer, c units.Currency) {
+	p.Text(fmt.Sprintf("%s, %s an hour; %s for a million output tokens.",
+		d.running(), c.Cents(d.Hourly), c.Format(report.Figure(d.PerMillion))))
+	d.printFixed(p, c)
 }
 
 // next names the fleets that come after the chosen one, with what they were compared by.
@@ -161,7 +161,8 @@ func (a *Answer) next() []string {
 	}
 	for i := range a.Shapes {
 		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly <= outOfReach*a.Chosen.Hourly {
-			add(s.Replicas, s.Label, fmt.Sprintf("$%.2f an hour (%s)", s.Hourly, s.Grade))
+			add(s.Replicas, s.Label, fmt.Sprintf("%s an hour (%s)", a.Currency.Cents(s.Hourly),
+				s.Grade))
 		}
 	}
 	for i := range a.Throughputs {
@@ -176,7 +177,7 @@ func (a *Answer) next() []string {
 	}
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
-		add(j.Replicas, j.Label, fmt.Sprintf("$%.2f, %s hours (%s)", j.Dollars,
+		add(j.Replicas, j.Label, fmt.Sprintf("%s, %s hours (%s)", a.Currency.Cents(j.Dollars),
 			report.Figure(j.Hours), j.Grade))
 	}
 	return list

@@ -28,7 +28,7 @@ func TestALowerChanceIsExplained(t *testing.T) {
 		d := Deployment{Chances: []Chance{{Replicas: 1, Probability: 0.2},
 			{Replicas: 2, Probability: kept, Low: 0.58, High: 1}, {Replicas: 3, Probability: 1}},
 			Certainty: &Certainty{Predicted: 2, Needed: 2}}
-		words := d.odds(0.95)
+		words := d.odds(&Answer{Confidence: 0.95})
 		if got := strings.Contains(words, "95% quantiles at once"); got != want {
 			t.Errorf("%g: %s", kept, words)
 		}

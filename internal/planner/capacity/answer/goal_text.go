@@ -47,6 +47,9 @@ func (a *Answer) Front() []Point {
 	return list
 }
 
+// money heads a column of amounts a unit.
+func (a *Answer) money(unit string) string { return a.Currency.Unit() + unit }
+
 func (a *Answer) printPoints(p *report.Printer, list []Point) {
 	var rows [][]string
 	for i := range list[:min(len(list), mostRows)] {
@@ -55,7 +58,7 @@ func (a *Answer) printPoints(p *report.Printer, list []Point) {
 			fmt.Sprintf("%.2f", q.Hourly), report.Figure(q.Latency), report.Figure(q.Energy),
 			string(q.Grade)})
 	}
-	p.Table([]string{"replicas", "$/h", a.Goal.Measure, "Wh/1M", "evidence"}, rows, 0, 4)
+	p.Table([]string{"replicas", a.money("/h"), a.Goal.Measure, "Wh/1M", "evidence"}, rows, 0, 4)
 	if left := len(list) - len(rows); left > 0 {
 		p.Text(fmt.Sprintf("%d more are in plan.json of --out.", left))
 	}
@@ -74,7 +77,7 @@ func (a *Answer) printReaches(p *report.Printer) {
 		rows = append(rows, []string{fmt.Sprintf("%d of %s", r.Replicas, r.Label), rate,
 			fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts), string(r.Grade)})
 	}
-	p.Table([]string{"replicas", "1/s", "$/h", "peak power", "evidence"}, rows, 0, 4)
+	p.Table([]string{"replicas", "1/s", a.money("/h"), "peak power", "evidence"}, rows, 0, 4)
 	p.Text("Rates are tried in steps of about 3%. The fleet of the answer was simulated whole at " +
 		"its rate; the other rates may be lower. A fleet with < serves less than another, and " +
 		"no more is known of it.")
@@ -108,7 +111,7 @@ func (a *Answer) WriteFront(dir string) error {
 		}
 		series = append(series, s)
 	}
-	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ($/h)",
+	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ("+a.money("/h")+")",
 		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", others, series)
 	if err != nil {
 		return err
@@ -140,11 +143,12 @@ func (a *Answer) printJobs(p *report.Printer) {
 			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion),
 			string(j.Grade)})
 	}
-	p.Table([]string{"replicas", "hours", "$", "$/1M tokens", "evidence"}, rows, 0, 4)
+	p.Table([]string{"replicas", "hours", a.money(""), a.money("/1M tokens"), "evidence"}, rows,
+		0, 4)
 	if j := a.measuredJob(); j != nil {
 		p.Text(fmt.Sprintf("The cheapest option of which a similar server was measured: %s of %s, "+
-			"$%.2f, %s hours.", units.Plural(j.Replicas, "replica"), j.Label, j.Dollars,
-			report.Figure(j.Hours)))
+			"%s, %s hours.", units.Plural(j.Replicas, "replica"), j.Label,
+			a.Currency.Cents(j.Dollars), report.Figure(j.Hours)))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
-func (d *Deployment) odds(confidence float64) string {
+func (d *Deployment) odds(a *Answer) string {
 	var parts []string
 	for i, c := range d.Chances {
 		if i > 0 && d.Chances[i-1].Probability > 1-Certain {
@@ -20,26 +20,25 @@ func (d *Deployment) odds(confidence float64) string {
 	words := fmt.Sprintf("Over all errors of predicted TPOT and TTFT (%s), the SLO is kept by %s "+
 		"of cases.", d.Grade, strings.Join(parts, ", by "))
 	if d.Certainty != nil {
-		words = d.Certainty.words(d, confidence) + " " + words
+		words = d.Certainty.words(d, a) + " " + words
 	}
 	// The last chance but one is that of the answer.
-	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < confidence {
+	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < a.Confidence {
 		words += fmt.Sprintf(" The answer is decided with both latencies at their %.4g%% "+
 			"quantiles at once; a chance counts all errors, with the interval over draws of "+
-			"the load in brackets, and may be lower.", 100*confidence)
+			"the load in brackets, and may be lower.", 100*a.Confidence)
 	}
 	return words
 }
 
 // words says what certainty costs.
-func (c *Certainty) words(d *Deployment, confidence float64) string {
-	late := fmt.Sprintf("if each latency is as late as in %.4g%% of cases", 100*confidence)
+func (c *Certainty) words(d *Deployment, a *Answer) string {
+	late := fmt.Sprintf("if each latency is as late as in %.4g%% of cases", 100*a.Confidence)
 	if c.Needed == c.Predicted {
 		return fmt.Sprintf("%s enough at the predicted speed and %s.", enough(c.Predicted), late)
 	}
-	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs $%s an hour "+
-		"more",
-		enough(c.Predicted), c.Needed, late, report.Figure(c.Hourly))
+	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs %s an hour "+
+		"more", enough(c.Predicted), c.Needed, late, a.Currency.Format(report.Figure(c.Hourly)))
 	if d.Grade != evidence.Measured {
 		words += ", and a measurement of this server would settle it"
 	}

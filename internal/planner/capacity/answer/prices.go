@@ -13,7 +13,7 @@ import (
 // Price is the price of an accelerator of the menu and where it is from.
 type Price struct {
 	Accelerator string `json:"accelerator"`
-	// Hourly is the price an hour, in Currency, which is USD.
+	// Hourly is the price an hour, in Currency, a code of ISO 4217.
 	Hourly   float64 `json:"hourly"`
 	Currency string  `json:"currency"`
 	Term     string  `json:"term"`
@@ -37,7 +37,7 @@ func (p *Price) words() string {
 	if p.Region != "" {
 		text += " in " + p.Region
 	}
-	text += " at " + units.FormatPrice(p.Hourly) + ": "
+	text += " at " + units.FormatPrice(p.Hourly, units.Currency(p.Currency)) + ": "
 	if p.Provider != "" && !strings.Contains(p.Source, p.Provider) {
 		text += p.Provider + ", "
 	}

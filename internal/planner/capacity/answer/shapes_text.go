@@ -34,8 +34,8 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		rows = append(rows, row)
 	}
-	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", "$/h", "$/1M", "evidence"}, rows,
-		0, 6)
+	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", a.money("/h"), a.money("/1M"),
+		"evidence"}, rows, 0, 6)
 	if a.FurtherShapes > 0 {
 		p.Text(fmt.Sprintf("%d more kinds of replicas are farther from being chosen.",
 			a.FurtherShapes))
@@ -51,8 +51,8 @@ func (a *Answer) printShapes(p *report.Printer) {
 				"evidence (%s)",
 				b.Grade)
 		}
-		p.Text(fmt.Sprintf("%s: %s of %s, $%.2f an hour.", words,
-			units.Plural(b.Replicas, "replica"), b.Label, b.Hourly))
+		p.Text(fmt.Sprintf("%s: %s of %s, %s an hour.", words,
+			units.Plural(b.Replicas, "replica"), b.Label, a.Currency.Cents(b.Hourly)))
 	}
 	a.printAlone(p)
 	a.printTightest(p)

@@ -35,7 +35,7 @@ func (a *Answer) WriteText(out io.Writer) error {
 		a.printGoal(p)
 	}
 	p.Gap()
-	a.Today.print(p)
+	a.Today.print(p, a.Currency)
 	a.printMore(p)
 	a.printSearch(p)
 	return p.Err()
@@ -116,17 +116,19 @@ func (a *Answer) slo() string {
 func (d *Deployment) print(p *report.Printer, a *Answer) {
 	spare := a.Spare
 	p.Heading(d.heading(spare))
-	p.Text(fmt.Sprintf("%s, $%.2f an hour; for a million output tokens $%s, %s GPU-hours and at "+
-		"most %s Wh.", d.running(), d.Hourly, report.Figure(d.PerMillion),
-		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion)))
-	d.printFixed(p)
+	p.Text(fmt.Sprintf("%s, %s an hour; for a million output tokens %s, %s GPU-hours and at "+
+		"most %s Wh.", d.running(), a.Currency.Cents(d.Hourly),
+		a.Currency.Format(report.Figure(d.PerMillion)), report.Figure(d.GPUHours),
+		report.Figure(d.EnergyPerMillion)))
+	d.printFixed(p, a.Currency)
 	a.Tuned.print(p, a)
 	if d.Carbon > 0 {
 		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
 			report.Figure(d.Carbon)))
 	}
 	if d.Sold != nil {
-		p.Text("At these prices the tokens of an hour are worth " + diagnosis.Sold(d.Sold) + ".")
+		p.Text("At these prices the tokens of an hour are worth " +
+			diagnosis.Sold(d.Sold, a.Currency) + ".")
 	}
 	if d.JobHours > 0 {
 		p.Text(d.jobWords())
@@ -153,7 +155,7 @@ func (d *Deployment) print(p *report.Printer, a *Answer) {
 		p.Text(i.words())
 	}
 	d.Law.print(p)
-	p.Text(d.odds(a.Confidence))
+	p.Text(d.odds(a))
 	for _, words := range d.Insights {
 		p.Text(words)
 	}
@@ -190,16 +192,17 @@ func (a *Answer) printMore(p *report.Printer) {
 // printOthers prints alternatives to the answer.
 func (a *Answer) printOthers(p *report.Printer) {
 	if m := a.Mixed; m != nil {
-		words := fmt.Sprintf("A mixed fleet would cost less, $%.2f an hour: %s of %s for about %s "+
+		words := fmt.Sprintf("A mixed fleet would cost less, %s an hour: %s of %s for about %s "+
 			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that "+
 			"binds",
-			m.Hourly, units.Plural(m.Replicas[0], "replica"), m.Labels[0], report.Percent(m.Share),
-			m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
+			a.Currency.Cents(m.Hourly), units.Plural(m.Replicas[0], "replica"), m.Labels[0],
+			report.Percent(m.Share), m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
 		p.Text(words + ".")
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
-		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, $%.2f an hour.", g.Factor,
-			units.Plural(g.Replicas, "replica"), g.Label, g.Hourly))
+		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", g.Factor,
+			units.Plural(g.Replicas, "replica"), g.Label,
+			a.Currency.Cents(g.Hourly)))
 	} else if g != nil {
 		p.Text(fmt.Sprintf("For %g times the rate no option of the menu suffices.", g.Factor))
 	}
@@ -210,10 +213,10 @@ func (a *Answer) printOthers(p *report.Printer) {
 			report.Percent(s.Scaled/s.Fixed)))
 	}
 	if r := a.Rented; r != nil && r.Daily < r.Fixed {
-		p.Text(fmt.Sprintf("A day of the wave costs least, $%.2f instead of $%.2f, with %s of %s "+
+		p.Text(fmt.Sprintf("A day of the wave costs least, %s instead of %s, with %s of %s "+
 			"that always run, and up to %d of %s that are given back when they are not needed.",
-			r.Daily, r.Fixed, units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas,
-			r.Peak))
+			a.Currency.Cents(r.Daily), a.Currency.Cents(r.Fixed),
+			units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
 	}
 }
 
@@ -289,6 +292,6 @@ func (a *Answers) WriteText(out io.Writer) error {
 	}
 	rows = append(rows, []string{"together", "", "", fmt.Sprint(a.Accelerators),
 		fmt.Sprintf("%.2f", a.Hourly)})
-	p.Table([]string{"model", "replica", "replicas", "GPUs", "$/h"}, rows, 0, 1)
+	p.Table([]string{"model", "replica", "replicas", "GPUs", a.Currency.Unit() + "/h"}, rows, 0, 1)
 	return p.Err()
 }

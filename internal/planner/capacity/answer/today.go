@@ -13,7 +13,7 @@ type Today struct {
 	Label        string `json:"label"`
 	Replicas     int    `json:"replicas"`
 	Accelerators int    `json:"accelerators"`
-	// Hourly is its price in $/h; nil where its accelerator has none.
+	// Hourly is its price an hour; nil where its accelerator has none.
 	Hourly *float64 `json:"dollars_per_hour,omitempty"`
 	// Kept is the share of requests after the warm-up that keep the part of the SLO that binds, and
 	// Met whether the SLO is kept. AnswerKept and AnswerMet are those of the answer's fleet; nil
@@ -22,7 +22,7 @@ type Today struct {
 	Met        bool     `json:"slo_met"`
 	AnswerKept *float64 `json:"answer_slo_attainment,omitempty"`
 	AnswerMet  *bool    `json:"answer_slo_met,omitempty"`
-	// Saved is what the answer costs less, in $/h; nil where a price is missing.
+	// Saved is what the answer costs less an hour; nil where a price is missing.
 	Saved *float64 `json:"saved_dollars_per_hour,omitempty"`
 	// Changes are the settings that the answer has differently, and Steps what leads from one
 	// fleet to the other, in order.
@@ -31,17 +31,17 @@ type Today struct {
 }
 
 // print prints the deployment beside the answer; nothing for nil.
-func (t *Today) print(p *report.Printer) {
+func (t *Today) print(p *report.Printer, c units.Currency) {
 	if t == nil {
 		return
 	}
 	cost := "without a price"
 	if t.Hourly != nil {
-		cost = fmt.Sprintf("$%.2f an hour", *t.Hourly)
+		cost = c.Cents(*t.Hourly) + " an hour"
 	}
 	p.Text(fmt.Sprintf("Today: %s of %s, %s. At the predicted speed with all replicas up, it %s "+
 		"the SLO (%s)%s.", units.Plural(t.Replicas, "replica"), t.Label, cost, keepsOrMisses(t.Met),
-		report.Percent(t.Kept), t.beside()))
+		report.Percent(t.Kept), t.beside(c)))
 	if t.Steps != nil {
 		p.Text("What to change, in this order:")
 	}
@@ -51,7 +51,7 @@ func (t *Today) print(p *report.Printer) {
 }
 
 // beside says what the answer does with the same seeds.
-func (t *Today) beside() string {
+func (t *Today) beside(c units.Currency) string {
 	if t.AnswerKept == nil {
 		return ""
 	}
@@ -63,9 +63,9 @@ func (t *Today) beside() string {
 	case *t.Saved == 0:
 		return words + " and costs the same"
 	case *t.Saved < 0:
-		return words + fmt.Sprintf(" and costs $%.2f an hour more", -*t.Saved)
+		return words + " and costs " + c.Cents(-*t.Saved) + " an hour more"
 	}
-	return words + fmt.Sprintf(" and costs $%.2f an hour less", *t.Saved)
+	return words + " and costs " + c.Cents(*t.Saved) + " an hour less"
 }
 
 func keepsOrMisses(met bool) string {

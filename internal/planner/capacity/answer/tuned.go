@@ -51,9 +51,10 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 			cache = " What the format of the cache does to the texts is not predicted."
 		}
 	}
-	saved := fmt.Sprintf("$%.2f an hour more", t.WithoutHourly-a.Chosen.Hourly)
+	saved := a.Currency.Cents(t.WithoutHourly-a.Chosen.Hourly) + " an hour more"
 	if len(a.Jobs) > 0 {
-		saved = fmt.Sprintf("$%.2f in place of $%.2f for the job", t.WithoutJob, a.Jobs[0].Dollars)
+		saved = fmt.Sprintf("%s in place of %s for the job", a.Currency.Cents(t.WithoutJob),
+			a.Currency.Cents(a.Jobs[0].Dollars))
 	}
 	if t.WithoutLatency > 0 {
 		saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,

@@ -19,10 +19,10 @@ func (d *Deployment) running() string {
 }
 
 // printFixed says what a fixed number of the replicas of a scaled fleet would cost.
-func (d *Deployment) printFixed(p *report.Printer) {
+func (d *Deployment) printFixed(p *report.Printer, c units.Currency) {
 	if f := d.Scaled; f != nil && f.Fixed > 0 {
-		p.Text(fmt.Sprintf("A fixed number of them that keeps the SLO is %d, for $%.2f an hour.",
-			f.Fixed, f.FixedHourly))
+		p.Text(fmt.Sprintf("A fixed number of them that keeps the SLO is %d, for %s an hour.",
+			f.Fixed, c.Cents(f.FixedHourly)))
 	}
 }
 

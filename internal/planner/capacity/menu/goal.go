@@ -11,7 +11,7 @@ import (
 // Goal says what a plan looks for.
 type Goal struct {
 	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, the fleet with the lowest latency, or all fleets that no other fleet beats in price, latency and energy at once. Default: cheapest."`
-	Budget  scenarios.Price `json:"budget,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
+	Budget  scenarios.Price `json:"budget,omitzero" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
 	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most power that the accelerators of the fleet may draw, all at their peak, such as 10kW."`
 	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goals latency and front. Default: p99_e2el_ms."`
 }
@@ -28,7 +28,7 @@ const (
 // check reports contradictions between the goal and the rest of a plan.
 func (g *Goal) check(p *Plan, doc *strict.Document,
 	problem func(field, format string, args ...any)) {
-	bounded := g.Budget > 0 || g.Power > 0
+	bounded := g.Budget.Amount > 0 || g.Power > 0
 	if g.Find == "" || g.Find == FindCheapest {
 		return
 	}
@@ -90,8 +90,9 @@ func (g *Goal) Words() string {
 	case FindFront:
 		words = "fleets that no other beats in price, " + g.Measure + " and energy"
 	}
-	if g.Budget > 0 {
-		words += fmt.Sprintf(", for at most $%g an hour", float64(g.Budget))
+	if g.Budget.Amount > 0 {
+		words += fmt.Sprintf(", for at most %s an hour",
+			g.Budget.Currency.Format(fmt.Sprintf("%g", g.Budget.Amount)))
 	}
 	if g.Power > 0 {
 		words += fmt.Sprintf(", with accelerators of at most %s in all",
@@ -106,4 +107,32 @@ func (g *Goal) Missed() string {
 		return "No option is in time."
 	}
 	return "No option meets the SLO."
+}
+
+// Job is a number of requests that all wait at the start, and must be answered within a time.
+type Job struct {
+	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time in which the job must be done, such as 8h."`
+	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"The number of requests."`
+	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"The number of tokens of prompts and answers together, in place of requests."`
+}
+
+// check reports contradictions between a job and the rest of a plan.
+func (j *Job) check(p *Plan, doc *strict.Document,
+	problem func(field, format string, args ...any)) {
+	if (j.Requests == 0) == (j.Tokens == 0) {
+		problem("job", "give either requests or tokens")
+	}
+	for _, key := range []string{"models", "goal", "slo", "fleet", "workload.rate",
+		"workload.arrivals", "workload.requests", "workload.duration", "workload.sessions"} {
+		if doc.Has(key) {
+			problem(key, "has no meaning for a job, whose requests all wait at the start; leave "+
+				"it out")
+		}
+	}
+	for i := range p.Workload.Classes {
+		if highest(&p.Workload.Classes[i].Rate) > 0 {
+			problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
+				"each class a weight instead")
+		}
+	}
 }

@@ -59,8 +59,8 @@ type Offer struct {
 	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
 	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"The number of accelerators of a node. Default: the catalogue's."`
 	Count       int             `json:"count,omitempty" min:"1" jsonschema:"The number of accelerators that exist. Default: as many as needed."`
-	Price       scenarios.Price `json:"price,omitempty" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
-	Currency    Currency        `json:"currency,omitempty" jsonschema:"The currency of the price: USD."`
+	Price       scenarios.Price `json:"price,omitzero" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
+	Currency    Currency        `json:"currency,omitzero" jsonschema:"The currency of the price, which has its sign too, such as EUR."`
 	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
 	RoundTrip   scenarios.Span  `json:"round-trip,omitempty" above:"0" jsonschema:"How long a message takes from the users to the region of the accelerator and back: a part of every latency. Default: none."`
 	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"The emissions of its electricity, such as 380g/kWh."`
@@ -74,12 +74,13 @@ type Offer struct {
 	Together      float64             `json:"together,omitempty" above:"0" max:"1" only:"spot" jsonschema:"The share of the interruptions that take all replicas of the offer away at once, as when its region runs short. Default: none, each replica is taken away by itself."`
 	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"The time from the announcement until another replica serves in its place."`
 	// What follows is what an owned accelerator costs.
-	Purchase    Dollars     `json:"purchase,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator with its share of the host cost, such as $30000."`
+	Purchase    Purchase    `json:"purchase,omitzero" above:"0" need:"owned" jsonschema:"What one accelerator with its share of the host cost, such as $30000."`
 	Years       float64     `json:"years,omitempty" above:"0" max:"50" need:"owned" jsonschema:"The years over which it is paid for."`
 	Draw        Watts       `json:"draw,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator draws all the time with its share of the host and of cooling, such as 1.2kW."`
-	Electricity Electricity `json:"electricity,omitempty" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
+	Electricity Electricity `json:"electricity,omitzero" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
 
-	listed string // the provider of the catalogue's price, where the offer has no price of its own
+	listed    string // the provider of the catalogue's price, where the offer has none of its own
+	exchanged string // the rate at which the price was converted
 }
 
 // checkExperts refuses degrees of expert parallelism of which none spreads experts where attention

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -31,10 +32,14 @@ type Plan struct {
 	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
 	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
 
+	// Currency is that of all prices of the plan once it is priced.
+	Currency units.Currency `json:"-"`
+
 	// SentOn says where the requests come from, if another model has them first.
 	SentOn string `json:"-"`
 
-	priced string // the price file in words; empty where there is none
+	priced   string // the price file in words; empty where there is none
+	exchange []Exchange
 }
 
 // Service is one of several models.

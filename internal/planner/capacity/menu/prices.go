@@ -22,14 +22,19 @@ type PriceList struct {
 	Date     string                 `json:"date,omitempty" jsonschema:"The day of the prices, such as 2026-11-22. Offers may have a date of their own."`
 	Source   string                 `json:"source,omitempty" jsonschema:"The source of the prices."`
 	Provider string                 `json:"provider,omitempty" jsonschema:"The company that offers the accelerators."`
-	Currency Currency               `json:"currency,omitempty" jsonschema:"The currency of the prices: USD."`
+	Currency Currency               `json:"currency,omitzero" jsonschema:"The currency of the answer, such as EUR. Default: that of the first offer."`
+	Exchange []Exchange             `json:"exchange,omitempty" jsonschema:"Rates at which prices in other currencies, such as those of the catalogue, are converted."`
 	Offers   []Offer                `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
 	Tokens   *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider."`
 }
 
-// Price replaces each entry of the menu without a price by the offers of the price file for its
-// accelerator, in its region and on its terms where it names them.
+// Price settles the currency of the plan and converts its prices. It replaces each entry of the
+// menu without a price by the offers of the price file for its accelerator, in its region and on
+// its terms where it names them.
 func (p *Plan) Price(doc *strict.Document) error {
+	if p.Prices == "" {
+		return p.settle(doc, nil)
+	}
 	list, err := readPrices(p.Prices)
 	if errors.Is(err, fs.ErrNotExist) {
 		return doc.Problem("prices", "%s: no such file", p.Prices)
@@ -38,6 +43,9 @@ func (p *Plan) Price(doc *strict.Document) error {
 		return err
 	}
 	p.priced = list.words(p.Prices)
+	if err := p.settle(doc, list); err != nil {
+		return err
+	}
 	p.Tokens = cmp.Or(p.Tokens, list.Tokens)
 	var problems strict.Problems
 	for field, offers := range p.offers() {
@@ -130,13 +138,17 @@ func readPrices(name string) (*PriceList, error) {
 		if err := o.own(doc, field); err != nil {
 			return nil, err
 		}
-		if o.Price == 0 {
+		if o.Price.Amount == 0 {
 			return nil, doc.Problem(field, "has no price")
 		}
 		if o.Date == "" {
 			o.Date, field = list.Date, ""
 		}
 		o.Source, o.Provider = cmp.Or(o.Source, list.Source), cmp.Or(o.Provider, list.Provider)
+		if doc.Has(field+".currency") && o.Currency.Currency != o.Price.Currency {
+			return nil, doc.Problem(field+".currency", "found %s, and the price is in %s",
+				o.Currency.Code(), o.Price.Currency.Code())
+		}
 		field = strings.TrimPrefix(field+".date", ".")
 		if o.Date == "" {
 			return nil, doc.Problem(field, "must be given, for the file or for each of its offers")
@@ -145,13 +157,13 @@ func readPrices(name string) (*PriceList, error) {
 			return nil, doc.Problem(field, "found %q; want a day such as 2026-11-22", o.Date)
 		}
 	}
-	return list, nil
+	return list, list.settle(doc)
 }
 
 // of returns the offers that an entry of the menu stands for. An entry with a price stands for
 // itself.
 func (l *PriceList) of(entry *Offer, termed bool) []Offer {
-	if entry.Price > 0 {
+	if entry.Price.Amount > 0 {
 		return []Offer{*entry}
 	}
 	var list []Offer
@@ -222,20 +234,33 @@ func (p *Plan) List(doc *strict.Document) error {
 	for field, offers := range p.offers() {
 		for i := range *offers {
 			o := &(*offers)[i]
-			if o.Price > 0 || o.File != "" {
+			if o.Price.Amount > 0 {
+				continue
+			}
+			at := fmt.Sprintf("%s.%d", field, i)
+			if o.File != "" {
+				if p.Currency != "" {
+					return doc.Problem(at, "prices of files of accelerators are in USD, and those "+
+						"of the plan in %s: give a price", p.Currency.Code())
+				}
 				continue
 			}
 			l, known := o.Listed()
 			if o.Provider == "" {
 				o.listed = l.Provider
-				continue
+				if p.Currency == "" || !known {
+					continue
+				}
 			}
 			if !known {
-				return doc.Problem(fmt.Sprintf("%s.%d.provider", field, i), "the catalogue has no "+
+				return doc.Problem(at+".provider", "the catalogue has no "+
 					"price of %s: %s; give one, such as price: $2/h",
 					strings.TrimSpace(o.Accelerator+" "+o.Region), o.providers())
 			}
-			o.Price, o.Date, o.Source = scenarios.Price(l.Price), l.Date, l.Source
+			o.Price, o.Date, o.Source = scenarios.Price{Amount: l.Price}, l.Date, l.Source
+			if err := p.convert(doc, at, (*scenarios.Money)(&o.Price), o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

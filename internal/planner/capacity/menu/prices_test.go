@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
@@ -41,11 +42,54 @@ offers:
 		t.Errorf("the table has %+v, the file %+v", table, file)
 	}
 	// $3000 over 4 × 8766 hours, and 0.15 kW at $0.2 a kWh.
-	if got, want := float64(table.Offers[2].Price), 3000/35064.0+0.03; math.Abs(got-want) > 1e-12 {
+	if got, want := table.Offers[2].Price.Amount, 3000/35064.0+0.03; math.Abs(got-want) > 1e-12 {
 		t.Errorf("an owned accelerator costs $%g an hour, want %g", got, want)
 	}
 	if got, want := table.words("p.csv"), "p.csv of 2026-10-01 to 2026-11-02"; got != want {
 		t.Errorf("the table is called %q, want %q", got, want)
+	}
+}
+
+// A file has one currency. Prices in another are converted at the rate that the file gives, which
+// their source names, and refused without a rate.
+func TestOneCurrency(t *testing.T) {
+	const offers = `
+date: 2026-11-01
+offers:
+- {accelerator: h100-sxm, price: 2.5 EUR/h, source: acme}
+- {accelerator: l4, price: $0.5/h, source: other}
+tokens: {input: €1/M, output: $2/M}
+`
+	_, err := priced(t, "prices.yaml", offers)
+	if err == nil || !strings.Contains(err.Error(),
+		":5: offers.1.price: the price is in USD, and the answer would be in EUR") ||
+		!strings.Contains(err.Error(), "exchange") {
+		t.Errorf("error %v", err)
+	}
+	list, err := priced(t, "prices.yaml", offers+
+		"exchange: [{from: USD, rate: 0.8, date: 2026-11-02, source: a bank}]\n")
+	must.OK(t, err)
+	got := []scenarios.Money{scenarios.Money(list.Offers[0].Price),
+		scenarios.Money(list.Offers[1].Price), scenarios.Money(list.Tokens.Input),
+		scenarios.Money(list.Tokens.Output)}
+	for i, want := range []float64{2.5, 0.4, 1, 1.6} {
+		if got[i].Currency != "EUR" || math.Abs(got[i].Amount-want) > 1e-12 {
+			t.Errorf("price %d is %s, want €%g", i, got[i].Text(), want)
+		}
+	}
+	if got, want := list.Offers[1].PriceSource(),
+		"other, converted from $0.5 at €0.8 (a bank, 2026-11-02)"; got != want {
+		t.Errorf("the source is %q, want %q", got, want)
+	}
+	for text, want := range map[string]string{
+		"currency: ERU\n": `unknown currency "ERU"; did you mean EUR`,
+		"exchange: [{from: USD, rate: 0, date: 2026-11-02, source: a}]\n": "more than 0",
+		"exchange: [{from: USD, rate: 1}]\n":                              "exchange.0",
+	} {
+		if _, err := priced(t, "p.yaml", offers+text); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q in it", text, err, want)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func (o *Offer) Terms(list []Offer) string {
 		return ""
 	}
 	if o.Region == "" && o.Term == "" && o.Provider == "" {
-		return fmt.Sprintf(" at $%g/h", float64(o.Price))
+		return fmt.Sprintf(" at %s/h", o.Price.Currency.Format(fmt.Sprintf("%g", o.Price.Amount)))
 	}
 	words := o.RentedOn()
 	if o.Provider != "" {
@@ -62,7 +62,7 @@ func (o *Offer) Terms(list []Offer) string {
 	if o.Region != "" {
 		words += " in " + o.Region
 	}
-	return " " + words + " at " + units.FormatPrice(float64(o.Price))
+	return " " + words + " at " + units.FormatPrice(o.Price.Amount, o.Price.Currency)
 }
 
 // hoursOfYear is the hours of a year of 365.25 days.
@@ -74,23 +74,33 @@ func (o *Offer) own(doc *strict.Document, field string) error {
 	if o.RentedOn() != owned {
 		return nil
 	}
-	if o.Price != 0 {
+	if o.Price.Amount != 0 {
 		return doc.Problem(field+".price", "the price of an owned accelerator follows from "+
 			"purchase, years, draw and electricity; leave price out")
 	}
-	o.Price = scenarios.Price(float64(float64(o.Purchase)/(o.Years*hoursOfYear)) +
-		float64(float64(o.Draw)/1000*float64(o.Electricity)))
+	if o.Electricity.Currency != o.Purchase.Currency {
+		return doc.Problem(field+".electricity", "the price is in %s, and that of purchase in %s; "+
+			"convert one of them", o.Electricity.Currency.Code(), o.Purchase.Currency.Code())
+	}
+	o.Price = scenarios.Price{Currency: o.Purchase.Currency,
+		Amount: float64(o.Purchase.Amount/(o.Years*hoursOfYear)) +
+			float64(float64(o.Draw)/1000*o.Electricity.Amount)}
 	return nil
 }
 
 // PriceSource says where the price of an offer is from; it is empty where that is the catalogue.
 func (o *Offer) PriceSource() string {
+	return o.priceSource() + o.exchanged
+}
+
+func (o *Offer) priceSource() string {
 	switch {
 	case o.RentedOn() == owned:
-		return strings.TrimPrefix(fmt.Sprintf("%s, bought for $%g, over %g years, and %s at "+
-			"$%g/kWh", o.Source, float64(o.Purchase), o.Years, units.FormatPower(float64(o.Draw)),
-			float64(o.Electricity)), ", ")
-	case o.Source == "" && o.Price > 0:
+		c, number := o.Purchase.Currency, func(x float64) string { return fmt.Sprintf("%g", x) }
+		return strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at %s/kWh",
+			o.Source, c.Format(number(o.Purchase.Amount)), o.Years,
+			units.FormatPower(float64(o.Draw)), c.Format(number(o.Electricity.Amount))), ", ")
+	case o.Source == "" && o.Price.Amount > 0:
 		return "given without a source"
 	}
 	return o.Source
@@ -130,60 +140,54 @@ func (c Carbon) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(c), 'f', -1, 64) + "g/kWh"), nil
 }
 
-// Currency is the currency of a price. All prices of a plan are in US dollars, since the catalogue
-// and the prices of tokens are, and amounts in several currencies cannot be compared.
-type Currency string
+// Currency is the currency of the prices of a file, by its code.
+type Currency struct{ units.Currency }
 
-// UnmarshalText reads USD.
-func (c *Currency) UnmarshalText(text []byte) error {
-	if string(text) != "USD" {
-		return fmt.Errorf("found %q; want USD: no exchange rates are known, so write all prices "+
-			"in US dollars, such as $2/h", text)
-	}
-	*c = Currency(text)
-	return nil
+// UnmarshalText reads the code of a currency.
+func (c *Currency) UnmarshalText(text []byte) (err error) {
+	c.Currency, err = units.ParseCurrency(string(text))
+	return err
 }
 
-// Dollars is an amount of US dollars, written as "$30000".
-type Dollars float64
+// MarshalText writes the code.
+func (c Currency) MarshalText() ([]byte, error) { return []byte(c.Code()), nil }
+
+// Purchase is an amount of money, written as "$30000".
+type Purchase scenarios.Money
 
 // UnmarshalText reads an amount.
-func (d *Dollars) UnmarshalText(text []byte) error {
-	v, ok := amount(string(text), "")
-	if !ok {
-		return fmt.Errorf("found %q; want US dollars, such as $30000", text)
+func (p *Purchase) UnmarshalText(text []byte) error {
+	m, ok, err := scenarios.ParseMoney(string(text), "")
+	if err == nil && !ok {
+		err = fmt.Errorf("found %q; want an amount of money, such as $30000", text)
 	}
-	*d = Dollars(v)
-	return nil
+	*p = Purchase(m)
+	return err
 }
 
 // MarshalText writes the amount exactly.
-func (d Dollars) MarshalText() ([]byte, error) {
-	return []byte("$" + strconv.FormatFloat(float64(d), 'f', -1, 64)), nil
-}
+func (p Purchase) MarshalText() ([]byte, error) { return []byte(scenarios.Money(p).Text()), nil }
 
-// Electricity is the price of electricity in US dollars a kWh, written as "$0.12/kWh".
-type Electricity float64
+// Number returns the amount.
+func (p Purchase) Number() float64 { return p.Amount }
+
+// Electricity is the price of electricity, written as "$0.12/kWh".
+type Electricity scenarios.Money
 
 // UnmarshalText reads a price with its unit.
 func (e *Electricity) UnmarshalText(text []byte) error {
-	v, ok := amount(string(text), "/kWh")
-	if !ok {
-		return fmt.Errorf("found %q; want US dollars a kWh, such as $0.12/kWh", text)
+	m, ok, err := scenarios.ParseMoney(string(text), "/kWh")
+	if err == nil && !ok {
+		err = fmt.Errorf("found %q; want a price of a kWh, such as $0.12/kWh", text)
 	}
-	*e = Electricity(v)
-	return nil
+	*e = Electricity(m)
+	return err
 }
 
 // MarshalText writes the price exactly.
 func (e Electricity) MarshalText() ([]byte, error) {
-	return []byte("$" + strconv.FormatFloat(float64(e), 'f', -1, 64) + "/kWh"), nil
+	return []byte(scenarios.Money(e).Text() + "/kWh"), nil
 }
 
-// amount reads dollars before a unit, at most a billion.
-func amount(text, unit string) (float64, bool) {
-	text, dollars := strings.CutPrefix(strings.TrimSpace(text), "$")
-	text, ends := strings.CutSuffix(text, unit)
-	v, err := strconv.ParseFloat(text, 64)
-	return v, dollars && ends && err == nil && v >= 0 && v <= 1e9
-}
+// Number returns the amount.
+func (e Electricity) Number() float64 { return e.Amount }
