@@ -111,6 +111,7 @@ func (a *assembly) addReplicas() {
 func (a *assembly) addFleet() {
 	b, c := a.between, &a.config
 	w := &b.written
+	a.addEncoders(w.Encoders)
 	if b.admission.Policy != nil {
 		c.Admission = buildPolicy(a, "fleet.admission", &b.admission)
 	}
@@ -127,6 +128,25 @@ func (a *assembly) addFleet() {
 	}
 	for i := range b.scalings {
 		a.addScaling(&b.scalings[i])
+	}
+}
+
+// addEncoders adds the encoders apart from the replicas.
+func (a *assembly) addEncoders(number int) {
+	if number == 0 {
+		return
+	}
+	first := &a.pools[0]
+	for i := range a.pools {
+		if a.pools[i].Model.Name != first.Model.Name {
+			a.between.problem("fleet.encoders", "encoders serve one model; here are %s and %s",
+				first.Model.Name, a.pools[i].Model.Name)
+			return
+		}
+	}
+	var err error
+	if a.config.Encoders, err = first.Encoders(number); err != nil {
+		a.between.problem("fleet.encoders", "%v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ type Fleet struct {
 	Pools        []Pool   `json:"pools,omitempty" jsonschema:"Groups of replicas by what they do. Default: one group that computes prompts and answers, with the number of replicas given by replicas."`
 	Handover     Policy   `json:"handover,omitzero" jsonschema:"Which decode replica continues after a prefill replica: a routing policy and its parameters. Default: least-tokens."`
 	Transfer     Transfer `json:"transfer,omitzero" jsonschema:"How KV caches are sent from prefill to decode replicas."`
+	Encoders     int      `json:"encoders,omitempty" min:"1" max:"10000" jsonschema:"The number of accelerators, like those of the first pool, that encode images and sounds before a request goes to a replica (encode, prefill and decode apart). Encodings come over their network, and the encoders share engine.encoder-cache. Default: none, replicas encode in the steps of prompts."`
 	Admission    Policy   `json:"admission,omitzero" jsonschema:"Which requests are admitted: an admission policy and its parameters. Default: all."`
 	QueueTimeout Span     `json:"queue-timeout,omitempty" above:"0" jsonschema:"The longest time from arrival to the first step. Requests that wait longer are ended. Default: no limit."`
 	Announce     Span     `json:"announce,omitempty" above:"0" jsonschema:"How long before it comes the next turn of a session is announced, such as when its tool is about to end. The fleet chooses its replica then, where what disks and pools have of its prompt is brought (prefetch: arrival; pool). Default: none, when it comes."`

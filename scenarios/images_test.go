@@ -58,6 +58,7 @@ func TestImagesRefuse(t *testing.T) {
 		"workload: {audio: 31s}":               "workload.audio: ",
 		"workload: {audio: 25h}":               "workload.audio.length: found 25h0m0s, want",
 		"engine: {encoder-cache: 9}":           "engine.encoder-cache: prompts begin neither",
+		"fleet: {encoders: 2}":                 "fleet.encoders: prompts begin neither",
 		"workload: {images: 64x}":              "workload.images.size: found",
 		"workload: {audio: 30s}":               "",
 	} {
@@ -68,5 +69,24 @@ func TestImagesRefuse(t *testing.T) {
 		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// Encoders apart take the time of images out of steps and have a price; with a cache they work less
+// often, and one for a request that finds nothing waiting costs its own time and no more.
+func TestEncodersApart(t *testing.T) {
+	of := func(text string) *Result {
+		s, err := withEncoders(t, pages+text)
+		must.OK(t, err)
+		return run(t, s)
+	}
+	together, apart := of(""), of("fleet: {encoders: 2}\n")
+	cached := of("fleet: {encoders: 2}\nengine: {encoder-cache: 61440}\n")
+	if apart.MeanTPOT >= together.MeanTPOT || cached.MeanTTFT >= apart.MeanTTFT {
+		t.Errorf("TPOT %g and %g ms, TTFT %g and %g ms", together.MeanTPOT, apart.MeanTPOT,
+			apart.MeanTTFT, cached.MeanTTFT)
+	}
+	if hours := apart.AcceleratorHours / together.AcceleratorHours; hours < 2.9 || hours > 3.1 {
+		t.Errorf("%g times the accelerator hours with two encoders beside one replica", hours)
 	}
 }

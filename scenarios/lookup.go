@@ -48,6 +48,10 @@ func lookUp(v *view) *entries {
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		f.config.Physics.Images, f.config.Physics.Adjusted = images, true
 		f.config.EncoderCache = v.s.Engine.EncoderCache
+		f.config.EncodersApart = v.file.Scenario.Fleet.Encoders > 0
+	} else if v.file.Scenario.Fleet.Encoders > 0 {
+		v.problem("fleet.encoders", "prompts begin neither with images nor with sounds; add "+
+			"workload.images or workload.audio, or leave it out")
 	} else if v.s.Engine.EncoderCache > 0 {
 		v.problem("engine.encoder-cache", "prompts begin neither with images nor with sounds; "+
 			"add workload.images or workload.audio, or leave it out")

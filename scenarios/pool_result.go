@@ -88,6 +88,9 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 			u.could.Bytes
 		sum.charge(p.accelerators(), p.Accelerator, p.s.Hardware.Price.Amount, &b)
 		sum.Cost += float64(p.s.Memory.HostHourly() * b.paid / 3600)
+		if n := f.scenario.Fleet.Encoders; n > 0 && i == 0 {
+			sum.chargeEncoders(n, p, f.outcome)
+		}
 		if n := p.draftAccelerators(); n > 0 {
 			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, &b)
 		}
@@ -178,6 +181,16 @@ func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price float64, b *
 	sum.Cost += float64(price * each * b.paid)
 	sum.Energy += float64(each * (float64(a.Power(b.usage)*b.busy) +
 		float64(a.IdlePower*(b.up-b.busy))))
+}
+
+// chargeEncoders adds n accelerators that are there for images and sounds all the time of a run.
+// While they encode, their arithmetic is taken to be used in full.
+func (sum *PoolResult) chargeEncoders(n int, p *pool, outcome *sim.Result) {
+	scale := float64(sum.Replicas) // over which charge takes the mean
+	b := bill{busy: scale * outcome.Encoding.Seconds() / float64(n),
+		up: scale * outcome.End.Seconds(), paid: scale * outcome.End.Seconds(),
+		usage: hardware.Usage{Computing: 1, Arithmetic: 1}}
+	sum.charge(n, p.Accelerator, p.s.Hardware.Price.Amount, &b)
 }
 
 // times returns a/b, and 0 where there is no b.

@@ -21,6 +21,9 @@ type Config struct {
 	// session is known to the fleet, if it follows from nothing later. It is admitted and routed
 	// then, what disks and pools have of its prompt comes, and it is queued when it arrives.
 	Announce Time
+	// Encoders encode the images and sounds of requests before these go to a replica; nil where
+	// replicas do so.
+	Encoders *Encoders
 	// Admission may refuse requests on arrival; nil admits all.
 	Admission Admission
 	// QueueTimeout is the longest time from the arrival of a request to its first step. A request
@@ -46,10 +49,10 @@ type Config struct {
 	MaxLeap int64
 	// Apart, if it is set, lets Run take each replica through a stretch of time by itself, as long
 	// as replicas do not depend on each other: the source is an OpenLoop, the router a BlindRouter,
-	// and neither admission, timeouts, failures, scaling, hand-overs, disks, pools of KV caches
-	// nor announcements are configured. Apart must call task for each number from 0 to n−1, may do
-	// so at the same time, and returns when all have returned. The result is the same, and the
-	// Observer is told the same in the same order, from one goroutine at a time. But it is told
+	// and neither admission, timeouts, failures, scaling, hand-overs, encoders, disks, pools of KV
+	// caches nor announcements are configured. Apart must call task for each number from 0 to n−1,
+	// may do so at the same time, and returns when all have returned. The result is the same, and
+	// the Observer is told the same in the same order, from one goroutine at a time. But it is told
 	// later, so that it must not read what changes in the sequences of prompt chunks.
 	Apart func(n int, task func(int))
 }
@@ -80,6 +83,8 @@ type Result struct {
 	// the source was asked for requests (Timed). Every rate, cost, share and mean of a state is
 	// taken from time 0 to End.
 	End Time
+	// Encoding is the time for which Config.Encoders worked, summed over them.
+	Encoding Time
 	// Replicas has one entry a replica.
 	Replicas []ReplicaResult
 	// Links has one entry a link.

@@ -17,6 +17,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("sim: SampleEvery is %v, want 0 or more", c.SampleEvery)
 	case c.Announce < 0 || c.Announce == Never:
 		return fmt.Errorf("sim: Announce is %v, want a span from 0", c.Announce)
+	case c.Encoders != nil && (c.Encoders.Number < 1 || c.Encoders.Work == nil):
+		return fmt.Errorf("sim: %d encoders, want 1 or more with their work", c.Encoders.Number)
 	case c.MaxLeap < 0:
 		return fmt.Errorf("sim: MaxLeap is %d, want 0 or more", c.MaxLeap)
 	}

@@ -21,6 +21,7 @@ type fleet struct {
 	flows     flows // from and to pools of KV caches
 	flowing   int   // the number of the latest note of them
 
+	encoding     encoding // of images and sounds, apart from replicas
 	queueTimeout Time
 	announce     Time // before requests of sessions arrive
 	outages      []Outage
@@ -74,6 +75,7 @@ func newFleet(c *Config) *fleet {
 		f.links = append(f.links, link{Link: l})
 	}
 	f.flows.wires = c.Wires
+	f.encoding = newEncoding(c.Encoders)
 	for n, o := range c.Outages {
 		f.agenda.push(event{at: o.At, kind: failing, n: n})
 	}

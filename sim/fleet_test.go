@@ -31,6 +31,8 @@ type fleetSetting struct {
 	router       string
 	relays       bool
 	firstChunk   float64
+	encoders     int      // apart from the replicas
+	encoding     sim.Time // of a token of a prompt
 }
 
 // poolName distinguishes pools.
@@ -50,6 +52,8 @@ func drawFleet(t *rapid.T) fleetSetting {
 		router: rapid.SampledFrom([]string{"turn", "requests", "tokens", "wait", "state",
 			"sibling"}).Draw(t, "router"),
 		relays:     rapid.Bool().Draw(t, "relays"),
+		encoders:   rapid.IntRange(0, 2).Draw(t, "encoders"),
+		encoding:   sim.Time(rapid.Int64Range(0, 1e8).Draw(t, "encoding")),
 		firstChunk: float64(rapid.IntRange(0, 40).Draw(t, "first chunk")) / 2,
 	}
 	c.replicas = rapid.IntRange(1, 5).Draw(t, "replicas")
@@ -206,6 +210,11 @@ func (c *fleetSetting) run(t *rapid.T, maxLeap int64) (sim.Result, *ends) {
 	return r, all
 }
 
+// encode returns the time in which the images of a request are encoded and sent.
+func (c *fleetSetting) encode(r *sim.Request) (encode, send sim.Time) {
+	return sim.Time(r.Prompt) * c.encoding, sim.Time(r.Prompt%7) * c.encoding
+}
+
 // config returns the simulation, and the observer that writes down what it is told.
 func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	none := c.setting
@@ -217,6 +226,9 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	config.Router, config.Handover = &route{by: c.router}, &route{by: c.router}
 	config.Links, config.QueueTimeout, config.Outages, config.Retry = c.links, c.queueTimeout,
 		c.outages, c.retry
+	if c.encoders > 0 {
+		config.Encoders = &sim.Encoders{Number: c.encoders, Work: c.encode}
+	}
 	for i, p := range c.pools {
 		r := c.kinds[i].replica(t, j)
 		r.Model, r.Role, r.Off, r.Steady, r.Layers, r.KVBytes, r.ColdStart = p.model, p.role,

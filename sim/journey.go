@@ -18,7 +18,7 @@ const (
 	unplaced      place = iota // about to be placed
 	atGate                     // it waits until a replica of its pool takes requests
 	atReplica                  // it waits or runs there
-	underWay                   // its KV cache is being moved
+	underWay                   // its KV cache is being moved, or its images are being encoded
 	awaitingRetry              // it will be tried again after a failure
 )
 

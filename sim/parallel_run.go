@@ -55,8 +55,8 @@ func newParallelRun(s *Simulation, c *Config) *parallelRun {
 	source, ok := c.Source.(OpenLoop)
 	router, blind := c.Router.(BlindRouter)
 	if c.Apart == nil || !ok || !source.Open() || !blind || c.Admission != nil ||
-		c.QueueTimeout > 0 || len(c.Outages)+len(c.Scalings)+len(c.Links) > 0 ||
-		c.Announce > 0 || c.Tokens != nil {
+		c.Encoders != nil || c.QueueTimeout > 0 || c.Announce > 0 || c.Tokens != nil ||
+		len(c.Outages)+len(c.Scalings)+len(c.Links) > 0 {
 		return nil
 	}
 	a := &parallelRun{Simulation: s, run: c.Apart, router: router, span: 100 * Millisecond,

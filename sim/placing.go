@@ -68,7 +68,14 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 	if s.Patience > 0 {
 		f.schedule(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
 	}
-	f.place(s)
+	sent, work := f.encoding.take(&s.Request, f.now)
+	f.result.Encoding += work
+	if sent == f.now {
+		f.place(s)
+		return
+	}
+	s.place = underWay
+	f.schedule(sent, event{kind: placing, s: s})
 }
 
 // place takes s to a replica.

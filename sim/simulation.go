@@ -36,7 +36,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		}
 	}
 	if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 &&
-		c.Announce == 0 {
+		c.Announce == 0 && c.Encoders == nil {
 		s.fleet.allowBacklogs()
 	}
 	var cancelled atomic.Bool // quicker to read than ctx.Err

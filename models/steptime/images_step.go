@@ -18,6 +18,9 @@ func (c *Clock) chooseImages() error {
 	return nil
 }
 
+// ImageTime returns the time in which one image or sound is encoded, 0 if the clock has none.
+func (c *Clock) ImageTime() sim.Time { return c.images.time }
+
 // encoded returns how many images step s encodes: the images whose first token is computed in it,
 // so that images of which the beginning is cached are not encoded again, less those that the
 // replica has encoded already.

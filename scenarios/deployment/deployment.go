@@ -38,9 +38,11 @@ type Config struct {
 	Speculation string
 	// Adapters are the adapters of the model.
 	Adapters steptime.Adapters
-	// EncoderCache is the number of tokens of images and sounds whose encodings are kept.
-	EncoderCache int
-	Physics      Physics
+	// EncoderCache is the number of tokens of images and sounds whose encodings are kept, and
+	// EncodersApart says that replicas encode none themselves.
+	EncoderCache  int
+	EncodersApart bool
+	Physics       Physics
 }
 
 // Physics changes the basis of predictions. Its zero value changes nothing.
@@ -75,6 +77,9 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 		Constants: c.Physics.Constants, Host: c.Physics.Host, Operators: c.Physics.Operators,
 		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown, Images: c.Physics.Images,
 		Factors: c.Physics.Factors, Adapters: c.Adapters,
+	}
+	if c.EncodersApart {
+		s.Images = steptime.Images{}
 	}
 	// Links that are not used are left out, and with them the warnings about them.
 	if n := c.Parallel.GPUs(); n > 1 {

@@ -89,6 +89,9 @@ func (c *Config) memory() steptime.MemoryConfig {
 		DraftWeights: c.Memory.DraftWeights, DraftKV: c.Memory.DraftKV,
 		Adapters: c.Adapters, Encodings: c.EncoderCache,
 	}
+	if c.EncodersApart {
+		m.Encodings = 0
+	}
 	if c.Memory.LargestStep > 0 {
 		m.TokenBudget = c.Memory.LargestStep
 	}

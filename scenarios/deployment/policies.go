@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -139,13 +138,9 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 			return r, &PolicyError{"memory", err}
 		}
 	}
-	if s.EncoderCache > 0 {
-		images := s.Physics.Images
-		tokens, _, err := steptime.ImageTokens(s.Model, images)
-		if err != nil {
-			return r, err
-		}
-		r.Encodings, err = memory.NewEncodings(s.EncoderCache, images.Count, tokens)
+	if kept, err := s.encodings(); kept != nil && !s.EncodersApart {
+		r.Encodings = kept
+	} else if err != nil {
 		return r, err
 	}
 	return r, nil
