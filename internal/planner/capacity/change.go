@@ -70,6 +70,9 @@ func (s *search) changedFor(o *option, latency metrics.Latency) ([]*option, erro
 	return list, nil
 }
 
+// changedAny returns the options that differ from option i in one setting of any kind.
+func (s *search) changedAny(i int) ([]*option, error) { return s.changedFor(s.options[i], "") }
+
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
 func (s *search) changesOf(server *server, latency metrics.Latency) ([]change, error) {

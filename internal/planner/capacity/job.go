@@ -142,32 +142,28 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	if !s.trials.file.Plan.Tunes() {
 		return all, nil
 	}
-	begun, first, listed := s.trials.count(), all[0], len(s.options)
+	first, listed := all[0], len(s.options)
 	s.tuned = &answer.Tuned{Without: s.label(first.option), WithoutReplicas: first.replicas,
 		WithoutHourly: float64(first.replicas) * s.options[first.option].price,
 		WithoutJob:    first.dollars}
-	bases := all[:min(len(all), mostTuned)]
-	for turn := 0; turn < mostTuningTurns && bases != nil; turn++ {
-		var places []int
-		for _, j := range bases {
-			places = append(places, j.option)
-		}
-		fresh, err := s.variants(ctx, places, func(i int) ([]*option, error) {
-			return s.changedFor(s.options[i], metrics.TTFT)
-		})
-		if err != nil {
-			return nil, err
-		}
+	var bases []int
+	for _, j := range all[:min(len(all), mostTuned)] {
+		bases = append(bases, j.option)
+	}
+	change := func(i int) ([]*option, error) { return s.changedFor(s.options[i], metrics.TTFT) }
+	err := s.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
+		err error) {
 		s.tuned.Tried += len(fresh)
 		before := all[0]
-		if all, err = s.timeJobs(ctx, fresh, requests, all); err != nil {
-			return nil, err
+		all, err = s.timeJobs(ctx, fresh, requests, all)
+		if err == nil && all[0] != before && left() {
+			next = []int{all[0].option}
 		}
-		if bases = nil; all[0] != before && s.trials.count()-begun < mostTuningRuns {
-			bases = all[:1]
-		}
+		return next, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	s.tuned.Simulations = s.trials.count() - begun
 	worth := all[0].dollars < first.dollars*(1-worthTuning)
 	return slices.DeleteFunc(all, func(j *jobFleet) bool {
 		return j.option >= listed && !(worth && j == all[0])

@@ -67,21 +67,14 @@ func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 // lowest latency, and makes the fleet the answer whose latency is lower. It returns the points, the
 // best first.
 func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
-	begun, c := s.trials.count(), &comparison{s, map[int]*sample{}}
+	c := &comparison{s, map[int]*sample{}}
 	s.tuned = &answer.Tuned{Without: all[0].Label, WithoutReplicas: all[0].Replicas,
 		WithoutHourly: all[0].Hourly, WithoutLatency: all[0].Latency}
-	bases := all[:min(len(all), mostTuned)]
-	for turn := 0; turn < mostTuningTurns && bases != nil; turn++ {
-		var places []int
-		for _, p := range bases {
-			places = append(places, p.Option)
-		}
-		fresh, err := s.variants(ctx, places, func(i int) ([]*option, error) {
-			return s.changedFor(s.options[i], "")
-		})
-		if err != nil {
-			return nil, err
-		}
+	var bases []int
+	for _, p := range all[:min(len(all), mostTuned)] {
+		bases = append(bases, p.Option)
+	}
+	err := s.inTurns(ctx, bases, s.changedAny, func(fresh []int, left func() bool) ([]int, error) {
 		var fleets []fleet
 		for _, i := range fresh {
 			if n := s.allowed(s.options[i]) - s.spare; n >= s.fewest(s.options[i]) {
@@ -95,22 +88,19 @@ func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.
 		if err != nil {
 			return nil, err
 		}
-		bases = nil
+		before := s.best
 		for _, p := range kept {
 			if p.Latency < all[0].Latency {
 				all = append([]answer.Point{p}, all...)
-				bases = all[:1]
+				s.outcomes[s.best].kind = simulated
+				s.best = p.Option
+				s.outcomes[s.best] = outcome{kind: chosen, replicas: p.Replicas - s.spare}
 			}
 		}
-		if s.trials.count()-begun >= mostTuningRuns {
-			break
+		if s.best == before || !left() {
+			return nil, nil
 		}
-	}
-	if all[0].Latency < s.tuned.WithoutLatency {
-		s.outcomes[s.best].kind = simulated
-		s.best = all[0].Option
-		s.outcomes[s.best] = outcome{kind: chosen, replicas: all[0].Replicas - s.spare}
-	}
-	s.tuned.Simulations, s.tuned.Settings = s.trials.count()-begun, s.chosen().settings()
-	return all, nil
+		return []int{s.best}, nil
+	})
+	return all, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -45,6 +46,9 @@ func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
 	all, err := s.throughputAlone(ctx)
 	if err == nil && s.best >= 0 {
 		err = s.raise(ctx, all)
+	}
+	if err == nil && s.best >= 0 && s.trials.file.Plan.Tunes() {
+		return s.tuneThroughput(ctx, all)
 	}
 	return all, err
 }
@@ -108,24 +112,71 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 		}
 	}
 	for _, r := range order {
-		missed := 0 // in a row
-		for place := r.above(s.rate); place > 0 && missed < mostMissesInARow; place-- {
-			d, err := s.sustainsRate(ctx, r, r.rate(place))
-			if err != nil {
-				return err
-			}
-			switch {
-			case d.kept:
-				missed = 0
-				s.replace(r, place)
-			case d.far:
-				missed = mostMissesInARow
-			case d.sure:
-				missed++
-			}
+		if err := s.raiseOne(ctx, r); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// raiseOne tries a fleet at rates above that of the answer, and makes it the answer at the highest
+// that it serves.
+func (s *search) raiseOne(ctx context.Context, r *rateRange) error {
+	missed := 0 // in a row
+	for place := r.above(s.rate); place > 0 && missed < mostMissesInARow; place-- {
+		d, err := s.sustainsRate(ctx, r, r.rate(place))
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.kept:
+			missed = 0
+			s.replace(r, place)
+		case d.far:
+			missed = mostMissesInARow
+		case d.sure:
+			missed++
+		}
+	}
+	return nil
+}
+
+// tuneThroughput tries settings that the menu leaves to the engine's defaults in the fleets that
+// serve most, at higher rates than the answer does, and returns the reach of each fleet.
+func (s *search) tuneThroughput(ctx context.Context, all []*rateRange) ([]*rateRange, error) {
+	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
+		WithoutHourly: s.cost(), WithoutRate: s.rate}
+	bases := []int{s.best}
+	for _, r := range all {
+		if !slices.Contains(bases, r.option) && len(bases) < mostTuned && r.highest() > s.rate {
+			bases = append(bases, r.option)
+		}
+	}
+	err := s.inTurns(ctx, bases, s.changedAny, func(fresh []int, left func() bool) ([]int, error) {
+		before := s.best
+		for _, i := range fresh {
+			n := s.allowed(s.options[i]) - s.spare
+			if s.outcomes[i].kind = outdone; n < 1 {
+				s.outcomes[i].kind = beyond
+			}
+			if n < 1 || !left() {
+				continue
+			}
+			s.tuned.Tried++
+			r := s.rateRange(i, n)
+			if err := s.raiseOne(ctx, r); err != nil {
+				return nil, err
+			}
+			if s.best == i {
+				all = append(all, r)
+			}
+		}
+		if s.best == before {
+			return nil, nil
+		}
+		return []int{s.best}, nil
+	})
+	return all, err
 }
 
 // mostMissesInARow is at how many rates in a row a fleet misses the SLO for sure, but not by far,

@@ -25,6 +25,7 @@ menu:
   hardware: [%s, %s, {accelerator: h100-sxm, count: 4}]
   tensor: [1, 2]
   batching: [{max-sequences: %s}, {token-budget: 2048}]
+  tune: none
 %s
 fleet: {spare: %s}
 seed: %d

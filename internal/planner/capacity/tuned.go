@@ -24,40 +24,56 @@ func (s *search) tune(ctx context.Context) error {
 	if s.best < 0 || !p.Tunes() || p.Scaled() || p.Goal.Find != menu.FindCheapest {
 		return nil
 	}
-	begun := s.trials.count()
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
-	bases, closest := s.tunable(), farBelow
-	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
-		fresh, err := s.variants(ctx, bases, func(i int) ([]*option, error) {
-			return s.changed(ctx, i)
-		})
-		if err != nil {
-			return err
-		}
+	closest := farBelow
+	change := func(i int) ([]*option, error) { return s.changed(ctx, i) }
+	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, left func() bool) ([]int, error) {
 		before, near := s.best, -1
 		for _, i := range fresh {
-			if s.trials.count()-begun >= mostTuningRuns || s.cheaper(i) < s.fewest(s.options[i]) {
+			if !left() || s.cheaper(i) < s.fewest(s.options[i]) {
 				continue
 			}
 			s.tuned.Tried++
 			missing, err := s.tryTuned(ctx, i)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if missing > 0 && missing < closest {
 				closest, near = missing, i
 			}
 		}
-		switch bases = nil; {
+		switch {
 		case s.best != before:
-			bases, closest = s.tunable(), farBelow
+			closest = farBelow
+			return s.tunable(), nil
 		case near >= 0:
-			bases = []int{near}
+			return []int{near}, nil
+		}
+		return nil, nil
+	})
+}
+
+// inTurns tries settings of some options, and then of the ones that a turn found to be better, or
+// to come nearest: change makes the options that differ in one setting, and try simulates them
+// while simulations are left, and returns whose settings are tried next.
+func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*option, error),
+	try func(fresh []int, left func() bool) ([]int, error)) error {
+	begun := s.trials.count()
+	left := func() bool { return s.trials.count()-begun < mostTuningRuns }
+	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
+		fresh, err := s.variants(ctx, bases, change)
+		if err != nil {
+			return err
+		}
+		if bases, err = try(fresh, left); err != nil {
+			return err
 		}
 	}
 	s.tuned.Simulations = s.trials.count() - begun
-	s.tuned.Settings = s.chosen().settings()
+	if s.best >= 0 {
+		s.tuned.Settings = s.chosen().settings()
+	}
 	return nil
 }
 

@@ -65,6 +65,33 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	}
 }
 
+// Settings beside the engine's defaults raise the rate that a fleet serves, and the fleet with them
+// keeps the SLO at that rate over several seeds.
+func TestThroughputIsTuned(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {prompt: 3000, output: 60}
+slo: {ttft: 2s, tpot: 25ms}
+goal: {find: throughput, budget: $3/h}
+menu: {hardware: [h100-sxm], tensor: [1]}
+effort: {requests: 200, most-requests: 400}
+`)
+	all, err := s.findThroughput(t.Context())
+	must.OK(t, err)
+	if s.tuned.Settings == nil || s.rate <= s.tuned.WithoutRate {
+		t.Fatalf("%g/s with %+v, %g/s without", s.rate, s.tuned.Settings, s.tuned.WithoutRate)
+	}
+	o := s.chosen()
+	kept, share, err := s.keeps(t.Context(), o, s.size(), o.worst(), s.seeds)
+	must.OK(t, err)
+	if !kept {
+		t.Errorf("%g of the requests keep the SLO at %g/s", share, s.rate)
+	}
+	if list := s.throughputs(all); list[0].Rate != s.rate || list[0].Label != s.label(s.best) {
+		t.Errorf("%+v, want %s with %g/s", list[0], s.label(s.best), s.rate)
+	}
+}
+
 // Of a group, each side is changed by itself, and the format of the cache on both; what the plan
 // says is never changed.
 func TestGroupsAreTuned(t *testing.T) {

@@ -20,6 +20,8 @@ type Tuned struct {
 	WithoutJob float64 `json:"without_dollars,omitempty"`
 	// WithoutLatency is its latency in milliseconds, where the lowest is asked for.
 	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
+	// WithoutRate is the rate that it serves, in requests/s, where the highest is asked for.
+	WithoutRate float64 `json:"without_requests_per_second,omitempty"`
 	// Tried counts the options with other settings that were simulated, and Simulations their
 	// simulations.
 	Tried       int `json:"tried"`
@@ -59,6 +61,10 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 	if t.WithoutLatency > 0 {
 		saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
 			report.Figure(t.WithoutLatency), report.Figure(a.Points[0].Latency))
+	}
+	if t.WithoutRate > 0 {
+		saved = fmt.Sprintf("which serve %s/s in place of %s/s", report.Figure(t.WithoutRate),
+			report.Figure(a.Rate))
 	}
 	p.Text(fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
 		"would be %s of %s, %s.%s", strings.Join(words, ", "),
