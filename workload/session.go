@@ -192,10 +192,13 @@ func (s *session) fill(number int32, r *sim.Request) {
 // end notes that a call has ended, and calls ready for each call that waited for nothing else.
 func (s *session) end(number int32, ready func(number int32)) {
 	s.open--
-	for next := number + 1; int(next) < len(s.calls); next++ {
-		a := s.calls[next].after
-		if !slices.Contains(s.after[a.from:a.to], number) {
+	next := number + 1
+	for p, before := range s.after[s.calls[number].after.to:] {
+		if before != number {
 			continue
+		}
+		for s.calls[next].after.to-s.calls[number].after.to <= int32(p) {
+			next++
 		}
 		if s.missing[next]--; s.missing[next] == 0 {
 			ready(next)

@@ -53,13 +53,19 @@ func (t *runTree) demote(number int32, blocks int64, to int32) {
 	if room := t.room(to) - t.tiers[to].unused; room < blocks {
 		t.evict(to, blocks-room)
 	}
-	if rest := t.nodes[number].blocks - blocks; rest > 0 {
+	n, newest := &t.nodes[number], t.nodes[to].older
+	joins := t.order.merges() && newest != to && t.continues(number, newest)
+	if rest := n.blocks - blocks; rest > 0 && joins {
+		t.tiers[n.tier].unused -= blocks
+		t.tiers[to].unused += blocks
+		t.shift(number, newest, rest)
+		return
+	} else if rest > 0 {
 		t.split(number, rest)
 	}
 	t.unlink(number)
 	t.nodes[number].tier = to
-	if newest := t.nodes[to].older; t.order.merges() && newest != to &&
-		t.continues(number, newest) {
+	if joins {
 		t.unlink(newest)
 		t.merge(number, newest)
 		number = newest
@@ -80,23 +86,35 @@ func (t *runTree) continues(number, next int32) bool {
 // merge makes a node and the next one, which are in no ring, into one. It has the number of the
 // next one, which children know.
 func (t *runTree) merge(number, next int32) {
+	t.shift(number, next, 0)
+	t.nodes[next].parent = t.nodes[number].parent
+	t.spend(t.nodes[number].passage)
+	t.nodes[number] = runNode{}
+	t.spare = append(t.spare, number)
+}
+
+// shift moves the blocks of a node after the first rest to the beginning of the next node.
+func (t *runTree) shift(number, next int32, rest int64) {
 	t.changes++
 	n, m := &t.nodes[number], &t.nodes[next]
-	m.blocks += n.blocks
 	if n.name != 0 {
-		t.byName.remove(m.name)
 		if m.offset == 0 { // where n may have had more of the segment before
 			last := n.seek(n.offset + int(n.blocks)*t.block - 1) // token
 			n.list[last.Segment].Tokens = last.Offset + 1
 		}
-		var spent passage
-		m.passage, spent = n.join(m.segment-n.segment, m.passage)
-		t.spend(spent)
-		m.name, m.segment, m.offset, m.parent = n.name, n.segment, n.offset, n.parent
+		t.byName.remove(m.name)
+		at := n.seek(n.offset + int(rest)*t.block)
+		m.name = at.Name(n.list, t.block)
 		t.byName.set(m.name, next)
+		var lower, spent passage
+		n.passage, lower = n.cut(at.Segment, at.Offset > 0, t.passage())
+		at.Segment += n.segment
+		m.passage, spent = lower.join(m.segment-at.Segment, m.passage)
+		t.spend(spent)
+		m.segment, m.offset = at.Segment, at.Offset
 	}
-	*n = runNode{}
-	t.spare = append(t.spare, number)
+	m.blocks += n.blocks - rest
+	n.blocks = rest
 }
 
 // note writes down what happens to blocks of a node, from the one with the given number on, if
