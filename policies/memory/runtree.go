@@ -2,6 +2,7 @@ package memory
 
 import (
 	"container/heap"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/prefix"
 	"github.com/llmsim/llmsim/sim"
@@ -227,9 +228,10 @@ func (t *runTree) store(p *path, text []sim.Segment, blocks int64) {
 		number := t.number()
 		n := &t.nodes[number]
 		*n = runNode{
-			name: p.at.Name(text, t.block), passage: t.passage(), offset: p.at.Offset,
+			name: p.at.Name(text, t.block), offset: p.at.Offset,
 			segment: p.at.Segment, blocks: most, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
 		}
+		n.passage = t.passage(1 + min(int(most), len(text)-p.at.Segment))
 		at := n.resume(0, p.at, text, int(most)*t.block)
 		t.nodes[p.leaf].children++
 		t.byName.set(n.name, number)
@@ -238,12 +240,12 @@ func (t *runTree) store(p *path, text []sim.Segment, blocks int64) {
 	}
 }
 
-// passage returns an empty passage.
-func (t *runTree) passage() (p passage) {
+// passage returns an empty passage with room for some segments.
+func (t *runTree) passage(room int) (p passage) {
 	if k := len(t.spent); k > 0 {
 		p, t.spent = t.spent[k-1], t.spent[:k-1]
 	}
-	return p
+	return passage{slices.Grow(p.list, room), slices.Grow(p.before, room)}
 }
 
 // spend keeps the memory of a passage for the next one.
@@ -266,7 +268,8 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 		u.children, u.next, n.parent = 1, number, upper
 		at := n.seek(n.offset + int(blocks)*t.block)
 		n.name = at.Name(n.list, t.block)
-		u.passage, n.passage = n.cut(at.Segment, at.Offset > 0, t.passage())
+		u.passage, n.passage = n.cut(at.Segment, at.Offset > 0,
+			t.passage(len(n.list)-at.Segment))
 		n.segment, n.offset = n.segment+at.Segment, at.Offset
 		t.byName.set(u.name, upper)
 		t.byName.set(n.name, number)
