@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
@@ -88,5 +91,58 @@ func TestEncodersApart(t *testing.T) {
 	}
 	if hours := apart.AcceleratorHours / together.AcceleratorHours; hours < 2.9 || hours > 3.1 {
 		t.Errorf("%g times the accelerator hours with two encoders beside one replica", hours)
+	}
+}
+
+// Encoders and their caches go together with every order of requests, with pools, failures, scaling
+// and sessions: leaping and stepping give the same, and account for all requests.
+func TestEncodersCompose(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config.json")
+	must.OK(t, os.WriteFile(config, []byte(seeing), 0o600))
+	registry, ran := policies.Default(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		one := func(label string, from ...string) string {
+			return rapid.SampledFrom(from).Draw(t, label)
+		}
+		text := "model: " + config + "\nhardware: h100-sxm\nreplicas: 3\nworkload: {" +
+			"requests: 60, prompt: 600, output: {distribution: uniform, min: 1, max: 60}, " +
+			"rate: 20/s, " +
+			"prefix: {tokens: 900, groups: 4}, " + one("kind", "images: {count: 3, size: 640x480}",
+			"audio: {count: 2, length: 9s}") + one("sessions", "", ", sessions: {turns: 3}") + "}\n"
+		overrides := []string{"batching.policy=" + registry.Batching.Policies[rapid.IntRange(0,
+			len(registry.Batching.Policies)-1).Draw(t, "batching")].Name}
+		for _, o := range []string{"fleet.encoders=2", "engine.encoder-cache=700",
+			"fleet.outages=[{replica: 0, at: 1s, for: 2s}]", "fleet.retries=1",
+			"workload.patience=2s", "memory=prefix-cache", one("pools",
+				"fleet.pools=[{role: prefill, replicas: 1}, {role: decode, replicas: 2}]",
+				"fleet.pools=[{name: a, replicas: 3, scaling: {policy: queue, per-replica: 1, "+
+					"every: 1s, cold-start: 1s}}]")} {
+			if rapid.Bool().Draw(t, o) {
+				overrides = append(overrides, o)
+			}
+		}
+		var results [2]*Result
+		for i := range results {
+			s := attempt(t, func() (*File, error) {
+				return Parse("s.yaml", []byte(text), overrides...)
+			})
+			if s == nil {
+				return
+			}
+			if i > 0 {
+				s.config.MaxLeap = 1
+			}
+			var err error
+			results[i], err = s.Run(t.Context())
+			must.OK(t, err)
+			accountsForAll(t, results[i])
+		}
+		ran++
+		if diff := cmp.Diff(results[0], results[1]); diff != "" {
+			t.Fatalf("leaping (-) and stepping (+) differ:\n%s%v\n%s", text, overrides, diff)
+		}
+	})
+	if ran == 0 {
+		t.Error("no scenario was accepted")
 	}
 }
