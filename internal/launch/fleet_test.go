@@ -177,6 +177,15 @@ func unsaid(differences, notes []string) []string {
 	})
 }
 
+// llm-d's exact scorers are read as the policy that has its name.
+func TestExactScorersAreRead(t *testing.T) {
+	r := &Reading{}
+	r.pick([]string{"precise-prefix-cache-scorer", "kv-cache-utilization-scorer", "queue-scorer"})
+	if !slices.Equal(r.Settings, []string{"routing=llm-d"}) || len(r.Notes) > 0 {
+		t.Errorf("%q, %q", r.Settings, r.Notes)
+	}
+}
+
 // The routing of a fleet behind llm-d is read from the scorers of its endpoint picker:
 // least-requests stands for the policies that have no scorer of their own, and scorers that are no
 // policy are named.
