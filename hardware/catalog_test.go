@@ -104,6 +104,19 @@ func TestPricesAreDated(t *testing.T) {
 	}
 }
 
+// Each store below the accelerators has a price with its date and source, and others have none.
+func TestStoresHavePrices(t *testing.T) {
+	for _, store := range []string{"host", "nvme", "pool"} {
+		l, err := StorePrice(store)
+		if err != nil || l.Price <= 0 || l.Currency != "USD" || l.Date == "" || l.Source == "" {
+			t.Errorf("%s: %+v, %v", store, l, err)
+		}
+	}
+	if _, err := StorePrice("tape"); err == nil {
+		t.Error("a price of tape is listed")
+	}
+}
+
 // FLOP a cycle and multiprocessor of dense 16-bit matrix products, from which the clock follows. A
 // rate with sparsity, which data sheets like to print, or one with narrower accumulation, would
 // need twice the clock that there is.

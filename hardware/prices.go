@@ -13,7 +13,11 @@ import (
 //go:embed catalog/prices.csv
 var priceTable []byte
 
-// Listing is what one accelerator with its share of the host costs an hour with a provider.
+//go:embed catalog/stores.csv
+var storeTable []byte
+
+// Listing is what one accelerator with its share of the host costs an hour with a provider, or a
+// GiB of a store of KV caches, whose name is then that of the Accelerator.
 type Listing struct {
 	Accelerator string
 	// Price is in units of Currency an hour. The catalogue has US dollars only.
@@ -31,20 +35,39 @@ func Listings() ([]Listing, error) { return listings() }
 
 // listings reads the table of the program once, since it never changes.
 var listings = sync.OnceValues(func() ([]Listing, error) {
-	r := csv.NewReader(bytes.NewReader(priceTable))
+	return readListings("hardware/catalog/prices.csv", priceTable)
+})
+
+// StorePrice returns what a GiB of a store of KV caches costs: host (host memory), nvme (a disk) or
+// pool (memory of other machines).
+func StorePrice(store string) (Listing, error) {
+	list, err := readListings("hardware/catalog/stores.csv", storeTable)
+	if err != nil {
+		return Listing{}, err
+	}
+	for _, l := range list {
+		if l.Accelerator == store {
+			return l, nil
+		}
+	}
+	return Listing{}, fmt.Errorf("no price of %s is listed", store)
+}
+
+func readListings(name string, table []byte) ([]Listing, error) {
+	r := csv.NewReader(bytes.NewReader(table))
 	r.Comment = '#'
 	rows, err := r.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("hardware/catalog/prices.csv: %w", err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	list := make([]Listing, 0, len(rows))
 	for _, row := range rows[1:] {
 		price, err := strconv.ParseFloat(row[1], 64)
 		if err != nil {
-			return nil, fmt.Errorf("hardware/catalog/prices.csv: %s: %w", row[0], err)
+			return nil, fmt.Errorf("%s: %s: %w", name, row[0], err)
 		}
 		list = append(list, Listing{Accelerator: row[0], Price: price, Currency: row[2],
 			Term: row[3], Provider: row[4], Region: row[5], Date: row[6], Source: row[7]})
 	}
 	return list, nil
-})
+}

@@ -15,15 +15,27 @@ type amount struct {
 
 // amounts lists the prices of a scenario.
 func (s *Scenario) amounts() []amount {
-	list := []amount{{"hardware.price", Money(s.Hardware.Price)},
-		{"memory.price", Money(s.Memory.Price)}}
+	list := []amount{{"hardware.price", Money(s.Hardware.Price)}}
+	list = append(list, s.Memory.amounts("memory.")...)
 	for i := range s.Fleet.Pools {
 		p, field := &s.Fleet.Pools[i], fmt.Sprintf("fleet.pools.%d.", i)
-		list = append(list, amount{field + "hardware.price", Money(p.Hardware.Price)},
-			amount{field + "memory.price", Money(p.Memory.Price)})
+		list = append(list, amount{field + "hardware.price", Money(p.Hardware.Price)})
+		list = append(list, p.Memory.amounts(field+"memory.")...)
 	}
 	list = append(list, s.Tokens.amounts()...)
 	return slices.DeleteFunc(list, func(a amount) bool { return a.money.Amount == 0 })
+}
+
+// amounts lists the prices of a memory and its tiers, whose fields begin as given.
+func (m *KVMemory) amounts(field string) []amount {
+	list := []amount{{field + "price", Money(m.Price)}, {field + "disk-price", Money(m.DiskPrice)},
+		{field + "pool-price", Money(m.PoolPrice)}}
+	for i := range m.Tiers {
+		if price, err := m.Tiers[i].Hourly(); err == nil { // else it is refused where it is taken
+			list = append(list, amount{fmt.Sprintf("%stiers.%d.price", field, i), Money(price)})
+		}
+	}
+	return list
 }
 
 // amounts lists prices of tokens, of which there may be none.

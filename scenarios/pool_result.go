@@ -91,6 +91,9 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 		if n := f.scenario.Fleet.Encoders; n > 0 && i == 0 {
 			sum.chargeEncoders(n, p, f.outcome)
 		}
+		if !slices.ContainsFunc(f.pools[:i], func(o pool) bool { return o.model == p.model }) {
+			sum.Cost += float64(p.s.Memory.PoolHourly() * f.outcome.End.Seconds() / 3600)
+		}
 		if n := p.draftAccelerators(); n > 0 {
 			sum.charge(n, &p.drafting.accelerator, p.drafting.accelerator.Price, &b)
 		}

@@ -76,14 +76,25 @@ type KVMemory struct {
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"The host memory to which KV caches can be swapped out, for all accelerators of a replica together, such as 16GiB. Default: none."`
 	Tiers       []Tier            `json:"tiers,omitempty" jsonschema:"The stores of KV caches, the fastest first, in place of the sizes and rates of a memory policy with lower tiers, such as [hbm, {store: host, size: 512GiB}, {store: nvme, size: 4TB, rate: 7GB/s}]. Default: those of the policy, which is offload if there is more than hbm."`
 	Price       Price             `json:"price,omitzero" above:"0" jsonschema:"The price of a GiB of host memory that holds KV caches (cpu, or the size of the tier host, and swap), such as $0.0034/h. Default: none, as it is in the price of the accelerators."`
+	DiskPrice   Price             `json:"disk-price,omitzero" above:"0" jsonschema:"The price of a GiB of disk that holds KV caches. Default: none, as with price."`
+	PoolPrice   Price             `json:"pool-price,omitzero" above:"0" jsonschema:"The price of a GiB of the pool, which the replicas of a model pay together. Default: none, as with price."`
 	Params      map[string]string `json:"-" rest:"true"`
 }
 
-// HostHourly returns the price an hour of the host memory of a replica, as far as
-// KVMemory gives it a price. Defaults must have been filled in.
+// HostHourly returns the price an hour of the host memory and the disk of a replica, as far as
+// KVMemory gives them a price. Defaults must have been filled in.
 func (m *KVMemory) HostHourly() float64 {
-	size, _ := units.ParseBytes(m.Params["cpu"]) // which the policy has checked; none is 0
-	return m.Price.Amount * (size + float64(m.Swap)) / (1 << 30)
+	gib := m.gib("cpu") + float64(m.Swap)/(1<<30)
+	return m.Price.Amount*gib + m.DiskPrice.Amount*m.gib("disk")
+}
+
+// PoolHourly returns the price an hour of the pool, which the replicas of a model share.
+func (m *KVMemory) PoolHourly() float64 { return m.PoolPrice.Amount * m.gib("pool") }
+
+// gib returns the size of a store in GiB, 0 without one. The policy has checked it.
+func (m *KVMemory) gib(param string) float64 {
+	size, _ := units.ParseBytes(m.Params[param])
+	return size / (1 << 30)
 }
 
 // Tier is a store of KV caches.
@@ -92,6 +103,7 @@ type Tier struct {
 	Size   string `json:"size,omitempty" jsonschema:"Its size, such as 512GiB. That of hbm follows from utilization or tokens."`
 	Rate   string `json:"rate,omitempty" jsonschema:"The rate at which a disk is read, or of a pool in each direction, such as 7GB/s. Default: that of the policy."`
 	Link   string `json:"link,omitempty" jsonschema:"The rate of a replica's link to a pool in each direction, such as 50GB/s. Default: that of the policy."`
+	Price  string `json:"price,omitempty" jsonschema:"The price of a GiB, such as $0.0034/h, or listed for that of the catalogue (hardware/catalog/stores.csv). Default: none, as it is in the price of the accelerators."`
 	Shared string `json:"shared,omitempty" enum:"rack" jsonschema:"Which replicas share a pool: those of the model, which all count as one rack. Default: rack."`
 }
 

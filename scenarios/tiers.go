@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -27,6 +28,8 @@ func (t *Tier) value(key string) string {
 		return t.Rate
 	case "link":
 		return t.Link
+	case "price":
+		return t.Price
 	default:
 		return t.Shared
 	}
@@ -54,6 +57,7 @@ func (m *KVMemory) takeTiers(problem func(field, format string, args ...any)) {
 		m.Policy = "offload"
 	}
 	m.Tiers = nil
+	m.takePrices(tiers, problem)
 	switch offloads := policies.Offloads(m.Policy); {
 	case offloads && len(tiers) == 1:
 		problem("memory.tiers", "%s keeps KV caches below the accelerators; add {store: host, "+
@@ -79,6 +83,44 @@ func (m *KVMemory) takeTiers(problem func(field, format string, args ...any)) {
 	}
 }
 
+// takePrices sets the prices that tiers have.
+func (m *KVMemory) takePrices(tiers []Tier, problem func(field, format string, args ...any)) {
+	prices := map[string]*Price{"host": &m.Price, "nvme": &m.DiskPrice, "pool": &m.PoolPrice}
+	for i := range tiers {
+		t, field := &tiers[i], fmt.Sprintf("memory.tiers.%d.price", i)
+		if t.Price == "" {
+			continue
+		}
+		to := prices[t.Store]
+		if to.Amount != 0 {
+			problem(field, "found %s, and a price of %s beside the tiers; leave one of the two out",
+				t.Price, Money(*to).Text())
+		}
+		price, err := t.Hourly()
+		if err != nil {
+			problem(field, "%v", err)
+		}
+		*to = price
+	}
+}
+
+// Hourly returns the price of a GiB of the tier, 0 if it has none: the one that is written, or that
+// of the catalogue.
+func (t *Tier) Hourly() (price Price, err error) {
+	switch t.Price {
+	case "":
+		return price, nil
+	case "listed":
+		listed, err := hardware.StorePrice(t.Store)
+		return Price{Amount: listed.Price}, err
+	}
+	if err := price.UnmarshalText([]byte(t.Price)); err != nil || price.Amount <= 0 {
+		return Price{}, fmt.Errorf("found %s, want a price above 0 such as $0.0034/h, or listed",
+			t.Price)
+	}
+	return price, nil
+}
+
 // tiersStand reports whether the tiers are in order and have the keys that they need, and no other.
 func tiersStand(tiers []Tier, problem func(field, format string, args ...any)) bool {
 	stand := true
@@ -102,10 +144,10 @@ func tiersStand(tiers []Tier, problem func(field, format string, args ...any)) b
 				t.Store, order[last], strings.Join(order, ", "))
 		}
 		last = max(last, at)
-		for _, key := range []string{"size", "rate", "link", "shared"} {
+		for _, key := range []string{"size", "rate", "link", "price", "shared"} {
 			takes := slices.ContainsFunc(tierParams(), func(p tierParam) bool {
 				return p.store == t.Store && p.key == key
-			}) || key == "shared" && t.Store == "pool"
+			}) || key == "shared" && t.Store == "pool" || key == "price" && t.Store != "hbm"
 			switch value := t.value(key); {
 			case value != "" && !takes:
 				refuse(place+"."+key, "found %s, but %s has no %s that is set here; leave it out",

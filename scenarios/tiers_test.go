@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -59,6 +60,49 @@ func TestTiersAreParameters(t *testing.T) {
 	}
 }
 
+// Tiers with prices cost their sizes times the time for which replicas are paid, a pool once, and
+// the prices of tokens have their part.
+func TestTiersHavePrices(t *testing.T) {
+	run := func(prices [3]string) *Result {
+		tier := func(store string, size, price string) string {
+			if price != "" {
+				price = ", price: " + price
+			}
+			return "{store: " + store + ", size: " + size + price + "}"
+		}
+		file, err := Parse("t.yaml", []byte("model: llama-3.1-8b\nhardware: {accelerator: "+
+			"h100-sxm, price: $2/h}\nreplicas: 2\nworkload: {requests: 20, prompt: 300, output: "+
+			"20}\nmemory: {tiers: [hbm, "+tier("host", "64GiB", prices[0])+", "+
+			tier("nvme", "1TiB", prices[1])+", "+tier("pool", "128GiB", prices[2])+"]}\n"))
+		must.OK(t, err)
+		s, err := file.Build(policies.Default())
+		must.OK(t, err)
+		r, err := s.Run(t.Context())
+		must.OK(t, err)
+		return r
+	}
+	free := run([3]string{})
+	for _, c := range []struct {
+		prices [3]string
+		hourly float64 // of both replicas
+	}{
+		{[3]string{"$1/h", "", ""}, 2 * 64},
+		{[3]string{"", "$0.5/h", ""}, 2 * 0.5 * 1024},
+		{[3]string{"", "", "$0.25/h"}, 0.25 * 128},
+		{[3]string{"listed", "listed", "listed"}, 2*64*0.0034 + 2*1024*0.0001 + 128*0.0034},
+	} {
+		priced := run(c.prices)
+		hours := free.Cost / (2 * 2)
+		if got, want := priced.Cost-free.Cost, c.hourly*hours; math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%v: $%v more, want $%v", c.prices, got, want)
+		}
+		if got, want := priced.TokenCosts.Output/free.TokenCosts.Output,
+			priced.Cost/free.Cost; math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%v: output tokens cost %v times as much, want %v", c.prices, got, want)
+		}
+	}
+}
+
 // What cannot be is refused at its place.
 func TestTiersRefuse(t *testing.T) {
 	for tiers, want := range map[string]string{
@@ -71,6 +115,11 @@ func TestTiersRefuse(t *testing.T) {
 		"tiers: [hbm, {store: host, size: 1GiB}, " +
 			"{store: pool, size: 1GiB}, {store: nvme, size: 1GiB}]": "" +
 			"memory.tiers.3.store: found nvme after pool",
+		"tiers: [{store: hbm, price: $1/h}]": "memory.tiers.0.price: found $1/h, but hbm",
+		"tiers: [hbm, {store: host, size: 1GiB, price: dear}]": "" +
+			"memory.tiers.1.price: found dear",
+		"price: $1/h, tiers: [hbm, {store: host, size: 1GiB, price: listed}]": "" +
+			"memory.tiers.1.price: found listed, and a price of $1",
 		"tiers: [hbm, host]":                                     "memory.tiers.1: host needs",
 		"tiers: [{store: hbm, size: 1GiB}]":                      "memory.tiers.0.size: found 1GiB",
 		"tiers: [hbm, {store: host, size: 1kB}]":                 "memory.tiers.1.size: found 1 kB",

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
@@ -107,8 +108,19 @@ func draftWords(list []scenarios.Speculation, i int) string {
 
 // memoryWords names a choice of memory, without its price.
 func memoryWords(m scenarios.KVMemory) string {
-	m.Price = scenarios.Price{}
-	return menu.Settings(m)
+	m = unpriced(m)
+	var stores []string
+	for _, t := range m.Tiers {
+		stores = append(stores, strings.TrimSpace(t.Size+" "+t.Store))
+	}
+	if m.Tiers = nil; len(stores) == 0 {
+		return menu.Settings(m)
+	}
+	words := strings.Join(stores, " + ")
+	if rest := menu.Settings(m); rest != "" {
+		words += " " + rest
+	}
+	return words
 }
 
 // digits writes n in a number system whose places have sizes digits each, the last varying

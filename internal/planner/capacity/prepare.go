@@ -192,7 +192,12 @@ func (p *preparer) prepare(s *server) error {
 				f.name, s.offer.Accelerator, s.offer.Accelerator))
 	}
 	memory := &simulation.Scenario.Memory
-	s.host, s.gib = memory.HostHourly(), memory.Price.Amount
+	if memory.PoolHourly() > 0 {
+		return scenarios.BadInput(fmt.Errorf("%s: menu.memory: the price of a pool does not grow "+
+			"with the servers that a plan counts; leave it out, and add it to the answer", f.name))
+	}
+	s.host = memory.HostHourly()
+	s.gib, s.disk = memory.Price.Amount, memory.DiskPrice.Amount
 	s.price += s.host
 	steps := simulation.Steps()
 	if s.evidence == nil {

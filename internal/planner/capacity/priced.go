@@ -18,9 +18,14 @@ func (s *search) pricesOf() []answer.Price {
 				continue
 			}
 			if server.gib > 0 {
-				list = addPrice(list, answer.Price{Accelerator: "a GiB of host memory",
-					Hourly: server.gib, Currency: s.currency().Code(), Term: "on-demand",
-					Source: "menu.memory"}, chosen)
+				price := storePrice("a GiB of host memory", "host", server.gib)
+				price.Currency = s.currency().Code()
+				list = addPrice(list, price, chosen)
+			}
+			if server.disk > 0 {
+				price := storePrice("a GiB of disk", "nvme", server.disk)
+				price.Currency = s.currency().Code()
+				list = addPrice(list, price, chosen)
 			}
 			if !known[server.offer] {
 				known[server.offer] = true

@@ -29,9 +29,9 @@ type server struct {
 	// unfit says why no replica can be built. If it is empty, a replica can be built, and the other
 	// fields are set.
 	unfit string
-	price float64 // of its accelerators and of host memory, in $/h
-	// host is what of it is for host memory, and gib the price of a GiB of that.
-	host, gib float64
+	price float64 // of its accelerators, host memory and disk, in $/h
+	// host is what of it is for host memory and disk, and gib and disk are the prices of a GiB.
+	host, gib, disk float64
 	// peak and idle are what its accelerators draw at most and at least, and run what steps draw at
 	// least beside idle, in watts.
 	peak, idle, run float64

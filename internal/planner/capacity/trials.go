@@ -182,15 +182,15 @@ func (t *trials) task(text []byte) (*queue.Task, error) {
 // relevantToTrial leaves out the parts of a scenario on which the trial does not depend, so that
 // equal replicas are simulated once. These are all prices, and the routing if there is one replica.
 func relevantToTrial(s scenarios.Scenario) scenarios.Scenario {
-	s.Hardware.Price, s.Memory.Price, s.Tokens = scenarios.Price{},
-		scenarios.Price{}, nil
+	s.Hardware.Price, s.Tokens = scenarios.Price{}, nil
+	s.Memory = unpriced(s.Memory)
 	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {
 		s.Routing = scenarios.Policy{}
 	}
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	for i := range s.Fleet.Pools {
 		p := &s.Fleet.Pools[i]
-		p.Hardware.Price, p.Memory.Price = scenarios.Price{}, scenarios.Price{}
+		p.Hardware.Price, p.Memory = scenarios.Price{}, unpriced(p.Memory)
 	}
 	return s
 }

@@ -123,12 +123,26 @@ func (p *Plan) settle(doc *strict.Document, list *PriceList) error {
 	return nil
 }
 
-// convertMemory converts the prices of host memory.
+// convertMemory converts the prices of host memory, disks and pools.
 func (p *Plan) convertMemory(doc *strict.Document, field string, list []scenarios.KVMemory) error {
 	for i := range list {
-		at := fmt.Sprintf("%s.%d.price", field, i)
-		if err := p.convert(doc, at, (*scenarios.Money)(&list[i].Price), nil); err != nil {
-			return err
+		m, at := &list[i], fmt.Sprintf("%s.%d.", field, i)
+		keys := []string{"price", "disk-price", "pool-price"}
+		for k, price := range []*scenarios.Price{&m.Price, &m.DiskPrice, &m.PoolPrice} {
+			if err := p.convert(doc, at+keys[k], (*scenarios.Money)(price), nil); err != nil {
+				return err
+			}
+		}
+		for k := range m.Tiers {
+			price, err := m.Tiers[k].Hourly()
+			if err != nil || price.Amount == 0 || price.Currency == p.Currency {
+				continue // what is wrong is refused where the tier is read
+			}
+			at := fmt.Sprintf("%stiers.%d.price", at, k)
+			if err := p.convert(doc, at, (*scenarios.Money)(&price), nil); err != nil {
+				return err
+			}
+			m.Tiers[k].Price = scenarios.Money(price).Text() + "/h"
 		}
 	}
 	return nil
