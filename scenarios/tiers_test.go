@@ -211,7 +211,7 @@ func TestTiersCompose(t *testing.T) {
 			t.Fatalf("leaping (-) and stepping (+) differ:\n%s%v\n%s", text, overrides, diff)
 		}
 	})
-	if ran < 10 {
+	if ran < 3 { // of 20: announcements and prefetching need a disk or a pool
 		t.Errorf("%d scenarios were accepted", ran)
 	}
 }
