@@ -39,6 +39,20 @@ func blockSize() Param {
 	return Param{Name: "block-size", Doc: "tokens in a KV block", Default: "16"}
 }
 
+// pinned is the parameter of Pins.
+func pinned() Param {
+	return Param{Name: "pin", Doc: "texts that never leave the accelerator once they are " +
+		"computed: none, or those that groups of prompts begin with (prefixes: " +
+		"workload.prefix), such as system prompts and descriptions of tools", Default: "none",
+		Kind: Word, Words: []string{"none", "prefixes"}}
+}
+
+// Pins reports whether a memory policy with the given parameters pins what prompts begin with.
+func Pins(p *Policy[sim.Memory], written map[string]string) bool {
+	v, err := parse(p.Params, written)
+	return err == nil && v.words["pin"] == "prefixes"
+}
+
 func paged() Policy[sim.Memory] {
 	return Policy[sim.Memory]{
 		Name:   "paged",
@@ -91,7 +105,7 @@ func prefixCache() Policy[sim.Memory] {
 		Doc: "paged, and full blocks are shared between requests with the same beginning, " +
 			"kept until their place is needed",
 		Source: "vLLM automatic prefix caching: vllm/v1/core/kv_cache_manager.py, v0.15",
-		Params: []Param{blockSize()}, Refuses: refuseReservations(),
+		Params: []Param{blockSize(), pinned()}, Refuses: refuseReservations(),
 		New: newPrefixCache,
 	}
 }
@@ -103,7 +117,7 @@ func radix() Policy[sim.Memory] {
 			"the token",
 		Source: "Zheng et al., SGLang, NeurIPS 2024, section 3 (RadixAttention)",
 		Params: []Param{{Name: "block-size",
-			Doc: "tokens that are shared or not together (page_size)", Default: "1"}},
+			Doc: "tokens that are shared or not together (page_size)", Default: "1"}, pinned()},
 		Refuses: refuseReservations(),
 		New:     newPrefixCache,
 	}

@@ -78,7 +78,7 @@ func offloading() []Policy[sim.Memory] {
 }
 
 func offload(name, doc, source string, defaults map[string]string) Policy[sim.Memory] {
-	params := append([]Param{blockSize()}, tierParams()...)
+	params := append([]Param{blockSize(), pinned()}, tierParams()...)
 	for i := range params {
 		if value, ok := defaults[params[i].Name]; ok {
 			params[i].Default = value

@@ -2,12 +2,15 @@ package scenarios
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
 )
 
 // assembly makes the configuration of the simulator from a resolved scenario: policies, clocks and
@@ -100,11 +103,36 @@ func (a *assembly) addReplicas() {
 					r.Layers = p.Model.Layers()
 				}
 			}
+			a.pin(p, r.Memory)
 			a.shared.connect(p, &r)
 			a.config.Replicas = append(a.config.Replicas, r)
 		}
 	}
 	a.config.Wires = a.shared.wires
+}
+
+// pin lets the memory of a replica pin the prefixes of its model's requests, if its policy does.
+func (a *assembly) pin(p *pool, m sim.Memory) {
+	policy := &p.Policies.Memory
+	cache := memory.Cache(m)
+	if cache == nil || !policies.Pins(policy.Policy, policy.Params) {
+		return
+	}
+	c := &a.demand.config
+	switch {
+	case c.Adapters != nil:
+		p.problem("memory.pin", "found prefixes, and adapters, each of which computes a KV cache "+
+			"of its own of a prefix; leave one of them out")
+	case !slices.ContainsFunc(c.Classes, func(c workload.Class) bool {
+		return c.Prefix != nil && c.Model == p.model
+	}):
+		p.problem("memory.pin", "found prefixes, and no workload.prefix for %s; give one, or none",
+			p.Model.Name)
+	default:
+		if err := cache.Pin(workload.Prefixes(c.Classes, c.Seed, p.model)); err != nil {
+			p.problem("memory.pin", "%v; give fewer or shorter prefixes, or more memory", err)
+		}
+	}
 }
 
 // addFleet adds the parts of the configuration that concern several replicas.

@@ -167,6 +167,7 @@ func TestTiersCompose(t *testing.T) {
 			one("rate", "5/s", "40/s") + ", prefix: {tokens: 900, groups: 4}, sessions: " +
 			"{turns: 4, think: 500ms}}\nmemory: {tokens: " + one("tokens", "4000", "9000") +
 			", policy: " + one("policy", "offload", "lmcache", "mooncake", "hicache") +
+			one("pin", "", ", pin: prefixes") +
 			", block-size: " + one("block", "1", "16", "100") +
 			one("order", "", ", eviction: lfu", ", ttl: 2s", ", write: through, survives: host") +
 			", fetch: " + one("fetch", "always", "quicker") +

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -156,10 +157,9 @@ func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 		if c.Distinct == 0 && c.popularity != nil {
 			group = uint64(c.popularity.Draw(&m.groups))
 		}
-		tokens := c.Prefix.Tokens.At(m.fixed(content.SharedPrefix, c.text(group)))
-		r.Content = append(r.Content,
-			sim.Segment{ID: content.ID(content.SharedPrefix, c.text(group)), Tokens: tokens})
-		r.Prompt += tokens
+		shared := m.prefix(c, group)
+		r.Content = append(r.Content, shared)
+		r.Prompt += shared.Tokens
 	}
 	if c.Distinct > 0 {
 		r.Content = append(r.Content, sim.Segment{ID: content.ID(content.Question, c.text(text)),
@@ -185,6 +185,31 @@ func (m *mix) share(c *drawnClass, r *sim.Request) *graph {
 
 // text returns the segment ID of text number n of a class.
 func (c *drawnClass) text(n uint64) uint64 { return c.number<<40 | n }
+
+// prefix returns the text that a group of prompts of a class begins with.
+func (m *mix) prefix(c *drawnClass, group uint64) sim.Segment {
+	return sim.Segment{ID: content.ID(content.SharedPrefix, c.text(group)),
+		Tokens: c.Prefix.Tokens.At(m.fixed(content.SharedPrefix, c.text(group)))}
+}
+
+// Prefixes yields the prefixes of all groups of the classes that ask for a model, as the Content of
+// their requests has them with that seed.
+func Prefixes(classes []Class, seed uint64, model int) iter.Seq[sim.Segment] {
+	return func(yield func(sim.Segment) bool) {
+		m := mix{texts: textStream.key(seed)}
+		for i := range classes {
+			class := drawnClass{Class: classes[i], number: uint64(i)}
+			if class.Prefix == nil || class.Model != model {
+				continue
+			}
+			for group := range class.Prefix.Groups {
+				if !yield(m.prefix(&class, uint64(group))) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // fixed returns the random number that belongs to a text.
 func (m *mix) fixed(kind content.Kind, text uint64) uint64 {

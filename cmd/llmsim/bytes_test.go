@@ -38,9 +38,10 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 	const brief = " --set effort.requests=100 --set effort.most-requests=200"
 	for _, asked := range []string{
 		"scenario chat", "scenario deepseek-v3-ep", "scenario two-models",
-		"scenario disaggregated", "scenario autoscaling", "scenario speculation-on",
+		"scenario disaggregated", "scenario speculation-on",
+		"scenario autoscaling --set workload.duration=3m",
 		"scenario tenants", "scenario papers/sarathi",
-		"plan llama2-70b-chat" + brief, "plan disaggregated" + brief,
+		"plan many-users" + brief, "plan disaggregated" + brief,
 	} {
 		args := append(strings.Fields(asked), "--format", "json")
 		want := output(t, exec.Command(plain, args...))

@@ -35,8 +35,10 @@ type Stored struct {
 	Age  sim.Time `json:"age,omitempty"`
 }
 
-// Contents returns what the memory keeps. No sequence may hold any of it.
+// Contents returns what the memory keeps. No sequence may hold any of it. Pinned texts go as others
+// do from then on.
 func (p *PrefixCache) Contents() (*Contents, error) {
+	p.pins.release(&p.tree)
 	p.free += p.tree.expire()
 	return p.tree.contents(p.runs + 1)
 }

@@ -1,5 +1,12 @@
 package memory
 
+import (
+	"fmt"
+	"iter"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
 // evict frees at least the given number of units in a tier, which must hold that many unused, and
 // returns the number of freed units. Only whole blocks are freed, so it may be more. Blocks move to
 // the next tier, or are dropped from the last. In memory of several tiers a block is one unit.
@@ -128,5 +135,58 @@ func (t *runTree) note(n *runNode, from, blocks int64, stored bool) {
 	for range blocks {
 		*t.journal = append(*t.journal, Event{at.Name(n.list, t.block), stored})
 		at.Skip(n.list, t.block)
+	}
+}
+
+// pins are texts that never leave the accelerator's memory once it has them, such as system prompts
+// (LMCache's pin, docs.lmcache.ai, KV cache controller; Mooncake's hard pin, ReplicateConfig).
+type pins struct {
+	list  []*pin
+	texts map[uint64]*pin // by the ID of the segment
+	// reserved is the room for all of them, in blocks.
+	reserved int64
+}
+
+// pin is the text of one segment. Its full blocks are in use from when they are first computed, as
+// if a sequence that never ends had them.
+type pin struct {
+	blocks int64
+	path   path
+}
+
+// newPins returns the pins of segments in a memory of the given number of blocks, of which some
+// must be left.
+func newPins(segments iter.Seq[sim.Segment], block, capacity int64) (pins, error) {
+	x := pins{texts: map[uint64]*pin{}}
+	for s := range segments {
+		if blocks := int64(s.Tokens) / block; blocks > 0 && x.texts[s.ID] == nil {
+			at := &pin{blocks: blocks}
+			x.list, x.texts[s.ID] = append(x.list, at), at
+			x.reserved += blocks
+		}
+		if x.reserved >= capacity {
+			return pins{}, fmt.Errorf("pinned texts take %d blocks of %d tokens and more, and "+
+				"there are %d", x.reserved, block, capacity)
+		}
+	}
+	return x, nil
+}
+
+// keep keeps what a text begins with, if it is to be pinned and a sequence has all of it in its
+// blocks.
+func (x *pins) keep(t *runTree, text []sim.Segment, blocks int64) {
+	if x.reserved == 0 || len(text) == 0 {
+		return
+	}
+	at := x.texts[text[0].ID]
+	if at != nil && at.path.leaf == 0 && blocks >= at.blocks {
+		t.share(&at.path, text, at.blocks)
+	}
+}
+
+// release lets all texts go.
+func (x *pins) release(t *runTree) {
+	for _, at := range x.list {
+		t.leave(&at.path)
 	}
 }

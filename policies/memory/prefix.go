@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
@@ -29,6 +30,7 @@ type PrefixCache struct {
 	words    []sim.Segment
 	fetched  prefixMatch // by the last Extend
 	matched  match
+	pins     pins
 	runs     uint64 // of the simulator before, see Contents
 }
 
@@ -86,11 +88,22 @@ func NewTiered(blocks int64, blockSize int, t Tiering, lower ...Tier) (*PrefixCa
 	return p, nil
 }
 
+// Pin keeps the full blocks of the given segments, with which prompts begin, once they are
+// computed, until the replica fails or is switched off. Requests that do not fit beside all of them
+// do not fit. Pin returns an error if they take all of the memory. It must come before the first
+// sequence.
+func (p *PrefixCache) Pin(segments iter.Seq[sim.Segment]) (err error) {
+	p.pins, err = newPins(segments, p.block, p.capacity)
+	return err
+}
+
 // BlockTokens returns the number of tokens of a block.
 func (p *PrefixCache) BlockTokens() int { return int(p.block) }
 
 // Fits implements sim.Memory.
-func (p *PrefixCache) Fits(tokens int) bool { return p.blocks(tokens) <= p.capacity }
+func (p *PrefixCache) Fits(tokens int) bool {
+	return p.blocks(tokens) <= p.capacity-p.pins.reserved
+}
 
 // Match implements sim.Memory. At least one token is left to compute, since its result is needed.
 func (p *PrefixCache) Match(s *sim.Sequence) int {
@@ -190,6 +203,7 @@ func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
 	p.free += shared.blocks - shared.lower
 	added := p.tree.add(&h.path, text, full-shared.blocks)
 	h.others -= shared.blocks + added
+	p.pins.keep(&p.tree, text, h.blocks)
 }
 
 // Release implements sim.Memory. If s was preempted, it may use its own blocks again. The answer of
