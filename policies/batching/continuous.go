@@ -74,7 +74,7 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	if !c.decode(b) {
 		return sim.Decision{Steps: 1}
 	}
-	if c.waiting.len() == 0 && len(b.Prefilling()) == 0 && c.prompt() {
+	if c.waiting.len() == 0 && len(b.Prefilling()) == 0 && c.startsAtOnce() {
 		return c.stands(b)
 	}
 	if steps := c.spaced(b); steps > 0 {
@@ -102,8 +102,8 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	return c.stands(b)
 }
 
-// prompt reports whether sequences start as soon as there is room for them.
-func (c *Continuous) prompt() bool {
+// startsAtOnce reports whether sequences start as soon as there is room for them.
+func (c *Continuous) startsAtOnce() bool {
 	return c.interval <= 1 && c.gathering == nil && c.ranks == nil
 }
 

@@ -153,7 +153,7 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 	return list
 }
 
-// mayMix reports whether a mixed fleet of two options may be told beside the answer. Spot replicas
+// mayMix reports whether a mixed fleet of two options may stand beside the answer. Spot replicas
 // with a base of the same accelerators are options themselves.
 func (s *search) mayMix(a, b *option) bool {
 	p, one, other := &s.trials.file.Plan, a.prefill.offer, b.prefill.offer

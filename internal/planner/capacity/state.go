@@ -97,7 +97,7 @@ func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
 // currency returns the currency of all prices.
 func (s *search) currency() units.Currency { return s.trials.file.Plan.Currency }
 
-// money writes an amount with four digits.
+// money writes an amount with its currency and three significant digits.
 func (s *search) money(x float64) string { return s.currency().Format(report.Figure(x)) }
 
 // tried returns what is known of the fleets of option i.

@@ -158,8 +158,8 @@ func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simul
 	t.Steps = stepsTo(move{from: t.Replicas, to: s.size(), same: same, changes: restarts,
 		routing: routing, today: t.Label, answer: s.label(s.best), beside: s.accelerators()})
 	if base := s.baseOf(); base != nil {
-		t.Steps = append(t.Steps, fmt.Sprintf("Have %s on accelerators that are spot, and %d on "+
-			"such as are %s: start each on its terms before one of today's stops.",
+		t.Steps = append(t.Steps, fmt.Sprintf("Rent %s on spot terms, and %d %s: start each "+
+			"on its terms before one of today's stops.",
 			units.Plural(s.size()-base.Replicas, "replica"), base.Replicas, base.Terms))
 	}
 	return nil

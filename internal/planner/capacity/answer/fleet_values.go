@@ -73,7 +73,7 @@ type Deployment struct {
 type Base struct {
 	Replicas int    `json:"replicas"`
 	Terms    string `json:"terms"`
-	// Hourly is what they cost, in US dollars an hour.
+	// Hourly is what they cost an hour, in the currency of the answer.
 	Hourly float64 `json:"dollars_per_hour"`
 }
 

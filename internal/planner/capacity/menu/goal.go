@@ -132,7 +132,7 @@ func (j *Job) check(p *Plan, doc *strict.Document,
 	for i := range p.Workload.Classes {
 		if highest(&p.Workload.Classes[i].Rate) > 0 {
 			problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
-				"each class a weight instead")
+				"each class a share instead")
 		}
 	}
 }
