@@ -190,6 +190,9 @@ func (a *audit) problems() []string {
 		}
 	}
 	for i := range a.replicas {
+		if m, ok := a.replicas[i].Memory.(sim.Forgetter); ok {
+			m.Forget() // what is pinned stays in use until then
+		}
 		if used := a.replicas[i].Memory.Used(); used != 0 {
 			a.problem("replica %d still holds %d units of KV memory", i, used)
 		}
