@@ -133,7 +133,8 @@ func TestSeriesHoldsTheLastMoment(t *testing.T) {
 		last.Up != 1 || last.KVUsage != 5./20 {
 		t.Errorf("last point %+v", last)
 	}
-	s := c.Summary(&sim.Result{Replicas: []sim.ReplicaResult{{KVCapacity: 10}, {KVCapacity: 4}}})
+	s := c.Summary(&sim.Result{Replicas: []sim.ReplicaResult{{KVCapacity: 10},
+		{KVCapacity: 4, KVPeak: 3}}})
 	if s.PeakKVUsage != 3./4 || s.MeanRunning != 4 || s.MeanWaiting != 2 || s.PeakWaiting != 4 ||
 		math.Abs(s.KVUsage-(0.05+0.15+0.25)/3) > 1e-12 ||
 		s.KVShares != (KVShares{Tokens: 0.25, Reserved: 0.5, External: 0.25}) {

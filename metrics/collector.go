@@ -40,11 +40,10 @@ type Collector struct {
 	series   series
 	sessions sessions
 
-	started  bool
-	first    sim.Time // arrival of the first request
-	newest   sim.Time // arrival of the last
-	peakUsed []int64  // by replica
-	peak     int      // largest batch
+	started bool
+	first   sim.Time // arrival of the first request
+	newest  sim.Time // arrival of the last
+	peak    int      // largest batch
 }
 
 // New returns an empty collector.
@@ -100,7 +99,6 @@ func (c *Collector) Steps(l *sim.Leap) {
 	if l.Steps > 1 && !l.Together {
 		c.itl.AddSteps(l)
 	}
-	c.noteUse(l.Replica, l.Used)
 	c.peak = max(c.peak, l.Decodes+len(l.Prefill))
 }
 
@@ -137,15 +135,6 @@ func (c *Collector) Rejected(r *sim.Request, why sim.Rejection) {
 // Sampled implements sim.Observer.
 func (c *Collector) Sampled(at sim.Time, replica int, state sim.State) {
 	c.series.add(at, replica, state)
-	c.noteUse(replica, state.Used) // by a step, which a failure may cut off
-}
-
-// noteUse notes the units of KV memory that a replica uses.
-func (c *Collector) noteUse(replica int, used int64) {
-	for len(c.peakUsed) <= replica {
-		c.peakUsed = append(c.peakUsed, 0)
-	}
-	c.peakUsed[replica] = max(c.peakUsed[replica], used)
 }
 
 // seen notes the arrival of a request; requests do not finish in order of arrival.

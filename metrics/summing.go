@@ -40,9 +40,6 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	s.addWork(r, duration)
 	s.addSeries(&c.series)
 	s.KVShares = sharesOf(c.series.points)
-	for i, used := range c.peakUsed {
-		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(used), float64(r.Replicas[i].KVCapacity)))
-	}
 	return s
 }
 
@@ -116,6 +113,7 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		s.PoolReadBytes += w.PoolReadBytes
 		s.PoolWrittenBytes += w.PoolWrittenBytes
 		s.PrefetchedBytes += w.PrefetchedBytes
+		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(w.KVPeak), float64(w.KVCapacity)))
 		decodes += w.DecodeTokens - w.Drafted
 		busy += w.Busy.Seconds()
 	}

@@ -289,7 +289,8 @@ func TestConservationAndCausality(t *testing.T) {
 			}
 		}
 		for _, s := range j.samples {
-			if s.State.Used > s.State.Capacity || s.State.Used < 0 ||
+			peak := r.Replicas[s.Replica].KVPeak
+			if s.State.Used > peak || peak > s.State.Capacity || s.State.Used < 0 ||
 				s.State.Running > c.maxSequences*c.stages {
 				t.Fatalf("impossible state: %+v", s)
 			}

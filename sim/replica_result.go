@@ -40,8 +40,9 @@ type ReplicaResult struct {
 	// PrefetchedBytes is the size of the KV caches that were asked of the replica's own disk before
 	// their requests were queued.
 	PrefetchedBytes int64
-	// KVCapacity is the size of the KV memory, in the memory's units.
-	KVCapacity int64
+	// KVCapacity is the size of the KV memory, and KVPeak the most of it that was in use at any
+	// time, both in the memory's units.
+	KVCapacity, KVPeak int64
 	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of
 	// decode attention.
 	PrefillPairs, DecodeContext int64

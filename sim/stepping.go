@@ -159,6 +159,7 @@ func (b *Batch) land() {
 			b.complete(b.finish.pop())
 		}
 	}
+	r.result.KVPeak = max(r.result.KVPeak, used)
 	for i := range b.step.Prefill {
 		b.prefilled(&b.step.Prefill[i])
 	}
