@@ -18,6 +18,9 @@ var page string
 // placeholder is where the page has its data.
 const placeholder = "/*DATA*/"
 
+//go:embed history.csv
+var historyCSV string
+
 // content is what the page shows. Names are listed once, and rows refer to them by place.
 type content struct {
 	Names []string                `json:"names"`
@@ -25,11 +28,17 @@ type content struct {
 	Goals []validation.GoalResult `json:"goals"`
 	// Sources are the sources that tables name, by table.
 	Sources map[string][]string `json:"sources"`
+	// History are the errors of goals left out of each fit of the constants.
+	History history `json:"history"`
 }
 
 // Write writes the page of a report.
 func Write(w io.Writer, r *validation.Report) error {
 	c := content{Goals: r.Goals(), Sources: map[string][]string{}}
+	var err error
+	if c.History, err = readHistory(historyCSV); err != nil {
+		return err
+	}
 	places := map[string]int{}
 	name := func(s string) int {
 		i, known := places[s]
