@@ -27,7 +27,7 @@ func (c *config) readTowers(s *shape) {
 // encoder counts the parameters of a transformer that encodes patches of images, or frames of
 // sound, for a language model of the given width: blocks of four projections of attention and two
 // or three matrices, each with biases unless a key says otherwise, the patch embedding, positions,
-// and the projector. Norms of the ends are neglected where their kind is not told.
+// and the projector. Norms of the ends are neglected where the config does not give their kind.
 func (c *config) encoder(hidden int) (int64, ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
 		"num_layers")

@@ -28,7 +28,7 @@ type between struct {
 	apart [][]sim.Time
 }
 
-// between settles the settings that concern several replicas.
+// between resolves the settings that concern several replicas.
 func (f *fleet) between(registry *policies.Registry) *between {
 	s := f.file.Scenario
 	b := &between{

@@ -57,7 +57,7 @@ func (f *entries) findDrafting() drafting {
 	return d
 }
 
-// scheduling settles whether steps are scheduled ahead.
+// scheduling decides whether steps are scheduled ahead.
 func (f *entries) scheduling(sp *Speculation) string {
 	onHost, stepByStep := sp.Method == "medusa" ||
 		sp.Method == "n-gram", f.config.Engine.Lookahead == 0

@@ -55,7 +55,7 @@ func (s *Simulation) Speculators() []*speculation.Speculator { return s.speculat
 
 // ReplaceSpeculators gives each replica with drafts another speculator, such as one that makes real
 // drafts. It must be called before Run. The figures of drafts in the result are what the
-// predicting speculators were told.
+// predicting speculators were given.
 func (s *Simulation) ReplaceSpeculators(
 	replace func(predicted *speculation.Speculator) sim.Speculator) {
 	for i, p := range s.speculators {

@@ -6,7 +6,7 @@ type fitted struct {
 	s Scenario // with the longest context
 }
 
-// fit refuses a model that does not fit, and settles the longest context that is served. It is the
+// fit refuses a model that does not fit, and decides the longest context that is served. It is the
 // context that the model was made for, or what the cache holds if that is less.
 func fit(p *planned) *fitted {
 	f := &fitted{planned: p, s: p.s}

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// demands settles the requests to the fleet, and when they arrive.
+// demands resolves the requests to the fleet, and when they arrive.
 func (f *fleet) demands() *demand {
 	s := &f.file.Scenario
 	d := &demand{

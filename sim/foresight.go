@@ -1,7 +1,7 @@
 package sim
 
 // foresee turns the step with drafts that b has begun into a leap, where more steps are known. They
-// are until a sequence completes, as long as memory surely has room for whatever is accepted.
+// are known until a sequence completes, if memory has room for all tokens that may be accepted.
 func (b *Batch) foresee(d Decision, verify, stage Time) {
 	r, f := b.r, &b.flight
 	if r.foreseeing == nil || len(b.step.Prefill) > 0 || b.decodes == 0 || b.held > 0 ||

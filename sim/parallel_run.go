@@ -161,8 +161,8 @@ func (a *parallelRun) fill(w *window) {
 	}
 }
 
-// begin empties a window that was told, and decides on the length of the next one. It should have
-// as many acts as is good, if it is like the one that was told.
+// begin empties a window that was carried out, and chooses the length of the next one: that which
+// gives a good number of acts if they come as often as in the window before.
 func (a *parallelRun) begin(w *window) {
 	acts := 0
 	for i := range w.logs {

@@ -26,7 +26,7 @@ type replica struct {
 	speculator       Speculator
 	foreseeing       LeapSpeculator // speculator, where the replica can leap with it
 	roomy            LeapMemory     // memory, where it can
-	listener         Listener       // scheduler, where it wants to be told
+	listener         Listener       // scheduler, where it listens
 	tiered           TieredMemory   // memory, where it has tiers
 	encodings        EncoderCache   // nil where there is none
 	lookahead        int64

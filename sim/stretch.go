@@ -38,9 +38,9 @@ func (d *stretch) through() int64 {
 	return 1 + max(0, (d.form.Through-d.context)/d.n)
 }
 
-// within returns a number of steps, at most k, that surely end within span; 0 if not even one does.
-// It halves k until the steps fit. A shorter leap gives the same result, and an exact sum might
-// overflow.
+// within returns a number of steps, at most k, that end within span; 0 if not even one does. It
+// halves k until a bound on their length fits, because an exact sum might overflow, and a shorter
+// leap gives the same result.
 func (d *stretch) within(k int64, span Time) int64 {
 	for ; k > 0; k /= 2 {
 		last := float64(d.form.PerToken) * (float64(d.context) + float64(d.n)*float64(k))

@@ -5,7 +5,7 @@ type window struct {
 	start, end Time // the end is excluded
 	sample     Time // the first sample of the window, and the number of those before
 	number     int64
-	sampled    int // samples that were told
+	sampled    int // samples that the observers were given
 	arrivals   int
 	last       bool // no window follows
 	rejected   []rejected
@@ -75,8 +75,8 @@ func (a *parallelRun) proceed(r *member, l *replicaLog, until Time) {
 	}
 }
 
-// keep gives b another report and other lists, since those of the leap that has ended are told
-// later.
+// keep gives b another report and other lists, because observers are given those of the leap that
+// has ended when the window is carried out.
 func (l *replicaLog) keep(b *Batch) {
 	var report *Leap
 	if n := len(l.reports); n > 0 {

@@ -36,7 +36,7 @@ const mostProxies = 10
 // proxied returns the roles that proxies give to the engines behind them, by the ports of these: as
 // vLLM's examples do (docs/features/nixl_connector_usage.md, examples/online_serving/
 // disaggregated_serving), and trtllm-serve disaggregated (examples/disaggregated). A port that
-// different machines have in different roles tells nothing.
+// different machines have in different roles says nothing.
 func proxied(list []commands.Command, file files) map[string]string {
 	roles := map[string]string{}
 	note := func(role string, addresses []string) {

@@ -177,7 +177,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 	p.choice.Logprobs = c.logprobs(i)
 }
 
-// logprobs returns the probabilities of the tokens of a plan that were not told yet; nil for none.
+// logprobs returns the probabilities of the tokens of a plan that were not sent yet; nil for none.
 func (c *call) logprobs(i int) json.RawMessage {
 	done := &c.sent[i]
 	if done.firstUnsent == len(done.logprobs) {

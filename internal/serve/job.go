@@ -24,7 +24,7 @@ type Job struct {
 
 	// Came is when the server began to read the client's request.
 	Came time.Time
-	// Logprobs is the number of alternatives whose probabilities a backend that computes tells with
+	// Logprobs is the number of alternatives whose probabilities a backend that computes gives with
 	// each token; −1 for none.
 	Logprobs int
 	// IgnoreEnd goes on after a token that ends a text.

@@ -1,6 +1,6 @@
 package serve
 
-// mostTenants bounds the tenants that are told apart. Those that come later count as one.
+// mostTenants bounds the tenants that are counted apart. All that come later count as one.
 const mostTenants = 1 << 16
 
 // tenants numbers tenants by their names.

@@ -51,7 +51,7 @@ type Evidence struct {
 	Narrow bool
 }
 
-// Setting is a value that an engine takes if it is not told otherwise.
+// Setting is a value that an engine takes unless a flag says otherwise.
 type Setting struct {
 	// Key is that of a scenario, such as "batching.max-sequences", or of Server, such as
 	// "async-scheduling".

@@ -6,7 +6,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// record is an Observer that writes down what it is told, and the problems that were found.
+// record is an Observer that writes down its calls, and the problems that they show.
 type record struct {
 	memories []sim.Memory
 	requests int
@@ -30,7 +30,7 @@ type sample struct {
 	State   sim.State
 }
 
-// mostProblems bounds the problems of one simulation that are told.
+// mostProblems bounds the problems of one simulation that are reported.
 const mostProblems = 5
 
 func (r *record) problem(format string, args ...any) {

@@ -20,7 +20,7 @@ import (
 const MaxTokens = 1 << 22
 
 // minMass is the smallest probability that may lie within the bounds. Below it the bounds are
-// surely a mistake, and differences of the cumulative distribution lose their digits.
+// certainly a mistake, and differences of the cumulative distribution lose their digits.
 const minMass = 1e-6
 
 // Distribution is a distribution of token counts. It is immutable and safe for concurrent use.

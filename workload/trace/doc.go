@@ -1,7 +1,7 @@
 // Package trace reads recorded workloads as streams: one request at a time, from plain or gzip
 // files of any length, in memory that does not grow with the file.
 //
-// The formats, told apart by their first line unless Options.Format names one:
+// The formats, which are recognised by their first line unless Options.Format names one:
 //
 //	azure     CSV with the columns TIMESTAMP, ContextTokens, GeneratedTokens (Azure LLM inference
 //	          traces of 2023 and 2024; github.com/Azure/AzurePublicDataset). Times are dates like

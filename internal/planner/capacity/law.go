@@ -50,7 +50,7 @@ func (s *search) byPart(o *option, n int) bool {
 		s.trials.divides(menu.OrNone(s.trials.file.Plan.Menu.Routing)[o.routing].Policy)
 }
 
-// step returns how far apart the numbers of replicas near n are that are told apart.
+// step returns the least difference between numbers of replicas near n that the search resolves.
 func (s *search) step(o *option, n int) int {
 	if s.byPart(o, n) {
 		return 1 + n/finest

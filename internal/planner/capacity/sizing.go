@@ -125,8 +125,8 @@ func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 // confidence; 0 where there is none. It begins with the n that one replica suggests: a fleet shares
 // its requests more evenly than chance does, and a router may do better or worse. From there it
 // moves by steps that double, and bisects the last one, so that one replica fewer is known to miss
-// it. Large fleets, and what is told beside the answer, are found to one in a hundred; both to one
-// in fifty. Each number is noted with the share of requests that keep the SLO.
+// it. The number of a large fleet, or of a fleet that is shown beside the answer, is found to one
+// in a hundred, and of one that is both, to one in fifty. Each number is noted with the share of requests that keep the SLO.
 func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
 	error) {
 	o := s.options[i]

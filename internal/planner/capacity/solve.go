@@ -92,7 +92,7 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	return found, err
 }
 
-// told makes an answer from a finding.
+// newAnswer makes an answer from a finding.
 func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error

@@ -17,7 +17,7 @@ type Variant struct {
 }
 
 // Files returns a variant for each scenario file or shipped scenario, with overrides that apply to
-// all. Files that have the same name are told apart by their folders.
+// all. Files that have the same name are distinguished by their folders.
 func Files(names []string, overrides []string) []Variant {
 	seen := map[string]int{}
 	for _, name := range names {

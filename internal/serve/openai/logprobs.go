@@ -85,7 +85,7 @@ func (r *Request) readLogprobs(b *body) error {
 	r.Logprobs = -1
 	switch {
 	case r.Endpoint == Responses && !idle(b.TopLogprobs):
-		return invalid("top_logprobs", "top_logprobs: this endpoint tells no probabilities")
+		return invalid("top_logprobs", "top_logprobs: this endpoint gives no probabilities")
 	case absent(b.Logprobs) || string(b.Logprobs) == "false":
 		if !idle(b.TopLogprobs) {
 			return invalid("top_logprobs", "top_logprobs: only allowed where logprobs is true")

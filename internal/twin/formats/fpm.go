@@ -49,7 +49,7 @@ func readFPM(in *input, all []object) error {
 			len(ranks))
 	}
 	if sampled {
-		in.lack("all steps (the file has samples): requests cannot be told from them")
+		in.lack("all steps (the file has samples): requests cannot be reconstructed from them")
 	}
 	in.lack("the host's time for a request: steps alone do not have it")
 	in.out.Runs = append(in.out.Runs, run)

@@ -75,7 +75,7 @@ func (m *Measurement) Quiet(threads int) error {
 const stepsBetween = 10
 
 // Measure times every step of the grid once a round, in an order drawn for each round, so that a
-// machine that slows down meanwhile slows all of them. Progress is told after each round.
+// machine that slows down meanwhile slows all of them. Progress is reported after each round.
 func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds int,
 	progress func(round int)) (*Measurement, error) {
 	shapes := Grid(model.Config.Context)

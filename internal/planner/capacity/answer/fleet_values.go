@@ -309,5 +309,5 @@ type ClassKept struct {
 	Kept float64 `json:"kept"`
 }
 
-// Certain is the least probability that is told apart from 0 and 1.
+// Certain is the least probability that is distinguished from 0, and from 1 by its complement.
 const Certain = 0.015
