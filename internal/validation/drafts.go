@@ -32,8 +32,8 @@ func (d drafts) method() string {
 // accept as many here as DeepSeek, since the text is the same.
 const nightlyAcceptance = 0.7
 
-// Answers that go on after their end, since benchmarks have servers ignore it, repeat themselves, and
-// repetitions are drafted well (Blackwellboy/model-serving-minefield, issue 108). A token takes
+// Answers that go on after their end, since benchmarks have servers ignore it, repeat themselves,
+// and repetitions are drafted well (Blackwellboy/model-serving-minefield, issue 108). A token takes
 // 1.19 and 1.24 times less time in answers of 8,192 than in those of 1,024 with drafts, under
 // TensorRT-LLM and SGLang, and 1.03 and 1.11 times without (silicon_2026.csv, up to 16 clients): a
 // step gives 1.14 times the tokens, with repeatedRejection of the rejections.

@@ -118,8 +118,8 @@ func chanceNodes() []float64 {
 	return list
 }
 
-// keepsAtSlowSteps reports whether a fleet keeps the SLO in more cases than can be distinguished, by runs
-// with steps that are about as slow as they can be.
+// keepsAtSlowSteps reports whether a fleet keeps the SLO in more cases than can be distinguished,
+// by runs with steps that are about as slow as they can be.
 func (s *search) keepsAtSlowSteps(r *lateRun) bool {
 	return !slices.ContainsFunc(r.most, func(most float64) bool {
 		return s.chosen().physics.first.below(most) < 1-answer.Certain/10

@@ -126,7 +126,8 @@ func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 // its requests more evenly than chance does, and a router may do better or worse. From there it
 // moves by steps that double, and bisects the last one, so that one replica fewer is known to miss
 // it. The number of a large fleet, or of a fleet that is shown beside the answer, is found to one
-// in a hundred, and of one that is both, to one in fifty. Each number is noted with the share of requests that keep the SLO.
+// in a hundred, and of one that is both, to one in fifty. Each number is noted with the share of
+// requests that keep the SLO.
 func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
 	error) {
 	o := s.options[i]
