@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
@@ -69,6 +70,9 @@ func TestPlansOfEveryKindHaveTheSameBytes(t *testing.T) {
 					out)
 				if !p.endsWithin(t, patience) {
 					t.Fatal("the undisturbed plan does not end")
+				}
+				if page := p.stdout.String(); strings.Count(page, "\n") > 25 {
+					t.Errorf("the page has more than 25 lines:\n%s", page)
 				}
 			}
 			half := len(sortedLines(t, one)) / 2

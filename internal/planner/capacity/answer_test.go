@@ -386,20 +386,3 @@ func TestSeveralModels(t *testing.T) {
 		t.Errorf("4 H100 for both: %+v", few)
 	}
 }
-
-// What is printed unless details are asked for fits on a screen.
-func TestShortAnswersHave25Lines(t *testing.T) {
-	names := []string{"many-users", "llama2-70b-chat", "daily-wave", "one-user"}
-	if testing.Short() {
-		names = names[:2] // which other tests solve
-	}
-	for _, name := range names {
-		var text bytes.Buffer
-		all := answer.Answers{Models: []*answer.Answer{solved(t, name)}}
-		must.OK(t, all.WriteShort(&text))
-		lines := strings.Count(text.String(), "\n")
-		if lines > 25 || !strings.Contains(text.String(), "more with --details") {
-			t.Errorf("%s has %d lines:\n%s", name, lines, text.String())
-		}
-	}
-}

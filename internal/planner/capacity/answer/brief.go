@@ -3,6 +3,8 @@ package answer
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
@@ -16,37 +18,14 @@ import (
 const outOfReach = 4
 
 // nextBest is the number of further fleets that a brief answer names, and mostChanges that of the
-// inputs that would change it. mostPoints bounds the fleets of a front.
+// inputs that would change it.
 const (
 	nextBest    = 2
 	mostChanges = 5
-	mostPoints  = 10
 )
 
 // WriteBrief prints the answers in some ten lines each, in 80 columns.
-func (a *Answers) WriteBrief(out io.Writer) error { return a.write(out, (*Answer).printBrief) }
-
-// WriteShort prints what was asked, the answers, and the commands that start them, in 25 lines each
-// at most, in 80 columns.
-func (a *Answers) WriteShort(out io.Writer) error {
-	return a.write(out, func(answer *Answer, p *report.Printer) {
-		answer.printAsked(p)
-		answer.printPrices(p, false)
-		answer.printBrief(p)
-		if answer.Chosen != nil {
-			answer.Chosen.printStart(p)
-		}
-		searched := fmt.Sprintf("%d options, %d simulations", answer.Options,
-			answer.Simulations+answer.Further)
-		if answer.pricesDiffer() {
-			searched += ", prices of several sources"
-		}
-		p.Text(searched + "; more with --details.")
-	})
-}
-
-// write prints each answer, and what all cost together.
-func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) error {
+func (a *Answers) WriteBrief(out io.Writer) error {
 	p := report.NewPrinter(out)
 	for i, answer := range a.Models {
 		if i > 0 {
@@ -55,77 +34,179 @@ func (a *Answers) write(out io.Writer, print func(*Answer, *report.Printer)) err
 		if len(a.Models) > 1 {
 			p.Heading(answer.Name)
 		}
-		print(answer, p)
+		var g page
+		answer.addBrief(&g)
+		g.print(p, math.MaxInt)
 	}
 	if len(a.Models) > 1 {
 		p.Gap()
-		p.Text(fmt.Sprintf("Together: %s, %s an hour.",
-			units.Plural(a.Accelerators, "accelerator"), a.Currency.Cents(a.Hourly)))
+		a.printTogether(p)
 	}
 	return p.Err()
 }
 
-// printBrief prints the fleet, how certain it is, the next best fleets, and what would change the
+// WriteShort prints what was asked, the answers, and the commands that start them, in 25 lines of
+// 80 columns. Of five models and more it prints the answers, which may take more lines.
+func (a *Answers) WriteShort(out io.Writer) error {
+	p := report.NewPrinter(out)
+	several := len(a.Models) > 1
+	left := mostLines - 1
+	if several {
+		left -= 2
+	}
+	simulations, options, differ := 0, 0, false
+	for i, answer := range a.Models {
+		if i > 0 {
+			p.Gap()
+			left--
+		}
+		var g page
+		answer.addAsked(&g, several)
+		answer.addBrief(&g)
+		if !several {
+			answer.addStart(&g)
+		}
+		rest := len(a.Models) - i
+		left -= g.print(p, (left-rest+1)/rest)
+		options += answer.Options
+		simulations += answer.Simulations + answer.Further
+		differ = differ || answer.pricesDiffer()
+	}
+	if several {
+		p.Gap()
+		a.printTogether(p)
+	}
+	searched := fmt.Sprintf("%d options, %d simulations", options, simulations)
+	if differ {
+		searched += ", prices of several sources"
+	}
+	p.Text(searched + "; more with --details.")
+	return p.Err()
+}
+
+// printTogether prints what the fleets of all models cost together.
+func (a *Answers) printTogether(p *report.Printer) {
+	p.Text(fmt.Sprintf("Together: %s, %s an hour.", units.Plural(a.Accelerators, "accelerator"),
+		a.Currency.Cents(a.Hourly)))
+}
+
+// addAsked adds the name, the load and the prices of the chosen fleet.
+func (a *Answer) addAsked(g *page, several bool) {
+	if a.Name != "" {
+		g.add(essential, func(p *report.Printer) { p.Heading(a.Name) })
+	}
+	asked := sources
+	if !several {
+		asked = asides
+	}
+	g.add(asked, a.printAsked)
+	g.add(sources, func(p *report.Printer) { a.printPrices(p, false) })
+}
+
+// addStart adds how the fleet is started: by commands, or by the flag that writes them.
+func (a *Answer) addStart(g *page) {
+	d := a.Chosen
+	switch {
+	case d == nil:
+	case d.Launch == nil:
+		g.text(commands, "No file starts it: "+d.Unstartable+".")
+	default:
+		g.add(commands, d.printStart, func(p *report.Printer) {
+			p.Text("To start it: --emit DIR writes commands and files.")
+		})
+	}
+}
+
+// addBrief adds the fleet, how certain it is, the next best fleets, and what would change the
 // answer.
-func (a *Answer) printBrief(p *report.Printer) {
-	if a.Chosen == nil {
-		a.printNone(p)
+func (a *Answer) addBrief(g *page) {
+	d, c := a.Chosen, a.Currency
+	today := func(p *report.Printer) { a.Today.print(p, c) }
+	if d == nil {
+		g.add(essential, a.printNone)
 		if a.Nearest == nil {
 			for _, pruned := range a.Pruned {
-				p.Item(pruned.Example)
+				g.add(reasons, func(p *report.Printer) { p.Item(pruned.Example) })
 			}
 		}
-		a.Today.print(p, a.Currency)
+		g.add(asides, today)
 		return
 	}
-	d := a.Chosen
-	p.Heading(d.heading(a.Spare))
-	a.printSentOn(p)
+	g.add(essential, func(p *report.Printer) { p.Heading(d.heading(a.Spare)) })
+	g.add(asides, a.printSentOn)
 	if words := a.Goal.Words(); words != "" {
-		p.Text("Goal: " + words)
+		g.text(asides, "Goal: "+words)
 	}
+	cost := func(p *report.Printer) { d.printCost(p, c) }
 	if d.JobHours > 0 {
-		d.printCost(p, a.Currency)
-		p.Text(d.jobWords())
+		g.add(essential, cost)
+		g.text(essential, d.jobWords())
 		if len(a.Jobs) > 0 {
 			j := &a.Jobs[0]
-			p.Text(fmt.Sprintf("With steps as slow as the asked confidence demands: %s hours, "+
-				"%s. %s", report.Figure(j.Hours), a.Currency.Cents(j.Dollars), j.odds()))
+			g.text(likely, fmt.Sprintf("With steps as slow as the asked confidence demands: %s "+
+				"hours, %s. %s", report.Figure(j.Hours), c.Cents(j.Dollars), j.odds()))
 		}
 	} else {
-		p.Text(fmt.Sprintf("SLO: %s. %s of the requests meet it; %s binds.", a.slo(),
-			report.Percent(d.Kept), d.Binds))
-		d.Law.print(p)
-		p.Text(d.odds(a))
-		d.printCost(p, a.Currency)
+		kept := fmt.Sprintf(". %s of the requests meet it; %s binds.", report.Percent(d.Kept),
+			d.Binds)
+		g.add(essential, func(p *report.Printer) { p.Text("SLO: " + a.slo() + kept) },
+			func(p *report.Printer) {
+				p.Text(fmt.Sprintf("SLO: one for each of %d classes%s", len(a.ClassSLOs), kept))
+			})
+		g.add(reasons, d.Law.print)
+		g.text(likely, d.odds(a))
+		g.add(essential, cost)
 	}
-	a.Tuned.print(p, a)
+	g.add(chosenSettings, func(p *report.Printer) { a.Tuned.print(p, a) })
 	if d.Sold != nil {
-		p.Text("The tokens of an hour are worth " + diagnosis.Sold(d.Sold, a.Currency) + ".")
+		g.text(reasons, "The tokens of an hour are worth "+diagnosis.Sold(d.Sold, c)+".")
 	}
+	a.addFleets(g)
+	g.add(asides, today)
+	a.addChanges(g)
+}
+
+// addFleets adds the fleets beside the answer.
+func (a *Answer) addFleets(g *page) {
 	if a.Goal.Find == menu.FindFront {
-		a.printPoints(p, a.Front())
+		points := func(most int) func(*report.Printer) {
+			return func(p *report.Printer) { a.printPoints(p, a.Front(), most) }
+		}
+		g.add(alternatives, points(10), points(5), points(2))
 	} else if next := a.next(); next != nil {
-		p.Text("Next: " + strings.Join(next, "; ") + ".")
+		g.text(alternatives, "Next: "+strings.Join(next, "; ")+".")
 	}
-	a.printAlone(p)
-	a.printOthers(p)
-	a.Today.print(p, a.Currency)
-	var changes []string
+	g.add(alternatives, a.printAlone)
+	for _, words := range a.others() {
+		g.text(alternatives, words)
+	}
+}
+
+// addChanges adds which inputs change the answer.
+func (a *Answer) addChanges(g *page) {
+	if a.Sensitivity == nil {
+		return
+	}
+	var all []string
 	for _, s := range a.Sensitivity {
 		if s.Changes {
-			changes = append(changes, s.Input+": "+s.Answer)
+			all = append(all, s.Input+": "+s.Answer)
 		}
 	}
-	if more := len(changes) - mostChanges; more > 0 {
-		changes = append(changes[:mostChanges], fmt.Sprintf("and %d more", more))
+	if all == nil {
+		g.text(changes, a.ifWrong()+", the answer is the same.")
+		return
 	}
-	switch {
-	case changes != nil:
-		p.Text(a.ifWrong() + ": " + strings.Join(changes, "; ") + ".")
-	case a.Sensitivity != nil:
-		p.Text(a.ifWrong() + ", the answer is the same.")
+	some := func(most int) func(*report.Printer) {
+		return func(p *report.Printer) {
+			list := slices.Clone(all)
+			if more := len(all) - most; more > 0 {
+				list = append(list[:most], fmt.Sprintf("and %d more", more))
+			}
+			p.Text(a.ifWrong() + ": " + strings.Join(list, "; ") + ".")
+		}
 	}
+	g.add(changes, some(mostChanges), some(2))
 }
 
 // printAlone names the fleet that would be the answer if there were no other models.

@@ -1,10 +1,48 @@
 package answer
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
+
+// A page of which every part is long, as those of spot fleets with a base are, and one of several
+// such models have 25 lines of 80 columns, and the fleets and their prices are on them.
+func TestLongPagesAreCut(t *testing.T) {
+	const label = "1 × h100-sxm spot in us-east at $1.5/h, 1 of them on-demand at $2.99/h"
+	long := Answer{Name: "long", Load: strings.Repeat("prompts and answers ", 20),
+		Joint: true, SentOn: strings.Repeat("sent on ", 20),
+		Chosen: &Deployment{Label: label, Replicas: 6, Accelerators: 6, Hourly: 10.49,
+			Chances:   []Chance{{Replicas: 5, Probability: 0.5}, {Replicas: 6, Probability: 0.9}},
+			Certainty: &Certainty{Predicted: 5, Needed: 6},
+			Launch:    []string{"vllm serve m" + strings.Repeat(" --flag 'a b'", 99)}}}
+	for i := range 12 {
+		long.Shapes = append(long.Shapes, Shape{Label: fmt.Sprint(i, label), Replicas: 7,
+			Hourly: 5})
+		long.Sensitivity = append(long.Sensitivity, Sensitivity{Changes: true, Input: "rate",
+			Answer: label})
+		long.ClassSLOs = append(long.ClassSLOs, ClassSLO{Class: strings.Repeat("name ", 9)})
+	}
+	for _, models := range [][]*Answer{{&long}, {&long, &long}, {&long, &long, &long}} {
+		var out strings.Builder
+		must.OK(t, (&Answers{Models: models}).WriteShort(&out))
+		page := out.String()
+		if strings.Count(page, "\n") > 25 ||
+			strings.Count(page, "Answer: 6 replicas of "+label[:20]) != len(models) ||
+			strings.Count(page, "6 accelerators, $10.49 an hour") != len(models) {
+			t.Errorf("%d models:\n%s", len(models), page)
+		}
+		for line := range strings.Lines(page) {
+			if utf8.RuneCountInString(line) > 81 {
+				t.Errorf("more than 80 columns: %s", line)
+			}
+		}
+	}
+}
 
 // A brief answer names the next fleets in order, at most two, and none that costs more than four
 // times as much.

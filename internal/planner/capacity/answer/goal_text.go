@@ -24,12 +24,12 @@ func (a *Answer) printGoal(p *report.Printer) {
 		a.printReaches(p)
 	case menu.FindLatency:
 		p.Text("The largest fleets of the menu, the fastest first:")
-		a.printPoints(p, a.Points)
+		a.printPoints(p, a.Points, mostRows)
 	case menu.FindFront:
 		front := a.Front()
 		p.Text(fmt.Sprintf("No other fleet is as good as one of these in price, latency and "+
 			"energy at once (%d of %d that keep the SLO):", len(front), len(a.Points)))
-		a.printPoints(p, front)
+		a.printPoints(p, front, mostRows)
 	}
 }
 
@@ -50,9 +50,10 @@ func (a *Answer) Front() []Point {
 // money heads a column of amounts a unit.
 func (a *Answer) money(unit string) string { return a.Currency.Unit() + unit }
 
-func (a *Answer) printPoints(p *report.Printer, list []Point) {
+// printPoints prints simulated fleets, as many as most.
+func (a *Answer) printPoints(p *report.Printer, list []Point, most int) {
 	var rows [][]string
-	for i := range list[:min(len(list), mostRows)] {
+	for i := range list[:min(len(list), most)] {
 		q := &list[i]
 		rows = append(rows, []string{fmt.Sprintf("%d of %s", q.Replicas, q.Label),
 			fmt.Sprintf("%.2f", q.Hourly), report.Figure(q.Latency), report.Figure(q.Energy),

@@ -15,6 +15,9 @@ import (
 // WriteText prints the answer for people, in 80 columns.
 func (a *Answer) WriteText(out io.Writer) error {
 	p := report.NewPrinter(out)
+	if a.Name != "" {
+		p.Heading(a.Name)
+	}
 	a.printAsked(p)
 	a.printPrices(p, true)
 	a.printGoals(p)
@@ -43,9 +46,6 @@ func (a *Answer) WriteText(out io.Writer) error {
 
 // printAsked prints the load of the plan, and where prices are from.
 func (a *Answer) printAsked(p *report.Printer) {
-	if a.Name != "" {
-		p.Heading(a.Name)
-	}
 	if a.Load == "" { // no server was built that the load could be drawn for
 		p.Text(a.Model)
 	} else {
@@ -175,49 +175,54 @@ func (d *Deployment) heading(spare int) string {
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
 
-// printStart prints the command that starts a replica.
+// printStart prints the commands that start a replica.
 func (d *Deployment) printStart(p *report.Printer) {
-	p.Gap()
+	if p.Gap(); d.Launch == nil {
+		p.Text("No file starts it: " + d.Unstartable + ".")
+		return
+	}
 	p.Text("To start a replica:")
 	for _, command := range d.Launch {
-		p.Line("  " + command)
+		p.Command(command)
 	}
 }
 
 func (a *Answer) printMore(p *report.Printer) {
-	a.printOthers(p)
+	for _, words := range a.others() {
+		p.Text(words)
+	}
 	a.printSensitivity(p)
 }
 
-// printOthers prints alternatives to the answer.
-func (a *Answer) printOthers(p *report.Printer) {
+// others returns paragraphs on alternatives to the answer.
+func (a *Answer) others() []string {
+	var list []string
 	if m := a.Mixed; m != nil {
-		words := fmt.Sprintf("A mixed fleet would cost less, %s an hour: %s of %s for about %s "+
-			"of the requests, and %d of %s; simulated whole, %s keep the part of the SLO that "+
-			"binds",
-			a.Currency.Cents(m.Hourly), units.Plural(m.Replicas[0], "replica"), m.Labels[0],
-			report.Percent(m.Share), m.Replicas[1], m.Labels[1], report.Percent(m.Kept))
-		p.Text(words + ".")
+		list = append(list, fmt.Sprintf("A mixed fleet would cost less, %s an hour: %s of %s for "+
+			"about %s of the requests, and %d of %s; simulated whole, %s keep the part of the "+
+			"SLO that binds.", a.Currency.Cents(m.Hourly), units.Plural(m.Replicas[0], "replica"),
+			m.Labels[0], report.Percent(m.Share), m.Replicas[1], m.Labels[1],
+			report.Percent(m.Kept)))
 	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
-		p.Text(fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", g.Factor,
-			units.Plural(g.Replicas, "replica"), g.Label,
-			a.Currency.Cents(g.Hourly)))
+		list = append(list, fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", g.Factor,
+			units.Plural(g.Replicas, "replica"), g.Label, a.Currency.Cents(g.Hourly)))
 	} else if g != nil {
-		p.Text(fmt.Sprintf("For %g times the rate no option of the menu suffices.", g.Factor))
+		list = append(list, fmt.Sprintf("For %g times the rate no option of the menu suffices.",
+			g.Factor))
 	}
 	if s := a.Autoscaling; s != nil {
-		p.Text(fmt.Sprintf("Scaled with the load, from %d to %d replicas, the fleet takes %s "+
-			"GPU-hours a day instead of %s (%s).",
-			s.Least, s.Most, report.Figure(s.Scaled), report.Figure(s.Fixed),
-			report.Percent(s.Scaled/s.Fixed)))
+		list = append(list, fmt.Sprintf("Scaled with the load, from %d to %d replicas, the fleet "+
+			"takes %s GPU-hours a day instead of %s (%s).", s.Least, s.Most,
+			report.Figure(s.Scaled), report.Figure(s.Fixed), report.Percent(s.Scaled/s.Fixed)))
 	}
 	if r := a.Rented; r != nil && r.Daily < r.Fixed {
-		p.Text(fmt.Sprintf("A day of the wave costs least, %s instead of %s, with %s of %s "+
-			"that always run, and up to %d of %s that are given back when they are not needed.",
-			a.Currency.Cents(r.Daily), a.Currency.Cents(r.Fixed),
+		list = append(list, fmt.Sprintf("A day of the wave costs least, %s instead of %s, with %s "+
+			"of %s that always run, and up to %d of %s that are given back when they are not "+
+			"needed.", a.Currency.Cents(r.Daily), a.Currency.Cents(r.Fixed),
 			units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
 	}
+	return list
 }
 
 // ifWrong begins a sentence about answers with other inputs.
