@@ -139,7 +139,7 @@ func (c *config) patches(width int) int64 {
 
 // projector counts the way into the language model: neighbouring patches are joined, and go through
 // two matrices (one where they are not joined); the Qwen3-VL family does so for some inner layers
-// too (DeepStack).
+// too (DeepStack), which are normalised after they are joined (transformers, modeling_qwen3_vl.py).
 func (c *config) projector(width, hidden int) int64 {
 	out := min(c.first(hidden, "out_hidden_size", "text_hidden_size", "output_dim"), 1<<17)
 	joined := min(c.first(1, "spatial_merge_size"), 16)
@@ -152,5 +152,6 @@ func (c *config) projector(width, hidden int) int64 {
 	}
 	merger := product(joined*width, joined*width) + product(joined*width) +
 		product(joined*width, out) + int64(out) + product(2, width)
-	return merger * int64(1+len(c.list("deepstack_visual_indexes")))
+	inner := merger + product(2, joined-1, width)
+	return merger + inner*int64(len(c.list("deepstack_visual_indexes")))
 }

@@ -34,6 +34,13 @@ func TestShippedFleetsShowWhatTheySay(t *testing.T) {
 	if more := ship("reasoning", "workload.sessions.thinking.budget=8000"); more.SLOMet {
 		t.Error("the SLO is kept with a budget of 8,000 thinking tokens")
 	}
+	pages, apart := ship("page-questions"),
+		ship("page-questions", "replicas=7", "fleet.encoders=1")
+	if !pages.SLOMet || !apart.SLOMet || apart.P99TPOT >= pages.P99TPOT ||
+		apart.P99TTFT <= pages.P99TTFT {
+		t.Errorf("with encoders apart TPOT %.1f ms and TTFT %.0f ms, together %.1f and %.0f ms",
+			apart.P99TPOT, apart.P99TTFT, pages.P99TPOT, pages.P99TTFT)
+	}
 	two := ship("two-models")
 	if large, small := two.Pools[0], two.Pools[1]; !two.SLOMet ||
 		large.Cost/float64(large.OutputTokens) < 2*small.Cost/float64(small.OutputTokens) {
