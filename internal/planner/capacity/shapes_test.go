@@ -31,6 +31,26 @@ func TestIdleServersAreNoAlternative(t *testing.T) {
 	}
 }
 
+// A fleet that there are too few accelerators for has no price, even where one more would do.
+func TestTooFewAcceleratorsHaveNoPrice(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	text := "model: llama-3.1-8b\nworkload: {rate: 165/s, prompt: 400, output: 40}\n" +
+		"slo: {ttft: 800ms, tpot: 40ms}\nmenu: {hardware: [{accelerator: h100-sxm, count: 2, " +
+		"price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1], tune: none}\n" +
+		"effort: {requests: 100, most-requests: 200}\n"
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	a := solveAll(t, file).Models[0]
+	for i := range a.Shapes {
+		if s := &a.Shapes[i]; (s.Replicas == 0) != strings.Contains(s.Limit, "there are 2") ||
+			s.Replicas > 0 && s.Hourly < a.Chosen.Hourly {
+			t.Errorf("%d of %s for $%g: %s", s.Replicas, s.Label, s.Hourly, s.Limit)
+		}
+	}
+	if a.Mixed == nil || a.Mixed.Hourly >= a.Chosen.Hourly {
+		t.Errorf("mixed fleet %+v, the answer costs $%g", a.Mixed, a.Chosen.Hourly)
+	}
+}
+
 // The next best options of a recorded load have a price, as far as they may be near the answer's.
 func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 	dir := t.TempDir()

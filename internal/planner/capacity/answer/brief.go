@@ -13,8 +13,9 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// outOfReach is how many times as dear as the answer a fleet may be that is named beside it. One
-// that is dearer keeps the SLO only because it is nearly idle; the table of --details has it.
+// outOfReach is how many times as dear or as slow as the answer a fleet may be that is named beside
+// it, and how many times the requests of that fleet the answer may serve. The table of --details
+// has the others.
 const outOfReach = 4
 
 // nextBest is the number of further fleets that a brief answer names, and mostChanges that of the
@@ -234,32 +235,33 @@ func (d *Deployment) printCost(p *report.Printer, c units.Currency) {
 // next names the fleets that come after the chosen one, with what they were compared by.
 func (a *Answer) next() []string {
 	var list []string
-	add := func(replicas int, label, words string) {
-		if label != a.Chosen.Label && len(list) < nextBest {
+	add := func(worse float64, replicas int, label, words string) {
+		if label != a.Chosen.Label && len(list) < nextBest && worse <= outOfReach {
 			list = append(list, fmt.Sprintf("%s of %s, %s", units.Plural(replicas, "replica"),
 				label, words))
 		}
 	}
 	for i := range a.Shapes {
-		if s := &a.Shapes[i]; s.Replicas > 0 && s.Hourly <= outOfReach*a.Chosen.Hourly {
-			add(s.Replicas, s.Label, fmt.Sprintf("%s an hour (%s)", a.Currency.Cents(s.Hourly),
-				s.Grade))
+		s := &a.Shapes[i]
+		if worse := s.Hourly / a.Chosen.Hourly; s.Replicas > 0 && (!a.Joint || worse >= 1) {
+			add(worse, s.Replicas, s.Label, fmt.Sprintf("%s an hour (%s)",
+				a.Currency.Cents(s.Hourly), s.Grade))
 		}
 	}
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
-		add(r.Replicas, r.Label, fmt.Sprintf("less than %s/s (%s)", report.Figure(r.Bound),
-			r.Grade))
+		add(a.Rate/r.Bound, r.Replicas, r.Label, fmt.Sprintf("less than %s/s (%s)",
+			report.Figure(r.Bound), r.Grade))
 	}
 	for i := range a.Points {
 		q := &a.Points[i]
-		add(q.Replicas, q.Label, fmt.Sprintf("%s %s (%s)", a.Goal.Measure,
-			report.Figure(q.Latency), q.Grade))
+		add(q.Latency/a.Points[0].Latency, q.Replicas, q.Label, fmt.Sprintf("%s %s (%s)",
+			a.Goal.Measure, report.Figure(q.Latency), q.Grade))
 	}
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
-		add(j.Replicas, j.Label, fmt.Sprintf("%s, %s hours (%s)", a.Currency.Cents(j.Dollars),
-			report.Figure(j.Hours), j.Grade))
+		add(j.Dollars/a.Jobs[0].Dollars, j.Replicas, j.Label, fmt.Sprintf("%s, %s hours (%s)",
+			a.Currency.Cents(j.Dollars), report.Figure(j.Hours), j.Grade))
 	}
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
 // A page of which every part is long, as those of spot fleets with a base are, and one of several
@@ -44,18 +45,32 @@ func TestLongPagesAreCut(t *testing.T) {
 	}
 }
 
-// A brief answer names the next fleets in order, at most two, and none that costs more than four
-// times as much.
+// A brief answer names the next fleets in order, at most two, and none that is more than four times
+// as dear or slow, or that serves less than a quarter, whatever the goal; beside other models, none
+// whose accelerators another model has.
 func TestNextIsWithinReach(t *testing.T) {
-	a := Answer{Chosen: &Deployment{Label: "a", Hourly: 10}, Shapes: []Shape{
-		{Label: "a", Replicas: 2, Hourly: 10, Grade: "measured"},
-		{Label: "b", Replicas: 3, Hourly: 40, Grade: "measured"},
-		{Label: "c", Replicas: 192, Hourly: 41, Grade: "measured"},
-		{Label: "d", Hourly: 0, Grade: "measured"},
-	}}
-	want := []string{"3 replicas of b, $40.00 an hour (measured)"}
-	if got := a.next(); !slices.Equal(got, want) {
-		t.Errorf("next: %q, want %q", got, want)
+	chosen := &Deployment{Label: "a", Hourly: 10}
+	for want, a := range map[string]Answer{
+		"3 replicas of b, $40.00 an hour (measured)": {Joint: true, Shapes: []Shape{
+			{Label: "e", Replicas: 1, Hourly: 5, Grade: "measured"},
+			{Label: "a", Replicas: 2, Hourly: 10, Grade: "measured"},
+			{Label: "b", Replicas: 3, Hourly: 40, Grade: "measured"},
+			{Label: "c", Replicas: 192, Hourly: 41, Grade: "measured"},
+			{Label: "d", Grade: "measured"}}},
+		"3 replicas of b, less than 2/s (relative)": {Rate: 8, Throughputs: []Throughput{
+			{Label: "a", Replicas: 1, Bound: 9}, {Label: "b", Replicas: 3, Bound: 2,
+				Grade: "relative"}, {Label: "c", Replicas: 192, Bound: 1.9}}},
+		"3 replicas of b, p99_ttft_ms 40 (relative)": {Goal: menu.Goal{Measure: "p99_ttft_ms"},
+			Points: []Point{{Label: "a", Latency: 10}, {Label: "b", Replicas: 3, Latency: 40,
+				Grade: "relative"}, {Label: "c", Replicas: 192, Latency: 41}}},
+		"3 replicas of b, $4.00, 2 hours (relative)": {Jobs: []JobDone{{Label: "a", Dollars: 1},
+			{Label: "b", Replicas: 3, Dollars: 4, Hours: 2, Grade: "relative"},
+			{Label: "c", Replicas: 192, Dollars: 4.1}}},
+	} {
+		a.Chosen = chosen
+		if got := a.next(); !slices.Equal(got, []string{want}) {
+			t.Errorf("next: %q, want %q", got, want)
+		}
 	}
 }
 
