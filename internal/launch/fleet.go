@@ -65,6 +65,11 @@ func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error)
 		b.Version = e.VersionOf(&groups[i].Replica).String()
 		b.Servers = append(b.Servers, *server)
 	}
+	if p := s.Routing.Params; e.Name == "vllm" && s.Routing.Policy == "llm-d" &&
+		p["index"] == "exact" && len(groups) > 0 {
+		b.Exact = &manifests.Exact{BlockSize: groups[0].Memory.Params["block-size"],
+			Prefix: p["prefix"], Usage: p["usage"], Queue: p["queue"]}
+	}
 	b.Notes = engines.Missing(simulation, e, groups)
 	return b, nil
 }

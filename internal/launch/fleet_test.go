@@ -177,12 +177,35 @@ func unsaid(differences, notes []string) []string {
 	})
 }
 
-// llm-d's exact scorers are read as the policy that has its name.
-func TestExactScorersAreRead(t *testing.T) {
-	r := &Reading{}
-	r.pick([]string{"precise-prefix-cache-scorer", "kv-cache-utilization-scorer", "queue-scorer"})
-	if !slices.Equal(r.Settings, []string{"routing=llm-d"}) || len(r.Notes) > 0 {
-		t.Errorf("%q, %q", r.Settings, r.Notes)
+// Behind llm-d's exact scorer, pods send events to the picker under names that it computes too:
+// both have one block size, seed, port and form of the topic. An approximate index needs none.
+func TestExactScorerGetsEvents(t *testing.T) {
+	files := func(routing string) (pods, picker string) {
+		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
+			"replicas=2", "memory={policy: prefix-cache, block-size: 64}", "routing=" + routing}),
+			"vllm")
+		must.OK(t, err)
+		pods, err = b.Manifests()
+		must.OK(t, err)
+		picker, err = b.LLMD()
+		must.OK(t, err)
+		return pods, picker
+	}
+	pods, picker := files("{policy: llm-d, prefix: 3}")
+	for text, parts := range map[string][]string{pods: {`"--block-size","64"`, "sha256_cbor",
+		`tcp://llama-3-1-8b-picker:5557`, `kv@$(POD_IP)@`, `{name: PYTHONHASHSEED, value: "42"}`},
+		picker: {"blockSize: 64, hashSeed: \"42\"", "{name: events, port: 5557}",
+			"{name: events, containerPort: 5557}", "precise-prefix-cache-scorer\n            " +
+				"weight: 3\n"}} {
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("no %s in\n%s", part, text)
+			}
+		}
+	}
+	pods, picker = files("{policy: llm-d, index: approximate}")
+	if strings.Contains(pods, "kv-events") || strings.Contains(picker, "5557") {
+		t.Errorf("events for an approximate index:\n%s\n%s", pods, picker)
 	}
 }
 
@@ -192,7 +215,7 @@ func TestExactScorersAreRead(t *testing.T) {
 func TestRoutingIsReadFromLLMD(t *testing.T) {
 	for meant, want := range map[string]string{"least-requests": "least-requests",
 		"choices": "least-requests", "kv-aware": "kv-aware", "prefix-aware": "prefix-aware",
-		"session-affinity": "session-affinity", "round-robin": ""} {
+		"session-affinity": "session-affinity", "llm-d": "llm-d", "round-robin": ""} {
 		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
 			"replicas=2", "routing=" + meant}), "vllm")
 		must.OK(t, err)

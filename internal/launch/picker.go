@@ -40,8 +40,6 @@ func (r *Reading) pick(scorers []string) {
 		return
 	}
 	slices.Sort(scorers)
-	// As llm-d's guide to precise prefix caches has them, which llm-d.yaml does not write: the
-	// picker would need the events of all pods.
 	if slices.Equal(scorers, []string{"kv-cache-utilization-scorer", "precise-prefix-cache-scorer",
 		"queue-scorer"}) {
 		r.setRouting("llm-d")

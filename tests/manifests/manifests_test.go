@@ -60,6 +60,8 @@ var fleets = map[string]struct {
 	"Gaudi": {[]string{"llama2-70b", "--set", "hardware=gaudi3"}, "Deployment Service Claim"},
 	"Trainium": {[]string{"llama2-70b", "--set", "hardware=trainium2"},
 		"Deployment Service Claim"},
+	"exact index": {[]string{"pools.yaml", "--set", "routing=llm-d", "--set",
+		"memory=prefix-cache"}, "Deployment Budget Deployment Service Claim"},
 	"two nodes": {[]string{"two-nodes.yaml"}, "LeaderWorkerSet Service Claim"},
 	"two nodes of SGLang": {[]string{"two-nodes.yaml", "--engine", "sglang"},
 		"LeaderWorkerSet Service Claim"},

@@ -25,8 +25,10 @@ type Bundle struct {
 	Flags string
 	// Notes say what of the scenario the files do not express.
 	Notes []string
-	// Routing is the scenario's routing policy, and Worker how Dynamo starts the engine.
+	// Routing is the scenario's routing policy, Exact how llm-d's picker learns what pods keep (nil
+	// where it only knows what it sent to them), and Worker how Dynamo starts the engine.
 	Routing string
+	Exact   *Exact
 	Worker  engines.Dynamo
 }
 

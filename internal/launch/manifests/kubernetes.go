@@ -142,6 +142,9 @@ func (v view) Pod(part string, n int) (string, error) {
 	v.Part = part
 	v.Command = map[string][]string{"engine": v.Server.Command, "leader": v.Server.Leader,
 		"worker": v.Server.Worker}[part]
+	if v.Exact != nil && part != "worker" {
+		v.Command = v.reporting(v.Server, v.Command)
+	}
 	var out strings.Builder
 	err := v.all.ExecuteTemplate(&out, "pod", v)
 	return indent(n, strings.TrimPrefix(out.String(), "\n")), err

@@ -12,29 +12,27 @@ const (
 	sidecarImage = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
 )
 
-// Scorer is a plugin of the endpoint picker that rates pods.
-type Scorer struct {
-	Name   string
-	Weight int
-}
+// Scorer is a plugin of the endpoint picker that rates pods, with its weight and its parameters,
+// which are empty where it needs none.
+type Scorer struct{ Name, Weight, Parameters string }
 
 // ScorersOf returns the plugins that come nearest to a routing policy. A policy without such
 // plugins gets the default plugins of the Inference Extension's chart
 // (config/charts/inferencepool, v1.2.0).
 func ScorersOf(routing string) []Scorer {
-	unfinished := Scorer{"active-request-scorer", 1}
+	unfinished := Scorer{"active-request-scorer", "1", ""}
 	switch routing {
 	case "least-requests", "least-tokens", "choices", "slo-aware":
 		return []Scorer{unfinished}
 	case "kv-aware":
-		return []Scorer{{"kv-cache-utilization-scorer", 1}}
+		return []Scorer{{"kv-cache-utilization-scorer", "1", ""}}
 	case "prefix-aware":
-		return []Scorer{{"prefix-cache-scorer", 3}, unfinished}
+		return []Scorer{{"prefix-cache-scorer", "3", ""}, unfinished}
 	case "session-affinity":
-		return []Scorer{{"session-affinity-scorer", 3}, unfinished}
+		return []Scorer{{"session-affinity-scorer", "3", ""}, unfinished}
 	}
-	return []Scorer{{"queue-scorer", 2}, {"kv-cache-utilization-scorer", 2},
-		{"prefix-cache-scorer", 3}}
+	return []Scorer{{"queue-scorer", "2", ""}, {"kv-cache-utilization-scorer", "2", ""},
+		{"prefix-cache-scorer", "3", ""}}
 }
 
 // LLMDRole is the label by which llm-d's endpoint picker tells pods apart.
@@ -62,8 +60,10 @@ func (b *Bundle) LLMD() (string, error) {
 		// Profiles are the stages for which a pod is picked, each from those of its role.
 		Profiles      []string
 		Disaggregated bool
-	}{b, b.Name + "-picker", pickerImage, ScorersOf(b.Routing), []string{"decode"},
-		b.disaggregated()}
+	}{b, b.picker(), pickerImage, ScorersOf(b.Routing), []string{"decode"}, b.disaggregated()}
+	if b.Exact != nil {
+		view.Scorers = b.Exact.scorers()
+	}
 	if view.Disaggregated {
 		view.Profiles = append(view.Profiles, "prefill")
 	}
