@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -161,5 +162,15 @@ func TestCachesRefuse(t *testing.T) {
 		if err == nil || !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A memory without contents that a file could hold is named with its model.
+func TestSaveCachesRefuses(t *testing.T) {
+	f, err := Parse("t.yaml", []byte("model: gemma-3-27b\nhardware: h100-sxm\nmemory: hybrid\n"))
+	err = build(t, f, err).SaveCaches(io.Discard)
+	if want := "--save-caches: memory: found the policy hybrid for gemma-3-27b"; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,10 +43,11 @@ type cacheState struct {
 
 // SaveCaches writes what the KV caches hold after Run, for a run that starts with it.
 func (s *Simulation) SaveCaches(to io.Writer) error {
-	for i := range s.config.Replicas {
-		if memory.Cache(s.config.Replicas[i].Memory) == nil {
-			return errors.New("--save-caches takes the memory policies prefix-cache, radix and " +
-				"offload, and there are replicas with others")
+	for i := range s.pools {
+		if p := &s.pools[i]; memory.Cache(s.config.Replicas[p.first].Memory) == nil {
+			return fmt.Errorf("--save-caches: memory: found the policy %s for %s, whose caches no "+
+				"file has a place for, allowed: prefix-cache, radix and offload",
+				p.Policies.Memory.Name(), p.Model.Name)
 		}
 	}
 	kept, err := s.caches()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -248,6 +249,11 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 // measure runs, and says how sure the result is and, where the SLO is missed, what would help.
 func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Simulation,
 	observers []sim.Observer) (*scenarios.Result, error) {
+	if flags.saveCaches != "" { // refused before the run rather than after it
+		if err := simulation.SaveCaches(io.Discard); err != nil {
+			return nil, err
+		}
+	}
 	result, err := simulation.Run(cmd.Context(), observers...)
 	if err == nil && flags.saveCaches != "" {
 		err = files.Write(flags.saveCaches, simulation.SaveCaches)
