@@ -44,6 +44,90 @@ func (s *search) front(ctx context.Context) ([]answer.Point, error) {
 	return all, nil
 }
 
+// tuneFront tries settings that the menu leaves to the engine's defaults in the cheapest fleet of a
+// front, in the one with the lowest latency and in one between, and adds the fleets that are better
+// by more than a hundredth.
+func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
+	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
+		WithoutHourly: s.cost()}
+	c, tried := &comparison{s, map[int]*sample{}}, map[int]bool{}
+	front := (&answer.Answer{Points: all}).Front()
+	if len(front) == 0 { // simulations failed
+		return all, nil
+	}
+	for _, k := range []int{0, len(front) / 2, len(front) - 1} {
+		base := front[k]
+		if tried[base.Option] {
+			continue
+		}
+		tried[base.Option] = true
+		err := s.inTurns(ctx, []int{base.Option}, s.changedAny, func(fresh []int,
+			left func() bool) (next []int, err error) {
+			var list []fleet
+			for _, i := range fresh {
+				list = append(list, fleet{option: i, replicas: base.Replicas - s.spare})
+			}
+			s.tuned.Tried += len(list)
+			kept, err := c.points(ctx, list)
+			for _, p := range kept {
+				if better(&p, all) {
+					all, next = append(all, p), []int{p.Option}
+				}
+			}
+			if !left() {
+				next = nil
+			}
+			return next, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.cheapestOfFront(ctx, all)
+}
+
+// better reports whether a point has a latency or an energy that is lower by more than a hundredth
+// than that of all that cost no more.
+func better(p *answer.Point, all []answer.Point) bool {
+	latency, energy := math.Inf(1), math.Inf(1)
+	for i := range all {
+		if q := &all[i]; q.Hourly <= p.Hourly {
+			latency, energy = min(latency, q.Latency), min(energy, q.Energy)
+		}
+	}
+	return p.Latency < latency*(1-worthTuning) || p.Energy < energy*(1-worthTuning)
+}
+
+// cheapestOfFront marks the front, and where a fleet with other settings beats the answer at its
+// price, makes it the answer, if it keeps the SLO over several seeds; else it leaves it out.
+func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
+	for {
+		markFront(all)
+		own := slices.IndexFunc(all, func(p answer.Point) bool {
+			return p.Option == s.best && p.Replicas == s.size()
+		})
+		by := slices.IndexFunc(all, func(p answer.Point) bool {
+			return own >= 0 && p.Front && p.Dominates(&all[own])
+		})
+		if by < 0 {
+			s.tuned.Settings = s.chosen().settings()
+			return all, nil
+		}
+		o, n := s.options[all[by].Option], all[by].Replicas-s.spare
+		d, err := s.decide(ctx, o, n, o.worst())
+		switch {
+		case err != nil:
+			return nil, err
+		case !d.kept:
+			all = slices.Delete(all, by, by+1)
+		default:
+			s.tuned.WithoutLatency = cmp.Or(s.tuned.WithoutLatency, all[own].Latency)
+			s.makeBest(all[by].Option)
+			s.outcomes[s.best].replicas = n
+		}
+	}
+}
+
 // fleets lists the fleets of the menu that may be on the front, by price. These are the cheapest
 // fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
 func (c *comparison) fleets() ([]fleet, error) {

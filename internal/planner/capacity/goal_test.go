@@ -98,6 +98,34 @@ effort: {requests: 100, most-requests: 200}
 	}
 }
 
+// Settings beside the engine's defaults lower a latency or the energy of some fleet of a front, and
+// the answer is on the front that they make.
+func TestFrontIsTuned(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 30/s, prompt: {distribution: lognormal, mean: 1500, cv: 0.7, max: 6000}, output: {distribution: exponential, mean: 60, max: 400}}
+slo: {ttft: 800ms, tpot: 60ms, percentile: 95}
+goal: {find: front, budget: $9/h, measure: p99_tpot_ms}
+menu: {hardware: [h100-sxm], tensor: [1]}
+effort: {requests: 100, most-requests: 200}
+`)
+	must.OK(t, s.answer(t.Context()))
+	found, err := s.front(t.Context())
+	must.OK(t, err)
+	found, err = s.tuneFront(t.Context(), found)
+	must.OK(t, err)
+	tuned, own := 0, false
+	for _, p := range (&answer.Answer{Points: found}).Front() {
+		own = own || p.Option == s.best && p.Replicas == s.size()
+		if s.options[p.Option].settings() != nil {
+			tuned++
+		}
+	}
+	if tuned == 0 || !own || s.tuned.Tried == 0 {
+		t.Errorf("%d tuned fleets, the answer among the front: %t; %+v", tuned, own, s.tuned)
+	}
+}
+
 // simulatedFleet simulates a fleet, and checks that its bounds hold.
 func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []answer.Point {
 	t.Helper()

@@ -88,6 +88,9 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 	}
 	if err == nil && f.Plan.Goal.Find == menu.FindFront && s.best >= 0 {
 		found.points, err = s.front(ctx)
+		if err == nil && f.Plan.Tunes() {
+			found.points, err = s.tuneFront(ctx, found.points)
+		}
 	}
 	return found, err
 }

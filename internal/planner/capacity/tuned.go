@@ -21,7 +21,11 @@ const (
 // to it. A tuned option is tried as the largest fleet that costs less than the answer so far.
 func (s *search) tune(ctx context.Context) error {
 	p := &s.trials.file.Plan
-	if s.best < 0 || !p.Tunes() || p.Scaled() || p.Goal.Find != menu.FindCheapest {
+	if s.best < 0 || !p.Tunes() || p.Goal.Find != menu.FindCheapest {
+		return nil
+	}
+	if p.Scaled() {
+		s.tuned = &answer.Tuned{Untried: "each simulation of a scaled fleet has the whole load"}
 		return nil
 	}
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
@@ -70,7 +74,7 @@ func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*
 			return err
 		}
 	}
-	s.tuned.Simulations = s.trials.count() - begun
+	s.tuned.Simulations += s.trials.count() - begun
 	if s.best >= 0 {
 		s.tuned.Settings = s.chosen().settings()
 	}

@@ -261,7 +261,7 @@ func (a *Answer) printSearch(p *report.Printer) {
 	p.Text(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the rest of "+
 		"this page; decisions at %.4g%% confidence.",
 		a.Options, a.Simulations, a.Further, 100*a.Confidence))
-	a.Tuned.printTried(p)
+	a.Tuned.printTried(p, a.Goal)
 	for _, pruned := range a.Pruned {
 		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -12,6 +13,8 @@ import (
 type Tuned struct {
 	// Settings are those of the chosen fleet that differ from the defaults.
 	Settings []Setting `json:"settings,omitempty"`
+	// Untried says why none were tried; empty where some were.
+	Untried string `json:"untried,omitempty"`
 	// Without is the fleet that would be the answer with the defaults.
 	Without         string  `json:"without"`
 	WithoutReplicas int     `json:"without_replicas"`
@@ -40,6 +43,9 @@ type Setting struct {
 
 // print prints the settings of the answer and what they bring; nothing where it has the defaults.
 func (t *Tuned) print(p *report.Printer, a *Answer) {
+	if t != nil && t.Untried != "" {
+		p.Text("Settings beside the engine's defaults were not tried: " + t.Untried + ".")
+	}
 	if t == nil || t.Settings == nil {
 		return
 	}
@@ -58,9 +64,12 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 		saved = fmt.Sprintf("%s in place of %s for the job", a.Currency.Cents(t.WithoutJob),
 			a.Currency.Cents(a.Jobs[0].Dollars))
 	}
-	if t.WithoutLatency > 0 {
-		saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
-			report.Figure(t.WithoutLatency), report.Figure(a.Points[0].Latency))
+	for i := range a.Points {
+		if q := &a.Points[i]; t.WithoutLatency > 0 && q.Label == a.Chosen.Label &&
+			q.Replicas == a.Chosen.Replicas {
+			saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
+				report.Figure(t.WithoutLatency), report.Figure(q.Latency))
+		}
 	}
 	if t.WithoutRate > 0 {
 		saved = fmt.Sprintf("which serve %s/s in place of %s/s", report.Figure(t.WithoutRate),
@@ -72,13 +81,13 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 }
 
 // printTried prints how many settings were tried.
-func (t *Tuned) printTried(p *report.Printer) {
+func (t *Tuned) printTried(p *report.Printer, goal menu.Goal) {
 	if t == nil || t.Tried == 0 {
 		return
 	}
 	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
 		"the options nearest to the answer", t.Simulations, units.Plural(t.Tried, "setting"))
-	if t.Settings == nil {
+	if t.Settings == nil && goal.Find != menu.FindFront {
 		words += "; none makes a fleet better"
 	}
 	p.Text(words + ".")
