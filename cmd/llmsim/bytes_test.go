@@ -35,13 +35,16 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 	if len(others) == 0 {
 		t.Skip("this machine runs no other build")
 	}
-	const brief = " --set effort.requests=100 --set effort.most-requests=200"
+	const few = " --set workload.requests=100"
+	const brief = " --no-tune --set effort.requests=100 --set effort.most-requests=200"
 	for _, asked := range []string{
-		"scenario chat", "scenario deepseek-v3-ep", "scenario two-models",
-		"scenario disaggregated", "scenario speculation-on",
+		"scenario chat" + few, "scenario deepseek-v3-ep" + few, "scenario two-models" + few,
+		"scenario disaggregated" + few, "scenario speculation-on" + few,
 		"scenario autoscaling --set workload.duration=3m",
-		"scenario tenants", "scenario papers/sarathi",
-		"plan many-users" + brief, "plan disaggregated" + brief,
+		"scenario tenants" + few, "scenario papers/sarathi" + few,
+		"plan many-users --set menu.hardware=[l4,h100-sxm]" + brief,
+		`plan disaggregated --set menu.tensor=[1] --set menu.batching=[{"token-budget":2048}] ` +
+			`--set menu.disaggregated=[{"prefill":1,"decode":1}] --set workload.rate=2/s` + brief,
 	} {
 		args := append(strings.Fields(asked), "--format", "json")
 		want := output(t, exec.Command(plain, args...))

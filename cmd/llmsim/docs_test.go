@@ -73,9 +73,20 @@ func notRun() map[string]string {
 // runElsewhere returns dear commands of which another test runs all that they do.
 func runElsewhere() []string {
 	return []string{
-		"llmsim validate",             // the script validate.txtar
-		"llmsim validate --papers",    // TestVerdictsArePrinted, and package papers every claim
+		"llmsim validate", // the script validate.txtar
+		// TestVerdictsArePrinted, and package papers every claim
+		"llmsim validate --papers",
 		"llmsim plan llama2-70b-chat", // the script plan.txtar
+		// the scripts plan-emit.txtar and plan-current.txtar
+		"llmsim plan llama2-70b-chat --emit deploy",
+		"llmsim plan llama2-70b-chat --current today.yaml",
+		"llmsim plan llama2-70b-chat --current 'vllm serve " +
+			"meta-llama/Llama-2-70b-chat-hf --tensor-parallel-size 4' " +
+			"--current-set hardware=a100-80gb-sxm",
+		// TestAlerts of tests/clients
+		"llmsim scenario chat --set replicas=2 --set workload.rate=40/s " +
+			"--set workload.duration=3h --set 'fleet={outages: [{replica: 0, at: 1h, for: " +
+			"20m}]}' --metrics history.txt",
 	}
 }
 

@@ -57,7 +57,7 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{
 		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
-		"plan":     {"plan", "many-users"},
+		"plan":     {"plan", "many-users", "--no-tune"},
 		"sweep": {"sweep", "speed", "--set", "workload.requests=2000", "--vary", "seed=1,2,3,4",
 			"--no-plots"},
 	} {
@@ -70,7 +70,7 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 				t.Fatal("the undisturbed run does not end")
 			}
 			want, whole := finished(tree(t, calm)), time.Since(begin)
-			kills := 8
+			kills := 6
 			if testing.Short() {
 				kills = 3
 			}
@@ -111,7 +111,7 @@ func TestFullDisks(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{
 		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
-		"plan":     {"plan", "many-users"},
+		"plan":     {"plan", "many-users", "--no-tune"},
 		"sweep": {"sweep", "speed", "--set", "workload.requests=500", "--vary", "seed=1..60:60",
 			"--no-plots"},
 	} {

@@ -19,11 +19,12 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 		"slo: {ttft: 800ms, tpot: 40ms}\n"
 	const effort = "\neffort: {requests: 100, most-requests: 200}\n"
 	const menu = "menu: {hardware: [l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 3}], " +
-		"tensor: [1]}" + effort
+		"tensor: [1]"
+	const tuned, untuned = menu + "}" + effort, menu + ", tune: none}" + effort
 	return map[string]struct{ text, shows string }{
-		"throughput": {asked + "goal: {find: throughput, budget: $7/h}\n" + menu, `"rate_bound"`},
-		"latency":    {asked + "goal: {find: latency, budget: $7/h}\n" + menu, `"latency_ms"`},
-		"front":      {asked + "goal: {find: front, budget: $7/h}\n" + menu, `"front": true`},
+		"throughput": {asked + "goal: {find: throughput, budget: $7/h}\n" + untuned, `"rate_bound"`},
+		"latency":    {asked + "goal: {find: latency, budget: $7/h}\n" + tuned, `"latency_ms"`},
+		"front":      {asked + "goal: {find: front, budget: $7/h}\n" + untuned, `"front": true`},
 		"job": {"model: llama-3.1-8b\nworkload: {prompt: 400, output: 40}\n" +
 			"job: {requests: 20000, within: 10m}\nmenu: {hardware: [l40s, a100-80gb-sxm, " +
 			"h100-sxm], tensor: [1], batching: [{max-sequences: 16}, {token-budget: 2048}]}",
@@ -43,7 +44,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"tune: none}" + effort,
 			`"share_of_first"`},
 		"scaled": {"model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: 8/s, " +
-			"swing: 0.9, period: 10m, peak: 5m}, prompt: 900, output: 60}\n" +
+			"swing: 0.9, period: 4m, peak: 2m}, prompt: 900, output: 60}\n" +
 			"slo: {ttft: 1s, tpot: 40ms, percentile: 95}\nmenu: {hardware: [l40s], " +
 			"tensor: [1], scaling: [{policy: outstanding, target: 6, keep: 30s}]}" + effort,
 			`"mean_replicas"`},

@@ -133,7 +133,7 @@ var questions = map[string]struct{ args, files []string }{
 		[]string{"results.csv", "results.json", "results.parquet"},
 	},
 	"plan": {
-		[]string{"plan", "llama2-70b-chat"},
+		[]string{"plan", "many-users", "--no-tune"},
 		[]string{"plan.json", "options.csv", "scenario.yaml"},
 	},
 }
@@ -193,7 +193,7 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 	t.Parallel()
 	llmsim, dir := program(t), t.TempDir()
 	calm, killed := filepath.Join(dir, "calm"), filepath.Join(dir, "killed")
-	if !start(t, llmsim, "plan", "many-users", "--out", calm).endsWithin(t, patience) {
+	if !start(t, llmsim, "plan", "many-users", "--no-tune", "--out", calm).endsWithin(t, patience) {
 		t.Fatal("the undisturbed plan does not end")
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -202,7 +202,7 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 		stride *= 2
 	}
 	for lines := 1; ; lines += 1 + rng.IntN(stride) {
-		p := start(t, llmsim, "plan", "many-users", "--out", killed)
+		p := start(t, llmsim, "plan", "many-users", "--no-tune", "--out", killed)
 		if !p.hasDone(t, killed, lines) {
 			break
 		}
