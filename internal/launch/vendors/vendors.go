@@ -25,9 +25,14 @@ type Vendor struct {
 func Of(a *hardware.Accelerator) (Vendor, error) {
 	generation := a.Generation
 	switch {
-	case a.Kind == "cpu", generation == "apple":
-		return Vendor{}, fmt.Errorf("%s is no accelerator that a serving engine is started on in "+
-			"a cluster", a.Name)
+	case generation == "apple":
+		return Vendor{}, fmt.Errorf("no engine has an image for %s: vLLM is built from source on "+
+			"Apple silicon (docs.vllm.ai, Installation, CPU)", a.Name)
+	case a.Kind == "cpu":
+		return Vendor{}, fmt.Errorf("%s is a CPU: vLLM's image vllm/vllm-openai-cpu takes the "+
+			"size of its cache and its cores from variables (VLLM_CPU_KVCACHE_SPACE, "+
+			"VLLM_CPU_OMP_THREADS_BIND) for each NUMA node, which a scenario does not have "+
+			"(docs.vllm.ai, Installation, CPU)", a.Name)
 	case strings.HasPrefix(generation, "cdna"):
 		return Vendor{"AMD", "amd.com/gpu", "amd.com/gpu.product-name",
 			"ROCm/k8s-device-plugin, README.md and cmd/k8s-node-labeller"}, nil
