@@ -79,7 +79,8 @@ func TestFactorsMultiplyTheTimesThatTheyName(t *testing.T) {
 		if got := strings.Join(longer, " "); got != c.longer {
 			t.Errorf("%s lengthens the steps %q, want %q", c.factor, got, c.longer)
 		}
-		a, b := plain.Steps().Clock.RequestLatency(), more.Steps().Clock.RequestLatency()
+		a, _ := plain.Steps().Clock.RequestLatency()
+		b, _ := more.Steps().Clock.RequestLatency()
 		if (b > a) != (c.factor == "request") {
 			t.Errorf("%s: the latency of requests is %v, before %v", c.factor, b, a)
 		}

@@ -51,6 +51,9 @@ func (c *Config) check() error {
 		case slices.ContainsFunc(r.RoundTrips, func(t Time) bool { return t < 0 || t == Never }):
 			return fmt.Errorf("sim: replica %d has round trips %v, want finite times from 0", i,
 				r.RoundTrips)
+		case r.PromptLatency < 0:
+			return fmt.Errorf("sim: replica %d has latency %v a token of a prompt, want 0 or more",
+				i, r.PromptLatency)
 		case r.Latency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v, want 0 or more", i, r.Latency)
 		}

@@ -188,8 +188,9 @@ type member struct {
 	replica
 
 	residents list // listed where replicas may fail
-	latency   Time
-	trips     []Time // by region of users
+	// latency is added to every token, and promptLatency to it for each token of the prompt
+	latency, promptLatency Time
+	trips                  []Time // by region of users
 	// the predicted time at which these prompts are complete; kept if pool.predicting
 	computed    Time
 	promptToken Time // see timePerPromptToken
@@ -207,12 +208,18 @@ type member struct {
 
 func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
 	return member{
-		replica: newReplica(c, maxLeap), index: index, latency: c.Latency, trips: c.RoundTrips,
+		replica: newReplica(c, maxLeap), index: index, latency: c.Latency,
+		promptLatency: c.PromptLatency, trips: c.RoundTrips,
 		kvBytes: c.KVBytes, layers: c.Layers, link: c.Link,
 		role: c.Role, coldStart: c.ColdStart, pooling: c.Pooling, disk: c.Disk, steady: c.Steady,
 		phase:     serving,
 		residents: list{kind: resident},
 	}
+}
+
+// latencyOf returns the time between every token of s and its user.
+func (m *member) latencyOf(s *Sequence) Time {
+	return m.latency + m.promptLatency*Time(s.Prompt) + m.roundTrip(s.Region)
 }
 
 // roundTrip returns the time of a message from a user of a region to the replica and back.

@@ -215,7 +215,7 @@ func (a *parallelRun) arriveNext(w *window) bool {
 		return true
 	}
 	f.assign(r, s)
-	s.place, s.Latency = atReplica, r.latency+r.roundTrip(s.Region)
+	s.place, s.Latency = atReplica, r.latencyOf(s)
 	w.logs[i].arrivals = append(w.logs[i].arrivals, s)
 	return true
 }

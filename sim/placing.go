@@ -126,7 +126,7 @@ func (f *fleet) accept(r *member, s *Sequence) {
 		return
 	}
 	s.place = atReplica
-	s.Latency = r.latency + r.roundTrip(s.Region)
+	s.Latency = r.latencyOf(s)
 	r.accept(s, f.now)
 	f.carryOutEffects(r)
 }

@@ -22,6 +22,8 @@ type ReplicaConfig struct {
 	Lookahead int
 	// Latency is added between every token and the user (network, tokenisation, HTTP).
 	Latency Time
+	// PromptLatency is added to it for each token of the request's prompt (tokenisation).
+	PromptLatency Time
 	// RoundTrips are added to Latency: how long a message takes from a user to the replica and
 	// back, by Request.Region. It is 0 for regions beyond the list.
 	RoundTrips []Time

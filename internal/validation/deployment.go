@@ -70,6 +70,8 @@ type deployment struct {
 	// is set, none of them, and where eager is set, no steps at all.
 	graph                         int
 	captured, eagerPrompts, eager bool
+	// flash reports whether attention keeps its scores on the chip, whatever the engine's does.
+	flash bool
 	// marlin reports whether experts in 4 bits have Marlin's kernels.
 	marlin bool
 	// drafts are those of multi-token prediction; the zero value means none.
@@ -240,6 +242,7 @@ func (d *deployment) preset(p *Physics, blockTokens int) (servers.Config, error)
 	engine.Graph = cmp.Or(d.graph, engine.Graph)
 	engine.EagerPrompts = engine.EagerPrompts || d.eagerPrompts
 	engine.Marlin = d.marlin
+	engine.NaiveAttention = engine.NaiveAttention && !d.flash
 	engine.FusedAllReduce = engine.FusedAllReduce || d.fusedAllReduce
 	if d.captured {
 		engine.Graph, engine.EagerPrompts = max(engine.Graph, d.tokenBudget), false
@@ -291,7 +294,7 @@ func (d *deployment) server(p *Physics, blockTokens int) (*servers.Server, error
 func (d *deployment) replica(s *servers.Server) (sim.ReplicaConfig, error) {
 	r, err := s.Replica(0)
 	if d.engineTimes {
-		r.Latency = 0
+		r.Latency, r.PromptLatency = 0, 0
 	}
 	if err == nil && d.drafts.tokens > 0 {
 		r.Speculator, err = d.speculator(s, r.Clock)
@@ -315,7 +318,9 @@ func (d *deployment) serve(ctx context.Context, p *Physics, load sim.Source) (*o
 	}
 	seen.rehearsal = newRehearsal(d)
 	if !d.engineTimes {
-		seen.rehearsal.latency = server.Clock.RequestLatency().Milliseconds()
+		request, token := server.Clock.RequestLatency()
+		seen.rehearsal.request = request.Milliseconds()
+		seen.rehearsal.token = token.Milliseconds()
 	}
 	_, err = sim.Run(ctx, sim.Config{Source: load, Router: &routing.RoundRobin{},
 		Replicas: []sim.ReplicaConfig{replica}, Observer: seen})

@@ -42,6 +42,7 @@ func (a *disaggregated) serve(ctx context.Context, p *Physics, load sim.Source) 
 				return nil, err
 			}
 			r.Role = end.role
+			r.PromptLatency = 0 // frontends of Dynamo tokenise, in Rust, and workers get tokens
 			r.Latency += server.Clock.Handover()
 			r.FirstChunk = server.Engine.FirstChunk
 			if end.role == sim.Prefill {

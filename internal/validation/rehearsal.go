@@ -14,9 +14,12 @@ type rehearsal struct {
 	deployment *deployment
 	// prompts are steps that compute prompts, decodes leaps of steps that do not.
 	prompts, decodes reservoir
-	// latency is what a request costs besides steps, in ms.
-	latency float64
-	rng     *rand.Rand
+	// request and token are what a request and each token of its prompt cost besides steps, in ms;
+	// 0 where that does not count.
+	request, token float64
+	// tokens is the number of tokens of all prompts, completed that of prompts.
+	tokens, completed float64
+	rng               *rand.Rand
 }
 
 // reservoirSize is the number of steps of each kind that are kept: enough for slopes within a few
@@ -49,6 +52,12 @@ func (r *rehearsal) see(l *sim.Leap) {
 	into := &r.decodes
 	if len(l.Prefill) > 0 {
 		into = &r.prompts
+	}
+	for i := range l.Prefill {
+		r.tokens += float64(l.Prefill[i].New)
+		if l.Prefill[i].Last {
+			r.completed++
+		}
 	}
 	into.seen++
 	at := len(into.kept)
@@ -120,12 +129,18 @@ func (r *rehearsal) figure(c *Comparison, p Physics) (float64, bool) {
 		if prompts == 0 {
 			return 0, false
 		}
-		request := min(r.latency, 0.9*c.Predicted)
-		return (c.Predicted-request)*newPrompts/prompts +
-			request/max(r.latency, 1e-9)*clock.RequestLatency().Milliseconds(), true
+		had, has := r.request+r.token*r.meanPrompt(), 0.0
+		if had > 0 {
+			request, token := clock.RequestLatency()
+			has = request.Milliseconds() + token.Milliseconds()*r.meanPrompt()
+		}
+		return (c.Predicted-min(had, 0.9*c.Predicted))*newPrompts/prompts + has, true
 	}
 	return 0, false
 }
+
+// meanPrompt returns the mean number of tokens of the prompts that were completed.
+func (r *rehearsal) meanPrompt() float64 { return r.tokens / max(1, r.completed) }
 
 // rehearsable lets comparisons be rehearsed.
 func rehearsable(list []Comparison, r *rehearsal) []Comparison {

@@ -29,7 +29,7 @@ var batchedRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.engine = "llama.cpp"
+		t.engine, t.flash = "llama.cpp", true // the page's runs have -fa 1
 		if t.count == 1 && t.prompt == 512 {
 			t.drop(r, "the first prompt, which warms up",
 				func(quantity string) bool { return quantity == "prefill rate" })
@@ -40,15 +40,17 @@ var batchedRows = rowSpec{
 				return nil, err
 			}
 			var read sim.Time
+			together := max(1, min(t.count, microBatch/t.prompt)) // sequences of a micro-batch
 			for done := 0; done < t.prompt; done += microBatch {
-				read += clock.Duration(prefill(1, min(microBatch, t.prompt-done), depth+done))
+				read += clock.Duration(prefill(together, min(microBatch, t.prompt-done),
+					depth+done))
 			}
 			context := t.prompt + generated/2
 			if r.text("test") == "single" {
 				context = depth + generated/2
 			}
 			token := clock.Duration(decode(t.count, context))
-			return map[string]float64{"prefill rate": float64(t.prompt) / read.Seconds(),
+			return map[string]float64{"prefill rate": float64(together*t.prompt) / read.Seconds(),
 				"decode rate": float64(t.count) / token.Seconds()}, nil
 		}
 		t.name = fmt.Sprintf("%s, batch %d of %d tokens after %d", r.text("test"), t.count,

@@ -25,7 +25,7 @@ type Engine struct {
 	// asynchronous scheduling. A new request waits for them.
 	Lookahead int
 	// Request is the host's time for a request before its first step and after its first token:
-	// HTTP, tokenising, detokenising.
+	// HTTP, detokenising.
 	Request hardware.Seconds
 
 	// Step is the time in each step for which the accelerator waits for the host, and Sequence the
@@ -71,6 +71,8 @@ type Engine struct {
 	// of INT8, which is twice the rate of sums in 32 bits on GeForce, and the same rate on other
 	// NVIDIA GPUs. HalfSums is the part of that rate that these kernels reach, relative to other
 	// kernels; 0 means sums in 32 bits. On accelerators without a rate for INT8 it has no effect.
+	// Weights of all narrower formats, and routed experts, have these kernels too: llama.cpp widens
+	// or narrows them to INT8 block by block (ggml/src/ggml-cuda/mmq.cu, b6918).
 	HalfSums float64 `yaml:"half_sums"`
 	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
 	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.

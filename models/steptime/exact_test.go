@@ -120,7 +120,9 @@ func TestPredictionsAreAsWritten(t *testing.T) {
 func writePredictions(b *strings.Builder, c *Clock, steps []*sim.Step) {
 	us := func(t sim.Time) float64 { return t.Seconds() * 1e6 }
 	fmt.Fprintf(b, "outside: %q; warnings: %q\n", c.Outside(), c.Warnings())
-	fmt.Fprintf(b, "handover %.6g µs, request %.6g µs\n", us(c.Handover()), us(c.RequestLatency()))
+	request, token := c.RequestLatency()
+	fmt.Fprintf(b, "handover %.6g µs, request %.6g µs, token %.6g µs\n", us(c.Handover()),
+		us(request), us(token))
 	for _, s := range steps {
 		fmt.Fprintf(b, "step of %d decodes, %d prompts: %.6g µs, work %.6g, use %.6g\n",
 			s.Decodes, len(s.Prefill), us(c.Duration(s)), c.Work(s), c.Usage(s))

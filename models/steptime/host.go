@@ -111,7 +111,14 @@ func (c *Clock) Handover() sim.Time {
 	return sim.Seconds(float64(c.engine.Handover) * c.constants.Host)
 }
 
-// RequestLatency returns the host's time that delays the first token of a request, without steps.
-func (c *Clock) RequestLatency() sim.Time {
-	return sim.Seconds(or1(c.cfg.Factors.Request) * float64(c.engine.Request) * c.constants.Host)
+// RequestLatency returns the host's time that delays the first token of a request, without steps:
+// what a request takes, and what each token of its prompt takes in addition. Engines without
+// requests have neither.
+func (c *Clock) RequestLatency() (request, token sim.Time) {
+	if c.engine.Request == 0 {
+		return 0, 0
+	}
+	factor := or1(c.cfg.Factors.Request) * c.constants.Host
+	return sim.Seconds(factor * float64(c.engine.Request)),
+		sim.Seconds(factor * c.cfg.Model.Tokenise())
 }

@@ -16,6 +16,9 @@ import (
 // host needs to launch it in it, which captured graphs spare, so that it does not count.
 func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	wanted := operand(c.cfg.Accelerator, d, c.cfg.Activations)
+	if c.engine.HalfSums > 0 {
+		wanted = c.cfg.Activations // all formats have the same kernels
+	}
 	peak, used, err := rate(c.cfg.Accelerator, wanted)
 	if err != nil {
 		return peakRate{}, err
@@ -47,11 +50,16 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 // halveSums sets the rate of 16-bit products to that of kernels that also sum in 16 bits, if the
 // engine uses such kernels and the accelerator is faster with them.
 func (c *Clock) halveSums(r *peakRate) {
-	eight := c.cfg.Accelerator.Peak[hardware.INT8]
-	sixteen := r.format == hardware.BF16 || r.format == hardware.FP16
-	if c.engine.HalfSums > 0 && eight > 0 && sixteen {
-		r.peak, r.efficiency = max(r.peak, eight/2), min(1, r.efficiency*c.engine.HalfSums)
+	if c.sumsHalved(r.format) {
+		r.peak = max(r.peak, c.cfg.Accelerator.Peak[hardware.INT8]/2)
+		r.efficiency = min(1, r.efficiency*c.engine.HalfSums)
 	}
+}
+
+// sumsHalved reports whether products that compute in format d have the kernels of HalfSums.
+func (c *Clock) sumsHalved(d hardware.DType) bool {
+	return c.engine.HalfSums > 0 && c.cfg.Accelerator.Peak[hardware.INT8] > 0 &&
+		(d == hardware.BF16 || d == hardware.FP16)
 }
 
 // relative returns the engine's kernels for dense products of matrices stored as d, and those for
@@ -103,6 +111,9 @@ func (c *Clock) chooseExperts() {
 	c.takeKernelsOfExperts()
 	compute, memory := c.engine.Served.expert(c.expertKernels())
 	c.experts.Compute *= compute
+	if c.sumsHalved(c.operand.format) {
+		c.experts.Compute *= c.engine.HalfSums
+	}
 	if c.expertsWhole { // in a server a kernel is not faster than alone
 		c.experts.Compute = min(c.experts.Compute,
 			c.kernels.Experts[c.expertKernels()].Compute)
@@ -115,7 +126,10 @@ func (c *Clock) chooseExperts() {
 
 // expertKernels returns the format whose kernels compute the routed experts.
 func (c *Clock) expertKernels() hardware.DType {
-	if c.cfg.Weights == hardware.MXFP4 && c.engine.Marlin {
+	switch {
+	case c.engine.HalfSums > 0: // those of all formats are alike
+		return hardware.BF16
+	case c.cfg.Weights == hardware.MXFP4 && c.engine.Marlin:
 		return hardware.INT4
 	}
 	return sixteen(c.cfg.Weights)

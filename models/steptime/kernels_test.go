@@ -82,3 +82,23 @@ func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 		}
 	}
 }
+
+// In an engine whose products all have the same kernels, the number format of the weights changes
+// what is read, not the rate of the arithmetic, for experts too.
+func TestKernelsOfAllFormatsAreAlike(t *testing.T) {
+	clock := func(weights hardware.DType) *Clock {
+		cfg := named(t, "qwen3-30b-a3b", "gb10", "llama.cpp")
+		cfg.Weights = weights
+		return mustClock(t, cfg)
+	}
+	sixteen := clock(hardware.BF16)
+	for _, weights := range []hardware.DType{hardware.INT8, hardware.MXFP4, hardware.INT4} {
+		c := clock(weights)
+		if c.operand.peak*c.operand.efficiency != sixteen.operand.peak*sixteen.operand.efficiency ||
+			c.experts.Compute != sixteen.experts.Compute {
+			t.Errorf("%s: products reach %g of %g and experts %g, in 16 bits %g of %g and %g",
+				weights, c.operand.efficiency, c.operand.peak, c.experts.Compute,
+				sixteen.operand.efficiency, sixteen.operand.peak, sixteen.experts.Compute)
+		}
+	}
+}

@@ -121,8 +121,9 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 	place := s.Place(seed)
 	r := sim.ReplicaConfig{
 		Clock: s.Clock, Host: s.swapSpace(&place), Stages: s.Parallel.Complete().Pipeline,
-		Lookahead: s.Engine.Lookahead, Latency: s.Clock.RequestLatency(), MaxContext: s.MaxContext,
+		Lookahead: s.Engine.Lookahead, MaxContext: s.MaxContext,
 	}
+	r.Latency, r.PromptLatency = s.Clock.RequestLatency()
 	var err error
 	if r.Scheduler, err = s.Policies.Batching.Build(place); err != nil {
 		return r, &PolicyError{"batching", err}
