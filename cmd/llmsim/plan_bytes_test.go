@@ -32,7 +32,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 		"joint": {"models:\n" +
 			"  - {name: chat, model: llama-3.1-8b, workload: {rate: 90/s, prompt: 300, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 40ms}}\n" +
-			"  - {name: code, model: qwen2.5-14b, workload: {rate: 14/s, prompt: 900, " +
+			"  - {name: code, model: qwen2.5-14b, workload: {rate: 15/s, prompt: 900, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 50ms}}\n" +
 			"menu: {hardware: [{accelerator: h100-sxm, count: 2, price: $2/h}, " +
 			"{accelerator: a100-80gb-sxm, count: 4, price: $1.2/h}, l40s], tensor: [1], " +
