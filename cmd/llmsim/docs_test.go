@@ -77,8 +77,7 @@ func runElsewhere() []string {
 		// TestVerdictsArePrinted, and package papers every claim
 		"llmsim validate --papers",
 		"llmsim plan llama2-70b-chat", // the script plan.txtar
-		// the scripts plan-emit.txtar and plan-current.txtar
-		"llmsim plan llama2-70b-chat --emit deploy",
+		// the script plan-current.txtar
 		"llmsim plan llama2-70b-chat --current today.yaml",
 		"llmsim plan llama2-70b-chat --current 'vllm serve " +
 			"meta-llama/Llama-2-70b-chat-hf --tensor-parallel-size 4' " +

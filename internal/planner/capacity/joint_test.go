@@ -20,7 +20,7 @@ func TestModelsShareAStock(t *testing.T) {
 		f, err := Parse("joint.yaml", fmt.Appendf(nil, `
 models:
   - {name: chat, model: llama-3.1-8b, workload: {rate: 90/s, prompt: 300, output: 60}, slo: {ttft: 1s, tpot: 40ms}}
-  - {name: code, model: qwen2.5-14b, workload: {rate: 14/s, prompt: 900, output: 60}, slo: {ttft: 1s, tpot: 50ms}}
+  - {name: code, model: qwen2.5-14b, workload: {rate: 16/s, prompt: 900, output: 60}, slo: {ttft: 1s, tpot: 50ms}}
 menu:
   hardware: [{accelerator: h100-sxm, count: %d, price: $2/h}, {accelerator: a100-80gb-sxm, count: %d, price: $1.2/h}, l40s]
   tensor: [1, 2]
