@@ -189,9 +189,9 @@ func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
 	return max(fleet, s.mostWorthwhile(i)+1), nil
 }
 
-// idle reports whether a fixed number of replicas is so many times what does the work by the
-// roofline that they keep the SLO only by standing idle, which is no alternative to a fleet that
-// works.
+// idle reports whether a fleet of a fixed number of replicas has many times the replicas that the
+// roofline asks for. Such a fleet keeps the SLO only because it is nearly idle, and is no
+// alternative to one that works.
 func (s *search) idle(o *option, replicas int) bool {
 	const times = 8 // answers to the shipped plans have 1.4 to 2.4 times as many
 	return !o.scaled() && replicas >= times*s.fewest(o)

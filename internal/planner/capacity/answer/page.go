@@ -38,8 +38,8 @@ func (g *page) text(rank int, words string) {
 	g.add(rank, func(p *report.Printer) { p.Text(words) })
 }
 
-// print prints the essential parts and, in the order of their ranks, what else fits into so many
-// lines, and returns how many it printed.
+// print prints the essential parts and, in the order of their ranks, the other parts that fit into
+// the given number of lines. It returns the number of lines that it printed.
 func (g page) print(p *report.Printer, most int) int {
 	parts := make([][]string, len(g))
 	printed := 0
