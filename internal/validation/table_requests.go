@@ -3,13 +3,11 @@ package validation
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The file's name states GPU and model, and perhaps the tensor parallelism and the number format:
+// The file's name states GPU and model, and perhaps the layout and the number format:
 // GPU__MODEL__tp2__fp8. Its rows are the requests of one run, with the times at which the engine
 // (not the client) saw them.
 var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
@@ -19,20 +17,21 @@ var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "fi
 func readRequests(c *catalogs, t *table) []experiment {
 	parts := nameParts(t.file)
 	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
-	tensor, dtype := 1, "bf16"
+	spread, dtype := degrees{tensor: 1, data: 1}, "bf16"
 	for _, part := range parts[3:] {
-		if n, err := strconv.Atoi(strings.TrimPrefix(part, "tp")); err == nil && n > 0 {
-			tensor = n
+		if l, ok := parseDegrees(part); ok {
+			spread = l
 		} else if _, err := parseDType(part); err == nil {
 			dtype = part
 		}
 	}
-	d := c.deploy(named, parts[2], parts[1], dtype, tensor)
+	d := c.deploy(named, parts[2], parts[1], dtype, spread.tensor)
 	if named.err != nil {
 		t.skip("%v", named.err)
 		return nil
 	}
 	d.engine, d.engineTimes = "vllm-v1", true
+	spread.apply(&d)
 	if d.scaleUp != nil && d.scaleUp.Name == "pcie5-x16-p2p" {
 		d.throughHost(c)
 	}
@@ -41,6 +40,8 @@ func readRequests(c *catalogs, t *table) []experiment {
 	if t.has("sent_s") { // the client's clock, and the engine's defaults
 		arrivals, d.engineTimes, d.maxSequences, d.tokenBudget = "sent_s", false, 256, 8192
 	}
+	d.maxSequences *= spread.data // limits are for each of the ranks
+	d.tokenBudget *= spread.data
 	v := &trial{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
 	var requests []sim.Request
 	times := map[string][]float64{}

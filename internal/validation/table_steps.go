@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -42,24 +40,22 @@ type timedStep struct {
 func readSteps(c *catalogs, t *table) []experiment {
 	parts := nameParts(t.file)
 	named := &row{table: t, line: 1, fields: make([]string, len(t.header))}
-	degree := map[string]int{"tp": 1, "dp": 1, "ep": 1}
-	for _, word := range strings.Split(parts[len(parts)-1], "_") {
-		if n, err := strconv.Atoi(word[min(2, len(word)):]); err == nil && n > 0 && n <= maxBatch {
-			degree[word[:2]] = n
-		}
+	spread, ok := parseDegrees(parts[len(parts)-1])
+	if !ok {
+		t.skip("the name of the file does not say how the model is spread")
+		return nil
 	}
-	s := &steps{deployment: c.deploy(named, parts[0], stepGPU, "bf16", degree["tp"])}
+	s := &steps{deployment: c.deploy(named, parts[0], stepGPU, "bf16", spread.tensor)}
 	switch {
 	case named.err != nil:
 		t.skip("%v", named.err)
 		return nil
-	case degree["dp"] > 1:
+	case spread.data > 1:
 		t.skip("only one of the data-parallel ranks is logged, which waits for the others")
 		return nil
 	}
-	if s.engine, s.version = "vllm-v1", stepVersion; degree["ep"] > 1 {
-		s.expert = degree["ep"]
-	}
+	s.engine, s.version = "vllm-v1", stepVersion
+	spread.apply(&s.deployment)
 	s.machine = Machine("vllm_steps", s.accelerator.Name)
 	s.setDefaults()
 	s.place = place{Group: s.group(), file: t.file, line: 2, name: "steps of a run"}

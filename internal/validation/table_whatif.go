@@ -101,6 +101,26 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 	return list
 }
 
+// demoDrafted is the number of tokens that the demo's server drafts where its description has none
+// (demos/kubecon-na-2025/vllm+eagle/manifests.yaml, num_speculative_tokens).
+const demoDrafted = 4
+
+var draftedFlag = regexp.MustCompile(
+	`num_speculative_tokens\D{0,4}(\d+)|(\d+) (?:speculative|drafted|draft)`)
+
+// describedDrafts returns the number of drafted tokens that a description has, or the demo's.
+func describedDrafts(what string) int {
+	m := draftedFlag.FindStringSubmatch(what)
+	if m == nil {
+		return demoDrafted
+	}
+	n, err := strconv.Atoi(m[1] + m[2])
+	if err != nil || n < 1 || n > maxDrafted {
+		return demoDrafted
+	}
+	return n
+}
+
 var numberedFlag = regexp.MustCompile(
 	`(max-num-seqs|max-num-batched-tokens|tensor-parallel-size)[ =](\d+)`)
 
@@ -131,6 +151,8 @@ func (v *variant) configure(version, what string) (why string) {
 			v.engine = "vllm-v1"
 		case "fp8":
 			v.weights = "fp8"
+		case "eagle", "eagle3":
+			v.draftByHead(describedDrafts(what))
 		case "eager":
 			return "the variant " + v.name + " has no captured graphs"
 		default:
