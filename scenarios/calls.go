@@ -14,7 +14,7 @@ import (
 // calls returns the calls of a session in an order in which each comes after the calls that it
 // waits for, and fills in their defaults.
 func (d *demand) calls(field string, list []Call, longest int) []workload.Call {
-	at := map[string]int{}
+	at, known := map[string]int{}, len(d.problems)
 	names := make([]string, len(list))
 	for i := range list {
 		if _, twice := at[list[i].Name]; twice {
@@ -23,7 +23,6 @@ func (d *demand) calls(field string, list []Call, longest int) []workload.Call {
 		}
 		at[list[i].Name], names[i] = i, list[i].Name
 	}
-	known := len(d.problems)
 	for i := range list {
 		for _, name := range slices.Concat(list[i].After, []string{list[i].From}) {
 			if _, found := at[name]; !found && name != "" {

@@ -65,8 +65,9 @@ func TestCallsRefuse(t *testing.T) {
 		if err == nil {
 			_, err = file.Build(policies.Default())
 		}
-		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", change, err, want)
+		if !IsInputError(err) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with %q", change, err, want)
 		}
 	}
 }

@@ -137,6 +137,64 @@ func TestTiersRefuse(t *testing.T) {
 	}
 }
 
+// Without tiers and with hbm as the only one a scenario has the same result, to the byte, whatever
+// else it mixes. With host memory to which nothing has to move, it has the same summary.
+func TestNoTiersChangeNothing(t *testing.T) {
+	registry := policies.Default()
+	ran := 0
+	rapid.Check(t, func(t *rapid.T) {
+		one := func(label string, from ...string) string {
+			return rapid.SampledFrom(from).Draw(t, label)
+		}
+		block := one("block", "1", "16", "100")
+		policy := one("policy", "prefix-cache", "prefix-cache", "paged", "radix", "sliding-window")
+		tokens := one("tokens", ", tokens: 5000", "")
+		text := "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 2\nworkload: {requests: 60, " +
+			"prompt: 600, output: {distribution: uniform, min: 1, max: 60}, rate: " +
+			one("rate", "5/s", "40/s") + one("prefix", "", ", prefix: {tokens: 900, groups: 4}") +
+			one("sessions", "", ", sessions: {turns: 4, think: 500ms}") +
+			one("patience", "", ", patience: 2s") + "}\nrouting: " + one("routing",
+			"round-robin", "session-affinity", "prefix-aware", "llm-d", "dynamo") + "\nbatching: " +
+			registry.Batching.Policies[rapid.IntRange(0,
+				len(registry.Batching.Policies)-1).Draw(t, "batching")].Name + "\n" +
+			one("fleet", "", "fleet: {outages: [{replica: 0, at: 3s, for: 4s}], retries: 2}\n",
+				"fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}]}\n") +
+			one("adapters", "", "adapters: {count: 9, rank: 16, slots: 3}\n") +
+			one("speculation", "", "speculation: {method: n-gram, tokens: 3, acceptance: 0.6}\n")
+		memories := []string{"policy: " + policy, "policy: " + policy + ", tiers: [hbm]"}
+		if policy == "prefix-cache" && tokens == "" {
+			memories = append(memories, "tiers: [hbm, {store: host, size: 1GiB}]")
+		}
+		var first [2]string // the result, and the summary, which does not name the policy
+		for i, m := range memories {
+			memory := "memory: {" + m + ", block-size: " + block + tokens + "}\n"
+			s := attempt(t, func() (*File, error) { return Parse("s.yaml", []byte(text+memory)) })
+			if s == nil {
+				if i > 0 {
+					t.Fatalf("refused with %s", memory)
+				}
+				return
+			}
+			r, err := s.Run(t.Context())
+			must.OK(t, err)
+			whole, err := json.Marshal(r)
+			must.OK(t, err)
+			summary, err := json.Marshal(r.Summary)
+			must.OK(t, err)
+			got := [2]string{string(whole), string(summary)}
+			if i == 0 {
+				first = got
+			} else if k := i - 1; got[k] != first[k] {
+				t.Fatalf("%s%sdiffers from no tiers:\n%s", text, memory, cmp.Diff(first[k], got[k]))
+			}
+		}
+		ran++
+	})
+	if ran < 7 { // of 20 in short tests
+		t.Errorf("%d scenarios were accepted", ran)
+	}
+}
+
 // Tiers go together with every order of requests, routing by what is cached, pools, failures,
 // scaling, adapters and drafts: leaping and stepping give the same, and account for all requests;
 // or the scenario is refused.

@@ -29,9 +29,9 @@ type runTree struct {
 	shared int64 // blocks, counted once for each user but the first
 	order  ordering
 	copies int64 // blocks of the accelerator of which the first lower tier has a copy
-	// changes counts what may change what a probe finds.
-	changes int64
-	journal *[]Event // since the last call of Events; nil if nobody asked for them
+	// changes counts what may change what a probe finds, and lookups counts calls of find.
+	changes, lookups int64
+	journal          *[]Event // since the last call of Events; nil if nobody asked for them
 }
 
 // tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
@@ -95,6 +95,7 @@ func newRunTree(block int, lower []Tier) runTree {
 // texts continue as the last one did, which is tried before the index.
 func (t *runTree) find(before int32, at prefix.Cursor, text []sim.Segment,
 	limit int64) (number int32, blocks int64, after prefix.Cursor) {
+	t.lookups++
 	of := &t.nodes[before]
 	if before != 0 && of.children == 0 {
 		return 0, 0, at
