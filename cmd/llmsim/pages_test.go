@@ -20,7 +20,7 @@ func TestPagesShowTheOutput(t *testing.T) {
 	}
 	traces := sharedfiles.Path(t, "traces")
 	for _, name := range pagesWithOutput() {
-		showsOutput(t, name, t.TempDir(), traces)
+		t.Run(name, func(t *testing.T) { showsOutput(t, name, t.TempDir(), traces) })
 	}
 }
 
