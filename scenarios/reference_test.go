@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,10 +38,10 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// reference writes a table of the keys of a struct, then those of the structs within. Shown has the
-// structs that are written already, and where.
+// reference lists the keys of a struct, then those of the structs within. Shown has the structs that
+// are written already, and where.
 func reference(out *strings.Builder, path string, t reflect.Type, shown map[reflect.Type]string) {
-	fmt.Fprintf(out, "\n### %s\n\n| key | value | meaning |\n|---|---|---|\n", path)
+	fmt.Fprintf(out, "\n### %s\n\n", path)
 	type section struct {
 		path string
 		t    reflect.Type
@@ -49,7 +50,7 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Tag.Get("rest") == "true" {
-			fmt.Fprintf(out, "| … | | The parameters of the policy: `llmsim list policies`. |\n")
+			fmt.Fprintf(out, "- the parameters of the policy (`llmsim list policies`)\n")
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -62,26 +63,62 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 			}
 			word += "see " + shown[it]
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s |\n", name, word, meaning(f))
+		if f.Tag.Get("required") == "true" {
+			word += ", required"
+		}
+		fmt.Fprintf(out, "- `%s` (%s): %s\n", name, word, meaning(f))
 	}
 	for _, s := range inner {
 		reference(out, s.path, s.t, shown)
 	}
 }
 
-// metricReference writes a table of the figures of a result.
+// metricReference lists the figures of a result. Those that differ only in the first word of their
+// names, such as the percentiles of a latency, are in one line.
 func metricReference(out *strings.Builder) {
-	fmt.Fprintf(out, "\n### figures of a result\n\n| key | unit | better | by class | meaning "+
-		"|\n|---|---|---|---|---|\n")
-	for _, m := range Metrics() {
-		better := map[Direction]string{Lower: "lower", Higher: "higher"}[m.Better]
-		byClass := ""
-		if m.ByClass() {
-			byClass = "yes"
+	fmt.Fprintf(out, "\n### figures of a result\n\n")
+	better := map[Direction]string{Lower: "lower", Higher: "higher"}
+	var names []string
+	list := Metrics()
+	for i, m := range list {
+		key := strings.Join(m.keys(), ".")
+		names = append(names, "`"+key+"`")
+		if i+1 < len(list) {
+			next := strings.Join(list[i+1].keys(), ".")
+			if statistic(key) && statistic(next) && after(key) == after(next) {
+				continue
+			}
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", strings.Join(m.keys(), "."), m.Unit,
-			better, byClass, m.Title)
+		var notes []string
+		for _, note := range []string{string(m.Unit), better[m.Better],
+			map[bool]string{true: "by class"}[m.ByClass()]} {
+			if note != "" {
+				notes = append(notes, note)
+			}
+		}
+		text := strings.Join(names, ", ")
+		if len(notes) > 0 {
+			text += " (" + strings.Join(notes, ", ") + ")"
+		}
+		title := m.Title
+		if len(names) > 1 {
+			_, title, _ = strings.Cut(title, " of ")
+		}
+		fmt.Fprintf(out, "- %s: %s\n", text, title)
+		names = nil
 	}
+}
+
+// statistic reports whether a figure is one of several statistics of the same quantity.
+func statistic(key string) bool {
+	first, _, _ := strings.Cut(key, "_")
+	return slices.Contains([]string{"mean", "median", "std", "p90", "p95", "p99"}, first)
+}
+
+// after returns what follows the first word of a name.
+func after(key string) string {
+	_, rest, _ := strings.Cut(key, "_")
+	return rest
 }
 
 // isMoney reports whether a type is an amount of money, which is written as a text.
@@ -105,12 +142,17 @@ func valueWords(f reflect.StructField) string {
 		t = t.Elem()
 	}
 	word := map[reflect.Kind]string{
-		reflect.Slice: "list, ", reflect.String: "text", reflect.Bool: "`true`, `false`",
-		reflect.Int: "whole number", reflect.Int64: "whole number", reflect.Uint64: "whole number",
+		reflect.Slice: "list, ", reflect.String: "text", reflect.Bool: "boolean",
+		reflect.Int: "integer", reflect.Int64: "integer", reflect.Uint64: "integer",
 		reflect.Float64: "number",
 	}[t.Kind()]
-	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Float64 {
-		word = "list of numbers"
+	if t.Kind() == reflect.Slice {
+		switch t.Elem().Kind() {
+		case reflect.Float64:
+			word = "list of numbers"
+		case reflect.String:
+			word = "list of texts"
+		}
 	}
 	switch t {
 	case reflect.TypeFor[Span]():
@@ -120,13 +162,26 @@ func valueWords(f reflect.StructField) string {
 	case reflect.TypeFor[Price](), reflect.TypeFor[TokenPrice]():
 		word = "price"
 	}
-	for _, limit := range []struct{ tag, words string }{{"min", "from"}, {"above", "above"},
-		{"max", "to"}, {"below", "below"}} {
+	return word + boundWords(f)
+}
+
+// boundWords writes the bounds of a key: " ≥ 1", " > 0, ≤ 1", or ", 1–64".
+func boundWords(f reflect.StructField) string {
+	low, high := f.Tag.Get("min"), f.Tag.Get("max")
+	if low != "" && high != "" {
+		return ", " + low + "–" + high
+	}
+	var bounds []string
+	for _, limit := range []struct{ tag, sign string }{{"min", "≥"}, {"above", ">"}, {"max", "≤"},
+		{"below", "<"}} {
 		if bound := f.Tag.Get(limit.tag); bound != "" {
-			word += " " + limit.words + " " + bound
+			bounds = append(bounds, limit.sign+" "+bound)
 		}
 	}
-	return word
+	if len(bounds) == 0 {
+		return ""
+	}
+	return " " + strings.Join(bounds, ", ")
 }
 
 // meaning is the description of a key and the kinds to which it applies.
@@ -141,11 +196,8 @@ func meaning(f reflect.StructField) string {
 	case only != "":
 		text += " For " + only + " only."
 	}
-	switch other, alternative := strings.CutPrefix(f.Tag.Get("required"), "unless "); {
-	case alternative:
+	if other, alternative := strings.CutPrefix(f.Tag.Get("required"), "unless "); alternative {
 		text += " Required, unless every one of the pools of " + other + " has its own."
-	case f.Tag.Get("required") == "true":
-		text += " Required."
 	}
 	return text
 }

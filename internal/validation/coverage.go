@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // covered is what was measured of one engine on one accelerator with models of one family in one
@@ -55,80 +53,55 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 	}
 	b := &strings.Builder{}
 	fmt.Fprint(b, coverageIntroduction)
+	measured := map[string]bool{}
 	for _, key := range slices.SortedFunc(maps.Keys(errors), compareCovered) {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |", key.engine, key.gpu, key.family, key.dtype)
+		name := key.gpu
+		if measured[name] {
+			name = "" // the same accelerator as in the row above
+		}
+		measured[key.gpu] = true
+		fmt.Fprintf(b, "| %s | %s | %s | %s |", name, key.engine, key.family, key.dtype)
 		for _, column := range coverageColumns {
 			fmt.Fprintf(b, " %s |", cell(errors[key][column]))
 		}
 		b.WriteByte('\n')
 	}
-	writeMatrix(b, c, errors)
+	var none []string
+	for i := range c.hardware.Accelerators {
+		if name := c.hardware.Accelerators[i].Name; !measured[name] {
+			none = append(none, name)
+		}
+	}
+	fmt.Fprintf(b, "\nNo server on %s was measured.\n", strings.Join(none, ", "))
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
 const coverageIntroduction = `# What was measured
 
-Served rows by engine preset, accelerator, model family and number format of the weights: how many measured figures
-predictions were compared with, and the median absolute error. TPOT counts decode rates too, TTFT prompts, "rate" the
-throughput of whole servers. The shipped constants were fitted to some of these rows; the goals that
-` + "`llmsim validate DIR`" + ` prints have the errors on rows left out. What is not on this page was not measured: there
-predictions rest on the relatives of an accelerator, an engine or a model, and nothing is known of their error.
+Served rows by accelerator, engine preset, model family and number format of the weights. A cell has
+the number of measured figures that predictions were compared with, and the median absolute error in
+percent. TPOT counts decode rates too, TTFT prompts, "rate" the throughput of whole servers. The
+shipped constants were fitted to some of these rows; the goals that ` + "`llmsim validate DIR`" + `
+prints have the errors on rows left out. What is not on this page was not measured: predictions then
+rest on similar accelerators, engines or models, and nothing is known of their error.
 
 ` + "`llmsim validate DIR --out errors`" + ` writes this page as coverage.md, from the tables in DIR.
 
-| engine | accelerator | family | format | TPOT | TTFT | rate |
+| accelerator | engine | family | format | TPOT | TTFT | rate |
 |---|---|---|---|---|---|---|
 `
 
 func compareCovered(a, b covered) int {
-	return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.gpu, b.gpu),
+	return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.engine, b.engine),
 		cmp.Compare(a.family, b.family), cmp.Compare(a.dtype, b.dtype))
 }
 
-// cell is the number of rows and their median error.
+// cell is the number of rows and their median error in percent.
 func cell(errors []float64) string {
 	if len(errors) == 0 {
 		return "–"
 	}
 	slices.Sort(errors)
-	return fmt.Sprintf("%d: %.0f %%", len(errors), quantile(errors, 0.5))
-}
-
-// writeMatrix counts the measured figures of each accelerator under each engine, and names the
-// accelerators that have none.
-func writeMatrix(b *strings.Builder, c *catalogs, errors map[covered]map[string][]float64) {
-	type server struct{ engine, gpu string }
-	figures := map[server]int{}
-	for key, columns := range errors {
-		for _, list := range columns {
-			figures[server{key.engine, key.gpu}] += len(list)
-		}
-	}
-	var engines []string
-	for _, e := range steptime.Engines() {
-		if !e.Roofline {
-			engines = append(engines, e.Name)
-		}
-	}
-	fmt.Fprint(b, "\n## By accelerator\n\nHow many figures of each accelerator were compared "+
-		"under each engine; – where none was measured.\n\n")
-	fmt.Fprintf(b, "| | %s |\n|---%s|\n", strings.Join(engines, " | "),
-		strings.Repeat("|---", len(engines)))
-	var none []string
-	for i := range c.hardware.Accelerators {
-		name := c.hardware.Accelerators[i].Name
-		row, all := "| "+name+" |", 0
-		for _, engine := range engines {
-			n := figures[server{engine, name}]
-			all += n
-			row += " " + cmp.Or(strings.TrimPrefix(fmt.Sprint(n), "0"), "–") + " |"
-		}
-		if all == 0 {
-			none = append(none, name)
-			continue
-		}
-		fmt.Fprintln(b, row)
-	}
-	fmt.Fprintf(b, "\nNo server on %s was measured.\n", strings.Join(none, ", "))
+	return fmt.Sprintf("%d: %.0f", len(errors), quantile(errors, 0.5))
 }
