@@ -38,8 +38,8 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// reference lists the keys of a struct, then those of the structs within. Shown has the structs that
-// are written already, and where.
+// reference lists the keys of a struct, then those of the structs within. Shown has the structs
+// that are written already, and where.
 func reference(out *strings.Builder, path string, t reflect.Type, shown map[reflect.Type]string) {
 	fmt.Fprintf(out, "\n### %s\n\n", path)
 	type section struct {
