@@ -39,7 +39,7 @@ type Stored struct {
 // do from then on.
 func (p *PrefixCache) Contents() (*Contents, error) {
 	p.pins.release(&p.tree)
-	p.free += p.tree.expire()
+	p.expire()
 	return p.tree.contents(p.runs + 1)
 }
 
@@ -61,6 +61,7 @@ func (p *PrefixCache) Restore(c *Contents) error {
 
 // Filled returns the share of all blocks of the memory that hold something, in [0, 1].
 func (p *PrefixCache) Filled() float64 {
+	p.settle()
 	used, all := p.capacity-p.free, p.capacity
 	for _, t := range p.tree.tiers[1:] {
 		used, all = used+t.unused, all+t.Blocks

@@ -32,7 +32,7 @@ func NewDisk(p *PrefixCache, block float64, fetch sim.Time) (*Disk, error) {
 func (d *Disk) Wanted(s *sim.Sequence) int64 {
 	c := d.cache
 	text := c.text(s)
-	c.free += c.tree.expire()
+	c.expire()
 	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block)
 	if low == 0 {
 		return 0
@@ -48,6 +48,7 @@ func (d *Disk) Wanted(s *sim.Sequence) int64 {
 // Bring implements sim.PrefetchedMemory.
 func (d *Disk) Bring(s *sim.Sequence) {
 	c := d.cache
+	c.settle()
 	text := c.text(s)
 	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block)
 	if low > 0 {

@@ -9,7 +9,7 @@ import (
 // stored. Of the blocks that were dropped at once, the order does not matter.
 func (p *PrefixCache) Events(list []Event) []Event {
 	t := &p.tree
-	p.free += t.expire()
+	p.expire()
 	if t.journal == nil {
 		t.journal = &[]Event{}
 		for i := range t.nodes {

@@ -89,7 +89,7 @@ func besideAdapters(m sim.Memory) sim.Memory {
 func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 	c := p.cache
 	text := c.text(s)
-	c.free += c.tree.expire()
+	c.expire()
 	limit := (int64(s.Remaining()) - 1) / c.block
 	here := c.tree.probe(text, limit).blocks
 	there := p.pool.use(text, limit)
@@ -106,6 +106,7 @@ func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 // Bring implements sim.PooledMemory.
 func (p *Pooled) Bring(s *sim.Sequence) {
 	c := p.cache
+	c.settle()
 	text := c.text(s)
 	limit := (int64(s.Remaining()) - 1) / c.block
 	c.tree.storeInHost(text, p.pool.use(text, limit))

@@ -24,7 +24,7 @@ type PrefixCache struct {
 	Tiering
 	lanes
 	capacity int64
-	free     int64 // blocks that hold nothing
+	free     int64 // blocks that hold nothing; below 0, those that are taken twice, see settle
 	tree     runTree
 	holders  sim.PerSequence[blockHolder]
 	words    []sim.Segment
@@ -111,7 +111,7 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	if len(text) == 0 {
 		return 0
 	}
-	p.free += p.tree.expire()
+	p.expire()
 	limit := (int64(s.Remaining()) - 1) / p.block
 	if p.Prefetch {
 		limit = p.tree.above(2, text, limit)
@@ -162,6 +162,7 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	text := p.text(s)
 	var stored prefixMatch
 	if !h.begun {
+		p.settle()
 		if s.Stored > 0 {
 			stored = p.stored(s, text)
 		}
@@ -199,6 +200,9 @@ func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
 		return // nothing more of the text can be shared
 	}
 	full := int64(stored)/p.block - h.blocks
+	if p.free < 0 && full > 0 && p.tree.has(&h.path, text) {
+		p.settle()
+	}
 	shared := p.tree.share(&h.path, text, full)
 	p.free += shared.blocks - shared.lower
 	added := p.tree.add(&h.path, text, full-shared.blocks)
@@ -210,6 +214,9 @@ func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
 // a finished request may be used again if a later prompt repeats it.
 func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	h := p.holders.Of(s)
+	if len(p.tree.tiers) == 1 {
+		p.settle() // without unused blocks, what is released without a name is empty
+	}
 	if !done || s.Answer != 0 {
 		p.name(h, p.wholeText(s), s.Stored)
 	}
@@ -228,14 +235,33 @@ func (p *PrefixCache) available() int64 { return p.free + p.tree.tiers[0].unused
 // take uses up blocks, empty ones first. Copies of these take room in host memory before others are
 // moved down, whether the blocks are taken at once or one by one.
 func (p *PrefixCache) take(n int64) {
+	if !p.Through {
+		p.free -= n
+		if p.tree.order.ranks() { // what is released later may go before
+			p.settle()
+		}
+		return
+	}
 	empty := min(n, p.free)
 	p.free -= empty
-	if p.Through {
-		p.copy()
-	}
+	p.copy()
 	if n > empty {
 		p.free += p.tree.evict(0, n-empty) - (n - empty)
 	}
+}
+
+// settle moves down the unused blocks whose places were taken. The least recently used ones go,
+// whenever that is, so it is done for many steps at once, before anything looks for blocks.
+func (p *PrefixCache) settle() {
+	if p.free < 0 {
+		p.free += p.tree.evict(0, -p.free)
+	}
+}
+
+// expire drops the blocks whose time is over.
+func (p *PrefixCache) expire() {
+	p.settle()
+	p.free += p.tree.expire()
 }
 
 // Join implements sim.Memory.
@@ -258,11 +284,7 @@ func (p *PrefixCache) Growth(lane int, steps int64) int64 { return p.growth(lane
 
 // Advance implements sim.Memory.
 func (p *PrefixCache) Advance(lane int, steps int64) {
-	if n := p.growth(lane, steps); n > p.free || p.Through {
-		p.take(n)
-	} else {
-		p.free -= n // as take does in most leaps
-	}
+	p.take(p.growth(lane, steps))
 	p.advance(lane, steps)
 }
 

@@ -115,6 +115,12 @@ func (t *runTree) find(before int32, at prefix.Cursor, text []sim.Segment,
 	return number, blocks, after
 }
 
+// has reports whether the block with which a text continues after a path is stored.
+func (t *runTree) has(p *path, text []sim.Segment) bool {
+	_, n, _ := t.find(p.leaf, p.at, text, 1)
+	return n > 0
+}
+
 // agree returns how many blocks of the node, up to limit, a text has at the cursor, where the node
 // begins, and the place in the text after them.
 func (n *runNode) agree(at prefix.Cursor, text []sim.Segment, limit int64,
