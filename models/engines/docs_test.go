@@ -38,9 +38,10 @@ func TestDocsHaveEveryDefault(t *testing.T) {
 	}
 }
 
+// describe writes the presets of an engine with the versions that were measured, and its defaults. A
+// key or a source that is that of the row above is left out.
 func describe(b *bytes.Buffer, e *engines.Engine) {
-	fmt.Fprintf(b, "\n### %s (`%s`)\n\n| preset | versions | measured |\n|---|---|---|\n", e.Title,
-		e.Name)
+	fmt.Fprintf(b, "\n### %s (`%s`)\n\n", e.Title, e.Name)
 	for _, p := range e.Presets {
 		var measured []string
 		for _, v := range e.Evidence {
@@ -49,12 +50,14 @@ func describe(b *bytes.Buffer, e *engines.Engine) {
 					strings.Join(v.Tables, ", ")))
 			}
 		}
-		if len(measured) == 0 {
-			measured = []string{"no version is told apart"}
+		fmt.Fprintf(b, "- `%s`, %s", p.Name, p.Versions)
+		if len(measured) > 0 {
+			fmt.Fprintf(b, "; measured: %s", strings.Join(measured, "; "))
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", p.Name, p.Versions, strings.Join(measured, "; "))
+		fmt.Fprintln(b)
 	}
 	fmt.Fprint(b, "\n| default | value | where | source |\n|---|---|---|---|\n")
+	key, source := "", ""
 	for _, s := range e.Settings {
 		value := s.Value
 		if s.Computed != "" {
@@ -63,8 +66,18 @@ func describe(b *bytes.Buffer, e *engines.Engine) {
 		if s.PerRank {
 			value += " for each data-parallel rank"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", s.Key, value, where(s), s.Source)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", unless(s.Key, key), value, where(s),
+			unless(s.Source, source))
+		key, source = s.Key, s.Source
 	}
+}
+
+// unless returns a text that differs from the one above it.
+func unless(text, above string) string {
+	if text == above {
+		return ""
+	}
+	return text
 }
 
 // where says for which servers a setting holds.
