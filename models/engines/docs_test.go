@@ -38,8 +38,8 @@ func TestDocsHaveEveryDefault(t *testing.T) {
 	}
 }
 
-// describe writes the presets of an engine with the versions that were measured, and its defaults. A
-// key or a source that is that of the row above is left out.
+// describe writes the presets of an engine with the versions that were measured, and its defaults.
+// A key or a source that is that of the row above is left out.
 func describe(b *bytes.Buffer, e *engines.Engine) {
 	fmt.Fprintf(b, "\n### %s (`%s`)\n\n", e.Title, e.Name)
 	for _, p := range e.Presets {
