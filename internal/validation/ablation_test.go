@@ -123,9 +123,8 @@ const ablationHead = `# What each term is worth
 
 Median absolute error and median error, in percent, of servers of 2025 and 2026 at a fixed number of
 clients (` + "`silicon`" + `, each eighth row) with all terms of [a step's time](physics.md), and without
-one of them. Nothing is fitted anew, so that the other constants still have the values that they found
-beside the term: a row shows what predictions rest on, not how well another form could do.
-Where errors fall without a term, it is worth something elsewhere only, or nothing.
+one of them. The other constants are not
+fitted again: a row shows what predictions rest on, not how well another form could do.
 
 ` + "`go test ./internal/validation -run Ablation -update`" + ` writes this page, from the tables of
 [validation.md](validation.md).

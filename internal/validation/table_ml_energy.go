@@ -8,7 +8,8 @@ import (
 )
 
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
-// run all the time.
+// run all the time. The shares of steps with and without a prompt are such that the batch stays
+// full. Tokens are sampled from the most likely ones, so logits are sorted.
 var mlEnergyColumns = []string{
 	"model", "task", "dtype", "gpu", "gpus", "tp", "ep", "dp", "max_num_seqs", "avg_batch",
 	"avg_output_len", "output_tok_s",

@@ -9,7 +9,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// MLPerf Inference, closed division, data centre: tokens a second of whole systems.
+// MLPerf Inference, closed division, data centre: tokens a second of whole systems. All samples
+// come at once. Models of more than half the memory have two pipeline stages, as in the
+// configurations that submitters publish.
 var mlperfColumns = []string{"submitter", "model", "scenario", "accelerator", "gpus_per_node",
 	"nodes", "weights", "result", "unit"}
 

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// TensorRT-LLM's throughput benchmark: all requests are queued at once.
+// TensorRT-LLM's throughput benchmark: all requests are queued at once. A request of compiled
+// engines is admitted when there is memory for its full length, and the cache takes 95 % of the
+// memory that is left. Their limits are those that trtllm-bench 0.14 builds (trtllm_limits.go).
 var offlineColumns = []string{"model", "isl", "osl", "tensor_parallel or tp", "gpu", "dtype",
 	"output_tokens_per_s or output_tok_s"}
 

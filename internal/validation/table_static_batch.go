@@ -9,7 +9,8 @@ import (
 )
 
 // LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same
-// moment. The file's name states GPU and number format: static_batch_GPU_FORMAT.csv.
+// moment, and all prompts are computed before the first sequence decodes. The file's name states
+// GPU and number format: static_batch_GPU_FORMAT.csv.
 var staticBatchColumns = []string{"model", "batch", "tp", "isl", "osl", "out_tok_s", "ttft_avg_s",
 	"p50_token_s"}
 
