@@ -15,7 +15,7 @@ type Factors struct {
 	Step      float64 `json:"step,omitempty" min:"0.1" max:"10" jsonschema:"The factor on the host's time for each step."`
 	Sequence  float64 `json:"sequence,omitempty" min:"0.1" max:"10" jsonschema:"The factor on the host's time for each sequence of a step."`
 	Request   float64 `json:"request,omitempty" min:"0.1" max:"10" jsonschema:"The factor on the host's time for each request, outside of steps."`
-	Mixed     float64 `json:"mixed,omitempty" min:"0.1" max:"10" jsonschema:"The factor on the time of the accelerators in steps that compute prompts beside very many decoding sequences, as those of a saturated server do. Of p tokens of prompts beside n sequences, n/(n+64)·p/(p+n) of it applies."`
+	Mixed     float64 `json:"mixed,omitempty" min:"0.1" max:"10" jsonschema:"The factor on the time of the accelerators in steps that compute prompts beside very many decoding sequences. With p tokens of prompts and n sequences, n/(n+64)·p/(p+n) of it applies."`
 }
 
 // fitted returns the factors as the clock takes them.

@@ -5,10 +5,10 @@ type Fleet struct {
 	Pools        []Pool   `json:"pools,omitempty" jsonschema:"Groups of replicas by what they do. Default: one group that computes prompts and answers, with the number of replicas given by replicas."`
 	Handover     Policy   `json:"handover,omitzero" jsonschema:"Which decode replica continues after a prefill replica: a routing policy and its parameters. Default: least-tokens."`
 	Transfer     Transfer `json:"transfer,omitzero" jsonschema:"How KV caches are sent from prefill to decode replicas."`
-	Encoders     int      `json:"encoders,omitempty" min:"1" max:"10000" jsonschema:"The number of accelerators, like those of the first pool, that encode images and sounds before a request goes to a replica (encode, prefill and decode apart). Encodings come over their network, and the encoders share engine.encoder-cache. Default: none, replicas encode in the steps of prompts."`
+	Encoders     int      `json:"encoders,omitempty" min:"1" max:"10000" jsonschema:"The number of accelerators, like those of the first pool, that encode images and sounds before a request goes to a replica. Default: none, replicas encode in the steps of prompts."`
 	Admission    Policy   `json:"admission,omitzero" jsonschema:"Which requests are admitted: an admission policy and its parameters. Default: all."`
 	QueueTimeout Span     `json:"queue-timeout,omitempty" above:"0" jsonschema:"The longest time from arrival to the first step. Requests that wait longer are ended. Default: no limit."`
-	Announce     Span     `json:"announce,omitempty" above:"0" jsonschema:"How long before it comes the next turn of a session is announced, such as when its tool is about to end. The fleet chooses its replica then, where what disks and pools have of its prompt is brought (prefetch: arrival; pool). Default: none, when it comes."`
+	Announce     Span     `json:"announce,omitempty" above:"0" jsonschema:"How long in advance the next turn of a session is announced, such as when its tool is about to end. The fleet then chooses the replica, which fetches what disks and pools have of the prompt. Default: none."`
 	Outages      []Outage `json:"outages,omitempty" jsonschema:"Failures of replicas."`
 	Retries      int      `json:"retries,omitempty" min:"0" jsonschema:"How often a request begins anew on another replica after its replica failed. Default: 0, the request is lost."`
 	RetryDelay   Span     `json:"retry-delay,omitempty" above:"0" jsonschema:"The time until a failure is noticed. Default: none."`
@@ -37,10 +37,10 @@ type Scaling struct {
 type Transfer struct {
 	Link     string `json:"link,omitempty" short:"true" jsonschema:"The link that all transfers share, from the catalogue. Default: the slowest of the pools' networks."`
 	Ports    int    `json:"ports,omitempty" min:"1" max:"4096" jsonschema:"The number of such links of a replica. Default: one for each accelerator."`
-	Overhead Span   `json:"overhead,omitempty" above:"0" jsonschema:"The time that each transfer takes in addition to the link, for example for handshakes: about 8ms on A100s and 5ms on H100s with Splitwise (ISCA 2024, figure 14). Default: none."`
-	Whole    bool   `json:"whole,omitempty" jsonschema:"Whether a KV cache is sent after the whole prompt is computed. Default: layer by layer, while the prompt is computed."`
+	Overhead Span   `json:"overhead,omitempty" above:"0" jsonschema:"The additional time of each transfer, for example for handshakes: about 8ms on A100s and 5ms on H100s with Splitwise (ISCA 2024, figure 14). Default: none."`
+	Whole    bool   `json:"whole,omitempty" jsonschema:"Whether a KV cache is sent after the whole prompt is computed. Default: no, layer by layer."`
 	// FirstToken is set once pools are resolved.
-	FirstToken string `json:"first-token,omitempty" enum:"prefill,decode" jsonschema:"Which replica sends the first token to the user: the one that computed the prompt, or the one that decodes, as soon as it has a place for the request. vLLM, SGLang and TensorRT-LLM do the latter. Default: as the engine does."`
+	FirstToken string `json:"first-token,omitempty" enum:"prefill,decode" jsonschema:"Which replica sends the first token to the user: the one that computed the prompt, or the one that decodes, as soon as it has a place for the request. Default: as the engine does."`
 }
 
 // Outage is a failure of one replica.

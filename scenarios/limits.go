@@ -11,7 +11,7 @@ import (
 
 // Limits holds the limits of one latency, for single requests and for percentiles.
 type Limits struct {
-	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"The limit for a single request. slo.percentile says which share of the requests must keep this limit and those of the other latencies at once."`
+	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"The limit for a single request; see slo.percentile."`
 	P50     Span `json:"p50,omitempty" above:"0" jsonschema:"The limit for the median."`
 	P90     Span `json:"p90,omitempty" above:"0" jsonschema:"The limit for the 90th percentile."`
 	P95     Span `json:"p95,omitempty" above:"0" jsonschema:"The limit for the 95th percentile."`

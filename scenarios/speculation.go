@@ -7,7 +7,7 @@ import (
 // Speculation describes speculative decoding: the drafter, the acceptance of drafts, and their
 // length.
 type Speculation struct {
-	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"The drafter: a smaller model, an EAGLE head, a multi-token prediction module, Medusa heads, a look-up in the text so far, or some layers of the model itself."`
+	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"The drafter: a smaller model, an EAGLE head, multi-token prediction, Medusa heads, a look-up in the text so far, or some layers of the model."`
 	Draft       string        `json:"draft,omitempty" need:"draft-model" jsonschema:"The draft model: a name of the catalogue, or the path of a Hugging Face config.json."`
 	Weights     string        `json:"weights,omitempty" only:"draft-model" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"The number format of the draft model's weights. Default: as published."`
 	Tensor      int           `json:"tensor,omitempty" only:"draft-model" min:"1" max:"4096" jsonschema:"The number of accelerators that share the draft model. Default: as the model, or 1 on accelerators of its own."`
@@ -21,15 +21,15 @@ type Speculation struct {
 	Acceptance  Acceptance    `json:"acceptance" required:"true" jsonschema:"The probability that drafted tokens are accepted: a rate, or a mapping."`
 	Length      Policy        `json:"length,omitzero" jsonschema:"How many tokens are drafted in a step: a draft-length policy and its parameters. Default: fixed."`
 	Scheduling  string        `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether a step is scheduled before the drafts of the previous step are verified. Default: as the engine does; synchronous for drafters on the host (medusa, n-gram), as in vLLM."`
-	Overhead    DraftOverhead `json:"overhead,omitzero" jsonschema:"The host's time for drafting, without the drafter itself, during which the accelerators wait. Default: none."`
+	Overhead    DraftOverhead `json:"overhead,omitzero" jsonschema:"The host's time for drafting, without the drafter itself. Default: none."`
 	Baseline    string        `json:"baseline,omitempty" enum:"run,skip" jsonschema:"Whether the scenario also runs without speculative decoding, for the speed-up. Default: run."`
 }
 
 // Tree is the shape of drafts with alternatives.
 type Tree struct {
 	Width    int     `json:"width" required:"true" min:"1" max:"64" jsonschema:"The number of candidates after each token, and of tokens at each depth that get candidates of their own."`
-	Nodes    int     `json:"nodes,omitempty" min:"1" jsonschema:"The number of tokens to verify: the most likely ones of the tree. Default: all."`
-	Siblings float64 `json:"siblings,omitempty" above:"0" max:"1" jsonschema:"The probability that a further candidate is right if the candidates before it are wrong. Default: 0.22 (SpecInfer, arXiv:2305.09781, section 3: with greedy decoding the first candidate misses 30% of the tokens, and four more candidates find 19%)."`
+	Nodes    int     `json:"nodes,omitempty" min:"1" jsonschema:"The number of tokens to verify, the most likely ones of the tree. Default: all."`
+	Siblings float64 `json:"siblings,omitempty" above:"0" max:"1" jsonschema:"The probability that a further candidate is right if the candidates before it are wrong. Default: 0.22 (SpecInfer, arXiv:2305.09781, section 3)."`
 }
 
 // defaultSiblings is s in 1 − (1 − s)⁴ = 0.19/0.30, see Tree.

@@ -17,9 +17,9 @@ type Workload struct {
 	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
 	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with. Its length is added to the one given by prompt."`
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, which are sent in turn again and again. Default: all prompts differ."`
-	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n, parallel sampling). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
-	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each of the samples goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request; the prefix cache shares what beams have in common. Default: samples do not fork."`
-	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Their encoder takes time in the step that computes their first token. Default: none."`
+	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
+	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each sample goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request; the prefix cache shares what beams have in common. Default: samples do not fork."`
+	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Default: none."`
 	Audio    *Audio    `json:"audio,omitempty" jsonschema:"Sounds that every prompt begins with, in place of images: the length of one, or a mapping. The length of prompts includes their tokens. Default: none."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
 	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
@@ -47,7 +47,7 @@ func (w *Workload) tracedClasses() bool {
 type Class struct {
 	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; for a trace, the name in its class column."`
 	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"The weight of the class among the classes without a rate of their own, in any unit. Default: 1."`
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of its requests (or conversations) that arrive in a second, in addition to those of other classes. Default: by its share."`
+	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of its requests (or conversations) that arrive in a second. Default: by its share."`
 	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly its requests arrive, if the class has a rate. Default: poisson."`
 	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures: the default of prompt, output, prefix and sessions. Default: that of the workload."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts."`
@@ -61,19 +61,19 @@ type Class struct {
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of random ones. If one class has a trace, all classes must have one."`
 	Model    string    `json:"model,omitempty" jsonschema:"The model that its requests name, if the pools serve several models."`
 	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it. A larger number is more urgent."`
-	Tenant   string    `json:"tenant,omitempty" jsonschema:"The tenant who sends its requests, for policies that share fairly and for reports. Policies number tenants from 0 in the order of the classes. Default: all classes have the same tenant."`
-	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"The time after the arrival by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO, if there is one."`
+	Tenant   string    `json:"tenant,omitempty" jsonschema:"The tenant who sends its requests, for policies that share fairly and for reports. Tenants are numbered from 0 in the order of the classes. Default: all classes have the same tenant."`
+	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"The time after the arrival by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
 	SLO      SLO       `json:"slo,omitzero" jsonschema:"The SLO of this class. Default: that of the scenario."`
 
 	Region string `json:"region,omitempty" jsonschema:"The region of its users, if pools have regions. Default: that of the first pool."`
 
-	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"Where its requests come from, if they are those of a class before it that are sent on, such as to a larger model. They have the same prompts, and answers of the same lengths. Default: users send them."`
+	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"The class whose requests are sent on to this one, such as to a larger model, with the same prompts and lengths of answers. Default: users send the requests."`
 }
 
 // Escalated describes requests that are sent on after their answer.
 type Escalated struct {
-	From  string  `json:"from" required:"true" jsonschema:"The class, before this one, whose requests are sent on when they have ended, with an answer or without."`
+	From  string  `json:"from" required:"true" jsonschema:"The earlier class whose requests are sent on when they have ended, with an answer or without."`
 	Share float64 `json:"share" required:"true" min:"0" max:"1" jsonschema:"The probability that a request is sent on."`
 }
 
@@ -81,7 +81,7 @@ type Escalated struct {
 type Prefix struct {
 	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"The number of different prefixes."`
 	Tokens Length  `json:"tokens,omitzero" required:"true" jsonschema:"The length of a prefix."`
-	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequal their popularity is: prefix number k is chosen in proportion to k to the power of minus this number. Default: 0, all equally."`
+	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequal their popularity is: prefix number k is chosen in proportion to k^-zipf. Default: 0."`
 }
 
 // Images describes the images that every prompt begins with.
@@ -122,12 +122,12 @@ type Tools struct {
 	Share   float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first has the result of a tool, not a message of the user."`
 	Result  Length  `json:"result" required:"true" jsonschema:"The length of a result in tokens: a number, or a distribution."`
 	Wait    Delay   `json:"wait,omitzero" jsonschema:"The time that a tool takes. Default: none."`
-	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"The probability that an answer cannot be used, so that the same prompt is sent again at once. Default: 0."`
+	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"The probability that an answer cannot be used, and the same prompt is sent again. Default: 0."`
 }
 
 // Agents describes agents that work for another one, all at the same time.
 type Agents struct {
-	Share  float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first has the last answers of agents, which the turn before started. It waits for all of them."`
+	Share  float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first waits for agents that the turn before started, and has their last answers."`
 	Count  Length  `json:"count" required:"true" jsonschema:"The number of agents that a turn starts."`
 	Turns  Length  `json:"turns" required:"true" jsonschema:"The number of turns of an agent. Those after the first have results of tools."`
 	Prompt Length  `json:"prompt" required:"true" jsonschema:"The length of what an agent is told, after the prefix."`
@@ -137,12 +137,12 @@ type Agents struct {
 type Thinking struct {
 	Share  float64 `json:"share" short:"true" required:"true" above:"0" max:"0.99" jsonschema:"The share of an answer's tokens, its first ones."`
 	Keep   string  `json:"keep,omitempty" enum:"all,task,none" jsonschema:"Whether later prompts repeat them: all do, or only those before the next message of the user, or none does. Default: none."`
-	Budget int     `json:"budget,omitempty" min:"1" jsonschema:"The largest number of thinking tokens of an answer. Longer thinking is cut to it, and the rest of the answer follows, as with vLLM's thinking_token_budget. Default: without limit."`
+	Budget int     `json:"budget,omitempty" min:"1" jsonschema:"The largest number of thinking tokens of an answer. Longer thinking is cut, and the rest of the answer follows (vLLM's thinking_token_budget). Default: without limit."`
 }
 
 // Compact describes compaction of the context.
 type Compact struct {
-	At int `json:"at" required:"true" min:"2" jsonschema:"The length of a prompt with its answer, in tokens, before which the model is asked for a summary."`
+	At int `json:"at" required:"true" min:"2" jsonschema:"The length of a prompt with its answer, in tokens, at which the model is asked for a summary."`
 	To int `json:"to" required:"true" min:"1" jsonschema:"The length of the summary in tokens."`
 }
 
@@ -161,10 +161,10 @@ type Trace struct {
 	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"A factor on the rate of the trace. Default: 1."`
 	From     Span    `json:"from,omitempty" min:"0" jsonschema:"The time of the trace at which the replay begins. Default: its start."`
 	For      Span    `json:"for,omitempty" above:"0" jsonschema:"The length of the replayed part, in the time of the trace. Default: all of it."`
-	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of the parts, such as 1d, into which the trace is cut from its start. As many parts as the trace has are drawn by the seed, with replacement, and played one after another. Only with the times of the trace. Default: the trace is played as it was recorded."`
+	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of the parts, such as 1d, into which the trace is cut. As many parts as the trace has are drawn with replacement, and played one after another. Only with the times of the trace. Default: none."`
 	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What happens to requests longer than the engine's limit: they are refused and counted, or cut to what fits. Default: reject."`
-	MaxWait  Span    `json:"max-wait,omitempty" above:"0" jsonschema:"The longest time between the calls of a recorded session; longer ones are cut to it, as AgentX does. Default: as they were recorded."`
-	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Whether the trace starts again at its end. This needs a rate or arrivals of the scenario's own."`
+	MaxWait  Span    `json:"max-wait,omitempty" above:"0" jsonschema:"The longest time between the calls of a recorded session; longer times are cut to it, as AgentX does. Default: as recorded."`
+	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Whether the trace starts again at its end, which needs a rate or arrivals of the scenario's own."`
 }
 
 // Rate is the number of requests a second over time.
@@ -193,14 +193,14 @@ type Phase struct {
 
 // Arrivals says how evenly requests arrive around the rate.
 type Arrivals struct {
-	Process  string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"The kind of process: random gaps of a distribution, users who wait for their answers (closed-loop), or everything at the start (at-once)."`
+	Process  string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"Random gaps of a distribution, users who wait for their answers (closed-loop), or all requests at the start (at-once)."`
 	CV       float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, a larger number is burstier."`
 	Shape    float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
 	Users    int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"The number of users. Each user waits for an answer before the next request."`
 	Think    Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`
 	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
-	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The least share of the calls of a user's first session that were made before the run, as in AgentX (--trajectory-start-min-ratio). The session begins with the next call, whose prompt has the text so far. Default: 0."`
-	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The largest such share. Each user draws one between the two. Default: 0, sessions begin at their first call."`
+	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The least share of the calls of a user's first session that were made before the run, as in AgentX (--trajectory-start-min-ratio). The session begins with the next call. Default: 0."`
+	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The largest such share. Default: 0, sessions begin at their first call."`
 }
 
 // Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min,
@@ -211,7 +211,7 @@ type Length struct {
 	Mean         float64 `json:"mean,omitempty" need:"normal,lognormal,gamma,exponential" above:"0" jsonschema:"The mean, before truncation."`
 	Std          float64 `json:"std,omitempty" need:"normal" min:"0" jsonschema:"The standard deviation, before truncation."`
 	CV           float64 `json:"cv,omitempty" need:"lognormal,gamma" min:"0" jsonschema:"The standard deviation divided by the mean, before truncation."`
-	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"The probability of a length k is proportional to k to the power of minus this."`
+	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"The probability of a length k is proportional to k^-exponent."`
 	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"The shortest length. Default: 1."`
 	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"The longest length. Default: the longest that the engine serves."`
 	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with one length in each line, and its weight in a second column."`
