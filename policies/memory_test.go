@@ -64,7 +64,7 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 			"200GB/s"},
 		{"offload", place(), map[string]string{"pool": "1TiB", "pool-link": "0B/s"}, "pool-link",
 			"50GB/s"},
-		{"offload", place(), map[string]string{"prefetch": "arrival"}, "prefetch", "give a disk"},
+		{"offload", place(), map[string]string{"prefetch": "timeout"}, "prefetch", "give a disk"},
 		{"offload", place(), map[string]string{"compression": "0.5"}, "compression", "1 (KV as"},
 		{"offload", place(), map[string]string{"compression": "2"}, "decompress-rate", "50GB/s"},
 		{"offload", place(), map[string]string{"decompress-rate": "9GB/s"}, "decompress-rate",

@@ -31,8 +31,9 @@ func tierParams() []Param {
 			Words: []string{"always", "quicker"}},
 		{Name: "prefetch", Doc: "when a prompt's blocks on disk come to host memory: when it is " +
 			"admitted, so that the step waits (none), or when its request comes, which is queued " +
-			"when they are there (arrival)", Default: "none", Kind: Word,
-			Words: []string{"none", "arrival"}},
+			"when they are there (arrival), or with what is there after 1 s and 250 ms for each " +
+			"1,024 tokens (timeout)", Default: "none", Kind: Word,
+			Words: []string{"none", "arrival", "timeout"}},
 		{Name: "overlap", Doc: "what of a prompt can be computed while its cached beginning is " +
 			"fetched: nothing (none), or layer after layer (layers)", Default: "none", Kind: Word,
 			Words: []string{"none", "layers"}},
@@ -98,7 +99,7 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	t := memory.Tiering{
 		Frequent: v.Word("eviction") == "lfu", TTL: v.Duration("ttl"),
 		Through: v.Word("write") == "through", Survives: v.Word("survives") == "host",
-		Prefetch: v.Word("prefetch") == "arrival",
+		Prefetch: v.Word("prefetch") != "none",
 	}
 	if v.Word("fetch") == "quicker" {
 		t.Compute = d.PromptTime
@@ -119,8 +120,9 @@ func newOffload(d Deployment, v Values) (sim.Memory, error) {
 	case disk > 0 && rate == 0:
 		return nil, &ParamError{"disk-rate", "found 0B/s, want more, such as 3GB/s"}
 	case t.Prefetch && disk == 0:
-		return nil, &ParamError{"prefetch", "found arrival, and no disk from which blocks could " +
-			"come (those of a pool always come on arrival); give a disk, or none"}
+		return nil, &ParamError{"prefetch", fmt.Sprintf("found %s, and no disk from which blocks "+
+			"could come (those of a pool always come on arrival); give a disk, or none",
+			v.Word("prefetch"))}
 	case t.Frequent && t.TTL > 0:
 		return nil, &ParamError{"ttl", "blocks are dropped by frequency (eviction: lfu) or by " +
 			"age; leave one of the two out"}
@@ -162,8 +164,12 @@ func (d Deployment) packedBlock(tokens int, v Values) (bytes, unpack float64, er
 }
 
 // KVDisk describes a disk from which KV caches are prefetched: the size of a block in bytes, and
-// the rate in B/s at which it is read.
-type KVDisk struct{ BlockBytes, Rate float64 }
+// the rate in B/s at which it is read. Patience is how long a request waits for a read of that many
+// bytes; nil means until all have come.
+type KVDisk struct {
+	BlockBytes, Rate float64
+	Patience         func(bytes int64) sim.Time
+}
 
 // PrefetchDisk returns the disk from which a memory policy with the given parameters prefetches,
 // nil if it has none.
@@ -173,12 +179,20 @@ func PrefetchDisk(p *Policy[sim.Memory], d Deployment,
 		return nil, nil
 	}
 	v, err := parse(p.Params, written)
-	if err != nil || v.Word("prefetch") != "arrival" {
+	if err != nil || v.Word("prefetch") == "none" {
 		return nil, err
 	}
 	_, tokens := d.sharedBlocks(v.Count("block-size"))
 	block, _, err := d.packedBlock(tokens, v)
-	return &KVDisk{block, v.Number("disk-rate")}, err
+	disk := &KVDisk{BlockBytes: block, Rate: v.Number("disk-rate")}
+	if v.Word("prefetch") == "timeout" {
+		// The defaults of prefetch_timeout_base and prefetch_timeout_per_ki_token (SGLang:
+		// python/sglang/srt/mem_cache/hiradix_cache.py).
+		disk.Patience = func(bytes int64) sim.Time {
+			return sim.Seconds(1 + 0.25*float64(bytes)/block*float64(tokens)/1024)
+		}
+	}
+	return disk, err
 }
 
 // KVPool describes a pool of KV caches: the number of its blocks, their size in tokens and in

@@ -33,7 +33,7 @@ func (a *sharedPools) connect(p *pool, r *sim.ReplicaConfig) {
 	}
 	disk, err := policies.PrefetchDisk(policy.Policy, p.Place(0), policy.Params)
 	if err == nil && disk != nil {
-		r.Disk.Reads = []int{a.wire(disk.Rate)}
+		r.Disk.Reads, r.Disk.Patience = []int{a.wire(disk.Rate)}, disk.Patience
 		r.Disk.Memory, err = memory.NewDisk(cache, disk.BlockBytes,
 			sim.Seconds(disk.BlockBytes/disk.Rate))
 		if err != nil {

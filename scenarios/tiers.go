@@ -69,8 +69,8 @@ func (m *KVMemory) takeTiers(problem func(field, format string, args ...any)) {
 		params := map[string]string{"disk": "0B", "pool": "0B"}
 		for _, p := range tierParams() {
 			if _, twice := m.Params[p.param]; twice {
-				problem("memory."+p.param, "memory.tiers has the tiers already; leave one of the "+
-					"two out")
+				problem("memory."+p.param, "memory.tiers has the tiers already; set the %s of its "+
+					"%s there, or leave one of the two out", p.key, p.store)
 			}
 			for i := range tiers {
 				if value := tiers[i].value(p.key); tiers[i].Store == p.store && value != "" {

@@ -215,7 +215,7 @@ func TestTiersCompose(t *testing.T) {
 		pool := one("pool", "", ", {store: pool, size: 1GiB, link: 1GB/s}")
 		prefetch, announce := "", []string(nil)
 		if lower != "" {
-			prefetch = one("prefetch", "", ", prefetch: arrival")
+			prefetch = one("prefetch", "", ", prefetch: arrival", ", prefetch: timeout")
 		}
 		if lower+pool != "" {
 			announce = maybe("fleet.announce", "300ms", "9s")

@@ -14,6 +14,7 @@ const (
 	queueing                     // an announced request arrives at its replica
 	delivering                   // a KV cache has come over a link
 	flowing                      // a transfer from or to a store of KV caches is through
+	stopping                     // a request waits no longer for a read of its disk
 	showing                      // a user gets the first tokens of an answer
 	yielding                     // a KV cache has been taken over; its first holder frees the place
 	failing                      // an outage begins

@@ -9,11 +9,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// alwaysStored is a disk that has the same number of bytes of every prompt.
-type alwaysStored int64
+// alwaysStored is a disk that has the same number of bytes of every prompt, and sums up what came.
+type alwaysStored struct{ size, brought int64 }
 
-func (b alwaysStored) Wanted(*sim.Sequence) int64 { return int64(b) }
-func (alwaysStored) Bring(*sim.Sequence)          {}
+func (b *alwaysStored) Wanted(*sim.Sequence) int64         { return b.size }
+func (b *alwaysStored) Bring(_ *sim.Sequence, bytes int64) { b.brought += bytes }
 
 // starts notes when requests take their first step.
 type starts struct {
@@ -24,17 +24,23 @@ type starts struct {
 func (s *starts) Finished(q *sim.Sequence) { s.first = append(s.first, q.Scheduled) }
 
 // At an idle replica, the next turn of a session begins when it comes, or when its blocks have been
-// read, which begins when the turn is announced. No transfer is faster than the disk. What does not
-// go on with a session is not announced.
+// read, which begins when the turn is announced, or when its patience is over. No transfer is
+// faster than the disk. What does not go on with a session is not announced.
 func TestTurnsBeginWhenTheirBlocksAreThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		announce := sim.Time(rapid.Int64Range(0, int64(20*sim.Second)).Draw(t, "announce"))
 		const rate = 1000
 		size := rapid.Int64Range(1, 10*rate).Draw(t, "bytes")
-		read := sim.Seconds(float64(size) / rate)
+		read, whole := sim.Seconds(float64(size)/rate), true
 		config := oneReplica(affineClock{base: sim.Millisecond})
 		config.Announce, config.Wires = announce, []float64{rate}
-		config.Replicas[0].Disk = sim.Disk{Memory: alwaysStored(size), Reads: []int{0}}
+		disk := &alwaysStored{size: size}
+		config.Replicas[0].Disk = sim.Disk{Memory: disk, Reads: []int{0}}
+		if rapid.Bool().Draw(t, "impatient") {
+			patience := sim.Time(rapid.Int64Range(0, int64(10*sim.Second)).Draw(t, "patience"))
+			config.Replicas[0].Disk.Patience = func(int64) sim.Time { return patience }
+			whole, read = read < patience, min(read, patience)
+		}
 		seen := &starts{}
 		config.Observer = seen
 		var list sim.List
@@ -58,10 +64,15 @@ func TestTurnsBeginWhenTheirBlocksAreThere(t *testing.T) {
 				t.Fatalf("request %d begins at %v, want %v", i, at, want[i])
 			}
 		}
-		if got := result.Replicas[0].PrefetchedBytes; got != size*int64(len(want)) ||
-			len(seen.first) != len(want) {
-			t.Fatalf("%d bytes for %d requests of %d, each of %d", got, len(seen.first),
-				len(want), size)
+		least, most := size, size
+		if !whole {
+			came := rate * read.Seconds()
+			least, most = int64(came-1e-6), int64(came+1e-6)
+		}
+		n, got := int64(len(want)), result.Replicas[0].PrefetchedBytes
+		if got < n*least || got > n*most || got != disk.brought || len(seen.first) != len(want) {
+			t.Fatalf("%d bytes, of which %d were brought, for %d requests of %d, each of %d to %d",
+				got, disk.brought, len(seen.first), n, least, most)
 		}
 	})
 }

@@ -18,6 +18,7 @@ type flows struct {
 // flow is a transfer.
 type flow struct {
 	wires []int   // that it passes, none twice
+	bytes int64   // of the whole transfer
 	left  float64 // bytes
 	rate  float64 // byte/s
 	fixed bool    // the rate is, while rates are computed
@@ -55,7 +56,7 @@ type wireLoad struct {
 // begin adds a transfer of the given number of bytes, more than 0, at the present time.
 func (f *flows) begin(now Time, bytes int64, w *flow) {
 	f.advance(now)
-	w.left = float64(bytes)
+	w.bytes, w.left = bytes, float64(bytes)
 	least := math.Inf(1)
 	for _, wire := range w.wires {
 		least = min(least, f.wires[wire])
@@ -81,6 +82,20 @@ func (f *flows) finish(now Time) (done []*flow) {
 	f.list = rest
 	f.share()
 	return done
+}
+
+// stop takes out the transfer from a store for s, and returns it and the bytes that have come; nil
+// if there is none.
+func (f *flows) stop(now Time, s *Sequence, from store) (w *flow, bytes int64) {
+	i := slices.IndexFunc(f.list, func(w *flow) bool { return w.s == s && w.from == from })
+	if i < 0 {
+		return nil, 0
+	}
+	f.advance(now)
+	w = f.list[i]
+	f.list = slices.Delete(f.list, i, i+1)
+	f.share()
+	return w, w.bytes - int64(math.Ceil(w.left))
 }
 
 // next returns when the next transfer is through, or Never.

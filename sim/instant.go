@@ -57,6 +57,8 @@ func (f *fleet) handle(e event) {
 		if e.n == f.flowing {
 			f.receive()
 		}
+	case stopping:
+		f.stopRead(e.s)
 	case showing:
 		if e.s.Retries == e.n {
 			f.reportTokens(e.s, e.at)

@@ -59,8 +59,8 @@ type PrefetchedMemory interface {
 	// memory has not; 0 if nothing is worth bringing.
 	Wanted(s *Sequence) int64
 	// Bring moves what the store still has of the prompt of s to the replica's memory, as far as
-	// there is room for it.
-	Bring(s *Sequence)
+	// there is room for it and the given number of bytes has come.
+	Bring(s *Sequence, bytes int64)
 }
 
 // PooledMemory is a PrefetchedMemory of a pool that several replicas share. What a request has

@@ -118,7 +118,7 @@ func drawParams(t *rapid.T, params []policies.Param, values map[string][]string)
 	if set["survives"] == "host" {
 		set["write"] = "through"
 	}
-	if set["prefetch"] == "arrival" {
+	if p := set["prefetch"]; p == "arrival" || p == "timeout" {
 		set["disk"] = "1kB"
 	}
 	if set["eviction"] == "lfu" {

@@ -29,6 +29,9 @@ func (f *fleet) prefetch(r *member, s *Sequence, from store) {
 			replica: r.index, generation: r.generation}})
 		if from == onDisk {
 			r.result.PrefetchedBytes += bytes
+			if r.disk.Patience != nil {
+				f.schedule(later(f.now, r.disk.Patience(bytes)), event{kind: stopping, s: s})
+			}
 		} else {
 			r.result.PoolReadBytes += bytes
 		}
@@ -73,14 +76,33 @@ func (f *fleet) receive() {
 		case w.keep != nil && r.generation == w.generation:
 			w.keep()
 		case w.keep != nil || w.s.life != w.life:
-		case r.generation != w.generation:
-			f.retryOrLose(w.s)
 		default:
-			r.catchUp(f.now)
-			m, _ := r.store(w.from)
-			m.Bring(w.s)
-			f.prefetch(r, w.s, w.from+1)
+			f.brought(w, w.bytes)
 		}
 	}
 	f.noteFlows()
+}
+
+// stopRead ends the read from disk for which s waits, if it is not through.
+func (f *fleet) stopRead(s *Sequence) {
+	w, bytes := f.flows.stop(f.now, s, onDisk)
+	if w == nil {
+		return
+	}
+	f.replicas[w.replica].result.PrefetchedBytes -= w.bytes - bytes
+	f.brought(w, bytes)
+	f.noteFlows()
+}
+
+// brought lets the request of a transfer go on, of which that many bytes have come.
+func (f *fleet) brought(w *flow, bytes int64) {
+	r := &f.replicas[w.replica]
+	if r.generation != w.generation {
+		f.retryOrLose(w.s)
+		return
+	}
+	r.catchUp(f.now)
+	m, _ := r.store(w.from)
+	m.Bring(w.s, bytes)
+	f.prefetch(r, w.s, w.from+1)
 }

@@ -38,6 +38,11 @@ func (c *setting) connect(config *sim.Config) {
 		config.Wires = append(config.Wires, 1e5, 3e5)
 		if disk, err := memory.NewDisk(cache, float64(1000*size), 1e8); err == nil {
 			r.Disk = sim.Disk{Memory: disk, Reads: []int{len(config.Wires)}}
+			if i%2 == 0 { // waits for half of a read at most
+				r.Disk.Patience = func(bytes int64) sim.Time {
+					return sim.Seconds(float64(bytes) / 2e5)
+				}
+			}
 			config.Wires = append(config.Wires, 1e5)
 		}
 		r.Pooling = sim.Pooling{Memory: pooled, Reads: []int{0, in}, Writes: []int{1, in + 1}}

@@ -99,6 +99,9 @@ type Disk struct {
 	// Reads are indices in Config.Wires: what a transfer from the disk passes; one at least, and
 	// none twice.
 	Reads []int
+	// Patience returns the longest time, from 0, for which a request waits for a read of that many
+	// bytes. It then goes on with what has come. Nil means that it waits for all.
+	Patience func(bytes int64) Time
 }
 
 // Pooling connects a replica with a pool of KV caches.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"math"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -9,7 +10,7 @@ import (
 // Disk is the lowest tier of a PrefixCache with Prefetch, from which blocks come up to the first
 // lower tier before a request is queued (Gao et al., CachedAttention, USENIX ATC 2024, section
 // 3.3, look-ahead prefetching; SGLang's HiCache with hicache-storage-prefetch-policy
-// wait_complete).
+// wait_complete or timeout).
 type Disk struct {
 	cache *PrefixCache
 	// block is the size of a block in bytes, and fetch the time in which one is read where nothing
@@ -33,7 +34,7 @@ func (d *Disk) Wanted(s *sim.Sequence) int64 {
 	c := d.cache
 	text := c.text(s)
 	c.expire()
-	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block)
+	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block, math.MaxInt64)
 	if low == 0 {
 		return 0
 	}
@@ -45,12 +46,13 @@ func (d *Disk) Wanted(s *sim.Sequence) int64 {
 	return int64(float64(low) * d.block)
 }
 
-// Bring implements sim.PrefetchedMemory.
-func (d *Disk) Bring(s *sim.Sequence) {
+// Bring implements sim.PrefetchedMemory. Of the last block that came, a part is of no use.
+func (d *Disk) Bring(s *sim.Sequence, bytes int64) {
 	c := d.cache
 	c.settle()
 	text := c.text(s)
-	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block)
+	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block,
+		int64(math.Ceil(float64(bytes+1)/d.block))-1)
 	if low > 0 {
 		c.tree.storeInHost(text, all)
 	}

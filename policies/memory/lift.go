@@ -6,8 +6,9 @@ import (
 )
 
 // liftable counts the leading blocks of a text that are stored, as far as the first lower tier has
-// room for those of them that are not on the accelerator, and those of them in tiers below that.
-func (t *runTree) liftable(text []sim.Segment, limit int64) (blocks, low int64) {
+// room for those of them that are not on the accelerator, and those of them in tiers below that, at
+// most the given number.
+func (t *runTree) liftable(text []sim.Segment, limit, most int64) (blocks, low int64) {
 	var at prefix.Cursor
 	room := t.room(1)
 	for number := int32(0); blocks < limit; {
@@ -16,6 +17,9 @@ func (t *runTree) liftable(text []sim.Segment, limit int64) (blocks, low int64) 
 			break
 		}
 		tier := t.nodes[number].tier
+		if tier > 1 {
+			n = min(n, most-low)
+		}
 		if tier > 0 {
 			if n = min(n, room); n <= 0 {
 				break

@@ -104,7 +104,7 @@ func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 }
 
 // Bring implements sim.PooledMemory.
-func (p *Pooled) Bring(s *sim.Sequence) {
+func (p *Pooled) Bring(s *sim.Sequence, _ int64) {
 	c := p.cache
 	c.settle()
 	text := c.text(s)
