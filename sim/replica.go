@@ -144,8 +144,10 @@ type Batch struct {
 	decodes int
 	drafted int // tokens drafted for them in total
 	foresight
-	// verified is the number of steps with decoding sequences, where a Speculator drafts.
+	// verified is the number of steps with decoding sequences, where a Speculator drafts, and done
+	// the sequences whose answers are complete with the steps that end now.
 	verified int64
+	done     []*Sequence
 	context  int64 // tokens stored for them in total
 	finish   finishHeap
 

@@ -42,7 +42,8 @@ func (b *Batch) makeRoom(s *Sequence) bool {
 
 // verify books steps with drafts: each sequence gets its accepted tokens and one more a step, up to
 // the end of its answer. The memory of rejected tokens stays with the sequence for the next step.
-func (b *Batch) verify() {
+// verify returns the units of memory in use before sequences that are complete leave.
+func (b *Batch) verify() (used int64) {
 	w, f := &b.r.result, &b.flight
 	steps, first := f.steps, f.end
 	if f.leaping {
@@ -50,36 +51,46 @@ func (b *Batch) verify() {
 		b.advanceDrafts(steps + f.cutOff)
 	}
 	b.verified += steps
-	for s := b.members.first; s != nil; {
-		next := s.newer()
-		if s.decoding {
-			accepted, drafted := 0, int(steps)*s.drafted
-			switch {
-			case f.leaping:
-				accepted = b.r.foreseeing.Take(s, steps)
-			case drafted > 0:
-				accepted = b.r.speculator.Accept(s, drafted)
-			}
-			s.Drafted += drafted
-			s.Accepted += accepted
-			w.Drafted += int64(drafted)
-			w.Accepted += int64(accepted)
-			emitted := min(int(steps)+accepted, s.Output-s.Generated)
-			s.Generated += emitted
-			s.Stored += emitted
-			b.context += int64(emitted)
-			w.Sampled += int64(emitted)
-			b.gap(s, first)
-			s.LastToken = f.end
-			if !b.together && s.FirstToken <= f.end {
-				b.emit(s, f.end)
-			}
-			if s.Generated == s.Output {
-				b.complete(s)
-			}
+	b.done = b.done[:0]
+	allDrafted, allAccepted, allEmitted := 0, 0, 0
+	for s := b.members.first; s != nil; s = s.newer() {
+		if !s.decoding {
+			continue
 		}
-		s = next
+		accepted, drafted := 0, int(steps)*s.drafted
+		switch {
+		case f.leaping:
+			var last int
+			accepted, last = b.r.foreseeing.Take(s, steps)
+			b.extend(s, int(steps)+accepted-last+s.drafted)
+		case drafted > 0:
+			accepted = b.r.speculator.Accept(s, drafted)
+		}
+		s.Drafted += drafted
+		s.Accepted += accepted
+		emitted := min(int(steps)+accepted, s.Output-s.Generated)
+		s.Generated += emitted
+		s.Stored += emitted
+		allDrafted, allAccepted, allEmitted = allDrafted+drafted, allAccepted+accepted,
+			allEmitted+emitted
+		b.gap(s, first)
+		s.LastToken = f.end
+		if !b.together && s.FirstToken <= f.end {
+			b.emit(s, f.end)
+		}
+		if s.Generated == s.Output {
+			b.done = append(b.done, s)
+		}
 	}
+	w.Drafted += int64(allDrafted)
+	w.Accepted += int64(allAccepted)
+	w.Sampled += int64(allEmitted)
+	b.context += int64(allEmitted)
+	used = b.r.memory.Used()
+	for _, s := range b.done {
+		b.complete(s)
+	}
+	return used
 }
 
 // gap notes the time between the token of s that comes out now and the one before it. Tokens that

@@ -142,14 +142,8 @@ func (b *Batch) land() {
 	decodes := b.step.Decodes - f.padding
 	b.book()
 	var used int64
-	if r.speculator != nil {
-		if f.leaping && f.stored < f.steps {
-			b.reserveFirstSteps(f.steps)
-		}
-		used = r.memory.Used()
-		if decodes > 0 {
-			b.verify()
-		}
+	if r.speculator != nil && decodes > 0 {
+		used = b.verify()
 	} else {
 		if decodes > 0 {
 			b.decoded()

@@ -56,7 +56,8 @@ type Clock struct {
 	launch, launchPrompt, launchPieces sim.Time
 	scheduling, serial                 memo
 
-	forms []*form // by the number of sequences
+	forms    []*form // by the number of sequences
+	verified *verifications
 	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of
 	// computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time

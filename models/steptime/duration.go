@@ -19,6 +19,9 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	if n, context, ok := decoding(s); ok {
 		return c.decode(n, context).At(context)
 	}
+	if len(s.Prefill) == 0 {
+		return c.verifyDrafts(s)
+	}
 	l := c.busiest(s)
 	t := c.byTokens.at(l.tokens) + c.byRows.at(l.rows) + c.routed(l.routed) + c.prefillAttention(s)
 	if s.Decodes > 0 {

@@ -31,7 +31,7 @@ func (c *Clock) forget() {
 		return c.host(c.hostWork(sequences))
 	}}
 	c.serial = memo{fill: func(sequences int) sim.Time { return c.host(c.wait(sequences)) }}
-	c.forms, c.different, c.outside, c.forks = nil, nil, outside{}, nil
+	c.forms, c.verified, c.different, c.outside, c.forks = nil, nil, nil, outside{}, nil
 }
 
 // allOutside returns what c and its forks noted.

@@ -12,7 +12,7 @@ type leap struct {
 	first uint64 // the number of the first step
 	shift uint64 // its bit
 	// sums counts the accepted tokens over all sequences by step, whole the sequences of which all
-	// tokens are accepted.
+	// tokens are accepted, where they are more than one.
 	sums, whole counter
 	flops       []float64 // for the drafts of each step after the first
 }
@@ -62,7 +62,7 @@ func (p *Speculator) Look(s *sim.Sequence, steps int64) int64 {
 	for _, word := range d.reached() {
 		l.sums.add(word)
 	}
-	if d.length > 0 && !p.c.Recompute {
+	if d.length > 1 && !p.c.Recompute {
 		l.whole.add(d.reached()[d.length-1])
 	}
 	return d.count(l.shift, steps)
@@ -90,7 +90,7 @@ func (p *Speculator) Next(i int64, step *sim.Step, verify sim.Time) sim.Time {
 	l := &p.leap
 	if p.load.rows() > 0 {
 		p.load.Context = step.Context - int64(step.DecodeTokens)
-		if p.c.Recompute {
+		if p.c.Recompute || p.length == 1 {
 			p.load.Behind = int(p.Sum(i - 1))
 		} else {
 			p.load.Behind = int(l.whole.at(l.shift + uint64(i-1)))
@@ -109,21 +109,21 @@ func (p *Speculator) Advance(begun int64) {
 }
 
 // Take implements sim.LeapSpeculator.
-func (p *Speculator) Take(s *sim.Sequence, steps int64) int {
+func (p *Speculator) Take(s *sim.Sequence, steps int64) (accepted, last int) {
 	d, bit := p.states.Of(s), p.leap.shift
 	if d.length == 0 {
 		d.behind += int(steps) - 1 // the first counts already
-		return 0
+		return 0, 0
 	}
 	mask := uint64(1)<<steps - 1
-	total, reached := 0, int(steps)
+	reached := int(steps)
 	for i, word := range d.reached() {
 		n := bits.OnesCount64(word >> bit & mask)
 		p.accepted[i] += int64(reached - n)
-		total, reached = total+n, n
+		accepted, reached = accepted+n, n
+		last += int(word >> (bit + uint64(steps) - 1) & 1)
 	}
 	p.accepted[d.length] += int64(reached)
-	last := d.accepted(bit + uint64(steps) - 1)
 	switch {
 	case p.c.Recompute:
 		d.behind = last
@@ -132,5 +132,5 @@ func (p *Speculator) Take(s *sim.Sequence, steps int64) int {
 	default:
 		d.behind = 0
 	}
-	return total
+	return accepted, last
 }

@@ -123,7 +123,7 @@ func (p *Speculator) Draft(s *sim.Sequence) int {
 		return 0
 	}
 	p.load.add(s, d)
-	if !d.ready {
+	if p.c.Ahead && !d.ready {
 		p.late.add(s, d)
 	}
 	d.behind = 0
