@@ -82,10 +82,13 @@ func (c *sessions) of(r *sim.Request) *session {
 		s.begin = min(s.begin, r.Arrival)
 		return s
 	}
-	s = &session{}
 	if n := len(c.spare); n > 0 {
 		s, c.spare = c.spare[n-1], c.spare[:n-1]
 		*s = session{busy: spans{list: s.busy.list[:0]}, model: spans{list: s.model.list[:0]}}
+	} else {
+		most := max(0, int(min(r.Call.Of, 8)))
+		both := make([]span, 2*most)
+		s = &session{busy: spans{list: both[:0:most]}, model: spans{list: both[most:most]}}
 	}
 	if c.open == nil {
 		c.open = map[int64]*session{}

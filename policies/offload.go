@@ -175,7 +175,7 @@ type KVDisk struct {
 // nil if it has none.
 func PrefetchDisk(p *Policy[sim.Memory], d Deployment,
 	written map[string]string) (*KVDisk, error) {
-	if !Offloads(p.Name) {
+	if !p.has("pool") {
 		return nil, nil
 	}
 	v, err := parse(p.Params, written)
@@ -207,7 +207,7 @@ type KVPool struct {
 // SharedPool returns the pool that a memory policy asks for with the given parameters, nil if it
 // asks for none.
 func SharedPool(p *Policy[sim.Memory], d Deployment, written map[string]string) (*KVPool, error) {
-	if !Offloads(p.Name) {
+	if !p.has("pool") {
 		return nil, nil
 	}
 	v, err := parse(p.Params, written)
@@ -240,6 +240,11 @@ func sharedPool(d Deployment, v Values) (*KVPool, error) {
 		return nil, &ParamError{"pool-link", "found 0B/s, want more, such as 50GB/s"}
 	}
 	return p, nil
+}
+
+// has reports whether the policy has a parameter of that name.
+func (p *Policy[T]) has(name string) bool {
+	return slices.ContainsFunc(p.Params, func(param Param) bool { return param.Name == name })
 }
 
 // Offloads reports whether the memory policy of that name has lower tiers.

@@ -113,7 +113,7 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 		b.swapIn(s)
 	}
 	if paused {
-		b.r.paused.remove(s)
+		b.r.paused.take(s)
 	}
 	if s.batch == nil {
 		b.admit(s)

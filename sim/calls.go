@@ -90,7 +90,7 @@ func (r *replica) detach(s *Sequence) {
 		return
 	}
 	if s.Stored > 0 { // it was paused
-		r.paused.remove(s)
+		r.paused.take(s)
 		r.memory.Release(s, false)
 	}
 	if !s.imported {

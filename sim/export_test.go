@@ -8,3 +8,19 @@ func (s *Simulation) Looks() int64 {
 	}
 	return n
 }
+
+// PausedSlots returns the slots of all paused sequences of the fleet, as they were summed up and as
+// a visit to each finds them.
+func (s *Simulation) PausedSlots() (sum, visited Slots) {
+	for i := range s.fleet.replicas {
+		p := &s.fleet.replicas[i].paused
+		sum.Add(p.slots)
+		if p.memory == nil {
+			continue
+		}
+		for q := p.first; q != nil; q = q.newer() {
+			visited.give(q, q.Stored, p.memory.Room(q, q.Stored))
+		}
+	}
+	return sum, visited
+}

@@ -56,7 +56,7 @@ func (b *Batch) Pause(s *Sequence) *Sequence {
 		b.r.memory.Release(s, false)
 		return s
 	}
-	b.r.paused.insert(s, nil)
+	b.r.paused.add(s)
 	return s
 }
 
@@ -126,7 +126,7 @@ func (b *Batch) occupyLink(busy Time) {
 func (b *Batch) displace(s *Sequence) {
 	home := b.r.batchOf(s)
 	if home == nil {
-		b.r.paused.remove(s)
+		b.r.paused.take(s)
 		return
 	}
 	for i := range b.step.Prefill {

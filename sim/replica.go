@@ -51,10 +51,9 @@ type replica struct {
 	hostFree   int64 // room in host memory, in tokens
 	linkFree   Time  // when the link to it is free
 	parts      Time  // in which transfers over it come
-	// paused are the waiting sequences that keep their KV cache, see Batch.Pause.
-	paused  list
-	divide  func() Slots // how the memory is divided; nil where it cannot tell
-	sampled Time         // when the state was last asked for
+	paused     pausedList
+	divide     func() Slots // how the memory is divided; nil where it cannot tell
+	sampled    Time         // when the state was last asked for
 }
 
 // effect is an effect of a call of a replica on others. The fleet carries effects out, in order.

@@ -41,6 +41,7 @@ func (r *replica) init(stages int, reports []*Leap) {
 		b.step.Sequences = b.decodingSequences
 	}
 	if m, ok := r.memory.(SlotMemory); ok {
+		r.paused.memory = m
 		r.divide = func() Slots { return r.slotsOf(m, r.sampled) }
 	}
 }

@@ -52,7 +52,7 @@ type Sequence struct {
 	queue     *Queue // where it waits; nil where it runs or a Scheduler keeps it otherwise
 	visible   int64  // first step that may be planned with it, see replica.incoming
 	drafted   int    // tokens drafted in the step that runs
-	room      int    // tokens for which it has memory, while it decodes with drafts
+	room      int    // tokens for which it has memory, while it decodes with drafts or is paused
 
 	journey
 }

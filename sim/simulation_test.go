@@ -70,6 +70,9 @@ func TestOutsideConserves(t *testing.T) {
 			must.OK(t, err)
 			ids = append(ids, id)
 			s.Advance(s.Now() + span(t, "wait", 0, 1, 1e9, 1e11))
+			if sum, visited := s.PausedSlots(); sum != visited {
+				t.Fatalf("paused sequences keep %+v, summed up as %+v", visited, sum)
+			}
 			if rapid.Bool().Draw(t, "cancel") {
 				s.Cancel(rapid.SampledFrom(ids).Draw(t, "id"))
 			}

@@ -68,7 +68,7 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 					stored += int(r.foreseeing.Known(s, int64(begun-1)))
 				}
 			}
-			d.give(m, s, stored)
+			d.give(s, stored, m.Room(s, stored))
 		}
 		if !b.flight.active {
 			continue
@@ -78,18 +78,15 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			d.Reserved -= int64(b.step.Prefill[i].New)
 		}
 	}
-	for s := r.paused.first; s != nil; s = s.newer() {
-		d.give(m, s, s.Stored)
-	}
+	d.Add(r.paused.slots)
 	if d.Tokens < 0 { // what is shared is shared by KV caches under way, too
 		d.External, d.Tokens = d.External+d.Tokens, 0
 	}
 	return d
 }
 
-// give sets aside the slots of s, which stores the given number of tokens.
-func (d *Slots) give(m SlotMemory, s *Sequence, stored int) {
-	room := m.Room(s, stored)
+// give sets aside the given number of slots for s, which stores that many tokens.
+func (d *Slots) give(s *Sequence, stored int, room int64) {
 	used := min(room, int64(s.Prompt+s.Output-1)) // the last token's KV is never stored
 	d.Tokens += int64(stored)
 	d.Reserved += used - int64(stored)

@@ -116,6 +116,7 @@ func (g *graph) prompt(c *call) int {
 // text appends the prompt of a call of a session, after the prefix.
 func (g *graph) text(list []sim.Segment, session int64, number int32) []sim.Segment {
 	begin := len(list)
+	list = slices.Grow(list, 2*int(g.calls[number].turn)+1)
 	add := func(kind content.Kind, text int32, tokens int) {
 		if tokens > 0 {
 			list = append(list, sim.Segment{ID: turnText(kind, session, int(text)), Tokens: tokens})

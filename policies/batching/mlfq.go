@@ -19,8 +19,10 @@ type MLFQ struct {
 	waiting []heap        // by level, in the order in which they entered it
 	paused  []sim.Queue   // by level, the waiting sequences that hold memory
 	running [][]sim.Queue // by lane and level, in the order in which their quantum began
-	jobs    sim.PerSequence[job]
-	n       int // sequences that wait
+	// jobs are the states of sequences, by Sequence.Slot. In a sim.PerSequence, those that wait
+	// would take rows in the tables of all policies.
+	jobs []job
+	n    int // sequences that wait
 }
 
 // MLFQConfig holds the parameters of a multi-level feedback queue.
@@ -81,7 +83,7 @@ func (m *MLFQ) quantum(level int) sim.Time {
 	return m.Quantum << level
 }
 
-func (m *MLFQ) job(s *sim.Sequence) *job { return m.jobs.Of(s) }
+func (m *MLFQ) job(s *sim.Sequence) *job { return &m.jobs[s.Slot] }
 
 // Waiting implements sim.Scheduler.
 func (m *MLFQ) Waiting() int { return m.n }
@@ -92,6 +94,9 @@ func (m *MLFQ) Enqueue(s *sim.Sequence) {
 	level := 0
 	for level < m.Levels-1 && m.quantum(level) < prefill {
 		level++
+	}
+	if missing := s.Slot + 1 - len(m.jobs); missing > 0 {
+		m.jobs = double(m.jobs, missing)[:s.Slot+1]
 	}
 	*m.job(s) = job{level: int32(level), entered: s.Arrival}
 	m.add(s)
