@@ -25,3 +25,12 @@ func (p *pausedList) take(s *Sequence) {
 		p.slots.Add(Slots{-kept.Tokens, -kept.Reserved, -kept.Internal, -kept.External})
 	}
 }
+
+// give sets aside the given number of slots for s, which stores that many tokens.
+func (d *Slots) give(s *Sequence, stored int, room int64) {
+	used := min(room, int64(s.Prompt+s.Output-1)) // the last token's KV is never stored
+	d.Tokens += int64(stored)
+	d.Reserved += used - int64(stored)
+	d.Internal += room - used
+	d.External -= room
+}

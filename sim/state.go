@@ -85,15 +85,6 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 	return d
 }
 
-// give sets aside the given number of slots for s, which stores that many tokens.
-func (d *Slots) give(s *Sequence, stored int, room int64) {
-	used := min(room, int64(s.Prompt+s.Output-1)) // the last token's KV is never stored
-	d.Tokens += int64(stored)
-	d.Reserved += used - int64(stored)
-	d.Internal += room - used
-	d.External -= room
-}
-
 // begun returns the number of decode steps of the running leap that have begun by the time at.
 // Their tokens have memory.
 func (b *Batch) begun(at Time) int {

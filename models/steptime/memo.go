@@ -25,3 +25,15 @@ func (m *memo) at(n int) sim.Time {
 	m.times[n] = m.fill(n)
 	return m.times[n]
 }
+
+// verification is what a step that verifies drafts, and has no prompts, takes beside attention: the
+// time of the accelerators, that of adapters, and what the host adds. It does not depend on the
+// context, so that it is the same in most steps of a leap.
+type verification struct {
+	sequences, tokens             int
+	rest, adapters, floor, serial sim.Time
+}
+
+// verifications is a number of places that is a power of two. Each keeps the last verification that
+// falls there.
+type verifications [64]verification

@@ -2,18 +2,6 @@ package steptime
 
 import "github.com/llmsim/llmsim/sim"
 
-// verification is what a step that verifies drafts, and has no prompts, takes beside attention: the
-// time of the accelerators, that of adapters, and what the host adds. It does not depend on the
-// context, so that it is the same in most steps of a leap.
-type verification struct {
-	sequences, tokens             int
-	rest, adapters, floor, serial sim.Time
-}
-
-// verifications is a number of places that is a power of two. Each keeps the last verification that
-// falls there.
-type verifications [64]verification
-
 // verification returns what a step takes beside attention.
 func (c *Clock) verification(sequences, tokens int) *verification {
 	if c.verified == nil {
