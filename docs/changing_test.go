@@ -78,37 +78,72 @@ func TestExercisesTouchWhatThePageNames(t *testing.T) {
 	}
 }
 
-// Each exercise, carried out on a copy of the tree, passes the tests that its section names.
+// The exercises, carried out on a copy of the tree, pass the tests that they bring and those that
+// their sections name. What needs a file that a test writes comes second, so that no other change
+// profits from it.
 func TestExercisesPass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and tests copies of the tree")
+		t.Skip("builds and tests a copy of the tree")
 	}
+	dir := copied(t)
+	var plain, writing []exercise
 	for _, e := range exercises(t) {
-		t.Run(e.section, func(t *testing.T) {
-			dir := copied(t)
+		if strings.Contains(section(t, e.section), " -update`") {
+			writing = append(writing, e)
+		} else {
+			plain = append(plain, e)
+		}
+	}
+	for _, together := range [][]exercise{plain, writing} {
+		for _, e := range together {
 			for _, file := range e.files {
 				change(t, filepath.Join(dir, file.Name), file.Data)
 			}
-			runs := 0
-			for _, command := range quoted(section(t, e.section)) {
-				if !strings.HasPrefix(command, "go ") {
-					continue
-				}
-				runs++
-				run := exec.Command("sh", "-c", command)
-				run.Dir = dir
-				// Builds are shared, and a copy has no measurements beside it.
-				run.Env = append(os.Environ(), "GOFLAGS=-trimpath", "LLMSIM_REQUIRE_SHARED=")
-				if out, err := run.CombinedOutput(); err != nil {
-					t.Errorf("%s: %v\n%.3000s", command, err, out)
-				}
-			}
-			if runs == 0 {
+		}
+		asked, order := map[string][]string{}, []string(nil)
+		for _, e := range together {
+			commands := e.commands(t)
+			if len(commands) == 0 {
 				t.Errorf("%s names no test for %q", changing, e.section)
 			}
-		})
+			for _, command := range commands {
+				if asked[command] == nil {
+					order = append(order, command)
+				}
+				asked[command] = append(asked[command], e.section)
+			}
+		}
+		for _, command := range order {
+			run := exec.Command("sh", "-c", command)
+			run.Dir = dir
+			// Builds are shared, and a copy has no measurements beside it.
+			run.Env = append(os.Environ(), "GOFLAGS=-trimpath -vet=off",
+				"LLMSIM_REQUIRE_SHARED=")
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%q: %s: %v\n%.3000s", asked[command], command, err, out)
+			}
+		}
 	}
 }
+
+// commands returns those of the section of an exercise, after ones that run the tests it brings.
+func (e exercise) commands(t *testing.T) (list []string) {
+	t.Helper()
+	for _, file := range e.files {
+		for _, test := range newTest.FindAllSubmatch(file.Data, -1) {
+			list = append(list, "go test ./"+filepath.Dir(file.Name)+" -run '^"+
+				string(test[1])+"$'")
+		}
+	}
+	for _, command := range quoted(section(t, e.section)) {
+		if strings.HasPrefix(command, "go ") {
+			list = append(list, command)
+		}
+	}
+	return list
+}
+
+var newTest = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
 // copied copies the tree to a folder.
 func copied(t *testing.T) string {
