@@ -1,10 +1,8 @@
 package capacity
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
@@ -13,11 +11,9 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// changed returns the options that differ from option i in one setting that may help against the
-// limit that binds the largest fleet that costs less than the answer.
-func (s *search) changed(ctx context.Context, i int) ([]*option, error) {
-	o := s.options[i]
-	n := max(1, s.cheaper(i))
+// changed returns the options that differ from o in one setting that may help against the limit
+// that binds n replicas, which cost less than the answer.
+func (s *search) changed(ctx context.Context, o *option, n int) ([]*option, error) {
 	missed, _, err := s.simulate(ctx, o, n, o.worst(), 0)
 	if err != nil {
 		return nil, err
@@ -119,22 +115,4 @@ func (s *search) changesOf(server *server, latency metrics.Latency) ([]change, e
 		list = add(list, kvCache, name, "fp8", now.Engine.KVCache)
 	}
 	return list, nil
-}
-
-// helps reports whether another value of a batching parameter may help against a limit of a
-// latency. 0 stands for no bound.
-func helps(latency metrics.Latency, now, value string) bool {
-	before, err := strconv.ParseFloat(now, 64)
-	after, err2 := strconv.ParseFloat(value, 64)
-	if cmp.Or(err, err2) != nil {
-		return false
-	}
-	smaller := after > 0 && (before == 0 || after < before)
-	switch latency {
-	case metrics.TTFT:
-		return !smaller
-	case metrics.TPOT, metrics.ITL:
-		return smaller
-	}
-	return true
 }

@@ -1,11 +1,14 @@
 package capacity
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -42,10 +45,12 @@ func (c *change) words() string {
 }
 
 // with returns the server with one more setting changed, in place of an earlier change of the same
-// setting.
+// setting, and of a limit of chunks that are within a new budget anyway.
 func (s *server) with(c change) *server {
-	others := slices.DeleteFunc(slices.Clone(s.changes),
-		func(old change) bool { return old.key == c.key })
+	others := slices.DeleteFunc(slices.Clone(s.changes), func(old change) bool {
+		return old.key == c.key || c.key == "batching.token-budget" &&
+			old.key == "batching.chunk-limit" && helps(metrics.TTFT, c.value, old.value)
+	})
 	list, choices := s.list, s.choices
 	if s.changes != nil { // the last dimension is that of the changes
 		list, choices = list[:len(list)-1], choices[:len(choices)-1]
@@ -67,6 +72,17 @@ func (s *server) with(c change) *server {
 	return other
 }
 
+// lastChanged returns the key of the last change of the option, and of which servers.
+func (o *option) lastChanged() (key string) {
+	for _, s := range o.servers() {
+		key += " of"
+		if n := len(s.changes); n > 0 {
+			key += s.changes[n-1].key
+		}
+	}
+	return key
+}
+
 // settings lists the changes of an option's servers.
 func (o *option) settings() []answer.Setting {
 	var list []answer.Setting
@@ -83,4 +99,22 @@ func (o *option) settings() []answer.Setting {
 		}
 	}
 	return list
+}
+
+// helps reports whether another value of a batching parameter may help against a limit of a
+// latency. 0 stands for no bound.
+func helps(latency metrics.Latency, now, value string) bool {
+	before, err := strconv.ParseFloat(now, 64)
+	after, err2 := strconv.ParseFloat(value, 64)
+	if cmp.Or(err, err2) != nil {
+		return false
+	}
+	smaller := after > 0 && (before == 0 || after < before)
+	switch latency {
+	case metrics.TTFT:
+		return !smaller
+	case metrics.TPOT, metrics.ITL:
+		return smaller
+	}
+	return true
 }

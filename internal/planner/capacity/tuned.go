@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
@@ -9,16 +10,22 @@ import (
 )
 
 // The options whose settings are tried, the rounds, and the simulations after which no further
-// setting is tried.
+// setting is tried: in all, or where the cheapest fleet is asked for, of one shape.
 const (
 	mostTuned       = 3
 	mostTuningTurns = 4
 	mostTuningRuns  = 80
+	mostShapeRuns   = 40
 )
 
+// nearer is the share of what a shape misses the SLO by that a setting must leave at most, for
+// further settings to be tried on top of it.
+const nearer = 0.75
+
 // tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
-// answer: each setting by itself, and on top of what was found to be better, or else comes nearest
-// to it. A tuned option is tried as the largest fleet that costs less than the answer so far.
+// answer: each setting by itself, and then for each shape on top of what was found to be better, or
+// else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
+// answer so far.
 func (s *search) tune(ctx context.Context) error {
 	p := &s.trials.file.Plan
 	if s.best < 0 || !p.Tunes() || p.Goal.Find != menu.FindCheapest {
@@ -30,31 +37,53 @@ func (s *search) tune(ctx context.Context) error {
 	}
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
-	closest := farBelow
-	change := func(i int) ([]*option, error) { return s.changed(ctx, i) }
-	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, left func() bool) ([]int, error) {
-		before, near := s.best, -1
+	missed := map[string]float64{} // by how much the base of a shape misses the SLO
+	runs := map[string]int{}
+	change := func(i int) ([]*option, error) {
+		o, n := s.options[i], max(1, s.cheaper(i))
+		d, err := s.decide(ctx, o, n, o.worst())
+		if err != nil {
+			return nil, err
+		}
+		missed[o.shape()] = d.missing
+		return s.changed(ctx, o, n)
+	}
+	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
+		before, near, idle := s.best, map[string]int{}, map[string]bool{}
+		least := map[string]float64{}
+		for shape, missing := range missed {
+			least[shape] = missing * nearer
+		}
 		for _, i := range fresh {
-			if !left() || s.cheaper(i) < s.fewest(s.options[i]) {
+			shape := s.options[i].shape()
+			setting := shape + s.options[i].lastChanged()
+			if runs[shape] >= mostShapeRuns || idle[setting] ||
+				s.cheaper(i) < s.fewest(s.options[i]) {
 				continue
 			}
 			s.tuned.Tried++
+			begun := s.trials.count()
 			missing, err := s.tryTuned(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			if missing > 0 && missing < closest {
-				closest, near = missing, i
+			runs[shape] += s.trials.count() - begun
+			idle[setting] = missing == missed[shape] // so is what is nearer to the default
+			if missing > 0 && missing < least[shape] {
+				least[shape], near[shape] = missing, i
 			}
 		}
-		switch {
-		case s.best != before:
-			closest = farBelow
-			return s.tunable(), nil
-		case near >= 0:
-			return []int{near}, nil
+		if s.best != before {
+			near[s.chosen().shape()] = s.best
+			for _, i := range s.tunable() {
+				if _, known := near[s.options[i].shape()]; !known {
+					near[s.options[i].shape()] = i
+				}
+			}
 		}
-		return nil, nil
+		next := slices.Sorted(maps.Values(near))
+		s.sortByNearness(next)
+		return next, nil
 	})
 }
 
