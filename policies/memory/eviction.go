@@ -105,12 +105,15 @@ func (t *runTree) shift(number, next int32, rest int64) {
 	t.changes++
 	n, m := &t.nodes[number], &t.nodes[next]
 	if n.name != 0 {
+		at := n.seek(n.offset + int(rest)*t.block)
 		if m.offset == 0 { // where n may have had more of the segment before
-			last := n.seek(n.offset + int(n.blocks)*t.block - 1) // token
-			n.list[last.Segment].Tokens = last.Offset + 1
+			i, last := at.Segment, at.Offset+int(n.blocks-rest)*t.block
+			for ; last > n.list[i].Tokens; i++ {
+				last -= n.list[i].Tokens
+			}
+			n.list[i].Tokens = last
 		}
 		t.byName.remove(m.name)
-		at := n.seek(n.offset + int(rest)*t.block)
 		m.name = at.Name(n.list, t.block)
 		t.byName.set(m.name, next)
 		var lower, spent passage

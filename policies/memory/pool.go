@@ -50,6 +50,7 @@ type Pooled struct {
 	// where nothing else is under way.
 	block float64
 	fetch sim.Time
+	spare [][]sim.Segment // memory for texts on their way to the pool
 }
 
 // NewPooled returns the connection of a memory, which has a lower tier, with a pool of blocks of
@@ -59,7 +60,7 @@ func NewPooled(p *PrefixCache, pool *Pool, block float64, fetch sim.Time) (*Pool
 		return nil, errors.New("a pool needs a lower tier into which its blocks come, blocks of " +
 			"the same size of more than 0 bytes, and a time of 0 or more to fetch one")
 	}
-	return &Pooled{p, pool, block, fetch}, nil
+	return &Pooled{cache: p, pool: pool, block: block, fetch: fetch}, nil
 }
 
 // Cache returns the PrefixCache that a memory is, or that adapters are beside, or nil.
@@ -91,7 +92,7 @@ func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 	text := c.text(s)
 	c.expire()
 	limit := (int64(s.Remaining()) - 1) / c.block
-	here := c.tree.probe(text, limit).blocks
+	here := c.probe(s, text, limit).blocks
 	there := p.pool.use(text, limit)
 	if there <= here {
 		return 0
@@ -114,9 +115,11 @@ func (p *Pooled) Bring(s *sim.Sequence, _ int64) {
 
 // Offer implements sim.PooledMemory. The KV of the last token of an answer is never stored.
 func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
-	text := s.Content
+	text := p.space()
 	if s.Answer != 0 {
-		text = wholeText(nil, s, 0)
+		text = wholeText(text, s, 0)
+	} else {
+		text = append(text, s.Content...)
 	}
 	tokens := 0
 	for i := range text {
@@ -125,10 +128,19 @@ func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
 	blocks := int64(min(tokens, s.Prompt+s.Output-1)) / p.cache.block
 	missing := blocks - p.pool.use(text, blocks)
 	if missing <= 0 {
+		p.spare = append(p.spare, text)
 		return 0, nil
 	}
-	if s.Answer == 0 {
-		text = append([]sim.Segment(nil), text...) // which the next request may overwrite
+	return int64(float64(missing) * p.block), func() {
+		p.pool.keep(text, blocks)
+		p.spare = append(p.spare, text)
 	}
-	return int64(float64(missing) * p.block), func() { p.pool.keep(text, blocks) }
+}
+
+// space returns memory for a text.
+func (p *Pooled) space() (text []sim.Segment) {
+	if k := len(p.spare); k > 0 {
+		text, p.spare = p.spare[k-1][:0], p.spare[:k-1]
+	}
+	return text
 }

@@ -34,9 +34,11 @@ type PrefixCache struct {
 	runs     uint64 // of the simulator before, see Contents
 }
 
-// match is what the last Match found of the prompt of a request, while the tree did not change.
+// match is what was last found of the text of a request, of which at most a number of blocks was
+// looked for, while the tree did not change.
 type match struct {
 	prefixMatch
+	limit   int64
 	id      int64
 	changes int64
 }
@@ -116,8 +118,16 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	if p.Prefetch {
 		limit = p.tree.above(2, text, limit)
 	}
-	p.matched = match{p.tree.probe(text, limit), s.ID, p.tree.changes}
-	return int(p.worth(s, text, p.matched.prefixMatch) * p.block)
+	return int(p.worth(s, text, p.probe(s, text, limit)) * p.block)
+}
+
+// probe counts the blocks of the text of s that are stored, up to limit.
+func (p *PrefixCache) probe(s *sim.Sequence, text []sim.Segment, limit int64) prefixMatch {
+	m := &p.matched
+	if m.id != s.ID || m.changes != p.tree.changes || limit != m.limit && limit != m.blocks {
+		*m = match{p.tree.probe(text, limit), limit, s.ID, p.tree.changes}
+	}
+	return m.prefixMatch
 }
 
 // text describes the tokens of s that may be found again. A preempted sequence may find all of its
@@ -164,7 +174,7 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	if !h.begun {
 		p.settle()
 		if s.Stored > 0 {
-			stored = p.stored(s, text)
+			stored = p.probe(s, text, int64(s.Stored)/p.block)
 		}
 		need -= stored.blocks - stored.lower
 	} else {
@@ -182,15 +192,6 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	h.others += need - stored.lower
 	p.name(h, text, min(s.Stored+n, s.Prompt+s.Generated))
 	return true
-}
-
-// stored counts the blocks with which s, a newcomer, begins.
-func (p *PrefixCache) stored(s *sim.Sequence, text []sim.Segment) prefixMatch {
-	blocks := int64(s.Stored) / p.block
-	if m := &p.matched; m.id == s.ID && m.changes == p.tree.changes && m.blocks == blocks {
-		return m.prefixMatch
-	}
-	return p.tree.probe(text, blocks)
 }
 
 // name gives names to the blocks of h that are full when it stores the given number of tokens, as
