@@ -20,15 +20,16 @@ import (
 
 // reader is somebody with the page open: mouse and keyboard, and what is seen.
 type reader struct {
-	t   *testing.T
-	ctx context.Context
+	t     *testing.T
+	ctx   context.Context
+	known map[string]map[string]any // results of the program by their settings
 }
 
 // open opens the page from disk in a browser without network.
 func open(t *testing.T, address string) *reader {
 	t.Helper()
 	text := html(t)
-	r := &reader{t, browsertest.Start(t, 10*time.Minute)}
+	r := &reader{t, browsertest.Start(t, 10*time.Minute), map[string]map[string]any{}}
 	file := filepath.Join(t.TempDir(), "playground.html")
 	must.OK(t, os.WriteFile(file, text, 0o600))
 	r.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+file+"#"+address))

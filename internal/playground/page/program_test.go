@@ -39,8 +39,8 @@ func TestPageIsSmall(t *testing.T) {
 	t.Logf("%d bytes packed", packed.Len())
 }
 
-// cases are settings that the page's controls make.
-func cases() [][]string {
+// choices are settings that the page's controls make.
+func choices() [][]string {
 	return [][]string{
 		{},
 		{"workload.rate=40/s"},
@@ -63,7 +63,7 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 	if err != nil {
 		t.Skip("no node on this machine (Debian: apt-get install nodejs)")
 	}
-	input, err := json.Marshal(cases())
+	input, err := json.Marshal(choices())
 	must.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), node, "testdata/results.js", "wasm")
 	cmd.Stdin = bytes.NewReader(input)
@@ -72,7 +72,7 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 	type answer struct{ OK, Error string }
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<22)
-	for _, settings := range cases() {
+	for _, settings := range choices() {
 		var got struct{ Result, YAML answer }
 		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &got) != nil {
 			t.Fatalf("no answer for %v", settings)
