@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/bits"
+	"runtime"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -30,6 +32,9 @@ type Reader struct {
 func Open(path string, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if runtime.GOOS == "js" { // the page for browsers has no files, and is smaller without readers
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
 	}
 	f, err := openFile(files.Or(o.FS), path)
 	if err != nil {
