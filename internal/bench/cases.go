@@ -69,7 +69,7 @@ func Cases() []Case {
 			Set:  rate(1600, turns, "replicas=1000", "routing=kv-aware"),
 			Most: Counts{3.24, 9.5, 2030}},
 		{Name: "sessions, four tiers", Requests: 150_000, Set: tiers(0.5),
-			Most: Counts{3.19, 4.97, 945}},
+			Most: Counts{3.19, 3.57, 330}},
 		{Name: "64 replicas", Goal: 1.3, Requests: 300_000, Set: rate(1280, "replicas=64"),
 			Most: Counts{2.78, 0.03, 40}},
 		{Name: "1,000 replicas", Goal: 2, Requests: 300_000, Set: rate(20_000, "replicas=1000"),
