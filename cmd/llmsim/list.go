@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -68,7 +68,7 @@ func list(cmd *cobra.Command, what, format string) error {
 		return show(cmd, format, report.PolicyList(policies.Default()), nil,
 			(*report.Printer).Policies)
 	case "plans":
-		shipped, err := capacity.List()
+		shipped, err := asked.List()
 		return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) {
 			p.Shipped("plan", list)
 		})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
@@ -68,11 +69,11 @@ func mergeSweep(cmd *cobra.Command, q shard.Question, j *journal.Journal, flags 
 }
 
 func mergePlan(cmd *cobra.Command, q shard.Question, j *journal.Journal, out string) error {
-	file, err := capacity.Parse(q.Name, []byte(q.Text), q.Set...)
+	file, err := asked.Parse(q.Name, []byte(q.Text), q.Set...)
 	if err != nil {
 		return err
 	}
-	answers, err := file.Solve(cmd.Context(), capacity.Options{Journal: j, Recorded: true})
+	answers, err := capacity.Solve(cmd.Context(), file, capacity.Options{Journal: j, Recorded: true})
 	flags := planFlags{out: out}
 	return flags.conclude(cmd, answers, err)
 }

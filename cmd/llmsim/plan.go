@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -90,7 +91,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 			return fmt.Errorf("--emit: %w", err)
 		}
 	}
-	file, err := capacity.Load(name, flags.set...)
+	file, err := asked.Open(name, flags.set...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if err := flags.shard.begin(flags.out,
-		shard.Question{Command: "plan", Name: name, Set: flags.set}, capacity.Read); err != nil {
+		shard.Question{Command: "plan", Name: name, Set: flags.set}, asked.Read); err != nil {
 		return err
 	}
 	answers, err := flags.solve(cmd, file)
@@ -142,14 +143,14 @@ func (flags *planFlags) conclude(cmd *cobra.Command, answers *answer.Answers, er
 }
 
 // solve answers the plan, with a journal if there is a folder for it.
-func (flags *planFlags) solve(cmd *cobra.Command, file *capacity.File) (*answer.Answers, error) {
+func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Answers, error) {
 	counter := report.NewCounter(cmd.ErrOrStderr(), "simulations")
 	counter.Start(-1)
 	defer counter.End()
 	var answers *answer.Answers
 	err := flags.queue.keep(cmd, flags.out, "simulations",
 		func(c queue.Config, j *journal.Journal) (err error) {
-			answers, err = file.Solve(cmd.Context(), capacity.Options{Queue: c,
+			answers, err = capacity.Solve(cmd.Context(), file, capacity.Options{Queue: c,
 				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j})
 			return err
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func (c *currentFlags) add(cmd *cobra.Command) {
 }
 
 // compare has the answer of a plan put beside the deployment of the flags.
-func (flags *planFlags) compare(cmd *cobra.Command, file *capacity.File) error {
+func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 	c := &flags.now
 	switch {
 	case c.file == "" && len(c.set) > 0:
@@ -39,7 +40,7 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *capacity.File) error {
 	}
 	today, err := c.load(cmd, flags.strict)
 	if err == nil {
-		err = file.PutBeside(today)
+		err = capacity.PutBeside(file, today)
 	}
 	if err != nil {
 		return fmt.Errorf("--current: %w", err)

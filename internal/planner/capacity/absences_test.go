@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 
 	"pgregory.net/rapid"
@@ -19,7 +20,7 @@ func stub(p interruption, spot, base, need int) *interruptedFleet {
 		sustained: func(away int) float64 { return float64(n - away) },
 		simulate: func(_ context.Context, away int) (trial, error) {
 			kept := stats.Interval{Mean: 1 - float64(away)/float64(4*n)}
-			return trial{Clauses: []clause{{Kept: kept, Target: 0.5}},
+			return trial{Clauses: []asked.Clause{{Kept: kept, Target: 0.5}},
 				Latencies: map[string]float64{"mean_e2el_ms": 2000}}, nil
 		}}
 }

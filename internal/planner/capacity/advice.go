@@ -84,7 +84,7 @@ func (s *search) observed(ctx context.Context, o *option, replicas int,
 	later(&scenario, wrong.first)
 	scenario, rate := s.trials.part(scenario, s.rate)
 	load := func() (*scenarios.File, error) {
-		return s.trials.file.file(scenario, rate, p.Together(rate, replicas))
+		return s.trials.file.File(scenario, rate, p.Together(rate, replicas))
 	}
 	file, err := load()
 	if err != nil {

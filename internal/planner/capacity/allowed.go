@@ -37,7 +37,7 @@ func (s *search) allowed(o *option) int {
 // more than the budget or the power. The error names the option that comes nearest.
 func (s *search) possible() error {
 	p := &s.trials.file.Plan
-	name := s.trials.file.name
+	name := s.trials.file.Name
 	g := &p.Goal
 	for _, o := range s.options {
 		_, taken := o.interrupted()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -51,9 +52,9 @@ func solved(t *testing.T, name string) *answer.Answer {
 
 func solveAll(t *testing.T, name string, overrides ...string) *answer.Answers {
 	t.Helper()
-	f, err := Load(name, overrides...)
+	f, err := asked.Open(name, overrides...)
 	must.OK(t, err)
-	answers, err := f.Solve(context.Background(), Options{})
+	answers, err := Solve(context.Background(), f, Options{})
 	must.OK(t, err)
 	return answers
 }
@@ -142,13 +143,13 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 		each = 60
 	}
 	for stop := 3; ; stop += each {
-		f, err := Load("many-users", quick()...)
+		f, err := asked.Open("many-users", quick()...)
 		must.OK(t, err)
 		j, err := journal.Open(path)
 		must.OK(t, err)
 		before := j.Len()
 		ctx, cancel := context.WithCancel(context.Background())
-		a, err := f.Solve(ctx, Options{Journal: j, Ran: func() {
+		a, err := Solve(ctx, f, Options{Journal: j, Ran: func() {
 			if j.Len() >= stop {
 				cancel()
 			}
@@ -177,7 +178,7 @@ func TestShippedPlans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("solves every plan that ships")
 	}
-	for _, name := range Shipped() {
+	for _, name := range asked.Shipped() {
 		for _, a := range solveAll(t, name).Models {
 			if a.Chosen == nil {
 				t.Errorf("%s: no answer", name)
@@ -338,9 +339,9 @@ func TestNearest(t *testing.T) {
 func TestCostGrowsWithTheRate(t *testing.T) {
 	last := 0.0
 	for _, rate := range []string{"5/s", "10/s", "20/s", "40/s"} {
-		f, err := Load("llama2-70b-chat", "workload.rate="+rate)
+		f, err := asked.Open("llama2-70b-chat", "workload.rate="+rate)
 		must.OK(t, err)
-		s, err := f.newSearch(t.Context(), testQueue(t), Options{})
+		s, err := newSearch(t.Context(), f, testQueue(t), Options{})
 		must.OK(t, err)
 		must.OK(t, s.run(context.Background()))
 		if s.best < 0 || s.cost() < last {
@@ -365,9 +366,9 @@ func TestSeveralModels(t *testing.T) {
 	if len(both.Models) != 2 || sum != both.Hourly {
 		t.Errorf("%d models, $%g/h of $%g/h", len(both.Models), sum, both.Hourly)
 	}
-	f, err := Load("two-models", plenty)
+	f, err := asked.Open("two-models", plenty)
 	must.OK(t, err)
-	alone, err := (&File{Plan: f.parts()[1].Plan, name: "alone"}).Solve(context.Background(),
+	alone, err := Solve(context.Background(), (&asked.File{Plan: questions(f)[1].Plan, Name: "alone"}),
 		Options{})
 	must.OK(t, err)
 	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label ||

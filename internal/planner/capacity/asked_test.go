@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -30,9 +31,9 @@ menu:
 		good + "  disaggregated: [{prefill: {replicas: 1, hardware: [l40x]}, decode: 1}]\n": "4: " +
 			`menu: unknown accelerator "l40x"; did you mean l40s?`,
 	} {
-		f, err := Parse("plan.yaml", []byte(text))
+		f, err := asked.Parse("plan.yaml", []byte(text))
 		if err == nil {
-			_, err = f.Solve(t.Context(), Options{})
+			_, err = Solve(t.Context(), f, Options{})
 		}
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), "plan.yaml:"+want) {
 			t.Errorf("%s: error %v, want it on line %s", text, err, want)

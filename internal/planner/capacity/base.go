@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -25,7 +26,7 @@ func (o *option) withBases(standing []*server, list []*option) []*option {
 // basesOf returns the servers that may be a base beside server i of a list, in which the choice of
 // the accelerator varies slowest: they differ from it in terms alone. A base is tried for the
 // cheapest fleet of a fixed number of replicas.
-func (f *File) basesOf(servers []*server, i int) (list []*server) {
+func basesOf(f *asked.File, servers []*server, i int) (list []*server) {
 	p := &f.Plan
 	if p.Goal.Find != menu.FindCheapest || p.Scaled() {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -20,10 +21,10 @@ func (o *option) bound(all []busy) {
 	}
 	o.price = o.sum((*server).hourly)
 	load := o.load()
-	o.ceiling = boundSlack * load.requests / (o.slow * o.divided(all[0]))
+	o.ceiling = boundSlack * load.Requests / (o.slow * o.divided(all[0]))
 	o.least = 1
-	for i := range load.stretches {
-		n := math.Ceil(o.slow * o.divided(all[1+i]) / (boundSlack * load.stretches[i].seconds))
+	for i := range load.Stretches {
+		n := math.Ceil(o.slow * o.divided(all[1+i]) / (boundSlack * load.Stretches[i].Seconds))
 		o.least = max(o.least, int32(min(n, unbounded)))
 	}
 	o.boundMean(load)
@@ -53,9 +54,9 @@ func (p *parts) bound(plan *menu.Plan) []busy {
 	}
 	load := p.load()
 	p.latencies(load)
-	list := []busy{p.busy(&load.low, &load.kept, load.tpot)}
-	for i := range load.stretches {
-		list = append(list, p.busyAtBest(&load.stretches[i].work, load.tpot))
+	list := []busy{p.busy(&load.Low, &load.Kept, load.Tpot)}
+	for i := range load.Stretches {
+		list = append(list, p.busyAtBest(&load.Stretches[i].Work, load.Tpot))
 	}
 	return list
 }
@@ -82,7 +83,7 @@ func (p *parts) judge(plan *menu.Plan) {
 
 // load returns the load that the parts face: contexts are limited to what each of its servers
 // serves.
-func (p *parts) load() *load {
+func (p *parts) load() *asked.Load {
 	if d := p.decode; d != nil &&
 		d.context < p.prefill.context {
 		return d.load
@@ -92,7 +93,7 @@ func (p *parts) load() *load {
 
 // busy bounds the seconds for which one replica of each kind is busy with the work w. The part kept
 // is of requests that keep a limit on the time per token; a limit of 0 stands for none.
-func (p *parts) busy(w, kept *work, limit sim.Time) busy {
+func (p *parts) busy(w, kept *asked.Work, limit sim.Time) busy {
 	b := busy{first: p.prefill.pace.both(w)}
 	slowest, last := &b.first, &p.prefill.pace
 	if p.decode != nil {
@@ -107,7 +108,7 @@ func (p *parts) busy(w, kept *work, limit sim.Time) busy {
 
 // busyAtBest is busy for a part of the requests, which may be the requests with the best accepted
 // drafts.
-func (p *parts) busyAtBest(w *work, limit sim.Time) busy {
+func (p *parts) busyAtBest(w *asked.Work, limit sim.Time) busy {
 	best := *p
 	for _, s := range []**server{&best.prefill, &best.decode} {
 		if *s != nil {
@@ -121,23 +122,23 @@ func (p *parts) busyAtBest(w *work, limit sim.Time) busy {
 
 // latencies computes the share of requests that could keep their limits if each had a replica to
 // itself.
-func (p *parts) latencies(l *load) {
+func (p *parts) latencies(l *asked.Load) {
 	p.alone, p.excess, p.tight = 1, 0, false
 	last := p.servers()[len(p.servers())-1]
 	if p.prefill.load != l || last.load != l {
 		return // servers of different contexts: nothing is claimed
 	}
-	kept, n := 0.0, float64(len(l.probes))
-	for i := range l.probes {
-		times := p.times(l.promises[i], p.prefill.alone[i].ttft, last.alone[i].tpot,
-			l.probes[i].Output)
+	kept, n := 0.0, float64(len(l.Probes))
+	for i := range l.Probes {
+		times := p.times(l.Promises[i], p.prefill.alone[i].ttft, last.alone[i].tpot,
+			l.Probes[i].Output)
 		if times <= 1 {
-			kept += last.inTime(i, l.promises[i].TPOT, p.slow)
+			kept += last.inTime(i, l.Promises[i].TPOT, p.slow)
 		}
 		p.excess += times / n
 	}
 	p.alone = kept / n
-	p.tight = p.alone+float64(3*math.Sqrt(p.alone*(1-p.alone)/n)) < l.target-1e-9
+	p.tight = p.alone+float64(3*math.Sqrt(p.alone*(1-p.alone)/n)) < l.Target-1e-9
 	if last.drafts != nil {
 		p.alone = math.Round(1e4*p.alone) / 1e4 // a chance of 1e-19 is none
 	}
@@ -175,7 +176,7 @@ const unbounded = math.MaxInt32
 // inTime bounds the chance that a probe keeps a limit on the time per token, 0 standing for none,
 // with the server to itself and steps that take slow times what is predicted.
 func (s *server) inTime(probe int, limit sim.Time, slow float64) float64 {
-	tokens := s.load.probes[probe].Output - 1
+	tokens := s.load.Probes[probe].Output - 1
 	if s.drafts == nil || limit == 0 || tokens < 1 {
 		return 1
 	}

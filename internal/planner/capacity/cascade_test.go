@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
 const cascaded = `
@@ -50,9 +51,9 @@ func TestCascadesArePlanned(t *testing.T) {
 
 func planned(t *testing.T, second string) *answer.Answers {
 	t.Helper()
-	f, err := Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
+	f, err := asked.Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
 	must.OK(t, err)
-	a, err := f.Solve(t.Context(), Options{})
+	a, err := Solve(t.Context(), f, Options{})
 	must.OK(t, err)
 	return a
 }
@@ -67,7 +68,7 @@ func TestCascadesThatAreNotPlanned(t *testing.T) {
 		"workload: {rate: 1/s, classes: [{name: a}, " +
 			"{name: b, escalated: {from: a, share: 1}}]}": "list it in models",
 	} {
-		_, err := Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
+		_, err := asked.Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", second, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
@@ -150,14 +151,14 @@ func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRu
 // mostOf returns the largest factor on TTFT under which runs together keep the SLO; 0 where
 // latencies grow in one of them.
 func mostOf(runs []trial) float64 {
-	var all [][]clause
+	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {
 			return 0
 		}
 		all = append(all, runs[i].Clauses)
 	}
-	return mostLate(pooled(all))
+	return asked.MostLate(asked.Pooled(all))
 }
 
 // set sets the probability and its interval from runs at growing deviations. Between runs,

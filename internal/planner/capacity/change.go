@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/metrics"
 )
@@ -18,7 +19,7 @@ func (s *search) changed(ctx context.Context, o *option, n int) ([]*option, erro
 	if err != nil {
 		return nil, err
 	}
-	latency := binding(missed.Clauses).Latency
+	latency := asked.Binding(missed.Clauses).Latency
 	for _, one := range []metrics.Latency{metrics.TTFT, metrics.TPOT} {
 		if latency == "" && strings.HasSuffix(missed.Binds, strings.ToUpper(string(one))) {
 			latency = one

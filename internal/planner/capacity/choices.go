@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// draft is a scenario while the choices of the dimensions are made.
+// newDraft is a scenario while the choices of the dimensions are made.
 type draft struct {
 	scenario scenarios.Scenario // of one replica that does both
 	offer    *menu.Offer

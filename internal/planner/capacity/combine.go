@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // options lists every combination of the menu.
-func (f *File) options() ([]*option, error) {
-	kinds := &kinds{file: f, mixture: f.mixture(), known: map[string]*server{},
+func options(f *asked.File) ([]*option, error) {
+	kinds := &kinds{file: f, mixture: mixture(f), known: map[string]*server{},
 		shapes: map[string]string{}}
 	list, err := kinds.together()
 	for i := range f.Plan.Menu.Disaggregated {
@@ -31,9 +32,9 @@ func (f *File) options() ([]*option, error) {
 
 // mixture reports whether the model of a plan has routed experts. A model that cannot be read has
 // none; its error is found where a server is built.
-func (f *File) mixture() bool {
+func mixture(f *asked.File) bool {
 	first := &f.Plan.Menu.Hardware[0] // a scenario must have some
-	file, err := f.file(scenarios.Scenario{Model: f.Plan.Model, Workload: f.Plan.Workload,
+	file, err := f.File(scenarios.Scenario{Model: f.Plan.Model, Workload: f.Plan.Workload,
 		Hardware: scenarios.Hardware{Accelerator: first.Accelerator, File: first.File},
 	}, f.Plan.Peak(), 1)
 	if err != nil {
@@ -51,7 +52,7 @@ func tooMany(n int) error {
 
 // kinds makes servers. Options with equal servers share one.
 type kinds struct {
-	file *File
+	file *asked.File
 	// mixture reports whether the model has routed experts.
 	mixture bool
 	known   map[string]*server
@@ -60,7 +61,7 @@ type kinds struct {
 
 // server returns the server for the given choices.
 func (k *kinds) server(list []dimension, choices []int) *server {
-	s, d := k.file.newServer(list, choices)
+	s, d := newServer(k.file, list, choices)
 	if shape, known := k.shapes[s.shape]; known {
 		s.shape = shape
 	} else {
@@ -98,7 +99,7 @@ func (k *kinds) together() ([]*option, error) {
 		if s.twin {
 			continue
 		}
-		alike, standing := &parts{prefill: s}, k.file.basesOf(servers, i)
+		alike, standing := &parts{prefill: s}, basesOf(k.file, servers, i)
 		for route := range routes {
 			o := &option{parts: alike, prefills: 1, routing: int32(route), gpus: s.gpus}
 			options = o.withBases(standing, o.each(ways, options))

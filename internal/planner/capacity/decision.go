@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -72,7 +73,7 @@ func (s *search) pool(ctx context.Context, o *option, n int, wrong errorFactors,
 // the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
 func poolOf(seeds int, run func(seed uint64) (trial, int64, error)) (runs []trial, kept bool,
 	err error) {
-	var all [][]clause
+	var all [][]asked.Clause
 	var requests int64
 	for seed := range seeds {
 		t, more, err := run(uint64(seed))
@@ -84,7 +85,7 @@ func poolOf(seeds int, run func(seed uint64) (trial, int64, error)) (runs []tria
 		}
 		all = append(all, t.Clauses)
 		requests += more
-		g := binding(pooled(all))
+		g := asked.Binding(asked.Pooled(all))
 		kept, least := g.Kept.Mean >= g.Target-1e-12, fewSeeds
 		if kept {
 			least = chanceSeeds
@@ -104,12 +105,12 @@ func (t *trial) hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }
 // sharePooled returns the share of the requests of some runs that keep the part of the SLO that
 // binds: of the last run where latencies grow in it.
 func sharePooled(runs []trial) stats.Interval {
-	var all [][]clause
+	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {
 			return runs[i].Kept
 		}
 		all = append(all, runs[i].Clauses)
 	}
-	return binding(pooled(all)).Kept
+	return asked.Binding(asked.Pooled(all)).Kept
 }

@@ -79,7 +79,7 @@ func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
 	o := s.chosen().spared(s.spare)
 	scenario := o.pooled(o.scenario(&p.Menu, s.size(), 1), s.size())
 	scenario.Tokens = p.Tokens
-	return s.trials.file.file(scenario, s.rate, requests)
+	return s.trials.file.File(scenario, s.rate, requests)
 }
 
 func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.Deployment, error) {
@@ -142,7 +142,7 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 // millions returns how many million output tokens the load asks for in an hour; 0 if that depends
 // on the fleet.
 func (s *search) millions() float64 {
-	flow := s.load().flow
+	flow := s.load().Flow
 	if peak := s.trials.file.Plan.Peak(); s.rate != peak {
 		flow *= s.rate / peak // the goal was to raise it
 	}

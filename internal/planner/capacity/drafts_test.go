@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -87,16 +88,16 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			"effort: {requests: 400, most-requests: 400}",
 			rapid.IntRange(2, 60).Draw(t, "output"), rapid.IntRange(2000, 9000).Draw(t, "tpot"),
 			method, tokens, law, length)
-		f, err := Parse("drafts.yaml", []byte(text))
+		f, err := asked.Parse("drafts.yaml", []byte(text))
 		must.OK(t, err)
-		s, err := f.newSearch(t.Context(), nil, Options{})
+		s, err := newSearch(t.Context(), f, nil, Options{})
 		must.OK(t, err)
 		o := s.options[1]
 		if o.unfit() != "" {
 			t.Skip(o.unfit())
 		}
 		observe := func(rate float64) trial {
-			file, err := f.file(o.scenario(&f.Plan.Menu, 1, o.slow), rate, 400)
+			file, err := f.File(o.scenario(&f.Plan.Menu, 1, o.slow), rate, 400)
 			must.OK(t, err)
 			seen, err := Simulate(t.Context(), file, f.Plan.Params())
 			must.OK(t, err)

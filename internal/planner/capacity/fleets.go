@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -109,7 +110,7 @@ func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare i
 		}}
 	t, _, err := f.judge(ctx)
 	if err == nil {
-		binds := binding(t.Clauses)
+		binds := asked.Binding(t.Clauses)
 		t.Kept, t.Target = binds.Kept, binds.Target
 	}
 	return t, err

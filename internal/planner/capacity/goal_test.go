@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -207,10 +208,10 @@ func TestBadGoals(t *testing.T) {
 		"goal: {find: latency, budget: $0.1/h}\nfleet: " +
 			"{spare: 1}": "with its spares is of 1 × l4",
 	} {
-		f, err := Parse("bad.yaml", []byte(good+text))
+		f, err := asked.Parse("bad.yaml", []byte(good+text))
 		if err == nil {
 			var s *search
-			if s, err = f.newSearch(t.Context(), testQueue(t), Options{}); err == nil {
+			if s, err = newSearch(t.Context(), f, testQueue(t), Options{}); err == nil {
 				err = s.possible()
 			}
 		}

@@ -178,7 +178,7 @@ const worthTuning = 0.01
 func (s *search) jobRequests() int64 {
 	j := s.trials.file.Plan.Job
 	if l := s.load(); j.Requests == 0 && l != nil {
-		each := (l.prompt + l.output) / l.requests
+		each := (l.Prompt + l.Output) / l.Requests
 		return max(1, int64(math.Ceil(float64(j.Tokens)/each)))
 	}
 	return max(1, j.Requests)
@@ -241,7 +241,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	requests := s.jobRequests()
 	l := s.load()
-	tokens := float64(requests) * (l.prompt + l.output) / l.requests
+	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
 	o, within := s.options[j.option], sim.Time(s.trials.file.Plan.Job.Within).Seconds()
 	return answer.JobDone{Grade: o.grade, InTime: o.physics.steps.below(o.slow * within / j.total),
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
@@ -258,7 +258,7 @@ func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.trials.file.file(scenario, 0, s.jobRequests())
+	file, err := s.trials.file.File(scenario, 0, s.jobRequests())
 	if err != nil {
 		return nil, err
 	}

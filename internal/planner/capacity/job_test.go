@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -28,7 +29,7 @@ func TestJob(t *testing.T) {
 		t.Fatal("no answer", err)
 	}
 	requests := s.jobRequests()
-	if l := s.load(); math.Abs(float64(requests)*(l.prompt+l.output)/l.requests/10e6-1) > 1e-3 {
+	if l := s.load(); math.Abs(float64(requests)*(l.Prompt+l.Output)/l.Requests/10e6-1) > 1e-3 {
 		t.Errorf("%d requests are not 10 million tokens", requests)
 	}
 	every, _ := prepared(t, jobText)
@@ -105,7 +106,7 @@ func TestBadJobs(t *testing.T) {
 		"job: {requests: 5, within: 1h}\nfleet: {spare: 1}":    "fleet: has no meaning for a job",
 		"job: {requests: 5, within: 1h}\nmodels: [{model: a}]": "models",
 	} {
-		_, err := Parse("job.yaml", []byte("model: llama-3.1-8b\nworkload: {prompt: 5}\nmenu: "+
+		_, err := asked.Parse("job.yaml", []byte("model: llama-3.1-8b\nworkload: {prompt: 5}\nmenu: "+
 			"{hardware: [l4]}\n"+change))
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", change, err, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
 // Fleets of several models from one stock cost the least of all that there are accelerators for,
@@ -17,7 +18,7 @@ func TestModelsShareAStock(t *testing.T) {
 		stocks = stocks[:1]
 	}
 	for _, counts := range stocks {
-		f, err := Parse("joint.yaml", fmt.Appendf(nil, `
+		f, err := asked.Parse("joint.yaml", fmt.Appendf(nil, `
 models:
   - {name: chat, model: llama-3.1-8b, workload: {rate: 90/s, prompt: 300, output: 60}, slo: {ttft: 1s, tpot: 40ms}}
   - {name: code, model: qwen2.5-14b, workload: {rate: 16/s, prompt: 900, output: 60}, slo: {ttft: 1s, tpot: 50ms}}
@@ -30,8 +31,8 @@ effort: {requests: 100, most-requests: 200}
 		must.OK(t, err)
 		q := testQueue(t)
 		var searches []*search
-		for _, part := range f.parts() {
-			found, err := part.find(context.Background(), q, Options{})
+		for _, part := range questions(f) {
+			found, err := find(context.Background(), part, q, Options{})
 			must.OK(t, err)
 			searches = append(searches, found.search)
 		}
@@ -47,7 +48,7 @@ effort: {requests: 100, most-requests: 200}
 		if j.conflict() || math.Abs(got-want) > 1e-9 {
 			t.Errorf("%v: $%g/h, the cheapest pair costs $%g/h", counts, got, want)
 		}
-		inTurn, err := f.inTurn(context.Background(), q, Options{})
+		inTurn, err := inTurn(context.Background(), f, q, Options{})
 		must.OK(t, err)
 		if a, b := inTurn[0].Chosen, inTurn[1].Chosen; a != nil && b != nil &&
 			got > a.Hourly+b.Hourly+1e-9 {

@@ -56,9 +56,9 @@ func comparePart(t *testing.T, text string, size int) {
 	f := one.trials.file
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
-	options, err := f.options()
+	options, err := options(f)
 	must.OK(t, err)
-	s, err := f.prepared(ctx, options, one.trials)
+	s, err := prepare(ctx, f, options, one.trials)
 	must.OK(t, err)
 	o := s.options[0]
 	n, err := s.smallest(ctx, 0, size, func(int, float64) {})

@@ -19,8 +19,8 @@ menu: {hardware: [h100-sxm], tensor: [1]}
 seed: %d
 `, seed))
 		l := s.load()
-		prompts[seed], stored[seed] = l.prompt/l.requests, l.stored/l.requests
-		lowPrompts[seed], lowStored[seed] = l.low.prompt/l.requests, l.low.stored/l.requests
+		prompts[seed], stored[seed] = l.Prompt/l.Requests, l.Stored/l.Requests
+		lowPrompts[seed], lowStored[seed] = l.Low.Prompt/l.Requests, l.Low.Stored/l.Requests
 	}
 	for name, figures := range map[string][2][seeds]float64{"prompts": {prompts, lowPrompts},
 		"stored": {stored, lowStored}} {

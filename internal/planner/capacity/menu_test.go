@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
 // A list of degrees of expert parallelism that spreads no experts beside data-parallel attention is
@@ -26,7 +27,7 @@ func TestExpertsAreSpreadBesideData(t *testing.T) {
 		apart + "tensor: [2], data: [8, 16], expert: [1, 32]}}]":      "",
 		"data: [8], expert: [1, 8], " + apart + "hardware: [h100]}}]": "",
 	} {
-		_, err := Parse("p.yaml", []byte(plan+menu+"}}"))
+		_, err := asked.Parse("p.yaml", []byte(plan+menu+"}}"))
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", menu, err)
@@ -41,10 +42,10 @@ func TestExpertsAreSpreadBesideData(t *testing.T) {
 func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
 	for model, want := range map[string][]int{"mixtral-8x7b": {0, 0, 0, 2, 0},
 		"llama-3.1-8b": {0, 0, 0, 0}} {
-		f, err := Parse("p.yaml", []byte("{model: "+model+", workload: {rate: 1/s}, slo: "+
+		f, err := asked.Parse("p.yaml", []byte("{model: "+model+", workload: {rate: 1/s}, slo: "+
 			"{ttft: 1s}, menu: {hardware: [h200-sxm], tensor: [1, 2], data: [1, 2]}}"))
 		must.OK(t, err)
-		list, err := f.options()
+		list, err := options(f)
 		must.OK(t, err)
 		var got []int
 		for _, o := range list {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
@@ -32,10 +33,10 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm, l40s], tensor: [1]}
 }
 
 // hourly returns what the cheapest fleet costs, and false where none keeps the SLO.
-func hourly(t *testing.T, q *queue.Queue, asked question) (float64, bool) {
-	f, err := Parse("drawn", []byte(asked.text()))
+func hourly(t *testing.T, q *queue.Queue, drawn question) (float64, bool) {
+	f, err := asked.Parse("drawn", []byte(drawn.text()))
 	must.OK(t, err)
-	s, err := f.newSearch(t.Context(), q, Options{})
+	s, err := newSearch(t.Context(), f, q, Options{})
 	must.OK(t, err)
 	must.OK(t, s.answer(context.Background()))
 	if s.best < 0 {

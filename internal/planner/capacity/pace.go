@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -106,59 +107,59 @@ func (p *pace) step(n float64) float64 {
 // step, which the batching policy and the KV memory limit. With steps of n tokens taking f(n), f
 // convex, that is at least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N;
 // attention to the context comes on top.
-func (p *pace) both(w *work) float64 {
-	prompt := w.prompt
+func (p *pace) both(w *asked.Work) float64 {
+	prompt := w.Prompt
 	if p.shares {
-		prompt = w.fresh
+		prompt = w.Fresh
 	}
-	return p.steps(w, prompt+w.output)
+	return p.steps(w, prompt+w.Output)
 }
 
 // prefill bounds the seconds for which a server that only computes prompts is busy with requests.
-func (p *pace) prefill(w *work) float64 {
+func (p *pace) prefill(w *asked.Work) float64 {
 	if p.shares {
-		return w.fresh * p.token
+		return w.Fresh * p.token
 	}
-	return w.prompt * p.token
+	return w.Prompt * p.token
 }
 
 // decode bounds the seconds for which a server that only decodes is busy with requests. Their first
 // tokens come with the prompts.
-func (p *pace) decode(w *work) float64 {
+func (p *pace) decode(w *asked.Work) float64 {
 	later := *w
-	if w.output > 0 {
-		share := (w.output - w.requests) / w.output
-		later.output, later.stored, later.own = w.output*share, w.stored*share, w.own*share
+	if w.Output > 0 {
+		share := (w.Output - w.Requests) / w.Output
+		later.Output, later.Stored, later.Own = w.Output*share, w.Stored*share, w.Own*share
 	}
-	return p.steps(&later, later.output)
+	return p.steps(&later, later.Output)
 }
 
 // steps bounds the seconds of the steps in which a number of tokens are computed. Sequences may
 // share memory, but each attends to its whole context.
-func (p *pace) steps(w *work, tokens float64) float64 {
-	held := w.stored
+func (p *pace) steps(w *asked.Work, tokens float64) float64 {
+	held := w.Stored
 	if p.shares {
-		held = w.own
+		held = w.Own
 	}
-	k := max(w.output/p.batch, held/p.room, w.output/largestStep) / p.mean
+	k := max(w.Output/p.batch, held/p.room, w.Output/largestStep) / p.mean
 	if k <= 0 {
 		return tokens * p.token
 	}
-	return float64(k*p.step(tokens/k)) + float64(w.stored/p.mean*p.context)
+	return float64(k*p.step(tokens/k)) + float64(w.Stored/p.mean*p.context)
 }
 
 // paced bounds the seconds for which a server is busy that gives the kept ones of requests their
 // tokens within a limit of seconds each, on average over an answer. Prompts are left out. The kept
 // ones may be those whose drafts fare best: they take the steps that all take on average but for
 // one for each token of the others.
-func (p *pace) paced(w, kept *work, limit float64) float64 {
-	all, tokens := w.output-w.requests, kept.output-kept.requests
+func (p *pace) paced(w, kept *asked.Work, limit float64) float64 {
+	all, tokens := w.Output-w.Requests, kept.Output-kept.Requests
 	if tokens <= 0 {
-		return kept.stored * p.context / p.stride
+		return kept.Stored * p.context / p.stride
 	}
 	steps := max(tokens/p.stride, all/p.mean-(all-tokens))
 	gain := tokens / steps
-	return (float64(tokens*p.share(limit*gain)) + float64(kept.stored*p.context)) / gain
+	return (float64(tokens*p.share(limit*gain)) + float64(kept.Stored*p.context)) / gain
 }
 
 // share bounds a token's share of the seconds of steps, f(n)/n of a step of n sequences, where

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
 // smallPlans are cheap plans of the kinds that cmd/llmsim's TestPlansOfEveryKindHaveTheSameBytes
@@ -73,9 +74,9 @@ func TestShortAnswersHave25Lines(t *testing.T) {
 				[]byte("TIMESTAMP,ContextTokens,GeneratedTokens\n"+
 					"2023-11-16 18:00:00.0000000,500,20\n2023-11-16 18:00:01.0000000,900,30\n"),
 				0o600))
-			f, err := Load(file)
+			f, err := asked.Open(file)
 			must.OK(t, err)
-			all, err := f.Solve(context.Background(), Options{})
+			all, err := Solve(context.Background(), f, Options{})
 			must.OK(t, err)
 			check(t, all, plan.shows)
 		})

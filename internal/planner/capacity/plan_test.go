@@ -7,23 +7,24 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Whatever a plan file says, it is a plan or an error of the input.
 func FuzzParse(f *testing.F) {
-	for _, name := range Shipped() {
-		text, err := shipped(name)
+	for _, name := range asked.Shipped() {
+		text, err := asked.ReadShipped(name)
 		must.OK(f, err)
 		f.Add(string(text))
 	}
 	f.Add("model: x\nworkload: {rate: {pattern: wave, average: 1/s, swing: 1}}\nmenu: {hardware: " +
 		"[{accelerator: a, count: 1}]}\nslo: {e2e: 1s}")
 	f.Fuzz(func(t *testing.T, text string) {
-		var file *File
+		var file *asked.File
 		var err error
-		filestest.Bounded(t, len(text), func() { file, err = Parse("fuzz.yaml", []byte(text)) })
+		filestest.Bounded(t, len(text), func() { file, err = asked.Parse("fuzz.yaml", []byte(text)) })
 		if err != nil {
 			if !scenarios.IsInputError(err) {
 				t.Errorf("%q: error %v is not one of the input", text, err)
@@ -65,7 +66,7 @@ func TestKeysAreDocumented(t *testing.T) {
 // Lengths of simulations grow with the rate and with the limit of the first token, so that an
 // overload shows.
 func TestSimulationsAreLongEnough(t *testing.T) {
-	f, err := Parse("a.yaml", []byte(
+	f, err := asked.Parse("a.yaml", []byte(
 		"model: llama-3.1-8b\nworkload: {rate: 2/s}\nslo: {ttft: 3s}\nmenu: {hardware: "+
 			"[h100-sxm]}\neffort: {requests: 100}"))
 	must.OK(t, err)

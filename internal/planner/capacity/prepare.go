@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -24,17 +25,17 @@ const block = 4096
 // goroutines.
 type loads struct {
 	mu    sync.Mutex
-	known map[int]*load
+	known map[int]*asked.Load
 	// words are those of servers that do not fit: few, for many servers.
 	words map[string]string
 }
 
 // of returns the load of servers of a context, which the simulation of one of them gives.
-func (l *loads) of(f *File, context int, s *scenarios.Simulation) (*load, error) {
+func (l *loads) of(f *asked.File, context int, s *scenarios.Simulation) (*asked.Load, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known[context] == nil {
-		made, err := f.newLoad(s)
+		made, err := f.NewLoad(s)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func (l *loads) same(words string) string {
 
 // preparer prepares servers, one after another.
 type preparer struct {
-	file   *File
+	file   *asked.File
 	loads  *loads
 	clocks *scenarios.Clocks
 	// clock is that of the last server, pace its pace, and evidence that for the last key:
@@ -67,14 +68,14 @@ type preparer struct {
 	evidence *evidence.Evidence
 }
 
-// prepared finds out what can be built of the options, and bounds what it does, on all cores.
-func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*search, error) {
-	shared := &loads{known: map[int]*load{}, words: map[string]string{}}
+// prepare finds out what can be built of the options, and bounds what it does, on all cores.
+func prepare(ctx context.Context, f *asked.File, options []*option, t *trials) (*search, error) {
+	shared := &loads{known: map[int]*asked.Load{}, words: map[string]string{}}
 	workers := make([]*preparer, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks()}
 	}
-	if err := f.checkRouting(options); err != nil {
+	if err := checkRouting(f, options); err != nil {
 		return nil, err
 	}
 	ready := map[*server]bool{}
@@ -118,11 +119,11 @@ func (f *File) prepared(ctx context.Context, options []*option, t *trials) (*sea
 
 // checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of
 // them: one replica needs none.
-func (f *File) checkRouting(options []*option) error {
+func checkRouting(f *asked.File, options []*option) error {
 	for _, policy := range f.Plan.Menu.Routing {
 		s := options[0].prefill.asked()
 		s.Routing = policy
-		file, err := f.file(s, f.Plan.Peak(), 1)
+		file, err := f.File(s, f.Plan.Peak(), 1)
 		if err == nil {
 			err = file.CheckNames(policies.Default())
 		}
@@ -161,23 +162,23 @@ func drop(list []*server) {
 }
 
 // prepare finds out whether a replica can be built, and what its steps take. A server that is
-// prepared anew, for another workload, keeps its evidence and what its steps take.
+// prepare anew, for another workload, keeps its evidence and what its steps take.
 func (p *preparer) prepare(s *server) error {
 	f := p.file
-	file, err := f.file(s.asked(), f.Plan.Peak(), drawnOf(&f.Plan))
+	file, err := f.File(s.asked(), f.Plan.Peak(), asked.DrawnOf(&f.Plan))
 	if err != nil {
 		return err
 	}
 	if s.evidence == nil {
 		err := file.CheckNames(policies.Default())
-		if err != nil && !p.apart(err) && (s.changes == nil || !concerns(err, "batching")) {
+		if err != nil && !p.apart(err) && (s.changes == nil || !asked.Concerns(err, "batching")) {
 			return fmt.Errorf("%s: %w", s.label(), err)
 		}
 	}
 	file.Clocks = p.clocks
 	simulation, err := file.Build(policies.Default())
-	if scenarios.IsInputError(err) && !concerns(err, "workload") {
-		s.unfit = p.loads.same(reason(err))
+	if scenarios.IsInputError(err) && !asked.Concerns(err, "workload") {
+		s.unfit = p.loads.same(asked.Reason(err))
 		return nil
 	}
 	if err != nil {
@@ -189,12 +190,12 @@ func (p *preparer) prepare(s *server) error {
 		return scenarios.BadInput(
 			fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as "+
 				"{accelerator: %s, price: $2/h}",
-				f.name, s.offer.Accelerator, s.offer.Accelerator))
+				f.Name, s.offer.Accelerator, s.offer.Accelerator))
 	}
 	memory := &simulation.Scenario.Memory
 	if memory.PoolHourly() > 0 {
 		return scenarios.BadInput(fmt.Errorf("%s: menu.memory: the price of a pool does not grow "+
-			"with the servers that a plan counts; leave it out, and add it to the answer", f.name))
+			"with the servers that a plan counts; leave it out, and add it to the answer", f.Name))
 	}
 	s.host = memory.HostHourly()
 	s.gib, s.disk = memory.Price.Amount, memory.DiskPrice.Amount
@@ -228,8 +229,8 @@ func (p *preparer) evidenceFor(s *scenarios.Simulation, clock *steptime.Clock) *
 // apart reports whether an error says that parts of the menu do not go together, which leaves the
 // others: a shape with drafts, or an engine with parameters that the policies of others have.
 func (p *preparer) apart(err error) bool {
-	return concerns(err, "parallelism") ||
-		len(p.file.Plan.Menu.Engines) > 1 && concerns(err, "batching")
+	return asked.Concerns(err, "parallelism") ||
+		len(p.file.Plan.Menu.Engines) > 1 && asked.Concerns(err, "batching")
 }
 
 // describe sets what a server's steps say of it.
@@ -251,9 +252,9 @@ func (p *preparer) describe(s *server, steps *scenarios.Steps) {
 
 // setProbeTimes sets what the probes of the load would take with the server to themselves.
 func (s *server) setProbeTimes(steps *scenarios.Steps) {
-	s.alone, s.slowest = make([]latency, len(s.load.probes)), latency{}
-	for i := range s.load.probes {
-		p := &s.load.probes[i]
+	s.alone, s.slowest = make([]latency, len(s.load.Probes)), latency{}
+	for i := range s.load.Probes {
+		p := &s.load.Probes[i]
 		l := latency{ttft: s.prefillAlone(steps, p), tpot: s.decodeAlone(steps, p)}
 		pace := l.tpot
 		if s.drafts != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
@@ -20,7 +21,7 @@ import (
 // A plan, the scenario that it answers with, the page of that and a comparison with it all have one
 // price for a million output tokens, though their runs draw different requests.
 func TestOneSystemHasOnePrice(t *testing.T) {
-	plan, err := Parse("plan.yaml", []byte(`
+	plan, err := asked.Parse("plan.yaml", []byte(`
 model: llama-3.1-8b
 workload: {rate: 8/s, prompt: 300, output: {distribution: lognormal, mean: 120, cv: 0.8, max: 1000}}
 slo: {ttft: 1s, tpot: 50ms}
@@ -28,7 +29,7 @@ menu: {hardware: [h100-sxm], tensor: [1]}
 fleet: {spare: 1}
 `))
 	must.OK(t, err)
-	answers, err := plan.Solve(context.Background(), Options{})
+	answers, err := Solve(context.Background(), plan, Options{})
 	must.OK(t, err)
 	a := answers.Models[0]
 	load := func() (*scenarios.File, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -36,12 +37,12 @@ func meanAndP99(list []weightedValue) (mean, p99 float64) {
 // sample is the requests with which fleets are compared, as far as bounds need them: sorted into
 // cells of similar lengths, of which the least stand for all.
 type sample struct {
-	prompts []int   // the least of each group of similar prompts
-	cells   []cell  // in no order
-	shared  bool    // whether prompts may come from a cache
-	work    work    // of the requests in cells
-	tokens  float64 // of all answers
-	seconds float64 // until the last request arrives
+	prompts []int      // the least of each group of similar prompts
+	cells   []cell     // in no order
+	shared  bool       // whether prompts may come from a cache
+	work    asked.Work // of the requests in cells
+	tokens  float64    // of all answers
+	seconds float64    // until the last request arrives
 }
 
 // cell is requests of similar lengths.
@@ -63,9 +64,9 @@ func (s *search) newSample(o *option) (*sample, error) {
 	}
 	most := int(p.Together(s.rate, comparedReplicas))
 	if p.RecordedTimes() || !p.Steady() {
-		most = mostRead
+		most = asked.MostRead
 	}
-	file, err := f.file(o.scenario(&p.Menu, 1, 1), s.rate, int64(most))
+	file, err := f.File(o.scenario(&p.Menu, 1, 1), s.rate, int64(most))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (s *search) newSample(o *option) (*sample, error) {
 		return nil, err
 	}
 	defer simulation.Source.Close()
-	requests := draw(simulation.Source, most+1, min(most, manyDrawn))
+	requests := asked.Draw(simulation.Source, most+1, min(most, asked.ManyDrawn))
 	if err := simulation.Source.Err(); err != nil || len(requests) == 0 || len(requests) > most {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func sampled(requests []sim.Request, context int) *sample {
 		if r.Prompt+r.Output > context {
 			continue
 		}
-		s.work.add(r)
+		s.work.Add(r)
 		s.shared = s.shared || len(r.Content) > 0
 		g, known := groups[bucket(r.Prompt)]
 		if !known {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
@@ -20,7 +21,7 @@ func (s *search) checkScalings() error {
 			continue
 		}
 		done[o.scaling.index] = true
-		file, err := f.file(o.scenario(&f.Plan.Menu, s.fewest(o), 1), 0, probes)
+		file, err := f.File(o.scenario(&f.Plan.Menu, s.fewest(o), 1), 0, asked.Probes)
 		if err != nil {
 			return err
 		}
@@ -30,8 +31,8 @@ func (s *search) checkScalings() error {
 			err = simulation.Source.Close()
 		}
 		if scenarios.IsInputError(err) {
-			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.name,
-				f.Plan.Menu.ScalingWords(o.scaling.index), reason(err)))
+			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
+				f.Plan.Menu.ScalingWords(o.scaling.index), asked.Reason(err)))
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -130,7 +131,7 @@ workload:
 slo: {ttft: 1s}
 menu: {hardware: [l40s], scaling: [outstanding]}
 `
-	_, err := Parse("plan.yaml", []byte(text))
+	_, err := asked.Parse("plan.yaml", []byte(text))
 	if err == nil || !strings.Contains(err.Error(), "has no end") {
 		t.Errorf("found %v, want that the load has no end", err)
 	}

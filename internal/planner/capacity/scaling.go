@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -95,16 +96,16 @@ func (o *option) busyCost() float64 {
 // boundMean bounds how many replicas or groups run on average, however they are scaled: each serves
 // at most as much as the predicted pace allows, and requests must be served by some. In a group,
 // parts are weighted by their price.
-func (o *option) boundMean(l *load) {
+func (o *option) boundMean(l *asked.Load) {
 	if !o.scaled() {
 		return
 	}
-	paid := float64(o.prefill.pace.both(&l.work) * o.prefill.price)
+	paid := float64(o.prefill.pace.both(&l.Work) * o.prefill.price)
 	if d := o.decode; d != nil {
-		paid = float64(o.prefill.pace.prefill(&l.work)*o.prefill.price) +
-			float64(d.pace.decode(&l.work)*d.price)
+		paid = float64(o.prefill.pace.prefill(&l.Work)*o.prefill.price) +
+			float64(d.pace.decode(&l.Work)*d.price)
 	}
-	o.scaling.mean = paid / (boundSlack * l.lasts * o.sum((*server).hourly))
+	o.scaling.mean = paid / (boundSlack * l.Lasts * o.sum((*server).hourly))
 }
 
 // paid returns how many replicas or groups the accelerators come to that run on average, given how

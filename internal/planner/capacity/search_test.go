@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -135,9 +136,9 @@ func testQueue(t *testing.T) *queue.Queue {
 
 func prepared(t *testing.T, text string) (*search, *trials) {
 	t.Helper()
-	f, err := Parse("menu.yaml", []byte(text))
+	f, err := asked.Parse("menu.yaml", []byte(text))
 	must.OK(t, err)
-	s, err := f.newSearch(t.Context(), testQueue(t), Options{})
+	s, err := newSearch(t.Context(), f, testQueue(t), Options{})
 	must.OK(t, err)
 	return s, s.trials
 }
@@ -229,9 +230,9 @@ func againstExhaustive(t *testing.T, text string, most int) {
 func TestLookingAheadChangesNothing(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 4} {
-		f, err := Parse("menu.yaml", []byte(menus()[1].text(false)))
+		f, err := asked.Parse("menu.yaml", []byte(menus()[1].text(false)))
 		must.OK(t, err)
-		s, err := f.newSearch(t.Context(), testQueue(t),
+		s, err := newSearch(t.Context(), f, testQueue(t),
 			Options{Queue: queue.Config{Workers: workers}})
 		must.OK(t, err)
 		must.OK(t, s.run(context.Background()))
@@ -355,9 +356,9 @@ func TestBadPlans(t *testing.T) {
 		strings.Replace(good, "menu: {", "menu: {routing: [round-robin, leest-requests], ",
 			1): "did you mean least-requests",
 	} {
-		f, err := Parse("bad.yaml", []byte(text))
+		f, err := asked.Parse("bad.yaml", []byte(text))
 		if err == nil {
-			_, err = f.newSearch(t.Context(), q, Options{})
+			_, err = newSearch(t.Context(), f, q, Options{})
 		}
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", text, err, want)
@@ -367,12 +368,12 @@ func TestBadPlans(t *testing.T) {
 
 // Who ends a plan does not wait until all options are prepared.
 func TestPreparingEnds(t *testing.T) {
-	f, err := Parse("menu.yaml", []byte("model: llama-2-7b\nworkload: {rate: 1/s}\n"+
+	f, err := asked.Parse("menu.yaml", []byte("model: llama-2-7b\nworkload: {rate: 1/s}\n"+
 		"menu: {hardware: [l4]}"))
 	must.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.newSearch(ctx, testQueue(t), Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := newSearch(ctx, f, testQueue(t), Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -380,14 +381,14 @@ func TestPreparingEnds(t *testing.T) {
 // Where there is one replica, all requests go to it: whatever chooses it, a simulation shows the
 // same, and is not made again.
 func TestOneReplicaNeedsNoRouting(t *testing.T) {
-	f, err := Parse("menu.yaml", []byte(menus()[9].text(false)))
+	f, err := asked.Parse("menu.yaml", []byte(menus()[9].text(false)))
 	must.OK(t, err)
-	s, err := f.newSearch(t.Context(), testQueue(t), Options{})
+	s, err := newSearch(t.Context(), f, testQueue(t), Options{})
 	must.OK(t, err)
 	plain := s.options[0].scenario(&f.Plan.Menu, 1, 1)
 	trialOf := func(policy string) any {
 		plain.Routing = scenarios.Policy{Policy: policy}
-		file, err := f.file(plain, 4, 200)
+		file, err := f.File(plain, 4, 200)
 		must.OK(t, err)
 		seen, err := Simulate(t.Context(), file, f.Plan.Params())
 		if err != nil {

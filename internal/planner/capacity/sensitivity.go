@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -135,7 +136,7 @@ func (s *search) contenders(within float64) []int {
 // perturbed returns a search with other inputs, among the contenders. Where prices alone change,
 // all else that is known of options holds.
 func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
-	f := &File{Plan: s.trials.file.Plan, name: s.trials.file.name}
+	f := &asked.File{Plan: s.trials.file.Plan, Name: s.trials.file.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.plan != nil {
 		p.plan(&f.Plan)
@@ -173,7 +174,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 			trials: &trials}, nil
 	}
 	trials.rough = true
-	other, err := f.prepared(ctx, options, &trials)
+	other, err := prepare(ctx, f, options, &trials)
 	if err != nil {
 		return nil, err
 	}

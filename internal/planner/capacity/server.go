@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -14,7 +15,7 @@ import (
 // server. There may be a million servers, so a server holds only what the search needs of all of
 // them. The rest is made again when it is needed: see asked and steps.
 type server struct {
-	file    *File
+	file    *asked.File
 	list    []dimension
 	choices []int // of each dimension
 	offer   *menu.Offer
@@ -40,7 +41,7 @@ type server struct {
 	budget          int // tokens of a step; 0 where the policy has none
 	evidence        *evidence.Evidence
 	pace            pace
-	load            *load
+	load            *asked.Load
 	// alone is what each probe of the load would take at least with the server to itself, until
 	// options are bounded, and slowest the longest of these times, with drafts as they are on
 	// average.
@@ -55,8 +56,8 @@ type server struct {
 // and drafted are the times of steps without drafts and with them.
 type latency struct{ ttft, tpot, plain, drafted sim.Time }
 
-// draft makes the choices of the dimensions.
-func (f *File) draft(list []dimension, choices []int) *draft {
+// newDraft makes the choices of the dimensions.
+func newDraft(f *asked.File, list []dimension, choices []int) *draft {
 	p := &f.Plan
 	engine := p.Engine
 	engine.MaxModelLen = cmp.Or(p.MaxModelLen, engine.MaxModelLen)
@@ -71,14 +72,14 @@ func (f *File) draft(list []dimension, choices []int) *draft {
 }
 
 // newServer makes the choices of the dimensions.
-func (f *File) newServer(list []dimension, choices []int) (*server, *draft) {
-	d := f.draft(list, choices)
+func newServer(f *asked.File, list []dimension, choices []int) (*server, *draft) {
+	d := newDraft(f, list, choices)
 	return &server{file: f, list: list, choices: choices, offer: d.offer, shape: d.shape(),
 		twin: d.twin, gpus: d.scenario.Parallelism.Accelerators()}, d
 }
 
 // asked returns the scenario of one replica that does both.
-func (s *server) asked() scenarios.Scenario { return s.file.draft(s.list, s.choices).scenario }
+func (s *server) asked() scenarios.Scenario { return newDraft(s.file, s.list, s.choices).scenario }
 
 // label names the server among those of the menu.
 func (s *server) label() string {

@@ -67,7 +67,7 @@ func (s *server) with(c change) *server {
 		}
 		return strings.Join(words, ", ")
 	}}
-	other, _ := s.file.newServer(append(slices.Clone(list), last), append(slices.Clone(choices), 1))
+	other, _ := newServer(s.file, append(slices.Clone(list), last), append(slices.Clone(choices), 1))
 	other.changes = changes
 	return other
 }

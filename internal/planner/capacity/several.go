@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -14,15 +15,15 @@ import (
 
 // Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Several
 // models have the fleets that cost the least together.
-func (f *File) Solve(ctx context.Context, o Options) (*answer.Answers, error) {
+func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, error) {
 	q, err := queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate})
 	if err != nil {
 		return nil, err
 	}
 	defer q.Close()
 	all := &answer.Answers{Name: f.Plan.Name, Currency: f.Plan.Currency}
-	if all.Models, err = f.each(ctx, q, o); err != nil {
-		return nil, f.asked(err)
+	if all.Models, err = solveEach(ctx, f, q, o); err != nil {
+		return nil, f.Asked(err)
 	}
 	for _, a := range all.Models {
 		if d := a.Chosen; d != nil {
@@ -42,13 +43,13 @@ func (f *File) Solve(ctx context.Context, o Options) (*answer.Answers, error) {
 // each answers the plan of each model: with the fleet that it would have alone, where there are
 // accelerators for all of these; else with fleets that are chosen jointly, or where none are
 // possible, in turn.
-func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*answer.Answer, error) {
+func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer, error) {
 	var list []*answer.Answer
 	var found []*finding
 	var searches []*search
-	parts := f.parts()
+	parts := questions(f)
 	for _, part := range parts {
-		one, err := part.find(ctx, q, o)
+		one, err := find(ctx, part, q, o)
 		if err != nil {
 			return nil, err
 		}
@@ -65,14 +66,14 @@ func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*answer.A
 			return nil, err
 		}
 		if !possible {
-			return f.inTurn(ctx, q, o)
+			return inTurn(ctx, f, q, o)
 		}
 		for _, one := range found {
 			one.shared = true
 		}
 	}
 	for k, part := range parts {
-		a, err := part.newAnswer(ctx, found[k])
+		a, err := newAnswer(ctx, part, found[k])
 		if err != nil {
 			return nil, err
 		}
@@ -82,21 +83,21 @@ func (f *File) each(ctx context.Context, q *queue.Queue, o Options) ([]*answer.A
 }
 
 // inTurn answers the plan of each model with what the models before it leave.
-func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*answer.Answer, error) {
+func inTurn(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer, error) {
 	var list []*answer.Answer
 	hardware := f.Plan.Menu.Hardware
-	for _, part := range f.parts() {
+	for _, part := range questions(f) {
 		if part.Plan.Menu.Hardware = hardware; len(hardware) == 0 {
 			return nil, scenarios.BadInput(
 				fmt.Errorf("%s: no accelerators are left for %s: the models before it take all "+
 					"of them",
-					f.name, part.Plan.Name))
+					f.Name, part.Plan.Name))
 		}
-		found, err := part.find(ctx, q, o)
+		found, err := find(ctx, part, q, o)
 		if err != nil {
 			return nil, err
 		}
-		a, err := part.newAnswer(ctx, found)
+		a, err := newAnswer(ctx, part, found)
 		if err != nil {
 			return nil, err
 		}
@@ -109,18 +110,18 @@ func (f *File) inTurn(ctx context.Context, q *queue.Queue, o Options) ([]*answer
 }
 
 // parts returns a plan for each model.
-func (f *File) parts() []*File {
-	var list []*File
+func questions(f *asked.File) []*asked.File {
+	var list []*asked.File
 	for _, m := range f.Plan.Models {
 		p := f.Plan
 		p.Models, p.Name = nil, cmp.Or(m.Name, m.Model)
 		p.Model, p.MaxModelLen, p.Workload, p.SLO = m.Model, m.MaxModelLen, m.Workload,
 			m.SLO.Complete()
 		p.SentOn = menu.EscalatedWords(m.Escalated)
-		list = append(list, &File{Plan: p, name: f.name})
+		list = append(list, &asked.File{Plan: p, Name: f.Name})
 	}
 	if list == nil {
-		return []*File{f}
+		return []*asked.File{f}
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
 // No option keeps the SLO as a fleet that costs less than the answer, also where the fleet that
@@ -114,9 +115,9 @@ effort: {requests: 300, most-requests: 2000}
 `
 	sizes := map[string]int{}
 	for _, hardware := range []string{"l40s", "h100-sxm, l40s"} {
-		f, err := Parse("plan.yaml", fmt.Appendf(nil, text, hardware))
+		f, err := asked.Parse("plan.yaml", fmt.Appendf(nil, text, hardware))
 		must.OK(t, err)
-		answers, err := f.Solve(context.Background(), Options{})
+		answers, err := Solve(context.Background(), f, Options{})
 		must.OK(t, err)
 		for _, sh := range answers.Models[0].Shapes {
 			if sh.Accelerator == "l40s" {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
@@ -32,15 +33,15 @@ type Options struct {
 }
 
 // newSearch prepares the options of the menu.
-func (f *File) newSearch(ctx context.Context, q *queue.Queue, o Options) (*search, error) {
-	options, err := f.options()
+func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*search, error) {
+	options, err := options(f)
 	if err != nil {
 		return nil, err
 	}
 	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran,
 		shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers,
 		ledger: &ledger{known: map[string]*entry{}}}
-	s, err := f.prepared(ctx, options, t)
+	s, err := prepare(ctx, f, options, t)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +60,8 @@ type finding struct {
 }
 
 // find searches for the fleet that the goal asks for, for one model.
-func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, error) {
-	s, err := f.newSearch(ctx, q, o)
+func find(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*finding, error) {
+	s, err := newSearch(ctx, f, q, o)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (f *File) find(ctx context.Context, q *queue.Queue, o Options) (*finding, e
 }
 
 // newAnswer makes an answer from a finding.
-func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, error) {
+func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answer, error) {
 	s, p := found.search, &f.Plan
 	var err error
 	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
@@ -105,7 +106,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
 		Options: s.listed(), Tuned: s.tuned, Simulations: s.trials.count()}
 	if l := s.load(); l != nil {
-		a.Load = l.words
+		a.Load = l.Words
 	}
 	a.SentOn = p.SentOn
 	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
@@ -120,7 +121,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	}
 	a.BestMeasured = bestMeasured(a.Shapes)
 	if s.best >= 0 {
-		err = f.detail(ctx, found, a)
+		err = detail(ctx, f, found, a)
 	} else {
 		a.Nearest = s.nearest()
 		err = s.adviseNearest(ctx, a.Nearest)
@@ -131,7 +132,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 	if p.Goal.Find == menu.FindThroughput && a.Chosen != nil {
 		a.Load = a.Chosen.Load
 	}
-	if f.today != nil {
+	if f.Today != nil {
 		if a.Today, err = s.besideToday(ctx); err != nil {
 			return nil, err
 		}
@@ -143,7 +144,7 @@ func (f *File) newAnswer(ctx context.Context, found *finding) (*answer.Answer, e
 
 // detail adds the details of the chosen fleet to the answer. They do not depend on each other, and
 // are computed at the same time.
-func (f *File) detail(ctx context.Context, found *finding, a *answer.Answer) error {
+func detail(ctx context.Context, f *asked.File, found *finding, a *answer.Answer) error {
 	var err error
 	s := found.search
 	if f.Plan.Job != nil {
@@ -162,7 +163,7 @@ func (f *File) detail(ctx context.Context, found *finding, a *answer.Answer) err
 		return err
 	})
 	if f.Plan.Goal.Find == menu.FindCheapest && !found.shared {
-		f.others(ctx, group, found, a)
+		others(ctx, f, group, found, a)
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (f *File) detail(ctx context.Context, found *finding, a *answer.Answer) err
 }
 
 // others lets a group compute the alternatives to the cheapest fleet.
-func (f *File) others(ctx context.Context, group *errgroup.Group, found *finding,
+func others(ctx context.Context, f *asked.File, group *errgroup.Group, found *finding,
 	a *answer.Answer) {
 	s := found.search
 	if s.trials.shard.Whole() && !found.stock {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -50,7 +51,7 @@ func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate fl
 // bind sets the share that a trial of a spot option keeps, from its clauses.
 func (s *search) bind(o *option, t *trial) {
 	p, _ := o.interrupted()
-	whole, binds := t.kept(), binding(t.Clauses)
+	whole, binds := t.kept(), asked.Binding(t.Clauses)
 	t.Kept, t.Target = binds.Kept, binds.Target
 	if whole {
 		t.Limit = p.words(binds.Kept.Mean)
@@ -218,7 +219,7 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 		return nil, err
 	}
 	i.Months = months
-	i.Monthly, i.MonthlyLeast = fleet.overMonths(states, &full, bindingPart(full.Clauses),
+	i.Monthly, i.MonthlyLeast = fleet.overMonths(states, &full, asked.BindingPart(full.Clauses),
 		plan.Seed)
 	return i, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -46,7 +47,7 @@ offers:
 		"[{accelerator: h100-sxm, term: spot, " +
 			"interruptions: 1/h, return: 1m, count: 4}]": "[1]",
 	} {
-		f, err := Parse("plan.yaml", []byte(head+menu+"}\nprices: "+path))
+		f, err := asked.Parse("plan.yaml", []byte(head+menu+"}\nprices: "+path))
 		if err != nil {
 			t.Errorf("%s: %v", menu, err)
 			continue
@@ -67,7 +68,7 @@ offers:
 		"[{accelerator: h100-sxm, term: spot, price: 3}]": "a price an hour",
 		"[{accelerator: h100-sxm, carbon: 3}]":            "380g/kWh",
 	} {
-		if _, err := Parse("plan.yaml", []byte(head+menu+"}\nprices: "+path)); err == nil ||
+		if _, err := asked.Parse("plan.yaml", []byte(head+menu+"}\nprices: "+path)); err == nil ||
 			!scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q in it", menu, err, want)
 		}
@@ -78,7 +79,7 @@ offers:
 		"date: 2026-11-20\noffers: [{accelerator: l4}]":              "has no price",
 		"date: 2026-11-20\noffers: [{accelerator: l4, prize: $1/h}]": "did you mean price",
 	} {
-		_, err := Parse("plan.yaml", []byte(head+"[l4]}\nprices: "+priceFile(t, text)))
+		_, err := asked.Parse("plan.yaml", []byte(head+"[l4]}\nprices: "+priceFile(t, text)))
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q in it", text, err, want)
 		}
@@ -148,7 +149,7 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 	if !slices.Equal(providers, []string{"Lambda", "AWS"}) {
 		t.Errorf("prices of %v", providers)
 	}
-	_, err = Parse("plan.yaml", fmt.Appendf(nil, text, "Lambdaa"))
+	_, err = asked.Parse("plan.yaml", fmt.Appendf(nil, text, "Lambdaa"))
 	if err == nil || !strings.Contains(err.Error(), "plan.yaml:3: menu.hardware.1.provider") ||
 		!strings.Contains(err.Error(), "did you mean Lambda") {
 		t.Errorf("error %v", err)
@@ -214,7 +215,7 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		one := rapid.Float64Range(1, 20).Draw(t, "one")
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{trials: &trials{file: new(File)}, options: []*option{
+		s := &search{trials: &trials{file: new(asked.File)}, options: []*option{
 			{parts: &parts{prefill: &server{offer: &menu.Offer{Term: menu.Reserved}}}, prefills: 1,
 				price: long},
 			{parts: &parts{prefill: &server{offer: new(menu.Offer)}}, prefills: 1, price: hour},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
@@ -126,9 +127,9 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 func TestThroughputAlike(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 3} {
-		f, err := Parse("menu.yaml", []byte(throughputPlan(rand.New(rand.NewPCG(1, 0)), 8)))
+		f, err := asked.Parse("menu.yaml", []byte(throughputPlan(rand.New(rand.NewPCG(1, 0)), 8)))
 		must.OK(t, err)
-		a, err := f.Solve(t.Context(), Options{Queue: queue.Config{Workers: workers}})
+		a, err := Solve(t.Context(), f, Options{Queue: queue.Config{Workers: workers}})
 		must.OK(t, err)
 		text, err := json.Marshal(a)
 		must.OK(t, err)

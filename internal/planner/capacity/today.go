@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/units"
@@ -19,7 +20,7 @@ import (
 // PutBeside has the answer compared with a deployment that serves now. Its workload, SLO and seed
 // are those of the plan. The plan must ask for the cheapest fleet of one model, and the deployment
 // must be a fixed number of alike replicas.
-func (f *File) PutBeside(today *scenarios.File) error {
+func PutBeside(f *asked.File, today *scenarios.File) error {
 	p := &f.Plan
 	switch {
 	case len(p.Models) > 0:
@@ -41,14 +42,14 @@ func (f *File) PutBeside(today *scenarios.File) error {
 	if err != nil {
 		return fmt.Errorf("hardware.price: %w", err)
 	}
-	f.today = today
+	f.Today = today
 	return nil
 }
 
 // besideToday simulates the deployment of today and the answer with the same seeds.
 func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	p := &s.trials.file.Plan
-	now := s.trials.file.today.Scenario
+	now := s.trials.file.Today.Scenario
 	now.Name, now.Workload, now.SLO, now.Seed, now.Tokens = p.Name, p.Workload, p.SLO, p.Seed, nil
 	built, err := s.built(now)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 
 // built builds a scenario at the rate of the search.
 func (s *search) built(asked scenarios.Scenario) (*scenarios.Simulation, error) {
-	file, err := s.trials.file.file(asked, s.rate, 1)
+	file, err := s.trials.file.File(asked, s.rate, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
@@ -22,7 +23,7 @@ import (
 type trial struct {
 	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target are
 	// those of the clause that binds.
-	Clauses []clause       `json:"clauses"`
+	Clauses []asked.Clause `json:"clauses"`
 	Kept    stats.Interval `json:"kept"`
 	Target  float64        `json:"target"`
 	// Classes has the share of each class of requests, if there are several.
@@ -65,9 +66,9 @@ func (t trial) under(factor float64) trial {
 	}
 	t.Clauses = slices.Clone(t.Clauses)
 	for i := range t.Clauses {
-		t.Clauses[i] = t.Clauses[i].under(factor)
+		t.Clauses[i] = t.Clauses[i].Under(factor)
 	}
-	g := binding(t.Clauses)
+	g := asked.Binding(t.Clauses)
 	t.Kept, t.Target = g.Kept, g.Target
 	return t
 }
@@ -154,8 +155,8 @@ func judge(seen *planner.Observation, confidence float64, whole bool) trial {
 	if !whole {
 		requests, drop = t.settled(seen)
 	}
-	t.Clauses = clauses(seen, requests[drop:], confidence)
-	g := binding(t.Clauses)
+	t.Clauses = asked.Clauses(seen, requests[drop:], confidence)
+	g := asked.Binding(t.Clauses)
 	t.Kept, t.Target = g.Kept, g.Target
 	for _, c := range seen.Simulation.Scenario.Workload.Classes {
 		t.Classes = append(t.Classes, answer.ClassKept{Name: c.Name,
@@ -212,7 +213,7 @@ func growing(series []float64) bool {
 }
 
 // limit says why requests miss the SLO, of which part g binds.
-func limit(seen *planner.Observation, t *trial, g *clause) string {
+func limit(seen *planner.Observation, t *trial, g *asked.Clause) string {
 	r := seen.Result
 	a, of := &r.Attainment, ""
 	if class, ok := r.Classes[g.Class]; ok {

@@ -21,7 +21,7 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 			continue
 		}
 		for _, load := range []float64{0.3, 1.5} {
-			file, err := f.file(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 300)
+			file, err := f.File(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 300)
 			must.OK(t, err)
 			got, err := Simulate(t.Context(), file, f.Plan.Params())
 			must.OK(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -17,7 +18,7 @@ import (
 // trials runs simulations and remembers their results. Its methods may be called by several
 // goroutines.
 type trials struct {
-	file *File
+	file *asked.File
 	// clocks serve the scenarios that are built here, one after another. Running simulations have
 	// others.
 	clocks  *scenarios.Clocks
@@ -124,7 +125,7 @@ func (t *trials) trial(ctx context.Context, s scenarios.Scenario, rate float64,
 	}
 	s = relevantToTrial(s)
 	s.Workload = t.file.Plan.Put(s.Workload, rate, requests)
-	text, err := encoded(s)
+	text, err := asked.Encoded(s)
 	if err != nil {
 		return trial{}, err
 	}
@@ -169,11 +170,11 @@ func (t *trials) keep(e *entry) error {
 
 // task describes the simulation of a scenario.
 func (t *trials) task(text []byte) (*queue.Task, error) {
-	f, err := scenarios.Parse(t.file.name, text)
+	f, err := scenarios.Parse(t.file.Name, text)
 	if err != nil {
 		return nil, err
 	}
-	task := &queue.Task{Kind: Kind, Name: t.file.name, Text: string(text),
+	task := &queue.Task{Kind: Kind, Name: t.file.Name, Text: string(text),
 		Params: t.file.Plan.Params()}
 	task.Key, err = t.queue.Key(f, task.Kind, task.Params)
 	return task, err
@@ -219,7 +220,7 @@ func failure(err error) (string, bool) {
 
 // steps returns the steps of a server that fits, made anew.
 func (t *trials) steps(s *server) (*scenarios.Steps, error) {
-	file, err := t.file.file(s.asked(), t.file.Plan.Peak(), 1)
+	file, err := t.file.File(s.asked(), t.file.Plan.Peak(), 1)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func (s *search) added(ctx context.Context, list []*option) ([]int, error) {
 	if fresh == nil {
 		return nil, nil
 	}
-	if _, err := s.trials.file.prepared(ctx, fresh, s.trials); err != nil {
+	if _, err := prepare(ctx, s.trials.file, fresh, s.trials); err != nil {
 		return nil, err
 	}
 	var places []int

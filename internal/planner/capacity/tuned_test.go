@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -27,9 +28,9 @@ effort: {requests: 300, most-requests: 600}
 // the fleet that it is compared with is the answer without tuning. Few simulations find it.
 func TestTunedFleetsCostLess(t *testing.T) {
 	find := func(overrides ...string) *finding {
-		f, err := Parse("tuned.yaml", []byte(tunedPlan), overrides...)
+		f, err := asked.Parse("tuned.yaml", []byte(tunedPlan), overrides...)
 		must.OK(t, err)
-		found, err := f.find(context.Background(), testQueue(t), Options{})
+		found, err := find(context.Background(), f, testQueue(t), Options{})
 		must.OK(t, err)
 		return found
 	}
@@ -95,7 +96,7 @@ effort: {requests: 200, most-requests: 400}
 // Of a group, each side is changed by itself, and the format of the cache on both; what the plan
 // says is never changed.
 func TestGroupsAreTuned(t *testing.T) {
-	f, err := Parse("pools.yaml", []byte(`
+	f, err := asked.Parse("pools.yaml", []byte(`
 model: llama-3.1-8b
 workload: {rate: 10/s, prompt: 1000, output: 100}
 slo: {ttft: 1s, tpot: 40ms}
@@ -107,7 +108,7 @@ menu:
       decode: {replicas: 1, tensor: [2]}
 `))
 	must.OK(t, err)
-	s, err := f.newSearch(context.Background(), testQueue(t), Options{})
+	s, err := newSearch(context.Background(), f, testQueue(t), Options{})
 	must.OK(t, err)
 	s.outcomes = make([]outcome, len(s.options))
 	list, err := s.changedFor(s.options[len(s.options)-1], metrics.E2E)
@@ -135,9 +136,9 @@ menu:
 
 // A change of a setting takes the place of an earlier one, and its default stays the engine's.
 func TestChangesReplaceEachOther(t *testing.T) {
-	f, err := Parse("tuned.yaml", []byte(tunedPlan))
+	f, err := asked.Parse("tuned.yaml", []byte(tunedPlan))
 	must.OK(t, err)
-	options, err := f.options()
+	options, err := options(f)
 	must.OK(t, err)
 	first := change{"batching.token-budget", "1024",
 		answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"}, "vllm-v1"}

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"math"
 )
 
@@ -90,7 +91,7 @@ func (s *search) first(o *option) (n, most int) {
 }
 
 // load returns the load of the fleet, or nil if no option fits.
-func (s *search) load() *load {
+func (s *search) load() *asked.Load {
 	for _, o := range s.options {
 		if o.unfit() == "" {
 			return o.load()

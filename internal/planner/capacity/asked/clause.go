@@ -1,4 +1,4 @@
-package capacity
+package asked
 
 import (
 	"math"
@@ -9,9 +9,9 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// clause is one part of an SLO, with the share of the requests that must keep it and the share that
+// Clause is one part of an SLO, with the share of the requests that must keep it and the share that
 // does.
-type clause struct {
+type Clause struct {
 	// Name names the limit of a percentile; it is empty for the limits that requests must keep at
 	// once.
 	Name string `json:"name,omitempty"`
@@ -28,18 +28,18 @@ type clause struct {
 
 // used returns how near a clause is to being missed: the share of requests that miss it, divided by
 // the share that may.
-func (g *clause) used() float64 {
+func (g *Clause) used() float64 {
 	if g.Target == 1 {
 		return (1 - g.Kept.Mean) / 1e-9
 	}
 	return (1 - g.Kept.Mean) / (1 - g.Target)
 }
 
-// binding returns the clause that is nearest to being missed, or is missed by most.
-func binding(clauses []clause) clause { return clauses[bindingPart(clauses)] }
+// Binding returns the clause that is nearest to being missed, or is missed by most.
+func Binding(clauses []Clause) Clause { return clauses[BindingPart(clauses)] }
 
-// bindingPart returns the place of the clause that binds.
-func bindingPart(clauses []clause) int {
+// BindingPart returns the place of the clause that binds.
+func BindingPart(clauses []Clause) int {
 	best := 0
 	for i := range clauses {
 		if clauses[i].used() > clauses[best].used() {
@@ -49,15 +49,15 @@ func bindingPart(clauses []clause) int {
 	return best
 }
 
-// pooled puts the clauses of runs with different seeds together.
-func pooled(runs [][]clause) []clause {
-	list := make([]clause, len(runs[0]))
+// Pooled puts the clauses of runs with different seeds together.
+func Pooled(runs [][]Clause) []Clause {
+	list := make([]Clause, len(runs[0]))
 	for i := range list {
 		list[i] = runs[0][i]
-		list[i].Kept = mean(runs, func(run []clause) stats.Interval { return run[i].Kept })
+		list[i].Kept = mean(runs, func(run []Clause) stats.Interval { return run[i].Kept })
 		list[i].Late = slices.Clone(list[i].Late)
 		for k := range list[i].Late {
-			list[i].Late[k] = mean(runs, func(run []clause) stats.Interval {
+			list[i].Late[k] = mean(runs, func(run []Clause) stats.Interval {
 				return run[i].Late[k]
 			})
 		}
@@ -66,7 +66,7 @@ func pooled(runs [][]clause) []clause {
 }
 
 // mean returns the mean of an interval of runs that are independent.
-func mean(runs [][]clause, of func(run []clause) stats.Interval) stats.Interval {
+func mean(runs [][]Clause, of func(run []Clause) stats.Interval) stats.Interval {
 	sum, variance, n := 0.0, 0.0, float64(len(runs))
 	for _, run := range runs {
 		one := of(run)
@@ -76,20 +76,20 @@ func mean(runs [][]clause, of func(run []clause) stats.Interval) stats.Interval 
 	return stats.Interval{Mean: sum / n, Half: math.Sqrt(variance) / n}
 }
 
-// clauses returns how well requests kept each part of the SLO, and how well all gaps of the run
+// Clauses returns how well requests kept each part of the SLO, and how well all gaps of the run
 // kept the limits of gaps.
-func clauses(seen *planner.Observation, requests []planner.Request, confidence float64) []clause {
-	var list []clause
-	add := func(g clause, limits metrics.SLO, counts func(*planner.Request) bool) {
+func Clauses(seen *planner.Observation, requests []planner.Request, confidence float64) []Clause {
+	var list []Clause
+	add := func(g Clause, limits metrics.SLO, counts func(*planner.Request) bool) {
 		var rooms []float64
 		for i := range requests {
 			if r := &requests[i]; counts(r) {
-				rooms = append(rooms, room(r, &limits))
+				rooms = append(rooms, Room(r, &limits))
 			}
 		}
-		g.Kept = shareKept(rooms, 1, confidence)
+		g.Kept = ShareKept(rooms, 1, confidence)
 		if limits.TTFT > 0 || limits.E2E > 0 {
-			g.Late = lateness(rooms, confidence)
+			g.Late = Lateness(rooms, confidence)
 		}
 		list = append(list, g)
 	}
@@ -97,7 +97,7 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 	for class := range max(1, len(classes)) {
 		promise := seen.Simulation.SLO(class)
 		if promise.Share > 0 {
-			g := clause{Target: promise.Share}
+			g := Clause{Target: promise.Share}
 			if len(classes) > 1 {
 				g.Class = classes[class].Name
 			}
@@ -109,7 +109,7 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 			if l.Latency == metrics.ITL {
 				continue
 			}
-			g := clause{Latency: l.Latency, Target: l.Percentile / 100,
+			g := Clause{Latency: l.Latency, Target: l.Percentile / 100,
 				Name: (&metrics.LimitResult{Latency: l.Latency, Percentile: l.Percentile}).Name()}
 			var limits metrics.SLO
 			switch l.Latency {
@@ -126,29 +126,29 @@ func clauses(seen *planner.Observation, requests []planner.Request, confidence f
 	for i := range seen.Result.Limits {
 		if l := &seen.Result.Limits[i]; l.Latency == metrics.ITL {
 			list = append(list,
-				clause{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100,
+				Clause{Name: l.Name(), Latency: l.Latency, Target: l.Percentile / 100,
 					Kept: stats.Interval{Mean: l.Within}})
 		}
 	}
 	return list
 }
 
-// under returns the clause where TTFT is that many times what was simulated.
-func (g clause) under(factor float64) clause {
+// Under returns the clause where TTFT is that many times what was simulated.
+func (g Clause) Under(factor float64) Clause {
 	if g.Late != nil && factor != 1 {
 		g.Kept = shareKeptAt(g.Late, factor)
 	}
 	return g
 }
 
-// mostLate returns the largest factor on TTFT under which clauses are kept: 0 for none, and +Inf
+// MostLate returns the largest factor on TTFT under which clauses are kept: 0 for none, and +Inf
 // where TTFT does not matter.
-func mostLate(clauses []clause) float64 {
+func MostLate(clauses []Clause) float64 {
 	least := math.Inf(1)
 	for i := range clauses {
 		switch g := &clauses[i]; {
 		case g.Late != nil:
-			least = min(least, mostKept(g.Late, g.Target))
+			least = min(least, MostKept(g.Late, g.Target))
 		case g.Kept.Mean < g.Target-1e-12:
 			return 0
 		}

@@ -1,4 +1,4 @@
-package capacity
+package asked
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// asked turns problems of the scenarios that are made from a plan into problems of the plan, at its
+// Asked turns problems of the scenarios that are made from a plan into problems of the plan, at its
 // keys and lines, since nobody wrote these scenarios.
-func (f *File) asked(err error) error {
+func (f *File) Asked(err error) error {
 	var list strict.Problems
 	if f.doc == nil || !scenarios.IsInputError(err) || !errors.As(err, &list) {
 		return err
@@ -30,8 +30,8 @@ func (f *File) asked(err error) error {
 	return scenarios.BadInput(own)
 }
 
-// concerns reports whether all that is wrong with a scenario is at a key or within it.
-func concerns(err error, key string) bool {
+// Concerns reports whether all that is wrong with a scenario is at a key or within it.
+func Concerns(err error, key string) bool {
 	var list strict.Problems
 	return errors.As(err, &list) && !slices.ContainsFunc(list, func(p strict.Problem) bool {
 		return p.Path != key && !strings.HasPrefix(p.Path, key+".")

@@ -1,4 +1,4 @@
-package capacity
+package asked
 
 import "github.com/llmsim/llmsim/metrics"
 

@@ -1,4 +1,4 @@
-package capacity
+package asked
 
 import (
 	"math"
@@ -16,8 +16,8 @@ const (
 	lateMost  = 8.0
 )
 
-// lateFactors lists the factors on TTFT for which clauses have shares.
-func lateFactors() []float64 {
+// LateFactors lists the factors on TTFT for which clauses have shares.
+func LateFactors() []float64 {
 	list := make([]float64, 2*lateSteps+1)
 	for k := range list {
 		list[k] = math.Pow(lateMost, float64(k-lateSteps)/lateSteps)
@@ -25,9 +25,9 @@ func lateFactors() []float64 {
 	return list
 }
 
-// room returns the largest factor on a request's TTFT under which it keeps its limits, of which 0
+// Room returns the largest factor on a request's TTFT under which it keeps its limits, of which 0
 // stands for none: the time after the first token stays what it is.
-func room(r *planner.Request, limits *metrics.SLO) float64 {
+func Room(r *planner.Request, limits *metrics.SLO) float64 {
 	if r.Rejected || limits.TPOT > 0 && r.TPOT > limits.TPOT {
 		return 0
 	}
@@ -41,27 +41,27 @@ func room(r *planner.Request, limits *metrics.SLO) float64 {
 	return max(most, 0)
 }
 
-// lateness returns the shares of requests that keep a clause for each factor on TTFT, given the
+// Lateness returns the shares of requests that keep a clause for each factor on TTFT, given the
 // largest factor under which each of them keeps it.
-func lateness(rooms []float64, confidence float64) []stats.Interval {
+func Lateness(rooms []float64, confidence float64) []stats.Interval {
 	var list []stats.Interval
-	factors, size := lateFactors(), len(rooms)/batchCount
+	factors, size := LateFactors(), len(rooms)/BatchCount
 	if size == 0 {
 		for _, factor := range factors {
-			list = append(list, shareKept(rooms, factor, confidence))
+			list = append(list, ShareKept(rooms, factor, confidence))
 		}
 		return list
 	}
 	// upTo counts the requests of each batch that keep the clause up to just so many factors.
-	upTo := make([][batchCount]int, len(factors)+1)
-	for i, most := range rooms[:size*batchCount] {
+	upTo := make([][BatchCount]int, len(factors)+1)
+	for i, most := range rooms[:size*BatchCount] {
 		k, exact := slices.BinarySearch(factors, most)
 		if exact {
 			k++
 		}
 		upTo[k][i/size]++
 	}
-	means, kept := make([]float64, batchCount), [batchCount]int{}
+	means, kept := make([]float64, BatchCount), [BatchCount]int{}
 	for k := len(factors); k > 0; k-- { // those of more factors keep it for this one too
 		for batch := range kept {
 			kept[batch] += upTo[k][batch]
@@ -73,8 +73,8 @@ func lateness(rooms []float64, confidence float64) []stats.Interval {
 	return list
 }
 
-// shareKept returns the share of requests that keep a clause for a factor on TTFT.
-func shareKept(rooms []float64, factor, confidence float64) stats.Interval {
+// ShareKept returns the share of requests that keep a clause for a factor on TTFT.
+func ShareKept(rooms []float64, factor, confidence float64) stats.Interval {
 	series := make([]float64, len(rooms))
 	for i, most := range rooms {
 		if most >= factor {
@@ -94,10 +94,10 @@ func shareKeptAt(list []stats.Interval, factor float64) stats.Interval {
 	return stats.Interval{Mean: between(a.Mean, b.Mean), Half: between(a.Half, b.Half)}
 }
 
-// mostKept returns the largest factor on TTFT under which a share is kept, between those of
+// MostKept returns the largest factor on TTFT under which a share is kept, between those of
 // lateness: 0 for none, and +Inf for more than was looked at.
-func mostKept(list []stats.Interval, target float64) float64 {
-	factors := lateFactors()
+func MostKept(list []stats.Interval, target float64) float64 {
+	factors := LateFactors()
 	last := -1
 	for k := range factors {
 		if list[k].Mean >= target-1e-12 {
@@ -115,19 +115,19 @@ func mostKept(list []stats.Interval, target float64) float64 {
 	return factors[last] * math.Pow(lateMost, min(max(part, 0), 1)/lateSteps)
 }
 
-// batchCount is the number of batch means behind an interval (Schmeiser, "Batch size effects in the
+// BatchCount is the number of batch means behind an interval (Schmeiser, "Batch size effects in the
 // analysis of simulation output", Operations Research 30, 1982: ten to thirty).
-const batchCount = 20
+const BatchCount = 20
 
 // shareOf returns the mean of a series of ones and zeros with its interval; 1 for none.
 func shareOf(series []float64, confidence float64) stats.Interval {
 	switch {
 	case len(series) == 0:
 		return stats.Interval{Mean: 1}
-	case len(series) < batchCount:
+	case len(series) < BatchCount:
 		kept := stats.Mean(series, confidence)
 		kept.Half = min(kept.Half, 1) // of a single request nothing is known
 		return kept
 	}
-	return stats.BatchMean(series, batchCount, confidence)
+	return stats.BatchMean(series, BatchCount, confidence)
 }

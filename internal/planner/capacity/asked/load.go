@@ -1,4 +1,4 @@
-package capacity
+package asked
 
 import (
 	"cmp"
@@ -15,134 +15,134 @@ import (
 	"github.com/llmsim/llmsim/workload"
 )
 
-// probes is the number of requests of a workload for which latencies are bounded without a
+// Probes is the number of requests of a workload for which latencies are bounded without a
 // simulation.
-const probes = 400
+const Probes = 400
 
-// mostRead bounds the requests that are read of a recorded workload for the bounds, and manyDrawn
+// MostRead bounds the requests that are read of a recorded workload for the bounds, and manyDrawn
 // is how many are drawn of one that goes on: enough to know their mean work to a few per cent, also
 // where a few of them are very long.
 const (
-	mostRead  = 200_000
-	manyDrawn = 20_000
+	MostRead  = 200_000
+	ManyDrawn = 20_000
 )
 
-// drawnOf is how many requests of a workload are drawn for the bounds, if it does not end before.
-func drawnOf(p *menu.Plan) int64 {
+// DrawnOf is how many requests of a workload are drawn for the bounds, if it does not end before.
+func DrawnOf(p *menu.Plan) int64 {
 	if p.Steady() {
-		return manyDrawn
+		return ManyDrawn
 	}
-	return probes
+	return Probes
 }
 
-// work is the work of requests for a server, summed over them.
-type work struct {
-	requests float64
-	// prompt and output are numbers of tokens; fresh is the number of prompt tokens that no cache
+// Work is the work of requests for a server, summed over them.
+type Work struct {
+	Requests float64
+	// Prompt and output are numbers of tokens; fresh is the number of prompt tokens that no cache
 	// can supply.
-	prompt, fresh, output float64
-	// stored is KV memory, in tokens times the steps for which a sequence that decodes alone keeps
+	Prompt, Fresh, Output float64
+	// Stored is KV memory, in tokens times the steps for which a sequence that decodes alone keeps
 	// them. own is the same without tokens that may be shared.
-	stored, own float64
+	Stored, Own float64
 }
 
-// load is a workload as far as the bounds need it.
-type load struct {
-	work
-	// low is a bound from below of the work of as many requests in the long run.
-	low work
-	// kept is a bound from below of the work of the requests that keep the SLO, and tpot the
+// Load is a workload as far as the bounds need it.
+type Load struct {
+	Work
+	// Low is a bound from below of the work of as many requests in the long run.
+	Low Work
+	// Kept is a bound from below of the work of the requests that keep the SLO, and tpot the
 	// longest limit of any on the time per token; 0 where some have none.
-	kept work
-	tpot sim.Time
-	// lasts is the time from the first request to the last of a load that ends, in seconds.
-	lasts float64
-	// flow is the number of output tokens a second that the load asks for; 0 if that depends on the
+	Kept Work
+	Tpot sim.Time
+	// Lasts is the time from the first request to the last of a load that ends, in seconds.
+	Lasts float64
+	// Flow is the number of output tokens a second that the load asks for; 0 if that depends on the
 	// fleet.
-	flow float64
-	// probes are requests, and promises their SLOs.
-	probes   []sim.Request
-	promises []metrics.SLO
-	target   float64
-	// stretches are parts of a workload that arrives at times that do not depend on answers, and
+	Flow float64
+	// Probes are requests, and promises their SLOs.
+	Probes   []sim.Request
+	Promises []metrics.SLO
+	Target   float64
+	// Stretches are parts of a workload that arrives at times that do not depend on answers, and
 	// does not go on for ever.
-	stretches []stretch
-	words     string
+	Stretches []stretch
+	Words     string
 }
 
 // stretch is work that must be done within a time, whatever else happens.
 type stretch struct {
-	work
-	seconds float64
+	Work
+	Seconds float64
 }
 
-// newLoad reads the requests of a workload.
-func (f *File) newLoad(s *scenarios.Simulation) (*load, error) {
-	requests := draw(s.Source, mostRead, int(drawnOf(&f.Plan)))
+// NewLoad reads the requests of a workload.
+func (f *File) NewLoad(s *scenarios.Simulation) (*Load, error) {
+	requests := Draw(s.Source, MostRead, int(DrawnOf(&f.Plan)))
 	if err := s.Source.Err(); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	l := &load{words: strings.TrimSuffix(s.Source.Summary().Text,
-		fmt.Sprintf("; %d requests", drawnOf(&f.Plan)))}
+	l := &Load{Words: strings.TrimSuffix(s.Source.Summary().Text,
+		fmt.Sprintf("; %d requests", DrawnOf(&f.Plan)))}
 	for i := range requests {
-		l.add(&requests[i])
+		l.Add(&requests[i])
 	}
-	l.flow = flow(s.Source.Summary(), f.Plan.Peak(), &l.work)
+	l.Flow = flow(s.Source.Summary(), f.Plan.Peak(), &l.Work)
 	if n := len(requests); f.Plan.Replayed() && n > 1 {
 		last, err := f.rest(s.Source, l, &requests[n-1])
 		if err != nil {
 			return nil, err
 		}
-		l.lasts = (last - requests[0].Arrival).Seconds()
-		l.flow = l.output / max(1e-9, (last-requests[0].Arrival).Seconds())
-		l.stretches = stretches(requests, s)
+		l.Lasts = (last - requests[0].Arrival).Seconds()
+		l.Flow = l.Output / max(1e-9, (last-requests[0].Arrival).Seconds())
+		l.Stretches = stretches(requests, s)
 	}
 	figures, missed := figuresOf(requests), allowance(requests, s)
 	if f.Plan.Replayed() {
-		l.low, l.kept = l.work, boundWithout(figures, missed)
+		l.Low, l.Kept = l.Work, boundWithout(figures, missed)
 	} else {
-		l.low, l.kept = inTheLongRun(figures, missed)
+		l.Low, l.Kept = inTheLongRun(figures, missed)
 	}
-	l.tpot = longestPace(requests, s)
-	for i := range min(probes, len(requests)) {
-		r := &requests[i*len(requests)/min(probes, len(requests))]
-		l.probes, l.promises = append(l.probes, *r), append(l.promises, s.SLO(r.Class))
-		l.target = max(l.target, least(s.SLO(r.Class)))
+	l.Tpot = longestPace(requests, s)
+	for i := range min(Probes, len(requests)) {
+		r := &requests[i*len(requests)/min(Probes, len(requests))]
+		l.Probes, l.Promises = append(l.Probes, *r), append(l.Promises, s.SLO(r.Class))
+		l.Target = max(l.Target, least(s.SLO(r.Class)))
 	}
 	return l, nil
 }
 
 // rest reads the remaining requests of a load that is judged as a whole, and returns when the last
 // request arrives.
-func (f *File) rest(source sim.Source, l *load, last *sim.Request) (sim.Time, error) {
+func (f *File) rest(source sim.Source, l *Load, last *sim.Request) (sim.Time, error) {
 	if !f.Plan.Scaled() {
 		return last.Arrival, nil
 	}
 	most := max(menu.WholeLoad, float64(f.Plan.Effort.MostRequests))
-	for l.requests <= most {
-		more := draw(source, 1, 1)
+	for l.Requests <= most {
+		more := Draw(source, 1, 1)
 		if len(more) == 0 {
 			return last.Arrival, source.Err()
 		}
 		last = &more[0]
-		l.add(last)
+		l.Add(last)
 	}
 	return 0, scenarios.BadInput(fmt.Errorf("%s: workload: found more than %.0f requests, and "+
 		"fleets of menu.scaling are judged by all of them: give a shorter duration or period, "+
-		"plan a part of the rate, or allow more with effort.most-requests", f.name, most))
+		"plan a part of the rate, or allow more with effort.most-requests", f.Name, most))
 }
 
 // flow returns the output tokens that a workload asks for a second. The mean of a trace at a rate,
 // which is not known beforehand, is taken from the requests that were drawn.
-func flow(w workload.Summary, rate float64, drawn *work) float64 {
+func flow(w workload.Summary, rate float64, drawn *Work) float64 {
 	if w.Output == 0 {
-		return rate * drawn.output / max(1, drawn.requests)
+		return rate * drawn.Output / max(1, drawn.Requests)
 	}
 	return w.Rate * w.Output
 }
 
-// draw takes requests from a source, up to most of them; likely is how many there probably are.
-func draw(source sim.Source, most, likely int) []sim.Request {
+// Draw takes requests from a source, up to most of them; likely is how many there probably are.
+func Draw(source sim.Source, most, likely int) []sim.Request {
 	list := make([]sim.Request, 0, likely)
 	for at := source.NextArrival(); at != sim.Never && len(list) < most; at = source.NextArrival() {
 		var r sim.Request
@@ -153,18 +153,18 @@ func draw(source sim.Source, most, likely int) []sim.Request {
 	return list
 }
 
-// add counts a request.
-func (w *work) add(r *sim.Request) {
+// Add counts a request.
+func (w *Work) Add(r *sim.Request) {
 	p, out := float64(r.Prompt), float64(r.Output)
-	w.requests++
-	w.prompt += p
-	w.output += out
-	w.stored += float64(out * (p + out/2))
+	w.Requests++
+	w.Prompt += p
+	w.Output += out
+	w.Stored += float64(out * (p + out/2))
 	if len(r.Content) == 0 {
-		w.fresh += p
-		w.own += float64(out * (p + out/2))
+		w.Fresh += p
+		w.Own += float64(out * (p + out/2))
 	} else {
-		w.own += float64(out * out / 2)
+		w.Own += float64(out * out / 2)
 	}
 }
 
@@ -184,7 +184,7 @@ func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 				return nil // no limit on answers
 			}
 			lasts := part[len(part)-1].Arrival - part[0].Arrival + longest
-			if w := boundWithout(figuresOf(part), missed); w.requests > 0 {
+			if w := boundWithout(figuresOf(part), missed); w.Requests > 0 {
 				list = append(list, stretch{w, lasts.Seconds()})
 			}
 		}
@@ -237,7 +237,7 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 
 // boundWithout returns a lower bound of the work of all requests except any missed of them, from
 // their figures, which it sorts. It leaves out the largest values of each figure.
-func boundWithout(figures [][]float64, missed int) work {
+func boundWithout(figures [][]float64, missed int) Work {
 	sums := make([]float64, len(figures))
 	for k, list := range figures {
 		slices.SortFunc(list, cmp.Compare[float64])
@@ -255,8 +255,8 @@ func figuresOf(requests []sim.Request) [][]float64 {
 		figures[k] = make([]float64, len(requests))
 	}
 	for i := range requests {
-		var w work
-		w.add(&requests[i])
+		var w Work
+		w.Add(&requests[i])
 		for k, v := range w.figures() {
 			figures[k][i] = v
 		}
@@ -264,12 +264,12 @@ func figuresOf(requests []sim.Request) [][]float64 {
 	return figures
 }
 
-func (w *work) figures() [6]float64 {
-	return [6]float64{w.requests, w.prompt, w.fresh, w.output, w.stored, w.own}
+func (w *Work) figures() [6]float64 {
+	return [6]float64{w.Requests, w.Prompt, w.Fresh, w.Output, w.Stored, w.Own}
 }
 
-func workOf(figures []float64) work {
-	return work{figures[0], figures[1], figures[2], figures[3], figures[4], figures[5]}
+func workOf(figures []float64) Work {
+	return Work{figures[0], figures[1], figures[2], figures[3], figures[4], figures[5]}
 }
 
 // workConfidence is the confidence of the intervals of the work of drawn requests.
@@ -278,13 +278,13 @@ const workConfidence = 0.999
 // inTheLongRun bounds the work of as many requests as were drawn from below, as it is in the long
 // run, and with it that of all except any missed of them: by the lower ends of the intervals of the
 // means. It sorts the figures of the requests.
-func inTheLongRun(figures [][]float64, missed int) (all, kept work) {
+func inTheLongRun(figures [][]float64, missed int) (all, kept Work) {
 	low, shares := make([]float64, len(figures)), make([]float64, len(figures))
 	for k, list := range figures {
-		if len(list) < 2*batchCount {
-			return work{}, work{}
+		if len(list) < 2*BatchCount {
+			return Work{}, Work{}
 		}
-		mean := stats.BatchMean(list, batchCount, workConfidence)
+		mean := stats.BatchMean(list, BatchCount, workConfidence)
 		low[k], shares[k] = max(0, mean.Mean-mean.Half)*float64(len(list)), 1
 		if mean.Mean > 0 {
 			shares[k] = max(0, 1-mean.Half/mean.Mean)

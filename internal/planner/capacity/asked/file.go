@@ -6,7 +6,7 @@
 // "Poisson Processes", 1993, colouring theorem). Dealing them out in turn makes arrivals more even.
 // So n replicas sustain n times the rate of one, and the chosen fleet is simulated whole in the
 // end. For any other load, such as a recorded one, whole fleets are simulated.
-package capacity
+package asked
 
 import (
 	"embed"
@@ -29,15 +29,15 @@ var library embed.FS
 // File is a plan as it was written.
 type File struct {
 	Plan menu.Plan
-	name string
+	Name string
 	doc  *strict.Document // nil of a part of a plan
-	// today is the deployment that the answer is put beside; nil for none.
-	today *scenarios.File
+	// Today is the deployment that the answer is put beside; nil for none.
+	Today *scenarios.File
 }
 
-// Load reads a plan: the file of that name, or the shipped plan. Overrides are of the form
+// Open reads a plan: the file of that name, or the shipped plan. Overrides are of the form
 // "key.path=value".
-func Load(name string, overrides ...string) (*File, error) {
+func Open(name string, overrides ...string) (*File, error) {
 	data, err := Read(name)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func Load(name string, overrides ...string) (*File, error) {
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if errors.Is(err, fs.ErrNotExist) {
-		data, err = shipped(name)
+		data, err = ReadShipped(name)
 	}
 	if err != nil {
 		return nil, scenarios.BadInput(err)
@@ -63,7 +63,7 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	f := &File{name: name, doc: doc}
+	f := &File{Name: name, doc: doc}
 	for _, o := range overrides {
 		if err := doc.Set(o, &f.Plan); err != nil {
 			return nil, scenarios.BadInput(err)
@@ -88,8 +88,8 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	return f, nil
 }
 
-// shipped returns the contents of a plan that comes with the program.
-func shipped(name string) ([]byte, error) {
+// ReadShipped returns the contents of a plan that comes with the program.
+func ReadShipped(name string) ([]byte, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return nil, fmt.Errorf("%s: no such file", name)
 	}
@@ -118,7 +118,7 @@ func Shipped() []string {
 func List() ([]scenarios.Listing, error) {
 	var list []scenarios.Listing
 	for _, name := range Shipped() {
-		f, err := Load(name)
+		f, err := Open(name)
 		if err != nil {
 			return nil, err
 		}
@@ -127,8 +127,8 @@ func List() ([]scenarios.Listing, error) {
 	return list, nil
 }
 
-// reason returns the error of a scenario without file and line.
-func reason(err error) string {
+// Reason returns the error of a scenario without file and line.
+func Reason(err error) string {
 	var list strict.Problems
 	if errors.As(err, &list) && len(list) > 0 {
 		return list[0].Message
@@ -136,17 +136,17 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// encoded returns the text of a scenario.
-func encoded(s scenarios.Scenario) ([]byte, error) {
+// Encoded returns the text of a scenario.
+func Encoded(s scenarios.Scenario) ([]byte, error) {
 	return strict.Encode(s, func(string) bool { return true })
 }
 
-// file returns the scenario of replicas at a rate, for a number of requests.
-func (f *File) file(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
+// File returns the scenario of replicas at a rate, for a number of requests.
+func (f *File) File(s scenarios.Scenario, rate float64, requests int64) (*scenarios.File, error) {
 	s.Workload = f.Plan.Put(s.Workload, rate, requests)
-	text, err := encoded(s)
+	text, err := Encoded(s)
 	if err != nil {
 		return nil, err
 	}
-	return scenarios.Parse(f.name, text)
+	return scenarios.Parse(f.Name, text)
 }
