@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -15,7 +16,7 @@ const leastAwayProbability = 1e-5
 
 // interruptedFleet is a fleet of which some replicas are taken away at random.
 type interruptedFleet struct {
-	interruption
+	candidate.Interruption
 	spot int     // the number of replicas or groups that are taken away
 	step int     // numbers of absent replicas are examined in steps of as many, rounded up
 	rate float64 // of requests, 1/s
@@ -50,7 +51,7 @@ func (f *interruptedFleet) judge(ctx context.Context) (trial, []state, error) {
 	for away := range states {
 		states[away].sustained = f.sustained(away)
 	}
-	lost, kept := f.interruption.rate*f.underWay(&full), make([]float64, len(full.Clauses))
+	lost, kept := f.Interruption.Rate*f.underWay(&full), make([]float64, len(full.Clauses))
 	spare := max(f.sustained(0)-f.rate, 1e-3*f.rate)
 	// count lets the numbers of absent replicas from first to away count as the last of them.
 	count := func(first, away int, chance float64) error {
@@ -72,11 +73,11 @@ func (f *interruptedFleet) judge(ctx context.Context) (trial, []state, error) {
 		}
 		return nil
 	}
-	own := 1 - f.all()
+	own := 1 - f.All()
 	for away, rest := 0, own; rest > leastAwayProbability*own; away = min(away+f.step, f.spot) {
 		first, chance := max(0, away-f.step+1), 0.0
 		for k := first; k <= away; k++ {
-			chance += own * binomial(f.spot, k, f.alone())
+			chance += own * binomial(f.spot, k, f.Alone())
 		}
 		if rest -= chance; away == f.spot {
 			rest = 0
@@ -85,8 +86,8 @@ func (f *interruptedFleet) judge(ctx context.Context) (trial, []state, error) {
 			return trial{}, nil, err
 		}
 	}
-	if f.all() > 0 {
-		if err := count(f.spot, f.spot, f.all()); err != nil {
+	if f.All() > 0 {
+		if err := count(f.spot, f.spot, f.All()); err != nil {
 			return trial{}, nil, err
 		}
 	}
@@ -117,7 +118,7 @@ func (f *interruptedFleet) overMonths(states []state, full *trial, part int,
 	seed uint64) (mean, least float64) {
 	all := make([]float64, months)
 	for m := range all {
-		all[m] = f.overMonth(states, f.draw(f.spot, month, seed+uint64(m)+1), full, part)
+		all[m] = f.overMonth(states, f.Draw(f.spot, month, seed+uint64(m)+1), full, part)
 		mean += all[m] / months
 	}
 	slices.Sort(all)
@@ -125,7 +126,7 @@ func (f *interruptedFleet) overMonths(states []state, full *trial, part int,
 }
 
 // overMonth returns the share of the requests of a month that keep the SLO.
-func (f *interruptedFleet) overMonth(states []state, absences [][]absence, full *trial,
+func (f *interruptedFleet) overMonth(states []state, absences [][]candidate.Absence, full *trial,
 	part int) float64 {
 	type change struct {
 		at float64
@@ -134,7 +135,7 @@ func (f *interruptedFleet) overMonth(states []state, absences [][]absence, full 
 	var changes []change
 	for _, list := range absences {
 		for _, a := range list {
-			changes = append(changes, change{a.from, 1}, change{a.to, -1})
+			changes = append(changes, change{a.From, 1}, change{a.To, -1})
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 
 	"pgregory.net/rapid"
@@ -14,9 +15,9 @@ import (
 
 // stub is a fleet of as many replicas as the rate needs and some more, of which the SLO is kept by
 // as many requests as replicas are there.
-func stub(p interruption, spot, base, need int) *interruptedFleet {
+func stub(p candidate.Interruption, spot, base, need int) *interruptedFleet {
 	n := spot + base
-	return &interruptedFleet{interruption: p, spot: spot, step: 1, rate: float64(need), share: 1,
+	return &interruptedFleet{Interruption: p, spot: spot, step: 1, rate: float64(need), share: 1,
 		sustained: func(away int) float64 { return float64(n - away) },
 		simulate: func(_ context.Context, away int) (trial, error) {
 			kept := stats.Interval{Mean: 1 - float64(away)/float64(4*n)}
@@ -31,9 +32,9 @@ func stub(p interruption, spot, base, need int) *interruptedFleet {
 // know.
 func TestMonthsAgreeWithTheLongRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := interruption{rate: rapid.Float64Range(0.02, 0.1).Draw(t, "rate") / 3600,
-			together: rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "together"),
-			notice:   120, away: rapid.Float64Range(60, 1800).Draw(t, "away")}
+		p := candidate.Interruption{Rate: rapid.Float64Range(0.02, 0.1).Draw(t, "rate") / 3600,
+			Together: rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "together"),
+			Notice:   120, Away: rapid.Float64Range(60, 1800).Draw(t, "away")}
 		spot, base := rapid.IntRange(1, 6).Draw(t, "spot"), rapid.IntRange(0, 4).Draw(t, "base")
 		f := stub(p, spot, base, rapid.IntRange(0, max(0, spot+base-2)).Draw(t, "need"))
 		f.rate = max(f.rate, 0.5)
@@ -51,20 +52,20 @@ func TestMonthsAgreeWithTheLongRun(t *testing.T) {
 // fleet do not depend on how large it is.
 func TestAbsencesAreDrawnAtTheRate(t *testing.T) {
 	for _, together := range []float64{0, 0.4, 1} {
-		p := interruption{rate: 1.0 / 3600, together: together, notice: 60, away: 300}
+		p := candidate.Interruption{Rate: 1.0 / 3600, Together: together, Notice: 60, Away: 300}
 		const within = 3000 * 3600.0
-		drawn, larger := p.draw(4, within, 7), p.draw(6, within, 7)
+		drawn, larger := p.Draw(4, within, 7), p.Draw(6, within, 7)
 		for k, list := range drawn {
 			away := 0.0
 			for i, a := range list {
-				away += a.to - a.from
-				if a != larger[k][i] || i > 0 && a.from < list[i-1].to {
+				away += a.To - a.From
+				if a != larger[k][i] || i > 0 && a.From < list[i-1].To {
 					t.Fatalf("absence %d of replica %d: %v", i, k, a)
 				}
 			}
-			if share := away / within; math.Abs(share/p.down()-1) > 0.1 {
+			if share := away / within; math.Abs(share/p.Down()-1) > 0.1 {
 				t.Errorf("together %g: replica %d is away for %g of the time, want %g", together, k,
-					share, p.down())
+					share, p.Down())
 			}
 		}
 		if same := drawn[0][0] == drawn[1][0]; same != (together == 1) {

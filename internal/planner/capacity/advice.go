@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
@@ -19,12 +20,12 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answ
 	if !s.trials.shard.Whole() {
 		return nil, nil, nil
 	}
-	r, _, err := s.observed(ctx, s.chosen().spared(s.spare), s.size(), asPredicted())
+	r, _, err := s.observed(ctx, s.chosen().Spared(s.spare), s.size(), candidate.AsPredicted())
 	if err != nil {
 		return nil, nil, err
 	}
 	if n := s.outcomes[s.best].replicas; n > 1 && s.goal().Find == menu.FindCheapest {
-		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.options[s.best].worst())
+		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.options[s.best].Worst())
 	}
 	return diagnosis.Of(r), oneFewer, err
 }
@@ -40,8 +41,8 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 	if kind := s.outcomes[n.Option].kind; kind == broken || kind == outOfReach {
 		return nil // nothing is known of it, or a request alone misses the SLO
 	}
-	for _, server := range o.servers() {
-		if server.offer.Count > 0 {
+	for _, server := range o.Servers() {
+		if server.Offer.Count > 0 {
 			replicas = max(1, s.most(o))
 		}
 	}
@@ -49,13 +50,13 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 		replicas = s.fewest(o)
 	}
 	var err error
-	n.Advice, err = s.advise(ctx, o, replicas, o.worst())
+	n.Advice, err = s.advise(ctx, o, replicas, o.Worst())
 	return err
 }
 
 // advise simulates a number of replicas of an option, and tries changes that may help.
-func (s *search) advise(ctx context.Context, o *option, replicas int,
-	wrong errorFactors) (*answer.Advice, error) {
+func (s *search) advise(ctx context.Context, o *candidate.Option, replicas int,
+	wrong candidate.ErrorFactors) (*answer.Advice, error) {
 	r, load, err := s.observed(ctx, o, replicas, wrong)
 	if err != nil || r.Completed == 0 {
 		return nil, err
@@ -63,7 +64,7 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 	if r.SLOMet {
 		return nil, nil // it is missed when replicas are away, with other seeds or in a longer run
 	}
-	a := &answer.Advice{Replicas: replicas, Slowdown: wrong.steps, Late: wrong.first,
+	a := &answer.Advice{Replicas: replicas, Slowdown: wrong.Steps, Late: wrong.First,
 		Kept: r.Attainment.All}
 	// The plan itself counts replicas, so more of them is no advice.
 	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {
@@ -77,11 +78,11 @@ func (s *search) advise(ctx context.Context, o *option, replicas int,
 
 // observed simulates a whole fleet in this process, and returns a function that reads its scenario
 // again.
-func (s *search) observed(ctx context.Context, o *option, replicas int,
-	wrong errorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
+func (s *search) observed(ctx context.Context, o *candidate.Option, replicas int,
+	wrong candidate.ErrorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.file.Plan
-	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
-	later(&scenario, wrong.first)
+	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
+	later(&scenario, wrong.First)
 	scenario, rate := s.trials.part(scenario, s.rate)
 	load := func() (*scenarios.File, error) {
 		return s.trials.file.File(scenario, rate, p.Together(rate, replicas))

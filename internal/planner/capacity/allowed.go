@@ -3,6 +3,7 @@ package capacity
 import (
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
@@ -10,25 +11,25 @@ import (
 
 // allowed returns the largest number of replicas or groups of an option, spares included, for which
 // accelerators, budget and power suffice; unbounded if nothing limits them.
-func (s *search) allowed(o *option) int {
-	n := unbounded
-	for _, offer := range o.offers() {
+func (s *search) allowed(o *candidate.Option) int {
+	n := candidate.Unbounded
+	for _, offer := range o.Offers() {
 		if offer.Count == 0 {
 			continue
 		}
-		left := offer.Count - o.accelerators(offer, o.based())
-		if each := o.accelerators(offer, o.based()+1) - o.accelerators(offer, o.based()); left < 0 {
+		left := offer.Count - o.Accelerators(offer, o.Based())
+		if each := o.Accelerators(offer, o.Based()+1) - o.Accelerators(offer, o.Based()); left < 0 {
 			n = 0
 		} else if each > 0 {
-			n = min(n, o.based()+left/each)
+			n = min(n, o.Based()+left/each)
 		}
 	}
 	g := &s.trials.file.Plan.Goal
 	if g.Budget.Amount > 0 {
-		n = min(n, int(min(unbounded, o.affordable(g.Budget.Amount)+1e-9)))
+		n = min(n, int(min(candidate.Unbounded, o.Affordable(g.Budget.Amount)+1e-9)))
 	}
 	if g.Power > 0 {
-		n = min(n, int(min(unbounded, float64(g.Power)/o.watts()+1e-9)))
+		n = min(n, int(min(candidate.Unbounded, float64(g.Power)/o.Watts()+1e-9)))
 	}
 	return n
 }
@@ -40,11 +41,11 @@ func (s *search) possible() error {
 	name := s.trials.file.Name
 	g := &p.Goal
 	for _, o := range s.options {
-		_, taken := o.interrupted()
+		_, taken := o.Interrupted()
 		if taken && (g.Find == menu.FindLatency || g.Find == menu.FindFront) {
 			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
 				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
-				"choose another term", name, g.Find, o.label(&p.Menu)))
+				"choose another term", name, g.Find, o.Label(&p.Menu)))
 		}
 	}
 	if g.Budget.Amount == 0 && g.Power == 0 {
@@ -53,18 +54,18 @@ func (s *search) possible() error {
 	cheapest, leanest := -1, -1
 	for i, o := range s.options {
 		switch {
-		case o.unfit() != "" || o.tight:
+		case o.Unfit() != "" || o.Tight:
 			continue
-		case g.Power > 0 && o.watts() == 0:
+		case g.Power > 0 && o.Watts() == 0:
 			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
-				"power for %s", name, o.prefill.offer.Accelerator))
+				"power for %s", name, o.Prefill.Offer.Accelerator))
 		case s.allowed(o) > s.spare:
 			return nil
 		}
-		if cheapest < 0 || o.price < s.options[cheapest].price {
+		if cheapest < 0 || o.Price < s.options[cheapest].Price {
 			cheapest = i
 		}
-		if leanest < 0 || o.watts() < s.options[leanest].watts() {
+		if leanest < 0 || o.Watts() < s.options[leanest].Watts() {
 			leanest = i
 		}
 	}
@@ -76,12 +77,12 @@ func (s *search) possible() error {
 	if s.spare > 0 {
 		spares = " with its spares"
 	}
-	if least := fleet * s.options[cheapest].price; g.Budget.Amount > 0 && least > g.Budget.Amount {
+	if least := fleet * s.options[cheapest].Price; g.Budget.Amount > 0 && least > g.Budget.Amount {
 		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found %s/h, and the smallest "+
 			"fleet that may keep the SLO%s is of %s for %s/h", name,
 			scenarios.Money(g.Budget).Text(), spares, s.label(cheapest), s.money(least)))
 	}
-	if least := fleet * s.options[leanest].watts(); g.Power > 0 && least > float64(g.Power) {
+	if least := fleet * s.options[leanest].Watts(); g.Power > 0 && least > float64(g.Power) {
 		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
 			"that may keep the SLO%s is of %s, which draw up to %s", name,
 			units.FormatPower(float64(g.Power)), spares, s.label(leanest),

@@ -3,6 +3,7 @@ package capacity
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -12,11 +13,11 @@ const mostBase = 64
 
 // withBases adds an option of spot replicas to a list with a base of each server: of every size up
 // to eight, and larger ones a quarter apart.
-func (o *option) withBases(standing []*server, list []*option) []*option {
+func withBases(o *candidate.Option, standing []*candidate.Server, list []*candidate.Option) []*candidate.Option {
 	for _, s := range standing {
 		for n := 1; n <= mostBase; n += max(1, n/4) {
 			other := *o
-			other.base, other.standing = int32(n), s
+			other.Base, other.Standing = int32(n), s
 			list = append(list, &other)
 		}
 	}
@@ -26,14 +27,14 @@ func (o *option) withBases(standing []*server, list []*option) []*option {
 // basesOf returns the servers that may be a base beside server i of a list, in which the choice of
 // the accelerator varies slowest: they differ from it in terms alone. A base is tried for the
 // cheapest fleet of a fixed number of replicas.
-func basesOf(f *asked.File, servers []*server, i int) (list []*server) {
+func basesOf(f *asked.File, servers []*candidate.Server, i int) (list []*candidate.Server) {
 	p := &f.Plan
 	if p.Goal.Find != menu.FindCheapest || p.Scaled() {
 		return nil
 	}
 	each := len(servers) / len(p.Menu.Hardware)
 	for k := i % each; k < len(servers); k += each {
-		if p.Stays(servers[k].offer, servers[i].offer) {
+		if p.Stays(servers[k].Offer, servers[i].Offer) {
 			list = append(list, servers[k])
 		}
 	}
@@ -43,23 +44,23 @@ func basesOf(f *asked.File, servers []*server, i int) (list []*server) {
 // baseOf describes the base of the chosen fleet; nil where it has none.
 func (s *search) baseOf() *answer.Base {
 	o := s.chosen()
-	if o.standing == nil {
+	if o.Standing == nil {
 		return nil
 	}
-	return &answer.Base{Replicas: o.based(), Terms: o.baseTerms(&s.trials.file.Plan.Menu),
-		Hourly: float64(o.base) * o.standing.price}
+	return &answer.Base{Replicas: o.Based(), Terms: o.BaseTerms(&s.trials.file.Plan.Menu),
+		Hourly: float64(o.Base) * o.Standing.Price}
 }
 
 // pooled returns the scenario of a fleet with a base in two pools, which differ in their price.
-func (o *option) pooled(s scenarios.Scenario, n int) scenarios.Scenario {
-	if o.standing == nil {
+func pooled(o *candidate.Option, s scenarios.Scenario, n int) scenarios.Scenario {
+	if o.Standing == nil {
 		return s
 	}
 	stays := s.Hardware
-	stays.Price = o.standing.asked().Hardware.Price
+	stays.Price = o.Standing.Asked().Hardware.Price
 	s.Replicas = 0
 	s.Fleet.Pools = []scenarios.Pool{
-		{Name: menu.Spot, Replicas: n - o.based(), Hardware: s.Hardware},
-		{Name: o.standing.offer.RentedOn(), Replicas: o.based(), Hardware: stays}}
+		{Name: menu.Spot, Replicas: n - o.Based(), Hardware: s.Hardware},
+		{Name: o.Standing.Offer.RentedOn(), Replicas: o.Based(), Hardware: stays}}
 	return s
 }

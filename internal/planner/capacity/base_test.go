@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 )
 
 const spotAndBase = `
@@ -27,7 +28,7 @@ effort: {requests: 200, most-requests: 400}
 func TestTheBaseIsTheCheapest(t *testing.T) {
 	s, _ := prepared(t, spotAndBase)
 	must.OK(t, s.answer(t.Context()))
-	if s.best < 0 || s.chosen().standing == nil {
+	if s.best < 0 || s.chosen().Standing == nil {
 		t.Fatalf("the answer is %s, want one with a base", s.label(s.best))
 	}
 	file, err := s.wholeFile(200)
@@ -45,12 +46,12 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 			s.size(), s.cost())
 	}
 	for i, o := range s.options {
-		for n := o.based() + 1; o.cost(n) < s.cost()*(1-1e-9); n++ {
-			kept, share, err := s.keeps(t.Context(), o, n, o.worst(), s.seeds)
+		for n := o.Based() + 1; o.Cost(n) < s.cost()*(1-1e-9); n++ {
+			kept, share, err := s.keeps(t.Context(), o, n, o.Worst(), s.seeds)
 			must.OK(t, err)
 			if kept {
 				t.Errorf("%d of %s for $%g/h keep the SLO (%g), and the answer costs $%g/h", n,
-					s.label(i), o.cost(n), share, s.cost())
+					s.label(i), o.Cost(n), share, s.cost())
 			}
 		}
 	}
@@ -59,29 +60,29 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 // Spot replicas with a base are judged as the mixed fleet of both terms is.
 func TestABaseIsAMixedFleet(t *testing.T) {
 	s, _ := prepared(t, spotAndBase)
-	var demand, spot, based *option
+	var demand, spot, based *candidate.Option
 	for _, o := range s.options {
 		switch {
-		case !o.isSpot():
+		case !o.IsSpot():
 			demand = o
-		case o.standing == nil:
+		case o.Standing == nil:
 			spot = o
-		case o.based() == 2:
+		case o.Based() == 2:
 			based = o
 		}
 	}
 	const n = 7
-	got, err := s.keepsOnSpot(t.Context(), based, n, s.rate, based.worst(), 0)
+	got, err := s.keepsOnSpot(t.Context(), based, n, s.rate, based.Worst(), 0)
 	must.OK(t, err)
-	one, err := s.alone(t.Context(), based, based.worst(), 0)
+	one, err := s.alone(t.Context(), based, based.Worst(), 0)
 	must.OK(t, err)
-	m := &mixed{answer.Mixed{Replicas: [2]int{n - 2, 2}}, [2]*option{spot, demand}}
+	m := &mixed{answer.Mixed{Replicas: [2]int{n - 2, 2}}, [2]*candidate.Option{spot, demand}}
 	want, err := m.judge(t.Context(), s.trials, s.rate, 0, [2]float64{one, one})
 	must.OK(t, err)
 	if math.Abs(got.Kept.Mean-want.Kept.Mean) > 2e-3 {
 		t.Errorf("%g keep the SLO, %g as a mixed fleet", got.Kept.Mean, want.Kept.Mean)
 	}
-	if cost := float64(n-2)*spot.price + 2*demand.price; math.Abs(based.cost(n)-cost) > 1e-9 {
-		t.Errorf("$%g/h, want $%g", based.cost(n), cost)
+	if cost := float64(n-2)*spot.Price + 2*demand.Price; math.Abs(based.Cost(n)-cost) > 1e-9 {
+		t.Errorf("$%g/h, want $%g", based.Cost(n), cost)
 	}
 }

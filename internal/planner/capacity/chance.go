@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
@@ -33,16 +34,16 @@ func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := s.outcomes[s.best].replicas
 	step := s.step(s.chosen(), n)
 	var list []answer.Chance
-	for k := max(s.chosen().based()+1, n-step); k <= n+step; k += step {
+	for k := max(s.chosen().Based()+1, n-step); k <= n+step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
 	err := each(ctx, indices(len(list)), func(ctx context.Context, place int) (err error) {
 		c := &list[place]
-		_, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, asPredicted(), s.few())
+		_, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, candidate.AsPredicted(), s.few())
 		if err != nil {
 			return err
 		}
-		if _, taken := s.chosen().interrupted(); taken {
+		if _, taken := s.chosen().Interrupted(); taken {
 			return s.chanceTogether(ctx, c)
 		}
 		return s.chance(ctx, c)
@@ -76,7 +77,7 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 		})
 		return r, err
 	}
-	last, p := chanceNodes()[len(chanceNodes())-1], s.chosen().physics.first
+	last, p := chanceNodes()[len(chanceNodes())-1], s.chosen().Physics.First
 	r, err := run(last)
 	if err != nil || s.keepsAtSlowSteps(&r) {
 		c.Probability, c.Low, c.High = 1, 1, 1
@@ -123,14 +124,14 @@ func chanceNodes() []float64 {
 // by runs with steps that are about as slow as they can be.
 func (s *search) keepsAtSlowSteps(r *lateRun) bool {
 	return !slices.ContainsFunc(r.most, func(most float64) bool {
-		return s.chosen().physics.first.below(most) < 1-answer.Certain/10
+		return s.chosen().Physics.First.Below(most) < 1-answer.Certain/10
 	})
 }
 
 // lateRun simulates a fleet with several seeds.
 func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
 	o := s.chosen()
-	wrong := errorFactors{o.physics.steps.at(deviations), 1}
+	wrong := candidate.ErrorFactors{o.Physics.Steps.At(deviations), 1}
 	var runs []trial
 	for seed := range s.trials.file.Plan.Seeds(s.few()) {
 		t, _, err := s.simulate(ctx, o, n, wrong, uint64(seed))
@@ -164,13 +165,13 @@ func mostOf(runs []trial) float64 {
 // set sets the probability and its interval from runs at growing deviations. Between runs,
 // probabilities are interpolated. The interval is that of the jackknife over seeds (Efron, "The
 // Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3).
-func setChance(c *answer.Chance, runs []lateRun, first normal) {
+func setChance(c *answer.Chance, runs []lateRun, first candidate.Normal) {
 	var list []float64
 	for seed := range runs[0].most {
 		sum, below, kept := 0.0, 0.0, 1.0
 		for i := range runs {
 			upTo := distuv.UnitNormal.CDF(runs[i].deviations)
-			now := min(kept, first.below(runs[i].most[seed]))
+			now := min(kept, first.Below(runs[i].most[seed]))
 			if i == 0 {
 				kept = now
 			}
@@ -220,7 +221,7 @@ func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64, error) {
 	low, high := 0.0, 1.0 // kept at low, missed at high
 	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
-		t, err := s.keepsOnSpotOver(ctx, s.chosen(), n, s.chosen().physics.worst(next), seeds)
+		t, err := s.keepsOnSpotOver(ctx, s.chosen(), n, s.chosen().Physics.Worst(next), seeds)
 		if err != nil {
 			return 0, err
 		}
@@ -244,7 +245,7 @@ func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64
 // start and stop replicas, or lose them.
 func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
 	o, n := s.chosen(), s.outcomes[s.best].replicas
-	if _, taken := o.interrupted(); taken || o.scaled() || s.goal().Find == menu.FindThroughput {
+	if _, taken := o.Interrupted(); taken || o.Scaled() || s.goal().Find == menu.FindThroughput {
 		return nil, nil
 	}
 	low, high, near := 0, n, s.step(o, n) // missed with low, kept with high
@@ -253,7 +254,7 @@ func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
 		if low == 0 {
 			middle = max(1, high-step)
 		}
-		ok, _, err := s.keeps(ctx, o, middle, asPredicted(), s.few())
+		ok, _, err := s.keeps(ctx, o, middle, candidate.AsPredicted(), s.few())
 		switch {
 		case err != nil:
 			return nil, err
@@ -263,6 +264,6 @@ func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
 			low = middle
 		}
 	}
-	more := float64(float64(n-high) * o.price)
+	more := float64(float64(n-high) * o.Price)
 	return &answer.Certainty{Predicted: high, Needed: n, Hourly: more}, nil
 }

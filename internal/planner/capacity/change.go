@@ -8,14 +8,15 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/metrics"
 )
 
 // changed returns the options that differ from o in one setting that may help against the limit
 // that binds n replicas, which cost less than the answer.
-func (s *search) changed(ctx context.Context, o *option, n int) ([]*option, error) {
-	missed, _, err := s.simulate(ctx, o, n, o.worst(), 0)
+func (s *search) changed(ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option, error) {
+	missed, _, err := s.simulate(ctx, o, n, o.Worst(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -31,36 +32,36 @@ func (s *search) changed(ctx context.Context, o *option, n int) ([]*option, erro
 // changedFor returns the options that differ from o in one setting that may help against a limit of
 // a latency: smaller batches and chunks against TPOT and gaps, larger ones against TTFT, and any
 // against other limits.
-func (s *search) changedFor(o *option, latency metrics.Latency) ([]*option, error) {
-	var list []*option
-	both := func(prefill, decode *server) {
+func (s *search) changedFor(o *candidate.Option, latency metrics.Latency) ([]*candidate.Option, error) {
+	var list []*candidate.Option
+	both := func(prefill, decode *candidate.Server) {
 		other := *o
-		other.parts = &parts{prefill: prefill, decode: decode}
+		other.Parts = &candidate.Parts{Prefill: prefill, Decode: decode}
 		list = append(list, &other)
 	}
-	for _, server := range o.servers() {
+	for _, server := range o.Servers() {
 		changes, err := s.changesOf(server, latency)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range changes {
 			switch {
-			case o.decode == nil:
-				both(server.with(c), nil)
-			case o.decode == o.prefill:
-				same := server.with(c)
+			case o.Decode == nil:
+				both(server.With(c), nil)
+			case o.Decode == o.Prefill:
+				same := server.With(c)
 				both(same, same)
-			case c.key == kvCache: // which both sides of a group must share
-				if server == o.prefill {
-					both(server.with(c), o.decode.with(c))
+			case c.Key == candidate.KVCache: // which both sides of a group must share
+				if server == o.Prefill {
+					both(server.With(c), o.Decode.With(c))
 				}
-			case server == o.prefill:
-				both(server.with(c), o.decode)
+			case server == o.Prefill:
+				both(server.With(c), o.Decode)
 			default:
-				both(o.prefill, server.with(c))
+				both(o.Prefill, server.With(c))
 			}
 		}
-		if o.decode == o.prefill {
+		if o.Decode == o.Prefill {
 			break
 		}
 	}
@@ -68,52 +69,55 @@ func (s *search) changedFor(o *option, latency metrics.Latency) ([]*option, erro
 }
 
 // changedAny returns the options that differ from option i in one setting of any kind.
-func (s *search) changedAny(i int) ([]*option, error) { return s.changedFor(s.options[i], "") }
+func (s *search) changedAny(i int) ([]*candidate.Option, error) {
+	return s.changedFor(s.options[i], "")
+}
 
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
-func (s *search) changesOf(server *server, latency metrics.Latency) ([]change, error) {
+func (s *search) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change, error) {
 	steps, err := s.trials.steps(server)
 	if err != nil {
 		return nil, err
 	}
 	now := &steps.Scenario
-	given := server.asked()
+	given := server.Asked()
 	ours := func(key string) bool {
-		return slices.ContainsFunc(server.changes,
-			func(c change) bool { return strings.HasPrefix(c.key, key) })
+		return slices.ContainsFunc(server.Changes,
+			func(c candidate.Change) bool { return strings.HasPrefix(c.Key, key) })
 	}
 	left := given.Batching.Policy == "" && given.Batching.Params == nil || ours("batching.")
-	add := func(list []change, key, name, value, was string) []change {
-		for _, old := range server.changes {
-			if old.key == key {
+	add := func(list []candidate.Change, key, name, value, was string) []candidate.Change {
+		for _, old := range server.Changes {
+			if old.Key == key {
 				was = old.Default
 			}
 		}
 		if value == was {
 			return list // as it was at first
 		}
-		return append(list, change{key, value, answer.Setting{Name: name, Value: value,
-			Default: was}, now.Batching.Policy})
+		return append(list, candidate.Change{Key: key, Value: value,
+			Setting: answer.Setting{Name: name, Value: value, Default: was},
+			Policy:  now.Batching.Policy})
 	}
-	var list []change
+	var list []candidate.Change
 	for _, d := range tuning.Numbers(now) {
 		for _, choice := range d.Choices[1:] {
 			key, value, _ := strings.Cut(choice.Set[0], "=")
 			if left && strings.HasPrefix(key, "batching.") &&
-				helps(latency, d.Choices[0].Label, value) {
+				candidate.Helps(latency, d.Choices[0].Label, value) {
 				list = add(list, key, d.Name, value, d.Choices[0].Label)
 			}
 		}
 	}
-	if (given.Engine.KVCache == "" || ours(kvCache)) && len(now.Engine.KVCache) == len("bf16") {
-		name := kvCache
+	if (given.Engine.KVCache == "" || ours(candidate.KVCache)) && len(now.Engine.KVCache) == len("bf16") {
+		name := candidate.KVCache
 		if engine, _ := launch.EngineOf(now.Engine.Preset); engine != "" {
-			if flag, known := launch.Flag(engine, kvCache); known {
+			if flag, known := launch.Flag(engine, candidate.KVCache); known {
 				name = flag
 			}
 		}
-		list = add(list, kvCache, name, "fp8", now.Engine.KVCache)
+		list = add(list, candidate.KVCache, name, "fp8", now.Engine.KVCache)
 	}
 	return list, nil
 }

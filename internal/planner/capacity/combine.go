@@ -5,27 +5,28 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // options lists every combination of the menu.
-func options(f *asked.File) ([]*option, error) {
-	kinds := &kinds{file: f, mixture: mixture(f), known: map[string]*server{},
+func options(f *asked.File) ([]*candidate.Option, error) {
+	kinds := &kinds{file: f, mixture: mixture(f), known: map[string]*candidate.Server{},
 		shapes: map[string]string{}}
 	list, err := kinds.together()
 	for i := range f.Plan.Menu.Disaggregated {
 		if err != nil {
 			break
 		}
-		var more []*option
+		var more []*candidate.Option
 		more, err = kinds.apart(&f.Plan.Menu.Disaggregated[i])
-		if list = append(list, more...); len(list) > mostOptions {
+		if list = append(list, more...); len(list) > candidate.MostOptions {
 			err = tooMany(len(list))
 		}
 	}
 	for i, o := range list {
-		o.index = i
+		o.Index = i
 	}
 	return list, err
 }
@@ -47,7 +48,7 @@ func mixture(f *asked.File) bool {
 func tooMany(n int) error {
 	return scenarios.BadInput(
 		fmt.Errorf("the menu has %d combinations and more, allowed: %d; shorten its lists", n,
-			mostOptions))
+			candidate.MostOptions))
 }
 
 // kinds makes servers. Options with equal servers share one.
@@ -55,24 +56,24 @@ type kinds struct {
 	file *asked.File
 	// mixture reports whether the model has routed experts.
 	mixture bool
-	known   map[string]*server
+	known   map[string]*candidate.Server
 	shapes  map[string]string // each once
 }
 
 // server returns the server for the given choices.
-func (k *kinds) server(list []dimension, choices []int) *server {
-	s, d := newServer(k.file, list, choices)
-	if shape, known := k.shapes[s.shape]; known {
-		s.shape = shape
+func (k *kinds) server(list []candidate.Dimension, choices []int) *candidate.Server {
+	s, d := candidate.NewServer(k.file, list, choices)
+	if shape, known := k.shapes[s.Shape]; known {
+		s.Shape = shape
 	} else {
-		k.shapes[s.shape] = s.shape
+		k.shapes[s.Shape] = s.Shape
 	}
 	if len(k.file.Plan.Menu.Disaggregated) == 0 {
 		return s // every combination is another
 	}
-	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.offer, d.scenario.Parallelism, d.scenario.Engine,
-		d.scenario.Batching, d.scenario.Memory)
-	if way := d.scenario.Speculation; way != nil {
+	key := fmt.Sprintf("%p %+v %+v %+v %+v", s.Offer, d.Scenario.Parallelism, d.Scenario.Engine,
+		d.Scenario.Batching, d.Scenario.Memory)
+	if way := d.Scenario.Speculation; way != nil {
 		key += fmt.Sprintf(" %+v", *way)
 	}
 	if known := k.known[key]; known != nil {
@@ -83,28 +84,28 @@ func (k *kinds) server(list []dimension, choices []int) *server {
 }
 
 // together lists the options in which replicas do both.
-func (k *kinds) together() ([]*option, error) {
+func (k *kinds) together() ([]*candidate.Option, error) {
 	m := &k.file.Plan.Menu
-	list := dimensions(m, nil, nil, k.mixture)
+	list := candidate.Dimensions(m, nil, nil, k.mixture)
 	sizes := sizesOf(list)
-	n, routes, ways := combinations(sizes), max(1, len(m.Routing)), m.Scalings()
-	if each := routes * len(ways); n > mostOptions/each {
+	n, routes, ways := candidate.Combinations(sizes), max(1, len(m.Routing)), m.Scalings()
+	if each := routes * len(ways); n > candidate.MostOptions/each {
 		return nil, tooMany(n * each)
 	}
-	options, servers := make([]*option, 0, n*routes*len(ways)), make([]*server, n)
+	options, servers := make([]*candidate.Option, 0, n*routes*len(ways)), make([]*candidate.Server, n)
 	for i := range n {
-		servers[i] = k.server(list, digits(i, sizes))
+		servers[i] = k.server(list, candidate.Digits(i, sizes))
 	}
 	for i, s := range servers {
-		if s.twin {
+		if s.Twin {
 			continue
 		}
-		alike, standing := &parts{prefill: s}, basesOf(k.file, servers, i)
+		alike, standing := &candidate.Parts{Prefill: s}, basesOf(k.file, servers, i)
 		for route := range routes {
-			o := &option{parts: alike, prefills: 1, routing: int32(route), gpus: s.gpus}
-			options = o.withBases(standing, o.each(ways, options))
+			o := &candidate.Option{Parts: alike, Prefills: 1, Routing: int32(route), GPUs: s.GPUs}
+			options = withBases(o, standing, o.Each(ways, options))
 		}
-		if len(options) > mostOptions {
+		if len(options) > candidate.MostOptions {
 			return nil, tooMany(len(options))
 		}
 	}
@@ -114,26 +115,26 @@ func (k *kinds) together() ([]*option, error) {
 // apart lists the options with separate replicas for prompts. The choices that both sides leave to
 // the menu are common to both. They come first, then the choices of each side, and then the numbers
 // of replicas.
-func (k *kinds) apart(split *menu.Split) ([]*option, error) {
+func (k *kinds) apart(split *menu.Split) ([]*candidate.Option, error) {
 	m := &k.file.Plan.Menu
-	prefill, decode := dimensions(m, &split.Prefill, &split.Decode, k.mixture),
-		dimensions(m, &split.Decode, &split.Prefill, k.mixture)
+	prefill, decode := candidate.Dimensions(m, &split.Prefill, &split.Decode, k.mixture),
+		candidate.Dimensions(m, &split.Decode, &split.Prefill, k.mixture)
 	own := len(prefill) // where the choices of prefill replicas alone stand
 	sizes := append(sizesOf(prefill), sizesOf(decode)...)
 	for i, d := range prefill {
-		if d.common {
+		if d.Common {
 			sizes[own+i] = 1
 		}
 	}
 	sizes = append(sizes, split.Prefill.Replicas.Size(), split.Decode.Replicas.Size(),
 		max(1, len(m.Routing)))
-	n, ways := combinations(sizes), m.Scalings()
-	if n > mostOptions/len(ways) {
+	n, ways := candidate.Combinations(sizes), m.Scalings()
+	if n > candidate.MostOptions/len(ways) {
 		return nil, tooMany(n * len(ways))
 	}
-	options := make([]*option, 0, n*len(ways))
-	servers := map[int]*server{}
-	remembered := func(key int, list []dimension, choices []int) *server {
+	options := make([]*candidate.Option, 0, n*len(ways))
+	servers := map[int]*candidate.Server{}
+	remembered := func(key int, list []candidate.Dimension, choices []int) *candidate.Server {
 		if servers[key] == nil {
 			servers[key] = k.server(list, choices)
 		}
@@ -141,26 +142,26 @@ func (k *kinds) apart(split *menu.Split) ([]*option, error) {
 	}
 	numbers := sizes[2*own:] // of replicas, and ways of routing: the options of the same parts
 	for i := range n / product(numbers) {
-		place := digits(i, sizes[:2*own])
+		place := candidate.Digits(i, sizes[:2*own])
 		first, second := place[:own], slices.Clone(place[own:])
 		for j, d := range decode {
-			if d.common {
+			if d.Common {
 				second[j] = first[j]
 			}
 		}
-		both := &parts{prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
-			decode: remembered(2*i+1, decode, second)}
-		if both.prefill.twin || both.decode.twin ||
-			!k.file.Plan.Joins(both.prefill.offer, both.decode.offer) {
+		both := &candidate.Parts{Prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
+			Decode: remembered(2*i+1, decode, second)}
+		if both.Prefill.Twin || both.Decode.Twin ||
+			!k.file.Plan.Joins(both.Prefill.Offer, both.Decode.Offer) {
 			continue
 		}
 		for k := range product(numbers) {
-			rest := digits(k, numbers)
+			rest := candidate.Digits(k, numbers)
 			prefills, decodes := split.Prefill.Replicas.From+rest[0],
 				split.Decode.Replicas.From+rest[1]
-			options = (&option{parts: both, prefills: int32(prefills),
-				decodes: int32(decodes), routing: int32(rest[2]),
-				gpus: prefills*both.prefill.gpus + decodes*both.decode.gpus}).each(ways, options)
+			options = (&candidate.Option{Parts: both, Prefills: int32(prefills),
+				Decodes: int32(decodes), Routing: int32(rest[2]),
+				GPUs: prefills*both.Prefill.GPUs + decodes*both.Decode.GPUs}).Each(ways, options)
 		}
 	}
 	return options, nil
@@ -174,10 +175,10 @@ func product(list []int) int {
 	return n
 }
 
-func sizesOf(list []dimension) []int {
+func sizesOf(list []candidate.Dimension) []int {
 	sizes := make([]int, len(list))
 	for i, d := range list {
-		sizes[i] = d.size
+		sizes[i] = d.Size
 	}
 	return sizes
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -21,9 +22,9 @@ type comparison struct {
 }
 
 // sample returns the requests that o faces, or nil if they are not known.
-func (c *comparison) sample(o *option) (*sample, error) {
-	context := o.prefill.context
-	if d := o.decode; d != nil && d.context != context {
+func (c *comparison) sample(o *candidate.Option) (*sample, error) {
+	context := o.Prefill.Context
+	if d := o.Decode; d != nil && d.Context != context {
 		return nil, nil
 	}
 	if s, known := c.samples[context]; known {
@@ -72,8 +73,8 @@ func (c *comparison) compare(ctx context.Context, f fleet) (comparedFleet, error
 		return comparedFleet{}, err
 	}
 	point := answer.Point{Option: f.option, Label: c.label(f.option), Replicas: n,
-		Hourly: o.cost(n), Latency: full.Latencies[c.goal().Measure],
-		Energy: full.EnergyPerMillion, Kept: reduced.Kept.Mean, Grade: o.grade}
+		Hourly: o.Cost(n), Latency: full.Latencies[c.goal().Measure],
+		Energy: full.EnergyPerMillion, Kept: reduced.Kept.Mean, Grade: o.Grade}
 	return comparedFleet{point: point, kept: true, reduced: reduced}, nil
 }
 
@@ -94,11 +95,11 @@ func (c *comparison) note(f fleet, o *comparedFleet) {
 }
 
 // same simulates n replicas of an option with the requests that are common to all fleets.
-func (c *comparison) same(ctx context.Context, o *option, n int) (trial, error) {
+func (c *comparison) same(ctx context.Context, o *candidate.Option, n int) (trial, error) {
 	p := &c.trials.file.Plan
-	t, err := c.trials.trial(ctx, o.scenario(&p.Menu, n, o.slow), c.rate,
+	t, err := c.trials.trial(ctx, o.Scenario(&p.Menu, n, o.Slow), c.rate,
 		p.Together(c.rate, comparedReplicas))
-	return t.under(o.late), err
+	return t.under(o.Late), err
 }
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
@@ -127,9 +128,9 @@ func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, 
 
 // floor bounds the measure of the goal for any fleet of o from below, in milliseconds: by that of
 // requests each of which has a replica to itself.
-func (c *comparison) floor(s *sample, o *option) (float64, error) {
-	last := o.servers()[len(o.servers())-1]
-	prompts, err := c.trials.steps(o.prefill)
+func (c *comparison) floor(s *sample, o *candidate.Option) (float64, error) {
+	last := o.Servers()[len(o.Servers())-1]
+	prompts, err := c.trials.steps(o.Prefill)
 	if err != nil {
 		return 0, err
 	}
@@ -140,10 +141,10 @@ func (c *comparison) floor(s *sample, o *option) (float64, error) {
 	first, pace := make([]float64, len(s.prompts)), make([]float64, len(s.prompts))
 	for g, prompt := range s.prompts {
 		r := &sim.Request{Prompt: prompt, Output: 2}
-		if !s.shared || !o.prefill.pace.shares {
-			first[g] = milliseconds(o.prefill.prefillAlone(prompts, r))
+		if !s.shared || !o.Prefill.Pace.Shares {
+			first[g] = milliseconds(o.Prefill.PrefillAlone(prompts, r))
 		}
-		pace[g] = milliseconds(last.decodeAlone(answers, r))
+		pace[g] = milliseconds(last.DecodeAlone(answers, r))
 	}
-	return o.slow * s.measured(c.goal().Measure, first, pace) / boundSlack, nil
+	return o.Slow * s.measured(c.goal().Measure, first, pace) / candidate.BoundSlack, nil
 }

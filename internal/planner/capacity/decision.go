@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -19,9 +20,9 @@ const (
 // keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where predictions
 // are wrong by some factors, over the pooled requests of at most that many seeds, and the share of
 // requests that do.
-func (s *search) keeps(ctx context.Context, o *option, n int, wrong errorFactors, seeds int) (bool,
+func (s *search) keeps(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors, seeds int) (bool,
 	float64, error) {
-	if _, taken := o.interrupted(); taken {
+	if _, taken := o.Interrupted(); taken {
 		t, err := s.keepsOnSpotOver(ctx, o, n, wrong, s.seedsBelow(min(seeds, chanceSeeds)))
 		return t.kept(), t.Kept.Mean, err
 	}
@@ -43,9 +44,9 @@ type decision struct {
 const farBelow = 0.05
 
 // decide is keeps over as many seeds as a decision takes.
-func (s *search) decide(ctx context.Context, o *option, n int, wrong errorFactors) (decision,
+func (s *search) decide(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors) (decision,
 	error) {
-	if _, taken := o.interrupted(); taken {
+	if _, taken := o.Interrupted(); taken {
 		ok, share, err := s.keeps(ctx, o, n, wrong, s.seeds)
 		return decision{kept: ok, sure: true, share: share, missing: 1}, err
 	}
@@ -62,7 +63,7 @@ func (s *search) decide(ctx context.Context, o *option, n int, wrong errorFactor
 // pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
 // and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
 // second run without a miss would not make up for the requests of the first that miss it.
-func (s *search) pool(ctx context.Context, o *option, n int, wrong errorFactors,
+func (s *search) pool(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
 	seeds int) (runs []trial, kept bool, err error) {
 	return poolOf(s.trials.file.Plan.Seeds(seeds), func(seed uint64) (trial, int64, error) {
 		return s.simulate(ctx, o, n, wrong, seed)

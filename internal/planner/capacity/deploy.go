@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -24,13 +25,13 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		reduced, _, err = s.simulate(within, s.chosen(), s.outcomes[s.best].replicas,
-			asPredicted(), 0)
+			candidate.AsPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {
 		var requests int64
-		full, requests, err = s.simulate(within, s.chosen().spared(s.spare), s.size(),
-			asPredicted(), 0)
+		full, requests, err = s.simulate(within, s.chosen().Spared(s.spare), s.size(),
+			candidate.AsPredicted(), 0)
 		if err == nil {
 			file, err = s.wholeFile(requests)
 		}
@@ -48,7 +49,7 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 		certainty, err = s.certainty(within)
 		return err
 	})
-	if s.chosen().scaled() {
+	if s.chosen().Scaled() {
 		group.Go(func() (err error) {
 			fixed, err = s.fixedInstead(within, s.chosen())
 			return err
@@ -64,7 +65,7 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
 	if fixed > 0 {
 		d.Scaled.Fixed = fixed + s.spare
-		d.Scaled.FixedHourly = s.chosen().cost(fixed + s.spare)
+		d.Scaled.FixedHourly = s.chosen().Cost(fixed + s.spare)
 	}
 	return d, nil
 }
@@ -76,8 +77,8 @@ func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
 	if s.byPart(s.chosen(), s.size()) {
 		requests = p.Together(s.rate, s.size())
 	}
-	o := s.chosen().spared(s.spare)
-	scenario := o.pooled(o.scenario(&p.Menu, s.size(), 1), s.size())
+	o := s.chosen().Spared(s.spare)
+	scenario := pooled(o, o.Scenario(&p.Menu, s.size(), 1), s.size())
 	scenario.Tokens = p.Tokens
 	return s.trials.file.File(scenario, s.rate, requests)
 }
@@ -100,12 +101,12 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.
 		Hourly: s.cost(), Base: s.baseOf(),
 		Kept: full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
-		Scenario: string(text), Grade: o.grade, Scaled: s.scaledFleet(&full), Law: s.law(),
+		Scenario: string(text), Grade: o.Grade, Scaled: s.scaledFleet(&full), Law: s.law(),
 	}
 	if err := start(d, simulation); err != nil {
 		return nil, err
 	}
-	if carbon := o.sum((*server).emission) / o.watts(); carbon > 0 {
+	if carbon := o.Sum((*candidate.Server).Emission) / o.Watts(); carbon > 0 {
 		d.Carbon = carbon * d.EnergyPerMillion / 1000
 	}
 	millions := s.millions()

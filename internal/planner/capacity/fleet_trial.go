@@ -3,12 +3,13 @@ package capacity
 import (
 	"context"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // simulate runs replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the number of requests of the scenario too.
-func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong errorFactors,
+func (s *search) simulate(ctx context.Context, o *candidate.Option, replicas int, wrong candidate.ErrorFactors,
 	seed uint64) (trial, int64, error) {
 	return s.simulateAt(ctx, o, replicas, s.rate, wrong, seed)
 }
@@ -18,13 +19,13 @@ func (s *search) simulate(ctx context.Context, o *option, replicas int, wrong er
 const mostDoubled = 4
 
 // simulateAt does so at another rate.
-func (s *search) simulateAt(ctx context.Context, o *option, replicas int, rate float64,
-	wrong errorFactors, seed uint64) (trial, int64, error) {
+func (s *search) simulateAt(ctx context.Context, o *candidate.Option, replicas int, rate float64,
+	wrong candidate.ErrorFactors, seed uint64) (trial, int64, error) {
 	p := &s.trials.file.Plan
-	scenario := o.scenario(&p.Menu, replicas, wrong.steps)
+	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
 	scenario.Seed += seed
 	scenario.Tokens = p.Tokens
-	return s.trials.fleet(ctx, scenario, replicas, rate, wrong.first)
+	return s.trials.fleet(ctx, scenario, replicas, rate, wrong.First)
 }
 
 // fleet simulates a fleet, or the part that stands for it, for as long as one of that many replicas

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -64,10 +65,10 @@ func (s *search) rated(ctx context.Context, shapes []answer.Shape) ([]answer.Sha
 	shapes = slices.Clone(shapes)
 	for i := range shapes {
 		o := s.options[shapes[i].Option]
-		if !o.isSpot() || shapes[i].Replicas == 0 || o.decode != nil || o.standing != nil {
+		if !o.IsSpot() || shapes[i].Replicas == 0 || o.Decode != nil || o.Standing != nil {
 			continue
 		}
-		rate, err := s.alone(ctx, o, o.worst(), s.trials.file.Plan.Seed)
+		rate, err := s.alone(ctx, o, o.Worst(), s.trials.file.Plan.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +88,9 @@ func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare i
 	simulate := func(ctx context.Context, replicas [2]int) (trial, error) {
 		t, err := trials.trial(ctx, m.scenario(&plan.Menu, replicas), rate,
 			plan.Together(rate, replicas[0]+replicas[1]))
-		return t.under(max(m.options[0].late, m.options[1].late)), err
+		return t.under(max(m.options[0].Late, m.options[1].Late)), err
 	}
-	spot := slices.IndexFunc(m.options[:], (*option).isSpot)
+	spot := slices.IndexFunc(m.options[:], (*candidate.Option).IsSpot)
 	if spot < 0 {
 		return simulate(ctx, running)
 	}
@@ -102,8 +103,8 @@ func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare i
 		n := left(away)
 		return float64(float64(n[0])*rates[0]) + float64(float64(n[1])*rates[1])
 	}
-	p, _ := m.options[spot].interrupted()
-	f := interruptedFleet{interruption: p, spot: running[spot], step: 1, rate: rate,
+	p, _ := m.options[spot].Interrupted()
+	f := interruptedFleet{Interruption: p, spot: running[spot], step: 1, rate: rate,
 		share: float64(running[spot]) * rates[spot] / sustained(0), sustained: sustained,
 		simulate: func(ctx context.Context, away int) (trial, error) {
 			return simulate(ctx, left(away))
@@ -119,7 +120,7 @@ func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare i
 // mixed is a fleet of two kinds of replicas, with its options.
 type mixed struct {
 	answer.Mixed
-	options [2]*option
+	options [2]*candidate.Option
 }
 
 // mix describes a pair.
@@ -128,7 +129,7 @@ func (s *search) mix(p *pair, shapes []answer.Shape) *mixed {
 	return &mixed{answer.Mixed{Labels: [2]string{a.Label, b.Label},
 		Replicas: [2]int{p.n + s.spare, p.m}, Hourly: p.hourly,
 		Share: float64(p.n) * a.Rate / p.predictedRate},
-		[2]*option{s.options[a.Option], s.options[b.Option]}}
+		[2]*candidate.Option{s.options[a.Option], s.options[b.Option]}}
 }
 
 // pairs lists the fleets of two kinds that cost less than the answer and may keep the SLO, the
@@ -140,8 +141,8 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 		for j := range shapes {
 			a, b := &shapes[i], &shapes[j]
 			if i != j && b.Rate > 0 && (a.Rate > b.Rate || a.Rate == b.Rate && i < j) &&
-				s.options[a.Option].decode == nil && s.options[b.Option].decode == nil &&
-				!(s.options[a.Option].isSpot() && s.options[b.Option].isSpot()) &&
+				s.options[a.Option].Decode == nil && s.options[b.Option].Decode == nil &&
+				!(s.options[a.Option].IsSpot() && s.options[b.Option].IsSpot()) &&
 				s.mayMix(s.options[a.Option], s.options[b.Option]) {
 				list = append(list, s.pairsOf(shapes, i, j)...)
 			}
@@ -156,14 +157,14 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 
 // mayMix reports whether a mixed fleet of two options may stand beside the answer. Spot replicas
 // with a base of the same accelerators are options themselves.
-func (s *search) mayMix(a, b *option) bool {
-	p, one, other := &s.trials.file.Plan, a.prefill.offer, b.prefill.offer
+func (s *search) mayMix(a, b *candidate.Option) bool {
+	p, one, other := &s.trials.file.Plan, a.Prefill.Offer, b.Prefill.Offer
 	return s.joined(a, b) && !p.Stays(one, other) && !p.Stays(other, one)
 }
 
 // joined reports whether one fleet may have replicas of two options, by their providers.
-func (s *search) joined(a, b *option) bool {
-	return s.trials.file.Plan.Joins(a.prefill.offer, b.prefill.offer)
+func (s *search) joined(a, b *candidate.Option) bool {
+	return s.trials.file.Plan.Joins(a.Prefill.Offer, b.Prefill.Offer)
 }
 
 // pairsOf lists the fleets of two given kinds.
@@ -171,12 +172,12 @@ func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair)
 	a, b := s.options[shapes[first].Option], s.options[shapes[second].Option]
 	rateA, rateB := shapes[first].Rate, shapes[second].Rate
 	price := func(n, m int) float64 {
-		return float64(float64(n+s.spare)*a.price) + float64(float64(m)*b.price)
+		return float64(float64(n+s.spare)*a.Price) + float64(float64(m)*b.Price)
 	}
 	most := s.cost() * (1 - 1e-9)
-	for n := 1; n < mostWhole && a.available(n+s.spare) && price(n, 1) < most; n++ {
+	for n := 1; n < mostWhole && a.Available(n+s.spare) && price(n, 1) < most; n++ {
 		least := max(1, int(math.Ceil((nearly*s.rate-float64(n)*rateA)/rateB)))
-		for m := least; m <= min(least+mostMore, mostWhole-n) && b.available(m) &&
+		for m := least; m <= min(least+mostMore, mostWhole-n) && b.Available(m) &&
 			price(n, m) < most; m++ {
 			list = append(list, pair{first, second, n, m, price(n, m),
 				float64(float64(n)*rateA) + float64(float64(m)*rateB)})
@@ -190,12 +191,12 @@ func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair)
 func (m *mixed) scenario(menu *menu.Menu, replicas [2]int) scenarios.Scenario {
 	for k, o := range m.options {
 		if replicas[1-k] == 0 {
-			return o.scenario(menu, replicas[k], o.slow)
+			return o.Scenario(menu, replicas[k], o.Slow)
 		}
 	}
-	all := m.options[0].scenario(menu, 1, m.options[0].slow)
+	all := m.options[0].Scenario(menu, 1, m.options[0].Slow)
 	for k, o := range m.options {
-		one := o.scenario(menu, 1, o.slow)
+		one := o.Scenario(menu, 1, o.Slow)
 		all.Fleet.Pools = append(all.Fleet.Pools, scenarios.Pool{
 			Name: []string{"first", "second"}[k], Replicas: replicas[k],
 			Hardware: one.Hardware, Parallelism: one.Parallelism, Engine: one.Engine,
@@ -229,7 +230,7 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []answer.Shape) *answer
 	for slot := range slots {
 		n := max(need(slot), need(slot+1))
 		a.Least, a.Most = min(a.Least, n), max(a.Most, n)
-		a.Scaled += float64(n*s.chosen().gpus) * 24 / slots
+		a.Scaled += float64(n*s.chosen().GPUs) * 24 / slots
 	}
 	return a
 }
@@ -276,21 +277,21 @@ func (s *search) rented(rate *scenarios.Rate, shapes []answer.Shape) *answer.Ren
 func (s *search) rentedOf(rate *scenarios.Rate, base, peak *answer.Shape) *answer.Rented {
 	a, b := s.options[base.Option], s.options[peak.Option]
 	always, hourly := s.each(base), s.each(peak)
-	if always == 0 || hourly == 0 || !b.prefill.offer.ByHour() || !s.joined(a, b) {
+	if always == 0 || hourly == 0 || !b.Prefill.Offer.ByHour() || !s.joined(a, b) {
 		return nil
 	}
 	highest := float64(rate.Average) * (1 + rate.Swing)
 	var best *answer.Rented
 	for n := range int(math.Ceil(highest/always)) + 1 {
 		r := &answer.Rented{Base: base.Label, BaseReplicas: n + s.spare, Peak: peak.Label,
-			Daily: 24 * float64(n+s.spare) * a.price}
+			Daily: 24 * float64(n+s.spare) * a.Price}
 		for slot := range slots {
 			load := max(loadAt(rate, slot), loadAt(rate, slot+1)) - float64(n)*always
 			m := max(0, int(math.Ceil(load/hourly-1e-9)))
 			r.PeakReplicas = max(r.PeakReplicas, m)
-			r.Daily += float64(m) * b.price * 24 / slots
+			r.Daily += float64(m) * b.Price * 24 / slots
 		}
-		if a.available(n+s.spare) && b.available(r.PeakReplicas) &&
+		if a.Available(n+s.spare) && b.Available(r.PeakReplicas) &&
 			(best == nil || r.Daily < best.Daily) {
 			best = r
 		}

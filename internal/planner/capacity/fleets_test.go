@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 )
 
 // stock is what a service has to choose from: two kinds of accelerators, few of each.
@@ -74,13 +75,13 @@ func cheapestMix(t *testing.T, s *search) float64 {
 	plan, least := &s.trials.file.Plan, s.cost()
 	for i, a := range s.options {
 		for _, b := range s.options[i+1:] {
-			for n := 1; a.available(n) && float64(n)*a.price < least; n++ {
-				for m := 1; b.available(m); m++ {
-					cost := float64(n)*a.price + float64(m)*b.price
+			for n := 1; a.Available(n) && float64(n)*a.Price < least; n++ {
+				for m := 1; b.Available(m); m++ {
+					cost := float64(n)*a.Price + float64(m)*b.Price
 					if cost >= least*(1-1e-9) {
 						break
 					}
-					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*option{a, b}}
+					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*candidate.Option{a, b}}
 					got, err := s.trials.trial(context.Background(),
 						fleet.scenario(&plan.Menu, fleet.Replicas), s.rate,
 						plan.Together(s.rate, n+m))

@@ -110,11 +110,11 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 			return own >= 0 && p.Front && p.Dominates(&all[own])
 		})
 		if by < 0 {
-			s.tuned.Settings = s.chosen().settings()
+			s.tuned.Settings = s.chosen().Settings()
 			return all, nil
 		}
 		o, n := s.options[all[by].Option], all[by].Replicas-s.spare
-		d, err := s.decide(ctx, o, n, o.worst())
+		d, err := s.decide(ctx, o, n, o.Worst())
 		switch {
 		case err != nil:
 			return nil, err
@@ -147,7 +147,7 @@ func (c *comparison) fleets() ([]fleet, error) {
 		for c.beats(o, least) {
 			least++
 		}
-		for n := least; o.cost(n+c.spare) <= most*(1+1e-9) && n <= c.allowed(o)-c.spare; {
+		for n := least; o.Cost(n+c.spare) <= most*(1+1e-9) && n <= c.allowed(o)-c.spare; {
 			f, err := c.bounded(i, n)
 			if err != nil {
 				return nil, err
@@ -163,7 +163,7 @@ func (c *comparison) fleets() ([]fleet, error) {
 }
 
 func (c *comparison) hourly(f fleet) float64 {
-	return c.options[f.option].cost(f.replicas + c.spare)
+	return c.options[f.option].Cost(f.replicas + c.spare)
 }
 
 // hopeless reports whether another fleet beats a fleet, whatever its simulation would show.

@@ -87,7 +87,7 @@ effort: {requests: 100, most-requests: 200}
 	must.OK(t, err)
 	f, err := (&comparison{s, map[int]*sample{}}).bounded(s.best, s.size())
 	must.OK(t, err)
-	if s.chosen().settings() == nil || all[0].Option != s.best || all[0].Latency >= without ||
+	if s.chosen().Settings() == nil || all[0].Option != s.best || all[0].Latency >= without ||
 		all[0].Latency < f.latency {
 		t.Errorf("the answer takes %g ms, with the defaults %g, bound %g", all[0].Latency, without,
 			f.latency)
@@ -118,7 +118,7 @@ effort: {requests: 100, most-requests: 200}
 	tuned, own := 0, false
 	for _, p := range (&answer.Answer{Points: found}).Front() {
 		own = own || p.Option == s.best && p.Replicas == s.size()
-		if s.options[p.Option].settings() != nil {
+		if s.options[p.Option].Settings() != nil {
 			tuned++
 		}
 	}

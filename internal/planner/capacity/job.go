@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -43,7 +44,7 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 	var order []int
 	for i, o := range s.options {
 		switch {
-		case o.unfit() != "":
+		case o.Unfit() != "":
 			s.outcomes[i] = outcome{kind: unfit}
 		case s.allowed(o) < s.fewestInJob(o, requests):
 			s.outcomes[i] = outcome{kind: tooFew}
@@ -68,7 +69,7 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 	s.best = all[0].option
 	s.outcomes[s.best] = outcome{kind: chosen, replicas: all[0].replicas}
 	if s.tuned != nil {
-		s.tuned.Settings = s.chosen().settings()
+		s.tuned.Settings = s.chosen().Settings()
 	}
 	return all, nil
 }
@@ -77,18 +78,18 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 // cheapest of all does.
 func (s *search) withMeasured(ctx context.Context, order []int, requests int64,
 	all []*jobFleet) ([]*jobFleet, error) {
-	best := rank(evidence.Measured)
-	if rank(s.options[all[0].option].grade) <= best {
+	best := candidate.Rank(evidence.Measured)
+	if candidate.Rank(s.options[all[0].option].Grade) <= best {
 		return all, nil
 	}
 	var known []*jobFleet
 	for _, j := range all {
-		if rank(s.options[j.option].grade) <= best {
+		if candidate.Rank(s.options[j.option].Grade) <= best {
 			known = append(known, j)
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(order), func(i int) bool {
-		return s.outcomes[i].kind != outdone || rank(s.options[i].grade) > best
+		return s.outcomes[i].kind != outdone || candidate.Rank(s.options[i].Grade) > best
 	})
 	measured, err := s.timeJobs(ctx, open, requests, known)
 	for _, j := range measured {
@@ -144,13 +145,13 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	}
 	first, listed := all[0], len(s.options)
 	s.tuned = &answer.Tuned{Without: s.label(first.option), WithoutReplicas: first.replicas,
-		WithoutHourly: float64(first.replicas) * s.options[first.option].price,
+		WithoutHourly: float64(first.replicas) * s.options[first.option].Price,
 		WithoutJob:    first.dollars}
 	var bases []int
 	for _, j := range all[:min(len(all), mostTuned)] {
 		bases = append(bases, j.option)
 	}
-	change := func(i int) ([]*option, error) { return s.changedFor(s.options[i], metrics.TTFT) }
+	change := func(i int) ([]*candidate.Option, error) { return s.changedFor(s.options[i], metrics.TTFT) }
 	err := s.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
 		err error) {
 		s.tuned.Tried += len(fresh)
@@ -185,15 +186,15 @@ func (s *search) jobRequests() int64 {
 }
 
 // fewestInJob returns the least number of replicas that may be in time, by the bounds.
-func (s *search) fewestInJob(o *option, requests int64) int {
+func (s *search) fewestInJob(o *candidate.Option, requests int64) int {
 	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
-	return max(1, int(math.Ceil(min(unbounded, float64(requests)/o.ceiling/within))))
+	return max(1, int(math.Ceil(min(candidate.Unbounded, float64(requests)/o.Ceiling/within))))
 }
 
 // leastForJob returns the least that a job costs with option i, by its bounds.
 func (s *search) leastForJob(i int, requests int64) float64 {
 	o := s.options[i]
-	return o.price * float64(requests) / o.ceiling / 3600
+	return o.Price * float64(requests) / o.Ceiling / 3600
 }
 
 // timeJob finds out how long a replica takes, and from that the number of replicas that are in
@@ -201,10 +202,10 @@ func (s *search) leastForJob(i int, requests int64) float64 {
 func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
 	o, outcome := s.options[j.option], &s.outcomes[j.option]
 	sample := min(requests, jobSample)
-	t, err := s.trials.trial(ctx, o.scenario(&s.trials.file.Plan.Menu, 1, o.slow), 0, sample)
+	t, err := s.trials.trial(ctx, o.Scenario(&s.trials.file.Plan.Menu, 1, o.Slow), 0, sample)
 	if err == nil && sample > 1 {
 		var half trial
-		half, err = s.trials.trial(ctx, o.scenario(&s.trials.file.Plan.Menu, 1, o.slow), 0,
+		half, err = s.trials.trial(ctx, o.Scenario(&s.trials.file.Plan.Menu, 1, o.Slow), 0,
 			sample/2)
 		j.each = max(0, t.Seconds-half.Seconds) / float64(sample-sample/2)
 	}
@@ -217,8 +218,8 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	}
 	outcome.kind = simulated
 	j.begin = max(0, t.Seconds-j.each*float64(sample))
-	if p, taken := o.interrupted(); taken { // time away, and work that begins anew
-		j.each *= 1 + float64(p.rate*(p.away+t.Latencies["mean_e2el_ms"]/1000))
+	if p, taken := o.Interrupted(); taken { // time away, and work that begins anew
+		j.each *= 1 + float64(p.Rate*(p.Away+t.Latencies["mean_e2el_ms"]/1000))
 	}
 	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
 	most := min(int64(s.allowed(o)), requests)
@@ -232,7 +233,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	}
 	j.replicas = int(n)
 	j.total = j.seconds(requests, j.replicas)
-	j.dollars = float64(j.replicas) * o.price * j.total / 3600
+	j.dollars = float64(j.replicas) * o.Price * j.total / 3600
 	outcome.words, outcome.replicas = "the job costs "+s.currency().Cents(j.dollars), j.replicas
 	return nil
 }
@@ -243,7 +244,7 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	l := s.load()
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
 	o, within := s.options[j.option], sim.Time(s.trials.file.Plan.Job.Within).Seconds()
-	return answer.JobDone{Grade: o.grade, InTime: o.physics.steps.below(o.slow * within / j.total),
+	return answer.JobDone{Grade: o.Grade, InTime: o.Physics.Steps.Below(o.Slow * within / j.total),
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
 }
@@ -252,7 +253,7 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 // steps as predicted.
 func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	o, n := s.chosen(), s.size()
-	scenario := o.scenario(&s.trials.file.Plan.Menu, n, 1)
+	scenario := o.Scenario(&s.trials.file.Plan.Menu, n, 1)
 	requests := min(s.jobRequests(), mostInJob)
 	t, err := s.trials.trial(ctx, scenario, 0, requests)
 	if err != nil {

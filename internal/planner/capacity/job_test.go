@@ -36,7 +36,7 @@ func TestJob(t *testing.T) {
 	every.outcomes = make([]outcome, len(every.options))
 	simulated := 0
 	for i, o := range every.options {
-		if o.unfit() != "" {
+		if o.Unfit() != "" {
 			continue
 		}
 		simulated++
@@ -52,7 +52,7 @@ func TestJob(t *testing.T) {
 	}
 	o := s.chosen()
 	whole, err := s.trials.trial(context.Background(),
-		o.scenario(&s.trials.file.Plan.Menu, s.size(), o.slow), 0, requests)
+		o.Scenario(&s.trials.file.Plan.Menu, s.size(), o.Slow), 0, requests)
 	must.OK(t, err)
 	if whole.Seconds > 200 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
 		t.Errorf("the whole job takes %g s, want %g s and at most 200 s", whole.Seconds,
@@ -70,7 +70,7 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 `)
 	found, err := s.doJob(t.Context())
 	must.OK(t, err)
-	measured := func(i int) bool { return s.options[i].grade == evidence.Measured }
+	measured := func(i int) bool { return s.options[i].Grade == evidence.Measured }
 	if len(found) == 0 || measured(found[0].option) {
 		t.Fatalf("%d fleets, and the first was measured", len(found))
 	}
@@ -79,7 +79,7 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 		t.Fatal("no fleet was measured")
 	}
 	for i, o := range s.options {
-		if o.unfit() != "" || !measured(i) {
+		if o.Unfit() != "" || !measured(i) {
 			continue
 		}
 		j := &jobFleet{option: i}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
@@ -36,7 +37,7 @@ func newJointSearch(searches []*search) *jointSearch {
 			j.sizes[k][s.best] = s.outcomes[s.best].replicas
 		}
 		for _, o := range s.options {
-			for _, offer := range o.offers() {
+			for _, offer := range o.Offers() {
 				if offer.Count > 0 && !slices.Contains(j.offers, *offer) {
 					j.offers = append(j.offers, *offer)
 				}
@@ -48,11 +49,11 @@ func newJointSearch(searches []*search) *jointSearch {
 
 // acceleratorsUsed returns how many accelerators of each counted offer n replicas of an option and
 // the spares have.
-func (j *jointSearch) acceleratorsUsed(s *search, o *option, n int) []int {
+func (j *jointSearch) acceleratorsUsed(s *search, o *candidate.Option, n int) []int {
 	list := make([]int, len(j.offers))
-	for _, offer := range o.offers() {
+	for _, offer := range o.Offers() {
 		if i := slices.Index(j.offers, *offer); i >= 0 {
-			list[i] = o.accelerators(offer, n+s.spare)
+			list[i] = o.Accelerators(offer, n+s.spare)
 		}
 	}
 	return list
@@ -138,7 +139,7 @@ func (j *jointSearch) size(ctx context.Context, k, option int) error {
 		s.outcomes[option].kind, s.outcomes[option].words, err = broken, words, nil
 	}
 	kept := s.best >= 0
-	if err == nil && kept && !s.chosen().scaled() {
+	if err == nil && kept && !s.chosen().Scaled() {
 		kept, err = s.sizeFleet(ctx)
 	}
 	j.sizes[k][option] = 0
@@ -159,7 +160,7 @@ func (j *jointSearch) choices(k int) []choice {
 	var all []choice
 	for i, o := range s.options {
 		if kind := s.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew ||
-			kind == broken || o.settings() != nil && s.outcomes[i].replicas == 0 {
+			kind == broken || o.Settings() != nil && s.outcomes[i].replicas == 0 {
 			continue
 		}
 		n, exact := j.sizes[k][i]

@@ -66,7 +66,7 @@ func cheapestPair(t *testing.T, j *jointSearch) float64 {
 	t.Helper()
 	for k, s := range j.searches {
 		for i, o := range s.options {
-			if _, known := j.sizes[k][i]; !known && o.unfit() == "" && !o.tight {
+			if _, known := j.sizes[k][i]; !known && o.Unfit() == "" && !o.Tight {
 				must.OK(t, j.size(context.Background(), k, i))
 			}
 		}
@@ -80,7 +80,7 @@ func cheapestPair(t *testing.T, j *jointSearch) float64 {
 			}
 			x, y := a.options[i], b.options[k]
 			if j.fit(sum(j.acceleratorsUsed(a, x, n), j.acceleratorsUsed(b, y, m))) {
-				best = min(best, float64(n)*x.price+float64(m)*y.price)
+				best = min(best, float64(n)*x.Price+float64(m)*y.Price)
 			}
 		}
 	}

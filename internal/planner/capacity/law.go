@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -45,13 +46,13 @@ func (t *trials) part(s scenarios.Scenario, rate float64) (scenarios.Scenario, f
 }
 
 // byPart reports whether n replicas of an option are judged by a part of them.
-func (s *search) byPart(o *option, n int) bool {
-	return n > mostWhole && o.decode == nil && !o.scaled() &&
-		s.trials.divides(menu.OrNone(s.trials.file.Plan.Menu.Routing)[o.routing].Policy)
+func (s *search) byPart(o *candidate.Option, n int) bool {
+	return n > mostWhole && o.Decode == nil && !o.Scaled() &&
+		s.trials.divides(menu.OrNone(s.trials.file.Plan.Menu.Routing)[o.Routing].Policy)
 }
 
 // step returns the least difference between numbers of replicas near n that the search resolves.
-func (s *search) step(o *option, n int) int {
+func (s *search) step(o *candidate.Option, n int) int {
 	if s.byPart(o, n) {
 		return 1 + n/finest
 	}

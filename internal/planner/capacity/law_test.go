@@ -70,11 +70,11 @@ func comparePart(t *testing.T, text string, size int) {
 	}
 	whole := func(n int) bool {
 		_, ok, err := poolOf(s.seeds, func(seed uint64) (trial, int64, error) {
-			scenario := o.scenario(&f.Plan.Menu, n, o.slow)
+			scenario := o.Scenario(&f.Plan.Menu, n, o.Slow)
 			scenario.Seed += seed
 			requests := f.Plan.Together(s.rate, n)
 			run, err := s.trials.trial(ctx, scenario, s.rate, requests)
-			return run.under(o.late), requests, err
+			return run.under(o.Late), requests, err
 		})
 		must.OK(t, err)
 		return ok

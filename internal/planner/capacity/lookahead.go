@@ -37,16 +37,16 @@ func (l *lookahead) begin(ctx context.Context, next []int) {
 	other := &search{rate: s.rate, spare: s.spare, options: s.options, trials: &l.trials}
 	for k, found := 0, 0; k < len(next) && found < l.ahead; k++ {
 		o := s.options[next[k]]
-		if !s.mayWin(o.index) {
+		if !s.mayWin(o.Index) {
 			continue
 		}
 		found++
 		ask := other.enough
 		n, _ := s.first(o)
-		if o.scaled() {
+		if o.Scaled() {
 			ask, n = other.firstAsked(o, s.fixed)
 		}
-		if l.begun[o.index] == n {
+		if l.begun[o.Index] == n {
 			continue
 		}
 		select {
@@ -54,7 +54,7 @@ func (l *lookahead) begin(ctx context.Context, next []int) {
 		default:
 			return // enough is under way
 		}
-		l.begun[o.index] = n
+		l.begun[o.Index] = n
 		l.group.Go(func() {
 			defer func() { <-l.slots }()
 			_, _ = ask(ctx, o, n) // an error shows again where the trial is needed

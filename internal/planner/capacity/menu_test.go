@@ -49,7 +49,7 @@ func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
 		must.OK(t, err)
 		var got []int
 		for _, o := range list {
-			s := o.prefill.asked()
+			s := o.Prefill.Asked()
 			got = append(got, s.Parallelism.Expert)
 		}
 		if !slices.Equal(got, want) {

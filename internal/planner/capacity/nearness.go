@@ -26,7 +26,7 @@ func (s *search) nearerToChosen(i, j int) bool {
 	// raise the bound by more than they help.
 	serves := func(k int) float64 {
 		o := s.options[k]
-		return o.ceiling / o.servers()[len(o.servers())-1].pace.stride
+		return o.Ceiling / o.Servers()[len(o.Servers())-1].Pace.Stride
 	}
 	rankI, costI := rank(i)
 	rankJ, costJ := rank(j)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -16,26 +17,26 @@ func (s *search) words(i int) string {
 	o, outcome := s.options[i], &s.outcomes[i]
 	switch outcome.kind {
 	case unfit:
-		return o.unfit()
+		return o.Unfit()
 	case outOfReach:
-		return o.floor()
+		return o.Floor()
 	case tooFew, beyond:
-		offer := o.shortest(s.fewest(o) + s.spare)
+		offer := o.Shortest(s.fewest(o) + s.spare)
 		if offer == nil {
 			return s.unaffordable(o)
 		}
 		return fmt.Sprintf("%d × %s and more are needed, there are %d",
-			o.accelerators(offer, s.fewest(o)+s.spare), offer.Accelerator, offer.Count)
+			o.Accelerators(offer, s.fewest(o)+s.spare), offer.Accelerator, offer.Count)
 	case costsMore:
-		if s.options[i].scaled() {
+		if s.options[i].Scaled() {
 			return fmt.Sprintf("%s or more replicas run on average by the roofline, so it costs "+
-				"%s/h at least", report.Figure(s.leastCost(i)/o.price),
+				"%s/h at least", report.Figure(s.leastCost(i)/o.Price),
 				s.money(s.leastCost(i)))
 		}
 		if s.rate > 0 {
 			return fmt.Sprintf(
 				"a replica cannot sustain more than %s/s by the roofline, so it costs %s/h "+
-					"at least", report.Figure(o.ceiling), s.money(s.leastCost(i)))
+					"at least", report.Figure(o.Ceiling), s.money(s.leastCost(i)))
 		}
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs %s/h at least",
 			units.Plural(s.fewest(o), "replica"), s.money(s.leastCost(i)))
@@ -44,28 +45,28 @@ func (s *search) words(i int) string {
 }
 
 // unaffordable says which limits of the goal the smallest fleet of an option breaks.
-func (s *search) unaffordable(o *option) string {
+func (s *search) unaffordable(o *candidate.Option) string {
 	n := 1 + s.spare
 	if find := s.goal().Find; find != menu.FindThroughput {
 		n = s.fewest(o) + s.spare
 	}
-	words := fmt.Sprintf("%s cost %s/h", units.Plural(n, "replica"), s.money(o.cost(n)))
+	words := fmt.Sprintf("%s cost %s/h", units.Plural(n, "replica"), s.money(o.Cost(n)))
 	if s.goal().Power > 0 {
-		words += " and draw up to " + units.FormatPower(float64(n)*o.watts())
+		words += " and draw up to " + units.FormatPower(float64(n)*o.Watts())
 	}
 	return words
 }
 
 // whyLost says why n replicas of an option are not enough.
-func (s *search) whyLost(o *option, n int, v verdict) string {
+func (s *search) whyLost(o *candidate.Option, n int, v verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
-	switch _, taken := o.interrupted(); {
-	case o.scaled():
+	switch _, taken := o.Interrupted(); {
+	case o.Scaled():
 		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.trial.Limit)
 	case s.rate == 0 || taken:
 		words = fmt.Sprintf("with %s, %s", units.Plural(n, "replica"), v.trial.Limit)
 	}
-	if offer := o.shortest(n + s.spare + 1); offer != nil {
+	if offer := o.Shortest(n + s.spare + 1); offer != nil {
 		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
 	}
 	return words
@@ -83,7 +84,7 @@ func addOutcomes(a *answer.Answer, s *search) {
 		tried := outcome.kind == simulated || outcome.kind == chosen || outcome.kind == broken
 		if tried || len(s.outcomes) <= mostOutcomes {
 			a.Outcomes = append(a.Outcomes, answer.Outcome{Label: s.label(i), Kind: why,
-				Words: s.words(i), Replicas: outcome.replicas, Ceiling: s.options[i].ceiling})
+				Words: s.words(i), Replicas: outcome.replicas, Ceiling: s.options[i].Ceiling})
 		}
 		if tried {
 			continue
@@ -108,7 +109,7 @@ func (s *search) nearest() *answer.Nearest {
 			continue
 		}
 		if best < 0 || cmp.Or(-cmp.Compare(s.outcomes[i].closest, s.outcomes[best].closest),
-			cmp.Compare(s.options[i].excess, s.options[best].excess)) < 0 {
+			cmp.Compare(s.options[i].Excess, s.options[best].Excess)) < 0 {
 			best = i
 		}
 	}

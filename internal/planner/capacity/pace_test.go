@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 )
 
 // The bound of a step of any number of tokens, which is interpolated between a few, is at most what
@@ -23,18 +24,18 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2, 4], data: [1, 2, 4], 
 		s, trials := prepared(t, text)
 		checked, worst := 0, 0.0
 		for _, o := range s.options {
-			if o.unfit() != "" {
+			if o.Unfit() != "" {
 				continue
 			}
-			steps, err := trials.steps(o.prefill)
+			steps, err := trials.steps(o.Prefill)
 			must.OK(t, err)
-			for n := 1; n < largestStep; n += max(1, n/41) {
-				bound, takes := o.prefill.pace.step(float64(n)), linearTime(steps, n)
+			for n := 1; n < candidate.LargestStep; n += max(1, n/41) {
+				bound, takes := o.Prefill.Pace.Step(float64(n)), candidate.LinearTime(steps, n)
 				checked++
 				worst = max(worst, bound/takes)
-				if bound > boundSlack*takes {
+				if bound > candidate.BoundSlack*takes {
 					t.Errorf("%s: a step of %d tokens takes %g s, and its bound is %g",
-						s.label(o.index), n, takes, bound)
+						s.label(o.Index), n, takes, bound)
 					break
 				}
 			}

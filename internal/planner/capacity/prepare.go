@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -63,13 +64,13 @@ type preparer struct {
 	// clock is that of the last server, pace its pace, and evidence that for the last key:
 	// neighbours on the menu often have the same.
 	clock    *steptime.Clock
-	pace     pace
+	pace     candidate.Pace
 	key      deployment.Key
 	evidence *evidence.Evidence
 }
 
 // prepare finds out what can be built of the options, and bounds what it does, on all cores.
-func prepare(ctx context.Context, f *asked.File, options []*option, t *trials) (*search, error) {
+func prepare(ctx context.Context, f *asked.File, options []*candidate.Option, t *trials) (*search, error) {
 	shared := &loads{known: map[int]*asked.Load{}, words: map[string]string{}}
 	workers := make([]*preparer, runtime.GOMAXPROCS(0))
 	for i := range workers {
@@ -78,14 +79,14 @@ func prepare(ctx context.Context, f *asked.File, options []*option, t *trials) (
 	if err := checkRouting(f, options); err != nil {
 		return nil, err
 	}
-	ready := map[*server]bool{}
-	var last *parts
-	var all []busy
+	ready := map[*candidate.Server]bool{}
+	var last *candidate.Parts
+	var all []candidate.Busy
 	for first := 0; first < len(options); first += block {
 		some := options[first:min(first+block, len(options))]
-		var fresh []*server
+		var fresh []*candidate.Server
 		for _, o := range some {
-			for _, s := range o.servers() {
+			for _, s := range o.Servers() {
 				if !ready[s] {
 					ready[s], fresh = true, append(fresh, s)
 				}
@@ -95,10 +96,10 @@ func prepare(ctx context.Context, f *asked.File, options []*option, t *trials) (
 			return nil, err
 		}
 		for _, o := range some {
-			if o.parts != last { // options of the same parts follow each other
-				last, all = o.parts, o.parts.bound(&f.Plan)
+			if o.Parts != last { // options of the same parts follow each other
+				last, all = o.Parts, o.Parts.Bound(&f.Plan)
 			}
-			o.bound(all)
+			o.Bound(all)
 		}
 		if len(f.Plan.Menu.Disaggregated) == 0 { // no later option has the same servers
 			clear(ready)
@@ -106,11 +107,11 @@ func prepare(ctx context.Context, f *asked.File, options []*option, t *trials) (
 		}
 	}
 	for s := range ready {
-		s.alone, s.drafts = nil, nil
+		s.Alone, s.Drafts = nil, nil
 	}
 	for _, o := range options {
-		if o.standing != nil {
-			o.surcharge = float64(o.base) * (o.standing.price - o.prefill.price)
+		if o.Standing != nil {
+			o.Surcharge = float64(o.Base) * (o.Standing.Price - o.Prefill.Price)
 		}
 	}
 	return &search{rate: f.Plan.Peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
@@ -119,9 +120,9 @@ func prepare(ctx context.Context, f *asked.File, options []*option, t *trials) (
 
 // checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of
 // them: one replica needs none.
-func checkRouting(f *asked.File, options []*option) error {
+func checkRouting(f *asked.File, options []*candidate.Option) error {
 	for _, policy := range f.Plan.Menu.Routing {
-		s := options[0].prefill.asked()
+		s := options[0].Prefill.Asked()
 		s.Routing = policy
 		file, err := f.File(s, f.Plan.Peak(), 1)
 		if err == nil {
@@ -135,7 +136,7 @@ func checkRouting(f *asked.File, options []*option) error {
 }
 
 // prepareAll has servers prepared, each worker those of a part of the menu.
-func prepareAll(ctx context.Context, workers []*preparer, list []*server) error {
+func prepareAll(ctx context.Context, workers []*preparer, list []*candidate.Server) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, w := range workers {
 		part := list[i*len(list)/len(workers) : (i+1)*len(list)/len(workers)]
@@ -155,63 +156,63 @@ func prepareAll(ctx context.Context, workers []*preparer, list []*server) error 
 }
 
 // drop drops what servers need for the bounds of options alone.
-func drop(list []*server) {
+func drop(list []*candidate.Server) {
 	for _, s := range list {
-		s.alone, s.drafts = nil, nil
+		s.Alone, s.Drafts = nil, nil
 	}
 }
 
 // prepare finds out whether a replica can be built, and what its steps take. A server that is
 // prepare anew, for another workload, keeps its evidence and what its steps take.
-func (p *preparer) prepare(s *server) error {
+func (p *preparer) prepare(s *candidate.Server) error {
 	f := p.file
-	file, err := f.File(s.asked(), f.Plan.Peak(), asked.DrawnOf(&f.Plan))
+	file, err := f.File(s.Asked(), f.Plan.Peak(), asked.DrawnOf(&f.Plan))
 	if err != nil {
 		return err
 	}
-	if s.evidence == nil {
+	if s.Evidence == nil {
 		err := file.CheckNames(policies.Default())
-		if err != nil && !p.apart(err) && (s.changes == nil || !asked.Concerns(err, "batching")) {
-			return fmt.Errorf("%s: %w", s.label(), err)
+		if err != nil && !p.apart(err) && (s.Changes == nil || !asked.Concerns(err, "batching")) {
+			return fmt.Errorf("%s: %w", s.Label(), err)
 		}
 	}
 	file.Clocks = p.clocks
 	simulation, err := file.Build(policies.Default())
 	if scenarios.IsInputError(err) && !asked.Concerns(err, "workload") {
-		s.unfit = p.loads.same(asked.Reason(err))
+		s.Unfit = p.loads.same(asked.Reason(err))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer simulation.Source.Close()
-	s.price = simulation.Scenario.Hardware.Price.Amount * float64(s.gpus)
-	if s.price <= 0 {
+	s.Price = simulation.Scenario.Hardware.Price.Amount * float64(s.GPUs)
+	if s.Price <= 0 {
 		return scenarios.BadInput(
 			fmt.Errorf("%s: menu.hardware: %s has no price in the catalogue; give one, such as "+
 				"{accelerator: %s, price: $2/h}",
-				f.Name, s.offer.Accelerator, s.offer.Accelerator))
+				f.Name, s.Offer.Accelerator, s.Offer.Accelerator))
 	}
 	memory := &simulation.Scenario.Memory
 	if memory.PoolHourly() > 0 {
 		return scenarios.BadInput(fmt.Errorf("%s: menu.memory: the price of a pool does not grow "+
 			"with the servers that a plan counts; leave it out, and add it to the answer", f.Name))
 	}
-	s.host = memory.HostHourly()
-	s.gib, s.disk = memory.Price.Amount, memory.DiskPrice.Amount
-	s.price += s.host
+	s.Host = memory.HostHourly()
+	s.GiB, s.Disk = memory.Price.Amount, memory.DiskPrice.Amount
+	s.Price += s.Host
 	steps := simulation.Steps()
-	if s.evidence == nil {
-		s.evidence = p.evidenceFor(simulation, steps.Clock)
+	if s.Evidence == nil {
+		s.Evidence = p.evidenceFor(simulation, steps.Clock)
 	}
 	p.describe(s, steps)
-	if s.drafts = newDrafting(simulation, s.pace.batch); s.drafts != nil {
-		s.pace.mean = s.drafts.mean()
+	if s.Drafts = candidate.NewDrafting(simulation, s.Pace.Batch); s.Drafts != nil {
+		s.Pace.Mean = s.Drafts.Mean()
 	}
-	if s.load, err = p.loads.of(f, s.context, simulation); err != nil {
+	if s.Load, err = p.loads.of(f, s.Context, simulation); err != nil {
 		return err
 	}
-	s.setProbeTimes(steps)
+	setProbeTimes(s, steps)
 	return nil
 }
 
@@ -234,35 +235,35 @@ func (p *preparer) apart(err error) bool {
 }
 
 // describe sets what a server's steps say of it.
-func (p *preparer) describe(s *server, steps *scenarios.Steps) {
-	pace := s.pace
-	if pace.hull == nil { // else steps take what they took under another workload
+func (p *preparer) describe(s *candidate.Server, steps *scenarios.Steps) {
+	pace := s.Pace
+	if pace.Hull == nil { // else steps take what they took under another workload
 		if p.clock != steps.Clock {
-			p.clock, p.pace = steps.Clock, newPace(steps)
+			p.clock, p.pace = steps.Clock, candidate.NewPace(steps)
 		}
 		pace = p.pace
 	}
-	s.pace = pace.under(steps)
-	a, n := &steps.Accelerator, float64(s.gpus)
-	s.peak, s.idle = float64(n*a.PeakPower), float64(n*a.IdlePower)
-	s.run = float64(n*p.pace.watts) - s.idle
-	s.context, s.room = steps.Scenario.Engine.MaxModelLen, steps.Memory.Tokens
-	s.budget = count(steps.Scenario.Batching.Params["token-budget"])
+	s.Pace = pace.Under(steps)
+	a, n := &steps.Accelerator, float64(s.GPUs)
+	s.Peak, s.Idle = float64(n*a.PeakPower), float64(n*a.IdlePower)
+	s.Run = float64(n*p.pace.Watts) - s.Idle
+	s.Context, s.Room = steps.Scenario.Engine.MaxModelLen, steps.Memory.Tokens
+	s.Budget = candidate.Count(steps.Scenario.Batching.Params["token-budget"])
 }
 
 // setProbeTimes sets what the probes of the load would take with the server to themselves.
-func (s *server) setProbeTimes(steps *scenarios.Steps) {
-	s.alone, s.slowest = make([]latency, len(s.load.Probes)), latency{}
-	for i := range s.load.Probes {
-		p := &s.load.Probes[i]
-		l := latency{ttft: s.prefillAlone(steps, p), tpot: s.decodeAlone(steps, p)}
-		pace := l.tpot
-		if s.drafts != nil {
-			l.plain = plainStep(steps, p)
-			l.drafted = s.drafts.least(p, l.plain)
-			pace = min(l.plain, sim.Time(float64(l.drafted)/s.pace.mean))
+func setProbeTimes(s *candidate.Server, steps *scenarios.Steps) {
+	s.Alone, s.Slowest = make([]candidate.Latency, len(s.Load.Probes)), candidate.Latency{}
+	for i := range s.Load.Probes {
+		p := &s.Load.Probes[i]
+		l := candidate.Latency{TTFT: s.PrefillAlone(steps, p), TPOT: s.DecodeAlone(steps, p)}
+		pace := l.TPOT
+		if s.Drafts != nil {
+			l.Plain = candidate.PlainStep(steps, p)
+			l.Drafted = s.Drafts.Least(p, l.Plain)
+			pace = min(l.Plain, sim.Time(float64(l.Drafted)/s.Pace.Mean))
 		}
-		s.alone[i] = l
-		s.slowest.ttft, s.slowest.tpot = max(s.slowest.ttft, l.ttft), max(s.slowest.tpot, pace)
+		s.Alone[i] = l
+		s.Slowest.TTFT, s.Slowest.TPOT = max(s.Slowest.TTFT, l.TTFT), max(s.Slowest.TPOT, pace)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
@@ -12,23 +13,23 @@ import (
 func (s *search) pricesOf() []answer.Price {
 	var list []answer.Price
 	known := map[*menu.Offer]bool{}
-	add := func(o *option, chosen bool) {
-		for _, server := range []*server{o.prefill, o.decode, o.standing} {
-			if server == nil || server.unfit != "" {
+	add := func(o *candidate.Option, chosen bool) {
+		for _, server := range []*candidate.Server{o.Prefill, o.Decode, o.Standing} {
+			if server == nil || server.Unfit != "" {
 				continue
 			}
-			if server.gib > 0 {
-				price := storePrice("a GiB of host memory", "host", server.gib)
+			if server.GiB > 0 {
+				price := candidate.StorePrice("a GiB of host memory", "host", server.GiB)
 				price.Currency = s.currency().Code()
 				list = addPrice(list, price, chosen)
 			}
-			if server.disk > 0 {
-				price := storePrice("a GiB of disk", "nvme", server.disk)
+			if server.Disk > 0 {
+				price := candidate.StorePrice("a GiB of disk", "nvme", server.Disk)
 				price.Currency = s.currency().Code()
 				list = addPrice(list, price, chosen)
 			}
-			if !known[server.offer] {
-				known[server.offer] = true
+			if !known[server.Offer] {
+				known[server.Offer] = true
 				list = addPrice(list, priceOf(server), chosen)
 			}
 		}
@@ -57,9 +58,9 @@ func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Pri
 
 // priceOf says where the price of a server's accelerators is from: what was bought, the price file
 // or the plan, or else the catalogue, whose sources have the year.
-func priceOf(s *server) answer.Price {
-	o := s.offer
-	price := answer.Price{Accelerator: o.Accelerator, Hourly: (s.price - s.host) / float64(s.gpus),
+func priceOf(s *candidate.Server) answer.Price {
+	o := s.Offer
+	price := answer.Price{Accelerator: o.Accelerator, Hourly: (s.Price - s.Host) / float64(s.GPUs),
 		Currency: o.Price.Currency.Code(), Term: o.RentedOn(), Region: o.Region,
 		Provider: o.Provider, Date: o.Date, Source: o.PriceSource()}
 	switch {

@@ -25,7 +25,7 @@ effort: {requests: 200, most-requests: 400}
 		if err := s.answer(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if s.best < 0 || s.chosen().prefill.offer.Region != want {
+		if s.best < 0 || s.chosen().Prefill.Offer.Region != want {
 			t.Errorf("within %s: the answer is %s, want the %s region", limit, bestOf(s, s.best),
 				want)
 		}

@@ -2,14 +2,15 @@ package capacity
 
 import (
 	"context"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"slices"
 )
 
 // charge returns how many replicas or groups of an option run on average, spares included, with
 // steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
 // that number.
-func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) {
-	if !o.scaled() {
+func (s *search) charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
+	if !o.Scaled() {
 		return float64(n + s.spare), nil
 	}
 	seeds := s.trials.file.Plan.Seeds(fewSeeds)
@@ -19,14 +20,14 @@ func (s *search) charge(ctx context.Context, o *option, n int) (float64, error) 
 
 // meanRunning returns how many replicas or groups of a scaled option run on average, spares
 // included, with steps as predicted: the sum of some seeds; and whether some of them never run.
-func (s *search) meanRunning(ctx context.Context, o *option, n, seeds int) (sum float64,
+func (s *search) meanRunning(ctx context.Context, o *candidate.Option, n, seeds int) (sum float64,
 	unused bool,
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)
 	err = each(ctx, indices(seeds), func(ctx context.Context, k int) error {
-		t, _, err := s.simulate(ctx, o.spared(s.spare), n+s.spare, asPredicted(), uint64(k))
+		t, _, err := s.simulate(ctx, o.Spared(s.spare), n+s.spare, candidate.AsPredicted(), uint64(k))
 		if err == nil {
-			paid[k], idle[k] = o.paid(t.Running), o.spared(s.spare).neverRan(&t, n+s.spare)
+			paid[k], idle[k] = o.Paid(t.Running), neverRan(o.Spared(s.spare), &t, n+s.spare)
 		}
 		return err
 	})
@@ -40,11 +41,11 @@ func (s *search) meanRunning(ctx context.Context, o *option, n, seeds int) (sum 
 // of up to n. Then fleets of up to more replicas show the same. A policy learns how many replicas
 // run, not how many there are, and the first that is off is started: as long as the last one is
 // off, no decision depends on how many come after it (TestReplicasThatNeverRun).
-func (o *option) neverRan(t *trial, n int) bool {
-	if o.decode == nil {
+func neverRan(o *candidate.Option, t *trial, n int) bool {
+	if o.Decode == nil {
 		return t.Unused > 0
 	}
 	// Of either pool all but the least number may be unused.
-	rest := n - o.scaling.always - o.scaling.standing
-	return t.Unused > rest*int(max(o.prefills, o.decodes))
+	rest := n - o.Scaling.Always - o.Scaling.Standing
+	return t.Unused > rest*int(max(o.Prefills, o.Decodes))
 }

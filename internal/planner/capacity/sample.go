@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -56,7 +57,7 @@ const similar = 1.08
 
 // newSample reads the requests of a fleet of o at the rate of the search; nil where they depend on
 // how fast others are answered, or are too many.
-func (s *search) newSample(o *option) (*sample, error) {
+func (s *search) newSample(o *candidate.Option) (*sample, error) {
 	f := s.trials.file
 	p := &f.Plan
 	if p.Workload.Arrivals.Process == "closed-loop" || p.Sessions() {
@@ -66,7 +67,7 @@ func (s *search) newSample(o *option) (*sample, error) {
 	if p.RecordedTimes() || !p.Steady() {
 		most = asked.MostRead
 	}
-	file, err := f.File(o.scenario(&p.Menu, 1, 1), s.rate, int64(most))
+	file, err := f.File(o.Scenario(&p.Menu, 1, 1), s.rate, int64(most))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (s *search) newSample(o *option) (*sample, error) {
 	if err := simulation.Source.Err(); err != nil || len(requests) == 0 || len(requests) > most {
 		return nil, err
 	}
-	return sampled(requests, o.prefill.context), nil
+	return sampled(requests, o.Prefill.Context), nil
 }
 
 // sampled sorts requests into cells, without requests that are longer than a context.
@@ -139,14 +140,14 @@ func (s *sample) measured(measure string, first, pace []float64) float64 {
 
 // energy bounds the energy for a million output tokens of n replicas of o from below, in Wh: their
 // idle power, and what running steps draws beside it for as long as they are busy at least.
-func (s *sample) energy(o *option, n int) float64 {
-	joules := float64(float64(n) * o.sum((*server).idlePower) * s.seconds)
-	if d := o.decode; d == nil {
-		joules += float64(o.slow / boundSlack * float64(o.prefill.run*o.prefill.pace.both(&s.work)))
+func (s *sample) energy(o *candidate.Option, n int) float64 {
+	joules := float64(float64(n) * o.Sum((*candidate.Server).IdlePower) * s.seconds)
+	if d := o.Decode; d == nil {
+		joules += float64(o.Slow / candidate.BoundSlack * float64(o.Prefill.Run*o.Prefill.Pace.Both(&s.work)))
 	} else {
-		joules += float64(o.slow / boundSlack *
-			(float64(o.prefill.run*o.prefill.pace.prefill(&s.work)) +
-				float64(d.run*d.pace.decode(&s.work))))
+		joules += float64(o.Slow / candidate.BoundSlack *
+			(float64(o.Prefill.Run*o.Prefill.Pace.Prefill(&s.work)) +
+				float64(d.Run*d.Pace.Decode(&s.work))))
 	}
 	return joules / 3600 / s.tokens * 1e6
 }

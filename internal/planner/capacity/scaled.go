@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
@@ -17,11 +18,11 @@ func (s *search) checkScalings() error {
 	f := s.trials.file
 	done := map[int]bool{}
 	for _, o := range s.options {
-		if !o.scaled() || done[o.scaling.index] || o.unfit() != "" {
+		if !o.Scaled() || done[o.Scaling.Index] || o.Unfit() != "" {
 			continue
 		}
-		done[o.scaling.index] = true
-		file, err := f.File(o.scenario(&f.Plan.Menu, s.fewest(o), 1), 0, asked.Probes)
+		done[o.Scaling.Index] = true
+		file, err := f.File(o.Scenario(&f.Plan.Menu, s.fewest(o), 1), 0, asked.Probes)
 		if err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func (s *search) checkScalings() error {
 		}
 		if scenarios.IsInputError(err) {
 			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
-				f.Plan.Menu.ScalingWords(o.scaling.index), asked.Reason(err)))
+				f.Plan.Menu.ScalingWords(o.Scaling.Index), asked.Reason(err)))
 		}
 		if err != nil {
 			return err
@@ -55,7 +56,7 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 		outcome.kind, outcome.words = simulated, "no fixed number of replicas keeps the SLO"
 		return nil
 	}
-	if n = max(n, o.scaling.always); n > s.most(o) {
+	if n = max(n, o.Scaling.Always); n > s.most(o) {
 		outcome.kind, outcome.words = simulated, fmt.Sprintf("%s or more are needed, and there "+
 			"are accelerators for %d", units.Plural(n+s.spare, "replica"), s.most(o)+s.spare)
 		return nil
@@ -136,14 +137,14 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 // the others must.
 func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, err error) {
 	o, outcome := s.options[i], &s.outcomes[i]
-	least, all := s.leastCost(i)/o.price, s.trials.file.Plan.Seeds(fewSeeds)
+	least, all := s.leastCost(i)/o.Price, s.trials.file.Plan.Seeds(fewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
 		var sum float64
 		if sum, unused, err = s.meanRunning(ctx, o, n, seeds); err != nil {
 			return false, false, err
 		}
 		running := (sum + float64(float64(all-seeds)*least)) / float64(all)
-		hourly := float64(running * o.price)
+		hourly := float64(running * o.Price)
 		wins := s.wins(o, n, hourly)
 		if i != s.best {
 			outcome.running = running
@@ -162,34 +163,34 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 
 // firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
 // a fixed fleet, or where the least fixed number is known, that of how many replicas run.
-func (s *search) firstAsked(o *option, known map[sameButScaling]int) (func(context.Context, *option,
+func (s *search) firstAsked(o *candidate.Option, known map[candidate.SameButScaling]int) (func(context.Context, *candidate.Option,
 	int) (verdict, error), int) {
-	n, found := known[o.fixed()]
-	if n = max(n, o.scaling.always); found {
-		return func(ctx context.Context, o *option, n int) (verdict, error) {
+	n, found := known[o.Fixed()]
+	if n = max(n, o.Scaling.Always); found {
+		return func(ctx context.Context, o *candidate.Option, n int) (verdict, error) {
 			_, _, err := s.meanRunning(ctx, o, n, 1)
 			return verdict{}, err
 		}, n
 	}
-	fixed := o.unscaled()
-	return func(ctx context.Context, o *option, n int) (verdict, error) {
-		_, _, err := s.simulate(ctx, fixed, n, o.worst(), 0)
+	fixed := o.Unscaled()
+	return func(ctx context.Context, o *candidate.Option, n int) (verdict, error) {
+		_, _, err := s.simulate(ctx, fixed, n, o.Worst(), 0)
 		return verdict{}, err
 	}, s.fewest(fixed)
 }
 
 // leastFixed returns the least fixed number of the replicas of an option, spares left out, that
 // does not miss the SLO beyond chance in one run; 0 where all do.
-func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
-	key := o.fixed()
+func (s *search) leastFixed(ctx context.Context, o *candidate.Option) (int, error) {
+	key := o.Fixed()
 	if n, known := s.fixed[key]; known {
 		return n, nil
 	}
-	fixed := o.unscaled()
+	fixed := o.Unscaled()
 	n, most, found := s.fewest(fixed), s.most(fixed), 0
 	low := n - 1
 	for step := 1; found == 0 && low < most || found-low > 1; {
-		t, _, err := s.simulate(ctx, fixed, n, o.worst(), 0)
+		t, _, err := s.simulate(ctx, fixed, n, o.Worst(), 0)
 		switch {
 		case err != nil:
 			return 0, err
@@ -205,7 +206,7 @@ func (s *search) leastFixed(ctx context.Context, o *option) (int, error) {
 		}
 	}
 	if s.fixed == nil {
-		s.fixed = map[sameButScaling]int{}
+		s.fixed = map[candidate.SameButScaling]int{}
 	}
 	s.fixed[key] = found
 	return found, nil

@@ -11,6 +11,7 @@ import (
 	cmpdiff "github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 )
 
 // drawnScaled draws a small menu of fleets that follow a load: waves and bursts, cold starts, all
@@ -124,9 +125,9 @@ func cheapestOfAll(t *testing.T, s *search) (best, replicas int) {
 	best = -1
 	for i, o := range s.options {
 		n, mean := leastFleet(t, s, o)
-		if n > 0 && (best < 0 || cmp.Or(cmp.Compare(mean*o.price, running*s.options[best].price),
-			cmp.Compare(rank(o.grade), rank(s.options[best].grade)),
-			cmp.Compare(n*o.gpus, replicas*s.options[best].gpus)) < 0) {
+		if n > 0 && (best < 0 || cmp.Or(cmp.Compare(mean*o.Price, running*s.options[best].Price),
+			cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.options[best].Grade)),
+			cmp.Compare(n*o.GPUs, replicas*s.options[best].GPUs)) < 0) {
 			best, replicas, running = i, n, mean
 		}
 	}
@@ -146,20 +147,20 @@ func TestReplicasThatNeverRun(t *testing.T) {
 		s, _ := prepared(t, strings.Replace(text, ", count: ", ", price: $1/h, count: 10", 1))
 		for _, o := range s.options {
 			const most = 9
-			if !o.scaled() || o.unfit() != "" {
+			if !o.Scaled() || o.Unfit() != "" {
 				continue
 			}
-			few, _, err := s.simulate(ctx, o, most, o.worst(), 0)
+			few, _, err := s.simulate(ctx, o, most, o.Worst(), 0)
 			must.OK(t, err)
-			if !o.neverRan(&few, most) {
+			if !neverRan(o, &few, most) {
 				continue
 			}
 			seen++
-			many, _, err := s.simulate(ctx, o, most+4, o.worst(), 0)
+			many, _, err := s.simulate(ctx, o, most+4, o.Worst(), 0)
 			must.OK(t, err)
 			many.Unused, many.Limit = few.Unused, few.Limit // counted by replica
 			if diff := cmpdiff.Diff(few, many); diff != "" {
-				t.Errorf("up to %d and %d of %s differ:\n%s", most, most+4, s.label(o.index), diff)
+				t.Errorf("up to %d and %d of %s differ:\n%s", most, most+4, s.label(o.Index), diff)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 )
 
 // mostSteps bounds how many numbers of replicas are tried beyond the least that may do.
@@ -11,18 +12,18 @@ const mostSteps = 8
 
 // fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
 // spares left out; 0 where none of mostSteps does.
-func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
+func (s *search) fixedInstead(ctx context.Context, o *candidate.Option) (int, error) {
 	n, err := s.leastFixed(ctx, o)
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	fixed := o.unscaled()
+	fixed := o.Unscaled()
 	for range mostSteps {
-		ok, _, err := s.keeps(ctx, fixed, n, o.worst(), s.seeds)
+		ok, _, err := s.keeps(ctx, fixed, n, o.Worst(), s.seeds)
 		if err != nil || ok {
 			return n, err
 		}
-		if n++; !o.available(n + s.spare) {
+		if n++; !o.Available(n + s.spare) {
 			break
 		}
 	}
@@ -33,14 +34,14 @@ func (s *search) fixedInstead(ctx context.Context, o *option) (int, error) {
 // run always.
 func (s *search) scaledFleet(full *trial) *answer.ScaledFleet {
 	o := s.chosen()
-	if !o.scaled() {
+	if !o.Scaled() {
 		return nil
 	}
-	f := &answer.ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.scaling.index),
-		Fewest: o.scaling.always + s.spare, Mean: s.outcomes[s.best].running}
-	for k, server := range o.servers() {
-		f.Accelerators += float64(full.Running[k] * float64(server.gpus))
+	f := &answer.ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.Scaling.Index),
+		Fewest: o.Scaling.Always + s.spare, Mean: s.outcomes[s.best].running}
+	for k, server := range o.Servers() {
+		f.Accelerators += float64(full.Running[k] * float64(server.GPUs))
 	}
-	f.Accelerators *= f.Mean / o.paid(full.Running) // of all seeds
+	f.Accelerators *= f.Mean / o.Paid(full.Running) // of all seeds
 	return f
 }

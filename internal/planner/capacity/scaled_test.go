@@ -13,6 +13,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -66,13 +67,13 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		if o.scaled() && mean < o.scaling.mean {
+		if o.Scaled() && mean < o.Scaling.Mean {
 			t.Errorf("%s: %g replicas run on average, below the bound %g", every.label(i), mean,
-				o.scaling.mean)
+				o.Scaling.Mean)
 		}
-		if best < 0 || cmp.Or(cmp.Compare(mean*o.price, running*every.options[best].price),
-			cmp.Compare(rank(o.grade), rank(every.options[best].grade)),
-			cmp.Compare(n*o.gpus, replicas*every.options[best].gpus)) < 0 {
+		if best < 0 || cmp.Or(cmp.Compare(mean*o.Price, running*every.options[best].Price),
+			cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(every.options[best].Grade)),
+			cmp.Compare(n*o.GPUs, replicas*every.options[best].GPUs)) < 0 {
 			best, replicas, running = i, n, mean
 		}
 	}
@@ -90,14 +91,14 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 
 // leastFleet returns the cheapest number of replicas of an option that keeps the SLO, and how many
 // of them run on average; 0 where none does.
-func leastFleet(t *testing.T, s *search, o *option) (replicas int, running float64) {
+func leastFleet(t *testing.T, s *search, o *candidate.Option) (replicas int, running float64) {
 	t.Helper()
-	if o.unfit() != "" {
+	if o.Unfit() != "" {
 		return 0, 0
 	}
 	running = math.Inf(1)
-	for n := max(1, o.always()); n <= min(12, s.allowed(o)-s.spare); n++ {
-		ok, _, err := s.keeps(context.Background(), o, n, o.worst(), s.seeds)
+	for n := max(1, o.Always()); n <= min(12, s.allowed(o)-s.spare); n++ {
+		ok, _, err := s.keeps(context.Background(), o, n, o.Worst(), s.seeds)
 		must.OK(t, err)
 		mean, err := s.charge(context.Background(), o, n)
 		must.OK(t, err)
@@ -115,7 +116,7 @@ func TestScaledFleetsOfAllThereIs(t *testing.T) {
 		"[{accelerator: l40s, count: 3}]", 1)
 	s, _ := prepared(t, text)
 	must.OK(t, s.answer(t.Context()))
-	if s.best < 0 || !s.chosen().scaled() || s.size() != 3 {
+	if s.best < 0 || !s.chosen().Scaled() || s.size() != 3 {
 		t.Errorf("planned %s, want 3 replicas, scaled", bestOf(s, s.best))
 	}
 }

@@ -24,10 +24,10 @@ func (s *search) run(ctx context.Context) error {
 		switch {
 		case missing:
 			s.outcomes[i] = lost
-		case o.unfit() != "":
+		case o.Unfit() != "":
 			s.outcomes[i] = outcome{kind: unfit}
-		case o.tight:
-			s.outcomes[i] = outcome{kind: outOfReach, closest: o.alone}
+		case o.Tight:
+			s.outcomes[i] = outcome{kind: outOfReach, closest: o.Alone}
 		case s.most(o) < s.fewest(o):
 			s.outcomes[i] = outcome{kind: tooFew}
 		default:
@@ -36,7 +36,7 @@ func (s *search) run(ctx context.Context) error {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(s.leastCost(a), s.leastCost(b)),
-			cmp.Compare(s.options[a].busyCost(), s.options[b].busyCost()))
+			cmp.Compare(s.options[a].BusyCost(), s.options[b].BusyCost()))
 	})
 	lookahead := s.newLookahead()
 	defer lookahead.close()
@@ -76,10 +76,10 @@ func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
 // try simulates an option, and makes it the best if it is.
 func (s *search) try(ctx context.Context, i int) error {
 	o := s.options[i]
-	if o.scaled() {
+	if o.Scaled() {
 		return s.tryScaled(ctx, i)
 	}
-	if n, known := s.fixed[o.fixed()]; known && !s.beats(o, n) {
+	if n, known := s.fixed[o.Fixed()]; known && !s.beats(o, n) {
 		s.outcomes[i].kind = simulated
 		s.outcomes[i].words = fmt.Sprintf("fewer than %s miss the SLO",
 			units.Plural(n, "replica"))
@@ -155,18 +155,18 @@ const firstDecrease = 1.5
 func (s *search) highest(ctx context.Context, i int) (rate float64, above verdict, err error) {
 	o, outcome, t := s.options[i], &s.outcomes[i], *s.trials
 	t.rough = true
-	low, high := outcome.kept, o.ceiling
+	low, high := outcome.kept, o.Ceiling
 	if outcome.missed != nil {
 		high, above = outcome.missed.rate, *outcome.missed
 	}
-	light := menu.Round(o.ceiling * lightLoad)
+	light := menu.Round(o.Ceiling * lightLoad)
 	for low == 0 || high/low > 1.03 {
 		next := math.Sqrt(low * high)
 		switch {
 		case low > 0:
 		case high <= light:
 			return 0, above, nil
-		case high < o.ceiling/4: // there may be none
+		case high < o.Ceiling/4: // there may be none
 			next = light
 		default:
 			next = max(light, high/firstDecrease)

@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -150,7 +151,7 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 	t.Helper()
 	best = -1
 	for i, o := range s.options {
-		if o.unfit() != "" {
+		if o.Unfit() != "" {
 			continue
 		}
 		all += s.trials.count()
@@ -172,16 +173,16 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 		}
 		b := s.options[best]
 		here, there := high+s.spare, replicas+s.spare
-		if cmp.Or(cmp.Compare(float64(here)*o.price, float64(there)*b.price),
-			cmp.Compare(rank(o.grade), rank(b.grade)),
-			cmp.Compare(here*o.gpus, there*b.gpus)) < 0 {
+		if cmp.Or(cmp.Compare(float64(here)*o.Price, float64(there)*b.Price),
+			cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(b.Grade)),
+			cmp.Compare(here*o.GPUs, there*b.GPUs)) < 0 {
 			best, replicas = i, high
 		}
 	}
 	return best, replicas, all + s.trials.count()
 }
 
-func sustained(t *testing.T, s *search, o *option, n int) bool {
+func sustained(t *testing.T, s *search, o *candidate.Option, n int) bool {
 	t.Helper()
 	v, err := s.enough(context.Background(), o, n)
 	must.OK(t, err)
@@ -260,7 +261,7 @@ func answerOf(s *search, i, replicas int) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.label(i),
-		float64(replicas+s.spare)*s.options[i].price)
+		float64(replicas+s.spare)*s.options[i].Price)
 }
 
 // What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
@@ -293,8 +294,8 @@ func TestBoundsHold(t *testing.T) {
 			}
 			rate, _, err := s.highest(context.Background(), i)
 			must.OK(t, err)
-			if rate > o.ceiling || rate < o.ceiling/10 || math.IsInf(o.ceiling, 0) {
-				t.Errorf("%s: sustains %g/s, the bound is %g/s", s.label(o.index), rate, o.ceiling)
+			if rate > o.Ceiling || rate < o.Ceiling/10 || math.IsInf(o.Ceiling, 0) {
+				t.Errorf("%s: sustains %g/s, the bound is %g/s", s.label(o.Index), rate, o.Ceiling)
 			}
 		}
 	}
@@ -308,10 +309,10 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	for _, p := range s.perturbations() {
 		other, err := s.perturbed(t.Context(), p, contender)
 		must.OK(t, err)
-		if got, want := other.options[0], s.options[0]; got.grade != want.grade ||
-			got.physics != want.physics {
-			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.grade, got.physics,
-				want.grade, want.physics)
+		if got, want := other.options[0], s.options[0]; got.Grade != want.Grade ||
+			got.Physics != want.Physics {
+			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.Grade, got.Physics,
+				want.Grade, want.Physics)
 		}
 	}
 }
@@ -385,7 +386,7 @@ func TestOneReplicaNeedsNoRouting(t *testing.T) {
 	must.OK(t, err)
 	s, err := newSearch(t.Context(), f, testQueue(t), Options{})
 	must.OK(t, err)
-	plain := s.options[0].scenario(&f.Plan.Menu, 1, 1)
+	plain := s.options[0].Scenario(&f.Plan.Menu, 1, 1)
 	trialOf := func(policy string) any {
 		plain.Routing = scenarios.Policy{Policy: policy}
 		file, err := f.File(plain, 4, 200)

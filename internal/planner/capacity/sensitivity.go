@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -36,7 +37,7 @@ type perturbation struct {
 	// change.
 	harder int
 	plan   func(p *menu.Plan)
-	price  func(o *option)
+	price  func(o *candidate.Option)
 }
 
 // sensitivity answers the plan again with each input 10 % other than it is.
@@ -71,13 +72,13 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 // fleet to beat.
 func (s *search) solveChanged(ctx context.Context, easier *search, harder int) error {
 	i := slices.IndexFunc(s.options,
-		func(o *option) bool { return s.label(o.index) == easier.label(easier.best) })
+		func(o *candidate.Option) bool { return s.label(o.Index) == easier.label(easier.best) })
 	n := easier.outcomes[easier.best].replicas
 	keeps := harder < 0
 	if harder > 0 {
 		var err error
 		o := s.options[i]
-		if keeps, _, err = s.keeps(ctx, o, n, o.worst(), s.seeds); err != nil {
+		if keeps, _, err = s.keeps(ctx, o, n, o.Worst(), s.seeds); err != nil {
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ func (s *search) sensitivityOf(input string, other *search, harder int) answer.S
 func (s *search) contenders(within float64) []int {
 	var list []int
 	for i, o := range s.options {
-		ours := o.settings() == nil || i == s.best
+		ours := o.Settings() == nil || i == s.best
 		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
 			list = append(list, i)
 		}
@@ -143,12 +144,12 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	}
 	trials := *s.trials
 	trials.file = f
-	var options []*option
-	servers, known := map[*server]*server{}, map[*parts]*parts{}
-	again := func(old *server) *server {
+	var options []*candidate.Option
+	servers, known := map[*candidate.Server]*candidate.Server{}, map[*candidate.Parts]*candidate.Parts{}
+	again := func(old *candidate.Server) *candidate.Server {
 		if old != nil && servers[old] == nil {
 			other := *old
-			other.file = f
+			other.File = f
 			servers[old] = &other
 		}
 		return servers[old]
@@ -156,18 +157,18 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	for _, i := range s.contenders(within) {
 		o := s.options[i]
 		other := *o
-		other.index = len(options)
+		other.Index = len(options)
 		options = append(options, &other)
 		if p.price != nil {
 			p.price(&other)
 			continue
 		}
-		if known[o.parts] == nil {
-			both := *o.parts
-			both.prefill, both.decode = again(o.prefill), again(o.decode)
-			known[o.parts] = &both
+		if known[o.Parts] == nil {
+			both := *o.Parts
+			both.Prefill, both.Decode = again(o.Prefill), again(o.Decode)
+			known[o.Parts] = &both
 		}
-		other.parts, other.scaling = known[o.parts], o.scaling.copied()
+		other.Parts, other.Scaling = known[o.Parts], o.Scaling.Copied()
 	}
 	if p.price != nil {
 		return &search{rate: s.rate, spare: s.spare, options: options, best: -1, seeds: s.seeds,
@@ -209,17 +210,17 @@ func (s *search) perturbations() []perturbation {
 			plan: func(p *menu.Plan) { p.ScaleRate(more); p.ScaleLimits(1 / more) }},
 		perturbation{input: "steps 10 % faster", harder: -1,
 			plan: func(p *menu.Plan) { p.ScaleRate(less); p.ScaleLimits(1 / less) }})
-	mine := s.chosen().prefill.offer.Accelerator
-	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *option) {
-		if o.uses(mine) {
-			o.scalePrice(more)
+	mine := s.chosen().Prefill.Offer.Accelerator
+	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *candidate.Option) {
+		if o.Uses(mine) {
+			o.ScalePrice(more)
 		}
 	}})
 	for i := range s.trials.file.Plan.Menu.Hardware {
 		if name := s.trials.file.Plan.Menu.Hardware[i].Accelerator; name != mine {
-			list = append(list, perturbation{input: name + " 10 % cheaper", price: func(o *option) {
-				if o.uses(name) {
-					o.scalePrice(less)
+			list = append(list, perturbation{input: name + " 10 % cheaper", price: func(o *candidate.Option) {
+				if o.Uses(name) {
+					o.ScalePrice(less)
 				}
 			}})
 		}

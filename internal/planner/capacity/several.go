@@ -132,9 +132,9 @@ func (s *search) remaining(offers []menu.Offer) []menu.Offer {
 	var left []menu.Offer
 	for _, o := range offers {
 		took := 0
-		for _, offer := range s.chosen().offers() {
+		for _, offer := range s.chosen().Offers() {
 			if *offer == o {
-				took = s.chosen().accelerators(offer, s.size())
+				took = s.chosen().Accelerators(offer, s.size())
 			}
 		}
 		if o.Count > 0 && took > 0 {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -21,7 +22,7 @@ const mostShapes = 24
 func (s *search) leaders() (list []int, left int) {
 	at := map[string]int{}
 	for i, o := range s.options {
-		name := o.shape()
+		name := o.Shape()
 		k, seen := at[name]
 		switch {
 		case !seen:
@@ -66,15 +67,15 @@ func sign(n int) int { return min(n, 1) }
 // shape finds the highest rate of an option, and the fleet that it would take.
 func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	o, outcome := s.options[i], &s.outcomes[i]
-	sh := answer.Shape{Shape: o.shape(), GPUs: o.gpus, Label: s.label(i), Grade: o.grade, Option: i}
-	if o.decode == nil || o.decode.offer.Accelerator == o.prefill.offer.Accelerator {
-		sh.Accelerator = o.prefill.offer.Accelerator
+	sh := answer.Shape{Shape: o.Shape(), GPUs: o.GPUs, Label: s.label(i), Grade: o.Grade, Option: i}
+	if o.Decode == nil || o.Decode.Offer.Accelerator == o.Prefill.Offer.Accelerator {
+		sh.Accelerator = o.Prefill.Offer.Accelerator
 	}
 	if outcome.kind == unfit || outcome.kind == outOfReach || outcome.kind == broken {
 		sh.Limit = s.words(i)
 		return sh, nil
 	}
-	sh.KVTokens = o.prefill.room
+	sh.KVTokens = o.Prefill.Room
 	replicas, err := s.needed(ctx, i, &sh)
 	if words, failed := failure(err); failed {
 		sh.Limit = words
@@ -85,10 +86,10 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	}
 	switch size := replicas + s.spare; {
 	case replicas == 0:
-	case !o.available(size):
-		offer := o.shortest(size)
+	case !o.Available(size):
+		offer := o.Shortest(size)
 		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
-			o.accelerators(offer, size), offer.Accelerator, offer.Count, sh.Limit)
+			o.Accelerators(offer, size), offer.Accelerator, offer.Count, sh.Limit)
 	case i != s.best && s.idle(o, replicas) &&
 		(s.best < 0 || !s.idle(s.chosen(), s.size()-s.spare)):
 		sh.Rate = 0
@@ -96,11 +97,11 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 			"%s would do the work by the roofline; %s", units.Plural(replicas, "replica"),
 			units.Plural(s.fewest(o), "replica"), sh.Limit)
 	default:
-		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.gpus, o.cost(size)
-		sh.HourlyLeast = o.cost(s.optimistic(i, replicas) + s.spare)
-		if o.scaled() {
+		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.GPUs, o.Cost(size)
+		sh.HourlyLeast = o.Cost(s.optimistic(i, replicas) + s.spare)
+		if o.Scaled() {
 			sh.HourlyLeast *= s.hourly(i) / sh.Hourly
-			sh.Hourly, sh.Fewest = s.hourly(i), o.scaling.always+s.spare
+			sh.Hourly, sh.Fewest = s.hourly(i), o.Scaling.Always+s.spare
 		}
 		if millions := s.millions(); millions > 0 {
 			sh.PerMillion = sh.Hourly / millions
@@ -114,7 +115,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 // that is judged alone, and what limits the option.
 func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
 	o, replicas := s.options[i], s.outcomes[i].replicas
-	_, taken := o.interrupted()
+	_, taken := o.Interrupted()
 	switch {
 	case s.trials.file.Plan.Divisible() && !taken:
 		rate, above, err := s.highest(ctx, i)
@@ -126,7 +127,7 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 			replicas = int(math.Ceil(s.rate / rate))
 		}
 		if s.best >= 0 && i != s.best && replicas > 0 &&
-			o.cost(replicas+s.spare) < contender*s.cost() {
+			o.Cost(replicas+s.spare) < contender*s.cost() {
 			return s.sizeAlternative(ctx, i, replicas)
 		}
 	case replicas == 0 && s.sizedBesideAnswer(i):
@@ -156,7 +157,7 @@ const comparable = 2
 // answer.
 func (s *search) sizedBesideAnswer(i int) bool {
 	kind, o := s.outcomes[i].kind, s.options[i]
-	return s.best >= 0 && i != s.best && !o.scaled() && (kind == simulated || kind == costsMore) &&
+	return s.best >= 0 && i != s.best && !o.Scaled() && (kind == simulated || kind == costsMore) &&
 		s.leastCost(i) <= comparable*s.cost()
 }
 
@@ -174,14 +175,14 @@ func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 // replica suggests. What would cost less than the answer was tried before, unless other models have
 // it.
 func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
-	if !s.options[i].available(n + s.spare) {
+	if !s.options[i].Available(n + s.spare) {
 		return n, nil
 	}
 	fleet, err := s.smallest(ctx, i, n, func(int, float64) {})
 	switch most := s.most(s.options[i]); {
 	case err != nil:
 		return 0, err
-	case fleet == 0 && !s.options[i].available(most+1+s.spare):
+	case fleet == 0 && !s.options[i].Available(most+1+s.spare):
 		return most + 1, nil
 	case fleet == 0 || s.joint:
 		return fleet, nil
@@ -192,9 +193,9 @@ func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
 // idle reports whether a fleet of a fixed number of replicas has many times the replicas that the
 // roofline asks for. Such a fleet keeps the SLO only because it is nearly idle, and is no
 // alternative to one that works.
-func (s *search) idle(o *option, replicas int) bool {
+func (s *search) idle(o *candidate.Option, replicas int) bool {
 	const times = 8 // answers to the shipped plans have 1.4 to 2.4 times as many
-	return !o.scaled() && replicas >= times*s.fewest(o)
+	return !o.Scaled() && replicas >= times*s.fewest(o)
 }
 
 // leastCostProbability is the probability of what is called the least cost: steps are that fast in
@@ -205,6 +206,6 @@ const leastCostProbability = 0.1
 // they are in one case of ten, taking rates to be inverse to step times.
 func (s *search) optimistic(i, n int) int {
 	o := s.options[i]
-	fastest := o.physics.steps.quantile(leastCostProbability)
-	return max(1, int(math.Ceil(float64(n)*fastest/o.slow-1e-9)))
+	fastest := o.Physics.Steps.Quantile(leastCostProbability)
+	return max(1, int(math.Ceil(float64(n)*fastest/o.Slow-1e-9)))
 }

@@ -31,7 +31,7 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 	tried := map[int]bool{}
 	for next := s.best; next >= 0; next = s.nextCheaper(tried) {
 		tried[next] = true
-		if s.options[next].scaled() { // sized as a fleet from the start
+		if s.options[next].Scaled() { // sized as a fleet from the start
 			if next != s.best {
 				if err := s.try(ctx, next); err != nil {
 					return false, err
@@ -57,7 +57,7 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 // Missing is by how much the share of requests that keep it is below its target.
 func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
 	o := s.options[i]
-	d, err := s.decide(ctx, o, n, o.worst())
+	d, err := s.decide(ctx, o, n, o.Worst())
 	if err != nil {
 		return false, 0, err
 	}
@@ -74,7 +74,7 @@ func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing floa
 // there is none.
 func (s *search) nextCheaper(tried map[int]bool) int {
 	for i, o := range s.options {
-		if o.scaled() {
+		if o.Scaled() {
 			if !tried[i] && s.openScaled(i) {
 				return i
 			}
@@ -98,7 +98,7 @@ func (s *search) mayBeatBest(i int) bool {
 // none does.
 func (s *search) mostWorthwhile(i int) int {
 	o := s.options[i]
-	n := min(s.most(o), int(o.affordable(s.cost()))-s.spare+1)
+	n := min(s.most(o), int(o.Affordable(s.cost()))-s.spare+1)
 	for n > 0 && !s.beats(o, n) {
 		n--
 	}
@@ -139,9 +139,9 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	if s.trials.rough {
 		near += n / finest
 	}
-	low, high := o.based(), most+1 // the SLO is missed with low, and kept with high up to most
+	low, high := o.Based(), most+1 // the SLO is missed with low, and kept with high up to most
 	for step := s.step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {
-		ok, kept, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
+		ok, kept, err := s.keeps(ctx, o, n, o.Worst(), s.seeds)
 		if err != nil {
 			return 0, err
 		}
@@ -153,7 +153,7 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 		switch {
 		case high > most:
 			n = min(low+step, most)
-		case low == o.based():
+		case low == o.Based():
 			n = max(high-step, low+1)
 		default:
 			n = (low + high) / 2

@@ -63,7 +63,7 @@ func noneCostsLess(t *testing.T, text string) {
 		if s.outcomes[i].kind == unfit || i == s.best || n < s.fewest(o) {
 			continue
 		}
-		ok, kept, err := s.keeps(context.Background(), o, n, s.options[i].worst(), s.seeds)
+		ok, kept, err := s.keeps(context.Background(), o, n, s.options[i].Worst(), s.seeds)
 		must.OK(t, err)
 		if ok {
 			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s:%s", n,
@@ -94,7 +94,7 @@ effort: {requests: 300, most-requests: 1000}
 		n    int
 		want bool
 	}{{n, true}, {n - 1, false}} {
-		ok, kept, err := s.keeps(ctx, s.chosen(), c.n, s.options[s.best].worst(), s.seeds)
+		ok, kept, err := s.keeps(ctx, s.chosen(), c.n, s.options[s.best].Worst(), s.seeds)
 		if err != nil || ok != c.want {
 			t.Errorf("%d replicas keep the SLO of %g: %v, want %v (%v)", c.n, kept, ok, c.want, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
@@ -119,7 +120,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 			return nil, err
 		}
 	}
-	a.BestMeasured = bestMeasured(a.Shapes)
+	a.BestMeasured = candidate.BestMeasured(a.Shapes)
 	if s.best >= 0 {
 		err = detail(ctx, f, found, a)
 	} else {

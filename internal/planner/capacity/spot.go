@@ -8,14 +8,15 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // keepsOnSpot returns what n replicas of a spot option show at a rate although they are taken away
 // at random.
-func (s *search) keepsOnSpot(ctx context.Context, o *option, n int, rate float64,
-	wrong errorFactors, seed uint64) (trial, error) {
+func (s *search) keepsOnSpot(ctx context.Context, o *candidate.Option, n int, rate float64,
+	wrong candidate.ErrorFactors, seed uint64) (trial, error) {
 	l, err := s.interruptedFleet(ctx, o, n, rate, wrong, seed)
 	if err != nil {
 		return trial{}, err
@@ -29,15 +30,15 @@ func (s *search) keepsOnSpot(ctx context.Context, o *option, n int, rate float64
 }
 
 // interruptedFleet describes n replicas of a spot option.
-func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate float64,
-	wrong errorFactors, seed uint64) (*interruptedFleet, error) {
-	p, _ := o.interrupted()
+func (s *search) interruptedFleet(ctx context.Context, o *candidate.Option, n int, rate float64,
+	wrong candidate.ErrorFactors, seed uint64) (*interruptedFleet, error) {
+	p, _ := o.Interrupted()
 	one, err := s.alone(ctx, o, wrong, seed)
 	if err != nil {
 		return nil, err
 	}
-	spot := n - o.based()
-	return &interruptedFleet{interruption: p, spot: spot, rate: rate,
+	spot := n - o.Based()
+	return &interruptedFleet{Interruption: p, spot: spot, rate: rate,
 		share:     float64(spot) / float64(n),
 		step:      s.step(o, n), // of large fleets, some numbers count as the next larger one
 		sustained: func(away int) float64 { return float64(n-away) * one },
@@ -49,17 +50,17 @@ func (s *search) interruptedFleet(ctx context.Context, o *option, n int, rate fl
 }
 
 // bind sets the share that a trial of a spot option keeps, from its clauses.
-func (s *search) bind(o *option, t *trial) {
-	p, _ := o.interrupted()
+func (s *search) bind(o *candidate.Option, t *trial) {
+	p, _ := o.Interrupted()
 	whole, binds := t.kept(), asked.Binding(t.Clauses)
 	t.Kept, t.Target = binds.Kept, binds.Target
 	if whole {
-		t.Limit = p.words(binds.Kept.Mean)
+		t.Limit = p.Words(binds.Kept.Mean)
 	}
 }
 
 // keepsOnSpotOver is keepsOnSpot over all of some seeds, each of which counts the same.
-func (s *search) keepsOnSpotOver(ctx context.Context, o *option, n int, wrong errorFactors,
+func (s *search) keepsOnSpotOver(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
 	seeds []uint64) (trial, error) {
 	var all trial
 	for k, seed := range seeds {
@@ -95,31 +96,31 @@ func (s *search) seedsBelow(n int) []uint64 {
 // predictions are wrong by some factors. Short runs show it with chance in it. But what an option
 // sustains with the errors that decide its number of replicas, it also sustains with earlier
 // latencies, and no more with later ones. So chances do not contradict the decision.
-func (s *search) alone(ctx context.Context, o *option, wrong errorFactors,
+func (s *search) alone(ctx context.Context, o *candidate.Option, wrong candidate.ErrorFactors,
 	seed uint64) (float64, error) {
 	one, err := s.sustainedAlone(ctx, o, wrong, seed)
-	decisive := o.worst()
+	decisive := o.Worst()
 	if err != nil || wrong == decisive {
 		return one, err
 	}
 	decided, err := s.sustainedAlone(ctx, o, decisive, seed)
 	switch {
-	case wrong.within(decisive):
+	case wrong.Within(decisive):
 		one = max(one, decided)
-	case decisive.within(wrong):
+	case decisive.Within(wrong):
 		one = min(one, decided)
 	}
 	return one, err
 }
 
 // sustainedAlone is alone as runs with these factors show it.
-func (s *search) sustainedAlone(ctx context.Context, o *option, wrong errorFactors,
+func (s *search) sustainedAlone(ctx context.Context, o *candidate.Option, wrong candidate.ErrorFactors,
 	seed uint64) (float64, error) {
-	slower, alike := *o, *o.parts
-	slower.parts, alike.slow = &alike, wrong.steps
-	alike.late = wrong.first
-	slower.ceiling = o.ceiling * o.slow / wrong.steps
-	r := &rateRange{option: o.index, replicas: 1, kept: grid + 1, ceiling: slower.ceiling}
+	slower, alike := *o, *o.Parts
+	slower.Parts, alike.Slow = &alike, wrong.Steps
+	alike.Late = wrong.First
+	slower.Ceiling = o.Ceiling * o.Slow / wrong.Steps
+	r := &rateRange{option: o.Index, replicas: 1, kept: grid + 1, ceiling: slower.Ceiling}
 	rough := *s.trials
 	rough.rough, rough.seed = true, seed
 	for !r.done() {
@@ -147,14 +148,14 @@ const (
 // outages draws when n replicas or groups of a fleet, the first of it, are taken away within a
 // time, in seconds. Replica k of a group of size in pools that follow each other goes with the
 // others of its group.
-func (o *option) outages(n int, within float64, seed uint64) []scenarios.Outage {
-	p, _ := o.interrupted()
+func outages(o *candidate.Option, n int, within float64, seed uint64) []scenarios.Outage {
+	p, _ := o.Interrupted()
 	var list []scenarios.Outage
-	for group, absences := range p.draw(n, within, seed) {
+	for group, absences := range p.Draw(n, within, seed) {
 		for _, a := range absences {
-			for _, replica := range o.members(group, n) {
-				list = append(list, scenarios.Outage{Replica: replica, At: span(a.from),
-					For: span(max(a.to-a.from, 0.001))})
+			for _, replica := range members(o, group, n) {
+				list = append(list, scenarios.Outage{Replica: replica, At: span(a.From),
+					For: span(max(a.To-a.From, 0.001))})
 			}
 		}
 	}
@@ -165,12 +166,12 @@ func (o *option) outages(n int, within float64, seed uint64) []scenarios.Outage 
 func span(seconds float64) scenarios.Span { return scenarios.Span(sim.Seconds(seconds)) }
 
 // members returns the replicas of one of n groups, counted through all pools.
-func (o *option) members(group, n int) []int {
-	if o.decode == nil {
+func members(o *candidate.Option, group, n int) []int {
+	if o.Decode == nil {
 		return []int{group}
 	}
 	var list []int
-	prefills, decodes := int(o.prefills), int(o.decodes)
+	prefills, decodes := int(o.Prefills), int(o.Decodes)
 	for k := range prefills {
 		list = append(list, group*prefills+k)
 	}
@@ -185,32 +186,32 @@ func (o *option) members(group, n int) []int {
 // the more the share of it that is away varies.
 func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := s.chosen(), s.size()
-	p, taken := o.interrupted()
+	p, taken := o.Interrupted()
 	if !taken || s.rate == 0 || s.byPart(o, n) {
 		return nil, nil
 	}
 	plan := &s.trials.file.Plan
-	spot := n - o.based()
-	seconds := wantedInterruptions / (float64(spot) * p.rate)
+	spot := n - o.Based()
+	seconds := wantedInterruptions / (float64(spot) * p.Rate)
 	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))
 	requests = max(requests, plan.Together(s.rate, n))
 	seconds = float64(requests) / s.rate
-	scenario := o.scenario(&plan.Menu, n, 1)
-	scenario.Fleet.Outages = o.outages(spot, seconds, plan.Seed)
+	scenario := o.Scenario(&plan.Menu, n, 1)
+	scenario.Fleet.Outages = outages(o, spot, seconds, plan.Seed)
 	scenario.Fleet.Retries = 3
 	i := &answer.Interrupted{Hours: seconds / 3600,
-		Interruptions: len(scenario.Fleet.Outages) / len(o.members(0, n))}
+		Interruptions: len(scenario.Fleet.Outages) / len(members(o, 0, n))}
 	t, err := s.trials.trial(ctx, scenario, s.rate, requests)
 	if err != nil {
 		return nil, err
 	}
 	seeds := s.seedsBelow(s.few())
-	expected, err := s.keepsOnSpotOver(ctx, o, n, asPredicted(), seeds)
+	expected, err := s.keepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
 	if err != nil {
 		return nil, err
 	}
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
-	fleet, err := s.interruptedFleet(ctx, o, n, s.rate, asPredicted(), seeds[0])
+	fleet, err := s.interruptedFleet(ctx, o, n, s.rate, candidate.AsPredicted(), seeds[0])
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -15,7 +16,7 @@ const lightLoad = 1.0 / 64
 type search struct {
 	rate     float64
 	spare    int
-	options  []*option
+	options  []*candidate.Option
 	outcomes []outcome
 	best     int // index of the option; -1 where there is none
 	seeds    int // the most runs of a whole fleet for a decision
@@ -26,7 +27,7 @@ type search struct {
 	// joint is set where other models take accelerators from the same stock.
 	joint bool
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
-	fixed map[sameButScaling]int
+	fixed map[candidate.SameButScaling]int
 	// missing is what became of options of which no fleet keeps the SLO, although one replica
 	// suggests it.
 	missing map[int]outcome
@@ -90,7 +91,7 @@ func (k kind) String() string {
 }
 
 // label names option i.
-func (s *search) label(i int) string { return s.options[i].label(&s.trials.file.Plan.Menu) }
+func (s *search) label(i int) string { return s.options[i].Label(&s.trials.file.Plan.Menu) }
 
 func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
 

@@ -3,6 +3,7 @@ package capacity
 import (
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -20,11 +21,11 @@ func TestTiersAreNamedWithoutPrices(t *testing.T) {
 	const want = "hbm + 1GiB host + 2TB nvme prefetch:arrival"
 	for _, price := range []string{"", "listed", "$1/h"} {
 		m := priced(price)
-		if got := memoryWords(m); got != want || m.Tiers[1].Price != price {
+		if got := candidate.MemoryWords(m); got != want || m.Tiers[1].Price != price {
 			t.Errorf("%q: %s, want %s; the price is %q afterwards", price, got, want,
 				m.Tiers[1].Price)
 		}
-		if u := unpriced(m); u.DiskPrice.Amount != 0 || u.Tiers[1].Price != "" ||
+		if u := candidate.Unpriced(m); u.DiskPrice.Amount != 0 || u.Tiers[1].Price != "" ||
 			u.Tiers[1].Size != "1GiB" {
 			t.Errorf("%q: %+v", price, u)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -178,8 +179,8 @@ effort: {requests: 1000, most-requests: 2000}
 		s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: n}}
 		seen, err := s.interrupt(context.Background())
 		must.OK(t, err)
-		p, _ := s.chosen().interrupted()
-		want := float64(n) * p.rate * 3600 * seen.Hours / (1 + p.rate*p.away)
+		p, _ := s.chosen().Interrupted()
+		want := float64(n) * p.Rate * 3600 * seen.Hours / (1 + p.Rate*p.Away)
 		if k := float64(seen.Interruptions); k < 10 || math.Abs(k-want) > 4*math.Sqrt(want) {
 			t.Errorf("%g interruptions in %g h, want about %g", k, seen.Hours, want)
 		}
@@ -215,10 +216,10 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		one := rapid.Float64Range(1, 20).Draw(t, "one")
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{trials: &trials{file: new(asked.File)}, options: []*option{
-			{parts: &parts{prefill: &server{offer: &menu.Offer{Term: menu.Reserved}}}, prefills: 1,
-				price: long},
-			{parts: &parts{prefill: &server{offer: new(menu.Offer)}}, prefills: 1, price: hour},
+		s := &search{trials: &trials{file: new(asked.File)}, options: []*candidate.Option{
+			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}}, Prefills: 1,
+				Price: long},
+			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}}, Prefills: 1, Price: hour},
 		}, outcomes: []outcome{{replicas: 1}}}
 		got := s.rentedOf(rate, &answer.Shape{Option: 0, Rate: one},
 			&answer.Shape{Option: 1, Rate: one})
@@ -261,7 +262,7 @@ effort: {requests: 300, most-requests: 600}
 	before := 0.0
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
 		v, err := s.keepsOnSpot(context.Background(), s.options[0], n, s.rate,
-			asPredicted(), 0)
+			candidate.AsPredicted(), 0)
 		must.OK(t, err)
 		if v.Kept.Mean < before-1e-3 {
 			t.Errorf("%d replicas keep the SLO of %g of the requests, fewer of %g", n, v.Kept.Mean,
@@ -292,10 +293,10 @@ menu:
 effort: {requests: 500, most-requests: 2000}
 `)
 	o := s.options[0]
-	decided, err := s.alone(t.Context(), o, o.worst(), 1)
+	decided, err := s.alone(t.Context(), o, o.Worst(), 1)
 	must.OK(t, err)
 	for _, confidence := range []float64{0.5, 0.7, 0.98} {
-		rate, err := s.alone(t.Context(), o, o.physics.worst(confidence), 1)
+		rate, err := s.alone(t.Context(), o, o.Physics.Worst(confidence), 1)
 		must.OK(t, err)
 		if earlier := confidence < 0.95; earlier && rate < decided || !earlier && rate > decided {
 			t.Errorf("%.2f/s with latencies of %g, %.2f/s with those that decide", rate,

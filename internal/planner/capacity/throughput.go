@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -19,10 +20,10 @@ func (s *search) rateRanges() []*rateRange {
 	for i, o := range s.options {
 		n := s.allowed(o) - s.spare
 		switch {
-		case o.unfit() != "":
+		case o.Unfit() != "":
 			s.outcomes[i] = outcome{kind: unfit}
-		case o.tight:
-			s.outcomes[i] = outcome{kind: outOfReach, closest: o.alone}
+		case o.Tight:
+			s.outcomes[i] = outcome{kind: outOfReach, closest: o.Alone}
 		case n < 1:
 			s.outcomes[i] = outcome{kind: beyond}
 		default:
@@ -36,8 +37,8 @@ func (s *search) rateRanges() []*rateRange {
 // rateRange returns what is known of n replicas of option i without a simulation.
 func (s *search) rateRange(i, n int) *rateRange {
 	o := s.options[i]
-	return &rateRange{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.ceiling,
-		price: o.cost(n + s.spare)}
+	return &rateRange{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.Ceiling,
+		price: o.Cost(n + s.spare)}
 }
 
 // findThroughput finds the fleet that serves the most requests a second within the limits of the
@@ -198,7 +199,7 @@ func (s *search) replace(r *rateRange, place int) {
 func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (decision, error) {
 	before, outcome := s.rate, &s.outcomes[r.option]
 	s.rate = rate
-	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.options[r.option].worst())
+	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.options[r.option].Worst())
 	if !d.kept {
 		s.rate = before
 	}
@@ -263,16 +264,16 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 
 // sustains decides whether n replicas of o sustain a rate: by one of them where they are alike,
 // else by the whole fleet.
-func (s *search) sustains(ctx context.Context, o *option, n int, rate float64) (verdict, error) {
-	if _, taken := o.interrupted(); taken {
+func (s *search) sustains(ctx context.Context, o *candidate.Option, n int, rate float64) (verdict, error) {
+	if _, taken := o.Interrupted(); taken {
 		rate = menu.Round(rate)
-		t, err := s.keepsOnSpot(ctx, o, n, rate, o.worst(), 0)
+		t, err := s.keepsOnSpot(ctx, o, n, rate, o.Worst(), 0)
 		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 	}
 	if s.trials.file.Plan.Divisible() {
 		return s.trials.sustains(ctx, o, rate/float64(n))
 	}
 	rate = menu.Round(rate)
-	t, _, err := s.simulateAt(ctx, o, n, rate, o.worst(), 0)
+	t, _, err := s.simulateAt(ctx, o, n, rate, o.Worst(), 0)
 	return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
 }

@@ -71,7 +71,7 @@ func TestMostThroughput(t *testing.T) {
 				continue
 			}
 			ok, kept, err := s.keeps(context.Background(), s.chosen(), s.outcomes[s.best].replicas,
-				s.options[s.best].worst(), s.seeds)
+				s.options[s.best].Worst(), s.seeds)
 			if err != nil || !ok {
 				t.Errorf("the answer keeps the SLO for %g of the requests, error %v:%s", kept, err,
 					text)
@@ -112,7 +112,7 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 					continue
 				}
 				ok, _, err := s.keeps(context.Background(), s.options[r.option], n,
-					s.options[r.option].worst(), s.seeds)
+					s.options[r.option].Worst(), s.seeds)
 				must.OK(t, err)
 				if ok {
 					best = s.rate

@@ -18,15 +18,15 @@ func (s *search) throughputs(all []*rateRange) []answer.Throughput {
 	})
 	for _, r := range all {
 		o := s.options[r.option]
-		if shape := o.shape(); seen[shape] || len(list) == mostShapes {
+		if shape := o.Shape(); seen[shape] || len(list) == mostShapes {
 			continue
 		} else {
 			seen[shape] = true
 		}
 		n := r.replicas + s.spare
 		list = append(list, answer.Throughput{Label: s.label(r.option), Replicas: n,
-			Hourly: o.cost(n), Watts: float64(n) * o.watts(),
-			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.grade})
+			Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
+			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.Grade})
 	}
 	return list
 }

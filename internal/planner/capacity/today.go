@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/units"
@@ -106,10 +107,10 @@ func (s *search) built(asked scenarios.Scenario) (*scenarios.Simulation, error) 
 // sameModel refuses a deployment of another model than that of the plan.
 func (s *search) sameModel(now *scenarios.Simulation) error {
 	for _, o := range s.options {
-		if o.unfit() != "" {
+		if o.Unfit() != "" {
 			continue
 		}
-		then, err := s.built(o.scenario(&s.trials.file.Plan.Menu, 1, 1))
+		then, err := s.built(o.Scenario(&s.trials.file.Plan.Menu, 1, 1))
 		if err == nil && now.Model.Name != then.Model.Name {
 			err = scenarios.BadInput(fmt.Errorf("today's deployment: model: found %s, and the "+
 				"plan is for %s", now.Model.Name, then.Model.Name))
@@ -121,8 +122,8 @@ func (s *search) sameModel(now *scenarios.Simulation) error {
 
 // lead adds what the answer does, and the steps that lead there from today's deployment.
 func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simulation) error {
-	o := s.chosen().spared(s.spare)
-	runs, met, err := s.pool(ctx, o, s.size(), asPredicted(), s.seeds)
+	o := s.chosen().Spared(s.spare)
+	runs, met, err := s.pool(ctx, o, s.size(), candidate.AsPredicted(), s.seeds)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simul
 		saved := *t.Hourly - s.cost()
 		t.Saved = &saved
 	}
-	then, err := s.built(o.scenario(&s.trials.file.Plan.Menu, s.size(), 1))
+	then, err := s.built(o.Scenario(&s.trials.file.Plan.Menu, s.size(), 1))
 	if err != nil {
 		return err
 	}

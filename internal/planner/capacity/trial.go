@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
@@ -111,7 +112,7 @@ func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error
 // least what the SLO asks for, the queue does not grow, and the run is long enough to show it. The
 // simulation is doubled in length until the interval of that share is clear of what the SLO asks
 // for.
-func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict, error) {
+func (t *trials) sustains(ctx context.Context, o *candidate.Option, rate float64) (verdict, error) {
 	rate = menu.Round(rate)
 	v := verdict{rate: rate}
 	first, most := t.file.Plan.Lengths(rate)
@@ -120,12 +121,12 @@ func (t *trials) sustains(ctx context.Context, o *option, rate float64) (verdict
 	}
 	for n := first; ; n = min(2*n, most) {
 		var err error
-		scenario := o.scenario(&t.file.Plan.Menu, 1, o.slow)
+		scenario := o.Scenario(&t.file.Plan.Menu, 1, o.Slow)
 		scenario.Seed += t.seed
 		if v.trial, err = t.trial(ctx, scenario, rate, n); err != nil {
 			return v, err
 		}
-		v.trial = v.trial.under(o.late)
+		v.trial = v.trial.under(o.Late)
 		kept := v.trial.Kept
 		v.sure = kept.Excludes(v.trial.Target) || kept.Half == 0
 		v.sustained = kept.Mean >= v.trial.Target && !v.trial.Growing && !v.trial.Short

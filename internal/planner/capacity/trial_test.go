@@ -17,11 +17,11 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 		}
 		s, trials := prepared(t, menu.text(false))
 		o, f := s.options[len(s.options)-1], trials.file
-		if o.unfit() != "" {
+		if o.Unfit() != "" {
 			continue
 		}
 		for _, load := range []float64{0.3, 1.5} {
-			file, err := f.File(o.scenario(&f.Plan.Menu, 2, o.slow), load*o.ceiling, 300)
+			file, err := f.File(o.Scenario(&f.Plan.Menu, 2, o.Slow), load*o.Ceiling, 300)
 			must.OK(t, err)
 			got, err := Simulate(t.Context(), file, f.Plan.Params())
 			must.OK(t, err)

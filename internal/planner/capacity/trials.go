@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -184,14 +185,14 @@ func (t *trials) task(text []byte) (*queue.Task, error) {
 // equal replicas are simulated once. These are all prices, and the routing if there is one replica.
 func relevantToTrial(s scenarios.Scenario) scenarios.Scenario {
 	s.Hardware.Price, s.Tokens = scenarios.Price{}, nil
-	s.Memory = unpriced(s.Memory)
+	s.Memory = candidate.Unpriced(s.Memory)
 	if s.Replicas <= 1 && len(s.Fleet.Pools) == 0 {
 		s.Routing = scenarios.Policy{}
 	}
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	for i := range s.Fleet.Pools {
 		p := &s.Fleet.Pools[i]
-		p.Hardware.Price, p.Memory = scenarios.Price{}, unpriced(p.Memory)
+		p.Hardware.Price, p.Memory = scenarios.Price{}, candidate.Unpriced(p.Memory)
 	}
 	return s
 }
@@ -219,8 +220,8 @@ func failure(err error) (string, bool) {
 }
 
 // steps returns the steps of a server that fits, made anew.
-func (t *trials) steps(s *server) (*scenarios.Steps, error) {
-	file, err := t.file.File(s.asked(), t.file.Plan.Peak(), 1)
+func (t *trials) steps(s *candidate.Server) (*scenarios.Steps, error) {
+	file, err := t.file.File(s.Asked(), t.file.Plan.Peak(), 1)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
@@ -39,13 +40,13 @@ func (s *search) tune(ctx context.Context) error {
 		WithoutHourly: s.cost()}
 	missed := map[string]float64{} // by how much the base of a shape misses the SLO
 	runs := map[string]int{}
-	change := func(i int) ([]*option, error) {
+	change := func(i int) ([]*candidate.Option, error) {
 		o, n := s.options[i], max(1, s.cheaper(i))
-		d, err := s.decide(ctx, o, n, o.worst())
+		d, err := s.decide(ctx, o, n, o.Worst())
 		if err != nil {
 			return nil, err
 		}
-		missed[o.shape()] = d.missing
+		missed[o.Shape()] = d.missing
 		return s.changed(ctx, o, n)
 	}
 	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
@@ -55,8 +56,8 @@ func (s *search) tune(ctx context.Context) error {
 			least[shape] = missing * nearer
 		}
 		for _, i := range fresh {
-			shape := s.options[i].shape()
-			setting := shape + s.options[i].lastChanged()
+			shape := s.options[i].Shape()
+			setting := shape + s.options[i].LastChanged()
 			if runs[shape] >= mostShapeRuns || idle[setting] ||
 				s.cheaper(i) < s.fewest(s.options[i]) {
 				continue
@@ -74,10 +75,10 @@ func (s *search) tune(ctx context.Context) error {
 			}
 		}
 		if s.best != before {
-			near[s.chosen().shape()] = s.best
+			near[s.chosen().Shape()] = s.best
 			for _, i := range s.tunable() {
-				if _, known := near[s.options[i].shape()]; !known {
-					near[s.options[i].shape()] = i
+				if _, known := near[s.options[i].Shape()]; !known {
+					near[s.options[i].Shape()] = i
 				}
 			}
 		}
@@ -90,7 +91,7 @@ func (s *search) tune(ctx context.Context) error {
 // inTurns tries settings of some options, and then of the ones that a turn found to be better, or
 // to come nearest: change makes the options that differ in one setting, and try simulates them
 // while simulations are left, and returns whose settings are tried next.
-func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*option, error),
+func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option, error),
 	try func(fresh []int, left func() bool) ([]int, error)) error {
 	begun := s.trials.count()
 	left := func() bool { return s.trials.count()-begun < mostTuningRuns }
@@ -105,7 +106,7 @@ func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*
 	}
 	s.tuned.Simulations += s.trials.count() - begun
 	if s.best >= 0 {
-		s.tuned.Settings = s.chosen().settings()
+		s.tuned.Settings = s.chosen().Settings()
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (s *search) cheaper(i int) int {
 	if s.byPart(s.chosen(), s.size()) {
 		most *= 1 - partError
 	}
-	for n > 0 && s.options[i].cost(n+s.spare) >= most {
+	for n > 0 && s.options[i].Cost(n+s.spare) >= most {
 		n--
 	}
 	return n
@@ -137,8 +138,8 @@ func (s *search) cheaper(i int) int {
 // variants adds the options that change makes of some, which differ from them in one setting, and
 // returns their places.
 func (s *search) variants(ctx context.Context, bases []int,
-	change func(int) ([]*option, error)) ([]int, error) {
-	var list []*option
+	change func(int) ([]*candidate.Option, error)) ([]int, error) {
+	var list []*candidate.Option
 	for _, i := range bases {
 		some, err := change(i)
 		if err != nil {
@@ -150,14 +151,14 @@ func (s *search) variants(ctx context.Context, bases []int,
 }
 
 // added adds options that can be built and that are not known yet, and returns their places.
-func (s *search) added(ctx context.Context, list []*option) ([]int, error) {
+func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, error) {
 	known := map[string]bool{}
 	for i := s.listed(); i < len(s.options); i++ {
 		known[s.label(i)] = true
 	}
-	var fresh []*option
+	var fresh []*candidate.Option
 	for _, o := range list {
-		if words := o.label(&s.trials.file.Plan.Menu); !known[words] {
+		if words := o.Label(&s.trials.file.Plan.Menu); !known[words] {
 			known[words], fresh = true, append(fresh, o)
 		}
 	}
@@ -169,12 +170,12 @@ func (s *search) added(ctx context.Context, list []*option) ([]int, error) {
 	}
 	var places []int
 	for _, o := range fresh {
-		if o.unfit() != "" || o.tight {
+		if o.Unfit() != "" || o.Tight {
 			continue
 		}
-		o.index = len(s.options)
+		o.Index = len(s.options)
 		s.options, s.outcomes = append(s.options, o), append(s.outcomes, outcome{kind: costsMore})
-		places = append(places, o.index)
+		places = append(places, o.Index)
 	}
 	return places, nil
 }
@@ -205,7 +206,7 @@ func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err erro
 // listed returns the number of options of the menu.
 func (s *search) listed() int {
 	n := len(s.options)
-	for n > 0 && s.options[n-1].settings() != nil {
+	for n > 0 && s.options[n-1].Settings() != nil {
 		n--
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -58,9 +59,9 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	}
 	s, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
 	must.OK(t, err)
-	for _, c := range tuned.chosen().prefill.changes {
-		if c.key != kvCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.key, "batching.")] !=
-			c.value || c.key == kvCache && s.Scenario.Engine.KVCache != c.value {
+	for _, c := range tuned.chosen().Prefill.Changes {
+		if c.Key != candidate.KVCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.Key, "batching.")] !=
+			c.Value || c.Key == candidate.KVCache && s.Scenario.Engine.KVCache != c.Value {
 			t.Errorf("the scenario does not have %+v: %+v", c, s.Scenario.Batching)
 		}
 	}
@@ -83,7 +84,7 @@ effort: {requests: 200, most-requests: 400}
 		t.Fatalf("%g/s with %+v, %g/s without", s.rate, s.tuned.Settings, s.tuned.WithoutRate)
 	}
 	o := s.chosen()
-	kept, share, err := s.keeps(t.Context(), o, s.size(), o.worst(), s.seeds)
+	kept, share, err := s.keeps(t.Context(), o, s.size(), o.Worst(), s.seeds)
 	must.OK(t, err)
 	if !kept {
 		t.Errorf("%g of the requests keep the SLO at %g/s", share, s.rate)
@@ -115,13 +116,13 @@ menu:
 	must.OK(t, err)
 	var names []string
 	for _, o := range list {
-		prefill, decode := o.prefill.asked(), o.decode.asked()
+		prefill, decode := o.Prefill.Asked(), o.Decode.Asked()
 		if prefill.Engine.KVCache != decode.Engine.KVCache ||
 			prefill.Batching.Params["token-budget"] != "4096" {
 			t.Errorf("%s: the cache differs, or what the plan says was changed",
-				o.label(&f.Plan.Menu))
+				o.Label(&f.Plan.Menu))
 		}
-		for _, set := range o.settings() {
+		for _, set := range o.Settings() {
 			names = append(names, set.Pool+" "+set.Name)
 		}
 	}
@@ -140,14 +141,14 @@ func TestChangesReplaceEachOther(t *testing.T) {
 	must.OK(t, err)
 	options, err := options(f)
 	must.OK(t, err)
-	first := change{"batching.token-budget", "1024",
+	first := candidate.Change{"batching.token-budget", "1024",
 		answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"}, "vllm-v1"}
 	second := first
-	second.value = "2048"
-	s := options[0].prefill
-	if a, b := s.with(first).with(second), s.with(second); a.label() != b.label() ||
-		a.asked().Batching.Params["token-budget"] != "2048" ||
-		len(a.changes) != 1 || s.label() == b.label() {
-		t.Errorf("%s and %s", a.label(), b.label())
+	second.Value = "2048"
+	s := options[0].Prefill
+	if a, b := s.With(first).With(second), s.With(second); a.Label() != b.Label() ||
+		a.Asked().Batching.Params["token-budget"] != "2048" ||
+		len(a.Changes) != 1 || s.Label() == b.Label() {
+		t.Errorf("%s and %s", a.Label(), b.Label())
 	}
 }

@@ -26,10 +26,10 @@ func (s *search) unchecked(i int) int {
 		return 0
 	}
 	to := s.most(o)
-	if s.best >= 0 && !o.scaled() {
+	if s.best >= 0 && !o.Scaled() {
 		to = s.mostWorthwhile(i)
 	}
-	near, known := s.fixed[o.fixed()]
+	near, known := s.fixed[o.Fixed()]
 	if !known || near == 0 {
 		near = to
 	}
@@ -50,7 +50,7 @@ func (s *search) uncheckedOptions() []int {
 			return 0
 		}
 		if running := s.outcomes[i].running; running > 0 {
-			return float64(running * s.options[i].price)
+			return float64(running * s.options[i].Price)
 		}
 		return s.leastCost(i)
 	}
@@ -92,7 +92,7 @@ func (s *search) check(ctx context.Context) error {
 // whether they are.
 func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 	o := s.options[i]
-	if o.scaled() {
+	if o.Scaled() {
 		seen, err := s.examine(ctx, i, n)
 		if err != nil || !seen.kept {
 			return false, err
@@ -100,7 +100,7 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 		return true, s.prefer(ctx, i, n)
 	}
 	s.tried(i).note(n)
-	ok, kept, err := s.keeps(ctx, o, n, o.worst(), s.seeds)
+	ok, kept, err := s.keeps(ctx, o, n, o.Worst(), s.seeds)
 	if err != nil || !ok {
 		s.outcomes[i].closest = max(s.outcomes[i].closest, kept)
 		return false, err

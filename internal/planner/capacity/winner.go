@@ -3,40 +3,41 @@ package capacity
 import (
 	"cmp"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"math"
 )
 
 // replicas and cost of the best fleet, spares included.
-func (s *search) size() int         { return s.outcomes[s.best].replicas + s.spare }
-func (s *search) cost() float64     { return s.hourly(s.best) }
-func (s *search) chosen() *option   { return s.options[s.best] }
-func (s *search) accelerators() int { return s.size() * s.chosen().gpus }
+func (s *search) size() int                 { return s.outcomes[s.best].replicas + s.spare }
+func (s *search) cost() float64             { return s.hourly(s.best) }
+func (s *search) chosen() *candidate.Option { return s.options[s.best] }
+func (s *search) accelerators() int         { return s.size() * s.chosen().GPUs }
 
 // hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
 func (s *search) hourly(i int) float64 {
 	outcome, o := &s.outcomes[i], s.options[i]
-	if o.scaled() {
-		return float64(outcome.running * o.price)
+	if o.Scaled() {
+		return float64(outcome.running * o.Price)
 	}
-	return o.cost(outcome.replicas + s.spare)
+	return o.Cost(outcome.replicas + s.spare)
 }
 
 // beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
 // the best.
-func (s *search) beats(o *option, n int) bool {
-	return s.wins(o, n, o.cost(n+s.spare))
+func (s *search) beats(o *candidate.Option, n int) bool {
+	return s.wins(o, n, o.Cost(n+s.spare))
 }
 
 // wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
 // than the best: cheaper, or as cheap with better evidence, with fewer accelerators, or earlier on
 // the menu.
-func (s *search) wins(o *option, n int, hourly float64) bool {
+func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
 	if s.best < 0 {
 		return true
 	}
 	return cmp.Or(cmp.Compare(hourly, s.cost()),
-		cmp.Compare(rank(o.grade), rank(s.chosen().grade)), cmp.Compare((n+s.spare)*o.gpus,
-			s.accelerators()), cmp.Compare(o.index, s.best)) < 0
+		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)), cmp.Compare((n+s.spare)*o.GPUs,
+			s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
 }
 
 // mayWin reports whether an option could be the better answer, by the bounds.
@@ -45,16 +46,16 @@ func (s *search) mayWin(i int) bool {
 }
 
 // fewest returns the least number of replicas that could sustain the load, by the bounds.
-func (s *search) fewest(o *option) int {
-	return max(1, int(o.least), o.always(), o.based()+1, int(math.Ceil(s.rate/o.ceiling)))
+func (s *search) fewest(o *candidate.Option) int {
+	return max(1, int(o.Least), o.Always(), o.Based()+1, int(math.Ceil(s.rate/o.Ceiling)))
 }
 
 // most returns the largest number of replicas to consider: as many as there are accelerators for,
 // or the number at which the load of each is light.
-func (s *search) most(o *option) int {
-	n := max(o.based()+1, int(math.Ceil(s.rate/(o.ceiling*lightLoad))))
+func (s *search) most(o *candidate.Option) int {
+	n := max(o.Based()+1, int(math.Ceil(s.rate/(o.Ceiling*lightLoad))))
 	if s.rate == 0 {
-		n = max(int(float64(o.least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
+		n = max(int(float64(o.Least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
 	}
 	return min(n, s.allowed(o)-s.spare)
 }
@@ -62,10 +63,10 @@ func (s *search) most(o *option) int {
 // leastCost returns the least that a fleet of option i could cost, by the bounds.
 func (s *search) leastCost(i int) float64 {
 	o := s.options[i]
-	if o.scaled() {
-		return float64(max(o.scaling.mean, float64(o.always()+s.spare)) * o.price)
+	if o.Scaled() {
+		return float64(max(o.Scaling.Mean, float64(o.Always()+s.spare)) * o.Price)
 	}
-	return o.cost(s.fewest(o) + s.spare)
+	return o.Cost(s.fewest(o) + s.spare)
 }
 
 // makeBest makes an option the best.
@@ -79,13 +80,13 @@ func (s *search) makeBest(i int) {
 // first returns how many replicas of an option are simulated first, and the most that may be asked
 // of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
 // as possible.
-func (s *search) first(o *option) (n, most int) {
+func (s *search) first(o *candidate.Option) (n, most int) {
 	fewest, most := s.fewest(o), s.most(o)
 	if s.best < 0 {
 		return fewest, most
 	}
 	for most >= fewest && !s.beats(o, most) {
-		most = min(most-1, int(o.affordable(s.cost()))-s.spare)
+		most = min(most-1, int(o.Affordable(s.cost()))-s.spare)
 	}
 	return most, most
 }
@@ -93,8 +94,8 @@ func (s *search) first(o *option) (n, most int) {
 // load returns the load of the fleet, or nil if no option fits.
 func (s *search) load() *asked.Load {
 	for _, o := range s.options {
-		if o.unfit() == "" {
-			return o.load()
+		if o.Unfit() == "" {
+			return o.Load()
 		}
 	}
 	return nil

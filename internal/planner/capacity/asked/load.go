@@ -54,7 +54,7 @@ type Load struct {
 	// Kept is a bound from below of the work of the requests that keep the SLO, and tpot the
 	// longest limit of any on the time per token; 0 where some have none.
 	Kept Work
-	Tpot sim.Time
+	TPOT sim.Time
 	// Lasts is the time from the first request to the last of a load that ends, in seconds.
 	Lasts float64
 	// Flow is the number of output tokens a second that the load asks for; 0 if that depends on the
@@ -103,7 +103,7 @@ func (f *File) NewLoad(s *scenarios.Simulation) (*Load, error) {
 	} else {
 		l.Low, l.Kept = inTheLongRun(figures, missed)
 	}
-	l.Tpot = longestPace(requests, s)
+	l.TPOT = longestPace(requests, s)
 	for i := range min(Probes, len(requests)) {
 		r := &requests[i*len(requests)/min(Probes, len(requests))]
 		l.Probes, l.Promises = append(l.Probes, *r), append(l.Promises, s.SLO(r.Class))

@@ -1,4 +1,4 @@
-package capacity
+package candidate
 
 import (
 	"math"
@@ -27,8 +27,8 @@ type waiting struct {
 	plain, drafted, within sim.Time
 }
 
-// newDrafting looks at the speculative decoding of a server's replica; nil where there is none.
-func newDrafting(s *scenarios.Simulation, batch float64) *drafting {
+// NewDrafting looks at the speculative decoding of a server's replica; nil where there is none.
+func NewDrafting(s *scenarios.Simulation, batch float64) *drafting {
 	p := s.Speculators()[0]
 	if p == nil {
 		return nil
@@ -38,10 +38,10 @@ func newDrafting(s *scenarios.Simulation, batch float64) *drafting {
 		known: map[waiting]float64{}}
 }
 
-// mean bounds the tokens that a step gives a sequence on average over a long run, where requests of
+// Mean bounds the tokens that a step gives a sequence on average over a long run, where requests of
 // all kinds are as frequent: Leviathan et al. 2023 (arXiv:2211.17192), equation 1, for each kind.
 // Kinds that get fewer take more steps for as many tokens, so that it is the harmonic mean.
-func (d *drafting) mean() float64 {
+func (d *drafting) Mean() float64 {
 	steps := 0.0
 	for _, reach := range d.reach {
 		tokens := 1.0
@@ -53,8 +53,8 @@ func (d *drafting) mean() float64 {
 	return float64(len(d.reach)) / steps
 }
 
-// least bounds the time of a step in which a sequence has a draft, given that of a plain one.
-func (d *drafting) least(r *sim.Request, plain sim.Time) sim.Time {
+// Least bounds the time of a step in which a sequence has a draft, given that of a plain one.
+func (d *drafting) Least(r *sim.Request, plain sim.Time) sim.Time {
 	if d.sometimes {
 		return plain
 	}

@@ -1,4 +1,4 @@
-package capacity
+package candidate
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // newDraft is a scenario while the choices of the dimensions are made.
 type draft struct {
-	scenario scenarios.Scenario // of one replica that does both
+	Scenario scenarios.Scenario // of one replica that does both
 	offer    *menu.Offer
 	terms    string // what distinguishes the offer from others of the same accelerator
 	twin     bool   // is set where other choices make the same server
@@ -19,8 +19,8 @@ type draft struct {
 // choose takes accelerators of a list.
 func (d *draft) choose(o *menu.Offer, list []menu.Offer) {
 	d.offer = o
-	d.scenario.Fleet.RoundTrip = o.RoundTrip
-	d.scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
+	d.Scenario.Fleet.RoundTrip = o.RoundTrip
+	d.Scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
 		Network: o.Network, PerNode: o.PerNode, Price: o.Price}
 	d.terms = o.Terms(list)
 }
@@ -30,13 +30,13 @@ func (d *draft) speculate(list []scenarios.Speculation, i int) {
 	if i > 0 {
 		way := list[i]
 		way.Baseline = "skip"
-		d.scenario.Speculation = &way
+		d.Scenario.Speculation = &way
 	}
 }
 
 // shape names accelerators, and how the replica is spread over them.
 func (d *draft) shape() string {
-	par := &d.scenario.Parallelism
+	par := &d.Scenario.Parallelism
 	var ways []string
 	for _, way := range []struct {
 		name   string

@@ -1,4 +1,4 @@
-package capacity
+package candidate
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// unpriced returns a memory without its prices.
-func unpriced(m scenarios.KVMemory) scenarios.KVMemory {
+// Unpriced returns a memory without its prices.
+func Unpriced(m scenarios.KVMemory) scenarios.KVMemory {
 	none := scenarios.Price{}
 	m.Price, m.DiskPrice, m.PoolPrice = none, none, none
 	m.Tiers = slices.Clone(m.Tiers)
@@ -19,9 +19,9 @@ func unpriced(m scenarios.KVMemory) scenarios.KVMemory {
 	return m
 }
 
-// storePrice says where the price of a GiB of a store is from: the catalogue, if it is listed
+// StorePrice says where the price of a GiB of a store is from: the catalogue, if it is listed
 // there, or else the plan.
-func storePrice(name, store string, hourly float64) answer.Price {
+func StorePrice(name, store string, hourly float64) answer.Price {
 	price := answer.Price{Accelerator: name, Hourly: hourly, Term: "on-demand",
 		Source: "menu.memory"}
 	if l, err := hardware.StorePrice(store); err == nil && l.Price == hourly {

@@ -1,4 +1,4 @@
-package capacity
+package candidate
 
 import (
 	"math"
@@ -11,71 +11,71 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// boundSlack is by how much bounds are looser than they claim: the step times that they interpolate
+// BoundSlack is by how much bounds are looser than they claim: the step times that they interpolate
 // are not quite convex.
-const boundSlack = 1.05
+const BoundSlack = 1.05
 
-// pace bounds the times of a server's steps from below.
-type pace struct {
-	// hull is the lower convex hull through the seconds of steps of 1, 2, 3, 4, 6, 8, 12, … tokens,
+// Pace bounds the times of a server's steps from below.
+type Pace struct {
+	// Hull is the lower convex hull through the seconds of steps of 1, 2, 3, 4, 6, 8, 12, … tokens,
 	// attention left out.
-	hull []point
+	Hull []point
 	// curve has the least seconds of steps of as many sequences and more that decode, attention
 	// left out, for growing numbers of them.
 	curve []point
 	// token is the least time for a token of a prompt in the best of steps, context that of
 	// attending to a token of context, both in seconds.
 	token, context float64
-	// batch is the largest number of sequences of a step, and room the KV memory in tokens; +Inf if
+	// Batch is the largest number of sequences of a step, and room the KV memory in tokens; +Inf if
 	// it is no bound.
-	batch, room float64
-	// stride is the largest number of tokens that a sequence gains in a step, and mean the average
+	Batch, room float64
+	// Stride is the largest number of tokens that a sequence gains in a step, and mean the average
 	// over a long run.
-	stride, mean float64
-	// shares reports whether prompt tokens may come from a cache.
-	shares bool
-	// watts is the least power of an accelerator while a step runs.
-	watts float64
+	Stride, Mean float64
+	// Shares reports whether prompt tokens may come from a cache.
+	Shares bool
+	// Watts is the least power of an accelerator while a step runs.
+	Watts float64
 }
 
 type point struct{ tokens, seconds float64 }
 
-// largestStep is the number of tokens up to which steps are looked at.
-const largestStep = 1 << 15
+// LargestStep is the number of tokens up to which steps are looked at.
+const LargestStep = 1 << 15
 
-// newPace looks at the steps of a clock.
-func newPace(s *scenarios.Steps) pace {
-	p := pace{context: contextTime(s), watts: leastPower(s)}
-	for t := 1; t <= largestStep; t *= 2 {
-		p.hull = appendBelow(p.hull, point{float64(t), linearTime(s, t)})
-		if half := t + t/2; t > 1 && half < largestStep { // a tile ends between powers of two
-			p.hull = appendBelow(p.hull, point{float64(half), linearTime(s, half)})
+// NewPace looks at the steps of a clock.
+func NewPace(s *scenarios.Steps) Pace {
+	p := Pace{context: contextTime(s), Watts: leastPower(s)}
+	for t := 1; t <= LargestStep; t *= 2 {
+		p.Hull = appendBelow(p.Hull, point{float64(t), LinearTime(s, t)})
+		if half := t + t/2; t > 1 && half < LargestStep { // a tile ends between powers of two
+			p.Hull = appendBelow(p.Hull, point{float64(half), LinearTime(s, half)})
 		}
 	}
 	p.curve = curve(s)
-	last := p.hull[len(p.hull)-1]
+	last := p.Hull[len(p.Hull)-1]
 	p.token = last.seconds / last.tokens
-	if n := len(p.hull); n > 1 {
-		before := p.hull[n-2]
+	if n := len(p.Hull); n > 1 {
+		before := p.Hull[n-2]
 		p.token = min(p.token, (last.seconds-before.seconds)/(last.tokens-before.tokens))
 	}
 	return p
 }
 
-// under returns the pace with the limits of a server's policies and memory.
-func (p pace) under(s *scenarios.Steps) pace {
-	p.batch, p.room, p.stride, p.mean = math.Inf(1), math.Inf(1), 1, 1
-	if most := count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
-		p.batch = float64(most)
+// Under returns the pace with the limits of a server's policies and memory.
+func (p Pace) Under(s *scenarios.Steps) Pace {
+	p.Batch, p.room, p.Stride, p.Mean = math.Inf(1), math.Inf(1), 1, 1
+	if most := Count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
+		p.Batch = float64(most)
 	}
 	if kept := s.Memory.State; kept.Windowed == 0 && kept.Fixed == 0 {
 		p.room = float64(s.Memory.Tokens)
 	}
 	if d := s.Scenario.Speculation; d != nil {
-		p.stride += float64(d.Tokens)
-		p.mean = p.stride
+		p.Stride += float64(d.Tokens)
+		p.Mean = p.Stride
 	}
-	p.shares = !slices.Contains([]string{"paged", "contiguous"}, s.Scenario.Memory.Policy)
+	p.Shares = !slices.Contains([]string{"paged", "contiguous"}, s.Scenario.Memory.Policy)
 	return p
 }
 
@@ -92,40 +92,40 @@ func appendBelow(hull []point, next point) []point {
 	return append(hull, next)
 }
 
-// step bounds the seconds of a step of n tokens, attention left out.
-func (p *pace) step(n float64) float64 {
-	for i := 1; i < len(p.hull); i++ {
-		if a, b := p.hull[i-1], p.hull[i]; n <= b.tokens || i == len(p.hull)-1 {
+// Step bounds the seconds of a step of n tokens, attention left out.
+func (p *Pace) Step(n float64) float64 {
+	for i := 1; i < len(p.Hull); i++ {
+		if a, b := p.Hull[i-1], p.Hull[i]; n <= b.tokens || i == len(p.Hull)-1 {
 			return max(a.seconds+(b.seconds-a.seconds)*(max(n, 1)-a.tokens)/(b.tokens-a.tokens), 0)
 		}
 	}
-	return p.hull[0].seconds
+	return p.Hull[0].seconds
 }
 
-// both bounds the seconds for which a server that does both is busy with requests. They take k
+// Both bounds the seconds for which a server that does both is busy with requests. They take k
 // steps together at least: as many as their answers have tokens, divided by the sequences of a
 // step, which the batching policy and the KV memory limit. With steps of n tokens taking f(n), f
 // convex, that is at least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N;
 // attention to the context comes on top.
-func (p *pace) both(w *asked.Work) float64 {
+func (p *Pace) Both(w *asked.Work) float64 {
 	prompt := w.Prompt
-	if p.shares {
+	if p.Shares {
 		prompt = w.Fresh
 	}
 	return p.steps(w, prompt+w.Output)
 }
 
-// prefill bounds the seconds for which a server that only computes prompts is busy with requests.
-func (p *pace) prefill(w *asked.Work) float64 {
-	if p.shares {
+// Prefill bounds the seconds for which a server that only computes prompts is busy with requests.
+func (p *Pace) Prefill(w *asked.Work) float64 {
+	if p.Shares {
 		return w.Fresh * p.token
 	}
 	return w.Prompt * p.token
 }
 
-// decode bounds the seconds for which a server that only decodes is busy with requests. Their first
+// Decode bounds the seconds for which a server that only decodes is busy with requests. Their first
 // tokens come with the prompts.
-func (p *pace) decode(w *asked.Work) float64 {
+func (p *Pace) Decode(w *asked.Work) float64 {
 	later := *w
 	if w.Output > 0 {
 		share := (w.Output - w.Requests) / w.Output
@@ -136,28 +136,28 @@ func (p *pace) decode(w *asked.Work) float64 {
 
 // steps bounds the seconds of the steps in which a number of tokens are computed. Sequences may
 // share memory, but each attends to its whole context.
-func (p *pace) steps(w *asked.Work, tokens float64) float64 {
+func (p *Pace) steps(w *asked.Work, tokens float64) float64 {
 	held := w.Stored
-	if p.shares {
+	if p.Shares {
 		held = w.Own
 	}
-	k := max(w.Output/p.batch, held/p.room, w.Output/largestStep) / p.mean
+	k := max(w.Output/p.Batch, held/p.room, w.Output/LargestStep) / p.Mean
 	if k <= 0 {
 		return tokens * p.token
 	}
-	return float64(k*p.step(tokens/k)) + float64(w.Stored/p.mean*p.context)
+	return float64(k*p.Step(tokens/k)) + float64(w.Stored/p.Mean*p.context)
 }
 
 // paced bounds the seconds for which a server is busy that gives the kept ones of requests their
 // tokens within a limit of seconds each, on average over an answer. Prompts are left out. The kept
 // ones may be those whose drafts fare best: they take the steps that all take on average but for
 // one for each token of the others.
-func (p *pace) paced(w, kept *asked.Work, limit float64) float64 {
+func (p *Pace) paced(w, kept *asked.Work, limit float64) float64 {
 	all, tokens := w.Output-w.Requests, kept.Output-kept.Requests
 	if tokens <= 0 {
-		return kept.Stored * p.context / p.stride
+		return kept.Stored * p.context / p.Stride
 	}
-	steps := max(tokens/p.stride, all/p.mean-(all-tokens))
+	steps := max(tokens/p.Stride, all/p.Mean-(all-tokens))
 	gain := tokens / steps
 	return (float64(tokens*p.share(limit*gain)) + float64(kept.Stored*p.context)) / gain
 }
@@ -166,14 +166,14 @@ func (p *pace) paced(w, kept *asked.Work, limit float64) float64 {
 // tokens are of steps that take a limit at most on average. So it is the least mean of f(n)/n over
 // any shares of the tokens with a mean of f(n) within the limit: the lower convex hull of the
 // points (f(n), f(n)/n), at the limit. Nothing is asked of f but that it grows.
-func (p *pace) share(limit float64) float64 {
+func (p *Pace) share(limit float64) float64 {
 	var hull []point // seconds of the step, seconds of a token
 	for i, c := range p.curve {
-		most := p.batch
+		most := p.Batch
 		if i+1 < len(p.curve) {
 			most = min(most, p.curve[i+1].tokens-1)
 		}
-		if c.tokens > p.batch {
+		if c.tokens > p.Batch {
 			break
 		}
 		hull = appendBelow(hull, point{c.seconds, c.seconds / max(most, c.tokens)})
@@ -224,9 +224,9 @@ func leastPower(s *scenarios.Steps) float64 {
 	return least
 }
 
-// linearTime is the time of a step of n tokens without attention: the shorter of n sequences that
+// LinearTime is the time of a step of n tokens without attention: the shorter of n sequences that
 // decode, and a chunk of a prompt on each data-parallel rank.
-func linearTime(s *scenarios.Steps, n int) float64 {
+func LinearTime(s *scenarios.Steps, n int) float64 {
 	ranks := max(1, s.Memory.Ranks)
 	decode := sim.Step{Decodes: n, DecodeTokens: n, Context: int64(n)}
 	var prefill sim.Step
@@ -255,12 +255,12 @@ func contextTime(s *scenarios.Steps) float64 {
 	return least.Seconds()
 }
 
-// prefillAlone is the least time in which a prompt can be computed.
-func (s *server) prefillAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
-	if s.pace.shares && len(r.Content) > 0 {
+// PrefillAlone is the least time in which a prompt can be computed.
+func (s *Server) PrefillAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
+	if s.Pace.Shares && len(r.Content) > 0 {
 		return 0
 	}
-	budget := s.budget
+	budget := s.Budget
 	if budget == 0 {
 		budget = r.Prompt
 	}
@@ -274,21 +274,21 @@ func (s *server) prefillAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
 	return t
 }
 
-// decodeAlone is the least time per token after the first.
-func (s *server) decodeAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
-	return sim.Time(float64(plainStep(steps, r)) / s.pace.stride)
+// DecodeAlone is the least time per token after the first.
+func (s *Server) DecodeAlone(steps *scenarios.Steps, r *sim.Request) sim.Time {
+	return sim.Time(float64(PlainStep(steps, r)) / s.Pace.Stride)
 }
 
-// plainStep is the least time of a step in which a request decodes, and nobody drafts.
-func plainStep(steps *scenarios.Steps, r *sim.Request) sim.Time {
+// PlainStep is the least time of a step in which a request decodes, and nobody drafts.
+func PlainStep(steps *scenarios.Steps, r *sim.Request) sim.Time {
 	if r.Output <= 1 {
 		return 0
 	}
 	return steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
 }
 
-// count reads a whole number; 0 if there is none.
-func count(text string) int {
+// Count reads a whole number; 0 if there is none.
+func Count(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return 0

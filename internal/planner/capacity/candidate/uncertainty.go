@@ -1,4 +1,4 @@
-package capacity
+package candidate
 
 import (
 	"slices"
@@ -9,13 +9,13 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// rank returns the place of a grade among those of shipped evidence, the best first; -1 for
+// Rank returns the place of a grade among those of shipped evidence, the best first; -1 for
 // evidence.Here, which is better than all of them.
-func rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
+func Rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
 
 // trusted reports whether a plan that trusts one grade accepts another.
 func trusted(trust string, grade evidence.Grade) bool {
-	return trust == "" || trust == "any" || rank(grade) <= rank(evidence.Grade(trust))
+	return trust == "" || trust == "any" || Rank(grade) <= Rank(evidence.Grade(trust))
 }
 
 // unmeasured names a latency that the SLO limits, of a server that was measured, but without this
@@ -44,20 +44,20 @@ func unmeasured(p *menu.Plan, e *evidence.Evidence) string {
 	return ""
 }
 
-// bestMeasured returns the cheapest measured shape. If no shape was measured, it returns the
+// BestMeasured returns the cheapest measured shape. If no shape was measured, it returns the
 // cheapest shape with a better grade than the cheapest of all. It returns nil if there is none, or
 // if the cheapest of all was measured.
-func bestMeasured(shapes []answer.Shape) *answer.Shape {
+func BestMeasured(shapes []answer.Shape) *answer.Shape {
 	var best *answer.Shape
 	for i := range shapes {
 		s := &shapes[i]
 		switch {
 		case s.Replicas == 0:
-		case rank(s.Grade) <= rank(evidence.Measured) && i == 0:
+		case Rank(s.Grade) <= Rank(evidence.Measured) && i == 0:
 			return nil
-		case rank(s.Grade) <= rank(evidence.Measured):
+		case Rank(s.Grade) <= Rank(evidence.Measured):
 			return s
-		case best == nil && rank(s.Grade) < rank(shapes[0].Grade):
+		case best == nil && Rank(s.Grade) < Rank(shapes[0].Grade):
 			best = s
 		}
 	}

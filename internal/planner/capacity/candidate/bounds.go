@@ -1,0 +1,186 @@
+package candidate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Bound sets the price of an option and the bounds of its rate, given for how long its parts are
+// busy.
+func (o *Option) Bound(all []Busy) {
+	if o.Unfit() != "" {
+		return
+	}
+	o.Price = o.Sum((*Server).hourly)
+	load := o.Load()
+	o.Ceiling = BoundSlack * load.Requests / (o.Slow * o.divided(all[0]))
+	o.Least = 1
+	for i := range load.Stretches {
+		n := math.Ceil(o.Slow * o.divided(all[1+i]) / (BoundSlack * load.Stretches[i].Seconds))
+		o.Least = max(o.Least, int32(min(n, Unbounded)))
+	}
+	o.boundMean(load)
+}
+
+// Busy bounds the seconds for which one replica of each kind is busy at the predicted pace; last is
+// 0 if one kind does both.
+type Busy struct{ first, last float64 }
+
+// divided bounds the seconds for which a replica, or a group, is busy, given one of each kind.
+func (o *Option) divided(b Busy) float64 {
+	if o.Decode == nil {
+		return b.first
+	}
+	return max(b.first/float64(o.Prefills), b.last/float64(o.Decodes))
+}
+
+// Bound sets what follows for all options of the same parts, and returns how long these are busy:
+// with the whole load, and then with each of its stretches.
+func (p *Parts) Bound(plan *menu.Plan) []Busy {
+	if p.Unfit() != "" {
+		return nil
+	}
+	p.judge(plan)
+	if p.Unfit() != "" {
+		return nil
+	}
+	load := p.Load()
+	p.latencies(load)
+	list := []Busy{p.busy(&load.Low, &load.Kept, load.TPOT)}
+	for i := range load.Stretches {
+		list = append(list, p.busyAtBest(&load.Stretches[i].Work, load.TPOT))
+	}
+	return list
+}
+
+// judge sets how wrong the predicted step times may be.
+func (p *Parts) judge(plan *menu.Plan) {
+	weakest := *p.Prefill.Evidence
+	if p.Decode != nil {
+		weakest = evidence.Weakest([]evidence.Evidence{p.Prefill.Evidence.Apart(),
+			p.Decode.Evidence.Apart()})
+	}
+	p.Grade, p.Physics = weakest.Grade, PhysicsOf(weakest.Spread)
+	worst := p.Physics.Worst(plan.Effort.Confidence)
+	p.Slow, p.Late = worst.Steps, worst.First
+	switch missing := unmeasured(plan, &weakest); {
+	case !trusted(plan.Trust, p.Grade):
+		p.whyUntrusted = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.Grade,
+			plan.Trust)
+	case missing != "" && !trusted(plan.Trust, evidence.Relative):
+		p.whyUntrusted = fmt.Sprintf("its %s was not measured, which the SLO limits, and the plan "+
+			"trusts %s", missing, plan.Trust)
+	}
+}
+
+// Load returns the load that the parts face: contexts are limited to what each of its servers
+// serves.
+func (p *Parts) Load() *asked.Load {
+	if d := p.Decode; d != nil &&
+		d.Context < p.Prefill.Context {
+		return d.Load
+	}
+	return p.Prefill.Load
+}
+
+// busy bounds the seconds for which one replica of each kind is busy with the work w. The part kept
+// is of requests that keep a limit on the time per token; a limit of 0 stands for none.
+func (p *Parts) busy(w, kept *asked.Work, limit sim.Time) Busy {
+	b := Busy{first: p.Prefill.Pace.Both(w)}
+	slowest, last := &b.first, &p.Prefill.Pace
+	if p.Decode != nil {
+		b = Busy{p.Prefill.Pace.Prefill(w), p.Decode.Pace.Decode(w)}
+		slowest, last = &b.last, &p.Decode.Pace
+	}
+	if limit > 0 {
+		*slowest = max(*slowest, last.paced(w, kept, limit.Seconds()/p.Slow))
+	}
+	return b
+}
+
+// busyAtBest is busy for a part of the requests, which may be the requests with the best accepted
+// drafts.
+func (p *Parts) busyAtBest(w *asked.Work, limit sim.Time) Busy {
+	best := *p
+	for _, s := range []**Server{&best.Prefill, &best.Decode} {
+		if *s != nil {
+			lucky := **s
+			lucky.Pace.Mean = lucky.Pace.Stride
+			*s = &lucky
+		}
+	}
+	return best.busy(w, w, limit)
+}
+
+// latencies computes the share of requests that could keep their limits if each had a replica to
+// itself.
+func (p *Parts) latencies(l *asked.Load) {
+	p.Alone, p.Excess, p.Tight = 1, 0, false
+	last := p.Servers()[len(p.Servers())-1]
+	if p.Prefill.Load != l || last.Load != l {
+		return // servers of different contexts: nothing is claimed
+	}
+	kept, n := 0.0, float64(len(l.Probes))
+	for i := range l.Probes {
+		times := p.times(l.Promises[i], p.Prefill.Alone[i].TTFT, last.Alone[i].TPOT,
+			l.Probes[i].Output)
+		if times <= 1 {
+			kept += last.inTime(i, l.Promises[i].TPOT, p.Slow)
+		}
+		p.Excess += times / n
+	}
+	p.Alone = kept / n
+	p.Tight = p.Alone+float64(3*math.Sqrt(p.Alone*(1-p.Alone)/n)) < l.Target-1e-9
+	if last.Drafts != nil {
+		p.Alone = math.Round(1e4*p.Alone) / 1e4 // a chance of 1e-19 is none
+	}
+}
+
+// times returns the latency of a request with a replica to itself, as a multiple of its limit.
+func (p *Parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
+	ttft = sim.Time(p.Late * float64(ttft))
+	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
+		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
+	return times * p.Slow
+}
+
+// ratio returns a latency as a multiple of its limit; 0 if there is no limit.
+func ratio(t, limit sim.Time) float64 {
+	if limit == 0 {
+		return 0
+	}
+	return float64(t) / float64(limit)
+}
+
+// Floor says why the SLO is out of reach at any rate.
+func (p *Parts) Floor() string {
+	first, pace := p.Prefill.Slowest.TTFT, p.Servers()[len(p.Servers())-1].Slowest.TPOT
+	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
+		"first token and %s a token: %s of them could meet the SLO",
+		units.FormatDuration(p.Slow*p.Late*first.Seconds()),
+		units.FormatDuration(p.Slow*pace.Seconds()),
+		report.Percent(p.Alone))
+}
+
+// Unbounded is the number of replicas if nothing limits it.
+const Unbounded = math.MaxInt32
+
+// inTime bounds the chance that a probe keeps a limit on the time per token, 0 standing for none,
+// with the server to itself and steps that take slow times what is predicted.
+func (s *Server) inTime(probe int, limit sim.Time, slow float64) float64 {
+	tokens := s.Load.Probes[probe].Output - 1
+	if s.Drafts == nil || limit == 0 || tokens < 1 {
+		return 1
+	}
+	// The mean over an answer is cut off at a picosecond.
+	within := sim.Time(float64(limit+1) * float64(tokens) / slow)
+	return s.Drafts.inTime(waiting{tokens, s.Alone[probe].Plain, s.Alone[probe].Drafted, within})
+}

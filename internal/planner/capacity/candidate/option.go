@@ -1,0 +1,235 @@
+package candidate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// Option is one combination of the menu: a kind of replica, or of a group of prefill and decode
+// replicas. There may be two million options, so the parts that several options share are kept
+// elsewhere.
+type Option struct {
+	*Parts
+	Index int
+	GPUs  int     // accelerators of a replica, or a group
+	Price float64 // of these, in $/h
+	// Ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s,
+	// and least a lower bound of their number.
+	Ceiling float64
+	Least   int32
+	// Prefills and decodes are the numbers of replicas of either kind in a group.
+	Prefills, Decodes int32
+	Routing           int32 // of the menu's
+	// Base is how many replicas of a spot fleet are of the server standing, and so are not taken
+	// away, and surcharge what they cost more than spot replicas, in $/h; nil and 0 where none are.
+	Base      int32
+	Standing  *Server
+	Surcharge float64
+	// Scaling is how replicas start and stop with the load; nil where their number is fixed.
+	Scaling *scaling
+}
+
+// Parts is the kinds of replicas of an option, with all that follows from them alone. Options that
+// differ only in numbers of replicas, or in policies of the whole fleet, share it.
+type Parts struct {
+	// Prefill is the kind of the replicas that compute prompts, or do both, and decode of those
+	// that go on from there; nil where there are none.
+	Prefill, Decode *Server
+	// Physics says how wrong predictions may be, and grade why. slow is the factor on step times,
+	// and late the further factor on TTFT, under which an option must keep the SLO.
+	Physics predictionErrors
+	Grade   evidence.Grade
+	Slow    float64
+	Late    float64
+	// whyUntrusted says why the plan does not trust the evidence; empty if it does.
+	whyUntrusted string
+	// Alone is the share of requests that could keep the SLO with a replica to themselves, and
+	// excess the mean, over requests, of how many times their limits they would take. Tight reports
+	// whether alone is not enough.
+	Alone  float64
+	Excess float64
+	Tight  bool
+}
+
+// Worst returns the errors under which an option must keep the SLO.
+func (p *Parts) Worst() ErrorFactors { return ErrorFactors{p.Slow, p.Late} }
+
+// Servers lists the kinds of replicas of an option.
+func (p *Parts) Servers() []*Server {
+	if p.Decode == nil {
+		return []*Server{p.Prefill}
+	}
+	return []*Server{p.Prefill, p.Decode}
+}
+
+// Watts returns the largest power of the accelerators of a replica or a group.
+func (o *Option) Watts() float64 { return o.Sum((*Server).peakPower) }
+
+// Sum adds up a figure of the replicas of an option, or of a group.
+func (o *Option) Sum(of func(*Server) float64) float64 {
+	sum := float64(float64(o.Prefills) * of(o.Prefill))
+	if o.Decode != nil {
+		sum += float64(float64(o.Decodes) * of(o.Decode))
+	}
+	return sum
+}
+
+// Based is how many replicas of an option are a base.
+func (o *Option) Based() int { return int(o.Base) }
+
+// BaseTerms names the terms of the base.
+func (o *Option) BaseTerms(m *menu.Menu) string {
+	words := strings.TrimSpace(o.Standing.Offer.Terms(m.Hardware))
+	if term := o.Standing.Offer.RentedOn(); !strings.HasPrefix(words, term) {
+		words = term + " " + words
+	}
+	return words
+}
+
+// Cost is what n replicas or groups cost, in $/h.
+func (o *Option) Cost(n int) float64 { return float64(float64(n)*o.Price) + o.Surcharge }
+
+// Affordable returns how many replicas or groups cost as many dollars an hour.
+func (o *Option) Affordable(dollars float64) float64 { return (dollars - o.Surcharge) / o.Price }
+
+// ScalePrice makes the option as many times as dear.
+func (o *Option) ScalePrice(factor float64) {
+	o.Price *= factor
+	o.Surcharge *= factor
+}
+
+// Offers lists the accelerators that an option takes, each once.
+func (o *Option) Offers() []*menu.Offer {
+	list := []*menu.Offer{o.Prefill.Offer}
+	if o.Decode != nil && o.Decode.Offer != o.Prefill.Offer {
+		list = append(list, o.Decode.Offer)
+	}
+	if o.Standing != nil {
+		list = append(list, o.Standing.Offer)
+	}
+	return list
+}
+
+// Accelerators returns how many of an offer n replicas or groups take.
+func (o *Option) Accelerators(offer *menu.Offer, n int) int {
+	if o.Standing != nil && o.Standing.Offer == offer {
+		return o.Based() * o.Standing.GPUs
+	}
+	each := 0
+	if o.Prefill.Offer == offer {
+		each += int(o.Prefills) * o.Prefill.GPUs
+	}
+	if o.Decode != nil && o.Decode.Offer == offer {
+		each += int(o.Decodes) * o.Decode.GPUs
+	}
+	return (n - o.Based()) * each
+}
+
+// Available reports whether there are accelerators for n replicas or groups.
+func (o *Option) Available(n int) bool { return o.Shortest(n) == nil }
+
+// Shortest returns an offer that has too few accelerators for n replicas or groups; nil where all
+// offers have enough.
+func (o *Option) Shortest(n int) *menu.Offer {
+	for _, offer := range o.Offers() {
+		if offer.Count > 0 && o.Accelerators(offer, n) > offer.Count {
+			return offer
+		}
+	}
+	return nil
+}
+
+// Uses reports whether an option has accelerators of that name.
+func (p *Parts) Uses(accelerator string) bool {
+	return slices.ContainsFunc(p.Servers(),
+		func(s *Server) bool { return s.Offer.Accelerator == accelerator })
+}
+
+// Unfit says why the option cannot be built; empty if it can.
+func (p *Parts) Unfit() string {
+	for _, s := range p.Servers() {
+		if s.Unfit != "" {
+			return s.Unfit
+		}
+	}
+	return p.whyUntrusted
+}
+
+// Shape names accelerators and parallelism, by which options are grouped.
+func (o *Option) Shape() string {
+	words := o.grouped((*Server).shapeOf)
+	if o.Standing != nil {
+		words += " beside " + o.Standing.Shape
+	}
+	return words
+}
+
+// Label names the option among those of the menu.
+func (o *Option) Label(m *menu.Menu) string {
+	words := o.grouped((*Server).Label)
+	if len(m.Routing) > 1 {
+		words += ", " + menu.Settings(m.Routing[o.Routing])
+	}
+	if o.Scaled() {
+		words += ", " + m.ScalingWords(o.Scaling.Index)
+	}
+	if o.Standing != nil {
+		words += fmt.Sprintf(", %d of them %s", o.Base, o.BaseTerms(m))
+	}
+	return words
+}
+
+// grouped names the servers of a group.
+func (o *Option) grouped(name func(*Server) string) string {
+	switch {
+	case o.Decode == nil:
+		return name(o.Prefill)
+	case o.Decode == o.Prefill:
+		return fmt.Sprintf("%dP+%dD of %s", o.Prefills, o.Decodes, name(o.Prefill))
+	}
+	return fmt.Sprintf("%dP+%dD of %s and %s", o.Prefills, o.Decodes, name(o.Prefill),
+		name(o.Decode))
+}
+
+// Scenario returns n replicas or groups of the option, with steps that take slowdown times what is
+// predicted.
+func (o *Option) Scenario(m *menu.Menu, n int, slowdown float64) scenarios.Scenario {
+	s := o.Prefill.Asked()
+	s.Engine.Slowdown = slowdown
+	s.Routing = menu.OrNone(m.Routing)[o.Routing]
+	switch {
+	case o.Decode == nil && o.Scaled():
+		s.Fleet.Pools = []scenarios.Pool{{Replicas: n, Scaling: o.scalingOf(m, 1)}}
+		return s
+	case o.Decode == nil:
+		if n > 1 {
+			s.Replicas = n
+		}
+		return s
+	}
+	pools := []scenarios.Pool{{Role: "prefill", Replicas: n * int(o.Prefills)},
+		{Role: "decode", Replicas: n * int(o.Decodes)}}
+	if o.Scaled() {
+		pools[0].Scaling = o.scalingOf(m, int(o.Prefills))
+		pools[1].Scaling = o.scalingOf(m, int(o.Decodes))
+	}
+	if o.Decode != o.Prefill {
+		for i, server := range o.Servers() {
+			own := server.Asked()
+			p := &pools[i]
+			p.Hardware, p.Parallelism, p.Engine, p.Batching, p.Memory, p.Speculation = own.Hardware,
+				own.Parallelism, own.Engine, own.Batching, own.Memory, own.Speculation
+			p.Engine.Slowdown = slowdown
+		}
+	}
+	s.Fleet.Pools = pools
+	return s
+}
+
+// shapeOf returns the shape of a server.
+func (s *Server) shapeOf() string { return s.Shape }
