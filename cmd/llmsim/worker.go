@@ -4,7 +4,7 @@ import (
 	"errors"
 	"runtime"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 
@@ -41,5 +41,5 @@ func (flags *queueFlags) work(cmd *cobra.Command) error {
 		return err
 	}
 	return failed(queue.Work(cmd.Context(), c,
-		queue.Handlers{sweep.Kind: sweep.Simulate, capacity.Kind: capacity.Simulate}))
+		queue.Handlers{sweep.Kind: sweep.Simulate, oracle.Kind: oracle.Simulate}))
 }

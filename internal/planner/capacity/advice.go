@@ -17,7 +17,7 @@ import (
 // with which one replica fewer would suffice.
 func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answer.Advice,
 	err error) {
-	if !s.trials.shard.Whole() {
+	if !s.trials.Shard.Whole() {
 		return nil, nil, nil
 	}
 	r, _, err := s.observed(ctx, s.chosen().Spared(s.spare), s.size(), candidate.AsPredicted())
@@ -33,8 +33,8 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answ
 // adviseNearest adds the changes that would help the option that comes closest to the SLO. The
 // option has all replicas that exist, or the least number that it needs.
 func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
-	if find := s.trials.file.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
-		!s.trials.shard.Whole() {
+	if find := s.trials.File.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
+		!s.trials.Shard.Whole() {
 		return nil
 	}
 	o, replicas := s.options[n.Option], 0
@@ -80,12 +80,12 @@ func (s *search) advise(ctx context.Context, o *candidate.Option, replicas int,
 // again.
 func (s *search) observed(ctx context.Context, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
-	p := &s.trials.file.Plan
+	p := &s.trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
 	later(&scenario, wrong.First)
-	scenario, rate := s.trials.part(scenario, s.rate)
+	scenario, rate := s.trials.Part(scenario, s.rate)
 	load := func() (*scenarios.File, error) {
-		return s.trials.file.File(scenario, rate, p.Together(rate, replicas))
+		return s.trials.File.File(scenario, rate, p.Together(rate, replicas))
 	}
 	file, err := load()
 	if err != nil {

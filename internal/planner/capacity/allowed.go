@@ -24,7 +24,7 @@ func (s *search) allowed(o *candidate.Option) int {
 			n = min(n, o.Based()+left/each)
 		}
 	}
-	g := &s.trials.file.Plan.Goal
+	g := &s.trials.File.Plan.Goal
 	if g.Budget.Amount > 0 {
 		n = min(n, int(min(candidate.Unbounded, o.Affordable(g.Budget.Amount)+1e-9)))
 	}
@@ -37,8 +37,8 @@ func (s *search) allowed(o *candidate.Option) int {
 // possible returns an error if no option of the menu can be built, or if the smallest fleet takes
 // more than the budget or the power. The error names the option that comes nearest.
 func (s *search) possible() error {
-	p := &s.trials.file.Plan
-	name := s.trials.file.Name
+	p := &s.trials.File.Plan
+	name := s.trials.File.Name
 	g := &p.Goal
 	for _, o := range s.options {
 		_, taken := o.Interrupted()

@@ -47,7 +47,7 @@ func (s *search) baseOf() *answer.Base {
 	if o.Standing == nil {
 		return nil
 	}
-	return &answer.Base{Replicas: o.Based(), Terms: o.BaseTerms(&s.trials.file.Plan.Menu),
+	return &answer.Base{Replicas: o.Based(), Terms: o.BaseTerms(&s.trials.File.Plan.Menu),
 		Hourly: float64(o.Base) * o.Standing.Price}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -23,7 +24,7 @@ const (
 // few returns the most runs that a probability rests on. Days of a trace differ more than draws of
 // one load do, so a trace that is resampled has as many runs as for a decision.
 func (s *search) few() int {
-	if s.trials.file.Plan.Workload.Resampled() {
+	if s.trials.File.Plan.Workload.Resampled() {
 		return s.seeds
 	}
 	return min(s.seeds, chanceSeeds)
@@ -132,8 +133,8 @@ func (s *search) keepsAtSlowSteps(r *lateRun) bool {
 func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
 	o := s.chosen()
 	wrong := candidate.ErrorFactors{o.Physics.Steps.At(deviations), 1}
-	var runs []trial
-	for seed := range s.trials.file.Plan.Seeds(s.few()) {
+	var runs []oracle.Trial
+	for seed := range s.trials.File.Plan.Seeds(s.few()) {
 		t, _, err := s.simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return lateRun{}, err
@@ -151,7 +152,7 @@ func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRu
 
 // mostOf returns the largest factor on TTFT under which runs together keep the SLO; 0 where
 // latencies grow in one of them.
-func mostOf(runs []trial) float64 {
+func mostOf(runs []oracle.Trial) float64 {
 	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {
@@ -225,7 +226,7 @@ func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64
 		if err != nil {
 			return 0, err
 		}
-		if t.kept() {
+		if t.Keeps() {
 			low = next
 		} else {
 			high = next

@@ -76,7 +76,7 @@ func (s *search) changedAny(i int) ([]*candidate.Option, error) {
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
 func (s *search) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change, error) {
-	steps, err := s.trials.steps(server)
+	steps, err := s.trials.Steps(server)
 	if err != nil {
 		return nil, err
 	}

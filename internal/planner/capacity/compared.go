@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -51,8 +52,8 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 // comparedFleet is the result of the simulation of a fleet.
 type comparedFleet struct {
 	point   answer.Point
-	kept    bool  // the SLO, with the spares down
-	reduced trial // with the spares down
+	kept    bool         // the SLO, with the spares down
+	reduced oracle.Trial // with the spares down
 	failure string
 }
 
@@ -64,7 +65,7 @@ func (c *comparison) compare(ctx context.Context, f fleet) (comparedFleet, error
 		return comparedFleet{}, err
 	}
 	known := f.option == c.best && f.replicas == c.outcomes[c.best].replicas
-	if !known && !reduced.kept() {
+	if !known && !reduced.Keeps() {
 		return comparedFleet{reduced: reduced}, nil
 	}
 	n := f.replicas + c.spare
@@ -89,17 +90,17 @@ func (c *comparison) note(f fleet, o *comparedFleet) {
 	case o.kept:
 		outcome.kind, outcome.words = simulated, ""
 	case outcome.kind != simulated:
-		v := verdict{rate: c.rate / float64(f.replicas), trial: o.reduced}
+		v := oracle.Verdict{Rate: c.rate / float64(f.replicas), Trial: o.reduced}
 		outcome.kind, outcome.words = simulated, c.whyLost(c.options[f.option], f.replicas, v)
 	}
 }
 
 // same simulates n replicas of an option with the requests that are common to all fleets.
-func (c *comparison) same(ctx context.Context, o *candidate.Option, n int) (trial, error) {
-	p := &c.trials.file.Plan
-	t, err := c.trials.trial(ctx, o.Scenario(&p.Menu, n, o.Slow), c.rate,
+func (c *comparison) same(ctx context.Context, o *candidate.Option, n int) (oracle.Trial, error) {
+	p := &c.trials.File.Plan
+	t, err := c.trials.Trial(ctx, o.Scenario(&p.Menu, n, o.Slow), c.rate,
 		p.Together(c.rate, comparedReplicas))
-	return t.under(o.Late), err
+	return t.Under(o.Late), err
 }
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
@@ -107,7 +108,7 @@ func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, 
 	found := make([]comparedFleet, len(list))
 	err := each(ctx, indices(len(list)), func(ctx context.Context, k int) (err error) {
 		found[k], err = c.compare(ctx, list[k])
-		if words, failed := failure(err); failed {
+		if words, failed := oracle.Failure(err); failed {
 			found[k].failure = words
 			return nil
 		}
@@ -130,11 +131,11 @@ func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, 
 // requests each of which has a replica to itself.
 func (c *comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 	last := o.Servers()[len(o.Servers())-1]
-	prompts, err := c.trials.steps(o.Prefill)
+	prompts, err := c.trials.Steps(o.Prefill)
 	if err != nil {
 		return 0, err
 	}
-	answers, err := c.trials.steps(last)
+	answers, err := c.trials.Steps(last)
 	if err != nil {
 		return 0, err
 	}
@@ -142,9 +143,9 @@ func (c *comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 	for g, prompt := range s.prompts {
 		r := &sim.Request{Prompt: prompt, Output: 2}
 		if !s.shared || !o.Prefill.Pace.Shares {
-			first[g] = milliseconds(o.Prefill.PrefillAlone(prompts, r))
+			first[g] = oracle.Milliseconds(o.Prefill.PrefillAlone(prompts, r))
 		}
-		pace[g] = milliseconds(last.DecodeAlone(answers, r))
+		pace[g] = oracle.Milliseconds(last.DecodeAlone(answers, r))
 	}
 	return o.Slow * s.measured(c.goal().Measure, first, pace) / candidate.BoundSlack, nil
 }

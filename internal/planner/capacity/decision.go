@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -24,7 +25,7 @@ func (s *search) keeps(ctx context.Context, o *candidate.Option, n int, wrong ca
 	float64, error) {
 	if _, taken := o.Interrupted(); taken {
 		t, err := s.keepsOnSpotOver(ctx, o, n, wrong, s.seedsBelow(min(seeds, chanceSeeds)))
-		return t.kept(), t.Kept.Mean, err
+		return t.Keeps(), t.Kept.Mean, err
 	}
 	runs, ok, err := s.pool(ctx, o, n, wrong, seeds)
 	if err != nil {
@@ -57,22 +58,22 @@ func (s *search) decide(ctx context.Context, o *candidate.Option, n int, wrong c
 	last, share := &runs[len(runs)-1], sharePooled(runs)
 	missing := last.Target - share.Mean
 	return decision{kept: ok, share: share.Mean, missing: missing, far: missing > farBelow,
-		sure: last.Growing || runs[0].hopeless() || share.Excludes(last.Target)}, nil
+		sure: last.Growing || runs[0].Hopeless() || share.Excludes(last.Target)}, nil
 }
 
 // pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
 // and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
 // second run without a miss would not make up for the requests of the first that miss it.
 func (s *search) pool(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
-	seeds int) (runs []trial, kept bool, err error) {
-	return poolOf(s.trials.file.Plan.Seeds(seeds), func(seed uint64) (trial, int64, error) {
+	seeds int) (runs []oracle.Trial, kept bool, err error) {
+	return poolOf(s.trials.File.Plan.Seeds(seeds), func(seed uint64) (oracle.Trial, int64, error) {
 		return s.simulate(ctx, o, n, wrong, seed)
 	})
 }
 
 // poolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep
 // the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
-func poolOf(seeds int, run func(seed uint64) (trial, int64, error)) (runs []trial, kept bool,
+func poolOf(seeds int, run func(seed uint64) (oracle.Trial, int64, error)) (runs []oracle.Trial, kept bool,
 	err error) {
 	var all [][]asked.Clause
 	var requests int64
@@ -81,7 +82,7 @@ func poolOf(seeds int, run func(seed uint64) (trial, int64, error)) (runs []tria
 		if err != nil {
 			return nil, false, err
 		}
-		if runs = append(runs, t); t.Growing || seed == 0 && t.hopeless() {
+		if runs = append(runs, t); t.Growing || seed == 0 && t.Hopeless() {
 			return runs, false, nil
 		}
 		all = append(all, t.Clauses)
@@ -99,13 +100,9 @@ func poolOf(seeds int, run func(seed uint64) (trial, int64, error)) (runs []tria
 	return runs, false, nil
 }
 
-// hopeless reports whether a second run as long, all of whose requests keep the SLO, would not make
-// up for the requests that miss it.
-func (t *trial) hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }
-
 // sharePooled returns the share of the requests of some runs that keep the part of the SLO that
 // binds: of the last run where latencies grow in it.
-func sharePooled(runs []trial) stats.Interval {
+func sharePooled(runs []oracle.Trial) stats.Interval {
 	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {

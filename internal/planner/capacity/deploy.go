@@ -10,13 +10,14 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // deploy simulates the chosen fleet whole, with and without its spares.
 func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
-	var full, reduced trial
+	var full, reduced oracle.Trial
 	var file *scenarios.File
 	var interrupted *answer.Interrupted
 	var chances []answer.Chance
@@ -73,17 +74,17 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 // wholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests
 // as were simulated, or where a part of the fleet was, as many as one of its size has.
 func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
-	p := &s.trials.file.Plan
+	p := &s.trials.File.Plan
 	if s.byPart(s.chosen(), s.size()) {
 		requests = p.Together(s.rate, s.size())
 	}
 	o := s.chosen().Spared(s.spare)
 	scenario := pooled(o, o.Scenario(&p.Menu, s.size(), 1), s.size())
 	scenario.Tokens = p.Tokens
-	return s.trials.file.File(scenario, s.rate, requests)
+	return s.trials.File.File(scenario, s.rate, requests)
 }
 
-func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.Deployment, error) {
+func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment, error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced trial) (*answer.
 	if millions > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/millions, d.MeanAccelerators()/millions
 	}
-	d.Sold = s.trials.file.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
+	d.Sold = s.trials.File.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
 	return d, nil
 }
 
@@ -144,10 +145,10 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 // on the fleet.
 func (s *search) millions() float64 {
 	flow := s.load().Flow
-	if peak := s.trials.file.Plan.Peak(); s.rate != peak {
+	if peak := s.trials.File.Plan.Peak(); s.rate != peak {
 		flow *= s.rate / peak // the goal was to raise it
 	}
-	if p := &s.trials.file.Plan; p.Steady() && p.Peak() > 0 {
+	if p := &s.trials.File.Plan; p.Steady() && p.Peak() > 0 {
 		flow *= p.Mean() / p.Peak()
 	}
 	return flow * 3600 / 1e6

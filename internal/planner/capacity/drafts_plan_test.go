@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // Whatever drafts, and however long: no more requests keep their limit with a replica nearly to
@@ -41,12 +42,12 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 		if o.Unfit() != "" {
 			t.Skip(o.Unfit())
 		}
-		observe := func(rate float64) trial {
+		observe := func(rate float64) oracle.Trial {
 			file, err := f.File(o.Scenario(&f.Plan.Menu, 1, o.Slow), rate, 400)
 			must.OK(t, err)
-			seen, err := Simulate(t.Context(), file, f.Plan.Params())
+			seen, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
 			must.OK(t, err)
-			return seen.(trial)
+			return seen.(oracle.Trial)
 		}
 		light := observe(o.Ceiling * lightLoad / 4)
 		noise := 5 * math.Sqrt((o.Alone*(1-o.Alone)+1e-3)/400)

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -36,7 +37,7 @@ type pair struct {
 // nil where none of them keeps the SLO.
 func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixed, error) {
 	trials := *s.trials
-	trials.recorded = false // parts of the work do not know the rates of all kinds
+	trials.Recorded = false // parts of the work do not know the rates of all kinds
 	shapes, err := s.rated(ctx, shapes)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixe
 		if err != nil {
 			return nil, err
 		}
-		if m.Kept = t.Kept.Mean; t.kept() {
+		if m.Kept = t.Kept.Mean; t.Keeps() {
 			return &m.Mixed, nil
 		}
 	}
@@ -68,7 +69,7 @@ func (s *search) rated(ctx context.Context, shapes []answer.Shape) ([]answer.Sha
 		if !o.IsSpot() || shapes[i].Replicas == 0 || o.Decode != nil || o.Standing != nil {
 			continue
 		}
-		rate, err := s.alone(ctx, o, o.Worst(), s.trials.file.Plan.Seed)
+		rate, err := s.alone(ctx, o, o.Worst(), s.trials.File.Plan.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -80,15 +81,15 @@ func (s *search) rated(ctx context.Context, shapes []answer.Shape) ([]answer.Sha
 // judge returns what a mixed fleet shows at a rate, its spares down, where a replica of each kind
 // sustains the given rates. Replicas of one of the kinds may be taken away at random, beside a base
 // of the other that is not.
-func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare int,
-	rates [2]float64) (trial, error) {
-	plan := &trials.file.Plan
+func (m *mixed) judge(ctx context.Context, trials *oracle.Trials, rate float64, spare int,
+	rates [2]float64) (oracle.Trial, error) {
+	plan := &trials.File.Plan
 	running := m.Replicas
 	running[0] -= spare
-	simulate := func(ctx context.Context, replicas [2]int) (trial, error) {
-		t, err := trials.trial(ctx, m.scenario(&plan.Menu, replicas), rate,
+	simulate := func(ctx context.Context, replicas [2]int) (oracle.Trial, error) {
+		t, err := trials.Trial(ctx, m.scenario(&plan.Menu, replicas), rate,
 			plan.Together(rate, replicas[0]+replicas[1]))
-		return t.under(max(m.options[0].Late, m.options[1].Late)), err
+		return t.Under(max(m.options[0].Late, m.options[1].Late)), err
 	}
 	spot := slices.IndexFunc(m.options[:], (*candidate.Option).IsSpot)
 	if spot < 0 {
@@ -104,12 +105,12 @@ func (m *mixed) judge(ctx context.Context, trials *trials, rate float64, spare i
 		return float64(float64(n[0])*rates[0]) + float64(float64(n[1])*rates[1])
 	}
 	p, _ := m.options[spot].Interrupted()
-	f := interruptedFleet{Interruption: p, spot: running[spot], step: 1, rate: rate,
-		share: float64(running[spot]) * rates[spot] / sustained(0), sustained: sustained,
-		simulate: func(ctx context.Context, away int) (trial, error) {
+	f := oracle.InterruptedFleet{Interruption: p, Spot: running[spot], Step: 1, Rate: rate,
+		Share: float64(running[spot]) * rates[spot] / sustained(0), Sustained: sustained,
+		Simulate: func(ctx context.Context, away int) (oracle.Trial, error) {
 			return simulate(ctx, left(away))
 		}}
-	t, _, err := f.judge(ctx)
+	t, _, err := f.Judge(ctx)
 	if err == nil {
 		binds := asked.Binding(t.Clauses)
 		t.Kept, t.Target = binds.Kept, binds.Target
@@ -158,13 +159,13 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 // mayMix reports whether a mixed fleet of two options may stand beside the answer. Spot replicas
 // with a base of the same accelerators are options themselves.
 func (s *search) mayMix(a, b *candidate.Option) bool {
-	p, one, other := &s.trials.file.Plan, a.Prefill.Offer, b.Prefill.Offer
+	p, one, other := &s.trials.File.Plan, a.Prefill.Offer, b.Prefill.Offer
 	return s.joined(a, b) && !p.Stays(one, other) && !p.Stays(other, one)
 }
 
 // joined reports whether one fleet may have replicas of two options, by their providers.
 func (s *search) joined(a, b *candidate.Option) bool {
-	return s.trials.file.Plan.Joins(a.Prefill.Offer, b.Prefill.Offer)
+	return s.trials.File.Plan.Joins(a.Prefill.Offer, b.Prefill.Offer)
 }
 
 // pairsOf lists the fleets of two given kinds.
@@ -175,9 +176,9 @@ func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair)
 		return float64(float64(n+s.spare)*a.Price) + float64(float64(m)*b.Price)
 	}
 	most := s.cost() * (1 - 1e-9)
-	for n := 1; n < mostWhole && a.Available(n+s.spare) && price(n, 1) < most; n++ {
+	for n := 1; n < oracle.MostWhole && a.Available(n+s.spare) && price(n, 1) < most; n++ {
 		least := max(1, int(math.Ceil((nearly*s.rate-float64(n)*rateA)/rateB)))
-		for m := least; m <= min(least+mostMore, mostWhole-n) && b.Available(m) &&
+		for m := least; m <= min(least+mostMore, oracle.MostWhole-n) && b.Available(m) &&
 			price(n, m) < most; m++ {
 			list = append(list, pair{first, second, n, m, price(n, m),
 				float64(float64(n)*rateA) + float64(float64(m)*rateB)})

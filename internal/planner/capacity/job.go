@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -140,7 +141,7 @@ func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 // a smaller cache, as tune does.
 func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	requests int64) ([]*jobFleet, error) {
-	if !s.trials.file.Plan.Tunes() {
+	if !s.trials.File.Plan.Tunes() {
 		return all, nil
 	}
 	first, listed := all[0], len(s.options)
@@ -177,7 +178,7 @@ const worthTuning = 0.01
 
 // jobRequests returns the number of requests of the job.
 func (s *search) jobRequests() int64 {
-	j := s.trials.file.Plan.Job
+	j := s.trials.File.Plan.Job
 	if l := s.load(); j.Requests == 0 && l != nil {
 		each := (l.Prompt + l.Output) / l.Requests
 		return max(1, int64(math.Ceil(float64(j.Tokens)/each)))
@@ -187,7 +188,7 @@ func (s *search) jobRequests() int64 {
 
 // fewestInJob returns the least number of replicas that may be in time, by the bounds.
 func (s *search) fewestInJob(o *candidate.Option, requests int64) int {
-	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
+	within := sim.Time(s.trials.File.Plan.Job.Within).Seconds()
 	return max(1, int(math.Ceil(min(candidate.Unbounded, float64(requests)/o.Ceiling/within))))
 }
 
@@ -202,14 +203,14 @@ func (s *search) leastForJob(i int, requests int64) float64 {
 func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
 	o, outcome := s.options[j.option], &s.outcomes[j.option]
 	sample := min(requests, jobSample)
-	t, err := s.trials.trial(ctx, o.Scenario(&s.trials.file.Plan.Menu, 1, o.Slow), 0, sample)
+	t, err := s.trials.Trial(ctx, o.Scenario(&s.trials.File.Plan.Menu, 1, o.Slow), 0, sample)
 	if err == nil && sample > 1 {
-		var half trial
-		half, err = s.trials.trial(ctx, o.Scenario(&s.trials.file.Plan.Menu, 1, o.Slow), 0,
+		var half oracle.Trial
+		half, err = s.trials.Trial(ctx, o.Scenario(&s.trials.File.Plan.Menu, 1, o.Slow), 0,
 			sample/2)
 		j.each = max(0, t.Seconds-half.Seconds) / float64(sample-sample/2)
 	}
-	if words, failed := failure(err); failed {
+	if words, failed := oracle.Failure(err); failed {
 		outcome.kind, outcome.words = broken, words
 		return nil
 	}
@@ -221,7 +222,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	if p, taken := o.Interrupted(); taken { // time away, and work that begins anew
 		j.each *= 1 + float64(p.Rate*(p.Away+t.Latencies["mean_e2el_ms"]/1000))
 	}
-	within := sim.Time(s.trials.file.Plan.Job.Within).Seconds()
+	within := sim.Time(s.trials.File.Plan.Job.Within).Seconds()
 	most := min(int64(s.allowed(o)), requests)
 	n := int64(math.Ceil(j.each * float64(requests) / max(within-j.begin, jobTolerance)))
 	for n = max(1, n); n <= most && j.seconds(requests, int(n)) > within; n++ {
@@ -243,7 +244,7 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	requests := s.jobRequests()
 	l := s.load()
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
-	o, within := s.options[j.option], sim.Time(s.trials.file.Plan.Job.Within).Seconds()
+	o, within := s.options[j.option], sim.Time(s.trials.File.Plan.Job.Within).Seconds()
 	return answer.JobDone{Grade: o.Grade, InTime: o.Physics.Steps.Below(o.Slow * within / j.total),
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
@@ -253,13 +254,13 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 // steps as predicted.
 func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	o, n := s.chosen(), s.size()
-	scenario := o.Scenario(&s.trials.file.Plan.Menu, n, 1)
+	scenario := o.Scenario(&s.trials.File.Plan.Menu, n, 1)
 	requests := min(s.jobRequests(), mostInJob)
-	t, err := s.trials.trial(ctx, scenario, 0, requests)
+	t, err := s.trials.Trial(ctx, scenario, 0, requests)
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.trials.file.File(scenario, 0, s.jobRequests())
+	file, err := s.trials.File.File(scenario, 0, s.jobRequests())
 	if err != nil {
 		return nil, err
 	}

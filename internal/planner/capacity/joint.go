@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // choice is a possible fleet of one of several models.
@@ -135,7 +136,7 @@ func (j *jointSearch) size(ctx context.Context, k, option int) error {
 	best, before := s.best, s.outcomes[option]
 	s.best = -1
 	err := s.try(ctx, option)
-	if words, failed := failure(err); failed {
+	if words, failed := oracle.Failure(err); failed {
 		s.outcomes[option].kind, s.outcomes[option].words, err = broken, words, nil
 	}
 	kept := s.best >= 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -26,7 +27,7 @@ func TestPartsOfFleets(t *testing.T) {
 			"mean: 150, cv: 1, max: 2000}}\nslo: {ttft: 500ms, tpot: 60ms}\n" +
 			"menu: {hardware: [a100-80gb-sxm], tensor: [1], batching: [{max-sequences: 8}]"},
 	}
-	sizes, policies := []int{128, 512}, routingsOfParts()[1:]
+	sizes, policies := []int{128, 512}, oracle.RoutingsOfParts()[1:]
 	if !*long {
 		loads, sizes, policies = loads[:1], []int{70}, []string{"least-requests"}
 	}
@@ -53,7 +54,7 @@ func comparePart(t *testing.T, text string, size int) {
 	if err != nil || each == 0 {
 		t.Fatalf("a replica sustains %g/s, error %v", each, err)
 	}
-	f := one.trials.file
+	f := one.trials.File
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
 	options, err := options(f)
@@ -69,18 +70,18 @@ func comparePart(t *testing.T, text string, size int) {
 		t.Skipf("%d replicas, which are simulated whole", n)
 	}
 	whole := func(n int) bool {
-		_, ok, err := poolOf(s.seeds, func(seed uint64) (trial, int64, error) {
+		_, ok, err := poolOf(s.seeds, func(seed uint64) (oracle.Trial, int64, error) {
 			scenario := o.Scenario(&f.Plan.Menu, n, o.Slow)
 			scenario.Seed += seed
 			requests := f.Plan.Together(s.rate, n)
-			run, err := s.trials.trial(ctx, scenario, s.rate, requests)
-			return run.under(o.Late), requests, err
+			run, err := s.trials.Trial(ctx, scenario, s.rate, requests)
+			return run.Under(o.Late), requests, err
 		})
 		must.OK(t, err)
 		return ok
 	}
 	at := func(percent int) int {
-		return int(math.Round(float64(n) * (1 + float64(percent)/finest)))
+		return int(math.Round(float64(n) * (1 + float64(percent)/oracle.Finest)))
 	}
 	percent := 0
 	if whole(n) {

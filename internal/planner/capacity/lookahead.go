@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"runtime"
 	"sync"
 )
@@ -15,23 +16,23 @@ type lookahead struct {
 	ahead  int // options to look ahead
 	begun  map[int]int
 	slots  chan struct{}
-	trials trials
+	trials oracle.Trials
 	group  sync.WaitGroup
 }
 
 func (s *search) newLookahead() *lookahead {
-	l := &lookahead{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.workers) - 1,
+	l := &lookahead{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.Workers) - 1,
 		begun: map[int]int{}}
 	l.slots = make(chan struct{}, max(1, l.ahead))
 	l.trials = *s.trials
-	l.trials.ahead = true
+	l.trials.Ahead = true
 	return l
 }
 
 // begin simulates the next options that may win, each with as many replicas as the search would.
 func (l *lookahead) begin(ctx context.Context, next []int) {
 	s := l.s
-	if s.best < 0 || l.trials.recorded {
+	if s.best < 0 || l.trials.Recorded {
 		return // nothing is known yet of what the search will ask
 	}
 	other := &search{rate: s.rate, spare: s.spare, options: s.options, trials: &l.trials}

@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -58,13 +59,13 @@ func (s *search) unaffordable(o *candidate.Option) string {
 }
 
 // whyLost says why n replicas of an option are not enough.
-func (s *search) whyLost(o *candidate.Option, n int, v verdict) string {
-	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.rate), v.trial.Limit)
+func (s *search) whyLost(o *candidate.Option, n int, v oracle.Verdict) string {
+	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.Rate), v.Trial.Limit)
 	switch _, taken := o.Interrupted(); {
 	case o.Scaled():
-		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.trial.Limit)
+		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.Trial.Limit)
 	case s.rate == 0 || taken:
-		words = fmt.Sprintf("with %s, %s", units.Plural(n, "replica"), v.trial.Limit)
+		words = fmt.Sprintf("with %s, %s", units.Plural(n, "replica"), v.Trial.Limit)
 	}
 	if offer := o.Shortest(n + s.spare + 1); offer != nil {
 		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)

@@ -27,7 +27,7 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2, 4], data: [1, 2, 4], 
 			if o.Unfit() != "" {
 				continue
 			}
-			steps, err := trials.steps(o.Prefill)
+			steps, err := trials.Steps(o.Prefill)
 			must.OK(t, err)
 			for n := 1; n < candidate.LargestStep; n += max(1, n/41) {
 				bound, takes := o.Prefill.Pace.Step(float64(n)), candidate.LinearTime(steps, n)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -70,7 +71,7 @@ type preparer struct {
 }
 
 // prepare finds out what can be built of the options, and bounds what it does, on all cores.
-func prepare(ctx context.Context, f *asked.File, options []*candidate.Option, t *trials) (*search, error) {
+func prepare(ctx context.Context, f *asked.File, options []*candidate.Option, t *oracle.Trials) (*search, error) {
 	shared := &loads{known: map[int]*asked.Load{}, words: map[string]string{}}
 	workers := make([]*preparer, runtime.GOMAXPROCS(0))
 	for i := range workers {

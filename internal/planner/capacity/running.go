@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"slices"
 )
 
@@ -13,7 +14,7 @@ func (s *search) charge(ctx context.Context, o *candidate.Option, n int) (float6
 	if !o.Scaled() {
 		return float64(n + s.spare), nil
 	}
-	seeds := s.trials.file.Plan.Seeds(fewSeeds)
+	seeds := s.trials.File.Plan.Seeds(fewSeeds)
 	sum, _, err := s.meanRunning(ctx, o, n, seeds)
 	return sum / float64(seeds), err
 }
@@ -41,7 +42,7 @@ func (s *search) meanRunning(ctx context.Context, o *candidate.Option, n, seeds 
 // of up to n. Then fleets of up to more replicas show the same. A policy learns how many replicas
 // run, not how many there are, and the first that is off is started: as long as the last one is
 // off, no decision depends on how many come after it (TestReplicasThatNeverRun).
-func neverRan(o *candidate.Option, t *trial, n int) bool {
+func neverRan(o *candidate.Option, t *oracle.Trial, n int) bool {
 	if o.Decode == nil {
 		return t.Unused > 0
 	}

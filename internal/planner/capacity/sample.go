@@ -58,7 +58,7 @@ const similar = 1.08
 // newSample reads the requests of a fleet of o at the rate of the search; nil where they depend on
 // how fast others are answered, or are too many.
 func (s *search) newSample(o *candidate.Option) (*sample, error) {
-	f := s.trials.file
+	f := s.trials.File
 	p := &f.Plan
 	if p.Workload.Arrivals.Process == "closed-loop" || p.Sessions() {
 		return nil, nil
@@ -71,7 +71,7 @@ func (s *search) newSample(o *candidate.Option) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Clocks = s.trials.clocks
+	file.Clocks = s.trials.Clocks
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
@@ -15,7 +16,7 @@ import (
 // checkScalings builds a fleet in each way of scaling, so that a policy or parameter that is not
 // known is refused before anything is simulated.
 func (s *search) checkScalings() error {
-	f := s.trials.file
+	f := s.trials.File
 	done := map[int]bool{}
 	for _, o := range s.options {
 		if !o.Scaled() || done[o.Scaling.Index] || o.Unfit() != "" {
@@ -26,7 +27,7 @@ func (s *search) checkScalings() error {
 		if err != nil {
 			return err
 		}
-		file.Clocks = s.trials.clocks
+		file.Clocks = s.trials.Clocks
 		simulation, err := file.Build(policies.Default())
 		if err == nil {
 			err = simulation.Source.Close()
@@ -123,10 +124,10 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 	if err != nil {
 		return scaledOutcome{}, err
 	}
-	seen := scaledOutcome{worth: true, kept: v.sustained, settled: unused && v.unused}
+	seen := scaledOutcome{worth: true, kept: v.Sustained, settled: unused && v.Unused}
 	tried.settle(n, seen.settled)
-	if outcome := &s.outcomes[i]; !v.sustained && i != s.best {
-		outcome.missed, outcome.closest = &v, max(outcome.closest, v.trial.Kept.Mean)
+	if outcome := &s.outcomes[i]; !v.Sustained && i != s.best {
+		outcome.missed, outcome.closest = &v, max(outcome.closest, v.Trial.Kept.Mean)
 		outcome.kind, outcome.words = simulated, s.whyLost(o, n, v)
 	}
 	return seen, nil
@@ -137,7 +138,7 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 // the others must.
 func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, err error) {
 	o, outcome := s.options[i], &s.outcomes[i]
-	least, all := s.leastCost(i)/o.Price, s.trials.file.Plan.Seeds(fewSeeds)
+	least, all := s.leastCost(i)/o.Price, s.trials.File.Plan.Seeds(fewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
 		var sum float64
 		if sum, unused, err = s.meanRunning(ctx, o, n, seeds); err != nil {
@@ -164,18 +165,18 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 // firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
 // a fixed fleet, or where the least fixed number is known, that of how many replicas run.
 func (s *search) firstAsked(o *candidate.Option, known map[candidate.SameButScaling]int) (func(context.Context, *candidate.Option,
-	int) (verdict, error), int) {
+	int) (oracle.Verdict, error), int) {
 	n, found := known[o.Fixed()]
 	if n = max(n, o.Scaling.Always); found {
-		return func(ctx context.Context, o *candidate.Option, n int) (verdict, error) {
+		return func(ctx context.Context, o *candidate.Option, n int) (oracle.Verdict, error) {
 			_, _, err := s.meanRunning(ctx, o, n, 1)
-			return verdict{}, err
+			return oracle.Verdict{}, err
 		}, n
 	}
 	fixed := o.Unscaled()
-	return func(ctx context.Context, o *candidate.Option, n int) (verdict, error) {
+	return func(ctx context.Context, o *candidate.Option, n int) (oracle.Verdict, error) {
 		_, _, err := s.simulate(ctx, fixed, n, o.Worst(), 0)
-		return verdict{}, err
+		return oracle.Verdict{}, err
 	}, s.fewest(fixed)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // drawnScaled draws a small menu of fleets that follow a load: waves and bursts, cold starts, all
@@ -59,10 +60,10 @@ var anomalies = []uint64{16, 66, 146, 195}
 
 // checked finds the cheapest fleet of a plan, with that many simulations of fleets that rules left
 // out which are not proven; 0 stands for the default.
-func checked(t *testing.T, text string, checks int) (*search, *trials) {
+func checked(t *testing.T, text string, checks int) (*search, *oracle.Trials) {
 	t.Helper()
 	s, trials := prepared(t, text)
-	s.trials.file.Plan.Effort.Checks = checks
+	s.trials.File.Plan.Effort.Checks = checks
 	err := s.answer(t.Context())
 	if err == nil {
 		err = s.check(t.Context())
@@ -88,19 +89,19 @@ func TestDrawnScaledFleets(t *testing.T) {
 			text := drawnScaled(rand.New(rand.NewPCG(seed, 0)))
 			every, allTrials := prepared(t, text)
 			best, replicas := cheapestOfAll(t, every)
-			all += allTrials.count()
+			all += allTrials.Count()
 			same := func(s *search) bool {
 				return s.best == best && (best < 0 || s.outcomes[best].replicas == replicas)
 			}
 			exact, trials := checked(t, text, 1<<30)
-			checking += trials.count()
+			checking += trials.Count()
 			if !same(exact) || len(exact.uncheckedOptions()) > 0 {
 				t.Errorf("planned %s, %d in doubt; exhaustive search finds %s:%s", bestOf(exact,
 					exact.best), len(exact.uncheckedOptions()), answerOf(every, best,
 					replicas), text)
 			}
 			quick, trials := checked(t, text, 0)
-			needed += trials.count()
+			needed += trials.Count()
 			if best >= 0 {
 				answered++
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // mostSteps bounds how many numbers of replicas are tried beyond the least that may do.
@@ -32,12 +33,12 @@ func (s *search) fixedInstead(ctx context.Context, o *candidate.Option) (int, er
 
 // scaledFleet describes the chosen fleet, given what its simulation shows; nil where all replicas
 // run always.
-func (s *search) scaledFleet(full *trial) *answer.ScaledFleet {
+func (s *search) scaledFleet(full *oracle.Trial) *answer.ScaledFleet {
 	o := s.chosen()
 	if !o.Scaled() {
 		return nil
 	}
-	f := &answer.ScaledFleet{Policy: s.trials.file.Plan.Menu.ScalingWords(o.Scaling.Index),
+	f := &answer.ScaledFleet{Policy: s.trials.File.Plan.Menu.ScalingWords(o.Scaling.Index),
 		Fewest: o.Scaling.Always + s.spare, Mean: s.outcomes[s.best].running}
 	for k, server := range o.Servers() {
 		f.Accelerators += float64(full.Running[k] * float64(server.GPUs))

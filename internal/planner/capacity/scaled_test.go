@@ -81,7 +81,7 @@ func TestScaledFleetsAreThoseOfExhaustiveSearch(t *testing.T) {
 		t.Errorf("planned %s, exhaustive search finds %s", bestOf(planned, planned.best),
 			answerOf(every, best, replicas))
 	}
-	needed, all := trials.count(), allTrials.count()
+	needed, all := trials.Count(), allTrials.Count()
 	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all,
 		bestOf(planned, planned.best))
 	if most := map[bool]int{false: 50, true: 3}[*long]; 100*needed > most*all {

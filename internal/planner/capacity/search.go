@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -49,7 +50,7 @@ func (s *search) run(ctx context.Context) error {
 		}
 		lookahead.begin(ctx, order[k+1:])
 		err := s.try(ctx, i)
-		if words, failed := failure(err); failed {
+		if words, failed := oracle.Failure(err); failed {
 			s.outcomes[i] = outcome{kind: broken, words: words}
 		} else if err != nil {
 			return err
@@ -59,15 +60,15 @@ func (s *search) run(ctx context.Context) error {
 }
 
 // serves decides whether n replicas of option i serve the load, and notes what that says of one.
-func (s *search) serves(ctx context.Context, i, n int) (verdict, error) {
+func (s *search) serves(ctx context.Context, i, n int) (oracle.Verdict, error) {
 	v, err := s.enough(ctx, s.options[i], n)
 	if err != nil {
 		return v, err
 	}
 	switch outcome := &s.outcomes[i]; {
-	case v.sustained:
-		outcome.kept = max(outcome.kept, v.rate)
-	case outcome.missed == nil || v.rate < outcome.missed.rate:
+	case v.Sustained:
+		outcome.kept = max(outcome.kept, v.Rate)
+	case outcome.missed == nil || v.Rate < outcome.missed.Rate:
 		outcome.missed = &v
 	}
 	return v, nil
@@ -88,7 +89,7 @@ func (s *search) try(ctx context.Context, i int) error {
 	low := s.fewest(o) - 1 // does not sustain the load
 	n, high := s.first(o)
 	ok, err := s.serveLoad(ctx, i, n)
-	if err == nil && !ok && n < high && s.trials.file.Plan.Divisible() {
+	if err == nil && !ok && n < high && s.trials.File.Plan.Divisible() {
 		// An option that misses the SLO at a light load misses it at any.
 		if light, err := s.serveLoad(ctx, i, high); err != nil || !light {
 			return err
@@ -118,11 +119,11 @@ func (s *search) try(ctx context.Context, i int) error {
 // where they do not.
 func (s *search) serveLoad(ctx context.Context, i, n int) (bool, error) {
 	v, err := s.serves(ctx, i, n)
-	if err != nil || v.sustained {
-		return v.sustained, err
+	if err != nil || v.Sustained {
+		return v.Sustained, err
 	}
 	outcome := &s.outcomes[i]
-	outcome.closest = max(outcome.closest, v.trial.Kept.Mean)
+	outcome.closest = max(outcome.closest, v.Trial.Kept.Mean)
 	outcome.kind, outcome.words = simulated, s.whyLost(s.options[i], n, v)
 	return false, nil
 }
@@ -136,7 +137,7 @@ func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if v.sustained {
+		if v.Sustained {
 			high = middle
 		} else {
 			low = middle
@@ -152,12 +153,12 @@ const firstDecrease = 1.5
 // highest finds the highest rate that a replica sustains, to about 3 %, from what is known: falling
 // from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
 // of the lowest rate that is too high.
-func (s *search) highest(ctx context.Context, i int) (rate float64, above verdict, err error) {
+func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle.Verdict, err error) {
 	o, outcome, t := s.options[i], &s.outcomes[i], *s.trials
-	t.rough = true
+	t.Rough = true
 	low, high := outcome.kept, o.Ceiling
 	if outcome.missed != nil {
-		high, above = outcome.missed.rate, *outcome.missed
+		high, above = outcome.missed.Rate, *outcome.missed
 	}
 	light := menu.Round(o.Ceiling * lightLoad)
 	for low == 0 || high/low > 1.03 {
@@ -171,14 +172,14 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above verdic
 		default:
 			next = max(light, high/firstDecrease)
 		}
-		v, err := t.sustains(ctx, o, next)
+		v, err := t.Sustains(ctx, o, next)
 		if err != nil {
 			return 0, above, err
 		}
-		if v.sustained {
-			low = v.rate
+		if v.Sustained {
+			low = v.Rate
 		} else {
-			high, above = v.rate, v
+			high, above = v.Rate, v
 		}
 	}
 	return low, above, nil

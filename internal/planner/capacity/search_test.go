@@ -16,6 +16,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -129,13 +130,13 @@ func (m menuCase) text(whole bool) string {
 
 func testQueue(t *testing.T) *queue.Queue {
 	t.Helper()
-	q, err := queue.Open(context.Background(), queue.Config{}, queue.Handlers{Kind: Simulate})
+	q, err := queue.Open(context.Background(), queue.Config{}, queue.Handlers{oracle.Kind: oracle.Simulate})
 	must.OK(t, err)
 	t.Cleanup(q.Close)
 	return q
 }
 
-func prepared(t *testing.T, text string) (*search, *trials) {
+func prepared(t *testing.T, text string) (*search, *oracle.Trials) {
 	t.Helper()
 	f, err := asked.Parse("menu.yaml", []byte(text))
 	must.OK(t, err)
@@ -154,8 +155,8 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 		if o.Unfit() != "" {
 			continue
 		}
-		all += s.trials.count()
-		s.trials.ledger = &ledger{known: map[string]*entry{}}
+		all += s.trials.Count()
+		s.trials.Ledger = &oracle.Ledger{Known: map[string]*oracle.Entry{}}
 		low, high := 0, s.most(o)
 		if high < 1 || !sustained(t, s, o, high) {
 			continue
@@ -179,14 +180,14 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 			best, replicas = i, high
 		}
 	}
-	return best, replicas, all + s.trials.count()
+	return best, replicas, all + s.trials.Count()
 }
 
 func sustained(t *testing.T, s *search, o *candidate.Option, n int) bool {
 	t.Helper()
 	v, err := s.enough(context.Background(), o, n)
 	must.OK(t, err)
-	return v.sustained
+	return v.Sustained
 }
 
 // The planner's answer is that of exhaustive search, of whose simulations it takes at most 3 % on
@@ -214,7 +215,7 @@ func againstExhaustive(t *testing.T, text string, most int) {
 		t.Errorf("planned %s, exhaustive search finds %s", bestOf(planned, planned.best),
 			answerOf(every, best, replicas))
 	}
-	needed := trials.count()
+	needed := trials.Count()
 	t.Logf("%d options, %d simulations, exhaustive %d; %s", len(every.options), needed, all,
 		bestOf(planned, planned.best))
 	if n := len(every.options); *long && (n < 500 || n > 3000) {
@@ -239,8 +240,8 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 		must.OK(t, s.run(context.Background()))
 		a := new(answer.Answer)
 		addOutcomes(a, s)
-		told = append(told, fmt.Sprint(s.trials.count(), s.best, a.Outcomes, a.Pruned))
-		if begun := len(s.trials.known); begun == s.trials.count() && workers > 1 {
+		told = append(told, fmt.Sprint(s.trials.Count(), s.best, a.Outcomes, a.Pruned))
+		if begun := len(s.trials.Known); begun == s.trials.Count() && workers > 1 {
 			t.Errorf("none of %d simulations was begun ahead in vain: nothing is tested", begun)
 		}
 	}
@@ -391,7 +392,7 @@ func TestOneReplicaNeedsNoRouting(t *testing.T) {
 		plain.Routing = scenarios.Policy{Policy: policy}
 		file, err := f.File(plain, 4, 200)
 		must.OK(t, err)
-		seen, err := Simulate(t.Context(), file, f.Plan.Params())
+		seen, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}
@@ -408,7 +409,7 @@ func TestOneReplicaNeedsNoRouting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, most := s.trials.count(), len(s.options)/len(f.Plan.Menu.Routing); n > most {
+	if n, most := s.trials.Count(), len(s.options)/len(f.Plan.Menu.Routing); n > most {
 		t.Errorf("%d simulations of one replica, want at most %d", n, most)
 	}
 }

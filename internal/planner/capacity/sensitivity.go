@@ -47,7 +47,7 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 	group, ctx := errgroup.WithContext(ctx)
 	slots := make(chan struct{}, mostAgain)
 	for i, p := range inputs {
-		if !s.trials.shard.Mine(i) {
+		if !s.trials.Shard.Mine(i) {
 			continue
 		}
 		slots <- struct{}{}
@@ -137,13 +137,13 @@ func (s *search) contenders(within float64) []int {
 // perturbed returns a search with other inputs, among the contenders. Where prices alone change,
 // all else that is known of options holds.
 func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
-	f := &asked.File{Plan: s.trials.file.Plan, Name: s.trials.file.Name}
+	f := &asked.File{Plan: s.trials.File.Plan, Name: s.trials.File.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.plan != nil {
 		p.plan(&f.Plan)
 	}
 	trials := *s.trials
-	trials.file = f
+	trials.File = f
 	var options []*candidate.Option
 	servers, known := map[*candidate.Server]*candidate.Server{}, map[*candidate.Parts]*candidate.Parts{}
 	again := func(old *candidate.Server) *candidate.Server {
@@ -174,7 +174,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		return &search{rate: s.rate, spare: s.spare, options: options, best: -1, seeds: s.seeds,
 			trials: &trials}, nil
 	}
-	trials.rough = true
+	trials.Rough = true
 	other, err := prepare(ctx, f, options, &trials)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (s *search) perturbations() []perturbation {
 		{input: "rate +10 %", harder: 1, plan: func(p *menu.Plan) { p.ScaleRate(more) }},
 		{input: "rate −10 %", harder: -1, plan: func(p *menu.Plan) { p.ScaleRate(less) }},
 	}
-	if !s.trials.file.Plan.Workload.Recorded() {
+	if !s.trials.File.Plan.Workload.Recorded() {
 		list = append(list,
 			perturbation{input: "prompts 10 % longer", harder: 1,
 				plan: func(p *menu.Plan) { p.ScaleLengths(more, 1) }},
@@ -216,8 +216,8 @@ func (s *search) perturbations() []perturbation {
 			o.ScalePrice(more)
 		}
 	}})
-	for i := range s.trials.file.Plan.Menu.Hardware {
-		if name := s.trials.file.Plan.Menu.Hardware[i].Accelerator; name != mine {
+	for i := range s.trials.File.Plan.Menu.Hardware {
+		if name := s.trials.File.Plan.Menu.Hardware[i].Accelerator; name != mine {
 			list = append(list, perturbation{input: name + " 10 % cheaper", price: func(o *candidate.Option) {
 				if o.Uses(name) {
 					o.ScalePrice(less)

@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/scenarios"
@@ -16,7 +17,7 @@ import (
 // Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Several
 // models have the fleets that cost the least together.
 func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, error) {
-	q, err := queue.Open(ctx, o.Queue, queue.Handlers{Kind: Simulate})
+	q, err := queue.Open(ctx, o.Queue, queue.Handlers{oracle.Kind: oracle.Simulate})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -44,7 +45,7 @@ func (s *search) shapes(ctx context.Context) (list []answer.Shape, left int, err
 	list = make([]answer.Shape, len(leaders))
 	group, ctx := errgroup.WithContext(ctx)
 	for n, i := range leaders {
-		if !s.trials.shard.Mine(n) {
+		if !s.trials.Shard.Mine(n) {
 			continue
 		}
 		group.Go(func() (err error) {
@@ -77,7 +78,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	}
 	sh.KVTokens = o.Prefill.Room
 	replicas, err := s.needed(ctx, i, &sh)
-	if words, failed := failure(err); failed {
+	if words, failed := oracle.Failure(err); failed {
 		sh.Limit = words
 		return sh, nil
 	}
@@ -117,12 +118,12 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 	o, replicas := s.options[i], s.outcomes[i].replicas
 	_, taken := o.Interrupted()
 	switch {
-	case s.trials.file.Plan.Divisible() && !taken:
+	case s.trials.File.Plan.Divisible() && !taken:
 		rate, above, err := s.highest(ctx, i)
 		if err != nil {
 			return 0, err
 		}
-		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.trial.Limit
+		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.Trial.Limit
 		if replicas == 0 && rate > 0 {
 			replicas = int(math.Ceil(s.rate / rate))
 		}
@@ -165,7 +166,7 @@ func (s *search) sizedBesideAnswer(i int) bool {
 func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 	rough := *s
 	trials := *s.trials
-	trials.rough, rough.trials, rough.replicaShare = true, &trials, 0
+	trials.Rough, rough.trials, rough.replicaShare = true, &trials, 0
 	n, err := rough.smallest(ctx, i, max(s.fewest(s.options[i]), s.mostWorthwhile(i)+1),
 		func(int, float64) {})
 	return n, err

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"math"
 )
 
@@ -136,8 +137,8 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
 	}
 	near := s.step(o, n)
-	if s.trials.rough {
-		near += n / finest
+	if s.trials.Rough {
+		near += n / oracle.Finest
 	}
 	low, high := o.Based(), most+1 // the SLO is missed with low, and kept with high up to most
 	for step := s.step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -39,9 +40,9 @@ func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	t := &trials{file: f, clocks: scenarios.NewClocks(), queue: q, journal: o.Journal, ran: o.Ran,
-		shard: o.Shard, recorded: o.Recorded, workers: o.Queue.Workers,
-		ledger: &ledger{known: map[string]*entry{}}}
+	t := &oracle.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal, Ran: o.Ran,
+		Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
+		Ledger: &oracle.Ledger{Known: map[string]*oracle.Entry{}}}
 	s, err := prepare(ctx, f, options, t)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 		Currency: p.Currency, Prices: p.PricesFrom(), PricesOf: s.pricesOf(),
 		Points: found.points, Throughputs: s.throughputs(found.rateRanges), SLO: p.SLO,
 		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
-		Options: s.listed(), Tuned: s.tuned, Simulations: s.trials.count()}
+		Options: s.listed(), Tuned: s.tuned, Simulations: s.trials.Count()}
 	if l := s.load(); l != nil {
 		a.Load = l.Words
 	}
@@ -138,8 +139,8 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 			return nil, err
 		}
 	}
-	a.Further = s.trials.count() - a.Simulations
-	a.Failed = s.trials.failed()
+	a.Further = s.trials.Count() - a.Simulations
+	a.Failed = s.trials.Failed()
 	return a, nil
 }
 
@@ -177,7 +178,7 @@ func detail(ctx context.Context, f *asked.File, found *finding, a *answer.Answer
 func others(ctx context.Context, f *asked.File, group *errgroup.Group, found *finding,
 	a *answer.Answer) {
 	s := found.search
-	if s.trials.shard.Whole() && !found.stock {
+	if s.trials.Shard.Whole() && !found.stock {
 		group.Go(func() (err error) {
 			a.Mixed, err = s.mixed(ctx, a.Shapes)
 			return err
@@ -208,7 +209,7 @@ func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, er
 	if err != nil {
 		return nil, err
 	}
-	later.trials.rough = false
+	later.trials.Rough = false
 	if err := later.answer(ctx); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -16,14 +17,14 @@ import (
 // keepsOnSpot returns what n replicas of a spot option show at a rate although they are taken away
 // at random.
 func (s *search) keepsOnSpot(ctx context.Context, o *candidate.Option, n int, rate float64,
-	wrong candidate.ErrorFactors, seed uint64) (trial, error) {
+	wrong candidate.ErrorFactors, seed uint64) (oracle.Trial, error) {
 	l, err := s.interruptedFleet(ctx, o, n, rate, wrong, seed)
 	if err != nil {
-		return trial{}, err
+		return oracle.Trial{}, err
 	}
-	t, _, err := l.judge(ctx)
+	t, _, err := l.Judge(ctx)
 	if err != nil {
-		return trial{}, err
+		return oracle.Trial{}, err
 	}
 	s.bind(o, &t)
 	return t, nil
@@ -31,18 +32,18 @@ func (s *search) keepsOnSpot(ctx context.Context, o *candidate.Option, n int, ra
 
 // interruptedFleet describes n replicas of a spot option.
 func (s *search) interruptedFleet(ctx context.Context, o *candidate.Option, n int, rate float64,
-	wrong candidate.ErrorFactors, seed uint64) (*interruptedFleet, error) {
+	wrong candidate.ErrorFactors, seed uint64) (*oracle.InterruptedFleet, error) {
 	p, _ := o.Interrupted()
 	one, err := s.alone(ctx, o, wrong, seed)
 	if err != nil {
 		return nil, err
 	}
 	spot := n - o.Based()
-	return &interruptedFleet{Interruption: p, spot: spot, rate: rate,
-		share:     float64(spot) / float64(n),
-		step:      s.step(o, n), // of large fleets, some numbers count as the next larger one
-		sustained: func(away int) float64 { return float64(n-away) * one },
-		simulate: func(ctx context.Context, away int) (trial, error) {
+	return &oracle.InterruptedFleet{Interruption: p, Spot: spot, Rate: rate,
+		Share:     float64(spot) / float64(n),
+		Step:      s.step(o, n), // of large fleets, some numbers count as the next larger one
+		Sustained: func(away int) float64 { return float64(n-away) * one },
+		Simulate: func(ctx context.Context, away int) (oracle.Trial, error) {
 			t, _, err := s.simulateAt(ctx, o, n-away, rate, wrong, seed)
 			return t, err
 		},
@@ -50,9 +51,9 @@ func (s *search) interruptedFleet(ctx context.Context, o *candidate.Option, n in
 }
 
 // bind sets the share that a trial of a spot option keeps, from its clauses.
-func (s *search) bind(o *candidate.Option, t *trial) {
+func (s *search) bind(o *candidate.Option, t *oracle.Trial) {
 	p, _ := o.Interrupted()
-	whole, binds := t.kept(), asked.Binding(t.Clauses)
+	whole, binds := t.Keeps(), asked.Binding(t.Clauses)
 	t.Kept, t.Target = binds.Kept, binds.Target
 	if whole {
 		t.Limit = p.Words(binds.Kept.Mean)
@@ -61,12 +62,12 @@ func (s *search) bind(o *candidate.Option, t *trial) {
 
 // keepsOnSpotOver is keepsOnSpot over all of some seeds, each of which counts the same.
 func (s *search) keepsOnSpotOver(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
-	seeds []uint64) (trial, error) {
-	var all trial
+	seeds []uint64) (oracle.Trial, error) {
+	var all oracle.Trial
 	for k, seed := range seeds {
 		t, err := s.keepsOnSpot(ctx, o, n, s.rate, wrong, seed)
 		if err != nil {
-			return trial{}, err
+			return oracle.Trial{}, err
 		}
 		if k == 0 {
 			all = t
@@ -86,7 +87,7 @@ func (s *search) keepsOnSpotOver(ctx context.Context, o *candidate.Option, n int
 // seedsBelow returns the seeds of a plan's runs, at most n.
 func (s *search) seedsBelow(n int) []uint64 {
 	var list []uint64
-	for seed := range s.trials.file.Plan.Seeds(n) {
+	for seed := range s.trials.File.Plan.Seeds(n) {
 		list = append(list, uint64(seed))
 	}
 	return list
@@ -122,14 +123,14 @@ func (s *search) sustainedAlone(ctx context.Context, o *candidate.Option, wrong 
 	slower.Ceiling = o.Ceiling * o.Slow / wrong.Steps
 	r := &rateRange{option: o.Index, replicas: 1, kept: grid + 1, ceiling: slower.Ceiling}
 	rough := *s.trials
-	rough.rough, rough.seed = true, seed
+	rough.Rough, rough.Seed = true, seed
 	for !r.done() {
 		place := (r.kept + r.missed) / 2
-		v, err := rough.sustains(ctx, &slower, r.rate(place))
+		v, err := rough.Sustains(ctx, &slower, r.rate(place))
 		if err != nil {
 			return 0, err
 		}
-		if v.sustained {
+		if v.Sustained {
 			r.kept = place
 		} else {
 			r.missed = place
@@ -190,7 +191,7 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	if !taken || s.rate == 0 || s.byPart(o, n) {
 		return nil, nil
 	}
-	plan := &s.trials.file.Plan
+	plan := &s.trials.File.Plan
 	spot := n - o.Based()
 	seconds := wantedInterruptions / (float64(spot) * p.Rate)
 	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))
@@ -201,7 +202,7 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	scenario.Fleet.Retries = 3
 	i := &answer.Interrupted{Hours: seconds / 3600,
 		Interruptions: len(scenario.Fleet.Outages) / len(members(o, 0, n))}
-	t, err := s.trials.trial(ctx, scenario, s.rate, requests)
+	t, err := s.trials.Trial(ctx, scenario, s.rate, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -215,12 +216,12 @@ func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	if err != nil {
 		return nil, err
 	}
-	full, states, err := fleet.judge(ctx)
+	full, states, err := fleet.Judge(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i.Months = months
-	i.Monthly, i.MonthlyLeast = fleet.overMonths(states, &full, asked.BindingPart(full.Clauses),
+	i.Months = oracle.Months
+	i.Monthly, i.MonthlyLeast = fleet.OverMonths(states, &full, asked.BindingPart(full.Clauses),
 		plan.Seed)
 	return i, nil
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -20,7 +21,7 @@ type search struct {
 	outcomes []outcome
 	best     int // index of the option; -1 where there is none
 	seeds    int // the most runs of a whole fleet for a decision
-	trials   *trials
+	trials   *oracle.Trials
 	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
 	// do; 0 where that is not known.
 	replicaShare float64
@@ -57,7 +58,7 @@ type outcome struct {
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
 	// on the lowest that is not; 0 and nil where none is known.
 	kept   float64
-	missed *verdict
+	missed *oracle.Verdict
 }
 
 // kind is the reason why an option was left out, in general; 0 if it is not known yet.
@@ -91,12 +92,12 @@ func (k kind) String() string {
 }
 
 // label names option i.
-func (s *search) label(i int) string { return s.options[i].Label(&s.trials.file.Plan.Menu) }
+func (s *search) label(i int) string { return s.options[i].Label(&s.trials.File.Plan.Menu) }
 
-func (s *search) goal() *menu.Goal { return &s.trials.file.Plan.Goal }
+func (s *search) goal() *menu.Goal { return &s.trials.File.Plan.Goal }
 
 // currency returns the currency of all prices.
-func (s *search) currency() units.Currency { return s.trials.file.Plan.Currency }
+func (s *search) currency() units.Currency { return s.trials.File.Plan.Currency }
 
 // money writes an amount with its currency and three significant digits.
 func (s *search) money(x float64) string { return s.currency().Format(report.Figure(x)) }

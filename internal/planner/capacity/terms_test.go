@@ -18,6 +18,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -197,8 +198,8 @@ func TestBinomial(t *testing.T) {
 		n, p := rapid.IntRange(1, 300).Draw(t, "n"), rapid.Float64Range(0, 0.999).Draw(t, "p")
 		sum, mean := 0.0, 0.0
 		for k := range n + 1 {
-			sum += binomial(n, k, p)
-			mean += float64(k) * binomial(n, k, p)
+			sum += oracle.Binomial(n, k, p)
+			mean += float64(k) * oracle.Binomial(n, k, p)
 		}
 		if math.Abs(sum-1) > 1e-9 || math.Abs(mean-float64(n)*p) > 1e-6 {
 			t.Fatalf("sum %g, mean %g, want 1 and %g", sum, mean, float64(n)*p)
@@ -216,7 +217,7 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		one := rapid.Float64Range(1, 20).Draw(t, "one")
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{trials: &trials{file: new(asked.File)}, options: []*candidate.Option{
+		s := &search{trials: &oracle.Trials{File: new(asked.File)}, options: []*candidate.Option{
 			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}}, Prefills: 1,
 				Price: long},
 			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}}, Prefills: 1, Price: hour},

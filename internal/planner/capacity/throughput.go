@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -48,7 +49,7 @@ func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
 	if err == nil && s.best >= 0 {
 		err = s.raise(ctx, all)
 	}
-	if err == nil && s.best >= 0 && s.trials.file.Plan.Tunes() {
+	if err == nil && s.best >= 0 && s.trials.File.Plan.Tunes() {
 		return s.tuneThroughput(ctx, all)
 	}
 	return all, err
@@ -203,7 +204,7 @@ func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (
 	if !d.kept {
 		s.rate = before
 	}
-	if words, failed := failure(err); failed {
+	if words, failed := oracle.Failure(err); failed {
 		outcome.kind, outcome.words = broken, words
 		return decision{far: true}, nil
 	}
@@ -243,7 +244,7 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 		o, outcome := s.options[r.option], &s.outcomes[r.option]
 		place := r.next(served)
 		v, err := s.sustains(ctx, o, r.replicas, r.rate(place))
-		if words, failed := failure(err); failed {
+		if words, failed := oracle.Failure(err); failed {
 			outcome.kind, outcome.words = broken, words
 			return nil
 		}
@@ -251,12 +252,12 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 			return err
 		}
 		outcome.kind = simulated
-		if v.sustained {
+		if v.Sustained {
 			r.kept = place
 			return nil
 		}
 		r.missed = place
-		outcome.closest = max(outcome.closest, v.trial.Kept.Mean)
+		outcome.closest = max(outcome.closest, v.Trial.Kept.Mean)
 		outcome.words = s.whyLost(o, r.replicas, v)
 		return nil
 	})
@@ -264,16 +265,16 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 
 // sustains decides whether n replicas of o sustain a rate: by one of them where they are alike,
 // else by the whole fleet.
-func (s *search) sustains(ctx context.Context, o *candidate.Option, n int, rate float64) (verdict, error) {
+func (s *search) sustains(ctx context.Context, o *candidate.Option, n int, rate float64) (oracle.Verdict, error) {
 	if _, taken := o.Interrupted(); taken {
 		rate = menu.Round(rate)
 		t, err := s.keepsOnSpot(ctx, o, n, rate, o.Worst(), 0)
-		return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
+		return oracle.Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
 	}
-	if s.trials.file.Plan.Divisible() {
-		return s.trials.sustains(ctx, o, rate/float64(n))
+	if s.trials.File.Plan.Divisible() {
+		return s.trials.Sustains(ctx, o, rate/float64(n))
 	}
 	rate = menu.Round(rate)
 	t, _, err := s.simulateAt(ctx, o, n, rate, o.Worst(), 0)
-	return verdict{rate: rate / float64(n), sustained: t.kept(), trial: t}, err
+	return oracle.Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
 }

@@ -81,8 +81,8 @@ func TestMostThroughput(t *testing.T) {
 					s.rate, s.cost(), best, last, text)
 			}
 			last = s.rate
-			needed += s.trials.count()
-			all += every.trials.count()
+			needed += s.trials.Count()
+			all += every.trials.Count()
 		}
 	}
 	t.Logf("%d simulations, all fleets take %d", needed, all)

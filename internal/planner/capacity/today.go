@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
@@ -49,8 +50,8 @@ func PutBeside(f *asked.File, today *scenarios.File) error {
 
 // besideToday simulates the deployment of today and the answer with the same seeds.
 func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
-	p := &s.trials.file.Plan
-	now := s.trials.file.Today.Scenario
+	p := &s.trials.File.Plan
+	now := s.trials.File.Today.Scenario
 	now.Name, now.Workload, now.SLO, now.Seed, now.Tokens = p.Name, p.Workload, p.SLO, p.Seed, nil
 	built, err := s.built(now)
 	if err != nil {
@@ -76,10 +77,10 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	if s.best >= 0 {
 		length = s.size()
 	}
-	runs, met, err := poolOf(p.Seeds(s.seeds), func(seed uint64) (trial, int64, error) {
+	runs, met, err := poolOf(p.Seeds(s.seeds), func(seed uint64) (oracle.Trial, int64, error) {
 		again := now
 		again.Seed += seed
-		return s.trials.fleet(ctx, again, length, s.rate, 1)
+		return s.trials.Fleet(ctx, again, length, s.rate, 1)
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 
 // built builds a scenario at the rate of the search.
 func (s *search) built(asked scenarios.Scenario) (*scenarios.Simulation, error) {
-	file, err := s.trials.file.File(asked, s.rate, 1)
+	file, err := s.trials.File.File(asked, s.rate, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (s *search) sameModel(now *scenarios.Simulation) error {
 		if o.Unfit() != "" {
 			continue
 		}
-		then, err := s.built(o.Scenario(&s.trials.file.Plan.Menu, 1, 1))
+		then, err := s.built(o.Scenario(&s.trials.File.Plan.Menu, 1, 1))
 		if err == nil && now.Model.Name != then.Model.Name {
 			err = scenarios.BadInput(fmt.Errorf("today's deployment: model: found %s, and the "+
 				"plan is for %s", now.Model.Name, then.Model.Name))
@@ -133,7 +134,7 @@ func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simul
 		saved := *t.Hourly - s.cost()
 		t.Saved = &saved
 	}
-	then, err := s.built(o.Scenario(&s.trials.file.Plan.Menu, s.size(), 1))
+	then, err := s.built(o.Scenario(&s.trials.File.Plan.Menu, s.size(), 1))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // What a trial shows does not rest on samples of the state, which it goes without.
@@ -16,19 +17,19 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 			continue
 		}
 		s, trials := prepared(t, menu.text(false))
-		o, f := s.options[len(s.options)-1], trials.file
+		o, f := s.options[len(s.options)-1], trials.File
 		if o.Unfit() != "" {
 			continue
 		}
 		for _, load := range []float64{0.3, 1.5} {
 			file, err := f.File(o.Scenario(&f.Plan.Menu, 2, o.Slow), load*o.Ceiling, 300)
 			must.OK(t, err)
-			got, err := Simulate(t.Context(), file, f.Plan.Params())
+			got, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
 			must.OK(t, err)
 			seen, err := planner.Observe(t.Context(), file)
 			must.OK(t, err)
-			want := judge(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
-			if diff := cmp.Diff(want, got.(trial)); diff != "" {
+			want := oracle.Judge(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
+			if diff := cmp.Diff(want, got.(oracle.Trial)); diff != "" {
 				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)
 			}
 		}

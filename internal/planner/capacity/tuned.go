@@ -8,6 +8,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // The options whose settings are tried, the rounds, and the simulations after which no further
@@ -28,7 +29,7 @@ const nearer = 0.75
 // else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
 // answer so far.
 func (s *search) tune(ctx context.Context) error {
-	p := &s.trials.file.Plan
+	p := &s.trials.File.Plan
 	if s.best < 0 || !p.Tunes() || p.Goal.Find != menu.FindCheapest {
 		return nil
 	}
@@ -63,12 +64,12 @@ func (s *search) tune(ctx context.Context) error {
 				continue
 			}
 			s.tuned.Tried++
-			begun := s.trials.count()
+			begun := s.trials.Count()
 			missing, err := s.tryTuned(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			runs[shape] += s.trials.count() - begun
+			runs[shape] += s.trials.Count() - begun
 			idle[setting] = missing == missed[shape] // so is what is nearer to the default
 			if missing > 0 && missing < least[shape] {
 				least[shape], near[shape] = missing, i
@@ -93,8 +94,8 @@ func (s *search) tune(ctx context.Context) error {
 // while simulations are left, and returns whose settings are tried next.
 func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option, error),
 	try func(fresh []int, left func() bool) ([]int, error)) error {
-	begun := s.trials.count()
-	left := func() bool { return s.trials.count()-begun < mostTuningRuns }
+	begun := s.trials.Count()
+	left := func() bool { return s.trials.Count()-begun < mostTuningRuns }
 	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
 		fresh, err := s.variants(ctx, bases, change)
 		if err != nil {
@@ -104,7 +105,7 @@ func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*
 			return err
 		}
 	}
-	s.tuned.Simulations += s.trials.count() - begun
+	s.tuned.Simulations += s.trials.Count() - begun
 	if s.best >= 0 {
 		s.tuned.Settings = s.chosen().Settings()
 	}
@@ -127,7 +128,7 @@ func (s *search) tunable() []int {
 func (s *search) cheaper(i int) int {
 	n, most := s.mostWorthwhile(i), s.cost()*(1-1e-9)
 	if s.byPart(s.chosen(), s.size()) {
-		most *= 1 - partError
+		most *= 1 - oracle.PartError
 	}
 	for n > 0 && s.options[i].Cost(n+s.spare) >= most {
 		n--
@@ -158,14 +159,14 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 	}
 	var fresh []*candidate.Option
 	for _, o := range list {
-		if words := o.Label(&s.trials.file.Plan.Menu); !known[words] {
+		if words := o.Label(&s.trials.File.Plan.Menu); !known[words] {
 			known[words], fresh = true, append(fresh, o)
 		}
 	}
 	if fresh == nil {
 		return nil, nil
 	}
-	if _, err := prepare(ctx, s.trials.file, fresh, s.trials); err != nil {
+	if _, err := prepare(ctx, s.trials.File, fresh, s.trials); err != nil {
 		return nil, err
 	}
 	var places []int
@@ -186,7 +187,7 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err error) {
 	before := s.best
 	won, missing, err := s.beatsBest(ctx, i, s.cheaper(i))
-	if words, failed := failure(err); failed {
+	if words, failed := oracle.Failure(err); failed {
 		s.outcomes[i] = outcome{kind: broken, words: words}
 		return 1, nil
 	}

@@ -46,7 +46,7 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	if len(a.Settings) == 0 || tuned.cost() >= plain.cost() {
 		t.Fatalf("tuned: $%g/h with %+v; plain: $%g/h", tuned.cost(), a.Settings, plain.cost())
 	}
-	if n := tuned.trials.count() - plain.trials.count(); n != a.Simulations ||
+	if n := tuned.trials.Count() - plain.trials.Count(); n != a.Simulations ||
 		n > mostTuningRuns+mostSeeds*8 {
 		t.Errorf("%d simulations more, told as %d", n, a.Simulations)
 	}

@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"slices"
 )
 
@@ -62,19 +63,19 @@ func (s *search) uncheckedOptions() []int {
 // options that seem cheapest, and of each the number of replicas that is nearest to the ones that
 // were simulated. A fleet that is better becomes the answer.
 func (s *search) check(ctx context.Context) error {
-	begun := s.trials.count()
-	most := cmp.Or(s.trials.file.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
+	begun := s.trials.Count()
+	most := cmp.Or(s.trials.File.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
 	for list := s.uncheckedOptions(); len(list) > 0; list = s.uncheckedOptions() {
 		for _, i := range list {
 			n := s.unchecked(i)
 			if n == 0 {
 				continue // what was found meanwhile costs less
 			}
-			if s.trials.count()-begun >= most {
+			if s.trials.Count()-begun >= most {
 				return nil
 			}
 			better, err := s.checkOne(ctx, i, n)
-			if words, failed := failure(err); failed {
+			if words, failed := oracle.Failure(err); failed {
 				s.outcomes[i] = outcome{kind: broken, words: words}
 			} else if err != nil {
 				return err

@@ -20,7 +20,7 @@ func (s *search) unproven() *answer.Unproven {
 
 // rules says what a search leaves fleets out by that is not proven.
 func (s *search) rules() []string {
-	p := &s.trials.file.Plan
+	p := &s.trials.File.Plan
 	const fewer = "where a fleet misses the SLO, it does so with fewer replicas"
 	var list []string
 	switch p.Goal.Find {

@@ -55,7 +55,7 @@ func (s *search) fewest(o *candidate.Option) int {
 func (s *search) most(o *candidate.Option) int {
 	n := max(o.Based()+1, int(math.Ceil(s.rate/(o.Ceiling*lightLoad))))
 	if s.rate == 0 {
-		n = max(int(float64(o.Least)/lightLoad), s.trials.file.Plan.Workload.Arrivals.Users)
+		n = max(int(float64(o.Least)/lightLoad), s.trials.File.Plan.Workload.Arrivals.Users)
 	}
 	return min(n, s.allowed(o)-s.spare)
 }

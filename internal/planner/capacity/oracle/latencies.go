@@ -1,4 +1,4 @@
-package capacity
+package oracle
 
 import (
 	"math"
@@ -40,9 +40,9 @@ func spreadOf(list []sim.Time) (mean, p99 float64) {
 	slices.Sort(list)
 	sum, n := 0.0, float64(len(list))
 	for _, t := range list {
-		sum += float64(milliseconds(t))
+		sum += float64(Milliseconds(t))
 	}
-	return sum / n, milliseconds(list[int(math.Ceil(0.99*n))-1])
+	return sum / n, Milliseconds(list[int(math.Ceil(0.99*n))-1])
 }
 
-func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
+func Milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }

@@ -1,4 +1,4 @@
-package capacity
+package oracle
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// trial is the result of a simulation of a replica, or of a fleet, at a rate.
-type trial struct {
+// Trial is the result of a simulation of a replica, or of a fleet, at a rate.
+type Trial struct {
 	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target are
 	// those of the clause that binds.
 	Clauses []asked.Clause `json:"clauses"`
@@ -60,8 +60,8 @@ type trial struct {
 	Latencies map[string]float64 `json:"latencies"`
 }
 
-// under returns the trial where TTFT is that many times what was simulated.
-func (t trial) under(factor float64) trial {
+// Under returns the trial where TTFT is that many times what was simulated.
+func (t Trial) Under(factor float64) Trial {
 	if factor == 1 || len(t.Clauses) == 0 {
 		return t
 	}
@@ -74,15 +74,15 @@ func (t trial) under(factor float64) trial {
 	return t
 }
 
-// verdict is the decision whether a rate is sustained. Sure is false where the share that met the
+// Verdict is the decision whether a rate is sustained. Sure is false where the share that met the
 // SLO was too close to what the SLO asks for, for the longest simulation to tell.
-type verdict struct {
-	rate            float64
-	sustained, sure bool
-	trial           trial
-	// unused reports whether some replicas of a scaled fleet never ran, so that more would show the
+type Verdict struct {
+	Rate            float64
+	Sustained, sure bool
+	Trial           Trial
+	// Unused reports whether some replicas of a scaled fleet never ran, so that more would show the
 	// same.
-	unused bool
+	Unused bool
 }
 
 // Kind is the kind of the queue's tasks that are simulations of a plan.
@@ -105,47 +105,47 @@ func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return judge(seen, level, whole), nil
+	return Judge(seen, level, whole), nil
 }
 
-// sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at
+// Sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at
 // least what the SLO asks for, the queue does not grow, and the run is long enough to show it. The
 // simulation is doubled in length until the interval of that share is clear of what the SLO asks
 // for.
-func (t *trials) sustains(ctx context.Context, o *candidate.Option, rate float64) (verdict, error) {
+func (t *Trials) Sustains(ctx context.Context, o *candidate.Option, rate float64) (Verdict, error) {
 	rate = menu.Round(rate)
-	v := verdict{rate: rate}
-	first, most := t.file.Plan.Lengths(rate)
-	if t.rough {
+	v := Verdict{Rate: rate}
+	first, most := t.File.Plan.Lengths(rate)
+	if t.Rough {
 		most = min(most, 4*first)
 	}
 	for n := first; ; n = min(2*n, most) {
 		var err error
-		scenario := o.Scenario(&t.file.Plan.Menu, 1, o.Slow)
-		scenario.Seed += t.seed
-		if v.trial, err = t.trial(ctx, scenario, rate, n); err != nil {
+		scenario := o.Scenario(&t.File.Plan.Menu, 1, o.Slow)
+		scenario.Seed += t.Seed
+		if v.Trial, err = t.Trial(ctx, scenario, rate, n); err != nil {
 			return v, err
 		}
-		v.trial = v.trial.under(o.Late)
-		kept := v.trial.Kept
-		v.sure = kept.Excludes(v.trial.Target) || kept.Half == 0
-		v.sustained = kept.Mean >= v.trial.Target && !v.trial.Growing && !v.trial.Short
-		enough := v.trial.fills(rate)
-		if v.sustained && n < enough {
+		v.Trial = v.Trial.Under(o.Late)
+		kept := v.Trial.Kept
+		v.sure = kept.Excludes(v.Trial.Target) || kept.Half == 0
+		v.Sustained = kept.Mean >= v.Trial.Target && !v.Trial.Growing && !v.Trial.Short
+		enough := v.Trial.fills(rate)
+		if v.Sustained && n < enough {
 			most = max(most, enough)
 			continue
 		}
-		if v.sure && (v.sustained || kept.Mean < v.trial.Target) || n >= most {
+		if v.sure && (v.Sustained || kept.Mean < v.Trial.Target) || n >= most {
 			return v, nil
 		}
 	}
 }
 
-// judge sums up what was observed: of all requests where whole, else of those after the warm-up and
+// Judge sums up what was observed: of all requests where whole, else of those after the warm-up and
 // before the end of the load shows.
-func judge(seen *planner.Observation, confidence float64, whole bool) trial {
+func Judge(seen *planner.Observation, confidence float64, whole bool) Trial {
 	r := seen.Result
-	t := trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
+	t := Trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
 		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
 		Seconds: r.Duration, Latencies: latencies(seen.Requests),
 		Tokens: scenarios.CountTokens(&r.Summary), Running: running(seen)}
@@ -187,7 +187,7 @@ func running(seen *planner.Observation) []float64 {
 
 // settled returns the requests of the steady state, of which the first are warm-up, and notes
 // whether there is one.
-func (t *trial) settled(seen *planner.Observation) (requests []planner.Request, drop int) {
+func (t *Trial) settled(seen *planner.Observation) (requests []planner.Request, drop int) {
 	requests = seen.Requests[:seen.Steady()]
 	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
 		requests = seen.Requests
@@ -214,7 +214,7 @@ func growing(series []float64) bool {
 }
 
 // limit says why requests miss the SLO, of which part g binds.
-func limit(seen *planner.Observation, t *trial, g *asked.Clause) string {
+func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 	r := seen.Result
 	a, of := &r.Attainment, ""
 	if class, ok := r.Classes[g.Class]; ok {
@@ -241,9 +241,13 @@ const (
 )
 
 // fills returns how many requests it takes at a rate until what is served has been full for long.
-func (t *trial) fills(rate float64) int64 {
+func (t *Trial) fills(rate float64) int64 {
 	return int64(min(mostFilling, filling*rate*t.Latencies["mean_e2el_ms"]/1000))
 }
 
-// kept reports whether the SLO was kept, and would still be kept in a longer run.
-func (t *trial) kept() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }
+// Keeps reports whether the SLO was kept, and would still be kept in a longer run.
+func (t *Trial) Keeps() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }
+
+// Hopeless reports whether a second run as long, all of whose requests keep the SLO, would not make
+// up for the requests that miss it.
+func (t *Trial) Hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }

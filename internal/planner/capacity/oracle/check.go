@@ -1,4 +1,4 @@
-package capacity
+package oracle
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ const rounding = 1e-9
 
 // Check refuses results that no simulation gives: shares outside 0 to 1, and figures that are
 // negative or not finite.
-func (t *trial) Check() error {
+func (t *Trial) Check() error {
 	for name, share := range map[string]float64{"the mean share": t.Kept.Mean,
 		"the target": t.Target, "the share of all": t.All} {
 		if !(share >= 0 && share <= 1+rounding) {

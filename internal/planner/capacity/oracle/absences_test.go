@@ -1,4 +1,4 @@
-package capacity
+package oracle
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 
 // stub is a fleet of as many replicas as the rate needs and some more, of which the SLO is kept by
 // as many requests as replicas are there.
-func stub(p candidate.Interruption, spot, base, need int) *interruptedFleet {
+func stub(p candidate.Interruption, spot, base, need int) *InterruptedFleet {
 	n := spot + base
-	return &interruptedFleet{Interruption: p, spot: spot, step: 1, rate: float64(need), share: 1,
-		sustained: func(away int) float64 { return float64(n - away) },
-		simulate: func(_ context.Context, away int) (trial, error) {
+	return &InterruptedFleet{Interruption: p, Spot: spot, Step: 1, Rate: float64(need), Share: 1,
+		Sustained: func(away int) float64 { return float64(n - away) },
+		Simulate: func(_ context.Context, away int) (Trial, error) {
 			kept := stats.Interval{Mean: 1 - float64(away)/float64(4*n)}
-			return trial{Clauses: []asked.Clause{{Kept: kept, Target: 0.5}},
+			return Trial{Clauses: []asked.Clause{{Kept: kept, Target: 0.5}},
 				Latencies: map[string]float64{"mean_e2el_ms": 2000}}, nil
 		}}
 }
@@ -37,11 +37,11 @@ func TestMonthsAgreeWithTheLongRun(t *testing.T) {
 			Notice:   120, Away: rapid.Float64Range(60, 1800).Draw(t, "away")}
 		spot, base := rapid.IntRange(1, 6).Draw(t, "spot"), rapid.IntRange(0, 4).Draw(t, "base")
 		f := stub(p, spot, base, rapid.IntRange(0, max(0, spot+base-2)).Draw(t, "need"))
-		f.rate = max(f.rate, 0.5)
-		full, states, err := f.judge(context.Background())
+		f.Rate = max(f.Rate, 0.5)
+		full, states, err := f.Judge(context.Background())
 		must.OK(t, err)
 		want := full.Clauses[0].Kept.Mean
-		got, least := f.overMonths(states, &full, 0, rapid.Uint64().Draw(t, "seed"))
+		got, least := f.OverMonths(states, &full, 0, rapid.Uint64().Draw(t, "seed"))
 		if spread := 0.004 + 0.3*(1-want); math.Abs(got-want) > spread || least > got {
 			t.Fatalf("%g over months, at least %g in most, want about %g", got, least, want)
 		}
