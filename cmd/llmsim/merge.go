@@ -73,7 +73,8 @@ func mergePlan(cmd *cobra.Command, q shard.Question, j *journal.Journal, out str
 	if err != nil {
 		return err
 	}
-	answers, err := capacity.Solve(cmd.Context(), file, capacity.Options{Journal: j, Recorded: true})
+	answers, err := capacity.Solve(cmd.Context(), file, capacity.Options{Journal: j,
+		Recorded: true})
 	flags := planFlags{out: out}
 	return flags.conclude(cmd, answers, err)
 }

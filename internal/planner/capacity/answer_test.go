@@ -368,8 +368,8 @@ func TestSeveralModels(t *testing.T) {
 	}
 	f, err := asked.Open("two-models", plenty)
 	must.OK(t, err)
-	alone, err := Solve(context.Background(), (&asked.File{Plan: questions(f)[1].Plan, Name: "alone"}),
-		Options{})
+	alone, err := Solve(context.Background(), (&asked.File{Plan: questions(f)[1].Plan,
+		Name: "alone"}), Options{})
 	must.OK(t, err)
 	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label ||
 		got.Replicas != want.Replicas {

@@ -13,7 +13,8 @@ const mostBase = 64
 
 // withBases adds an option of spot replicas to a list with a base of each server: of every size up
 // to eight, and larger ones a quarter apart.
-func withBases(o *candidate.Option, standing []*candidate.Server, list []*candidate.Option) []*candidate.Option {
+func withBases(o *candidate.Option, standing []*candidate.Server,
+	list []*candidate.Option) []*candidate.Option {
 	for _, s := range standing {
 		for n := 1; n <= mostBase; n += max(1, n/4) {
 			other := *o

@@ -68,7 +68,8 @@ func TestCascadesThatAreNotPlanned(t *testing.T) {
 		"workload: {rate: 1/s, classes: [{name: a}, " +
 			"{name: b, escalated: {from: a, share: 1}}]}": "list it in models",
 	} {
-		_, err := asked.Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
+		_, err := asked.Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second,
+			1)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", second, err, want)
 		}

@@ -15,7 +15,8 @@ import (
 
 // changed returns the options that differ from o in one setting that may help against the limit
 // that binds n replicas, which cost less than the answer.
-func (s *search) changed(ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option, error) {
+func (s *search) changed(ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option,
+	error) {
 	missed, _, err := s.simulate(ctx, o, n, o.Worst(), 0)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,8 @@ func (s *search) changed(ctx context.Context, o *candidate.Option, n int) ([]*ca
 // changedFor returns the options that differ from o in one setting that may help against a limit of
 // a latency: smaller batches and chunks against TPOT and gaps, larger ones against TTFT, and any
 // against other limits.
-func (s *search) changedFor(o *candidate.Option, latency metrics.Latency) ([]*candidate.Option, error) {
+func (s *search) changedFor(o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
+	error) {
 	var list []*candidate.Option
 	both := func(prefill, decode *candidate.Server) {
 		other := *o
@@ -75,7 +77,8 @@ func (s *search) changedAny(i int) ([]*candidate.Option, error) {
 
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
-func (s *search) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change, error) {
+func (s *search) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change,
+	error) {
 	steps, err := s.trials.Steps(server)
 	if err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func (s *search) changesOf(server *candidate.Server, latency metrics.Latency) ([
 			}
 		}
 	}
-	if (given.Engine.KVCache == "" || ours(candidate.KVCache)) && len(now.Engine.KVCache) == len("bf16") {
+	if (given.Engine.KVCache == "" || ours(candidate.KVCache)) &&
+		len(now.Engine.KVCache) == len("bf16") {
 		name := candidate.KVCache
 		if engine, _ := launch.EngineOf(now.Engine.Preset); engine != "" {
 			if flag, known := launch.Flag(engine, candidate.KVCache); known {

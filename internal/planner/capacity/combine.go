@@ -92,7 +92,8 @@ func (k *kinds) together() ([]*candidate.Option, error) {
 	if each := routes * len(ways); n > candidate.MostOptions/each {
 		return nil, tooMany(n * each)
 	}
-	options, servers := make([]*candidate.Option, 0, n*routes*len(ways)), make([]*candidate.Server, n)
+	options := make([]*candidate.Option, 0, n*routes*len(ways))
+	servers := make([]*candidate.Server, n)
 	for i := range n {
 		servers[i] = k.server(list, candidate.Digits(i, sizes))
 	}
@@ -149,8 +150,9 @@ func (k *kinds) apart(split *menu.Split) ([]*candidate.Option, error) {
 				second[j] = first[j]
 			}
 		}
-		both := &candidate.Parts{Prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
-			Decode: remembered(2*i+1, decode, second)}
+		both := &candidate.Parts{
+			Prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
+			Decode:  remembered(2*i+1, decode, second)}
 		if both.Prefill.Twin || both.Decode.Twin ||
 			!k.file.Plan.Joins(both.Prefill.Offer, both.Decode.Offer) {
 			continue

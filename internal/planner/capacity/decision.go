@@ -21,8 +21,8 @@ const (
 // keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where predictions
 // are wrong by some factors, over the pooled requests of at most that many seeds, and the share of
 // requests that do.
-func (s *search) keeps(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors, seeds int) (bool,
-	float64, error) {
+func (s *search) keeps(ctx context.Context, o *candidate.Option, n int,
+	wrong candidate.ErrorFactors, seeds int) (bool, float64, error) {
 	if _, taken := o.Interrupted(); taken {
 		t, err := s.keepsOnSpotOver(ctx, o, n, wrong, s.seedsBelow(min(seeds, chanceSeeds)))
 		return t.Keeps(), t.Kept.Mean, err
@@ -45,8 +45,8 @@ type decision struct {
 const farBelow = 0.05
 
 // decide is keeps over as many seeds as a decision takes.
-func (s *search) decide(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors) (decision,
-	error) {
+func (s *search) decide(ctx context.Context, o *candidate.Option, n int,
+	wrong candidate.ErrorFactors) (decision, error) {
 	if _, taken := o.Interrupted(); taken {
 		ok, share, err := s.keeps(ctx, o, n, wrong, s.seeds)
 		return decision{kept: ok, sure: true, share: share, missing: 1}, err
@@ -73,8 +73,8 @@ func (s *search) pool(ctx context.Context, o *candidate.Option, n int, wrong can
 
 // poolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep
 // the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
-func poolOf(seeds int, run func(seed uint64) (oracle.Trial, int64, error)) (runs []oracle.Trial, kept bool,
-	err error) {
+func poolOf(seeds int, run func(seed uint64) (oracle.Trial, int64, error)) (runs []oracle.Trial,
+	kept bool, err error) {
 	var all [][]asked.Clause
 	var requests int64
 	for seed := range seeds {

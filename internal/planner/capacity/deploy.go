@@ -84,7 +84,8 @@ func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
 	return s.trials.File.File(scenario, s.rate, requests)
 }
 
-func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment, error) {
+func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment,
+	error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 
 // simulate runs replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the number of requests of the scenario too.
-func (s *search) simulate(ctx context.Context, o *candidate.Option, replicas int, wrong candidate.ErrorFactors,
-	seed uint64) (oracle.Trial, int64, error) {
+func (s *search) simulate(ctx context.Context, o *candidate.Option, replicas int,
+	wrong candidate.ErrorFactors, seed uint64) (oracle.Trial, int64, error) {
 	return s.simulateAt(ctx, o, replicas, s.rate, wrong, seed)
 }
 

@@ -81,7 +81,8 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					if cost >= least*(1-1e-9) {
 						break
 					}
-					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*candidate.Option{a, b}}
+					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*candidate.Option{a,
+						b}}
 					got, err := s.trials.Trial(context.Background(),
 						fleet.scenario(&plan.Menu, fleet.Replicas), s.rate,
 						plan.Together(s.rate, n+m))

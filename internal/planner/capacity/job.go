@@ -152,7 +152,9 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	for _, j := range all[:min(len(all), mostTuned)] {
 		bases = append(bases, j.option)
 	}
-	change := func(i int) ([]*candidate.Option, error) { return s.changedFor(s.options[i], metrics.TTFT) }
+	change := func(i int) ([]*candidate.Option, error) {
+		return s.changedFor(s.options[i], metrics.TTFT)
+	}
 	err := s.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
 		err error) {
 		s.tuned.Tried += len(fresh)

@@ -106,8 +106,9 @@ func TestBadJobs(t *testing.T) {
 		"job: {requests: 5, within: 1h}\nfleet: {spare: 1}":    "fleet: has no meaning for a job",
 		"job: {requests: 5, within: 1h}\nmodels: [{model: a}]": "models",
 	} {
-		_, err := asked.Parse("job.yaml", []byte("model: llama-3.1-8b\nworkload: {prompt: 5}\nmenu: "+
-			"{hardware: [l4]}\n"+change))
+		_, err := asked.Parse("job.yaml",
+			[]byte("model: llama-3.1-8b\nworkload: {prompt: 5}\nmenu: "+
+				"{hardware: [l4]}\n"+change))
 		if !scenarios.IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", change, err, want)
 		}

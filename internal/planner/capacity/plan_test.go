@@ -24,7 +24,9 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var file *asked.File
 		var err error
-		filestest.Bounded(t, len(text), func() { file, err = asked.Parse("fuzz.yaml", []byte(text)) })
+		filestest.Bounded(t, len(text), func() {
+			file, err = asked.Parse("fuzz.yaml", []byte(text))
+		})
 		if err != nil {
 			if !scenarios.IsInputError(err) {
 				t.Errorf("%q: error %v is not one of the input", text, err)

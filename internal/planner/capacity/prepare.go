@@ -71,7 +71,8 @@ type preparer struct {
 }
 
 // prepare finds out what can be built of the options, and bounds what it does, on all cores.
-func prepare(ctx context.Context, f *asked.File, options []*candidate.Option, t *oracle.Trials) (*search, error) {
+func prepare(ctx context.Context, f *asked.File, options []*candidate.Option,
+	t *oracle.Trials) (*search, error) {
 	shared := &loads{known: map[int]*asked.Load{}, words: map[string]string{}}
 	workers := make([]*preparer, runtime.GOMAXPROCS(0))
 	for i := range workers {

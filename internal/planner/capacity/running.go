@@ -26,7 +26,8 @@ func (s *search) meanRunning(ctx context.Context, o *candidate.Option, n, seeds 
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)
 	err = each(ctx, indices(seeds), func(ctx context.Context, k int) error {
-		t, _, err := s.simulate(ctx, o.Spared(s.spare), n+s.spare, candidate.AsPredicted(), uint64(k))
+		t, _, err := s.simulate(ctx, o.Spared(s.spare), n+s.spare, candidate.AsPredicted(),
+			uint64(k))
 		if err == nil {
 			paid[k], idle[k] = o.Paid(t.Running), neverRan(o.Spared(s.spare), &t, n+s.spare)
 		}

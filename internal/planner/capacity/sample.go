@@ -143,7 +143,8 @@ func (s *sample) measured(measure string, first, pace []float64) float64 {
 func (s *sample) energy(o *candidate.Option, n int) float64 {
 	joules := float64(float64(n) * o.Sum((*candidate.Server).IdlePower) * s.seconds)
 	if d := o.Decode; d == nil {
-		joules += float64(o.Slow / candidate.BoundSlack * float64(o.Prefill.Run*o.Prefill.Pace.Both(&s.work)))
+		joules += float64(o.Slow / candidate.BoundSlack *
+			float64(o.Prefill.Run*o.Prefill.Pace.Both(&s.work)))
 	} else {
 		joules += float64(o.Slow / candidate.BoundSlack *
 			(float64(o.Prefill.Run*o.Prefill.Pace.Prefill(&s.work)) +

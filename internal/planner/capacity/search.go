@@ -153,7 +153,8 @@ const firstDecrease = 1.5
 // highest finds the highest rate that a replica sustains, to about 3 %, from what is known: falling
 // from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
 // of the lowest rate that is too high.
-func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle.Verdict, err error) {
+func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle.Verdict,
+	err error) {
 	o, outcome, t := s.options[i], &s.outcomes[i], *s.trials
 	t.Rough = true
 	low, high := outcome.kept, o.Ceiling

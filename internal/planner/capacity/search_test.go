@@ -130,7 +130,8 @@ func (m menuCase) text(whole bool) string {
 
 func testQueue(t *testing.T) *queue.Queue {
 	t.Helper()
-	q, err := queue.Open(context.Background(), queue.Config{}, queue.Handlers{oracle.Kind: oracle.Simulate})
+	q, err := queue.Open(context.Background(), queue.Config{},
+		queue.Handlers{oracle.Kind: oracle.Simulate})
 	must.OK(t, err)
 	t.Cleanup(q.Close)
 	return q

@@ -145,7 +145,8 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	trials := *s.trials
 	trials.File = f
 	var options []*candidate.Option
-	servers, known := map[*candidate.Server]*candidate.Server{}, map[*candidate.Parts]*candidate.Parts{}
+	servers, known := map[*candidate.Server]*candidate.Server{},
+		map[*candidate.Parts]*candidate.Parts{}
 	again := func(old *candidate.Server) *candidate.Server {
 		if old != nil && servers[old] == nil {
 			other := *old
@@ -211,18 +212,20 @@ func (s *search) perturbations() []perturbation {
 		perturbation{input: "steps 10 % faster", harder: -1,
 			plan: func(p *menu.Plan) { p.ScaleRate(less); p.ScaleLimits(1 / less) }})
 	mine := s.chosen().Prefill.Offer.Accelerator
-	list = append(list, perturbation{input: mine + " 10 % dearer", price: func(o *candidate.Option) {
-		if o.Uses(mine) {
-			o.ScalePrice(more)
-		}
-	}})
+	list = append(list, perturbation{input: mine + " 10 % dearer",
+		price: func(o *candidate.Option) {
+			if o.Uses(mine) {
+				o.ScalePrice(more)
+			}
+		}})
 	for i := range s.trials.File.Plan.Menu.Hardware {
 		if name := s.trials.File.Plan.Menu.Hardware[i].Accelerator; name != mine {
-			list = append(list, perturbation{input: name + " 10 % cheaper", price: func(o *candidate.Option) {
-				if o.Uses(name) {
-					o.ScalePrice(less)
-				}
-			}})
+			list = append(list, perturbation{input: name + " 10 % cheaper",
+				price: func(o *candidate.Option) {
+					if o.Uses(name) {
+						o.ScalePrice(less)
+					}
+				}})
 		}
 	}
 	return list

@@ -44,7 +44,8 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 // each answers the plan of each model: with the fleet that it would have alone, where there are
 // accelerators for all of these; else with fleets that are chosen jointly, or where none are
 // possible, in turn.
-func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer, error) {
+func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
+	error) {
 	var list []*answer.Answer
 	var found []*finding
 	var searches []*search
@@ -84,7 +85,8 @@ func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([
 }
 
 // inTurn answers the plan of each model with what the models before it leave.
-func inTurn(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer, error) {
+func inTurn(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
+	error) {
 	var list []*answer.Answer
 	hardware := f.Plan.Menu.Hardware
 	for _, part := range questions(f) {

@@ -1,3 +1,15 @@
+// Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
+// a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
+//
+// If possible, a fleet is sized by simulating one replica. Requests that arrive as a Poisson
+// process and are dealt out at random arrive at each replica as a Poisson process (Kingman,
+// "Poisson Processes", 1993, colouring theorem). Dealing them out in turn makes arrivals more even.
+// So n replicas sustain n times the rate of one, and the chosen fleet is simulated whole in the
+// end. For any other load, such as a recorded one, whole fleets are simulated.
+//
+// Data goes one way: package menu has what there is to choose from, asked what is asked for,
+// candidate what can be built of both and bounds on it, oracle simulates candidates, this package
+// searches among them, and package answer has what it found, as values and as text.
 package capacity
 
 import (
@@ -40,8 +52,8 @@ func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	t := &oracle.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal, Ran: o.Ran,
-		Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
+	t := &oracle.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal,
+		Ran: o.Ran, Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
 		Ledger: &oracle.Ledger{Known: map[string]*oracle.Entry{}}}
 	s, err := prepare(ctx, f, options, t)
 	if err != nil {

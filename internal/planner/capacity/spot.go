@@ -61,8 +61,8 @@ func (s *search) bind(o *candidate.Option, t *oracle.Trial) {
 }
 
 // keepsOnSpotOver is keepsOnSpot over all of some seeds, each of which counts the same.
-func (s *search) keepsOnSpotOver(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
-	seeds []uint64) (oracle.Trial, error) {
+func (s *search) keepsOnSpotOver(ctx context.Context, o *candidate.Option, n int,
+	wrong candidate.ErrorFactors, seeds []uint64) (oracle.Trial, error) {
 	var all oracle.Trial
 	for k, seed := range seeds {
 		t, err := s.keepsOnSpot(ctx, o, n, s.rate, wrong, seed)
@@ -115,8 +115,8 @@ func (s *search) alone(ctx context.Context, o *candidate.Option, wrong candidate
 }
 
 // sustainedAlone is alone as runs with these factors show it.
-func (s *search) sustainedAlone(ctx context.Context, o *candidate.Option, wrong candidate.ErrorFactors,
-	seed uint64) (float64, error) {
+func (s *search) sustainedAlone(ctx context.Context, o *candidate.Option,
+	wrong candidate.ErrorFactors, seed uint64) (float64, error) {
 	slower, alike := *o, *o.Parts
 	slower.Parts, alike.Slow = &alike, wrong.Steps
 	alike.Late = wrong.First

@@ -218,9 +218,11 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
 		s := &search{trials: &oracle.Trials{File: new(asked.File)}, options: []*candidate.Option{
-			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}}, Prefills: 1,
-				Price: long},
-			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}}, Prefills: 1, Price: hour},
+			{Parts: &candidate.Parts{
+				Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}},
+				Prefills: 1, Price: long},
+			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}},
+				Prefills: 1, Price: hour},
 		}, outcomes: []outcome{{replicas: 1}}}
 		got := s.rentedOf(rate, &answer.Shape{Option: 0, Rate: one},
 			&answer.Shape{Option: 1, Rate: one})

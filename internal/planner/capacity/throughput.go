@@ -265,7 +265,8 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 
 // sustains decides whether n replicas of o sustain a rate: by one of them where they are alike,
 // else by the whole fleet.
-func (s *search) sustains(ctx context.Context, o *candidate.Option, n int, rate float64) (oracle.Verdict, error) {
+func (s *search) sustains(ctx context.Context, o *candidate.Option, n int,
+	rate float64) (oracle.Verdict, error) {
 	if _, taken := o.Interrupted(); taken {
 		rate = menu.Round(rate)
 		t, err := s.keepsOnSpot(ctx, o, n, rate, o.Worst(), 0)

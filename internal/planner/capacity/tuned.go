@@ -92,8 +92,8 @@ func (s *search) tune(ctx context.Context) error {
 // inTurns tries settings of some options, and then of the ones that a turn found to be better, or
 // to come nearest: change makes the options that differ in one setting, and try simulates them
 // while simulations are left, and returns whose settings are tried next.
-func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option, error),
-	try func(fresh []int, left func() bool) ([]int, error)) error {
+func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option,
+	error), try func(fresh []int, left func() bool) ([]int, error)) error {
 	begun := s.trials.Count()
 	left := func() bool { return s.trials.Count()-begun < mostTuningRuns }
 	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {

@@ -60,7 +60,8 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	s, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
 	must.OK(t, err)
 	for _, c := range tuned.chosen().Prefill.Changes {
-		if c.Key != candidate.KVCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.Key, "batching.")] !=
+		if c.Key != candidate.KVCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.Key,
+			"batching.")] !=
 			c.Value || c.Key == candidate.KVCache && s.Scenario.Engine.KVCache != c.Value {
 			t.Errorf("the scenario does not have %+v: %+v", c, s.Scenario.Batching)
 		}

@@ -36,8 +36,8 @@ func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
 		return true
 	}
 	return cmp.Or(cmp.Compare(hourly, s.cost()),
-		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)), cmp.Compare((n+s.spare)*o.GPUs,
-			s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
+		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
+		cmp.Compare((n+s.spare)*o.GPUs, s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
 }
 
 // mayWin reports whether an option could be the better answer, by the bounds.

@@ -1,11 +1,5 @@
-// Package capacity finds the cheapest fleet that meets an SLO: from a model, a workload, an SLO and
-// a menu of hardware and settings to a number of replicas, with the reasons why other options lose.
-//
-// If possible, a fleet is sized by simulating one replica. Requests that arrive as a Poisson
-// process and are dealt out at random arrive at each replica as a Poisson process (Kingman,
-// "Poisson Processes", 1993, colouring theorem). Dealing them out in turn makes arrivals more even.
-// So n replicas sustain n times the rate of one, and the chosen fleet is simulated whole in the
-// end. For any other load, such as a recorded one, whole fleets are simulated.
+// Package asked holds what a plan asks for: the file as it was written, the work of the requests
+// that it describes, and the parts of its SLO.
 package asked
 
 import (

@@ -13,7 +13,7 @@ import (
 type Dimension struct {
 	Size int
 	// set makes the choice of value i in a scenario.
-	set func(s *draft, i int)
+	set func(s *Draft, i int)
 	// word names value i in labels; nil if the shape of a replica names it.
 	word func(i int) string
 	// Common is true if both sides of a group have the same choice.
@@ -38,30 +38,30 @@ func Dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []Dimension 
 	batching, ownBatching := menu.Own(m.Batching, side.Batching, other.Batching)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
 	return []Dimension{
-		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil,
+		{len(hardware), func(s *Draft, i int) { s.choose(&hardware[i], hardware) }, nil,
 			!ownHardware},
-		{len(tensor), func(s *draft, i int) { s.Scenario.Parallelism.Tensor = tensor[i] }, nil,
+		{len(tensor), func(s *Draft, i int) { s.Scenario.Parallelism.Tensor = tensor[i] }, nil,
 			!ownTensor},
-		{len(pipeline), func(s *draft, i int) { s.Scenario.Parallelism.Pipeline = pipeline[i] },
+		{len(pipeline), func(s *Draft, i int) { s.Scenario.Parallelism.Pipeline = pipeline[i] },
 			nil, !ownPipeline},
-		{len(data), func(s *draft, i int) { s.Scenario.Parallelism.Data = data[i] }, nil,
+		{len(data), func(s *Draft, i int) { s.Scenario.Parallelism.Data = data[i] }, nil,
 			!ownData},
 		experts(expert, mixture, !ownExpert),
-		{max(1, len(m.Engines)), func(s *draft, i int) {
+		{max(1, len(m.Engines)), func(s *Draft, i int) {
 			choose(&s.Scenario.Engine.Preset, menu.OrNone(m.Engines)[i])
 		},
 			func(i int) string { return m.Engines[i] }, true},
-		{len(weights), func(s *draft, i int) { choose(&s.Scenario.Engine.Weights, weights[i]) },
+		{len(weights), func(s *Draft, i int) { choose(&s.Scenario.Engine.Weights, weights[i]) },
 			func(i int) string { return weights[i] }, !ownWeights},
-		{max(1, len(m.KVCache)), func(s *draft, i int) {
+		{max(1, len(m.KVCache)), func(s *Draft, i int) {
 			choose(&s.Scenario.Engine.KVCache, menu.OrNone(m.KVCache)[i])
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
-		{len(memory), func(s *draft, i int) { s.Scenario.Memory = memory[i] },
+		{len(memory), func(s *Draft, i int) { s.Scenario.Memory = memory[i] },
 			func(i int) string { return MemoryWords(memory[i]) }, !ownMemory},
-		{len(batching), func(s *draft, i int) { s.Scenario.Batching = batching[i] },
+		{len(batching), func(s *Draft, i int) { s.Scenario.Batching = batching[i] },
 			func(i int) string { return menu.Settings(batching[i]) }, !ownBatching},
-		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
+		{len(drafts), func(s *Draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
 }
@@ -71,11 +71,11 @@ func Dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []Dimension 
 // spread over them. Beside data-parallel attention they are spread only, as in a scenario.
 func experts(list []int, mixture, common bool) Dimension {
 	if !mixture || len(list) != 1 || list[0] != 0 {
-		return Dimension{len(list), func(s *draft, i int) {
+		return Dimension{len(list), func(s *Draft, i int) {
 			s.Scenario.Parallelism.Expert = list[i]
 		}, nil, common}
 	}
-	return Dimension{2, func(s *draft, i int) {
+	return Dimension{2, func(s *Draft, i int) {
 		p := &s.Scenario.Parallelism
 		if i == 1 {
 			p.Expert, s.twin = p.Tensor, p.Tensor <= 1 || p.Data > 1

@@ -1,3 +1,5 @@
+// Package candidate holds what a plan may choose: servers of its menu, options that say how fleets
+// are made of them, and bounds on what they do that need no simulation.
 package candidate
 
 import (

@@ -57,11 +57,11 @@ type Server struct {
 type Latency struct{ TTFT, TPOT, Plain, Drafted sim.Time }
 
 // newDraft makes the choices of the dimensions.
-func newDraft(f *asked.File, list []Dimension, choices []int) *draft {
+func newDraft(f *asked.File, list []Dimension, choices []int) *Draft {
 	p := &f.Plan
 	engine := p.Engine
 	engine.MaxModelLen = cmp.Or(p.MaxModelLen, engine.MaxModelLen)
-	d := &draft{Scenario: scenarios.Scenario{
+	d := &Draft{Scenario: scenarios.Scenario{
 		Name: p.Name, Model: p.Model, Engine: engine,
 		Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
 	}}
@@ -72,7 +72,7 @@ func newDraft(f *asked.File, list []Dimension, choices []int) *draft {
 }
 
 // NewServer makes the choices of the dimensions.
-func NewServer(f *asked.File, list []Dimension, choices []int) (*Server, *draft) {
+func NewServer(f *asked.File, list []Dimension, choices []int) (*Server, *Draft) {
 	d := newDraft(f, list, choices)
 	return &Server{File: f, list: list, choices: choices, Offer: d.offer, Shape: d.shape(),
 		Twin: d.twin, GPUs: d.Scenario.Parallelism.Accelerators()}, d

@@ -1,3 +1,5 @@
+// Package oracle simulates candidates of a plan, and keeps what was simulated, so that nothing is
+// simulated twice.
 package oracle
 
 import (
