@@ -132,7 +132,7 @@ func (s *search) keepsAtSlowSteps(r *lateRun) bool {
 // lateRun simulates a fleet with several seeds.
 func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
 	o := s.chosen()
-	wrong := candidate.ErrorFactors{o.Physics.Steps.At(deviations), 1}
+	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), First: 1}
 	var runs []oracle.Trial
 	for seed := range s.trials.File.Plan.Seeds(s.few()) {
 		t, _, err := s.simulate(ctx, o, n, wrong, uint64(seed))

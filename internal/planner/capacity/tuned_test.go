@@ -142,8 +142,9 @@ func TestChangesReplaceEachOther(t *testing.T) {
 	must.OK(t, err)
 	options, err := options(f)
 	must.OK(t, err)
-	first := candidate.Change{"batching.token-budget", "1024",
-		answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"}, "vllm-v1"}
+	first := candidate.Change{Key: "batching.token-budget", Value: "1024",
+		Setting: answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"},
+		Policy:  "vllm-v1"}
 	second := first
 	second.Value = "2048"
 	s := options[0].Prefill
