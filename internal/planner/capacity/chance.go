@@ -71,21 +71,23 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 		if at >= 0 {
 			return runs[at], nil
 		}
-		r, err := s.lateRun(ctx, c.Replicas, deviations)
+		r, known := s.followsFrom(runs, deviations)
+		if !known {
+			var err error
+			if r, err = s.lateRun(ctx, c.Replicas, deviations); err != nil {
+				return r, err
+			}
+		}
 		runs = append(runs, r)
 		slices.SortFunc(runs, func(a, b lateRun) int {
 			return int(math.Copysign(1, a.deviations-b.deviations))
 		})
-		return r, err
+		return r, nil
 	}
-	last, p := chanceNodes()[len(chanceNodes())-1], s.chosen().Physics.First
-	r, err := run(last)
-	if err != nil || s.keepsAtSlowSteps(&r) {
-		c.Probability, c.Low, c.High = 1, 1, 1
-		return err
-	}
-	for _, deviations := range chanceNodes() {
-		if _, err := run(deviations); err != nil {
+	for k, deviations := range chanceNodes() {
+		r, err := run(deviations)
+		if err != nil || k == 0 && s.keepsAtSlowSteps(&r) {
+			c.Probability, c.Low, c.High = 1, 1, 1
 			return err
 		}
 	}
@@ -94,10 +96,8 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 		low, high, found := 0.0, 0.0, false
 		for k := 1; k < len(runs); k++ {
 			a, b := &runs[k-1], &runs[k]
-			some := func(m float64) bool { return m > 0 }
 			gap := distuv.UnitNormal.CDF(b.deviations) - distuv.UnitNormal.CDF(a.deviations)
-			if slices.ContainsFunc(a.most, some) && !slices.ContainsFunc(b.most, some) &&
-				gap > precise {
+			if a.keepsSome() && !b.keepsSome() && gap > precise {
 				low, high, found = a.deviations, b.deviations, true
 			}
 		}
@@ -108,17 +108,35 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 			return err
 		}
 	}
-	setChance(c, runs, p)
+	setChance(c, runs, s.chosen().Physics.First)
 	return nil
 }
 
-// chanceNodes are the deviations at which steps are looked at first.
+// chanceNodes are the deviations at which steps are looked at first: the slowest, and then from the
+// middle outwards, so that what follows from others is not simulated.
 func chanceNodes() []float64 {
 	var list []float64
-	for _, p := range []float64{answer.Certain, 0.2, 0.5, 0.8, 0.95, 1 - answer.Certain} {
+	for _, p := range []float64{1 - answer.Certain, 0.5, 0.2, answer.Certain, 0.8, 0.95} {
 		list = append(list, distuv.UnitNormal.Quantile(p))
 	}
 	return list
+}
+
+// followsFrom returns what runs with faster and with slower steps say of some deviations: where no
+// TTFT is early enough, none is with slower steps, and where all are, all are with faster ones.
+func (s *search) followsFrom(runs []lateRun, deviations float64) (lateRun, bool) {
+	for _, r := range runs {
+		if r.deviations < deviations && !r.keepsSome() ||
+			r.deviations > deviations && s.keepsAtSlowSteps(&r) {
+			return lateRun{deviations, r.most}, true
+		}
+	}
+	return lateRun{}, false
+}
+
+// keepsSome reports whether the SLO is kept for some factor on TTFT.
+func (r *lateRun) keepsSome() bool {
+	return slices.ContainsFunc(r.most, func(most float64) bool { return most > 0 })
 }
 
 // keepsAtSlowSteps reports whether a fleet keeps the SLO in more cases than can be distinguished,

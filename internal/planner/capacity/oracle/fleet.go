@@ -24,7 +24,8 @@ func (t *Trials) Fleet(ctx context.Context, scenario scenarios.Scenario, replica
 		run, err = t.Trial(ctx, scenario, rate, requests)
 		run = run.Under(late)
 		enough := run.fills(rate)
-		if err != nil || !run.Growing && requests >= enough || run.Kept.Mean < run.Target ||
+		filled := requests >= enough-enough/filling // else a little more is asked for each time
+		if err != nil || !run.Growing && filled || run.Kept.Mean < run.Target ||
 			doubled == mostDoubled {
 			run.Growing = run.Growing && run.Kept.Mean >= run.Target
 			return run, p.Put(scenario.Workload, rate, requests).Requests, err
