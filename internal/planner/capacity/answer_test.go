@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/cases"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -22,19 +23,15 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// solve answers a plan; in short tests it leaves settings to the engine's defaults.
+// solve answers a shipped plan, and leaves settings to the engine's defaults.
 func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 	t.Helper()
-	return solveAll(t, name, append(overrides, quick()...)...).Models[0]
+	return solveAll(t, name, append(overrides, untuned)...).Models[0]
 }
 
-// quick returns what changes plans in short tests.
-func quick() []string {
-	if testing.Short() {
-		return []string{"menu.tune=none"}
-	}
-	return nil
-}
+// untuned leaves settings to the engine's defaults. TestShippedPlans answers a plan as it is
+// shipped, as docs/planning.md, docs/questions.md and scripts of cmd/llmsim do.
+const untuned = "menu.tune=none"
 
 // found has the answers to shipped plans at which several tests look.
 var found sync.Map
@@ -107,7 +104,7 @@ func TestHostMemoryPays(t *testing.T) {
 		t.Skip("simulates coding agents for hours")
 	}
 	hourly := func(overrides ...string) float64 {
-		return solve(t, "host-memory", append(overrides, "menu.tune=none")...).Chosen.Hourly
+		return solve(t, "host-memory", overrides...).Chosen.Hourly
 	}
 	const server, host = 8 * 3.29, 512 * 0.0034
 	if with := hourly(); math.Abs(with-server-host) > 1e-6 {
@@ -143,7 +140,7 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 		each = 60
 	}
 	for stop := 3; ; stop += each {
-		f, err := asked.Open("many-users", quick()...)
+		f, err := asked.Open("many-users", untuned)
 		must.OK(t, err)
 		j, err := journal.Open(path)
 		must.OK(t, err)
@@ -173,25 +170,31 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 	}
 }
 
-// Answers to shipped plans are scenarios that run.
+// Answers to shipped plans are scenarios that run: to a drawn plan as it is shipped, and to four
+// others with short simulations and the engines' defaults.
 func TestShippedPlans(t *testing.T) {
 	if testing.Short() {
-		t.Skip("solves every plan that ships")
+		t.Skip("solves five shipped plans")
 	}
-	for _, name := range asked.Shipped() {
-		for _, a := range solveAll(t, name).Models {
+	check := func(name string, overrides ...string) {
+		for _, a := range solveAll(t, name, overrides...).Models {
 			if a.Chosen == nil {
-				t.Errorf("%s: no answer", name)
+				t.Errorf("%s %v: no answer", name, overrides)
 				continue
 			}
 			s := rebuilt(t, a)
 			if s.Accelerators() != a.Chosen.Accelerators {
-				t.Errorf("%s: the scenario has %d accelerators, the answer %d", name,
+				t.Errorf("%s %v: the scenario has %d accelerators, the answer %d", name, overrides,
 					s.Accelerators(), a.Chosen.Accelerators)
 			}
 			s.Source.Close()
 		}
 	}
+	drawn := cases.Draw(t, 5, asked.Shipped())
+	for _, name := range drawn[1:] {
+		check(name, untuned, "effort={requests: 100, most-requests: 200}")
+	}
+	check(drawn[0])
 }
 
 // Prompts on GPUs of their own are an option, and its bound holds.
@@ -316,8 +319,8 @@ func TestTwoPricesOfOneAccelerator(t *testing.T) {
 	}
 	offers := "menu.hardware=[{accelerator: h100-sxm, price: $2/h, count: 2}, {accelerator: " +
 		"h100-sxm, price: $3/h}]"
-	few, many := solve(t, "many-users", offers, "menu.tune=none"), solve(t, "many-users", offers,
-		"workload.rate=300/s", "menu.tune=none")
+	few, many := solve(t, "many-users", offers), solve(t, "many-users", offers,
+		"workload.rate=300/s")
 	if few.Chosen == nil || few.Chosen.Label != "1 × h100-sxm at $2/h" {
 		t.Errorf("for few: %+v", few.Chosen)
 	}
@@ -358,7 +361,7 @@ func TestSeveralModels(t *testing.T) {
 		t.Skip("solves four plans")
 	}
 	const plenty = "menu.hardware=[h100-sxm, a100-80gb-sxm]"
-	both := solveAll(t, "two-models", plenty)
+	both := solveAll(t, "two-models", plenty, untuned)
 	sum := 0.0
 	for _, a := range both.Models {
 		sum += a.Chosen.Hourly
@@ -366,7 +369,7 @@ func TestSeveralModels(t *testing.T) {
 	if len(both.Models) != 2 || sum != both.Hourly {
 		t.Errorf("%d models, $%g/h of $%g/h", len(both.Models), sum, both.Hourly)
 	}
-	f, err := asked.Open("two-models", plenty)
+	f, err := asked.Open("two-models", plenty, untuned)
 	must.OK(t, err)
 	alone, err := Solve(context.Background(), (&asked.File{Plan: questions(f)[1].Plan,
 		Name: "alone"}), Options{})
@@ -376,13 +379,14 @@ func TestSeveralModels(t *testing.T) {
 		t.Errorf("beside another model %d of %s, alone %d of %s", got.Replicas, got.Label,
 			want.Replicas, want.Label)
 	}
-	scarce := solveAll(t, "two-models",
+	scarce := solveAll(t, "two-models", untuned,
 		"menu.hardware=[{accelerator: h100-sxm, count: 4, price: $1/h}, a100-80gb-sxm]")
 	first, second := scarce.Models[0].Chosen, scarce.Models[1].Chosen
 	if !strings.Contains(first.Label, "h100") || !strings.Contains(second.Label, "a100") {
 		t.Errorf("4 H100: %s, then %s", first.Label, second.Label)
 	}
-	few := solveAll(t, "two-models", "menu.hardware=[{accelerator: h100-sxm, count: 4}]")
+	few := solveAll(t, "two-models", untuned,
+		"menu.hardware=[{accelerator: h100-sxm, count: 4}]")
 	if few.Met() || few.Models[0].Chosen == nil || few.Models[1].Nearest == nil {
 		t.Errorf("4 H100 for both: %+v", few)
 	}

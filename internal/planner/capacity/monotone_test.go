@@ -8,12 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/cases"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
-var pairs = flag.Int("pairs", 10, "how many pairs of plans are compared")
+var pairs = flag.Int("pairs", 4, "how many pairs of plans are compared")
 
 // question is what a plan of one model asks, in figures that make it harder as they grow, but for
 // the limits.
@@ -45,13 +46,18 @@ func hourly(t *testing.T, q *queue.Queue, drawn question) (float64, bool) {
 	return s.cost(), true
 }
 
-// More load, longer prompts or answers, or a tighter SLO never cost less.
+// More load, longer prompts or answers, or a tighter SLO never cost less. The pairs are some of
+// ten, or all where as many are asked for.
 func TestHarderNeverCostsLess(t *testing.T) {
 	if testing.Short() {
-		t.Skip("answers twenty plans")
+		t.Skip("answers eight plans")
 	}
 	work := testQueue(t)
-	for pair := range *pairs {
+	var all []int
+	for pair := range max(10, *pairs) {
+		all = append(all, pair)
+	}
+	for _, pair := range cases.Draw(t, *pairs, all) {
 		easyAndHard(t, work, pair)
 	}
 }
