@@ -70,7 +70,7 @@ func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 // Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
-	a := solved(t, "llama2-70b-chat")
+	a := solve(t, "llama2-70b-chat", "menu.hardware=[a100-80gb-sxm]")
 	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"),
 		shapeOf(t, a, "4 × a100-80gb-sxm")
 	if one.Rate > 0 || !strings.Contains(one.Limit, "does not fit") {
