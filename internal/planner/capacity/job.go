@@ -174,8 +174,8 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	}), nil
 }
 
-// worthTuning is the least share of a job's price that other settings must save, since times of
-// jobs follow from two simulations.
+// worthTuning is the least share of a price, a latency or an energy that settings beside the
+// engine's defaults must save: less is within the errors of simulations.
 const worthTuning = 0.01
 
 // jobRequests returns the number of requests of the job.

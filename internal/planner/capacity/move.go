@@ -69,6 +69,9 @@ func counted(m move) []string {
 }
 
 func stopping(n int) string {
+	if n == 1 {
+		return "Stop 1 replica of today's when its requests have ended."
+	}
 	return fmt.Sprintf("Stop %s of today's, one at a time, each when its requests have ended, and "+
 		"see before the next that the SLO is kept.", units.Plural(n, "replica"))
 }

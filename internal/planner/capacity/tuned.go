@@ -123,10 +123,11 @@ func (s *search) tunable() []int {
 	return list[:min(len(list), mostTuned)]
 }
 
-// cheaper returns the largest number of replicas of option i that cost less than the best; 0 where
-// none do. Where a part stands for the best fleet, they cost less by more than it may be off.
+// cheaper returns the largest number of replicas of option i that cost less than the best by what
+// makes other settings worth it; 0 where none do. Where a part stands for the best fleet, they cost
+// less by more than it may be off.
 func (s *search) cheaper(i int) int {
-	n, most := s.mostWorthwhile(i), s.cost()*(1-1e-9)
+	n, most := s.mostWorthwhile(i), s.cost()*(1-worthTuning)
 	if s.byPart(s.chosen(), s.size()) {
 		most *= 1 - oracle.PartError
 	}
