@@ -118,7 +118,9 @@ func (p *PrefixCache) Match(s *sim.Sequence) int {
 	if p.Prefetch {
 		limit = p.tree.above(2, text, limit)
 	}
-	return int(p.worth(s, text, p.probe(s, text, limit)) * p.block)
+	// Routers may ask about requests that have no numbers yet, so that no memory is relied on.
+	p.matched = match{p.tree.probe(text, limit), limit, s.ID, p.tree.changes}
+	return int(p.worth(s, text, p.matched.prefixMatch) * p.block)
 }
 
 // probe counts the blocks of the text of s that are stored, up to limit.
