@@ -21,7 +21,7 @@ type Clause struct {
 	Latency metrics.Latency `json:"latency,omitempty"`
 	Kept    stats.Interval  `json:"kept"`
 	Target  float64         `json:"target"`
-	// Late has the shares if TTFT were other than simulated, for each of lateFactors. It is absent
+	// Late has the shares if TTFT were other than simulated, for each of LateFactors. It is absent
 	// where TTFT does not matter.
 	Late []stats.Interval `json:"kept_by_ttft,omitempty"`
 }

@@ -19,7 +19,7 @@ import (
 // simulation.
 const Probes = 400
 
-// MostRead bounds the requests that are read of a recorded workload for the bounds, and manyDrawn
+// MostRead bounds the requests that are read of a recorded workload for the bounds, and ManyDrawn
 // is how many are drawn of one that goes on: enough to know their mean work to a few per cent, also
 // where a few of them are very long.
 const (

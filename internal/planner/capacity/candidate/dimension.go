@@ -135,7 +135,7 @@ func Digits(n int, sizes []int) []int {
 }
 
 // Combinations returns how many numbers that number system has. It stops counting beyond
-// mostOptions.
+// MostOptions.
 func Combinations(sizes []int) int {
 	n := 1
 	for _, size := range sizes {

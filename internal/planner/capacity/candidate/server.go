@@ -95,8 +95,10 @@ func (s *Server) Label() string {
 // hourly is the price of the server, in $/h.
 func (s *Server) hourly() float64 { return s.Price }
 
-// peakPower and idlePower are what the server's accelerators draw at most and at least, in watts.
+// peakPower is what the server's accelerators draw at most, in watts.
 func (s *Server) peakPower() float64 { return s.Peak }
+
+// IdlePower is what the server's accelerators draw at least, in watts.
 func (s *Server) IdlePower() float64 { return s.Idle }
 
 // Emission is what is emitted for the server's accelerators at their peak power, in g/kWh · W.

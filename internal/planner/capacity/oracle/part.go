@@ -6,12 +6,12 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// A fleet of more than mostWhole alike replicas is judged by standing of them, each of which gets
+// A fleet of more than MostWhole alike replicas is judged by Standing of them, each of which gets
 // as many requests a second. If Poisson arrivals are dealt out at random, those of each replica are
 // the same in both fleets (Kingman, "Poisson Processes", 1993, colouring theorem). In turn, or by
 // the load of replicas, arrivals at each are no less even in the larger fleet. TestPartsOfFleets
-// compares both. Numbers of replicas of such fleets are found to one in finest, since a part cannot
-// tell closer ones apart. Whole simulations gave up to partError fewer of them.
+// compares both. Numbers of replicas of such fleets are found to one in Finest, since a part cannot
+// tell closer ones apart. Whole simulations gave up to PartError fewer of them.
 const (
 	MostWhole = 64
 	Standing  = 48
