@@ -12,8 +12,9 @@ import (
 // alwaysStored is a disk that has the same number of bytes of every prompt, and sums up what came.
 type alwaysStored struct{ size, brought int64 }
 
-func (b *alwaysStored) Wanted(*sim.Sequence) int64         { return b.size }
-func (b *alwaysStored) Bring(_ *sim.Sequence, bytes int64) { b.brought += bytes }
+func (b *alwaysStored) Wanted(*sim.Sequence) int64             { return b.size }
+func (b *alwaysStored) Bring(*sim.Sequence)                    { b.brought += b.size }
+func (b *alwaysStored) BringPart(_ *sim.Sequence, bytes int64) { b.brought += bytes }
 
 // starts notes when requests take their first step.
 type starts struct {

@@ -59,8 +59,15 @@ type PrefetchedMemory interface {
 	// memory has not; 0 if nothing is worth bringing.
 	Wanted(s *Sequence) int64
 	// Bring moves what the store still has of the prompt of s to the replica's memory, as far as
-	// there is room for it and the given number of bytes has come.
-	Bring(s *Sequence, bytes int64)
+	// there is room for it.
+	Bring(s *Sequence)
+}
+
+// PartMemory is a PrefetchedMemory that can use a part of a read, see Disk.Patience.
+type PartMemory interface {
+	PrefetchedMemory
+	// BringPart is Bring where only the given number of bytes has come.
+	BringPart(s *Sequence, bytes int64)
 }
 
 // PooledMemory is a PrefetchedMemory of a pool that several replicas share. What a request has

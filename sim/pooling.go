@@ -29,7 +29,7 @@ func (f *fleet) prefetch(r *member, s *Sequence, from store) {
 			replica: r.index, generation: r.generation}})
 		if from == onDisk {
 			r.result.PrefetchedBytes += bytes
-			if r.disk.Patience != nil {
+			if _, ok := r.disk.Memory.(PartMemory); ok && r.disk.Patience != nil {
 				f.schedule(later(f.now, r.disk.Patience(bytes)), event{kind: stopping, s: s})
 			}
 		} else {
@@ -103,6 +103,10 @@ func (f *fleet) brought(w *flow, bytes int64) {
 	}
 	r.catchUp(f.now)
 	m, _ := r.store(w.from)
-	m.Bring(w.s, bytes)
+	if part, ok := m.(PartMemory); ok && bytes < w.bytes {
+		part.BringPart(w.s, bytes)
+	} else {
+		m.Bring(w.s)
+	}
 	f.prefetch(r, w.s, w.from+1)
 }

@@ -100,7 +100,8 @@ type Disk struct {
 	// none twice.
 	Reads []int
 	// Patience returns the longest time, from 0, for which a request waits for a read of that many
-	// bytes. It then goes on with what has come. Nil means that it waits for all.
+	// bytes, where Memory is a PartMemory. It then goes on with what has come. Nil means that it
+	// waits for all.
 	Patience func(bytes int64) Time
 }
 

@@ -60,9 +60,9 @@ func (b *Batch) verify() (used int64) {
 		accepted, drafted := 0, int(steps)*s.drafted
 		switch {
 		case f.leaping:
-			var last int
-			accepted, last = b.r.foreseeing.Take(s, steps)
-			b.extend(s, int(steps)+accepted-last+s.drafted)
+			before := b.r.foreseeing.Known(s, steps-1)
+			accepted = b.r.foreseeing.Take(s, steps)
+			b.extend(s, int(steps+before)+s.drafted)
 		case drafted > 0:
 			accepted = b.r.speculator.Accept(s, drafted)
 		}

@@ -44,8 +44,8 @@ type LeapSpeculator interface {
 	// Advance is told how many of the steps have begun when the leap ends.
 	Advance(begun int64)
 	// Take is Accept for all of the first steps together, which have ended. It is called after
-	// Advance, and also returns how many of these tokens the last of the steps accepted.
-	Take(s *Sequence, steps int64) (accepted, last int)
+	// Advance.
+	Take(s *Sequence, steps int64) int
 }
 
 // LeapMemory is a Memory whose room for drafts is known for some steps ahead. Where a sequence that

@@ -46,13 +46,19 @@ func (d *Disk) Wanted(s *sim.Sequence) int64 {
 	return int64(float64(low) * d.block)
 }
 
-// Bring implements sim.PrefetchedMemory. Of the last block that came, a part is of no use.
-func (d *Disk) Bring(s *sim.Sequence, bytes int64) {
+// Bring implements sim.PrefetchedMemory.
+func (d *Disk) Bring(s *sim.Sequence) { d.bring(s, math.MaxInt64) }
+
+// BringPart implements sim.PartMemory. Of the last block that came, a part is of no use.
+func (d *Disk) BringPart(s *sim.Sequence, bytes int64) {
+	d.bring(s, int64(math.Ceil(float64(bytes+1)/d.block))-1)
+}
+
+func (d *Disk) bring(s *sim.Sequence, most int64) {
 	c := d.cache
 	c.settle()
 	text := c.text(s)
-	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block,
-		int64(math.Ceil(float64(bytes+1)/d.block))-1)
+	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block, most)
 	if low > 0 {
 		c.tree.storeInHost(text, all)
 	}

@@ -34,7 +34,7 @@ func TestDiskIsPrefetched(t *testing.T) {
 			if rapid.Bool().Draw(t, "bring") {
 				bytes = disk.Wanted(q)
 				left := rapid.Int64Range(0, bytes).Draw(t, "left")
-				disk.Bring(q, bytes-left)
+				disk.BringPart(q, bytes-left)
 				bytes, left = (bytes-left)/10*10, (left+9)/10*10
 				if found = m.Match(q) / tierBlock; disk.Wanted(q) != left && host >= 5 {
 					t.Fatalf("request %d wants %d bytes, not %d", id, disk.Wanted(q), left)

@@ -31,7 +31,7 @@ func TestBeginningsStay(t *testing.T) {
 				Content: []sim.Segment{{ID: rapid.Uint64Range(1, 4).Draw(t, "text"),
 					Tokens: tokens}}}}
 			if pooled.Wanted(s) > 0 {
-				pooled.Bring(s, 1)
+				pooled.Bring(s)
 				checkTree(t, p)
 			}
 			s.Stored = p.Match(s)

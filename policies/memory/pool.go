@@ -105,7 +105,7 @@ func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 }
 
 // Bring implements sim.PooledMemory.
-func (p *Pooled) Bring(s *sim.Sequence, _ int64) {
+func (p *Pooled) Bring(s *sim.Sequence) {
 	c := p.cache
 	c.settle()
 	text := c.text(s)

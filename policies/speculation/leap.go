@@ -109,14 +109,14 @@ func (p *Speculator) Advance(begun int64) {
 }
 
 // Take implements sim.LeapSpeculator.
-func (p *Speculator) Take(s *sim.Sequence, steps int64) (accepted, last int) {
+func (p *Speculator) Take(s *sim.Sequence, steps int64) int {
 	d, bit := p.states.Of(s), p.leap.shift
 	if d.length == 0 {
 		d.behind += int(steps) - 1 // the first counts already
-		return 0, 0
+		return 0
 	}
 	mask := uint64(1)<<steps - 1
-	reached := int(steps)
+	accepted, reached, last := 0, int(steps), 0
 	for i, word := range d.reached() {
 		n := bits.OnesCount64(word >> bit & mask)
 		p.accepted[i] += int64(reached - n)
@@ -132,5 +132,5 @@ func (p *Speculator) Take(s *sim.Sequence, steps int64) (accepted, last int) {
 	default:
 		d.behind = 0
 	}
-	return accepted, last
+	return accepted
 }
