@@ -57,8 +57,9 @@ func TestCallsRefuse(t *testing.T) {
 			`call "rihgt"; did you mean right?`,
 		"name: right, after: [plan], from: plan|name: right, after: [plan], from: left": "" +
 			"workload.calls.3.from: found left, which may not have ended",
-		"name: right, after|name: left, after": `found a second call "left"`,
-		"  rate: 0.1/s|  prompt: 7":            "leave preset, prompt",
+		"prompt: 10, output: 20}|prompt: 10, output: 20}\n" +
+			"  - {name: left, after: [plan], prompt: 5, output: 5}": `found a second call "left"`,
+		"  rate: 0.1/s|  prompt: 7": "leave preset, prompt",
 	} {
 		from, to, _ := strings.Cut(change, "|")
 		file, err := Parse("t.yaml", []byte(strings.Replace(diamond, from, to, 1)))
