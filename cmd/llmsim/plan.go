@@ -183,6 +183,7 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 			}
 		}
 	}
+	started := flags.start(all) // before the text, whose reader may leave after its first lines
 	print := all.WriteShort
 	switch {
 	case flags.format == "json":
@@ -192,10 +193,11 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 	case flags.detail:
 		print = all.WriteText
 	}
+	// Where no file starts the answer, it is printed all the same.
 	if err := print(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	return flags.start(all) // last: where no file starts the answer, it is printed all the same
+	return started
 }
 
 // notExpressed returns what of the chosen fleets the files that start them do not express.
