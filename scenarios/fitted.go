@@ -13,18 +13,18 @@ import (
 
 // Fitted is the content of a deployment.yaml: what llmsim twin adapt found of one deployment.
 type Fitted struct {
-	Model         string     `json:"model" required:"true" jsonschema:"The model that was served."`
-	Accelerator   string     `json:"accelerator" required:"true" jsonschema:"The accelerator that served it."`
-	Tensor        int        `json:"tensor,omitempty" min:"1" jsonschema:"The tensor parallelism."`
-	Engine        string     `json:"engine" required:"true" jsonschema:"The preset of the engine."`
-	EngineVersion string     `json:"engine-version,omitempty" jsonschema:"The engine's version."`
-	Flags         string     `json:"flags,omitempty" jsonschema:"The flags of the engine, if they are known."`
-	Measured      string     `json:"measured,omitempty" jsonschema:"The date of the measurements."`
-	Expires       string     `json:"expires,omitempty" jsonschema:"The date after which they should be repeated."`
-	Factors       Factors    `json:"factors" required:"true" jsonschema:"The factors."`
-	Deviations    Deviations `json:"deviations,omitzero" jsonschema:"The standard deviations of the factors, relative to them."`
-	Traffic       Traffic    `json:"traffic,omitzero" jsonschema:"The traffic to which the factors were fitted."`
-	Errors        Errors     `json:"errors" required:"true" jsonschema:"The errors of the twin."`
+	Model         string     `json:"model" required:"true" jsonschema:"Model that was served."`
+	Accelerator   string     `json:"accelerator" required:"true" jsonschema:"Accelerator that served it."`
+	Tensor        int        `json:"tensor,omitempty" min:"1" jsonschema:"Tensor parallelism."`
+	Engine        string     `json:"engine" required:"true" jsonschema:"Preset of the engine."`
+	EngineVersion string     `json:"engine-version,omitempty" jsonschema:"Engine's version."`
+	Flags         string     `json:"flags,omitempty" jsonschema:"Flags of the engine, if they are known."`
+	Measured      string     `json:"measured,omitempty" jsonschema:"Date of the measurements."`
+	Expires       string     `json:"expires,omitempty" jsonschema:"Date after which they should be repeated."`
+	Factors       Factors    `json:"factors" required:"true" jsonschema:"Factors."`
+	Deviations    Deviations `json:"deviations,omitzero" jsonschema:"Standard deviations of the factors, relative to them."`
+	Traffic       Traffic    `json:"traffic,omitzero" jsonschema:"Traffic to which the factors were fitted."`
+	Errors        Errors     `json:"errors" required:"true" jsonschema:"Errors of the twin."`
 }
 
 // Deviations are standard deviations of factors, relative to them.
@@ -41,9 +41,9 @@ type Deviations struct {
 
 // Traffic holds means of the requests to which a twin was fitted.
 type Traffic struct {
-	Rate   float64 `json:"rate,omitempty" min:"0" jsonschema:"The number of requests a second, of the last run."`
-	Prompt float64 `json:"prompt,omitempty" min:"0" jsonschema:"The tokens of a prompt."`
-	Output float64 `json:"output,omitempty" min:"0" jsonschema:"The tokens of an answer."`
+	Rate   float64 `json:"rate,omitempty" min:"0" jsonschema:"Number of requests a second, of the last run."`
+	Prompt float64 `json:"prompt,omitempty" min:"0" jsonschema:"Tokens of a prompt."`
+	Output float64 `json:"output,omitempty" min:"0" jsonschema:"Tokens of an answer."`
 }
 
 // Errors are root mean squares of relative errors, by quantity: those of the part of the

@@ -11,11 +11,11 @@ import (
 
 // Limits holds the limits of one latency, for single requests and for percentiles.
 type Limits struct {
-	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"The limit for a single request; see slo.percentile."`
-	P50     Span `json:"p50,omitempty" above:"0" jsonschema:"The limit for the median."`
-	P90     Span `json:"p90,omitempty" above:"0" jsonschema:"The limit for the 90th percentile."`
-	P95     Span `json:"p95,omitempty" above:"0" jsonschema:"The limit for the 95th percentile."`
-	P99     Span `json:"p99,omitempty" above:"0" jsonschema:"The limit for the 99th percentile."`
+	Request Span `json:"request,omitempty" short:"true" above:"0" jsonschema:"Limit for a single request; see slo.percentile."`
+	P50     Span `json:"p50,omitempty" above:"0" jsonschema:"Limit for this percentile."`
+	P90     Span `json:"p90,omitempty" above:"0" jsonschema:"Limit for this percentile."`
+	P95     Span `json:"p95,omitempty" above:"0" jsonschema:"Limit for this percentile."`
+	P99     Span `json:"p99,omitempty" above:"0" jsonschema:"Limit for this percentile."`
 }
 
 // percentileLimit is the limit of a percentile, in (0, 100), with its key.

@@ -38,8 +38,9 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// reference lists the keys of a struct, then those of the structs within. Shown has the structs
-// that are written already, and where.
+// reference lists the keys of a struct, then those of the structs within. Keys with the same
+// meaning, one after another, are in one line. Shown has the structs that are written already, and
+// where.
 func reference(out *strings.Builder, path string, t reflect.Type, shown map[reflect.Type]string) {
 	fmt.Fprintf(out, "\n### %s\n\n", path)
 	type section struct {
@@ -47,6 +48,7 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 		t    reflect.Type
 	}
 	var inner []section
+	var names []string
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Tag.Get("rest") == "true" {
@@ -66,7 +68,16 @@ func reference(out *strings.Builder, path string, t reflect.Type, shown map[refl
 		if f.Tag.Get("required") == "true" {
 			word += ", required"
 		}
-		fmt.Fprintf(out, "- `%s` (%s): %s\n", name, word, meaning(f))
+		names = append(names, "`"+name+"`")
+		if i+1 < t.NumField() && meaning(f) == meaning(t.Field(i+1)) {
+			continue
+		}
+		if strings.HasPrefix(meaning(f), "As in the ") {
+			fmt.Fprintf(out, "- %s: %s\n", strings.Join(names, ", "), meaning(f))
+		} else {
+			fmt.Fprintf(out, "- %s (%s): %s\n", strings.Join(names, ", "), word, meaning(f))
+		}
+		names = nil
 	}
 	for _, s := range inner {
 		reference(out, s.path, s.t, shown)
@@ -190,14 +201,14 @@ func meaning(f reflect.StructField) string {
 	words := func(tag string) string { return strings.ReplaceAll(f.Tag.Get(tag), ",", ", ") }
 	switch need, only := words("need"), words("only"); {
 	case need != "" && only != "":
-		text += " Needed for " + need + "; allowed for " + only + "."
+		text += " For " + need + " (required), " + only + " only."
 	case need != "":
-		text += " Needed for " + need + ", and only there."
+		text += " For " + need + " only, required."
 	case only != "":
 		text += " For " + only + " only."
 	}
 	if other, alternative := strings.CutPrefix(f.Tag.Get("required"), "unless "); alternative {
-		text += " Required, unless every one of the pools of " + other + " has its own."
+		text += " Required, unless all pools of " + other + " have their own."
 	}
 	return text
 }

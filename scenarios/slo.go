@@ -13,11 +13,11 @@ import (
 // once, and limits of percentiles, each of which must be kept by itself. A limit of zero is not
 // set.
 type SLO struct {
-	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"The longest time to first token."`
-	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"The longest mean time per output token, after the first token."`
-	ITL        Limits  `json:"itl,omitzero" jsonschema:"The longest gap between tokens, for percentiles of all gaps."`
-	E2E        Limits  `json:"e2e,omitzero" jsonschema:"The longest time from request to last token."`
-	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"The share of the requests, in percent, that must keep all limits for single requests at once. Default: 99."`
+	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"Longest time to first token."`
+	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"Longest mean time per output token, after the first token."`
+	ITL        Limits  `json:"itl,omitzero" jsonschema:"Longest gap between tokens, for percentiles of all gaps."`
+	E2E        Limits  `json:"e2e,omitzero" jsonschema:"Longest time from request to last token."`
+	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"Share of the requests, in percent, that must keep all limits for single requests at once. Default: 99."`
 }
 
 // defaultSLO is the limit of MLPerf Inference 4.0 for Llama-2-70B in the server scenario: a time to

@@ -14,16 +14,16 @@ type StepTimes struct {
 
 // PrefillTimes are those of prompts.
 type PrefillTimes struct {
-	Step   Span `json:"step" required:"true" above:"0" jsonschema:"The fixed time."`
-	Token  Span `json:"token,omitempty" min:"0" jsonschema:"The time for each prompt token."`
-	Square Span `json:"square,omitempty" min:"0" jsonschema:"The time for each pair of tokens of a prompt: n² pairs for n tokens."`
+	Step   Span `json:"step" required:"true" above:"0" jsonschema:"Fixed time."`
+	Token  Span `json:"token,omitempty" min:"0" jsonschema:"Time for each prompt token."`
+	Square Span `json:"square,omitempty" min:"0" jsonschema:"Time for each pair of tokens of a prompt: n² pairs for n tokens."`
 }
 
 // DecodeTimes are those of answers.
 type DecodeTimes struct {
-	Step    Span `json:"step,omitempty" min:"0" jsonschema:"The fixed time."`
-	Token   Span `json:"token,omitempty" min:"0" jsonschema:"The time for each sequence."`
-	Context Span `json:"context,omitempty" min:"0" jsonschema:"The time for each token of the sequences' contexts."`
+	Step    Span `json:"step,omitempty" min:"0" jsonschema:"Fixed time."`
+	Token   Span `json:"token,omitempty" min:"0" jsonschema:"Time for each sequence."`
+	Context Span `json:"context,omitempty" min:"0" jsonschema:"Time for each token of the sequences' contexts."`
 }
 
 // given returns the step times as the clock takes them, or nil.

@@ -8,24 +8,24 @@ import (
 // Workload describes the requests and their arrivals: random requests from distributions, or a
 // trace.
 type Workload struct {
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of requests (or conversations) that arrive in a second, over all replicas: a rate such as 2/s, or one that changes. Default: 1/s, or the times of the trace."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive: a word, or a mapping. Default: poisson."`
-	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"The number of requests after which the workload ends. Default: 1000, or the whole trace."`
-	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"The time after which no request arrives."`
-	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures (docs/agents.md): the default of prompt, output, prefix and sessions. Default: none."`
-	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
-	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers in tokens: a number, or a distribution. Default: normal, mean 250, std 100, from 2 to 1000."`
-	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with. Its length is added to the one given by prompt."`
-	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts, which are sent in turn again and again. Default: all prompts differ."`
-	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt (best-of-n). Each counts as a request. They are sent together and have the same length; the prefix cache shares their prompt. Default: 1."`
-	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each sample goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request; the prefix cache shares what beams have in common. Default: samples do not fork."`
-	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with: the size of one image, or a mapping. The length of prompts includes their tokens. Default: none."`
-	Audio    *Audio    `json:"audio,omitempty" jsonschema:"Sounds that every prompt begins with, in place of images: the length of one, or a mapping. The length of prompts includes their tokens. Default: none."`
+	Rate     Rate      `json:"rate,omitzero" jsonschema:"Requests (or conversations) that arrive in a second, over all replicas. Default: 1/s, or the times of the trace."`
+	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive. Default: poisson."`
+	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"Number of requests. Default: 1000, or the whole trace."`
+	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"Time after which no request arrives."`
+	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures (docs/agents.md): the default of prompt, output, prefix and sessions."`
+	Prompt   Length    `json:"prompt,omitzero" jsonschema:"Length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
+	Output   Length    `json:"output,omitzero" jsonschema:"Length of answers in tokens. Default: normal, mean 250, std 100, from 2 to 1000."`
+	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with, added to the length of prompt."`
+	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"Number of different prompts, which are sent in turn. Default: all differ."`
+	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"Number of answers to each prompt (best-of-n). Each counts as a request. They come together and have the same length; the prefix cache shares their prompt. Default: 1."`
+	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"Number of tokens after which each sample goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request. Default: samples do not fork."`
+	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with. The length of prompts includes their tokens."`
+	Audio    *Audio    `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
-	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
-	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel. Default: without limit."`
+	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
+	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
 	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
-	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones: the path of a file, or a mapping."`
+	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones."`
 }
 
 // Recorded reports whether requests come from traces.
@@ -45,176 +45,176 @@ func (w *Workload) tracedClasses() bool {
 
 // Class is a kind of request. Keys that it leaves out are those of the workload around it.
 type Class struct {
-	Name     string    `json:"name" required:"true" jsonschema:"The name in reports; for a trace, the name in its class column."`
-	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"The weight of the class among the classes without a rate of their own, in any unit. Default: 1."`
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"The number of its requests (or conversations) that arrive in a second. Default: by its share."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly its requests arrive, if the class has a rate. Default: poisson."`
-	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures: the default of prompt, output, prefix and sessions. Default: that of the workload."`
-	Prompt   Length    `json:"prompt,omitzero" jsonschema:"The length of prompts."`
-	Output   Length    `json:"output,omitzero" jsonschema:"The length of answers."`
-	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with."`
-	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"The number of different prompts."`
-	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"The number of answers to each prompt."`
-	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"The number of tokens after which each of the samples goes on from one of them, drawn at random."`
-	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns."`
-	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions that are described call by call."`
-	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times, instead of random ones. If one class has a trace, all classes must have one."`
-	Model    string    `json:"model,omitempty" jsonschema:"The model that its requests name, if the pools serve several models."`
-	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it. A larger number is more urgent."`
-	Tenant   string    `json:"tenant,omitempty" jsonschema:"The tenant who sends its requests, for policies that share fairly and for reports. Tenants are numbered from 0 in the order of the classes. Default: all classes have the same tenant."`
-	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"The time after the arrival by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
+	Name     string    `json:"name" required:"true" jsonschema:"Name in reports and in the class column of a trace."`
+	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"Its weight among the classes without a rate. Default: 1."`
+	Rate     Rate      `json:"rate,omitzero" jsonschema:"Its own rate. Default: by its share."`
+	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly they arrive, if the class has a rate. Default: poisson."`
+	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"As in the workload, whose value is the default."`
+	Prompt   Length    `json:"prompt,omitzero" jsonschema:"As in the workload, whose value is the default."`
+	Output   Length    `json:"output,omitzero" jsonschema:"As in the workload, whose value is the default."`
+	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"As in the workload, whose value is the default."`
+	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"As in the workload, whose value is the default."`
+	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"As in the workload, whose value is the default."`
+	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"As in the workload, whose value is the default."`
+	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"As in the workload, whose value is the default."`
+	Calls    []Call    `json:"calls,omitempty" jsonschema:"As in the workload, whose value is the default."`
+	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times. All classes have one, or none has."`
+	Model    string    `json:"model,omitempty" jsonschema:"Model that its requests name, if the pools serve several models."`
+	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it; larger is more urgent."`
+	Tenant   string    `json:"tenant,omitempty" jsonschema:"Tenant who sends its requests, for fair policies and reports. Tenants are numbered from 0 in the order of the classes. Default: the same for all."`
+	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"Time by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
-	SLO      SLO       `json:"slo,omitzero" jsonschema:"The SLO of this class. Default: that of the scenario."`
+	SLO      SLO       `json:"slo,omitzero" jsonschema:"Its SLO. Default: that of the scenario."`
 
-	Region string `json:"region,omitempty" jsonschema:"The region of its users, if pools have regions. Default: that of the first pool."`
+	Region string `json:"region,omitempty" jsonschema:"Region of its users, if pools have regions. Default: that of the first pool."`
 
-	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"The class whose requests are sent on to this one, such as to a larger model, with the same prompts and lengths of answers. Default: users send the requests."`
+	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"Class whose requests are sent on to this one, such as to a larger model, with the same prompts and lengths of answers."`
 }
 
 // Escalated describes requests that are sent on after their answer.
 type Escalated struct {
-	From  string  `json:"from" required:"true" jsonschema:"The earlier class whose requests are sent on when they have ended, with an answer or without."`
-	Share float64 `json:"share" required:"true" min:"0" max:"1" jsonschema:"The probability that a request is sent on."`
+	From  string  `json:"from" required:"true" jsonschema:"Earlier class whose requests are sent on when they have ended, with an answer or without."`
+	Share float64 `json:"share" required:"true" min:"0" max:"1" jsonschema:"Probability that a request is sent on."`
 }
 
 // Prefix is text that prompts share: system prompts, documents, examples.
 type Prefix struct {
-	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"The number of different prefixes."`
-	Tokens Length  `json:"tokens,omitzero" required:"true" jsonschema:"The length of a prefix."`
-	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"How unequal their popularity is: prefix number k is chosen in proportion to k^-zipf. Default: 0."`
+	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"Number of different prefixes."`
+	Tokens Length  `json:"tokens,omitzero" required:"true" jsonschema:"Length of a prefix."`
+	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"Prefix number k is chosen in proportion to k^-zipf. Default: 0."`
 }
 
 // Images describes the images that every prompt begins with.
 type Images struct {
-	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"The number of images. Default: 1."`
-	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"The width and height of each image in pixels, such as 1024x768."`
+	Count int    `json:"count,omitempty" min:"1" max:"1000" jsonschema:"Number of images. Default: 1."`
+	Size  string `json:"size,omitempty" short:"true" required:"true" jsonschema:"Width and height of each image in pixels, such as 1024x768."`
 }
 
 // Audio describes the sounds that every prompt begins with.
 type Audio struct {
-	Count  int  `json:"count,omitempty" min:"1" max:"1000" jsonschema:"The number of sounds. Default: 1."`
-	Length Span `json:"length" short:"true" required:"true" above:"0" jsonschema:"The length of each sound, such as 30s, at most 24h."`
+	Count  int  `json:"count,omitempty" min:"1" max:"1000" jsonschema:"Number of sounds. Default: 1."`
+	Length Span `json:"length" short:"true" required:"true" above:"0" jsonschema:"Length of each sound, such as 30s, at most 24h."`
 }
 
 // Sessions describes conversations.
 type Sessions struct {
-	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"The number of turns of a conversation: a number, or a distribution."`
-	Think Delay  `json:"think,omitzero" jsonschema:"The time between an answer and the next message. Default: none."`
+	Turns Length `json:"turns,omitzero" short:"true" required:"true" jsonschema:"Number of turns of a conversation."`
+	Think Delay  `json:"think,omitzero" jsonschema:"Time between an answer and the next message."`
 
-	Tools    *Tools    `json:"tools,omitempty" jsonschema:"Tools whose results come in place of messages of the user. Default: none."`
-	Agents   *Agents   `json:"agents,omitempty" jsonschema:"Further agents that a turn starts. Default: none."`
-	Thinking *Thinking `json:"thinking,omitempty" jsonschema:"The part of answers that is not for the user. Default: none."`
-	Compact  *Compact  `json:"compact,omitempty" jsonschema:"When a summary takes the place of a long text. Default: never; a session ends before its context is too long."`
+	Tools    *Tools    `json:"tools,omitempty" jsonschema:"Tools whose results come in place of messages of the user."`
+	Agents   *Agents   `json:"agents,omitempty" jsonschema:"Further agents that a turn starts."`
+	Thinking *Thinking `json:"thinking,omitempty" jsonschema:"Part of answers that is not for the user."`
+	Compact  *Compact  `json:"compact,omitempty" jsonschema:"When a summary takes the place of a long text. Default: a session ends before its context is too long."`
 }
 
 // Call is a request of a session that is described call by call.
 type Call struct {
-	Name   string   `json:"name" required:"true" jsonschema:"The name of the call in this list."`
-	After  []string `json:"after,omitempty" jsonschema:"The calls that must have ended before this one is sent. Default: none, it is sent when the session begins."`
-	From   string   `json:"from,omitempty" jsonschema:"The call whose prompt and answer the prompt begins with, one of those that it waits for. Default: none, the prompt begins with the prefix alone."`
-	Prompt Length   `json:"prompt" required:"true" jsonschema:"The number of new tokens of the prompt."`
-	Output Length   `json:"output,omitzero" jsonschema:"The length of the answer. Default: normal, mean 250, std 100, from 2 to 1000."`
-	Wait   Delay    `json:"wait,omitzero" jsonschema:"The time between the end of the calls before and this one. Default: none."`
+	Name   string   `json:"name" required:"true" jsonschema:"Name of the call in this list."`
+	After  []string `json:"after,omitempty" jsonschema:"Calls that must have ended before this one is sent."`
+	From   string   `json:"from,omitempty" jsonschema:"Call, of those in after, whose prompt and answer the prompt begins with."`
+	Prompt Length   `json:"prompt" required:"true" jsonschema:"Number of new tokens of the prompt."`
+	Output Length   `json:"output,omitzero" jsonschema:"Length of the answer. Default: that of output."`
+	Wait   Delay    `json:"wait,omitzero" jsonschema:"Time from the end of the calls before."`
 }
 
 // Tools describes tool calls.
 type Tools struct {
-	Share   float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first has the result of a tool, not a message of the user."`
-	Result  Length  `json:"result" required:"true" jsonschema:"The length of a result in tokens: a number, or a distribution."`
-	Wait    Delay   `json:"wait,omitzero" jsonschema:"The time that a tool takes. Default: none."`
-	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"The probability that an answer cannot be used, and the same prompt is sent again. Default: 0."`
+	Share   float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"Probability that a turn after the first has the result of a tool, not a message of the user."`
+	Result  Length  `json:"result" required:"true" jsonschema:"Length of a result in tokens."`
+	Wait    Delay   `json:"wait,omitzero" jsonschema:"Time that a tool takes."`
+	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"Probability that an answer cannot be used, and the same prompt is sent again. Default: 0."`
 }
 
 // Agents describes agents that work for another one, all at the same time.
 type Agents struct {
-	Share  float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"The probability that a turn after the first waits for agents that the turn before started, and has their last answers."`
-	Count  Length  `json:"count" required:"true" jsonschema:"The number of agents that a turn starts."`
-	Turns  Length  `json:"turns" required:"true" jsonschema:"The number of turns of an agent. Those after the first have results of tools."`
-	Prompt Length  `json:"prompt" required:"true" jsonschema:"The length of what an agent is told, after the prefix."`
+	Share  float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"Probability that a turn after the first has the last answers of agents that the turn before started."`
+	Count  Length  `json:"count" required:"true" jsonschema:"Number of agents that a turn starts."`
+	Turns  Length  `json:"turns" required:"true" jsonschema:"Number of turns of an agent; after the first, with results of tools."`
+	Prompt Length  `json:"prompt" required:"true" jsonschema:"Length of what an agent is told, after the prefix."`
 }
 
 // Thinking describes thinking tokens.
 type Thinking struct {
-	Share  float64 `json:"share" short:"true" required:"true" above:"0" max:"0.99" jsonschema:"The share of an answer's tokens, its first ones."`
-	Keep   string  `json:"keep,omitempty" enum:"all,task,none" jsonschema:"Whether later prompts repeat them: all do, or only those before the next message of the user, or none does. Default: none."`
-	Budget int     `json:"budget,omitempty" min:"1" jsonschema:"The largest number of thinking tokens of an answer. Longer thinking is cut, and the rest of the answer follows (vLLM's thinking_token_budget). Default: without limit."`
+	Share  float64 `json:"share" short:"true" required:"true" above:"0" max:"0.99" jsonschema:"Share of an answer's tokens, at its beginning."`
+	Keep   string  `json:"keep,omitempty" enum:"all,task,none" jsonschema:"Which later prompts repeat them: all, those before the next message of the user, or none. Default: none."`
+	Budget int     `json:"budget,omitempty" min:"1" jsonschema:"Largest number of thinking tokens of an answer (vLLM's thinking_token_budget)."`
 }
 
 // Compact describes compaction of the context.
 type Compact struct {
-	At int `json:"at" required:"true" min:"2" jsonschema:"The length of a prompt with its answer, in tokens, at which the model is asked for a summary."`
-	To int `json:"to" required:"true" min:"1" jsonschema:"The length of the summary in tokens."`
+	At int `json:"at" required:"true" min:"2" jsonschema:"Length of a prompt with its answer, in tokens, at which the model is asked for a summary."`
+	To int `json:"to" required:"true" min:"1" jsonschema:"Length of the summary in tokens."`
 }
 
 // Delay is a thinking time of users.
 type Delay struct {
-	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"The mean."`
-	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"The distribution."`
-	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"The standard deviation divided by the mean."`
+	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"Mean."`
+	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"Distribution."`
+	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"Standard deviation divided by the mean."`
 }
 
 // Trace is a recorded workload. If the scenario gives a rate or arrivals, the times of the trace do
 // not count.
 type Trace struct {
-	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"The path of the file, plain or gzip. It is looked up beside the scenario file, and then from the current folder."`
-	Format   string  `json:"format,omitempty" enum:"azure,bailian,burstgpt,mooncake,llmsim,sharegpt,tracelab,tracelab-rounds,servegen,weka,otel" jsonschema:"The format of the file. Default: found from its first line."`
+	File     string  `json:"file,omitempty" short:"true" required:"true" jsonschema:"File, plain or gzip, beside the scenario file or in the current folder."`
+	Format   string  `json:"format,omitempty" enum:"azure,bailian,burstgpt,mooncake,llmsim,sharegpt,tracelab,tracelab-rounds,servegen,weka,otel" jsonschema:"Format of the file. Default: found from its first line."`
 	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"A factor on the rate of the trace. Default: 1."`
-	From     Span    `json:"from,omitempty" min:"0" jsonschema:"The time of the trace at which the replay begins. Default: its start."`
-	For      Span    `json:"for,omitempty" above:"0" jsonschema:"The length of the replayed part, in the time of the trace. Default: all of it."`
-	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"The length of the parts, such as 1d, into which the trace is cut. As many parts as the trace has are drawn with replacement, and played one after another. Only with the times of the trace. Default: none."`
-	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"What happens to requests longer than the engine's limit: they are refused and counted, or cut to what fits. Default: reject."`
-	MaxWait  Span    `json:"max-wait,omitempty" above:"0" jsonschema:"The longest time between the calls of a recorded session; longer times are cut to it, as AgentX does. Default: as recorded."`
-	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Whether the trace starts again at its end, which needs a rate or arrivals of the scenario's own."`
+	From     Span    `json:"from,omitempty" min:"0" jsonschema:"Time of the trace at which the replay begins."`
+	For      Span    `json:"for,omitempty" above:"0" jsonschema:"Length of the replayed part. Default: all."`
+	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"Length of the parts, such as 1d, into which the trace is cut. As many as the trace has are drawn with replacement, and played one after another, at the times of the trace."`
+	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"Whether requests longer than the engine's limit are refused, or cut to what fits. Default: reject."`
+	MaxWait  Span    `json:"max-wait,omitempty" above:"0" jsonschema:"Longest time between the calls of a recorded session, to which longer ones are cut."`
+	Repeat   bool    `json:"repeat,omitempty" jsonschema:"Whether the trace starts again at its end; it needs a rate or arrivals of the scenario."`
 }
 
 // Rate is the number of requests a second over time.
 type Rate struct {
-	Pattern string    `json:"pattern,omitempty" kind:"true" enum:"steady,phases,bursts,wave" jsonschema:"The law by which the rate changes."`
-	Value   PerSecond `json:"value,omitempty" short:"true" need:"steady" above:"0" jsonschema:"The rate."`
+	Pattern string    `json:"pattern,omitempty" kind:"true" enum:"steady,phases,bursts,wave" jsonschema:"Law by which the rate changes."`
+	Value   PerSecond `json:"value,omitempty" short:"true" need:"steady" above:"0" jsonschema:"Rate."`
 	Phases  []Phase   `json:"phases,omitempty" need:"phases" jsonschema:"One after another."`
 	Repeat  bool      `json:"repeat,omitempty" only:"phases" jsonschema:"Whether the first phase follows the last one; otherwise arrivals end."`
-	High    PerSecond `json:"high,omitempty" need:"bursts" above:"0" jsonschema:"The rate in a burst."`
-	Low     PerSecond `json:"low,omitempty" only:"bursts" min:"0" jsonschema:"The rate between bursts. Default: none."`
+	High    PerSecond `json:"high,omitempty" need:"bursts" above:"0" jsonschema:"Rate in a burst."`
+	Low     PerSecond `json:"low,omitempty" only:"bursts" min:"0" jsonschema:"Rate between bursts."`
 	For     Span      `json:"for,omitempty" need:"bursts" above:"0" jsonschema:"How long a burst lasts."`
-	Pause   Span      `json:"pause,omitempty" need:"bursts" above:"0" jsonschema:"The time from the end of a burst to the next burst."`
+	Pause   Span      `json:"pause,omitempty" need:"bursts" above:"0" jsonschema:"Time from a burst to the next."`
 	Random  bool      `json:"random,omitempty" only:"bursts" jsonschema:"Whether the lengths of bursts and pauses are random, with these means."`
-	Average PerSecond `json:"average,omitempty" need:"wave" above:"0" jsonschema:"The mean rate of a daily wave."`
-	Swing   float64   `json:"swing,omitempty" need:"wave" min:"0" max:"1" jsonschema:"How far the rate rises and falls, as a share of the average."`
-	Period  Span      `json:"period,omitempty" only:"wave" above:"0" jsonschema:"The length of the wave. Default: 1d."`
-	Peak    Span      `json:"peak,omitempty" only:"wave" min:"0" jsonschema:"The time at which the rate is highest. Default: at the start."`
+	Average PerSecond `json:"average,omitempty" need:"wave" above:"0" jsonschema:"Mean rate of a daily wave."`
+	Swing   float64   `json:"swing,omitempty" need:"wave" min:"0" max:"1" jsonschema:"How far the rate rises and falls, as a share."`
+	Period  Span      `json:"period,omitempty" only:"wave" above:"0" jsonschema:"Length of the wave. Default: 1d."`
+	Peak    Span      `json:"peak,omitempty" only:"wave" min:"0" jsonschema:"Time at which the rate is highest. Default: at the start."`
 }
 
 // Phase is a stretch of time in which the rate holds or changes evenly.
 type Phase struct {
-	Rate PerSecond  `json:"rate" required:"true" min:"0" jsonschema:"The rate at the start of the phase."`
-	To   *PerSecond `json:"to,omitempty" min:"0" jsonschema:"The rate at the end of the phase. Default: the rate at its start."`
-	For  Span       `json:"for" required:"true" above:"0" jsonschema:"The length of the phase."`
+	Rate PerSecond  `json:"rate" required:"true" min:"0" jsonschema:"Rate at the start of the phase."`
+	To   *PerSecond `json:"to,omitempty" min:"0" jsonschema:"Rate at its end. Default: the same."`
+	For  Span       `json:"for" required:"true" above:"0" jsonschema:"Its length."`
 }
 
 // Arrivals says how evenly requests arrive around the rate.
 type Arrivals struct {
-	Process  string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"Random gaps of a distribution, users who wait for their answers (closed-loop), or all requests at the start (at-once)."`
-	CV       float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"The coefficient of variation of the gaps: 1 is like Poisson, a larger number is burstier."`
-	Shape    float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"The shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
-	Users    int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"The number of users. Each user waits for an answer before the next request."`
-	Think    Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"The time between an answer and the same user's next request. Default: none."`
-	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"The time over which the users' first requests are spread. Default: none, all start at once."`
-	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The least share of the calls of a user's first session that were made before the run, as in AgentX (--trajectory-start-min-ratio). The session begins with the next call. Default: 0."`
-	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"The largest such share. Default: 0, sessions begin at their first call."`
+	Process  string  `json:"process,omitempty" kind:"true" short:"true" enum:"poisson,constant,gamma,weibull,lognormal,closed-loop,at-once" jsonschema:"Gaps of a distribution, users who wait for their answers (closed-loop), or all requests at the start (at-once)."`
+	CV       float64 `json:"cv,omitempty" need:"gamma,lognormal" only:"weibull" min:"0.001" max:"100" jsonschema:"Coefficient of variation of the gaps: 1 is like Poisson, a larger number is burstier."`
+	Shape    float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"Shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
+	Users    int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"Number of users, who each wait for an answer before the next request."`
+	Think    Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"Time between an answer and the user's next request."`
+	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"Time over which the users' first requests are spread."`
+	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Least share of the calls of a user's first session that were made before the run, as in AgentX. Default: 0."`
+	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Largest such share. Default: 0."`
 }
 
 // Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min,
 // max].
 type Length struct {
-	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"fixed,uniform,normal,lognormal,gamma,exponential,zipf,empirical" jsonschema:"The distribution."`
-	Value        int     `json:"value,omitempty" short:"true" need:"fixed" min:"1" jsonschema:"The length, if all lengths are the same."`
-	Mean         float64 `json:"mean,omitempty" need:"normal,lognormal,gamma,exponential" above:"0" jsonschema:"The mean, before truncation."`
-	Std          float64 `json:"std,omitempty" need:"normal" min:"0" jsonschema:"The standard deviation, before truncation."`
-	CV           float64 `json:"cv,omitempty" need:"lognormal,gamma" min:"0" jsonschema:"The standard deviation divided by the mean, before truncation."`
-	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"The probability of a length k is proportional to k^-exponent."`
-	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"The shortest length. Default: 1."`
-	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"The longest length. Default: the longest that the engine serves."`
-	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with one length in each line, and its weight in a second column."`
+	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"fixed,uniform,normal,lognormal,gamma,exponential,zipf,empirical" jsonschema:"Distribution."`
+	Value        int     `json:"value,omitempty" short:"true" need:"fixed" min:"1" jsonschema:"Length, if all lengths are the same."`
+	Mean         float64 `json:"mean,omitempty" need:"normal,lognormal,gamma,exponential" above:"0" jsonschema:"Mean, before truncation."`
+	Std          float64 `json:"std,omitempty" need:"normal" min:"0" jsonschema:"Standard deviation, before truncation."`
+	CV           float64 `json:"cv,omitempty" need:"lognormal,gamma" min:"0" jsonschema:"Standard deviation divided by the mean, before truncation."`
+	Exponent     float64 `json:"exponent,omitempty" need:"zipf" min:"0" jsonschema:"Probability of a length k is proportional to k^-exponent."`
+	Min          int     `json:"min,omitempty" need:"uniform" only:"normal,lognormal,gamma,exponential,zipf" min:"1" jsonschema:"Shortest length. Default: 1."`
+	Max          int     `json:"max,omitempty" need:"uniform,zipf" only:"normal,lognormal,gamma,exponential" min:"1" jsonschema:"Longest length. Default: the longest that the engine serves."`
+	File         string  `json:"file,omitempty" need:"empirical" jsonschema:"A file with a length in each line, and its weight in a second column."`
 }
 
 // Scaled returns the distribution with all lengths multiplied by a factor. A distribution that is
