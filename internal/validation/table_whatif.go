@@ -108,17 +108,18 @@ const demoDrafted = 4
 var draftedFlag = regexp.MustCompile(
 	`num_speculative_tokens\D{0,4}(\d+)|(\d+) (?:speculative|drafted|draft)`)
 
-// describedDrafts returns the number of drafted tokens that a description has, or the demo's.
-func describedDrafts(what string) int {
+// describedDrafts returns the number of drafted tokens that a description has, or the demo's where
+// it has none. Otherwise why says what was found.
+func describedDrafts(what string) (n int, why string) {
 	m := draftedFlag.FindStringSubmatch(what)
 	if m == nil {
-		return demoDrafted
+		return demoDrafted, ""
 	}
 	n, err := strconv.Atoi(m[1] + m[2])
 	if err != nil || n < 1 || n > maxDrafted {
-		return demoDrafted
+		return 0, fmt.Sprintf("found %s, want a number from 1 to %d", m[0], maxDrafted)
 	}
-	return n
+	return n, ""
 }
 
 var numberedFlag = regexp.MustCompile(
@@ -152,7 +153,11 @@ func (v *variant) configure(version, what string) (why string) {
 		case "fp8":
 			v.weights = "fp8"
 		case "eagle", "eagle3":
-			v.draftByHead(describedDrafts(what))
+			drafts, why := describedDrafts(what)
+			if why != "" {
+				return why
+			}
+			v.draftByHead(drafts)
 		case "eager":
 			return "the variant " + v.name + " has no captured graphs"
 		default:

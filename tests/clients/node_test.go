@@ -26,14 +26,12 @@ func node(t *testing.T, name string, arguments ...string) string {
 }
 
 func TestNodeClient(t *testing.T) {
-	node(t, "npm", "ci", "--no-audit", "--no-fund")
 	node(t, "node", "openai.js", server(t, "--api-key", "secret"))
 }
 
-// TestAutocannon sends a few seconds of requests on 50 connections: every one is answered.
+// TestAutocannon sends two seconds of requests on 50 connections: every one is answered.
 func TestAutocannon(t *testing.T) {
-	node(t, "npm", "ci", "--no-audit", "--no-fund")
-	out := node(t, "npx", "autocannon", "--json", "-c", "50", "-d", "5", "-m", "POST", "-H",
+	out := node(t, "npx", "autocannon", "--json", "-c", "50", "-d", "2", "-m", "POST", "-H",
 		"Content-Type: application/json",
 		"-b", `{"prompt":"Hello there","max_tokens":4}`, server(t, "--speed", "100")+
 			"/v1/completions")
@@ -50,5 +48,5 @@ func TestAutocannon(t *testing.T) {
 	if result.Good < 100 || result.Bad+result.Errors+result.Timeouts > 0 {
 		t.Errorf("%+v", result)
 	}
-	t.Logf("%d requests answered in five seconds", result.Good)
+	t.Logf("%d requests answered in two seconds", result.Good)
 }

@@ -6,6 +6,7 @@ package clients
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,22 +26,44 @@ replicas: 2
 workload: {rate: 10/s, prompt: 100, output: 20, requests: 50}
 `
 
-// build builds llmsim and returns the program.
-func build(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "llmsim")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/llmsim")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return program
+// TestMain builds llmsim and installs the Node clients once for all tests.
+func TestMain(m *testing.M) {
+	os.Exit(prepared(m))
 }
+
+// prepared runs the tests with what they share, and returns their exit status.
+func prepared(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "clients")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "llmsim")
+	commands := []*exec.Cmd{exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/llmsim")}
+	commands[0].Dir = "../.."
+	if _, err := exec.LookPath("npm"); err == nil {
+		install := exec.Command("npm", "ci", "--no-audit", "--no-fund")
+		install.Dir = "node"
+		commands = append(commands, install)
+	}
+	for _, c := range commands {
+		if out, err := c.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v: %v: %s", c, err, out)
+			return 1
+		}
+	}
+	os.Setenv(built, program)
+	return m.Run()
+}
+
+// built is the environment variable with the path of llmsim as these tests built it.
+const built = "LLMSIM_UNDER_TEST"
 
 // server serves the scenario until the test ends. It returns the address.
 func server(t *testing.T, flags ...string) string {
 	t.Helper()
-	return serving(t, build(t), scenario, flags...)
+	return serving(t, os.Getenv(built), scenario, flags...)
 }
 
 // serving serves a scenario with a program until the test ends. It returns the address.
