@@ -55,7 +55,7 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 }
 
 // advise simulates a number of replicas of an option, and tries changes that may help.
-func (s *search) advise(ctx context.Context, o *candidate.Option, replicas int,
+func (s *judge) advise(ctx context.Context, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*answer.Advice, error) {
 	r, load, err := s.observed(ctx, o, replicas, wrong)
 	if err != nil || r.Completed == 0 {
@@ -78,7 +78,7 @@ func (s *search) advise(ctx context.Context, o *candidate.Option, replicas int,
 
 // observed simulates a whole fleet in this process, and returns a function that reads its scenario
 // again.
-func (s *search) observed(ctx context.Context, o *candidate.Option, replicas int,
+func (s *judge) observed(ctx context.Context, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &s.trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)

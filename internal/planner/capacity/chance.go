@@ -15,20 +15,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
-// chanceSeeds is how many runs a probability rests on, and sureOf the confidence of its interval.
-const (
-	chanceSeeds = 4
-	sureOf      = 0.95
-)
-
-// few returns the most runs that a probability rests on. Days of a trace differ more than draws of
-// one load do, so a trace that is resampled has as many runs as for a decision.
-func (s *search) few() int {
-	if s.trials.File.Plan.Workload.Resampled() {
-		return s.seeds
-	}
-	return min(s.seeds, chanceSeeds)
-}
+// sureOf is the confidence of the interval of a probability.
+const sureOf = 0.95
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
 func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {

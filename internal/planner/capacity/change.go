@@ -15,7 +15,7 @@ import (
 
 // changed returns the options that differ from o in one setting that may help against the limit
 // that binds n replicas, which cost less than the answer.
-func (s *search) changed(ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option,
+func (s *judge) changed(ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option,
 	error) {
 	missed, _, err := s.simulate(ctx, o, n, o.Worst(), 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *search) changed(ctx context.Context, o *candidate.Option, n int) ([]*ca
 // changedFor returns the options that differ from o in one setting that may help against a limit of
 // a latency: smaller batches and chunks against TPOT and gaps, larger ones against TTFT, and any
 // against other limits.
-func (s *search) changedFor(o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
+func (s *judge) changedFor(o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
 	error) {
 	var list []*candidate.Option
 	both := func(prefill, decode *candidate.Server) {
@@ -77,7 +77,7 @@ func (s *search) changedAny(i int) ([]*candidate.Option, error) {
 
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
-func (s *search) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change,
+func (s *judge) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change,
 	error) {
 	steps, err := s.trials.Steps(server)
 	if err != nil {

@@ -13,15 +13,16 @@ import (
 // to twelve for a decision, until the interval of the share that keeps the SLO is clear of its
 // target, or that many requests are pooled.
 const (
-	fewSeeds   = 2
-	mostSeeds  = 12
-	mostPooled = 200_000
+	fewSeeds    = 2
+	chanceSeeds = 4 // for a probability
+	mostSeeds   = 12
+	mostPooled  = 200_000
 )
 
 // keeps reports whether a fleet of n replicas of o, spares down, keeps the SLO where predictions
 // are wrong by some factors, over the pooled requests of at most that many seeds, and the share of
 // requests that do.
-func (s *search) keeps(ctx context.Context, o *candidate.Option, n int,
+func (s *judge) keeps(ctx context.Context, o *candidate.Option, n int,
 	wrong candidate.ErrorFactors, seeds int) (bool, float64, error) {
 	if _, taken := o.Interrupted(); taken {
 		t, err := s.keepsOnSpotOver(ctx, o, n, wrong, s.seedsBelow(min(seeds, chanceSeeds)))
@@ -45,7 +46,7 @@ type decision struct {
 const farBelow = 0.05
 
 // decide is keeps over as many seeds as a decision takes.
-func (s *search) decide(ctx context.Context, o *candidate.Option, n int,
+func (s *judge) decide(ctx context.Context, o *candidate.Option, n int,
 	wrong candidate.ErrorFactors) (decision, error) {
 	if _, taken := o.Interrupted(); taken {
 		ok, share, err := s.keeps(ctx, o, n, wrong, s.seeds)
@@ -64,7 +65,7 @@ func (s *search) decide(ctx context.Context, o *candidate.Option, n int,
 // pool simulates a fleet with one seed after another until it is clear whether it keeps the SLO,
 // and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
 // second run without a miss would not make up for the requests of the first that miss it.
-func (s *search) pool(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
+func (s *judge) pool(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
 	seeds int) (runs []oracle.Trial, kept bool, err error) {
 	return poolOf(s.trials.File.Plan.Seeds(seeds), func(seed uint64) (oracle.Trial, int64, error) {
 		return s.simulate(ctx, o, n, wrong, seed)
@@ -111,4 +112,13 @@ func sharePooled(runs []oracle.Trial) stats.Interval {
 		all = append(all, runs[i].Clauses)
 	}
 	return asked.Binding(asked.Pooled(all)).Kept
+}
+
+// few returns the most runs that a probability rests on. Days of a trace differ more than draws of
+// one load do, so a trace that is resampled has as many runs as for a decision.
+func (s *judge) few() int {
+	if s.trials.File.Plan.Workload.Resampled() {
+		return s.seeds
+	}
+	return min(s.seeds, chanceSeeds)
 }

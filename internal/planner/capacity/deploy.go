@@ -154,3 +154,11 @@ func (s *search) millions() float64 {
 	}
 	return flow * 3600 / 1e6
 }
+
+// law returns how large fleets were judged: nil if the chosen one was simulated whole.
+func (s *search) law() *answer.Law {
+	if s.best < 0 || !s.byPart(s.chosen(), s.size()) {
+		return nil
+	}
+	return &answer.Law{Replicas: s.size(), Simulated: oracle.Standing, Whole: oracle.MostWhole}
+}

@@ -164,7 +164,7 @@ func (s *search) mayMix(a, b *candidate.Option) bool {
 }
 
 // joined reports whether one fleet may have replicas of two options, by their providers.
-func (s *search) joined(a, b *candidate.Option) bool {
+func (s *judge) joined(a, b *candidate.Option) bool {
 	return s.trials.File.Plan.Joins(a.Prefill.Offer, b.Prefill.Offer)
 }
 

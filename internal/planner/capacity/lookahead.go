@@ -2,9 +2,10 @@ package capacity
 
 import (
 	"context"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"runtime"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // lookahead begins simulations that a search will need unless it finds a better fleet before. They
@@ -35,7 +36,8 @@ func (l *lookahead) begin(ctx context.Context, next []int) {
 	if s.best < 0 || l.trials.Recorded {
 		return // nothing is known yet of what the search will ask
 	}
-	other := &search{rate: s.rate, spare: s.spare, options: s.options, trials: &l.trials}
+	other := s.judge
+	other.trials = &l.trials
 	for k, found := 0, 0; k < len(next) && found < l.ahead; k++ {
 		o := s.options[next[k]]
 		if !s.mayWin(o.Index) {

@@ -116,8 +116,8 @@ func prepare(ctx context.Context, f *asked.File, options []*candidate.Option,
 			o.Surcharge = float64(o.Base) * (o.Standing.Price - o.Prefill.Price)
 		}
 	}
-	return &search{rate: f.Plan.Peak(), spare: f.Plan.Fleet.Spare, options: options, best: -1,
-		seeds: mostSeeds, trials: t}, nil
+	return &search{judge: judge{rate: f.Plan.Peak(), spare: f.Plan.Fleet.Spare, seeds: mostSeeds,
+		trials: t}, options: options, best: -1}, nil
 }
 
 // checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of

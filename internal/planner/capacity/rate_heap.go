@@ -5,6 +5,14 @@ import (
 	"container/heap"
 )
 
+// rateRange is a fleet with what is known of the highest rate that it sustains.
+type rateRange struct {
+	rateGrid
+	option, replicas int     // replicas leaves out spares
+	price            float64 // of the fleet with the spares, in $/h
+	settling         bool    // whether the fleet was simulated whole
+}
+
 // rateHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
 // ones, those of which that is not known, and then the cheapest.
 type rateHeap []*rateRange

@@ -2,15 +2,16 @@ package capacity
 
 import (
 	"context"
+	"slices"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"slices"
 )
 
 // charge returns how many replicas or groups of an option run on average, spares included, with
 // steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
 // that number.
-func (s *search) charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
+func (s *judge) charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
 	if !o.Scaled() {
 		return float64(n + s.spare), nil
 	}
@@ -21,7 +22,7 @@ func (s *search) charge(ctx context.Context, o *candidate.Option, n int) (float6
 
 // meanRunning returns how many replicas or groups of a scaled option run on average, spares
 // included, with steps as predicted: the sum of some seeds; and whether some of them never run.
-func (s *search) meanRunning(ctx context.Context, o *candidate.Option, n, seeds int) (sum float64,
+func (s *judge) meanRunning(ctx context.Context, o *candidate.Option, n, seeds int) (sum float64,
 	unused bool,
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)

@@ -57,7 +57,7 @@ const similar = 1.08
 
 // newSample reads the requests of a fleet of o at the rate of the search; nil where they depend on
 // how fast others are answered, or are too many.
-func (s *search) newSample(o *candidate.Option) (*sample, error) {
+func (s *judge) newSample(o *candidate.Option) (*sample, error) {
 	f := s.trials.File
 	p := &f.Plan
 	if p.Workload.Arrivals.Process == "closed-loop" || p.Sessions() {

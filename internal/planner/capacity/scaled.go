@@ -164,7 +164,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 
 // firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
 // a fixed fleet, or where the least fixed number is known, that of how many replicas run.
-func (s *search) firstAsked(o *candidate.Option,
+func (s *judge) firstAsked(o *candidate.Option,
 	known map[candidate.SameButScaling]int) (func(context.Context, *candidate.Option,
 	int) (oracle.Verdict, error), int) {
 	n, found := known[o.Fixed()]

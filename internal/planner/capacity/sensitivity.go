@@ -172,8 +172,9 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		other.Parts, other.Scaling = known[o.Parts], o.Scaling.Copied()
 	}
 	if p.price != nil {
-		return &search{rate: s.rate, spare: s.spare, options: options, best: -1, seeds: s.seeds,
-			trials: &trials}, nil
+		again := &search{judge: s.judge, options: options, best: -1}
+		again.trials = &trials
+		return again, nil
 	}
 	trials.Rough = true
 	other, err := prepare(ctx, f, options, &trials)

@@ -2,8 +2,9 @@ package capacity
 
 import (
 	"context"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"math"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // answer finds the best option and sizes it as a fleet. An option of which no fleet keeps the SLO,

@@ -3,25 +3,15 @@ package capacity
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/units"
 )
-
-// lightLoad is the share of the bound of the rate at which requests hardly meet each other. An SLO
-// that is missed there is missed at any rate.
-const lightLoad = 1.0 / 64
 
 // search looks for the cheapest fleet of replicas of one kind.
 type search struct {
-	rate     float64
-	spare    int
+	judge
 	options  []*candidate.Option
 	outcomes []outcome
 	best     int // index of the option; -1 where there is none
-	seeds    int // the most runs of a whole fleet for a decision
-	trials   *oracle.Trials
 	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
 	// do; 0 where that is not known.
 	replicaShare float64
@@ -93,14 +83,6 @@ func (k kind) String() string {
 
 // label names option i.
 func (s *search) label(i int) string { return s.options[i].Label(&s.trials.File.Plan.Menu) }
-
-func (s *search) goal() *menu.Goal { return &s.trials.File.Plan.Goal }
-
-// currency returns the currency of all prices.
-func (s *search) currency() units.Currency { return s.trials.File.Plan.Currency }
-
-// money writes an amount with its currency and three significant digits.
-func (s *search) money(x float64) string { return s.currency().Format(report.Figure(x)) }
 
 // tried returns what is known of the fleets of option i.
 func (s *search) tried(i int) *sizes {

@@ -217,7 +217,7 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		one := rapid.Float64Range(1, 20).Draw(t, "one")
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{trials: &oracle.Trials{File: new(asked.File)}, options: []*candidate.Option{
+		s := &search{judge: judge{trials: &oracle.Trials{File: new(asked.File)}}, options: []*candidate.Option{
 			{Parts: &candidate.Parts{
 				Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}},
 				Prefills: 1, Price: long},

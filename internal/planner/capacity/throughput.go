@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -38,8 +36,8 @@ func (s *search) rateRanges() []*rateRange {
 // rateRange returns what is known of n replicas of option i without a simulation.
 func (s *search) rateRange(i, n int) *rateRange {
 	o := s.options[i]
-	return &rateRange{option: i, replicas: n, kept: grid + 1, ceiling: float64(n) * o.Ceiling,
-		price: o.Cost(n + s.spare)}
+	return &rateRange{rateGrid: rateGrid{kept: grid + 1, ceiling: float64(n) * o.Ceiling},
+		option: i, replicas: n, price: o.Cost(n + s.spare)}
 }
 
 // findThroughput finds the fleet that serves the most requests a second within the limits of the
@@ -261,21 +259,4 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 		outcome.words = s.whyLost(o, r.replicas, v)
 		return nil
 	})
-}
-
-// sustains decides whether n replicas of o sustain a rate: by one of them where they are alike,
-// else by the whole fleet.
-func (s *search) sustains(ctx context.Context, o *candidate.Option, n int,
-	rate float64) (oracle.Verdict, error) {
-	if _, taken := o.Interrupted(); taken {
-		rate = menu.Round(rate)
-		t, err := s.keepsOnSpot(ctx, o, n, rate, o.Worst(), 0)
-		return oracle.Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
-	}
-	if s.trials.File.Plan.Divisible() {
-		return s.trials.Sustains(ctx, o, rate/float64(n))
-	}
-	rate = menu.Round(rate)
-	t, _, err := s.simulateAt(ctx, o, n, rate, o.Worst(), 0)
-	return oracle.Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
 }

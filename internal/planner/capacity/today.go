@@ -92,19 +92,6 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	return t, s.lead(ctx, t, built)
 }
 
-// built builds a scenario at the rate of the search.
-func (s *search) built(asked scenarios.Scenario) (*scenarios.Simulation, error) {
-	file, err := s.trials.File.File(asked, s.rate, 1)
-	if err != nil {
-		return nil, err
-	}
-	simulation, err := file.Build(policies.Default())
-	if err != nil {
-		return nil, err
-	}
-	return simulation, simulation.Source.Close()
-}
-
 // sameModel refuses a deployment of another model than that of the plan.
 func (s *search) sameModel(now *scenarios.Simulation) error {
 	for _, o := range s.options {

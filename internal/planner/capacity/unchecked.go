@@ -3,8 +3,9 @@ package capacity
 import (
 	"cmp"
 	"context"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // fewChecks and checkShare bound the simulations of fleets that rules left out which are not

@@ -2,9 +2,9 @@ package capacity
 
 import (
 	"cmp"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"math"
 )
 
 // replicas and cost of the best fleet, spares included.
@@ -43,21 +43,6 @@ func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
 // mayWin reports whether an option could be the better answer, by the bounds.
 func (s *search) mayWin(i int) bool {
 	return s.wins(s.options[i], s.fewest(s.options[i]), s.leastCost(i))
-}
-
-// fewest returns the least number of replicas that could sustain the load, by the bounds.
-func (s *search) fewest(o *candidate.Option) int {
-	return max(1, int(o.Least), o.Always(), o.Based()+1, int(math.Ceil(s.rate/o.Ceiling)))
-}
-
-// most returns the largest number of replicas to consider: as many as there are accelerators for,
-// or the number at which the load of each is light.
-func (s *search) most(o *candidate.Option) int {
-	n := max(o.Based()+1, int(math.Ceil(s.rate/(o.Ceiling*lightLoad))))
-	if s.rate == 0 {
-		n = max(int(float64(o.Least)/lightLoad), s.trials.File.Plan.Workload.Arrivals.Users)
-	}
-	return min(n, s.allowed(o)-s.spare)
 }
 
 // leastCost returns the least that a fleet of option i could cost, by the bounds.

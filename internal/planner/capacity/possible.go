@@ -3,36 +3,10 @@ package capacity
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
-
-// allowed returns the largest number of replicas or groups of an option, spares included, for which
-// accelerators, budget and power suffice; unbounded if nothing limits them.
-func (s *search) allowed(o *candidate.Option) int {
-	n := candidate.Unbounded
-	for _, offer := range o.Offers() {
-		if offer.Count == 0 {
-			continue
-		}
-		left := offer.Count - o.Accelerators(offer, o.Based())
-		if each := o.Accelerators(offer, o.Based()+1) - o.Accelerators(offer, o.Based()); left < 0 {
-			n = 0
-		} else if each > 0 {
-			n = min(n, o.Based()+left/each)
-		}
-	}
-	g := &s.trials.File.Plan.Goal
-	if g.Budget.Amount > 0 {
-		n = min(n, int(min(candidate.Unbounded, o.Affordable(g.Budget.Amount)+1e-9)))
-	}
-	if g.Power > 0 {
-		n = min(n, int(min(candidate.Unbounded, float64(g.Power)/o.Watts()+1e-9)))
-	}
-	return n
-}
 
 // possible returns an error if no option of the menu can be built, or if the smallest fleet takes
 // more than the budget or the power. The error names the option that comes nearest.

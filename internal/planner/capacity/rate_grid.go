@@ -11,20 +11,17 @@ import (
 // finds does not depend on what others are compared with.
 const grid = 128
 
-// rateRange is the knowledge about the highest rate that a fleet sustains.
-type rateRange struct {
-	option, replicas int // replicas leaves out spares
+// rateGrid is what is known of the highest rate that a fleet sustains.
+type rateGrid struct {
 	// kept and missed are places in the grid: one replica sustains its share of the rate at kept,
 	// and one replica or the fleet does not sustain that at missed. Place 0 is the bound, place
 	// grid+1 no load at all.
 	kept, missed int
 	ceiling      float64 // of the fleet, in requests/s
-	price        float64 // of the fleet with the spares, in $/h
-	settling     bool    // whether the fleet was simulated whole
 }
 
 // rate returns the rate of the fleet at a place in the grid.
-func (r *rateRange) rate(place int) float64 {
+func (r *rateGrid) rate(place int) float64 {
 	if place > grid {
 		return 0
 	}
@@ -32,12 +29,12 @@ func (r *rateRange) rate(place int) float64 {
 }
 
 // highest returns the highest rate that the fleet may sustain, as far as is known.
-func (r *rateRange) highest() float64 { return r.rate(r.missed + 1) }
+func (r *rateGrid) highest() float64 { return r.rate(r.missed + 1) }
 
 // next returns the place in the grid to simulate: the middle of what is not known, but no rate
 // below served, which another fleet is known to serve; a fleet that misses that has lost. It is
 // r.missed where all that is not known is below served.
-func (r *rateRange) next(served float64) int {
+func (r *rateGrid) next(served float64) int {
 	place := (r.kept + r.missed) / 2
 	for place > r.missed && r.rate(place) < served {
 		place--
@@ -46,11 +43,11 @@ func (r *rateRange) next(served float64) int {
 }
 
 // done reports whether the highest rate is known.
-func (r *rateRange) done() bool { return r.kept-r.missed == 1 }
+func (r *rateGrid) done() bool { return r.kept-r.missed == 1 }
 
 // above returns the place in the grid of the lowest rate above another; 0 where that is not below
 // the bound.
-func (r *rateRange) above(rate float64) int {
+func (r *rateGrid) above(rate float64) int {
 	place := grid
 	for place > 0 && r.rate(place) <= rate {
 		place--

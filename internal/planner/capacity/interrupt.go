@@ -1,0 +1,102 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// The length of the simulation in which the chosen fleet loses replicas at random: as many
+// interruptions, unless those are so rare that they take more requests.
+const (
+	wantedInterruptions = 20
+	mostInterrupted     = 200_000
+)
+
+// outages draws when n replicas or groups of a fleet, the first of it, are taken away within a
+// time, in seconds. Replica k of a group of size in pools that follow each other goes with the
+// others of its group.
+func outages(o *candidate.Option, n int, within float64, seed uint64) []scenarios.Outage {
+	p, _ := o.Interrupted()
+	var list []scenarios.Outage
+	for group, absences := range p.Draw(n, within, seed) {
+		for _, a := range absences {
+			for _, replica := range members(o, group, n) {
+				list = append(list, scenarios.Outage{Replica: replica, At: span(a.From),
+					For: span(max(a.To-a.From, 0.001))})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b scenarios.Outage) int { return cmp.Compare(a.At, b.At) })
+	return list
+}
+
+func span(seconds float64) scenarios.Span { return scenarios.Span(sim.Seconds(seconds)) }
+
+// members returns the replicas of one of n groups, counted through all pools.
+func members(o *candidate.Option, group, n int) []int {
+	if o.Decode == nil {
+		return []int{group}
+	}
+	var list []int
+	prefills, decodes := int(o.Prefills), int(o.Decodes)
+	for k := range prefills {
+		list = append(list, group*prefills+k)
+	}
+	for k := range decodes {
+		list = append(list, n*prefills+group*decodes+k)
+	}
+	return list
+}
+
+// interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
+// are not, where the load is not steady, or where a part stands for the fleet: the smaller a fleet,
+// the more the share of it that is away varies.
+func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
+	o, n := s.chosen(), s.size()
+	p, taken := o.Interrupted()
+	if !taken || s.rate == 0 || s.byPart(o, n) {
+		return nil, nil
+	}
+	plan := &s.trials.File.Plan
+	spot := n - o.Based()
+	seconds := wantedInterruptions / (float64(spot) * p.Rate)
+	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))
+	requests = max(requests, plan.Together(s.rate, n))
+	seconds = float64(requests) / s.rate
+	scenario := o.Scenario(&plan.Menu, n, 1)
+	scenario.Fleet.Outages = outages(o, spot, seconds, plan.Seed)
+	scenario.Fleet.Retries = 3
+	i := &answer.Interrupted{Hours: seconds / 3600,
+		Interruptions: len(scenario.Fleet.Outages) / len(members(o, 0, n))}
+	t, err := s.trials.Trial(ctx, scenario, s.rate, requests)
+	if err != nil {
+		return nil, err
+	}
+	seeds := s.seedsBelow(s.few())
+	expected, err := s.keepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
+	if err != nil {
+		return nil, err
+	}
+	i.Kept, i.Expected = t.All, expected.Kept.Mean
+	fleet, err := s.interruptedFleet(ctx, o, n, s.rate, candidate.AsPredicted(), seeds[0])
+	if err != nil {
+		return nil, err
+	}
+	full, states, err := fleet.Judge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i.Months = oracle.Months
+	i.Monthly, i.MonthlyLeast = fleet.OverMonths(states, &full, asked.BindingPart(full.Clauses),
+		plan.Seed)
+	return i, nil
+}
