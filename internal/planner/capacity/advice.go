@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
@@ -17,15 +18,16 @@ import (
 // with which one replica fewer would suffice.
 func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answer.Advice,
 	err error) {
-	if !s.trials.Shard.Whole() {
+	if !s.Trials.Shard.Whole() {
 		return nil, nil, nil
 	}
-	r, _, err := s.observed(ctx, s.chosen().Spared(s.spare), s.size(), candidate.AsPredicted())
+	r, _, err := observed(&s.Judge, ctx, s.chosen().Spared(s.Spare), s.size(),
+		candidate.AsPredicted())
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := s.outcomes[s.best].replicas; n > 1 && s.goal().Find == menu.FindCheapest {
-		oneFewer, err = s.advise(ctx, s.chosen(), n-1, s.options[s.best].Worst())
+	if n := s.outcomes[s.best].replicas; n > 1 && s.Goal().Find == menu.FindCheapest {
+		oneFewer, err = advise(&s.Judge, ctx, s.chosen(), n-1, s.options[s.best].Worst())
 	}
 	return diagnosis.Of(r), oneFewer, err
 }
@@ -33,8 +35,8 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answ
 // adviseNearest adds the changes that would help the option that comes closest to the SLO. The
 // option has all replicas that exist, or the least number that it needs.
 func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
-	if find := s.trials.File.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
-		!s.trials.Shard.Whole() {
+	if find := s.Trials.File.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
+		!s.Trials.Shard.Whole() {
 		return nil
 	}
 	o, replicas := s.options[n.Option], 0
@@ -43,21 +45,21 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 	}
 	for _, server := range o.Servers() {
 		if server.Offer.Count > 0 {
-			replicas = max(1, s.most(o))
+			replicas = max(1, s.Most(o))
 		}
 	}
 	if replicas == 0 {
-		replicas = s.fewest(o)
+		replicas = s.Fewest(o)
 	}
 	var err error
-	n.Advice, err = s.advise(ctx, o, replicas, o.Worst())
+	n.Advice, err = advise(&s.Judge, ctx, o, replicas, o.Worst())
 	return err
 }
 
 // advise simulates a number of replicas of an option, and tries changes that may help.
-func (s *judge) advise(ctx context.Context, o *candidate.Option, replicas int,
+func advise(s *judge.Judge, ctx context.Context, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*answer.Advice, error) {
-	r, load, err := s.observed(ctx, o, replicas, wrong)
+	r, load, err := observed(s, ctx, o, replicas, wrong)
 	if err != nil || r.Completed == 0 {
 		return nil, err
 	}
@@ -78,14 +80,14 @@ func (s *judge) advise(ctx context.Context, o *candidate.Option, replicas int,
 
 // observed simulates a whole fleet in this process, and returns a function that reads its scenario
 // again.
-func (s *judge) observed(ctx context.Context, o *candidate.Option, replicas int,
+func observed(s *judge.Judge, ctx context.Context, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
-	p := &s.trials.File.Plan
+	p := &s.Trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
 	later(&scenario, wrong.First)
-	scenario, rate := s.trials.Part(scenario, s.rate)
+	scenario, rate := s.Trials.Part(scenario, s.Rate)
 	load := func() (*scenarios.File, error) {
-		return s.trials.File.File(scenario, rate, p.Together(rate, replicas))
+		return s.Trials.File.File(scenario, rate, p.Together(rate, replicas))
 	}
 	file, err := load()
 	if err != nil {

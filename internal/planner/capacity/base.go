@@ -48,7 +48,7 @@ func (s *search) baseOf() *answer.Base {
 	if o.Standing == nil {
 		return nil
 	}
-	return &answer.Base{Replicas: o.Based(), Terms: o.BaseTerms(&s.trials.File.Plan.Menu),
+	return &answer.Base{Replicas: o.Based(), Terms: o.BaseTerms(&s.Trials.File.Plan.Menu),
 		Hourly: float64(o.Base) * o.Standing.Price}
 }
 

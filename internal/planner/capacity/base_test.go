@@ -47,7 +47,7 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 	}
 	for i, o := range s.options {
 		for n := o.Based() + 1; o.Cost(n) < s.cost()*(1-1e-9); n++ {
-			kept, share, err := s.keeps(t.Context(), o, n, o.Worst(), s.seeds)
+			kept, share, err := s.Keeps(t.Context(), o, n, o.Worst(), s.Seeds)
 			must.OK(t, err)
 			if kept {
 				t.Errorf("%d of %s for $%g/h keep the SLO (%g), and the answer costs $%g/h", n,
@@ -72,12 +72,12 @@ func TestABaseIsAMixedFleet(t *testing.T) {
 		}
 	}
 	const n = 7
-	got, err := s.keepsOnSpot(t.Context(), based, n, s.rate, based.Worst(), 0)
+	got, err := s.KeepsOnSpot(t.Context(), based, n, s.Rate, based.Worst(), 0)
 	must.OK(t, err)
-	one, err := s.alone(t.Context(), based, based.Worst(), 0)
+	one, err := s.Alone(t.Context(), based, based.Worst(), 0)
 	must.OK(t, err)
 	m := &mixed{answer.Mixed{Replicas: [2]int{n - 2, 2}}, [2]*candidate.Option{spot, demand}}
-	want, err := m.judge(t.Context(), s.trials, s.rate, 0, [2]float64{one, one})
+	want, err := m.judge(t.Context(), s.Trials, s.Rate, 0, [2]float64{one, one})
 	must.OK(t, err)
 	if math.Abs(got.Kept.Mean-want.Kept.Mean) > 2e-3 {
 		t.Errorf("%g keep the SLO, %g as a mixed fleet", got.Kept.Mean, want.Kept.Mean)

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
@@ -21,14 +22,15 @@ const sureOf = 0.95
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
 func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := s.outcomes[s.best].replicas
-	step := s.step(s.chosen(), n)
+	step := s.Step(s.chosen(), n)
 	var list []answer.Chance
 	for k := max(s.chosen().Based()+1, n-step); k <= n+step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
-	err := each(ctx, indices(len(list)), func(ctx context.Context, place int) (err error) {
+	err := judge.Each(ctx, judge.Indices(len(list)), func(ctx context.Context,
+		place int) (err error) {
 		c := &list[place]
-		_, c.Kept, err = s.keeps(ctx, s.chosen(), c.Replicas, candidate.AsPredicted(), s.few())
+		_, c.Kept, err = s.Keeps(ctx, s.chosen(), c.Replicas, candidate.AsPredicted(), s.Few())
 		if err != nil {
 			return err
 		}
@@ -140,8 +142,8 @@ func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRu
 	o := s.chosen()
 	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), First: 1}
 	var runs []oracle.Trial
-	for seed := range s.trials.File.Plan.Seeds(s.few()) {
-		t, _, err := s.simulate(ctx, o, n, wrong, uint64(seed))
+	for seed := range s.Trials.File.Plan.Seeds(s.Few()) {
+		t, _, err := s.Simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return lateRun{}, err
 		}
@@ -204,7 +206,7 @@ func jackknife(c *answer.Chance, list []float64) {
 // chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
 // left. Both latencies are taken to be as late as in the same share of cases.
 func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
-	seeds := s.seedsBelow(s.few())
+	seeds := s.SeedsBelow(s.Few())
 	sets := [][]uint64{seeds}
 	for k := range seeds {
 		if len(seeds) > 1 {
@@ -228,7 +230,7 @@ func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64, error) {
 	low, high := 0.0, 1.0 // kept at low, missed at high
 	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
-		t, err := s.keepsOnSpotOver(ctx, s.chosen(), n, s.chosen().Physics.Worst(next), seeds)
+		t, err := s.KeepsOnSpotOver(ctx, s.chosen(), n, s.chosen().Physics.Worst(next), seeds)
 		if err != nil {
 			return 0, err
 		}
@@ -252,16 +254,16 @@ func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64
 // start and stop replicas, or lose them.
 func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
 	o, n := s.chosen(), s.outcomes[s.best].replicas
-	if _, taken := o.Interrupted(); taken || o.Scaled() || s.goal().Find == menu.FindThroughput {
+	if _, taken := o.Interrupted(); taken || o.Scaled() || s.Goal().Find == menu.FindThroughput {
 		return nil, nil
 	}
-	low, high, near := 0, n, s.step(o, n) // missed with low, kept with high
+	low, high, near := 0, n, s.Step(o, n) // missed with low, kept with high
 	for step := near; high-low > near; step *= 2 {
 		middle := (low + high) / 2
 		if low == 0 {
 			middle = max(1, high-step)
 		}
-		ok, _, err := s.keeps(ctx, o, middle, candidate.AsPredicted(), s.few())
+		ok, _, err := s.Keeps(ctx, o, middle, candidate.AsPredicted(), s.Few())
 		switch {
 		case err != nil:
 			return nil, err

@@ -9,15 +9,16 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/metrics"
 )
 
 // changed returns the options that differ from o in one setting that may help against the limit
 // that binds n replicas, which cost less than the answer.
-func (s *judge) changed(ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option,
+func changed(s *judge.Judge, ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option,
 	error) {
-	missed, _, err := s.simulate(ctx, o, n, o.Worst(), 0)
+	missed, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -27,13 +28,13 @@ func (s *judge) changed(ctx context.Context, o *candidate.Option, n int) ([]*can
 			latency = one
 		}
 	}
-	return s.changedFor(o, latency)
+	return changedFor(s, o, latency)
 }
 
 // changedFor returns the options that differ from o in one setting that may help against a limit of
 // a latency: smaller batches and chunks against TPOT and gaps, larger ones against TTFT, and any
 // against other limits.
-func (s *judge) changedFor(o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
+func changedFor(s *judge.Judge, o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
 	error) {
 	var list []*candidate.Option
 	both := func(prefill, decode *candidate.Server) {
@@ -42,7 +43,7 @@ func (s *judge) changedFor(o *candidate.Option, latency metrics.Latency) ([]*can
 		list = append(list, &other)
 	}
 	for _, server := range o.Servers() {
-		changes, err := s.changesOf(server, latency)
+		changes, err := changesOf(s, server, latency)
 		if err != nil {
 			return nil, err
 		}
@@ -72,14 +73,15 @@ func (s *judge) changedFor(o *candidate.Option, latency metrics.Latency) ([]*can
 
 // changedAny returns the options that differ from option i in one setting of any kind.
 func (s *search) changedAny(i int) ([]*candidate.Option, error) {
-	return s.changedFor(s.options[i], "")
+	return changedFor(&s.Judge, s.options[i], "")
 }
 
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
-func (s *judge) changesOf(server *candidate.Server, latency metrics.Latency) ([]candidate.Change,
+func changesOf(s *judge.Judge, server *candidate.Server,
+	latency metrics.Latency) ([]candidate.Change,
 	error) {
-	steps, err := s.trials.Steps(server)
+	steps, err := s.Trials.Steps(server)
 	if err != nil {
 		return nil, err
 	}

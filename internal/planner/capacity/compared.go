@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -31,7 +32,7 @@ func (c *comparison) sample(o *candidate.Option) (*sample, error) {
 	if s, known := c.samples[context]; known {
 		return s, nil
 	}
-	s, err := c.newSample(o)
+	s, err := newSample(&c.Judge, o)
 	c.samples[context] = s
 	return s, err
 }
@@ -44,7 +45,7 @@ func (c *comparison) bounded(i, n int) (fleet, error) {
 	if s == nil || err != nil {
 		return f, err
 	}
-	f.energy = s.energy(o, n+c.spare)
+	f.energy = s.energy(o, n+c.Spare)
 	f.latency, err = c.floor(s, o)
 	return f, err
 }
@@ -68,13 +69,13 @@ func (c *comparison) compare(ctx context.Context, f fleet) (comparedFleet, error
 	if !known && !reduced.Keeps() {
 		return comparedFleet{reduced: reduced}, nil
 	}
-	n := f.replicas + c.spare
+	n := f.replicas + c.Spare
 	full, err := c.same(ctx, o, n)
 	if err != nil {
 		return comparedFleet{}, err
 	}
 	point := answer.Point{Option: f.option, Label: c.label(f.option), Replicas: n,
-		Hourly: o.Cost(n), Latency: full.Latencies[c.goal().Measure],
+		Hourly: o.Cost(n), Latency: full.Latencies[c.Goal().Measure],
 		Energy: full.EnergyPerMillion, Kept: reduced.Kept.Mean, Grade: o.Grade}
 	return comparedFleet{point: point, kept: true, reduced: reduced}, nil
 }
@@ -90,23 +91,23 @@ func (c *comparison) note(f fleet, o *comparedFleet) {
 	case o.kept:
 		outcome.kind, outcome.words = simulated, ""
 	case outcome.kind != simulated:
-		v := oracle.Verdict{Rate: c.rate / float64(f.replicas), Trial: o.reduced}
+		v := oracle.Verdict{Rate: c.Rate / float64(f.replicas), Trial: o.reduced}
 		outcome.kind, outcome.words = simulated, c.whyLost(c.options[f.option], f.replicas, v)
 	}
 }
 
 // same simulates n replicas of an option with the requests that are common to all fleets.
 func (c *comparison) same(ctx context.Context, o *candidate.Option, n int) (oracle.Trial, error) {
-	p := &c.trials.File.Plan
-	t, err := c.trials.Trial(ctx, o.Scenario(&p.Menu, n, o.Slow), c.rate,
-		p.Together(c.rate, comparedReplicas))
+	p := &c.Trials.File.Plan
+	t, err := c.Trials.Trial(ctx, o.Scenario(&p.Menu, n, o.Slow), c.Rate,
+		p.Together(c.Rate, comparedReplicas))
 	return t.Under(o.Late), err
 }
 
 // points simulates several fleets at the same time, and returns the ones that keep the SLO.
 func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, error) {
 	found := make([]comparedFleet, len(list))
-	err := each(ctx, indices(len(list)), func(ctx context.Context, k int) (err error) {
+	err := judge.Each(ctx, judge.Indices(len(list)), func(ctx context.Context, k int) (err error) {
 		found[k], err = c.compare(ctx, list[k])
 		if words, failed := oracle.Failure(err); failed {
 			found[k].failure = words
@@ -131,11 +132,11 @@ func (c *comparison) points(ctx context.Context, list []fleet) ([]answer.Point, 
 // requests each of which has a replica to itself.
 func (c *comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 	last := o.Servers()[len(o.Servers())-1]
-	prompts, err := c.trials.Steps(o.Prefill)
+	prompts, err := c.Trials.Steps(o.Prefill)
 	if err != nil {
 		return 0, err
 	}
-	answers, err := c.trials.Steps(last)
+	answers, err := c.Trials.Steps(last)
 	if err != nil {
 		return 0, err
 	}
@@ -147,5 +148,5 @@ func (c *comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 		}
 		pace[g] = oracle.Milliseconds(last.DecodeAlone(answers, r))
 	}
-	return o.Slow * s.measured(c.goal().Measure, first, pace) / candidate.BoundSlack, nil
+	return o.Slow * s.measured(c.Goal().Measure, first, pace) / candidate.BoundSlack, nil
 }

@@ -25,13 +25,13 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		reduced, _, err = s.simulate(within, s.chosen(), s.outcomes[s.best].replicas,
+		reduced, _, err = s.Simulate(within, s.chosen(), s.outcomes[s.best].replicas,
 			candidate.AsPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {
 		var requests int64
-		full, requests, err = s.simulate(within, s.chosen().Spared(s.spare), s.size(),
+		full, requests, err = s.Simulate(within, s.chosen().Spared(s.Spare), s.size(),
 			candidate.AsPredicted(), 0)
 		if err == nil {
 			file, err = s.wholeFile(requests)
@@ -65,8 +65,8 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	}
 	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
 	if fixed > 0 {
-		d.Scaled.Fixed = fixed + s.spare
-		d.Scaled.FixedHourly = s.chosen().Cost(fixed + s.spare)
+		d.Scaled.Fixed = fixed + s.Spare
+		d.Scaled.FixedHourly = s.chosen().Cost(fixed + s.Spare)
 	}
 	return d, nil
 }
@@ -74,14 +74,14 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 // wholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests
 // as were simulated, or where a part of the fleet was, as many as one of its size has.
 func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
-	p := &s.trials.File.Plan
-	if s.byPart(s.chosen(), s.size()) {
-		requests = p.Together(s.rate, s.size())
+	p := &s.Trials.File.Plan
+	if s.ByPart(s.chosen(), s.size()) {
+		requests = p.Together(s.Rate, s.size())
 	}
-	o := s.chosen().Spared(s.spare)
+	o := s.chosen().Spared(s.Spare)
 	scenario := pooled(o, o.Scenario(&p.Menu, s.size(), 1), s.size())
 	scenario.Tokens = p.Tokens
-	return s.trials.File.File(scenario, s.rate, requests)
+	return s.Trials.File.File(scenario, s.Rate, requests)
 }
 
 func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment,
@@ -118,7 +118,7 @@ func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*
 	if millions > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/millions, d.MeanAccelerators()/millions
 	}
-	d.Sold = s.trials.File.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
+	d.Sold = s.Trials.File.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
 	return d, nil
 }
 
@@ -146,10 +146,10 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 // on the fleet.
 func (s *search) millions() float64 {
 	flow := s.load().Flow
-	if peak := s.trials.File.Plan.Peak(); s.rate != peak {
-		flow *= s.rate / peak // the goal was to raise it
+	if peak := s.Trials.File.Plan.Peak(); s.Rate != peak {
+		flow *= s.Rate / peak // the goal was to raise it
 	}
-	if p := &s.trials.File.Plan; p.Steady() && p.Peak() > 0 {
+	if p := &s.Trials.File.Plan; p.Steady() && p.Peak() > 0 {
 		flow *= p.Mean() / p.Peak()
 	}
 	return flow * 3600 / 1e6
@@ -157,7 +157,7 @@ func (s *search) millions() float64 {
 
 // law returns how large fleets were judged: nil if the chosen one was simulated whole.
 func (s *search) law() *answer.Law {
-	if s.best < 0 || !s.byPart(s.chosen(), s.size()) {
+	if s.best < 0 || !s.ByPart(s.chosen(), s.size()) {
 		return nil
 	}
 	return &answer.Law{Replicas: s.size(), Simulated: oracle.Standing, Whole: oracle.MostWhole}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
@@ -49,7 +50,7 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			must.OK(t, err)
 			return seen.(oracle.Trial)
 		}
-		light := observe(o.Ceiling * lightLoad / 4)
+		light := observe(o.Ceiling * judge.LightLoad / 4)
 		noise := 5 * math.Sqrt((o.Alone*(1-o.Alone)+1e-3)/400)
 		if light.All > o.Alone+noise {
 			t.Errorf("%s\n%g of the requests keep the SLO, the bound is %g", text, light.All,

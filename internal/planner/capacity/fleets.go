@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
@@ -36,7 +37,7 @@ type pair struct {
 // first. Fleets with a group of replicas are left out: a scenario has one pair of pools. It returns
 // nil where none of them keeps the SLO.
 func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixed, error) {
-	trials := *s.trials
+	trials := *s.Trials
 	trials.Recorded = false // parts of the work do not know the rates of all kinds
 	shapes, err := s.rated(ctx, shapes)
 	if err != nil {
@@ -44,12 +45,12 @@ func (s *search) mixed(ctx context.Context, shapes []answer.Shape) (*answer.Mixe
 	}
 	tried := 0
 	for _, p := range s.pairs(shapes) {
-		if tried == mostMixed || tried >= mostMixed/2 && p.predictedRate < s.rate {
+		if tried == mostMixed || tried >= mostMixed/2 && p.predictedRate < s.Rate {
 			continue
 		}
 		tried++
 		m := s.mix(&p, shapes)
-		t, err := m.judge(ctx, &trials, s.rate, s.spare, [2]float64{
+		t, err := m.judge(ctx, &trials, s.Rate, s.Spare, [2]float64{
 			shapes[p.first].Rate, shapes[p.second].Rate})
 		if err != nil {
 			return nil, err
@@ -69,7 +70,7 @@ func (s *search) rated(ctx context.Context, shapes []answer.Shape) ([]answer.Sha
 		if !o.IsSpot() || shapes[i].Replicas == 0 || o.Decode != nil || o.Standing != nil {
 			continue
 		}
-		rate, err := s.alone(ctx, o, o.Worst(), s.trials.File.Plan.Seed)
+		rate, err := s.Alone(ctx, o, o.Worst(), s.Trials.File.Plan.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ type mixed struct {
 func (s *search) mix(p *pair, shapes []answer.Shape) *mixed {
 	a, b := &shapes[p.first], &shapes[p.second]
 	return &mixed{answer.Mixed{Labels: [2]string{a.Label, b.Label},
-		Replicas: [2]int{p.n + s.spare, p.m}, Hourly: p.hourly,
+		Replicas: [2]int{p.n + s.Spare, p.m}, Hourly: p.hourly,
 		Share: float64(p.n) * a.Rate / p.predictedRate},
 		[2]*candidate.Option{s.options[a.Option], s.options[b.Option]}}
 }
@@ -159,13 +160,13 @@ func (s *search) pairs(shapes []answer.Shape) []pair {
 // mayMix reports whether a mixed fleet of two options may stand beside the answer. Spot replicas
 // with a base of the same accelerators are options themselves.
 func (s *search) mayMix(a, b *candidate.Option) bool {
-	p, one, other := &s.trials.File.Plan, a.Prefill.Offer, b.Prefill.Offer
-	return s.joined(a, b) && !p.Stays(one, other) && !p.Stays(other, one)
+	p, one, other := &s.Trials.File.Plan, a.Prefill.Offer, b.Prefill.Offer
+	return joined(&s.Judge, a, b) && !p.Stays(one, other) && !p.Stays(other, one)
 }
 
 // joined reports whether one fleet may have replicas of two options, by their providers.
-func (s *judge) joined(a, b *candidate.Option) bool {
-	return s.trials.File.Plan.Joins(a.Prefill.Offer, b.Prefill.Offer)
+func joined(s *judge.Judge, a, b *candidate.Option) bool {
+	return s.Trials.File.Plan.Joins(a.Prefill.Offer, b.Prefill.Offer)
 }
 
 // pairsOf lists the fleets of two given kinds.
@@ -173,11 +174,11 @@ func (s *search) pairsOf(shapes []answer.Shape, first, second int) (list []pair)
 	a, b := s.options[shapes[first].Option], s.options[shapes[second].Option]
 	rateA, rateB := shapes[first].Rate, shapes[second].Rate
 	price := func(n, m int) float64 {
-		return float64(float64(n+s.spare)*a.Price) + float64(float64(m)*b.Price)
+		return float64(float64(n+s.Spare)*a.Price) + float64(float64(m)*b.Price)
 	}
 	most := s.cost() * (1 - 1e-9)
-	for n := 1; n < oracle.MostWhole && a.Available(n+s.spare) && price(n, 1) < most; n++ {
-		least := max(1, int(math.Ceil((nearly*s.rate-float64(n)*rateA)/rateB)))
+	for n := 1; n < oracle.MostWhole && a.Available(n+s.Spare) && price(n, 1) < most; n++ {
+		least := max(1, int(math.Ceil((nearly*s.Rate-float64(n)*rateA)/rateB)))
 		for m := least; m <= min(least+mostMore, oracle.MostWhole-n) && b.Available(m) &&
 			price(n, m) < most; m++ {
 			list = append(list, pair{first, second, n, m, price(n, m),
@@ -218,14 +219,14 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []answer.Shape) *answer
 	if rate.Pattern != "wave" {
 		return nil
 	}
-	one := s.rate / float64(s.outcomes[s.best].replicas)
+	one := s.Rate / float64(s.outcomes[s.best].replicas)
 	for i := range shapes {
 		if shapes[i].Option == s.best {
 			one = max(one, s.each(&shapes[i]))
 		}
 	}
 	need := func(slot int) int {
-		return max(1, int(math.Ceil(loadAt(rate, slot)/one))) + s.spare
+		return max(1, int(math.Ceil(loadAt(rate, slot)/one))) + s.Spare
 	}
 	a := &answer.Autoscaled{Fixed: float64(24 * s.accelerators()), Least: math.MaxInt}
 	for slot := range slots {
@@ -239,8 +240,8 @@ func (s *search) autoscaled(rate *scenarios.Rate, shapes []answer.Shape) *answer
 // each returns the rate that a replica of a shape serves in a fleet: no more than what it sustains
 // alone, and no more than its share of the load where a fleet was found to need more replicas.
 func (s *search) each(sh *answer.Shape) float64 {
-	if n := sh.Replicas - s.spare; n > 0 && float64(n-1)*sh.Rate >= s.rate {
-		return s.rate / float64(n)
+	if n := sh.Replicas - s.Spare; n > 0 && float64(n-1)*sh.Rate >= s.Rate {
+		return s.Rate / float64(n)
 	}
 	return sh.Rate
 }
@@ -278,21 +279,21 @@ func (s *search) rented(rate *scenarios.Rate, shapes []answer.Shape) *answer.Ren
 func (s *search) rentedOf(rate *scenarios.Rate, base, peak *answer.Shape) *answer.Rented {
 	a, b := s.options[base.Option], s.options[peak.Option]
 	always, hourly := s.each(base), s.each(peak)
-	if always == 0 || hourly == 0 || !b.Prefill.Offer.ByHour() || !s.joined(a, b) {
+	if always == 0 || hourly == 0 || !b.Prefill.Offer.ByHour() || !joined(&s.Judge, a, b) {
 		return nil
 	}
 	highest := float64(rate.Average) * (1 + rate.Swing)
 	var best *answer.Rented
 	for n := range int(math.Ceil(highest/always)) + 1 {
-		r := &answer.Rented{Base: base.Label, BaseReplicas: n + s.spare, Peak: peak.Label,
-			Daily: 24 * float64(n+s.spare) * a.Price}
+		r := &answer.Rented{Base: base.Label, BaseReplicas: n + s.Spare, Peak: peak.Label,
+			Daily: 24 * float64(n+s.Spare) * a.Price}
 		for slot := range slots {
 			load := max(loadAt(rate, slot), loadAt(rate, slot+1)) - float64(n)*always
 			m := max(0, int(math.Ceil(load/hourly-1e-9)))
 			r.PeakReplicas = max(r.PeakReplicas, m)
 			r.Daily += float64(m) * b.Price * 24 / slots
 		}
-		if a.Available(n+s.spare) && b.Available(r.PeakReplicas) &&
+		if a.Available(n+s.Spare) && b.Available(r.PeakReplicas) &&
 			(best == nil || r.Daily < best.Daily) {
 			best = r
 		}

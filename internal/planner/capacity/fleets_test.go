@@ -72,7 +72,7 @@ effort: {requests: 200, most-requests: 400}
 // answer where none costs less.
 func cheapestMix(t *testing.T, s *search) float64 {
 	t.Helper()
-	plan, least := &s.trials.File.Plan, s.cost()
+	plan, least := &s.Trials.File.Plan, s.cost()
 	for i, a := range s.options {
 		for _, b := range s.options[i+1:] {
 			for n := 1; a.Available(n) && float64(n)*a.Price < least; n++ {
@@ -83,9 +83,9 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					}
 					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*candidate.Option{a,
 						b}}
-					got, err := s.trials.Trial(context.Background(),
-						fleet.scenario(&plan.Menu, fleet.Replicas), s.rate,
-						plan.Together(s.rate, n+m))
+					got, err := s.Trials.Trial(context.Background(),
+						fleet.scenario(&plan.Menu, fleet.Replicas), s.Rate,
+						plan.Together(s.Rate, n+m))
 					must.OK(t, err)
 					if got.Keeps() {
 						least = cost

@@ -65,7 +65,7 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 			left func() bool) (next []int, err error) {
 			var list []fleet
 			for _, i := range fresh {
-				list = append(list, fleet{option: i, replicas: base.Replicas - s.spare})
+				list = append(list, fleet{option: i, replicas: base.Replicas - s.Spare})
 			}
 			s.tuned.Tried += len(list)
 			kept, err := c.points(ctx, list)
@@ -113,12 +113,12 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 			s.tuned.Settings = s.chosen().Settings()
 			return all, nil
 		}
-		o, n := s.options[all[by].Option], all[by].Replicas-s.spare
-		d, err := s.decide(ctx, o, n, o.Worst())
+		o, n := s.options[all[by].Option], all[by].Replicas-s.Spare
+		d, err := s.Decide(ctx, o, n, o.Worst())
 		switch {
 		case err != nil:
 			return nil, err
-		case !d.kept:
+		case !d.Kept:
 			all = slices.Delete(all, by, by+1)
 		default:
 			s.tuned.WithoutLatency = cmp.Or(s.tuned.WithoutLatency, all[own].Latency)
@@ -132,7 +132,7 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 // fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
 func (c *comparison) fleets() ([]fleet, error) {
 	most := dearest * c.cost()
-	if b := c.goal().Budget.Amount; b > 0 {
+	if b := c.Goal().Budget.Amount; b > 0 {
 		most = b
 	}
 	var list []fleet
@@ -140,14 +140,14 @@ func (c *comparison) fleets() ([]fleet, error) {
 		if kind := c.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
 			continue
 		}
-		least := c.fewest(o)
+		least := c.Fewest(o)
 		if i == c.best {
 			least = c.outcomes[i].replicas
 		}
 		for c.beats(o, least) {
 			least++
 		}
-		for n := least; o.Cost(n+c.spare) <= most*(1+1e-9) && n <= c.allowed(o)-c.spare; {
+		for n := least; o.Cost(n+c.Spare) <= most*(1+1e-9) && n <= c.Allowed(o)-c.Spare; {
 			f, err := c.bounded(i, n)
 			if err != nil {
 				return nil, err
@@ -163,7 +163,7 @@ func (c *comparison) fleets() ([]fleet, error) {
 }
 
 func (c *comparison) hourly(f fleet) float64 {
-	return c.options[f.option].Cost(f.replicas + c.spare)
+	return c.options[f.option].Cost(f.replicas + c.Spare)
 }
 
 // hopeless reports whether another fleet beats a fleet, whatever its simulation would show.

@@ -55,7 +55,7 @@ func TestLowestLatency(t *testing.T) {
 			}
 			c := &comparison{s, map[int]*sample{}}
 			for _, r := range s.rateRanges() {
-				if r.replicas < s.fewest(s.options[r.option]) {
+				if r.replicas < s.Fewest(s.options[r.option]) {
 					continue
 				}
 				for _, p := range simulatedFleet(t, c, r.option, r.replicas) {
@@ -149,7 +149,7 @@ func TestFront(t *testing.T) {
 	simulated, every := 0, 0
 	for k, text := range goalPlans("front") {
 		s, _ := prepared(t, text)
-		s.goal().Budget = scenarios.Price{Amount: []float64{10, 40}[k]}
+		s.Goal().Budget = scenarios.Price{Amount: []float64{10, 40}[k]}
 		if err := s.answer(context.Background()); err != nil || s.best < 0 {
 			t.Fatal("no answer", err)
 		}

@@ -63,31 +63,31 @@ func members(o *candidate.Option, group, n int) []int {
 func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := s.chosen(), s.size()
 	p, taken := o.Interrupted()
-	if !taken || s.rate == 0 || s.byPart(o, n) {
+	if !taken || s.Rate == 0 || s.ByPart(o, n) {
 		return nil, nil
 	}
-	plan := &s.trials.File.Plan
+	plan := &s.Trials.File.Plan
 	spot := n - o.Based()
 	seconds := wantedInterruptions / (float64(spot) * p.Rate)
-	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.rate)))
-	requests = max(requests, plan.Together(s.rate, n))
-	seconds = float64(requests) / s.rate
+	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.Rate)))
+	requests = max(requests, plan.Together(s.Rate, n))
+	seconds = float64(requests) / s.Rate
 	scenario := o.Scenario(&plan.Menu, n, 1)
 	scenario.Fleet.Outages = outages(o, spot, seconds, plan.Seed)
 	scenario.Fleet.Retries = 3
 	i := &answer.Interrupted{Hours: seconds / 3600,
 		Interruptions: len(scenario.Fleet.Outages) / len(members(o, 0, n))}
-	t, err := s.trials.Trial(ctx, scenario, s.rate, requests)
+	t, err := s.Trials.Trial(ctx, scenario, s.Rate, requests)
 	if err != nil {
 		return nil, err
 	}
-	seeds := s.seedsBelow(s.few())
-	expected, err := s.keepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
+	seeds := s.SeedsBelow(s.Few())
+	expected, err := s.KeepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
 	if err != nil {
 		return nil, err
 	}
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
-	fleet, err := s.interruptedFleet(ctx, o, n, s.rate, candidate.AsPredicted(), seeds[0])
+	fleet, err := s.InterruptedFleet(ctx, o, n, s.Rate, candidate.AsPredicted(), seeds[0])
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -47,7 +48,7 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 		switch {
 		case o.Unfit() != "":
 			s.outcomes[i] = outcome{kind: unfit}
-		case s.allowed(o) < s.fewestInJob(o, requests):
+		case s.Allowed(o) < s.fewestInJob(o, requests):
 			s.outcomes[i] = outcome{kind: tooFew}
 		default:
 			s.outcomes[i] = outcome{kind: outdone}
@@ -120,11 +121,11 @@ func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 				now = append(now, &jobFleet{option: i})
 			} else {
 				s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs %s at least",
-					s.currency().Cents(s.leastForJob(i, requests)))
+					s.Currency().Cents(s.leastForJob(i, requests)))
 			}
 			order = order[1:]
 		}
-		if err := each(ctx, now, func(ctx context.Context, j *jobFleet) error {
+		if err := judge.Each(ctx, now, func(ctx context.Context, j *jobFleet) error {
 			return s.timeJob(ctx, j, requests)
 		}); err != nil {
 			return nil, err
@@ -141,7 +142,7 @@ func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 // a smaller cache, as tune does.
 func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	requests int64) ([]*jobFleet, error) {
-	if !s.trials.File.Plan.Tunes() {
+	if !s.Trials.File.Plan.Tunes() {
 		return all, nil
 	}
 	first, listed := all[0], len(s.options)
@@ -153,7 +154,7 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 		bases = append(bases, j.option)
 	}
 	change := func(i int) ([]*candidate.Option, error) {
-		return s.changedFor(s.options[i], metrics.TTFT)
+		return changedFor(&s.Judge, s.options[i], metrics.TTFT)
 	}
 	err := s.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
 		err error) {
@@ -180,7 +181,7 @@ const worthTuning = 0.01
 
 // jobRequests returns the number of requests of the job.
 func (s *search) jobRequests() int64 {
-	j := s.trials.File.Plan.Job
+	j := s.Trials.File.Plan.Job
 	if l := s.load(); j.Requests == 0 && l != nil {
 		each := (l.Prompt + l.Output) / l.Requests
 		return max(1, int64(math.Ceil(float64(j.Tokens)/each)))
@@ -190,7 +191,7 @@ func (s *search) jobRequests() int64 {
 
 // fewestInJob returns the least number of replicas that may be in time, by the bounds.
 func (s *search) fewestInJob(o *candidate.Option, requests int64) int {
-	within := sim.Time(s.trials.File.Plan.Job.Within).Seconds()
+	within := sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
 	return max(1, int(math.Ceil(min(candidate.Unbounded, float64(requests)/o.Ceiling/within))))
 }
 
@@ -205,10 +206,10 @@ func (s *search) leastForJob(i int, requests int64) float64 {
 func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
 	o, outcome := s.options[j.option], &s.outcomes[j.option]
 	sample := min(requests, jobSample)
-	t, err := s.trials.Trial(ctx, o.Scenario(&s.trials.File.Plan.Menu, 1, o.Slow), 0, sample)
+	t, err := s.Trials.Trial(ctx, o.Scenario(&s.Trials.File.Plan.Menu, 1, o.Slow), 0, sample)
 	if err == nil && sample > 1 {
 		var half oracle.Trial
-		half, err = s.trials.Trial(ctx, o.Scenario(&s.trials.File.Plan.Menu, 1, o.Slow), 0,
+		half, err = s.Trials.Trial(ctx, o.Scenario(&s.Trials.File.Plan.Menu, 1, o.Slow), 0,
 			sample/2)
 		j.each = max(0, t.Seconds-half.Seconds) / float64(sample-sample/2)
 	}
@@ -224,8 +225,8 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	if p, taken := o.Interrupted(); taken { // time away, and work that begins anew
 		j.each *= 1 + float64(p.Rate*(p.Away+t.Latencies["mean_e2el_ms"]/1000))
 	}
-	within := sim.Time(s.trials.File.Plan.Job.Within).Seconds()
-	most := min(int64(s.allowed(o)), requests)
+	within := sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
+	most := min(int64(s.Allowed(o)), requests)
 	n := int64(math.Ceil(j.each * float64(requests) / max(within-j.begin, jobTolerance)))
 	for n = max(1, n); n <= most && j.seconds(requests, int(n)) > within; n++ {
 	}
@@ -237,7 +238,7 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 	j.replicas = int(n)
 	j.total = j.seconds(requests, j.replicas)
 	j.dollars = float64(j.replicas) * o.Price * j.total / 3600
-	outcome.words, outcome.replicas = "the job costs "+s.currency().Cents(j.dollars), j.replicas
+	outcome.words, outcome.replicas = "the job costs "+s.Currency().Cents(j.dollars), j.replicas
 	return nil
 }
 
@@ -246,7 +247,7 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	requests := s.jobRequests()
 	l := s.load()
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
-	o, within := s.options[j.option], sim.Time(s.trials.File.Plan.Job.Within).Seconds()
+	o, within := s.options[j.option], sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
 	return answer.JobDone{Grade: o.Grade, InTime: o.Physics.Steps.Below(o.Slow * within / j.total),
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
@@ -256,13 +257,13 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 // steps as predicted.
 func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	o, n := s.chosen(), s.size()
-	scenario := o.Scenario(&s.trials.File.Plan.Menu, n, 1)
+	scenario := o.Scenario(&s.Trials.File.Plan.Menu, n, 1)
 	requests := min(s.jobRequests(), mostInJob)
-	t, err := s.trials.Trial(ctx, scenario, 0, requests)
+	t, err := s.Trials.Trial(ctx, scenario, 0, requests)
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.trials.File.File(scenario, 0, s.jobRequests())
+	file, err := s.Trials.File.File(scenario, 0, s.jobRequests())
 	if err != nil {
 		return nil, err
 	}

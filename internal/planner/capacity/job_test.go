@@ -51,8 +51,8 @@ func TestJob(t *testing.T) {
 		t.Errorf("all of %d options were simulated", simulated)
 	}
 	o := s.chosen()
-	whole, err := s.trials.Trial(context.Background(),
-		o.Scenario(&s.trials.File.Plan.Menu, s.size(), o.Slow), 0, requests)
+	whole, err := s.Trials.Trial(context.Background(),
+		o.Scenario(&s.Trials.File.Plan.Menu, s.size(), o.Slow), 0, requests)
 	must.OK(t, err)
 	if whole.Seconds > 200 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
 		t.Errorf("the whole job takes %g s, want %g s and at most 200 s", whole.Seconds,

@@ -54,7 +54,7 @@ func (j *jointSearch) acceleratorsUsed(s *search, o *candidate.Option, n int) []
 	list := make([]int, len(j.offers))
 	for _, offer := range o.Offers() {
 		if i := slices.Index(j.offers, *offer); i >= 0 {
-			list[i] = o.Accelerators(offer, n+s.spare)
+			list[i] = o.Accelerators(offer, n+s.Spare)
 		}
 	}
 	return list
@@ -172,7 +172,7 @@ func (j *jointSearch) choices(k int) []choice {
 		if exact {
 			cost = s.hourly(i)
 		} else {
-			n = s.fewest(o)
+			n = s.Fewest(o)
 		}
 		all = append(all, choice{option: i, replicas: n, exact: exact, cost: cost,
 			accelerators: j.acceleratorsUsed(s, o, n)})

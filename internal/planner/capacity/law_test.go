@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
@@ -54,27 +55,27 @@ func comparePart(t *testing.T, text string, size int) {
 	if err != nil || each == 0 {
 		t.Fatalf("a replica sustains %g/s, error %v", each, err)
 	}
-	f := one.trials.File
+	f := one.Trials.File
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
 	options, err := options(f)
 	must.OK(t, err)
-	s, err := prepare(ctx, f, options, one.trials)
+	s, err := prepare(ctx, f, options, one.Trials)
 	must.OK(t, err)
 	o := s.options[0]
 	n, err := s.smallest(ctx, 0, size, func(int, float64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.byPart(o, n) {
+	if !s.ByPart(o, n) {
 		t.Skipf("%d replicas, which are simulated whole", n)
 	}
 	whole := func(n int) bool {
-		_, ok, err := poolOf(s.seeds, func(seed uint64) (oracle.Trial, int64, error) {
+		_, ok, err := judge.PoolOf(s.Seeds, func(seed uint64) (oracle.Trial, int64, error) {
 			scenario := o.Scenario(&f.Plan.Menu, n, o.Slow)
 			scenario.Seed += seed
-			requests := f.Plan.Together(s.rate, n)
-			run, err := s.trials.Trial(ctx, scenario, s.rate, requests)
+			requests := f.Plan.Together(s.Rate, n)
+			run, err := s.Trials.Trial(ctx, scenario, s.Rate, requests)
 			return run.Under(o.Late), requests, err
 		})
 		must.OK(t, err)

@@ -22,10 +22,10 @@ type lookahead struct {
 }
 
 func (s *search) newLookahead() *lookahead {
-	l := &lookahead{s: s, ahead: max(runtime.GOMAXPROCS(0), s.trials.Workers) - 1,
+	l := &lookahead{s: s, ahead: max(runtime.GOMAXPROCS(0), s.Trials.Workers) - 1,
 		begun: map[int]int{}}
 	l.slots = make(chan struct{}, max(1, l.ahead))
-	l.trials = *s.trials
+	l.trials = *s.Trials
 	l.trials.Ahead = true
 	return l
 }
@@ -36,18 +36,18 @@ func (l *lookahead) begin(ctx context.Context, next []int) {
 	if s.best < 0 || l.trials.Recorded {
 		return // nothing is known yet of what the search will ask
 	}
-	other := s.judge
-	other.trials = &l.trials
+	other := s.Judge
+	other.Trials = &l.trials
 	for k, found := 0, 0; k < len(next) && found < l.ahead; k++ {
 		o := s.options[next[k]]
 		if !s.mayWin(o.Index) {
 			continue
 		}
 		found++
-		ask := other.enough
+		ask := other.Enough
 		n, _ := s.first(o)
 		if o.Scaled() {
-			ask, n = other.firstAsked(o, s.fixed)
+			ask, n = firstAsked(&other, o, s.fixed)
 		}
 		if l.begun[o.Index] == n {
 			continue

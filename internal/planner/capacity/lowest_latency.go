@@ -17,7 +17,7 @@ func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 	c := &comparison{s, map[int]*sample{}}
 	var list []fleet
 	for _, r := range s.rateRanges() {
-		if r.replicas < s.fewest(s.options[r.option]) {
+		if r.replicas < s.Fewest(s.options[r.option]) {
 			s.outcomes[r.option] = outcome{kind: beyond}
 			continue
 		}
@@ -55,7 +55,7 @@ func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 	}
 	if best != nil {
 		s.best = best.Option
-		s.outcomes[s.best] = outcome{kind: chosen, replicas: best.Replicas - s.spare}
+		s.outcomes[s.best] = outcome{kind: chosen, replicas: best.Replicas - s.Spare}
 	}
 	slices.SortStableFunc(all, func(a, b answer.Point) int {
 		return cmp.Compare(a.Latency, b.Latency)
@@ -77,7 +77,7 @@ func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.
 	err := s.inTurns(ctx, bases, s.changedAny, func(fresh []int, left func() bool) ([]int, error) {
 		var fleets []fleet
 		for _, i := range fresh {
-			if n := s.allowed(s.options[i]) - s.spare; n >= s.fewest(s.options[i]) {
+			if n := s.Allowed(s.options[i]) - s.Spare; n >= s.Fewest(s.options[i]) {
 				fleets = append(fleets, fleet{option: i, replicas: n})
 			} else {
 				s.outcomes[i] = outcome{kind: beyond}
@@ -94,7 +94,7 @@ func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.
 				all = append([]answer.Point{p}, all...)
 				s.outcomes[s.best].kind = simulated
 				s.best = p.Option
-				s.outcomes[s.best] = outcome{kind: chosen, replicas: p.Replicas - s.spare}
+				s.outcomes[s.best] = outcome{kind: chosen, replicas: p.Replicas - s.Spare}
 			}
 		}
 		if s.best == before || !left() {

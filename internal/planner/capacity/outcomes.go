@@ -22,37 +22,37 @@ func (s *search) words(i int) string {
 	case outOfReach:
 		return o.Floor()
 	case tooFew, beyond:
-		offer := o.Shortest(s.fewest(o) + s.spare)
+		offer := o.Shortest(s.Fewest(o) + s.Spare)
 		if offer == nil {
 			return s.unaffordable(o)
 		}
 		return fmt.Sprintf("%d × %s and more are needed, there are %d",
-			o.Accelerators(offer, s.fewest(o)+s.spare), offer.Accelerator, offer.Count)
+			o.Accelerators(offer, s.Fewest(o)+s.Spare), offer.Accelerator, offer.Count)
 	case costsMore:
 		if s.options[i].Scaled() {
 			return fmt.Sprintf("%s or more replicas run on average by the roofline, so it costs "+
 				"%s/h at least", report.Figure(s.leastCost(i)/o.Price),
-				s.money(s.leastCost(i)))
+				s.Money(s.leastCost(i)))
 		}
-		if s.rate > 0 {
+		if s.Rate > 0 {
 			return fmt.Sprintf(
 				"a replica cannot sustain more than %s/s by the roofline, so it costs %s/h "+
-					"at least", report.Figure(o.Ceiling), s.money(s.leastCost(i)))
+					"at least", report.Figure(o.Ceiling), s.Money(s.leastCost(i)))
 		}
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs %s/h at least",
-			units.Plural(s.fewest(o), "replica"), s.money(s.leastCost(i)))
+			units.Plural(s.Fewest(o), "replica"), s.Money(s.leastCost(i)))
 	}
 	return outcome.words
 }
 
 // unaffordable says which limits of the goal the smallest fleet of an option breaks.
 func (s *search) unaffordable(o *candidate.Option) string {
-	n := 1 + s.spare
-	if find := s.goal().Find; find != menu.FindThroughput {
-		n = s.fewest(o) + s.spare
+	n := 1 + s.Spare
+	if find := s.Goal().Find; find != menu.FindThroughput {
+		n = s.Fewest(o) + s.Spare
 	}
-	words := fmt.Sprintf("%s cost %s/h", units.Plural(n, "replica"), s.money(o.Cost(n)))
-	if s.goal().Power > 0 {
+	words := fmt.Sprintf("%s cost %s/h", units.Plural(n, "replica"), s.Money(o.Cost(n)))
+	if s.Goal().Power > 0 {
 		words += " and draw up to " + units.FormatPower(float64(n)*o.Watts())
 	}
 	return words
@@ -64,10 +64,10 @@ func (s *search) whyLost(o *candidate.Option, n int, v oracle.Verdict) string {
 	switch _, taken := o.Interrupted(); {
 	case o.Scaled():
 		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.Trial.Limit)
-	case s.rate == 0 || taken:
+	case s.Rate == 0 || taken:
 		words = fmt.Sprintf("with %s, %s", units.Plural(n, "replica"), v.Trial.Limit)
 	}
-	if offer := o.Shortest(n + s.spare + 1); offer != nil {
+	if offer := o.Shortest(n + s.Spare + 1); offer != nil {
 		words += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
 	}
 	return words

@@ -11,8 +11,8 @@ import (
 // possible returns an error if no option of the menu can be built, or if the smallest fleet takes
 // more than the budget or the power. The error names the option that comes nearest.
 func (s *search) possible() error {
-	p := &s.trials.File.Plan
-	name := s.trials.File.Name
+	p := &s.Trials.File.Plan
+	name := s.Trials.File.Name
 	g := &p.Goal
 	for _, o := range s.options {
 		_, taken := o.Interrupted()
@@ -33,7 +33,7 @@ func (s *search) possible() error {
 		case g.Power > 0 && o.Watts() == 0:
 			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
 				"power for %s", name, o.Prefill.Offer.Accelerator))
-		case s.allowed(o) > s.spare:
+		case s.Allowed(o) > s.Spare:
 			return nil
 		}
 		if cheapest < 0 || o.Price < s.options[cheapest].Price {
@@ -46,15 +46,15 @@ func (s *search) possible() error {
 	if cheapest < 0 {
 		return nil // nothing can keep the SLO, and the answer says why
 	}
-	fleet := float64(1 + s.spare)
+	fleet := float64(1 + s.Spare)
 	spares := ""
-	if s.spare > 0 {
+	if s.Spare > 0 {
 		spares = " with its spares"
 	}
 	if least := fleet * s.options[cheapest].Price; g.Budget.Amount > 0 && least > g.Budget.Amount {
 		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found %s/h, and the smallest "+
 			"fleet that may keep the SLO%s is of %s for %s/h", name,
-			scenarios.Money(g.Budget).Text(), spares, s.label(cheapest), s.money(least)))
+			scenarios.Money(g.Budget).Text(), spares, s.label(cheapest), s.Money(least)))
 	}
 	if least := fleet * s.options[leanest].Watts(); g.Power > 0 && least > float64(g.Power) {
 		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -116,8 +117,9 @@ func prepare(ctx context.Context, f *asked.File, options []*candidate.Option,
 			o.Surcharge = float64(o.Base) * (o.Standing.Price - o.Prefill.Price)
 		}
 	}
-	return &search{judge: judge{rate: f.Plan.Peak(), spare: f.Plan.Fleet.Spare, seeds: mostSeeds,
-		trials: t}, options: options, best: -1}, nil
+	return &search{Judge: judge.Judge{Rate: f.Plan.Peak(), Spare: f.Plan.Fleet.Spare,
+		Seeds:  judge.MostSeeds,
+		Trials: t}, options: options, best: -1}, nil
 }
 
 // checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of

@@ -20,12 +20,12 @@ func (s *search) pricesOf() []answer.Price {
 			}
 			if server.GiB > 0 {
 				price := candidate.StorePrice("a GiB of host memory", "host", server.GiB)
-				price.Currency = s.currency().Code()
+				price.Currency = s.Currency().Code()
 				list = addPrice(list, price, chosen)
 			}
 			if server.Disk > 0 {
 				price := candidate.StorePrice("a GiB of disk", "nvme", server.Disk)
-				price.Currency = s.currency().Code()
+				price.Currency = s.Currency().Code()
 				list = addPrice(list, price, chosen)
 			}
 			if !known[server.Offer] {

@@ -3,11 +3,13 @@ package capacity
 import (
 	"cmp"
 	"container/heap"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
 // rateRange is a fleet with what is known of the highest rate that it sustains.
 type rateRange struct {
-	rateGrid
+	judge.RateGrid
 	option, replicas int     // replicas leaves out spares
 	price            float64 // of the fleet with the spares, in $/h
 	settling         bool    // whether the fleet was simulated whole
@@ -20,10 +22,10 @@ type rateHeap []*rateRange
 func (h rateHeap) Len() int { return len(h) }
 func (h rateHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	if a.done() != b.done() && a.highest() == b.highest() {
-		return b.done()
+	if a.Done() != b.Done() && a.Highest() == b.Highest() {
+		return b.Done()
 	}
-	return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
+	return cmp.Or(-cmp.Compare(a.Highest(), b.Highest()), cmp.Compare(a.price, b.price),
 		cmp.Compare(a.option, b.option)) < 0
 }
 func (h rateHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
@@ -41,7 +43,7 @@ func (h *rateHeap) Pop() any {
 // or as much: up to atOnce.
 func (h *rateHeap) unknown(served float64) []*rateRange {
 	var list []*rateRange
-	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].done() && (*h)[0].highest() >= served {
+	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].Done() && (*h)[0].Highest() >= served {
 		list = append(list, heap.Pop(h).(*rateRange))
 	}
 	return list
@@ -51,7 +53,7 @@ func (h *rateHeap) unknown(served float64) []*rateRange {
 func (h rateHeap) served() float64 {
 	most := 0.0
 	for _, r := range h {
-		most = max(most, r.rate(r.kept))
+		most = max(most, r.Rate(r.Kept))
 	}
 	return most
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -16,18 +17,18 @@ import (
 // checkScalings builds a fleet in each way of scaling, so that a policy or parameter that is not
 // known is refused before anything is simulated.
 func (s *search) checkScalings() error {
-	f := s.trials.File
+	f := s.Trials.File
 	done := map[int]bool{}
 	for _, o := range s.options {
 		if !o.Scaled() || done[o.Scaling.Index] || o.Unfit() != "" {
 			continue
 		}
 		done[o.Scaling.Index] = true
-		file, err := f.File(o.Scenario(&f.Plan.Menu, s.fewest(o), 1), 0, asked.Probes)
+		file, err := f.File(o.Scenario(&f.Plan.Menu, s.Fewest(o), 1), 0, asked.Probes)
 		if err != nil {
 			return err
 		}
-		file.Clocks = s.trials.Clocks
+		file.Clocks = s.Trials.Clocks
 		simulation, err := file.Build(policies.Default())
 		if err == nil {
 			err = simulation.Source.Close()
@@ -57,12 +58,12 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 		outcome.kind, outcome.words = simulated, "no fixed number of replicas keeps the SLO"
 		return nil
 	}
-	if n = max(n, o.Scaling.Always); n > s.most(o) {
+	if n = max(n, o.Scaling.Always); n > s.Most(o) {
 		outcome.kind, outcome.words = simulated, fmt.Sprintf("%s or more are needed, and there "+
-			"are accelerators for %d", units.Plural(n+s.spare, "replica"), s.most(o)+s.spare)
+			"are accelerators for %d", units.Plural(n+s.Spare, "replica"), s.Most(o)+s.Spare)
 		return nil
 	}
-	low, high, found := n-1, s.most(o)+1, 0 // too few, and too many
+	low, high, found := n-1, s.Most(o)+1, 0 // too few, and too many
 	for step := 1; high-low > 1; {
 		seen, err := s.examine(ctx, i, n)
 		if err != nil {
@@ -78,8 +79,8 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 		default:
 			low = n
 		}
-		if n = (low + high) / 2; high > s.most(o) {
-			n, step = min(low+step, s.most(o)), 2*step
+		if n = (low + high) / 2; high > s.Most(o) {
+			n, step = min(low+step, s.Most(o)), 2*step
 		}
 	}
 	if found > 0 {
@@ -90,7 +91,7 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 
 // prefer makes a scaled fleet of up to n replicas the best.
 func (s *search) prefer(ctx context.Context, i, n int) (err error) {
-	running, err := s.charge(ctx, s.options[i], n)
+	running, err := s.Charge(ctx, s.options[i], n)
 	if err == nil {
 		s.outcomes[i].replicas, s.outcomes[i].running = n, running
 		s.makeBest(i)
@@ -120,7 +121,7 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 		return scaledOutcome{settled: unused}, nil
 	}
 	o := s.options[i]
-	v, err := s.enough(ctx, o, n)
+	v, err := s.Enough(ctx, o, n)
 	if err != nil {
 		return scaledOutcome{}, err
 	}
@@ -138,10 +139,10 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 // the others must.
 func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, err error) {
 	o, outcome := s.options[i], &s.outcomes[i]
-	least, all := s.leastCost(i)/o.Price, s.trials.File.Plan.Seeds(fewSeeds)
+	least, all := s.leastCost(i)/o.Price, s.Trials.File.Plan.Seeds(judge.FewSeeds)
 	for seeds := 1; seeds <= all; seeds++ {
 		var sum float64
-		if sum, unused, err = s.meanRunning(ctx, o, n, seeds); err != nil {
+		if sum, unused, err = s.MeanRunning(ctx, o, n, seeds); err != nil {
 			return false, false, err
 		}
 		running := (sum + float64(float64(all-seeds)*least)) / float64(all)
@@ -153,7 +154,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 		if !wins && i != s.best {
 			outcome.kind, outcome.words = simulated, fmt.Sprintf(
 				"of up to %s, %s or more run on average, for %s/h",
-				units.Plural(n+s.spare, "replica"), report.Figure(running), s.money(hourly))
+				units.Plural(n+s.Spare, "replica"), report.Figure(running), s.Money(hourly))
 		}
 		if !wins {
 			return false, unused, nil
@@ -164,21 +165,21 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 
 // firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
 // a fixed fleet, or where the least fixed number is known, that of how many replicas run.
-func (s *judge) firstAsked(o *candidate.Option,
+func firstAsked(s *judge.Judge, o *candidate.Option,
 	known map[candidate.SameButScaling]int) (func(context.Context, *candidate.Option,
 	int) (oracle.Verdict, error), int) {
 	n, found := known[o.Fixed()]
 	if n = max(n, o.Scaling.Always); found {
 		return func(ctx context.Context, o *candidate.Option, n int) (oracle.Verdict, error) {
-			_, _, err := s.meanRunning(ctx, o, n, 1)
+			_, _, err := s.MeanRunning(ctx, o, n, 1)
 			return oracle.Verdict{}, err
 		}, n
 	}
 	fixed := o.Unscaled()
 	return func(ctx context.Context, o *candidate.Option, n int) (oracle.Verdict, error) {
-		_, _, err := s.simulate(ctx, fixed, n, o.Worst(), 0)
+		_, _, err := s.Simulate(ctx, fixed, n, o.Worst(), 0)
 		return oracle.Verdict{}, err
-	}, s.fewest(fixed)
+	}, s.Fewest(fixed)
 }
 
 // leastFixed returns the least fixed number of the replicas of an option, spares left out, that
@@ -189,10 +190,10 @@ func (s *search) leastFixed(ctx context.Context, o *candidate.Option) (int, erro
 		return n, nil
 	}
 	fixed := o.Unscaled()
-	n, most, found := s.fewest(fixed), s.most(fixed), 0
+	n, most, found := s.Fewest(fixed), s.Most(fixed), 0
 	low := n - 1
 	for step := 1; found == 0 && low < most || found-low > 1; {
-		t, _, err := s.simulate(ctx, fixed, n, o.Worst(), 0)
+		t, _, err := s.Simulate(ctx, fixed, n, o.Worst(), 0)
 		switch {
 		case err != nil:
 			return 0, err

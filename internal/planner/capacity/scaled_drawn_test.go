@@ -13,6 +13,7 @@ import (
 	"github.com/llmsim/llmsim/internal/cases"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
@@ -64,7 +65,7 @@ var anomalies = []uint64{16, 66, 146, 195}
 func checked(t *testing.T, text string, checks int) (*search, *oracle.Trials) {
 	t.Helper()
 	s, trials := prepared(t, text)
-	s.trials.File.Plan.Effort.Checks = checks
+	s.Trials.File.Plan.Effort.Checks = checks
 	err := s.answer(t.Context())
 	if err == nil {
 		err = s.check(t.Context())
@@ -152,13 +153,13 @@ func TestReplicasThatNeverRun(t *testing.T) {
 			if !o.Scaled() || o.Unfit() != "" {
 				continue
 			}
-			few, _, err := s.simulate(ctx, o, most, o.Worst(), 0)
+			few, _, err := s.Simulate(ctx, o, most, o.Worst(), 0)
 			must.OK(t, err)
-			if !neverRan(o, &few, most) {
+			if !judge.NeverRan(o, &few, most) {
 				continue
 			}
 			seen++
-			many, _, err := s.simulate(ctx, o, most+4, o.Worst(), 0)
+			many, _, err := s.Simulate(ctx, o, most+4, o.Worst(), 0)
 			must.OK(t, err)
 			many.Unused, many.Limit = few.Unused, few.Limit // counted by replica
 			if diff := cmpdiff.Diff(few, many); diff != "" {

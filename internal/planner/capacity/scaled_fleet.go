@@ -20,11 +20,11 @@ func (s *search) fixedInstead(ctx context.Context, o *candidate.Option) (int, er
 	}
 	fixed := o.Unscaled()
 	for range mostSteps {
-		ok, _, err := s.keeps(ctx, fixed, n, o.Worst(), s.seeds)
+		ok, _, err := s.Keeps(ctx, fixed, n, o.Worst(), s.Seeds)
 		if err != nil || ok {
 			return n, err
 		}
-		if n++; !o.Available(n + s.spare) {
+		if n++; !o.Available(n + s.Spare) {
 			break
 		}
 	}
@@ -38,8 +38,8 @@ func (s *search) scaledFleet(full *oracle.Trial) *answer.ScaledFleet {
 	if !o.Scaled() {
 		return nil
 	}
-	f := &answer.ScaledFleet{Policy: s.trials.File.Plan.Menu.ScalingWords(o.Scaling.Index),
-		Fewest: o.Scaling.Always + s.spare, Mean: s.outcomes[s.best].running}
+	f := &answer.ScaledFleet{Policy: s.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index),
+		Fewest: o.Scaling.Always + s.Spare, Mean: s.outcomes[s.best].running}
 	for k, server := range o.Servers() {
 		f.Accelerators += float64(full.Running[k] * float64(server.GPUs))
 	}

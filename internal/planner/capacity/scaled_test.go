@@ -97,10 +97,10 @@ func leastFleet(t *testing.T, s *search, o *candidate.Option) (replicas int, run
 		return 0, 0
 	}
 	running = math.Inf(1)
-	for n := max(1, o.Always()); n <= min(12, s.allowed(o)-s.spare); n++ {
-		ok, _, err := s.keeps(context.Background(), o, n, o.Worst(), s.seeds)
+	for n := max(1, o.Always()); n <= min(12, s.Allowed(o)-s.Spare); n++ {
+		ok, _, err := s.Keeps(context.Background(), o, n, o.Worst(), s.Seeds)
 		must.OK(t, err)
-		mean, err := s.charge(context.Background(), o, n)
+		mean, err := s.Charge(context.Background(), o, n)
 		must.OK(t, err)
 		if ok && mean < running*(1-1e-9) {
 			replicas, running = n, mean

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/units"
@@ -29,7 +30,7 @@ func (s *search) run(ctx context.Context) error {
 			s.outcomes[i] = outcome{kind: unfit}
 		case o.Tight:
 			s.outcomes[i] = outcome{kind: outOfReach, closest: o.Alone}
-		case s.most(o) < s.fewest(o):
+		case s.Most(o) < s.Fewest(o):
 			s.outcomes[i] = outcome{kind: tooFew}
 		default:
 			order = append(order, i)
@@ -61,7 +62,7 @@ func (s *search) run(ctx context.Context) error {
 
 // serves decides whether n replicas of option i serve the load, and notes what that says of one.
 func (s *search) serves(ctx context.Context, i, n int) (oracle.Verdict, error) {
-	v, err := s.enough(ctx, s.options[i], n)
+	v, err := s.Enough(ctx, s.options[i], n)
 	if err != nil {
 		return v, err
 	}
@@ -86,10 +87,10 @@ func (s *search) try(ctx context.Context, i int) error {
 			units.Plural(n, "replica"))
 		return nil
 	}
-	low := s.fewest(o) - 1 // does not sustain the load
+	low := s.Fewest(o) - 1 // does not sustain the load
 	n, high := s.first(o)
 	ok, err := s.serveLoad(ctx, i, n)
-	if err == nil && !ok && n < high && s.trials.File.Plan.Divisible() {
+	if err == nil && !ok && n < high && s.Trials.File.Plan.Divisible() {
 		// An option that misses the SLO at a light load misses it at any.
 		if light, err := s.serveLoad(ctx, i, high); err != nil || !light {
 			return err
@@ -155,13 +156,13 @@ const firstDecrease = 1.5
 // of the lowest rate that is too high.
 func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle.Verdict,
 	err error) {
-	o, outcome, t := s.options[i], &s.outcomes[i], *s.trials
+	o, outcome, t := s.options[i], &s.outcomes[i], *s.Trials
 	t.Rough = true
 	low, high := outcome.kept, o.Ceiling
 	if outcome.missed != nil {
 		high, above = outcome.missed.Rate, *outcome.missed
 	}
-	light := menu.Round(o.Ceiling * lightLoad)
+	light := menu.Round(o.Ceiling * judge.LightLoad)
 	for low == 0 || high/low > 1.03 {
 		next := math.Sqrt(low * high)
 		switch {

@@ -144,7 +144,7 @@ func prepared(t *testing.T, text string) (*search, *oracle.Trials) {
 	must.OK(t, err)
 	s, err := newSearch(t.Context(), f, testQueue(t), Options{})
 	must.OK(t, err)
-	return s, s.trials
+	return s, s.Trials
 }
 
 // exhaustive finds the answer without bounds and without regard to what others cost or show: for
@@ -157,9 +157,9 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 		if o.Unfit() != "" {
 			continue
 		}
-		all += s.trials.Count()
-		s.trials.Ledger = &oracle.Ledger{Known: map[string]*oracle.Entry{}}
-		low, high := 0, s.most(o)
+		all += s.Trials.Count()
+		s.Trials.Ledger = &oracle.Ledger{Known: map[string]*oracle.Entry{}}
+		low, high := 0, s.Most(o)
 		if high < 1 || !sustained(t, s, o, high) {
 			continue
 		}
@@ -175,19 +175,19 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 			continue
 		}
 		b := s.options[best]
-		here, there := high+s.spare, replicas+s.spare
+		here, there := high+s.Spare, replicas+s.Spare
 		if cmp.Or(cmp.Compare(float64(here)*o.Price, float64(there)*b.Price),
 			cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(b.Grade)),
 			cmp.Compare(here*o.GPUs, there*b.GPUs)) < 0 {
 			best, replicas = i, high
 		}
 	}
-	return best, replicas, all + s.trials.Count()
+	return best, replicas, all + s.Trials.Count()
 }
 
 func sustained(t *testing.T, s *search, o *candidate.Option, n int) bool {
 	t.Helper()
-	v, err := s.enough(context.Background(), o, n)
+	v, err := s.Enough(context.Background(), o, n)
 	must.OK(t, err)
 	return v.Sustained
 }
@@ -246,8 +246,8 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 		must.OK(t, s.run(context.Background()))
 		a := new(answer.Answer)
 		addOutcomes(a, s)
-		told = append(told, fmt.Sprint(s.trials.Count(), s.best, a.Outcomes, a.Pruned))
-		if begun := len(s.trials.Known); begun == s.trials.Count() && workers > 1 {
+		told = append(told, fmt.Sprint(s.Trials.Count(), s.best, a.Outcomes, a.Pruned))
+		if begun := len(s.Trials.Known); begun == s.Trials.Count() && workers > 1 {
 			t.Errorf("none of %d simulations was begun ahead in vain: nothing is tested", begun)
 		}
 	}
@@ -268,7 +268,7 @@ func answerOf(s *search, i, replicas int) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("%d replicas of %s, $%.2f/h", replicas, s.label(i),
-		float64(replicas+s.spare)*s.options[i].Price)
+		float64(replicas+s.Spare)*s.options[i].Price)
 }
 
 // What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
@@ -411,11 +411,11 @@ func TestOneReplicaNeedsNoRouting(t *testing.T) {
 		}
 	}
 	for _, o := range s.options {
-		if _, err := s.enough(t.Context(), o, 1); err != nil {
+		if _, err := s.Enough(t.Context(), o, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, most := s.trials.Count(), len(s.options)/len(f.Plan.Menu.Routing); n > most {
+	if n, most := s.Trials.Count(), len(s.options)/len(f.Plan.Menu.Routing); n > most {
 		t.Errorf("%d simulations of one replica, want at most %d", n, most)
 	}
 }

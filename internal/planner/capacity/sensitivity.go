@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -47,7 +48,7 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 	group, ctx := errgroup.WithContext(ctx)
 	slots := make(chan struct{}, mostAgain)
 	for i, p := range inputs {
-		if !s.trials.Shard.Mine(i) {
+		if !s.Trials.Shard.Mine(i) {
 			continue
 		}
 		slots <- struct{}{}
@@ -78,7 +79,7 @@ func (s *search) solveChanged(ctx context.Context, easier *search, harder int) e
 	if harder > 0 {
 		var err error
 		o := s.options[i]
-		if keeps, _, err = s.keeps(ctx, o, n, o.Worst(), s.seeds); err != nil {
+		if keeps, _, err = s.Keeps(ctx, o, n, o.Worst(), s.Seeds); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func (s *search) solveChanged(ctx context.Context, easier *search, harder int) e
 			return nil
 		}
 		var err error
-		if s.outcomes[i].running, err = s.charge(ctx, s.options[i], n); err != nil {
+		if s.outcomes[i].running, err = s.Charge(ctx, s.options[i], n); err != nil {
 			return err
 		}
 	}
@@ -137,12 +138,12 @@ func (s *search) contenders(within float64) []int {
 // perturbed returns a search with other inputs, among the contenders. Where prices alone change,
 // all else that is known of options holds.
 func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
-	f := &asked.File{Plan: s.trials.File.Plan, Name: s.trials.File.Name}
+	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.plan != nil {
 		p.plan(&f.Plan)
 	}
-	trials := *s.trials
+	trials := *s.Trials
 	trials.File = f
 	var options []*candidate.Option
 	servers, known := map[*candidate.Server]*candidate.Server{},
@@ -172,8 +173,8 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		other.Parts, other.Scaling = known[o.Parts], o.Scaling.Copied()
 	}
 	if p.price != nil {
-		again := &search{judge: s.judge, options: options, best: -1}
-		again.trials = &trials
+		again := &search{Judge: s.Judge, options: options, best: -1}
+		again.Trials = &trials
 		return again, nil
 	}
 	trials.Rough = true
@@ -181,9 +182,9 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 	if err != nil {
 		return nil, err
 	}
-	other.seeds, other.replicaShare = s.seeds, s.replicaShare
+	other.Seeds, other.replicaShare = s.Seeds, s.replicaShare
 	if f.Plan.Scaled() {
-		other.seeds = fewSeeds // as rough as other loads are judged here
+		other.Seeds = judge.FewSeeds // as rough as other loads are judged here
 	}
 	return other, nil
 }
@@ -195,7 +196,7 @@ func (s *search) perturbations() []perturbation {
 		{input: "rate +10 %", harder: 1, plan: func(p *menu.Plan) { p.ScaleRate(more) }},
 		{input: "rate −10 %", harder: -1, plan: func(p *menu.Plan) { p.ScaleRate(less) }},
 	}
-	if !s.trials.File.Plan.Workload.Recorded() {
+	if !s.Trials.File.Plan.Workload.Recorded() {
 		list = append(list,
 			perturbation{input: "prompts 10 % longer", harder: 1,
 				plan: func(p *menu.Plan) { p.ScaleLengths(more, 1) }},
@@ -219,8 +220,8 @@ func (s *search) perturbations() []perturbation {
 				o.ScalePrice(more)
 			}
 		}})
-	for i := range s.trials.File.Plan.Menu.Hardware {
-		if name := s.trials.File.Plan.Menu.Hardware[i].Accelerator; name != mine {
+	for i := range s.Trials.File.Plan.Menu.Hardware {
+		if name := s.Trials.File.Plan.Menu.Hardware[i].Accelerator; name != mine {
 			list = append(list, perturbation{input: name + " 10 % cheaper",
 				price: func(o *candidate.Option) {
 					if o.Uses(name) {

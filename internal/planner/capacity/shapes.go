@@ -45,7 +45,7 @@ func (s *search) shapes(ctx context.Context) (list []answer.Shape, left int, err
 	list = make([]answer.Shape, len(leaders))
 	group, ctx := errgroup.WithContext(ctx)
 	for n, i := range leaders {
-		if !s.trials.Shard.Mine(n) {
+		if !s.Trials.Shard.Mine(n) {
 			continue
 		}
 		group.Go(func() (err error) {
@@ -85,24 +85,24 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	if err != nil {
 		return sh, err
 	}
-	switch size := replicas + s.spare; {
+	switch size := replicas + s.Spare; {
 	case replicas == 0:
 	case !o.Available(size):
 		offer := o.Shortest(size)
 		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
 			o.Accelerators(offer, size), offer.Accelerator, offer.Count, sh.Limit)
 	case i != s.best && s.idle(o, replicas) &&
-		(s.best < 0 || !s.idle(s.chosen(), s.size()-s.spare)):
+		(s.best < 0 || !s.idle(s.chosen(), s.size()-s.Spare)):
 		sh.Rate = 0
 		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
 			"%s would do the work by the roofline; %s", units.Plural(replicas, "replica"),
-			units.Plural(s.fewest(o), "replica"), sh.Limit)
+			units.Plural(s.Fewest(o), "replica"), sh.Limit)
 	default:
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.GPUs, o.Cost(size)
-		sh.HourlyLeast = o.Cost(s.optimistic(i, replicas) + s.spare)
+		sh.HourlyLeast = o.Cost(s.optimistic(i, replicas) + s.Spare)
 		if o.Scaled() {
 			sh.HourlyLeast *= s.hourly(i) / sh.Hourly
-			sh.Hourly, sh.Fewest = s.hourly(i), o.Scaling.Always+s.spare
+			sh.Hourly, sh.Fewest = s.hourly(i), o.Scaling.Always+s.Spare
 		}
 		if millions := s.millions(); millions > 0 {
 			sh.PerMillion = sh.Hourly / millions
@@ -118,21 +118,21 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 	o, replicas := s.options[i], s.outcomes[i].replicas
 	_, taken := o.Interrupted()
 	switch {
-	case s.trials.File.Plan.Divisible() && !taken:
+	case s.Trials.File.Plan.Divisible() && !taken:
 		rate, above, err := s.highest(ctx, i)
 		if err != nil {
 			return 0, err
 		}
 		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.Trial.Limit
 		if replicas == 0 && rate > 0 {
-			replicas = int(math.Ceil(s.rate / rate))
+			replicas = int(math.Ceil(s.Rate / rate))
 		}
 		if s.best >= 0 && i != s.best && replicas > 0 &&
-			o.Cost(replicas+s.spare) < contender*s.cost() {
+			o.Cost(replicas+s.Spare) < contender*s.cost() {
 			return s.sizeAlternative(ctx, i, replicas)
 		}
 	case replicas == 0 && s.sizedBesideAnswer(i):
-		if sh.Limit = s.words(i); s.mostWorthwhile(i) >= s.fewest(o) {
+		if sh.Limit = s.words(i); s.mostWorthwhile(i) >= s.Fewest(o) {
 			sh.Limit = "as a fleet that costs less, it misses the SLO"
 		}
 		return s.fleetOf(ctx, i)
@@ -141,7 +141,7 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 	case replicas == 1:
 		sh.Limit = "one is enough"
 	default:
-		v, err := s.enough(ctx, o, replicas-1)
+		v, err := s.Enough(ctx, o, replicas-1)
 		if err != nil {
 			return 0, err
 		}
@@ -165,9 +165,9 @@ func (s *search) sizedBesideAnswer(i int) bool {
 // fleetOf sizes an option as a fleet; 0 where no fleet keeps the SLO.
 func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 	rough := *s
-	trials := *s.trials
-	trials.Rough, rough.trials, rough.replicaShare = true, &trials, 0
-	n, err := rough.smallest(ctx, i, max(s.fewest(s.options[i]), s.mostWorthwhile(i)+1),
+	trials := *s.Trials
+	trials.Rough, rough.Trials, rough.replicaShare = true, &trials, 0
+	n, err := rough.smallest(ctx, i, max(s.Fewest(s.options[i]), s.mostWorthwhile(i)+1),
 		func(int, float64) {})
 	return n, err
 }
@@ -176,14 +176,14 @@ func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 // replica suggests. What would cost less than the answer was tried before, unless other models have
 // it.
 func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
-	if !s.options[i].Available(n + s.spare) {
+	if !s.options[i].Available(n + s.Spare) {
 		return n, nil
 	}
 	fleet, err := s.smallest(ctx, i, n, func(int, float64) {})
-	switch most := s.most(s.options[i]); {
+	switch most := s.Most(s.options[i]); {
 	case err != nil:
 		return 0, err
-	case fleet == 0 && !s.options[i].Available(most+1+s.spare):
+	case fleet == 0 && !s.options[i].Available(most+1+s.Spare):
 		return most + 1, nil
 	case fleet == 0 || s.joint:
 		return fleet, nil
@@ -196,7 +196,7 @@ func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
 // alternative to one that works.
 func (s *search) idle(o *candidate.Option, replicas int) bool {
 	const times = 8 // answers to the shipped plans have 1.4 to 2.4 times as many
-	return !o.Scaled() && replicas >= times*s.fewest(o)
+	return !o.Scaled() && replicas >= times*s.Fewest(o)
 }
 
 // leastCostProbability is the probability of what is called the least cost: steps are that fast in

@@ -59,17 +59,17 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 // Missing is by how much the share of requests that keep it is below its target.
 func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
 	o := s.options[i]
-	d, err := s.decide(ctx, o, n, o.Worst())
+	d, err := s.Decide(ctx, o, n, o.Worst())
 	if err != nil {
 		return false, 0, err
 	}
 	s.tried(i).note(n)
-	if d.kept {
+	if d.Kept {
 		s.outcomes[i].replicas = n
 		s.outcomes[s.best].words = "another costs less"
 		s.makeBest(i)
 	}
-	return d.kept, d.missing, nil
+	return d.Kept, d.Missing, nil
 }
 
 // nextCheaper returns an option that was not tried yet and might cost less than the best, or -1 if
@@ -82,7 +82,7 @@ func (s *search) nextCheaper(tried map[int]bool) int {
 			}
 			continue
 		}
-		if s.mayBeatBest(i) && !tried[i] && s.mostWorthwhile(i) >= s.fewest(s.options[i]) {
+		if s.mayBeatBest(i) && !tried[i] && s.mostWorthwhile(i) >= s.Fewest(s.options[i]) {
 			return i
 		}
 	}
@@ -100,7 +100,7 @@ func (s *search) mayBeatBest(i int) bool {
 // none does.
 func (s *search) mostWorthwhile(i int) int {
 	o := s.options[i]
-	n := min(s.most(o), int(o.Affordable(s.cost()))-s.spare+1)
+	n := min(s.Most(o), int(o.Affordable(s.cost()))-s.Spare+1)
 	for n > 0 && !s.beats(o, n) {
 		n--
 	}
@@ -133,17 +133,17 @@ func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
 	error) {
 	o := s.options[i]
-	most := max(n, s.most(o))
+	most := max(n, s.Most(o))
 	if s.replicaShare > 0 {
 		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
 	}
-	near := s.step(o, n)
-	if s.trials.Rough {
+	near := s.Step(o, n)
+	if s.Trials.Rough {
 		near += n / oracle.Finest
 	}
 	low, high := o.Based(), most+1 // the SLO is missed with low, and kept with high up to most
-	for step := s.step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {
-		ok, kept, err := s.keeps(ctx, o, n, o.Worst(), s.seeds)
+	for step := s.Step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {
+		ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
 		if err != nil {
 			return 0, err
 		}

@@ -60,10 +60,10 @@ func noneCostsLess(t *testing.T, text string) {
 	}
 	for i, o := range s.options {
 		n := s.mostWorthwhile(i)
-		if s.outcomes[i].kind == unfit || i == s.best || n < s.fewest(o) {
+		if s.outcomes[i].kind == unfit || i == s.best || n < s.Fewest(o) {
 			continue
 		}
-		ok, kept, err := s.keeps(context.Background(), o, n, s.options[i].Worst(), s.seeds)
+		ok, kept, err := s.Keeps(context.Background(), o, n, s.options[i].Worst(), s.Seeds)
 		must.OK(t, err)
 		if ok {
 			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s:%s", n,
@@ -94,7 +94,7 @@ effort: {requests: 300, most-requests: 1000}
 		n    int
 		want bool
 	}{{n, true}, {n - 1, false}} {
-		ok, kept, err := s.keeps(ctx, s.chosen(), c.n, s.options[s.best].Worst(), s.seeds)
+		ok, kept, err := s.Keeps(ctx, s.chosen(), c.n, s.options[s.best].Worst(), s.Seeds)
 		if err != nil || ok != c.want {
 			t.Errorf("%d replicas keep the SLO of %g: %v, want %v (%v)", c.n, kept, ok, c.want, err)
 		}

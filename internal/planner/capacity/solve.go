@@ -8,8 +8,9 @@
 // end. For any other load, such as a recorded one, whole fleets are simulated.
 //
 // Data goes one way: package menu has what there is to choose from, asked what is asked for,
-// candidate what can be built of both and bounds on it, oracle simulates candidates, this package
-// searches among them, and package answer has what it found, as values and as text.
+// candidate what can be built of both and bounds on it, oracle simulates candidates, judge decides
+// with it whether fleets keep the SLO, this package searches among them, and package answer has
+// what it found, as values and as text.
 package capacity
 
 import (
@@ -117,8 +118,8 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
 		Currency: p.Currency, Prices: p.PricesFrom(), PricesOf: s.pricesOf(),
 		Points: found.points, Throughputs: s.throughputs(found.rateRanges), SLO: p.SLO,
-		ClassSLOs: classSLOs(p), Rate: s.rate, Spare: s.spare, Confidence: p.Effort.Confidence,
-		Options: s.listed(), Tuned: s.tuned, Simulations: s.trials.Count()}
+		ClassSLOs: classSLOs(p), Rate: s.Rate, Spare: s.Spare, Confidence: p.Effort.Confidence,
+		Options: s.listed(), Tuned: s.tuned, Simulations: s.Trials.Count()}
 	if l := s.load(); l != nil {
 		a.Load = l.Words
 	}
@@ -151,8 +152,8 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 			return nil, err
 		}
 	}
-	a.Further = s.trials.Count() - a.Simulations
-	a.Failed = s.trials.Failed()
+	a.Further = s.Trials.Count() - a.Simulations
+	a.Failed = s.Trials.Failed()
 	return a, nil
 }
 
@@ -190,7 +191,7 @@ func detail(ctx context.Context, f *asked.File, found *finding, a *answer.Answer
 func others(ctx context.Context, f *asked.File, group *errgroup.Group, found *finding,
 	a *answer.Answer) {
 	s := found.search
-	if s.trials.Shard.Whole() && !found.stock {
+	if s.Trials.Shard.Whole() && !found.stock {
 		group.Go(func() (err error) {
 			a.Mixed, err = s.mixed(ctx, a.Shapes)
 			return err
@@ -221,7 +222,7 @@ func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, er
 	if err != nil {
 		return nil, err
 	}
-	later.trials.Rough = false
+	later.Trials.Rough = false
 	if err := later.answer(ctx); err != nil {
 		return nil, err
 	}

@@ -3,12 +3,13 @@ package capacity
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // search looks for the cheapest fleet of replicas of one kind.
 type search struct {
-	judge
+	judge.Judge
 	options  []*candidate.Option
 	outcomes []outcome
 	best     int // index of the option; -1 where there is none
@@ -82,7 +83,7 @@ func (k kind) String() string {
 }
 
 // label names option i.
-func (s *search) label(i int) string { return s.options[i].Label(&s.trials.File.Plan.Menu) }
+func (s *search) label(i int) string { return s.options[i].Label(&s.Trials.File.Plan.Menu) }
 
 // tried returns what is known of the fleets of option i.
 func (s *search) tried(i int) *sizes {

@@ -17,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
@@ -217,13 +218,14 @@ func TestReservedBaseOfAWave(t *testing.T) {
 		one := rapid.Float64Range(1, 20).Draw(t, "one")
 		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
 			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{judge: judge{trials: &oracle.Trials{File: new(asked.File)}}, options: []*candidate.Option{
-			{Parts: &candidate.Parts{
-				Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}},
-				Prefills: 1, Price: long},
-			{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}},
-				Prefills: 1, Price: hour},
-		}, outcomes: []outcome{{replicas: 1}}}
+		s := &search{Judge: judge.Judge{Trials: &oracle.Trials{File: new(asked.File)}},
+			options: []*candidate.Option{
+				{Parts: &candidate.Parts{
+					Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}},
+					Prefills: 1, Price: long},
+				{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}},
+					Prefills: 1, Price: hour},
+			}, outcomes: []outcome{{replicas: 1}}}
 		got := s.rentedOf(rate, &answer.Shape{Option: 0, Rate: one},
 			&answer.Shape{Option: 1, Rate: one})
 		var needs []int
@@ -264,7 +266,7 @@ effort: {requests: 300, most-requests: 600}
 `)
 	before := 0.0
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
-		v, err := s.keepsOnSpot(context.Background(), s.options[0], n, s.rate,
+		v, err := s.KeepsOnSpot(context.Background(), s.options[0], n, s.Rate,
 			candidate.AsPredicted(), 0)
 		must.OK(t, err)
 		if v.Kept.Mean < before-1e-3 {
@@ -296,10 +298,10 @@ menu:
 effort: {requests: 500, most-requests: 2000}
 `)
 	o := s.options[0]
-	decided, err := s.alone(t.Context(), o, o.Worst(), 1)
+	decided, err := s.Alone(t.Context(), o, o.Worst(), 1)
 	must.OK(t, err)
 	for _, confidence := range []float64{0.5, 0.7, 0.98} {
-		rate, err := s.alone(t.Context(), o, o.Physics.Worst(confidence), 1)
+		rate, err := s.Alone(t.Context(), o, o.Physics.Worst(confidence), 1)
 		must.OK(t, err)
 		if earlier := confidence < 0.95; earlier && rate < decided || !earlier && rate > decided {
 			t.Errorf("%.2f/s with latencies of %g, %.2f/s with those that decide", rate,

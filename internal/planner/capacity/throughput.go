@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
@@ -17,7 +18,7 @@ import (
 func (s *search) rateRanges() []*rateRange {
 	var list []*rateRange
 	for i, o := range s.options {
-		n := s.allowed(o) - s.spare
+		n := s.Allowed(o) - s.Spare
 		switch {
 		case o.Unfit() != "":
 			s.outcomes[i] = outcome{kind: unfit}
@@ -36,8 +37,9 @@ func (s *search) rateRanges() []*rateRange {
 // rateRange returns what is known of n replicas of option i without a simulation.
 func (s *search) rateRange(i, n int) *rateRange {
 	o := s.options[i]
-	return &rateRange{rateGrid: rateGrid{kept: grid + 1, ceiling: float64(n) * o.Ceiling},
-		option: i, replicas: n, price: o.Cost(n + s.spare)}
+	return &rateRange{RateGrid: judge.RateGrid{Kept: judge.Grid + 1,
+		Ceiling: float64(n) * o.Ceiling},
+		option: i, replicas: n, price: o.Cost(n + s.Spare)}
 }
 
 // findThroughput finds the fleet that serves the most requests a second within the limits of the
@@ -47,7 +49,7 @@ func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
 	if err == nil && s.best >= 0 {
 		err = s.raise(ctx, all)
 	}
-	if err == nil && s.best >= 0 && s.trials.File.Plan.Tunes() {
+	if err == nil && s.best >= 0 && s.Trials.File.Plan.Tunes() {
 		return s.tuneThroughput(ctx, all)
 	}
 	return all, err
@@ -63,25 +65,25 @@ func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
 	open := rateHeap(append([]*rateRange(nil), all...))
 	heap.Init(&open)
 	served := 0.0 // the highest rate that any fleet is believed to serve
-	for len(open) > 0 && open[0].highest() > 0 {
+	for len(open) > 0 && open[0].Highest() > 0 {
 		if now := open.unknown(served); len(now) > 0 {
 			if err := s.narrow(ctx, now, served); err != nil {
 				return nil, err
 			}
 			for _, r := range now {
 				if s.outcomes[r.option].kind != broken {
-					served = max(served, r.rate(r.kept))
+					served = max(served, r.Rate(r.Kept))
 					heap.Push(&open, r)
 				}
 			}
 			continue
 		}
 		r := heap.Pop(&open).(*rateRange)
-		d, err := s.sustainsRate(ctx, r, r.highest())
+		d, err := s.sustainsRate(ctx, r, r.Highest())
 		if err != nil {
 			return nil, err
 		}
-		if d.kept {
+		if d.Kept {
 			s.choose(r, open)
 			break
 		}
@@ -123,18 +125,18 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 // that it serves.
 func (s *search) raiseOne(ctx context.Context, r *rateRange) error {
 	missed := 0 // in a row
-	for place := r.above(s.rate); place > 0 && missed < mostMissesInARow; place-- {
-		d, err := s.sustainsRate(ctx, r, r.rate(place))
+	for place := r.Above(s.Rate); place > 0 && missed < mostMissesInARow; place-- {
+		d, err := s.sustainsRate(ctx, r, r.Rate(place))
 		if err != nil {
 			return err
 		}
 		switch {
-		case d.kept:
+		case d.Kept:
 			missed = 0
 			s.replace(r, place)
-		case d.far:
+		case d.Far:
 			missed = mostMissesInARow
-		case d.sure:
+		case d.Sure:
 			missed++
 		}
 	}
@@ -145,17 +147,17 @@ func (s *search) raiseOne(ctx context.Context, r *rateRange) error {
 // serve most, at higher rates than the answer does, and returns the reach of each fleet.
 func (s *search) tuneThroughput(ctx context.Context, all []*rateRange) ([]*rateRange, error) {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
-		WithoutHourly: s.cost(), WithoutRate: s.rate}
+		WithoutHourly: s.cost(), WithoutRate: s.Rate}
 	bases := []int{s.best}
 	for _, r := range all {
-		if !slices.Contains(bases, r.option) && len(bases) < mostTuned && r.highest() > s.rate {
+		if !slices.Contains(bases, r.option) && len(bases) < mostTuned && r.Highest() > s.Rate {
 			bases = append(bases, r.option)
 		}
 	}
 	err := s.inTurns(ctx, bases, s.changedAny, func(fresh []int, left func() bool) ([]int, error) {
 		before := s.best
 		for _, i := range fresh {
-			n := s.allowed(s.options[i]) - s.spare
+			n := s.Allowed(s.options[i]) - s.Spare
 			if s.outcomes[i].kind = outdone; n < 1 {
 				s.outcomes[i].kind = beyond
 			}
@@ -187,26 +189,27 @@ const mostMissesInARow = 3
 func (s *search) replace(r *rateRange, place int) {
 	was := &s.outcomes[s.best]
 	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
-		units.Plural(was.replicas, "replica"), report.Figure(s.rate))
-	r.kept, r.missed, s.best = place, place-1, r.option
+		units.Plural(was.replicas, "replica"), report.Figure(s.Rate))
+	r.Kept, r.Missed, s.best = place, place-1, r.option
 	outcome := &s.outcomes[s.best]
 	outcome.kind, outcome.words, outcome.replicas = chosen, "", r.replicas
 }
 
 // sustainsRate decides whether the fleet keeps the SLO at a rate: simulated whole, with its spares
 // down, over several seeds. If it does, that rate is the one of the search.
-func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (decision, error) {
-	before, outcome := s.rate, &s.outcomes[r.option]
-	s.rate = rate
-	d, err := s.decide(ctx, s.options[r.option], r.replicas, s.options[r.option].Worst())
-	if !d.kept {
-		s.rate = before
+func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (judge.Decision,
+	error) {
+	before, outcome := s.Rate, &s.outcomes[r.option]
+	s.Rate = rate
+	d, err := s.Decide(ctx, s.options[r.option], r.replicas, s.options[r.option].Worst())
+	if !d.Kept {
+		s.Rate = before
 	}
 	if words, failed := oracle.Failure(err); failed {
 		outcome.kind, outcome.words = broken, words
-		return decision{far: true}, nil
+		return judge.Decision{Far: true}, nil
 	}
-	outcome.closest = max(outcome.closest, d.share)
+	outcome.closest = max(outcome.closest, d.Share)
 	return d, err
 }
 
@@ -215,13 +218,13 @@ func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (
 // replicas serve as much as one does alone.
 func (s *search) lower(r *rateRange) *rateRange {
 	settling := r.settling
-	r.missed, r.kept, r.settling = r.kept, r.kept+1, true
-	n := min(r.replicas-1, int(float64(r.replicas)*r.rate(r.kept)/r.rate(r.missed)))
+	r.Missed, r.Kept, r.settling = r.Kept, r.Kept+1, true
+	n := min(r.replicas-1, int(float64(r.replicas)*r.Rate(r.Kept)/r.Rate(r.Missed)))
 	if settling || n < 1 {
 		return nil
 	}
 	fewer := s.rateRange(r.option, n)
-	fewer.missed, fewer.kept = r.missed-1, r.missed
+	fewer.Missed, fewer.Kept = r.Missed-1, r.Missed
 	return fewer
 }
 
@@ -229,7 +232,7 @@ func (s *search) lower(r *rateRange) *rateRange {
 func (s *search) choose(best *rateRange, others rateHeap) {
 	for _, r := range others {
 		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-			units.Plural(r.replicas, "replica"), report.Figure(r.rate(r.missed)))
+			units.Plural(r.replicas, "replica"), report.Figure(r.Rate(r.Missed)))
 	}
 	s.best = best.option
 	s.outcomes[s.best].kind, s.outcomes[s.best].words = chosen, ""
@@ -238,10 +241,10 @@ func (s *search) choose(best *rateRange, others rateHeap) {
 
 // narrow simulates each fleet once, where another is known to serve a rate.
 func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) error {
-	return each(ctx, list, func(ctx context.Context, r *rateRange) error {
+	return judge.Each(ctx, list, func(ctx context.Context, r *rateRange) error {
 		o, outcome := s.options[r.option], &s.outcomes[r.option]
-		place := r.next(served)
-		v, err := s.sustains(ctx, o, r.replicas, r.rate(place))
+		place := r.Next(served)
+		v, err := s.Sustains(ctx, o, r.replicas, r.Rate(place))
 		if words, failed := oracle.Failure(err); failed {
 			outcome.kind, outcome.words = broken, words
 			return nil
@@ -251,10 +254,10 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 		}
 		outcome.kind = simulated
 		if v.Sustained {
-			r.kept = place
+			r.Kept = place
 			return nil
 		}
-		r.missed = place
+		r.Missed = place
 		outcome.closest = max(outcome.closest, v.Trial.Kept.Mean)
 		outcome.words = s.whyLost(o, r.replicas, v)
 		return nil

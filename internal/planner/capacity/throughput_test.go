@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
@@ -65,24 +66,24 @@ func TestMostThroughput(t *testing.T) {
 				t.Fatal(err)
 			}
 			every, _ := prepared(t, text)
-			best := highestOfAll(t, every, s.rate)
+			best := highestOfAll(t, every, s.Rate)
 			if s.best < 0 {
 				t.Errorf("no answer, %g/s can be served:%s", best, text)
 				continue
 			}
-			ok, kept, err := s.keeps(context.Background(), s.chosen(), s.outcomes[s.best].replicas,
-				s.options[s.best].Worst(), s.seeds)
+			ok, kept, err := s.Keeps(context.Background(), s.chosen(), s.outcomes[s.best].replicas,
+				s.options[s.best].Worst(), s.Seeds)
 			if err != nil || !ok {
 				t.Errorf("the answer keeps the SLO for %g of the requests, error %v:%s", kept, err,
 					text)
 			}
-			if s.rate != best || s.cost() > budget || s.rate < last {
+			if s.Rate != best || s.cost() > budget || s.Rate < last {
 				t.Errorf("%g/s for $%g/h, the highest of all is %g/s, and with less %g/s:%s",
-					s.rate, s.cost(), best, last, text)
+					s.Rate, s.cost(), best, last, text)
 			}
-			last = s.rate
-			needed += s.trials.Count()
-			all += every.trials.Count()
+			last = s.Rate
+			needed += s.Trials.Count()
+			all += every.Trials.Count()
 		}
 	}
 	t.Logf("%d simulations, all fleets take %d", needed, all)
@@ -103,19 +104,19 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 	}
 	for _, r := range s.rateRanges() {
 		for n := r.replicas; n >= 1; n-- {
-			for place := 1; place <= grid; place++ {
-				s.rate = s.rateRange(r.option, n).rate(place)
-				if s.rate <= best {
+			for place := 1; place <= judge.Grid; place++ {
+				s.Rate = s.rateRange(r.option, n).Rate(place)
+				if s.Rate <= best {
 					break
 				}
-				if s.rate > most {
+				if s.Rate > most {
 					continue
 				}
-				ok, _, err := s.keeps(context.Background(), s.options[r.option], n,
-					s.options[r.option].Worst(), s.seeds)
+				ok, _, err := s.Keeps(context.Background(), s.options[r.option], n,
+					s.options[r.option].Worst(), s.Seeds)
 				must.OK(t, err)
 				if ok {
-					best = s.rate
+					best = s.Rate
 				}
 			}
 		}

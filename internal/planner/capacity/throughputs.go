@@ -13,7 +13,7 @@ func (s *search) throughputs(all []*rateRange) []answer.Throughput {
 	var list []answer.Throughput
 	seen := map[string]bool{}
 	slices.SortStableFunc(all, func(a, b *rateRange) int {
-		return cmp.Or(-cmp.Compare(a.highest(), b.highest()), cmp.Compare(a.price, b.price),
+		return cmp.Or(-cmp.Compare(a.Highest(), b.Highest()), cmp.Compare(a.price, b.price),
 			cmp.Compare(a.option, b.option))
 	})
 	for _, r := range all {
@@ -23,10 +23,10 @@ func (s *search) throughputs(all []*rateRange) []answer.Throughput {
 		} else {
 			seen[shape] = true
 		}
-		n := r.replicas + s.spare
+		n := r.replicas + s.Spare
 		list = append(list, answer.Throughput{Label: s.label(r.option), Replicas: n,
 			Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
-			Rate: r.rate(r.kept), Bound: r.rate(r.missed), Grade: o.Grade})
+			Rate: r.Rate(r.Kept), Bound: r.Rate(r.Missed), Grade: o.Grade})
 	}
 	return list
 }

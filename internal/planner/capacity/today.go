@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/compare"
@@ -50,10 +51,10 @@ func PutBeside(f *asked.File, today *scenarios.File) error {
 
 // besideToday simulates the deployment of today and the answer with the same seeds.
 func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
-	p := &s.trials.File.Plan
-	now := s.trials.File.Today.Scenario
+	p := &s.Trials.File.Plan
+	now := s.Trials.File.Today.Scenario
 	now.Name, now.Workload, now.SLO, now.Seed, now.Tokens = p.Name, p.Workload, p.SLO, p.Seed, nil
-	built, err := s.built(now)
+	built, err := s.Built(now)
 	if err != nil {
 		return nil, fmt.Errorf("today's deployment: %w", err)
 	}
@@ -77,15 +78,16 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 	if s.best >= 0 {
 		length = s.size()
 	}
-	runs, met, err := poolOf(p.Seeds(s.seeds), func(seed uint64) (oracle.Trial, int64, error) {
+	runs, met, err := judge.PoolOf(p.Seeds(s.Seeds), func(seed uint64) (oracle.Trial, int64,
+		error) {
 		again := now
 		again.Seed += seed
-		return s.trials.Fleet(ctx, again, length, s.rate, 1)
+		return s.Trials.Fleet(ctx, again, length, s.Rate, 1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.Met, t.Kept = met, sharePooled(runs).Mean
+	t.Met, t.Kept = met, judge.SharePooled(runs).Mean
 	if s.best < 0 {
 		return t, nil
 	}
@@ -98,7 +100,7 @@ func (s *search) sameModel(now *scenarios.Simulation) error {
 		if o.Unfit() != "" {
 			continue
 		}
-		then, err := s.built(o.Scenario(&s.trials.File.Plan.Menu, 1, 1))
+		then, err := s.Built(o.Scenario(&s.Trials.File.Plan.Menu, 1, 1))
 		if err == nil && now.Model.Name != then.Model.Name {
 			err = scenarios.BadInput(fmt.Errorf("today's deployment: model: found %s, and the "+
 				"plan is for %s", now.Model.Name, then.Model.Name))
@@ -110,18 +112,18 @@ func (s *search) sameModel(now *scenarios.Simulation) error {
 
 // lead adds what the answer does, and the steps that lead there from today's deployment.
 func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simulation) error {
-	o := s.chosen().Spared(s.spare)
-	runs, met, err := s.pool(ctx, o, s.size(), candidate.AsPredicted(), s.seeds)
+	o := s.chosen().Spared(s.Spare)
+	runs, met, err := s.Pool(ctx, o, s.size(), candidate.AsPredicted(), s.Seeds)
 	if err != nil {
 		return err
 	}
-	kept := sharePooled(runs).Mean
+	kept := judge.SharePooled(runs).Mean
 	t.AnswerKept, t.AnswerMet = &kept, &met
 	if t.Hourly != nil {
 		saved := *t.Hourly - s.cost()
 		t.Saved = &saved
 	}
-	then, err := s.built(o.Scenario(&s.trials.File.Plan.Menu, s.size(), 1))
+	then, err := s.Built(o.Scenario(&s.Trials.File.Plan.Menu, s.size(), 1))
 	if err != nil {
 		return err
 	}

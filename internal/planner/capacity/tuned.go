@@ -29,7 +29,7 @@ const nearer = 0.75
 // else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
 // answer so far.
 func (s *search) tune(ctx context.Context) error {
-	p := &s.trials.File.Plan
+	p := &s.Trials.File.Plan
 	if s.best < 0 || !p.Tunes() || p.Goal.Find != menu.FindCheapest {
 		return nil
 	}
@@ -43,12 +43,12 @@ func (s *search) tune(ctx context.Context) error {
 	runs := map[string]int{}
 	change := func(i int) ([]*candidate.Option, error) {
 		o, n := s.options[i], max(1, s.cheaper(i))
-		d, err := s.decide(ctx, o, n, o.Worst())
+		d, err := s.Decide(ctx, o, n, o.Worst())
 		if err != nil {
 			return nil, err
 		}
-		missed[o.Shape()] = d.missing
-		return s.changed(ctx, o, n)
+		missed[o.Shape()] = d.Missing
+		return changed(&s.Judge, ctx, o, n)
 	}
 	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
 		before, near, idle := s.best, map[string]int{}, map[string]bool{}
@@ -60,16 +60,16 @@ func (s *search) tune(ctx context.Context) error {
 			shape := s.options[i].Shape()
 			setting := shape + s.options[i].LastChanged()
 			if runs[shape] >= mostShapeRuns || idle[setting] ||
-				s.cheaper(i) < s.fewest(s.options[i]) {
+				s.cheaper(i) < s.Fewest(s.options[i]) {
 				continue
 			}
 			s.tuned.Tried++
-			begun := s.trials.Count()
+			begun := s.Trials.Count()
 			missing, err := s.tryTuned(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			runs[shape] += s.trials.Count() - begun
+			runs[shape] += s.Trials.Count() - begun
 			idle[setting] = missing == missed[shape] // so is what is nearer to the default
 			if missing > 0 && missing < least[shape] {
 				least[shape], near[shape] = missing, i
@@ -94,8 +94,8 @@ func (s *search) tune(ctx context.Context) error {
 // while simulations are left, and returns whose settings are tried next.
 func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option,
 	error), try func(fresh []int, left func() bool) ([]int, error)) error {
-	begun := s.trials.Count()
-	left := func() bool { return s.trials.Count()-begun < mostTuningRuns }
+	begun := s.Trials.Count()
+	left := func() bool { return s.Trials.Count()-begun < mostTuningRuns }
 	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
 		fresh, err := s.variants(ctx, bases, change)
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*
 			return err
 		}
 	}
-	s.tuned.Simulations += s.trials.Count() - begun
+	s.tuned.Simulations += s.Trials.Count() - begun
 	if s.best >= 0 {
 		s.tuned.Settings = s.chosen().Settings()
 	}
@@ -117,7 +117,7 @@ func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*
 func (s *search) tunable() []int {
 	list, _ := s.leaders()
 	list = slices.DeleteFunc(list, func(i int) bool {
-		return i != s.best && !s.mayBeatBest(i) || s.cheaper(i) < s.fewest(s.options[i])
+		return i != s.best && !s.mayBeatBest(i) || s.cheaper(i) < s.Fewest(s.options[i])
 	})
 	s.sortByNearness(list)
 	return list[:min(len(list), mostTuned)]
@@ -128,10 +128,10 @@ func (s *search) tunable() []int {
 // less by more than it may be off.
 func (s *search) cheaper(i int) int {
 	n, most := s.mostWorthwhile(i), s.cost()*(1-worthTuning)
-	if s.byPart(s.chosen(), s.size()) {
+	if s.ByPart(s.chosen(), s.size()) {
 		most *= 1 - oracle.PartError
 	}
-	for n > 0 && s.options[i].Cost(n+s.spare) >= most {
+	for n > 0 && s.options[i].Cost(n+s.Spare) >= most {
 		n--
 	}
 	return n
@@ -160,14 +160,14 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 	}
 	var fresh []*candidate.Option
 	for _, o := range list {
-		if words := o.Label(&s.trials.File.Plan.Menu); !known[words] {
+		if words := o.Label(&s.Trials.File.Plan.Menu); !known[words] {
 			known[words], fresh = true, append(fresh, o)
 		}
 	}
 	if fresh == nil {
 		return nil, nil
 	}
-	if _, err := prepare(ctx, s.trials.File, fresh, s.trials); err != nil {
+	if _, err := prepare(ctx, s.Trials.File, fresh, s.Trials); err != nil {
 		return nil, err
 	}
 	var places []int

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -46,8 +47,8 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	if len(a.Settings) == 0 || tuned.cost() >= plain.cost() {
 		t.Fatalf("tuned: $%g/h with %+v; plain: $%g/h", tuned.cost(), a.Settings, plain.cost())
 	}
-	if n := tuned.trials.Count() - plain.trials.Count(); n != a.Simulations ||
-		n > mostTuningRuns+mostSeeds*8 {
+	if n := tuned.Trials.Count() - plain.Trials.Count(); n != a.Simulations ||
+		n > mostTuningRuns+judge.MostSeeds*8 {
 		t.Errorf("%d simulations more, told as %d", n, a.Simulations)
 	}
 	d, err := tuned.deploy(context.Background())
@@ -81,17 +82,17 @@ effort: {requests: 200, most-requests: 400}
 `)
 	all, err := s.findThroughput(t.Context())
 	must.OK(t, err)
-	if s.tuned.Settings == nil || s.rate <= s.tuned.WithoutRate {
-		t.Fatalf("%g/s with %+v, %g/s without", s.rate, s.tuned.Settings, s.tuned.WithoutRate)
+	if s.tuned.Settings == nil || s.Rate <= s.tuned.WithoutRate {
+		t.Fatalf("%g/s with %+v, %g/s without", s.Rate, s.tuned.Settings, s.tuned.WithoutRate)
 	}
 	o := s.chosen()
-	kept, share, err := s.keeps(t.Context(), o, s.size(), o.Worst(), s.seeds)
+	kept, share, err := s.Keeps(t.Context(), o, s.size(), o.Worst(), s.Seeds)
 	must.OK(t, err)
 	if !kept {
-		t.Errorf("%g of the requests keep the SLO at %g/s", share, s.rate)
+		t.Errorf("%g of the requests keep the SLO at %g/s", share, s.Rate)
 	}
-	if list := s.throughputs(all); list[0].Rate != s.rate || list[0].Label != s.label(s.best) {
-		t.Errorf("%+v, want %s with %g/s", list[0], s.label(s.best), s.rate)
+	if list := s.throughputs(all); list[0].Rate != s.Rate || list[0].Label != s.label(s.best) {
+		t.Errorf("%+v, want %s with %g/s", list[0], s.label(s.best), s.Rate)
 	}
 }
 
@@ -113,7 +114,7 @@ menu:
 	s, err := newSearch(context.Background(), f, testQueue(t), Options{})
 	must.OK(t, err)
 	s.outcomes = make([]outcome, len(s.options))
-	list, err := s.changedFor(s.options[len(s.options)-1], metrics.E2E)
+	list, err := changedFor(&s.Judge, s.options[len(s.options)-1], metrics.E2E)
 	must.OK(t, err)
 	var names []string
 	for _, o := range list {

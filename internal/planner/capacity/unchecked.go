@@ -27,7 +27,7 @@ func (s *search) unchecked(i int) int {
 	if s.best >= 0 && i != s.best && !s.mayWin(i) {
 		return 0
 	}
-	to := s.most(o)
+	to := s.Most(o)
 	if s.best >= 0 && !o.Scaled() {
 		to = s.mostWorthwhile(i)
 	}
@@ -35,7 +35,7 @@ func (s *search) unchecked(i int) int {
 	if !known || near == 0 {
 		near = to
 	}
-	return s.tried(i).next(s.fewest(o), to, near)
+	return s.tried(i).next(s.Fewest(o), to, near)
 }
 
 // uncheckedOptions lists the options that have fleets that only rules left out: that of the answer
@@ -64,15 +64,15 @@ func (s *search) uncheckedOptions() []int {
 // options that seem cheapest, and of each the number of replicas that is nearest to the ones that
 // were simulated. A fleet that is better becomes the answer.
 func (s *search) check(ctx context.Context) error {
-	begun := s.trials.Count()
-	most := cmp.Or(s.trials.File.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
+	begun := s.Trials.Count()
+	most := cmp.Or(s.Trials.File.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
 	for list := s.uncheckedOptions(); len(list) > 0; list = s.uncheckedOptions() {
 		for _, i := range list {
 			n := s.unchecked(i)
 			if n == 0 {
 				continue // what was found meanwhile costs less
 			}
-			if s.trials.Count()-begun >= most {
+			if s.Trials.Count()-begun >= most {
 				return nil
 			}
 			better, err := s.checkOne(ctx, i, n)
@@ -102,7 +102,7 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 		return true, s.prefer(ctx, i, n)
 	}
 	s.tried(i).note(n)
-	ok, kept, err := s.keeps(ctx, o, n, o.Worst(), s.seeds)
+	ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
 	if err != nil || !ok {
 		s.outcomes[i].closest = max(s.outcomes[i].closest, kept)
 		return false, err

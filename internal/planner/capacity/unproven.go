@@ -9,9 +9,9 @@ import (
 // the menu were simulated, or are excluded by bounds.
 func (s *search) unproven() *answer.Unproven {
 	u := &answer.Unproven{Rules: s.rules(), Checked: s.checked, Better: s.better}
-	if s.goal().Find == menu.FindCheapest || s.goal().Find == menu.FindFront {
+	if s.Goal().Find == menu.FindCheapest || s.Goal().Find == menu.FindFront {
 		u.Options = len(s.uncheckedOptions())
-		if u.Options == 0 && s.goal().Find == menu.FindCheapest {
+		if u.Options == 0 && s.Goal().Find == menu.FindCheapest {
 			return nil
 		}
 	}
@@ -20,7 +20,7 @@ func (s *search) unproven() *answer.Unproven {
 
 // rules says what a search leaves fleets out by that is not proven.
 func (s *search) rules() []string {
-	p := &s.trials.File.Plan
+	p := &s.Trials.File.Plan
 	const fewer = "where a fleet misses the SLO, it does so with fewer replicas"
 	var list []string
 	switch p.Goal.Find {

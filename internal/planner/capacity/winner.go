@@ -8,7 +8,7 @@ import (
 )
 
 // replicas and cost of the best fleet, spares included.
-func (s *search) size() int                 { return s.outcomes[s.best].replicas + s.spare }
+func (s *search) size() int                 { return s.outcomes[s.best].replicas + s.Spare }
 func (s *search) cost() float64             { return s.hourly(s.best) }
 func (s *search) chosen() *candidate.Option { return s.options[s.best] }
 func (s *search) accelerators() int         { return s.size() * s.chosen().GPUs }
@@ -19,13 +19,13 @@ func (s *search) hourly(i int) float64 {
 	if o.Scaled() {
 		return float64(outcome.running * o.Price)
 	}
-	return o.Cost(outcome.replicas + s.spare)
+	return o.Cost(outcome.replicas + s.Spare)
 }
 
 // beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
 // the best.
 func (s *search) beats(o *candidate.Option, n int) bool {
-	return s.wins(o, n, o.Cost(n+s.spare))
+	return s.wins(o, n, o.Cost(n+s.Spare))
 }
 
 // wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
@@ -37,21 +37,21 @@ func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
 	}
 	return cmp.Or(cmp.Compare(hourly, s.cost()),
 		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
-		cmp.Compare((n+s.spare)*o.GPUs, s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
+		cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
 }
 
 // mayWin reports whether an option could be the better answer, by the bounds.
 func (s *search) mayWin(i int) bool {
-	return s.wins(s.options[i], s.fewest(s.options[i]), s.leastCost(i))
+	return s.wins(s.options[i], s.Fewest(s.options[i]), s.leastCost(i))
 }
 
 // leastCost returns the least that a fleet of option i could cost, by the bounds.
 func (s *search) leastCost(i int) float64 {
 	o := s.options[i]
 	if o.Scaled() {
-		return float64(max(o.Scaling.Mean, float64(o.Always()+s.spare)) * o.Price)
+		return float64(max(o.Scaling.Mean, float64(o.Always()+s.Spare)) * o.Price)
 	}
-	return o.Cost(s.fewest(o) + s.spare)
+	return o.Cost(s.Fewest(o) + s.Spare)
 }
 
 // makeBest makes an option the best.
@@ -66,12 +66,12 @@ func (s *search) makeBest(i int) {
 // of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
 // as possible.
 func (s *search) first(o *candidate.Option) (n, most int) {
-	fewest, most := s.fewest(o), s.most(o)
+	fewest, most := s.Fewest(o), s.Most(o)
 	if s.best < 0 {
 		return fewest, most
 	}
 	for most >= fewest && !s.beats(o, most) {
-		most = min(most-1, int(o.Affordable(s.cost()))-s.spare)
+		most = min(most-1, int(o.Affordable(s.cost()))-s.Spare)
 	}
 	return most, most
 }

@@ -1,4 +1,4 @@
-package capacity
+package judge
 
 import (
 	"context"
@@ -8,29 +8,29 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
-// charge returns how many replicas or groups of an option run on average, spares included, with
+// Charge returns how many replicas or groups of an option run on average, spares included, with
 // steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
 // that number.
-func (s *judge) charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
+func (j *Judge) Charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
 	if !o.Scaled() {
-		return float64(n + s.spare), nil
+		return float64(n + j.Spare), nil
 	}
-	seeds := s.trials.File.Plan.Seeds(fewSeeds)
-	sum, _, err := s.meanRunning(ctx, o, n, seeds)
+	seeds := j.Trials.File.Plan.Seeds(FewSeeds)
+	sum, _, err := j.MeanRunning(ctx, o, n, seeds)
 	return sum / float64(seeds), err
 }
 
-// meanRunning returns how many replicas or groups of a scaled option run on average, spares
+// MeanRunning returns how many replicas or groups of a scaled option run on average, spares
 // included, with steps as predicted: the sum of some seeds; and whether some of them never run.
-func (s *judge) meanRunning(ctx context.Context, o *candidate.Option, n, seeds int) (sum float64,
+func (j *Judge) MeanRunning(ctx context.Context, o *candidate.Option, n, seeds int) (sum float64,
 	unused bool,
 	err error) {
 	paid, idle := make([]float64, seeds), make([]bool, seeds)
-	err = each(ctx, indices(seeds), func(ctx context.Context, k int) error {
-		t, _, err := s.simulate(ctx, o.Spared(s.spare), n+s.spare, candidate.AsPredicted(),
+	err = Each(ctx, Indices(seeds), func(ctx context.Context, k int) error {
+		t, _, err := j.Simulate(ctx, o.Spared(j.Spare), n+j.Spare, candidate.AsPredicted(),
 			uint64(k))
 		if err == nil {
-			paid[k], idle[k] = o.Paid(t.Running), neverRan(o.Spared(s.spare), &t, n+s.spare)
+			paid[k], idle[k] = o.Paid(t.Running), NeverRan(o.Spared(j.Spare), &t, n+j.Spare)
 		}
 		return err
 	})
@@ -40,11 +40,11 @@ func (s *judge) meanRunning(ctx context.Context, o *candidate.Option, n, seeds i
 	return sum, !slices.Contains(idle, false), err
 }
 
-// neverRan reports whether some replicas of each pool never ran in a simulation of a scaled fleet
+// NeverRan reports whether some replicas of each pool never ran in a simulation of a scaled fleet
 // of up to n. Then fleets of up to more replicas show the same. A policy learns how many replicas
 // run, not how many there are, and the first that is off is started: as long as the last one is
 // off, no decision depends on how many come after it (TestReplicasThatNeverRun).
-func neverRan(o *candidate.Option, t *oracle.Trial, n int) bool {
+func NeverRan(o *candidate.Option, t *oracle.Trial, n int) bool {
 	if o.Decode == nil {
 		return t.Unused > 0
 	}

@@ -1,4 +1,4 @@
-package capacity
+package judge
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// each calls f for all of a list at the same time, and returns the first error.
-func each[T any](ctx context.Context, list []T, f func(context.Context, T) error) error {
+// Each calls f for all of a list at the same time, and returns the first error.
+func Each[T any](ctx context.Context, list []T, f func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, v := range list {
 		group.Go(func() error { return f(ctx, v) })
@@ -15,8 +15,8 @@ func each[T any](ctx context.Context, list []T, f func(context.Context, T) error
 	return group.Wait()
 }
 
-// indices lists the numbers below n.
-func indices(n int) []int {
+// Indices lists the numbers below n.
+func Indices(n int) []int {
 	list := make([]int, n)
 	for k := range list {
 		list[k] = k
