@@ -60,9 +60,11 @@ func (b *Batch) verify() (used int64) {
 		accepted, drafted := 0, int(steps)*s.drafted
 		switch {
 		case f.leaping:
-			before := b.r.foreseeing.Known(s, steps-1)
 			accepted = b.r.foreseeing.Take(s, steps)
-			b.extend(s, int(steps+before)+s.drafted)
+			b.extend(s, int(steps)+accepted) // what the last step needs at least
+			if s.Stored+int(steps)+accepted+s.drafted > s.room {
+				b.extend(s, int(steps+b.r.foreseeing.Known(s, steps-1))+s.drafted)
+			}
 		case drafted > 0:
 			accepted = b.r.speculator.Accept(s, drafted)
 		}

@@ -11,9 +11,11 @@ func (r *replica) state(at Time, early bool) State {
 		st.Decoding += b.decodes
 		if b.flight.active && b.flight.leaping {
 			// The step that runs has its memory, see store.
-			running := b.flight.run.completed(at-b.flight.start) + 1
+			var running int64
 			if early {
 				running = b.flight.run.ending(at - b.flight.start)
+			} else {
+				running = b.flight.run.completed(at-b.flight.start) + 1
 			}
 			running = min(running, b.flight.steps)
 			if r.speculator == nil {

@@ -5,8 +5,12 @@ import "github.com/llmsim/llmsim/sim"
 // Duration returns the time of step s in the slowest pipeline stage, including the send to the next
 // stage.
 func (c *Clock) Duration(s *sim.Step) sim.Time {
-	if n, context, ok := decoding(s); ok && c.cfg.Given == nil {
-		return c.Decode(n, context).At(context)
+	if c.cfg.Given == nil {
+		if n, context, ok := decoding(s); ok {
+			return c.Decode(n, context).At(context)
+		} else if len(s.Prefill) == 0 {
+			return c.slowed(c.verifyDrafts(s))
+		}
 	}
 	return c.slowed(c.predicted(s))
 }

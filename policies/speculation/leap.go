@@ -14,6 +14,8 @@ type leap struct {
 	// sums counts the accepted tokens over all sequences by step, whole the sequences of which all
 	// tokens are accepted, where they are more than one.
 	sums, whole counter
+	asked       int64 // the step of which the sum was asked for last; -1 for none
+	sum         int64
 	flops       []float64 // for the drafts of each step after the first
 }
 
@@ -26,10 +28,11 @@ type counter struct {
 
 // add adds 1 in the steps whose bits are set.
 func (c *counter) add(word uint64) {
-	for i := 0; word != 0; i++ {
+	i := 0
+	for ; word != 0; i++ {
 		c.digits[i], word = c.digits[i]^word, c.digits[i]&word
-		c.used = max(c.used, i+1)
 	}
+	c.used = max(c.used, i)
 }
 
 // at returns the number of the step of a bit.
@@ -51,7 +54,7 @@ func (p *Speculator) Foresee(drafted int, limit int64) int64 {
 	l.shift = l.first % 64
 	clear(l.sums.digits[:l.sums.used])
 	clear(l.whole.digits[:l.whole.used])
-	l.sums.used, l.whole.used, l.flops = 0, 0, l.flops[:0]
+	l.sums.used, l.whole.used, l.flops, l.asked = 0, 0, l.flops[:0], -1
 	return min(limit, int64(64-l.shift))
 }
 
@@ -83,7 +86,12 @@ func (p *Speculator) Known(s *sim.Sequence, steps int64) int64 {
 }
 
 // Sum implements sim.LeapSpeculator.
-func (p *Speculator) Sum(i int64) int64 { return p.leap.sums.at(p.leap.shift + uint64(i)) }
+func (p *Speculator) Sum(i int64) int64 {
+	if l := &p.leap; l.asked != i {
+		l.asked, l.sum = i, l.sums.at(l.shift+uint64(i))
+	}
+	return p.leap.sum
+}
 
 // Next implements sim.LeapSpeculator. The drafter computes what the step before accepted.
 func (p *Speculator) Next(i int64, step *sim.Step, verify sim.Time) sim.Time {
