@@ -158,6 +158,11 @@ func TestAllReduceServesItsGroups(t *testing.T) {
 	if got := r.Seconds(4, 1e-3); math.Abs(got-(4e-6+4e-3)) > 1e-12 {
 		t.Errorf("%g s", got)
 	}
+	anyGroup := r
+	anyGroup.Ranks = 0
+	if got := anyGroup.Seconds(8, 1e-3); math.Abs(got-(8e-6+8e-3)) > 1e-12 {
+		t.Errorf("%g s for eight ranks without a largest group", got)
+	}
 	if !math.IsInf(r.Seconds(8, 1e-3), 1) || !math.IsInf((&AllReduce{}).Seconds(2, 0), 1) {
 		t.Error("serves a group that it cannot")
 	}

@@ -193,3 +193,47 @@ func TestApproximateIndexRemembersWhatWasSent(t *testing.T) {
 		}), drawn(t))
 	})
 }
+
+// What a replica stores after its report is not known before the next: requests for one text go to
+// any replica until then, and after it only to the replicas that have the text.
+func TestTextsAreKnownFromTheNextReport(t *testing.T) {
+	const period, n = 100 * sim.Millisecond, 6
+	c, err := routing.NewCached(routing.Scoring{Prefix: 1}, routing.Index{Exact: true,
+		Period: period, Remembered: 1}, 3)
+	must.OK(t, err)
+	requests := sim.List{{Prompt: 8, Output: 1, Content: []sim.Segment{{ID: 2, Tokens: 8}}}}
+	for i := range 40 {
+		requests = append(requests, sim.Request{Prompt: 33, Output: 1,
+			Arrival: sim.Time(i+1)*5*sim.Millisecond - 1,
+			Content: []sim.Segment{{ID: 1, Tokens: 33}}})
+	}
+	before, after := map[int]bool{}, map[int]bool{}
+	config := sim.Config{Source: &requests, Router: route(func(r *sim.Request, p *sim.Pool) int {
+		chosen := c.Route(r, p)
+		switch {
+		case r.Content[0].ID == 2:
+			return n - 1
+		case p.Now() < period:
+			before[chosen] = true
+			return chosen % 2 // the others never have it
+		}
+		after[chosen] = true
+		return chosen
+	})}
+	for range n {
+		s, err := batching.NewVLLMV1(100, 1<<20, 0)
+		must.OK(t, err)
+		m, err := memory.NewPrefixCache(1000, 16)
+		must.OK(t, err)
+		config.Replicas = append(config.Replicas,
+			sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
+	}
+	_, err = sim.Run(context.Background(), config)
+	must.OK(t, err)
+	if len(before) != n {
+		t.Errorf("before the report replicas %v were chosen, want all", before)
+	}
+	if len(after) != 2 || !after[0] || !after[1] {
+		t.Errorf("after the report replicas %v were chosen, want 0 and 1", after)
+	}
+}

@@ -160,6 +160,9 @@ func TestTargetsArePositiveAndFinite(t *testing.T) {
 			return err
 		},
 	}
+	if scalers["utilization"](math.Nextafter(1, 2)) == nil {
+		t.Error("a utilization above 1 is taken")
+	}
 	for name, scaler := range scalers {
 		for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 			if scaler(bad) == nil {

@@ -23,7 +23,7 @@ import (
 
 // packages are the packages that decide what the simulator says.
 var packages = []string{"sim", "metrics", "policies/...", "models/steptime", "hardware",
-	"internal/planner/interval", "internal/planner/capacity"}
+	"internal/planner/interval", "internal/planner/capacity/..."}
 
 func main() {
 	n := flag.Int("n", 12, "mutants to try in each package, besides those that do not build")

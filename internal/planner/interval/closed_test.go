@@ -93,7 +93,8 @@ func TestRangesJoinSquares(t *testing.T) {
 		shorter := rapid.Float64Range(0.1, 1).Draw(t, "shorter")
 		e := evidence.Spread{TPOT: rapid.Float64Range(0.01, 0.1).Draw(t, "TPOT"),
 			TTFT:     rapid.Float64Range(0.1, 0.3).Draw(t, "TTFT"),
-			TTFTBias: rapid.Float64Range(-0.1, 0.1).Draw(t, "bias")}
+			TTFTBias: rapid.Float64Range(-0.1, 0.1).Draw(t, "bias"),
+			TPOTBias: rapid.SampledFrom([]float64{0, 0.02, -0.02}).Draw(t, "bias of steps")}
 		var plain []*scenarios.Result
 		mean, squares := 0.0, 0.0
 		for _, x := range seen {
@@ -107,11 +108,13 @@ func TestRangesJoinSquares(t *testing.T) {
 		centre := forward(value)
 		if metric.Unit != scenarios.Share {
 			others += e.TTFT*e.TTFT - e.TPOT*e.TPOT
-			centre += e.TTFTBias
+			centre += e.TTFTBias - e.TPOTBias
 		}
 		others *= tenth * tenth
 		a, b := forward(fast)-forward(seen[0]), forward(late)-forward(seen[0])
-		down, up := min(a, b, 0), max(a, b, 0)
+		middle := typical(a, b, e)
+		centre += middle
+		down, up := middle-min(a, b, middle), max(a, b, middle)-middle
 		low := min(value, back(centre-math.Sqrt(down*down+others)))
 		high := max(value, back(centre+math.Sqrt(up*up+others)))
 		got := span(metric, result(value), result(fast), result(late), plain, shorter, e)
