@@ -13,6 +13,7 @@ type mutant struct {
 	line       int    // line of the change, from 1
 	start, end int    // byte offsets in the file
 	was, text  string
+	body       [2]int // byte offsets of the body of the function that holds it; 0 outside of any
 }
 
 // swaps holds what each operator becomes.
@@ -34,10 +35,12 @@ func mutants(file string, source []byte) ([]mutant, error) {
 		return nil, err
 	}
 	var all []mutant
+	var body [2]int
 	replace := func(from, to token.Pos, text string) {
 		p := files.Position(from)
 		end := files.Position(to).Offset
-		all = append(all, mutant{file, p.Line, p.Offset, end, string(source[p.Offset:end]), text})
+		all = append(all, mutant{file, p.Line, p.Offset, end, string(source[p.Offset:end]), text,
+			body})
 	}
 	operator := func(at token.Pos, t token.Token) {
 		if other, ok := swaps[t]; ok {
@@ -56,7 +59,7 @@ func mutants(file string, source []byte) ([]mutant, error) {
 			}
 		}
 	}
-	ast.Inspect(tree, func(n ast.Node) bool {
+	visit := func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ArrayType, *ast.ImportSpec: // a length is a type
 			return false
@@ -81,8 +84,26 @@ func mutants(file string, source []byte) ([]mutant, error) {
 			drop(n.Body)
 		}
 		return true
-	})
+	}
+	for _, d := range tree.Decls {
+		body = [2]int{}
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && !labelled(f) {
+			body = [2]int{files.Position(f.Body.Pos()).Offset, files.Position(f.Body.End()).Offset}
+		}
+		ast.Inspect(d, visit)
+	}
 	return all, nil
+}
+
+// labelled reports whether f has a label, of which there can be one in a function.
+func labelled(f *ast.FuncDecl) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		_, label := n.(*ast.LabeledStmt)
+		found = found || label
+		return true
+	})
+	return found
 }
 
 // text reports whether e holds a string literal, which only + joins.

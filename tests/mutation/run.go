@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -55,7 +56,7 @@ type runner struct {
 
 // pkg is what go list says of a package.
 type pkg struct {
-	Dir, ImportPath                    string
+	Dir, ImportPath, Name              string
 	GoFiles, TestImports, XTestImports []string
 }
 
@@ -67,7 +68,7 @@ func (r *runner) run(ctx context.Context, patterns []string) error {
 	}
 	r.root = root
 	fmt.Fprintf(r.out, "seed %d\n", r.seed)
-	args := []string{"list", "-json=Dir,ImportPath,GoFiles,TestImports,XTestImports"}
+	args := []string{"list", "-json=Dir,ImportPath,Name,GoFiles,TestImports,XTestImports"}
 	for _, p := range patterns {
 		args = append(args, "./"+p)
 	}
@@ -85,7 +86,7 @@ func (r *runner) run(ctx context.Context, patterns []string) error {
 		} else if err != nil {
 			return err
 		}
-		c, err := r.try(ctx, p)
+		c, err := r.try(ctx, &p)
 		if err != nil {
 			return err
 		}
@@ -95,8 +96,9 @@ func (r *runner) run(ctx context.Context, patterns []string) error {
 	return nil
 }
 
-// try tries mutants of a package.
-func (r *runner) try(ctx context.Context, p pkg) (count, error) {
+// try tries mutants of a package. Mutants of functions are built together, to one program that is
+// told which of them to run.
+func (r *runner) try(ctx context.Context, p *pkg) (count, error) {
 	start := time.Now()
 	name, err := filepath.Rel(r.root, p.Dir)
 	c := count{name: name}
@@ -120,90 +122,117 @@ func (r *runner) try(ctx context.Context, p pkg) (count, error) {
 			}
 		}
 	}
+	drawn, err := r.draw(ctx, p, &c, all, sources)
+	if err != nil {
+		return c, err
+	}
+	dir, err := os.MkdirTemp("", "mutation")
+	if err != nil {
+		return c, err
+	}
+	defer os.RemoveAll(dir)
+	together := map[string]map[int]*mutant{} // by file
+	for i, m := range drawn {
+		if m.body != [2]int{} {
+			if together[m.file] == nil {
+				together[m.file] = map[int]*mutant{}
+			}
+			together[m.file][i+1] = m
+		}
+	}
+	files := map[string][]byte{filepath.Join(p.Dir, "mutant_tried.go"): chooser(p.Name)}
+	for file, of := range together {
+		files[file] = joined(sources[file], of)
+	}
+	program := filepath.Join(dir, "joined.test")
+	if err := r.build(ctx, p.ImportPath, program, files); err != nil {
+		return c, err
+	}
 	before := time.Now()
-	if f, log := r.test(ctx, p, "", 10*time.Minute); f != survived {
+	if f, log := r.test(ctx, p, program, 0, 10*time.Minute); f != survived {
 		return c, fmt.Errorf("%s without a change: %v\n%s", name, f, log)
 	}
 	usual := time.Since(before)
-	random := rand.New(rand.NewPCG(r.seed, 0))
-	for _, i := range random.Perm(len(all)) {
-		if tried := c.of[killed] + c.of[survived] + c.of[timedOut]; tried == r.n && r.only == "" {
-			break
-		}
-		m := all[i]
-		file := name + "/" + filepath.Base(m.file)
-		change := short(m.was) + " → " + short(m.text)
-		what, at := file+": "+change, fmt.Sprintf("%s:%d: %s", file, m.line, change)
-		f := equivalent
-		if !known(what, line(sources[m.file], m.start)) {
-			if f, err = r.apply(ctx, p, m, sources[m.file], 5*usual+time.Minute); err != nil {
+	for i, m := range drawn {
+		runs := program
+		if m.body == [2]int{} {
+			runs = filepath.Join(dir, "alone.test")
+			alone := map[string][]byte{m.file: m.changed(sources[m.file])}
+			if err := r.build(ctx, p.ImportPath, runs, alone); err != nil {
 				return c, err
 			}
 		}
+		f, _ := r.test(ctx, p, runs, i+1, 5*usual+time.Minute)
 		c.of[f]++
 		if f == survived {
-			c.survivors = append(c.survivors, at)
+			c.survivors = append(c.survivors, m.at(name))
 		}
-		fmt.Fprintf(r.out, "%-14v %s\n", f, at)
+		fmt.Fprintf(r.out, "%-14v %s\n", f, m.at(name))
 	}
 	c.took = time.Since(start)
 	return c, nil
 }
 
-// apply tests p with m in place of the source.
-func (r *runner) apply(ctx context.Context, p pkg, m mutant, source []byte,
-	limit time.Duration) (fate, error) {
-	dir, err := os.MkdirTemp("", "mutation")
+// draw draws the mutants of a package that are tried, of all that there are. It counts those that
+// need not be: they do not build, or are known to change nothing.
+func (r *runner) draw(ctx context.Context, p *pkg, c *count, all []mutant,
+	sources map[string][]byte) ([]*mutant, error) {
+	check, err := r.check(ctx, p, sources)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	changed := append(append(bytes.Clone(source[:m.start]), m.text...), source[m.end:]...)
-	file, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, changed, 0o600); err != nil {
-		return 0, err
-	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{m.file: file}})
-	if err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return 0, err
-	}
-	f, _ := r.test(ctx, p, overlay, limit)
-	return f, nil
-}
-
-// test runs the short tests of p, which draw the same inputs each time. Rapid draws a fifth of its
-// usual number in short tests.
-func (r *runner) test(ctx context.Context, p pkg, overlay string,
-	limit time.Duration) (fate, []byte) {
-	args := []string{"test", "-short", "-failfast", "-count=1", "-vet=off",
-		"-timeout", limit.String()}
-	if p, err := exec.LookPath("prlimit"); err == nil { // a mutant may allocate without end
-		args = append(args, "-exec", p+" --as=17179869184")
-	}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
-	args = append(args, p.ImportPath)
-	for _, i := range append(p.TestImports, p.XTestImports...) {
-		if i == "pgregory.net/rapid" {
-			args = append(args, "-rapid.seed=1", "-rapid.nofailfile",
-				"-rapid.shrinktime=1ms")
+	var drawn []*mutant
+	random := rand.New(rand.NewPCG(r.seed, 0))
+	for _, i := range random.Perm(len(all)) {
+		if len(drawn) == r.n && r.only == "" {
 			break
 		}
+		m, f := &all[i], survived
+		source := sources[m.file]
+		switch {
+		case known(c.name+"/"+filepath.Base(m.file)+": "+m.change(), line(source, m.start)):
+			f = equivalent
+		case !check.builds(m.file, m.changed(source)):
+			f = unbuilt
+		default:
+			drawn = append(drawn, m)
+			continue
+		}
+		c.of[f]++
+		fmt.Fprintf(r.out, "%-14v %s\n", f, m.at(c.name))
 	}
-	test := exec.CommandContext(ctx, "go", args...)
-	test.Dir = r.root
+	return drawn, nil
+}
+
+// change says what m changes.
+func (m *mutant) change() string { return short(m.was) + " → " + short(m.text) }
+
+// at says where m is, in the package of the given name, and what it changes.
+func (m *mutant) at(name string) string {
+	return fmt.Sprintf("%s/%s:%d: %s", name, filepath.Base(m.file), m.line, m.change())
+}
+
+// test runs a program of the short tests of p, which draw the same inputs each time. Rapid draws a
+// fifth of its usual number in short tests.
+func (r *runner) test(ctx context.Context, p *pkg, program string, number int,
+	limit time.Duration) (fate, []byte) {
+	args := []string{program, "-test.short", "-test.failfast", "-test.timeout", limit.String()}
+	if p, err := exec.LookPath("prlimit"); err == nil { // a mutant may allocate without end
+		args = append([]string{p, "--as=17179869184"}, args...)
+	}
+	if slices.Contains(slices.Concat(p.TestImports, p.XTestImports), "pgregory.net/rapid") {
+		args = append(args, "-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=1ms")
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit+time.Minute)
+	defer cancel()
+	test := exec.CommandContext(ctx, args[0], args[1:]...)
+	test.Dir, test.Env = p.Dir, append(os.Environ(), fmt.Sprintf("%s=%d", tried, number))
+	test.WaitDelay = time.Second
 	out, err := test.CombinedOutput()
 	switch {
 	case err == nil:
 		return survived, out
-	case bytes.Contains(out, []byte("[build failed]")),
-		bytes.Contains(out, []byte("[setup failed]")):
-		return unbuilt, out
-	case bytes.Contains(out, []byte("panic: test timed out")):
+	case ctx.Err() != nil, bytes.Contains(out, []byte("panic: test timed out")):
 		return timedOut, out
 	}
 	return killed, out
