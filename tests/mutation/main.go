@@ -1,8 +1,8 @@
 // Command mutation changes the simulator's sources, one small change at a time, and counts how many
 // changes the short tests of the changed package notice. Sources are replaced by an overlay, so
-// that the tree stays as it is, and the changes of a package are built to one program that is told which
-// of them to run. It is a module of its own, since it starts Go and tests nothing that llmsim does
-// for its users.
+// that the tree stays as it is, and the changes of a package are built to one program that is told
+// which of them to run. It is a module of its own, since it starts Go and tests nothing that llmsim
+// does for its users.
 //
 // Mutants are drawn by a seed, the commit's unless another is given, so that each commit tries
 // others and a run can be repeated.
