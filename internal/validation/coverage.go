@@ -27,8 +27,7 @@ func (c *Comparison) served() string {
 var coverageColumns = []string{"TPOT", "TTFT", "rate"}
 
 // WriteCoverage writes a page, in Markdown, that lists engines, accelerators, model families and
-// number formats: how many served rows of each were compared, with what median absolute error, and
-// which have no row.
+// number formats: how many served rows of each were compared, with what median absolute error.
 func (r *Report) WriteCoverage(w io.Writer) error {
 	c, err := loadCatalogs()
 	if err != nil {
@@ -53,38 +52,33 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 	}
 	b := &strings.Builder{}
 	fmt.Fprint(b, coverageIntroduction)
-	measured := map[string]bool{}
+	var above covered
 	for _, key := range slices.SortedFunc(maps.Keys(errors), compareCovered) {
-		name := key.gpu
-		if measured[name] {
-			name = "" // the same accelerator as in the row above
+		gpu, engine := key.gpu, key.engine
+		if gpu == above.gpu {
+			gpu = ""
+			if engine == above.engine {
+				engine = ""
+			}
 		}
-		measured[key.gpu] = true
-		fmt.Fprintf(b, "| %s | %s | %s | %s |", name, key.engine, key.family, key.dtype)
+		above = key
+		fmt.Fprintf(b, "| %s | %s | %s | %s |", gpu, engine, key.family, key.dtype)
 		for _, column := range coverageColumns {
 			fmt.Fprintf(b, " %s |", cell(errors[key][column]))
 		}
 		b.WriteByte('\n')
 	}
-	var none []string
-	for i := range c.hardware.Accelerators {
-		if name := c.hardware.Accelerators[i].Name; !measured[name] {
-			none = append(none, name)
-		}
-	}
-	fmt.Fprintf(b, "\nNo server on %s was measured.\n", strings.Join(none, ", "))
 	_, err = io.WriteString(w, b.String())
 	return err
 }
 
 const coverageIntroduction = `# What was measured
 
-Served rows by accelerator, engine preset, model family and number format of the weights. A cell has
-the number of measured figures that predictions were compared with, and the median absolute error in
-percent. TPOT counts decode rates too, TTFT prompts, "rate" the throughput of whole servers. The
-shipped constants were fitted to some of these rows; the goals that ` + "`llmsim validate DIR`" + `
-prints have the errors on rows left out. What is not on this page was not measured: predictions then
-rest on similar accelerators, engines or models, and nothing is known of their error.
+Served rows by accelerator, engine preset, model family and number format of the weights; an empty
+name is that of the row above. A cell has the number of measured figures that predictions were
+compared with, and the median absolute error in percent. TPOT counts decode rates too, TTFT prompts,
+"rate" the throughput of whole servers. The shipped constants were fitted to some of these rows. Of
+what is not on this page, such as servers on other accelerators, nothing was measured.
 
 ` + "`llmsim validate DIR --out errors`" + ` writes this page as coverage.md, from the tables in DIR.
 
@@ -100,7 +94,7 @@ func compareCovered(a, b covered) int {
 // cell is the number of rows and their median error in percent.
 func cell(errors []float64) string {
 	if len(errors) == 0 {
-		return "–"
+		return ""
 	}
 	slices.Sort(errors)
 	return fmt.Sprintf("%d: %.0f", len(errors), quantile(errors, 0.5))
