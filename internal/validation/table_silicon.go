@@ -6,7 +6,14 @@ import (
 )
 
 // Servers at a fixed number of clients, aggregated or with prefill and decode apart
-// (ai-dynamo/aiconfigurator, silicon_sample.csv).
+// (ai-dynamo/aiconfigurator, silicon_sample.csv). A server has the flags of its row, and otherwise
+// those of InferenceX's scripts or the engine's defaults; flags in doubt, which begin with "?", set
+// nothing. Servers with multi-token prediction are predicted with the acceptance that drafts.go
+// takes for random prompts, and nothing is fitted to them. From 64 clients on, 4 requests for each
+// client are simulated, and the first wave counts for a tenth. Left out are rows of fleets, rows
+// whose experts are spread over another number of GPUs, rows that multi-token prediction must have
+// made faster than a similar row, rows whose layout is in doubt (?layout), and others that the
+// tables' notes name.
 var siliconColumns = []string{
 	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency", "tp",
 	"attention_dp", "moe_tp", "moe_ep",
