@@ -50,6 +50,25 @@ func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 	}
 }
 
+// Products reach the peak rate of the accelerator at most, whatever an engine's factor on what they
+// reach is.
+func TestProductsReachThePeakAtMost(t *testing.T) {
+	model, gpu := known(t, "llama-3.1-8b", "a100-80gb-sxm")
+	for _, e := range Engines() {
+		if e.Roofline {
+			continue
+		}
+		e.Compute = 1000
+		for _, e.HalfSums = range []float64{0, 1000} {
+			c, err := New(Config{Model: model, Accelerator: &gpu, Engine: e})
+			must.OK(t, err)
+			if c.operand.efficiency != 1 {
+				t.Errorf("%s: products reach %g of the peak", e.Name, c.operand.efficiency)
+			}
+		}
+	}
+}
+
 // What no row identifies has no factor: no server with experts in INT4 was in a fit.
 func TestFormatsThatWereNotServedHaveNoFactor(t *testing.T) {
 	for _, e := range Engines() {

@@ -49,6 +49,41 @@ func TestPlanAddsUp(t *testing.T) {
 			p.Contexts*4096 > p.Tokens {
 			t.Fatalf("%+v wastes %g", p, left)
 		}
+		same := p // to limit a cache to what it holds changes nothing except what it wastes
+		same.Limit(p.Tokens)
+		if same.KV = p.KV; same != p {
+			t.Fatalf("limited to its size, %+v becomes %+v", p, same)
+		}
+		part := rapid.IntRange(1, p.Blocks).Draw(t, "part")
+		half := p
+		half.Limit(part * p.BlockTokens * p.Ranks)
+		if half.Blocks != part || half.Tokens != part*p.BlockTokens*p.Ranks ||
+			math.Abs(half.KV/(float64(part)*block)-1) > 1e-9 {
+			t.Fatalf("limited to %d blocks, %+v becomes %+v", part, p, half)
+		}
+	})
+}
+
+// The longest sequence is one that fits in a rank and is too long by one token, whatever it keeps.
+func TestLongestFillsARank(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := func(name string) float64 {
+			return float64(rapid.IntRange(0, 50).Draw(t, name))
+		}
+		p := MemoryPlan{Ranks: rapid.IntRange(1, 3).Draw(t, "ranks"), BlockTokens: 1,
+			State: models.SequenceState{Growing: 1 + size("growing"), Windowed: size("windowed"),
+				Window: rapid.IntRange(0, 40).Draw(t, "window"), Fixed: size("fixed")}}
+		p.KVBytesPerToken = p.State.Growing + p.State.Windowed
+		if p.State.Fixed == 0 && p.State.Windowed == 0 {
+			p.State.Window = 0
+		}
+		tokens := rapid.IntRange(60, 1000).Draw(t, "tokens")
+		p.Limit(tokens * p.Ranks)
+		n, room := p.Longest(), float64(tokens)*p.KVBytesPerToken
+		if p.State.Bytes(n) > room || p.State.Bytes(n+1) <= room {
+			t.Fatalf("%+v: %d tokens take %g, one more %g, of %g", p, n, p.State.Bytes(n),
+				p.State.Bytes(n+1), room)
+		}
 	})
 }
 

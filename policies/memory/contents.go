@@ -130,26 +130,14 @@ func (t *runTree) unusedOf(tier int32) (list []int32) {
 	}
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := entries[i], entries[j]
-		if a.rank != b.rank || a.turn != b.turn {
-			return compareRanks(b, a)
-		}
-		m, n := &t.nodes[a.number], &t.nodes[b.number] // parts of one node
-		return cmp.Or(m.segment-n.segment, m.offset-n.offset)
+		m, n := &t.nodes[a.number], &t.nodes[b.number] // parts of one node, if they rank equal
+		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.turn, a.turn),
+			m.segment-n.segment, m.offset-n.offset)
 	})
 	for _, i := range order {
 		list = append(list, entries[i].number)
 	}
 	return list
-}
-
-func compareRanks(a, b ranked) int {
-	switch {
-	case a.rank < b.rank, a.rank == b.rank && a.turn < b.turn:
-		return -1
-	case a == b:
-		return 0
-	}
-	return 1
 }
 
 // restore makes nodes of what is stored, in a tree without any. Tiers that the tree does not have

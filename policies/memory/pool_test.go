@@ -64,3 +64,47 @@ func TestPoolIsSharedByReplicas(t *testing.T) {
 		}
 	})
 }
+
+// The last token of a prompt is always computed, so that of a prompt that ends with a block, the
+// pool gives all blocks except the last.
+func TestPoolLeavesATokenToCompute(t *testing.T) {
+	pool, err := memory.NewPool(100, tierBlock)
+	must.OK(t, err)
+	replica := func() (*memory.PrefixCache, *memory.Pooled) {
+		c, err := memory.NewPrefixCache(100, tierBlock, memory.Tier{Blocks: 100})
+		must.OK(t, err)
+		p, err := memory.NewPooled(c, pool, 10, sim.Microsecond)
+		must.OK(t, err)
+		return c, p
+	}
+	text := func(tokens int) *sim.Sequence {
+		return &sim.Sequence{Request: sim.Request{Prompt: tokens, Output: 1,
+			Content: []sim.Segment{{ID: 1, Tokens: tokens}}}}
+	}
+	_, first := replica()
+	size, keep := first.Offer(text(5*tierBlock + 3))
+	if size != 50 {
+		t.Errorf("a text of five blocks and three tokens takes %d bytes", size)
+	}
+	keep()
+	for tokens, want := range map[int]int{
+		3 * tierBlock: 2, 3*tierBlock + 1: 3, 3*tierBlock - 1: 2, 1: 0, 6 * tierBlock: 5,
+	} {
+		c, other := replica()
+		q := text(tokens)
+		q.Content[0].Tokens = 5*tierBlock + 3
+		if q.Prompt > q.Content[0].Tokens {
+			q.Content = append(q.Content,
+				sim.Segment{ID: 2, Tokens: q.Prompt - q.Content[0].Tokens})
+		} else {
+			q.Content[0].Tokens = q.Prompt
+		}
+		if got := other.Wanted(q); got != int64(10*want) {
+			t.Errorf("%d tokens want %d bytes of the pool, not %d", tokens, got, 10*want)
+		}
+		other.Bring(q)
+		if got := c.Match(q); got != want*tierBlock {
+			t.Errorf("%d of %d tokens are there, want %d", got, tokens, want*tierBlock)
+		}
+	}
+}

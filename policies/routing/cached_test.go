@@ -49,6 +49,7 @@ func TestCachedChoosesTheBest(t *testing.T) {
 		"gateway-api": {Prefix: 3, Usage: 2, Queue: 2},
 		"llm-d":       {Prefix: 2, Usage: 1, Queue: 1, Spread: true},
 		"dynamo":      {Prefix: 1, Blocks: true},
+		"busy":        {Prefix: 1, Usage: 2, Queue: 2, Spread: true},
 	} {
 		rapid.Check(t, func(t *rapid.T) {
 			c, err := routing.NewCached(scoring, routing.Index{Exact: true, Remembered: 1}, 3)
@@ -235,5 +236,23 @@ func TestTextsAreKnownFromTheNextReport(t *testing.T) {
 	}
 	if len(after) != 2 || !after[0] || !after[1] {
 		t.Errorf("after the report replicas %v were chosen, want 0 and 1", after)
+	}
+}
+
+// Replicas with the best score get equally many requests each.
+func TestEqualScoresAreDrawn(t *testing.T) {
+	const n, sent = 5, 20_000
+	c, err := routing.NewCached(routing.Scoring{Prefix: 1}, routing.Index{Remembered: 1}, 3)
+	must.OK(t, err)
+	var to [n]int
+	serveAbroad(t, route(func(r *sim.Request, pool *sim.Pool) int {
+		i := c.Route(r, pool)
+		to[i]++
+		return i
+	}), [][]sim.Time{make([]sim.Time, n)}, slices.Repeat(sim.List{{Prompt: 1, Output: 1}}, sent))
+	for i, got := range to {
+		if want := float64(sent) / n; math.Abs(float64(got)-want) > 5*math.Sqrt(want) {
+			t.Errorf("replica %d got %d requests, want %g", i, got, want)
+		}
 	}
 }

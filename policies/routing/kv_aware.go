@@ -29,7 +29,7 @@ func NewKVAware(period sim.Time, choices int, seed uint64) (*KVAware, error) {
 	if period < 0 || choices < 0 {
 		return nil, fmt.Errorf("period is %v and choices %d, want 0 or more", period, choices)
 	}
-	return &KVAware{period: period, choices: choices, rng: stream(seed), lowest: -1}, nil
+	return &KVAware{period: period, choices: choices, rng: stream(seed)}, nil
 }
 
 // Route implements sim.Router.

@@ -373,6 +373,20 @@ func TestParametersAreChecked(t *testing.T) {
 		"share":      func() error { _, err := routing.NewPrefixAware(1, 1.1, 0); return err },
 		"slack":      func() error { _, err := routing.NewPrefixAware(1, 1, -1); return err },
 		"limit":      func() error { _, err := routing.NewSLOAware(-1); return err },
+		"tokens":     func() error { _, err := routing.NewSplitwise(0); return err },
+		"spill":      func() error { _, err := routing.NewNearest(0, 1); return err },
+		"lost": func() error {
+			_, err := routing.NewCached(routing.Scoring{}, routing.Index{Remembered: 1, Loss: 1.1}, 1)
+			return err
+		},
+		"remembered": func() error {
+			_, err := routing.NewCached(routing.Scoring{}, routing.Index{}, 1)
+			return err
+		},
+		"weight": func() error {
+			_, err := routing.NewCached(routing.Scoring{Queue: -1}, routing.Index{Remembered: 1}, 1)
+			return err
+		},
 	} {
 		if made() == nil {
 			t.Errorf("%s: no error", name)
@@ -385,7 +399,10 @@ func TestParametersAreChecked(t *testing.T) {
 	_, any := routing.NewPrefixAware(1, 0, 0)
 	_, whole := routing.NewPrefixAware(1, 1, 0)
 	_, own := routing.NewSLOAware(0)
-	if err := errors.Join(none, draw, queue, rate, any, whole, own); err != nil {
+	_, one := routing.NewSplitwise(1)
+	_, near := routing.NewNearest(1, 1)
+	_, lost := routing.NewCached(routing.Scoring{}, routing.Index{Remembered: 1, Loss: 1}, 1)
+	if err := errors.Join(none, draw, queue, rate, any, whole, own, one, near, lost); err != nil {
 		t.Error(err)
 	}
 }
