@@ -376,7 +376,8 @@ func TestParametersAreChecked(t *testing.T) {
 		"tokens":     func() error { _, err := routing.NewSplitwise(0); return err },
 		"spill":      func() error { _, err := routing.NewNearest(0, 1); return err },
 		"lost": func() error {
-			_, err := routing.NewCached(routing.Scoring{}, routing.Index{Remembered: 1, Loss: 1.1}, 1)
+			index := routing.Index{Remembered: 1, Loss: 1.1}
+			_, err := routing.NewCached(routing.Scoring{}, index, 1)
 			return err
 		},
 		"remembered": func() error {
