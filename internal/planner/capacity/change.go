@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -10,18 +9,15 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/metrics"
 )
 
 // changed returns the options that differ from o in one setting that may help against the limit
-// that binds n replicas, which cost less than the answer.
-func changed(s *judge.Judge, ctx context.Context, o *candidate.Option, n int) ([]*candidate.Option,
+// that binds in a run of a fleet of o, which costs less than the answer.
+func changed(s *judge.Judge, missed oracle.Trial, o *candidate.Option) ([]*candidate.Option,
 	error) {
-	missed, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
-	if err != nil {
-		return nil, err
-	}
 	latency := asked.Binding(missed.Clauses).Latency
 	for _, one := range []metrics.Latency{metrics.TTFT, metrics.TPOT} {
 		if latency == "" && strings.HasSuffix(missed.Binds, strings.ToUpper(string(one))) {

@@ -133,7 +133,7 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 		}
 	case replicas == 0 && s.sizedBesideAnswer(i):
 		if sh.Limit = s.words(i); s.mostWorthwhile(i) >= s.Fewest(o) {
-			sh.Limit = "as a fleet that costs less, it misses the SLO"
+			sh.Limit = missesCheaper
 		}
 		return s.fleetOf(ctx, i)
 	case replicas == 0:

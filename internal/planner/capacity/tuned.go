@@ -24,6 +24,9 @@ const (
 // further settings to be tried on top of it.
 const nearer = 0.75
 
+// missesCheaper says why an option with other settings lost.
+const missesCheaper = "as a fleet that costs less, it misses the SLO"
+
 // tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
 // answer: each setting by itself, and then for each shape on top of what was found to be better, or
 // else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
@@ -40,7 +43,7 @@ func (s *search) tune(ctx context.Context) error {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
 	missed := map[string]float64{} // by how much the base of a shape misses the SLO
-	runs := map[string]int{}
+	bases := map[string]oracle.Trial{}
 	change := func(i int) ([]*candidate.Option, error) {
 		o, n := s.options[i], max(1, s.cheaper(i))
 		d, err := s.Decide(ctx, o, n, o.Worst())
@@ -48,31 +51,36 @@ func (s *search) tune(ctx context.Context) error {
 			return nil, err
 		}
 		missed[o.Shape()] = d.Missing
-		return changed(&s.Judge, ctx, o, n)
+		if bases[o.Shape()], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
+			return nil, err
+		}
+		return changed(&s.Judge, bases[o.Shape()], o)
 	}
+	runs := map[string]int{}
 	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
-		before, near, idle := s.best, map[string]int{}, map[string]bool{}
-		least := map[string]float64{}
+		before, near, least := s.best, map[string]int{}, map[string]float64{}
 		for shape, missing := range missed {
 			least[shape] = missing * nearer
 		}
-		for _, i := range fresh {
-			shape := s.options[i].Shape()
-			setting := shape + s.options[i].LastChanged()
-			if runs[shape] >= mostShapeRuns || idle[setting] ||
-				s.cheaper(i) < s.Fewest(s.options[i]) {
-				continue
+		first, err := s.firstRuns(ctx, fresh, bases, runs)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range first {
+			shape, missing := s.options[r.option].Shape(), r.missing
+			if r.promise != clearlyMisses {
+				if runs[shape] >= mostShapeRuns ||
+					s.cheaper(r.option) < s.Fewest(s.options[r.option]) {
+					continue
+				}
+				begun := s.Trials.Count()
+				if missing, err = s.tryTuned(ctx, r.option); err != nil {
+					return nil, err
+				}
+				runs[shape] += s.Trials.Count() - begun
 			}
-			s.tuned.Tried++
-			begun := s.Trials.Count()
-			missing, err := s.tryTuned(ctx, i)
-			if err != nil {
-				return nil, err
-			}
-			runs[shape] += s.Trials.Count() - begun
-			idle[setting] = missing == missed[shape] // so is what is nearer to the default
 			if missing > 0 && missing < least[shape] {
-				least[shape], near[shape] = missing, i
+				least[shape], near[shape] = missing, r.option
 			}
 		}
 		if s.best != before {
@@ -193,8 +201,7 @@ func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err erro
 		return 1, nil
 	}
 	if err != nil || !won {
-		s.outcomes[i].kind = simulated
-		s.outcomes[i].words = "as a fleet that costs less, it misses the SLO"
+		s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
 		return missing, err
 	}
 	kept, err := s.sizeFleet(ctx)
