@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,4 +77,34 @@ func TestTurnsBeginWhenTheirBlocksAreThere(t *testing.T) {
 				got, disk.brought, len(seen.first), n, least, most)
 		}
 	})
+}
+
+// A read that is given up leaves its part of the disk to others at once: of two that share it, one
+// is given up half way, and the other is through after one and a half times what it takes alone.
+func TestReadsThatEndLeaveTheirRate(t *testing.T) {
+	for _, patient := range []bool{false, true} {
+		config := oneReplica(affineClock{base: sim.Millisecond})
+		config.Wires = []float64{1000}
+		disk := &alwaysStored{size: 1000}
+		config.Replicas[0].Disk = sim.Disk{Memory: disk, Reads: []int{0}}
+		asked, want := 0, []sim.Time{2 * sim.Second, 2 * sim.Second}
+		if !patient {
+			want = []sim.Time{sim.Second, 1500 * sim.Millisecond}
+			config.Replicas[0].Disk.Patience = func(int64) sim.Time {
+				asked++
+				return sim.Time(asked*asked) * sim.Second // 1 s, then 4 s
+			}
+		}
+		seen := &starts{}
+		config.Observer = seen
+		config.Source = &sim.List{{Prompt: 8, Output: 1}, {Prompt: 8, Output: 1}}
+		r, err := sim.Run(t.Context(), config)
+		must.OK(t, err)
+		if !slices.Equal(seen.first, want) {
+			t.Errorf("patient %v: requests start at %v, want %v", patient, seen.first, want)
+		}
+		if got := r.Replicas[0].PrefetchedBytes; got != disk.brought {
+			t.Errorf("%d bytes count as read, %d came", got, disk.brought)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/cases"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
@@ -72,9 +73,10 @@ func meanTTFT(t *testing.T, source sim.Source, clock sim.StepClock, stages int) 
 //   - tensor parallelism with speed-up K: D/K + R·D²/(2K(K−R·D)) (equation 3)
 //   - exponential service, M/M/1: D/(1−R·D)
 func TestClosedFormQueues(t *testing.T) {
-	requests, tolerance := 3_000_000, 0.02
+	requests, tolerance, loads := 3_000_000, 0.02, []float64{0.3, 0.6, 0.9}
 	if testing.Short() { // errors grow with the root of what is left out
 		requests, tolerance = requests/10, tolerance*math.Sqrt(10)
+		loads = cases.Draw(t, 1, loads)
 	}
 	const d = 0.05 // seconds of service
 	const speedup = 1.7
@@ -99,7 +101,7 @@ func TestClosedFormQueues(t *testing.T) {
 		{"M/M/1", exponential, affineClock{perToken: sim.Seconds(d / 100_000)}, 1,
 			func(r float64) float64 { return d / (1 - r*d) }},
 	} {
-		for _, load := range []float64{0.3, 0.6, 0.9} {
+		for _, load := range loads {
 			rate := load / d
 			source := &poissonSource{rng: rand.New(rand.NewPCG(7, 11)), left: requests, rate: rate,
 				prompt: q.prompt}

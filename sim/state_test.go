@@ -2,8 +2,13 @@ package sim_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/policies/batching"
+	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -47,6 +52,53 @@ func TestReplicasTakeTurns(t *testing.T) {
 				t.Errorf("replica %d of %d: shown %d times in %d samples, at most %d at once", i,
 					replicas, n, s.moments, s.most)
 			}
+		}
+	}
+}
+
+// divided notes how the memory of the only replica is divided.
+type divided struct {
+	sim.NopObserver
+	at    []sim.Time
+	slots []sim.Slots
+}
+
+func (d *divided) Sampled(at sim.Time, _ int, state sim.State) {
+	d.at, d.slots = append(d.at, at), append(d.slots, state.Slots())
+}
+
+// Of a request that runs alone, each step stores one more token, in blocks of which the rest is
+// kept for it: reserved as far as it will store tokens, and lost beyond. All else is external.
+func TestSlotsOfARequest(t *testing.T) {
+	const block, blocks, prompt, output = 16, 10, 20, 30
+	for _, maxLeap := range []int64{1, math.MaxInt64} {
+		s, err := batching.NewVLLMV1(1, 1000, 0)
+		must.OK(t, err)
+		m, err := memory.NewPaged(blocks, block)
+		must.OK(t, err)
+		seen := &divided{}
+		_, err = sim.Run(context.Background(), sim.Config{Router: &routing.RoundRobin{},
+			Source: &sim.List{{Arrival: sim.Second / 2, Prompt: prompt, Output: output}},
+			Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m,
+				Clock: affineClock{base: sim.Second}}},
+			Observer: seen, SampleEvery: sim.Second, MaxLeap: maxLeap})
+		must.OK(t, err)
+		for i, at := range seen.at {
+			want := sim.Slots{External: block * blocks}
+			if step := int64(at / sim.Second); step >= 1 && step <= output {
+				want.Tokens = prompt + step - 1
+				room := (want.Tokens + block - 1) / block * block
+				want.Reserved = min(room, prompt+output-1) - want.Tokens
+				want.Internal = room - want.Reserved - want.Tokens
+				want.External -= room
+			}
+			if seen.slots[i] != want {
+				t.Errorf("leaps of %d: slots at %v are %+v, want %+v", maxLeap, at, seen.slots[i],
+					want)
+			}
+		}
+		if len(seen.at) < output {
+			t.Errorf("%d samples", len(seen.at))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"strconv"
+	"strings"
 )
 
 // mutant is one change of one file: the bytes from start to end become text.
@@ -59,10 +60,18 @@ func mutants(file string, source []byte) ([]mutant, error) {
 			}
 		}
 	}
-	visit := func(n ast.Node) bool {
+	var visit func(n ast.Node) bool
+	visit = func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ArrayType, *ast.ImportSpec: // a length is a type
 			return false
+		case *ast.CallExpr: // any number above 0 is a sign
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Inf") {
+				for _, a := range n.Args[:max(0, len(n.Args)-1)] {
+					ast.Inspect(a, visit)
+				}
+				return false
+			}
 		case *ast.BinaryExpr:
 			if !text(n.X) && !text(n.Y) {
 				operator(n.OpPos, n.Op)
