@@ -170,29 +170,39 @@ func valueWords(f reflect.StructField) string {
 		word = "duration"
 	case reflect.TypeFor[PerSecond]():
 		word = "rate"
+	case reflect.TypeFor[Bytes]():
+		word = "size"
 	case reflect.TypeFor[Price](), reflect.TypeFor[TokenPrice]():
 		word = "price"
 	}
-	return word + boundWords(f)
+	return word + boundWords(f, word)
 }
 
-// boundWords writes the bounds of a key: " ≥ 1", " > 0, ≤ 1", or ", 1–64".
-func boundWords(f reflect.StructField) string {
+// boundWords writes the bounds of a key: " ≥ 1", " ≤ 1", or ", 1–64". It leaves out those that the
+// page states for all keys: what is not a price is above 0, and an integer at least 1.
+func boundWords(f reflect.StructField, word string) string {
 	low, high := f.Tag.Get("min"), f.Tag.Get("max")
 	if low != "" && high != "" {
 		return ", " + low + "–" + high
 	}
+	usual := map[string]string{"integer": "≥ 1", "number": "> 0", "duration": "> 0", "rate": "> 0"}
 	var bounds []string
+	stated := false
 	for _, limit := range []struct{ tag, sign string }{{"min", "≥"}, {"above", ">"}, {"max", "≤"},
 		{"below", "<"}} {
-		if bound := f.Tag.Get(limit.tag); bound != "" {
+		if bound := f.Tag.Get(limit.tag); bound != "" && usual[word] == limit.sign+" "+bound {
+			stated = true
+		} else if bound != "" {
 			bounds = append(bounds, limit.sign+" "+bound)
 		}
 	}
-	if len(bounds) == 0 {
-		return ""
+	switch {
+	case len(bounds) > 0:
+		return " " + strings.Join(bounds, ", ")
+	case usual[word] != "" && !stated:
+		return ", any"
 	}
-	return " " + strings.Join(bounds, ", ")
+	return ""
 }
 
 // meaning is the description of a key and the kinds to which it applies.
