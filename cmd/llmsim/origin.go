@@ -46,7 +46,13 @@ func commanded(err error, command *launch.Reading, set []string) error {
 // error as it is.
 func located(err error, change func(strict.Problem) strict.Problem) error {
 	var found strict.Problems
-	if !scenarios.IsInputError(err) || !errors.As(err, &found) {
+	var one strict.Problem
+	switch {
+	case !scenarios.IsInputError(err):
+		return err
+	case errors.As(err, &one):
+		return scenarios.BadInput(change(one))
+	case !errors.As(err, &found):
 		return err
 	}
 	list := make(strict.Problems, len(found))

@@ -16,6 +16,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/scenarios/strict"
 
 	"github.com/spf13/cobra"
 )
@@ -93,7 +94,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	}
 	file, err := asked.Open(name, flags.set...)
 	if err != nil {
-		return err
+		return flags.named(err)
 	}
 	if err := flags.compare(cmd, file); err != nil {
 		return err
@@ -112,6 +113,16 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 			scenario: first, result: jsonOf(answers)})
 	}
 	return flags.conclude(cmd, answers, err)
+}
+
+// named has an error about the price file name the flag that gave it.
+func (flags *planFlags) named(err error) error {
+	return located(err, func(p strict.Problem) strict.Problem {
+		if flags.prices != "" && p.Where == "--set prices" {
+			return at(p, "--prices", "prices")
+		}
+		return p
+	})
 }
 
 // conclude writes the answer, and returns the error that chooses the exit code.

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
 
 	"github.com/spf13/cobra"
 )
@@ -43,24 +47,49 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 		err = capacity.PutBeside(file, today)
 	}
 	if err != nil {
-		return fmt.Errorf("--current: %w", err)
+		return fmt.Errorf("--current: %w", c.named(err))
 	}
 	return nil
 }
 
 // load reads a command or manifests, else a scenario.
-func (c *currentFlags) load(cmd *cobra.Command, strict strictFlag) (*scenarios.File, error) {
+func (c *currentFlags) load(cmd *cobra.Command, refusing strictFlag) (*scenarios.File, error) {
 	reading, noCommand := launch.ReadFileOrText(c.file)
 	if noCommand == nil {
 		note(cmd, reading.Notes)
-		if err := strict.refuse("it leaves out", reading.Ignored); err != nil {
+		if err := refusing.refuse("it leaves out", reading.Ignored); err != nil {
 			return nil, err
 		}
 		return scenarios.Parse("--current", []byte("{}"), append(reading.Settings, c.set...)...)
 	}
 	today, err := scenarios.Load(c.file, c.set...)
-	if err != nil {
-		return nil, fmt.Errorf("as a scenario: %w; as a command: %w", err, noCommand)
+	if err != nil && !looksLikeScenario(c.file) {
+		return nil, noCommand
 	}
-	return today, nil
+	return today, err
+}
+
+// looksLikeScenario reports whether a file has the key without which there is no scenario.
+func looksLikeScenario(name string) bool {
+	data, err := scenarios.Read(name)
+	return err == nil && (bytes.HasPrefix(data, []byte("model:")) ||
+		bytes.Contains(data, []byte("\nmodel:")))
+}
+
+// named has an error about a key that --current-set sets name it, and one about what is missing say
+// how to give it.
+func (c *currentFlags) named(err error) error {
+	return located(err, func(p strict.Problem) strict.Problem {
+		key, found := strings.CutPrefix(p.Where, "--set ")
+		switch {
+		case found && slices.ContainsFunc(c.set, sets(key)):
+			return at(p, "--current-set "+key, key)
+		case p.Message == "must be given":
+			p.Message += ": add --current-set " + p.Path + "=NAME"
+			fallthrough
+		case strings.HasPrefix(p.Where, "--current"):
+			p.Where = ""
+		}
+		return p
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // The cheaper region far away is the answer while the first token may take as long as a message
@@ -29,5 +31,21 @@ effort: {requests: 200, most-requests: 400}
 			t.Errorf("within %s: the answer is %s, want the %s region", limit, bestOf(s, s.best),
 				want)
 		}
+	}
+}
+
+// A region that is further away than the first token may take is left out without a simulation, and
+// the answer says what the way takes.
+func TestRegionsOutOfReachAreNotSimulated(t *testing.T) {
+	s, trials := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 2/s, prompt: 100, output: 20}
+slo: {ttft: 140ms}
+menu: {hardware: [{accelerator: h100-sxm, price: $2/h, round-trip: 150ms}], tensor: [1]}
+`)
+	must.OK(t, s.run(t.Context()))
+	if words := s.words(0); trials.Count() > 0 ||
+		!strings.Contains(words, "(150 ms of that for messages there and back)") {
+		t.Errorf("%d simulations; %s", trials.Count(), words)
 	}
 }

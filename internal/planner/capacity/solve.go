@@ -80,6 +80,11 @@ func find(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*findi
 	if err != nil {
 		return nil, err
 	}
+	if f.Today != nil { // what cannot be compared is refused before anything is simulated
+		if _, _, err := s.today(); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.possible(); err != nil {
 		return nil, err
 	}

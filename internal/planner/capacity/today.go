@@ -49,16 +49,24 @@ func PutBeside(f *asked.File, today *scenarios.File) error {
 	return nil
 }
 
-// besideToday simulates the deployment of today and the answer with the same seeds.
-func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
+// today returns the deployment of today with the requests of the plan, as asked and as built. It
+// refuses one that cannot be built, or that serves another model.
+func (s *search) today() (scenarios.Scenario, *scenarios.Simulation, error) {
 	p := &s.Trials.File.Plan
 	now := s.Trials.File.Today.Scenario
 	now.Name, now.Workload, now.SLO, now.Seed, now.Tokens = p.Name, p.Workload, p.SLO, p.Seed, nil
 	built, err := s.Built(now)
 	if err != nil {
-		return nil, fmt.Errorf("today's deployment: %w", err)
+		return now, nil, fmt.Errorf("today's deployment: %w", err)
 	}
-	if err := s.sameModel(built); err != nil {
+	return now, built, s.sameModel(built)
+}
+
+// besideToday simulates the deployment of today and the answer with the same seeds.
+func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
+	p := &s.Trials.File.Plan
+	now, built, err := s.today()
+	if err != nil {
 		return nil, err
 	}
 	each := built.Scenario.Parallelism.Accelerators()

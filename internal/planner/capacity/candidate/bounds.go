@@ -146,10 +146,10 @@ func (p *Parts) latencies(l *asked.Load) {
 
 // times returns the latency of a request with a replica to itself, as a multiple of its limit.
 func (p *Parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
-	ttft = sim.Time(p.Late * float64(ttft))
-	times := max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
+	ttft = sim.Time(p.Slow*p.Late*float64(ttft)) + sim.Time(p.Prefill.Offer.RoundTrip)
+	tpot = sim.Time(p.Slow * float64(tpot))
+	return max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
 		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
-	return times * p.Slow
 }
 
 // ratio returns a latency as a multiple of its limit; 0 if there is no limit.
@@ -163,9 +163,14 @@ func ratio(t, limit sim.Time) float64 {
 // Floor says why the SLO is out of reach at any rate.
 func (p *Parts) Floor() string {
 	first, pace := p.Prefill.Slowest.TTFT, p.Servers()[len(p.Servers())-1].Slowest.TPOT
+	trip, way := sim.Time(p.Prefill.Offer.RoundTrip), ""
+	if trip > 0 {
+		way = fmt.Sprintf(" (%s of that for messages there and back)",
+			units.FormatDuration(trip.Seconds()))
+	}
 	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
-		"first token and %s a token: %s of them could meet the SLO",
-		units.FormatDuration(p.Slow*p.Late*first.Seconds()),
+		"first token%s and %s a token: %s of them could meet the SLO",
+		units.FormatDuration(float64(p.Slow*p.Late*first.Seconds())+trip.Seconds()), way,
 		units.FormatDuration(p.Slow*pace.Seconds()),
 		report.Percent(p.Alone))
 }

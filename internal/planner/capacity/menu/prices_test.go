@@ -21,9 +21,10 @@ func priced(t testing.TB, name, text string) (*PriceList, error) {
 	return readPrices(path)
 }
 
-// A table has the same offers as the YAML file that says the same.
+// A table has the same offers as the YAML file that says the same; spreadsheets begin it with a
+// byte order mark.
 func TestTableOfPrices(t *testing.T) {
-	table, err := priced(t, "prices.CSV", `# our prices
+	table, err := priced(t, "prices.CSV", "\ufeff"+`# our prices
 accelerator,provider,term,price,currency,date,source,interruptions,return,purchase,years,draw,electricity
 h100-sxm,acme,on-demand,$3/h,USD,2026-11-01,"a letter: ""net""",,,,,,
 h100-sxm,acme,spot,$1/h,,2026-11-02,a page,0.05/h,10m,,,,
@@ -101,7 +102,7 @@ func TestTableOfPricesRefuses(t *testing.T) {
 		"\n\naccelerator,prise\nl4,1\n": `:3: unknown column "prise"; did you mean price`,
 		"price,price\n":                 "given twice",
 		head:                            "offers",
-		head + "l4,$1/h\n":              "line 2",
+		head + "l4,$1/h\n":              ":2: found 2 fields; the first line names 3",
 		head + "l4,1,2026-01-01\n":      ":2: offers.0.price",
 		head + "\n\nl4,,2026-01-01\n":   ":4: offers.0: has no price",
 		head + "l4,$1/h,\n":             "date: must be given",

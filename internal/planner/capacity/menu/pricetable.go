@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // fromCSV writes a table of offers as a price file in YAML. The columns are the keys of an offer.
@@ -22,8 +23,9 @@ func fromCSV(name string, data []byte) ([]byte, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: not a text in UTF-8", name)
 	}
-	r := csv.NewReader(bytes.NewReader(data))
-	r.Comment, r.TrimLeadingSpace = '#', true
+	// Spreadsheets write a byte order mark.
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord = '#', true, -1
 	header, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: the table is empty", name)
@@ -53,6 +55,10 @@ func fromCSV(name string, data []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		at, _ := r.FieldPos(0)
+		if len(row) != len(header) {
+			return nil, fmt.Errorf("%s:%d: found %s; the first line names %d", name, at,
+				units.Plural(len(row), "field"), len(header))
+		}
 		cells, err := cellsOf(header, row)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, at, err)
