@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
-	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/today"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 
@@ -42,9 +42,9 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 	case !flags.shard.Whole() || flags.keep.dir != "":
 		return errors.New("--current goes with neither --shard nor --record")
 	}
-	today, err := c.load(cmd, flags.strict)
+	now, err := c.load(cmd, flags.strict)
 	if err == nil {
-		err = capacity.PutBeside(file, today)
+		err = today.PutBeside(file, now)
 	}
 	if err != nil {
 		return fmt.Errorf("--current: %w", c.named(err))
@@ -62,11 +62,11 @@ func (c *currentFlags) load(cmd *cobra.Command, refusing strictFlag) (*scenarios
 		}
 		return scenarios.Parse("--current", []byte("{}"), append(reading.Settings, c.set...)...)
 	}
-	today, err := scenarios.Load(c.file, c.set...)
+	now, err := scenarios.Load(c.file, c.set...)
 	if err != nil && !looksLikeScenario(c.file) {
 		return nil, noCommand
 	}
-	return today, err
+	return now, err
 }
 
 // looksLikeScenario reports whether a file has the key without which there is no scenario.

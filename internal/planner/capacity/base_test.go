@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 )
 
 const spotAndBase = `
@@ -31,14 +32,14 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 	if s.best < 0 || s.chosen().Standing == nil {
 		t.Fatalf("the answer is %s, want one with a base", s.label(s.best))
 	}
-	file, err := s.wholeFile(200)
+	file, err := s.fleet().WholeFile(200)
 	must.OK(t, err)
 	replicas, hourly := 0, 0.0
 	for _, p := range file.Scenario.Fleet.Pools {
 		replicas += p.Replicas
 		hourly += float64(p.Replicas) * p.Hardware.Price.Amount
 	}
-	base := s.baseOf()
+	base := s.fleet().Base()
 	if replicas != s.size() || math.Abs(hourly-s.cost()) > 1e-9 ||
 		file.Scenario.Fleet.Pools[1].Replicas != base.Replicas ||
 		base.Terms != "on-demand at $1.5/h" {
@@ -76,8 +77,10 @@ func TestABaseIsAMixedFleet(t *testing.T) {
 	must.OK(t, err)
 	one, err := s.Alone(t.Context(), based, based.Worst(), 0)
 	must.OK(t, err)
-	m := &mixed{answer.Mixed{Replicas: [2]int{n - 2, 2}}, [2]*candidate.Option{spot, demand}}
-	want, err := m.judge(t.Context(), s.Trials, s.Rate, 0, [2]float64{one, one})
+	m := &mixed.Pair{Mixed: answer.Mixed{Replicas: [2]int{n - 2, 2}},
+		Options: [2]*candidate.Option{spot, demand},
+		Rates:   [2]float64{one, one}}
+	want, err := m.Judge(t.Context(), s.Trials, s.Rate, 0)
 	must.OK(t, err)
 	if math.Abs(got.Kept.Mean-want.Kept.Mean) > 2e-3 {
 		t.Errorf("%g keep the SLO, %g as a mixed fleet", got.Kept.Mean, want.Kept.Mean)

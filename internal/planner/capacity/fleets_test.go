@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 )
 
 // stock is what a service has to choose from: two kinds of accelerators, few of each.
@@ -31,7 +32,7 @@ func drawStock() *rapid.Generator[stock] {
 // both kinds is simulated, and none is told where none costs less than one kind.
 func TestMixedFleets(t *testing.T) {
 	const stocks = 6
-	found := 0
+	saved := 0
 	for k := range stocks {
 		drawn := drawStock().Example(k)
 		s, _ := prepared(t, fmt.Sprintf(`
@@ -51,20 +52,21 @@ effort: {requests: 200, most-requests: 400}
 		}
 		shapes, _, err := s.shapes(context.Background())
 		must.OK(t, err)
-		mixed, err := s.mixed(context.Background(), shapes)
+		found, err := (&mixed.Search{Fleet: *s.fleet(), Options: s.options}).Cheapest(
+			context.Background(), shapes)
 		must.OK(t, err)
 		got := s.cost()
-		if mixed != nil {
-			got = mixed.Hourly
-			found++
+		if found != nil {
+			got = found.Hourly
+			saved++
 		}
 		if want := cheapestMix(t, s); got != want {
 			t.Errorf("%+v: %+v for $%g/h, the cheapest fleet of two kinds or one costs $%g/h",
-				drawn, mixed, got, want)
+				drawn, found, got, want)
 		}
 	}
-	if found == 0 || found == stocks {
-		t.Errorf("%d of %d stocks have a mixed fleet that costs less", found, stocks)
+	if saved == 0 || saved == stocks {
+		t.Errorf("%d of %d stocks have a mixed fleet that costs less", saved, stocks)
 	}
 }
 
@@ -81,10 +83,10 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					if cost >= least*(1-1e-9) {
 						break
 					}
-					fleet := &mixed{answer.Mixed{Replicas: [2]int{n, m}}, [2]*candidate.Option{a,
-						b}}
+					fleet := &mixed.Pair{Mixed: answer.Mixed{Replicas: [2]int{n, m}},
+						Options: [2]*candidate.Option{a, b}}
 					got, err := s.Trials.Trial(context.Background(),
-						fleet.scenario(&plan.Menu, fleet.Replicas), s.Rate,
+						fleet.Scenario(&plan.Menu, fleet.Replicas), s.Rate,
 						plan.Together(s.Rate, n+m))
 					must.OK(t, err)
 					if got.Keeps() {

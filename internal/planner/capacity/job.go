@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/metrics"
@@ -154,7 +155,7 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 		bases = append(bases, j.option)
 	}
 	change := func(i int) ([]*candidate.Option, error) {
-		return changedFor(&s.Judge, s.options[i], metrics.TTFT)
+		return changes.ChangedFor(&s.Judge, s.options[i], metrics.TTFT)
 	}
 	err := s.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
 		err error) {
@@ -267,7 +268,7 @@ func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.deployment(file, t, t)
+	d, err := s.fleet().Deployment(file, t, t)
 	if err == nil {
 		d.JobHours = t.Seconds / 3600
 		d.JobShare = float64(requests) / float64(s.jobRequests())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/capacity/build"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
@@ -58,9 +59,9 @@ func comparePart(t *testing.T, text string, size int) {
 	f := one.Trials.File
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
-	options, err := options(f)
+	options, err := build.Options(f)
 	must.OK(t, err)
-	s, err := prepare(ctx, f, options, one.Trials)
+	s, err := among(ctx, options, one.Trials)
 	must.OK(t, err)
 	o := s.options[0]
 	n, err := s.smallest(ctx, 0, size, func(int, float64) {})

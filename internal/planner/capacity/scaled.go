@@ -4,45 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
-	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
 )
-
-// checkScalings builds a fleet in each way of scaling, so that a policy or parameter that is not
-// known is refused before anything is simulated.
-func (s *search) checkScalings() error {
-	f := s.Trials.File
-	done := map[int]bool{}
-	for _, o := range s.options {
-		if !o.Scaled() || done[o.Scaling.Index] || o.Unfit() != "" {
-			continue
-		}
-		done[o.Scaling.Index] = true
-		file, err := f.File(o.Scenario(&f.Plan.Menu, s.Fewest(o), 1), 0, asked.Probes)
-		if err != nil {
-			return err
-		}
-		file.Clocks = s.Trials.Clocks
-		simulation, err := file.Build(policies.Default())
-		if err == nil {
-			err = simulation.Source.Close()
-		}
-		if scenarios.IsInputError(err) {
-			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
-				f.Plan.Menu.ScalingWords(o.Scaling.Index), asked.Reason(err)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // tryScaled simulates a scaled option, and makes it the best if it is. It rests on two rules, which
 // are not proven: a fleet of up to n replicas does not keep an SLO that n fixed ones miss, nor one

@@ -178,7 +178,7 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		return again, nil
 	}
 	trials.Rough = true
-	other, err := prepare(ctx, f, options, &trials)
+	other, err := among(ctx, options, &trials)
 	if err != nil {
 		return nil, err
 	}

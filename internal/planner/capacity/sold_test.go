@@ -30,7 +30,7 @@ effort: {requests: 500, most-requests: 1000}
 		}
 		found, _ := prepared(t, plan)
 		must.OK(t, found.answer(context.Background()))
-		d, err := found.deploy(context.Background())
+		d, err := found.fleet().Deploy(context.Background())
 		must.OK(t, err)
 		s := d.Sold
 		const output = 20 * 50 * 3600 / 1e6

@@ -8,9 +8,9 @@
 // end. For any other load, such as a recorded one, whole fleets are simulated.
 //
 // Data goes one way: package menu has what there is to choose from, asked what is asked for,
-// candidate what can be built of both and bounds on it, oracle simulates candidates, judge decides
-// with it whether fleets keep the SLO, this package searches among them, and package answer has
-// what it found, as values and as text.
+// candidate and build what can be built of both and bounds on it, oracle simulates candidates,
+// judge decides with it whether fleets keep the SLO, this package searches among them, and package
+// answer has what it found, as values and as text.
 package capacity
 
 import (
@@ -21,9 +21,14 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/build"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/today"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/shard"
@@ -49,18 +54,28 @@ type Options struct {
 
 // newSearch prepares the options of the menu.
 func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*search, error) {
-	options, err := options(f)
+	options, err := build.Options(f)
 	if err != nil {
 		return nil, err
 	}
 	t := &oracle.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal,
 		Ran: o.Ran, Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
 		Ledger: &oracle.Ledger{Known: map[string]*oracle.Entry{}}}
-	s, err := prepare(ctx, f, options, t)
+	s, err := among(ctx, options, t)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.checkScalings()
+	return s, s.CheckScalings(options)
+}
+
+// among returns a search among options of which it finds out first what can be built.
+func among(ctx context.Context, options []*candidate.Option, t *oracle.Trials) (*search, error) {
+	if err := build.Prepare(ctx, t.File, options); err != nil {
+		return nil, err
+	}
+	p := &t.File.Plan
+	return &search{Judge: judge.Judge{Rate: p.Peak(), Spare: p.Fleet.Spare, Seeds: judge.MostSeeds,
+		Trials: t}, options: options, best: -1}, nil
 }
 
 // finding is the result of a search, with all that the answer needs.
@@ -81,7 +96,7 @@ func find(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*findi
 		return nil, err
 	}
 	if f.Today != nil { // what cannot be compared is refused before anything is simulated
-		if _, _, err := s.today(); err != nil {
+		if _, _, err := today.Deployment(&s.Judge, s.options); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +156,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	}
 	a.BestMeasured = candidate.BestMeasured(a.Shapes)
 	if s.best >= 0 {
-		err = detail(ctx, f, found, a)
+		err = describe(ctx, f, found, a)
 	} else {
 		a.Nearest = s.nearest()
 		err = s.adviseNearest(ctx, a.Nearest)
@@ -153,7 +168,11 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 		a.Load = a.Chosen.Load
 	}
 	if f.Today != nil {
-		if a.Today, err = s.besideToday(ctx); err != nil {
+		var best *detail.Fleet
+		if s.best >= 0 {
+			best = s.fleet()
+		}
+		if a.Today, err = today.Compare(ctx, &s.Judge, s.options, best); err != nil {
 			return nil, err
 		}
 	}
@@ -162,9 +181,9 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	return a, nil
 }
 
-// detail adds the details of the chosen fleet to the answer. They do not depend on each other, and
-// are computed at the same time.
-func detail(ctx context.Context, f *asked.File, found *finding, a *answer.Answer) error {
+// describe adds the details of the chosen fleet to the answer. They do not depend on each other,
+// and are computed at the same time.
+func describe(ctx context.Context, f *asked.File, found *finding, a *answer.Answer) error {
 	var err error
 	s := found.search
 	if f.Plan.Job != nil {
@@ -175,7 +194,7 @@ func detail(ctx context.Context, f *asked.File, found *finding, a *answer.Answer
 	var oneFewer *answer.Advice
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		a.Chosen, err = s.deploy(ctx)
+		a.Chosen, err = s.fleet().Deploy(ctx)
 		return err
 	})
 	group.Go(func() (err error) {
@@ -196,15 +215,16 @@ func detail(ctx context.Context, f *asked.File, found *finding, a *answer.Answer
 func others(ctx context.Context, f *asked.File, group *errgroup.Group, found *finding,
 	a *answer.Answer) {
 	s := found.search
+	fleets := &mixed.Search{Fleet: *s.fleet(), Options: s.options}
 	if s.Trials.Shard.Whole() && !found.stock {
 		group.Go(func() (err error) {
-			a.Mixed, err = s.mixed(ctx, a.Shapes)
+			a.Mixed, err = fleets.Cheapest(ctx, a.Shapes)
 			return err
 		})
 	}
 	if f.Plan.Fleet.Autoscaling {
-		a.Autoscaling = s.autoscaled(&f.Plan.Workload.Rate, a.Shapes)
-		a.Rented = s.rented(&f.Plan.Workload.Rate, a.Shapes)
+		a.Autoscaling = fleets.Autoscaled(&f.Plan.Workload.Rate, a.Shapes)
+		a.Rented = fleets.Rented(&f.Plan.Workload.Rate, a.Shapes)
 	}
 	group.Go(func() (err error) {
 		if growth := f.Plan.Fleet.Growth; growth != 1 {

@@ -17,8 +17,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -179,7 +177,7 @@ effort: {requests: 1000, most-requests: 2000}
 		}
 		s.options = s.options[:1]
 		s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: n}}
-		seen, err := s.interrupt(context.Background())
+		seen, err := s.fleet().Interrupt(context.Background())
 		must.OK(t, err)
 		p, _ := s.chosen().Interrupted()
 		want := float64(n) * p.Rate * 3600 * seen.Hours / (1 + p.Rate*p.Away)
@@ -204,50 +202,6 @@ func TestBinomial(t *testing.T) {
 		}
 		if math.Abs(sum-1) > 1e-9 || math.Abs(mean-float64(n)*p) > 1e-6 {
 			t.Fatalf("sum %g, mean %g, want 1 and %g", sum, mean, float64(n)*p)
-		}
-	})
-}
-
-// Of equal replicas, as many are reserved as run for so much of the day that it pays: the k-th
-// where the share of the day in which k are needed is at least the ratio of the prices.
-func TestReservedBaseOfAWave(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := &scenarios.Rate{Pattern: "wave",
-			Average: scenarios.PerSecond(rapid.Float64Range(1, 200).Draw(t, "average")),
-			Swing:   rapid.Float64Range(0, 1).Draw(t, "swing")}
-		one := rapid.Float64Range(1, 20).Draw(t, "one")
-		long, hour := rapid.Float64Range(0.5, 3).Draw(t, "reserved"),
-			rapid.Float64Range(0.5, 3).Draw(t, "on demand")
-		s := &search{Judge: judge.Judge{Trials: &oracle.Trials{File: new(asked.File)}},
-			options: []*candidate.Option{
-				{Parts: &candidate.Parts{
-					Prefill: &candidate.Server{Offer: &menu.Offer{Term: menu.Reserved}}},
-					Prefills: 1, Price: long},
-				{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: new(menu.Offer)}},
-					Prefills: 1, Price: hour},
-			}, outcomes: []outcome{{replicas: 1}}}
-		got := s.rentedOf(rate, &answer.Shape{Option: 0, Rate: one},
-			&answer.Shape{Option: 1, Rate: one})
-		var needs []int
-		for slot := range slots {
-			load := max(loadAt(rate, slot), loadAt(rate, slot+1))
-			needs = append(needs, max(0, int(math.Ceil(load/one-1e-9))))
-		}
-		daily, base := 0.0, 0
-		for k := 1; k <= slices.Max(needs); k++ {
-			share := 0.0
-			for _, n := range needs {
-				if n >= k {
-					share += 1.0 / slots
-				}
-			}
-			if daily += 24 * min(long, hour*share); long < hour*share {
-				base = k
-			}
-		}
-		if math.Abs(got.Daily-daily) > 1e-6*daily {
-			t.Fatalf("$%g a day with %d reserved, want $%g with %d", got.Daily, got.BaseReplicas,
-				daily, base)
 		}
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/build"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
@@ -54,7 +56,7 @@ func (s *search) tune(ctx context.Context) error {
 		if bases[o.Shape()], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
 			return nil, err
 		}
-		return changed(&s.Judge, bases[o.Shape()], o)
+		return changes.Changed(&s.Judge, bases[o.Shape()], o)
 	}
 	runs := map[string]int{}
 	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
@@ -175,7 +177,7 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 	if fresh == nil {
 		return nil, nil
 	}
-	if _, err := prepare(ctx, s.Trials.File, fresh, s.Trials); err != nil {
+	if err := build.Prepare(ctx, s.Trials.File, fresh); err != nil {
 		return nil, err
 	}
 	var places []int
@@ -219,4 +221,9 @@ func (s *search) listed() int {
 		n--
 	}
 	return n
+}
+
+// changedAny returns the options that differ from option i in one setting of any kind.
+func (s *search) changedAny(i int) ([]*candidate.Option, error) {
+	return changes.ChangedFor(&s.Judge, s.options[i], "")
 }

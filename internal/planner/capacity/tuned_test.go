@@ -9,7 +9,9 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/build"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -51,7 +53,7 @@ func TestTunedFleetsCostLess(t *testing.T) {
 		n > mostTuningRuns+judge.MostSeeds*8 {
 		t.Errorf("%d simulations more, told as %d", n, a.Simulations)
 	}
-	d, err := tuned.deploy(context.Background())
+	d, err := tuned.fleet().Deploy(context.Background())
 	must.OK(t, err)
 	for _, set := range a.Settings {
 		if !strings.Contains(d.Launch[0], set.Name+" "+set.Value) {
@@ -114,7 +116,7 @@ menu:
 	s, err := newSearch(context.Background(), f, testQueue(t), Options{})
 	must.OK(t, err)
 	s.outcomes = make([]outcome, len(s.options))
-	list, err := changedFor(&s.Judge, s.options[len(s.options)-1], metrics.E2E)
+	list, err := changes.ChangedFor(&s.Judge, s.options[len(s.options)-1], metrics.E2E)
 	must.OK(t, err)
 	var names []string
 	for _, o := range list {
@@ -141,7 +143,7 @@ menu:
 func TestChangesReplaceEachOther(t *testing.T) {
 	f, err := asked.Parse("tuned.yaml", []byte(tunedPlan))
 	must.OK(t, err)
-	options, err := options(f)
+	options, err := build.Options(f)
 	must.OK(t, err)
 	first := candidate.Change{Key: "batching.token-budget", Value: "1024",
 		Setting: answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"},

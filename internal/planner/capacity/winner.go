@@ -5,6 +5,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 )
 
 // replicas and cost of the best fleet, spares included.
@@ -84,4 +85,24 @@ func (s *search) load() *asked.Load {
 		}
 	}
 	return nil
+}
+
+// fleet describes the best fleet.
+func (s *search) fleet() *detail.Fleet {
+	best := &s.outcomes[s.best]
+	return &detail.Fleet{Judge: s.Judge, Option: s.chosen(), Replicas: best.replicas,
+		Running: best.running, Hourly: s.cost(), Millions: s.millions(), LeastFixed: s.leastFixed}
+}
+
+// millions returns how many million output tokens the load asks for in an hour; 0 if that depends
+// on the fleet.
+func (s *search) millions() float64 {
+	flow := s.load().Flow
+	if peak := s.Trials.File.Plan.Peak(); s.Rate != peak {
+		flow *= s.Rate / peak // the goal was to raise it
+	}
+	if p := &s.Trials.File.Plan; p.Steady() && p.Peak() > 0 {
+		flow *= p.Mean() / p.Peak()
+	}
+	return flow * 3600 / 1e6
 }

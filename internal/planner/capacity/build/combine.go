@@ -1,4 +1,4 @@
-package capacity
+package build
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// options lists every combination of the menu.
-func options(f *asked.File) ([]*candidate.Option, error) {
+// Options lists every combination of the menu.
+func Options(f *asked.File) ([]*candidate.Option, error) {
 	kinds := &kinds{file: f, mixture: mixture(f), known: map[string]*candidate.Server{},
 		shapes: map[string]string{}}
 	list, err := kinds.together()

@@ -1,4 +1,4 @@
-package capacity
+package detail
 
 import (
 	"cmp"
@@ -57,37 +57,37 @@ func members(o *candidate.Option, group, n int) []int {
 	return list
 }
 
-// interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
+// Interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
 // are not, where the load is not steady, or where a part stands for the fleet: the smaller a fleet,
 // the more the share of it that is away varies.
-func (s *search) interrupt(ctx context.Context) (*answer.Interrupted, error) {
-	o, n := s.chosen(), s.size()
+func (f *Fleet) Interrupt(ctx context.Context) (*answer.Interrupted, error) {
+	o, n := f.Option, f.Size()
 	p, taken := o.Interrupted()
-	if !taken || s.Rate == 0 || s.ByPart(o, n) {
+	if !taken || f.Rate == 0 || f.ByPart(o, n) {
 		return nil, nil
 	}
-	plan := &s.Trials.File.Plan
+	plan := &f.Trials.File.Plan
 	spot := n - o.Based()
 	seconds := wantedInterruptions / (float64(spot) * p.Rate)
-	requests := int64(math.Ceil(min(mostInterrupted, seconds*s.Rate)))
-	requests = max(requests, plan.Together(s.Rate, n))
-	seconds = float64(requests) / s.Rate
+	requests := int64(math.Ceil(min(mostInterrupted, seconds*f.Rate)))
+	requests = max(requests, plan.Together(f.Rate, n))
+	seconds = float64(requests) / f.Rate
 	scenario := o.Scenario(&plan.Menu, n, 1)
 	scenario.Fleet.Outages = outages(o, spot, seconds, plan.Seed)
 	scenario.Fleet.Retries = 3
 	i := &answer.Interrupted{Hours: seconds / 3600,
 		Interruptions: len(scenario.Fleet.Outages) / len(members(o, 0, n))}
-	t, err := s.Trials.Trial(ctx, scenario, s.Rate, requests)
+	t, err := f.Trials.Trial(ctx, scenario, f.Rate, requests)
 	if err != nil {
 		return nil, err
 	}
-	seeds := s.SeedsBelow(s.Few())
-	expected, err := s.KeepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
+	seeds := f.SeedsBelow(f.Few())
+	expected, err := f.KeepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
 	if err != nil {
 		return nil, err
 	}
 	i.Kept, i.Expected = t.All, expected.Kept.Mean
-	fleet, err := s.InterruptedFleet(ctx, o, n, s.Rate, candidate.AsPredicted(), seeds[0])
+	fleet, err := f.InterruptedFleet(ctx, o, n, f.Rate, candidate.AsPredicted(), seeds[0])
 	if err != nil {
 		return nil, err
 	}

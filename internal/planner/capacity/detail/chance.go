@@ -1,4 +1,4 @@
-package capacity
+package detail
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
@@ -20,24 +19,24 @@ import (
 const sureOf = 0.95
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
-func (s *search) chances(ctx context.Context) ([]answer.Chance, error) {
-	n := s.outcomes[s.best].replicas
-	step := s.Step(s.chosen(), n)
+func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
+	n := f.Replicas
+	step := f.Step(f.Option, n)
 	var list []answer.Chance
-	for k := max(s.chosen().Based()+1, n-step); k <= n+step; k += step {
+	for k := max(f.Option.Based()+1, n-step); k <= n+step; k += step {
 		list = append(list, answer.Chance{Replicas: k})
 	}
 	err := judge.Each(ctx, judge.Indices(len(list)), func(ctx context.Context,
 		place int) (err error) {
 		c := &list[place]
-		_, c.Kept, err = s.Keeps(ctx, s.chosen(), c.Replicas, candidate.AsPredicted(), s.Few())
+		_, c.Kept, err = f.Keeps(ctx, f.Option, c.Replicas, candidate.AsPredicted(), f.Few())
 		if err != nil {
 			return err
 		}
-		if _, taken := s.chosen().Interrupted(); taken {
-			return s.chanceTogether(ctx, c)
+		if _, taken := f.Option.Interrupted(); taken {
+			return f.chanceTogether(ctx, c)
 		}
-		return s.chance(ctx, c)
+		return f.chance(ctx, c)
 	})
 	return list, err
 }
@@ -54,17 +53,17 @@ type lateRun struct {
 // typically are, runs show up to which factor on TTFT the SLO is kept, and so with what
 // probability; that is integrated over z (both are normal and independent, see physics). The factor
 // falls as steps get slower, so it is simulated for few z, most of them where it falls to nothing.
-func (s *search) chance(ctx context.Context, c *answer.Chance) error {
+func (f *Fleet) chance(ctx context.Context, c *answer.Chance) error {
 	var runs []lateRun
 	run := func(deviations float64) (lateRun, error) {
 		at := slices.IndexFunc(runs, func(r lateRun) bool { return r.deviations == deviations })
 		if at >= 0 {
 			return runs[at], nil
 		}
-		r, known := s.followsFrom(runs, deviations)
+		r, known := f.followsFrom(runs, deviations)
 		if !known {
 			var err error
-			if r, err = s.lateRun(ctx, c.Replicas, deviations); err != nil {
+			if r, err = f.lateRun(ctx, c.Replicas, deviations); err != nil {
 				return r, err
 			}
 		}
@@ -76,7 +75,7 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 	}
 	for k, deviations := range chanceNodes() {
 		r, err := run(deviations)
-		if err != nil || k == 0 && s.keepsAtSlowSteps(&r) {
+		if err != nil || k == 0 && f.keepsAtSlowSteps(&r) {
 			c.Probability, c.Low, c.High = 1, 1, 1
 			return err
 		}
@@ -98,7 +97,7 @@ func (s *search) chance(ctx context.Context, c *answer.Chance) error {
 			return err
 		}
 	}
-	setChance(c, runs, s.chosen().Physics.First)
+	setChance(c, runs, f.Option.Physics.First)
 	return nil
 }
 
@@ -114,10 +113,10 @@ func chanceNodes() []float64 {
 
 // followsFrom returns what runs with faster and with slower steps say of some deviations: where no
 // TTFT is early enough, none is with slower steps, and where all are, all are with faster ones.
-func (s *search) followsFrom(runs []lateRun, deviations float64) (lateRun, bool) {
+func (f *Fleet) followsFrom(runs []lateRun, deviations float64) (lateRun, bool) {
 	for _, r := range runs {
 		if r.deviations < deviations && !r.keepsSome() ||
-			r.deviations > deviations && s.keepsAtSlowSteps(&r) {
+			r.deviations > deviations && f.keepsAtSlowSteps(&r) {
 			return lateRun{deviations, r.most}, true
 		}
 	}
@@ -131,19 +130,19 @@ func (r *lateRun) keepsSome() bool {
 
 // keepsAtSlowSteps reports whether a fleet keeps the SLO in more cases than can be distinguished,
 // by runs with steps that are about as slow as they can be.
-func (s *search) keepsAtSlowSteps(r *lateRun) bool {
+func (f *Fleet) keepsAtSlowSteps(r *lateRun) bool {
 	return !slices.ContainsFunc(r.most, func(most float64) bool {
-		return s.chosen().Physics.First.Below(most) < 1-answer.Certain/10
+		return f.Option.Physics.First.Below(most) < 1-answer.Certain/10
 	})
 }
 
 // lateRun simulates a fleet with several seeds.
-func (s *search) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
-	o := s.chosen()
+func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
+	o := f.Option
 	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), First: 1}
 	var runs []oracle.Trial
-	for seed := range s.Trials.File.Plan.Seeds(s.Few()) {
-		t, _, err := s.Simulate(ctx, o, n, wrong, uint64(seed))
+	for seed := range f.Trials.File.Plan.Seeds(f.Few()) {
+		t, _, err := f.Simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
 			return lateRun{}, err
 		}
@@ -205,8 +204,8 @@ func jackknife(c *answer.Chance, list []float64) {
 
 // chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
 // left. Both latencies are taken to be as late as in the same share of cases.
-func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
-	seeds := s.SeedsBelow(s.Few())
+func (f *Fleet) chanceTogether(ctx context.Context, c *answer.Chance) error {
+	seeds := f.SeedsBelow(f.Few())
 	sets := [][]uint64{seeds}
 	for k := range seeds {
 		if len(seeds) > 1 {
@@ -215,7 +214,7 @@ func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 	}
 	var list []float64
 	for _, set := range sets {
-		p, err := s.latestKept(ctx, c.Replicas, set)
+		p, err := f.latestKept(ctx, c.Replicas, set)
 		if err != nil {
 			return err
 		}
@@ -227,10 +226,10 @@ func (s *search) chanceTogether(ctx context.Context, c *answer.Chance) error {
 
 // latestKept returns the share of cases in which latencies are no later than those with which n
 // replicas keep the SLO, over some seeds.
-func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64, error) {
+func (f *Fleet) latestKept(ctx context.Context, n int, seeds []uint64) (float64, error) {
 	low, high := 0.0, 1.0 // kept at low, missed at high
 	for next := 1 - answer.Certain; high-low > answer.Certain; next = (low + high) / 2 {
-		t, err := s.KeepsOnSpotOver(ctx, s.chosen(), n, s.chosen().Physics.Worst(next), seeds)
+		t, err := f.KeepsOnSpotOver(ctx, f.Option, n, f.Option.Physics.Worst(next), seeds)
 		if err != nil {
 			return 0, err
 		}
@@ -247,32 +246,4 @@ func (s *search) latestKept(ctx context.Context, n int, seeds []uint64) (float64
 		return 0, nil
 	}
 	return (low + high) / 2, nil
-}
-
-// certainty finds out how many replicas of the chosen option would be enough if all predictions
-// were right, in steps that double from the chosen number down. It returns nil for fleets that
-// start and stop replicas, or lose them.
-func (s *search) certainty(ctx context.Context) (*answer.Certainty, error) {
-	o, n := s.chosen(), s.outcomes[s.best].replicas
-	if _, taken := o.Interrupted(); taken || o.Scaled() || s.Goal().Find == menu.FindThroughput {
-		return nil, nil
-	}
-	low, high, near := 0, n, s.Step(o, n) // missed with low, kept with high
-	for step := near; high-low > near; step *= 2 {
-		middle := (low + high) / 2
-		if low == 0 {
-			middle = max(1, high-step)
-		}
-		ok, _, err := s.Keeps(ctx, o, middle, candidate.AsPredicted(), s.Few())
-		switch {
-		case err != nil:
-			return nil, err
-		case ok:
-			high = middle
-		default:
-			low = middle
-		}
-	}
-	more := float64(float64(n-high) * o.Price)
-	return &answer.Certainty{Predicted: high, Needed: n, Hourly: more}, nil
 }

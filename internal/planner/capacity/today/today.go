@@ -1,4 +1,6 @@
-package capacity
+// Package today puts the answer of a plan beside a deployment that serves now: what both do with
+// the same load, and the steps that lead from one to the other.
+package today
 
 import (
 	"context"
@@ -11,6 +13,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
@@ -49,23 +52,26 @@ func PutBeside(f *asked.File, today *scenarios.File) error {
 	return nil
 }
 
-// today returns the deployment of today with the requests of the plan, as asked and as built. It
-// refuses one that cannot be built, or that serves another model.
-func (s *search) today() (scenarios.Scenario, *scenarios.Simulation, error) {
-	p := &s.Trials.File.Plan
-	now := s.Trials.File.Today.Scenario
+// Deployment returns the deployment of today with the requests of the plan, as asked and as built.
+// It refuses one that cannot be built, or that serves another model.
+func Deployment(j *judge.Judge, options []*candidate.Option) (scenarios.Scenario,
+	*scenarios.Simulation, error) {
+	p := &j.Trials.File.Plan
+	now := j.Trials.File.Today.Scenario
 	now.Name, now.Workload, now.SLO, now.Seed, now.Tokens = p.Name, p.Workload, p.SLO, p.Seed, nil
-	built, err := s.Built(now)
+	built, err := j.Built(now)
 	if err != nil {
 		return now, nil, fmt.Errorf("today's deployment: %w", err)
 	}
-	return now, built, s.sameModel(built)
+	return now, built, sameModel(j, options, built)
 }
 
-// besideToday simulates the deployment of today and the answer with the same seeds.
-func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
-	p := &s.Trials.File.Plan
-	now, built, err := s.today()
+// Compare simulates the deployment of today and the best fleet, or nil, with the same seeds.
+// Options are those of the plan.
+func Compare(ctx context.Context, j *judge.Judge, options []*candidate.Option,
+	best *detail.Fleet) (*answer.Today, error) {
+	p := &j.Trials.File.Plan
+	now, built, err := Deployment(j, options)
 	if err != nil {
 		return nil, err
 	}
@@ -83,32 +89,32 @@ func (s *search) besideToday(ctx context.Context) (*answer.Today, error) {
 		t.Hourly = &hourly
 	}
 	length := t.Replicas
-	if s.best >= 0 {
-		length = s.size()
+	if best != nil {
+		length = best.Size()
 	}
-	runs, met, err := judge.PoolOf(p.Seeds(s.Seeds), func(seed uint64) (oracle.Trial, int64,
+	runs, met, err := judge.PoolOf(p.Seeds(j.Seeds), func(seed uint64) (oracle.Trial, int64,
 		error) {
 		again := now
 		again.Seed += seed
-		return s.Trials.Fleet(ctx, again, length, s.Rate, 1)
+		return j.Trials.Fleet(ctx, again, length, j.Rate, 1)
 	})
 	if err != nil {
 		return nil, err
 	}
 	t.Met, t.Kept = met, judge.SharePooled(runs).Mean
-	if s.best < 0 {
+	if best == nil {
 		return t, nil
 	}
-	return t, s.lead(ctx, t, built)
+	return t, lead(ctx, best, t, built)
 }
 
 // sameModel refuses a deployment of another model than that of the plan.
-func (s *search) sameModel(now *scenarios.Simulation) error {
-	for _, o := range s.options {
+func sameModel(j *judge.Judge, options []*candidate.Option, now *scenarios.Simulation) error {
+	for _, o := range options {
 		if o.Unfit() != "" {
 			continue
 		}
-		then, err := s.Built(o.Scenario(&s.Trials.File.Plan.Menu, 1, 1))
+		then, err := j.Built(o.Scenario(&j.Trials.File.Plan.Menu, 1, 1))
 		if err == nil && now.Model.Name != then.Model.Name {
 			err = scenarios.BadInput(fmt.Errorf("today's deployment: model: found %s, and the "+
 				"plan is for %s", now.Model.Name, then.Model.Name))
@@ -119,19 +125,19 @@ func (s *search) sameModel(now *scenarios.Simulation) error {
 }
 
 // lead adds what the answer does, and the steps that lead there from today's deployment.
-func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simulation) error {
-	o := s.chosen().Spared(s.Spare)
-	runs, met, err := s.Pool(ctx, o, s.size(), candidate.AsPredicted(), s.Seeds)
+func lead(ctx context.Context, f *detail.Fleet, t *answer.Today, now *scenarios.Simulation) error {
+	o := f.Option.Spared(f.Spare)
+	runs, met, err := f.Pool(ctx, o, f.Size(), candidate.AsPredicted(), f.Seeds)
 	if err != nil {
 		return err
 	}
 	kept := judge.SharePooled(runs).Mean
 	t.AnswerKept, t.AnswerMet = &kept, &met
 	if t.Hourly != nil {
-		saved := *t.Hourly - s.cost()
+		saved := *t.Hourly - f.Hourly
 		t.Saved = &saved
 	}
-	then, err := s.Built(o.Scenario(&s.Trials.File.Plan.Menu, s.size(), 1))
+	then, err := f.Built(o.Scenario(&f.Trials.File.Plan.Menu, f.Size(), 1))
 	if err != nil {
 		return err
 	}
@@ -155,12 +161,12 @@ func (s *search) lead(ctx context.Context, t *answer.Today, now *scenarios.Simul
 	})
 	same := len(then.Scenario.Fleet.Pools) == 0 && now.Accelerator.Name == then.Accelerator.Name &&
 		now.Scenario.Parallelism.Accelerators() == then.Scenario.Parallelism.Accelerators()
-	t.Steps = stepsTo(move{from: t.Replicas, to: s.size(), same: same, changes: restarts,
-		routing: routing, today: t.Label, answer: s.label(s.best), beside: s.accelerators()})
-	if base := s.baseOf(); base != nil {
+	t.Steps = stepsTo(move{from: t.Replicas, to: f.Size(), same: same, changes: restarts,
+		routing: routing, today: t.Label, answer: f.Label(), beside: f.Accelerators()})
+	if base := f.Base(); base != nil {
 		t.Steps = append(t.Steps, fmt.Sprintf("Rent %s on spot terms, and %d %s: start each "+
 			"on its terms before one of today's stops.",
-			units.Plural(s.size()-base.Replicas, "replica"), base.Replicas, base.Terms))
+			units.Plural(f.Size()-base.Replicas, "replica"), base.Replicas, base.Terms))
 	}
 	return nil
 }

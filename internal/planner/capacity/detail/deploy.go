@@ -1,4 +1,4 @@
-package capacity
+package detail
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// deploy simulates the chosen fleet whole, with and without its spares.
-func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
+// Deploy simulates the chosen fleet whole, with and without its spares.
+func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	var full, reduced oracle.Trial
 	var file *scenarios.File
 	var interrupted *answer.Interrupted
@@ -25,66 +25,67 @@ func (s *search) deploy(ctx context.Context) (*answer.Deployment, error) {
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		reduced, _, err = s.Simulate(within, s.chosen(), s.outcomes[s.best].replicas,
+		reduced, _, err = f.Simulate(within, f.Option, f.Replicas,
 			candidate.AsPredicted(), 0)
 		return err
 	})
 	group.Go(func() (err error) {
 		var requests int64
-		full, requests, err = s.Simulate(within, s.chosen().Spared(s.Spare), s.size(),
+		full, requests, err = f.Simulate(within, f.Option.Spared(f.Spare), f.Size(),
 			candidate.AsPredicted(), 0)
 		if err == nil {
-			file, err = s.wholeFile(requests)
+			file, err = f.WholeFile(requests)
 		}
 		return err
 	})
 	group.Go(func() (err error) {
-		interrupted, err = s.interrupt(within)
+		interrupted, err = f.Interrupt(within)
 		return err
 	})
 	group.Go(func() (err error) {
-		chances, err = s.chances(within)
+		chances, err = f.chances(within)
 		return err
 	})
 	group.Go(func() (err error) {
-		certainty, err = s.certainty(within)
+		certainty, err = f.certainty(within)
 		return err
 	})
-	if s.chosen().Scaled() {
+	if f.Option.Scaled() {
 		group.Go(func() (err error) {
-			fixed, err = s.fixedInstead(within, s.chosen())
+			fixed, err = f.fixedInstead(within, f.Option)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	d, err := s.deployment(file, full, reduced)
+	d, err := f.Deployment(file, full, reduced)
 	if err != nil {
 		return nil, err
 	}
 	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
 	if fixed > 0 {
-		d.Scaled.Fixed = fixed + s.Spare
-		d.Scaled.FixedHourly = s.chosen().Cost(fixed + s.Spare)
+		d.Scaled.Fixed = fixed + f.Spare
+		d.Scaled.FixedHourly = f.Option.Cost(fixed + f.Spare)
 	}
 	return d, nil
 }
 
-// wholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests
+// WholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests
 // as were simulated, or where a part of the fleet was, as many as one of its size has.
-func (s *search) wholeFile(requests int64) (*scenarios.File, error) {
-	p := &s.Trials.File.Plan
-	if s.ByPart(s.chosen(), s.size()) {
-		requests = p.Together(s.Rate, s.size())
+func (f *Fleet) WholeFile(requests int64) (*scenarios.File, error) {
+	p := &f.Trials.File.Plan
+	if f.ByPart(f.Option, f.Size()) {
+		requests = p.Together(f.Rate, f.Size())
 	}
-	o := s.chosen().Spared(s.Spare)
-	scenario := pooled(o, o.Scenario(&p.Menu, s.size(), 1), s.size())
+	o := f.Option.Spared(f.Spare)
+	scenario := pooled(o, o.Scenario(&p.Menu, f.Size(), 1), f.Size())
 	scenario.Tokens = p.Tokens
-	return s.Trials.File.File(scenario, s.Rate, requests)
+	return f.Trials.File.File(scenario, f.Rate, requests)
 }
 
-func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment,
+// Deployment describes the fleet, given its scenario and what that shows with and without spares.
+func (f *Fleet) Deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment,
 	error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
@@ -95,15 +96,15 @@ func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*
 	if err != nil {
 		return nil, err
 	}
-	o := s.chosen()
+	o := f.Option
 	load := simulation.Source.Summary().Text
 	d := &answer.Deployment{
-		Load: load[:max(0, strings.LastIndex(load, "; "))], Label: s.label(s.best),
-		Replicas: s.size(), Accelerators: s.accelerators(),
-		Hourly: s.cost(), Base: s.baseOf(),
+		Load: load[:max(0, strings.LastIndex(load, "; "))], Label: f.Label(),
+		Replicas: f.Size(), Accelerators: f.Accelerators(),
+		Hourly: f.Hourly, Base: f.Base(),
 		Kept: full.All, KeptWithoutSpares: reduced.All, Classes: full.Classes,
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
-		Scenario: string(text), Grade: o.Grade, Scaled: s.scaledFleet(&full), Law: s.law(),
+		Scenario: string(text), Grade: o.Grade, Scaled: f.scaledFleet(&full), Law: f.law(),
 	}
 	if err := start(d, simulation); err != nil {
 		return nil, err
@@ -111,14 +112,14 @@ func (s *search) deployment(file *scenarios.File, full, reduced oracle.Trial) (*
 	if carbon := o.Sum((*candidate.Server).Emission) / o.Watts(); carbon > 0 {
 		d.Carbon = carbon * d.EnergyPerMillion / 1000
 	}
-	millions := s.millions()
+	millions := f.Millions
 	if millions == 0 {
 		millions = full.Flow * 3600 / 1e6
 	}
 	if millions > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/millions, d.MeanAccelerators()/millions
 	}
-	d.Sold = s.Trials.File.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
+	d.Sold = f.Trials.File.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
 	return d, nil
 }
 
@@ -140,25 +141,4 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 		}
 	}
 	return nil
-}
-
-// millions returns how many million output tokens the load asks for in an hour; 0 if that depends
-// on the fleet.
-func (s *search) millions() float64 {
-	flow := s.load().Flow
-	if peak := s.Trials.File.Plan.Peak(); s.Rate != peak {
-		flow *= s.Rate / peak // the goal was to raise it
-	}
-	if p := &s.Trials.File.Plan; p.Steady() && p.Peak() > 0 {
-		flow *= p.Mean() / p.Peak()
-	}
-	return flow * 3600 / 1e6
-}
-
-// law returns how large fleets were judged: nil if the chosen one was simulated whole.
-func (s *search) law() *answer.Law {
-	if s.best < 0 || !s.ByPart(s.chosen(), s.size()) {
-		return nil
-	}
-	return &answer.Law{Replicas: s.size(), Simulated: oracle.Standing, Whole: oracle.MostWhole}
 }

@@ -1,4 +1,4 @@
-package capacity
+package detail
 
 import (
 	"context"
@@ -13,18 +13,18 @@ const mostSteps = 8
 
 // fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
 // spares left out; 0 where none of mostSteps does.
-func (s *search) fixedInstead(ctx context.Context, o *candidate.Option) (int, error) {
-	n, err := s.leastFixed(ctx, o)
+func (f *Fleet) fixedInstead(ctx context.Context, o *candidate.Option) (int, error) {
+	n, err := f.LeastFixed(ctx, o)
 	if err != nil || n == 0 {
 		return 0, err
 	}
 	fixed := o.Unscaled()
 	for range mostSteps {
-		ok, _, err := s.Keeps(ctx, fixed, n, o.Worst(), s.Seeds)
+		ok, _, err := f.Keeps(ctx, fixed, n, o.Worst(), f.Seeds)
 		if err != nil || ok {
 			return n, err
 		}
-		if n++; !o.Available(n + s.Spare) {
+		if n++; !o.Available(n + f.Spare) {
 			break
 		}
 	}
@@ -33,16 +33,16 @@ func (s *search) fixedInstead(ctx context.Context, o *candidate.Option) (int, er
 
 // scaledFleet describes the chosen fleet, given what its simulation shows; nil where all replicas
 // run always.
-func (s *search) scaledFleet(full *oracle.Trial) *answer.ScaledFleet {
-	o := s.chosen()
+func (f *Fleet) scaledFleet(full *oracle.Trial) *answer.ScaledFleet {
+	o := f.Option
 	if !o.Scaled() {
 		return nil
 	}
-	f := &answer.ScaledFleet{Policy: s.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index),
-		Fewest: o.Scaling.Always + s.Spare, Mean: s.outcomes[s.best].running}
+	d := &answer.ScaledFleet{Policy: f.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index),
+		Fewest: o.Scaling.Always + f.Spare, Mean: f.Running}
 	for k, server := range o.Servers() {
-		f.Accelerators += float64(full.Running[k] * float64(server.GPUs))
+		d.Accelerators += float64(full.Running[k] * float64(server.GPUs))
 	}
-	f.Accelerators *= f.Mean / o.Paid(full.Running) // of all seeds
-	return f
+	d.Accelerators *= d.Mean / o.Paid(full.Running) // of all seeds
+	return d
 }

@@ -1,4 +1,6 @@
-package capacity
+// Package build lists what a menu has to choose from, and finds out of what can be built what its
+// steps take, costs and draws, as bounds need them.
+package build
 
 import (
 	"context"
@@ -10,8 +12,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -71,16 +71,15 @@ type preparer struct {
 	evidence *evidence.Evidence
 }
 
-// prepare finds out what can be built of the options, and bounds what it does, on all cores.
-func prepare(ctx context.Context, f *asked.File, options []*candidate.Option,
-	t *oracle.Trials) (*search, error) {
+// Prepare finds out what can be built of the options, and bounds what it does, on all cores.
+func Prepare(ctx context.Context, f *asked.File, options []*candidate.Option) error {
 	shared := &loads{known: map[int]*asked.Load{}, words: map[string]string{}}
 	workers := make([]*preparer, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks()}
 	}
 	if err := checkRouting(f, options); err != nil {
-		return nil, err
+		return err
 	}
 	ready := map[*candidate.Server]bool{}
 	var last *candidate.Parts
@@ -96,7 +95,7 @@ func prepare(ctx context.Context, f *asked.File, options []*candidate.Option,
 			}
 		}
 		if err := prepareAll(ctx, workers, fresh); err != nil {
-			return nil, err
+			return err
 		}
 		for _, o := range some {
 			if o.Parts != last { // options of the same parts follow each other
@@ -117,9 +116,7 @@ func prepare(ctx context.Context, f *asked.File, options []*candidate.Option,
 			o.Surcharge = float64(o.Base) * (o.Standing.Price - o.Prefill.Price)
 		}
 	}
-	return &search{Judge: judge.Judge{Rate: f.Plan.Peak(), Spare: f.Plan.Fleet.Spare,
-		Seeds:  judge.MostSeeds,
-		Trials: t}, options: options, best: -1}, nil
+	return nil
 }
 
 // checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of

@@ -1,4 +1,6 @@
-package capacity
+// Package changes tries what may help a fleet: other settings of its servers, and remedies for what
+// its requests wait for.
+package changes
 
 import (
 	"slices"
@@ -14,9 +16,9 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// changed returns the options that differ from o in one setting that may help against the limit
+// Changed returns the options that differ from o in one setting that may help against the limit
 // that binds in a run of a fleet of o, which costs less than the answer.
-func changed(s *judge.Judge, missed oracle.Trial, o *candidate.Option) ([]*candidate.Option,
+func Changed(j *judge.Judge, missed oracle.Trial, o *candidate.Option) ([]*candidate.Option,
 	error) {
 	latency := asked.Binding(missed.Clauses).Latency
 	for _, one := range []metrics.Latency{metrics.TTFT, metrics.TPOT} {
@@ -24,13 +26,13 @@ func changed(s *judge.Judge, missed oracle.Trial, o *candidate.Option) ([]*candi
 			latency = one
 		}
 	}
-	return changedFor(s, o, latency)
+	return ChangedFor(j, o, latency)
 }
 
-// changedFor returns the options that differ from o in one setting that may help against a limit of
+// ChangedFor returns the options that differ from o in one setting that may help against a limit of
 // a latency: smaller batches and chunks against TPOT and gaps, larger ones against TTFT, and any
 // against other limits.
-func changedFor(s *judge.Judge, o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
+func ChangedFor(j *judge.Judge, o *candidate.Option, latency metrics.Latency) ([]*candidate.Option,
 	error) {
 	var list []*candidate.Option
 	both := func(prefill, decode *candidate.Server) {
@@ -39,7 +41,7 @@ func changedFor(s *judge.Judge, o *candidate.Option, latency metrics.Latency) ([
 		list = append(list, &other)
 	}
 	for _, server := range o.Servers() {
-		changes, err := changesOf(s, server, latency)
+		changes, err := changesOf(j, server, latency)
 		if err != nil {
 			return nil, err
 		}
@@ -67,17 +69,12 @@ func changedFor(s *judge.Judge, o *candidate.Option, latency metrics.Latency) ([
 	return list, nil
 }
 
-// changedAny returns the options that differ from option i in one setting of any kind.
-func (s *search) changedAny(i int) ([]*candidate.Option, error) {
-	return changedFor(&s.Judge, s.options[i], "")
-}
-
 // changesOf returns the changes of a server's batching and of the format of its KV cache, as far as
 // the plan leaves these to the engine, that may help against a limit of a latency.
-func changesOf(s *judge.Judge, server *candidate.Server,
+func changesOf(j *judge.Judge, server *candidate.Server,
 	latency metrics.Latency) ([]candidate.Change,
 	error) {
-	steps, err := s.Trials.Steps(server)
+	steps, err := j.Trials.Steps(server)
 	if err != nil {
 		return nil, err
 	}
