@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
 )
 
 // dearest is the largest price of a front without a budget, as a multiple of the price of the
@@ -20,21 +21,21 @@ const (
 // once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
 // another is as good in all three are not simulated.
 func (s *search) front(ctx context.Context) ([]answer.Point, error) {
-	c := &comparison{s, map[int]*sample{}}
-	list, err := c.fleets()
+	c := paired.New(s.Judge)
+	list, err := s.frontFleets(c)
 	if err != nil {
 		return nil, err
 	}
 	var all []answer.Point
 	for len(list) > 0 {
-		var now []fleet
+		var now []paired.Fleet
 		for len(list) > 0 && len(now) < atOnce {
-			if f := list[0]; !c.hopeless(f, all) {
+			if f := list[0]; !s.hopeless(f, all) {
 				now = append(now, f)
 			}
 			list = list[1:]
 		}
-		kept, err := c.points(ctx, now)
+		kept, err := s.points(ctx, c, now)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +51,7 @@ func (s *search) front(ctx context.Context) ([]answer.Point, error) {
 func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
-	c, tried := &comparison{s, map[int]*sample{}}, map[int]bool{}
+	c, tried := paired.New(s.Judge), map[int]bool{}
 	front := (&answer.Answer{Points: all}).Front()
 	if len(front) == 0 { // simulations failed
 		return all, nil
@@ -63,12 +64,13 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 		tried[base.Option] = true
 		err := s.inTurns(ctx, []int{base.Option}, s.changedAny, func(fresh []int,
 			left func() bool) (next []int, err error) {
-			var list []fleet
+			var list []paired.Fleet
 			for _, i := range fresh {
-				list = append(list, fleet{option: i, replicas: base.Replicas - s.Spare})
+				list = append(list, paired.Fleet{Option: s.options[i],
+					Replicas: base.Replicas - s.Spare})
 			}
 			s.tuned.Tried += len(list)
-			kept, err := c.points(ctx, list)
+			kept, err := s.points(ctx, c, list)
 			for _, p := range kept {
 				if better(&p, all) {
 					all, next = append(all, p), []int{p.Option}
@@ -128,27 +130,27 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 	}
 }
 
-// fleets lists the fleets of the menu that may be on the front, by price. These are the cheapest
-// fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
-func (c *comparison) fleets() ([]fleet, error) {
-	most := dearest * c.cost()
-	if b := c.Goal().Budget.Amount; b > 0 {
+// frontFleets lists the fleets of the menu that may be on the front, by price. These are the
+// cheapest fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
+func (s *search) frontFleets(c *paired.Comparison) ([]paired.Fleet, error) {
+	most := dearest * s.cost()
+	if b := s.Goal().Budget.Amount; b > 0 {
 		most = b
 	}
-	var list []fleet
-	for i, o := range c.options {
-		if kind := c.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
+	var list []paired.Fleet
+	for i, o := range s.options {
+		if kind := s.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
 			continue
 		}
-		least := c.Fewest(o)
-		if i == c.best {
-			least = c.outcomes[i].replicas
+		least := s.Fewest(o)
+		if i == s.best {
+			least = s.outcomes[i].replicas
 		}
-		for c.beats(o, least) {
+		for s.beats(o, least) {
 			least++
 		}
-		for n := least; o.Cost(n+c.Spare) <= most*(1+1e-9) && n <= c.Allowed(o)-c.Spare; {
-			f, err := c.bounded(i, n)
+		for n := least; o.Cost(n+s.Spare) <= most*(1+1e-9) && n <= s.Allowed(o)-s.Spare; {
+			f, err := c.Bounded(o, n)
 			if err != nil {
 				return nil, err
 			}
@@ -156,19 +158,19 @@ func (c *comparison) fleets() ([]fleet, error) {
 			n = max(n+1, int(math.Ceil(step*float64(n))))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b fleet) int {
-		return cmp.Or(cmp.Compare(c.hourly(a), c.hourly(b)), cmp.Compare(a.latency, b.latency))
+	slices.SortStableFunc(list, func(a, b paired.Fleet) int {
+		return cmp.Or(cmp.Compare(s.priceOf(a), s.priceOf(b)), cmp.Compare(a.Latency, b.Latency))
 	})
 	return list, nil
 }
 
-func (c *comparison) hourly(f fleet) float64 {
-	return c.options[f.option].Cost(f.replicas + c.Spare)
+func (s *search) priceOf(f paired.Fleet) float64 {
+	return f.Option.Cost(f.Replicas + s.Spare)
 }
 
 // hopeless reports whether another fleet beats a fleet, whatever its simulation would show.
-func (c *comparison) hopeless(f fleet, all []answer.Point) bool {
-	least := answer.Point{Hourly: c.hourly(f), Latency: f.latency, Energy: f.energy}
+func (s *search) hopeless(f paired.Fleet, all []answer.Point) bool {
+	least := answer.Point{Hourly: s.priceOf(f), Latency: f.Latency, Energy: f.Energy}
 	return slices.ContainsFunc(all, func(p answer.Point) bool { return p.Dominates(&least) })
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -53,12 +55,12 @@ func TestLowestLatency(t *testing.T) {
 			if err != nil || s.best < 0 || len(found) == 0 {
 				t.Fatalf("plan %d: found %v, error %v", k, found, err)
 			}
-			c := &comparison{s, map[int]*sample{}}
+			c := paired.New(s.Judge)
 			for _, r := range s.rateRanges() {
 				if r.replicas < s.Fewest(s.options[r.option]) {
 					continue
 				}
-				for _, p := range simulatedFleet(t, c, r.option, r.replicas) {
+				for _, p := range simulatedFleet(t, s, c, s.options[r.option], r.replicas) {
 					if p.Latency < found[0].Latency {
 						t.Errorf("plan %d, %s: %s takes %g ms, the answer %g ms", k, measure,
 							p.Label, p.Latency, found[0].Latency)
@@ -85,12 +87,12 @@ effort: {requests: 100, most-requests: 200}
 	without := first[0].Latency
 	all, err := s.tuneLatency(context.Background(), first)
 	must.OK(t, err)
-	f, err := (&comparison{s, map[int]*sample{}}).bounded(s.best, s.size())
+	f, err := paired.New(s.Judge).Bounded(s.chosen(), s.size())
 	must.OK(t, err)
 	if s.chosen().Settings() == nil || all[0].Option != s.best || all[0].Latency >= without ||
-		all[0].Latency < f.latency {
+		all[0].Latency < f.Latency {
 		t.Errorf("the answer takes %g ms, with the defaults %g, bound %g", all[0].Latency, without,
-			f.latency)
+			f.Latency)
 	}
 	for _, p := range all {
 		if p.Latency < all[0].Latency {
@@ -128,16 +130,17 @@ effort: {requests: 100, most-requests: 200}
 }
 
 // simulatedFleet simulates a fleet, and checks that its bounds hold.
-func simulatedFleet(t *testing.T, c *comparison, option, replicas int) []answer.Point {
+func simulatedFleet(t *testing.T, s *search, c *paired.Comparison, o *candidate.Option,
+	replicas int) []answer.Point {
 	t.Helper()
-	f, err := c.bounded(option, replicas)
+	f, err := c.Bounded(o, replicas)
 	must.OK(t, err)
-	points, err := c.points(context.Background(), []fleet{f})
+	points, err := s.points(context.Background(), c, []paired.Fleet{f})
 	must.OK(t, err)
 	for _, p := range points {
-		if p.Latency < f.latency || p.Energy < f.energy || f.latency == 0 || f.energy == 0 {
+		if p.Latency < f.Latency || p.Energy < f.Energy || f.Latency == 0 || f.Energy == 0 {
 			t.Errorf("%d of %s: %g ms and %g Wh, bounds %g and %g", p.Replicas, p.Label,
-				p.Latency, p.Energy, f.latency, f.energy)
+				p.Latency, p.Energy, f.Latency, f.Energy)
 		}
 	}
 	return points
@@ -171,12 +174,12 @@ func TestFront(t *testing.T) {
 			t.Errorf("plan %d: the front begins with $%g/h, the cheapest fleet costs $%g/h", k,
 				front[0].Hourly, s.cost())
 		}
-		c := &comparison{s, map[int]*sample{}}
-		list, err := c.fleets()
+		c := paired.New(s.Judge)
+		list, err := s.frontFleets(c)
 		must.OK(t, err)
 		var all []answer.Point
 		for _, f := range list {
-			all = append(all, simulatedFleet(t, c, f.option, f.replicas)...)
+			all = append(all, simulatedFleet(t, s, c, f.Option, f.Replicas)...)
 		}
 		markFront(all)
 		exhaustive := (&answer.Answer{Points: all}).Front()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
 	"github.com/llmsim/llmsim/internal/report"
 )
 
@@ -14,34 +15,37 @@ import (
 // order of their bounds.
 func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 	s.best, s.outcomes = -1, make([]outcome, len(s.options))
-	c := &comparison{s, map[int]*sample{}}
-	var list []fleet
+	c := paired.New(s.Judge)
+	var list []paired.Fleet
 	for _, r := range s.rateRanges() {
 		if r.replicas < s.Fewest(s.options[r.option]) {
 			s.outcomes[r.option] = outcome{kind: beyond}
 			continue
 		}
-		f, err := c.bounded(r.option, r.replicas)
+		f, err := c.Bounded(s.options[r.option], r.replicas)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, f)
 	}
-	slices.SortStableFunc(list, func(a, b fleet) int { return cmp.Compare(a.latency, b.latency) })
+	slices.SortStableFunc(list, func(a, b paired.Fleet) int {
+		return cmp.Compare(a.Latency,
+			b.Latency)
+	})
 	var all []answer.Point
 	var best *answer.Point
 	for len(list) > 0 {
-		var now []fleet
+		var now []paired.Fleet
 		for len(list) > 0 && len(now) < atOnce {
-			if f := list[0]; best == nil || f.latency < best.Latency {
+			if f := list[0]; best == nil || f.Latency < best.Latency {
 				now = append(now, f)
 			} else {
-				s.outcomes[f.option].words = fmt.Sprintf("its bound is %s ms",
-					report.Figure(f.latency))
+				s.outcomes[f.Option.Index].words = fmt.Sprintf("its bound is %s ms",
+					report.Figure(f.Latency))
 			}
 			list = list[1:]
 		}
-		kept, err := c.points(ctx, now)
+		kept, err := s.points(ctx, c, now)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +71,7 @@ func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 // lowest latency, and makes the fleet the answer whose latency is lower. It returns the points, the
 // best first.
 func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
-	c := &comparison{s, map[int]*sample{}}
+	c := paired.New(s.Judge)
 	s.tuned = &answer.Tuned{Without: all[0].Label, WithoutReplicas: all[0].Replicas,
 		WithoutHourly: all[0].Hourly, WithoutLatency: all[0].Latency}
 	var bases []int
@@ -75,16 +79,16 @@ func (s *search) tuneLatency(ctx context.Context, all []answer.Point) ([]answer.
 		bases = append(bases, p.Option)
 	}
 	err := s.inTurns(ctx, bases, s.changedAny, func(fresh []int, left func() bool) ([]int, error) {
-		var fleets []fleet
+		var fleets []paired.Fleet
 		for _, i := range fresh {
 			if n := s.Allowed(s.options[i]) - s.Spare; n >= s.Fewest(s.options[i]) {
-				fleets = append(fleets, fleet{option: i, replicas: n})
+				fleets = append(fleets, paired.Fleet{Option: s.options[i], Replicas: n})
 			} else {
 				s.outcomes[i] = outcome{kind: beyond}
 			}
 		}
 		s.tuned.Tried += len(fleets)
-		kept, err := c.points(ctx, fleets)
+		kept, err := s.points(ctx, c, fleets)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package capacity
+package paired
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -58,21 +57,21 @@ const similar = 1.08
 
 // newSample reads the requests of a fleet of o at the rate of the search; nil where they depend on
 // how fast others are answered, or are too many.
-func newSample(s *judge.Judge, o *candidate.Option) (*sample, error) {
-	f := s.Trials.File
+func (c *Comparison) newSample(o *candidate.Option) (*sample, error) {
+	f := c.Trials.File
 	p := &f.Plan
 	if p.Workload.Arrivals.Process == "closed-loop" || p.Sessions() {
 		return nil, nil
 	}
-	most := int(p.Together(s.Rate, comparedReplicas))
+	most := int(p.Together(c.Rate, comparedReplicas))
 	if p.RecordedTimes() || !p.Steady() {
 		most = asked.MostRead
 	}
-	file, err := f.File(o.Scenario(&p.Menu, 1, 1), s.Rate, int64(most))
+	file, err := f.File(o.Scenario(&p.Menu, 1, 1), c.Rate, int64(most))
 	if err != nil {
 		return nil, err
 	}
-	file.Clocks = s.Trials.Clocks
+	file.Clocks = c.Trials.Clocks
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
