@@ -176,10 +176,6 @@ func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
 	}), nil
 }
 
-// worthTuning is the least share of a price, a latency or an energy that settings beside the
-// engine's defaults must save: less is within the errors of simulations.
-const worthTuning = 0.01
-
 // jobRequests returns the number of requests of the job.
 func (s *search) jobRequests() int64 {
 	j := s.Trials.File.Plan.Job

@@ -29,6 +29,10 @@ const nearer = 0.75
 // missesCheaper says why an option with other settings lost.
 const missesCheaper = "as a fleet that costs less, it misses the SLO"
 
+// worthTuning is the least share of a price, a latency or an energy that settings beside the
+// engine's defaults must save: less is within the errors of simulations.
+const worthTuning = 0.01
+
 // tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
 // answer: each setting by itself, and then for each shape on top of what was found to be better, or
 // else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
