@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"fmt"
 	"strings"
 
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
@@ -23,6 +24,12 @@ type Group struct {
 	TP int `json:"tp"`
 }
 
+// String names the group in a line.
+func (g *Group) String() string {
+	model := strings.TrimSpace(g.Model + " " + g.DType)
+	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, model, g.TP))
+}
+
 // Comparison is one predicted figure beside the measured one.
 type Comparison struct {
 	Group
@@ -38,8 +45,7 @@ type Comparison struct {
 	Quantity, Unit      string
 	Predicted, Measured float64
 	// rehearse returns about what the figure would be under other physics, and whether that is
-	// known
-	// without a simulation; nil where it never is.
+	// known without a simulation; nil where it never is.
 	rehearse func(Physics) (float64, bool)
 	// Fit is InFit or LeftOut, or empty if the rows are not marked.
 	Fit Fit

@@ -8,14 +8,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/llmsim/llmsim/models"
 )
 
 // covered is what was measured of one engine on one accelerator with models of one family in one
 // number format.
 type covered struct{ engine, gpu, family, dtype string }
 
-// served returns the column of the page that a figure of a whole server is in, or "".
-func (c *Comparison) served() string {
+// columnOf returns the column of the page that a figure of a whole server is in, or "".
+func columnOf(c *Comparison) string {
 	switch c.Quantity {
 	case "output rate", "capacity", "tokens a node":
 		return "rate"
@@ -29,25 +31,25 @@ var coverageColumns = []string{"TPOT", "TTFT", "rate"}
 // WriteCoverage writes a page, in Markdown, that lists engines, accelerators, model families and
 // number formats: how many served rows of each were compared, with what median absolute error.
 func (r *Report) WriteCoverage(w io.Writer) error {
-	c, err := loadCatalogs()
+	known, err := models.Load()
 	if err != nil {
 		return err
 	}
 	family := func(model string) string {
-		if m, err := c.models.Lookup(model); err == nil && m.Family != "" {
+		if m, err := known.Lookup(model); err == nil && m.Family != "" {
 			return m.Family
 		}
 		return model
 	}
 	errors := map[covered]map[string][]float64{}
 	for _, row := range r.rows(func(c *Comparison) bool {
-		return c.Engine != "" && c.served() != ""
+		return c.Engine != "" && columnOf(c) != ""
 	}) {
 		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
 		if errors[key] == nil {
 			errors[key] = map[string][]float64{}
 		}
-		column := row.served()
+		column := columnOf(&row)
 		errors[key][column] = append(errors[key][column], 100*math.Abs(row.Error()))
 	}
 	b := &strings.Builder{}

@@ -44,14 +44,14 @@ func (g *GroupError) String() string {
 }
 
 // gated returns what the errors of groups call a measured quantity, or "".
-func (c *Comparison) gated() string {
+func gated(c *Comparison) string {
 	if c.Engine == "" {
 		return ""
 	}
 	if strings.HasSuffix(c.Quantity, " step") {
 		return c.Quantity
 	}
-	return c.served()
+	return columnOf(c)
 }
 
 // GroupErrors returns the errors of all groups of leastGroup rows or more.
@@ -64,7 +64,7 @@ func groupErrors(rows []Comparison, least int) []GroupError {
 	groups := map[string]GroupError{}
 	for i := range rows {
 		c := &rows[i]
-		quantity := c.gated()
+		quantity := gated(c)
 		if quantity == "" {
 			continue
 		}

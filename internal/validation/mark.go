@@ -1,14 +1,15 @@
 package validation
 
-// Mark notes of each row whether it is among the chosen, and of a quantity that counts in the fit.
-func (r *Report) Mark(chosen *Data, counts func(table, quantity string) bool) {
+// Mark notes of each row of a report whether it is among the measurements in d, and of a quantity
+// that counts in the fit.
+func (d *Data) Mark(r *Report, counts func(table, quantity string) bool) {
 	type row struct {
 		file string
 		line int
 	}
 	in := map[row]bool{}
-	for i := range chosen.tables {
-		for _, e := range chosen.tables[i].experiments {
+	for i := range d.tables {
+		for _, e := range d.tables[i].experiments {
 			at := e.at()
 			in[row{at.file, at.line}] = true
 		}

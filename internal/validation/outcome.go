@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/metrics"
@@ -121,13 +120,4 @@ func addStatistics(all map[string]float64, name string, values []float64) {
 	all[name+" p50"] = quantile(values, 0.5)
 	all[name+" p90"] = quantile(values, 0.9)
 	all[name+" p99"] = quantile(values, 0.99)
-}
-
-// quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy
-// does.
-func quantile(sorted []float64, q float64) float64 {
-	rank := q * float64(len(sorted)-1)
-	below := int(math.Floor(rank))
-	above := min(below+1, len(sorted)-1)
-	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
 }

@@ -123,12 +123,6 @@ func writeStatistics(b *bytes.Buffer, list []Statistics, nameFile bool) {
 	}
 }
 
-// String names the group in a line.
-func (g *Group) String() string {
-	model := strings.TrimSpace(g.Model + " " + g.DType)
-	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, model, g.TP))
-}
-
 func writeTargets(b *bytes.Buffer, list []TargetResult) {
 	if len(list) == 0 {
 		return

@@ -105,7 +105,7 @@ func find(table, name string) *quantity {
 
 // Mark notes of each row of a report whether the fit to its data takes it.
 func Mark(d *validation.Data, r *validation.Report) {
-	r.Mark(thin(d, r), func(table, name string) bool { return find(table, name) != nil })
+	thin(d, r).Mark(r, func(table, name string) bool { return find(table, name) != nil })
 }
 
 // rowKey distinguishes one measured figure from all others.

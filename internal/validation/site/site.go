@@ -62,7 +62,7 @@ func Write(w io.Writer, r *validation.Report) error {
 			row := []any{name(x.Table), name(x.Engine), name(x.Version), name(x.GPU), name(x.Model),
 				name(x.DType), x.TP, name(x.Quantity), name(x.Unit), digits(x.Predicted),
 				digits(x.Measured), nil, nil, name(x.File), x.Line, name(x.Case), nil}
-			if low, high, grade, ok := x.Range(); ok {
+			if low, high, grade, ok := validation.Range(x); ok {
 				row[11], row[12], row[16] = digits(low), digits(high), name(string(grade))
 			}
 			c.Rows = append(c.Rows, row)
