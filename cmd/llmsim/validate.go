@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/internal/validation/fit"
 	"github.com/llmsim/llmsim/internal/validation/site"
 
@@ -93,7 +94,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.fit {
 		return flags.refit(cmd, data)
 	}
-	compared, err := data.Compare(cmd.Context(), validation.Physics{})
+	compared, err := data.Compare(cmd.Context(), compared.Physics{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -54,8 +55,8 @@ var terms = []term{
 }
 
 // physics returns the physics that come with the program, without the term.
-func (t *term) physics() Physics {
-	p := Physics{}
+func (t *term) physics() compared.Physics {
+	p := compared.Physics{}
 	if t.engine != nil {
 		p.Engine = func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
@@ -92,7 +93,7 @@ func TestAblationPageIsCurrent(t *testing.T) {
 	data, err := Read(sharedTables())
 	must.OK(t, err)
 	seen := 0
-	some := data.Where(func(table string, _ Group) bool {
+	some := data.Where(func(table string, _ compared.Group) bool {
 		if table == "silicon" {
 			seen++
 		}
@@ -109,7 +110,7 @@ func TestAblationPageIsCurrent(t *testing.T) {
 		must.OK(t, err)
 		fmt.Fprintf(&b, "| %s |", terms[i].name)
 		for _, column := range columns {
-			rows := r.rows(func(c *Comparison) bool {
+			rows := r.rows(func(c *compared.Comparison) bool {
 				return strings.HasPrefix(c.Engine, column.engine) && c.Quantity == column.quantity
 			})
 			fmt.Fprintf(&b, " %.0f, %+.0f |", statistics(rows).Median, medianBias(rows))

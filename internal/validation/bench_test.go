@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // BenchmarkSample compares a table of every kind: about fifty comparisons, of which twelve are runs
@@ -14,7 +15,7 @@ func BenchmarkSample(b *testing.B) {
 	must.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := data.Compare(b.Context(), Physics{}); err != nil {
+		if _, err := data.Compare(b.Context(), compared.Physics{}); err != nil {
 			b.Fatal(err)
 		}
 	}

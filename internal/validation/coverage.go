@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -17,7 +18,7 @@ import (
 type covered struct{ engine, gpu, family, dtype string }
 
 // columnOf returns the column of the page that a figure of a whole server is in, or "".
-func columnOf(c *Comparison) string {
+func columnOf(c *compared.Comparison) string {
 	switch c.Quantity {
 	case "output rate", "capacity", "tokens a node":
 		return "rate"
@@ -42,7 +43,7 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		return model
 	}
 	errors := map[covered]map[string][]float64{}
-	for _, row := range r.rows(func(c *Comparison) bool {
+	for _, row := range r.rows(func(c *compared.Comparison) bool {
 		return c.Engine != "" && columnOf(c) != ""
 	}) {
 		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
@@ -99,5 +100,5 @@ func cell(errors []float64) string {
 		return ""
 	}
 	slices.Sort(errors)
-	return fmt.Sprintf("%d: %.0f", len(errors), quantile(errors, 0.5))
+	return fmt.Sprintf("%d: %.0f", len(errors), compared.Quantile(errors, 0.5))
 }

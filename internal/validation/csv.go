@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io"
 	"math"
 	"path"
@@ -302,8 +303,8 @@ type figure struct {
 const leastFigure = 1e-9
 
 // measured returns the figures that the row has. A figure of zero is one that was not measured.
-func (r *row) measured(figures []figure) []measurement {
-	var list []measurement
+func (r *row) measured(figures []figure) []compared.Measurement {
+	var list []compared.Measurement
 	for _, f := range figures {
 		value := r.optional(f.column, 0)
 		if value > 0 && value < leastFigure {
@@ -311,7 +312,8 @@ func (r *row) measured(figures []figure) []measurement {
 				f.column, r.text(f.column), leastFigure))
 		}
 		if value > 0 {
-			list = append(list, measurement{f.quantity, f.unit, value * f.scale})
+			list = append(list, compared.Measurement{Quantity: f.quantity, Unit: f.unit,
+				Value: value * f.scale})
 		}
 	}
 	return list

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // deviation is a known error: rows whose median absolute error lies between from and to, in
@@ -27,7 +28,7 @@ type deviation struct {
 }
 
 // chooses reports whether a comparison is one that deviates. What is empty chooses all.
-func (d *deviation) chooses(c *Comparison) bool {
+func (d *deviation) chooses(c *compared.Comparison) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) &&
 		is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.dtype, c.DType) &&
@@ -65,7 +66,7 @@ var compareMeasured = sync.OnceValues(func() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data.Compare(context.Background(), Physics{})
+	return data.Compare(context.Background(), compared.Physics{})
 })
 
 // measuredReport returns the report on ../shared/measured, which is not part of the project.
@@ -84,7 +85,7 @@ func citedReport(t *testing.T) *Report {
 	t.Helper()
 	data, err := Read(Cited())
 	must.OK(t, err)
-	report, err := data.Compare(t.Context(), Physics{})
+	report, err := data.Compare(t.Context(), compared.Physics{})
 	must.OK(t, err)
 	return report
 }
@@ -230,7 +231,7 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 		if !names[target.Table] {
 			t.Errorf("targets.csv: there is no table %q", target.Table)
 		}
-		found := sample.rows(func(c *Comparison) bool {
+		found := sample.rows(func(c *compared.Comparison) bool {
 			return c.Table == target.Table &&
 				c.Quantity == target.Quantity
 		})
@@ -246,8 +247,8 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 // Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it does not
 // grow, and stays near what was measured.
 func TestThroughputSaturates(t *testing.T) {
-	rate := map[string]Comparison{}
-	for _, c := range citedReport(t).rows(func(c *Comparison) bool {
+	rate := map[string]compared.Comparison{}
+	for _, c := range citedReport(t).rows(func(c *compared.Comparison) bool {
 		return c.Table == "closed_loop" && c.Quantity == "output rate"
 	}) {
 		rate[c.Case] = c
@@ -258,7 +259,7 @@ func TestThroughputSaturates(t *testing.T) {
 		t.Errorf("%.0f tokens/s at 250 clients, %.0f at 100: want about the same", many.Predicted,
 			few.Predicted)
 	}
-	for _, c := range []Comparison{few, many} {
+	for _, c := range []compared.Comparison{few, many} {
 		if e := c.Error(); e < -0.1 || e > 0.1 {
 			t.Errorf("%s: %.0f tokens/s, measured %.0f", c.Case, c.Predicted, c.Measured)
 		}

@@ -1,10 +1,13 @@
 package validation
 
-import "github.com/llmsim/llmsim/hardware"
+import (
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/compared"
+)
 
 // Draw is what an accelerator of a measured server drew.
 type Draw struct {
-	Group
+	compared.Group
 	Accelerator *hardware.Accelerator
 	// Usage is what steps ask of the accelerator if they take as long as they were measured to.
 	Usage hardware.Usage
@@ -13,7 +16,7 @@ type Draw struct {
 
 // Draws returns what was measured of the power of accelerators, with the work of steps as p
 // predicts it.
-func (d *Data) Draws(p Physics) []Draw {
+func (d *Data) Draws(p compared.Physics) []Draw {
 	var list []Draw
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
@@ -28,11 +31,11 @@ func (d *Data) Draws(p Physics) []Draw {
 }
 
 // draw reports false where the row lacks rate or power, or its steps cannot be predicted.
-func (t *trial) draw(p *Physics) (Draw, bool) {
+func (t *trial) draw(p *compared.Physics) (Draw, bool) {
 	mean, usage, err := t.full(p)
 	found := map[string]float64{}
 	for _, m := range t.measured {
-		found[m.quantity] = m.value
+		found[m.Quantity] = m.Value
 	}
 	rate, power := found["output rate"], found["power"]
 	if err != nil || rate <= 0 || power <= 0 {

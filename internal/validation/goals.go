@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,7 @@ func percentage(field string) *float64 {
 	return &x
 }
 
-func (g *Goal) chooses(c *Comparison) bool {
+func (g *Goal) chooses(c *compared.Comparison) bool {
 	fits := func(beginnings []string, value string) bool {
 		return len(beginnings) == 0 ||
 			slices.ContainsFunc(beginnings,
@@ -125,13 +126,13 @@ func (r *Report) Goals() []GoalResult {
 }
 
 // medianBias returns the median error of rows, in percent.
-func medianBias(rows []Comparison) float64 {
+func medianBias(rows []compared.Comparison) float64 {
 	errors := make([]float64, len(rows))
 	for i := range rows {
 		errors[i] = 100 * rows[i].Error()
 	}
 	slices.Sort(errors)
-	return quantile(errors, 0.5)
+	return compared.Quantile(errors, 0.5)
 }
 
 // GoalsBeside returns the goals for which the report has rows, with the errors of another report,

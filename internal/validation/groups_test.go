@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // No group of servers is predicted worse than when its error was recorded. A commit that makes one
@@ -59,13 +60,13 @@ func sortedGroups() []GroupError {
 }
 
 // rowOf returns a comparison of a group that is off by a percentage.
-func rowOf(g *GroupError, percent float64) Comparison {
+func rowOf(g *GroupError, percent float64) compared.Comparison {
 	quantity := map[string]string{"TPOT": "TPOT mean", "TTFT": "TTFT mean",
 		"rate": "output rate"}[g.Quantity]
 	if quantity == "" {
 		quantity = g.Quantity
 	}
-	return Comparison{Group: Group{Engine: g.Engine, Version: g.Version, GPU: g.GPU,
+	return compared.Comparison{Group: compared.Group{Engine: g.Engine, Version: g.Version, GPU: g.GPU,
 		Model: g.Model, DType: g.DType}, Quantity: quantity, Measured: 1,
 		Predicted: 1 + percent/100}
 }

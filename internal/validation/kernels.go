@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
@@ -23,11 +24,11 @@ const (
 // kernels prices single kernels: the step clock of an engine that adds nothing of its own.
 type kernels struct{ clock *steptime.Clock }
 
-func (d *deployment) kernels(p *Physics, allReduce allReduceKind) (kernels, error) {
+func (d *deployment) kernels(p *compared.Physics, allReduce allReduceKind) (kernels, error) {
 	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt,
 		CustomAllReduce: allReduce == engineAllReduce}
 	if allReduce == launchedAllReduce {
-		eager, err := p.engine("eager-2023")
+		eager, err := p.Preset("eager-2023")
 		if err != nil {
 			return kernels{}, err
 		}

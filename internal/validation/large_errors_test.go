@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 	"testing"
 )
@@ -17,11 +18,11 @@ const (
 // deviations: nothing is wrong in silence.
 func TestLargeErrorsAreKnown(t *testing.T) {
 	type server struct {
-		group           Group
+		group           compared.Group
 		table, quantity string
 	}
-	groups := map[server][]Comparison{}
-	for _, c := range measuredReport(t).rows(func(c *Comparison) bool {
+	groups := map[server][]compared.Comparison{}
+	for _, c := range measuredReport(t).rows(func(c *compared.Comparison) bool {
 		return c.Engine != "" && columnOf(c) != ""
 	}) {
 		s := server{c.Group, c.Table, c.Quantity}

@@ -1,5 +1,7 @@
 package validation
 
+import "github.com/llmsim/llmsim/internal/validation/compared"
+
 // Mark notes of each row of a report whether it is among the measurements in d, and of a quantity
 // that counts in the fit.
 func (d *Data) Mark(r *Report, counts func(table, quantity string) bool) {
@@ -11,14 +13,14 @@ func (d *Data) Mark(r *Report, counts func(table, quantity string) bool) {
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
 			at := e.at()
-			in[row{at.file, at.line}] = true
+			in[row{at.File, at.Line}] = true
 		}
 	}
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
-			if c.Fit = LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
-				c.Fit = InFit
+			if c.Fit = compared.LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
+				c.Fit = compared.InFit
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -29,20 +30,20 @@ type operator struct {
 
 // load is one row: the step that makes the kernel do what was measured.
 type load struct {
-	place
+	compared.Place
 	step     *sim.Step
-	measured []measurement
+	measured []compared.Measurement
 }
 
-func (o *operator) at() place { return o.loads[0].place }
+func (o *operator) at() compared.Place { return o.loads[0].Place }
 
 // compare implements experiment.
-func (o *operator) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+func (o *operator) compare(_ context.Context, p *compared.Physics) ([]compared.Comparison, error) {
 	k, err := o.kernels(p, o.allReduce)
 	if err != nil {
 		return nil, err
 	}
-	var list []Comparison
+	var list []compared.Comparison
 	for i := range o.loads {
 		l := &o.loads[i]
 		sum := 0.0
@@ -53,7 +54,7 @@ func (o *operator) compare(_ context.Context, p *Physics) ([]Comparison, error) 
 				sum += ms
 			}
 		}
-		list = append(list, l.place.compare(l.measured,
+		list = append(list, l.Place.Compare(l.measured,
 			map[string]float64{"time": sum / float64(max(1, o.runs))})...)
 	}
 	return list, nil
@@ -91,8 +92,8 @@ func readOperators(c *catalogs, t *table,
 			known[key] = o
 			list = append(list, o)
 		}
-		at := place{Group: Group{GPU: accelerator.Name, Model: o.variant, TP: o.tensor},
-			file: t.file, line: r.line, name: o.shape + ", " + loadOf(step)}
+		at := compared.Place{Group: compared.Group{GPU: accelerator.Name, Model: o.variant, TP: o.tensor},
+			File: t.file, Line: r.line, Name: o.shape + ", " + loadOf(step)}
 		known[key].loads = append(known[key].loads, load{at, step, measured})
 	})
 	return list

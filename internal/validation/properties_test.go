@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
@@ -26,7 +27,7 @@ func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, 50).Draw(t, "values")
 		slices.Sort(values)
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
-		v := quantile(values, q)
+		v := compared.Quantile(values, q)
 		// NumPy's definition: the value at position q·(n−1), straight between its neighbours.
 		position := q * float64(len(values)-1)
 		low, high := values[int(math.Floor(position))], values[int(math.Ceil(position))]
@@ -34,7 +35,7 @@ func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
 			t.Fatalf("the %g-quantile of %v is %g, want it in [%g, %g]", q, values, v, low, high)
 		}
 	})
-	if v := quantile([]float64{1, 2, 4}, 0.75); v != 3 {
+	if v := compared.Quantile([]float64{1, 2, 4}, 0.75); v != 3 {
 		t.Errorf("the upper quartile of 1, 2, 4 is %g, want 3", v)
 	}
 }
@@ -45,9 +46,9 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		factor := rapid.Float64Range(0.01, 10).Draw(t, "factor")
 		measured := rapid.SliceOfN(rapid.Float64Range(1e-3, 1e6), 1, 30).Draw(t, "measured")
-		rows := make([]Comparison, len(measured))
+		rows := make([]compared.Comparison, len(measured))
 		for i, m := range measured {
-			rows[i] = Comparison{Quantity: "TTFT", Unit: "ms", Measured: m, Predicted: m * factor}
+			rows[i] = compared.Comparison{Quantity: "TTFT", Unit: "ms", Measured: m, Predicted: m * factor}
 		}
 		s := statistics(rows)
 		want := 100 * (factor - 1)
@@ -115,7 +116,7 @@ func TestLaterStagesAreWarm(t *testing.T) {
 					",2,60,2000,8,100\n")}}
 		data, err := Read(tables)
 		must.OK(t, err)
-		report, err := data.Compare(context.Background(), Physics{})
+		report, err := data.Compare(context.Background(), compared.Physics{})
 		must.OK(t, err)
 		return report.Tables[0].Rows[0].Predicted
 	}
@@ -127,7 +128,7 @@ func TestLaterStagesAreWarm(t *testing.T) {
 
 func TestTheSameTwice(t *testing.T) {
 	first, second := compareFolder(t, "testdata/sample"), compareFolder(t, "testdata/sample")
-	if diff := cmp.Diff(first, second, cmpopts.IgnoreUnexported(Comparison{})); diff != "" {
+	if diff := cmp.Diff(first, second, cmpopts.IgnoreUnexported(compared.Comparison{})); diff != "" {
 		t.Errorf("two comparisons of the same tables differ:\n%s", diff)
 	}
 }
@@ -173,7 +174,7 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 	must.OK(t, err)
 	data, err := Read(Cited())
 	must.OK(t, err)
-	report, err := data.Compare(context.Background(), Physics{})
+	report, err := data.Compare(context.Background(), compared.Physics{})
 	must.OK(t, err)
 	for _, table := range report.Tables {
 		if len(table.Problems)+len(table.Skipped) > 0 || len(table.Rows) == 0 {
@@ -204,7 +205,7 @@ func FuzzTables(f *testing.F) {
 		}
 		data, err := Read(fstest.MapFS{name: {Data: []byte(content)}})
 		must.OK(t, err)
-		report, err := data.Compare(context.Background(), Physics{})
+		report, err := data.Compare(context.Background(), compared.Physics{})
 		must.OK(t, err)
 		summary := report.Summary()
 		must.OK(t, summary.WriteText(io.Discard))
@@ -244,7 +245,7 @@ func TestExtremeValues(t *testing.T) {
 				w.Flush()
 				data, err := Read(fstest.MapFS{name: {Data: b.Bytes()}})
 				must.OK(t, err)
-				if _, err := data.Compare(t.Context(), Physics{}); err != nil {
+				if _, err := data.Compare(t.Context(), compared.Physics{}); err != nil {
 					t.Fatal(err)
 				}
 			})

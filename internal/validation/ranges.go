@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -16,7 +17,7 @@ const intervalLevel = 0.8
 // served is a measured latency of a server, or what stands for one, with the logarithm of the
 // measured over the predicted time.
 type served struct {
-	*Comparison
+	*compared.Comparison
 	quantity string // "TPOT" or "TTFT"
 	// shown is what it is called where ranges are compared: the quantity, or "rate" for the
 	// throughput of a whole server, which the time of its steps decides.
@@ -26,7 +27,7 @@ type served struct {
 
 // latency returns what evidence calls a measured quantity of a server, or "", and whether it is a
 // rate, which falls as times grow. A median counts where the table has no mean.
-func latency(c *Comparison) (name string, rate bool) {
+func latency(c *compared.Comparison) (name string, rate bool) {
 	if strings.HasSuffix(c.Case, saturated) && !strings.Contains(c.Quantity, "rate") {
 		return "", false // near capacity, an error is one of the load
 	}
@@ -37,7 +38,7 @@ func latency(c *Comparison) (name string, rate bool) {
 		return "TPOT", false
 	case "TTFT p50", "TPOT p50":
 		if hasMedians[c.Table] {
-			return quantityFamily(c.Quantity), false
+			return compared.QuantityFamily(c.Quantity), false
 		}
 	case "prefill rate":
 		return "TTFT", true
@@ -122,7 +123,7 @@ func given(before evidence.Off, rows []served) evidence.Off {
 		return before
 	}
 	slices.Sort(deviations)
-	own := evidence.Off{Bias: (float64(n*quantile(deviations, 0.5)) + before.Bias) / (n + 1)}
+	own := evidence.Off{Bias: (float64(n*compared.Quantile(deviations, 0.5)) + before.Bias) / (n + 1)}
 	own.Within = spreadOf(deviations, own.Bias, min(1, intervalLevel*(n+1)/n))
 	own.Within = between(before, own, n/(n+widthWorth)).Within
 	return own
@@ -166,7 +167,7 @@ func (r *Report) Errors() []evidence.Error {
 			deviations[i] = rows[i].deviation
 		}
 		slices.Sort(deviations)
-		bias := quantile(deviations, 0.5)
+		bias := compared.Quantile(deviations, 0.5)
 		return evidence.Off{Bias: bias, Within: spreadOf(deviations, bias, intervalLevel)}
 	})
 }
@@ -194,7 +195,7 @@ func (r *Report) errorsOf(off func(server, []served) evidence.Off) []evidence.Er
 		}
 		slices.Sort(errors)
 		slices.Sort(e.Versions)
-		e.Median = quantile(errors, 0.5)
+		e.Median = compared.Quantile(errors, 0.5)
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b evidence.Error) int {
@@ -225,5 +226,5 @@ func Factor(list []evidence.Error, quantity string) (factor float64, count int) 
 		return 1, 0
 	}
 	slices.Sort(needed)
-	return quantile(needed, intervalLevel), count
+	return compared.Quantile(needed, intervalLevel), count
 }

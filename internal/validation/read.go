@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io/fs"
 	"maps"
 	"path"
@@ -122,7 +123,7 @@ func (d *Data) add(c *catalogs, k *kind, t *table) {
 // Compare predicts all rows under p. It uses all processors, and the order of the result does not
 // depend on their number. Rows that cannot be predicted, for example because the model does not
 // fit, are counted as skipped.
-func (d *Data) Compare(ctx context.Context, p Physics) (*Report, error) {
+func (d *Data) Compare(ctx context.Context, p compared.Physics) (*Report, error) {
 	report := &Report{Ignored: d.Ignored}
 	for i := range d.tables {
 		if k := &d.tables[i]; len(k.files) > 0 {
@@ -136,8 +137,8 @@ func (d *Data) Compare(ctx context.Context, p Physics) (*Report, error) {
 	return report, nil
 }
 
-func (k *readKind) compare(ctx context.Context, p *Physics) (Table, error) {
-	results := make([][]Comparison, len(k.experiments))
+func (k *readKind) compare(ctx context.Context, p *compared.Physics) (Table, error) {
+	results := make([][]compared.Comparison, len(k.experiments))
 	failures := make([]error, len(k.experiments))
 	var wait sync.WaitGroup
 	next := make(chan int)

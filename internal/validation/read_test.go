@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -18,7 +19,7 @@ func compareFolder(t *testing.T, folder string) *Report {
 	t.Helper()
 	data, err := Read(os.DirFS(folder))
 	must.OK(t, err)
-	report, err := data.Compare(context.Background(), Physics{})
+	report, err := data.Compare(context.Background(), compared.Physics{})
 	must.OK(t, err)
 	return report
 }

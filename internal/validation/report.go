@@ -1,5 +1,7 @@
 package validation
 
+import "github.com/llmsim/llmsim/internal/validation/compared"
+
 // Report is predictions beside measurements, row by row.
 type Report struct {
 	Tables []Table
@@ -11,7 +13,7 @@ type Report struct {
 type Table struct {
 	Name  string
 	Files []string
-	Rows  []Comparison
+	Rows  []compared.Comparison
 	// Sources are what the tables name as such.
 	Sources []string
 	// Problems are malformed rows, by file and line. Skipped counts rows that are left out, by
@@ -21,8 +23,8 @@ type Table struct {
 }
 
 // rows returns the rows that a filter chooses.
-func (r *Report) rows(chooses func(*Comparison) bool) []Comparison {
-	var list []Comparison
+func (r *Report) rows(chooses func(*compared.Comparison) bool) []compared.Comparison {
+	var list []compared.Comparison
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			if c := &r.Tables[i].Rows[j]; chooses(c) {

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"cmp"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"maps"
 	"math"
 	"slices"
@@ -29,12 +30,12 @@ type TableSummary struct {
 	Problems   []string       `json:"malformed,omitempty"`
 	Sources    []string       `json:"sources,omitempty"`
 
-	rows []Comparison
+	rows []compared.Comparison
 }
 
 // GroupSummary is the rows of one group.
 type GroupSummary struct {
-	Group
+	compared.Group
 	Quantities []Statistics `json:"quantities"`
 }
 
@@ -50,8 +51,8 @@ type Statistics struct {
 	Unit     string `json:"unit"`
 	// Fit says whether the shipped constants are fitted to these rows; absent where that is not
 	// known.
-	Fit Fit `json:"fit,omitempty"`
-	N   int `json:"n"`
+	Fit compared.Fit `json:"fit,omitempty"`
+	N   int          `json:"n"`
 	// Median and Mean are of absolute errors, Bias is the mean of signed ones, above 0 where
 	// predictions are too high.
 	Median float64 `json:"median_ape_pct"`
@@ -84,11 +85,11 @@ func (r *Report) Summary() Summary {
 func (t *Table) summary() TableSummary {
 	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows),
 		Problems: t.Problems, Sources: t.Sources, rows: t.Rows}
-	byGroup := map[Group][]Comparison{}
+	byGroup := map[compared.Group][]compared.Comparison{}
 	for _, c := range t.Rows {
 		byGroup[c.Group] = append(byGroup[c.Group], c)
 	}
-	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b Group) int {
+	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b compared.Group) int {
 		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.GPU, b.GPU),
 			cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType), cmp.Compare(a.TP, b.TP),
 			cmp.Compare(a.Version, b.Version))
@@ -104,13 +105,13 @@ func (t *Table) summary() TableSummary {
 
 // quantities returns the statistics of every quantity, in the order of their first rows: those in
 // the fit and those left out apart.
-func quantities(rows []Comparison) []Statistics {
+func quantities(rows []compared.Comparison) []Statistics {
 	type kind struct {
 		quantity string
-		fit      Fit
+		fit      compared.Fit
 	}
 	var names []kind
-	of := map[kind][]Comparison{}
+	of := map[kind][]compared.Comparison{}
 	for _, c := range rows {
 		k := kind{c.Quantity, c.Fit}
 		if of[k] == nil {
@@ -126,7 +127,7 @@ func quantities(rows []Comparison) []Statistics {
 }
 
 // statistics sums up rows of one quantity; there is at least one.
-func statistics(rows []Comparison) Statistics {
+func statistics(rows []compared.Comparison) Statistics {
 	s := Statistics{Quantity: rows[0].Quantity, Unit: rows[0].Unit, Fit: rows[0].Fit, N: len(rows)}
 	errors := make([]float64, len(rows))
 	worst := 0
@@ -142,6 +143,6 @@ func statistics(rows []Comparison) Statistics {
 	w := &rows[worst]
 	s.Worst = Worst{w.File, w.Line, w.Case, w.Predicted, w.Measured, 100 * w.Error()}
 	slices.Sort(errors)
-	s.Median = quantile(errors, 0.5)
+	s.Median = compared.Quantile(errors, 0.5)
 	return s
 }

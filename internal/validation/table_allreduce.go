@@ -34,7 +34,7 @@ func readNCCL(c *catalogs, t *table) []experiment {
 	for _, e := range list {
 		o := e.(*operator)
 		slowest := slices.MaxFunc(o.loads,
-			func(a, b load) int { return cmp.Compare(a.measured[0].value, b.measured[0].value) })
+			func(a, b load) int { return cmp.Compare(a.measured[0].Value, b.measured[0].Value) })
 		for range o.loads[1:] {
 			t.skip("another collective of the same size, faster than the all-reduce")
 		}

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 )
 
@@ -34,7 +35,7 @@ var closedLoopRows = rowSpec{
 	},
 }
 
-func isTTFT(quantity string) bool { return quantityFamily(quantity) == "TTFT" }
+func isTTFT(quantity string) bool { return compared.QuantityFamily(quantity) == "TTFT" }
 
 // configure sets what follows from the engine and its version. Rows without a version are those of
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,

@@ -60,7 +60,7 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 		return closedLoop(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
 	}
 	t.rehearsable = true
-	t.name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
+	t.Name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
 	if requests < 2*t.count+20 {
 		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", isTTFT)
 	}

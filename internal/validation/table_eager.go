@@ -25,7 +25,7 @@ var eagerRows = rowSpec{
 		t.engine = "eager-2023"
 		t.inSteps(map[string]*sim.Step{"prompt": prefill(t.count, t.prompt, 0),
 			"token": decode(t.count, t.prompt+(t.output+1)/2)})
-		t.name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
+		t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
 		return ""
 	},
 }

@@ -48,6 +48,6 @@ func describeIteration(_ *catalogs, r *row, t *trial) string {
 		return map[string]float64{"linear": linear, "attention": attention,
 			"all-reduce": allReduce, "iteration": linear + attention + allReduce}
 	})
-	t.name = fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)
+	t.Name = fmt.Sprintf("%s batch %d, %d tokens, %d cached", phase, batch, tokens, kv)
 	return ""
 }

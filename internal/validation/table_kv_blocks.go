@@ -1,6 +1,9 @@
 package validation
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
+)
 
 // The blocks were resolved by vLLM servers with the limits of the vLLM runs.
 var kvBlockColumns = []string{"model", "gpu", "tensor_parallel", "dtype", "gpu_memory_utilization",
@@ -22,14 +25,14 @@ var kvBlockRows = rowSpec{
 			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
 				t.utilisation))
 		}
-		t.steps = func(p *Physics) (map[string]float64, error) {
+		t.steps = func(p *compared.Physics) (map[string]float64, error) {
 			server, err := t.server(p, tokens)
 			if err != nil {
 				return nil, err
 			}
 			return map[string]float64{"KV blocks": float64(server.Plan.Blocks)}, nil
 		}
-		t.name = fmt.Sprintf("utilisation %g", t.utilisation)
+		t.Name = fmt.Sprintf("utilisation %g", t.utilisation)
 		return ""
 	},
 }

@@ -39,7 +39,7 @@ func describeLinearAllReduce(c *catalogs, r *row, t *trial) string {
 			"one all-reduce": allReduces / float64(t.model.AllReduces()-1),
 		}
 	})
-	t.name = fmt.Sprintf("%s, %d tokens", network, tokens)
+	t.Name = fmt.Sprintf("%s, %d tokens", network, tokens)
 	return ""
 }
 

@@ -36,7 +36,7 @@ var linearLayerRows = rowSpec{
 				}
 				return predicted
 			})
-		t.name = fmt.Sprintf("%d tokens", tokens)
+		t.Name = fmt.Sprintf("%d tokens", tokens)
 		return ""
 	},
 }

@@ -3,6 +3,7 @@ package validation
 import (
 	"fmt"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -34,7 +35,7 @@ var batchedRows = rowSpec{
 			t.drop(r, "the first prompt, which warms up",
 				func(quantity string) bool { return quantity == "prefill rate" })
 		}
-		t.steps = func(p *Physics) (map[string]float64, error) {
+		t.steps = func(p *compared.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {
 				return nil, err
@@ -53,7 +54,7 @@ var batchedRows = rowSpec{
 			return map[string]float64{"prefill rate": float64(together*t.prompt) / read.Seconds(),
 				"decode rate": float64(t.count) / token.Seconds()}, nil
 		}
-		t.name = fmt.Sprintf("%s, batch %d of %d tokens after %d", r.text("test"), t.count,
+		t.Name = fmt.Sprintf("%s, batch %d of %d tokens after %d", r.text("test"), t.count,
 			t.prompt, depth)
 		return ""
 	},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -39,7 +40,7 @@ var llamaCppRows = rowSpec{
 		if r.text("build") < "2024" && r.text("build") != "" {
 			t.engine = "llama.cpp-2023"
 		}
-		t.steps = func(p *Physics) (map[string]float64, error) {
+		t.steps = func(p *compared.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {
 				return nil, err
@@ -55,7 +56,7 @@ var llamaCppRows = rowSpec{
 			return map[string]float64{
 				quantity: float64(t.prompt) * t.overlap(devices) / all.Seconds()}, nil
 		}
-		t.name = fmt.Sprintf("%d × %s, %d tokens", devices, r.text("device"), t.prompt)
+		t.Name = fmt.Sprintf("%d × %s, %d tokens", devices, r.text("device"), t.prompt)
 		return ""
 	},
 }

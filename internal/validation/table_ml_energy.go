@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
@@ -49,15 +50,15 @@ var mlEnergyRows = rowSpec{
 			return slowMachine
 		}
 		f.engine, f.version, f.sorts = "vllm-v1-sync", "0.11", true
-		f.machine = Machine("ml_energy", f.accelerator.Name)
+		f.machine = compared.Machine("ml_energy", f.accelerator.Name)
 		f.setDefaults()
 		f.kv = f.activations
 		t.count, t.steps = f.batch, f.figures
-		t.full = func(p *Physics) (float64, hardware.Usage, error) {
+		t.full = func(p *compared.Physics) (float64, hardware.Usage, error) {
 			s, err := f.steps(p)
 			return s.mean, s.usage, err
 		}
-		t.name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
+		t.Name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
 			f.output))
 		return ""
 	},
@@ -88,12 +89,12 @@ func (f *fullBatch) spreadExperts(r *row) {
 }
 
 // figures returns what is predicted.
-func (f *fullBatch) figures(p *Physics) (map[string]float64, error) {
+func (f *fullBatch) figures(p *compared.Physics) (map[string]float64, error) {
 	steps, err := f.steps(p)
 	if err != nil {
 		return nil, err
 	}
-	power := float64(f.gpus) * p.powerLaw(&f.accelerator).Watts(&f.accelerator, steps.usage)
+	power := float64(f.gpus) * p.PowerLaw(&f.accelerator).Watts(&f.accelerator, steps.usage)
 	return map[string]float64{"output rate": float64(f.batch) / steps.mean,
 		"token p50": 1000 * steps.median, "power": power,
 		"energy a token": power * steps.mean / float64(f.batch)}, nil
@@ -109,7 +110,7 @@ type fullSteps struct {
 // begins anew each step: a share of the steps has a prompt to compute, the others none. Contexts
 // are those of sequences that are met at a random time, with lengths that vary by lengthSpread:
 // long ones are met more often.
-func (f *fullBatch) steps(p *Physics) (s fullSteps, err error) {
+func (f *fullBatch) steps(p *compared.Physics) (s fullSteps, err error) {
 	clock, err := f.clock(p)
 	if err != nil {
 		return s, err

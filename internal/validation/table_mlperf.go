@@ -123,13 +123,13 @@ func (c *catalogs) mlperf(r *row) *trial {
 	// The samples are shared out evenly, and one replica is simulated.
 	replicas := max(1, gpus/m.parallel().GPUs())
 	m.load = func() (sim.Source, error) {
-		return offlineLoad(max(1, b.drawn(m.measured[0].value)/replicas), b.prompt, b.output)
+		return offlineLoad(max(1, b.drawn(m.measured[0].Value)/replicas), b.prompt, b.output)
 	}
 	m.figures = func(all *outcome) map[string]float64 {
 		return map[string]float64{"output rate": float64(replicas) * all.outputRate()}
 	}
 	m.rehearsable = true
-	m.name = fmt.Sprintf("%s, %d × %s, best of all submitters",
+	m.Name = fmt.Sprintf("%s, %d × %s, best of all submitters",
 		strings.TrimPrefix(round.FindString(r.table.file), "_"), gpus, m.accelerator.Name)
 	return m
 }

@@ -45,7 +45,7 @@ var offlineRows = rowSpec{
 		t.options(r.text("trtllm_version"))
 		t.count = queued(t.prompt, t.output)
 		t.atOnce()
-		t.name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
+		t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
 		if r.text("unit") == "per GPU" {
 			gpus := float64(t.parallel().GPUs())
 			t.figures = func(o *outcome) map[string]float64 {

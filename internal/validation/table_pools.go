@@ -38,7 +38,7 @@ var replicaRows = rowSpec{
 		t.engine = "vllm-v1-sync" // May 2025
 		t.setDefaults()
 		t.load = load
-		t.name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
+		t.Name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
 		return ""
 	},
 }
@@ -78,7 +78,7 @@ var poolRows = rowSpec{
 		t.load = load
 		t.apart = &disaggregated{prefill: pool{deployment: t.deployment, workers: prefill},
 			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
-		t.name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
+		t.Name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,
 			r.number("request_rate"))
 		return ""
 	},

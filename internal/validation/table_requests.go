@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -42,7 +43,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	}
 	d.maxSequences *= spread.data // limits are for each of the ranks
 	d.tokenBudget *= spread.data
-	v := &trial{deployment: d, place: place{Group: d.group(), file: t.file, line: 2}}
+	v := &trial{deployment: d, Place: compared.Place{Group: d.group(), File: t.file, Line: 2}}
 	var requests []sim.Request
 	times := map[string][]float64{}
 	t.each(func(r *row) {
@@ -72,7 +73,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 		t.skip("requests of a closed loop: the client had as many in flight as it may")
 		return nil
 	}
-	v.name = fmt.Sprintf("%d requests", len(requests))
+	v.Name = fmt.Sprintf("%d requests", len(requests))
 	end := requests[len(requests)-1].Arrival + 1
 	v.load = func() (sim.Source, error) { return listed(wholeRun(requests)), nil }
 	v.figures = func(o *outcome) map[string]float64 { return o.between(0, end).figures() }
@@ -124,13 +125,14 @@ func wholeRun(first []sim.Request) []sim.Request {
 }
 
 // statisticsOf returns mean and percentiles as measured figures.
-func statisticsOf(name string, values []float64) []measurement {
+func statisticsOf(name string, values []float64) []compared.Measurement {
 	all := map[string]float64{}
 	addStatistics(all, name, values)
-	var list []measurement
+	var list []compared.Measurement
 	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
 		if v := all[name+statistic]; v > 0 {
-			list = append(list, measurement{name + statistic, "ms", v})
+			list = append(list, compared.Measurement{Quantity: name + statistic, Unit: "ms",
+				Value: v})
 		}
 	}
 	return list

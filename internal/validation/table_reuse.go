@@ -47,7 +47,7 @@ var reuseRows = rowSpec{
 			return poisson(t.count/int(replicas), rate/replicas, t.prompt, t.output)
 		}
 		t.rehearsable = true
-		t.name = fmt.Sprintf("%g/s over %g replicas, %d in, %d out", rate, replicas, t.prompt,
+		t.Name = fmt.Sprintf("%g/s over %g replicas, %d in, %d out", rate, replicas, t.prompt,
 			t.output)
 		return ""
 	},

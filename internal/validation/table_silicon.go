@@ -62,7 +62,7 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 		t.measuredWithDrafts()
 	}
 	if t.data > 1 {
-		t.name += fmt.Sprintf(", attention DP %d", t.data)
+		t.Name += fmt.Sprintf(", attention DP %d", t.data)
 	}
 	return ""
 }

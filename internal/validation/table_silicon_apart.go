@@ -59,8 +59,8 @@ func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 	if !knowsWorkers(r) {
 		known = "workers unknown"
 	}
-	t.name = fmt.Sprintf("%s, %d prefill, %d decode, %s", known, s.prefill.workers,
-		s.decode.workers, t.name)
+	t.Name = fmt.Sprintf("%s, %d prefill, %d decode, %s", known, s.prefill.workers,
+		s.decode.workers, t.Name)
 	return t
 }
 

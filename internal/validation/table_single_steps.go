@@ -21,7 +21,7 @@ var firstTokenRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.engine, t.count, t.prompt = r.engine("engine"), r.batch("batch"), r.count("isl")
 		t.inSteps(map[string]*sim.Step{"first token": prefill(t.count, t.prompt, 0)})
-		t.name = fmt.Sprintf("batch %d, %d in", t.count, t.prompt)
+		t.Name = fmt.Sprintf("batch %d, %d in", t.count, t.prompt)
 		return ""
 	},
 }
@@ -32,7 +32,7 @@ var tokenTimeRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.engine, t.count, t.prompt = r.engine("engine"), r.batch("batch"), r.count("context")
 		t.inSteps(map[string]*sim.Step{"token": decode(t.count, t.prompt)})
-		t.name = fmt.Sprintf("batch %d at %d tokens", t.count, t.prompt)
+		t.Name = fmt.Sprintf("batch %d at %d tokens", t.count, t.prompt)
 		return ""
 	},
 }

@@ -34,12 +34,12 @@ func describeStaticBatch(_ *catalogs, r *row, t *trial) string {
 	t.engine = "lmdeploy"
 	t.setDefaults()
 	t.atOnce()
-	t.name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
+	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
 	t.rehearsable = false
 	if t.prompt == 1 { // says nothing about the computing of prompts
 		for i := range t.measured {
-			if m := &t.measured[i]; m.quantity == "TTFT mean" {
-				m.quantity = "TTFT empty"
+			if m := &t.measured[i]; m.Quantity == "TTFT mean" {
+				m.Quantity = "TTFT empty"
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -26,7 +27,7 @@ const (
 // steps is the steps of one server.
 type steps struct {
 	deployment
-	place
+	compared.Place
 	list []timedStep
 }
 
@@ -56,9 +57,9 @@ func readSteps(c *catalogs, t *table) []experiment {
 	}
 	s.engine, s.version = "vllm-v1", stepVersion
 	spread.apply(&s.deployment)
-	s.machine = Machine("vllm_steps", s.accelerator.Name)
+	s.machine = compared.Machine("vllm_steps", s.accelerator.Name)
 	s.setDefaults()
-	s.place = place{Group: s.group(), file: t.file, line: 2, name: "steps of a run"}
+	s.Place = compared.Place{Group: s.group(), File: t.file, Line: 2, Name: "steps of a run"}
 	t.each(func(r *row) {
 		if step := r.step(); step != nil && r.err == nil {
 			s.list = append(s.list, timedStep{r.line, step, r.number("step_ms")})
@@ -110,10 +111,10 @@ func (r *row) step() *sim.Step {
 	return s
 }
 
-func (s *steps) at() place { return s.place }
+func (s *steps) at() compared.Place { return s.Place }
 
 // compare implements experiment: some steps of each kind, and the time of all.
-func (s *steps) compare(_ context.Context, p *Physics) ([]Comparison, error) {
+func (s *steps) compare(_ context.Context, p *compared.Physics) ([]compared.Comparison, error) {
 	clock, err := s.clock(p)
 	if err != nil {
 		return nil, err
@@ -132,16 +133,18 @@ func (s *steps) compare(_ context.Context, p *Physics) ([]Comparison, error) {
 	if measured == 0 {
 		return nil, nil
 	}
-	list := s.place.compare([]measurement{{"time of steps", "ms", measured}},
+	list := s.Place.Compare([]compared.Measurement{{Quantity: "time of steps", Unit: "ms",
+		Value: measured}},
 		map[string]float64{"time of steps": predicted})
 	for _, name := range []string{"prompt step", "decode step"} {
 		of := kinds[name]
 		slices.SortStableFunc(of, func(a, b timedStep) int { return cmp.Compare(a.ms, b.ms) })
 		for i := range min(sampledSteps, len(of)) {
 			x := of[i*len(of)/min(sampledSteps, len(of))]
-			at := s.place
-			at.line, at.name = x.line, describeStep(x.step)
-			list = append(list, at.compare([]measurement{{name, "ms", x.ms}},
+			at := s.Place
+			at.Line, at.Name = x.line, describeStep(x.step)
+			list = append(list, at.Compare([]compared.Measurement{{Quantity: name, Unit: "ms",
+				Value: x.ms}},
 				map[string]float64{name: clock.Duration(x.step).Milliseconds()})...)
 		}
 	}

@@ -43,11 +43,11 @@ var uniqueRows = rowSpec{
 			return ""
 		}
 		t.engine, t.count, t.least = "vllm-v1", clientLimit, equalLength
-		t.name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
+		t.Name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
 		if full {
-			name := t.name
+			name := t.Name
 			t.closed()
-			t.name = name + ", 256" + saturated
+			t.Name = name + ", 256" + saturated
 			return ""
 		}
 		t.load = func() (sim.Source, error) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -49,12 +50,12 @@ type vllmRun struct {
 
 // vllmStage is one row.
 type vllmStage struct {
-	place
+	compared.Place
 	number         int
 	rate, length   float64 // 1/s, s
 	prompt, system int     // tokens; system of them are common to the group
 	output         int
-	measured       []measurement
+	measured       []compared.Measurement
 	// overloaded stages are part of the load, but not compared.
 	overloaded bool
 }
@@ -73,8 +74,8 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		s.place = place{Group: d.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
+		s.Place = compared.Place{Group: d.group(), File: t.file, Line: r.line,
+			Name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
 		if s.overloaded {
 			t.skip("overloaded: requests were cut off at %g s", cutOff/1000)
 		}
@@ -118,20 +119,20 @@ func (v *vllmRun) lost() bool {
 	return !slices.ContainsFunc(v.stages, func(s vllmStage) bool { return !s.overloaded })
 }
 
-func (v *vllmRun) at() place { return v.stages[0].place }
+func (v *vllmRun) at() compared.Place { return v.stages[0].Place }
 
 // compare implements experiment.
-func (v *vllmRun) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+func (v *vllmRun) compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error) {
 	load, starts := v.load()
 	all, err := v.serve(ctx, p, listed(load))
 	if err != nil {
 		return nil, err
 	}
-	var list []Comparison
+	var list []compared.Comparison
 	for i := range v.stages {
 		if s := &v.stages[i]; !s.overloaded {
 			list = append(list,
-				s.place.compare(s.measured, all.between(starts[i], starts[i+1]).figures())...)
+				s.Place.Compare(s.measured, all.between(starts[i], starts[i+1]).figures())...)
 		}
 	}
 	return list, nil

@@ -3,6 +3,7 @@ package validation
 import (
 	"context"
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"path"
 	"regexp"
 	"slices"
@@ -44,10 +45,10 @@ type variant struct {
 
 // whatifLoad is one row.
 type whatifLoad struct {
-	place
+	compared.Place
 	rate, reached  float64 // requests/s
 	prompt, output int
-	measured       []measurement
+	measured       []compared.Measurement
 }
 
 // whatIf is a variant beside the one that it changes.
@@ -86,8 +87,8 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 			variants = append(variants, v)
 		}
 		v := variants[i]
-		l.place = place{Group: v.group(), file: t.file, line: r.line,
-			name: fmt.Sprintf("%s, %g/s", name, l.rate)}
+		l.Place = compared.Place{Group: v.group(), File: t.file, Line: r.line,
+			Name: fmt.Sprintf("%s, %g/s", name, l.rate)}
 		v.stages = append(v.stages, l)
 	})
 	var list []experiment
@@ -184,12 +185,12 @@ func (v *variant) configure(version, what string) (why string) {
 	return ""
 }
 
-func (w *whatIf) at() place { return w.stages[0].place }
+func (w *whatIf) at() compared.Place { return w.stages[0].Place }
 
 // compare implements experiment. Stages below saturation are compared by their medians, saturated
 // ones by their rate. Of a change, the effect is compared too: as the ratio to what the base has at
 // the same rate.
-func (w *whatIf) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+func (w *whatIf) compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error) {
 	own, err := w.variant.run(ctx, p)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -44,8 +45,8 @@ var wideEPRows = rowSpec{
 		t.engine = "sglang"
 		t.setDefaults()
 		t.kv = hardware.BF16
-		t.name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
-		t.steps = func(p *Physics) (map[string]float64, error) {
+		t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
+		t.steps = func(p *compared.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {
 				return nil, err

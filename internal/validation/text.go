@@ -3,6 +3,7 @@ package validation
 import (
 	"bytes"
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io"
 	"path"
 	"strings"
@@ -77,11 +78,11 @@ func (t *TableSummary) writeText(b *bytes.Buffer) {
 const caseWidth = 26
 
 // writeRows prints every comparison under the name of its group.
-func writeRows(b *bytes.Buffer, rows []Comparison) {
+func writeRows(b *bytes.Buffer, rows []compared.Comparison) {
 	if len(rows) > 0 {
 		fmt.Fprintf(b, "    %-*s %-11s %8s %9s\n", caseWidth, "", "", "measured", "predicted")
 	}
-	var group Group
+	var group compared.Group
 	for i := range rows {
 		c := &rows[i]
 		if c.Group != group {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -14,8 +15,8 @@ import (
 // trials: a rowSpec names the columns, and says which load and which limits they stand for.
 type trial struct {
 	deployment
-	place
-	measured []measurement
+	compared.Place
+	measured []compared.Measurement
 	// count is the number of clients, of requests or of sequences; prompt and output are lengths in
 	// tokens, of which lengths are at least the share least.
 	count, prompt, output int
@@ -25,10 +26,10 @@ type trial struct {
 	load    func() (sim.Source, error)
 	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
-	steps func(*Physics) (map[string]float64, error)
+	steps func(*compared.Physics) (map[string]float64, error)
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
 	// the batch is always full, of count sequences; nil elsewhere.
-	full func(*Physics) (mean float64, usage hardware.Usage, err error)
+	full func(*compared.Physics) (mean float64, usage hardware.Usage, err error)
 	// apart is the servers where prefill and decode are apart; nil for one server.
 	apart *disaggregated
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
@@ -82,7 +83,7 @@ func (t *table) trials(read func(*row) (x *trial, why string)) (list []experimen
 		case why != "":
 			t.skip("%s", why)
 		case x != nil:
-			x.Group, x.file, x.line = x.group(), t.file, r.line
+			x.Group, x.File, x.Line = x.group(), t.file, r.line
 			list = append(list, x)
 		}
 	})
@@ -104,7 +105,7 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	return x
 }
 
-func (t *trial) at() place { return t.place }
+func (t *trial) at() compared.Place { return t.Place }
 
 // key returns that of the server; servers apart have none.
 func (t *trial) key() servers.Key {
@@ -115,10 +116,10 @@ func (t *trial) key() servers.Key {
 }
 
 // compare implements experiment.
-func (t *trial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
+func (t *trial) compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error) {
 	if t.steps != nil {
 		predicted, err := t.steps(p)
-		return t.place.compare(t.measured, predicted), err
+		return t.Place.Compare(t.measured, predicted), err
 	}
 	load, err := t.load()
 	if err != nil {
@@ -136,7 +137,7 @@ func (t *trial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 	if t.figures != nil {
 		figures = t.figures
 	}
-	list := t.place.compare(t.measured, figures(all))
+	list := t.Place.Compare(t.measured, figures(all))
 	if t.rehearsable {
 		list = rehearsable(list, all.rehearsal)
 	}
@@ -147,7 +148,7 @@ func (t *trial) compare(ctx context.Context, p *Physics) ([]Comparison, error) {
 func (t *trial) drop(r *row, why string, drops func(quantity string) bool) {
 	before := len(t.measured)
 	t.measured = slices.DeleteFunc(t.measured,
-		func(m measurement) bool { return drops(m.quantity) })
+		func(m compared.Measurement) bool { return drops(m.Quantity) })
 	if len(t.measured) < before {
 		r.table.skip("%s", why)
 	}
@@ -161,19 +162,19 @@ func (t *trial) closed() {
 	}
 	t.figures = func(o *outcome) map[string]float64 { return o.figuresOfWaves(t.count) }
 	t.rehearsable = true
-	t.name = fmt.Sprintf("concurrency %d, %d in, %d out", t.count, t.prompt, t.output)
+	t.Name = fmt.Sprintf("concurrency %d, %d in, %d out", t.count, t.prompt, t.output)
 }
 
 // atOnce makes the load of the trial its number of requests, which are queued at once.
 func (t *trial) atOnce() {
 	t.load = func() (sim.Source, error) { return atOnce(t.count, t.prompt, t.output), nil }
 	t.rehearsable = true
-	t.name = fmt.Sprintf("%d requests, %d in, %d out", t.count, t.prompt, t.output)
+	t.Name = fmt.Sprintf("%d requests, %d in, %d out", t.count, t.prompt, t.output)
 }
 
 // inSteps predicts quantities as the times of single steps, in ms.
 func (t *trial) inSteps(of map[string]*sim.Step) {
-	t.steps = func(p *Physics) (map[string]float64, error) {
+	t.steps = func(p *compared.Physics) (map[string]float64, error) {
 		clock, err := t.clock(p)
 		if err != nil {
 			return nil, err
@@ -189,7 +190,7 @@ func (t *trial) inSteps(of map[string]*sim.Step) {
 // inKernels predicts quantities from the times of the kernels of a step, by name.
 func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
 	sum func(kernelTimes) map[string]float64) {
-	t.steps = func(p *Physics) (map[string]float64, error) {
+	t.steps = func(p *compared.Physics) (map[string]float64, error) {
 		k, err := t.kernels(p, kind)
 		if err != nil {
 			return nil, err
@@ -201,12 +202,12 @@ func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
 // measuredWithDrafts names the measured and the predicted figures of a trial so.
 func (t *trial) measuredWithDrafts() {
 	for i := range t.measured {
-		t.measured[i].quantity += withDrafts
+		t.measured[i].Quantity += compared.WithDrafts
 	}
 	t.figures = func(o *outcome) map[string]float64 {
 		figures := map[string]float64{}
 		for name, value := range o.latenciesAndRate() {
-			figures[name+withDrafts] = value
+			figures[name+compared.WithDrafts] = value
 		}
 		return figures
 	}

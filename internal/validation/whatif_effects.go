@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 )
 
@@ -15,26 +16,28 @@ func (v *variant) capacity() (float64, *whatifLoad) {
 	return best.reached, best
 }
 
-func (r *whatifRun) comparisons(v *variant) []Comparison {
-	var list []Comparison
+func (r *whatifRun) comparisons(v *variant) []compared.Comparison {
+	var list []compared.Comparison
 	for i := range v.stages {
 		if r.stages[i] != nil {
 			list = append(list,
-				rehearsable(v.stages[i].place.compare(v.stages[i].measured, r.stages[i]),
+				rehearsable(v.stages[i].Place.Compare(v.stages[i].measured, r.stages[i]),
 					r.rehearsals[i])...)
 		}
 	}
 	measured, at := v.capacity()
-	capacity := at.place.compare([]measurement{{"capacity", "requests/s", measured}},
+	capacity := at.Place.Compare([]compared.Measurement{{Quantity: "capacity", Unit: "requests/s",
+		Value: measured}},
 		map[string]float64{"capacity": r.capacity})
 	return append(list, rehearsable(capacity, r.rehearsals[len(v.stages)])...)
 }
 
 // effects compares ratios to the base: of capacities, and of medians at the lowest rate of both.
-func effects(w *whatIf, own, base *whatifRun) []Comparison {
+func effects(w *whatIf, own, base *whatifRun) []compared.Comparison {
 	before, _ := w.base.capacity()
 	after, at := w.variant.capacity()
-	list := at.place.compare([]measurement{{"effect on capacity", "×", after / before}},
+	list := at.Place.Compare([]compared.Measurement{{Quantity: "effect on capacity", Unit: "×",
+		Value: after / before}},
 		map[string]float64{"effect on capacity": own.capacity / base.capacity})
 	for i := range w.stages {
 		s := &w.stages[i]
@@ -42,13 +45,14 @@ func effects(w *whatIf, own, base *whatifRun) []Comparison {
 			continue
 		}
 		for _, m := range s.measured {
-			measured, predicted, ok := w.base.interpolate(base, s.rate, m.quantity)
+			measured, predicted, ok := w.base.interpolate(base, s.rate, m.Quantity)
 			if !ok {
 				continue
 			}
-			name := "effect on " + m.quantity
-			list = append(list, s.place.compare([]measurement{{name, "×", m.value / measured}},
-				map[string]float64{name: own.stages[i][m.quantity] / predicted})...)
+			name := "effect on " + m.Quantity
+			list = append(list, s.Place.Compare([]compared.Measurement{{Quantity: name, Unit: "×",
+				Value: m.Value / measured}},
+				map[string]float64{name: own.stages[i][m.Quantity] / predicted})...)
 		}
 	}
 	return list
@@ -63,22 +67,22 @@ func (v *variant) interpolate(r *whatifRun, rate float64, quantity string) (meas
 		if r.stages[i] == nil {
 			return 0, 0, false
 		}
-		k := slices.IndexFunc(s.measured, func(m measurement) bool {
-			return m.quantity == quantity
+		k := slices.IndexFunc(s.measured, func(m compared.Measurement) bool {
+			return m.Quantity == quantity
 		})
 		if k < 0 {
 			return 0, 0, false
 		}
 		if s.rate == rate {
-			return s.measured[k].value, r.stages[i][quantity], true
+			return s.measured[k].Value, r.stages[i][quantity], true
 		}
 		if i+1 == len(v.stages) || r.stages[i+1] == nil || rate < s.rate {
 			return 0, 0, false
 		}
 		next := &v.stages[i+1]
-		if rate <= next.rate && k < len(next.measured) && next.measured[k].quantity == quantity {
+		if rate <= next.rate && k < len(next.measured) && next.measured[k].Quantity == quantity {
 			x := (rate - s.rate) / (next.rate - s.rate)
-			return s.measured[k].value + x*(next.measured[k].value-s.measured[k].value),
+			return s.measured[k].Value + x*(next.measured[k].Value-s.measured[k].Value),
 				r.stages[i][quantity] + x*(r.stages[i+1][quantity]-r.stages[i][quantity]), true
 		}
 	}

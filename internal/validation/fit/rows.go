@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // A quantity counts in the fit by how far off a good model of it may be: the relative error of one
@@ -116,7 +117,7 @@ type rowKey struct {
 
 // row is a measured figure that is fitted to.
 type row struct {
-	validation.Group
+	compared.Group
 	table     string
 	key       rowKey
 	kernel    bool
@@ -131,7 +132,7 @@ type row struct {
 
 // groupKey is what rows have in common that share their errors.
 type groupKey struct {
-	validation.Group
+	compared.Group
 	table, quantity string
 }
 
@@ -169,15 +170,15 @@ func rowsOf(r *validation.Report) []row {
 
 // logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the
 // report lacks a row.
-func logErrors(r *validation.Report, rows []row) ([]float64, []*validation.Comparison) {
-	byKey := map[rowKey]*validation.Comparison{}
+func logErrors(r *validation.Report, rows []row) ([]float64, []*compared.Comparison) {
+	byKey := map[rowKey]*compared.Comparison{}
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
 			byKey[rowKey{c.File, c.Quantity, c.Line}] = c
 		}
 	}
-	errors, found := make([]float64, len(rows)), make([]*validation.Comparison, len(rows))
+	errors, found := make([]float64, len(rows)), make([]*compared.Comparison, len(rows))
 	for i := range rows {
 		errors[i] = math.NaN()
 		if c := byKey[rows[i].key]; c != nil {
@@ -213,7 +214,7 @@ const launcher = "eager-2023"
 const apart = "llama.cpp"
 
 // touches reports whether rows of a table and group may depend on a kind of constant.
-func (p *problem) touches(k kind, table string, g *validation.Group) bool {
+func (p *problem) touches(k kind, table string, g *compared.Group) bool {
 	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table })
 	switch {
 	case i < 0:
@@ -226,7 +227,7 @@ func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 	case k == launched:
 		return g.TP > 1
 	case k.scope == machine:
-		_, known := p.shipped.machines[validation.Machine(table, g.GPU)]
+		_, known := p.shipped.machines[compared.Machine(table, g.GPU)]
 		return known
 	case !p.concerns(k.name, g):
 		return false
@@ -242,7 +243,7 @@ func (p *problem) touches(k kind, table string, g *validation.Group) bool {
 
 // levelled reports whether the engine of a group has the level that the name of a constant begins
 // with.
-func (p *problem) levelled(name string, g *validation.Group) bool {
+func (p *problem) levelled(name string, g *compared.Group) bool {
 	e := p.shipped.engines[family(g.Engine)]
 	i, err := strconv.Atoi(name[len(levels):strings.Index(name, ".")])
 	return err == nil && i < len(e.Levels)
@@ -250,7 +251,7 @@ func (p *problem) levelled(name string, g *validation.Group) bool {
 
 // concerns reports whether a constant of that name may matter to the model and the number format of
 // a group. What is not in the catalogue may depend on all.
-func (p *problem) concerns(name string, g *validation.Group) bool {
+func (p *problem) concerns(name string, g *compared.Group) bool {
 	a, err := p.models.Lookup(g.Model)
 	if err != nil {
 		return true
@@ -291,7 +292,7 @@ func thin(d *validation.Data, r *validation.Report) *validation.Data {
 		}
 	}
 	seen := map[source]int{}
-	return d.Where(func(table string, g validation.Group) bool {
+	return d.Where(func(table string, g compared.Group) bool {
 		s, every := source{table, g.GPU}, 1
 		switch {
 		case isKernelTable(table):

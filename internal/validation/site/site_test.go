@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // The page has every served row of the cited tables with its range, needs nothing from a network,
@@ -17,7 +18,7 @@ import (
 func TestPageHasEveryRow(t *testing.T) {
 	data, err := validation.Read(validation.Cited())
 	must.OK(t, err)
-	report, err := data.Compare(t.Context(), validation.Physics{})
+	report, err := data.Compare(t.Context(), compared.Physics{})
 	must.OK(t, err)
 	want := 0
 	for i := range report.Tables {
@@ -61,7 +62,7 @@ func TestHistoryEndsWithTheLastFit(t *testing.T) {
 	must.OK(t, err)
 	data, err := validation.Read(validation.Cited())
 	must.OK(t, err)
-	report, err := data.Compare(t.Context(), validation.Physics{})
+	report, err := data.Compare(t.Context(), compared.Physics{})
 	must.OK(t, err)
 	compared := 0
 	for _, g := range report.Goals() {

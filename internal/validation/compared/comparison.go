@@ -1,4 +1,4 @@
-package validation
+package compared
 
 import (
 	"fmt"
@@ -44,9 +44,9 @@ type Comparison struct {
 	// Quantity is what was measured, in Unit.
 	Quantity, Unit      string
 	Predicted, Measured float64
-	// rehearse returns about what the figure would be under other physics, and whether that is
+	// Rehearsal returns about what the figure would be under other physics, and whether that is
 	// known without a simulation; nil where it never is.
-	rehearse func(Physics) (float64, bool)
+	Rehearsal func(Physics) (float64, bool)
 	// Fit is InFit or LeftOut, or empty if the rows are not marked.
 	Fit Fit
 }
@@ -63,43 +63,43 @@ const (
 // Error is the relative error, predicted/measured − 1.
 func (c *Comparison) Error() float64 { return c.Predicted/c.Measured - 1 }
 
-// measurement is one measured figure.
-type measurement struct {
-	quantity, unit string
-	value          float64
+// Measurement is one measured figure.
+type Measurement struct {
+	Quantity, Unit string
+	Value          float64
 }
 
-// place is where a row stands and what it is about.
-type place struct {
+// Place is where a row stands and what it is about.
+type Place struct {
 	Group
-	file string
-	line int
-	name string // the case
+	File string
+	Line int
+	Name string // the case
 }
 
-// compare puts the predicted figures beside the measured ones. What was not measured, or not
+// Compare puts the predicted figures beside the measured ones. What was not measured, or not
 // predicted, is left out.
-func (p *place) compare(measured []measurement, predicted map[string]float64) []Comparison {
+func (p *Place) Compare(measured []Measurement, predicted map[string]float64) []Comparison {
 	var list []Comparison
 	for _, m := range measured {
-		value, ok := predicted[m.quantity]
+		value, ok := predicted[m.Quantity]
 		if !ok {
 			continue
 		}
 		list = append(list, Comparison{
-			Group: p.Group, File: p.file, Line: p.line, Case: p.name,
-			Quantity: m.quantity, Unit: m.unit, Predicted: value, Measured: m.value,
+			Group: p.Group, File: p.File, Line: p.Line, Case: p.Name,
+			Quantity: m.Quantity, Unit: m.Unit, Predicted: value, Measured: m.Value,
 		})
 	}
 	return list
 }
 
-// withDrafts says of figures that they are of servers with drafts, which the fit does not take.
-const withDrafts = ", with drafts"
+// WithDrafts says of figures that they are of servers with drafts, which the fit does not take.
+const WithDrafts = ", with drafts"
 
-// quantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
-func quantityFamily(quantity string) string {
-	quantity = strings.TrimSuffix(quantity, withDrafts)
+// QuantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
+func QuantityFamily(quantity string) string {
+	quantity = strings.TrimSuffix(quantity, WithDrafts)
 	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
 		quantity = strings.TrimSuffix(quantity, statistic)
 	}
@@ -109,8 +109,8 @@ func quantityFamily(quantity string) string {
 // Rehearse returns about what the figure would be under other physics, and whether that is known
 // without a simulation.
 func (c *Comparison) Rehearse(p Physics) (float64, bool) {
-	if c.rehearse == nil {
+	if c.Rehearsal == nil {
 		return 0, false
 	}
-	return c.rehearse(p)
+	return c.Rehearsal(p)
 }

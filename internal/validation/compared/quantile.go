@@ -1,10 +1,10 @@
-package validation
+package compared
 
 import "math"
 
-// quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy
+// Quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy
 // does.
-func quantile(sorted []float64, q float64) float64 {
+func Quantile(sorted []float64, q float64) float64 {
 	rank := q * float64(len(sorted)-1)
 	below := int(math.Floor(rank))
 	above := min(below+1, len(sorted)-1)

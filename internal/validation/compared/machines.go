@@ -1,4 +1,4 @@
-package validation
+package compared
 
 import (
 	_ "embed"

@@ -1,4 +1,4 @@
-package validation
+package compared
 
 import (
 	"github.com/llmsim/llmsim/hardware"
@@ -19,14 +19,17 @@ type Physics struct {
 	Power func(a *hardware.Accelerator) *hardware.PowerLaw
 }
 
-func (p *Physics) engine(name string) (steptime.Engine, error) {
+// Preset returns the engine preset of that name; an error names the nearest one.
+func (p *Physics) Preset(name string) (steptime.Engine, error) {
 	if p.Engine != nil {
 		return p.Engine(name)
 	}
 	return steptime.FindEngine(name)
 }
 
-func (p *Physics) constants(a *hardware.Accelerator, scaleUp,
+// ConstantsOf returns the constants of an accelerator and its links; nil means those that ship with
+// the program.
+func (p *Physics) ConstantsOf(a *hardware.Accelerator, scaleUp,
 	network *hardware.Link) *hardware.Constants {
 	if p.Constants != nil {
 		return p.Constants(a, scaleUp, network)
@@ -34,15 +37,16 @@ func (p *Physics) constants(a *hardware.Accelerator, scaleUp,
 	return nil
 }
 
-// host returns the time of a machine's host; 0 where it is not known.
-func (p *Physics) host(machine string) float64 {
+// Host returns the time of a machine's host; 0 where it is not known.
+func (p *Physics) Host(machine string) float64 {
 	if p.Hosts != nil {
 		return p.Hosts[machine]
 	}
 	return machines()[machine]
 }
 
-func (p *Physics) powerLaw(a *hardware.Accelerator) *hardware.PowerLaw {
+// PowerLaw returns what is known of the power that an accelerator draws.
+func (p *Physics) PowerLaw(a *hardware.Accelerator) *hardware.PowerLaw {
 	if p.Power != nil {
 		return p.Power(a)
 	}
