@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/internal/validation/fit"
 	"github.com/llmsim/llmsim/internal/validation/site"
@@ -150,7 +151,7 @@ func atMostOneFolder(cmd *cobra.Command, args []string) error {
 }
 
 // writeErrors writes every comparison, and draws those of each table.
-func writeErrors(dir string, compared *validation.Report) error {
+func writeErrors(dir string, compared *accuracy.Report) error {
 	if err := files.Write(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
 )
@@ -110,10 +111,10 @@ func TestAblationPageIsCurrent(t *testing.T) {
 		must.OK(t, err)
 		fmt.Fprintf(&b, "| %s |", terms[i].name)
 		for _, column := range columns {
-			rows := r.rows(func(c *compared.Comparison) bool {
+			rows := r.Rows(func(c *compared.Comparison) bool {
 				return strings.HasPrefix(c.Engine, column.engine) && c.Quantity == column.quantity
 			})
-			fmt.Fprintf(&b, " %.0f, %+.0f |", statistics(rows).Median, medianBias(rows))
+			fmt.Fprintf(&b, " %.0f, %+.0f |", accuracy.SumUp(rows).Median, accuracy.MedianBias(rows))
 		}
 		b.WriteByte('\n')
 	}

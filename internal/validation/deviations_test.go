@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
@@ -61,7 +62,7 @@ func sharedTables() fs.FS {
 }
 
 // compareMeasured compares the tables of ../shared/measured once for all tests.
-var compareMeasured = sync.OnceValues(func() (*Report, error) {
+var compareMeasured = sync.OnceValues(func() (*accuracy.Report, error) {
 	data, err := Read(sharedTables())
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ var compareMeasured = sync.OnceValues(func() (*Report, error) {
 })
 
 // measuredReport returns the report on ../shared/measured, which is not part of the project.
-func measuredReport(t *testing.T) *Report {
+func measuredReport(t *testing.T) *accuracy.Report {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("simulates every measured row")
@@ -81,7 +82,7 @@ func measuredReport(t *testing.T) *Report {
 	return report
 }
 
-func citedReport(t *testing.T) *Report {
+func citedReport(t *testing.T) *accuracy.Report {
 	t.Helper()
 	data, err := Read(Cited())
 	must.OK(t, err)
@@ -109,18 +110,18 @@ func headline(page, name string) (from, to float64, ok bool) {
 
 // checkDeviations fails where a known deviation has closed, so that the page is kept up to date,
 // where one has grown, and where the figure at the head of its section is a point off.
-func checkDeviations(t *testing.T, tables string, report *Report) {
+func checkDeviations(t *testing.T, tables string, report *accuracy.Report) {
 	page := must.Read(t, "deviations.md")
 	for _, d := range readDeviations(t) {
 		if d.tables != tables {
 			continue
 		}
-		rows := report.rows(d.chooses)
+		rows := report.Rows(d.chooses)
 		if len(rows) == 0 {
 			t.Errorf("%s: no rows of %s are such", d.name, d.table)
 			continue
 		}
-		s := statistics(rows)
+		s := accuracy.SumUp(rows)
 		if from, to, ok := headline(string(page), d.name); ok &&
 			(s.Median < from-1 || s.Median > to+1) {
 			t.Errorf("%s: deviations.md says %g to %g %%, the median error of %d rows is %.1f %%",
@@ -167,10 +168,10 @@ func TestDeviationsAreExplained(t *testing.T) {
 // The medians stay within the targets: with the physics as it is, all of them are met.
 func TestTargetsAreMet(t *testing.T) {
 	report := measuredReport(t)
-	for _, r := range report.targets() {
+	for _, r := range report.Targets() {
 		if !r.Met {
 			t.Errorf("%s, %s: the median error of %d rows is %.1f %%, the target %g %%", r.Table,
-				r.subject(), r.N, r.Median, r.AtMost)
+				r.Subject(), r.N, r.Median, r.AtMost)
 		}
 	}
 }
@@ -227,11 +228,11 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 	for _, k := range kinds() {
 		names[k.name] = true
 	}
-	for _, target := range targets() {
+	for _, target := range accuracy.Targets() {
 		if !names[target.Table] {
 			t.Errorf("targets.csv: there is no table %q", target.Table)
 		}
-		found := sample.rows(func(c *compared.Comparison) bool {
+		found := sample.Rows(func(c *compared.Comparison) bool {
 			return c.Table == target.Table &&
 				c.Quantity == target.Quantity
 		})
@@ -248,7 +249,7 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 // grow, and stays near what was measured.
 func TestThroughputSaturates(t *testing.T) {
 	rate := map[string]compared.Comparison{}
-	for _, c := range citedReport(t).rows(func(c *compared.Comparison) bool {
+	for _, c := range citedReport(t).Rows(func(c *compared.Comparison) bool {
 		return c.Table == "closed_loop" && c.Quantity == "output rate"
 	}) {
 		rate[c.Case] = c

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -43,7 +44,7 @@ func upToDate(t *testing.T, file, text string) {
 func TestRangesAreWidenedAsServersLeftOutAsk(t *testing.T) {
 	lines := []string{evidence.SpreadHeader}
 	for _, quantity := range []string{"TPOT", "TTFT"} {
-		factor, servers := Factor(evidence.LeftOut(), quantity)
+		factor, servers := accuracy.Factor(evidence.LeftOut(), quantity)
 		lines = append(lines, fmt.Sprintf("%s,%d,%.3f", quantity, servers, factor))
 	}
 	got := strings.Join(lines, "\n") + "\n"
@@ -54,20 +55,20 @@ func TestRangesAreWidenedAsServersLeftOutAsk(t *testing.T) {
 // which their own kind had no part, for each latency; and by engine, by grade and by in how
 // much the nearest server differs, as many give or take what few servers hold by chance.
 func TestRangesHoldServersLeftOut(t *testing.T) {
-	groups := map[string][]graded{}
-	for _, g := range (&Report{}).grades() {
-		engine, _, _ := strings.Cut(g.key.Engine, "-")
-		without := evidence.Without(g.key)
+	groups := map[string][]accuracy.Graded{}
+	for _, g := range (&accuracy.Report{}).Grades() {
+		engine, _, _ := strings.Cut(g.Key.Engine, "-")
+		without := evidence.Without(g.Key)
 		far := fmt.Sprintf("%d differences to the nearest", len(without.Differs))
-		for _, of := range []string{"", engine, string(g.grade), far} {
-			groups[g.quantity+" "+of] = append(groups[g.quantity+" "+of], g)
+		for _, of := range []string{"", engine, string(g.Grade), far} {
+			groups[g.Quantity+" "+of] = append(groups[g.Quantity+" "+of], g)
 		}
 	}
 	for name, list := range groups {
-		share, servers := heldBy(list, evidence.Width80, func(*graded) bool { return true })
-		ok := byChance(share, servers)
+		share, servers := accuracy.HeldBy(list, evidence.Width80, func(*accuracy.Graded) bool { return true })
+		ok := accuracy.ByChance(share, servers)
 		if strings.HasSuffix(name, " ") {
-			ok = calibrated(share)
+			ok = accuracy.Calibrated(share)
 		}
 		if !ok {
 			t.Errorf("%s of %d servers: ranges of 80 %% hold %.1f %%", name, servers, 100*share)
@@ -79,15 +80,15 @@ func TestRangesHoldServersLeftOut(t *testing.T) {
 // or take what few servers hold by chance.
 func TestRangesHoldEachTableLeftOut(t *testing.T) {
 	report := measuredReport(t)
-	tables := map[string][]graded{}
-	for _, g := range report.grades() {
-		if g.leftOut {
-			tables[g.table+" "+g.quantity] = append(tables[g.table+" "+g.quantity], g)
+	tables := map[string][]accuracy.Graded{}
+	for _, g := range report.Grades() {
+		if g.LeftOut {
+			tables[g.Table+" "+g.Quantity] = append(tables[g.Table+" "+g.Quantity], g)
 		}
 	}
 	for name, list := range tables {
-		share, servers := heldBy(list, evidence.Width80, func(*graded) bool { return true })
-		if !byChance(share, servers) {
+		share, servers := accuracy.HeldBy(list, evidence.Width80, func(*accuracy.Graded) bool { return true })
+		if !accuracy.ByChance(share, servers) {
 			t.Errorf("%s of %d servers: ranges of 80 %% hold %.1f %%", name, servers, 100*share)
 		}
 	}
@@ -96,7 +97,7 @@ func TestRangesHoldEachTableLeftOut(t *testing.T) {
 // Of servers that were measured, 75 to 85 of 100 values lie in ranges of 80 % that rest on other
 // shapes and releases of the same server, and on the servers around it.
 func TestRangesHoldOtherLoadsOfAServer(t *testing.T) {
-	if share, n := measuredReport(t).heldByOtherShapes(); n < 30 || !calibrated(share) {
+	if share, n := measuredReport(t).HeldByOtherShapes(); n < 30 || !accuracy.Calibrated(share) {
 		t.Errorf("%d servers of several shapes: ranges of 80 %% hold %.1f %% of shapes left "+
 			"out, want 75 to 85 of 30 servers and more", n, 100*share)
 	}

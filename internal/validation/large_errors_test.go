@@ -2,6 +2,7 @@ package validation
 
 import (
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 	"testing"
@@ -22,15 +23,15 @@ func TestLargeErrorsAreKnown(t *testing.T) {
 		table, quantity string
 	}
 	groups := map[server][]compared.Comparison{}
-	for _, c := range measuredReport(t).rows(func(c *compared.Comparison) bool {
-		return c.Engine != "" && columnOf(c) != ""
+	for _, c := range measuredReport(t).Rows(func(c *compared.Comparison) bool {
+		return c.Engine != "" && accuracy.ColumnOf(c) != ""
 	}) {
 		s := server{c.Group, c.Table, c.Quantity}
 		groups[s] = append(groups[s], c)
 	}
 	known := readDeviations(t)
 	for s, rows := range groups {
-		all := statistics(rows)
+		all := accuracy.SumUp(rows)
 		if len(rows) < someRows || all.Median <= largeError {
 			continue
 		}

@@ -1,10 +1,13 @@
 package validation
 
-import "github.com/llmsim/llmsim/internal/validation/compared"
+import (
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/internal/validation/compared"
+)
 
 // Mark notes of each row of a report whether it is among the measurements in d, and of a quantity
 // that counts in the fit.
-func (d *Data) Mark(r *Report, counts func(table, quantity string) bool) {
+func (d *Data) Mark(r *accuracy.Report, counts func(table, quantity string) bool) {
 	type row struct {
 		file string
 		line int

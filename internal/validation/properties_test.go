@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
@@ -50,7 +51,7 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 		for i, m := range measured {
 			rows[i] = compared.Comparison{Quantity: "TTFT", Unit: "ms", Measured: m, Predicted: m * factor}
 		}
-		s := statistics(rows)
+		s := accuracy.SumUp(rows)
 		want := 100 * (factor - 1)
 		for name, got := range map[string]float64{"median": s.Median, "mean": s.Mean,
 			"|bias|": math.Abs(s.Bias), "|worst|": math.Abs(s.Worst.Error)} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io/fs"
 	"maps"
@@ -123,8 +124,8 @@ func (d *Data) add(c *catalogs, k *kind, t *table) {
 // Compare predicts all rows under p. It uses all processors, and the order of the result does not
 // depend on their number. Rows that cannot be predicted, for example because the model does not
 // fit, are counted as skipped.
-func (d *Data) Compare(ctx context.Context, p compared.Physics) (*Report, error) {
-	report := &Report{Ignored: d.Ignored}
+func (d *Data) Compare(ctx context.Context, p compared.Physics) (*accuracy.Report, error) {
+	report := &accuracy.Report{Ignored: d.Ignored}
 	for i := range d.tables {
 		if k := &d.tables[i]; len(k.files) > 0 {
 			table, err := k.compare(ctx, &p)
@@ -137,7 +138,7 @@ func (d *Data) Compare(ctx context.Context, p compared.Physics) (*Report, error)
 	return report, nil
 }
 
-func (k *readKind) compare(ctx context.Context, p *compared.Physics) (Table, error) {
+func (k *readKind) compare(ctx context.Context, p *compared.Physics) (accuracy.Table, error) {
 	results := make([][]compared.Comparison, len(k.experiments))
 	failures := make([]error, len(k.experiments))
 	var wait sync.WaitGroup
@@ -155,9 +156,9 @@ func (k *readKind) compare(ctx context.Context, p *compared.Physics) (Table, err
 	close(next)
 	wait.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return Table{}, err
+		return accuracy.Table{}, err
 	}
-	t := Table{Name: k.name, Files: k.files, Problems: k.problems, Sources: k.sources,
+	t := accuracy.Table{Name: k.name, Files: k.files, Problems: k.problems, Sources: k.sources,
 		Skipped: maps.Clone(k.skipped)}
 	for i, list := range results {
 		if failures[i] != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // compareFolder reads the tables of a folder and predicts them.
-func compareFolder(t *testing.T, folder string) *Report {
+func compareFolder(t *testing.T, folder string) *accuracy.Report {
 	t.Helper()
 	data, err := Read(os.DirFS(folder))
 	must.OK(t, err)
@@ -30,7 +31,7 @@ func TestEveryKindIsRead(t *testing.T) {
 	if len(report.Ignored) > 0 {
 		t.Errorf("not read: %q", report.Ignored)
 	}
-	read := map[string]*Table{}
+	read := map[string]*accuracy.Table{}
 	for i := range report.Tables {
 		read[report.Tables[i].Name] = &report.Tables[i]
 	}

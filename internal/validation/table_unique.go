@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -47,7 +48,7 @@ var uniqueRows = rowSpec{
 		if full {
 			name := t.Name
 			t.closed()
-			t.Name = name + ", 256" + saturated
+			t.Name = name + ", 256" + accuracy.Saturated
 			return ""
 		}
 		t.load = func() (sim.Source, error) {

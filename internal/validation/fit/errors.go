@@ -1,11 +1,13 @@
 package fit
 
-import "github.com/llmsim/llmsim/internal/validation"
+import (
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
+)
 
 // Error is the median absolute relative error of a quantity of a table, in percent, under several
 // sets of constants.
 type Error struct {
-	validation.Target
+	accuracy.Target
 	// N is the number of rows.
 	N int `json:"n"`
 	// Shipped and Fitted are the errors with the constants that come with the program and with
@@ -20,7 +22,7 @@ type Error struct {
 
 // errorsOf compares the reports. Quantities with a target come first, then the other ones that are
 // fitted to.
-func errorsOf(shipped, fitted, models, accelerators *validation.Report) []Error {
+func errorsOf(shipped, fitted, models, accelerators *accuracy.Report) []Error {
 	var list []Error
 	before := lines(shipped)
 	after, noModel, noAccelerator := byTarget(lines(fitted)), byTarget(lines(models)),
@@ -41,7 +43,7 @@ func errorsOf(shipped, fitted, models, accelerators *validation.Report) []Error 
 
 // lines returns the errors of a report by target, and without a target for other quantities that
 // are fitted to.
-func lines(r *validation.Report) []validation.TargetResult {
+func lines(r *accuracy.Report) []accuracy.TargetResult {
 	if r == nil {
 		return nil
 	}
@@ -55,8 +57,8 @@ func lines(r *validation.Report) []validation.TargetResult {
 		for _, q := range t.Quantities {
 			if find(t.Name, q.Quantity) != nil && !aimed[[2]string{t.Name, q.Quantity}] {
 				list = append(list,
-					validation.TargetResult{
-						Target: validation.Target{Table: t.Name, Quantity: q.Quantity}, N: q.N,
+					accuracy.TargetResult{
+						Target: accuracy.Target{Table: t.Name, Quantity: q.Quantity}, N: q.N,
 						Median: q.Median})
 			}
 		}
@@ -64,8 +66,8 @@ func lines(r *validation.Report) []validation.TargetResult {
 	return list
 }
 
-func byTarget(list []validation.TargetResult) map[validation.Target]validation.TargetResult {
-	m := map[validation.Target]validation.TargetResult{}
+func byTarget(list []accuracy.TargetResult) map[accuracy.Target]accuracy.TargetResult {
+	m := map[accuracy.Target]accuracy.TargetResult{}
 	for _, r := range list {
 		m[r.Target] = r
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // Result is what a fit found.
@@ -16,14 +17,14 @@ type Result struct {
 	Errors    []Error    `json:"errors"`
 	// Goals are what the fitted constants reach on all rows, with the errors of rows left out of
 	// the fit with their group.
-	Goals []validation.GoalResult `json:"goals"`
+	Goals []accuracy.GoalResult `json:"goals"`
 	// Rows is the number of measured figures that were fitted to.
 	Rows int `json:"rows"`
 
 	fitted *values
 	owners map[owner]basis
 	// leftOut are the rows of goals, predicted without their group.
-	leftOut *validation.Report
+	leftOut *accuracy.Report
 	draws   []validation.Draw
 	laws    powerLaws
 }

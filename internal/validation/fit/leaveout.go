@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
 )
@@ -17,7 +18,7 @@ import (
 // of which nothing else was measured cannot be left out. Either report is nil where there is
 // nothing to leave out.
 func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
-	solution *linearised) (models, accelerators *validation.Report, err error) {
+	solution *linearised) (models, accelerators *accuracy.Report, err error) {
 	models, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.Model }),
 		func(g *compared.Group) string { return g.Model })
 	if err != nil {
@@ -31,7 +32,7 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 // leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of
 // the same engine, accelerator and model. The laws of power are fitted without them, too.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
-	solution *linearised, draws []validation.Draw) (*validation.Report, error) {
+	solution *linearised, draws []validation.Draw) (*accuracy.Report, error) {
 	same := func(a, b *compared.Group) bool {
 		return a.Engine == b.Engine && a.GPU == b.GPU &&
 			a.Model == b.Model
@@ -45,7 +46,7 @@ func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 			groups = append(groups, g)
 		}
 	}
-	all := &validation.Report{}
+	all := &accuracy.Report{}
 	for i := range groups {
 		g := &groups[i]
 		p.progress(fmt.Sprintf("without %s on %s under %s (%d of %d)", g.Model, g.GPU, g.Engine,
@@ -85,11 +86,11 @@ func (p *problem) names(of func(*row) string) []string {
 // fold leaves out each of the names in turn and collects the predictions of the rows that were left
 // out.
 func (p *problem) fold(ctx context.Context, data *validation.Data, solution *linearised,
-	names []string, of func(*compared.Group) string) (*validation.Report, error) {
+	names []string, of func(*compared.Group) string) (*accuracy.Report, error) {
 	if len(names) < 2 {
 		return nil, nil
 	}
-	all := &validation.Report{}
+	all := &accuracy.Report{}
 	for i, name := range names {
 		p.progress(fmt.Sprintf("without %s (%d of %d)", name, i+1, len(names)))
 		v, weights, err := p.without(solution, func(r *row) bool { return of(&r.Group) != name })
@@ -129,11 +130,11 @@ func (p *problem) forget(v *values, weights []float64) {
 }
 
 // add appends the rows of a report to those of the same tables.
-func add(all, part *validation.Report) {
+func add(all, part *accuracy.Report) {
 	for _, t := range part.Tables {
-		i := slices.IndexFunc(all.Tables, func(a validation.Table) bool { return a.Name == t.Name })
+		i := slices.IndexFunc(all.Tables, func(a accuracy.Table) bool { return a.Name == t.Name })
 		if i < 0 {
-			all.Tables = append(all.Tables, validation.Table{Name: t.Name, Files: t.Files})
+			all.Tables = append(all.Tables, accuracy.Table{Name: t.Name, Files: t.Files})
 			i = len(all.Tables) - 1
 		}
 		all.Tables[i].Rows = append(all.Tables[i].Rows, t.Rows...)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models"
 )
@@ -35,7 +36,7 @@ type problem struct {
 // newProblem looks on what the predictions of the data depend. It also returns the report of the
 // shipped constants.
 func newProblem(ctx context.Context, data *validation.Data, owners []string,
-	progress func(string)) (*problem, *validation.Report, error) {
+	progress func(string)) (*problem, *accuracy.Report, error) {
 	known, err := models.Load()
 	if err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
@@ -105,7 +106,7 @@ func find(table, name string) *quantity {
 }
 
 // Mark notes of each row of a report whether the fit to its data takes it.
-func Mark(d *validation.Data, r *validation.Report) {
+func Mark(d *validation.Data, r *accuracy.Report) {
 	thin(d, r).Mark(r, func(table, name string) bool { return find(table, name) != nil })
 }
 
@@ -137,7 +138,7 @@ type groupKey struct {
 }
 
 // rowsOf returns the figures of a report that are fitted to.
-func rowsOf(r *validation.Report) []row {
+func rowsOf(r *accuracy.Report) []row {
 	var list []row
 	var groups []groupKey
 	size := map[groupKey]int{}
@@ -170,7 +171,7 @@ func rowsOf(r *validation.Report) []row {
 
 // logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the
 // report lacks a row.
-func logErrors(r *validation.Report, rows []row) ([]float64, []*compared.Comparison) {
+func logErrors(r *accuracy.Report, rows []row) ([]float64, []*compared.Comparison) {
 	byKey := map[rowKey]*compared.Comparison{}
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
@@ -283,7 +284,7 @@ const (
 var benchmarks = []string{"offline_throughput", "offline_recent", "ml_energy", "linear_layers"}
 
 // thin leaves out shapes of kernels, and benchmarks, where there are many.
-func thin(d *validation.Data, r *validation.Report) *validation.Data {
+func thin(d *validation.Data, r *accuracy.Report) *validation.Data {
 	type source struct{ table, gpu string }
 	rows := map[source]int{}
 	for i := range r.Tables {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/units"
-	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // WriteText prints the result for people, 100 columns wide.
@@ -38,7 +38,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		r.Errors[i].write(b)
 	}
 	b.WriteByte('\n')
-	validation.WriteGoals(b, r.Goals)
+	accuracy.WriteGoals(b, r.Goals)
 	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/validation"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 //go:embed page.html
@@ -23,9 +23,9 @@ var historyCSV string
 
 // content is what the page shows. Names are listed once, and rows refer to them by place.
 type content struct {
-	Names []string                `json:"names"`
-	Rows  [][]any                 `json:"rows"`
-	Goals []validation.GoalResult `json:"goals"`
+	Names []string              `json:"names"`
+	Rows  [][]any               `json:"rows"`
+	Goals []accuracy.GoalResult `json:"goals"`
 	// Sources are the sources that tables name, by table.
 	Sources map[string][]string `json:"sources"`
 	// History are the errors of goals left out of each fit of the constants.
@@ -33,7 +33,7 @@ type content struct {
 }
 
 // Write writes the page of a report.
-func Write(w io.Writer, r *validation.Report) error {
+func Write(w io.Writer, r *accuracy.Report) error {
 	c := content{Goals: r.Goals(), Sources: map[string][]string{}}
 	var err error
 	if c.History, err = readHistory(historyCSV); err != nil {
@@ -62,7 +62,7 @@ func Write(w io.Writer, r *validation.Report) error {
 			row := []any{name(x.Table), name(x.Engine), name(x.Version), name(x.GPU), name(x.Model),
 				name(x.DType), x.TP, name(x.Quantity), name(x.Unit), digits(x.Predicted),
 				digits(x.Measured), nil, nil, name(x.File), x.Line, name(x.Case), nil}
-			if low, high, grade, ok := validation.Range(x); ok {
+			if low, high, grade, ok := accuracy.Range(x); ok {
 				row[11], row[12], row[16] = digits(low), digits(high), name(string(grade))
 			}
 			c.Rows = append(c.Rows, row)

@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"bytes"
@@ -27,14 +27,14 @@ type Reliability struct {
 	Inside  float64 `json:"inside"`
 }
 
-// graded is what was measured of one quantity of a server in one table, with the range that a
+// Graded is what was measured of one quantity of a server in one table, with the range that a
 // result has.
-type graded struct {
+type Graded struct {
 	server
-	table, shown string
-	grade        evidence.Grade
+	Table, shown string
+	Grade        evidence.Grade
 	off          evidence.Off
-	leftOut      bool
+	LeftOut      bool
 	rows         int
 	// deviations are those of the rows, or five that stand for them where leftOut is set.
 	deviations []float64
@@ -42,7 +42,7 @@ type graded struct {
 
 // inside returns the share of what was measured that a range of the given standard deviations
 // holds.
-func (g *graded) inside(width float64) float64 {
+func (g *Graded) inside(width float64) float64 {
 	n := 0
 	for _, x := range g.deviations {
 		if g.off.Holds(x, width) {
@@ -52,22 +52,22 @@ func (g *graded) inside(width float64) float64 {
 	return float64(n) / float64(len(g.deviations))
 }
 
-// grades returns the report's servers, and all that were left out of the fit, with no table where
+// Grades returns the report's servers, and all that were left out of the fit, with no table where
 // the report has none of their rows.
-func (r *Report) grades() []graded {
+func (r *Report) Grades() []Graded {
 	type place struct {
 		server
 		table, shown string
 	}
 	at, tables := map[place]int{}, map[server]string{}
-	var list []graded
+	var list []Graded
 	for _, s := range r.served(true) {
 		p := place{server{s.Key, s.quantity}, s.Table, s.shown}
 		if _, ok := at[p]; !ok {
 			e := evidence.Of(s.Key, true)
 			at[p] = len(list)
-			list = append(list, graded{server: p.server, table: s.Table, shown: s.shown,
-				grade: e.Grade, off: offOf(&e, s.quantity)})
+			list = append(list, Graded{server: p.server, Table: s.Table, shown: s.shown,
+				Grade: e.Grade, off: offOf(&e, s.quantity)})
 			if s.shown == s.quantity {
 				tables[p.server] = s.Table
 			}
@@ -78,8 +78,8 @@ func (r *Report) grades() []graded {
 	}
 	for _, e := range evidence.LeftOut() {
 		s, without, points := server{e.Key, e.Quantity}, evidence.Without(e.Key), e.Off.Points()
-		list = append(list, graded{server: s, table: tables[s], shown: e.Quantity,
-			grade: without.Grade, off: offOf(&without, e.Quantity), leftOut: true, rows: e.Rows,
+		list = append(list, Graded{server: s, Table: tables[s], shown: e.Quantity,
+			Grade: without.Grade, off: offOf(&without, e.Quantity), LeftOut: true, rows: e.Rows,
 			deviations: points[:]})
 	}
 	return list
@@ -114,22 +114,22 @@ func offOf(e *evidence.Evidence, quantity string) evidence.Off {
 }
 
 // Reliability says of each grade, table and quantity how often ranges hold what was measured.
-func (r *Report) Reliability() []Reliability { return reliability(r.grades()) }
+func (r *Report) Reliability() []Reliability { return reliability(r.Grades()) }
 
-func reliability(all []graded) []Reliability {
+func reliability(all []Graded) []Reliability {
 	var list []Reliability
 	for i := range all {
 		g := &all[i]
-		if g.table == "" {
+		if g.Table == "" {
 			continue
 		}
 		at := slices.IndexFunc(list, func(k Reliability) bool {
-			return k.LeftOut == g.leftOut && k.Grade == g.grade && k.Table == g.table &&
+			return k.LeftOut == g.LeftOut && k.Grade == g.Grade && k.Table == g.Table &&
 				k.Quantity == g.shown
 		})
 		if at < 0 {
 			at = len(list)
-			list = append(list, Reliability{LeftOut: g.leftOut, Grade: g.grade, Table: g.table,
+			list = append(list, Reliability{LeftOut: g.LeftOut, Grade: g.Grade, Table: g.Table,
 				Quantity: g.shown})
 		}
 		k := &list[at]
@@ -145,12 +145,12 @@ func reliability(all []graded) []Reliability {
 	return list
 }
 
-// calibrated reports whether ranges hold as many values as they are to.
-func calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
+// Calibrated reports whether ranges hold as many values as they are to.
+func Calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
 
-// byChance reports whether a share of servers' values may differ from what ranges are to hold as it
+// ByChance reports whether a share of servers' values may differ from what ranges are to hold as it
 // does because servers are few: fewer than five, or by two standard deviations at most.
-func byChance(share float64, servers int) bool {
+func ByChance(share float64, servers int) bool {
 	return servers < 5 || math.Abs(share-intervalLevel) <=
 		2*math.Sqrt(intervalLevel*(1-intervalLevel)/float64(servers))
 }
@@ -158,9 +158,9 @@ func byChance(share float64, servers int) bool {
 // verdict says in words how often ranges hold.
 func (k *Reliability) verdict() string {
 	switch {
-	case calibrated(k.Inside):
+	case Calibrated(k.Inside):
 		return ""
-	case byChance(k.Inside, k.Servers):
+	case ByChance(k.Inside, k.Servers):
 		return "few"
 	case k.Inside < intervalLevel:
 		return "too narrow"

@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"cmp"
@@ -74,7 +74,7 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
-	s := Summary{Tables: []TableSummary{}, Targets: r.targets(), Goals: r.Goals(),
+	s := Summary{Tables: []TableSummary{}, Targets: r.Targets(), Goals: r.Goals(),
 		Reliability: r.Reliability(), Held: r.Held(), Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
@@ -121,13 +121,13 @@ func quantities(rows []compared.Comparison) []Statistics {
 	}
 	list := make([]Statistics, len(names))
 	for i, name := range names {
-		list[i] = statistics(of[name])
+		list[i] = SumUp(of[name])
 	}
 	return list
 }
 
-// statistics sums up rows of one quantity; there is at least one.
-func statistics(rows []compared.Comparison) Statistics {
+// SumUp sums up rows of one quantity; there is at least one.
+func SumUp(rows []compared.Comparison) Statistics {
 	s := Statistics{Quantity: rows[0].Quantity, Unit: rows[0].Unit, Fit: rows[0].Fit, N: len(rows)}
 	errors := make([]float64, len(rows))
 	worst := 0

@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import "github.com/llmsim/llmsim/internal/validation/compared"
 
@@ -22,8 +22,8 @@ type Table struct {
 	Skipped  map[string]int
 }
 
-// rows returns the rows that a filter chooses.
-func (r *Report) rows(chooses func(*compared.Comparison) bool) []compared.Comparison {
+// Rows returns the rows that a filter chooses.
+func (r *Report) Rows(chooses func(*compared.Comparison) bool) []compared.Comparison {
 	var list []compared.Comparison
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {

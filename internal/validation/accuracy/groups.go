@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"cmp"
@@ -52,12 +52,12 @@ func gated(c *compared.Comparison) string {
 	if strings.HasSuffix(c.Quantity, " step") {
 		return c.Quantity
 	}
-	return columnOf(c)
+	return ColumnOf(c)
 }
 
 // GroupErrors returns the errors of all groups of leastGroup rows or more.
 func (r *Report) GroupErrors() []GroupError {
-	return groupErrors(r.rows(func(*compared.Comparison) bool { return true }), leastGroup)
+	return groupErrors(r.Rows(func(*compared.Comparison) bool { return true }), leastGroup)
 }
 
 func groupErrors(rows []compared.Comparison, least int) []GroupError {
@@ -77,8 +77,8 @@ func groupErrors(rows []compared.Comparison, least int) []GroupError {
 	var list []GroupError
 	for _, key := range slices.Sorted(maps.Keys(of)) {
 		if g := groups[key]; len(of[key]) >= least {
-			g.Rows, g.Median, g.Bias = len(of[key]), statistics(of[key]).Median,
-				medianBias(of[key])
+			g.Rows, g.Median, g.Bias = len(of[key]), SumUp(of[key]).Median,
+				MedianBias(of[key])
 			list = append(list, g)
 		}
 	}
@@ -102,10 +102,10 @@ func worst(rows []compared.Comparison, least int) *GroupError {
 //go:embed groups.csv
 var groupsCSV string
 
-const worsening = 1.5
+const Worsening = 1.5
 
-// recorded returns the recorded errors by group.
-var recorded = sync.OnceValue(func() map[string]GroupError {
+// Recorded returns the recorded errors by group.
+var Recorded = sync.OnceValue(func() map[string]GroupError {
 	records, err := csv.NewReader(strings.NewReader(groupsCSV)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("validation: groups.csv: %v", err)) // it is part of the program
@@ -145,12 +145,12 @@ func (r *Report) Worsened() []string {
 	for _, g := range r.GroupErrors() {
 		now[g.key()] = g
 	}
-	for _, key := range slices.Sorted(maps.Keys(recorded())) {
-		was := recorded()[key]
+	for _, key := range slices.Sorted(maps.Keys(Recorded())) {
+		was := Recorded()[key]
 		switch g, ok := now[key]; {
 		case !ok:
 			list = append(list, fmt.Sprintf("%s is no longer compared", &was))
-		case g.Median > was.Median+worsening:
+		case g.Median > was.Median+Worsening:
 			list = append(list, fmt.Sprintf("%s: %.1f %% of %d rows, recorded %.1f %%", &g,
 				g.Median, g.Rows, was.Median))
 		}

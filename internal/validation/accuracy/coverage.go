@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 // number format.
 type covered struct{ engine, gpu, family, dtype string }
 
-// columnOf returns the column of the page that a figure of a whole server is in, or "".
-func columnOf(c *compared.Comparison) string {
+// ColumnOf returns the column of the page that a figure of a whole server is in, or "".
+func ColumnOf(c *compared.Comparison) string {
 	switch c.Quantity {
 	case "output rate", "capacity", "tokens a node":
 		return "rate"
@@ -43,14 +43,14 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		return model
 	}
 	errors := map[covered]map[string][]float64{}
-	for _, row := range r.rows(func(c *compared.Comparison) bool {
-		return c.Engine != "" && columnOf(c) != ""
+	for _, row := range r.Rows(func(c *compared.Comparison) bool {
+		return c.Engine != "" && ColumnOf(c) != ""
 	}) {
 		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
 		if errors[key] == nil {
 			errors[key] = map[string][]float64{}
 		}
-		column := columnOf(&row)
+		column := ColumnOf(&row)
 		errors[key][column] = append(errors[key][column], 100*math.Abs(row.Error()))
 	}
 	b := &strings.Builder{}

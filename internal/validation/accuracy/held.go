@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"slices"
@@ -26,19 +26,19 @@ type Held struct {
 
 // Held sums up how often ranges hold what was measured.
 func (r *Report) Held() Held {
-	all := r.grades()
+	all := r.Grades()
 	h := Held{}
-	h.Shapes, _ = r.heldByOtherShapes()
-	h.Shown, _ = heldBy(all, evidence.Width80, func(g *graded) bool { return !g.leftOut })
-	h.LeftOut, h.Servers = heldBy(all, evidence.Width80, func(g *graded) bool { return g.leftOut })
+	h.Shapes, _ = r.HeldByOtherShapes()
+	h.Shown, _ = HeldBy(all, evidence.Width80, func(g *Graded) bool { return !g.LeftOut })
+	h.LeftOut, h.Servers = HeldBy(all, evidence.Width80, func(g *Graded) bool { return g.LeftOut })
 	return h
 }
 
-// heldBy returns the share of the chosen latencies in ranges of the given standard deviations, each
+// HeldBy returns the share of the chosen latencies in ranges of the given standard deviations, each
 // server and latency counting the same, and how many these are; 0 where there are none.
-func heldBy(all []graded, width float64, chooses func(*graded) bool) (share float64, count int) {
+func HeldBy(all []Graded, width float64, chooses func(*Graded) bool) (share float64, count int) {
 	for i := range all {
-		if g := &all[i]; g.shown == g.quantity && chooses(g) {
+		if g := &all[i]; g.shown == g.Quantity && chooses(g) {
 			share += g.inside(width)
 			count++
 		}
@@ -46,10 +46,10 @@ func heldBy(all []graded, width float64, chooses func(*graded) bool) (share floa
 	return share / float64(max(1, count)), count
 }
 
-// heldByOtherShapes returns the share of what was measured of a shape of prompts and answers that
+// HeldByOtherShapes returns the share of what was measured of a shape of prompts and answers that
 // lies in ranges which rest on the server's other shapes and on the servers around it, each server
 // of several shapes counting the same, and the number of these; 0 where there are none.
-func (r *Report) heldByOtherShapes() (share float64, count int) {
+func (r *Report) HeldByOtherShapes() (share float64, count int) {
 	order, of := serversOf(r.served(false))
 	for _, s := range order {
 		shapes := map[string][]served{}
@@ -59,7 +59,7 @@ func (r *Report) heldByOtherShapes() (share float64, count int) {
 		if len(shapes) < 2 {
 			continue
 		}
-		around, held := evidence.Unmeasured(s.key, s.quantity), 0
+		around, held := evidence.Unmeasured(s.Key, s.Quantity), 0
 		for shape, rows := range shapes {
 			others := slices.DeleteFunc(slices.Clone(of[s]),
 				func(row served) bool { return row.shape() == shape })
@@ -79,7 +79,7 @@ func (r *Report) heldByOtherShapes() (share float64, count int) {
 // ReliabilityPlots draws how often ranges hold what was measured, by file name: over the share that
 // they are to hold, and of the ranges that are to hold 80 %, by table.
 func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
-	all := r.grades()
+	all := r.Grades()
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -102,10 +102,10 @@ func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
 		if leftOut {
 			name = "left out of the fit"
 		}
-		of := func(g *graded) bool { return g.leftOut == leftOut }
+		of := func(g *Graded) bool { return g.LeftOut == leftOut }
 		curve, tables := plots.Series{Name: name}, plots.Series{Name: name}
 		for _, level := range ideal.X {
-			share, _ := heldBy(all, distuv.UnitNormal.Quantile((1+level/100)/2), of)
+			share, _ := HeldBy(all, distuv.UnitNormal.Quantile((1+level/100)/2), of)
 			curve.X, curve.Y = append(curve.X, level), append(curve.Y, 100*share)
 		}
 		for i, table := range names {

@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"bytes"
@@ -114,19 +114,19 @@ func (g *Goal) chooses(c *compared.Comparison) bool {
 func (r *Report) Goals() []GoalResult {
 	var list []GoalResult
 	for _, g := range goals() {
-		rows := r.rows(g.chooses)
+		rows := r.Rows(g.chooses)
 		if len(rows) == 0 {
 			continue
 		}
-		s := statistics(rows)
-		list = append(list, GoalResult{g, s.N, s.Median, medianBias(rows), s.Median <= g.AtMost,
+		s := SumUp(rows)
+		list = append(list, GoalResult{g, s.N, s.Median, MedianBias(rows), s.Median <= g.AtMost,
 			worst(rows, worstRows)})
 	}
 	return list
 }
 
-// medianBias returns the median error of rows, in percent.
-func medianBias(rows []compared.Comparison) float64 {
+// MedianBias returns the median error of rows, in percent.
+func MedianBias(rows []compared.Comparison) float64 {
 	errors := make([]float64, len(rows))
 	for i := range rows {
 		errors[i] = 100 * rows[i].Error()
@@ -142,8 +142,8 @@ func (r *Report) GoalsBeside(leftOut *Report) []GoalResult {
 	for i := range list {
 		g := &list[i]
 		g.LeftOut, g.LeftOutBias = nil, nil
-		if rows := leftOut.rows(g.chooses); len(rows) > 0 {
-			median, bias := statistics(rows).Median, medianBias(rows)
+		if rows := leftOut.Rows(g.chooses); len(rows) > 0 {
+			median, bias := SumUp(rows).Median, MedianBias(rows)
 			g.LeftOut, g.LeftOutBias = &median, &bias
 		}
 	}

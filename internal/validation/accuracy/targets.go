@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	_ "embed"
@@ -26,8 +26,8 @@ type Target struct {
 	Peer string `json:"peer"`
 }
 
-// targets lists what we hold ourselves to.
-var targets = sync.OnceValue(func() []Target {
+// Targets lists what we hold ourselves to.
+var Targets = sync.OnceValue(func() []Target {
 	records, err := csv.NewReader(strings.NewReader(targetsCSV)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("validation: targets.csv: %v", err)) // it is part of the program
@@ -52,12 +52,12 @@ type TargetResult struct {
 	Met    bool    `json:"met"`
 }
 
-// targets returns those for which the report has rows.
-func (r *Report) targets() []TargetResult {
+// Targets returns those for which the report has rows.
+func (r *Report) Targets() []TargetResult {
 	var list []TargetResult
-	for _, target := range targets() {
-		if rows := r.rows(target.chooses); len(rows) > 0 {
-			s := statistics(rows)
+	for _, target := range Targets() {
+		if rows := r.Rows(target.chooses); len(rows) > 0 {
+			s := SumUp(rows)
 			list = append(list, TargetResult{target, s.N, s.Median, s.Median <= target.AtMost})
 		}
 	}

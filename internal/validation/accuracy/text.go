@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"bytes"
@@ -138,14 +138,14 @@ func writeTargets(b *bytes.Buffer, list []TargetResult) {
 		if !r.Met {
 			verdict = "✗"
 		}
-		fmt.Fprintf(b, "  %-19s %-17s %5d %5.1f %% %6g %% %s  %s\n", r.Table, r.subject(), r.N,
+		fmt.Fprintf(b, "  %-19s %-17s %5d %5.1f %% %6g %% %s  %s\n", r.Table, r.Subject(), r.N,
 			r.Median, r.AtMost, verdict, r.Peer)
 	}
 	b.WriteByte('\n')
 }
 
-// subject names the quantity and the rows of a target.
-func (t *Target) subject() string {
+// Subject names the quantity and the rows of a target.
+func (t *Target) Subject() string {
 	return strings.TrimSpace(t.Quantity + " " + t.Engine + t.Model)
 }
 

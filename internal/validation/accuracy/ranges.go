@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type served struct {
 // latency returns what evidence calls a measured quantity of a server, or "", and whether it is a
 // rate, which falls as times grow. A median counts where the table has no mean.
 func latency(c *compared.Comparison) (name string, rate bool) {
-	if strings.HasSuffix(c.Case, saturated) && !strings.Contains(c.Quantity, "rate") {
+	if strings.HasSuffix(c.Case, Saturated) && !strings.Contains(c.Quantity, "rate") {
 		return "", false // near capacity, an error is one of the load
 	}
 	switch c.Quantity {
@@ -48,10 +48,10 @@ func latency(c *compared.Comparison) (name string, rate bool) {
 	return "", false
 }
 
-// saturated ends the case of an open load that the server could not take: the client had as many
+// Saturated ends the case of an open load that the server could not take: the client had as many
 // requests under way as it may. What the server bears is compared there, as a rate: the latencies
 // follow from the length of the run.
-const saturated = " in flight"
+const Saturated = " in flight"
 
 // hasMedians are the tables that have medians rather than means.
 var hasMedians = map[string]bool{"silicon_app": true, "sglang_cookbook": true,
@@ -142,8 +142,8 @@ func spreadOf(deviations []float64, bias, share float64) float64 {
 
 // server is a server and a quantity of which rows were measured.
 type server struct {
-	key      servers.Key
-	quantity string
+	Key      servers.Key
+	Quantity string
 }
 
 // serversOf returns the rows of each server and quantity, in the order of their keys.
@@ -176,7 +176,7 @@ func (r *Report) Errors() []evidence.Error {
 // further rows of it lie.
 func (r *Report) Known() []evidence.Error {
 	return r.errorsOf(func(s server, rows []served) evidence.Off {
-		return given(evidence.Unmeasured(s.key, s.quantity), rows)
+		return given(evidence.Unmeasured(s.Key, s.Quantity), rows)
 	})
 }
 
@@ -185,7 +185,7 @@ func (r *Report) errorsOf(off func(server, []served) evidence.Off) []evidence.Er
 	order, of := serversOf(r.served(false))
 	for _, s := range order {
 		rows := of[s]
-		e := evidence.Error{Key: s.key, Quantity: s.quantity, Rows: len(rows), Off: off(s, rows)}
+		e := evidence.Error{Key: s.Key, Quantity: s.Quantity, Rows: len(rows), Off: off(s, rows)}
 		var errors []float64
 		for i := range rows {
 			errors = append(errors, math.Abs(rows[i].Error()))

@@ -1,4 +1,4 @@
-package validation
+package accuracy
 
 import (
 	"math/rand/v2"
