@@ -114,7 +114,8 @@ func TestAblationPageIsCurrent(t *testing.T) {
 			rows := r.Rows(func(c *compared.Comparison) bool {
 				return strings.HasPrefix(c.Engine, column.engine) && c.Quantity == column.quantity
 			})
-			fmt.Fprintf(&b, " %.0f, %+.0f |", accuracy.SumUp(rows).Median, accuracy.MedianBias(rows))
+			fmt.Fprintf(&b, " %.0f, %+.0f |", accuracy.SumUp(rows).Median,
+				accuracy.MedianBias(rows))
 		}
 		b.WriteByte('\n')
 	}

@@ -158,13 +158,13 @@ func (d *deployment) narrowCache() {
 }
 
 func (d *deployment) group() compared.Group {
-	return compared.Group{Engine: d.engine, Version: d.version, GPU: d.accelerator.Name, Model: d.model.Name,
-		DType: string(d.weights), TP: d.tensor}
+	return compared.Group{Engine: d.engine, Version: d.version, GPU: d.accelerator.Name,
+		Model: d.model.Name, DType: string(d.weights), TP: d.tensor}
 }
 
 // config returns the server as scenarios build it, with KV blocks of a number of tokens.
-func (d *deployment) config(p *compared.Physics, engine steptime.Engine, blockTokens int) (servers.Config,
-	error) {
+func (d *deployment) config(p *compared.Physics, engine steptime.Engine,
+	blockTokens int) (servers.Config, error) {
 	policies, err := d.policies(blockTokens)
 	release, _ := engines.Find(cmp.Or(d.engine, "ideal"), "")
 	release.Version, _ = engines.ParseVersion(d.version)
@@ -304,7 +304,8 @@ func (d *deployment) replica(s *servers.Server) (sim.ReplicaConfig, error) {
 }
 
 // serve simulates the deployment under the given load.
-func (d *deployment) serve(ctx context.Context, p *compared.Physics, load sim.Source) (*outcome, error) {
+func (d *deployment) serve(ctx context.Context, p *compared.Physics, load sim.Source) (*outcome,
+	error) {
 	server, err := d.server(p, blockTokens)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ type disaggregated struct {
 
 // serve simulates them under the given load. KV caches go layer by layer over the network, as they
 // are computed; the decode worker answers, from the first token on.
-func (a *disaggregated) serve(ctx context.Context, p *compared.Physics, load sim.Source) (*outcome, error) {
+func (a *disaggregated) serve(ctx context.Context, p *compared.Physics, load sim.Source) (*outcome,
+	error) {
 	if a.prefill.network == nil {
 		return nil, errors.New(a.prefill.accelerator.Name +
 			" has no network over which prefill and decode servers could exchange caches")

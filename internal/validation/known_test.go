@@ -65,7 +65,8 @@ func TestRangesHoldServersLeftOut(t *testing.T) {
 		}
 	}
 	for name, list := range groups {
-		share, servers := accuracy.HeldBy(list, evidence.Width80, func(*accuracy.Graded) bool { return true })
+		share, servers := accuracy.HeldBy(list, evidence.Width80,
+			func(*accuracy.Graded) bool { return true })
 		ok := accuracy.ByChance(share, servers)
 		if strings.HasSuffix(name, " ") {
 			ok = accuracy.Calibrated(share)
@@ -87,7 +88,8 @@ func TestRangesHoldEachTableLeftOut(t *testing.T) {
 		}
 	}
 	for name, list := range tables {
-		share, servers := accuracy.HeldBy(list, evidence.Width80, func(*accuracy.Graded) bool { return true })
+		share, servers := accuracy.HeldBy(list, evidence.Width80,
+			func(*accuracy.Graded) bool { return true })
 		if !accuracy.ByChance(share, servers) {
 			t.Errorf("%s of %d servers: ranges of 80 %% hold %.1f %%", name, servers, 100*share)
 		}

@@ -92,8 +92,8 @@ func readOperators(c *catalogs, t *table,
 			known[key] = o
 			list = append(list, o)
 		}
-		at := compared.Place{Group: compared.Group{GPU: accelerator.Name, Model: o.variant, TP: o.tensor},
-			File: t.file, Line: r.line, Name: o.shape + ", " + loadOf(step)}
+		at := compared.Place{Group: compared.Group{GPU: accelerator.Name, Model: o.variant,
+			TP: o.tensor}, File: t.file, Line: r.line, Name: o.shape + ", " + loadOf(step)}
 		known[key].loads = append(known[key].loads, load{at, step, measured})
 	})
 	return list

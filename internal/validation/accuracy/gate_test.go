@@ -47,7 +47,7 @@ func rowOf(g *GroupError, percent float64) compared.Comparison {
 	if quantity == "" {
 		quantity = g.Quantity
 	}
-	return compared.Comparison{Group: compared.Group{Engine: g.Engine, Version: g.Version, GPU: g.GPU,
-		Model: g.Model, DType: g.DType}, Quantity: quantity, Measured: 1,
+	return compared.Comparison{Group: compared.Group{Engine: g.Engine, Version: g.Version,
+		GPU: g.GPU, Model: g.Model, DType: g.DType}, Quantity: quantity, Measured: 1,
 		Predicted: 1 + percent/100}
 }
