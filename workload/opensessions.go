@@ -30,7 +30,7 @@ func (t *openSessions) begin(r *sim.Request, g *graph, at sim.Time, made int32) 
 	}
 	t.open[r.Session] = s
 	for i := made + 1; int(i) < len(s.calls); i++ {
-		if s.missing[i] == 0 {
+		if s.calls[i].missing == 0 {
 			t.waiting.push(later(at, s.calls[i].wait), s, i)
 		}
 	}

@@ -14,6 +14,8 @@ type call struct {
 	// prefix of the session. If summary is set, only the answer is repeated, not the text before.
 	from    int32
 	summary bool
+	// missing is the number of calls that must end before this one and have not.
+	missing int32
 	// text is the number of the message, and message the number of its tokens, from 0.
 	text    int32
 	message int
@@ -71,6 +73,7 @@ func (g *graph) add(c call, after []int32) (number int32, fits bool) {
 		return 0, false
 	}
 	c.after = span{int32(len(g.after)), int32(len(g.after) + len(after))}
+	c.missing = int32(len(after))
 	if c.from >= 0 {
 		c.turn = g.calls[c.from].turn + 1
 	}
@@ -147,10 +150,7 @@ type session struct {
 	// first is the first request. Its Deadline counts from the arrival. The session owns its
 	// Content, which is the prefix.
 	first sim.Request
-	// missing is, by call, the number of calls that it waits for and that have not ended, and open
-	// the number of calls that have not ended.
-	missing []int32
-	open    int
+	open  int // calls that have not ended
 }
 
 // begin takes over a session of which r is the first request, with the prefix as its content,
@@ -162,10 +162,7 @@ func (s *session) begin(r *sim.Request, g *graph) {
 	calls, after := append(s.calls[:0], g.calls...), append(s.after[:0], g.after...)
 	s.graph = *g
 	s.calls, s.after = calls, after
-	s.missing, s.open = s.missing[:0], len(calls)
-	for i := range s.calls {
-		s.missing = append(s.missing, s.calls[i].after.to-s.calls[i].after.from)
-	}
+	s.open = len(calls)
 	s.fill(0, r)
 }
 
@@ -201,7 +198,7 @@ func (s *session) end(number int32, ready func(number int32)) {
 		for s.calls[next].after.to-s.calls[number].after.to <= int32(p) {
 			next++
 		}
-		if s.missing[next]--; s.missing[next] == 0 {
+		if s.calls[next].missing--; s.calls[next].missing == 0 {
 			ready(next)
 		}
 	}

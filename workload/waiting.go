@@ -1,10 +1,14 @@
 package workload
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"math/bits"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // waiter is a user or a session that will send a request at a known time.
 type waiter struct {
-	at sim.Time
+	at sim.Time // from 0
 	// order breaks ties: first come, first served.
 	order int64
 	// talk is the session that goes on with a call; nil for a new request of a user, whose call is
@@ -15,8 +19,12 @@ type waiter struct {
 
 const firstSession = 1
 
-func (w waiter) before(other waiter) bool {
-	return w.at < other.at || (w.at == other.at && w.order < other.order)
+// precedes returns 1 if w comes before other, else 0. The code has no branch, because a processor
+// could not predict it.
+func (w *waiter) precedes(other *waiter) int {
+	_, borrow := bits.Sub64(uint64(w.order), uint64(other.order), 0)
+	_, borrow = bits.Sub64(uint64(w.at), uint64(other.at), borrow)
+	return int(borrow)
 }
 
 // waiting is a binary heap of waiters, the earliest first.
@@ -35,34 +43,43 @@ func (q *waiting) first() sim.Time {
 
 func (q *waiting) push(at sim.Time, talk *session, call int32) {
 	q.order++
-	q.heap = append(q.heap, waiter{at, q.order, talk, call})
-	for i := len(q.heap) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !q.heap[i].before(q.heap[parent]) {
-			break
-		}
-		q.heap[i], q.heap[parent] = q.heap[parent], q.heap[i]
-		i = parent
-	}
+	q.heap = append(q.heap, waiter{})
+	q.rise(len(q.heap)-1, waiter{at, q.order, talk, call})
 }
 
-func (q *waiting) pop() waiter {
-	top := q.heap[0]
-	last := len(q.heap) - 1
-	q.heap[0] = q.heap[last]
-	q.heap[last] = waiter{}
-	q.heap = q.heap[:last]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if q.heap[child].before(q.heap[least]) {
-				least = child
-			}
+// rise puts w in the free place i, or above it.
+func (q *waiting) rise(i int, w waiter) {
+	h := q.heap
+	for i > 0 {
+		parent := (i - 1) / 2
+		if w.precedes(&h[parent]) == 0 {
+			break
 		}
-		if least == i {
-			return top
-		}
-		q.heap[i], q.heap[least] = q.heap[least], q.heap[i]
-		i = least
+		h[i] = h[parent]
+		i = parent
 	}
+	h[i] = w
+}
+
+// pop removes and returns the earliest. The free place sinks to the bottom, where the last entry
+// most often belongs.
+func (q *waiting) pop() waiter {
+	h := q.heap
+	top, last := h[0], len(h)-1
+	w := h[last]
+	h[last] = waiter{}
+	h = h[:last]
+	q.heap = h
+	i := 0
+	for child := 1; child < last; child = 2*i + 1 {
+		if child+1 < last {
+			child += h[child+1].precedes(&h[child])
+		}
+		h[i] = h[child]
+		i = child
+	}
+	if last > 0 {
+		q.rise(i, w)
+	}
+	return top
 }
