@@ -31,6 +31,8 @@ func main() {
 	seed := flag.Uint64("seed", 0, "draws the mutants; 0 takes the seed from the commit")
 	root := flag.String("root", filepath.Join("..", ".."), "root of the tree")
 	only := flag.String("only", "", "try the mutants at this FILE:LINE alone, all of them")
+	tests := flag.String("tests", "", "run the short tests of this PACKAGE, in place of those of "+
+		"the changed one")
 	flag.Parse()
 	s := *seed
 	if s == 0 {
@@ -40,7 +42,7 @@ func main() {
 	if len(patterns) == 0 {
 		patterns = packages
 	}
-	r := runner{root: *root, n: *n, seed: s, only: *only, out: os.Stdout}
+	r := runner{root: *root, n: *n, seed: s, only: *only, tests: *tests, out: os.Stdout}
 	if err := r.run(context.Background(), patterns); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -49,6 +49,7 @@ type count struct {
 
 type runner struct {
 	root, only string
+	tests      string // the package whose tests run; empty for those of the changed one
 	n          int
 	seed       uint64
 	out        io.Writer
@@ -68,25 +69,23 @@ func (r *runner) run(ctx context.Context, patterns []string) error {
 	}
 	r.root = root
 	fmt.Fprintf(r.out, "seed %d\n", r.seed)
-	args := []string{"list", "-json=Dir,ImportPath,Name,GoFiles,TestImports,XTestImports"}
-	for _, p := range patterns {
-		args = append(args, "./"+p)
-	}
-	list := exec.CommandContext(ctx, "go", args...)
-	list.Dir, list.Stderr = r.root, os.Stderr
-	out, err := list.Output()
+	packages, err := r.list(ctx, patterns)
 	if err != nil {
-		return fmt.Errorf("go list: %w", err)
+		return err
 	}
-	var counts []count
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p pkg
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
+	var by []*pkg
+	if r.tests != "" {
+		if by, err = r.list(ctx, []string{r.tests}); err != nil {
 			return err
 		}
-		c, err := r.try(ctx, &p)
+	}
+	var counts []count
+	for _, p := range packages {
+		tests := p
+		if len(by) > 0 {
+			tests = by[0]
+		}
+		c, err := r.try(ctx, p, tests)
 		if err != nil {
 			return err
 		}
@@ -96,9 +95,32 @@ func (r *runner) run(ctx context.Context, patterns []string) error {
 	return nil
 }
 
-// try tries mutants of a package. Mutants of functions are built together, to one program that is
+// list returns what go list says of the packages that patterns name.
+func (r *runner) list(ctx context.Context, patterns []string) (packages []*pkg, err error) {
+	args := []string{"list", "-json=Dir,ImportPath,Name,GoFiles,TestImports,XTestImports"}
+	for _, p := range patterns {
+		args = append(args, "./"+p)
+	}
+	list := exec.CommandContext(ctx, "go", args...)
+	list.Dir, list.Stderr = r.root, os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		p := new(pkg)
+		if err := d.Decode(p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+}
+
+// try tries mutants of p on the short tests of the package tests. Mutants of functions are built together, to one program that is
 // told which of them to run.
-func (r *runner) try(ctx context.Context, p *pkg) (count, error) {
+func (r *runner) try(ctx context.Context, p, tests *pkg) (count, error) {
 	start := time.Now()
 	name, err := filepath.Rel(r.root, p.Dir)
 	c := count{name: name}
@@ -145,11 +167,11 @@ func (r *runner) try(ctx context.Context, p *pkg) (count, error) {
 		files[file] = joined(sources[file], of)
 	}
 	program := filepath.Join(dir, "joined.test")
-	if err := r.build(ctx, p.ImportPath, program, files); err != nil {
+	if err := r.build(ctx, tests.ImportPath, program, files); err != nil {
 		return c, err
 	}
 	before := time.Now()
-	if f, log := r.test(ctx, p, program, 0, 10*time.Minute); f != survived {
+	if f, log := r.test(ctx, tests, program, 0, 10*time.Minute); f != survived {
 		return c, fmt.Errorf("%s without a change: %v\n%s", name, f, log)
 	}
 	usual := time.Since(before)
@@ -158,11 +180,11 @@ func (r *runner) try(ctx context.Context, p *pkg) (count, error) {
 		if m.body == [2]int{} {
 			runs = filepath.Join(dir, "alone.test")
 			alone := map[string][]byte{m.file: m.changed(sources[m.file])}
-			if err := r.build(ctx, p.ImportPath, runs, alone); err != nil {
+			if err := r.build(ctx, tests.ImportPath, runs, alone); err != nil {
 				return c, err
 			}
 		}
-		f, _ := r.test(ctx, p, runs, i+1, 5*usual+time.Minute)
+		f, _ := r.test(ctx, tests, runs, i+1, 5*usual+time.Minute)
 		c.of[f]++
 		if f == survived {
 			c.survivors = append(c.survivors, m.at(name))
