@@ -86,6 +86,13 @@ func TestDistributionAgainstAllSpans(t *testing.T) {
 				t.Fatalf("%g are within %g, want %d of %d", got, below, kept, n)
 			}
 		}
+		none := slices.IndexFunc(all, func(x float64) bool { return x > 0 })
+		if got := d.within(0); none >= 0 && got != float64(none)/float64(n) {
+			t.Fatalf("%g are 0, want %d of %d", got, none, n)
+		}
+		if got := d.within(sim.Never); got != 1 {
+			t.Fatalf("%g of the spans end", got)
+		}
 		bins := rapid.IntRange(1, 40).Draw(t, "bins")
 		h := d.Histogram(bins)
 		inside, top := 0.0, d.Quantile(0.99)
@@ -188,4 +195,29 @@ func TestShortAnswersHaveNoTimePerToken(t *testing.T) {
 				c.want, got.Phases)
 		}
 	}
+}
+
+// A quantile among longer spans is that of all spans together, or infinite where it falls among the
+// longer ones.
+func TestQuantileAmongLongerSpans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spans := rapid.SliceOfN(rapid.Int64Range(1, 1000), 1, 40).Draw(t, "spans")
+		longer := rapid.Int64Range(0, 20).Draw(t, "longer")
+		some, all := newTestDistribution(t, 0.01), newTestDistribution(t, 0.01)
+		for _, s := range spans {
+			some.Add(sim.Time(s))
+			all.Add(sim.Time(s))
+		}
+		if longer > 0 {
+			all.AddRepeated(1e15, longer)
+		}
+		q := float64(rapid.IntRange(0, 20).Draw(t, "twentieths")) / 20
+		got, want := some.quantileAmong(q, longer), all.Quantile(q)
+		if want > 1000 {
+			want = math.Inf(1)
+		}
+		if got != want && math.Abs(got-want) > 1e-9*want {
+			t.Fatalf("quantile %g of %v and %d longer: %g, want %g", q, spans, longer, got, want)
+		}
+	})
 }

@@ -27,12 +27,15 @@ func TestSessionTimeIsDivided(t *testing.T) {
 				busy[s] = true
 				model[s] = model[s] || s >= starts
 			}
-			c.finished(&sim.Sequence{
-				Request: sim.Request{Session: 7, Arrival: sim.Time(at) * sim.Second,
-					Prompt: 4, Output: 2,
-					Call: sim.Call{Number: int32(i + 1), Turn: int32(i), Of: int32(n)}},
-				Cached: 3, Scheduled: sim.Time(starts) * sim.Second,
-				FirstToken: sim.Time(ends) * sim.Second, LastToken: sim.Time(ends) * sim.Second})
+			for session := range int64(2) { // alike
+				c.finished(&sim.Sequence{
+					Request: sim.Request{Session: session, Arrival: sim.Time(at) * sim.Second,
+						Prompt: 4, Output: 2,
+						Call: sim.Call{Number: int32(i + 1), Turn: int32(i), Of: int32(n)}},
+					Cached: 3, Scheduled: sim.Time(starts) * sim.Second, Latency: sim.Second,
+					FirstToken: sim.Time(ends-1) * sim.Second,
+					LastToken:  sim.Time(ends-1) * sim.Second})
+			}
 		}
 		var computes, queues float64
 		for s := range seconds {
@@ -61,7 +64,7 @@ func TestSessionTimeIsDivided(t *testing.T) {
 				t.Fatalf("%+v", s.Turns)
 			}
 		}
-		if calls != int64(n) || s.Completed != 1 || s.Incomplete != 0 || len(c.open) > 0 {
+		if calls != 2*int64(n) || s.Completed != 2 || s.Incomplete != 0 || len(c.open) > 0 {
 			t.Fatalf("%+v", s)
 		}
 	})

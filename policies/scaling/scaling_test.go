@@ -149,6 +149,14 @@ func TestColdStart(t *testing.T) {
 	})
 }
 
+// The slowest part may be as slow as it likes.
+func TestSlowColdStart(t *testing.T) {
+	got, err := scaling.ColdStart{Boot: 5 * sim.Second, Weights: 3, Disk: 0.5, PCIe: 2}.Time()
+	if err != nil || got != 11*sim.Second {
+		t.Errorf("3 bytes at half a byte a second take %v (%v)", got, err)
+	}
+}
+
 // A scaler refuses a target that is no positive finite number, and takes the smallest that is.
 func TestTargetsArePositiveAndFinite(t *testing.T) {
 	scalers := map[string]func(target float64) error{

@@ -71,3 +71,16 @@ func TestStepsPassTheirErrorOn(t *testing.T) {
 		}
 	}
 }
+
+// Runs with faster and with slower steps have the random numbers of the plain run: if steps are
+// certain, they are that run, and what is left is noise, on both sides alike.
+func TestCertainStepsLeaveNoise(t *testing.T) {
+	r, ranges := outcome(t, evidence.Spread{})
+	for _, name := range []string{"mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms"} {
+		value, span := scenarios.MetricNamed(name).Of(r), ranges.Of[name]
+		if up, down := span.High/value, value/span.Low; up <= 1 || up/down < 0.998 ||
+			up/down > 1.002 {
+			t.Errorf("%s of %g lies in %+v", name, value, span)
+		}
+	}
+}
