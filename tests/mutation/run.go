@@ -118,8 +118,8 @@ func (r *runner) list(ctx context.Context, patterns []string) (packages []*pkg, 
 	}
 }
 
-// try tries mutants of p on the short tests of the package tests. Mutants of functions are built together, to one program that is
-// told which of them to run.
+// try tries mutants of p on the short tests of the package tests. Mutants of functions are built
+// together, to one program that is told which of them to run.
 func (r *runner) try(ctx context.Context, p, tests *pkg) (count, error) {
 	start := time.Now()
 	name, err := filepath.Rel(r.root, p.Dir)
