@@ -10,7 +10,7 @@ type Fleet struct {
 	QueueTimeout Span     `json:"queue-timeout,omitempty" above:"0" jsonschema:"Longest time from arrival to the first step, after which a request is ended."`
 	Announce     Span     `json:"announce,omitempty" above:"0" jsonschema:"How long in advance the next turn of a session is announced. The fleet then chooses the replica, which fetches what disks and pools have of the prompt."`
 	Outages      []Outage `json:"outages,omitempty" jsonschema:"Failures of replicas."`
-	Retries      int      `json:"retries,omitempty" min:"0" jsonschema:"How often a request begins anew on another replica after its replica failed. Default: 0."`
+	Retries      int      `json:"retries,omitempty" min:"0" jsonschema:"How often a request begins anew on another replica after its replica failed."`
 	RetryDelay   Span     `json:"retry-delay,omitempty" above:"0" jsonschema:"Time until a failure is noticed."`
 
 	RoundTrip Span       `json:"round-trip,omitempty" min:"0" jsonschema:"How long a message takes from a user to a replica and back."`

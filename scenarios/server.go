@@ -24,7 +24,7 @@ type Parallelism struct {
 	Pipeline  int    `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Number of stages that share the layers. Default: 1."`
 	Expert    int    `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Number of groups over which routed experts are spread; a divisor of tensor. With data, it is all accelerators of a stage (default), or 1, which splits each expert over all of them. Default: 1."`
 	Data      int    `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Number of data-parallel ranks, for mixtures of experts. Each has attention, KV cache and sequences of its own. They take their steps together, and share the routed experts. Default: 1."`
-	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"Number of additional copies of the experts that are chosen most (EPLB). Groups divide experts and copies together: with 32 copies, DeepSeek-V3 has 288, for 72 or 144 accelerators."`
+	Redundant int    `json:"redundant-experts,omitempty" min:"1" max:"4096" jsonschema:"Number of additional copies of the experts that are chosen most (EPLB): with 32, DeepSeek-V3 has 288, for 72 or 144 accelerators."`
 	Overlap   string `json:"overlap,omitempty" enum:"two-batch" jsonschema:"Prompts are computed in two halves, of which one exchanges tokens between data-parallel ranks while the other computes."`
 }
 
@@ -140,5 +140,5 @@ type Adapters struct {
 	Slots   int     `json:"slots,omitempty" min:"1" jsonschema:"Number of adapters in the accelerators' memory (vLLM's --max-loras). Default: one for each adapter, at most 32."`
 	MaxRank int     `json:"max-rank,omitempty" min:"1" max:"4096" jsonschema:"Rank for which a slot has room (vLLM's --max-lora-rank). Default: rank."`
 	Layers  string  `json:"layers,omitempty" enum:"all,attention" jsonschema:"Matrices that have adapters: those of attention and dense MLPs, or of attention alone. Default: all."`
-	Zipf    float64 `json:"zipf,omitempty" min:"0" max:"10" jsonschema:"Adapter number k is asked for in proportion to k^-zipf. Default: 0."`
+	Zipf    float64 `json:"zipf,omitempty" min:"0" max:"10" jsonschema:"Adapter number k is asked for in proportion to k^-zipf."`
 }

@@ -7,7 +7,7 @@ import (
 // Speculation describes speculative decoding: the drafter, the acceptance of drafts, and their
 // length.
 type Speculation struct {
-	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"Drafter (docs/speculation.md)."`
+	Method      string        `json:"method" kind:"true" enum:"draft-model,eagle,mtp,medusa,n-gram,layer-skip" jsonschema:"Drafter."`
 	Draft       string        `json:"draft,omitempty" need:"draft-model" jsonschema:"Draft model, as with model."`
 	Weights     string        `json:"weights,omitempty" only:"draft-model" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number format of the draft model's weights. Default: as published."`
 	Tensor      int           `json:"tensor,omitempty" only:"draft-model" min:"1" max:"4096" jsonschema:"Number of accelerators that share the draft model. Default: as the model, or 1 on accelerators of its own."`

@@ -19,10 +19,10 @@ type Workload struct {
 	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"Number of different prompts, which are sent in turn. Default: all differ."`
 	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"Number of answers to each prompt (best-of-n). Each counts as a request. They come together and have the same length; the prefix cache shares their prompt. Default: 1."`
 	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"Number of tokens after which each sample goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request. Default: samples do not fork."`
-	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with. The length of prompts includes their tokens."`
+	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with, as a part of its length."`
 	Audio    *Audio    `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
-	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out with those that wait for it."`
+	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out."`
 	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
 	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones."`
@@ -81,7 +81,7 @@ type Escalated struct {
 type Prefix struct {
 	Groups int     `json:"groups,omitempty" required:"true" min:"1" jsonschema:"Number of different prefixes."`
 	Tokens Length  `json:"tokens,omitzero" required:"true" jsonschema:"Length of a prefix."`
-	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"Prefix number k is chosen in proportion to k^-zipf. Default: 0."`
+	Zipf   float64 `json:"zipf,omitempty" min:"0" jsonschema:"Prefix number k is chosen in proportion to k^-zipf."`
 }
 
 // Images describes the images that every prompt begins with.
@@ -122,7 +122,7 @@ type Tools struct {
 	Share   float64 `json:"share" required:"true" above:"0" max:"1" jsonschema:"Probability that a turn after the first has the result of a tool, not a message of the user."`
 	Result  Length  `json:"result" required:"true" jsonschema:"Length of a result in tokens."`
 	Wait    Delay   `json:"wait,omitzero" jsonschema:"Time that a tool takes."`
-	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"Probability that an answer cannot be used, and the same prompt is sent again. Default: 0."`
+	Retries float64 `json:"retries,omitempty" min:"0" max:"0.9" jsonschema:"Probability that an answer cannot be used, and the same prompt is sent again."`
 }
 
 // Agents describes agents that work for another one, all at the same time.
@@ -177,7 +177,7 @@ type Rate struct {
 	Low     PerSecond `json:"low,omitempty" only:"bursts" min:"0" jsonschema:"Rate between bursts."`
 	For     Span      `json:"for,omitempty" need:"bursts" above:"0" jsonschema:"How long a burst lasts."`
 	Pause   Span      `json:"pause,omitempty" need:"bursts" above:"0" jsonschema:"Time from a burst to the next."`
-	Random  bool      `json:"random,omitempty" only:"bursts" jsonschema:"Whether the lengths of bursts and pauses are random, with these means."`
+	Random  bool      `json:"random,omitempty" only:"bursts" jsonschema:"Whether these lengths are random, with these means."`
 	Average PerSecond `json:"average,omitempty" need:"wave" above:"0" jsonschema:"Mean rate of a daily wave."`
 	Swing   float64   `json:"swing,omitempty" need:"wave" min:"0" max:"1" jsonschema:"How far the rate rises and falls, as a share."`
 	Period  Span      `json:"period,omitempty" only:"wave" above:"0" jsonschema:"Length of the wave. Default: 1d."`
@@ -199,8 +199,8 @@ type Arrivals struct {
 	Users    int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"Number of users, who each wait for an answer before the next request."`
 	Think    Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"Time between an answer and the user's next request."`
 	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"Time over which the users' first requests are spread."`
-	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Least share of the calls of a user's first session that were made before the run, as in AgentX. Default: 0."`
-	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Largest such share. Default: 0."`
+	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Least share of the calls of a user's first session that were made before the run, as in AgentX."`
+	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Largest such share."`
 }
 
 // Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min,
