@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // dearest is the largest price of a front without a budget, as a multiple of the price of the
@@ -26,23 +27,34 @@ func (s *search) front(ctx context.Context) ([]answer.Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []answer.Point
-	for len(list) > 0 {
-		var now []paired.Fleet
-		for len(list) > 0 && len(now) < atOnce {
-			if f := list[0]; !s.hopeless(f, all) {
-				now = append(now, f)
-			}
-			list = list[1:]
-		}
-		kept, err := s.points(ctx, c, now)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, kept...)
+	f := &fronts{search: s, c: c}
+	f.Open, f.AtOnce, f.MayWin = list, atOnce, f.mayWin
+	if err := strategy.Search(ctx, f); err != nil {
+		return nil, err
 	}
-	markFront(all)
-	return all, nil
+	markFront(f.all)
+	return f.all, nil
+}
+
+// fronts is the fleets that may be on a front, by their price.
+type fronts struct {
+	*search
+	strategy.Ordered[paired.Fleet]
+	c   *paired.Comparison
+	all []answer.Point // of the fleets that keep the SLO
+}
+
+// mayWin reports whether no other fleet beats a fleet, whatever its simulation would show.
+func (f *fronts) mayWin(fleet paired.Fleet) bool {
+	least := answer.Point{Hourly: f.priceOf(fleet), Latency: fleet.Latency, Energy: fleet.Energy}
+	return !slices.ContainsFunc(f.all, func(p answer.Point) bool { return p.Dominates(&least) })
+}
+
+// Try simulates fleets.
+func (f *fronts) Try(ctx context.Context, some []paired.Fleet) error {
+	kept, err := f.points(ctx, f.c, some)
+	f.all = append(f.all, kept...)
+	return err
 }
 
 // tuneFront tries settings that the menu leaves to the engine's defaults in the cheapest fleet of a
@@ -166,12 +178,6 @@ func (s *search) frontFleets(c *paired.Comparison) ([]paired.Fleet, error) {
 
 func (s *search) priceOf(f paired.Fleet) float64 {
 	return f.Option.Cost(f.Replicas + s.Spare)
-}
-
-// hopeless reports whether another fleet beats a fleet, whatever its simulation would show.
-func (s *search) hopeless(f paired.Fleet, all []answer.Point) bool {
-	least := answer.Point{Hourly: s.priceOf(f), Latency: f.Latency, Energy: f.Energy}
-	return slices.ContainsFunc(all, func(p answer.Point) bool { return p.Dominates(&least) })
 }
 
 // markFront marks the points that no other dominates.

@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -115,28 +116,48 @@ func sortJobs(all []*jobFleet) {
 // best of all that are known, and returns all fleets that are in time, the cheapest first.
 func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
 	all []*jobFleet) ([]*jobFleet, error) {
-	for len(order) > 0 {
-		var now []*jobFleet
-		for len(order) > 0 && len(now) < atOnce {
-			if i := order[0]; len(all) == 0 || s.leastForJob(i, requests) < all[0].dollars {
-				now = append(now, &jobFleet{option: i})
-			} else {
-				s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs %s at least",
-					s.Currency().Cents(s.leastForJob(i, requests)))
-			}
-			order = order[1:]
-		}
-		if err := judge.Each(ctx, now, func(ctx context.Context, j *jobFleet) error {
-			return s.timeJob(ctx, j, requests)
-		}); err != nil {
-			return nil, err
-		}
-		all = append(all, slices.DeleteFunc(now, func(j *jobFleet) bool {
-			return j.replicas == 0
-		})...)
-		sortJobs(all)
+	j := &jobs{search: s, requests: requests, all: all}
+	j.Open, j.AtOnce, j.MayWin = order, atOnce, j.mayWin
+	err := strategy.Search(ctx, j)
+	return j.all, err
+}
+
+// jobs is options in the order of the least that a job could cost with them.
+type jobs struct {
+	*search
+	strategy.Ordered[int]
+	requests int64
+	all      []*jobFleet // that are in time, the cheapest first
+}
+
+// mayWin reports whether a job could cost the least with an option, and notes where it could not.
+func (j *jobs) mayWin(i int) bool {
+	least := j.leastForJob(i, j.requests)
+	if len(j.all) == 0 || least < j.all[0].dollars {
+		return true
 	}
-	return all, nil
+	j.outcomes[i].words = fmt.Sprintf("by the roofline the job costs %s at least",
+		j.Currency().Cents(least))
+	return false
+}
+
+// Try times the job with options.
+func (j *jobs) Try(ctx context.Context, some []int) error {
+	now := make([]*jobFleet, len(some))
+	err := judge.Each(ctx, judge.Indices(len(some)), func(ctx context.Context, k int) error {
+		now[k] = &jobFleet{option: some[k]}
+		return j.timeJob(ctx, now[k], j.requests)
+	})
+	if err != nil {
+		return err
+	}
+	for _, fleet := range now {
+		if fleet.replicas > 0 {
+			j.all = append(j.all, fleet)
+		}
+	}
+	sortJobs(j.all)
+	return nil
 }
 
 // tuneJob times the cheapest fleets of a job with larger batches and chunks than the engine's, and

@@ -9,13 +9,15 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // choice is a possible fleet of one of several models.
 type choice struct {
-	option, replicas int // without the spares; a bound from below unless exact
-	exact            bool
-	cost             float64
+	model, option int
+	replicas      int // without the spares; a bound from below unless exact
+	exact         bool
+	cost          float64
 	// accelerators is the number of accelerators of each counted offer that the fleet takes.
 	accelerators []int
 }
@@ -26,7 +28,8 @@ type jointSearch struct {
 	offers   []menu.Offer // the ones that are counted
 	// sizes holds the least number of replicas of the options of each model, as far as it is known;
 	// 0 if none suffices.
-	sizes []map[int]int
+	sizes  []map[int]int
+	picked []choice // the cheapest fleets by what is known; nil where there are none
 }
 
 // newJointSearch prepares the choice from the fleets that each model would have alone.
@@ -95,28 +98,30 @@ func sum(a, b []int) []int {
 // each option by the bounds, then sizes the chosen options, and repeats this until all chosen
 // options are sized.
 func (j *jointSearch) choose(ctx context.Context) (bool, error) {
-	for {
-		picked := j.cheapest()
-		if picked == nil {
-			return false, nil
-		}
-		exact := true
-		for k, c := range picked {
-			if c.exact {
-				continue
-			}
-			exact = false
-			if err := j.size(ctx, k, c.option); err != nil {
-				return false, err
-			}
-		}
-		if exact {
-			for k, c := range picked {
-				j.searches[k].take(c.option, c.replicas)
-			}
-			return true, nil
+	if err := strategy.Search(ctx, j); err != nil || j.picked == nil {
+		return false, err
+	}
+	for k, c := range j.picked {
+		j.searches[k].take(c.option, c.replicas)
+	}
+	return true, nil
+}
+
+// Next returns the choices to size: of the cheapest fleets together the ones that are bounds. It
+// returns none where all are sized, or where there are no such fleets.
+func (j *jointSearch) Next() []choice {
+	j.picked = j.cheapest()
+	return slices.DeleteFunc(slices.Clone(j.picked), func(c choice) bool { return c.exact })
+}
+
+// Try sizes choices.
+func (j *jointSearch) Try(ctx context.Context, some []choice) error {
+	for _, c := range some {
+		if err := j.size(ctx, c.model, c.option); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // take makes a fleet the answer.
@@ -174,7 +179,7 @@ func (j *jointSearch) choices(k int) []choice {
 		} else {
 			n = s.Fewest(o)
 		}
-		all = append(all, choice{option: i, replicas: n, exact: exact, cost: cost,
+		all = append(all, choice{model: k, option: i, replicas: n, exact: exact, cost: cost,
 			accelerators: j.acceleratorsUsed(s, o, n)})
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(a.cost, b.cost) })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/internal/report"
 )
 
@@ -32,39 +33,51 @@ func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {
 		return cmp.Compare(a.Latency,
 			b.Latency)
 	})
-	var all []answer.Point
-	var best *answer.Point
-	for len(list) > 0 {
-		var now []paired.Fleet
-		for len(list) > 0 && len(now) < atOnce {
-			if f := list[0]; best == nil || f.Latency < best.Latency {
-				now = append(now, f)
-			} else {
-				s.outcomes[f.Option.Index].words = fmt.Sprintf("its bound is %s ms",
-					report.Figure(f.Latency))
-			}
-			list = list[1:]
-		}
-		kept, err := s.points(ctx, c, now)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, kept...)
-		for i := range kept {
-			if p := &kept[i]; best == nil || cmp.Or(cmp.Compare(p.Latency, best.Latency),
-				cmp.Compare(p.Hourly, best.Hourly), cmp.Compare(p.Option, best.Option)) < 0 {
-				best = p
-			}
-		}
+	l := &latencies{search: s, c: c}
+	l.Open, l.AtOnce, l.MayWin = list, atOnce, l.mayWin
+	if err := strategy.Search(ctx, l); err != nil {
+		return nil, err
 	}
-	if best != nil {
+	if best := l.best; best != nil {
 		s.best = best.Option
 		s.outcomes[s.best] = outcome{kind: chosen, replicas: best.Replicas - s.Spare}
 	}
-	slices.SortStableFunc(all, func(a, b answer.Point) int {
+	slices.SortStableFunc(l.all, func(a, b answer.Point) int {
 		return cmp.Compare(a.Latency, b.Latency)
 	})
-	return all, nil
+	return l.all, nil
+}
+
+// latencies is the largest fleets of options, in the order of the least latency that they could
+// have.
+type latencies struct {
+	*search
+	strategy.Ordered[paired.Fleet]
+	c    *paired.Comparison
+	all  []answer.Point // of the fleets that keep the SLO
+	best *answer.Point
+}
+
+// mayWin reports whether a fleet could have the lowest latency, and notes where it could not.
+func (l *latencies) mayWin(f paired.Fleet) bool {
+	if l.best == nil || f.Latency < l.best.Latency {
+		return true
+	}
+	l.outcomes[f.Option.Index].words = fmt.Sprintf("its bound is %s ms", report.Figure(f.Latency))
+	return false
+}
+
+// Try simulates fleets.
+func (l *latencies) Try(ctx context.Context, some []paired.Fleet) error {
+	kept, err := l.points(ctx, l.c, some)
+	l.all = append(l.all, kept...)
+	for i := range kept {
+		if p, best := &kept[i], l.best; best == nil || cmp.Or(cmp.Compare(p.Latency, best.Latency),
+			cmp.Compare(p.Hourly, best.Hourly), cmp.Compare(p.Option, best.Option)) < 0 {
+			l.best = p
+		}
+	}
+	return err
 }
 
 // tuneLatency tries settings that the menu leaves to the engine's defaults in the fleets with the

@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -30,30 +31,22 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 			"are accelerators for %d", units.Plural(n+s.Spare, "replica"), s.Most(o)+s.Spare)
 		return nil
 	}
-	low, high, found := n-1, s.Most(o)+1, 0 // too few, and too many
-	for step := 1; high-low > 1; {
+	found := 0
+	l := strategy.Least{First: n, Low: n - 1, Most: s.Most(o), Step: 1, Near: 1}
+	if _, err := l.Find(func(n int) (bool, error) {
 		seen, err := s.examine(ctx, i, n)
-		if err != nil {
-			return err
-		}
 		switch {
+		case err != nil:
 		case seen.kept:
-			found, high = n, n
-		case !seen.worth:
-			high = n
-		case seen.settled:
-			return nil
-		default:
-			low = n
+			found = n
+		case seen.worth && seen.settled:
+			found, err = 0, strategy.ErrStop
 		}
-		if n = (low + high) / 2; high > s.Most(o) {
-			n, step = min(low+step, s.Most(o)), 2*step
-		}
+		return seen.kept || !seen.worth, err // what is not worth it has too many
+	}); err != nil || found == 0 {
+		return err
 	}
-	if found > 0 {
-		return s.prefer(ctx, i, found)
-	}
-	return nil
+	return s.prefer(ctx, i, found)
 }
 
 // prefer makes a scaled fleet of up to n replicas the best.
@@ -157,23 +150,14 @@ func (s *search) leastFixed(ctx context.Context, o *candidate.Option) (int, erro
 		return n, nil
 	}
 	fixed := o.Unscaled()
-	n, most, found := s.Fewest(fixed), s.Most(fixed), 0
-	low := n - 1
-	for step := 1; found == 0 && low < most || found-low > 1; {
+	n := s.Fewest(fixed)
+	l := strategy.Least{First: n, Low: n - 1, Most: s.Most(fixed), Step: 1, Near: 1}
+	found, err := l.Find(func(n int) (bool, error) {
 		t, _, err := s.Simulate(ctx, fixed, n, o.Worst(), 0)
-		switch {
-		case err != nil:
-			return 0, err
-		case t.Kept.Mean+t.Kept.Half >= t.Target:
-			found = n
-		default:
-			low = n
-		}
-		if found > 0 {
-			n = (low + found) / 2
-		} else {
-			n, step = min(n+step, most), 2*step
-		}
+		return t.Kept.Mean+t.Kept.Half >= t.Target, err
+	})
+	if err != nil {
+		return 0, err
 	}
 	if s.fixed == nil {
 		s.fixed = map[candidate.SameButScaling]int{}

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -40,24 +41,42 @@ func (s *search) run(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(s.leastCost(a), s.leastCost(b)),
 			cmp.Compare(s.options[a].BusyCost(), s.options[b].BusyCost()))
 	})
-	lookahead := s.newLookahead()
-	defer lookahead.close()
-	for k, i := range order {
-		if !s.mayWin(i) {
-			if i != s.best {
-				s.outcomes[i] = outcome{kind: costsMore}
-			}
-			continue
-		}
-		lookahead.begin(ctx, order[k+1:])
-		err := s.try(ctx, i)
-		if words, failed := oracle.Failure(err); failed {
-			s.outcomes[i] = outcome{kind: broken, words: words}
-		} else if err != nil {
-			return err
-		}
+	c := &cheapest{search: s, lookahead: s.newLookahead()}
+	defer c.lookahead.close()
+	c.Open, c.AtOnce, c.MayWin = order, 1, c.mayWin
+	return strategy.Search(ctx, c)
+}
+
+// cheapest is the options of a menu, in the order of the least that they could cost.
+type cheapest struct {
+	*search
+	strategy.Ordered[int]
+	lookahead *lookahead
+}
+
+// mayWin reports whether an option could be the better answer, and notes where it could not.
+func (c *cheapest) mayWin(i int) bool {
+	wins := c.search.mayWin(i)
+	if !wins && i != c.best {
+		c.outcomes[i] = outcome{kind: costsMore}
 	}
-	return nil
+	return wins
+}
+
+// Try simulates an option.
+func (c *cheapest) Try(ctx context.Context, some []int) error {
+	c.lookahead.begin(ctx, c.Open)
+	return c.unlessBroken(some[0], c.try(ctx, some[0]))
+}
+
+// unlessBroken notes an error that says that the simulations of an option failed, and returns any
+// other.
+func (s *search) unlessBroken(i int, err error) error {
+	if words, failed := oracle.Failure(err); failed {
+		s.outcomes[i] = outcome{kind: broken, words: words}
+		return nil
+	}
+	return err
 }
 
 // serves decides whether n replicas of option i serve the load, and notes what that says of one.
@@ -87,30 +106,35 @@ func (s *search) try(ctx context.Context, i int) error {
 			units.Plural(n, "replica"))
 		return nil
 	}
-	low := s.Fewest(o) - 1 // does not sustain the load
-	n, high := s.first(o)
-	ok, err := s.serveLoad(ctx, i, n)
-	if err == nil && !ok && n < high && s.Trials.File.Plan.Divisible() {
-		// An option that misses the SLO at a light load misses it at any.
-		if light, err := s.serveLoad(ctx, i, high); err != nil || !light {
-			return err
-		}
+	first, most := s.first(o)
+	l := strategy.Least{First: first, Low: s.Fewest(o) - 1, Most: most, Near: 1}
+	if s.best < 0 { // nothing is known of how many would win
+		l.Step = 1
 	}
-	for step := 1; err == nil && !ok; step *= 2 {
-		if n == high {
-			return nil
+	begun, found := false, false
+	n, err := l.Find(func(n int) (ok bool, err error) {
+		if found {
+			v, err := s.serves(ctx, i, n)
+			return v.Sustained, err
 		}
-		low, n = n, min(high, n+step)
-		ok, err = s.serveLoad(ctx, i, n)
-	}
-	if err != nil {
+		if found, err = s.serveLoad(ctx, i, n); err != nil || found || begun {
+			return found, err
+		}
+		if begun = true; n < most && s.Trials.File.Plan.Divisible() {
+			// An option that misses the SLO at a light load misses it at any.
+			light, err := s.serveLoad(ctx, i, most)
+			if err == nil && !light {
+				err = strategy.ErrStop
+			}
+			return false, err
+		}
+		return false, nil
+	})
+	if err != nil || n == 0 {
 		return err
 	}
-	if high, err = s.bisect(ctx, i, low, n); err != nil {
-		return err
-	}
-	s.outcomes[i].replicas = high
-	if s.beats(o, high) {
+	s.outcomes[i].replicas = n
+	if s.beats(o, n) {
 		s.makeBest(i)
 	}
 	return nil
@@ -127,24 +151,6 @@ func (s *search) serveLoad(ctx context.Context, i, n int) (bool, error) {
 	outcome.closest = max(outcome.closest, v.Trial.Kept.Mean)
 	outcome.kind, outcome.words = simulated, s.whyLost(s.options[i], n, v)
 	return false, nil
-}
-
-// bisect returns the least number of replicas that serve the load, between low, which do not, and
-// high, which do.
-func (s *search) bisect(ctx context.Context, i, low, high int) (int, error) {
-	for high-low > 1 {
-		middle := (low + high) / 2
-		v, err := s.serves(ctx, i, middle)
-		if err != nil {
-			return 0, err
-		}
-		if v.Sustained {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high, nil
 }
 
 // firstDecrease is by how much less is tried at first than what a replica does not sustain, while

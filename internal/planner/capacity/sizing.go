@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // answer finds the best option and sizes it as a fleet. An option of which no fleet keeps the SLO,
@@ -137,32 +138,16 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	if s.replicaShare > 0 {
 		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
 	}
-	near := s.Step(o, n)
+	l := strategy.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: s.Step(o,
+		n)}
 	if s.Trials.Rough {
-		near += n / oracle.Finest
+		l.Near += n / oracle.Finest
 	}
-	low, high := o.Based(), most+1 // the SLO is missed with low, and kept with high up to most
-	for step := s.Step(o, n); high-low > near || high > most && high-low > 1; step *= 2 {
+	return l.Find(func(n int) (bool, error) {
 		ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
-		if err != nil {
-			return 0, err
+		if err == nil {
+			note(n, kept)
 		}
-		if note(n, kept); ok {
-			high = n
-		} else {
-			low = n
-		}
-		switch {
-		case high > most:
-			n = min(low+step, most)
-		case low == o.Based():
-			n = max(high-step, low+1)
-		default:
-			n = (low + high) / 2
-		}
-	}
-	if high > most {
-		return 0, nil
-	}
-	return high, nil
+		return ok, err
+	})
 }

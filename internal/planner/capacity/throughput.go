@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -61,43 +62,74 @@ func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
 // misses the SLO, less is known of it, and the search goes on.
 func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
 	s.best, s.outcomes = -1, make([]outcome, len(s.options))
-	all := s.rateRanges()
-	open := rateHeap(append([]*rateRange(nil), all...))
-	heap.Init(&open)
-	served := 0.0 // the highest rate that any fleet is believed to serve
-	for len(open) > 0 && open[0].Highest() > 0 {
-		if now := open.unknown(served); len(now) > 0 {
-			if err := s.narrow(ctx, now, served); err != nil {
-				return nil, err
-			}
-			for _, r := range now {
-				if s.outcomes[r.option].kind != broken {
-					served = max(served, r.Rate(r.Kept))
-					heap.Push(&open, r)
-				}
-			}
-			continue
-		}
-		r := heap.Pop(&open).(*rateRange)
-		d, err := s.sustainsRate(ctx, r, r.Highest())
-		if err != nil {
-			return nil, err
-		}
-		if d.Kept {
-			s.choose(r, open)
-			break
-		}
-		if s.outcomes[r.option].kind != broken {
-			fewer := s.lower(r)
-			heap.Push(&open, r)
-			if fewer != nil {
-				all = append(all, fewer)
-				heap.Push(&open, fewer)
-			}
-		}
-		served = open.served()
+	r := &rates{search: s, all: s.rateRanges()}
+	r.open = slices.Clone(r.all)
+	heap.Init(&r.open)
+	err := strategy.Search(ctx, r)
+	return r.all, err
+}
+
+// rates is fleets by the highest rate that they may serve.
+type rates struct {
+	*search
+	all    []*rateRange
+	open   rateHeap
+	served float64 // the highest rate that any fleet is believed to serve
+	whole  bool    // whether the fleets to try are simulated whole
+	found  bool
+}
+
+// Next takes the fleets of which it is not known whether they serve the most, or where there are
+// none, the one that is believed to.
+func (r *rates) Next() []*rateRange {
+	if r.found || len(r.open) == 0 || r.open[0].Highest() <= 0 {
+		return nil
 	}
-	return all, nil
+	some := r.open.unknown(r.served)
+	if r.whole = len(some) == 0; r.whole {
+		some = []*rateRange{heap.Pop(&r.open).(*rateRange)}
+	}
+	return some
+}
+
+// Try narrows the bounds of fleets, or simulates one whole.
+func (r *rates) Try(ctx context.Context, some []*rateRange) error {
+	if r.whole {
+		return r.tryWhole(ctx, some[0])
+	}
+	if err := r.narrow(ctx, some, r.served); err != nil {
+		return err
+	}
+	for _, one := range some {
+		if r.outcomes[one.option].kind != broken {
+			r.served = max(r.served, one.Rate(one.Kept))
+			heap.Push(&r.open, one)
+		}
+	}
+	return nil
+}
+
+// tryWhole makes a fleet the answer if it serves what it is believed to, and else puts it back,
+// with a smaller one of its option.
+func (r *rates) tryWhole(ctx context.Context, one *rateRange) error {
+	d, err := r.sustainsRate(ctx, one, one.Highest())
+	if err != nil {
+		return err
+	}
+	if r.found = d.Kept; r.found {
+		r.choose(one, r.open)
+		return nil
+	}
+	if r.outcomes[one.option].kind != broken {
+		fewer := r.lower(one)
+		heap.Push(&r.open, one)
+		if fewer != nil {
+			r.all = append(r.all, fewer)
+			heap.Push(&r.open, fewer)
+		}
+	}
+	r.served = r.open.served()
+	return nil
 }
 
 // raise looks for a fleet that serves more than the answer. A fleet shares its requests more evenly

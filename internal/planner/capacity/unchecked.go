@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // fewChecks and checkShare bound the simulations of fleets that rules left out which are not
@@ -66,26 +66,49 @@ func (s *search) uncheckedOptions() []int {
 func (s *search) check(ctx context.Context) error {
 	begun := s.Trials.Count()
 	most := cmp.Or(s.Trials.File.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
-	for list := s.uncheckedOptions(); len(list) > 0; list = s.uncheckedOptions() {
-		for _, i := range list {
-			n := s.unchecked(i)
-			if n == 0 {
-				continue // what was found meanwhile costs less
-			}
-			if s.Trials.Count()-begun >= most {
+	return strategy.Search(ctx, &leftOut{search: s, until: begun + most})
+}
+
+// leftOut is the fleets that rules left out.
+type leftOut struct {
+	*search
+	round []int // the options of which one fleet each is tried next
+	until int   // the number of simulations after which no further fleet is tried
+}
+
+// leftOutFleet is a fleet of an option, spares left out.
+type leftOutFleet struct{ option, replicas int }
+
+// Next takes the next fleet of the option that seems cheapest in its round.
+func (l *leftOut) Next() []leftOutFleet {
+	for {
+		if len(l.round) == 0 {
+			if l.round = l.uncheckedOptions(); len(l.round) == 0 {
 				return nil
 			}
-			better, err := s.checkOne(ctx, i, n)
-			if words, failed := oracle.Failure(err); failed {
-				s.outcomes[i] = outcome{kind: broken, words: words}
-			} else if err != nil {
-				return err
-			}
-			s.checked++
-			if better {
-				s.better++
-			}
 		}
+		i := l.round[0]
+		l.round = l.round[1:]
+		n := l.unchecked(i)
+		switch {
+		case n == 0: // what was found meanwhile costs less
+		case l.Trials.Count() >= l.until:
+			return nil
+		default:
+			return []leftOutFleet{{i, n}}
+		}
+	}
+}
+
+// Try simulates a fleet.
+func (l *leftOut) Try(ctx context.Context, some []leftOutFleet) error {
+	better, err := l.checkOne(ctx, some[0].option, some[0].replicas)
+	if err := l.unlessBroken(some[0].option, err); err != nil {
+		return err
+	}
+	l.checked++
+	if better {
+		l.better++
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // certainty finds out how many replicas of the chosen option would be enough if all predictions
@@ -16,21 +17,14 @@ func (f *Fleet) certainty(ctx context.Context) (*answer.Certainty, error) {
 	if _, taken := o.Interrupted(); taken || o.Scaled() || f.Goal().Find == menu.FindThroughput {
 		return nil, nil
 	}
-	low, high, near := 0, n, f.Step(o, n) // missed with low, kept with high
-	for step := near; high-low > near; step *= 2 {
-		middle := (low + high) / 2
-		if low == 0 {
-			middle = max(1, high-step)
-		}
-		ok, _, err := f.Keeps(ctx, o, middle, candidate.AsPredicted(), f.Few())
-		switch {
-		case err != nil:
-			return nil, err
-		case ok:
-			high = middle
-		default:
-			low = middle
-		}
+	near := f.Step(o, n)
+	l := strategy.Least{First: max(1, n-near), Most: n - 1, High: n, Step: 2 * near, Near: near}
+	high, err := l.Find(func(n int) (bool, error) {
+		ok, _, err := f.Keeps(ctx, o, n, candidate.AsPredicted(), f.Few())
+		return ok, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	more := float64(float64(n-high) * o.Price)
 	return &answer.Certainty{Predicted: high, Needed: n, Hourly: more}, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // KeepsOnSpot returns what n replicas of a spot option show at a rate although they are taken away
@@ -116,20 +117,16 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 	slower.Parts, alike.Slow = &alike, wrong.Steps
 	alike.Late = wrong.First
 	slower.Ceiling = o.Ceiling * o.Slow / wrong.Steps
-	r := &RateGrid{Kept: Grid + 1, Ceiling: slower.Ceiling}
+	grid := &RateGrid{Ceiling: slower.Ceiling}
 	rough := *j.Trials
 	rough.Rough, rough.Seed = true, seed
-	for !r.Done() {
-		place := (r.Kept + r.Missed) / 2
-		v, err := rough.Sustains(ctx, &slower, r.Rate(place))
-		if err != nil {
-			return 0, err
-		}
-		if v.Sustained {
-			r.Kept = place
-		} else {
-			r.Missed = place
-		}
+	place, err := strategy.Least{First: (Grid + 1) / 2, Most: Grid, High: Grid + 1, Near: 1}.Find(
+		func(place int) (bool, error) {
+			v, err := rough.Sustains(ctx, &slower, grid.Rate(place))
+			return v.Sustained, err
+		})
+	if err != nil {
+		return 0, err
 	}
-	return r.Rate(r.Kept), nil
+	return grid.Rate(place), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -56,21 +57,39 @@ func (s *Search) Cheapest(ctx context.Context, shapes []answer.Shape) (*answer.M
 	if err != nil {
 		return nil, err
 	}
-	tried := 0
-	for _, p := range s.pairs(shapes) {
-		if tried == mostMixed || tried >= mostMixed/2 && p.together < s.Rate {
-			continue
-		}
-		tried++
-		t, err := p.Judge(ctx, &trials, s.Rate, s.Spare)
-		if err != nil {
-			return nil, err
-		}
-		if p.Kept = t.Kept.Mean; t.Keeps() {
-			return &p.Mixed, nil
-		}
+	c := &cheapest{search: s, trials: &trials}
+	c.Open, c.AtOnce, c.MayWin = s.pairs(shapes), 1, c.mayWin
+	err = strategy.Search(ctx, c)
+	return c.found, err
+}
+
+// cheapest is fleets of two kinds by their price, until one keeps the SLO.
+type cheapest struct {
+	search *Search
+	strategy.Ordered[*Pair]
+	trials *oracle.Trials
+	tried  int
+	found  *answer.Mixed
+}
+
+// mayWin reports whether a fleet is tried.
+func (c *cheapest) mayWin(p *Pair) bool {
+	return c.found == nil && c.tried < mostMixed &&
+		(c.tried < mostMixed/2 || p.together >= c.search.Rate)
+}
+
+// Try simulates a fleet.
+func (c *cheapest) Try(ctx context.Context, some []*Pair) error {
+	c.tried++
+	p := some[0]
+	t, err := p.Judge(ctx, c.trials, c.search.Rate, c.search.Spare)
+	if err != nil {
+		return err
 	}
-	return nil, nil
+	if p.Kept = t.Kept.Mean; t.Keeps() {
+		c.found = &p.Mixed
+	}
+	return nil
 }
 
 // rated returns shapes with the rate of a replica of spot options too, while it is there.
