@@ -166,10 +166,16 @@ func wholeText(space []sim.Segment, s *sim.Sequence, runs uint64) []sim.Segment 
 // Extend implements sim.Memory. Drafted tokens may be rejected, so they get memory, but no name.
 func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	need, h := p.blocks(s.Stored+n), p.holders.Of(s)
-	if h.begun && need <= h.blocks+h.others && s.Preemptions == 0 &&
-		h.at.Segment == len(s.Content) {
-		p.fetched = prefixMatch{} // there is room, and nothing more of the text can be shared
-		return p.available() >= reserve
+	if h.begun && s.Preemptions == 0 && h.at.Segment == len(s.Content) {
+		more := max(0, need-h.blocks-h.others) // nothing more of the text can be shared
+		if p.available()-more < reserve {
+			return false
+		}
+		if p.fetched = (prefixMatch{}); more > 0 {
+			p.take(more)
+			h.others += more
+		}
+		return true
 	}
 	text := p.text(s)
 	var stored prefixMatch
