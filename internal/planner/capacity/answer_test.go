@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,16 +35,19 @@ func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 // shipped, as docs/planning.md, docs/questions.md and scripts of cmd/llmsim do.
 const untuned = "menu.tune=none"
 
+// small asks for the shortest simulations.
+const small = "effort={requests: 100, most-requests: 200}"
+
 // found has the answers to shipped plans at which several tests look.
 var found sync.Map
 
-// solved returns the answer to a shipped plan, which is found once.
+// solved returns the answer to a shipped plan by short simulations, which is found once.
 func solved(t *testing.T, name string) *answer.Answer {
 	t.Helper()
 	if a, ok := found.Load(name); ok {
 		return a.(*answer.Answer)
 	}
-	a := solve(t, name)
+	a := solve(t, name, small)
 	found.Store(name, a)
 	return a
 }
@@ -118,7 +123,8 @@ func TestHostMemoryPays(t *testing.T) {
 // A plan has one answer.
 func TestTheAnswerIsDetermined(t *testing.T) {
 	var answers [2][]byte
-	for i, a := range []*answer.Answer{solved(t, "many-users"), solve(t, "many-users")} {
+	for i, a := range []*answer.Answer{solved(t, "many-users"),
+		solve(t, "many-users", small)} {
 		var err error
 		if answers[i], err = json.Marshal(a); err != nil {
 			t.Fatal(err)
@@ -140,7 +146,7 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 		each = 60
 	}
 	for stop := 3; ; stop += each {
-		f, err := asked.Open("many-users", untuned)
+		f, err := asked.Open("many-users", small, untuned)
 		must.OK(t, err)
 		j, err := journal.Open(path)
 		must.OK(t, err)
@@ -192,14 +198,15 @@ func TestShippedPlans(t *testing.T) {
 	}
 	drawn := cases.Draw(t, 5, asked.Shipped())
 	for _, name := range drawn[1:] {
-		check(name, untuned, "effort={requests: 100, most-requests: 200}")
+		check(name, untuned, small)
 	}
 	check(drawn[0])
 }
 
 // Prompts on GPUs of their own are an option, and its bound holds.
 func TestDisaggregatedIsOnTheMenu(t *testing.T) {
-	a := solve(t, "disaggregated", "effort={requests: 100, most-requests: 200}")
+	a := solve(t, "disaggregated", small, "workload.rate=4/s",
+		"menu.batching=[{token-budget: 2048}]")
 	together, apart := 0, 0
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
@@ -230,8 +237,7 @@ func TestAPlanForATrace(t *testing.T) {
 	must.OK(t, os.WriteFile(path, []byte(rows), 0o666))
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}",
 		"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]",
-		"effort={requests: 100, most-requests: 200}",
-		"fleet={spare: 0}")
+		small, "fleet={spare: 0}")
 	if a.Chosen == nil || a.Chosen.Kept < 0.99 {
 		t.Fatalf("answer %+v", a.Chosen)
 	}
@@ -273,7 +279,7 @@ func TestAnyLoad(t *testing.T) {
 	for name, b := range map[string]*strings.Builder{"chat.csv": &chat, "code.csv": &code} {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666))
 	}
-	for name, load := range map[string]string{
+	loads := map[string]string{
 		"traces": fmt.Sprintf(
 			"{classes: [{name: chat, trace: %s, slo: {ttft: 500ms, tpot: 40ms, percentile: 95}}, "+
 				"{name: code, trace: %s, slo: {ttft: 1s, percentile: 90}}]}",
@@ -289,14 +295,13 @@ func TestAnyLoad(t *testing.T) {
 			"output: 100}",
 		"sessions":   "{rate: 4/s, prompt: 300, output: 60, sessions: {turns: 4, think: 3s}}",
 		"one prefix": "{rate: 30/s, prompt: 100, output: 60, prefix: {groups: 3, tokens: 2000}}",
-	} {
-		hardware := "menu.hardware=[l40s, h100-sxm]"
-		if testing.Short() {
-			if name == "users" || name == "one prefix" || name == "bursts" {
-				continue
-			}
-			hardware = "menu.hardware=[l40s]"
-		}
+	}
+	names, hardware := slices.Sorted(maps.Keys(loads)), "menu.hardware=[l40s, h100-sxm]"
+	if testing.Short() {
+		names, hardware = cases.Draw(t, 2, names), "menu.hardware=[l40s]"
+	}
+	for _, name := range names {
+		load := loads[name]
 		a := solve(t, "many-users", "workload="+load, hardware, "menu.tensor=[1]",
 			"effort={requests: 300, most-requests: 600}", "fleet={spare: 0}")
 		if a.Chosen == nil {

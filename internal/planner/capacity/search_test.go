@@ -274,7 +274,7 @@ func answerOf(s *search, i, replicas int) string {
 // What one replica sustains is less than the bound, and the bound is not idle talk: within a factor
 // of ten.
 func TestBoundsHold(t *testing.T) {
-	for _, text := range []string{
+	plans := []string{
 		"model: llama-3.1-8b\nworkload: {rate: 60/s, prompt: 300, output: 60}\nslo: {ttft: 20s, " +
 			"tpot: 1s, percentile: 90}\nmenu: {hardware: [h100-sxm, l4], tensor: [1, 2]}",
 		"model: llama-2-70b\nworkload: {rate: 6/s, prompt: 1500, output: 20}\nslo: {ttft: 60s, " +
@@ -288,11 +288,13 @@ func TestBoundsHold(t *testing.T) {
 		"model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: 50, output: 200, prefix: {groups: " +
 			"2, tokens: 12000}}\nslo: {ttft: 5s, tpot: 100ms, percentile: 80}\nmenu: {hardware: " +
 			"[h100-sxm], tensor: [1, 2], memory: [{policy: prefix-cache}]}",
-	} {
-		effort := "\neffort: {requests: 1000, most-requests: 2000}"
-		if testing.Short() {
-			effort = "\neffort: {requests: 150, most-requests: 300}"
-		}
+	}
+	effort := "\neffort: {requests: 1000, most-requests: 2000}"
+	if testing.Short() {
+		plans = cases.Draw(t, 2, plans)
+		effort = "\neffort: {requests: 150, most-requests: 300}"
+	}
+	for _, text := range plans {
 		s, _ := prepared(t, text+effort)
 		s.outcomes = make([]outcome, len(s.options))
 		for i, o := range s.options {

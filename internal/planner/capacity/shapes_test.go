@@ -14,7 +14,7 @@ import (
 // token of long prompts leaves no room to wait.
 func TestIdleServersAreNoAlternative(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan.yaml")
-	text := "model: llama-3.1-8b\nworkload: {rate: 20/s, prompt: {distribution: lognormal, " +
+	text := "model: llama-3.1-8b\nworkload: {rate: 5/s, prompt: {distribution: lognormal, " +
 		"mean: 2700, cv: 1, max: 34000}, output: {distribution: lognormal, mean: 250, cv: 0.8, " +
 		"max: 1500}}\nslo: {ttft: 830ms, tpot: 50ms}\n" +
 		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2], tune: none}\n" +
