@@ -43,8 +43,7 @@ func (s *search) tune(ctx context.Context) error {
 		return nil
 	}
 	if p.Scaled() {
-		s.tuned = &answer.Tuned{Untried: "each simulation of a scaled fleet has the whole load"}
-		return nil
+		return s.tuneScaled(ctx)
 	}
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}

@@ -71,6 +71,39 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	}
 }
 
+// Where replicas start and stop, settings beside the engine's defaults let fewer of them run: the
+// fleet costs a hundredth less at least than without them, and keeps the SLO. Settings take no more
+// simulations than the search did, beside those of the last option that is tried.
+func TestScaledFleetsAreTuned(t *testing.T) {
+	f, err := asked.Parse("tuned.yaml", []byte(`
+model: llama-3.1-8b
+workload: {rate: {pattern: wave, average: 12/s, swing: 0.8, period: 10m, peak: 5m}, prompt: 3000, output: 60}
+slo: {ttft: 2s, tpot: 25ms, percentile: 95}
+menu:
+  hardware: [h100-sxm]
+  tensor: [1]
+  scaling:
+    - {policy: outstanding, target: 4, min: 1, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
+effort: {requests: 200, most-requests: 400}
+`))
+	must.OK(t, err)
+	s, err := find(t.Context(), f, testQueue(t), Options{})
+	must.OK(t, err)
+	a, o := s.tuned, s.chosen()
+	if len(a.Settings) == 0 || !a.WithoutScaled || !o.Scaled() ||
+		s.cost() > a.WithoutHourly*(1-worthTuning) {
+		t.Fatalf("%s for $%g/h; %+v", s.label(s.best), s.cost(), a)
+	}
+	if before := s.Trials.Count() - a.Simulations; a.Simulations > before+2*judge.MostSeeds {
+		t.Errorf("%d simulations of settings, %d before", a.Simulations, before)
+	}
+	kept, share, err := s.Keeps(t.Context(), o, s.outcomes[s.best].replicas, o.Worst(), s.Seeds)
+	must.OK(t, err)
+	if !kept {
+		t.Errorf("%g of the requests keep the SLO", share)
+	}
+}
+
 // Settings beside the engine's defaults raise the rate that a fleet serves, and the fleet with them
 // keeps the SLO at that rate over several seeds.
 func TestThroughputIsTuned(t *testing.T) {

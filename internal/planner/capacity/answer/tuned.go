@@ -13,12 +13,12 @@ import (
 type Tuned struct {
 	// Settings are those of the chosen fleet that differ from the defaults.
 	Settings []Setting `json:"settings,omitempty"`
-	// Untried says why none were tried; empty where some were.
-	Untried string `json:"untried,omitempty"`
 	// Without is the fleet that would be the answer with the defaults.
 	Without         string  `json:"without"`
 	WithoutReplicas int     `json:"without_replicas"`
 	WithoutHourly   float64 `json:"without_dollars_per_hour"`
+	// WithoutScaled reports whether its replicas start and stop, so that it has up to as many.
+	WithoutScaled bool `json:"without_scaled,omitempty"`
 	// WithoutJob is the price of a job with it.
 	WithoutJob float64 `json:"without_dollars,omitempty"`
 	// WithoutLatency is its latency in milliseconds, where the lowest is asked for.
@@ -43,9 +43,6 @@ type Setting struct {
 
 // print prints the settings of the answer and what they bring; nothing where it has the defaults.
 func (t *Tuned) print(p *report.Printer, a *Answer) {
-	if t != nil && t.Untried != "" {
-		p.Text("Settings beside the engine's defaults were not tried: " + t.Untried + ".")
-	}
 	if t == nil || t.Settings == nil {
 		return
 	}
@@ -75,8 +72,12 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 		saved = fmt.Sprintf("which serve %s/s in place of %s/s", report.Figure(t.WithoutRate),
 			report.Figure(a.Rate))
 	}
+	upTo := ""
+	if t.WithoutScaled {
+		upTo = "up to "
+	}
 	p.Text(fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
-		"would be %s of %s, %s.%s", strings.Join(words, ", "),
+		"would be %s%s of %s, %s.%s", strings.Join(words, ", "), upTo,
 		units.Plural(t.WithoutReplicas, "replica"), t.Without, saved, cache))
 }
 

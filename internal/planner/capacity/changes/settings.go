@@ -38,6 +38,7 @@ func ChangedFor(j *judge.Judge, o *candidate.Option, latency metrics.Latency) ([
 	both := func(prefill, decode *candidate.Server) {
 		other := *o
 		other.Parts = &candidate.Parts{Prefill: prefill, Decode: decode}
+		other.Scaling = o.Scaling.Copied() // it has bounds of its own
 		list = append(list, &other)
 	}
 	for _, server := range o.Servers() {
