@@ -18,6 +18,33 @@ const (
 	step    = 1.25
 )
 
+// frontGoal is all fleets that no other beats in price, latency and energy at once.
+type frontGoal struct {
+	fleetGoal
+	points []answer.Point
+}
+
+func (g *frontGoal) find(ctx context.Context, s *search) error {
+	err := cheapestGoal{}.find(ctx, s)
+	if err != nil || s.best < 0 {
+		return err
+	}
+	if g.points, err = s.front(ctx); err == nil && s.Trials.File.Plan.Tunes() {
+		g.points, err = s.tuneFront(ctx, g.points)
+	}
+	return err
+}
+
+func (*frontGoal) rules(s *search) []string {
+	return s.andScaled("where a fleet misses the SLO, it does so with fewer replicas",
+		"fleets between those whose sizes are a quarter apart add nothing")
+}
+
+func (g *frontGoal) show(_ context.Context, _ *search, a *answer.Answer) error {
+	a.Points = g.points
+	return nil
+}
+
 // front finds the fleets that keep the SLO and that no other beats in price, latency and energy at
 // once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
 // another is as good in all three are not simulated.

@@ -12,6 +12,29 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
+// latencyGoal is the fleet with the lowest latency.
+type latencyGoal struct {
+	fleetGoal
+	points []answer.Point
+}
+
+func (g *latencyGoal) find(ctx context.Context, s *search) (err error) {
+	g.points, err = s.lowestLatency(ctx)
+	if err == nil && s.best >= 0 && s.Trials.File.Plan.Tunes() {
+		g.points, err = s.tuneLatency(ctx, g.points)
+	}
+	return err
+}
+
+func (*latencyGoal) rules(*search) []string {
+	return []string{"the largest fleet of an option is its fastest"}
+}
+
+func (g *latencyGoal) show(_ context.Context, _ *search, a *answer.Answer) error {
+	a.Points = g.points
+	return nil
+}
+
 // lowestLatency finds the fleet with the lowest latency among the largest of each option, in the
 // order of their bounds.
 func (s *search) lowestLatency(ctx context.Context) ([]answer.Point, error) {

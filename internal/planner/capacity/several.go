@@ -59,8 +59,7 @@ func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([
 	}
 	j := newJointSearch(searches)
 	for _, one := range found {
-		one.stock = len(parts) > 1 && len(j.offers) > 0
-		one.search.joint = one.stock
+		one.joint = len(parts) > 1 && len(j.offers) > 0
 	}
 	if len(parts) > 1 && j.conflict() {
 		possible, err := j.choose(ctx)

@@ -9,36 +9,44 @@
 //
 // Data goes one way: package menu has what there is to choose from, asked what is asked for,
 // candidate and build what can be built of both and bounds on it, oracle simulates candidates,
-// judge decides with it whether fleets keep the SLO, this package searches among them, and package
-// answer has what it found, as values and as text.
+// judge decides with it whether fleets keep the SLO, this package has a goal for each thing that a
+// plan may ask for, which package strategy searches, and package answer has what was found, as
+// values and as text. Packages detail, mixed, paired, changes and today know fleets, and not how
+// they are looked for.
 package capacity
 
 import (
 	"context"
-	"math"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 	"github.com/llmsim/llmsim/internal/planner/capacity/today"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// finding is the result of a search, with all that the answer needs.
+// finding is the result of a search, with what its goal knows beside the best fleet.
 type finding struct {
 	*search
-	points     []answer.Point
-	rateRanges []*rateRange
-	jobs       []*jobFleet
-	// stock reports whether other models take accelerators from the same stock, and shared whether
-	// the fleet is not the best for this model alone for that reason.
-	stock, shared bool
+	goal goal
+}
+
+// goalOf returns the goal of a plan.
+func goalOf(p *menu.Plan) goal {
+	switch p.Goal.Find {
+	case menu.FindJob:
+		return &jobGoal{}
+	case menu.FindThroughput:
+		return &throughputGoal{}
+	case menu.FindLatency:
+		return &latencyGoal{}
+	case menu.FindFront:
+		return &frontGoal{}
+	}
+	return cheapestGoal{}
 }
 
 // find searches for the fleet that the goal asks for, for one model.
@@ -55,32 +63,8 @@ func find(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*findi
 	if err := s.possible(); err != nil {
 		return nil, err
 	}
-	found := &finding{search: s}
-	switch f.Plan.Goal.Find {
-	case menu.FindJob:
-		found.jobs, err = s.doJob(ctx)
-	case menu.FindThroughput:
-		found.rateRanges, err = s.findThroughput(ctx)
-	case menu.FindLatency:
-		found.points, err = s.lowestLatency(ctx)
-		if err == nil && s.best >= 0 && f.Plan.Tunes() {
-			found.points, err = s.tuneLatency(ctx, found.points)
-		}
-	default:
-		if err = s.answer(ctx); err == nil && f.Plan.Scaled() {
-			err = s.check(ctx)
-		}
-		if err == nil {
-			err = s.tune(ctx)
-		}
-	}
-	if err == nil && f.Plan.Goal.Find == menu.FindFront && s.best >= 0 {
-		found.points, err = s.front(ctx)
-		if err == nil && f.Plan.Tunes() {
-			found.points, err = s.tuneFront(ctx, found.points)
-		}
-	}
-	return found, err
+	found := &finding{search: s, goal: goalOf(&f.Plan)}
+	return found, found.goal.find(ctx, s)
 }
 
 // newAnswer makes an answer from a finding.
@@ -88,36 +72,33 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	s, p := found.search, &f.Plan
 	var err error
 	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
-		Currency: p.Currency, Prices: p.PricesFrom(), PricesOf: s.pricesOf(),
-		Points: found.points, Throughputs: s.throughputs(found.rateRanges), SLO: p.SLO,
-		ClassSLOs: classSLOs(p), Rate: s.Rate, Spare: s.Spare, Confidence: p.Effort.Confidence,
-		Options: s.listed(), Tuned: s.tuned, Simulations: s.Trials.Count()}
+		Currency: p.Currency, Prices: p.PricesFrom(),
+		SLO: p.SLO, ClassSLOs: classSLOs(p), Rate: s.Rate, Spare: s.Spare,
+		Confidence: p.Effort.Confidence,
+		Options:    s.listed(), Tuned: s.tuned, Simulations: s.Trials.Count()}
 	if l := s.load(); l != nil {
 		a.Load = l.Words
 	}
 	a.SentOn = p.SentOn
-	for _, j := range found.jobs[:min(len(found.jobs), mostShapes)] {
-		a.Jobs = append(a.Jobs, s.jobDone(j))
+	var chosen *candidate.Option
+	if s.best >= 0 {
+		chosen = s.chosen()
 	}
+	a.PricesOf = candidate.Prices(s.options, chosen, s.Currency())
 	addOutcomes(a, s)
-	a.Unproven = s.unproven()
-	if p.Goal.Find == menu.FindCheapest {
-		if a.Shapes, a.FurtherShapes, err = s.shapes(ctx); err != nil {
-			return nil, err
-		}
+	a.Unproven = s.unproven(found.goal.rules(s))
+	if err := found.goal.show(ctx, s, a); err != nil {
+		return nil, err
 	}
 	a.BestMeasured = candidate.BestMeasured(a.Shapes)
 	if s.best >= 0 {
-		err = describe(ctx, f, found, a)
+		err = found.goal.describe(ctx, s, a)
 	} else {
 		a.Nearest = s.nearest()
 		err = s.adviseNearest(ctx, a.Nearest)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if p.Goal.Find == menu.FindThroughput && a.Chosen != nil {
-		a.Load = a.Chosen.Load
 	}
 	if f.Today != nil {
 		var best *detail.Fleet
@@ -131,84 +112,6 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	a.Further = s.Trials.Count() - a.Simulations
 	a.Failed = s.Trials.Failed()
 	return a, nil
-}
-
-// describe adds the details of the chosen fleet to the answer. They do not depend on each other,
-// and are computed at the same time.
-func describe(ctx context.Context, f *asked.File, found *finding, a *answer.Answer) error {
-	var err error
-	s := found.search
-	if f.Plan.Job != nil {
-		a.Chosen, err = s.deployJob(ctx)
-		return err
-	}
-	var insights []string
-	var oneFewer *answer.Advice
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		a.Chosen, err = s.fleet().Deploy(ctx)
-		return err
-	})
-	group.Go(func() (err error) {
-		insights, oneFewer, err = s.explain(ctx)
-		return err
-	})
-	if f.Plan.Goal.Find == menu.FindCheapest && !found.shared {
-		others(ctx, f, group, found, a)
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	a.Chosen.Insights, a.Chosen.OneFewer = insights, oneFewer
-	return nil
-}
-
-// others lets a group compute the alternatives to the cheapest fleet.
-func others(ctx context.Context, f *asked.File, group *errgroup.Group, found *finding,
-	a *answer.Answer) {
-	s := found.search
-	fleets := &mixed.Search{Fleet: *s.fleet(), Options: s.options}
-	if s.Trials.Shard.Whole() && !found.stock {
-		group.Go(func() (err error) {
-			a.Mixed, err = fleets.Cheapest(ctx, a.Shapes)
-			return err
-		})
-	}
-	if f.Plan.Fleet.Autoscaling {
-		a.Autoscaling = fleets.Autoscaled(&f.Plan.Workload.Rate, a.Shapes)
-		a.Rented = fleets.Rented(&f.Plan.Workload.Rate, a.Shapes)
-	}
-	group.Go(func() (err error) {
-		if growth := f.Plan.Fleet.Growth; growth != 1 {
-			if a.Growth, err = s.growth(ctx, growth); err != nil {
-				return err
-			}
-		}
-		if len(s.contenders(contender)) == mostContenders {
-			a.Contenders = mostContenders
-		}
-		a.Sensitivity, err = s.sensitivity(ctx)
-		return err
-	})
-}
-
-// growth finds the best fleet for factor times the load.
-func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
-	later, err := s.perturbed(ctx, perturbation{plan: func(p *menu.Plan) { p.ScaleRate(factor) }},
-		math.Inf(1))
-	if err != nil {
-		return nil, err
-	}
-	later.Trials.Rough = false
-	if err := later.answer(ctx); err != nil {
-		return nil, err
-	}
-	g := &answer.Growth{Factor: factor}
-	if later.best >= 0 {
-		*g = answer.Growth{Factor: factor, Label: later.label(later.best),
-			Replicas: later.size(), Hourly: later.cost()}
-	}
-	return g, nil
 }
 
 // classSLOs returns the SLOs of classes that have one of their own.

@@ -18,6 +18,8 @@ type search struct {
 	replicaShare float64
 	// joint is set where other models take accelerators from the same stock.
 	joint bool
+	// shared is set where the fleet is not the best for this model alone for that reason.
+	shared bool
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
 	fixed map[candidate.SameButScaling]int
 	// missing is what became of options of which no fleet keeps the SLO, although one replica

@@ -121,7 +121,8 @@ menu:
 				{Accelerator: "l40s", Hourly: 1.5, Currency: "USD", Term: "on-demand",
 					Provider: "acme", Date: "2026-10-01", Source: "a letter", Chosen: true},
 			}
-			if got := s.pricesOf(); !slices.Equal(got, want) {
+			if got := candidate.Prices(s.options, s.chosen(), s.Currency()); !slices.Equal(got,
+				want) {
 				t.Errorf("prices %+v, want %+v", got, want)
 			}
 		}
@@ -138,7 +139,7 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 	rows, err := hardware.Listings()
 	must.OK(t, err)
 	var providers []string
-	for _, p := range s.pricesOf() {
+	for _, p := range candidate.Prices(s.options, nil, s.Currency()) {
 		providers = append(providers, p.Provider)
 		if !slices.ContainsFunc(rows, func(l hardware.Listing) bool {
 			return l.Accelerator == "h100-sxm" && p.Source == l.Source && p.Date == l.Date &&

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -13,6 +14,35 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
+
+// throughputGoal is the fleet that serves the most requests.
+type throughputGoal struct {
+	fleetGoal
+	all []*rateRange
+}
+
+func (g *throughputGoal) find(ctx context.Context, s *search) (err error) {
+	g.all, err = s.findThroughput(ctx)
+	return err
+}
+
+func (*throughputGoal) rules(s *search) []string {
+	return s.andScaled("where a fleet misses the SLO, it does so at a higher rate and with fewer " +
+		"replicas")
+}
+
+func (g *throughputGoal) show(_ context.Context, s *search, a *answer.Answer) error {
+	a.Throughputs = s.throughputs(g.all)
+	return nil
+}
+
+func (g *throughputGoal) describe(ctx context.Context, s *search, a *answer.Answer) error {
+	err := g.fleetGoal.describe(ctx, s, a)
+	if err == nil {
+		a.Load = a.Chosen.Load
+	}
+	return err
+}
 
 // rateRanges returns the fleets among which the one that serves most is to be found: of each option
 // the largest.
@@ -67,69 +97,6 @@ func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
 	heap.Init(&r.open)
 	err := strategy.Search(ctx, r)
 	return r.all, err
-}
-
-// rates is fleets by the highest rate that they may serve.
-type rates struct {
-	*search
-	all    []*rateRange
-	open   rateHeap
-	served float64 // the highest rate that any fleet is believed to serve
-	whole  bool    // whether the fleets to try are simulated whole
-	found  bool
-}
-
-// Next takes the fleets of which it is not known whether they serve the most, or where there are
-// none, the one that is believed to.
-func (r *rates) Next() []*rateRange {
-	if r.found || len(r.open) == 0 || r.open[0].Highest() <= 0 {
-		return nil
-	}
-	some := r.open.unknown(r.served)
-	if r.whole = len(some) == 0; r.whole {
-		some = []*rateRange{heap.Pop(&r.open).(*rateRange)}
-	}
-	return some
-}
-
-// Try narrows the bounds of fleets, or simulates one whole.
-func (r *rates) Try(ctx context.Context, some []*rateRange) error {
-	if r.whole {
-		return r.tryWhole(ctx, some[0])
-	}
-	if err := r.narrow(ctx, some, r.served); err != nil {
-		return err
-	}
-	for _, one := range some {
-		if r.outcomes[one.option].kind != broken {
-			r.served = max(r.served, one.Rate(one.Kept))
-			heap.Push(&r.open, one)
-		}
-	}
-	return nil
-}
-
-// tryWhole makes a fleet the answer if it serves what it is believed to, and else puts it back,
-// with a smaller one of its option.
-func (r *rates) tryWhole(ctx context.Context, one *rateRange) error {
-	d, err := r.sustainsRate(ctx, one, one.Highest())
-	if err != nil {
-		return err
-	}
-	if r.found = d.Kept; r.found {
-		r.choose(one, r.open)
-		return nil
-	}
-	if r.outcomes[one.option].kind != broken {
-		fewer := r.lower(one)
-		heap.Push(&r.open, one)
-		if fewer != nil {
-			r.all = append(r.all, fewer)
-			heap.Push(&r.open, fewer)
-		}
-	}
-	r.served = r.open.served()
-	return nil
 }
 
 // raise looks for a fleet that serves more than the answer. A fleet shares its requests more evenly
@@ -245,53 +212,26 @@ func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (
 	return d, err
 }
 
-// lower notes that a fleet misses the SLO at the highest rate that it might have sustained. It
-// returns a smaller fleet of the option if that may serve more now, which only large ones do: their
-// replicas serve as much as one does alone.
-func (s *search) lower(r *rateRange) *rateRange {
-	settling := r.settling
-	r.Missed, r.Kept, r.settling = r.Kept, r.Kept+1, true
-	n := min(r.replicas-1, int(float64(r.replicas)*r.Rate(r.Kept)/r.Rate(r.Missed)))
-	if settling || n < 1 {
-		return nil
-	}
-	fewer := s.rateRange(r.option, n)
-	fewer.Missed, fewer.Kept = r.Missed-1, r.Missed
-	return fewer
-}
-
-// choose makes a fleet the answer, and notes that the others serve less.
-func (s *search) choose(best *rateRange, others rateHeap) {
-	for _, r := range others {
-		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-			units.Plural(r.replicas, "replica"), report.Figure(r.Rate(r.Missed)))
-	}
-	s.best = best.option
-	s.outcomes[s.best].kind, s.outcomes[s.best].words = chosen, ""
-	s.outcomes[s.best].replicas = best.replicas
-}
-
-// narrow simulates each fleet once, where another is known to serve a rate.
-func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) error {
-	return judge.Each(ctx, list, func(ctx context.Context, r *rateRange) error {
-		o, outcome := s.options[r.option], &s.outcomes[r.option]
-		place := r.Next(served)
-		v, err := s.Sustains(ctx, o, r.replicas, r.Rate(place))
-		if words, failed := oracle.Failure(err); failed {
-			outcome.kind, outcome.words = broken, words
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		outcome.kind = simulated
-		if v.Sustained {
-			r.Kept = place
-			return nil
-		}
-		r.Missed = place
-		outcome.closest = max(outcome.closest, v.Trial.Kept.Mean)
-		outcome.words = s.whyLost(o, r.replicas, v)
-		return nil
+// throughputs returns what is known of the fleets that serve most, of each accelerator and
+// parallelism the best, up to mostShapes.
+func (s *search) throughputs(all []*rateRange) []answer.Throughput {
+	var list []answer.Throughput
+	seen := map[string]bool{}
+	slices.SortStableFunc(all, func(a, b *rateRange) int {
+		return cmp.Or(-cmp.Compare(a.Highest(), b.Highest()), cmp.Compare(a.price, b.price),
+			cmp.Compare(a.option, b.option))
 	})
+	for _, r := range all {
+		o := s.options[r.option]
+		if shape := o.Shape(); seen[shape] || len(list) == mostShapes {
+			continue
+		} else {
+			seen[shape] = true
+		}
+		n := r.replicas + s.Spare
+		list = append(list, answer.Throughput{Label: s.label(r.option), Replicas: n,
+			Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
+			Rate: r.Rate(r.Kept), Bound: r.Rate(r.Missed), Grade: o.Grade})
+	}
+	return list
 }

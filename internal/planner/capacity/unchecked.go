@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
@@ -133,4 +135,26 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 	s.outcomes[i].replicas = n
 	s.makeBest(i)
 	return true, nil
+}
+
+// unproven returns what the answer rests on beside bounds and simulations; nil where all fleets of
+// the menu were simulated, or are excluded by bounds. Rules are the goal's.
+func (s *search) unproven(rules []string) *answer.Unproven {
+	u := &answer.Unproven{Rules: rules, Checked: s.checked, Better: s.better}
+	if s.Goal().Find == menu.FindCheapest || s.Goal().Find == menu.FindFront {
+		u.Options = len(s.uncheckedOptions())
+		if u.Options == 0 && s.Goal().Find == menu.FindCheapest {
+			return nil
+		}
+	}
+	return u
+}
+
+// andScaled adds the rules of fleets that start and stop to those of a goal.
+func (s *search) andScaled(rules ...string) []string {
+	if s.Trials.File.Plan.Scaled() {
+		rules = append(rules, "up to n replicas that start and stop miss an SLO that n fixed ones "+
+			"miss", "they cost no less where n is higher")
+	}
+	return rules
 }

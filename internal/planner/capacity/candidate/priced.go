@@ -1,31 +1,31 @@
-package capacity
+package candidate
 
 import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
-// pricesOf lists the prices of all servers that can be built, with their sources, those of the
-// chosen fleet first. It names each offer once.
-func (s *search) pricesOf() []answer.Price {
+// Prices lists the prices of all servers that can be built of some options, with their sources,
+// those of the chosen one first, which may be nil. It names each offer once.
+func Prices(options []*Option, chosen *Option, currency units.Currency) []answer.Price {
 	var list []answer.Price
 	known := map[*menu.Offer]bool{}
-	add := func(o *candidate.Option, chosen bool) {
-		for _, server := range []*candidate.Server{o.Prefill, o.Decode, o.Standing} {
+	add := func(o *Option, chosen bool) {
+		for _, server := range []*Server{o.Prefill, o.Decode, o.Standing} {
 			if server == nil || server.Unfit != "" {
 				continue
 			}
 			if server.GiB > 0 {
-				price := candidate.StorePrice("a GiB of host memory", "host", server.GiB)
-				price.Currency = s.Currency().Code()
+				price := StorePrice("a GiB of host memory", "host", server.GiB)
+				price.Currency = currency.Code()
 				list = addPrice(list, price, chosen)
 			}
 			if server.Disk > 0 {
-				price := candidate.StorePrice("a GiB of disk", "nvme", server.Disk)
-				price.Currency = s.Currency().Code()
+				price := StorePrice("a GiB of disk", "nvme", server.Disk)
+				price.Currency = currency.Code()
 				list = addPrice(list, price, chosen)
 			}
 			if !known[server.Offer] {
@@ -34,10 +34,10 @@ func (s *search) pricesOf() []answer.Price {
 			}
 		}
 	}
-	if s.best >= 0 {
-		add(s.chosen(), true)
+	if chosen != nil {
+		add(chosen, true)
 	}
-	for _, o := range s.options {
+	for _, o := range options {
 		add(o, false)
 	}
 	return list
@@ -58,7 +58,7 @@ func addPrice(list []answer.Price, price answer.Price, chosen bool) []answer.Pri
 
 // priceOf says where the price of a server's accelerators is from: what was bought, the price file
 // or the plan, or else the catalogue, whose sources have the year.
-func priceOf(s *candidate.Server) answer.Price {
+func priceOf(s *Server) answer.Price {
 	o := s.Offer
 	price := answer.Price{Accelerator: o.Accelerator, Hourly: (s.Price - s.Host) / float64(s.GPUs),
 		Currency: o.Price.Currency.Code(), Term: o.RentedOn(), Region: o.Region,
