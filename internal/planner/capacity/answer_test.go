@@ -75,7 +75,7 @@ func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 // Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
-	a := solve(t, "llama2-70b-chat", "menu.hardware=[a100-80gb-sxm]")
+	a := solve(t, "llama2-70b-chat", small, "menu.hardware=[a100-80gb-sxm]")
 	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"),
 		shapeOf(t, a, "4 × a100-80gb-sxm")
 	if one.Rate > 0 || !strings.Contains(one.Limit, "does not fit") {
@@ -92,7 +92,7 @@ func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
 
 // One user is served cheapest by a desktop processor, many by GPUs.
 func TestACPUForOneGPUsForMany(t *testing.T) {
-	if a := solve(t, "one-user"); a.Chosen == nil || a.Chosen.Label != "1 × desktop-50gbs" {
+	if a := solve(t, "one-user", small); a.Chosen == nil || a.Chosen.Label != "1 × desktop-50gbs" {
 		t.Errorf("for one user: %+v", a.Chosen)
 	}
 	a := solved(t, "many-users")

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/cases"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -161,7 +162,11 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 // The share of requests that keep the SLO while replicas are taken away at random is at least what
 // is reckoned from how many are away, but for chance, and not far above.
 func TestSpotIsAsReckoned(t *testing.T) {
-	for _, groups := range []bool{false, true} {
+	both := []bool{false, true}
+	if testing.Short() {
+		both = cases.Draw(t, 1, both)
+	}
+	for _, groups := range both {
 		s, _ := prepared(t, `
 model: llama-3.1-8b
 workload: {rate: 18/s, prompt: 300, output: 40}

@@ -57,7 +57,7 @@ func TestMostThroughput(t *testing.T) {
 		last := 0.0
 		budgets := []float64{8, 16}
 		if testing.Short() {
-			budgets = budgets[1:]
+			budgets = budgets[:1]
 		}
 		for _, budget := range budgets {
 			text := throughputPlan(rand.New(rand.NewPCG(seed, 0)), budget)
@@ -87,7 +87,7 @@ func TestMostThroughput(t *testing.T) {
 		}
 	}
 	t.Logf("%d simulations, all fleets take %d", needed, all)
-	if 2*needed > all {
+	if needed >= all || !testing.Short() && 2*needed > all {
 		t.Errorf("%d simulations, all fleets take %d", needed, all)
 	}
 }
