@@ -1,9 +1,7 @@
 package capacity
 
 import (
-	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
@@ -12,20 +10,22 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
-// choice is a possible fleet of one of several models.
-type choice struct {
+// sized is a possible fleet of one of several models.
+type sized struct {
 	model, option int
 	replicas      int // without the spares; a bound from below unless exact
 	exact         bool
-	cost          float64
-	// accelerators is the number of accelerators of each counted offer that the fleet takes.
-	accelerators []int
 }
+
+// choice is such a fleet with what it costs, and the accelerators of each counted offer that it
+// takes.
+type choice = strategy.Choice[sized]
 
 // jointSearch chooses fleets for several models that share accelerators.
 type jointSearch struct {
 	searches []*search
 	offers   []menu.Offer // the ones that are counted
+	stock    []int        // of each
 	// sizes holds the least number of replicas of the options of each model, as far as it is known;
 	// 0 if none suffices.
 	sizes  []map[int]int
@@ -43,7 +43,7 @@ func newJointSearch(searches []*search) *jointSearch {
 		for _, o := range s.options {
 			for _, offer := range o.Offers() {
 				if offer.Count > 0 && !slices.Contains(j.offers, *offer) {
-					j.offers = append(j.offers, *offer)
+					j.offers, j.stock = append(j.offers, *offer), append(j.stock, offer.Count)
 				}
 			}
 		}
@@ -63,34 +63,16 @@ func (j *jointSearch) acceleratorsUsed(s *search, o *candidate.Option, n int) []
 	return list
 }
 
-// fit reports whether there are accelerators for what fleets take together.
-func (j *jointSearch) fit(taken []int) bool {
-	for i, n := range taken {
-		if n > j.offers[i].Count {
-			return false
-		}
-	}
-	return true
-}
-
 // conflict reports whether the fleets that the models would have alone need more accelerators than
 // exist.
 func (j *jointSearch) conflict() bool {
-	taken := make([]int, len(j.offers))
+	var taken [][]int
 	for _, s := range j.searches {
 		if s.best >= 0 {
-			taken = sum(taken, j.acceleratorsUsed(s, s.chosen(), s.outcomes[s.best].replicas))
+			taken = append(taken, j.acceleratorsUsed(s, s.chosen(), s.outcomes[s.best].replicas))
 		}
 	}
-	return !j.fit(taken)
-}
-
-func sum(a, b []int) []int {
-	list := slices.Clone(a)
-	for i := range b {
-		list[i] += b[i]
-	}
-	return list
+	return !strategy.Fit(j.stock, taken...)
 }
 
 // choose finds the fleets of all models that cost the least together and for which there are
@@ -102,7 +84,7 @@ func (j *jointSearch) choose(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for k, c := range j.picked {
-		j.searches[k].take(c.option, c.replicas)
+		j.searches[k].take(c.Is.option, c.Is.replicas)
 	}
 	return true, nil
 }
@@ -111,13 +93,13 @@ func (j *jointSearch) choose(ctx context.Context) (bool, error) {
 // returns none where all are sized, or where there are no such fleets.
 func (j *jointSearch) Next() []choice {
 	j.picked = j.cheapest()
-	return slices.DeleteFunc(slices.Clone(j.picked), func(c choice) bool { return c.exact })
+	return slices.DeleteFunc(slices.Clone(j.picked), func(c choice) bool { return c.Is.exact })
 }
 
 // Try sizes choices.
 func (j *jointSearch) Try(ctx context.Context, some []choice) error {
 	for _, c := range some {
-		if err := j.size(ctx, c.model, c.option); err != nil {
+		if err := j.size(ctx, c.Is.model, c.Is.option); err != nil {
 			return err
 		}
 	}
@@ -159,8 +141,7 @@ func (j *jointSearch) size(ctx context.Context, k, option int) error {
 	return err
 }
 
-// choices lists the fleets that a model may have, the cheapest first. It leaves out a fleet if
-// another costs no more and takes no more of every offer.
+// choices lists the fleets that a model may have.
 func (j *jointSearch) choices(k int) []choice {
 	s := j.searches[k]
 	var all []choice
@@ -179,58 +160,18 @@ func (j *jointSearch) choices(k int) []choice {
 		} else {
 			n = s.Fewest(o)
 		}
-		all = append(all, choice{model: k, option: i, replicas: n, exact: exact, cost: cost,
-			accelerators: j.acceleratorsUsed(s, o, n)})
+		all = append(all, choice{Is: sized{model: k, option: i, replicas: n, exact: exact},
+			Cost: cost, Takes: j.acceleratorsUsed(s, o, n)})
 	}
-	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(a.cost, b.cost) })
-	var list []choice
-	for _, c := range all {
-		if !slices.ContainsFunc(list, func(d choice) bool { return d.usesNoMore(&c) }) {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// usesNoMore reports whether a fleet takes at most what another does, of each offer.
-func (c *choice) usesNoMore(other *choice) bool {
-	for i := range c.accelerators {
-		if c.accelerators[i] > other.accelerators[i] {
-			return false
-		}
-	}
-	return true
+	return all
 }
 
 // cheapest returns the cheapest choices for all models for which there are accelerators, or nil if
 // there are none.
 func (j *jointSearch) cheapest() []choice {
 	lists := make([][]choice, len(j.searches))
-	rest := make([]float64, len(lists)+1) // the least that the models from k on cost
-	for k := len(lists) - 1; k >= 0; k-- {
-		if lists[k] = j.choices(k); len(lists[k]) == 0 {
-			return nil
-		}
-		rest[k] = rest[k+1] + lists[k][0].cost
+	for k := range lists {
+		lists[k] = j.choices(k)
 	}
-	var best []choice
-	least := math.Inf(1)
-	var extend func(picked []choice, taken []int, cost float64)
-	extend = func(picked []choice, taken []int, cost float64) {
-		k := len(picked)
-		if k == len(lists) {
-			best, least = slices.Clone(picked), cost
-			return
-		}
-		for _, c := range lists[k] {
-			if cost+c.cost+rest[k+1] >= least {
-				return
-			}
-			if all := sum(taken, c.accelerators); j.fit(all) {
-				extend(append(picked, c), all, cost+c.cost)
-			}
-		}
-	}
-	extend(nil, make([]int, len(j.offers)), 0)
-	return best
+	return strategy.Together(lists, j.stock)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // Fleets of several models from one stock cost the least of all that there are accelerators for,
@@ -79,7 +80,7 @@ func cheapestPair(t *testing.T, j *jointSearch) float64 {
 				continue
 			}
 			x, y := a.options[i], b.options[k]
-			if j.fit(sum(j.acceleratorsUsed(a, x, n), j.acceleratorsUsed(b, y, m))) {
+			if strategy.Fit(j.stock, j.acceleratorsUsed(a, x, n), j.acceleratorsUsed(b, y, m)) {
 				best = min(best, float64(n)*x.Price+float64(m)*y.Price)
 			}
 		}

@@ -71,13 +71,13 @@ type scaledOutcome struct {
 // better than the best. What it costs is simulated before its SLO.
 func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 	tried := s.tried(i)
-	tried.note(n)
+	tried.Note(n)
 	worth, unused, err := s.worthwhile(ctx, i, n)
 	if err != nil {
 		return scaledOutcome{}, err
 	}
 	if !worth {
-		tried.settle(n, unused)
+		tried.Settle(n, unused)
 		return scaledOutcome{settled: unused}, nil
 	}
 	o := s.options[i]
@@ -86,7 +86,7 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 		return scaledOutcome{}, err
 	}
 	seen := scaledOutcome{worth: true, kept: v.Sustained, settled: unused && v.Unused}
-	tried.settle(n, seen.settled)
+	tried.Settle(n, seen.settled)
 	if outcome := &s.outcomes[i]; !v.Sustained && i != s.best {
 		outcome.missed, outcome.closest = &v, max(outcome.closest, v.Trial.Kept.Mean)
 		outcome.kind, outcome.words = simulated, s.whyLost(o, n, v)

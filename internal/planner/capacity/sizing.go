@@ -64,7 +64,7 @@ func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing floa
 	if err != nil {
 		return false, 0, err
 	}
-	s.tried(i).note(n)
+	s.tried(i).Note(n)
 	if d.Kept {
 		s.outcomes[i].replicas = n
 		s.outcomes[s.best].words = "another costs less"
@@ -113,7 +113,7 @@ func (s *search) mostWorthwhile(i int) int {
 func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 	outcome := &s.outcomes[s.best]
 	n, err := s.smallest(ctx, s.best, outcome.replicas, func(n int, kept float64) {
-		s.tried(s.best).note(n)
+		s.tried(s.best).Note(n)
 		outcome.closest = max(outcome.closest, kept)
 	})
 	if err != nil || n == 0 {

@@ -5,6 +5,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 )
 
 // search looks for the cheapest fleet of replicas of one kind.
@@ -28,7 +29,7 @@ type search struct {
 	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
 	// how many were since rules that are not proven had left them out, and how many of these were
 	// better than what was known.
-	sizes           map[int]*sizes
+	sizes           map[int]*strategy.Numbers
 	checked, better int
 	// tuned is what settings beside the menu's brought; nil where none were tried.
 	tuned *answer.Tuned
@@ -88,12 +89,12 @@ func (k kind) String() string {
 func (s *search) label(i int) string { return s.options[i].Label(&s.Trials.File.Plan.Menu) }
 
 // tried returns what is known of the fleets of option i.
-func (s *search) tried(i int) *sizes {
+func (s *search) tried(i int) *strategy.Numbers {
 	if s.sizes[i] == nil {
 		if s.sizes == nil {
-			s.sizes = map[int]*sizes{}
+			s.sizes = map[int]*strategy.Numbers{}
 		}
-		s.sizes[i] = &sizes{}
+		s.sizes[i] = &strategy.Numbers{}
 	}
 	return s.sizes[i]
 }

@@ -61,7 +61,7 @@ func (s *search) firstRuns(ctx context.Context, fresh []int, bases map[string]or
 			r.promise = clearlyKeeps
 		case clear && r.missing > 0:
 			r.promise = clearlyMisses
-			s.tried(i).note(n)
+			s.tried(i).Note(n)
 			s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
 		}
 		list = append(list, r)

@@ -88,8 +88,8 @@ func (s *search) baseSize(i int) int {
 		return s.outcomes[i].replicas
 	case !o.Scaled():
 		return max(1, s.cheaper(i))
-	case s.tried(i).near > 0:
-		return s.tried(i).near
+	case s.tried(i).First > 0:
+		return s.tried(i).First
 	}
 	return max(s.Fewest(o), s.fixed[o.Fixed()])
 }

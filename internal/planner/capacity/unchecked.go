@@ -37,7 +37,7 @@ func (s *search) unchecked(i int) int {
 	if !known || near == 0 {
 		near = to
 	}
-	return s.tried(i).next(s.Fewest(o), to, near)
+	return s.tried(i).Next(s.Fewest(o), to, near)
 }
 
 // uncheckedOptions lists the options that have fleets that only rules left out: that of the answer
@@ -126,7 +126,7 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 		}
 		return true, s.prefer(ctx, i, n)
 	}
-	s.tried(i).note(n)
+	s.tried(i).Note(n)
 	ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
 	if err != nil || !ok {
 		s.outcomes[i].closest = max(s.outcomes[i].closest, kept)
