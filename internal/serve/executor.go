@@ -7,8 +7,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/engine/tokenizer"
 	"github.com/llmsim/llmsim/internal/text"
+	"github.com/llmsim/llmsim/internal/text/tokenizer"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"

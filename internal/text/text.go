@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/splitmix"
-	"github.com/tiktoken-go/tokenizer"
+	"github.com/llmsim/llmsim/internal/text/tokenizer"
 )
 
 // Token numbers a piece of text in the vocabulary.
@@ -19,8 +19,8 @@ type Token = int32
 
 // Vocabulary encodes and decodes. It is safe for use by several goroutines.
 type Vocabulary struct {
-	codec tokenizer.Codec
-	words []word
+	tokens *tokenizer.Tokenizer
+	words  []word
 }
 
 // word is a token that stands for a whole word, and the text of it.
@@ -37,45 +37,36 @@ var words string
 
 // New returns the vocabulary. It takes some tens of milliseconds.
 func New() (*Vocabulary, error) {
-	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
+	tokens, err := tokenizer.CL100K()
 	if err != nil {
 		return nil, err
 	}
-	v := &Vocabulary{codec: codec}
+	v := &Vocabulary{tokens: tokens}
 	for name := range strings.Lines(words) {
 		piece := " " + strings.TrimSuffix(name, "\n")
-		ids, _, err := codec.Encode(piece)
+		ids, err := tokens.Encode(piece)
 		if err != nil || len(ids) != 1 {
 			return nil, fmt.Errorf("text: %q has %d tokens, want 1 (%w)", piece, len(ids), err)
 		}
-		v.words = append(v.words, word{Token(ids[0]), piece})
+		v.words = append(v.words, word{ids[0], piece})
 	}
 	return v, nil
 }
 
 // Encode returns the tokens of a text.
-func (v *Vocabulary) Encode(s string) ([]Token, error) {
-	ids, _, err := v.codec.Encode(s)
-	if err != nil {
-		return nil, fmt.Errorf("encoding: %w", err)
-	}
-	tokens := make([]Token, len(ids))
-	for i, id := range ids {
-		tokens[i] = Token(id)
-	}
-	return tokens, nil
-}
+func (v *Vocabulary) Encode(s string) ([]Token, error) { return v.tokens.Encode(s) }
 
 // Decode returns the text of tokens. It fails for a number outside the vocabulary.
 func (v *Vocabulary) Decode(tokens []Token) (string, error) {
-	ids := make([]uint, len(tokens))
-	for i, t := range tokens {
-		if t < 0 {
-			return "", fmt.Errorf("token %d is outside the vocabulary", t)
+	var text strings.Builder
+	for _, t := range tokens {
+		piece, err := v.tokens.Decode(t)
+		if err != nil {
+			return "", err
 		}
-		ids[i] = uint(t)
+		text.Write(piece)
 	}
-	return v.codec.Decode(ids)
+	return text.String(), nil
 }
 
 // Piece returns the text of one token, and an empty text for a number outside the vocabulary.

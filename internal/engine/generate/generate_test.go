@@ -11,8 +11,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/sampling"
-	"github.com/llmsim/llmsim/internal/engine/tokenizer"
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/text/tokenizer"
 	"pgregory.net/rapid"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/engine/tokenizer"
+	"github.com/llmsim/llmsim/internal/text/tokenizer"
 )
 
 // output writes tokens as text. It holds back what may become a stop text, and bytes that are not

@@ -12,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/engine/sampling"
 	"github.com/llmsim/llmsim/internal/engine/speculation"
-	"github.com/llmsim/llmsim/internal/engine/tokenizer"
+	"github.com/llmsim/llmsim/internal/text/tokenizer"
 )
 
 // Settings says which model continues texts, and how.

@@ -6,10 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/tiktoken-go/tokenizer"
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
@@ -20,7 +19,7 @@ import (
 // before.
 func writePublished(t testing.TB, dir string) {
 	t.Helper()
-	p, err := newPublished()
+	p, err := GPT2()
 	must.OK(t, err)
 	b := newBPE()
 	b.ranks = map[pair]int{}
@@ -75,21 +74,15 @@ func FuzzFiles(f *testing.F) {
 			}
 			tokens, err := k.Encode(text)
 			must.OK(t, err)
-			var decoded []byte
-			for _, token := range tokens {
-				piece, err := k.Decode(token)
-				must.OK(t, err)
-				decoded = append(decoded, piece...)
-			}
-			if string(decoded) != text {
-				t.Fatalf("%q comes back as %q", text, decoded)
+			if back := decode(t, k, tokens); back != text {
+				t.Fatalf("%q comes back as %q", text, back)
 			}
 		})
 	})
 }
 
-// FuzzEncode checks that vocab.json and merges.txt, the built-in vocabulary and the tiktoken
-// library encode any text alike, and that the tokens decode to the text.
+// FuzzEncode checks that vocab.json and merges.txt and the built-in vocabulary encode any text
+// alike, and that the tokens, and those of cl100k_base, decode to the text.
 func FuzzEncode(f *testing.F) {
 	dir := f.TempDir()
 	writePublished(f, dir)
@@ -97,7 +90,7 @@ func FuzzEncode(f *testing.F) {
 	must.OK(f, err)
 	builtIn, err := ForModel(f.TempDir(), publishedVocab)
 	must.OK(f, err)
-	library, err := tokenizer.Get(tokenizer.R50kBase)
+	other, err := CL100K()
 	must.OK(f, err)
 	for _, text := range []string{
 		"", " ", "Hello, world!", "I'll say it's they've  been 're 'LL", "  two   spaces ",
@@ -110,36 +103,57 @@ func FuzzEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := files.Encode(text)
 		must.OK(t, err)
-		var decoded []byte
-		for _, token := range got {
-			part, err := files.Decode(token)
-			must.OK(t, err)
-			decoded = append(decoded, part...)
+		if back := decode(t, files, got); back != text {
+			t.Fatalf("%q decodes to %q", text, back)
 		}
-		if string(decoded) != text {
-			t.Fatalf("%q decodes to %q", text, decoded)
+		if same, err := builtIn.Encode(text); err != nil || !slices.Equal(got, same) {
+			t.Fatalf("%q: %v, the built-in vocabulary gives %v, %v", text, got, same, err)
 		}
-		if other, err := builtIn.Encode(text); err != nil || !slices.Equal(got, other) {
-			t.Fatalf("%q: %v, the built-in vocabulary gives %v, %v", text, got, other, err)
-		}
-		if strings.ToValidUTF8(text, "") != text || strings.ContainsFunc(text, unsettled) {
-			return
-		}
-		ids, _, err := library.Encode(text)
+		tokens, err := other.Encode(text)
 		must.OK(t, err)
-		if !slices.EqualFunc(got, ids, func(a int32, b uint) bool { return uint(a) == b }) {
-			t.Fatalf("%q: %v, the library gives %v", text, got, ids)
+		if back := decode(t, other, tokens); back != text {
+			t.Fatalf("%q decodes to %q", text, back)
 		}
 	})
 }
 
-// unsettled reports whether the library drops a character, or classes it otherwise than the
-// reference implementation.
-func unsettled(r rune) bool { return r == 0x7f }
+// decode returns the text of tokens.
+func decode(t *testing.T, k *Tokenizer, tokens []int32) string {
+	t.Helper()
+	var text []byte
+	for _, token := range tokens {
+		part, err := k.Decode(token)
+		must.OK(t, err)
+		text = append(text, part...)
+	}
+	return string(text)
+}
+
+// Texts of letters of several scripts, digits, signs, white space and ends of lines in any order
+// have the tokens that an independent implementation gave (github.com/tiktoken-go/tokenizer 0.10,
+// which splits by the published patterns).
+func TestTokensAreThoseOfAnotherImplementation(t *testing.T) {
+	for name, open := range map[string]func() (*Tokenizer, error){"gpt2": GPT2, "cl100k": CL100K} {
+		k, err := open()
+		must.OK(t, err)
+		data, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+		must.OK(t, err)
+		for line := range strings.Lines(string(data)) {
+			end := strings.LastIndex(line, " [")
+			text, err := strconv.Unquote(line[:end])
+			must.OK(t, err)
+			tokens, err := k.Encode(text)
+			must.OK(t, err)
+			if got, want := fmt.Sprint(tokens), strings.TrimSpace(line[end:]); got != want {
+				t.Errorf("%s: %q: %s, want %s", name, text, got, want)
+			}
+		}
+	}
+}
 
 // TestPublished checks a few encodings that are widely published for GPT-2.
 func TestPublished(t *testing.T) {
-	p, err := newPublished()
+	p, err := GPT2()
 	must.OK(t, err)
 	for text, want := range map[string][]int32{
 		"Hello, world!":         {15496, 11, 995, 0},
@@ -158,6 +172,24 @@ func TestPublished(t *testing.T) {
 	for _, token := range []int32{-1, 50257} {
 		if _, err := p.Decode(token); err == nil {
 			t.Errorf("no error for token %d", token)
+		}
+	}
+}
+
+// TestPublishedCL100K checks the encodings of OpenAI's cookbook ("How to count tokens with
+// tiktoken").
+func TestPublishedCL100K(t *testing.T) {
+	k, err := CL100K()
+	must.OK(t, err)
+	for text, want := range map[string][]int32{
+		"tiktoken is great!":           {83, 1609, 5963, 374, 2294, 0},
+		"antidisestablishmentarianism": {519, 85342, 34500, 479, 8997, 2191},
+		"2 + 2 = 4":                    {17, 489, 220, 17, 284, 220, 19},
+		"お誕生日おめでとう": {33334, 45918, 243, 21990, 9080, 33334, 62004, 16556,
+			78699},
+	} {
+		if got, err := k.Encode(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
 		}
 	}
 }

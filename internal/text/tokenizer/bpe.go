@@ -16,7 +16,10 @@ type Tokenizer struct {
 	texts  map[int32][]byte
 	// ranks orders the pairs that may be merged; nil means by the number of the token that they
 	// make, as GPT-2's are numbered.
-	ranks   map[pair]int
+	ranks map[pair]int
+	// first returns the length in bytes of the first piece of a text, within which parts are
+	// merged.
+	first   func(text string) int
 	spell   [256]string
 	largest int32
 }
@@ -25,7 +28,8 @@ type Tokenizer struct {
 type pair struct{ left, right string }
 
 func newBPE() *Tokenizer {
-	return &Tokenizer{tokens: map[string]int32{}, texts: map[int32][]byte{}, spell: spelling()}
+	return &Tokenizer{tokens: map[string]int32{}, texts: map[int32][]byte{},
+		first: firstPiece, spell: spelling()}
 }
 
 // mostVocabulary bounds the files of a vocabulary, in bytes: those of a quarter of a million tokens
@@ -123,7 +127,12 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	var tokens []int32
 	var parts []string
 	for text != "" {
-		n := firstPiece(text)
+		n := t.first(text)
+		if token, ok := t.whole(text[:n]); ok {
+			tokens = append(tokens, token)
+			text = text[n:]
+			continue
+		}
 		parts = parts[:0]
 		for i := range n {
 			parts = append(parts, t.spell[text[i]])
@@ -134,6 +143,15 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 		text = text[n:]
 	}
 	return tokens, nil
+}
+
+// whole returns the token of a piece that a published vocabulary has as it is, as all but few are.
+func (t *Tokenizer) whole(piece string) (token int32, ok bool) {
+	if t.ranks != nil {
+		return 0, false
+	}
+	token, ok = t.tokens[t.spellOut(piece)]
+	return token, ok
 }
 
 // merge joins neighbouring parts, all occurrences of the most important pair at a time, until no
@@ -185,7 +203,7 @@ func (t *Tokenizer) spellOut(text string) string {
 func (t *Tokenizer) Decode(token int32) ([]byte, error) {
 	text, ok := t.texts[token]
 	if !ok {
-		return nil, fmt.Errorf("token %d is not in the vocabulary", token)
+		return nil, fmt.Errorf("token %d is outside the vocabulary", token)
 	}
 	return text, nil
 }

@@ -1,14 +1,12 @@
-// Package tokenizer turns text into GPT-2's tokens and back: byte-level byte-pair encoding (Radford
-// et al. 2019, section 2.2), with the vocabulary of a model's folder or the published one, which is
-// built in.
+// Package tokenizer turns text into tokens and back: byte-level byte-pair encoding (Radford et al.
+// 2019, section 2.2), with the vocabulary of a model's folder or a published one, which is built
+// in: GPT-2's, and cl100k_base, from which Llama 3's is derived.
 package tokenizer
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/tiktoken-go/tokenizer"
 )
 
 // publishedVocab is the size of GPT-2's own vocabulary, the end-of-text token included.
@@ -36,27 +34,5 @@ func ForModel(dir string, vocab int) (*Tokenizer, error) {
 		return nil, fmt.Errorf("%s has no vocab.json, and a vocabulary of %d is not GPT-2's of %d",
 			dir, vocab, publishedVocab)
 	}
-	return newPublished()
-}
-
-// newPublished returns GPT-2's own tokenizer. The vocabulary is the one that the tiktoken library
-// embeds (there called r50k_base); its encoder is not used, because it drops some control
-// characters.
-func newPublished() (*Tokenizer, error) {
-	codec, err := tokenizer.Get(tokenizer.R50kBase)
-	if err != nil {
-		return nil, err
-	}
-	b := newBPE()
-	for id := range uint(publishedVocab - 1) {
-		text, err := codec.Decode([]uint{id})
-		if err != nil {
-			return nil, err
-		}
-		b.tokens[b.spellOut(text)] = int32(id)
-		b.texts[int32(id)] = []byte(text)
-	}
-	b.texts[publishedVocab-1] = []byte(endOfText)
-	b.largest = publishedVocab - 1
-	return b, nil
+	return GPT2()
 }
