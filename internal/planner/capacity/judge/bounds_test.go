@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
-// Accelerators, budget and power bound the number of replicas, whichever suffices for fewest. Spares
-// are among them, and the bound of the rate says how few may serve.
+// Accelerators, budget and power bound the number of replicas, whichever suffices for fewest.
+// Spares are among them, and the bound of the rate says how few may serve.
 func TestHowManyReplicasThereMayBe(t *testing.T) {
 	file := &asked.File{}
 	offer := &menu.Offer{}
