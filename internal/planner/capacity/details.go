@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 )
@@ -64,7 +65,7 @@ func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.An
 
 // growth finds the best fleet for factor times the load.
 func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
-	later, err := s.perturbed(ctx, perturbation{plan: func(p *menu.Plan) { p.ScaleRate(factor) }},
+	later, err := s.perturbed(ctx, changes.Input{Plan: func(p *menu.Plan) { p.ScaleRate(factor) }},
 		math.Inf(1))
 	if err != nil {
 		return nil, err

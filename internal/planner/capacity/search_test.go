@@ -17,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
@@ -315,12 +316,12 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: "+
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: 1}}
-	for _, p := range s.perturbations() {
+	for _, p := range changes.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator) {
 		other, err := s.perturbed(t.Context(), p, contender)
 		must.OK(t, err)
 		if got, want := other.options[0], s.options[0]; got.Grade != want.Grade ||
 			got.Physics != want.Physics {
-			t.Errorf("%s: %s with %+v, want %s with %+v", p.input, got.Grade, got.Physics,
+			t.Errorf("%s: %s with %+v, want %s with %+v", p.Name, got.Grade, got.Physics,
 				want.Grade, want.Physics)
 		}
 	}

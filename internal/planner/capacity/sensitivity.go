@@ -12,13 +12,10 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/units"
 )
-
-// inputChange is by how much inputs are changed.
-const inputChange = 0.10
 
 // contender is by how much more than the answer an option may cost, by its bound, to be looked at
 // again with other inputs.
@@ -31,19 +28,9 @@ const mostContenders = 256
 // its own, up to a million.
 const mostAgain = 2
 
-// perturbation is an input that may be other than the plan says.
-type perturbation struct {
-	input string
-	// harder is 1 where the plan then asks for more, −1 where it asks for less, and 0 where prices
-	// change.
-	harder int
-	plan   func(p *menu.Plan)
-	price  func(o *candidate.Option)
-}
-
 // sensitivity answers the plan again with each input 10 % other than it is.
 func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) {
-	inputs := s.perturbations()
+	inputs := changes.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator)
 	list := make([]answer.Sensitivity, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
 	slots := make(chan struct{}, mostAgain)
@@ -58,10 +45,10 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 		}
 		group.Go(func() error {
 			defer func() { <-slots }()
-			if err := other.solveChanged(ctx, s, p.harder); err != nil {
+			if err := other.solveChanged(ctx, s, p.Harder); err != nil {
 				return err
 			}
-			list[i] = s.sensitivityOf(p.input, other, p.harder)
+			list[i] = s.sensitivityOf(p.Name, other, p.Harder)
 			return nil
 		})
 	}
@@ -137,42 +124,20 @@ func (s *search) contenders(within float64) []int {
 
 // perturbed returns a search with other inputs, among the contenders. Where prices alone change,
 // all else that is known of options holds.
-func (s *search) perturbed(ctx context.Context, p perturbation, within float64) (*search, error) {
+func (s *search) perturbed(ctx context.Context, p changes.Input, within float64) (*search, error) {
 	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
-	if p.plan != nil {
-		p.plan(&f.Plan)
+	if p.Plan != nil {
+		p.Plan(&f.Plan)
 	}
 	trials := *s.Trials
 	trials.File = f
-	var options []*candidate.Option
-	servers, known := map[*candidate.Server]*candidate.Server{},
-		map[*candidate.Parts]*candidate.Parts{}
-	again := func(old *candidate.Server) *candidate.Server {
-		if old != nil && servers[old] == nil {
-			other := *old
-			other.File = f
-			servers[old] = &other
-		}
-		return servers[old]
-	}
+	var contenders []*candidate.Option
 	for _, i := range s.contenders(within) {
-		o := s.options[i]
-		other := *o
-		other.Index = len(options)
-		options = append(options, &other)
-		if p.price != nil {
-			p.price(&other)
-			continue
-		}
-		if known[o.Parts] == nil {
-			both := *o.Parts
-			both.Prefill, both.Decode = again(o.Prefill), again(o.Decode)
-			known[o.Parts] = &both
-		}
-		other.Parts, other.Scaling = known[o.Parts], o.Scaling.Copied()
+		contenders = append(contenders, s.options[i])
 	}
-	if p.price != nil {
+	options := candidate.Copies(contenders, f, p.Price)
+	if p.Price != nil {
 		again := &search{Judge: s.Judge, options: options, best: -1}
 		again.Trials = &trials
 		return again, nil
@@ -187,48 +152,4 @@ func (s *search) perturbed(ctx context.Context, p perturbation, within float64) 
 		other.Seeds = judge.FewSeeds // as rough as other loads are judged here
 	}
 	return other, nil
-}
-
-// perturbations lists the inputs that may be wrong.
-func (s *search) perturbations() []perturbation {
-	const more, less = 1 + inputChange, 1 - inputChange
-	list := []perturbation{
-		{input: "rate +10 %", harder: 1, plan: func(p *menu.Plan) { p.ScaleRate(more) }},
-		{input: "rate −10 %", harder: -1, plan: func(p *menu.Plan) { p.ScaleRate(less) }},
-	}
-	if !s.Trials.File.Plan.Workload.Recorded() {
-		list = append(list,
-			perturbation{input: "prompts 10 % longer", harder: 1,
-				plan: func(p *menu.Plan) { p.ScaleLengths(more, 1) }},
-			perturbation{input: "prompts 10 % shorter", harder: -1,
-				plan: func(p *menu.Plan) { p.ScaleLengths(less, 1) }},
-			perturbation{input: "answers 10 % longer", harder: 1,
-				plan: func(p *menu.Plan) { p.ScaleLengths(1, more) }},
-			perturbation{input: "answers 10 % shorter", harder: -1,
-				plan: func(p *menu.Plan) { p.ScaleLengths(1, less) }})
-	}
-	// Steps that take 10 % longer are the same as time that runs 10 % faster for everybody else.
-	list = append(list,
-		perturbation{input: "steps 10 % slower", harder: 1,
-			plan: func(p *menu.Plan) { p.ScaleRate(more); p.ScaleLimits(1 / more) }},
-		perturbation{input: "steps 10 % faster", harder: -1,
-			plan: func(p *menu.Plan) { p.ScaleRate(less); p.ScaleLimits(1 / less) }})
-	mine := s.chosen().Prefill.Offer.Accelerator
-	list = append(list, perturbation{input: mine + " 10 % dearer",
-		price: func(o *candidate.Option) {
-			if o.Uses(mine) {
-				o.ScalePrice(more)
-			}
-		}})
-	for i := range s.Trials.File.Plan.Menu.Hardware {
-		if name := s.Trials.File.Plan.Menu.Hardware[i].Accelerator; name != mine {
-			list = append(list, perturbation{input: name + " 10 % cheaper",
-				price: func(o *candidate.Option) {
-					if o.Uses(name) {
-						o.ScalePrice(less)
-					}
-				}})
-		}
-	}
-	return list
 }
