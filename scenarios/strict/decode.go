@@ -123,16 +123,20 @@ func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []
 	kind, word := kindOf(list, v)
 	for _, f := range list {
 		place := keys[f.name]
-		only, need := f.rule.words("only"), f.rule.words("need")
-		switch {
-		case place == nil && f.rule.required(keys):
-			d.fail(n, join(path, f.name), "must be given")
-		case place == nil && slices.Contains(need, word):
-			d.fail(n, join(path, f.name), "must be given where %s is %s", kind, word)
-		case place != nil && len(only)+len(need) > 0 && !slices.Contains(slices.Concat(only, need),
-			word):
+		need := f.rule.words("need")
+		if place == nil {
+			switch {
+			case f.rule.required(keys):
+				d.fail(n, join(path, f.name), "must be given")
+			case slices.Contains(need, word):
+				d.fail(n, join(path, f.name), "must be given where %s is %s", kind, word)
+			}
+			continue
+		}
+		if kinds := slices.Concat(f.rule.words("only"), need); len(kinds) > 0 &&
+			!slices.Contains(kinds, word) {
 			d.fail(place, join(path, f.name), "applies only where %s is %s; here it is %s", kind,
-				strings.Join(slices.Concat(only, need), " or "), word)
+				strings.Join(kinds, " or "), word)
 		}
 	}
 }

@@ -95,16 +95,17 @@ func kindOf(list []field, v reflect.Value) (key, word string) {
 
 // required reports whether the field must be given beside those keys.
 func (r rule) required(keys map[string]*yaml.Node) bool {
-	other, alternative := strings.CutPrefix(r.tag.Get("required"), "unless ")
-	return r.tag.Get("required") == "true" || alternative && keys[other] == nil
+	when := r.tag.Get("required")
+	other, alternative := strings.CutPrefix(when, "unless ")
+	return when == "true" || alternative && keys[other] == nil
 }
 
 // words returns the comma-separated words of a tag.
 func (r rule) words(tag string) []string {
-	if r.tag.Get(tag) == "" {
-		return nil
+	if words := r.tag.Get(tag); words != "" {
+		return strings.Split(words, ",")
 	}
-	return strings.Split(r.tag.Get(tag), ",")
+	return nil
 }
 
 // checkWord describes what is wrong with a word, or "".

@@ -57,8 +57,8 @@ func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.An
 				return err
 			}
 		}
-		if len(s.contenders(contender)) == mostContenders {
-			a.Contenders = mostContenders
+		if list, more := s.contenders(contender); more {
+			a.Contenders = len(list)
 		}
 		a.Sensitivity, err = s.sensitivity(ctx)
 		return err

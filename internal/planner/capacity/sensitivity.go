@@ -21,8 +21,12 @@ import (
 // again with other inputs.
 const contender = 1.4
 
-// mostContenders bounds these options: of more, the nearest to the answer are looked at again.
-const mostContenders = 256
+// mostContenders bounds these options: of more, the nearest to the answer are looked at again, and
+// of each shape at most mostAlike, which differ in settings alone.
+const (
+	mostContenders = 96
+	mostAlike      = 12
+)
 
 // mostAgain is how many plans with other inputs are answered at the same time: each has options of
 // its own, up to a million.
@@ -104,9 +108,9 @@ func (s *search) sensitivityOf(input string, other *search, harder int) answer.S
 
 // contenders returns the options that may win with other inputs, in the order of the menu: the ones
 // whose bound is at most within times the cost of the answer, with the settings of the menu or of
-// the answer. Where within is infinite, they are all of these.
-func (s *search) contenders(within float64) []int {
-	var list []int
+// the answer. Where within is infinite, they are all of these. More reports whether others were
+// left out.
+func (s *search) contenders(within float64) (list []int, more bool) {
 	for i, o := range s.options {
 		ours := o.Settings() == nil || i == s.best
 		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
@@ -114,12 +118,19 @@ func (s *search) contenders(within float64) []int {
 		}
 	}
 	if len(list) <= mostContenders || math.IsInf(within, 1) {
-		return list
+		return list, false
 	}
 	s.sortByNearness(list)
-	list = list[:mostContenders]
-	slices.Sort(list)
-	return list
+	alike, near := map[string]int{}, list[:0]
+	for _, i := range list {
+		shape := s.options[i].Shape()
+		alike[shape]++
+		if i == s.best || alike[shape] <= mostAlike && len(near) < mostContenders {
+			near = append(near, i)
+		}
+	}
+	slices.Sort(near)
+	return near, true
 }
 
 // perturbed returns a search with other inputs, among the contenders. Where prices alone change,
@@ -133,7 +144,8 @@ func (s *search) perturbed(ctx context.Context, p changes.Input, within float64)
 	trials := *s.Trials
 	trials.File = f
 	var contenders []*candidate.Option
-	for _, i := range s.contenders(within) {
+	list, _ := s.contenders(within)
+	for _, i := range list {
 		contenders = append(contenders, s.options[i])
 	}
 	options := candidate.Copies(contenders, f, p.Price)

@@ -63,6 +63,8 @@ type preparer struct {
 	file   *asked.File
 	loads  *loads
 	clocks *scenarios.Clocks
+	// policies are those that scenarios may name.
+	policies *policies.Registry
 	// clock is that of the last server, pace its pace, and evidence that for the last key:
 	// neighbours on the menu often have the same.
 	clock    *steptime.Clock
@@ -76,7 +78,8 @@ func Prepare(ctx context.Context, f *asked.File, options []*candidate.Option) er
 	shared := &loads{known: map[int]*asked.Load{}, words: map[string]string{}}
 	workers := make([]*preparer, runtime.GOMAXPROCS(0))
 	for i := range workers {
-		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks()}
+		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks(),
+			policies: policies.Default()}
 	}
 	if err := checkRouting(f, options); err != nil {
 		return err
@@ -172,13 +175,13 @@ func (p *preparer) prepare(s *candidate.Server) error {
 		return err
 	}
 	if s.Evidence == nil {
-		err := file.CheckNames(policies.Default())
+		err := file.CheckNames(p.policies)
 		if err != nil && !p.apart(err) && (s.Changes == nil || !asked.Concerns(err, "batching")) {
 			return fmt.Errorf("%s: %w", s.Label(), err)
 		}
 	}
 	file.Clocks = p.clocks
-	simulation, err := file.Build(policies.Default())
+	simulation, err := file.Build(p.policies)
 	if scenarios.IsInputError(err) && !asked.Concerns(err, "workload") {
 		s.Unfit = p.loads.same(asked.Reason(err))
 		return nil
