@@ -12,12 +12,13 @@
 //
 //	sim                                13  7306
 //	metrics                            17  7305 (of 20)
+//	policies/batching                  13  7306
 //	policies/memory                    12  7306
 //	policies/routing                   13  7303
 //	policies/scaling                   19  7305 (of 20)
 //	policies/speculation               13  7306
 //	models/steptime                    13  7303
-//	hardware                           13  7301
+//	hardware                           12  7309
 //	internal/planner/interval          13  7308
 //	internal/planner/capacity/strategy 12  7308
 //	internal/planner/capacity/judge     4  7308

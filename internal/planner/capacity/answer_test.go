@@ -75,7 +75,8 @@ func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 // Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
-	a := solve(t, "llama2-70b-chat", small, "menu.hardware=[a100-80gb-sxm]")
+	a := solve(t, "llama2-70b-chat", small, "menu.hardware=[a100-80gb-sxm]",
+		"menu.tensor=[1, 2, 4]")
 	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"),
 		shapeOf(t, a, "4 × a100-80gb-sxm")
 	if one.Rate > 0 || !strings.Contains(one.Limit, "does not fit") {

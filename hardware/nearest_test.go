@@ -1,0 +1,80 @@
+package hardware
+
+import (
+	"math"
+	"testing"
+)
+
+// A link has the constants of itself, or of the measured link of its scope and port whose bandwidth
+// is the most similar, as a ratio; one of the other port only where no other is measured.
+func TestCollectivesOfTheNearestLink(t *testing.T) {
+	links := dataSheets().Links
+	var measured []Collective
+	for i, l := range links {
+		if i%2 == 0 { // half of the catalogue is taken to be measured
+			measured = append(measured, Collective{Link: l.Name, Across: true})
+			measured = append(measured, Collective{Link: l.Name})
+		}
+	}
+	for i := range links {
+		l := &links[i]
+		for _, across := range []bool{true, false} {
+			got := NearestCollective(l, across, measured)
+			best := &links[indexOf(got.Link, links)]
+			if got.Across != across {
+				t.Fatalf("%s has constants of the other scope", l.Name)
+			}
+			apart := func(o *Link) float64 {
+				return math.Abs(math.Log(o.Bandwidth / l.Bandwidth))
+			}
+			for _, c := range measured {
+				o := &links[indexOf(c.Link, links)]
+				same := (o.Port == "node") == (l.Port == "node")
+				if o.Name == l.Name && best.Name != l.Name ||
+					same && (best.Port == "node") != (l.Port == "node") ||
+					same && best.Name != l.Name && apart(o) < apart(best)-1e-12 {
+					t.Errorf("%s has the constants of %s, %s is nearer", l.Name, best.Name, o.Name)
+				}
+			}
+		}
+	}
+}
+
+// A machine on its roofline reaches all rates of its data sheet, and nothing else takes time.
+func TestTheRooflineReachesAll(t *testing.T) {
+	c := Roofline()
+	for name, share := range map[string]float64{"host": c.Host, "products": c.Linear.Compute[BF16],
+		"weights": c.Linear.Memory, "elementwise": c.Elementwise.Memory,
+		"decode memory": c.Attention.DecodeMemory, "decode": c.Attention.DecodeCompute,
+		"latent": c.Attention.LatentCompute, "prefill": c.Attention.PrefillCompute,
+		"prefill memory": c.Attention.PrefillMemory, "experts": c.Experts.Compute[BF16],
+		"weights of experts": c.Experts.Memory} {
+		if share != 1 {
+			t.Errorf("%s reach %g", name, share)
+		}
+	}
+	if !math.IsInf(c.Linear.Overlap, 1) || c.Linear.Kernel != 0 || c.Head.Kernel != 0 ||
+		c.Experts.Kernel != 0 || c.Elementwise.Kernel != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Plain numbers are 0 or more, infinity among them, and counts whole from 1 on.
+func TestNumbersOfFiles(t *testing.T) {
+	for text, want := range map[string]float64{"0": 0, "0.5": 0.5, "inf": math.Inf(1)} {
+		if got, err := number(text); err != nil || got != want {
+			t.Errorf("%s is %g (%v)", text, got, err)
+		}
+	}
+	for _, text := range []string{"-0.1", "nan", "", "1x"} {
+		if _, err := number(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	for text, allowed := range map[string]bool{"1": true, "1000000000": true, "0": false,
+		"1000000001": false, "1.5": false} {
+		if _, err := wholeNumber(text); (err == nil) != allowed {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
