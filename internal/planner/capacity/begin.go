@@ -33,7 +33,7 @@ type Options struct {
 
 // newSearch prepares the options of the menu.
 func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*search, error) {
-	options, err := build.Options(f)
+	options, err := candidate.Options(f)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/planner/capacity/build"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
@@ -59,7 +59,7 @@ func comparePart(t *testing.T, text string, size int) {
 	f := one.Trials.File
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
-	options, err := build.Options(f)
+	options, err := candidate.Options(f)
 	must.OK(t, err)
 	s, err := among(ctx, options, one.Trials)
 	must.OK(t, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/build"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 )
 
 // A list of degrees of expert parallelism that spreads no experts beside data-parallel attention is
@@ -46,7 +46,7 @@ func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
 		f, err := asked.Parse("p.yaml", []byte("{model: "+model+", workload: {rate: 1/s}, slo: "+
 			"{ttft: 1s}, menu: {hardware: [h200-sxm], tensor: [1, 2], data: [1, 2]}}"))
 		must.OK(t, err)
-		list, err := build.Options(f)
+		list, err := candidate.Options(f)
 		must.OK(t, err)
 		var got []int
 		for _, o := range list {

@@ -9,7 +9,6 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/build"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
@@ -176,7 +175,7 @@ menu:
 func TestChangesReplaceEachOther(t *testing.T) {
 	f, err := asked.Parse("tuned.yaml", []byte(tunedPlan))
 	must.OK(t, err)
-	options, err := build.Options(f)
+	options, err := candidate.Options(f)
 	must.OK(t, err)
 	first := candidate.Change{Key: "batching.token-budget", Value: "1024",
 		Setting: answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"},

@@ -1,5 +1,5 @@
-// Package build lists what a menu has to choose from, and finds out of what can be built what its
-// steps take, costs and draws, as bounds need them.
+// Package build finds out which options of a menu can be built, and what their steps take, cost and
+// draw, as bounds need them.
 package build
 
 import (

@@ -9,7 +9,7 @@ import (
 )
 
 // newDraft is a scenario while the choices of the dimensions are made.
-type Draft struct {
+type draft struct {
 	Scenario scenarios.Scenario // of one replica that does both
 	offer    *menu.Offer
 	terms    string // what distinguishes the offer from others of the same accelerator
@@ -17,7 +17,7 @@ type Draft struct {
 }
 
 // choose takes accelerators of a list.
-func (d *Draft) choose(o *menu.Offer, list []menu.Offer) {
+func (d *draft) choose(o *menu.Offer, list []menu.Offer) {
 	d.offer = o
 	d.Scenario.Fleet.RoundTrip = o.RoundTrip
 	d.Scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
@@ -26,7 +26,7 @@ func (d *Draft) choose(o *menu.Offer, list []menu.Offer) {
 }
 
 // speculate takes one of several ways of speculative decoding, the first of which is none.
-func (d *Draft) speculate(list []scenarios.Speculation, i int) {
+func (d *draft) speculate(list []scenarios.Speculation, i int) {
 	if i > 0 {
 		way := list[i]
 		way.Baseline = "skip"
@@ -35,7 +35,7 @@ func (d *Draft) speculate(list []scenarios.Speculation, i int) {
 }
 
 // shape names accelerators, and how the replica is spread over them.
-func (d *Draft) shape() string {
+func (d *draft) shape() string {
 	par := &d.Scenario.Parallelism
 	var ways []string
 	for _, way := range []struct {

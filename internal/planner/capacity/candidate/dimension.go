@@ -8,23 +8,23 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Dimension is one choice for a kind of replica. Any of its values can be combined with any choice
+// dimension is one choice for a kind of replica. Any of its values can be combined with any choice
 // of the other dimensions.
-type Dimension struct {
-	Size int
+type dimension struct {
+	size int
 	// set makes the choice of value i in a scenario.
-	set func(s *Draft, i int)
+	set func(s *draft, i int)
 	// word names value i in labels; nil if the shape of a replica names it.
 	word func(i int) string
-	// Common is true if both sides of a group have the same choice.
-	Common bool
+	// common is true if both sides of a group have the same choice.
+	common bool
 }
 
-// Dimensions lists the choices for a replica, the first varying slowest. side may have lists of its
+// dimensions lists the choices for a replica, the first varying slowest. side may have lists of its
 // own in place of the menu's; nil stands for a replica that does both. other is the other side of
 // the group.
 // mixture is set for models with routed experts.
-func Dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []Dimension {
+func dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []dimension {
 	if side == nil {
 		side, other = &menu.Side{}, &menu.Side{}
 	}
@@ -37,31 +37,31 @@ func Dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []Dimension 
 	memory, ownMemory := menu.Own(m.Memory, side.Memory, other.Memory)
 	batching, ownBatching := menu.Own(m.Batching, side.Batching, other.Batching)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
-	return []Dimension{
-		{len(hardware), func(s *Draft, i int) { s.choose(&hardware[i], hardware) }, nil,
+	return []dimension{
+		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil,
 			!ownHardware},
-		{len(tensor), func(s *Draft, i int) { s.Scenario.Parallelism.Tensor = tensor[i] }, nil,
+		{len(tensor), func(s *draft, i int) { s.Scenario.Parallelism.Tensor = tensor[i] }, nil,
 			!ownTensor},
-		{len(pipeline), func(s *Draft, i int) { s.Scenario.Parallelism.Pipeline = pipeline[i] },
+		{len(pipeline), func(s *draft, i int) { s.Scenario.Parallelism.Pipeline = pipeline[i] },
 			nil, !ownPipeline},
-		{len(data), func(s *Draft, i int) { s.Scenario.Parallelism.Data = data[i] }, nil,
+		{len(data), func(s *draft, i int) { s.Scenario.Parallelism.Data = data[i] }, nil,
 			!ownData},
 		experts(expert, mixture, !ownExpert),
-		{max(1, len(m.Engines)), func(s *Draft, i int) {
+		{max(1, len(m.Engines)), func(s *draft, i int) {
 			choose(&s.Scenario.Engine.Preset, menu.OrNone(m.Engines)[i])
 		},
 			func(i int) string { return m.Engines[i] }, true},
-		{len(weights), func(s *Draft, i int) { choose(&s.Scenario.Engine.Weights, weights[i]) },
+		{len(weights), func(s *draft, i int) { choose(&s.Scenario.Engine.Weights, weights[i]) },
 			func(i int) string { return weights[i] }, !ownWeights},
-		{max(1, len(m.KVCache)), func(s *Draft, i int) {
+		{max(1, len(m.KVCache)), func(s *draft, i int) {
 			choose(&s.Scenario.Engine.KVCache, menu.OrNone(m.KVCache)[i])
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
-		{len(memory), func(s *Draft, i int) { s.Scenario.Memory = memory[i] },
+		{len(memory), func(s *draft, i int) { s.Scenario.Memory = memory[i] },
 			func(i int) string { return MemoryWords(memory[i]) }, !ownMemory},
-		{len(batching), func(s *Draft, i int) { s.Scenario.Batching = batching[i] },
+		{len(batching), func(s *draft, i int) { s.Scenario.Batching = batching[i] },
 			func(i int) string { return menu.Settings(batching[i]) }, !ownBatching},
-		{len(drafts), func(s *Draft, i int) { s.speculate(drafts, i) },
+		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
 }
@@ -69,13 +69,13 @@ func Dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []Dimension 
 // experts is the choice of a degree of expert parallelism. A list that has none is a choice of two
 // for a mixture of experts: each expert split over the accelerators of a stage, or the experts
 // spread over them. Beside data-parallel attention they are spread only, as in a scenario.
-func experts(list []int, mixture, common bool) Dimension {
+func experts(list []int, mixture, common bool) dimension {
 	if !mixture || len(list) != 1 || list[0] != 0 {
-		return Dimension{len(list), func(s *Draft, i int) {
+		return dimension{len(list), func(s *draft, i int) {
 			s.Scenario.Parallelism.Expert = list[i]
 		}, nil, common}
 	}
-	return Dimension{2, func(s *Draft, i int) {
+	return dimension{2, func(s *draft, i int) {
 		p := &s.Scenario.Parallelism
 		if i == 1 {
 			p.Expert, s.twin = p.Tensor, p.Tensor <= 1 || p.Data > 1
@@ -123,9 +123,9 @@ func MemoryWords(m scenarios.KVMemory) string {
 	return words
 }
 
-// Digits writes n in a number system whose places have sizes digits each, the last varying
+// digits writes n in a number system whose places have sizes digits each, the last varying
 // fastest.
-func Digits(n int, sizes []int) []int {
+func digits(n int, sizes []int) []int {
 	list := make([]int, len(sizes))
 	for i := len(sizes) - 1; i >= 0; i-- {
 		list[i] = n % sizes[i]
@@ -134,17 +134,17 @@ func Digits(n int, sizes []int) []int {
 	return list
 }
 
-// Combinations returns how many numbers that number system has. It stops counting beyond
-// MostOptions.
-func Combinations(sizes []int) int {
+// combinations returns how many numbers that number system has. It stops counting beyond
+// mostOptions.
+func combinations(sizes []int) int {
 	n := 1
 	for _, size := range sizes {
-		if n *= size; n > MostOptions {
-			return MostOptions + 1
+		if n *= size; n > mostOptions {
+			return mostOptions + 1
 		}
 	}
 	return n
 }
 
-// MostOptions bounds a menu.
-const MostOptions = 2_000_000
+// mostOptions bounds a menu.
+const mostOptions = 2_000_000

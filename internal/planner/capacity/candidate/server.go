@@ -16,7 +16,7 @@ import (
 // them. The rest is made again when it is needed: see asked and steps.
 type Server struct {
 	File    *asked.File
-	list    []Dimension
+	list    []dimension
 	choices []int // of each dimension
 	Offer   *menu.Offer
 	Shape   string // accelerator and parallelism
@@ -57,11 +57,11 @@ type Server struct {
 type Latency struct{ TTFT, TPOT, Plain, Drafted sim.Time }
 
 // newDraft makes the choices of the dimensions.
-func newDraft(f *asked.File, list []Dimension, choices []int) *Draft {
+func newDraft(f *asked.File, list []dimension, choices []int) *draft {
 	p := &f.Plan
 	engine := p.Engine
 	engine.MaxModelLen = cmp.Or(p.MaxModelLen, engine.MaxModelLen)
-	d := &Draft{Scenario: scenarios.Scenario{
+	d := &draft{Scenario: scenarios.Scenario{
 		Name: p.Name, Model: p.Model, Engine: engine,
 		Workload: p.Workload, SLO: p.SLO, Seed: p.Seed,
 	}}
@@ -71,8 +71,8 @@ func newDraft(f *asked.File, list []Dimension, choices []int) *Draft {
 	return d
 }
 
-// NewServer makes the choices of the dimensions.
-func NewServer(f *asked.File, list []Dimension, choices []int) (*Server, *Draft) {
+// newServer makes the choices of the dimensions.
+func newServer(f *asked.File, list []dimension, choices []int) (*Server, *draft) {
 	d := newDraft(f, list, choices)
 	return &Server{File: f, list: list, choices: choices, Offer: d.offer, Shape: d.shape(),
 		Twin: d.twin, GPUs: d.Scenario.Parallelism.Accelerators()}, d
@@ -85,7 +85,7 @@ func (s *Server) Asked() scenarios.Scenario { return newDraft(s.File, s.list, s.
 func (s *Server) Label() string {
 	words := []string{s.Shape}
 	for i, d := range s.list {
-		if d.Size > 1 && d.word != nil {
+		if d.size > 1 && d.word != nil {
 			words = append(words, d.word(s.choices[i]))
 		}
 	}

@@ -56,7 +56,7 @@ func (s *Server) With(c Change) *Server {
 		list, choices = list[:len(list)-1], choices[:len(choices)-1]
 	}
 	changes := append(others, c)
-	last := Dimension{Size: 2, set: func(d *Draft, _ int) {
+	last := dimension{size: 2, set: func(d *draft, _ int) {
 		for i := range changes {
 			changes[i].apply(&d.Scenario)
 		}
@@ -67,7 +67,7 @@ func (s *Server) With(c Change) *Server {
 		}
 		return strings.Join(words, ", ")
 	}}
-	other, _ := NewServer(s.File, append(slices.Clone(list), last),
+	other, _ := newServer(s.File, append(slices.Clone(list), last),
 		append(slices.Clone(choices), 1))
 	other.Changes = changes
 	return other

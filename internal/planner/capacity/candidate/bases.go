@@ -1,8 +1,7 @@
-package build
+package candidate
 
 import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 )
 
@@ -11,8 +10,8 @@ const mostBase = 64
 
 // withBases adds an option of spot replicas to a list with a base of each server: of every size up
 // to eight, and larger ones a quarter apart.
-func withBases(o *candidate.Option, standing []*candidate.Server,
-	list []*candidate.Option) []*candidate.Option {
+func withBases(o *Option, standing []*Server,
+	list []*Option) []*Option {
 	for _, s := range standing {
 		for n := 1; n <= mostBase; n += max(1, n/4) {
 			other := *o
@@ -26,7 +25,7 @@ func withBases(o *candidate.Option, standing []*candidate.Server,
 // basesOf returns the servers that may be a base beside server i of a list, in which the choice of
 // the accelerator varies slowest: they differ from it in terms alone. A base is tried for the
 // cheapest fleet of a fixed number of replicas.
-func basesOf(f *asked.File, servers []*candidate.Server, i int) (list []*candidate.Server) {
+func basesOf(f *asked.File, servers []*Server, i int) (list []*Server) {
 	p := &f.Plan
 	if p.Goal.Find != menu.FindCheapest || p.Scaled() {
 		return nil

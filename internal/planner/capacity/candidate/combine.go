@@ -1,27 +1,26 @@
-package build
+package candidate
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Options lists every combination of the menu.
-func Options(f *asked.File) ([]*candidate.Option, error) {
-	kinds := &kinds{file: f, mixture: mixture(f), known: map[string]*candidate.Server{},
+func Options(f *asked.File) ([]*Option, error) {
+	kinds := &kinds{file: f, mixture: mixture(f), known: map[string]*Server{},
 		shapes: map[string]string{}}
 	list, err := kinds.together()
 	for i := range f.Plan.Menu.Disaggregated {
 		if err != nil {
 			break
 		}
-		var more []*candidate.Option
+		var more []*Option
 		more, err = kinds.apart(&f.Plan.Menu.Disaggregated[i])
-		if list = append(list, more...); len(list) > candidate.MostOptions {
+		if list = append(list, more...); len(list) > mostOptions {
 			err = tooMany(len(list))
 		}
 	}
@@ -48,7 +47,7 @@ func mixture(f *asked.File) bool {
 func tooMany(n int) error {
 	return scenarios.BadInput(
 		fmt.Errorf("the menu has %d combinations and more, allowed: %d; shorten its lists", n,
-			candidate.MostOptions))
+			mostOptions))
 }
 
 // kinds makes servers. Options with equal servers share one.
@@ -56,13 +55,13 @@ type kinds struct {
 	file *asked.File
 	// mixture reports whether the model has routed experts.
 	mixture bool
-	known   map[string]*candidate.Server
+	known   map[string]*Server
 	shapes  map[string]string // each once
 }
 
 // server returns the server for the given choices.
-func (k *kinds) server(list []candidate.Dimension, choices []int) *candidate.Server {
-	s, d := candidate.NewServer(k.file, list, choices)
+func (k *kinds) server(list []dimension, choices []int) *Server {
+	s, d := newServer(k.file, list, choices)
 	if shape, known := k.shapes[s.Shape]; known {
 		s.Shape = shape
 	} else {
@@ -84,29 +83,29 @@ func (k *kinds) server(list []candidate.Dimension, choices []int) *candidate.Ser
 }
 
 // together lists the options in which replicas do both.
-func (k *kinds) together() ([]*candidate.Option, error) {
+func (k *kinds) together() ([]*Option, error) {
 	m := &k.file.Plan.Menu
-	list := candidate.Dimensions(m, nil, nil, k.mixture)
+	list := dimensions(m, nil, nil, k.mixture)
 	sizes := sizesOf(list)
-	n, routes, ways := candidate.Combinations(sizes), max(1, len(m.Routing)), m.Scalings()
-	if each := routes * len(ways); n > candidate.MostOptions/each {
+	n, routes, ways := combinations(sizes), max(1, len(m.Routing)), m.Scalings()
+	if each := routes * len(ways); n > mostOptions/each {
 		return nil, tooMany(n * each)
 	}
-	options := make([]*candidate.Option, 0, n*routes*len(ways))
-	servers := make([]*candidate.Server, n)
+	options := make([]*Option, 0, n*routes*len(ways))
+	servers := make([]*Server, n)
 	for i := range n {
-		servers[i] = k.server(list, candidate.Digits(i, sizes))
+		servers[i] = k.server(list, digits(i, sizes))
 	}
 	for i, s := range servers {
 		if s.Twin {
 			continue
 		}
-		alike, standing := &candidate.Parts{Prefill: s}, basesOf(k.file, servers, i)
+		alike, standing := &Parts{Prefill: s}, basesOf(k.file, servers, i)
 		for route := range routes {
-			o := &candidate.Option{Parts: alike, Prefills: 1, Routing: int32(route), GPUs: s.GPUs}
+			o := &Option{Parts: alike, Prefills: 1, Routing: int32(route), GPUs: s.GPUs}
 			options = withBases(o, standing, o.Each(ways, options))
 		}
-		if len(options) > candidate.MostOptions {
+		if len(options) > mostOptions {
 			return nil, tooMany(len(options))
 		}
 	}
@@ -116,26 +115,26 @@ func (k *kinds) together() ([]*candidate.Option, error) {
 // apart lists the options with separate replicas for prompts. The choices that both sides leave to
 // the menu are common to both. They come first, then the choices of each side, and then the numbers
 // of replicas.
-func (k *kinds) apart(split *menu.Split) ([]*candidate.Option, error) {
+func (k *kinds) apart(split *menu.Split) ([]*Option, error) {
 	m := &k.file.Plan.Menu
-	prefill, decode := candidate.Dimensions(m, &split.Prefill, &split.Decode, k.mixture),
-		candidate.Dimensions(m, &split.Decode, &split.Prefill, k.mixture)
+	prefill, decode := dimensions(m, &split.Prefill, &split.Decode, k.mixture),
+		dimensions(m, &split.Decode, &split.Prefill, k.mixture)
 	own := len(prefill) // where the choices of prefill replicas alone stand
 	sizes := append(sizesOf(prefill), sizesOf(decode)...)
 	for i, d := range prefill {
-		if d.Common {
+		if d.common {
 			sizes[own+i] = 1
 		}
 	}
 	sizes = append(sizes, split.Prefill.Replicas.Size(), split.Decode.Replicas.Size(),
 		max(1, len(m.Routing)))
-	n, ways := candidate.Combinations(sizes), m.Scalings()
-	if n > candidate.MostOptions/len(ways) {
+	n, ways := combinations(sizes), m.Scalings()
+	if n > mostOptions/len(ways) {
 		return nil, tooMany(n * len(ways))
 	}
-	options := make([]*candidate.Option, 0, n*len(ways))
-	servers := map[int]*candidate.Server{}
-	remembered := func(key int, list []candidate.Dimension, choices []int) *candidate.Server {
+	options := make([]*Option, 0, n*len(ways))
+	servers := map[int]*Server{}
+	remembered := func(key int, list []dimension, choices []int) *Server {
 		if servers[key] == nil {
 			servers[key] = k.server(list, choices)
 		}
@@ -143,14 +142,14 @@ func (k *kinds) apart(split *menu.Split) ([]*candidate.Option, error) {
 	}
 	numbers := sizes[2*own:] // of replicas, and ways of routing: the options of the same parts
 	for i := range n / product(numbers) {
-		place := candidate.Digits(i, sizes[:2*own])
+		place := digits(i, sizes[:2*own])
 		first, second := place[:own], slices.Clone(place[own:])
 		for j, d := range decode {
-			if d.Common {
+			if d.common {
 				second[j] = first[j]
 			}
 		}
-		both := &candidate.Parts{
+		both := &Parts{
 			Prefill: remembered(2*(i/product(sizes[own:2*own])), prefill, first),
 			Decode:  remembered(2*i+1, decode, second)}
 		if both.Prefill.Twin || both.Decode.Twin ||
@@ -158,10 +157,10 @@ func (k *kinds) apart(split *menu.Split) ([]*candidate.Option, error) {
 			continue
 		}
 		for k := range product(numbers) {
-			rest := candidate.Digits(k, numbers)
+			rest := digits(k, numbers)
 			prefills, decodes := split.Prefill.Replicas.From+rest[0],
 				split.Decode.Replicas.From+rest[1]
-			options = (&candidate.Option{Parts: both, Prefills: int32(prefills),
+			options = (&Option{Parts: both, Prefills: int32(prefills),
 				Decodes: int32(decodes), Routing: int32(rest[2]),
 				GPUs: prefills*both.Prefill.GPUs + decodes*both.Decode.GPUs}).Each(ways, options)
 		}
@@ -177,10 +176,10 @@ func product(list []int) int {
 	return n
 }
 
-func sizesOf(list []candidate.Dimension) []int {
+func sizesOf(list []dimension) []int {
 	sizes := make([]int, len(list))
 	for i, d := range list {
-		sizes[i] = d.Size
+		sizes[i] = d.size
 	}
 	return sizes
 }
