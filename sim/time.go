@@ -26,11 +26,8 @@ const Never Time = math.MaxInt64
 func Seconds(s float64) Time {
 	ticks := float64(s * float64(Second))
 	if ticks >= 0 && ticks < math.MaxInt64/2 { // quicker than math.Round
-		t := Time(ticks)
-		if ticks-float64(t) >= 0.5 {
-			t++
-		}
-		return t
+		whole := Time(ticks)
+		return whole + Time(2*(ticks-float64(whole)))
 	}
 	ticks = math.Round(ticks)
 	switch {
