@@ -85,7 +85,7 @@ func (o *Outlook) predict(length int) sim.Time {
 	}
 	drafting := p.c.Drafter.Duration(&o.load)
 	if p.c.Ahead {
-		late := 1 - draft.Reach[0][length-1] // of the drafts made ahead, those of no use
+		late := 1 - draft.reaches(length) // of the drafts made ahead, those of no use
 		return max(verify, drafting) + sim.Time(late*float64(drafting)) + p.host(n)
 	}
 	return verify + drafting + p.host(n)

@@ -160,6 +160,18 @@ func (d *Draft) Mean() float64 {
 	return float64(len(d.Reach)) / steps
 }
 
+// reaches returns the probability that a step accepts n tokens or more. Kinds of requests count by
+// their part of a batch, as in Mean.
+func (d *Draft) reaches(n int) float64 {
+	first := d.Reach[0][n-1]
+	chance := first
+	for kind := 1; kind < len(d.Reach); kind++ {
+		part := d.Mean() / d.MeanOf(kind) / float64(len(d.Reach))
+		chance += part * (d.Reach[kind][n-1] - first)
+	}
+	return chance
+}
+
 // MeanOf returns the mean for requests of one kind: 1 + Σ P(at least i accepted).
 func (d *Draft) MeanOf(kind int) float64 {
 	mean := 1.0
