@@ -96,12 +96,12 @@ func worst(rows []compared.Comparison, least int) *GroupError {
 	return &g
 }
 
-// groups.csv has the errors of the groups of the tables that the constants were fitted to. A change
-// that makes one worse by more than worsening points fails a test.
+// groups.csv has the errors of the groups of the tables that the constants were fitted to.
 //
 //go:embed groups.csv
 var groupsCSV string
 
+// Worsening is by how many points of a percentage a group may become worse before a test fails.
 const Worsening = 1.5
 
 // Recorded returns the recorded errors by group.

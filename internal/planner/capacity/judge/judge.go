@@ -22,6 +22,7 @@ type Judge struct {
 	Trials *oracle.Trials
 }
 
+// Goal returns what the plan asks to find.
 func (j *Judge) Goal() *menu.Goal { return &j.Trials.File.Plan.Goal }
 
 // Currency returns the currency of all prices.

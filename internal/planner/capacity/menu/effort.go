@@ -65,6 +65,7 @@ func (p *Plan) Seeds(n int) int {
 	return n
 }
 
+// ScaleLimits multiplies all limits of latencies, those of classes too.
 func (p *Plan) ScaleLimits(by float64) {
 	scale := func(s *scenarios.SLO) {
 		for _, limits := range []*scenarios.Limits{&s.TTFT, &s.TPOT, &s.ITL, &s.E2E} {
@@ -77,6 +78,7 @@ func (p *Plan) ScaleLimits(by float64) {
 	}
 }
 
+// ScaleLengths multiplies the lengths of prompts and answers, those of classes too.
 func (p *Plan) ScaleLengths(prompt, output float64) {
 	w := &p.Workload
 	w.Prompt, w.Output = w.Prompt.Scaled(prompt), w.Output.Scaled(output)

@@ -45,4 +45,5 @@ func spreadOf(list []sim.Time) (mean, p99 float64) {
 	return sum / n, Milliseconds(list[int(math.Ceil(0.99*n))-1])
 }
 
+// Milliseconds returns a time in milliseconds.
 func Milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
