@@ -12,7 +12,7 @@ const LightLoad = 1.0 / 64
 
 // Fewest returns the least number of replicas that could sustain the load, by the bounds.
 func (j *Judge) Fewest(o *candidate.Option) int {
-	return max(1, int(o.Least), o.Always(), o.Based()+1, int(math.Ceil(j.Rate/o.Ceiling)))
+	return max(int(o.Least), o.Always(), o.Based()+1, int(math.Ceil(j.Rate/o.Ceiling)))
 }
 
 // Most returns the largest number of replicas to consider: as many as there are accelerators for,

@@ -37,10 +37,15 @@ func TestHowManyReplicasThereMayBe(t *testing.T) {
 			t.Errorf("%+v: %d allowed, %d beside the spare", c, got, j.Most(o))
 		}
 	}
+	offer.Count, file.Plan.Goal = 7, menu.Goal{}
+	if o.Prefill.GPUs = 1; j.Allowed(o) != 7 {
+		t.Errorf("%d replicas of one of seven accelerators", j.Allowed(o))
+	}
+	o.Prefill.GPUs = 2
 	// With a base of three on demand, of which there are too few or enough.
 	base := &menu.Offer{Count: 2}
 	o.Base, o.Standing = 3, &candidate.Server{Offer: base, GPUs: 1}
-	offer.Count, file.Plan.Goal = 40, menu.Goal{}
+	offer.Count = 40
 	if got := j.Allowed(o); got != 0 {
 		t.Errorf("two of three for the base: %d replicas", got)
 	}

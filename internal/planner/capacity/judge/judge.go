@@ -44,7 +44,6 @@ func (j *Judge) simulateAt(ctx context.Context, o *candidate.Option, replicas in
 	p := &j.Trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
 	scenario.Seed += seed
-	scenario.Tokens = p.Tokens
 	return j.Trials.Fleet(ctx, scenario, replicas, rate, wrong.First)
 }
 
