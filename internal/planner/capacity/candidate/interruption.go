@@ -94,9 +94,6 @@ func (p Interruption) Draw(n int, within float64, seed uint64) [][]Absence {
 
 // renew draws absences at a rate, one after another.
 func (p Interruption) renew(rate, within float64, source *rand.Rand) []Absence {
-	if rate == 0 {
-		return nil
-	}
 	var list []Absence
 	for at := source.ExpFloat64() / rate; at < within; at += source.ExpFloat64() / rate {
 		at += p.Notice

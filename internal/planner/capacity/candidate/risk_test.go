@@ -30,6 +30,9 @@ func TestQuantilesOfErrors(t *testing.T) {
 				sure.Below(0.999*typical))
 		}
 	})
+	if got := AsPredicted(); got.Steps != 1 || got.First != 1 {
+		t.Errorf("as predicted: %+v", got)
+	}
 	if got := (Normal{Bias: -20}).At(0); got != 0.01 {
 		t.Errorf("the least factor is %g", got)
 	}
