@@ -47,7 +47,11 @@ func pretrainRow(r record) (Row, string) {
 	l.Data = max(1, j.GPUs/(l.Tensor*l.Context*l.Pipeline))
 	j.Machine, j.Layout = m, l
 	if j.Batch == 0 { // 16 million tokens stand for a power of two of sequences
-		j.Batch = 1 << int(math.Round(math.Log2(max(1, r.number("gbs_tok"))/float64(j.Seq))))
+		tokens := r.count("gbs_tok")
+		if tokens < j.Seq {
+			return row, "its batch is not stated"
+		}
+		j.Batch = 1 << int(math.Round(math.Log2(float64(tokens)/float64(j.Seq))))
 	}
 	row.Job, row.Step = j, stepOf(r, &j)
 	if row.Step == 0 {
