@@ -10,18 +10,21 @@
 // What was caught of 15 mutants each when they were last drawn, with the seed; those that are held
 // equivalent do not count:
 //
-//	sim                                13  7306
-//	metrics                            17  7305 (of 20)
-//	policies/batching                  13  7306
-//	policies/memory                    12  7306
-//	policies/routing                   13  7303
-//	policies/scaling                   19  7305 (of 20)
-//	policies/speculation               13  7306
-//	models/steptime                    13  7303
-//	hardware                           12  7309
-//	internal/planner/interval          13  7308
-//	internal/planner/capacity/strategy 12  7308
-//	internal/planner/capacity/judge     4  7308
+//	sim                                 13  7306
+//	metrics                             17  7305 (of 20)
+//	policies/batching                   13  7306
+//	policies/memory                     12  7306
+//	policies/routing                    13  7303
+//	policies/scaling                    19  7305 (of 20)
+//	policies/speculation                13  7306
+//	models/steptime                     13  7303
+//	hardware                            12  7309
+//	internal/planner/interval           13  7308
+//	internal/planner/capacity/strategy  12  7308
+//	internal/planner/capacity/judge     12  7313
+//	internal/planner/capacity/candidate 13  7313
+//	internal/planner/capacity/asked     14  7313
+//	internal/planner/capacity/menu      15  7313
 //
 // The other parts of internal/planner/capacity are tested by simulations of whole plans, in the
 // package above them: try these with -tests internal/planner/capacity, which takes minutes a
