@@ -91,6 +91,8 @@ func TestTermsOfOffers(t *testing.T) {
 		{a, []Offer{a, b}, ""}, {a, []Offer{a, a}, ""}, {region, []Offer{region, b}, ""},
 		{a, []Offer{a, dear}, " at $2/h"}, {dear, []Offer{a, dear}, " at $3.25/h"},
 		{spot, []Offer{spot}, " spot at $1/h"},
+		{Offer{Accelerator: "a", listedPrice: 4}, []Offer{dear}, " at $4/h"},
+		{Offer{Accelerator: "a", Term: Spot}, []Offer{dear}, " spot"},
 		{region, []Offer{region, a}, " on-demand in north at $2/h"},
 		{provider, []Offer{provider, a}, " on-demand from acme at $2/h"},
 		{all, []Offer{all}, " reserved from acme in north at $2/h"},

@@ -79,8 +79,11 @@ type Offer struct {
 	Draw        Watts       `json:"draw,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator draws all the time with its share of the host and of cooling, such as 1.2kW."`
 	Electricity Electricity `json:"electricity,omitzero" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
 
-	listed    string // the provider of the catalogue's price, where the offer has none of its own
-	exchanged string // the rate at which the price was converted
+	// listed and listedPrice are the provider and the catalogue's price in USD an hour, where the
+	// offer has none of its own.
+	listed      string
+	listedPrice float64
+	exchanged   string // the rate at which the price was converted
 }
 
 // checkExperts refuses degrees of expert parallelism of which none spreads experts where attention

@@ -247,7 +247,7 @@ func (p *Plan) List(doc *strict.Document) error {
 			}
 			l, known := o.Listed()
 			if o.Provider == "" {
-				o.listed = l.Provider
+				o.listed, o.listedPrice = l.Provider, l.Price
 				if p.Currency == "" || !known {
 					continue
 				}

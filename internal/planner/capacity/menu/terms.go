@@ -53,7 +53,7 @@ func (o *Offer) Terms(list []Offer) string {
 		return ""
 	}
 	if o.Region == "" && o.Term == "" && o.Provider == "" {
-		return fmt.Sprintf(" at %s/h", o.Price.Currency.Format(fmt.Sprintf("%g", o.Price.Amount)))
+		return o.at()
 	}
 	words := o.RentedOn()
 	if o.Provider != "" {
@@ -62,7 +62,17 @@ func (o *Offer) Terms(list []Offer) string {
 	if o.Region != "" {
 		words += " in " + o.Region
 	}
-	return " " + words + " at " + units.FormatPrice(o.Price.Amount, o.Price.Currency)
+	return " " + words + o.at()
+}
+
+// at returns the price of an offer in words, that of the catalogue where it has none of its own. It
+// is empty where neither is known.
+func (o *Offer) at() string {
+	price := cmp.Or(o.Price.Amount, o.listedPrice)
+	if price == 0 {
+		return ""
+	}
+	return " at " + units.FormatPrice(price, o.Price.Currency)
 }
 
 // hoursOfYear is the hours of a year of 365.25 days.
