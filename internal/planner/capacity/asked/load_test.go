@@ -79,7 +79,7 @@ func TestLoadsThatEnd(t *testing.T) {
 	f, s := built(t, "workload="+wave, "menu.scaling=[queue]", "slo.percentile=99")
 	l, err := f.NewLoad(s)
 	must.OK(t, err)
-	f, s = built(t, "workload="+wave, "menu.scaling=[queue]", "slo.percentile=99")
+	_, s = built(t, "workload="+wave, "menu.scaling=[queue]", "slo.percentile=99")
 	all := Draw(s.Source, MostRead, 1)
 	n := len(all)
 	last := all[n-1].Arrival - all[0].Arrival

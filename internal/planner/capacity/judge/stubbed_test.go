@@ -356,9 +356,9 @@ func TestRunsOfAProbability(t *testing.T) {
 
 // A policy of scaling is refused before anything is simulated, with the nearest name.
 func TestScalingsAreChecked(t *testing.T) {
-	j, options, law := stubbed(t, wavePlan)
+	j, options, _ := stubbed(t, wavePlan)
 	must.OK(t, j.CheckScalings(options))
-	j, options, law = stubbed(t, wavePlan, "menu.scaling=[{policy: outstanding, target: 6}, "+
+	j, options, law := stubbed(t, wavePlan, "menu.scaling=[{policy: outstanding, target: 6}, "+
 		"{policy: outstandin, target: 7}]")
 	err := j.CheckScalings(options)
 	if err == nil || !scenarios.IsInputError(err) || !strings.HasPrefix(err.Error(),
