@@ -15,8 +15,7 @@ import (
 type VTC struct {
 	Continuous
 	tenants tenants
-	// joined is the number of tokens that a sequence had when it began to decode, at least 1.
-	joined sim.PerSequence[int]
+	joined  sim.PerSequence[joined]
 }
 
 // NewVTC returns the scheduler. An input token counts as inputWeight of service, and an output
@@ -55,19 +54,26 @@ func (v *VTC) Joined(b *sim.Batch, s *sim.Sequence) {
 	t := v.tenants.of(s)
 	t.output -= b.Steps() - 1
 	t.join(b, 1)
-	*v.joined.Of(s) = s.Generated
+	*v.joined.Of(s) = joined{decodes: true, ahead: int64(s.Progress()) - b.Steps()}
 }
 
-// Left implements sim.Listener. Tokens that a speculator drafted are counted here, since such
-// batches count no steps.
+// Left implements sim.Listener. While s decoded, it counted as a token a step. Drafted tokens that
+// were accepted are counted here.
 func (v *VTC) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 	v.tenants.next = -1
-	if joined := v.joined.Of(s); *joined > 0 {
+	if j := v.joined.Of(s); j.decodes {
 		t := v.tenants.of(s)
-		t.output += b.Steps() + int64(s.Generated-*joined)
+		t.output += int64(s.Progress()) - j.ahead
 		t.join(b, -1)
-		*joined = 0
+		*j = joined{}
 	}
+}
+
+// joined says how many more tokens than the steps of its batch a sequence had when it began to
+// decode.
+type joined struct {
+	decodes bool
+	ahead   int64
 }
 
 // tenants is the order of tenant by tenant, each with its requests in order of arrival.
