@@ -17,14 +17,10 @@ func (b *Batch) Decodes() int { return b.decodes }
 
 // Steps returns the number of steps in which the batch has decoded so far.
 func (b *Batch) Steps() int64 {
-	steps := b.steps
-	if b.r.speculator != nil {
-		steps = b.verified
-	}
 	if f := &b.flight; f.active && f.leaping { // asked while another batch of the pipeline plans
-		return steps + f.run.completed(b.r.now-f.start)
+		return b.steps + f.run.completed(b.r.now-f.start)
 	}
-	return steps
+	return b.steps
 }
 
 // Context returns the number of tokens stored for all decoding sequences together.

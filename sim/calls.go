@@ -160,7 +160,7 @@ func (b *Batch) abort() {
 	lost := max(f.stored-done, 0) // steps that have their memory
 	if r.speculator != nil {
 		if lost = 0; f.leaping {
-			b.reserveFirstSteps(max(f.stored, done+1))
+			b.store(max(f.stored, done+1))
 			f.cutOff = 1
 		}
 	}

@@ -58,10 +58,10 @@ func (r *replica) setSteps(b *Batch, steps int64) {
 func (b *Batch) store(steps int64) {
 	f := &b.flight
 	if b.r.speculator != nil {
-		b.reserveFirstSteps(steps)
-		return
+		b.storeDrafts(b.steps + steps)
+	} else {
+		b.r.memory.Advance(b.lane, steps-f.stored)
 	}
-	b.r.memory.Advance(b.lane, steps-f.stored)
 	f.stored = steps
 }
 

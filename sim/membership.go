@@ -21,6 +21,9 @@ func (b *Batch) admit(s *Sequence) {
 
 // leave takes s out of the batch. It does not release the memory of s.
 func (b *Batch) leave(s *Sequence, gone bool) {
+	if s.foreseen {
+		b.part(s)
+	}
 	if b.r.listener != nil {
 		b.r.listener.Left(b, s, gone)
 	}
@@ -66,7 +69,10 @@ func (b *Batch) joinDecodes(s *Sequence) {
 	b.drafted += s.drafted
 	b.context += int64(s.Stored)
 	if b.r.speculator != nil {
-		return // such sequences grow one by one
+		if b.forecast.active() {
+			b.newcomers = append(b.newcomers, s)
+		}
+		return
 	}
 	b.finish.push(b.steps+int64(s.Output-s.Generated), s)
 	b.newcomers = append(b.newcomers, s)

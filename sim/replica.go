@@ -140,14 +140,11 @@ type Batch struct {
 	held       int
 
 	// The decoding sequences all advance together, by one token for each step of progress.
-	decodes int
-	drafted int // tokens drafted for them in total
-	foresight
-	// verified is the number of steps with decoding sequences, where a Speculator drafts, and done
-	// the sequences whose answers are complete with the steps that end now.
-	verified int64
-	done     []*Sequence
-	context  int64 // tokens stored for them in total
+	decodes  int
+	drafted  int         // tokens drafted for them in total
+	forecast *forecast   // of steps with drafts; nil where there is none
+	done     []*Sequence // they are complete with the steps with drafts that end now
+	context  int64       // tokens stored for them in total
 	finish   finishHeap
 
 	// The decoding sequences had their last token at lastToken, except for the newcomers. These

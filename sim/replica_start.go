@@ -15,7 +15,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	r.listener, _ = c.Scheduler.(Listener)
 	r.withdrawer, _ = c.Scheduler.(Withdrawer)
 	r.roomy, _ = c.Memory.(LeapMemory)
-	if r.roomy != nil && r.leaper != nil {
+	if r.roomy != nil && r.leaper != nil && r.maxLeap > 1 && c.Stages < 2 {
 		r.foreseeing, _ = c.Speculator.(LeapSpeculator)
 	}
 	r.tiered, _ = c.Memory.(TieredMemory)
@@ -38,6 +38,13 @@ func (r *replica) init(stages int, reports []*Leap) {
 		b := &r.batches[i]
 		b.r, b.lane, b.report = r, i, reports[i]
 		b.members.kind = batched
+		if r.foreseeing != nil {
+			b.forecast = &forecast{}
+			b.accepted = func(s *Sequence, steps int64) int64 {
+				a := r.foreseeing.Accepts(s)
+				return a.In(steps)
+			}
+		}
 		b.step.Sequences = b.decodingSequences
 	}
 	if m, ok := r.memory.(SlotMemory); ok {

@@ -45,6 +45,7 @@ type Sequence struct {
 	epoch     uint32    // marks stale heap entries, see finishHeap
 	finishing bool      // it has an entry there
 	decoding  bool
+	foreseen  bool   // Generated and others are not updated, see forecast
 	held      bool   // complete, and waits for the rest of a static batch
 	relayed   bool   // its first token came out, and its user has not got it
 	imported  bool   // Swapped counts tokens that came from another replica
@@ -90,7 +91,11 @@ func (s *Sequence) advance() int {
 	if !s.decoding {
 		return 0
 	}
-	return int(s.batch.steps - s.joined)
+	n := s.batch.steps - s.joined
+	if s.foreseen {
+		n += s.batch.accepted(s, n)
+	}
+	return int(n)
 }
 
 // TTFT returns the time to first token as the user sees it: queueing, prefill and the front end.
@@ -113,4 +118,7 @@ func (s *Sequence) TPOT() Time {
 type progress struct {
 	lane  int
 	steps int64
+	// accepted returns how many drafted tokens of a foreseen sequence are accepted in the first
+	// steps since it was looked at.
+	accepted func(s *Sequence, steps int64) int64
 }

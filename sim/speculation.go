@@ -11,6 +11,13 @@ func (b *Batch) DecodeTokens() int {
 func (b *Batch) draft() bool {
 	spec := b.r.speculator
 	spec.Plan(b)
+	if b.forecast.active() {
+		if b.goOn() {
+			b.decode = true
+			return true
+		}
+		b.settle()
+	}
 	for s := b.members.first; s != nil; s = s.newer() {
 		if !s.decoding {
 			continue
@@ -40,45 +47,37 @@ func (b *Batch) makeRoom(s *Sequence) bool {
 	return b.r.memory.Extend(s, 1, 0)
 }
 
-// verify books steps with drafts: each sequence gets its accepted tokens and one more a step, up to
-// the end of its answer. The memory of rejected tokens stays with the sequence for the next step.
+// verify books a step with drafts: each sequence gets its accepted tokens and one more, up to the
+// end of its answer. The memory of rejected tokens stays with the sequence for the next step.
 // verify returns the units of memory in use before sequences that are complete leave.
 func (b *Batch) verify() (used int64) {
-	w, f := &b.r.result, &b.flight
-	steps, first := f.steps, f.end
-	if f.leaping {
-		first = f.start + f.run.step(0)
-		b.advanceDrafts(steps + f.cutOff)
+	if b.forecast.active() {
+		return b.confirm()
 	}
-	b.verified += steps
+	w, end := &b.r.result, b.flight.end
+	b.steps++
+	b.lastToken = end
 	b.done = b.done[:0]
 	allDrafted, allAccepted, allEmitted := 0, 0, 0
 	for s := b.members.first; s != nil; s = s.newer() {
 		if !s.decoding {
 			continue
 		}
-		accepted, drafted := 0, int(steps)*s.drafted
-		switch {
-		case f.leaping:
-			accepted = b.r.foreseeing.Take(s, steps)
-			b.extend(s, int(steps)+accepted) // what the last step needs at least
-			if s.Stored+int(steps)+accepted+s.drafted > s.room {
-				b.extend(s, int(steps+b.r.foreseeing.Known(s, steps-1))+s.drafted)
-			}
-		case drafted > 0:
-			accepted = b.r.speculator.Accept(s, drafted)
+		accepted := 0
+		if s.drafted > 0 {
+			accepted = b.r.speculator.Accept(s, s.drafted)
 		}
-		s.Drafted += drafted
+		s.Drafted += s.drafted
 		s.Accepted += accepted
-		emitted := min(int(steps)+accepted, s.Output-s.Generated)
+		emitted := min(1+accepted, s.Output-s.Generated)
 		s.Generated += emitted
 		s.Stored += emitted
-		allDrafted, allAccepted, allEmitted = allDrafted+drafted, allAccepted+accepted,
+		allDrafted, allAccepted, allEmitted = allDrafted+s.drafted, allAccepted+accepted,
 			allEmitted+emitted
-		b.gap(s, first)
-		s.LastToken = f.end
-		if !b.together && s.FirstToken <= f.end {
-			b.emit(s, f.end)
+		b.gap(s, end)
+		s.joined, s.LastToken = b.steps, end
+		if !b.together && s.FirstToken <= end {
+			b.emit(s, end)
 		}
 		if s.Generated == s.Output {
 			b.done = append(b.done, s)
@@ -95,32 +94,6 @@ func (b *Batch) verify() (used int64) {
 	return used
 }
 
-// gap notes the time between the token of s that comes out now and the one before it. Tokens that
-// reach the user together come as one, and have no gap between them: several tokens of a step, the
-// tokens that come out while the first one is held back, and whole answers of static batches.
-func (b *Batch) gap(s *Sequence, now Time) {
-	span := now - max(s.LastToken, s.FirstToken)
-	if span <= 0 || b.together {
-		return
-	}
-	if k := len(b.report.Gaps); k > 0 && b.report.Gaps[k-1].Span == span {
-		b.report.Gaps[k-1].Count++
-		return
-	}
-	b.report.Gaps = append(b.report.Gaps, Gap{Span: span, Count: 1})
-}
-
-// reserveFirstSteps takes memory for the first steps of a leap with drafts, which have begun.
-func (b *Batch) reserveFirstSteps(steps int64) {
-	for s := b.members.first; s != nil; s = s.newer() {
-		if s.Stored+int(steps)*(1+s.drafted) <= s.room {
-			continue // there is room even if all drafts are accepted
-		}
-		b.extend(s, int(steps+b.r.foreseeing.Known(s, steps-1))+s.drafted)
-	}
-	b.flight.stored = steps
-}
-
 // extend stores n more tokens of s, which decodes, where memory has room for them. It asks the
 // memory only if s has no room left.
 func (b *Batch) extend(s *Sequence, n int) bool {
@@ -134,13 +107,4 @@ func (b *Batch) extend(s *Sequence, n int) bool {
 		s.room = int(b.r.roomy.Room(s, s.Stored+n))
 	}
 	return true
-}
-
-// advanceDrafts counts the drafts of the steps of a leap that have begun, without the first, which
-// is counted.
-func (b *Batch) advanceDrafts(begun int64) {
-	b.r.foreseeing.Advance(begun)
-	for i := int64(1); i < begun; i++ {
-		b.r.result.Drafting += b.foresight.drafting[i]
-	}
 }

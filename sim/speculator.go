@@ -22,39 +22,48 @@ type Speculator interface {
 }
 
 // LeapSpeculator is a Speculator that knows for some steps ahead how many drafted tokens are
-// accepted, so that the simulator can leap over them. Leaps also need a LeapMemory and a
-// LeapClock.
+// accepted, so that the simulator can leap over them, and need not ask for each sequence in each
+// step. Leaps also need a LeapMemory and a LeapClock.
 type LeapSpeculator interface {
 	Speculator
-	// Foresee returns for how many steps, at most limit, each sequence that decodes has the given
-	// number of drafted tokens, and it is known how many are accepted, if the batch stays the same.
-	// The first is the step for which Duration was called last; 1 means that only this step is
-	// known.
-	Foresee(drafted int, limit int64) int64
-	// Look takes s, which decodes, into the sums of the steps, and returns Known. It is called
-	// once for each sequence after Foresee.
-	Look(s *Sequence, steps int64) int64
-	// Known returns the number of drafted tokens of s that are accepted in the first steps.
-	Known(s *Sequence, steps int64) int64
-	// Sum returns the number of tokens that are accepted in step i, counted from 0, over all
-	// sequences.
+	// Begin reports whether each sequence that decodes will have the given number of drafted
+	// tokens, as in the step for which Duration was called last, and it is known for some steps
+	// how many are accepted. No sequence has been looked at then.
+	Begin(drafted int) bool
+	// Look returns what is known of s, which decodes, from the next step on, or from the one for
+	// which Duration was called last if that step has begun. The sums have s from then on.
+	Look(s *Sequence, began bool) Accepts
+	// Accepts returns what Look returned for s.
+	Accepts(s *Sequence) Accepts
+	// Repeat takes the place of Draft in the next step for the sequences that were looked at, whose
+	// number and whose stored tokens it gets. It returns false where they have to be asked about
+	// one by one.
+	Repeat(sequences int, context int64) bool
+	// Foresee returns of how many steps, at most limit, the sums are known. The first is the step
+	// for which Duration was called last.
+	Foresee(limit int64) int64
+	// Sum returns the number of tokens that are accepted in step i of them, counted from 0, over
+	// all sequences that were looked at.
 	Sum(i int64) int64
 	// Next is Duration for step i, from 1 on. It is called for one step after another.
 	Next(i int64, step *Step, verify Time) Time
-	// Advance is told how many of the steps have begun when the leap ends.
+	// Advance is told how many of these steps have begun when the leap ends.
 	Advance(begun int64)
-	// Take is Accept for all of the first steps together, which have ended. It is called after
-	// Advance.
-	Take(s *Sequence, steps int64) int
+	// Take is Accept for all of the steps together that have ended since s was looked at, and takes
+	// s out of the sums. At most one step more has begun.
+	Take(s *Sequence, steps, begun int64) int
 }
 
-// LeapMemory is a Memory whose room for drafts is known for some steps ahead. Where a sequence that
-// was not preempted stores tokens in room that it has, Extend changes nothing.
+// LeapMemory is a Memory that can give room to decoding sequences without a call for each of them.
 type LeapMemory interface {
 	Memory
-	// Ample reports whether that many decoding sequences could each store that many more tokens.
-	Ample(sequences, tokens int) bool
+	// BlockTokens returns the number of tokens of a unit.
+	BlockTokens() int
 	// Room returns the number of tokens for which s, which stores the given number of them, has
 	// room.
 	Room(s *Sequence, stored int) int64
+	// Take takes units, which are free, for sequences that decode and were never preempted.
+	Take(units int64)
+	// Hold gives s room for that many tokens, from the units that Take took.
+	Hold(s *Sequence, tokens int)
 }

@@ -20,8 +20,8 @@ func (r *replica) state(at Time, early bool) State {
 			running = min(running, b.flight.steps)
 			if r.speculator == nil {
 				st.Used += r.memory.Growth(b.lane, running-b.flight.stored)
-			} else if running > b.flight.stored {
-				b.reserveFirstSteps(running)
+			} else {
+				st.Used += b.forecast.units(b.steps + running)
 			}
 		}
 	}
@@ -66,11 +66,12 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			stored := s.Context()
 			if s.decoding {
 				stored += begun
-				if begun > 1 && r.speculator != nil {
-					stored += int(r.foreseeing.Known(s, int64(begun-1)))
-				}
 			}
-			d.give(s, stored, m.Room(s, stored))
+			room := m.Room(s, stored)
+			if s.foreseen {
+				stored, room = b.occupied(s, begun)
+			}
+			d.give(s, stored, room)
 		}
 		if !b.flight.active {
 			continue

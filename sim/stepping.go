@@ -177,7 +177,7 @@ func (b *Batch) describe(decodes int, used int64) {
 	l.Context, l.Form, l.Together = b.step.Context, f.run.form, b.together
 	l.Ends, l.Contexts = nil, nil
 	if f.run.known != nil && f.steps > 1 {
-		l.Ends, l.Contexts = b.ends[:f.steps], b.contexts[:f.steps]
+		l.Ends, l.Contexts = f.run.known.ends[:f.steps], f.run.known.contexts[:f.steps]
 	}
 	l.Prefill, l.Running, l.Used = b.step.Prefill, b.running, used
 	b.r.effects = append(b.r.effects, effect{kind: stepped, leap: l})
@@ -213,25 +213,6 @@ func (b *Batch) awaitsFirstToken() bool {
 		}
 	}
 	return false
-}
-
-// recordGaps notes the times between tokens that end with the first step of the leap.
-func (b *Batch) recordGaps() {
-	first := b.flight.end
-	if b.flight.leaping {
-		first = b.flight.start + b.flight.run.step(0)
-	}
-	if old := b.decodes - len(b.newcomers); old > 0 && !b.together {
-		b.report.Gaps = append(b.report.Gaps, Gap{Span: first - b.lastToken, Count: int64(old)})
-	}
-	withheld := b.newcomers[:0]
-	for _, s := range b.newcomers {
-		b.gap(s, first)
-		if s.FirstToken > first {
-			withheld = append(withheld, s)
-		}
-	}
-	b.newcomers = withheld
 }
 
 // book adds the leap to the work done.

@@ -8,7 +8,7 @@ type stretch struct {
 	form    Affine
 	context int64 // tokens attended to in the first step
 	n       int64
-	known   *foresight // of steps with drafts, in place of the form; else nil
+	known   *forecast // of steps with drafts, in place of the form; else nil
 }
 
 // duration returns the exact length of the first k steps: k·A + B·(k·C + n·k(k−1)/2).

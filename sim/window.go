@@ -85,7 +85,7 @@ func (l *replicaLog) keep(b *Batch) {
 		report = new(Leap)
 	}
 	if b.report.Ends != nil {
-		b.ends, b.contexts = report.Ends[:0], report.Contexts[:0]
+		b.forecast.ends, b.forecast.contexts = report.Ends[:0], report.Contexts[:0]
 	}
 	b.step.Prefill, b.report = report.Prefill[:0], report
 }

@@ -47,7 +47,7 @@ func (p *Paged) Join(lane int, s *sim.Sequence) { p.join(lane, s, 1) }
 // Leave implements sim.Memory.
 func (p *Paged) Leave(lane int, s *sim.Sequence) {
 	p.leave(lane, s, 1)
-	*p.held.Of(s) = p.blocks(s.Context())
+	p.Hold(s, s.Context())
 }
 
 // Headroom implements sim.Memory.
@@ -70,7 +70,11 @@ func (p *Paged) Room(s *sim.Sequence, stored int) int64 {
 	return max(p.blocks(stored), *p.held.Of(s)) * p.block
 }
 
-// Ample implements sim.LeapMemory.
-func (p *Paged) Ample(sequences, tokens int) bool {
-	return p.free/int64(sequences) >= p.blocks(tokens)
-}
+// BlockTokens implements sim.LeapMemory.
+func (p *Paged) BlockTokens() int { return int(p.block) }
+
+// Take implements sim.LeapMemory.
+func (p *Paged) Take(units int64) { p.free -= units }
+
+// Hold implements sim.LeapMemory.
+func (p *Paged) Hold(s *sim.Sequence, tokens int) { *p.held.Of(s) = p.blocks(tokens) }

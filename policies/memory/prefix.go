@@ -99,7 +99,7 @@ func (p *PrefixCache) Pin(segments iter.Seq[sim.Segment]) (err error) {
 	return err
 }
 
-// BlockTokens returns the number of tokens of a block.
+// BlockTokens implements sim.LeapMemory.
 func (p *PrefixCache) BlockTokens() int { return int(p.block) }
 
 // Fits implements sim.Memory.
@@ -279,8 +279,7 @@ func (p *PrefixCache) Join(lane int, s *sim.Sequence) { p.join(lane, s, 1) }
 // Leave implements sim.Memory.
 func (p *PrefixCache) Leave(lane int, s *sim.Sequence) {
 	p.leave(lane, s, 1)
-	h := p.holders.Of(s)
-	h.others = p.blocks(s.Context()) - h.blocks
+	p.Hold(s, s.Context())
 }
 
 // Headroom implements sim.Memory.
@@ -319,7 +318,11 @@ func (p *PrefixCache) Fetched() (tokens int64, busy sim.Time) {
 	return p.fetched.lower * p.block, p.fetched.fetch
 }
 
-// Ample implements sim.LeapMemory.
-func (p *PrefixCache) Ample(sequences, tokens int) bool {
-	return p.available()/int64(sequences) >= p.blocks(tokens)
+// Take implements sim.LeapMemory.
+func (p *PrefixCache) Take(units int64) { p.take(units) }
+
+// Hold implements sim.LeapMemory.
+func (p *PrefixCache) Hold(s *sim.Sequence, tokens int) {
+	h := p.holders.Of(s)
+	h.others = p.blocks(tokens) - h.blocks
 }

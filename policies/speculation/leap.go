@@ -6,105 +6,119 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// leap is what is known of some steps in which all sequences have drafts of the same length.
+// leap is what is known of some steps in which all sequences have drafts of the same length. The
+// steps belong to a block of 64 draws, of which each has a bit.
 type leap struct {
-	able  bool
-	first uint64 // the number of the first step
-	shift uint64 // its bit
+	able   bool
+	length int    // of the drafts
+	block  uint64 // its number, as in draws
+	first  uint64 // the number of the first step of the latest leap
 	// sums counts the accepted tokens over all sequences by step, whole the sequences of which all
 	// tokens are accepted, where they are more than one.
 	sums, whole counter
-	asked       int64 // the step of which the sum was asked for last; -1 for none
+	asked       uint64 // the bit of which the sum was asked for last; none for none
 	sum         int64
 	flops       []float64 // for the drafts of each step after the first
 }
 
-// counter is a number for each of 64 steps: the binary digits of the same place are the bits of one
-// word.
-type counter struct {
-	digits [24]uint64
-	used   int
-}
+const none = ^uint64(0)
 
-// add adds 1 in the steps whose bits are set.
-func (c *counter) add(word uint64) {
-	i := 0
-	for ; word != 0; i++ {
-		c.digits[i], word = c.digits[i]^word, c.digits[i]&word
-	}
-	c.used = max(c.used, i)
-}
-
-// at returns the number of the step of a bit.
-func (c *counter) at(bit uint64) int64 {
-	n := int64(0)
-	for i, word := range c.digits[:c.used] {
-		n |= int64(word>>bit&1) << i
-	}
-	return n
-}
-
-// Foresee implements sim.LeapSpeculator. Steps are known up to the end of a block of draws.
-func (p *Speculator) Foresee(drafted int, limit int64) int64 {
+// Begin implements sim.LeapSpeculator. Steps are known up to the end of a block of draws.
+func (p *Speculator) Begin(drafted int) bool {
 	l := &p.leap
 	if !l.able || drafted != p.drafts[p.length].Tokens {
-		return 1
+		return false
 	}
-	l.first = p.step - 1
-	l.shift = l.first % 64
-	clear(l.sums.digits[:l.sums.used])
-	clear(l.whole.digits[:l.whole.used])
-	l.sums.used, l.whole.used, l.flops, l.asked = 0, 0, l.flops[:0], -1
-	return min(limit, int64(64-l.shift))
+	l.length, l.block = p.length, (p.step-1)/64+1
+	l.sums.clear()
+	l.whole.clear()
+	l.asked = none
+	return true
+}
+
+// Foresee implements sim.LeapSpeculator.
+func (p *Speculator) Foresee(limit int64) int64 {
+	l := &p.leap
+	l.first, l.flops = p.step-1, l.flops[:0]
+	return min(limit, int64(64-l.first%64))
+}
+
+// Repeat implements sim.LeapSpeculator. The step before is of the same block, so that it is known
+// what the drafter has to catch up on.
+func (p *Speculator) Repeat(sequences int, context int64) bool {
+	l := &p.leap
+	if p.length != l.length || p.step/64+1 != l.block {
+		return false
+	}
+	if p.length == 0 {
+		return true
+	}
+	for pass := range p.length {
+		p.load.Sequences[pass] = sequences
+	}
+	p.load.Context, p.load.Behind = context, p.caughtUp(p.step-1)
+	return true
+}
+
+// caughtUp returns the number of tokens that the drafter computes for all sequences after the given
+// step, because it did not draft them then or needs features of the model.
+func (p *Speculator) caughtUp(step uint64) int {
+	if p.c.Recompute || p.leap.length == 1 {
+		return int(p.sumOf(step % 64))
+	}
+	return int(p.leap.whole.at(step % 64))
 }
 
 // Look implements sim.LeapSpeculator.
-func (p *Speculator) Look(s *sim.Sequence, steps int64) int64 {
-	d, l := p.states.Of(s), &p.leap
-	p.draw(s, d, l.first)
+func (p *Speculator) Look(s *sim.Sequence, began bool) sim.Accepts {
+	d, step := p.states.Of(s), p.step
+	if began {
+		step--
+	}
+	p.draw(s, d, step)
+	d.from = step % 64
+	p.sumUp(d, (*counter).add)
+	return d.accepts()
+}
+
+// sumUp adds the draws of d to the sums, or subtracts them.
+func (p *Speculator) sumUp(d *state, by func(*counter, uint64)) {
+	l, mask := &p.leap, ^uint64(0)<<d.from
 	for _, word := range d.reached() {
-		l.sums.add(word)
+		by(&l.sums, word&mask)
 	}
 	if d.length > 1 && !p.c.Recompute {
-		l.whole.add(d.reached()[d.length-1])
+		by(&l.whole, d.reached()[d.length-1]&mask)
 	}
-	return d.count(l.shift, steps)
+	l.asked = none
 }
 
-// count returns the number of tokens that are accepted in the steps from a bit on.
-func (d *draws) count(bit uint64, steps int64) int64 {
-	n, mask := 0, uint64(1)<<steps-1
-	for _, word := range d.reached() {
-		n += bits.OnesCount64(word >> bit & mask)
-	}
-	return int64(n)
+// accepts returns what is accepted from the step on with which the sequence was looked at.
+func (d *draws) accepts() sim.Accepts {
+	return sim.Accepts{Reached: d.reached(), First: int(d.from)}
 }
 
-// Known implements sim.LeapSpeculator.
-func (p *Speculator) Known(s *sim.Sequence, steps int64) int64 {
-	return p.states.Of(s).count(p.leap.shift, steps)
-}
+// Accepts implements sim.LeapSpeculator.
+func (p *Speculator) Accepts(s *sim.Sequence) sim.Accepts { return p.states.Of(s).accepts() }
 
 // Sum implements sim.LeapSpeculator.
-func (p *Speculator) Sum(i int64) int64 {
-	if l := &p.leap; l.asked != i {
-		l.asked, l.sum = i, l.sums.at(l.shift+uint64(i))
+func (p *Speculator) Sum(i int64) int64 { return p.sumOf(p.leap.first%64 + uint64(i)) }
+
+// sumOf returns the number of tokens that are accepted in the step of a bit.
+func (p *Speculator) sumOf(bit uint64) int64 {
+	if l := &p.leap; l.asked != bit {
+		l.asked, l.sum = bit, l.sums.at(bit)
 	}
 	return p.leap.sum
 }
 
 // Next implements sim.LeapSpeculator. The drafter computes what the step before accepted.
 func (p *Speculator) Next(i int64, step *sim.Step, verify sim.Time) sim.Time {
-	l := &p.leap
 	if p.load.rows() > 0 {
 		p.load.Context = step.Context - int64(step.DecodeTokens)
-		if p.c.Recompute || p.length == 1 {
-			p.load.Behind = int(p.Sum(i - 1))
-		} else {
-			p.load.Behind = int(l.whole.at(l.shift + uint64(i-1)))
-		}
+		p.load.Behind = p.caughtUp(p.leap.first + uint64(i) - 1)
 	}
-	l.flops = append(l.flops, p.c.Drafter.FLOPs(&p.load))
+	p.leap.flops = append(p.leap.flops, p.c.Drafter.FLOPs(&p.load))
 	return p.together(verify)
 }
 
@@ -117,22 +131,28 @@ func (p *Speculator) Advance(begun int64) {
 }
 
 // Take implements sim.LeapSpeculator.
-func (p *Speculator) Take(s *sim.Sequence, steps int64) int {
-	d, bit := p.states.Of(s), p.leap.shift
+func (p *Speculator) Take(s *sim.Sequence, steps, begun int64) int {
+	d := p.states.Of(s)
+	p.sumUp(d, (*counter).subtract)
 	if d.length == 0 {
-		d.behind += int(steps) - 1 // the first counts already
+		d.behind += int(begun) - 1 // the first counts already
 		return 0
 	}
-	mask := uint64(1)<<steps - 1
+	if steps == 0 {
+		return 0
+	}
+	mask, newest := (uint64(1)<<steps-1)<<d.from, d.from+uint64(steps)-1
 	accepted, reached, last := 0, int(steps), 0
 	for i, word := range d.reached() {
-		n := bits.OnesCount64(word >> bit & mask)
+		n := bits.OnesCount64(word & mask)
 		p.accepted[i] += int64(reached - n)
 		accepted, reached = accepted+n, n
-		last += int(word >> (bit + uint64(steps) - 1) & 1)
+		last += int(word >> newest & 1)
 	}
 	p.accepted[d.length] += int64(reached)
 	switch {
+	case begun > steps: // the step that runs has begun to catch up
+		d.behind = 0
 	case p.c.Recompute:
 		d.behind = last
 	case last == d.length:
