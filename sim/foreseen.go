@@ -10,12 +10,12 @@ func (b *Batch) look(s *Sequence, began bool) {
 		steps = n
 		b.finish.push(b.steps+n, s)
 	}
-	b.grow(s, &a, 0, steps, 1)
+	b.grow(s, &a, steps, 1)
 }
 
-// grow adds the units of memory that s takes in steps since it was looked at, or subtracts them
-// with a sign of −1.
-func (b *Batch) grow(s *Sequence, a *Accepts, from, to, sign int64) {
+// grow adds the units of memory that s takes in that many steps since it was looked at, or subtracts
+// them with a sign of −1. What is noted of steps that have begun is read no more.
+func (b *Batch) grow(s *Sequence, a *Accepts, steps, sign int64) {
 	k, block := b.forecast, b.r.roomy.BlockTokens()
 	growth := k.growth[s.joined-k.origin:]
 	left := s.room - s.Stored - 1 - k.drafted // after the tokens and drafts of step n
@@ -23,16 +23,14 @@ func (b *Batch) grow(s *Sequence, a *Accepts, from, to, sign int64) {
 		if left < 0 {
 			units := (block - 1 - left) / block
 			left += units * block
-			if n >= from {
-				growth[n] += sign * int64(units)
-			}
+			growth[n] += sign * int64(units)
 		}
-		steps := int64(uint32(left)/most) + 1 // no fewer can take more memory
-		if n+steps >= to {
+		next := int64(uint32(left)/most) + 1 // no fewer can take more memory
+		if n+next >= steps {
 			return
 		}
-		left -= int(steps + a.between(n, steps))
-		n += steps
+		left -= int(next + a.between(n, next))
+		n += next
 	}
 }
 
@@ -95,11 +93,7 @@ func (b *Batch) occupied(s *Sequence, begun int) (stored int, room int64) {
 // part takes s, which is foreseen and leaves b before its answer is complete, out of the forecast.
 func (b *Batch) part(s *Sequence) {
 	a := b.r.foreseeing.Accepts(s)
-	to := a.Steps()
-	if n := a.Until(int64(s.Output - s.Generated)); n < to {
-		to = n
-	}
-	b.grow(s, &a, b.forecast.begun-s.joined, to, -1)
+	b.grow(s, &a, min(a.Steps(), a.Until(int64(s.Output-s.Generated))), -1)
 	b.settleOne(s)
 }
 

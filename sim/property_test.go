@@ -171,7 +171,7 @@ type journal struct {
 type finished struct {
 	ID                                      int64
 	Replica, Prompt, Output, Generated      int
-	Preemptions                             int
+	Preemptions, Drafted, Accepted          int
 	Arrival, Scheduled, FirstToken, LastTok sim.Time
 }
 
@@ -194,8 +194,8 @@ func (j *journal) Steps(l *sim.Leap) {
 
 func (j *journal) Finished(s *sim.Sequence) {
 	j.finished = append(j.finished, finished{
-		s.ID, s.Replica, s.Prompt, s.Output, s.Generated, s.Preemptions, s.Arrival, s.Scheduled,
-		s.FirstToken, s.LastToken,
+		s.ID, s.Replica, s.Prompt, s.Output, s.Generated, s.Preemptions, s.Drafted, s.Accepted,
+		s.Arrival, s.Scheduled, s.FirstToken, s.LastToken,
 	})
 }
 
