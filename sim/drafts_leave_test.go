@@ -51,8 +51,8 @@ func TestLeaveAfterDrafting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		acceptance, err := speculation.Beta(0.6, 0.2)
 		must.OK(t, err)
-		c := speculation.Config{Acceptance: acceptance, Verify: affineClock{base: 1e9, perContext: 7},
-			Lengths:   speculation.Fixed{},
+		c := speculation.Config{Acceptance: acceptance, Lengths: speculation.Fixed{},
+			Verify:    affineClock{base: 1e9, perContext: 7},
 			Shape:     speculation.Shape{Depth: rapid.IntRange(1, 5).Draw(t, "depth"), Width: 1},
 			Drafter:   passes{row: 11, behind: 1e6, context: 3},
 			Recompute: rapid.Bool().Draw(t, "recompute")}

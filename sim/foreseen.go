@@ -13,8 +13,8 @@ func (b *Batch) look(s *Sequence, began bool) {
 	b.grow(s, &a, steps, 1)
 }
 
-// grow adds the units of memory that s takes in that many steps since it was looked at, or subtracts
-// them with a sign of −1. What is noted of steps that have begun is read no more.
+// grow adds the units of memory that s takes in that many steps since it was looked at, or
+// subtracts them with a sign of −1. What is noted of steps that have begun is read no more.
 func (b *Batch) grow(s *Sequence, a *Accepts, steps, sign int64) {
 	k, block := b.forecast, b.r.roomy.BlockTokens()
 	growth := k.growth[s.joined-k.origin:]

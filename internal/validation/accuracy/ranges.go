@@ -123,8 +123,8 @@ func given(before evidence.Off, rows []served) evidence.Off {
 		return before
 	}
 	slices.Sort(deviations)
-	own := evidence.Off{Bias: (float64(n*compared.Quantile(deviations, 0.5)) + before.Bias) / (n +
-		1)}
+	median := compared.Quantile(deviations, 0.5)
+	own := evidence.Off{Bias: (float64(n*median) + before.Bias) / (n + 1)}
 	own.Within = spreadOf(deviations, own.Bias, min(1, intervalLevel*(n+1)/n))
 	own.Within = between(before, own, n/(n+widthWorth)).Within
 	return own
