@@ -23,8 +23,8 @@ type second struct{}
 
 func (second) Duration(*sim.Step) sim.Time { return sim.Second }
 
-// A tenant is charged with all tokens of its answers once, also with those that were drafted, and
-// where sequences were preempted.
+// VTC charges a tenant once for each token of its answers. Tokens that were drafted count like
+// others, and a preemption changes nothing.
 func TestVTCChargesEachToken(t *testing.T) {
 	for _, spec := range []sim.Speculator{nil, pairs{}} {
 		v, err := NewVTC(Limits{MaxSequences: 4, TokenBudget: 100}, 1, 2)
