@@ -57,28 +57,24 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 		for j := range points {
 			points[j] = logXY(s.Measured[j], s.Predicted[j])
 		}
-		scatter, err := plotter.NewScatter(points)
-		if err != nil {
-			return nil, err
-		}
-		scatter.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)),
-			Shape: shape(i)}
+		style := draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)), Shape: shape(i)}
 		if s.Colour != nil {
-			scatter.Color = s.Colour
+			style.Color = s.Colour
 		}
 		if s.Hollow {
-			scatter.Shape, scatter.Radius = draw.RingGlyph{}, vg.Points(4)
+			style.Shape, style.Radius = draw.RingGlyph{}, vg.Points(4)
 		}
-		p.Add(scatter)
+		if err := addMarks(p, "", points, style); err != nil {
+			return nil, err
+		}
 		for k, name := range s.Labels {
 			names.add(points[k], name)
 		}
 		if s.Hollow {
 			names.rings = append(names.rings, points...)
 		}
-		key := *scatter
-		key.GlyphStyle.Radius = vg.Points(3)
-		p.Legend.Add(s.Name, &key)
+		style.Radius = vg.Points(3)
+		p.Legend.Add(s.Name, &plotter.Scatter{GlyphStyle: style})
 	}
 	p.X.Min, p.X.Max = math.Log10(low), math.Log10(high)
 	p.Y.Min, p.Y.Max = p.X.Min, p.X.Max
@@ -86,7 +82,7 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 	return p, nil
 }
 
-// span returns the range of all figures, with a margin.
+// span returns the range of all figures, with a margin; without figures, two decades.
 func (a *Accuracy) span() (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, s := range a.Series {
@@ -94,6 +90,9 @@ func (a *Accuracy) span() (low, high float64) {
 			low = min(low, s.Measured[i], s.Predicted[i])
 			high = max(high, s.Measured[i], s.Predicted[i])
 		}
+	}
+	if high == 0 {
+		return 0.1, 10
 	}
 	return low / 1.5, high * 1.5
 }

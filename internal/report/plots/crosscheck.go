@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Sample is a number of values under one name.
@@ -62,21 +63,15 @@ func Errors(title, label string, groups []Points) (*plot.Plot, error) {
 	addGrid(p)
 	most := 0.0
 	for i, g := range groups {
-		if len(g.XY) == 0 {
-			continue
-		}
 		points := make(plotter.XYs, len(g.XY))
 		for j, xy := range g.XY {
 			points[j] = plotter.XY{X: math.Log10(xy.X), Y: xy.Y}
 			most = max(most, math.Abs(xy.Y))
 		}
-		scatter, err := plotter.NewScatter(points)
-		if err != nil {
+		style := draw.GlyphStyle{Color: colour(i), Shape: shape(i), Radius: vg.Points(1.5)}
+		if err := addMarks(p, g.Name, points, style); err != nil {
 			return nil, err
 		}
-		scatter.Color, scatter.Shape, scatter.Radius = colour(i), shape(i), vg.Points(1.5)
-		p.Add(scatter)
-		p.Legend.Add(g.Name, scatter)
 	}
 	p.Y.Max = 10 * math.Ceil(most/10)
 	p.Y.Min = -p.Y.Max

@@ -128,7 +128,7 @@ func crowded(series []Series) bool {
 }
 
 // Tradeoff draws each series as a line with marks, its vertical axis logarithmic. Vertical values
-// are positive, in milliseconds. A limit is as in Curves.
+// are in milliseconds; points that are not positive are left out. A limit is as in Curves.
 func Tradeoff(title, x, y string, series []Series, limit float64, name string) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	p.Y.Tick.Marker = logTimes{1e-3}
@@ -159,16 +159,16 @@ func Tradeoff(title, x, y string, series []Series, limit float64, name string) (
 	return p, nil
 }
 
-// Growth draws each series as a line with marks on logarithmic axes. All values are positive.
+// Growth draws each series as a line with marks on logarithmic axes. Points with a value that is not
+// positive are left out.
 func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	logarithmic(p)
 	addGrid(p)
 	for i := range series {
 		s := Series{Name: series[i].Name}
-		for j, at := range series[i].X {
-			s.X = append(s.X, math.Log10(at))
-			s.Y = append(s.Y, math.Log10(series[i].Y[j]))
+		for _, at := range logPoints(&series[i]) {
+			s.X, s.Y = append(s.X, at.X), append(s.Y, at.Y)
 		}
 		if err := addMarkedLine(p, i, &s, true, false); err != nil {
 			return nil, err
@@ -179,9 +179,10 @@ func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
 	return p, nil
 }
 
-// addMarkedLine draws a series, with a cross where it misses the SLO.
+// addMarkedLine draws the finite points of a series, with a cross where it misses the SLO.
 func addMarkedLine(p *plot.Plot, i int, s *Series, named, pointsOnly bool) error {
-	xys := points(s)
+	all := points(s)
+	xys := finite(all)
 	if len(xys) == 0 {
 		return nil
 	}
@@ -194,9 +195,10 @@ func addMarkedLine(p *plot.Plot, i int, s *Series, named, pointsOnly bool) error
 	var missed plotter.XYs
 	for j := range s.Missed {
 		if s.Missed[j] {
-			missed = append(missed, xys[j])
+			missed = append(missed, all[j])
 		}
 	}
+	missed = finite(missed)
 	key := []plot.Thumbnailer{marks}
 	if pointsOnly {
 		p.Add(marks)
@@ -213,56 +215,48 @@ func addMarkedLine(p *plot.Plot, i int, s *Series, named, pointsOnly bool) error
 	return nil
 }
 
-// Front draws all points on logarithmic axes, and joins those of the Pareto front. All values are
-// positive.
+// Front draws all points on logarithmic axes, and joins the points of the Pareto front. Points with
+// a value that is not positive are left out.
 func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	logarithmic(p)
 	addGrid(p)
-	cloud, err := plotter.NewScatter(logPoints(&all))
-	if err != nil {
+	cloud := draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2.5), Shape: shape(0)}
+	if err := addMarks(p, all.Name, logPoints(&all), cloud); err != nil {
 		return nil, err
 	}
-	cloud.GlyphStyle = draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2.5),
-		Shape: shape(0)}
-	line, marks, err := plotter.NewLinePoints(logPoints(&front))
-	if err != nil {
-		return nil, err
+	if at := finite(logPoints(&front)); len(at) > 0 {
+		line, marks, err := plotter.NewLinePoints(at)
+		if err != nil {
+			return nil, err
+		}
+		line.Color, line.StepStyle = colour(1), plotter.PostStep
+		marks.GlyphStyle = draw.GlyphStyle{Color: colour(1), Radius: vg.Points(3.5),
+			Shape: shape(1)}
+		p.Add(line, marks)
+		p.Legend.Add(front.Name, line, marks)
 	}
-	line.Color, line.StepStyle = colour(1), plotter.PostStep
-	marks.GlyphStyle = draw.GlyphStyle{Color: colour(1), Radius: vg.Points(3.5), Shape: shape(1)}
-	p.Add(cloud, line, marks)
-	p.Legend.Add(all.Name, cloud)
-	p.Legend.Add(front.Name, line, marks)
 	p.Legend.Top = true
 	p.X.Min, p.X.Max = math.Floor(p.X.Min), math.Ceil(p.X.Max)
 	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)+0.3
 	return p, nil
 }
 
-// Cloud draws points on logarithmic axes: those of others small and grey, behind the series. All
-// values are positive.
+// Cloud draws points on logarithmic axes: the others small and grey, behind the series. Points with
+// a value that is not positive are left out.
 func Cloud(title, x, y string, others Series, series []Series) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	logarithmic(p)
 	addGrid(p)
 	p.Legend.Top = true
 	for i, s := range append([]Series{others}, series...) {
-		if len(s.X) == 0 {
-			continue
+		style := draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2), Shape: shape(0)}
+		if i > 0 {
+			style = draw.GlyphStyle{Color: colour(i - 1), Radius: vg.Points(4), Shape: shape(i)}
 		}
-		marks, err := plotter.NewScatter(logPoints(&s))
-		if err != nil {
+		if err := addMarks(p, s.Name, logPoints(&s), style); err != nil {
 			return nil, err
 		}
-		marks.GlyphStyle = draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2),
-			Shape: shape(0)}
-		if i > 0 {
-			marks.GlyphStyle = draw.GlyphStyle{Color: colour(i - 1), Radius: vg.Points(4),
-				Shape: shape(i)}
-		}
-		p.Add(marks)
-		p.Legend.Add(s.Name, marks)
 	}
 	p.Y.Max += 0.25 * (p.Y.Max - p.Y.Min) // room for the legend
 	return p, nil

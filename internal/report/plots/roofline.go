@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -65,26 +66,17 @@ func addStep(p *plot.Plot, s *report.RooflineStep, i int) error {
 	for _, o := range s.Operators {
 		small = append(small, logXY(o.Intensity, o.Rate/tera))
 	}
-	operators, err := plotter.NewScatter(small)
-	if err != nil {
-		return err
-	}
-	whole, err := plotter.NewScatter(plotter.XYs{logXY(s.Intensity, s.Rate/tera)})
-	if err != nil {
-		return err
-	}
-	operators.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2), Shape: shape(i)}
-	whole.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(5), Shape: shape(i)}
-	p.Add(operators, whole)
+	style := draw.GlyphStyle{Color: colour(i), Radius: vg.Points(5), Shape: shape(i)}
 	words := fmt.Sprintf("prefill of %d tokens", s.Tokens)
 	if s.Phase == "decode" {
 		words = fmt.Sprintf("decode, batch %d", s.Tokens)
 	}
 	if !s.Fits {
 		words += " (does not fit)"
-		pale := color.Gray{0xb8}
-		operators.Color, whole.Color = pale, pale
+		style.Color = color.Gray{0xb8}
 	}
-	p.Legend.Add(words, whole)
-	return nil
+	operator := style
+	operator.Radius = vg.Points(2)
+	return errors.Join(addMarks(p, "", small, operator),
+		addMarks(p, words, plotter.XYs{logXY(s.Intensity, s.Rate/tera)}, style))
 }

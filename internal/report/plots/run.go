@@ -246,17 +246,20 @@ func addLine(p *plot.Plot, i int, s Series) error {
 }
 
 // StepParts draws where the time of a decode step goes, for batches of several sizes. Batches that
-// the KV memory has no room for are left out.
+// the KV memory has no room for are left out; the title says so where no batch remains.
 func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 	p := newPlot("Where the time of a decode step goes", "sequences in the batch",
 		"time of a step (ms)")
 	p.Y.Min = 0
 	batches, stack := stepStack(parts)
 	ranked := func(_ int, name string) color.Color { return colour(page.Rank(name)) }
+	if len(batches) == 0 {
+		p.Title.Text += "\nThe KV memory has no room for these batches"
+	}
 	if err := addStack(p, stack, ranked); err != nil {
 		return nil, err
 	}
-	p.NominalX(batches...)
+	nominalX(p, batches)
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
 	leaveRoom(p, len(stack)+1)
 	return p, nil
@@ -267,6 +270,9 @@ func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 func addStack(p *plot.Plot, stack []Series, shade func(i int, name string) color.Color) error {
 	var below *plotter.BarChart
 	for i, part := range stack {
+		if len(part.Y) == 0 {
+			continue
+		}
 		bars, err := plotter.NewBarChart(plotter.Values(part.Y), vg.Points(40))
 		if err != nil {
 			return err

@@ -54,9 +54,12 @@ func TestPartsAddUp(t *testing.T) {
 }
 
 // Pictures of a run are written, also of one whose answers have a single token and so no time per
-// output token.
+// output token, of one in which nobody decodes in a memory that no batch of the picture of steps
+// fits into, and of one in which no request is completed.
 func TestSaveRun(t *testing.T) {
-	for _, set := range [][]string{nil, {"workload.output=1"}} {
+	for _, set := range [][]string{nil, {"workload.output=1"}, {"workload.patience=1us"},
+		{"memory.tokens=1000", "engine.max-model-len=500", "workload.prompt=100",
+			"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)
 		dir := t.TempDir()
 		must.OK(t, Print.SaveRun(dir, result, sample, steps))

@@ -14,7 +14,7 @@ func Stacked(title, x, y string, names []string, stack []Series) (*plot.Plot, er
 	if err := addStack(p, stack, stackColour); err != nil {
 		return nil, err
 	}
-	p.NominalX(names...)
+	nominalX(p, names)
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
 	leaveRoom(p, len(stack)+1)
 	return p, nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -120,6 +121,40 @@ func addGrid(p *plot.Plot) {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe4}, color.Gray{0xe4}
 	p.Add(grid)
+}
+
+// finite returns the points with finite coordinates, which logarithms of 0 do not have.
+func finite(at plotter.XYs) plotter.XYs {
+	return slices.DeleteFunc(slices.Clone(at), func(xy plotter.XY) bool {
+		return plotter.CheckFloats(xy.X, xy.Y) != nil
+	})
+}
+
+// addMarks draws points that are in the coordinates of the axes, and adds them to the legend under
+// a name that is not empty. Without a finite point it adds nothing.
+func addMarks(p *plot.Plot, name string, at plotter.XYs, style draw.GlyphStyle) error {
+	if at = finite(at); len(at) == 0 {
+		return nil
+	}
+	marks, err := plotter.NewScatter(at)
+	if err != nil {
+		return err
+	}
+	marks.GlyphStyle = style
+	p.Add(marks)
+	if name != "" {
+		p.Legend.Add(name, marks)
+	}
+	return nil
+}
+
+// nominalX writes names at 0, 1, 2, … of the horizontal axis; without names the axis is hidden.
+func nominalX(p *plot.Plot, names []string) {
+	if len(names) == 0 {
+		p.HideX()
+		return
+	}
+	p.NominalX(names...)
 }
 
 // margin is left free around a picture.
