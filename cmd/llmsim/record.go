@@ -45,7 +45,7 @@ func (r *recordFlag) add(cmd *cobra.Command) {
 
 // unrecorded are flags that change where results go, and not what they are.
 func unrecorded() []string {
-	return []string{"record", "out", "format", "style", "requests-format", "trace", "metrics",
+	return []string{"record", "out", "format", "style", "trace", "metrics",
 		"no-plots", "check-slo", "nats", "workers", "emit"}
 }
 

@@ -21,7 +21,7 @@ func runsCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List, compare, repeat and export the runs that --record keeps",
+		Short: "List, compare and repeat the runs that --record keeps",
 		Long: "Work with the records of runs. A record is named by the hash of its contents; " +
 			"any four characters or more that begin it stand for it, and so does a tag that " +
 			"no other record has; latest is the last that was written. docs/records.md " +
@@ -35,8 +35,7 @@ func runsCommand() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&dir, "runs", defaultRuns(), "the folder of records")
 	store := func() *records.Store { return records.Open(dir) }
 	cmd.AddCommand(runsList(store), runsShow(store), runsDiff(store), runsTag(store),
-		runsRemove(store), runsTable(store), runsReport(store), runsRepeat(store),
-		runsExport(store))
+		runsRemove(store), runsTable(store), runsReport(store), runsRepeat(store))
 	return cmd
 }
 
@@ -211,8 +210,8 @@ func runsTable(store opener) *cobra.Command {
 			switch format {
 			case "csv":
 				return failed(t.WriteCSV(cmd.OutOrStdout()))
-			case "parquet":
-				return failed(t.WriteParquet(cmd.OutOrStdout()))
+			case "json":
+				return failed(report.JSON(cmd.OutOrStdout(), t))
 			}
 			header := append([]string{"record", "name"}, t.Columns...)
 			var rows [][]string
@@ -226,10 +225,10 @@ func runsTable(store opener) *cobra.Command {
 			return aligned(cmd, header, rows)
 		}}
 	f := cmd.Flags()
-	f.Var(choice(&format, "table", "csv", "parquet"), "format",
-		"what to print: table, csv or parquet")
+	f.Var(choice(&format, "table", "csv", "json"), "format",
+		"what to print: table, csv or json")
 	f.StringSliceVar(&columns, "figures", nil,
-		"figures by their paths in the result (default: a few; in csv and parquet all)")
+		"figures by their paths in the result (default: a few; in csv and json all)")
 	return cmd
 }
 
@@ -294,58 +293,4 @@ func repeat(cmd *cobra.Command, e *records.Entry) error {
 		fmt.Fprintln(cmd.OutOrStdout(), "no input changed that the record knows of")
 	}
 	return runError{errNotRepeated}
-}
-
-func runsExport(store opener) *cobra.Command {
-	var to, out, server, experiment string
-	cmd := &cobra.Command{Use: "export [RECORD]…",
-		Short: "Export records to MLflow or as llm-d's benchmark report",
-		Example: `  llmsim runs export --to mlflow --out mlruns
-  llmsim runs export --to mlflow --server http://localhost:5000
-  llmsim runs export 3f2a --to llm-d --out report.yaml`,
-		Args: arguments(0, noLimit),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := chosen(cmd, store, args)
-			if err != nil {
-				return err
-			}
-			switch {
-			case to == "llm-d" && len(list) != 1:
-				return fmt.Errorf("llm-d's report is of one record; found %d", len(list))
-			case to == "llm-d" && out == "":
-				return list[0].WriteLLMD(cmd.OutOrStdout())
-			case to == "llm-d":
-				return files.Write(out, list[0].WriteLLMD)
-			case server != "":
-				sent, err := records.SendMLflow(cmd.Context(), server, experiment, list)
-				note(cmd, []string{fmt.Sprintf("sent %d of %d records", sent, len(list))})
-				return failed(err)
-			case out == "":
-				return fmt.Errorf("give --out, a folder, or --server, an address")
-			}
-			return failed(records.WriteMLflow(out, list))
-		}}
-	f := cmd.Flags()
-	f.Var(choice(&to, "mlflow", "llm-d"), "to", "the form: mlflow, or llm-d (benchmark report "+
-		"0.2.1)")
-	f.StringVar(&out, "out", "", "the folder (mlflow's mlruns) or the file (llm-d)")
-	f.StringVar(&server, "server", "", "the address of an MLflow server")
-	f.StringVar(&experiment, "experiment", "llmsim", "the experiment on the server")
-	return cmd
-}
-
-// chosen returns the records of some names, or all.
-func chosen(cmd *cobra.Command, store opener, names []string) ([]records.Entry, error) {
-	if len(names) == 0 {
-		return allRecords(cmd, store)
-	}
-	var list []records.Entry
-	for _, name := range names {
-		e, err := store().Get(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, *e)
-	}
-	return list, nil
 }

@@ -130,7 +130,7 @@ var questions = map[string]struct{ args, files []string }{
 	"sweep": {
 		[]string{"sweep", "llama2-70b", "--set", "workload.requests=3000", "--vary",
 			"parallelism.tensor=1,2,4", "--vary", "workload.rate=1/s..8/s:15", "--no-plots"},
-		[]string{"results.csv", "results.json", "results.parquet"},
+		[]string{"results.csv", "results.json"},
 	},
 	"plan": {
 		[]string{"plan", "many-users", "--no-tune"},

@@ -24,22 +24,21 @@ import (
 
 // scenarioFlags are the flags of the scenario command.
 type scenarioFlags struct {
-	set            []string
-	format         string
-	out            string
-	style          plots.Style
-	requestsFormat string
-	trace          string
-	checkSLO       bool
-	explain        bool
-	from           string
-	strict         strictFlag
-	emit           string
-	engine         string
-	metrics        string
-	noInterval     bool
-	saveCaches     string
-	keep           recordFlag
+	set        []string
+	format     string
+	out        string
+	style      plots.Style
+	trace      string
+	checkSLO   bool
+	explain    bool
+	from       string
+	strict     strictFlag
+	emit       string
+	engine     string
+	metrics    string
+	noInterval bool
+	saveCaches string
+	keep       recordFlag
 
 	command *launch.Reading                 // of --from; nil without
 	load    func() (*scenarios.File, error) // reads the scenario, each time anew
@@ -71,8 +70,6 @@ func scenarioCommand() *cobra.Command {
 		"folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
 		"the use of the pictures in --out: print, or slide (16:9, larger letters)")
-	f.Var(choice(&flags.requestsFormat, report.RequestFormats()...), "requests-format",
-		"format of the requests file in --out: csv or parquet")
 	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to open at ui.perfetto.dev")
 	f.StringVar(&flags.metrics, "metrics", "",
 		"file for the metrics that a vLLM fleet would have had (OpenMetrics with times from "+
@@ -231,7 +228,7 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 		defer progress.End()
 		return flags.measure(cmd, simulation, observers)
 	}
-	recorder, err := report.NewRecorder(flags.out, flags.requestsFormat)
+	recorder, err := report.NewRecorder(flags.out)
 	if err != nil {
 		return nil, err
 	}

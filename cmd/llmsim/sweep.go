@@ -51,7 +51,7 @@ func sweepCommand() *cobra.Command {
 	f.Var(choice(&flags.format, "table", "csv", "json"), "format",
 		"what to print: table, csv or json")
 	f.StringVar(&flags.out, "out", "",
-		"folder for results.csv, .json and .parquet, plots, and the journal from which a stopped "+
+		"folder for results.csv and .json, plots, and the journal from which a stopped "+
 			"sweep goes on")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
 		"the use of the pictures: print, or slide (16:9, larger letters)")
@@ -122,7 +122,7 @@ func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
 	asJSON := func(w io.Writer) error { return report.JSON(w, r) }
 	if flags.out != "" {
 		for name, write := range map[string]func(io.Writer) error{
-			"results.csv": r.WriteCSV, "results.parquet": r.WriteParquet, "results.json": asJSON,
+			"results.csv": r.WriteCSV, "results.json": asJSON,
 		} {
 			if err := files.Write(filepath.Join(flags.out, name), write); err != nil {
 				return err

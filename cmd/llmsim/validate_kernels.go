@@ -16,7 +16,7 @@ import (
 func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("--kernels needs DIR, a folder with tables such as " +
-			"h100_sxm/gemm/vllm/0.24.0/gemm_perf.parquet")
+			"h100_sxm/gemm/vllm/0.24.0/gemm_perf.csv")
 	}
 	catalog, err := hardware.Load()
 	if err != nil {

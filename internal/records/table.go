@@ -2,13 +2,12 @@ package records
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // Table is figures of records, a row each.
@@ -47,6 +46,31 @@ func (t *Table) Cell(row int, column string, digits int) string {
 	return ""
 }
 
+// MarshalJSON writes an object for each record, with the columns of WriteCSV; a figure that the
+// record does not have is absent.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	type row struct {
+		ID      string             `json:"id"`
+		Command string             `json:"command"`
+		Name    string             `json:"name"`
+		Version string             `json:"version"`
+		Tags    []string           `json:"tags"`
+		Figures map[string]float64 `json:"figures"`
+	}
+	list := make([]row, len(t.Entries))
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		list[i] = row{e.ID, e.Command, e.Name, e.Version, append([]string{}, e.Tags...),
+			map[string]float64{}}
+		for _, column := range t.Columns {
+			if f, ok := t.rows[i][column]; ok {
+				list[i].Figures[column] = f
+			}
+		}
+	}
+	return json.Marshal(list)
+}
+
 // WriteCSV writes the table with a line for each record.
 func (t *Table) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
@@ -66,31 +90,4 @@ func (t *Table) WriteCSV(out io.Writer) error {
 	}
 	w.Flush()
 	return w.Error()
-}
-
-// WriteParquet writes the columns of WriteCSV: numbers for figures, null where there are none.
-func (t *Table) WriteParquet(out io.Writer) error {
-	group := parquet.Group{}
-	for _, name := range []string{"id", "command", "name", "version", "tags"} {
-		group[name] = parquet.String()
-	}
-	for _, column := range t.Columns {
-		group[column] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
-	}
-	w := parquet.NewGenericWriter[map[string]any](out, parquet.NewSchema("runs", group))
-	for i := range t.Entries {
-		e := &t.Entries[i]
-		row := map[string]any{"id": e.ID, "command": e.Command, "name": e.Name,
-			"version": e.Version, "tags": strings.Join(e.Tags, " ")}
-		for _, column := range t.Columns {
-			row[column] = nil
-			if f, ok := t.rows[i][column]; ok {
-				row[column] = f
-			}
-		}
-		if _, err := w.Write([]map[string]any{row}); err != nil {
-			return err
-		}
-	}
-	return w.Close()
 }

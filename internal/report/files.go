@@ -3,7 +3,6 @@ package report
 import (
 	"bufio"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,8 +14,6 @@ type folder struct {
 	dir     string
 	staging string
 	open    []*stagedFile
-	// obsolete names files of earlier runs that these replace.
-	obsolete []string
 }
 
 type stagedFile struct {
@@ -65,9 +62,6 @@ func (f *folder) commit() error {
 		errs = append(errs, os.Rename(filepath.Join(f.staging, s.name),
 			filepath.Join(f.dir, s.name)))
 	}
-	for _, name := range f.obsolete {
-		errs = append(errs, ignoreAbsent(os.Remove(filepath.Join(f.dir, name))))
-	}
 	return errors.Join(errors.Join(errs...), os.RemoveAll(f.staging))
 }
 
@@ -82,11 +76,4 @@ func (f *folder) discard() error {
 		errs = append(errs, os.Remove(f.dir))
 	}
 	return errors.Join(errs...)
-}
-
-func ignoreAbsent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

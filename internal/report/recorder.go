@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
@@ -13,58 +12,32 @@ import (
 )
 
 // Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv,
-// report.html, and requests.csv or requests.parquet with a row for each request in the order in
-// which they ended.
+// report.html, and requests.csv with a row for each request in the order in which they ended.
 type Recorder struct {
 	sim.NopObserver
 	files    *folder
-	requests requestWriter
+	requests *csvRequests
 	row      requestRow // of the request that is being written, so that none is allocated
 	sample   *page.Sample
 	err      error
 }
 
-// requestWriter writes rows of requests in some format.
-type requestWriter interface {
-	write(r *requestRow) error
-	// close writes what is left; the file beneath stays open.
-	close() error
-}
-
-// RequestFormats are the formats in which a Recorder can write requests.
-func RequestFormats() []string { return []string{"csv", "parquet"} }
-
 // NewRecorder prepares to write into dir, which it makes if needed. Nothing appears there before
 // Finish; a run that fails calls Discard.
-func NewRecorder(dir, requestFormat string) (*Recorder, error) {
+func NewRecorder(dir string) (*Recorder, error) {
 	staged, err := newFiles(dir)
 	if err != nil {
 		return nil, err
 	}
 	r := &Recorder{files: staged, sample: page.NewSample(page.SampleSize)}
-	for _, other := range RequestFormats() {
-		if other != requestFormat {
-			staged.obsolete = append(staged.obsolete, "requests."+other)
-		}
-	}
-	out, err := staged.create("requests." + requestFormat)
+	out, err := staged.create("requests.csv")
 	if err == nil {
-		r.requests, err = newRequestWriter(requestFormat, out)
+		r.requests, err = newCSVRequests(out)
 	}
 	if err != nil {
 		return nil, errors.Join(err, staged.discard())
 	}
 	return r, nil
-}
-
-func newRequestWriter(format string, out io.Writer) (requestWriter, error) {
-	switch format {
-	case "csv":
-		return newCSVRequests(out)
-	case "parquet":
-		return newParquetRequests(out), nil
-	}
-	return nil, fmt.Errorf("requests cannot be written as %q", format)
 }
 
 // Finished implements sim.Observer.

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
@@ -36,13 +34,13 @@ workload:
 `
 
 // record runs the test scenario into dir.
-func record(t *testing.T, dir, format string) *scenarios.Result {
+func record(t *testing.T, dir string) *scenarios.Result {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(testScenario))
 	must.OK(t, err)
 	simulation, err := file.Build(policies.Default())
 	must.OK(t, err)
-	recorder, err := NewRecorder(dir, format)
+	recorder, err := NewRecorder(dir)
 	must.OK(t, err)
 	result, err := simulation.Run(context.Background(), recorder)
 	must.OK(t, err)
@@ -64,7 +62,7 @@ func readCSV(t *testing.T, path string) (header []string, rows [][]string) {
 // latencies.
 func TestRequestsAddUpToTheSummary(t *testing.T) {
 	dir := t.TempDir()
-	result := record(t, dir, "csv")
+	result := record(t, dir)
 	header, rows := readCSV(t, filepath.Join(dir, "requests.csv"))
 	column := map[string]int{}
 	for i, name := range header {
@@ -104,35 +102,10 @@ func TestRequestsAddUpToTheSummary(t *testing.T) {
 	}
 }
 
-// Parquet and CSV hold the same rows, and one replaces the other.
-func TestParquetEqualsCSV(t *testing.T) {
-	dir := t.TempDir()
-	record(t, dir, "csv")
-	_, want := readCSV(t, filepath.Join(dir, "requests.csv"))
-	record(t, dir, "parquet")
-	if _, err := os.Stat(filepath.Join(dir, "requests.csv")); !os.IsNotExist(err) {
-		t.Errorf("the rows of the earlier run are still there: %v", err)
-	}
-	rows, err := parquet.ReadFile[requestRow](filepath.Join(dir, "requests.parquet"))
-	must.OK(t, err)
-	var out bytes.Buffer
-	w, err := newCSVRequests(&out)
-	must.OK(t, err)
-	for i := range rows {
-		must.OK(t, w.write(&rows[i]))
-	}
-	must.OK(t, w.close())
-	got, err := csv.NewReader(&out).ReadAll()
-	must.OK(t, err)
-	if diff := cmp.Diff(want, got[1:]); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // The summary file is the JSON of the result, under the names that vLLM's serving benchmark uses.
 func TestSummaryKeys(t *testing.T) {
 	dir := t.TempDir()
-	result := record(t, dir, "csv")
+	result := record(t, dir)
 	data := must.Read(t, filepath.Join(dir, "summary.json"))
 	var printed bytes.Buffer
 	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil ||
@@ -169,7 +142,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 			must.OK(t, os.MkdirAll(dir, 0o777))
 			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("earlier"), 0o666))
 		}
-		recorder, err := NewRecorder(dir, "csv")
+		recorder, err := NewRecorder(dir)
 		must.OK(t, err)
 		must.OK(t, recorder.Discard())
 		entries, err := os.ReadDir(dir)
@@ -184,7 +157,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 
 // The table fits 80 columns and has colour only where it was asked for.
 func TestTable(t *testing.T) {
-	result := record(t, t.TempDir(), "csv")
+	result := record(t, t.TempDir())
 	for _, colour := range []bool{false, true} {
 		var out bytes.Buffer
 		p := &Printer{out: &out, colour: colour}

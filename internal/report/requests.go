@@ -7,27 +7,25 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/llmsim/llmsim/sim"
 )
 
-// requestRow is one request in requests.csv and requests.parquet. Times are in seconds from the
+// requestRow is one request in requests.csv. Times are in seconds from the
 // start of the run, latencies in milliseconds; those of a request that was turned away are 0.
 type requestRow struct {
-	ID           int64   `parquet:"id"`
-	Class        int32   `parquet:"class"`
-	Replica      int32   `parquet:"replica"`
-	Status       string  `parquet:"status,dict"`
-	Arrival      float64 `parquet:"arrival_s"`
-	PromptTokens int64   `parquet:"prompt_tokens"`
-	OutputTokens int64   `parquet:"output_tokens"`
-	CachedTokens int64   `parquet:"cached_tokens"`
-	Preemptions  int32   `parquet:"preemptions"`
-	Queue        float64 `parquet:"queue_ms"`
-	TTFT         float64 `parquet:"ttft_ms"`
-	TPOT         float64 `parquet:"tpot_ms"`
-	E2EL         float64 `parquet:"e2el_ms"`
+	ID           int64
+	Class        int32
+	Replica      int32
+	Status       string
+	Arrival      float64
+	PromptTokens int64
+	OutputTokens int64
+	CachedTokens int64
+	Preemptions  int32
+	Queue        float64
+	TTFT         float64
+	TPOT         float64
+	E2EL         float64
 }
 
 func finishedRow(s *sim.Sequence) requestRow {
@@ -131,44 +129,3 @@ func (r *Requests) Rejected(q *sim.Request, why sim.Rejection) { r.add(rejectedR
 
 // Close writes what is left, and returns the first error.
 func (r *Requests) Close() error { return cmp.Or(r.err, r.out.close()) }
-
-// parquetRequests writes rows as Parquet, in groups of a bounded size.
-type parquetRequests struct {
-	out  *parquet.GenericWriter[requestRow]
-	rows []requestRow
-}
-
-// parquetBatch is how many rows are handed over at once, parquetGroup how many make a row group.
-const (
-	parquetBatch = 1024
-	parquetGroup = 1 << 17
-)
-
-func newParquetRequests(out io.Writer) *parquetRequests {
-	return &parquetRequests{
-		out: parquet.NewGenericWriter[requestRow](out, parquet.Compression(&parquet.Snappy),
-			parquet.MaxRowsPerRowGroup(parquetGroup)),
-		rows: make([]requestRow, 0, parquetBatch),
-	}
-}
-
-func (p *parquetRequests) write(r *requestRow) error {
-	p.rows = append(p.rows, *r)
-	if len(p.rows) < parquetBatch {
-		return nil
-	}
-	return p.flush()
-}
-
-func (p *parquetRequests) flush() error {
-	_, err := p.out.Write(p.rows)
-	p.rows = p.rows[:0]
-	return err
-}
-
-func (p *parquetRequests) close() error {
-	if err := p.flush(); err != nil {
-		return err
-	}
-	return p.out.Close()
-}

@@ -16,19 +16,21 @@ const Required = "LLMSIM_REQUIRE_SHARED"
 // skips the test where the file is absent, or fails it where Required is set.
 func Path(tb testing.TB, elements ...string) string {
 	tb.Helper()
-	root, err := os.Getwd()
+	folder, err := os.Getwd()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+	root := "" // the highest folder with a go.mod: modules of tests lie in the repository
+	for ; ; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			root = folder
+		}
+		if folder == filepath.Dir(folder) {
 			break
 		}
-		parent := filepath.Dir(root)
-		if parent == root {
-			tb.Fatal("found no go.mod in any folder above the test")
-		}
-		root = parent
+	}
+	if root == "" {
+		tb.Fatal("found no go.mod in any folder above the test")
 	}
 	path := filepath.Join(append([]string{filepath.Dir(root), "shared"}, elements...)...)
 	if _, err := os.Stat(path); err != nil {

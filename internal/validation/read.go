@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io/fs"
 	"maps"
 	"path"
@@ -13,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // Data is the measurements of a folder, read and ready to be predicted.
@@ -56,7 +57,7 @@ func Read(folder fs.FS) (*Data, error) {
 		}
 		switch {
 		case entry.IsDir():
-		case strings.ToLower(path.Ext(file)) == ".parquet":
+		case strings.HasSuffix(file, "_perf.parquet"), strings.HasSuffix(file, "_perf.csv"):
 			top, _, _ := strings.Cut(file, "/")
 			kernels[top]++
 		default:
@@ -68,8 +69,8 @@ func Read(folder fs.FS) (*Data, error) {
 	})
 	for _, top := range slices.Sorted(maps.Keys(kernels)) {
 		data.Ignored = append(data.Ignored,
-			fmt.Sprintf("%s: %d tables of measured kernels (.parquet), which "+
-				"hardware.operators reads", top, kernels[top]))
+			fmt.Sprintf("%s: %d tables of measured kernels, which hardware.operators reads as CSV",
+				top, kernels[top]))
 	}
 	return data, err
 }

@@ -21,13 +21,7 @@ func (t Table) Each(dir fs.FS, f func(*Row)) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", t.Path)
 	}
-	if strings.HasSuffix(t.Path, ".parquet") {
-		return eachOfParquet(dir, t.Path, f)
-	}
-	return eachOfCSV(dir, t.Path, f)
-}
-
-func eachOfCSV(dir fs.FS, name string, f func(*Row)) error {
+	name := t.Path
 	file, err := dir.Open(name)
 	if err != nil {
 		return err

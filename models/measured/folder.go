@@ -47,10 +47,13 @@ func (t Table) String() string {
 // Select returns the wanted tables of a folder, one of each name, in order of their names. An error
 // lists what there is.
 func Select(dir fs.FS, w Wanted) ([]Table, error) {
-	if parquet, err := list(dir, 4, "*.parquet"); err != nil {
+	if deep, err := list(dir, 4, "*.csv"); err != nil {
 		return nil, err
-	} else if len(parquet) > 0 {
-		return choose(parquet, w)
+	} else if len(deep) > 0 {
+		return choose(deep, w)
+	}
+	if err := refuseParquet(dir); err != nil {
+		return nil, err
 	}
 	files, err := list(dir, 0, "*__*.csv")
 	if err != nil {
@@ -71,7 +74,7 @@ func Select(dir fs.FS, w Wanted) ([]Table, error) {
 
 // Files returns the paths of all tables of a folder.
 func Files(dir fs.FS) []string {
-	files, err := list(dir, 4, "*.parquet")
+	files, err := list(dir, 4, "*.csv")
 	if err == nil && len(files) == 0 {
 		files, err = list(dir, 0, "*__*.csv")
 	}
@@ -79,6 +82,16 @@ func Files(dir fs.FS) []string {
 		return nil
 	}
 	return files
+}
+
+// refuseParquet returns an error where the folder has the tables as they are published.
+func refuseParquet(dir fs.FS) error {
+	published, err := list(dir, 4, "*.parquet")
+	if err == nil && len(published) > 0 {
+		err = fmt.Errorf("found %d Parquet files such as %s, want CSV: the module tests/kernels "+
+			"of llmsim's repository converts them", len(published), published[0])
+	}
+	return err
 }
 
 // list returns the files whose names match a pattern and that are as many folders deep. Folders
@@ -141,7 +154,7 @@ func accelerator(files []string, separator string, w Wanted) (string, error) {
 	switch len(names) {
 	case 0:
 		return "", errors.New("no operator tables here: want files such as GPU__gemm.csv, " +
-			"or GPU/gemm/ENGINE/VERSION/gemm_perf.parquet")
+			"or GPU/gemm/ENGINE/VERSION/gemm_perf.csv")
 	case 1:
 		return names[0], nil
 	}
@@ -164,8 +177,8 @@ func choose(files []string, w Wanted) ([]Table, error) {
 	byName := map[string][]Table{}
 	for _, f := range files {
 		if part := strings.Split(f, "/"); part[0] == gpu {
-			name := strings.TrimSuffix(path.Base(f), "_perf.parquet")
-			t := Table{Name: strings.TrimSuffix(name, ".parquet"), Engine: part[2],
+			name := strings.TrimSuffix(path.Base(f), ".csv")
+			t := Table{Name: strings.TrimSuffix(name, "_perf"), Engine: part[2],
 				Version: part[3], Path: f}
 			byName[t.Name] = append(byName[t.Name], t)
 		}

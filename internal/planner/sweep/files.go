@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -110,56 +108,4 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(list)
-}
-
-// WriteParquet writes the columns of WriteCSV: text for the axes and the reason, numbers for the
-// metrics, null where there are none.
-func (r *Results) WriteParquet(out io.Writer) error {
-	group := parquet.Group{
-		"reason": parquet.String(), "pareto": parquet.Leaf(parquet.BooleanType),
-		"evidence": parquet.String(), "slo_met": parquet.Leaf(parquet.BooleanType),
-		"slo_binds": parquet.String(),
-	}
-	for _, a := range r.Axes {
-		group[a.Key] = parquet.String()
-	}
-	for _, m := range r.metrics() {
-		group[m.Name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
-	}
-	schema := parquet.NewSchema("sweep", group)
-	w := parquet.NewWriter(out, schema, parquet.CreatedBy("llmsim", "", ""))
-	for i := range r.Rows {
-		if _, err := w.WriteRows([]parquet.Row{r.Rows[i].parquet(schema)}); err != nil {
-			return err
-		}
-	}
-	return w.Close()
-}
-
-// parquet returns the row in the order of the schema's columns.
-func (row *Row) parquet(schema *parquet.Schema) parquet.Row {
-	cells := map[string]parquet.Value{
-		"reason":    parquet.ByteArrayValue([]byte(row.Reason)),
-		"pareto":    parquet.BooleanValue(row.Pareto),
-		"evidence":  parquet.ByteArrayValue([]byte(row.Evidence)),
-		"slo_met":   parquet.BooleanValue(row.SLOMet),
-		"slo_binds": parquet.ByteArrayValue([]byte(row.Binds)),
-	}
-	for _, s := range row.Point {
-		cells[s.Key] = parquet.ByteArrayValue([]byte(s.Value))
-	}
-	for m, metric := range planner.Metrics() {
-		if row.has(m) {
-			cells[metric.Name] = parquet.DoubleValue(row.Values[m]).Level(0, 1, 0)
-		}
-	}
-	var list parquet.Row
-	for at, path := range schema.Columns() {
-		v, set := cells[path[0]]
-		if !set {
-			v = parquet.NullValue()
-		}
-		list = append(list, v.Level(0, v.DefinitionLevel(), at))
-	}
-	return list
 }
