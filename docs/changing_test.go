@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,7 +14,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 )
+
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 // changing is the page that says which files each kind of change touches.
 const changing = "changing.md"
@@ -114,7 +116,7 @@ func TestExercisesPass(t *testing.T) {
 			}
 		}
 		for _, command := range order {
-			run := exec.Command("sh", "-c", command)
+			run := proctest.Command(t, "sh", "-c", command)
 			run.Dir = dir
 			// Builds are shared, and a copy has no measurements beside it.
 			run.Env = append(os.Environ(), "GOFLAGS=-trimpath -vet=off",

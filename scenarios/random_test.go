@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
+
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 var (
 	randomScenarios = flag.Int("scenarios", 300,
@@ -32,7 +34,7 @@ func firstSeed(t *testing.T) uint64 {
 	if *firstScenario != 0 {
 		return *firstScenario
 	}
-	commit, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	commit, err := proctest.Command(t, "git", "rev-parse", "HEAD").Output()
 	if err != nil {
 		t.Logf("no commit is known (%v), so that the seeds are the usual ones", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -22,6 +22,18 @@ import (
 // test leaves out commands with a placeholder such as DIR or FILE, the commands in notRun, and what
 // other tests run.
 func TestDocsCommands(t *testing.T) {
+	runDocs(t, func(line string) bool { return !sharedfiles.Named(line) },
+		func(*testing.T, string) {})
+}
+
+// The commands that read measurements beside the repository are run where these are.
+func TestDocsCommandsOnSharedFiles(t *testing.T) {
+	sharedfiles.Path(t)
+	runDocs(t, sharedfiles.Named, func(t *testing.T, dir string) { sharedfiles.Link(t, dir) })
+}
+
+// runDocs runs the commands of the pages that are chosen, each page's in a folder that is prepared.
+func runDocs(t *testing.T, chosen func(line string) bool, prepare func(*testing.T, string)) {
 	pages := []string{filepath.Join("..", "..", "README.md")}
 	for _, folder := range []string{"docs", "docs/policies"} {
 		found, err := filepath.Glob(filepath.Join("..", "..", folder, "*.md"))
@@ -37,9 +49,14 @@ func TestDocsCommands(t *testing.T) {
 			continue // TestTwinChangesThePlan runs its commands
 		}
 		text := must.Read(t, page)
-		dir := t.TempDir()
+		dir := filepath.Join(t.TempDir(), "page")
+		must.OK(t, os.Mkdir(dir, 0o777))
+		prepare(t, dir)
 		writeNamedFiles(t, dir, string(text))
 		for _, line := range commandLines(string(text)) {
+			if !chosen(line) {
+				continue
+			}
 			key := line + shownFiles(string(text), line)
 			shown := strings.Contains(string(text), "\n    $ "+line+"\n") &&
 				slices.Contains(append(pagesWithOutput(), "agents.md"), filepath.Base(page))
@@ -119,13 +136,7 @@ func runLine(t *testing.T, dir, line string) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	if strings.Contains(line, "../shared") {
-		beside := filepath.Join(filepath.Dir(dir), "shared")
-		if err := os.Symlink(sharedfiles.Path(t), beside); err != nil && !os.IsExist(err) {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command("sh", "-c", line)
+	cmd := proctest.Command(t, "sh", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LLMSIM_REGISTRY=team")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -135,7 +146,7 @@ func runLine(t *testing.T, dir, line string) {
 // queueServer builds the program that --listen starts, and returns its folder.
 func queueServer(t *testing.T) (folder string) {
 	folder = t.TempDir()
-	build := exec.Command("go", "build", "-o", folder, "../llmsim-queue")
+	build := proctest.Command(t, "go", "build", "-o", folder, "../llmsim-queue")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

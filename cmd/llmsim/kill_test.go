@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // tree returns the contents of all files in a folder, by their names.
@@ -128,7 +129,7 @@ func TestFullDisks(t *testing.T) {
 				0o666))
 			for _, blocks := range []int{1, 4, 16} { // of 512 or 1024 bytes
 				line := fmt.Sprintf("ulimit -f %d; exec \"$0\" \"$@\"", blocks)
-				out, err := exec.Command("sh",
+				out, err := proctest.Command(t, "sh",
 					append([]string{"-c", line, llmsim},
 						append(args, "--out", full)...)...).CombinedOutput()
 				if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != exitFailed ||

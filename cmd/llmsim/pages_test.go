@@ -2,13 +2,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
 )
 
@@ -47,7 +47,7 @@ func showsOutput(t *testing.T, name, dir, traces string) {
 			strings.Contains(command, " --listen ") {
 			continue // workers and a planner that wait for each other
 		}
-		cmd := exec.Command("sh", "-c", command)
+		cmd := proctest.Command(t, "sh", "-c", command)
 		cmd.Dir = dir
 		out, err := cmd.Output()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // program returns the path of a llmsim to be started, and killed, by tests.
@@ -34,6 +35,7 @@ type process struct {
 	*exec.Cmd
 	stdout, stderr printed
 	ended          chan error
+	done           chan struct{} // closed once it has ended
 }
 
 // printed is what a process has printed so far.
@@ -56,6 +58,7 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
+// start starts a llmsim, which ends with the test at the latest.
 func start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
 	return startWith(t, nil, program, args...)
@@ -64,12 +67,17 @@ func start(t *testing.T, program string, args ...string) *process {
 // startWith is start with more environment variables.
 func startWith(t *testing.T, env []string, program string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: exec.Command(program, args...), ended: make(chan error, 1)}
+	p := &process{Cmd: proctest.Command(t, program, args...), ended: make(chan error, 1),
+		done: make(chan struct{})}
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	// where the queue's key is
 	p.Env = slices.Concat(os.Environ(), []string{"XDG_CONFIG_HOME=" + program + ".config"}, env)
 	must.OK(t, p.Start())
-	go func() { p.ended <- p.Wait() }()
+	go func() {
+		p.ended <- p.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() { <-p.done })
 	return p
 }
 

@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 )
+
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 // What a request costs stays within a bound in each case. Counts of this kind do not depend on how
 // fast or busy the machine is.

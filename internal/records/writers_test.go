@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // A test that writes in other processes starts this program anew with this variable.
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		write(os.Args[1], os.Args[2])
 		return
 	}
-	os.Exit(m.Run())
+	proctest.Main(m)
 }
 
 // write puts records into a folder until it is killed or has put many, and prints the name of each
@@ -60,7 +60,7 @@ func TestManyWritersLoseNothing(t *testing.T) {
 	var lock sync.Mutex
 	var group sync.WaitGroup
 	for n := range 10 {
-		cmd := exec.Command(os.Args[0], dir, strconv.Itoa(n))
+		cmd := proctest.Command(t, os.Args[0], dir, strconv.Itoa(n))
 		cmd.Env = append(os.Environ(), writerVariable+"=1")
 		out, err := cmd.StdoutPipe()
 		must.OK(t, err)

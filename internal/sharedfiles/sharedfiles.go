@@ -3,8 +3,11 @@
 package sharedfiles
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -40,4 +43,16 @@ func Path(tb testing.TB, elements ...string) string {
 		tb.Skipf("skipped: %s is absent", path)
 	}
 	return path
+}
+
+// Named reports whether a command names files of the folder, as pages of the documentation do.
+func Named(command string) bool { return strings.Contains(command, "../shared") }
+
+// Link puts a link to the folder beside another one, in which commands that name it can then run.
+func Link(tb testing.TB, dir string) {
+	tb.Helper()
+	err := os.Symlink(Path(tb), filepath.Join(filepath.Dir(dir), "shared"))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		tb.Fatal(err)
+	}
 }

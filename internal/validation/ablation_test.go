@@ -91,7 +91,7 @@ var columns = []struct {
 // docs/ablation.md is what comes out where one term after another is left out.
 func TestAblationPageIsCurrent(t *testing.T) {
 	measuredReport(t) // skips where there are no tables
-	data, err := Read(sharedTables())
+	data, err := Read(sharedTables(t))
 	must.OK(t, err)
 	seen := 0
 	some := data.Where(func(table string, _ compared.Group) bool {

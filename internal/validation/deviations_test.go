@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,30 +55,32 @@ func readDeviations(t *testing.T) []deviation {
 	return list
 }
 
-// sharedTables are those of ../shared/measured.
-func sharedTables() fs.FS {
-	return os.DirFS(filepath.Join("..", "..", "..", "shared", "measured"))
+// sharedTables returns the measured tables, which lie beside the repository.
+func sharedTables(t *testing.T) fs.FS { return os.DirFS(sharedfiles.Path(t, "measured")) }
+
+// measured is the report on the measured tables, which measuredReport makes once for all tests.
+var measured struct {
+	once   sync.Once
+	report *accuracy.Report
+	err    error
 }
 
-// compareMeasured compares the tables of ../shared/measured once for all tests.
-var compareMeasured = sync.OnceValues(func() (*accuracy.Report, error) {
-	data, err := Read(sharedTables())
-	if err != nil {
-		return nil, err
-	}
-	return data.Compare(context.Background(), compared.Physics{})
-})
-
-// measuredReport returns the report on ../shared/measured, which is not part of the project.
+// measuredReport returns the report on the measured tables.
 func measuredReport(t *testing.T) *accuracy.Report {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("simulates every measured row")
 	}
-	sharedfiles.Path(t, "measured")
-	report, err := compareMeasured()
-	must.OK(t, err)
-	return report
+	tables := sharedTables(t)
+	measured.once.Do(func() {
+		data, err := Read(tables)
+		if err == nil {
+			measured.report, err = data.Compare(context.Background(), compared.Physics{})
+		}
+		measured.err = err
+	})
+	must.OK(t, measured.err)
+	return measured.report
 }
 
 func citedReport(t *testing.T) *accuracy.Report {

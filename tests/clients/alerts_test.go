@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // TestAlerts replays two simulated runs of three hours to Debian's Prometheus: in a fleet of two of
@@ -50,10 +52,10 @@ func history(t *testing.T, program, setting string) string {
 	dir := t.TempDir()
 	metrics, data := filepath.Join(dir, "metrics.txt"), filepath.Join(dir, "data")
 	for _, cmd := range []*exec.Cmd{
-		exec.Command(program, "scenario", "chat", "--set", "replicas=2", "--set",
+		proctest.Command(t, program, "scenario", "chat", "--set", "replicas=2", "--set",
 			"workload.rate=40/s", "--set", "workload.duration=3h", "--set", setting,
 			"--no-interval", "--metrics", metrics),
-		exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", metrics, data),
+		proctest.Command(t, "promtool", "tsdb", "create-blocks-from", "openmetrics", metrics, data),
 	} {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)

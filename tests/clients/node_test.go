@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os/exec"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // node runs npm's or node's command in the folder of the Node clients.
@@ -12,7 +14,7 @@ func node(t *testing.T, name string, arguments ...string) string {
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skip("there is no " + name)
 	}
-	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	cmd := proctest.Command(t, name, arguments...)
 	cmd.Dir = "node"
 	out, err := cmd.Output()
 	if err != nil {

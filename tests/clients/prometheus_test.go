@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // prometheus scrapes an address every second until the test ends. It returns its own address.
@@ -40,7 +42,8 @@ func monitoring(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("promtool", "check", "rules", rules).CombinedOutput(); err != nil {
+	check := proctest.Command(t, "promtool", "check", "rules", rules)
+	if out, err := check.CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
 	return rules
@@ -60,17 +63,14 @@ func startPrometheus(t *testing.T, dir, config string, flags ...string) string {
 	}
 	address := free.Addr().String()
 	free.Close()
-	cmd := exec.Command("prometheus", append([]string{"--config.file=" + file,
+	cmd := proctest.Command(t, "prometheus", append([]string{"--config.file=" + file,
 		"--storage.tsdb.path=" + dir, "--web.listen-address=" + address, "--log.level=error"},
 		flags...)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
+	t.Cleanup(func() { cmd.Wait() })
 	return "http://" + address
 }
 

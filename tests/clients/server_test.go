@@ -5,15 +5,14 @@ package clients
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // scenario is what is served: fast enough that tests take seconds.
@@ -54,7 +53,7 @@ func prepared(m *testing.M) int {
 		}
 	}
 	os.Setenv(built, program)
-	return m.Run()
+	return proctest.Checked{Tests: m}.Run()
 }
 
 // built is the environment variable with the path of llmsim as these tests built it.
@@ -73,11 +72,8 @@ func serving(t *testing.T, program, text string, flags ...string) string {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	arguments := append([]string{"serve", file, "--listen", "127.0.0.1:0", "--quiet"}, flags...)
-	serve := exec.CommandContext(ctx, program, arguments...)
-	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
-	serve.WaitDelay = 10 * time.Second
+	serve := proctest.Command(t, program, arguments...)
 	serve.Stderr = os.Stderr
 	out, err := serve.StdoutPipe()
 	if err != nil {
@@ -86,12 +82,7 @@ func serving(t *testing.T, program, text string, flags ...string) string {
 	if err := serve.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cancel()
-		if err := serve.Wait(); err != nil && ctx.Err() == nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { serve.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	_, address, found := strings.Cut(strings.TrimSpace(line), " at ")
 	if err != nil || !found {

@@ -7,13 +7,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/proctest"
 )
 
 // draws is how many servers with hidden factors TestTwinOfALiveServer serves at once, and seconds
@@ -54,9 +55,9 @@ func hiddenFactors(seed uint64) map[string]hiddenFactor {
 }
 
 // llmsim runs the program and returns what it prints.
-func llmsim(program string, args ...string) (string, error) {
+func llmsim(t *testing.T, program string, args ...string) (string, error) {
 	var stderr strings.Builder
-	cmd := exec.Command(program, args...)
+	cmd := proctest.Command(t, program, args...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -99,7 +100,7 @@ func TestTwinOfALiveServer(t *testing.T) {
 	for i, at := range servers {
 		users.Go(func() error {
 			for _, rate := range []int{1, 6} {
-				_, err := llmsim(program, "load", at, "--scenario", twin, "--set",
+				_, err := llmsim(t, program, "load", at, "--scenario", twin, "--set",
 					fmt.Sprintf("workload.rate=%d/s", rate), "--set",
 					fmt.Sprintf("workload.duration=%ds", *seconds), "--set",
 					fmt.Sprintf("seed=%d", i), "--requests",
@@ -147,11 +148,12 @@ func TestTwinOfALiveServer(t *testing.T) {
 func recovered(t *testing.T, program, twin, seen string, source []string,
 	hidden map[string]hiddenFactor) (inside, all, narrower int) {
 	t.Helper()
-	said, err := llmsim(program, append([]string{"twin", "observe", "--out", seen}, source...)...)
+	said, err := llmsim(t, program,
+		append([]string{"twin", "observe", "--out", seen}, source...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := llmsim(program, "twin", "adapt", seen, "--scenario", twin, "--hold", "0",
+	text, err := llmsim(t, program, "twin", "adapt", seen, "--scenario", twin, "--hold", "0",
 		"--format", "json")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)

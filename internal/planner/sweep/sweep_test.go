@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	proctest.Main(m)
 }
 
 func journaled(path string) error {
@@ -86,7 +86,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		if round == 200 {
 			t.Fatal("the sweep does not come to an end")
 		}
-		cmd := exec.Command(os.Args[0])
+		cmd := proctest.Command(t, os.Args[0])
 		cmd.Env = append(os.Environ(), victim+"="+path)
 		must.OK(t, cmd.Start())
 		ended := make(chan error, 1)

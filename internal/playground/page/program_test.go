@@ -12,8 +12,11 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/playground/page"
+	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/scenarios"
 )
+
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 // html returns the page, where go generate made the simulator for browsers.
 func html(t *testing.T) []byte {
@@ -65,7 +68,7 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 	}
 	input, err := json.Marshal(choices())
 	must.OK(t, err)
-	cmd := exec.CommandContext(t.Context(), node, "testdata/results.js", "wasm")
+	cmd := proctest.Command(t, node, "testdata/results.js", "wasm")
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.Output()
 	must.OK(t, err)

@@ -17,10 +17,13 @@ import (
 
 	"github.com/llmsim/llmsim/internal/browsertest"
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
+
+func TestMain(m *testing.M) { proctest.Main(m) }
 
 // writePage runs a shipped scenario and writes its page.
 func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Result) {

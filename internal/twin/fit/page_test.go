@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/sharedfiles"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 )
 
@@ -95,6 +96,7 @@ func TestMeasuredServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: fits to eight sets of measurements")
 	}
+	sharedfiles.Path(t, "measured")
 	table := "| server | fitted to | predicted | error before → after |\n|---|---|---|---|\n"
 	for _, m := range servers() {
 		t.Run(m.server+", "+m.predicted, func(t *testing.T) {
