@@ -1,8 +1,12 @@
 package tokenizer
 
 import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,5 +233,25 @@ func TestBadVocabulariesAreErrors(t *testing.T) {
 	}
 	if _, err := ForModel(t.TempDir(), 257); err == nil {
 		t.Error("no error for a model with neither files nor the published vocabulary")
+	}
+}
+
+// The embedded vocabularies are the published ones: their sums are stated in openai/tiktoken,
+// tiktoken_ext/openai_public.py (expected_hash).
+func TestVocabulariesArePublished(t *testing.T) {
+	for name, want := range map[string]string{
+		"r50k_base":   "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+		"cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+	} {
+		file, err := vocabularies.Open("vocabularies/" + name + ".tiktoken.gz")
+		must.OK(t, err)
+		unpacked, err := gzip.NewReader(file)
+		must.OK(t, err)
+		sum := sha256.New()
+		_, err = io.Copy(sum, unpacked)
+		must.OK(t, err)
+		if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+			t.Errorf("%s has the sum %s, want %s", name, got, want)
+		}
 	}
 }
