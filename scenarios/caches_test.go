@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 )
@@ -110,6 +111,15 @@ func TestSnapshotOfNothing(t *testing.T) {
 	if cold.CachedTokens != same.CachedTokens || cold.MeanTTFT != same.MeanTTFT {
 		t.Errorf("%d cached tokens, and %d from nothing", cold.CachedTokens, same.CachedTokens)
 	}
+}
+
+// Whatever byte of a snapshot is changed, it is refused, or holds the same.
+func TestAChangedSnapshotIsFound(t *testing.T) {
+	short := strings.Replace(talks, "requests: 300", "requests: 1", 1)
+	_, kept := startingAt(t, strings.Replace(short, "tokens: 3000,", "tokens: 16,", 1), "", false)
+	filestest.Changed(t, []byte(kept), func(text []byte) (*snapshot, error) {
+		return readSnapshot(fstest.MapFS{"kept": {Data: text}}, "kept")
+	})
 }
 
 func TestCachesRefuse(t *testing.T) {

@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -32,6 +35,32 @@ func twinned(t *testing.T, sets ...string) (*scenarios.Simulation, []byte) {
 	text, err := s.Explain()
 	must.OK(t, err)
 	return s, text
+}
+
+// Whatever byte of a deployment is changed, it is refused, or says the same. A file without a seal,
+// which people wrote, is read.
+func TestAChangedDeploymentIsFound(t *testing.T) {
+	d := scenarios.Fitted{Model: "llama-3.1-8b", Accelerator: "h100-sxm", Engine: "vllm",
+		Measured: "2026-11-20", Factors: scenarios.Factors{Prompts: 1.21, Step: 0.98},
+		Errors: scenarios.Errors{TTFT: 0.05, TPOT: 0.031}}
+	text, err := d.Encode()
+	must.OK(t, err)
+	read := func(text []byte) (*scenarios.Fitted, error) {
+		return scenarios.ReadFitted(fstest.MapFS{"d.yaml": {Data: text}}, "d.yaml")
+	}
+	filestest.Changed(t, text, read)
+	_, err = read(append(text, "tensor: 2\n"...))
+	if want := "d.yaml: found no sum at its end"; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
+		t.Errorf("a deployment with a line after its sum: %v, want %s", err, want)
+	}
+	bare, err := files.LinesSeal().Open(text)
+	must.OK(t, err)
+	got, err := read(bare)
+	must.OK(t, err)
+	if *got != d {
+		t.Errorf("without a seal it is read as %v, want %v", *got, d)
+	}
 }
 
 // Each factor lengthens what it names, and nothing where it is 1.

@@ -1,7 +1,9 @@
 package scenarios
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -55,9 +57,10 @@ type Errors struct {
 	Steps float64 `json:"steps,omitempty" min:"0" jsonschema:"Of the time of steps."`
 }
 
-// Encode returns the file's text.
+// Encode returns the file's text, with its seal.
 func (d *Fitted) Encode() ([]byte, error) {
-	return strict.Encode(*d, func(string) bool { return true })
+	text, err := strict.Encode(*d, func(string) bool { return true })
+	return files.LinesSeal().Add(text), err
 }
 
 // takeDeployment applies the deployment that the scenario names to its engine and to the server, if
@@ -89,11 +92,18 @@ func (v *view) readDeployment() *Fitted {
 	return d
 }
 
-// ReadFitted reads a deployment.yaml. The error is an InputError.
+// ReadFitted reads a deployment.yaml. A file without a seal is one that people wrote. The error is
+// an InputError.
 func ReadFitted(fsys fs.FS, path string) (*Fitted, error) {
 	data, err := files.Read(fsys, path, strict.MostText)
 	if err != nil {
 		return nil, InputError{plainPathError(err)}
+	}
+	if bytes.Contains(data, []byte("# sum:")) {
+		if _, err := files.LinesSeal().Open(data); err != nil {
+			return nil, InputError{fmt.Errorf("%s: %w; if you changed it on purpose, remove the "+
+				"line with the sum", path, err)}
+		}
 	}
 	doc, err := strict.Parse(path, data)
 	d := &Fitted{}

@@ -62,7 +62,7 @@ func (s *Simulation) SaveCaches(to io.Writer) error {
 		return fmt.Errorf("the caches take %d bytes, and files of at most %d are read", len(text),
 			maxSnapshot)
 	}
-	_, err = to.Write(append(text, '\n'))
+	_, err = to.Write(append(files.ObjectSeal().Add(text), '\n'))
 	return err
 }
 
@@ -166,6 +166,10 @@ func readSnapshot(system fs.FS, path string) (*snapshot, error) {
 	data, err := files.Read(system, path, maxSnapshot)
 	if err != nil {
 		return nil, plainPathError(err)
+	}
+	data, err = files.ObjectSeal().Open(bytes.TrimSuffix(data, []byte("\n")))
+	if err != nil {
+		return nil, fmt.Errorf("%s: found no file of --save-caches: %w", path, err)
 	}
 	all := new(snapshot)
 	decoder := json.NewDecoder(bytes.NewReader(data))

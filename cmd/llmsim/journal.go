@@ -27,7 +27,7 @@ func (flags *queueFlags) keep(cmd *cobra.Command, out, noun string,
 	}
 	j, err := journal.Open(filepath.Join(out, "journal.jsonl"))
 	if err != nil {
-		return runError{err}
+		return failed(err)
 	}
 	c.Dir = filepath.Join(out, "queue")
 	err = work(c, j)

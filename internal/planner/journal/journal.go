@@ -1,6 +1,6 @@
 // Package journal keeps results on disk, so that work that was stopped in any way can go on. A
-// journal is a file to which each result is appended as a line of JSON. A line that a crash cut off
-// is dropped when the file is opened again.
+// journal is a file to which each result is appended as a line of JSON with its sum. A line that a
+// crash cut off is dropped when the file is opened again; a line that was changed is an error.
 package journal
 
 import (
@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Journal is a set of results by key. Its methods may be called by several goroutines.
@@ -85,16 +86,29 @@ func read(path string, f func(entry) error) (int64, error) {
 		if len(line) == 0 {
 			continue
 		}
-		var e entry
-		if err := json.Unmarshal(line, &e); err != nil || e.Key == "" {
-			return 0, fmt.Errorf("%s:%d: not a line of a journal; remove the file to begin anew",
-				path, i+1)
+		e, err := decode(line)
+		if err != nil {
+			return 0, scenarios.BadInput(fmt.Errorf("%s:%d: not a line of a journal: %w; remove "+
+				"the line or the file, and what is missing is simulated again", path, i+1, err))
 		}
 		if err := f(e); err != nil {
 			return 0, err
 		}
 	}
 	return int64(whole), nil
+}
+
+// decode reads a line whose seal is whole.
+func decode(line []byte) (e entry, err error) {
+	if line, err = files.ObjectSeal().Open(line); err != nil {
+		return e, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err = decoder.Decode(&e); err == nil && (e.Key == "" || e.Result == nil) {
+		err = errors.New("found no key or no result")
+	}
+	return e, err
 }
 
 // Copy copies the results of the journal at path into another, except the results that the other
@@ -137,7 +151,7 @@ func (j *Journal) Put(key string, result any) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	n, err := j.file.Write(append(line, '\n'))
+	n, err := j.file.Write(append(files.ObjectSeal().Add(line), '\n'))
 	if err != nil { // the disk is full, say: the next line must not follow half of this one
 		return errors.Join(err, j.cut())
 	}

@@ -2,13 +2,17 @@ package journal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/scenarios"
 
 	"pgregory.net/rapid"
 )
@@ -48,6 +52,38 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 		if err != nil || bytes.Count(after, []byte("\n")) != whole+1 {
 			t.Fatalf("cut at %d: the next line does not follow the last whole one: %v", cut, err)
 		}
+	})
+}
+
+// Whatever byte of the file is changed, no result is another: the line is refused, or the result
+// is not there.
+func TestAChangedByteIsFound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	j, err := Open(path)
+	must.OK(t, err)
+	const n = 3
+	for i := range n {
+		must.OK(t, j.Put(fmt.Sprint("key", i), map[string]any{"value": i + 10, "text": "a"}))
+	}
+	must.OK(t, j.Close())
+	filestest.Changed(t, must.Read(t, path), func(text []byte) (map[string]string, error) {
+		must.OK(t, os.WriteFile(path, text, 0o666))
+		j, err := Open(path)
+		if err != nil {
+			if !scenarios.IsInputError(err) || !strings.HasPrefix(err.Error(), path+":") {
+				t.Errorf("found %v, want an error in the input that names the line", err)
+			}
+			return nil, err
+		}
+		defer j.Close()
+		if j.Len() < n {
+			return nil, errors.New("a result is lost, and simulated again")
+		}
+		results := map[string]string{}
+		for key, result := range j.done {
+			results[key] = string(result)
+		}
+		return results, nil
 	})
 }
 

@@ -80,6 +80,7 @@ func Begin(dir string, q Question, s Shard) error {
 	if err != nil {
 		return err
 	}
+	data = append(files.ObjectSeal().Add(data), '\n')
 	path := filepath.Join(dir, noteName)
 	before, err := os.ReadFile(path)
 	switch {
@@ -105,6 +106,9 @@ func Merge(dirs []string, into *journal.Journal) (Question, error) {
 	notes := make([]note, len(dirs))
 	for i, dir := range dirs {
 		data, err := os.ReadFile(filepath.Join(dir, noteName))
+		if err == nil {
+			data, err = files.ObjectSeal().Open(bytes.TrimSuffix(data, []byte("\n")))
+		}
 		if err == nil {
 			err = json.Unmarshal(data, &notes[i])
 		}

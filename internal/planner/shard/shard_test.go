@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/scenarios"
@@ -35,6 +36,24 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 			t.Errorf("%q is taken for shard %v", bad, s)
 		}
 	}
+}
+
+// Whatever byte of the note of a part is changed, the part is refused, or is of the same question.
+func TestAChangedNoteIsFound(t *testing.T) {
+	dir, into := t.TempDir(), t.TempDir()
+	must.OK(t, Begin(dir, Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
+		Vary: []string{"workload.rate=1/s,2/s"}, Version: scenarios.Version()}, Shard{0, 1}))
+	part, err := journal.Open(filepath.Join(dir, journalName))
+	must.OK(t, err)
+	must.OK(t, part.Close())
+	j, err := journal.Open(filepath.Join(into, journalName))
+	must.OK(t, err)
+	defer j.Close()
+	path := filepath.Join(dir, noteName)
+	filestest.Changed(t, must.Read(t, path), func(text []byte) (Question, error) {
+		must.OK(t, os.WriteFile(path, text, 0o666))
+		return Merge([]string{dir}, j)
+	})
 }
 
 // Parts of different questions, versions or numbers, and folders that are none, are refused with

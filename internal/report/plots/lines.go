@@ -159,8 +159,8 @@ func Tradeoff(title, x, y string, series []Series, limit float64, name string) (
 	return p, nil
 }
 
-// Growth draws each series as a line with marks on logarithmic axes. Points with a value that is not
-// positive are left out.
+// Growth draws each series as a line with marks on logarithmic axes. Points with a value that is
+// not positive are left out.
 func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
 	p := newPlot(title, x, y)
 	logarithmic(p)

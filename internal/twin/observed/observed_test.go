@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/policies"
@@ -91,6 +92,19 @@ func TestSavedAndOpened(t *testing.T) {
 				rt.Fatalf("read %+v, wrote %+v", got, o)
 			}
 		}
+	})
+}
+
+// Whatever byte of the file is changed, it is refused, or says the same.
+func TestAChangedByteIsFound(t *testing.T) {
+	o, dir := &observed.Observed{Lacks: []string{"steps"}, Runs: []observed.Run{{Name: "a",
+		Requests: []observed.Request{{Arrival: 1, Prompt: 10, Output: 20, TTFT: 0.5, E2E: 1}}}},
+		Sources: []observed.Source{{File: "a.csv", Format: "csv", Found: "1 request"}}}, t.TempDir()
+	must.OK(t, o.Save(dir))
+	path := filepath.Join(dir, observed.MainFile)
+	filestest.Changed(t, must.Read(t, path), func(text []byte) (*observed.Observed, error) {
+		must.OK(t, os.WriteFile(path, text, 0o666))
+		return observed.Open(files.Disk{}, path)
 	})
 }
 

@@ -33,6 +33,13 @@ func Open(fsys fs.FS, path string) (*Observed, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A file without a seal is one that another program wrote, and has no such key.
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	if bare, err := files.ObjectSeal().Open(data); err == nil {
+		data = bare
+	} else if !errors.Is(err, files.ErrUnsealed) {
+		return nil, fmt.Errorf("%s: %w; run llmsim twin observe again", path, err)
+	}
 	if err := files.CheckFields(data); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -51,9 +58,11 @@ func Open(fsys fs.FS, path string) (*Observed, error) {
 // Save writes observed.json into a folder, and the traffic of the last run: as the workload of a
 // scenario and, if requests are known one by one, as a trace beside it.
 func (o *Observed) Save(dir string) error {
-	err := files.Write(filepath.Join(dir, MainFile), func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(o)
-	})
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = files.WriteBytes(filepath.Join(dir, MainFile),
+			append(files.ObjectSeal().Add(text), '\n'), 0o666)
+	}
 	r := o.trafficRun()
 	if err == nil && r != nil {
 		err = files.Write(filepath.Join(dir, loadFile), o.WriteWorkload)

@@ -1,0 +1,39 @@
+package filestest
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// Changed calls read with texts that differ from a text in one byte, which is another, in the other
+// case, doubled or removed, at each place. It fails the test unless read returns an error or what
+// it returns for the text itself.
+func Changed[T any](t testing.TB, text []byte, read func(text []byte) (T, error)) {
+	t.Helper()
+	want, err := read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	for at := range text {
+		other, flipped := bytes.Clone(text), bytes.Clone(text)
+		other[at] ^= 1
+		flipped[at] ^= 0x20
+		for _, changed := range [][]byte{other, flipped, slices.Insert(bytes.Clone(text), at,
+			text[at]), slices.Delete(bytes.Clone(text), at, at+1)} {
+			got, err := read(changed)
+			if err != nil || reflect.DeepEqual(got, want) {
+				continue
+			}
+			if wrong++; wrong <= 3 {
+				t.Errorf("byte %d, %q: read as %v, want %v or an error", at,
+					changed[max(0, at-20):min(len(changed), at+20)], got, want)
+			}
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d of %d changes are read as something else", wrong, 4*len(text))
+	}
+}
