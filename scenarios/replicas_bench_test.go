@@ -19,7 +19,7 @@ func BenchmarkReplicas(b *testing.B) {
 		}
 		for _, replicas := range []int{1, 64, 1000} {
 			b.Run(fmt.Sprintf("%s/replicas=%d", router.Name, replicas), func(b *testing.B) {
-				s := ready(b, equalLoads(router.Name, replicas, b.N))
+				s := ready(b, equalLoads(router.Name, replicas, b.N), 1)
 				b.ResetTimer()
 				if r, err := s.Run(context.Background()); err != nil || r.Completed != int64(b.N) {
 					b.Fatal(r, err)
@@ -36,11 +36,12 @@ func equalLoads(router string, replicas, requests int) string {
 		replicas, router, 20*replicas, requests)
 }
 
-// ready builds a scenario.
-func ready(b *testing.B, text string) *scenarios.Simulation {
+// ready builds a scenario for a number of processors.
+func ready(b *testing.B, text string, processors int) *scenarios.Simulation {
 	b.Helper()
 	file, err := scenarios.Parse("bench.yaml", []byte(text))
 	must.OK(b, err)
+	file.Processors = processors
 	s, err := file.Build(policies.Default())
 	must.OK(b, err)
 	return s

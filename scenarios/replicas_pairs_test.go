@@ -41,6 +41,28 @@ func BenchmarkReplicaPairs(b *testing.B) {
 	}
 }
 
+// BenchmarkProcessorPairs reports what a million requests on 64 replicas cost on two processors, by
+// the clock and in CPU time, as a multiple of what they cost on one: the medians of nine pairs.
+func BenchmarkProcessorPairs(b *testing.B) {
+	const pairs, requests = 9, 1_000_000
+	cost := func(processors int) (wall, cpu float64) {
+		s := ready(b, equalLoads("round-robin", 64, requests), processors)
+		runtime.GC()
+		before, start := cpuTime(b), time.Now()
+		_, err := s.Run(context.Background())
+		must.OK(b, err)
+		return time.Since(start).Seconds(), (cpuTime(b) - before).Seconds()
+	}
+	var walls, cpus []float64
+	for range pairs * b.N {
+		wall1, cpu1 := cost(1)
+		wall2, cpu2 := cost(2)
+		walls, cpus = append(walls, wall2/wall1), append(cpus, cpu2/cpu1)
+	}
+	b.ReportMetric(median(walls), "×wall")
+	b.ReportMetric(median(cpus), "×CPU")
+}
+
 func median(list []float64) float64 {
 	slices.Sort(list)
 	return list[len(list)/2]
@@ -48,7 +70,7 @@ func median(list []float64) float64 {
 
 // replicasCPU returns the CPU time, in seconds, of a run of the given number of requests.
 func replicasCPU(b *testing.B, router string, replicas, requests int) float64 {
-	s := ready(b, equalLoads(router, replicas, requests))
+	s := ready(b, equalLoads(router, replicas, requests), 1)
 	runtime.GC()
 	before := cpuTime(b)
 	if r, err := s.Run(context.Background()); err != nil || r.Completed != int64(requests) {

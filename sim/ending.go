@@ -86,8 +86,13 @@ func (f *fleet) retire(s *Sequence, at Time) {
 	if len(f.pushed) > 0 {
 		delete(f.pushed, s.ID)
 	}
+	known := f.arrival
 	f.source.Done(&s.Request, f.after(max(at, s.Arrival)))
 	f.expect(f.now + 1)
+	if f.parallel && f.arrival != known {
+		f.fault("the source %T says by Open that Done changes nothing; when request %d ended, "+
+			"the next arrival changed from %v to %v", f.source, s.ID, known, f.arrival)
+	}
 	if f.parallel && s.Preemptions > 0 {
 		return // its replica, which runs meanwhile, may look at an entry that s left behind
 	}

@@ -6,7 +6,7 @@ import "context"
 type OpenLoop interface {
 	Source
 	// Open reports whether Done changes nothing, so that requests can be taken before earlier ones
-	// have ended.
+	// have ended. Run stops with an error where it took requests so and Done changed NextArrival.
 	Open() bool
 }
 
@@ -93,7 +93,7 @@ func (a *parallelRun) through(ctx context.Context) error {
 		a.run(1+len(a.groups), func(task int) {
 			if task == 0 {
 				a.carryOutWindow(a.other)
-				if !a.running.last {
+				if f.err == nil && !a.running.last {
 					a.fill(a.other)
 				}
 				return

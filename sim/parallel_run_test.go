@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -49,23 +51,29 @@ func (b *blind) Route(r *sim.Request, p *sim.Pool) int {
 	return p.LeastTokens()
 }
 
+// drawApart draws a fleet whose replicas do not depend on each other.
+func drawApart(t *rapid.T) fleetSetting {
+	c := drawFleet(t)
+	c.links, c.outages, c.scaled, c.users, c.pool = nil, nil, false, 0, 0
+	c.queueTimeout, c.encoders = 0, 0
+	for i := range c.pools {
+		c.pools[i].role, c.off[i], c.steady[i] = sim.Mixed, false, false
+	}
+	patient := rapid.IntRange(0, 2*len(c.requests)).Draw(t, "patient")
+	for i := range c.requests[:min(patient, len(c.requests))] {
+		c.requests[i].Patience = 0
+	}
+	for _, k := range c.kinds {
+		k.pool = 0
+	}
+	return c
+}
+
 // Replicas that run apart give what they give together, to the last bit and in the same order,
 // whatever runs them, also where requests turn up that let them depend on each other.
 func TestApartEqualsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawFleet(t)
-		c.links, c.outages, c.scaled, c.users, c.pool = nil, nil, false, 0, 0
-		c.queueTimeout = 0
-		for i := range c.pools {
-			c.pools[i].role, c.off[i], c.steady[i] = sim.Mixed, false, false
-		}
-		patient := rapid.IntRange(0, 2*len(c.requests)).Draw(t, "patient")
-		for i := range c.requests[:min(patient, len(c.requests))] {
-			c.requests[i].Patience = 0
-		}
-		for _, k := range c.kinds {
-			k.pool = 0
-		}
+		c := drawApart(t)
 		drafts := rapid.IntRange(0, 2).Draw(t, "drafts") > 0
 		speculator := drawSpeculator(t, c.kinds[0].clock)
 		sighted := rapid.Int64Range(-20, 20).Draw(t, "sighted")
@@ -87,13 +95,71 @@ func TestApartEqualsTogether(t *testing.T) {
 		for name, executor := range executors {
 			groups := rapid.IntRange(1, c.replicas).Draw(t, "groups")
 			apart, got := run(executor, groups)
-			if d := cmp.Diff(together, apart); d != "" {
-				t.Fatalf("result, together (-) and apart, %s (+):\n%s", name, d)
-			}
-			if d := cmp.Diff(want, got, cmp.AllowUnexported(journal{}, ends{}),
-				cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
-				t.Fatalf("journal, together (-) and apart, %s (+):\n%s", name, d)
-			}
+			compareEnds(t, name, together, apart, want, got)
 		}
 	})
+}
+
+// compareEnds compares what came of replicas that ran together and apart.
+func compareEnds(t *rapid.T, executor string, together, apart sim.Result, want, got *ends) {
+	if d := cmp.Diff(together, apart); d != "" {
+		t.Fatalf("result, together (-) and apart, %s (+):\n%s", executor, d)
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(journal{}, ends{}),
+		cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
+		t.Fatalf("journal, together (-) and apart, %s (+):\n%s", executor, d)
+	}
+}
+
+// lying is a source that says that Done changes nothing, and sends a copy of each request after it
+// has ended.
+type lying struct {
+	listSource
+	after sim.Time
+}
+
+const copied = 1000 // the priority of a copy
+
+func (l *lying) Done(r *sim.Request, at sim.Time) {
+	if r.Priority == copied {
+		return
+	}
+	again := *r
+	again.Arrival, again.Priority, again.Content = at+l.after, copied, slices.Clone(r.Content)
+	k := 0
+	for k < len(l.requests) && l.requests[k].Arrival <= again.Arrival {
+		k++
+	}
+	l.requests = slices.Insert(l.requests, k, again)
+}
+
+// A request that a source makes known by Done may come too late where replicas run apart. Then the
+// run ends with an error that names the source; otherwise it gives what replicas give together.
+func TestApartRefusesRequestsAfterDone(t *testing.T) {
+	refused := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawApart(t)
+		after := sim.Time(rapid.Int64Range(0, 1000).Draw(t, "after"))
+		run := func(executor func(n int, task func(int))) (sim.Result, *ends, error) {
+			config, all := c.config(t, 0)
+			config.Source = &lying{listSource: listSource{requests: slices.Clone(c.requests)},
+				after: after}
+			config.Router, config.Apart = &blind{sighted: -1}, executor
+			r, err := sim.Run(context.Background(), config)
+			return r, all, err
+		}
+		together, want, err := run(nil)
+		must.OK(t, err)
+		apart, got, err := run(executors["in order"])
+		if err != nil {
+			if refused++; !strings.Contains(err.Error(), "source *sim_test.lying says by Open") {
+				t.Fatalf("got %v, want an error that names the source", err)
+			}
+			return
+		}
+		compareEnds(t, "in order", together, apart, want, got)
+	})
+	if refused == 0 {
+		t.Error("no run was refused")
+	}
 }

@@ -17,11 +17,11 @@ type adapted struct {
 	sent  uint64
 }
 
-// ended is a source that knows when it was to end.
+// ended is a source that knows when it was to end. It has no Open, so that a source around it
+// cannot inherit the answer: whether requests are known ahead is for each source to say.
 type ended interface {
 	Source
 	sim.Timed
-	sim.OpenLoop
 }
 
 // withAdapters returns a source whose requests ask for adapters, drawn by the seed.
@@ -35,6 +35,12 @@ func withAdapters(of ended, a *Adapters, seed uint64) (Source, error) {
 		return nil, fmt.Errorf("workload: adapters: %w", err)
 	}
 	return &adapted{ended: of, table: table, key: adapterStream.key(seed)}, nil
+}
+
+// Open implements sim.OpenLoop. Done is that of the source inside.
+func (a *adapted) Open() bool {
+	inside, ok := a.ended.(sim.OpenLoop)
+	return ok && inside.Open()
 }
 
 // Next implements sim.Source. The same text has other KV under another adapter, so its name

@@ -60,6 +60,9 @@ func (e *escalating) Done(r *sim.Request, at sim.Time) {
 	}
 }
 
+// Open implements sim.OpenLoop. Requests that are sent on follow from the ends of others.
+func (*escalating) Open() bool { return false }
+
 // chooses reports whether a request is sent on by escalation k.
 func (e *escalating) chooses(k int, r *sim.Request) bool {
 	of := splitmix.Hash(uint64(r.Arrival)) ^ splitmix.Hash(uint64(r.ID)+uint64(k)<<40)

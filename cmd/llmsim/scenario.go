@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
@@ -97,16 +96,9 @@ func scenarioCommand() *cobra.Command {
 }
 
 func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
-	load, err := flags.loader(cmd, args)
-	if err != nil {
+	var err error
+	if flags.load, err = flags.loader(cmd, args); err != nil {
 		return err
-	}
-	flags.load = func() (*scenarios.File, error) {
-		file, err := load()
-		if err == nil && flags.trace == "" && flags.metrics == "" {
-			file.Processors = runtime.GOMAXPROCS(0)
-		}
-		return file, err
 	}
 	file, err := flags.load()
 	if err != nil {
