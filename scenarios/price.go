@@ -2,24 +2,43 @@ package scenarios
 
 import "github.com/llmsim/llmsim/metrics"
 
-// pricing is the price of a million output tokens, the period that it is for in words (over), and
-// the output tokens a second in that period (flow).
-type pricing struct {
-	perMillion, flow float64
-	over             string
+// The denominators of prices, in words.
+const (
+	offeredRate = "at the offered rate"
+	wholeRun    = "over the whole run with its drain"
+)
+
+// Prices holds the figures of money that have a denominator: the price of a million output tokens
+// and of a session, and the worth of the tokens of an hour. Over names the denominator.
+type Prices struct {
+	PerMillion, PerSession float64
+	Sold                   *Sold
+	Over                   string
 }
 
-// price computes the prices of a run from its cost. If the system keeps up, it uses the offered
-// rate and the mean length of answers, so that prices do not depend on the random requests.
-// Otherwise it uses the whole run.
-func price(cost float64, s *metrics.Summary, load LoadState, rate, output float64) pricing {
-	switch {
-	case s.TotalOutputTokens == 0 || s.Duration == 0:
-		return pricing{}
-	case load == KeepsUp && s.Completed == s.Sent() && rate*output > 0:
-		flow := rate * output
-		return pricing{cost / s.Duration / flow * 1e6, flow, "at the offered rate"}
+// price computes the prices of a run at a flow of output tokens a second; cost is the price of the
+// fleet for the run.
+func price(s *metrics.Summary, tokens *TokenPrices, cost, flow float64, over string) Prices {
+	if s.TotalOutputTokens == 0 || s.Duration == 0 {
+		return Prices{}
 	}
-	return pricing{cost / float64(s.TotalOutputTokens) * 1e6, s.OutputThroughput,
-		"over the whole run with its drain"}
+	second := cost / s.Duration
+	p := Prices{PerMillion: second / flow * 1e6, Over: over,
+		Sold: tokens.Sold(CountTokens(s), flow*3600/1e6, second*3600)}
+	if s.Sessions != nil {
+		p.PerSession = p.PerMillion * s.Sessions.Output / 1e6
+	}
+	return p
+}
+
+// prices computes the prices of a run over the whole of it, and those to show: at the offered rate
+// and the mean length of answers if the system keeps up, so that they do not depend on the random
+// requests.
+func prices(s *metrics.Summary, tokens *TokenPrices, cost float64, load LoadState,
+	offered float64) (whole, shown Prices) {
+	whole = price(s, tokens, cost, float64(s.TotalOutputTokens)/s.Duration, wholeRun)
+	if load == KeepsUp && s.Completed == s.Sent() && offered > 0 {
+		return whole, price(s, tokens, cost, offered, offeredRate)
+	}
+	return whole, whole
 }

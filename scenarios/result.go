@@ -40,6 +40,7 @@ type Result struct {
 	// Cost is the price of the accelerators for the duration, and CostPerMillion the price of a
 	// million output tokens, both in Currency; 0 if the price is not known. PricedOver says how
 	// CostPerMillion is computed: "at the offered rate", or "over the whole run with its drain".
+	// PriceAlike gives several results the same.
 	Cost float64 `json:"cost,omitzero"`
 	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
 	// for US dollars.
@@ -99,6 +100,9 @@ type Result struct {
 	// latencies.
 	Series       []metrics.Point   `json:"-"`
 	TTFTs, TPOTs metrics.Histogram `json:"-"`
+
+	// WholeRun has the prices over the whole run.
+	WholeRun Prices `json:"-"`
 }
 
 // ByClass reports whether classes have different SLOs.
@@ -155,19 +159,19 @@ func (f *finished) result() (*Result, error) {
 		r.EnergyPerMillion = r.Energy / float64(r.TotalOutputTokens) * 1e6
 	}
 	load := f.source.Summary()
-	p := price(r.Cost, &r.Summary, r.Diagnosis.Load, load.Rate, load.Output)
-	r.CostPerMillion, r.PricedOver = p.perMillion, p.over
-	if r.Sessions != nil {
-		r.CostPerSession = r.CostPerMillion * r.Sessions.Output / 1e6
-	}
-	if p.flow > 0 {
-		r.Sold = f.scenario.Tokens.Sold(CountTokens(&r.Summary), p.flow*3600/1e6,
-			r.Cost/r.Duration*3600)
-	}
+	var shown Prices
+	r.WholeRun, shown = prices(&r.Summary, f.scenario.Tokens, r.Cost, r.Diagnosis.Load,
+		load.Rate*load.Output)
+	r.take(shown)
 	if len(pools) > 1 {
 		r.Pools = pools
 	}
 	return r, nil
+}
+
+func (r *Result) take(p Prices) {
+	r.CostPerMillion, r.CostPerSession, r.Sold, r.PricedOver = p.PerMillion, p.PerSession, p.Sold,
+		p.Over
 }
 
 // classSLOs returns the SLO of each class by its name; nil where there are no classes.

@@ -135,11 +135,11 @@ func Diff(a, b *Record) (settings, figures []Difference, err error) {
 			settings = append(settings, Difference{Key: key, One: sa[key], Other: sb[key]})
 		}
 	}
-	fa, errA := a.Figures()
-	fb, errB := b.Figures()
-	if errA != nil || errB != nil {
-		return nil, nil, fmt.Errorf("%w%w", errA, errB)
+	of, err := together(a, b)
+	if err != nil {
+		return nil, nil, err
 	}
+	fa, fb := of[0], of[1]
 	text := func(of map[string]float64, key string) string {
 		if f, ok := of[key]; ok {
 			return strconv.FormatFloat(f, 'g', 6, 64)

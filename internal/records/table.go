@@ -21,16 +21,19 @@ type Table struct {
 // NewTable makes the table of records with the given figures, or with all that some record has.
 func NewTable(entries []Entry, columns []string) (*Table, error) {
 	t := &Table{Entries: entries, Columns: columns}
-	all := map[string]bool{}
+	records := make([]*Record, len(entries))
 	for i := range entries {
-		figures, err := entries[i].Figures()
-		if err != nil {
-			return nil, err
-		}
+		records[i] = entries[i].Record
+	}
+	var err error
+	if t.rows, err = together(records...); err != nil {
+		return nil, err
+	}
+	all := map[string]bool{}
+	for _, figures := range t.rows {
 		for key := range figures {
 			all[key] = true
 		}
-		t.rows = append(t.rows, figures)
 	}
 	if len(columns) == 0 {
 		t.Columns = slices.Sorted(maps.Keys(all))

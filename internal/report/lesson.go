@@ -69,10 +69,11 @@ func (p *Printer) oneToken(l *Lesson) {
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
 		units.FormatBytes(read), units.FormatByteRate(bandwidth),
 		units.FormatDuration(read/bandwidth), counted(bandwidth/read, "token"))
-	p.say("The arithmetic is small: %.3g GFLOP, which takes %s at %s. That is %s FLOP for each "+
+	p.say("The arithmetic is small: %s GFLOP, which takes %s at %s. That is %s FLOP for each "+
 		"byte, while the machine could do %s (the ridge of its roofline). So memory bandwidth "+
 		"limits decoding for one user: reading takes %s times as long as the arithmetic.",
-		work.flops/1e9, units.FormatDuration(work.flops/flops), units.FormatFLOPRate(flops),
+		units.Significant(work.flops/1e9, 3), units.FormatDuration(work.flops/flops),
+		units.FormatFLOPRate(flops),
 		figure(work.flops/work.bytes), figure(flops/bandwidth),
 		times(flops/bandwidth/(work.flops/work.bytes)))
 	slow := read / l.desktop.Bandwidth

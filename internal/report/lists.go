@@ -102,7 +102,7 @@ func (p *Printer) Models(list []ModelEntry) {
 	p.grid(table.Row{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
 }
 
-func billions(n int64) string { return fmt.Sprintf("%.4g B", float64(n)/1e9) }
+func billions(n int64) string { return units.Significant(float64(n)/1e9, 4) + " B" }
 
 // PolicyEntry is a policy and its parameters.
 type PolicyEntry struct {

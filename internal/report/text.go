@@ -118,11 +118,11 @@ func percent(share float64) string {
 	case p == 0 || p == 100 || p >= 100.5:
 		return fmt.Sprintf("%.0f%%", p)
 	case p > 99:
-		return fmt.Sprintf("%.4g%%", min(p, 99.99))
+		return units.Significant(min(p, 99.99), 4) + "%"
 	case p >= 10:
 		return fmt.Sprintf("%.0f%%", p)
 	}
-	return fmt.Sprintf("%.2g%%", 100*share)
+	return units.Significant(100*share, 2) + "%"
 }
 
 // times prints how many times as much something is: 41, 8.2, 0.013.
@@ -130,15 +130,15 @@ func times(ratio float64) string {
 	if ratio >= 10 {
 		return figure(math.Round(ratio))
 	}
-	return fmt.Sprintf("%.2g", ratio)
+	return units.Significant(ratio, 2)
 }
 
 // figure prints a number with three significant digits, and whole numbers with commas.
 func figure(x float64) string {
-	if x >= 1000 {
-		return count(int64(x + 0.5))
+	if math.Abs(x) >= 999.5 {
+		return count(int64(math.Round(x)))
 	}
-	return fmt.Sprintf("%.3g", x)
+	return units.Significant(x, 3)
 }
 
 // counted prints a figure and what it counts: 1 user, 31.1 users.

@@ -71,3 +71,28 @@ func round(q *big.Rat) string {
 	point := len(text) - decimals
 	return strings.TrimRight(strings.TrimRight(text[:point]+"."+text[point:], "0"), ".")
 }
+
+// least is the smallest magnitude that people get: below it a figure is a rounding error, and 0.
+const least = 1e-9
+
+// Significant prints x with so many significant digits at most, in decimals and never with an
+// exponent: 1.23, 0.0000123, 12300. A whole number has all places before its point.
+func Significant(x float64, digits int) string {
+	if math.Abs(x) < least {
+		return "0"
+	}
+	short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		short = x // rounding up has left the range of numbers
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}
+
+// Signed is Significant with the sign of x, also of 0: +1.2, -0.03, +0.
+func Signed(x float64, digits int) string {
+	text := Significant(x, digits)
+	if text[0] == '-' || text[0] == '+' { // +Inf has a sign of its own
+		return text
+	}
+	return "+" + text
+}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
@@ -224,5 +225,5 @@ func percent(share float64) string {
 	if share >= 0.1 {
 		return fmt.Sprintf("%.0f", 100*share)
 	}
-	return fmt.Sprintf("%.2g", 100*share)
+	return units.Significant(100*share, 2)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -74,13 +75,51 @@ func Run(ctx context.Context, variants []Variant, o Options) (*Comparison, error
 		}
 		c.runs = append(c.runs, t.page)
 	}
-	for i, t := range trials {
-		c.Variants[i].Figures = c.figures(trials[0], t)
+	if err := c.attribute(ctx, trials, seed, o); err != nil {
+		return nil, err
 	}
 	if !o.NoInterval {
-		if err := c.addRanges(ctx, trials, o.Workers); err != nil {
+		if err := addPaces(ctx, trials, o.Workers); err != nil {
 			return nil, err
 		}
 	}
-	return c, c.attribute(ctx, trials, seed, o)
+	scenarios.PriceAlike(c.results(trials)...)
+	c.fill(trials, !o.NoInterval)
+	return c, nil
+}
+
+// results returns the results of all runs.
+func (c *Comparison) results(trials []*trial) (list []*scenarios.Result) {
+	trials = slices.Clip(trials)
+	for i := range c.Variants {
+		for j := range c.Variants[i].Effects {
+			if t := c.Variants[i].Effects[j].trial; t != nil {
+				trials = append(trials, t)
+			}
+		}
+	}
+	for _, t := range trials {
+		for _, run := range append(slices.Clip(t.runs), t.fast, t.slow) {
+			if run != nil {
+				list = append(list, run.Result)
+			}
+		}
+	}
+	return list
+}
+
+// fill computes the figures of all variants and effects, and the ranges of differences if asked.
+func (c *Comparison) fill(trials []*trial, ranges bool) {
+	for i, t := range trials {
+		v := &c.Variants[i]
+		v.Figures = c.figures(trials[0], t)
+		if ranges && i > 0 {
+			c.rangeDifferences(trials[0], t, v.Figures)
+		}
+		for j := range v.Effects {
+			if e := &v.Effects[j]; e.trial != nil {
+				e.Figures = c.figures(trials[0], e.trial)
+			}
+		}
+	}
 }

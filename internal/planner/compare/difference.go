@@ -49,9 +49,10 @@ func relative(d stats.Interval, base float64) string {
 	low, high := d.Mean-d.Half, d.Mean+d.Half
 	if base == 0 {
 		if known {
-			return fmt.Sprintf("%+.3g [%+.3g, %+.3g]", d.Mean, low, high)
+			return fmt.Sprintf("%s [%s, %s]", units.Signed(d.Mean, 3), units.Signed(low, 3),
+				units.Signed(high, 3))
 		}
-		return fmt.Sprintf("%+.3g", d.Mean)
+		return units.Signed(d.Mean, 3)
 	}
 	base = math.Abs(base)
 	low = max(low, -base) // the figure is not below 0
@@ -71,7 +72,7 @@ func relative(d stats.Interval, base float64) string {
 // or half and beyond: 41 times, 12 times less.
 func share(x, base float64) string {
 	if base == 0 {
-		return fmt.Sprintf("%+.3g", x)
+		return units.Signed(x, 3)
 	}
 	change := max(-1, x/math.Abs(base)) // the figure is not below 0
 	switch r := 1 + change; {
@@ -88,7 +89,7 @@ func signed(percent float64) string {
 	if math.Abs(percent) >= 10 {
 		return fmt.Sprintf("%+.0f", percent)
 	}
-	return fmt.Sprintf("%+.2g", percent)
+	return units.Signed(percent, 2)
 }
 
 // times prints a ratio with two digits, and never with an exponent.
@@ -96,7 +97,7 @@ func times(ratio float64) string {
 	if ratio >= 10 {
 		return report.Figure(math.Round(ratio))
 	}
-	return fmt.Sprintf("%.2g", ratio)
+	return units.Significant(ratio, 2)
 }
 
 // fewer prints a share below 1 as a number of times less.

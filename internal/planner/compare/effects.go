@@ -6,8 +6,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// attribute makes each change of a variant alone, if there are several, to show which of them
-// matters.
+// attribute runs the first variant with each change of a variant alone, if there are several, to
+// show which of them matters.
 func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64, o Options) error {
 	for i, t := range trials {
 		groups := groupDependent(c.Variants[i].Changes)
@@ -15,7 +15,7 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 			continue
 		}
 		for _, group := range groups {
-			effect, err := c.effect(ctx, trials[0], t, group, seed, o.Workers)
+			effect, err := effectOf(ctx, trials[0], t, group, seed, o.Workers)
 			if err != nil {
 				return err
 			}
@@ -25,7 +25,7 @@ func (c *Comparison) attribute(ctx context.Context, trials []*trial, seed uint64
 	return nil
 }
 
-func (c *Comparison) effect(ctx context.Context, base, other *trial, group []Change, seed uint64,
+func effectOf(ctx context.Context, base, other *trial, group []Change, seed uint64,
 	workers int) (Effect, error) {
 	e := Effect{Change: group[0], With: group[1:]}
 	from, to := settingsOf(base, other)
@@ -41,6 +41,6 @@ func (c *Comparison) effect(ctx context.Context, base, other *trial, group []Cha
 	} else if err != nil {
 		return e, err
 	}
-	e.Figures = c.figures(base, t)
+	e.trial = t
 	return e, nil
 }

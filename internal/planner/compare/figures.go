@@ -48,7 +48,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 
 // difference returns a−b, or 0 if the difference is a rounding error.
 func difference(a, b float64) float64 {
-	if math.Abs(a-b) < 1e-9*math.Abs(b) {
+	if math.Abs(a-b) < stats.Rounding*math.Abs(b) {
 		return 0
 	}
 	return a - b

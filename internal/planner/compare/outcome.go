@@ -84,4 +84,6 @@ type Effect struct {
 	Figures []Figure `json:"figures,omitempty"`
 	// Impossible says why the change cannot be made alone.
 	Impossible string `json:"impossible,omitempty"`
+	// trial is the runs with the change; nil if it is impossible.
+	trial *trial
 }

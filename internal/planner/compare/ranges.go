@@ -11,9 +11,9 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/interval"
 )
 
-// addRanges adds the ranges of differences: from two more runs of each variant with the first seed,
-// in which steps are faster and slower than predicted.
-func (c *Comparison) addRanges(ctx context.Context, trials []*trial, workers int) error {
+// addPaces makes two more runs of each variant with the first seed, in which steps are faster and
+// slower than predicted.
+func addPaces(ctx context.Context, trials []*trial, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for _, t := range trials {
@@ -21,13 +21,7 @@ func (c *Comparison) addRanges(ctx context.Context, trials []*trial, workers int
 		group.Go(func() (err error) { t.fast, err = t.slowed(ctx, fast); return err })
 		group.Go(func() (err error) { t.slow, err = t.slowed(ctx, slow); return err })
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for i := 1; i < len(trials); i++ {
-		c.rangeDifferences(trials[0], trials[i], c.Variants[i].Figures)
-	}
-	return nil
+	return group.Wait()
 }
 
 // slowed repeats the first run with a factor on the times of steps.

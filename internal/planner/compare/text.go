@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/terminal"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -48,8 +49,8 @@ func (c *Comparison) basis() []string {
 	} else {
 		list = append(list, fmt.Sprintf(
 			"%d runs of each with the same %d seeds. Intervals [in brackets] and “noise” are at "+
-				"%.4g%% confidence for all figures of a table together.",
-			c.Replications, c.Replications, 100*c.Confidence))
+				"%s%% confidence for all figures of a table together.",
+			c.Replications, c.Replications, units.Significant(100*c.Confidence, 4)))
 	}
 	if c.anyUnsure() {
 		list = append(list, "“Unsure” differences are more than noise, but the range for wrong "+
@@ -60,9 +61,9 @@ func (c *Comparison) basis() []string {
 		list = append(list, "A recorded trace is one sample: the intervals cover the random "+
 			"draws of the simulation, and not other days.")
 	}
-	list = append(list, "Tokens/s counts the answers that end while requests arrive. The price "+
-		"is that at the offered rate if both scenarios keep up with it. Energy and the gaps "+
-		"between tokens (ITL) are those of the whole run.")
+	list = append(list, "Tokens/s counts the answers that end while requests arrive. Prices "+
+		"are at the offered rate if all runs keep up with it, and else over whole runs, as energy "+
+		"and the gaps between tokens (ITL) are.")
 	if c.NoWarmUp != "" {
 		list = append(list, "Whole runs are compared: "+c.NoWarmUp+".")
 	} else {

@@ -81,6 +81,7 @@ func Of(ctx context.Context, load func() (*scenarios.File, error),
 		}
 		plain = append(plain, one)
 	}
+	scenarios.PriceAlike(append(plain, fast, late)...)
 	list := &scenarios.Intervals{Level: level, Runs: seeds + 2, Requests: requests,
 		Of: map[string]scenarios.Range{}}
 	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))

@@ -49,8 +49,12 @@ func (i *Interval) UnmarshalJSON(data []byte) error {
 // Excludes reports whether x lies outside of the interval.
 func (i Interval) Excludes(x float64) bool { return math.Abs(i.Mean-x) > i.Half }
 
+// Rounding is the size, as a share of the terms, below which a sum or a difference is a rounding
+// error.
+const Rounding = 1e-9
+
 // Mean returns the mean of at least one independent observation, with its interval at a confidence
-// in (0, 1), by Student's t.
+// in (0, 1), by Student's t. The mean is 0 if the observations cancel but for a rounding error.
 func Mean(observations []float64, confidence float64) Interval {
 	if len(observations) == 1 {
 		return Interval{Mean: observations[0], Half: math.Inf(1)}
@@ -59,6 +63,13 @@ func Mean(observations []float64, confidence float64) Interval {
 	mean, deviation := MeanDeviation(observations)
 	if deviation == 0 { // and so is the width, whatever t is
 		return Interval{Mean: mean}
+	}
+	largest := 0.0
+	for _, x := range observations {
+		largest = max(largest, math.Abs(x))
+	}
+	if math.Abs(mean) < Rounding*largest {
+		mean = 0
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
 	return Interval{Mean: mean, Half: t * deviation / math.Sqrt(n)}

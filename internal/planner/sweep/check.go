@@ -30,6 +30,12 @@ func (o *outcome) Check() error {
 	if len(o.Values) != known {
 		return fmt.Errorf("found %d figures, want %d", len(o.Values), known)
 	}
+	for name, v := range o.Whole {
+		if _, found := o.Values[name]; !found || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s over the whole run: found %g, want a finite number of a figure "+
+				"that the run has", name, v)
+		}
+	}
 	return o.checkSums()
 }
 

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 
 	"github.com/llmsim/llmsim/internal/planner"
@@ -32,14 +33,23 @@ func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := outcome{Values: map[string]float64{}, Evidence: result.Evidence.Grade,
-		SLOMet: result.SLOMet, Binds: result.Binds}
+	o := outcome{Values: values(result), Evidence: result.Evidence.Grade,
+		SLOMet: result.SLOMet, Binds: result.Binds, Priced: result.PricedOver}
+	result.PriceWholeRun()
+	o.Whole = values(result)
+	maps.DeleteFunc(o.Whole, func(name string, v float64) bool { return v == o.Values[name] })
+	return o, nil
+}
+
+// values returns the figures that a result has, by the names of their metrics.
+func values(r *scenarios.Result) map[string]float64 {
+	list := map[string]float64{}
 	for _, m := range planner.Metrics() {
-		if v := m.Of(result); !math.IsNaN(v) {
-			o.Values[m.Name] = v
+		if v := m.Of(r); !math.IsNaN(v) {
+			list[m.Name] = v
 		}
 	}
-	return o, nil
+	return list
 }
 
 // reason says without file and line why a scenario cannot run: in a sweep the settings tell where.

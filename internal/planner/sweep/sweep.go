@@ -5,6 +5,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner"
@@ -50,6 +51,9 @@ type Results struct {
 	SLO      scenarios.SLO
 	Axes     []planner.Axis
 	Rows     []Row
+	// WholeRuns is set if prices are over whole runs although some points keep up with their
+	// load, see scenarios.PriceAlike.
+	WholeRuns bool
 }
 
 // Row is one point.
@@ -75,6 +79,10 @@ type Row struct {
 type outcome struct {
 	Reason string             `json:"reason,omitempty"`
 	Values map[string]float64 `json:"values,omitempty"`
+	// Priced names the denominator of prices, and Whole has those figures over the whole run that
+	// differ from Values, see scenarios.PriceAlike.
+	Priced string             `json:"priced,omitempty"`
+	Whole  map[string]float64 `json:"whole,omitempty"`
 	// Evidence, SLOMet and Binds are as in Row.
 	Evidence evidence.Grade `json:"evidence,omitempty"`
 	SLOMet   bool           `json:"slo_met,omitempty"`
@@ -127,8 +135,18 @@ func (s *Sweep) Run(ctx context.Context, o Options) (*Results, error) {
 func (s *Sweep) results(points []planner.Point, keys []string, done map[string]outcome) (*Results,
 	error) {
 	r := &Results{Axes: s.Axes, Rows: make([]Row, len(points))}
+	var over []string
+	for _, key := range keys {
+		over = append(over, done[key].Priced)
+	}
+	r.WholeRuns = scenarios.PricedApart(over)
 	for i, p := range points {
-		r.Rows[i] = newRow(p, done[keys[i]])
+		o := done[keys[i]]
+		if r.WholeRuns {
+			o.Values = maps.Clone(o.Values)
+			maps.Copy(o.Values, o.Whole)
+		}
+		r.Rows[i] = newRow(p, o)
 	}
 	if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Reason == "" || row.Failed }) {
 		return nil, scenarios.BadInput(fmt.Errorf("no point of the grid can run; the first: %s",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -228,5 +230,33 @@ func TestFilesAgree(t *testing.T) {
 	}
 	if err := r.WritePlots(t.TempDir(), plots.Print); err != nil {
 		t.Error(err)
+	}
+}
+
+// Prices beside each other have one denominator: at equal flows of tokens they are in the
+// proportion of the prices of an hour, also where one point keeps up with its load and another
+// does not.
+func TestPricesOfASweepAreInProportion(t *testing.T) {
+	s := Sweep{Name: "playground", Set: []string{"workload.rate=0.01/s", "workload.duration=10m"},
+		Axes: []planner.Axis{{Key: "hardware",
+			Values: []string{"a100-80gb-sxm", "desktop-50gbs"}}}}
+	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
+	must.OK(t, err)
+	cost, flow := column("cost_per_million_output_tokens"), column("output_throughput")
+	var hourly [2]float64
+	for i, a := range s.Axes[0].Values {
+		f, err := scenarios.Load(s.Name, append(s.Set, "hardware="+a)...)
+		must.OK(t, err)
+		one, err := f.Run(context.Background(), policies.Default())
+		must.OK(t, err)
+		hourly[i] = one.Cost / one.Duration
+	}
+	x, y := r.Rows[0].Values, r.Rows[1].Values
+	got, want := x[cost]*x[flow]/(y[cost]*y[flow]), hourly[0]/hourly[1]
+	if math.Abs(got/want-1) > 1e-6 {
+		t.Errorf("prices of a second have the ratio %g, want %g", got, want)
+	}
+	if !r.WholeRuns {
+		t.Error("the sweep does not say that its prices are over whole runs")
 	}
 }

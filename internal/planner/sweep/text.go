@@ -150,6 +150,9 @@ func (r *Results) writeTable(p *report.Printer, ran []*Row) {
 	for _, words := range same {
 		p.Text("For all of them, " + words + ".")
 	}
+	if r.WholeRuns {
+		p.Text("Some points do not keep up with their load, so prices are over whole runs.")
+	}
 	if slices.ContainsFunc(ran, func(row *Row) bool { return row.Pareto }) {
 		p.Text("* on the Pareto front: no other point is both cheaper for a token and faster for " +
 			"a request (99th percentile)")

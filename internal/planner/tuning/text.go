@@ -72,9 +72,9 @@ func (a *Answer) number(x float64) string {
 	switch a.Unit {
 	case "%":
 		if math.Abs(x) >= 1000 {
-			return fmt.Sprintf("%.3g times", x/100)
+			return units.Significant(x/100, 3) + " times"
 		}
-		return fmt.Sprintf("%.3g%%", x)
+		return units.Significant(x, 3) + "%"
 	case "ms":
 		sign := ""
 		if x < 0 {
@@ -82,7 +82,7 @@ func (a *Answer) number(x float64) string {
 		}
 		return sign + units.FormatDuration(x/1000)
 	}
-	return fmt.Sprintf("%.4g/s", x)
+	return units.Significant(x, 4) + "/s"
 }
 
 // printOutcomes prints the default and the best side by side, or the default alone where it is the
@@ -175,10 +175,10 @@ func (a *Answer) printSearch(p *report.Printer) {
 		p.Item(fmt.Sprintf("%d went through %d requests%s", r.Options, r.Requests, seeds))
 	}
 	if a.Seeds > 1 {
-		p.Text(fmt.Sprintf("The figures above are from %d other seeds; intervals are at %.4g%% "+
+		p.Text(fmt.Sprintf("The figures above are from %d other seeds; intervals are at %s%% "+
 			"confidence together. They cover the random draws, and not how wrong predictions may "+
-			"be: the evidence is “%s”, and llmsim compare weighs it.", a.Seeds, 100*a.Confidence,
-			a.Evidence.Grade))
+			"be: the evidence is “%s”, and llmsim compare weighs it.", a.Seeds,
+			units.Significant(100*a.Confidence, 4), a.Evidence.Grade))
 	} else {
 		p.Text(fmt.Sprintf("Nothing in this scenario is random, so each option runs once. The "+
 			"differences would be others with other requests. The evidence is "+

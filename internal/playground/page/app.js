@@ -85,7 +85,16 @@ async function run() {
     if (app.wanted) return;
     runs[name] = { settings, ...await simulator.result(settings) };
   }
+  priceAlike(Object.values(runs).map((r) => r.figures));
   app.runs = runs;
+}
+
+// priceAlike gives results that stand beside each other one denominator of prices: the offered rate if each of
+// them is priced at it, and otherwise each result's whole run.
+function priceAlike(results) {
+  const priced = results.filter((r) => r.priced_over);
+  if (new Set(priced.map((r) => r.priced_over)).size < 2) return;
+  for (const r of priced) if (r.cost) r.cost_per_million_output_tokens = r.cost / r.total_output_tokens * 1e6;
 }
 
 // reopen begins the stage and the picture of the whole run anew.

@@ -49,7 +49,7 @@ func missed(r *scenarios.Result) []string {
 	}
 	latency, kept := Worst(a)
 	return []string{fmt.Sprintf("Most requests that miss the SLO miss its limit of %s, which "+
-		"%.3g%% keep: %s.", latency, 100*kept, Cause(r, latency == "TTFT"))}
+		"%s%% keep: %s.", latency, units.Significant(100*kept, 3), Cause(r, latency == "TTFT"))}
 }
 
 // Worst returns the latency whose limit the fewest requests keep, and their share.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -60,9 +61,9 @@ func overload(r *scenarios.Result) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf(
-		"Overloaded: %.3g requests/s arrive and %.3g/s are served meanwhile. The requests in the "+
+		"Overloaded: %s requests/s arrive and %s/s are served meanwhile. The requests in the "+
 			"system grow from %.0f to %.0f, so that latencies depend on how long the run is.",
-		r.OfferedRate, d.Served, d.Early, d.Late)}
+		units.Significant(r.OfferedRate, 3), units.Significant(d.Served, 3), d.Early, d.Late)}
 }
 
 // Missed says why requests miss their SLO, where they do.

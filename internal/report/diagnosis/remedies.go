@@ -35,9 +35,10 @@ func Remedies(d *scenarios.Diagnosis) []string {
 // remedySentence says what a change that helps does.
 func remedySentence(m *scenarios.Remedy) string {
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
-	words := fmt.Sprintf("What would help, tried with %d requests: %s. Then %.3g%% of the "+
-		"requests meet the SLO instead of %.3g%%, and p99 TTFT is %s instead of %s", m.Requests,
-		m.Change, 100*m.Kept[1], 100*m.Kept[0], ms(m.TTFT[1]), ms(m.TTFT[0]))
+	words := fmt.Sprintf("What would help, tried with %d requests: %s. Then %s%% of the "+
+		"requests meet the SLO instead of %s%%, and p99 TTFT is %s instead of %s", m.Requests,
+		m.Change, units.Significant(100*m.Kept[1], 3), units.Significant(100*m.Kept[0], 3),
+		ms(m.TTFT[1]), ms(m.TTFT[0]))
 	if m.TPOT[0] > 0 && m.TPOT[1] > 0 { // static batches give all tokens at once
 		words += fmt.Sprintf(", p99 TPOT %s instead of %s", ms(m.TPOT[1]), ms(m.TPOT[0]))
 	}
@@ -45,7 +46,7 @@ func remedySentence(m *scenarios.Remedy) string {
 		words += ": the SLO is met"
 	}
 	if m.Price > 0 && (m.Price < 0.995 || m.Price > 1.005) {
-		words += fmt.Sprintf(", at %.3g times the price an hour", m.Price)
+		words += ", at " + units.Significant(m.Price, 3) + " times the price an hour"
 	}
 	return words + " (--set '" + strings.Join(m.Set, "' --set '") + "')."
 }

@@ -44,28 +44,28 @@ func newColumn(r *scenarios.Result) column {
 	c.latency("time to first token", "ttft", r)
 	c.latency("time per output token", "tpot", r)
 	c.latency("whole request", "e2el", r)
-	c.add("served", "request_throughput", fmt.Sprintf("%.3g/s", r.RequestThroughput),
+	c.add("served", "request_throughput", units.Significant(r.RequestThroughput, 3)+"/s",
 		"requests of the whole run; "+offered(r), r)
-	c.add("goodput", "goodput", fmt.Sprintf("%.3g/s", r.Goodput),
+	c.add("goodput", "goodput", units.Significant(r.Goodput, 3)+"/s",
 		"requests that meet the SLO, of the whole run", r)
-	c.add("output tokens", "output_throughput", fmt.Sprintf("%.4g/s", r.OutputThroughput),
+	c.add("output tokens", "output_throughput", units.Significant(r.OutputThroughput, 4)+"/s",
 		"over all users and the whole run", r)
-	c.add("batch", "mean_decode_batch", fmt.Sprintf("%.3g", r.MeanDecodeBatch),
+	c.add("batch", "mean_decode_batch", units.Significant(r.MeanDecodeBatch, 3),
 		fmt.Sprintf("sequences decode in a step; %d at most", r.PeakBatch), r)
-	c.add("KV memory", "kv_usage", fmt.Sprintf("%.2g%%", 100*r.KVUsage),
-		fmt.Sprintf("in use; %.2g%% at most", 100*r.PeakKVUsage), r)
+	c.add("KV memory", "kv_usage", units.Significant(100*r.KVUsage, 2)+"%",
+		"in use; "+units.Significant(100*r.PeakKVUsage, 2)+"% at most", r)
 	c.add("accelerators", "accelerators", strconv.Itoa(r.Accelerators), hourly(r), r)
 	if r.CostPerMillion > 0 {
-		c.add("price", "cost_per_million_output_tokens", price(r, "%.3g", r.CostPerMillion),
+		c.add("price", "cost_per_million_output_tokens", price(r, 3, r.CostPerMillion),
 			"for a million output tokens "+r.PricedOver, r)
 	}
 	if r.Sold != nil {
-		c.add("tokens of an hour", "tokens_sold", price(r, "%.4g", r.Sold.Hourly),
+		c.add("tokens of an hour", "tokens_sold", price(r, 4, r.Sold.Hourly),
 			r.PricedOver+" they are worth "+diagnosis.Sold(r.Sold, r.Currency), r)
 	}
 	if r.EnergyPerMillion > 0 {
 		c.add("energy", "energy_per_million_output_tokens",
-			fmt.Sprintf("%.3g Wh", r.EnergyPerMillion),
+			units.Significant(r.EnergyPerMillion, 3)+" Wh",
 			"at most, for a million output tokens of the whole run", r)
 	}
 	return c
@@ -91,9 +91,9 @@ func intervalText(r *scenarios.Result, m scenarios.Metric) string {
 		case scenarios.Milliseconds:
 			return units.FormatDuration(x / 1000)
 		case scenarios.Dollars:
-			return price(r, "%.3g", x)
+			return price(r, 3, x)
 		}
-		return fmt.Sprintf("%.3g", x)
+		return units.Significant(x, 3)
 	}
 	return fmt.Sprintf("; %.0f%% sure: %s to %s", 100*r.Intervals.Level, words(span.Low),
 		words(span.High))
@@ -123,14 +123,15 @@ func verdict(r *scenarios.Result) string {
 	}
 	a := &r.Attainment
 	if r.ByClass() {
-		return fmt.Sprintf("SLO %s: %.4g%% of the requests meet the SLO of their class.", word,
-			100*a.All)
+		return fmt.Sprintf("SLO %s: %s%% of the requests meet the SLO of their class.", word,
+			units.Significant(100*a.All, 4))
 	}
 	var parts []string
 	if r.SLO.Joint() {
 		parts = append(parts, fmt.Sprintf(
-			"%.4g%% of the requests have %s, at least %.4g%% are wanted", 100*a.All,
-			r.SLO.RequestWords(), 100*a.Target))
+			"%s%% of the requests have %s, at least %s%% are wanted",
+			units.Significant(100*a.All, 4), r.SLO.RequestWords(),
+			units.Significant(100*a.Target, 4)))
 	}
 	return fmt.Sprintf("SLO %s: %s.", word, strings.Join(append(parts, r.LimitWords()...), "; "))
 }
@@ -148,7 +149,7 @@ func offered(r *scenarios.Result) string {
 	if r.OfferedRate == 0 {
 		return "all arrive at once"
 	}
-	return fmt.Sprintf("%.3g/s arrive", r.OfferedRate)
+	return units.Significant(r.OfferedRate, 3) + "/s arrive"
 }
 
 // hourly is what the accelerators cost in an hour, where that is known.
@@ -156,12 +157,12 @@ func hourly(r *scenarios.Result) string {
 	if r.Cost == 0 || r.Duration == 0 {
 		return "price not known"
 	}
-	return price(r, "%.4g", r.Cost/r.Duration*3600) + " an hour"
+	return price(r, 4, r.Cost/r.Duration*3600) + " an hour"
 }
 
 // price writes an amount in the currency of a result.
-func price(r *scenarios.Result, format string, x float64) string {
-	return r.Currency.Format(fmt.Sprintf(format, x))
+func price(r *scenarios.Result, digits int, x float64) string {
+	return r.Currency.Format(units.Significant(x, digits))
 }
 
 // waterfall shows of what the latency of a mean request is made.
@@ -183,9 +184,9 @@ func newWaterfall(r *scenarios.Result) *waterfall {
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	w := &waterfall{Words: fmt.Sprintf(
 		"Latency = TTFT + TPOT × (output tokens − 1): here %s to the first token, and %s for the "+
-			"%.4g that follow on average.",
+			"%s that follow on average.",
 		ms(r.MeanQueue+r.MeanPrefill), ms(r.MeanDecode),
-		float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1)}
+		units.Significant(float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1, 4))}
 	for _, p := range []struct {
 		name, class string
 		time        float64

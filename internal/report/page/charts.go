@@ -59,18 +59,20 @@ func queueWords(r *Run) string {
 	for _, p := range r.Result.Series {
 		most = max(most, p.Running)
 	}
-	return fmt.Sprintf("%.3g requests are in a batch on average, up to %d; %.3g wait, up to %d.",
-		r.Result.MeanRunning, most, r.Result.MeanWaiting, r.Result.PeakWaiting)
+	return fmt.Sprintf("%s requests are in a batch on average, up to %d; %s wait, up to %d.",
+		units.Significant(r.Result.MeanRunning, 3), most,
+		units.Significant(r.Result.MeanWaiting, 3), r.Result.PeakWaiting)
 }
 
 func memoryWords(r *Run) string {
-	return fmt.Sprintf("%.2g%% of the KV memory is in use on average, %.2g%% at most.",
-		100*r.Result.KVUsage, 100*r.Result.PeakKVUsage)
+	return fmt.Sprintf("%s%% of the KV memory is in use on average, %s%% at most.",
+		units.Significant(100*r.Result.KVUsage, 2), units.Significant(100*r.Result.PeakKVUsage, 2))
 }
 
 func replicaWords(r *Run) string {
 	if f := r.Result.Fleet; f != nil {
-		return fmt.Sprintf("%.3g of %d replicas are up on average.", f.MeanReplicas, f.Replicas)
+		return fmt.Sprintf("%s of %d replicas are up on average.",
+			units.Significant(f.MeanReplicas, 3), f.Replicas)
 	}
 	return "The number of replicas does not change."
 }
@@ -129,7 +131,7 @@ func seriesTable(d *pageData) *Table {
 				at = d.Runs[i].Name + ", " + at
 			}
 			t.Rows = append(t.Rows, []string{at, strconv.Itoa(p.Running), strconv.Itoa(p.Waiting),
-				fmt.Sprintf("%.2g%%", 100*p.KV), strconv.Itoa(p.Up)})
+				units.Significant(100*p.KV, 2) + "%", strconv.Itoa(p.Up)})
 		}
 	}
 	return t

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -64,7 +63,7 @@ func classTable(title string, classes map[string]metrics.ClassSummary) Table {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		t.Rows = append(t.Rows, append(row, ms(c.MedianTTFT), ms(c.P99TTFT), ms(c.MedianTPOT),
-			ms(c.P99TPOT), ms(c.P99E2EL), fmt.Sprintf("%.4g%%", 100*c.Attainment.All)))
+			ms(c.P99TPOT), ms(c.P99E2EL), units.Significant(100*c.Attainment.All, 4)+"%"))
 	}
 	return t
 }
@@ -72,16 +71,16 @@ func classTable(title string, classes map[string]metrics.ClassSummary) Table {
 func poolTable(r *scenarios.Result) Table {
 	t := Table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests",
 		"busy", "MFU", "MBU", "cost", "energy"}}
-	percent := func(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
+	percent := func(x float64) string { return units.Significant(100*x, 3) + "%" }
 	for i := range r.Pools {
 		p, cost := &r.Pools[i], "–"
 		if p.Cost > 0 { // else an accelerator has no price
-			cost = price(r, "%.3g", p.Cost)
+			cost = price(r, 3, p.Cost)
 		}
 		t.Rows = append(t.Rows, []string{p.Name, p.Role, p.Model, p.Hardware,
-			strconv.Itoa(p.Replicas), fmt.Sprintf("%.3g", p.MeanReplicas),
+			strconv.Itoa(p.Replicas), units.Significant(p.MeanReplicas, 3),
 			strconv.FormatInt(p.Completed+p.HandedOver, 10), percent(p.Busy), percent(p.MFU),
-			percent(p.MBU), cost, fmt.Sprintf("%.4g Wh", p.Energy)})
+			percent(p.MBU), cost, units.Significant(p.Energy, 4) + " Wh"})
 	}
 	return t
 }
