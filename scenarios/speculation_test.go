@@ -21,7 +21,7 @@ engine: {max-model-len: 4096}
 workload: {arrivals: {process: closed-loop, users: 4}, prompt: 200, output: 300, requests: 40}
 `
 
-// measuredTable is what the engine writes, see package internal/engine/speculation.
+// measuredTable is what the engine writes, see package internal/engine/generate.
 const measuredTable = `{"drafter": "ngram-2-4", "algorithm": "chen", "gamma": 2, "temperature": 1, "steps": 1000, "tokens": 1460,
 "accepted": [800, 80, 120], "positions": [{"position": 1, "drafted": 400, "accepted": 200, "acceptance_rate": 0.5},
 {"position": 2, "drafted": 200, "accepted": 120, "acceptance_rate": 0.6}], "tokens_per_step": 1.46}`

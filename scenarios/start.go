@@ -23,7 +23,7 @@ type pool struct {
 }
 
 // lookupToken is the host's time to look at a token of the text in an n-gram look-up:
-// internal/engine/speculation/ngram.go on one core of the machine on which it was written (AMD
+// internal/engine/generate/drafter.go on one core of the machine on which it was written (AMD
 // EPYC, 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
 const lookupToken = 3 * sim.Nanosecond
 

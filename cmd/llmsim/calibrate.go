@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/engine/bench"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/probe"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/internal/validation/machine"
-
-	"github.com/spf13/cobra"
 )
 
 // calibrateFlags are the flags of the calibrate command.
@@ -97,7 +97,7 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 // calibrate measures the computer with a number of threads.
 func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit,
 	err error) {
-	host, err := machine.New(threads, probe.DefaultBytes)
+	host, err := machine.New(threads, bench.DefaultBytes)
 	if err != nil {
 		return nil, err
 	}

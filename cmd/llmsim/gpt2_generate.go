@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/speculation"
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/spf13/cobra"
 )
 
 // gpt2GenerateFlags are the flags of gpt2 generate.
@@ -120,7 +120,7 @@ func (flags *gpt2GenerateFlags) parse() (err error) {
 	if flags.settings.Format, err = kernels.ParseFormat(flags.format); err != nil {
 		return err
 	}
-	flags.settings.Draft.Algorithm, err = speculation.ParseAlgorithm(flags.algorithm)
+	flags.settings.Draft.Algorithm, err = generate.ParseAlgorithm(flags.algorithm)
 	return err
 }
 

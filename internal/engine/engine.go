@@ -12,8 +12,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/kvcache"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
 )
 
 // ErrKVExhausted is wrapped by the error of a step that needs more KV blocks than are available.
@@ -27,7 +25,7 @@ type Options struct {
 	// Threads is the number of threads; 0 means one a processor. Ignored with Pool.
 	Threads int
 	// Pool shares the threads of another engine, whose steps must not run at the same time.
-	Pool *parallel.Pool
+	Pool *kernels.Pool
 	// Kernels computes; nil means the fastest for this machine.
 	Kernels *kernels.Set
 	// PrefixCaching reuses the blocks of earlier sequences that begin with the same tokens.
@@ -42,8 +40,8 @@ type Options struct {
 type Engine struct {
 	model    *gpt2.Model
 	runner   *gpt2.Runner
-	cache    *kvcache.Cache
-	pool     *parallel.Pool
+	cache    *blockCache
+	pool     *kernels.Pool
 	ownsPool bool
 	prefixes bool
 	segments []gpt2.Segment
@@ -59,13 +57,13 @@ func New(m *gpt2.Model, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{model: m, cache: kvcache.New(o.Blocks, gpt2.BlockTokens), pool: o.Pool,
+	e := &Engine{model: m, cache: newBlockCache(o.Blocks, gpt2.BlockTokens), pool: o.Pool,
 		prefixes: o.PrefixCaching}
 	if e.pool == nil {
 		if o.Threads == 0 {
 			o.Threads = runtime.GOMAXPROCS(0)
 		}
-		e.pool, e.ownsPool = parallel.New(o.Threads), true
+		e.pool, e.ownsPool = kernels.NewPool(o.Threads), true
 	}
 	if o.Scattered {
 		e.cache.Scatter(1)
@@ -90,7 +88,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Model() *gpt2.Model { return e.model }
 
 // Pool returns the engine's threads, for Options.Pool.
-func (e *Engine) Pool() *parallel.Pool { return e.pool }
+func (e *Engine) Pool() *kernels.Pool { return e.pool }
 
 // Available returns the number of KV blocks that no sequence uses.
 func (e *Engine) Available() int { return e.cache.Available() }

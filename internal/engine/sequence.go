@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/engine/kvcache"
 )
 
 // Sequence is a text under way in an engine: its tokens, and how many of them have keys and values
@@ -17,7 +16,7 @@ type Sequence struct {
 	blocks []int32
 	// prefixes holds the prefix that ends with each of the first whole blocks, as far as they are
 	// indexed.
-	prefixes []kvcache.Prefix
+	prefixes []prefixHash
 	step     uint64 // the last step that the sequence was in
 }
 
@@ -39,7 +38,7 @@ func (e *Engine) Start(tokens []int32) (*Sequence, error) {
 	s := &Sequence{
 		engine: e,
 		tokens: append(make([]int32, 0, context), tokens...),
-		blocks: make([]int32, 0, blocksFor(context)), prefixes: make([]kvcache.Prefix, 0,
+		blocks: make([]int32, 0, blocksFor(context)), prefixes: make([]prefixHash, 0,
 			blocksFor(context)),
 	}
 	s.reuse(len(tokens) - 1)
@@ -150,7 +149,7 @@ func (s *Sequence) stored(n int) {
 // index makes the whole blocks known to later sequences.
 func (s *Sequence) index() {
 	for i := len(s.prefixes); i < s.cached/gpt2.BlockTokens; i++ {
-		parent := kvcache.Root
+		parent := rootPrefix
 		if i > 0 {
 			parent = s.prefixes[i-1]
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	engine "github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/speculation"
@@ -15,10 +15,10 @@ import (
 // What the engine writes, the simulator reads.
 func TestReadsTheEnginesTable(t *testing.T) {
 	var text bytes.Buffer
-	err := engine.Table{
+	err := generate.AcceptanceTable{
 		Drafter: "ngram-2-4", Algorithm: "chen", Gamma: 3, Temperature: 1, Steps: 100, Tokens: 150,
 		Accepted: []int64{70, 20, 0, 10},
-		Positions: []engine.Position{
+		Positions: []generate.Position{
 			{Position: 1, Drafted: 60, Accepted: 30, Rate: 0.5},
 			{Position: 2, Drafted: 30, Accepted: 10, Rate: 1.0 / 3},
 			{Position: 3, Drafted: 10, Accepted: 10, Rate: 1},

@@ -1,15 +1,16 @@
-// Package bench times the engine's steps beside what the machine can do at the same moment.
+// Package bench times the engine's steps beside what the machine can do at the same moment: it
+// probes bandwidth and arithmetic, and reads processor time.
 package bench
 
 import (
 	"fmt"
+	"io"
 	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
-	"github.com/llmsim/llmsim/internal/engine/probe"
 )
 
 // Case is one kind of step.
@@ -87,12 +88,12 @@ type Options struct {
 // Run times steps of one case, after one to warm up.
 func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
 	if o.ProbeBytes == 0 {
-		o.ProbeBytes = probe.DefaultBytes
+		o.ProbeBytes = DefaultBytes
 	}
-	pool := parallel.New(c.Threads)
+	pool := kernels.NewPool(c.Threads)
 	defer pool.Close()
 	set := kernels.Best()
-	machine, err := probe.New(pool, set, o.ProbeBytes)
+	machine, err := NewProbe(pool, set, o.ProbeBytes)
 	if err != nil {
 		return Result{}, err
 	}
@@ -168,4 +169,18 @@ func work(m *gpt2.Model, batch []gpt2.Segment) (bytes, flops int64) {
 func median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// WriteTable writes results for people: shares are of what the probe reached in the same run.
+func WriteTable(w io.Writer, results []Result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "phase\tthreads\tbatch\ttokens\tstep "+
+		"ms\ttokens/s\tGB/s\tshare\tGFLOP/s\tshare\t")
+	for _, r := range results {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.2f\t%.0f\t%.1f\t%.0f %%\t%.0f\t%.0f %%\t\n", r.Phase,
+			r.Threads, r.Batch, r.Tokens,
+			1e3*r.StepTime, r.Rate, r.Bandwidth/1e9, 100*r.BandwidthShare, r.FLOPRate/1e9,
+			100*r.FLOPShare)
+	}
+	return t.Flush()
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
-	"github.com/llmsim/llmsim/internal/engine/speculation"
 )
 
 // Stats says what a continuation took.
@@ -82,9 +80,9 @@ type source interface {
 func (s *Session) source(prompt []int32) (source, error) {
 	if s.decoder != nil {
 		stream, err := s.decoder.Start(prompt)
-		return &drafted{s.decoder, []*speculation.Stream{stream}}, err
+		return &drafted{s.decoder, []*Stream{stream}}, err
 	}
-	sampler, err := sampling.NewSampler(s.settings.Sampling)
+	sampler, err := NewSampler(s.settings.Sampling)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +98,7 @@ func (s *Session) source(prompt []int32) (source, error) {
 type plain struct {
 	engine   *engine.Engine
 	sequence *engine.Sequence
-	sampler  *sampling.Sampler
+	sampler  *Sampler
 	noCache  bool
 	rng      *rand.Rand
 	p        []float64
@@ -119,7 +117,7 @@ func (p *plain) next() ([]int32, error) {
 	if err := p.sampler.Distribution(p.p, p.engine.Logits(0)); err != nil {
 		return nil, err
 	}
-	p.token[0] = sampling.Draw(p.p, p.rng.Float64())
+	p.token[0] = Draw(p.p, p.rng.Float64())
 	return p.token[:], p.sequence.Append(p.token[0])
 }
 
@@ -128,8 +126,8 @@ func (p *plain) end()     { p.sequence.Free() }
 
 // drafted decodes several tokens a step.
 type drafted struct {
-	decoder *speculation.Decoder
-	stream  []*speculation.Stream // one
+	decoder *Decoder
+	stream  []*Stream // one
 }
 
 func (d *drafted) next() ([]int32, error) {
@@ -144,7 +142,7 @@ func (d *drafted) end()     { d.decoder.Stop(d.stream[0]) }
 // each where the context has room, only to fill the acceptance table. It needs drafts.
 func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
 	end := min(len(prompt)+n, s.engine.Model().Config.Context)
-	var streams []*speculation.Stream
+	var streams []*Stream
 	defer func() {
 		for _, stream := range streams {
 			s.decoder.Stop(stream)
@@ -158,7 +156,7 @@ func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
 		streams = append(streams, stream)
 	}
 	for running := streams; ; {
-		running = slices.DeleteFunc(slices.Clone(running), func(stream *speculation.Stream) bool {
+		running = slices.DeleteFunc(slices.Clone(running), func(stream *Stream) bool {
 			return stream.Len() >= end
 		})
 		if len(running) == 0 {

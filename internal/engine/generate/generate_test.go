@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/text/tokenizer"
-	"pgregory.net/rapid"
 )
 
 func fixture(name string) string { return filepath.Join("..", "testdata", name) }
@@ -75,7 +75,7 @@ func TestSeedDeterminesText(t *testing.T) {
 	p := oracle.Load(t, fixture("tiny")).Prompts[0]
 	texts := map[string]int{}
 	for _, seed := range []uint64{1, 1, 2, 3} {
-		text, _ := run(t, Settings{Weights: fixture("tiny"), Seed: seed, Sampling: sampling.Params{
+		text, _ := run(t, Settings{Weights: fixture("tiny"), Seed: seed, Sampling: SamplingParams{
 			Temperature: 1}}, p.IDs, 10)
 		texts[text]++
 	}
@@ -90,7 +90,7 @@ func TestMeasure(t *testing.T) {
 	p := oracle.Load(t, fixture("tiny")).Prompts[0]
 	const streams, rounds = 50, 40
 	session, err := Open(Settings{
-		Weights: fixture("tiny"), Streams: streams, Sampling: sampling.Params{Temperature: 1},
+		Weights: fixture("tiny"), Streams: streams, Sampling: SamplingParams{Temperature: 1},
 		Draft: Draft{Weights: fixture("tiny-draft"), Gamma: 1},
 	})
 	must.OK(t, err)
@@ -112,7 +112,7 @@ func TestBadSettingsAreErrors(t *testing.T) {
 	tiny := fixture("tiny")
 	for name, s := range map[string]Settings{
 		"no model":    {Weights: t.TempDir()},
-		"temperature": {Weights: tiny, Sampling: sampling.Params{Temperature: -1}},
+		"temperature": {Weights: tiny, Sampling: SamplingParams{Temperature: -1}},
 		"two drafts":  {Weights: tiny, Draft: Draft{Weights: tiny, NGram: 2, Gamma: 1}},
 		"gamma":       {Weights: tiny, Draft: Draft{NGram: 2}},
 		"look-up":     {Weights: tiny, Draft: Draft{NGram: -2}},

@@ -1,5 +1,5 @@
-// Package generate continues texts with GPT-2: it opens models and tokenizer, decodes with or
-// without drafts, and writes text as it comes.
+// Package generate continues texts with GPT-2: it opens models and tokenizer, draws tokens, decodes
+// with or without drafts, and writes text as it comes.
 package generate
 
 import (
@@ -10,8 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
-	"github.com/llmsim/llmsim/internal/engine/speculation"
 	"github.com/llmsim/llmsim/internal/text/tokenizer"
 )
 
@@ -28,7 +26,7 @@ type Settings struct {
 	// the costs of doing without a KV cache and without tiling.
 	NoCache, NaiveAttention bool
 	// Sampling shapes the distribution of the next token; Seed determines the choices.
-	Sampling sampling.Params
+	Sampling SamplingParams
 	Seed     uint64
 	// Draft says what drafts tokens; nothing by default.
 	Draft Draft
@@ -46,7 +44,7 @@ type Draft struct {
 	NGram int
 	// Gamma is the number of drafted tokens a step.
 	Gamma     int
-	Algorithm speculation.Algorithm
+	Algorithm Algorithm
 }
 
 // Active reports whether any tokens are drafted.
@@ -75,7 +73,7 @@ type Session struct {
 	engine   *engine.Engine
 	words    *tokenizer.Tokenizer // nil where the model has none
 	noWords  error                // why
-	decoder  *speculation.Decoder // nil without drafts
+	decoder  *Decoder             // nil without drafts
 	close    []func() error
 }
 
@@ -113,7 +111,7 @@ func (s *Session) open() error {
 	if err != nil {
 		return err
 	}
-	s.decoder, err = speculation.NewDecoder(s.engine, drafter, speculation.Options{
+	s.decoder, err = NewDecoder(s.engine, drafter, DecoderOptions{
 		Gamma: o.Draft.Gamma, Algorithm: o.Draft.Algorithm, Sampling: o.Sampling, Seed: o.Seed,
 	})
 	return err
@@ -145,10 +143,10 @@ func (s *Session) start(m *gpt2.Model, o engine.Options) (*engine.Engine, error)
 	return e, nil
 }
 
-func (s *Session) drafter(target *gpt2.Model) (speculation.Drafter, error) {
+func (s *Session) drafter(target *gpt2.Model) (Drafter, error) {
 	d := s.settings.Draft
 	if d.NGram > 0 {
-		return speculation.NGram{Longest: d.NGram, Shortest: 1}, nil
+		return NGram{Longest: d.NGram, Shortest: 1}, nil
 	}
 	var model *gpt2.Model
 	var err error
@@ -173,7 +171,7 @@ func (s *Session) drafter(target *gpt2.Model) (speculation.Drafter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return speculation.NewModel(name, e, s.settings.Sampling)
+	return NewModelDrafter(name, e, s.settings.Sampling)
 }
 
 // Close frees everything.
@@ -195,9 +193,9 @@ func (s *Session) Encode(prompt string) ([]int32, error) {
 }
 
 // Table returns the acceptance measured so far; false without drafts.
-func (s *Session) Table() (speculation.Table, bool) {
+func (s *Session) Table() (AcceptanceTable, bool) {
 	if s.decoder == nil {
-		return speculation.Table{}, false
+		return AcceptanceTable{}, false
 	}
 	return s.decoder.Table(), true
 }

@@ -3,7 +3,6 @@ package gpt2
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/engine/hugepage"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
@@ -18,7 +17,7 @@ const BlockTokens = kernels.PanelWidth
 // [HeadSize][BlockTokens], then the values as panels [BlockTokens][PanelWidth]. Tiles of
 // consecutive blocks of one layer and head follow each other in memory.
 type KV struct {
-	region                *hugepage.Region
+	region                *kernels.Region
 	data                  []float32
 	blocks, heads, layers int
 	headSize, valueWidth  int
@@ -34,11 +33,11 @@ func NewKV(m *Model, blocks int) (*KV, error) {
 		return nil, fmt.Errorf("a KV cache of %d blocks: at least 1 is needed", blocks)
 	}
 	n := kv.layers * kv.heads * blocks * kv.tileSize()
-	region, err := hugepage.New(hugepage.Size[float32](n))
+	region, err := kernels.NewRegion(kernels.RegionBytes[float32](n))
 	if err != nil {
 		return nil, err
 	}
-	kv.region, kv.data = region, hugepage.Take[float32](region, n)
+	kv.region, kv.data = region, kernels.Take[float32](region, n)
 	return kv, nil
 }
 

@@ -3,7 +3,6 @@ package gpt2
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/engine/hugepage"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
@@ -13,7 +12,7 @@ func qkvWidth(c Config, kvHeads int) int { return c.Width + 2*kvHeads*c.HeadSize
 
 // regionSize returns the memory that all weights of a model take.
 func regionSize(c Config, o Options) int {
-	vector := hugepage.Size[float32]
+	vector := kernels.RegionBytes[float32]
 	matrix := func(in, out int) int {
 		return kernels.MatrixSize(in, out, o.Format) +
 			vector(roundUp(out))
@@ -77,7 +76,7 @@ func (l *loader) read(name string) []float32 {
 
 func (l *loader) vector(name string) []float32 {
 	values := l.read(name)
-	v := hugepage.Take[float32](l.model.region, len(values))
+	v := kernels.Take[float32](l.model.region, len(values))
 	copy(v, values)
 	return v
 }
@@ -129,7 +128,7 @@ func (l *loader) pack(in, out int, weight func(i, j int) float32, bias func(j in
 	m := l.model
 	packed := linear{
 		weight: kernels.NewMatrix(m.region, in, out, m.Format, weight),
-		bias:   hugepage.Take[float32](m.region, roundUp(out)),
+		bias:   kernels.Take[float32](m.region, roundUp(out)),
 	}
 	for j := range out {
 		packed.bias[j] = bias(j)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/llmsim/llmsim/internal/engine/hugepage"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
@@ -20,7 +19,7 @@ type Model struct {
 	// Format is how the matrices are held.
 	Format kernels.Format
 
-	region    *hugepage.Region
+	region    *kernels.Region
 	tokens    []float32 // embedding, [Vocab][Width]
 	positions []float32 // [Context][Width]
 	layers    []layer
@@ -72,7 +71,7 @@ func Load(dir string, o Options) (*Model, error) {
 		return nil, err
 	}
 	defer s.file.Close()
-	region, err := hugepage.New(regionSize(c, o))
+	region, err := kernels.NewRegion(regionSize(c, o))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
 	"github.com/llmsim/llmsim/internal/must"
 )
 
@@ -34,7 +33,7 @@ type cleaner interface {
 func newRunner(t cleaner, m *Model, blocks, threads int, set *kernels.Set) *Runner {
 	kv, err := NewKV(m, blocks)
 	must.OK(t, err)
-	pool := parallel.New(threads)
+	pool := kernels.NewPool(threads)
 	t.Cleanup(func() { pool.Close(); kv.Close() })
 	return NewRunner(m, kv, set, pool)
 }

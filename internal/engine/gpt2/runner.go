@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
 )
 
 // Runner runs forward passes of a model. It owns the KV memory and the scratch space of a pass, and
@@ -21,7 +20,7 @@ type Runner struct {
 	model *Model
 	kv    *KV
 	set   *kernels.Set
-	pool  *parallel.Pool
+	pool  *kernels.Pool
 
 	batch  []Segment
 	rows   int       // tokens of the batch
@@ -59,7 +58,7 @@ type Segment struct {
 
 // NewRunner returns a runner. pool and set may be shared with other runners as long as their passes
 // do not overlap.
-func NewRunner(m *Model, kv *KV, set *kernels.Set, pool *parallel.Pool) *Runner {
+func NewRunner(m *Model, kv *KV, set *kernels.Set, pool *kernels.Pool) *Runner {
 	r := &Runner{model: m, kv: kv, set: set, pool: pool, scratch: make([]scratch, pool.Threads())}
 	group := m.Config.Heads / m.KVHeads
 	for i := range r.scratch {

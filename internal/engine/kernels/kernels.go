@@ -1,6 +1,7 @@
 // Package kernels holds the inner loops of the engine: matrix products with packed weights, and the
 // element-wise functions between them. Each exists in plain Go and in Go assembly for AVX2;
-// products also for AVX-512 and NEON.
+// products also for AVX-512 and NEON. A Pool runs them on several cores, and a Region is memory in
+// huge pages for what they read.
 package kernels
 
 import (

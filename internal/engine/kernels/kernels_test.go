@@ -6,9 +6,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/llmsim/llmsim/internal/engine/hugepage"
-	"github.com/llmsim/llmsim/internal/must"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/must"
 )
 
 // eachSet runs a test with every implementation that this machine can run.
@@ -71,7 +71,7 @@ func prepared(s *Set, x []float32, ldx, rows int, m *Matrix) *Operand {
 }
 
 func newMatrix(t testing.TB, in, out int, format Format, w []float32) Matrix {
-	region, err := hugepage.New(MatrixSize(in, out, format))
+	region, err := NewRegion(MatrixSize(in, out, format))
 	must.OK(t, err)
 	t.Cleanup(func() { region.Close() })
 	return NewMatrix(region, in, out, format, func(i, j int) float32 { return w[i*out+j] })

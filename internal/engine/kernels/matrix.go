@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
-
-	"github.com/llmsim/llmsim/internal/engine/hugepage"
 )
 
 // Matrix is a weight matrix of In rows and Out columns (y = x·W) in panels of PanelWidth columns:
@@ -21,9 +19,9 @@ type Matrix struct {
 
 // MatrixSize returns the bytes of a region that NewMatrix takes.
 func MatrixSize(in, out int, format Format) int {
-	size := hugepage.Size[byte](stored(in, format) * panels(out) * PanelWidth * format.Bytes())
+	size := RegionBytes[byte](stored(in, format) * panels(out) * PanelWidth * format.Bytes())
 	if format == Int8 {
-		size += hugepage.Size[float32](panels(out) * PanelWidth)
+		size += RegionBytes[float32](panels(out) * PanelWidth)
 	}
 	return size
 }
@@ -41,11 +39,11 @@ func panels(columns int) int { return (columns + PanelWidth - 1) / PanelWidth }
 
 // NewMatrix packs a matrix into memory of r. at returns the weight from input i to output j, 0 ≤ i
 // < in, 0 ≤ j < out.
-func NewMatrix(r *hugepage.Region, in, out int, format Format, at func(i, j int) float32) Matrix {
+func NewMatrix(r *Region, in, out int, format Format, at func(i, j int) float32) Matrix {
 	m := Matrix{In: in, Out: out, format: format}
-	m.data = hugepage.Take[byte](r, stored(in, format)*panels(out)*PanelWidth*format.Bytes())
+	m.data = Take[byte](r, stored(in, format)*panels(out)*PanelWidth*format.Bytes())
 	if format == Int8 {
-		m.scales = hugepage.Take[float32](r, panels(out)*PanelWidth)
+		m.scales = Take[float32](r, panels(out)*PanelWidth)
 	}
 	for p := range panels(out) {
 		m.packPanel(p, at)

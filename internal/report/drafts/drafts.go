@@ -7,8 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/llmsim/llmsim/internal/engine/sampling"
-	"github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/engine/generate"
 )
 
 // Word is a word with its probability under the target and the drafter, the chance with which it is
@@ -71,7 +70,7 @@ func New(seed uint64) Show {
 	for range 6 {
 		show.Tosses = append(show.Tosses, rng.toss())
 	}
-	for _, algorithm := range []speculation.Algorithm{speculation.Leviathan, speculation.Chen} {
+	for _, algorithm := range []generate.Algorithm{generate.Leviathan, generate.Chen} {
 		for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
 			show.Tallies = append(show.Tallies, newRandom(seed).tally(algorithm, n))
 		}
@@ -98,7 +97,7 @@ func (r random) coin() float64 {
 
 // verify drafts some words and has the engine verify them: how many are accepted, and the word that
 // follows these.
-func (r random) verify(algorithm speculation.Algorithm, drafted []int32) (accepted int,
+func (r random) verify(algorithm generate.Algorithm, drafted []int32) (accepted int,
 	next int32) {
 	target, draft := make([][]float64, len(drafted)+1), make([][]float64, len(drafted))
 	for i := range target {
@@ -112,14 +111,14 @@ func (r random) verify(algorithm speculation.Algorithm, drafted []int32) (accept
 
 func (r random) draft() int32 {
 	_, draft := laws()
-	return sampling.Draw(draft, r.Float64())
+	return generate.Draw(draft, r.Float64())
 }
 
 // toss drafts a word and verifies it.
 func (r random) toss() Toss {
 	drafted := r.draft()
 	t := Toss{Drafted: words()[drafted], Coin: r.coin()}
-	accepted, next := r.verify(speculation.Leviathan, []int32{drafted})
+	accepted, next := r.verify(generate.Leviathan, []int32{drafted})
 	t.Accepted, t.Out = accepted == 1, t.Drafted
 	if !t.Accepted {
 		t.Out = words()[next]
@@ -128,7 +127,7 @@ func (r random) toss() Toss {
 }
 
 // tally drafts two words n times, and counts the first that comes out.
-func (r random) tally(algorithm speculation.Algorithm, n int) Tally {
+func (r random) tally(algorithm generate.Algorithm, n int) Tally {
 	target, _ := laws()
 	counts, first := make([]int, len(target)), 0
 	for range n {

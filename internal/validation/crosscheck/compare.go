@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -24,7 +24,7 @@ type Comparison struct {
 	Steps    StepErrors `json:"step_errors"`
 	// Acceptance is what was measured of drafts before, and is predicted from; nil where nothing is
 	// drafted.
-	Acceptance *speculation.Table `json:"acceptance,omitempty"`
+	Acceptance *generate.AcceptanceTable `json:"acceptance,omitempty"`
 	// Runs is how often the scenario was executed, Noise what happened to the machine in each run.
 	Runs  int             `json:"runs"`
 	Noise []machine.Noise `json:"noise"`

@@ -10,8 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
-	"github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/validation/machine"
 	policy "github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios"
@@ -28,7 +27,7 @@ type drafts struct {
 
 // plainSampling draws tokens as they are. Of two models with random weights most drafted tokens are
 // then accepted, since both spread their probability rather evenly.
-func plainSampling() sampling.Params { return sampling.Params{Temperature: 1} }
+func plainSampling() generate.SamplingParams { return generate.SamplingParams{Temperature: 1} }
 
 // checkDrafts refuses drafts that are not executed.
 func checkDrafts(sp *scenarios.Speculation) error {
@@ -57,19 +56,19 @@ func newDrafts(ctx context.Context, s *scenarios.Simulation, host *machine.Machi
 func (d *drafts) close() error { return d.draft.Close() }
 
 // decoder returns a new decoder, whose choices the seed determines.
-func (d *drafts) decoder(seed uint64) (*speculation.Decoder, error) {
-	drafter, err := speculation.NewModel(d.name, d.draft, plainSampling())
+func (d *drafts) decoder(seed uint64) (*generate.Decoder, error) {
+	drafter, err := generate.NewModelDrafter(d.name, d.draft, plainSampling())
 	if err != nil {
 		return nil, err
 	}
-	return speculation.NewDecoder(d.target, drafter,
-		speculation.Options{Gamma: d.tokens, Sampling: plainSampling(), Seed: seed})
+	return generate.NewDecoder(d.target, drafter,
+		generate.DecoderOptions{Gamma: d.tokens, Sampling: plainSampling(), Seed: seed})
 }
 
 // draftMeasurement is what the prediction is told about drafts.
 type draftMeasurement struct {
 	// Table says how many drafted tokens are accepted.
-	speculation.Table
+	generate.AcceptanceTable
 	// sampling is the time of choosing tokens for a sequence in a step with drafts, beyond that of
 	// choosing the most likely ones, which is part of every step that is predicted.
 	sampling sim.Time
@@ -104,8 +103,8 @@ func (d *drafts) measure(ctx context.Context) (*draftMeasurement, error) {
 }
 
 // decode continues a batch of random prompts.
-func (d *drafts) decode(decoder *speculation.Decoder, random *rand.Rand) error {
-	var streams []*speculation.Stream
+func (d *drafts) decode(decoder *generate.Decoder, random *rand.Rand) error {
+	var streams []*generate.Stream
 	defer func() {
 		for _, s := range streams {
 			decoder.Stop(s)
@@ -127,7 +126,7 @@ func (d *drafts) decode(decoder *speculation.Decoder, random *rand.Rand) error {
 		if err := decoder.Step(running); err != nil {
 			return err
 		}
-		running = slices.DeleteFunc(running, func(s *speculation.Stream) bool {
+		running = slices.DeleteFunc(running, func(s *generate.Stream) bool {
 			return s.Len() >= measuredPrompt+measuredTokens
 		})
 	}
@@ -138,7 +137,7 @@ func (d *drafts) decode(decoder *speculation.Decoder, random *rand.Rand) error {
 // distributions of all drafted tokens, of both models, and of the token after them; and a draw of
 // each drafted token, and of the last. Finding the most likely ones is left out.
 func (d *drafts) timeSampling(times []float64) ([]float64, error) {
-	sampler, err := sampling.NewSampler(plainSampling())
+	sampler, err := generate.NewSampler(plainSampling())
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func (d *drafts) timeSampling(times []float64) ([]float64, error) {
 			return nil, err
 		}
 		computed := d.host.Now()
-		sampling.Draw(p, 0.5)
+		generate.Draw(p, 0.5)
 		drawn := d.host.Now()
 		likeliest(logits)
 		found := d.host.Now() - drawn
@@ -190,7 +189,7 @@ func (m *draftMeasurement) into(f *scenarios.File) *scenarios.File {
 type executedDrafts struct {
 	*policy.Speculator
 	clock   *engine.Clock
-	serving *speculation.Serving
+	serving *generate.Serving
 	log     *stepLog
 }
 

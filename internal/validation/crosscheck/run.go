@@ -8,7 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/speculation"
+	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/policies"
 	policy "github.com/llmsim/llmsim/policies/speculation"
@@ -143,7 +143,7 @@ func (d *side) draft(s *scenarios.Simulation, clock *engine.Clock, log *stepLog)
 	if err != nil {
 		return err
 	}
-	serving := speculation.NewServing(decoder)
+	serving := generate.NewServing(decoder)
 	clock.Drafting = serving
 	s.ReplaceSpeculators(func(predicted *policy.Speculator) sim.Speculator {
 		return &executedDrafts{predicted, clock, serving, log}

@@ -67,7 +67,7 @@ func (d *side) ready(ctx context.Context, s *scenarios.Simulation, expected *Run
 	if err != nil {
 		return err
 	}
-	d.file, d.result.Acceptance = measured.into(d.file), &measured.Table
+	d.file, d.result.Acceptance = measured.into(d.file), &measured.AcceptanceTable
 	return nil
 }
 

@@ -15,20 +15,18 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/cputime"
+	"github.com/llmsim/llmsim/internal/engine/bench"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
-	"github.com/llmsim/llmsim/internal/engine/probe"
 	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Machine runs and times models. It is used by the goroutine that made it, which stays on its
 // thread until Close.
 type Machine struct {
-	pool   *parallel.Pool
+	pool   *kernels.Pool
 	set    *kernels.Set
-	probe  *probe.Probe
+	probe  *bench.Probe
 	models map[loaded]*gpt2.Model
 	begin  time.Time
 }
@@ -44,10 +42,10 @@ type loaded struct {
 // from memory; fewer take less time.
 func New(threads, probeBytes int) (*Machine, error) {
 	runtime.LockOSThread()
-	m := &Machine{pool: parallel.New(threads), set: kernels.Best(),
+	m := &Machine{pool: kernels.NewPool(threads), set: kernels.Best(),
 		models: map[loaded]*gpt2.Model{}, begin: time.Now()}
 	var err error
-	if m.probe, err = probe.New(m.pool, m.set, probeBytes); err != nil {
+	if m.probe, err = bench.NewProbe(m.pool, m.set, probeBytes); err != nil {
 		return nil, err
 	}
 	m.probe.Now = m.Now
@@ -72,11 +70,11 @@ func (m *Machine) Threads() int { return m.pool.Threads() }
 func (m *Machine) Kernels() *kernels.Set { return m.set }
 
 // Pool returns the threads.
-func (m *Machine) Pool() *parallel.Pool { return m.pool }
+func (m *Machine) Pool() *kernels.Pool { return m.pool }
 
 // Now reads the stopwatch.
 func (m *Machine) Now() time.Duration {
-	if used, ok := cputime.Thread(); ok && m.pool.Threads() == 1 {
+	if used, ok := bench.ThreadTime(); ok && m.pool.Threads() == 1 {
 		return used
 	}
 	return time.Since(m.begin)

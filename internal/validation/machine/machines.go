@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/llmsim/llmsim/internal/engine/probe"
+	"github.com/llmsim/llmsim/internal/engine/bench"
 )
 
 // Machines keeps a Machine for each number of threads. Only one computes at a time.
@@ -19,7 +19,7 @@ func (m *Machines) With(threads int) (*Machine, error) {
 	if host := m.known[threads]; host != nil {
 		return host, nil
 	}
-	host, err := New(threads, cmp.Or(m.ProbeBytes, probe.DefaultBytes))
+	host, err := New(threads, cmp.Or(m.ProbeBytes, bench.DefaultBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package hugepage
+package kernels
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // region.
 func TestTake(t *testing.T) {
 	for _, n := range []int{5, 1 << 20} {
-		r, err := New(Size[byte](n) + Size[float32](n))
+		r, err := NewRegion(RegionBytes[byte](n) + RegionBytes[float32](n))
 		must.OK(t, err)
 		bytes, floats := Take[byte](r, n), Take[float32](r, n)
 		for i := range bytes {
@@ -35,7 +35,7 @@ func TestTake(t *testing.T) {
 }
 
 func TestNegativeSize(t *testing.T) {
-	if _, err := New(-1); err == nil {
+	if _, err := NewRegion(-1); err == nil {
 		t.Error("no error for a negative size")
 	}
 }

@@ -1,4 +1,4 @@
-package kvcache
+package engine
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ type holder struct {
 // block is free, idle or in use.
 func TestCache(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := New(rapid.IntRange(1, 12).Draw(t, "blocks"), size)
+		c := newBlockCache(rapid.IntRange(1, 12).Draw(t, "blocks"), size)
 		// of each block: all tokens from the start of the sequence to its end
 		content := map[int32][]int32{}
 		var holders []*holder
@@ -28,7 +28,7 @@ func TestCache(t *testing.T) {
 			switch action := rapid.IntRange(0, 2).Draw(t, "action"); {
 			case action == 0:
 				tokens := rapid.SliceOfN(rapid.Int32Range(0, 1), 0, 5*size).Draw(t, "tokens")
-				if h := start(t, c, tokens, content); h != nil {
+				if h := startSequence(t, c, tokens, content); h != nil {
 					holders = append(holders, h)
 				}
 			case action == 1 && len(holders) > 0:
@@ -51,10 +51,10 @@ func TestCache(t *testing.T) {
 }
 
 // start begins a sequence: what is known is reused, the rest allocated and made known.
-func start(t *rapid.T, c *Cache, tokens []int32, content map[int32][]int32) *holder {
+func startSequence(t *rapid.T, c *blockCache, tokens []int32, content map[int32][]int32) *holder {
 	h := &holder{tokens: tokens[:len(tokens)/size*size]}
 	available := c.Available()
-	var prefix Prefix
+	var prefix prefixHash
 	h.blocks, prefix = c.Match(tokens, nil)
 	for i, b := range h.blocks {
 		if !slices.Equal(content[b], tokens[:(i+1)*size]) {
@@ -79,7 +79,7 @@ func start(t *rapid.T, c *Cache, tokens []int32, content map[int32][]int32) *hol
 	return h
 }
 
-func checkAccount(t *rapid.T, c *Cache, holders []*holder) {
+func checkAccount(t *rapid.T, c *blockCache, holders []*holder) {
 	users := map[int32]int32{}
 	for _, h := range holders {
 		for _, b := range h.blocks {
@@ -98,10 +98,10 @@ func checkAccount(t *rapid.T, c *Cache, holders []*holder) {
 
 // TestLongestIdleGoesFirst checks the order in which known blocks are sacrificed.
 func TestLongestIdleGoesFirst(t *testing.T) {
-	c := New(3, size)
+	c := newBlockCache(3, size)
 	for i := range int32(3) {
 		b, _ := c.Allocate()
-		c.Index(Root, []int32{i, i}, b)
+		c.Index(rootPrefix, []int32{i, i}, b)
 	}
 	for _, b := range []int32{1, 2, 0} {
 		c.Release(b)
@@ -114,7 +114,7 @@ func TestLongestIdleGoesFirst(t *testing.T) {
 }
 
 func TestReleaseTwicePanics(t *testing.T) {
-	c := New(1, size)
+	c := newBlockCache(1, size)
 	b, _ := c.Allocate()
 	c.Release(b)
 	defer func() {
@@ -127,10 +127,11 @@ func TestReleaseTwicePanics(t *testing.T) {
 
 // TestSameContentTwice checks that a second block with known content goes back to the free ones.
 func TestSameContentTwice(t *testing.T) {
-	c := New(2, size)
+	c := newBlockCache(2, size)
 	a, _ := c.Allocate()
 	b, _ := c.Allocate()
-	if p, q := c.Index(Root, []int32{1, 2}, a), c.Index(Root, []int32{1, 2}, b); p != q {
+	p := c.Index(rootPrefix, []int32{1, 2}, a)
+	if q := c.Index(rootPrefix, []int32{1, 2}, b); p != q {
 		t.Errorf("two prefixes %d and %d for the same tokens", p, q)
 	}
 	c.Release(b)
@@ -143,7 +144,7 @@ func TestSameContentTwice(t *testing.T) {
 // determines.
 func TestScatter(t *testing.T) {
 	take := func(seed uint64) []int32 {
-		c := New(50, 4)
+		c := newBlockCache(50, 4)
 		c.Scatter(seed)
 		var blocks []int32
 		for {

@@ -1,4 +1,4 @@
-package hugepage
+package kernels
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package cputime
+package bench
 
 import (
 	"runtime"
@@ -12,7 +12,7 @@ func TestWorkTakesTime(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for name, clock := range map[string]func() (time.Duration, bool){
-		"thread": Thread, "process": Process} {
+		"thread": ThreadTime, "process": ProcessTime} {
 		begin, ok := clock()
 		if !ok {
 			continue

@@ -1,5 +1,4 @@
-// Package sampling turns logits into next-token distributions and draws tokens from them.
-package sampling
+package generate
 
 import (
 	"errors"
@@ -7,9 +6,9 @@ import (
 	"math"
 )
 
-// Params shapes a next-token distribution. The steps are taken in the order temperature, top-k,
-// top-p, as in the transformers library.
-type Params struct {
+// SamplingParams shapes a next-token distribution. The steps are taken in the order temperature,
+// top-k, top-p, as in the transformers library.
+type SamplingParams struct {
 	// Temperature divides the logits; 0 puts all probability on the most likely token (greedy
 	// decoding).
 	Temperature float64
@@ -21,7 +20,7 @@ type Params struct {
 }
 
 // Check reports the first parameter out of range.
-func (p Params) Check() error {
+func (p SamplingParams) Check() error {
 	switch {
 	case !(p.Temperature >= 0) || math.IsInf(p.Temperature, 1):
 		return fmt.Errorf("temperature %v: it must be at least 0", p.Temperature)
@@ -38,14 +37,14 @@ var ErrNotFinite = errors.New("a logit is NaN or infinite: the weights overflow"
 
 // Sampler computes distributions. It keeps scratch space, so it serves one goroutine.
 type Sampler struct {
-	params Params
+	params SamplingParams
 	rest   heap      // tokens not yet known to be kept
 	kept   []int32   // the most likely tokens, in descending order
 	values []float64 // their probabilities
 }
 
 // NewSampler returns a sampler for the given parameters, which must be valid.
-func NewSampler(p Params) (*Sampler, error) {
+func NewSampler(p SamplingParams) (*Sampler, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -159,3 +158,49 @@ func Draw(p []float64, u float64) int32 {
 	}
 	return last // rounding left a rest of u
 }
+
+// heap is a binary heap of tokens with the most likely at the root, of equally likely ones the
+// lower.
+type heap []int32
+
+// fill makes a heap of all tokens of p.
+func (h *heap) fill(p []float64) {
+	*h = (*h)[:0]
+	for i := range p {
+		*h = append(*h, int32(i))
+	}
+	for i := len(*h)/2 - 1; i >= 0; i-- {
+		h.sift(p, i)
+	}
+}
+
+// pop removes the root and returns it.
+func (h *heap) pop(p []float64) int32 {
+	old := *h
+	root := old[0]
+	old[0] = old[len(old)-1]
+	*h = old[:len(old)-1]
+	h.sift(p, 0)
+	return root
+}
+
+// sift moves the token at i down to its place.
+func (h heap) sift(p []float64, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && more(p, h[child+1], h[child]) {
+			child++
+		}
+		if !more(p, h[child], h[i]) {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// more reports whether token a comes before token b.
+func more(p []float64, a, b int32) bool { return p[a] > p[b] || p[a] == p[b] && a < b }

@@ -1,27 +1,24 @@
-package speculation
+package generate
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
-	"github.com/llmsim/llmsim/internal/must"
 	"gonum.org/v1/gonum/stat/distuv"
-)
 
-func fixture(name string) string { return filepath.Join("..", "testdata", name) }
+	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
+	"github.com/llmsim/llmsim/internal/must"
+)
 
 func oracles(t testing.TB) (target, draft oracle.Oracle) {
 	return oracle.Load(t, fixture("tiny")), oracle.Load(t, fixture("tiny-draft"))
 }
 
-func distribution(t testing.TB, p sampling.Params, logits []float32) []float64 {
-	s, err := sampling.NewSampler(p)
+func distribution(t testing.TB, p SamplingParams, logits []float32) []float64 {
+	s, err := NewSampler(p)
 	must.OK(t, err)
 	d := make([]float64, len(logits))
 	must.OK(t, s.Distribution(d, logits))
@@ -42,8 +39,8 @@ func acceptance(p, q []float64) float64 {
 func TestAcceptanceAndResidual(t *testing.T) {
 	target, draft := oracles(t)
 	logitsP, logitsQ := target.Prompts[0].LastLogits, draft.Prompts[0].LastLogits
-	one, sharp := sampling.Params{Temperature: 1}, sampling.Params{Temperature: 0.7}
-	for params, want := range map[sampling.Params]float64{one: target.Prompts[0].AcceptT1,
+	one, sharp := SamplingParams{Temperature: 1}, SamplingParams{Temperature: 0.7}
+	for params, want := range map[SamplingParams]float64{one: target.Prompts[0].AcceptT1,
 		sharp: target.Prompts[0].AcceptT07} {
 		if got := acceptance(distribution(t, params, logitsP),
 			distribution(t, params, logitsQ)); math.Abs(got-want) > 1e-6 {
@@ -96,7 +93,7 @@ func TestLawOfTheNextToken(t *testing.T) {
 	const samples = 200_000
 	target, draft := oracles(t)
 	for _, algorithm := range []Algorithm{Leviathan, Chen} {
-		for _, params := range []sampling.Params{{Temperature: 1}, {Temperature: 0.7, TopK: 20}} {
+		for _, params := range []SamplingParams{{Temperature: 1}, {Temperature: 0.7, TopK: 20}} {
 			p := distribution(t, params, target.Prompts[0].LastLogits)
 			q := distribution(t, params, draft.Prompts[0].LastLogits)
 			rng := rand.New(rand.NewPCG(42, uint64(algorithm)))
@@ -106,7 +103,7 @@ func TestLawOfTheNextToken(t *testing.T) {
 			scratch := [][]float64{make([]float64, len(p)), after}
 			for range samples {
 				copy(scratch[0], p)
-				drafted := []int32{sampling.Draw(q, rng.Float64())}
+				drafted := []int32{Draw(q, rng.Float64())}
 				n, next := algorithm.Verify(scratch, [][]float64{q}, drafted, rng)
 				accepted += n
 				if n == 1 {
@@ -147,7 +144,7 @@ func TestLawOfATriple(t *testing.T) {
 				var drafted []int32
 				target, draft := [][]float64{slices.Clone(p[text[len(text)-1]])}, [][]float64(nil)
 				for last := text[len(text)-1]; len(drafted) < 2; last = drafted[len(drafted)-1] {
-					drafted = append(drafted, sampling.Draw(q[last], rng.Float64()))
+					drafted = append(drafted, Draw(q[last], rng.Float64()))
 					draft = append(draft, q[last])
 					target = append(target, slices.Clone(p[drafted[len(drafted)-1]]))
 				}

@@ -1,19 +1,18 @@
-package probe
+package bench
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
 	"github.com/llmsim/llmsim/internal/must"
 )
 
 // TestRatesArePhysical checks that the rates are positive and below what any machine reaches.
 func TestRatesArePhysical(t *testing.T) {
 	for _, set := range kernels.Available() {
-		pool := parallel.New(2)
-		p, err := New(pool, set, 1<<20)
+		pool := kernels.NewPool(2)
+		p, err := NewProbe(pool, set, 1<<20)
 		must.OK(t, err)
 		if rate := p.ReadBandwidth(); !(rate > 1e6 && rate < 1e14) {
 			t.Errorf("%s: read bandwidth %v B/s", set.Name, rate)
@@ -30,9 +29,9 @@ func TestRatesArePhysical(t *testing.T) {
 
 // TestEveryByteIsRead checks that the sum over the memory is complete.
 func TestEveryByteIsRead(t *testing.T) {
-	pool := parallel.New(2)
+	pool := kernels.NewPool(2)
 	defer pool.Close()
-	p, err := New(pool, kernels.Best(), 3<<20)
+	p, err := NewProbe(pool, kernels.Best(), 3<<20)
 	must.OK(t, err)
 	defer p.Close()
 	for i := range p.read.data {
@@ -51,9 +50,9 @@ func TestEveryByteIsRead(t *testing.T) {
 func BenchmarkProbe(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			pool := parallel.New(threads)
+			pool := kernels.NewPool(threads)
 			defer pool.Close()
-			p, err := New(pool, kernels.Best(), DefaultBytes)
+			p, err := NewProbe(pool, kernels.Best(), DefaultBytes)
 			must.OK(b, err)
 			defer p.Close()
 			bandwidth, rate := 0.0, 0.0

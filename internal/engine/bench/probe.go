@@ -1,13 +1,11 @@
 // Package probe measures what this machine can do at most: how fast it reads memory, and how fast
 // it multiplies. The engine's speed is quoted against these, from the same minute.
-package probe
+package bench
 
 import (
 	"time"
 
-	"github.com/llmsim/llmsim/internal/engine/hugepage"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/engine/parallel"
 )
 
 // Probe holds the memory that is read. It is used by one goroutine at a time.
@@ -16,9 +14,9 @@ type Probe struct {
 	// processor time, see package cputime.
 	Now func() time.Duration
 
-	pool   *parallel.Pool
+	pool   *kernels.Pool
 	set    *kernels.Set
-	region *hugepage.Region
+	region *kernels.Region
 	read   readTask
 	mul    mulTask
 }
@@ -28,14 +26,14 @@ const DefaultBytes = 512 << 20
 
 // New returns a probe that uses all threads of the pool and reads the given number of bytes at a
 // time.
-func New(pool *parallel.Pool, set *kernels.Set, bytes int) (*Probe, error) {
+func NewProbe(pool *kernels.Pool, set *kernels.Set, bytes int) (*Probe, error) {
 	n := max(bytes/4/readFloats, 1) * readFloats
-	region, err := hugepage.New(hugepage.Size[float32](n))
+	region, err := kernels.NewRegion(kernels.RegionBytes[float32](n))
 	if err != nil {
 		return nil, err
 	}
 	p := &Probe{pool: pool, set: set, region: region}
-	p.read = readTask{set: set, data: hugepage.Take[float32](region, n),
+	p.read = readTask{set: set, data: kernels.Take[float32](region, n),
 		sums: make([]float32, pool.Threads())}
 	p.mul.set = set
 	for range pool.Threads() {
@@ -53,7 +51,7 @@ func (p *Probe) ReadBandwidth() float64 {
 }
 
 // timed runs a loop and returns the seconds that it took by the stopwatch.
-func (p *Probe) timed(n int, t parallel.Task) float64 {
+func (p *Probe) timed(n int, t kernels.Task) float64 {
 	if p.Now == nil {
 		begin := time.Now()
 		p.pool.Run(n, t)

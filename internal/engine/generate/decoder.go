@@ -1,4 +1,4 @@
-package speculation
+package generate
 
 import (
 	"errors"
@@ -6,16 +6,15 @@ import (
 	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
 )
 
-// Options configures a decoder.
-type Options struct {
+// DecoderOptions configures a decoder.
+type DecoderOptions struct {
 	// Gamma is the largest number of drafted tokens a step and stream, at least 1.
 	Gamma     int
 	Algorithm Algorithm
 	// Sampling shapes the target's distribution.
-	Sampling sampling.Params
+	Sampling SamplingParams
 	// Seed determines all random choices; stream i has a generator of its own, so that its text
 	// does not depend on the others.
 	Seed uint64
@@ -35,8 +34,8 @@ type Stream struct {
 type Decoder struct {
 	target  *engine.Engine
 	drafter Drafter
-	options Options
-	sampler *sampling.Sampler
+	options DecoderOptions
+	sampler *Sampler
 	started uint64
 	chunks  []engine.Chunk
 	p       [][]float64 // the target's distributions of one stream
@@ -49,11 +48,11 @@ type Decoder struct {
 type positionCount struct{ drafted, accepted int64 }
 
 // NewDecoder returns a decoder that checks the drafter's proposals with the target.
-func NewDecoder(target *engine.Engine, drafter Drafter, o Options) (*Decoder, error) {
+func NewDecoder(target *engine.Engine, drafter Drafter, o DecoderOptions) (*Decoder, error) {
 	if o.Gamma < 1 {
 		return nil, fmt.Errorf("%d drafted tokens a step: at least 1 is needed", o.Gamma)
 	}
-	sampler, err := sampling.NewSampler(o.Sampling)
+	sampler, err := NewSampler(o.Sampling)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package parallel
+package kernels
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func (c *count) Do(worker, i int) {
 // loops shorter than the team.
 func TestEachIterationOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, runtime.GOMAXPROCS(0) + 2} {
-		p := New(threads)
+		p := NewPool(threads)
 		for loop := range 200 {
 			n := loop % 17
 			c := &count{calls: make([]atomic.Int32, n), busy: make([]atomic.Bool, threads)}
@@ -63,7 +63,7 @@ func (s *slow) Do(worker, i int) {
 // is.
 func TestRunWaitsForSlowHelpers(t *testing.T) {
 	for _, threads := range []int{2, 3, 5} {
-		p := New(threads)
+		p := NewPool(threads)
 		for range 100 {
 			s := &slow{count{calls: make([]atomic.Int32, 9), busy: make([]atomic.Bool, threads)}}
 			p.Run(len(s.calls), s)
@@ -86,7 +86,7 @@ type nothing struct{}
 func (nothing) Do(int, int) {}
 
 func TestRunDoesNotAllocate(t *testing.T) {
-	p := New(2)
+	p := NewPool(2)
 	defer p.Close()
 	if n := testing.AllocsPerRun(100, func() { p.Run(8, nothing{}) }); n != 0 {
 		t.Errorf("Run allocates %v times", n)
@@ -94,7 +94,7 @@ func TestRunDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkBarrier(b *testing.B) {
-	p := New(2)
+	p := NewPool(2)
 	defer p.Close()
 	for b.Loop() {
 		p.Run(2, nothing{})
@@ -123,7 +123,7 @@ func (s *spin) Do(worker, i int) {
 func BenchmarkStep(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
-			p := New(threads)
+			p := NewPool(threads)
 			defer p.Close()
 			for b.Loop() {
 				for range 60 {

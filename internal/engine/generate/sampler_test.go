@@ -1,4 +1,4 @@
-package sampling
+package generate
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func newSampler(t must.Test, p Params) *Sampler {
+func newSampler(t must.Test, p SamplingParams) *Sampler {
 	s, err := NewSampler(p)
 	must.OK(t, err)
 	return s
@@ -24,7 +24,7 @@ func newSampler(t must.Test, p Params) *Sampler {
 func TestOracle(t *testing.T) {
 	for _, name := range []string{"tiny", "tiny-draft"} {
 		p := oracle.Load(t, filepath.Join("..", "testdata", name)).Prompts[0]
-		for params, want := range map[Params][]float64{
+		for params, want := range map[SamplingParams][]float64{
 			{Temperature: 1}:              p.T1,
 			{Temperature: 0.7, TopK: 20}:  p.T07Top,
 			{Temperature: 1, TopK: 10000}: p.T1,
@@ -48,7 +48,7 @@ func TestDistribution(t *testing.T) {
 			// coarse, so that there are ties
 			return float32(rapid.IntRange(-8, 8).Draw(t, "quarter")) / 4
 		}), 1, 40).Draw(t, "logits")
-		p := Params{
+		p := SamplingParams{
 			Temperature: rapid.Float64Range(0.1, 3).Draw(t, "temperature"),
 			TopK:        rapid.IntRange(0, 45).Draw(t, "top-k"),
 			TopP:        rapid.Float64Range(0, 1).Draw(t, "top-p"),
@@ -67,7 +67,7 @@ func TestDistribution(t *testing.T) {
 	})
 }
 
-func bySorting(p Params, logits []float32) []float64 {
+func bySorting(p SamplingParams, logits []float32) []float64 {
 	order := make([]int, len(logits))
 	weights, all := make([]float64, len(logits)), 0.0
 	for i, l := range logits {
@@ -103,21 +103,21 @@ func bySorting(p Params, logits []float32) []float64 {
 
 func TestGreedyTakesTheFirstOfTheLargest(t *testing.T) {
 	got := make([]float64, 4)
-	must.OK(t, newSampler(t, Params{}).Distribution(got, []float32{1, 3, 3, 2}))
+	must.OK(t, newSampler(t, SamplingParams{}).Distribution(got, []float32{1, 3, 3, 2}))
 	if !slices.Equal(got, []float64{0, 1, 0, 0}) {
 		t.Errorf("distribution %v", got)
 	}
 }
 
 func TestBadInputIsAnError(t *testing.T) {
-	for _, p := range []Params{{Temperature: -1}, {Temperature: math.NaN()},
+	for _, p := range []SamplingParams{{Temperature: -1}, {Temperature: math.NaN()},
 		{Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.1}, {TopP: math.NaN()}} {
 		if _, err := NewSampler(p); err == nil {
 			t.Errorf("no error for %+v", p)
 		}
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		err := newSampler(t, Params{Temperature: 1}).Distribution(make([]float64, 2),
+		err := newSampler(t, SamplingParams{Temperature: 1}).Distribution(make([]float64, 2),
 			[]float32{0, float32(bad)})
 		if !errors.Is(err, ErrNotFinite) {
 			t.Errorf("error %v for a logit of %v", err, bad)
@@ -150,7 +150,7 @@ func TestDistributionDoesNotAllocate(t *testing.T) {
 	for i := range logits {
 		logits[i] = float32(i % 17)
 	}
-	s := newSampler(t, Params{Temperature: 0.7, TopK: 20, TopP: 0.9})
+	s := newSampler(t, SamplingParams{Temperature: 0.7, TopK: 20, TopP: 0.9})
 	if n := testing.AllocsPerRun(10, func() { _ = s.Distribution(p, logits) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

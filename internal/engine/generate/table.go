@@ -1,12 +1,12 @@
-package speculation
+package generate
 
 import (
 	"encoding/json"
 	"io"
 )
 
-// Table is a measured acceptance table, the JSON that the simulator reads.
-type Table struct {
+// AcceptanceTable is a measured acceptance table, the JSON that the simulator reads.
+type AcceptanceTable struct {
 	// Drafter, Algorithm, Gamma and the sampling parameters tell what was measured.
 	Drafter     string  `json:"drafter"`
 	Algorithm   string  `json:"algorithm"`
@@ -38,9 +38,9 @@ type Position struct {
 }
 
 // Table returns what the decoder measured so far.
-func (d *Decoder) Table() Table {
+func (d *Decoder) Table() AcceptanceTable {
 	o := d.options
-	t := Table{
+	t := AcceptanceTable{
 		Drafter: d.drafter.Name(), Algorithm: o.Algorithm.String(), Gamma: o.Gamma,
 		Temperature: o.Sampling.Temperature, TopK: o.Sampling.TopK, TopP: o.Sampling.TopP,
 		Accepted: d.counts,
@@ -63,7 +63,7 @@ func (d *Decoder) Table() Table {
 }
 
 // Write writes the table as one JSON document.
-func (t Table) Write(w io.Writer) error {
+func (t AcceptanceTable) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(t)

@@ -1,14 +1,13 @@
-// Package hugepage allocates memory for large arrays that are read over and over: outside the
-// garbage-collected heap and, on Linux, in huge pages, so that streaming through them does not
-// stall on address translation.
-package hugepage
+package kernels
 
 import (
 	"fmt"
 	"unsafe"
 )
 
-// Region is a block of zeroed memory. It is not collected: Close gives it back.
+// Region is a block of zeroed memory for large arrays that are read over and over. It lies outside
+// the garbage-collected heap and, on Linux, in huge pages, so that reads do not stall on address
+// translation. It is not collected: Close gives it back.
 type Region struct {
 	data []byte
 	used int
@@ -18,8 +17,8 @@ type Region struct {
 // AVX-512.
 const alignment = 64
 
-// New returns a region with room for size bytes.
-func New(size int) (*Region, error) {
+// NewRegion returns a region with room for size bytes.
+func NewRegion(size int) (*Region, error) {
 	if size < 0 {
 		return nil, fmt.Errorf("memory: a region of %d bytes", size)
 	}
@@ -40,17 +39,17 @@ func (r *Region) Close() error {
 	return release(data)
 }
 
-// Size returns the bytes that n elements of T take in a region, alignment included.
-func Size[T any](n int) int {
+// RegionBytes returns the bytes that n elements of T take in a region, alignment included.
+func RegionBytes[T any](n int) int {
 	var t T
 	return (n*int(unsafe.Sizeof(t)) + alignment - 1) / alignment * alignment
 }
 
 // Take returns the next n elements of the region, zero at first and aligned to a cache line. It
-// panics when the region is too small: whoever makes a region sums Size over what is taken from it.
-// T must not hold pointers.
+// panics when the region is too small: whoever makes a region sums RegionBytes over what is taken
+// from it. T must not hold pointers.
 func Take[T any](r *Region, n int) []T {
-	size := Size[T](n)
+	size := RegionBytes[T](n)
 	part := r.data[r.used : r.used+size]
 	r.used += size
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(part))), n)

@@ -1,10 +1,4 @@
-// Package parallel runs loops of a few microseconds on several cores.
-//
-// A decode step is some eighty short loops with a barrier after each. Waking a parked thread costs
-// more than such a loop, so workers spin while they wait for each other. A wait that is much longer
-// means that other programs have the cores: then a worker parks, which gives its core to whoever is
-// waited for.
-package parallel
+package kernels
 
 import "sync/atomic"
 
@@ -17,6 +11,11 @@ type Task interface {
 
 // Pool is a team of workers, the caller of Run being one. Run must not be called from two
 // goroutines at once.
+//
+// A decode step is some eighty short loops with a barrier after each. Waking a parked thread costs
+// more than such a loop, so workers spin while they wait for each other. A wait that is much longer
+// means that other programs have the cores. Then the worker parks, and its core goes to a worker
+// that still has work.
 type Pool struct {
 	workers []worker
 	task    Task
@@ -53,8 +52,8 @@ const (
 	callerSpins = 1 << 14
 )
 
-// New starts a pool of the given number of threads, at least 1.
-func New(threads int) *Pool {
+// NewPool starts a pool of the given number of threads, at least 1.
+func NewPool(threads int) *Pool {
 	p := &Pool{workers: make([]worker, max(threads, 1)), left: make(chan struct{}, 1)}
 	for i := 1; i < len(p.workers); i++ {
 		p.workers[i].wake = make(chan struct{}, 1)

@@ -1,4 +1,4 @@
-package speculation
+package generate
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
@@ -55,14 +54,14 @@ func greedy(t *rapid.T, e *engine.Engine, prompt []int32, n int) []int32 {
 	s, err := e.Start(prompt)
 	must.OK(t, err)
 	defer s.Free()
-	sampler, err := sampling.NewSampler(sampling.Params{})
+	sampler, err := NewSampler(SamplingParams{})
 	must.OK(t, err)
 	p := make([]float64, e.Model().Config.Vocab)
 	for range n {
 		must.OK(t, e.Step([]engine.Chunk{
 			{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}))
 		must.OK(t, sampler.Distribution(p, e.Logits(0)))
-		must.OK(t, s.Append(sampling.Draw(p, 0)))
+		must.OK(t, s.Append(Draw(p, 0)))
 	}
 	return slices.Clone(s.Tokens()[len(prompt):])
 }
@@ -75,11 +74,11 @@ func TestServedTextIsTheTargets(t *testing.T) {
 	model := loadModel(t, "tiny")
 	target := newEngine(t, model, engine.Options{Blocks: blocks, Threads: 1, PrefixCaching: true})
 	plain := newEngine(t, model, engine.Options{Threads: 1})
-	all := drafters(t, target, 2*blocks, sampling.Params{})
+	all := drafters(t, target, 2*blocks, SamplingParams{})
 	rapid.Check(t, func(t *rapid.T) {
 		drafter := rapid.SampledFrom(all).Draw(t, "drafter")
 		gamma := rapid.IntRange(1, 5).Draw(t, "gamma")
-		d, err := NewDecoder(target, drafter, Options{Gamma: gamma})
+		d, err := NewDecoder(target, drafter, DecoderOptions{Gamma: gamma})
 		must.OK(t, err)
 		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain,
 			gamma: gamma}

@@ -1,9 +1,6 @@
-package speculation
+package generate
 
-import (
-	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
-)
+import "github.com/llmsim/llmsim/internal/engine"
 
 // Serving drafts and verifies for an engine.Clock, so that schedulers decide which sequences
 // decode, and with how many drafted tokens.
@@ -79,7 +76,7 @@ func (v *Serving) extend(s *engine.Sequence, row int) error {
 	if err := d.sampler.Distribution(d.p[0], d.target.Logits(row)); err != nil {
 		return err
 	}
-	token := sampling.Draw(d.p[0], v.streams[s].rng.Float64())
+	token := Draw(d.p[0], v.streams[s].rng.Float64())
 	if s.Len() > s.Cached() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package speculation
+package generate
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/engine/sampling"
 	"github.com/llmsim/llmsim/internal/must"
 )
 
@@ -32,16 +31,16 @@ func newEngine(t testing.TB, m *gpt2.Model, o engine.Options) *engine.Engine {
 
 // drafters returns each kind of drafter for the target: another model, some of its own layers, and
 // look-up.
-func drafters(t testing.TB, target *engine.Engine, blocks int, p sampling.Params) []Drafter {
+func drafters(t testing.TB, target *engine.Engine, blocks int, p SamplingParams) []Drafter {
 	t.Helper()
 	small := newEngine(t, loadModel(t, "tiny-draft"),
 		engine.Options{Blocks: blocks, Pool: target.Pool()})
 	last, err := target.Model().Keep([]int{1})
 	must.OK(t, err)
 	skipping := newEngine(t, last, engine.Options{Blocks: blocks, Pool: target.Pool()})
-	a, err := NewModel("tiny-draft", small, p)
+	a, err := NewModelDrafter("tiny-draft", small, p)
 	must.OK(t, err)
-	b, err := NewModel("skip-1", skipping, p)
+	b, err := NewModelDrafter("skip-1", skipping, p)
 	must.OK(t, err)
 	return []Drafter{a, b, NGram{Longest: 3, Shortest: 1}}
 }
@@ -51,13 +50,13 @@ func drafters(t testing.TB, target *engine.Engine, blocks int, p sampling.Params
 func TestGreedyTextIsTheTargets(t *testing.T) {
 	oracle, _ := oracles(t)
 	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: 64, Threads: 2})
-	for _, drafter := range drafters(t, target, 64, sampling.Params{}) {
+	for _, drafter := range drafters(t, target, 64, SamplingParams{}) {
 		for _, algorithm := range []Algorithm{Leviathan, Chen} {
 			for _, gamma := range []int{1, 4, 7} {
 				t.Run(fmt.Sprintf("%s/%v/gamma=%d", drafter.Name(), algorithm, gamma),
 					func(t *testing.T) {
 						d, err := NewDecoder(target, drafter,
-							Options{Gamma: gamma, Algorithm: algorithm})
+							DecoderOptions{Gamma: gamma, Algorithm: algorithm})
 						must.OK(t, err)
 						var streams []*Stream
 						for _, p := range oracle.Prompts {
@@ -101,12 +100,13 @@ func TestLawEndToEnd(t *testing.T) {
 	const streams, rounds = 64, 60
 	oracle, _ := oracles(t)
 	prompt := oracle.Prompts[0]
-	params := sampling.Params{Temperature: 1}
+	params := SamplingParams{Temperature: 1}
 	target := newEngine(t, loadModel(t, "tiny"),
 		engine.Options{Blocks: streams, Threads: 1, PrefixCaching: true})
 	for _, drafter := range drafters(t, target, streams, params) {
-		d, err := NewDecoder(target, drafter, Options{Gamma: 2, Algorithm: Chen, Sampling: params,
-			Seed: 5})
+		d, err := NewDecoder(target, drafter,
+			DecoderOptions{Gamma: 2, Algorithm: Chen, Sampling: params,
+				Seed: 5})
 		must.OK(t, err)
 		counts := make([]int, len(prompt.T1))
 		for range rounds {
@@ -130,11 +130,11 @@ func TestLawEndToEnd(t *testing.T) {
 // company.
 func TestBatchingDoesNotChangeTexts(t *testing.T) {
 	oracle, _ := oracles(t)
-	params := sampling.Params{Temperature: 0.7, TopK: 20}
+	params := SamplingParams{Temperature: 0.7, TopK: 20}
 	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: 64})
 	drafter := drafters(t, target, 64, params)[0]
 	decode := func(together bool) (texts [][]int32) {
-		d, err := NewDecoder(target, drafter, Options{Gamma: 3, Sampling: params, Seed: 1})
+		d, err := NewDecoder(target, drafter, DecoderOptions{Gamma: 3, Sampling: params, Seed: 1})
 		must.OK(t, err)
 		var streams []*Stream
 		for _, p := range oracle.Prompts[:4] {
@@ -167,7 +167,7 @@ func TestBatchingDoesNotChangeTexts(t *testing.T) {
 
 func TestExhaustedTargetLeavesStreams(t *testing.T) {
 	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: 1})
-	d, err := NewDecoder(target, NGram{Longest: 1, Shortest: 1}, Options{Gamma: 4})
+	d, err := NewDecoder(target, NGram{Longest: 1, Shortest: 1}, DecoderOptions{Gamma: 4})
 	must.OK(t, err)
 	s, err := d.Start(slices.Repeat([]int32{3}, 32))
 	must.OK(t, err)
@@ -180,7 +180,7 @@ func TestExhaustedTargetLeavesStreams(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	d := &Decoder{drafter: NGram{Longest: 2, Shortest: 1}, options: Options{Gamma: 2},
+	d := &Decoder{drafter: NGram{Longest: 2, Shortest: 1}, options: DecoderOptions{Gamma: 2},
 		counts: make([]int64, 3), tries: make([]positionCount, 2)}
 	d.count(2, 0)
 	d.count(2, 2)
@@ -189,7 +189,7 @@ func TestTable(t *testing.T) {
 	d.count(0, 0)
 	var b bytes.Buffer
 	must.OK(t, d.Table().Write(&b))
-	var got Table
+	var got AcceptanceTable
 	must.OK(t, json.Unmarshal(b.Bytes(), &got))
 	if !slices.Equal(got.Accepted, []int64{2, 2, 1}) || got.Steps != 5 || got.Tokens != 9 ||
 		got.TokensPerStep != 1.8 {

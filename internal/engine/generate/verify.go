@@ -1,18 +1,14 @@
-// Package speculation decodes with drafts: a cheap proposer guesses several tokens, the target
-// model checks all of them in one pass, and as many are accepted as keep the distribution of the
-// text exactly the target's (Leviathan, Kalman and Matias 2023, arXiv:2211.17192; Chen et al. 2023,
-// arXiv:2302.01318).
-package speculation
+package generate
 
 import (
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/llmsim/llmsim/internal/engine/sampling"
 )
 
-// Algorithm is a way to decide how many drafted tokens are accepted. Both give the same
-// distribution; they differ in the order in which they use random numbers.
+// Algorithm is a way to decide how many drafted tokens are accepted, once the target model has
+// computed its own distributions for all of them in one pass. With each, the text has exactly the
+// target's distribution; the algorithms differ in the order in which they use random numbers
+// (Leviathan, Kalman and Matias 2023, arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318).
 type Algorithm uint8
 
 // The two published algorithms.
@@ -52,7 +48,7 @@ func (a Algorithm) Verify(target, draft [][]float64, drafted []int32, rng *rand.
 	if accepted < len(drafted) {
 		residual(p, draft[accepted], drafted[accepted])
 	}
-	return accepted, sampling.Draw(p, rng.Float64())
+	return accepted, Draw(p, rng.Float64())
 }
 
 // acceptAtOnce is the determination of n in algorithm 1 of Leviathan et al.: n = min({i−1 : rᵢ >
