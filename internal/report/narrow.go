@@ -109,3 +109,29 @@ func wrap(cell string, width int) string {
 func wide(words string) int {
 	return text.StringWidthWithoutEscSequences(strings.TrimRight(words, " "))
 }
+
+// Narrow breaks the lines of a text between words, so that they have at most 80 columns. A line
+// goes on below its last column, which begins behind the last two spaces in a row.
+func Narrow(words string) string {
+	var lines []string
+	for line := range strings.SplitSeq(words, "\n") {
+		if text.StringWidthWithoutEscSequences(line) <= columns {
+			lines = append(lines, line)
+			continue
+		}
+		indent := 0
+		if at := strings.LastIndex(line, "  "); at >= 0 && at+2 <= columns/2 {
+			indent = at + 2
+		}
+		broken := strings.Split(text.WrapSoft(line[indent:], columns-indent), "\n")
+		for i, part := range broken {
+			part = strings.TrimRight(part, " ")
+			if i > 0 {
+				part = strings.Repeat(" ", indent) + strings.TrimLeft(part, " ")
+			}
+			broken[i] = part
+		}
+		lines = append(lines, line[:indent]+strings.Join(broken, "\n"))
+	}
+	return strings.Join(lines, "\n")
+}

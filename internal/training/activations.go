@@ -85,8 +85,9 @@ func mixerKeeps(m models.Mixer, h float64) float64 {
 	return 8 * h
 }
 
-// layerBytes returns what a layer keeps of a micro-batch on one accelerator under the layout's
-// recomputation: table 2 of Korthikanti et al., arXiv:2205.05198.
+// layerBytes returns what a layer keeps of a micro-batch on one accelerator under a kind of
+// recomputation: table 2 of Korthikanti et al., arXiv:2205.05198. Tensor ranks that share the
+// sequence share the inputs of layers too (section 4.2.2).
 func (j *Job) layerBytes(r Recompute) float64 {
 	l, k := &j.Layout, j.activations()
 	rows, tp := j.rows(), float64(l.Tensor)
@@ -96,7 +97,7 @@ func (j *Job) layerBytes(r Recompute) float64 {
 	}
 	switch r {
 	case Full:
-		return rows * 2 * float64(j.Model.Hidden)
+		return rows * 2 * float64(j.Model.Hidden) / whole
 	case Selective:
 		k.Scores = 0
 	}

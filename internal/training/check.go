@@ -10,6 +10,10 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
+// endLayers is how many chunks need no layer of their own: the embedding and the head with the loss
+// may be one each (Llama 3, arXiv:2407.21783, section 3.3.2).
+const endLayers = 2
+
 // most bounds the counts of a job.
 const most = 1 << 24
 
@@ -88,7 +92,7 @@ func (j *Job) checkLayout() error {
 		return fmt.Errorf("tensor: %d does not divide the %d heads of %s", l.Tensor, s.Heads,
 			j.Model.Name)
 	}
-	if n := j.Model.Layers(); l.Pipeline > n || l.Pipeline*l.Virtual > n+2 {
+	if n := j.Model.Layers(); l.Pipeline > n || l.Pipeline*l.Virtual > n+endLayers {
 		return fmt.Errorf("pipeline: %d stages of %d chunks need as many layers (the embedding "+
 			"and the loss may be one each), and %s has %d", l.Pipeline, l.Virtual,
 			j.Model.Name, n)

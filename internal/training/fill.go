@@ -31,11 +31,7 @@ func (j *Job) Fill(given map[string]bool) error {
 	}
 	spread := fixed["tensor"] && fixed["pipeline"]
 	if spread { // what is wrong with what was given is said before anything is chosen
-		t := *j
-		if !fixed["zero"] && l.Pipeline > 1 {
-			t.Layout.ZeRO = 1
-		}
-		if err := t.Check(); err != nil {
+		if err := j.Check(); err != nil {
 			return err
 		}
 	}

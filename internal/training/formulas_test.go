@@ -70,6 +70,7 @@ func TestActivationsOfTheRecomputationPaper(t *testing.T) {
 			{"tensor, selective", false, Selective, sbh * (10 + 24/tp)},
 			{"tensor and sequence, selective", true, Selective, sbh * 34 / tp},
 			{"full", false, Full, 2 * sbh},
+			{"tensor and sequence, full", true, Full, 2 * sbh / tp},
 		} {
 			j.Layout.Sequence = c.sequence
 			if got := j.layerBytes(c.recompute); math.Abs(got/c.want-1) > 1e-12 {

@@ -33,6 +33,9 @@ type Job struct {
 	ChunkedLoss bool
 	// Dropout reports whether masks of dropout are kept, as models of 2019 to 2022 had them.
 	Dropout bool
+
+	// counted is the parameters of Model where a search has counted them once for all its layouts.
+	counted *models.Parameters
 }
 
 // Layout is how a job is spread over accelerators and over time.

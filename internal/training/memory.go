@@ -44,6 +44,11 @@ func (m *Memory) Fits() bool { return m.Total() <= m.Capacity }
 // training/performance/README.md).
 const outside = 2 << 30
 
+// logitBytes is what the loss holds for each logit at its peak: the output of the head in 16 bits,
+// the same in 32 bits, in which the softmax is computed, and its gradient in 32 bits (PyTorch's
+// cross_entropy of logits.float(), as pytorch/torchtune and pytorch/torchtitan call it).
+const logitBytes = 2 + 4 + 4
+
 // lossChunks is the number of parts in which a chunked loss is computed: 8 in pytorch/torchtune.
 const lossChunks = 8
 
@@ -100,11 +105,11 @@ func (j *Job) stageMemory(name string, layers int, ends, inFlight float64, head 
 	}
 	if head {
 		rows, tp := j.rows(), float64(j.Layout.Tensor)
-		logits := 8 * rows * float64(j.Model.Vocab) / tp
+		logits := logitBytes * rows * float64(j.Model.Vocab) / tp
 		if j.ChunkedLoss {
 			logits /= lossChunks
 		}
-		add("logits", logits, "of a micro-batch: in 16 and in 32 bits, and their gradients in 16")
+		add("logits", logits, "of a micro-batch, in 16 and in 32 bits, and their gradients in 32")
 	}
 	if j.Layout.ZeRO == 3 && j.Layout.Data*j.Layout.Context > 1 {
 		one := j.stage(1, 0)

@@ -11,10 +11,18 @@ type held struct {
 
 func (h held) total() float64 { return h.Dense + h.Expert }
 
+// parameters counts the parameters of the model, anew unless a search has counted them before.
+func (j *Job) parameters() models.Parameters {
+	if j.counted != nil {
+		return *j.counted
+	}
+	return j.Model.Parameters()
+}
+
 // layerParameters returns the parameters of all layers on one accelerator, as if they were on one
 // stage: matrices split over tensor ranks, experts over the expert group.
 func (j *Job) layerParameters() held {
-	p := j.Model.Parameters()
+	p := j.parameters()
 	tp := float64(j.Layout.Tensor)
 	split := float64(p.Attention+p.MLP+p.SharedExperts) / tp
 	whole := float64(p.Router + p.Norms + p.Biases)
@@ -23,13 +31,13 @@ func (j *Job) layerParameters() held {
 
 // embedding and head are the parameters of the ends of the model on one accelerator.
 func (j *Job) embedding() float64 {
-	p := j.Model.Parameters()
+	p := j.parameters()
 	return float64(p.Embedding+p.Positions) / float64(j.Layout.Tensor)
 }
 
 // head is a copy of the embedding where the two are tied but on different stages.
 func (j *Job) head() float64 {
-	p := j.Model.Parameters()
+	p := j.parameters()
 	if p.Head == 0 && j.Layout.Pipeline > 1 {
 		return float64(p.Embedding) / float64(j.Layout.Tensor)
 	}

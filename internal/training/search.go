@@ -35,10 +35,11 @@ func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 	least := 0.0
 	tried := 0
 	var refused error // the layout that was tried first
+	counted := j.Model.Parameters()
 	for _, l := range j.layouts(s) {
 		for _, micro := range s.options("micro-batch", j.Layout.Micro, doubles(64)) {
 			t := *j
-			t.Layout = l
+			t.Layout, t.counted = l, &counted
 			t.Layout.Micro = micro
 			if err := t.Check(); err != nil {
 				refused = cmp.Or(refused, err)
@@ -138,11 +139,11 @@ func (j *Job) inner(s Search, l Layout) []Layout {
 	spread := divisors(experts(j.Model), l.Tensor*l.Context*l.Data)
 	for _, expert := range s.options("expert", j.Layout.Expert, spread) {
 		for _, virtual := range s.options("virtual", j.Layout.Virtual, j.chunks(l.Pipeline)) {
-			for _, zero := range s.options("zero", j.Layout.ZeRO, []int{1, 3}) {
+			for _, zero := range s.options("zero", j.Layout.ZeRO, []int{1, 2, 3}) {
 				for _, recompute := range []Recompute{NoRecompute, Selective, Full} {
 					if s.Fixed["recompute"] && recompute != j.Layout.Recompute ||
 						recompute == Selective && j.Attention != Stored &&
-							!s.Fixed["recompute"] || zero == 3 && l.Pipeline > 1 {
+							!s.Fixed["recompute"] {
 						continue // flash attention always computes scores again
 					}
 					l.Expert, l.Virtual, l.ZeRO, l.Recompute = expert, virtual, zero, recompute
@@ -154,14 +155,14 @@ func (j *Job) inner(s Search, l Layout) []Layout {
 	return list
 }
 
-// chunks lists how many chunks a stage may have: such that all have as many layers.
+// chunks lists how many chunks a stage may have: as Check accepts them, up to 8.
 func (j *Job) chunks(pipeline int) []int {
 	list := []int{1}
 	if pipeline == 1 || j.Layout.Schedule == ZeroBubble {
 		return list
 	}
 	for v := 2; v <= 8; v++ {
-		if j.Model.Layers()%(pipeline*v) == 0 {
+		if pipeline*v <= j.Model.Layers()+endLayers {
 			list = append(list, v)
 		}
 	}

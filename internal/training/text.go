@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
 )
 
 // gib writes bytes in GiB.
@@ -42,7 +44,7 @@ func (c *Cost) WriteText(w io.Writer, j *Job) error {
 		fmt.Fprintf(&b, "\nNo published run on %s in %s was fitted: rates are those of a "+
 			"relative.\n", j.Machine.Accelerator.Name, j.Precision)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, report.Narrow(b.String()))
 	return err
 }
 

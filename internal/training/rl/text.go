@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/report"
 )
 
 // between says what is known to be left out.
-const between = `The parts only: NeMo-RL's published on-policy steps on H100 take 1.8 to 2.4 times as long as
-computed (docs/training.md), for what lies between the parts is not computed.
-`
+const between = "The parts only: NeMo-RL's published on-policy steps on H100 take 1.8 to 2.4 " +
+	"times as long as computed (docs/training.md), for what lies between the parts is not " +
+	"computed.\n"
 
 // WriteText writes a step for people.
 func (r *Result) WriteText(w io.Writer, l *Loop) error {
@@ -29,7 +31,7 @@ func (r *Result) WriteText(w io.Writer, l *Loop) error {
 		b.WriteString("  Answers of the next step run beside the other parts.\n")
 	}
 	fmt.Fprintf(&b, "\nThe last half of the answers takes %.4g s, the last tenth %.4g s. If all "+
-		"were equally\nlong, answers would take %.4g s: the tail costs %.4g s, %.1f %% of the "+
+		"were equally long, answers would take %.4g s: the tail costs %.4g s, %.1f %% of the "+
 		"step.\n", r.Half, r.Tenth, r.Even, r.Generate-r.Even, 100*(r.Generate-r.Even)/r.Step)
 	fmt.Fprintf(&b, "%.4g tokens a step, %.4g a second and accelerator", r.Tokens, r.Rate)
 	if r.Idle > 0 {
@@ -40,6 +42,6 @@ func (r *Result) WriteText(w io.Writer, l *Loop) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, report.Narrow(b.String()))
 	return err
 }
