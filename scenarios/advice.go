@@ -12,6 +12,9 @@ import (
 // whatWouldFit names the least changes with which the model fits: more accelerators, a larger one,
 // or smaller weights.
 func (p *planned) whatWouldFit() string {
+	if p.plan.Missing == 0 {
+		return fmt.Sprintf("Raise memory.tokens to %d or more.", p.plan.LeastTokens())
+	}
 	degrees := p.s.Parallelism.degrees()
 	var ways []string
 	if fewer := p.fewerSlots(); fewer != "" {

@@ -13,7 +13,10 @@ func fit(p *planned) *fitted {
 	name, made := p.config.Model.Name, p.config.Model.MaxContext
 	if err := p.plan.Err(); err != nil {
 		field := "model"
-		if p.plan.Adapters > p.plan.Missing { // it fits without them
+		switch {
+		case p.plan.Missing == 0:
+			field = "memory.tokens"
+		case p.plan.Adapters > p.plan.Missing: // it fits without them
 			field = "adapters"
 		}
 		p.problem(field, "%s %v. %s", name, err, p.whatWouldFit())

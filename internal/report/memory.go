@@ -93,9 +93,14 @@ func (p *Printer) Memory(m *scenarios.Memory) {
 	p.grid(table.Row{"", "bytes", ""}, rows, 0, 2)
 	p.printf("\n")
 	p.memoryBar(m)
-	if plan.Err() != nil {
-		p.paragraph(p.paint(red, "Does not fit")+": "+units.FormatBytes(plan.Missing)+
-			" are missing on each accelerator. "+m.Advice, 0)
+	if err := plan.Err(); err != nil {
+		words := "Does not fit: " + units.FormatBytes(plan.Missing) +
+			" are missing on each accelerator"
+		if plan.Missing == 0 {
+			words = "D" + err.Error()[1:]
+		}
+		p.paragraph(p.paint(red, words[:len("Does not fit")])+words[len("Does not fit"):]+". "+
+			m.Advice, 0)
 		return
 	}
 	ranks := ""

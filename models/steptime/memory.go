@@ -2,6 +2,7 @@ package steptime
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/units"
@@ -56,8 +57,8 @@ type MemoryPlan struct {
 	Draft float64
 	// Adapters is the memory of their slots.
 	Adapters float64
-	// KV is the memory that is left for the cache; 0 if none is left. Missing is the number of
-	// bytes by which the other parts exceed Usable.
+	// KV is the memory that is left for the cache; 0 if it has no room for a block and a sequence
+	// of one token. Missing is the number of bytes that such a cache needs beyond Usable.
 	KV, Missing float64
 	// KVBytesPerToken is the size in bytes of a token's KV on each accelerator of the stage with
 	// the most layers, including a drafter's cache.
@@ -74,11 +75,15 @@ type MemoryPlan struct {
 	ContextTokens, Contexts int
 }
 
-// Err returns nil if the model fits with room for one block, else an error that says how much is
-// missing.
+// Err returns nil if the model fits with room for one block and a sequence of one token, else an
+// error that says how much is missing.
 func (p *MemoryPlan) Err() error {
-	if p.Blocks > 0 {
+	if p.Blocks > 0 && p.Longest() > 0 {
 		return nil
+	}
+	if p.Missing == 0 {
+		return fmt.Errorf("does not fit into a KV cache of %d tokens: a sequence needs one of %d",
+			p.Tokens, p.LeastTokens())
 	}
 	weights := units.FormatBytes(p.Weights)
 	if p.Draft > 0 {
@@ -140,8 +145,8 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	p.Adapters = stage * float64(cfg.Adapters.Slots) *
 		cfg.Adapters.Bytes(cfg.Model, tp, cfg.Adapters.Room)
 	p.KV = p.Usable - p.Weights - p.Draft - p.Adapters - p.Activations - p.Context
-	if p.KV < block {
-		p.Missing, p.KV = block-p.KV, 0
+	if least := max(block, p.State.Bytes(1)); p.KV < least {
+		p.Missing, p.KV = least-p.KV, 0
 	}
 	p.Blocks = int(p.KV / block)
 	p.hold(p.Blocks * p.BlockTokens)
@@ -154,7 +159,7 @@ func (p *MemoryPlan) hold(tokens int) {
 	if p.ContextTokens > 0 {
 		p.Contexts = tokens / p.ContextTokens * p.Ranks
 	}
-	if p.bounded() {
+	if p.bounded() && p.ContextTokens > 0 {
 		p.Contexts = int(float64(tokens)*p.KVBytesPerToken/p.State.Bytes(p.ContextTokens)) * p.Ranks
 	}
 }
@@ -183,6 +188,13 @@ func (p *MemoryPlan) Limit(tokens int) {
 	p.hold(tokens / p.Ranks)
 }
 
+// LeastTokens returns the size in tokens of the smallest cache, over all ranks, that has a block
+// and room for a sequence of one token.
+func (p *MemoryPlan) LeastTokens() int {
+	one := int(math.Ceil(p.State.Bytes(1) / p.KVBytesPerToken))
+	return max(p.BlockTokens, one) * p.Ranks
+}
+
 // Longest returns the largest number of tokens of one sequence, which is the number that a rank
 // holds.
 func (p *MemoryPlan) Longest() int {
@@ -190,7 +202,7 @@ func (p *MemoryPlan) Longest() int {
 		return p.Tokens / p.Ranks
 	}
 	room := float64(p.Tokens/p.Ranks)*p.KVBytesPerToken - p.State.Fixed
-	if p.State.Bytes(p.State.Window) > room+p.State.Fixed {
+	if room < 0 || p.State.Bytes(p.State.Window) > room+p.State.Fixed {
 		return max(0, int(room/(p.State.Growing+p.State.Windowed)))
 	}
 	room -= float64(p.State.Window) * p.State.Windowed

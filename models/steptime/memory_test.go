@@ -29,14 +29,15 @@ func TestPlanAddsUp(t *testing.T) {
 		})
 		must.OK(t, err)
 		block := p.KVBytesPerToken * float64(p.BlockTokens)
+		least := max(block, p.State.Bytes(1))
 		if p.Missing > 0 {
 			if p.Blocks != 0 || p.Err() == nil ||
 				!strings.Contains(p.Err().Error(), "does not fit") {
 				t.Fatalf("%+v: %v", p, p.Err())
 			}
-			// What is missing would make room for one block.
+			// What is missing would make room for one block and one token of a sequence.
 			if got := p.Weights + p.Activations + p.Context +
-				block - p.Missing; math.Abs(got/p.Usable-1) > 1e-9 {
+				least - p.Missing; math.Abs(got/p.Usable-1) > 1e-9 {
 				t.Fatalf("%+v adds up to %g", p, got)
 			}
 			return
@@ -77,9 +78,13 @@ func TestLongestFillsARank(t *testing.T) {
 		if p.State.Fixed == 0 && p.State.Windowed == 0 {
 			p.State.Window = 0
 		}
-		tokens := rapid.IntRange(60, 1000).Draw(t, "tokens")
+		tokens := rapid.IntRange(1, 1000).Draw(t, "tokens")
 		p.Limit(tokens * p.Ranks)
 		n, room := p.Longest(), float64(tokens)*p.KVBytesPerToken
+		if fits := tokens*p.Ranks >= p.LeastTokens(); fits != (n > 0) || fits != (p.Err() == nil) {
+			t.Fatalf("%+v: %d tokens, at least %d, hold a sequence of %d: %v", p, tokens,
+				p.LeastTokens(), n, p.Err())
+		}
 		if p.State.Bytes(n) > room || p.State.Bytes(n+1) <= room {
 			t.Fatalf("%+v: %d tokens take %g, one more %g, of %g", p, n, p.State.Bytes(n),
 				p.State.Bytes(n+1), room)
