@@ -3,8 +3,6 @@ package trace
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +49,7 @@ func openFile(fsys fs.FS, path string) (*file, error) {
 		unzipped, err := unzip(f.in)
 		if err != nil {
 			raw.Close()
-			return nil, fmt.Errorf("%s: not a valid gzip file: %w", path, err)
+			return nil, fmt.Errorf("%s: in the first line: %w", path, files.Damage(err))
 		}
 		f.in = bufio.NewReaderSize(&watched{unzipped, &f.damage}, 1<<16)
 	}
@@ -136,17 +134,7 @@ func (f *file) errorf(format string, args ...any) error {
 
 // broken returns an error for a file that cannot be read further.
 func (f *file) broken(err error) error {
-	var corrupt flate.CorruptInputError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("the gzip file is cut short")
-	case errors.As(err, &corrupt):
-		err = fmt.Errorf("the gzip file is damaged at byte %d", int64(corrupt))
-	case errors.Is(err, gzip.ErrChecksum):
-		err = errors.New("the gzip file is damaged: what it holds does not have its checksum")
-	case errors.Is(err, gzip.ErrHeader):
-		err = errors.New("what follows in the gzip file is no gzip")
-	}
+	err = files.Damage(err)
 	if f.line == 0 {
 		return fmt.Errorf("%s: in the first line: %w", f.path, err)
 	}

@@ -100,9 +100,13 @@ func unpacked(name string, data []byte) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: in the first line: %w", name, files.Damage(err))
 	}
-	return io.ReadAll(files.Limit(z, name, mostBytes))
+	out, err := io.ReadAll(files.Limit(z, name, mostBytes))
+	if damage := files.Damage(err); damage != err {
+		return nil, fmt.Errorf("%s: after line %d: %w", name, bytes.Count(out, []byte("\n")), damage)
+	}
+	return out, err
 }
 
 // find returns the reader with the given name, or the first that fits.
