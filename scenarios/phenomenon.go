@@ -45,22 +45,8 @@ func decodePhenomenon(clock *steptime.Clock, m *workMeter) *Phenomenon {
 
 // newPhenomenon describes a step by what takes most of its time.
 func newPhenomenon(clock *steptime.Clock, step *sim.Step) *Phenomenon {
-	times := map[steptime.Bound]sim.Time{}
-	var total sim.Time
-	for _, op := range clock.Breakdown(step) {
-		times[op.Bound] += op.Time
-		total += op.Time
-	}
-	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: total.Milliseconds()}
-	var most sim.Time
-	for _, bound := range []steptime.Bound{steptime.Compute, steptime.Memory, steptime.Network,
-		steptime.Latency, steptime.Host, steptime.Tiles} {
-		if times[bound] > most {
-			most, p.Bound = times[bound], bound
-		}
-	}
-	if total > 0 {
-		p.Share = float64(most) / float64(total)
-	}
+	l := clock.Whole(step)
+	p := &Phenomenon{Tokens: step.Tokens(), Context: step.Context, Step: l.Time().Milliseconds()}
+	p.Bound, p.Share = l.Binding()
 	return p
 }

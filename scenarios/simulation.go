@@ -122,11 +122,24 @@ func (s *Simulation) Steps() *Steps {
 	steps := &Steps{
 		Scenario: s.Scenario, Model: first.Model, Accelerator: *first.Accelerator,
 		Memory: first.Plan, Clock: first.Clock, Warnings: s.Warnings,
+		speculator: s.speculators[first.first],
 	}
 	if pools := s.Scenario.Fleet.Pools; len(pools) > 0 {
 		steps.Scenario, _ = pools[0].over(s.Scenario)
 	}
 	return steps
+}
+
+// Ledger returns what an accelerator of each stage does in a step that ran, which the leap is. What
+// the step takes beyond that is drafting, and waiting for transfers and for stages that are busy.
+func (s *Simulation) Ledger(l *sim.Leap) steptime.Ledger {
+	for i := range s.pools {
+		if p := &s.pools[i]; l.Replica < p.first+p.size {
+			return p.Clock.Whole(&sim.Step{Decodes: l.Decodes, DecodeTokens: l.DecodeTokens,
+				Context: l.Context, Prefill: l.Prefill})
+		}
+	}
+	return nil
 }
 
 // DraftModel returns the model that the first pool runs for each drafted token, or nil if there is

@@ -5,6 +5,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Steps predicts the steps of the first pool of a scenario without running it.
@@ -17,6 +19,8 @@ type Steps struct {
 	Memory      steptime.MemoryPlan
 	Clock       *steptime.Clock
 	Warnings    []string
+
+	speculator *speculation.Speculator // nil without drafts
 }
 
 // Steps prepares the step times of the scenario. The error is an InputError if the scenario is
@@ -28,10 +32,19 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 		return nil, err
 	}
 	first := servers[0]
-	return &Steps{
+	steps := &Steps{
 		Scenario: first.s, Model: first.config.Model, Accelerator: *first.config.Accelerator,
 		Memory: first.plan, Clock: first.clock, Warnings: n.warnings,
-	}, nil
+	}
+	if first.s.drafts() {
+		if s := start(first); s.drafter != nil {
+			steps.speculator = s.speculator(0, s.drafter, &sim.ReplicaConfig{Clock: first.clock})
+		}
+		if err := n.err(); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
 }
 
 // Room returns how many sequences with a context of that many tokens fit into the KV memory at
@@ -39,4 +52,34 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 func (s *Steps) Room(context int) int {
 	block := max(1, s.Memory.BlockTokens)
 	return s.Memory.Tokens / (max(1, (context+block-1)/block) * block)
+}
+
+// Prompt returns what an accelerator of each stage does to compute a prompt by itself.
+func (s *Steps) Prompt(tokens int) steptime.Ledger {
+	return s.Clock.Whole(promptAlone(tokens))
+}
+
+// DecodeStep is a step in which all sequences of a batch decode, with drafts where the scenario has
+// them.
+type DecodeStep struct {
+	Step *sim.Step
+	// Ledger is what an accelerator of each stage does in the step.
+	Ledger steptime.Ledger
+	// Given is the mean number of tokens that a sequence gets from the step: 1 without drafts.
+	Given float64
+}
+
+// Decode returns the step of a batch of sequences which each store context tokens before it.
+func (s *Steps) Decode(batch, context int) DecodeStep {
+	stored, each := int64(batch)*int64(context), 1
+	d := DecodeStep{Given: 1}
+	var drafted speculation.MeanStep
+	if s.speculator != nil && batch > 0 {
+		drafted = s.speculator.MeanStep(batch, stored)
+		each, d.Given = 1+drafted.Tokens, drafted.Given
+	}
+	d.Step = &sim.Step{Decodes: batch, DecodeTokens: batch * each,
+		Context: stored + int64(batch*each)}
+	d.Ledger = s.Clock.Whole(d.Step).WithDrafts(drafted.Drafting)
+	return d
 }

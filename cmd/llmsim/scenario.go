@@ -204,7 +204,7 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 	if flags.trace == "" {
 		return flags.record(cmd, simulation, progress, observers)
 	}
-	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents)
+	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents, simulation.Ledger)
 	if err != nil {
 		return nil, err
 	}

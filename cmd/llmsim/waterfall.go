@@ -66,7 +66,7 @@ func (flags *waterfallFlags) record(cmd *cobra.Command,
 		w.Life, err = waterfall.Record(cmd.Context(), simulation, id)
 		return w, err
 	}
-	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents)
+	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents, simulation.Ledger)
 	if err != nil {
 		return nil, err
 	}

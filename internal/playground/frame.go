@@ -1,8 +1,6 @@
 package playground
 
 import (
-	"strings"
-
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -14,10 +12,11 @@ type Frame struct {
 	Step int64   `json:"step"`
 	From float64 `json:"from"`
 	To   float64 `json:"to"`
-	// Parts is what the step's time is spent on.
-	Parts Parts `json:"parts"`
-	// Intensity is FLOP per byte of memory traffic, Rate in FLOP/s; the roof is at Peak FLOP/s and
-	// Bandwidth B/s.
+	// Parts is what the step's time is spent on, Bound what binds most of it.
+	Parts Parts          `json:"parts"`
+	Bound steptime.Bound `json:"bound"`
+	// Intensity is FLOP per byte of memory traffic, Rate in FLOP/s while the step computes; the
+	// roof is at Peak FLOP/s and Bandwidth B/s. All are of one accelerator.
 	Intensity float64 `json:"intensity"`
 	Rate      float64 `json:"rate"`
 	Peak      float64 `json:"peak"`
@@ -63,45 +62,42 @@ type Running struct {
 	Accepted int `json:"accepted,omitempty"`
 }
 
-// Parts is the time of a step in milliseconds, by what it is spent on.
+// Parts is the time of a step in milliseconds, by what it is spent on, as steptime.Part has it.
 type Parts struct {
-	Weights    float64 `json:"weights"`
-	Cache      float64 `json:"cache"`
-	Arithmetic float64 `json:"arithmetic"`
-	Exchange   float64 `json:"exchange"`
-	Fixed      float64 `json:"fixed"`
-	Host       float64 `json:"host"`
-	// Rest is drafting, and waiting for transfers from and to host memory.
+	Weights     float64 `json:"weights"`
+	KV          float64 `json:"kv"`
+	Scores      float64 `json:"scores"`
+	Activations float64 `json:"activations"`
+	Arithmetic  float64 `json:"arithmetic"`
+	Exchange    float64 `json:"exchange"`
+	Fixed       float64 `json:"fixed"`
+	Host        float64 `json:"host"`
+	// Rest is drafting, waiting for transfers from and to host memory, and for stages that are
+	// busy.
 	Rest float64 `json:"rest"`
 }
 
-// split adds the operators of a step up by what bounds them. What memory bounds is the KV cache in
-// attention, weights and activations elsewhere.
-func split(operators []steptime.Operator) Parts {
-	var p Parts
-	for _, o := range operators {
-		t := milliseconds(o.Time)
-		switch {
-		case o.Bound == steptime.Network:
-			p.Exchange += t
-		case o.Bound == steptime.Host:
-			p.Host += t
-		case o.Bound == steptime.Compute, o.Bound == steptime.Tiles:
-			p.Arithmetic += t
-		case o.Bound != steptime.Memory:
-			p.Fixed += t
-		case strings.HasPrefix(o.Name, "attention"):
-			p.Cache += t
-		default:
-			p.Weights += t
-		}
+// split returns the parts of a step that lasts for the given time.
+func split(p *steptime.Parts, whole sim.Time) Parts {
+	rest := whole
+	for _, t := range p {
+		rest -= t
 	}
-	return p
+	return Parts{
+		Weights: milliseconds(p[steptime.ReadingWeights]), KV: milliseconds(p[steptime.ReadingKV]),
+		Scores:      milliseconds(p[steptime.MovingScores]),
+		Activations: milliseconds(p[steptime.MovingActivations]),
+		Arithmetic:  milliseconds(p[steptime.Calculating]),
+		Exchange:    milliseconds(p[steptime.Exchanging]),
+		Fixed:       milliseconds(p[steptime.FixedTimes] + p[steptime.Undivided]),
+		Host:        milliseconds(p[steptime.OnHost]), Rest: milliseconds(rest),
+	}
 }
 
 // Sum returns the time of all parts.
 func (p *Parts) Sum() float64 {
-	return p.Weights + p.Cache + p.Arithmetic + p.Exchange + p.Fixed + p.Host + p.Rest
+	return p.Weights + p.KV + p.Scores + p.Activations + p.Arithmetic + p.Exchange + p.Fixed +
+		p.Host + p.Rest
 }
 
 func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
@@ -110,15 +106,14 @@ func milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
 func (s *Stage) frame(l *sim.Leap, carried *step) Frame {
 	f := Frame{
 		Step: s.steps, Answered: s.answered,
-		From: milliseconds(l.Start), To: milliseconds(l.End), Parts: carried.parts,
-		Decoding:  carried.decoding,
-		Intensity: carried.flops / max(1, carried.bytes),
-		Rate:      carried.flops / (l.End - l.Start).Seconds(),
-		Peak:      s.flops, Bandwidth: s.bandwidth,
+		From: milliseconds(l.Start), To: milliseconds(l.End),
+		Parts: split(&carried.sum.Parts, l.End-l.Start), Bound: carried.sum.Bound,
+		Decoding: carried.decoding, Intensity: carried.sum.Intensity(),
+		Rate: carried.sum.FLOPs / carried.sum.Time.Seconds(),
+		Peak: s.flops, Bandwidth: s.bandwidth,
 		Waiting: s.source.arrived(l.End), Running: append([]Running{}, s.fresh.finished...),
 		Rejected: s.fresh.rejected, Used: l.Used, Capacity: s.memory.Capacity(), Slots: s.slots,
 	}
-	f.Parts.Rest = max(0, f.To-f.From-f.Parts.Sum())
 	for q := range s.running {
 		f.Running = append(f.Running, s.show(q, carried))
 		for i := len(f.Running) - 1; i > 0 && f.Running[i].ID < f.Running[i-1].ID; i-- {

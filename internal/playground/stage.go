@@ -19,7 +19,7 @@ type Stage struct {
 	memory     sim.Memory
 	slots      int64 // the memory's capacity in tokens
 
-	flops, bandwidth float64 // the peaks of the accelerators, per second
+	flops, bandwidth float64 // the peaks of one accelerator, per second
 
 	running  map[*sim.Sequence]bool // in a batch, or on the way back to one
 	carrying []*step                // steps that have begun, first begun first
@@ -33,9 +33,7 @@ type Stage struct {
 // step describes a step to the clock when it begins.
 type step struct {
 	work     map[int64]work
-	parts    Parts
-	flops    float64
-	bytes    float64
+	sum      steptime.Operator // all operators of the step, as one
 	decoding int
 }
 
@@ -56,7 +54,9 @@ func NewStage(settings []string, past []Phase) (*Stage, error) {
 		return nil, err
 	}
 	stage := &Stage{clock: s.Steps().Clock, source: source, running: map[*sim.Sequence]bool{}}
-	stage.flops, stage.bandwidth = stage.clock.Peaks()
+	flops, bandwidth := stage.clock.Peaks()
+	n := float64(s.Steps().Scenario.Parallelism.Accelerators())
+	stage.flops, stage.bandwidth = flops/n, bandwidth/n
 	s.ReplaceClocks(func(predicted sim.StepClock) sim.StepClock {
 		stage.predicted = predicted
 		return stage
@@ -128,10 +128,8 @@ func (s *Stage) Next(n int) ([]Frame, error) {
 // Duration implements sim.StepClock: it notes what the step carries.
 func (s *Stage) Duration(next *sim.Step) sim.Time {
 	length := s.predicted.Duration(next)
-	carried := &step{work: map[int64]work{}, parts: split(s.clock.Breakdown(next)),
+	carried := &step{work: map[int64]work{}, sum: s.clock.Whole(next).Sum(),
 		decoding: next.Decodes}
-	total := s.clock.Work(next)
-	carried.flops, carried.bytes = total.FLOPs, total.Bytes
 	for q := range next.Sequences {
 		carried.work[q.ID] = work{}
 		s.running[q] = true

@@ -11,7 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Lesson holds the numbers that explain why serving a model costs what it costs.
@@ -58,24 +57,36 @@ func (p *Printer) say(format string, args ...any) {
 func (p *Printer) oneToken(l *Lesson) {
 	m, a := l.steps.Model, &l.steps.Accelerator
 	read := float64(m.StreamedBytes(l.weights))
-	bandwidth := l.gpus * a.Bandwidth
+	// Stages read their weights one after another.
+	each := l.gpus / l.stages()
+	bandwidth := each * a.Bandwidth
 	flops, _ := l.steps.Clock.Peaks()
-	work := l.decode(1)
+	flops /= l.stages()
+	one := l.decode(1)
+	work := one.Ledger.Sum()
+	work.FLOPs *= each
+	intensity := work.Intensity() / each
+	stages, drafts := "", ""
+	if n := l.stages(); n > 1 {
+		stages = fmt.Sprintf(" (one of %.0f stages at a time)", n)
+	}
+	if one.Given > 1 {
+		drafts = fmt.Sprintf(", with %s in a step", units.Significant(one.Given, 3))
+	}
 	p.heading("One token for one user")
 	p.say("The model has %s parameters: %s in %s. To make one token, every weight that the token "+
-		"passes through must be read once: %s. At %s that takes %s, so no engine can give one "+
-		"user more than %s a second.",
+		"passes through must be read once: %s. At %s%s that takes %s, so no engine can give one "+
+		"user more than %s a second%s.",
 		figure(float64(m.Parameters().Total())),
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
-		units.FormatBytes(read), units.FormatByteRate(bandwidth),
-		units.FormatDuration(read/bandwidth), counted(bandwidth/read, "token"))
+		units.FormatBytes(read), units.FormatByteRate(bandwidth), stages,
+		units.FormatDuration(read/bandwidth), counted(one.Given*bandwidth/read, "token"), drafts)
 	p.say("The arithmetic is small: %s GFLOP, which takes %s at %s. That is %s FLOP for each "+
 		"byte, while the machine could do %s (the ridge of its roofline). So memory bandwidth "+
 		"limits decoding for one user: reading takes %s times as long as the arithmetic.",
-		units.Significant(work.flops/1e9, 3), units.FormatDuration(work.flops/flops),
+		units.Significant(work.FLOPs/1e9, 3), units.FormatDuration(work.FLOPs/flops),
 		units.FormatFLOPRate(flops),
-		figure(work.flops/work.bytes), figure(flops/bandwidth),
-		times(flops/bandwidth/(work.flops/work.bytes)))
+		figure(intensity), figure(flops/bandwidth), times(flops/bandwidth/intensity))
 	slow := read / l.desktop.Bandwidth
 	p.say("A desktop at %s needs %s a token, which is %s times longer. This is the ratio of the "+
 		"bandwidths, and does not depend on the number of cores.",
@@ -83,18 +94,10 @@ func (p *Printer) oneToken(l *Lesson) {
 		times(bandwidth/l.desktop.Bandwidth))
 }
 
-// decodeWork is a step of a batch of sequences with the lesson's context.
-type decodeWork struct{ time, flops, bytes float64 }
+// decode returns a step of a batch of sequences with the lesson's context.
+func (l *Lesson) decode(batch int) scenarios.DecodeStep { return l.steps.Decode(batch, l.context) }
 
-func (l *Lesson) decode(batch int) decodeWork {
-	step := sim.Step{Decodes: batch, DecodeTokens: batch,
-		Context: int64(batch) * int64(l.context+1)}
-	w := l.steps.Clock.Work(&step)
-	return decodeWork{time: l.steps.Clock.Duration(&step).Seconds() * l.stages(), flops: w.FLOPs,
-		bytes: w.Bytes}
-}
-
-func (l *Lesson) stages() float64 { return float64(l.steps.Scenario.Parallelism.Pipeline) }
+func (l *Lesson) stages() float64 { return float64(l.steps.Clock.Stages()) }
 
 // batching explains that one reading of the weights serves many sequences.
 func (p *Printer) batching(l *Lesson) {
@@ -108,10 +111,11 @@ func (p *Printer) batching(l *Lesson) {
 			continue
 		}
 		most = batch
-		w := l.decode(batch)
+		d := l.decode(batch)
+		step, took := d.Ledger.Sum(), d.Ledger.Time().Seconds()
 		rows = append(rows, table.Row{
-			batch, units.FormatDuration(w.time), figure(1 / w.time),
-			figure(float64(batch) / w.time), figure(w.flops / w.bytes),
+			batch, units.FormatDuration(took), figure(d.Given / took),
+			figure(float64(batch) * d.Given / took), figure(step.Intensity()),
 		})
 	}
 	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"},
@@ -122,12 +126,18 @@ func (p *Printer) batching(l *Lesson) {
 			"for only %s (of %s tokens).", counted(float64(room), "context"), count(l.context))
 		return
 	}
-	one, many := l.decode(1), l.decode(most)
+	one, many := l.perToken(1), l.perToken(most)
 	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens "+
 		"of one, and each waits %s times as long for the next (contexts of %s tokens; the KV "+
 		"memory has room for %s of them). Only the KV caches cannot be shared, since each user "+
-		"has one.", most, times(float64(most)*one.time/many.time), times(many.time/one.time),
+		"has one.", most, times(float64(most)*one/many), times(many/one),
 		count(l.context), count(room))
+}
+
+// perToken returns the seconds for each token of a user in a batch.
+func (l *Lesson) perToken(batch int) float64 {
+	d := l.decode(batch)
+	return d.Ledger.Time().Seconds() / d.Given
 }
 
 // batches are the sizes to show: some that are usual, and the largest that fits where that lies
@@ -143,15 +153,12 @@ func (l *Lesson) batches(room int) []int {
 
 // prefill explains that a prompt is a batch of its own.
 func (p *Printer) prefill(l *Lesson) {
-	step := sim.Step{Prefill: []sim.Chunk{{New: l.prompt, Last: true}}}
-	took := l.steps.Clock.Duration(&step).Seconds() * l.stages()
-	w := l.steps.Clock.Work(&step)
+	step := l.steps.Prompt(l.prompt)
+	took, w := step.Time().Seconds(), step.Sum()
 	flops, bandwidth := l.steps.Clock.Peaks()
-	alone := sim.Step{Decodes: 1, DecodeTokens: 1, Context: int64(l.context)}
 	bound := fmt.Sprintf("Prefill is bound by %s, while decode is bound by %s.",
-		bindingWords(l.steps.Clock.Breakdown(&step)), bindingWords(l.steps.Clock.Breakdown(&alone)))
-	if ridge := flops / bandwidth; w.FLOPs/w.Bytes < ridge &&
-		steptime.Binding(l.steps.Clock.Breakdown(&step)) == steptime.Memory {
+		bindingWords(step), bindingWords(l.decode(1).Ledger))
+	if ridge := flops / bandwidth; w.Intensity() < ridge && w.Bound == steptime.Memory {
 		bound = fmt.Sprintf("A prompt as short as this is still bound by memory: the ridge is at "+
 			"%s.",
 			figure(ridge))
@@ -160,14 +167,14 @@ func (p *Printer) prefill(l *Lesson) {
 	p.say("The tokens of a prompt are known, and go through the model together: %s of them do %s "+
 		"FLOP for each byte and take %s, "+
 		"%s for each token against %s when decoding. %s",
-		count(l.prompt), figure(w.FLOPs/w.Bytes), units.FormatDuration(took),
+		count(l.prompt), figure(w.Intensity()), units.FormatDuration(took),
 		units.FormatDuration(took/float64(l.prompt)),
-		units.FormatDuration(l.decode(1).time), bound)
+		units.FormatDuration(l.perToken(1)), bound)
 }
 
 // bindingWords names what takes most of the time of a step.
-func bindingWords(ops []steptime.Operator) string {
-	switch b := steptime.Binding(ops); b {
+func bindingWords(ops steptime.Ledger) string {
+	switch b, _ := ops.Binding(); b {
 	case steptime.Compute:
 		return "arithmetic"
 	case steptime.Memory:

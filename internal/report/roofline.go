@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // Roofline places the operators of prefill and decode under the roof of one accelerator: what it
@@ -19,7 +18,10 @@ import (
 type Roofline struct {
 	Model       string `json:"model"`
 	Accelerator string `json:"accelerator"`
-	Tensor      int    `json:"tensor_parallel"`
+	// Accelerators is the number of a replica, in Stages pipeline stages.
+	Accelerators int `json:"accelerators"`
+	Tensor       int `json:"tensor_parallel"`
+	Stages       int `json:"pipeline_parallel"`
 	// Peak is in FLOP/s, Bandwidth in B/s, of one accelerator; Ridge is the intensity in FLOP/B at
 	// which they meet.
 	Peak      float64 `json:"peak_flops"`
@@ -30,7 +32,8 @@ type Roofline struct {
 	Steps   []RooflineStep `json:"steps"`
 }
 
-// RooflineStep is a step, as a whole and by operator.
+// RooflineStep is a step on its way through all pipeline stages, as a whole and by operator: what
+// one accelerator of each stage does.
 type RooflineStep struct {
 	// Phase is "prefill" or "decode", Tokens the length of the one prompt or the number of
 	// sequences that decode.
@@ -38,6 +41,8 @@ type RooflineStep struct {
 	Tokens int    `json:"tokens"`
 	// Fits reports whether the KV memory has room for the step.
 	Fits bool `json:"fits"`
+	// Given is the mean number of tokens that a sequence gets from the step.
+	Given float64 `json:"tokens_given"`
 	RooflinePoint
 	Operators []RooflinePoint `json:"operators"`
 }
@@ -46,16 +51,27 @@ type RooflineStep struct {
 type RooflinePoint struct {
 	Name  string  `json:"name"`
 	FLOPs float64 `json:"flops"`
-	Bytes float64 `json:"bytes"`
-	// Time is in seconds.
-	Time float64 `json:"time"`
+	// Bytes is what moves to and from memory: weights, KV cache, scores and activations. Sent is
+	// what goes to other accelerators.
+	Bytes       float64 `json:"bytes"`
+	Weights     float64 `json:"weights_bytes"`
+	KV          float64 `json:"kv_bytes"`
+	Scores      float64 `json:"scores_bytes"`
+	Activations float64 `json:"activations_bytes"`
+	Sent        float64 `json:"sent_bytes"`
+	// Time is in seconds, and Parts is Time by what it is spent on.
+	Time  float64            `json:"time"`
+	Parts map[string]float64 `json:"parts"`
 	// Intensity is FLOPs/Bytes, Rate is FLOPs/Time in FLOP/s, Roof the most that the intensity
-	// allows.
+	// allows; 0 where nothing is computed or moved.
 	Intensity float64        `json:"intensity"`
 	Rate      float64        `json:"rate"`
 	Roof      float64        `json:"roof"`
 	Bound     steptime.Bound `json:"bound"`
 }
+
+// Placed reports whether the point has a place under the roof.
+func (p *RooflinePoint) Placed() bool { return p.FLOPs > 0 && p.Bytes > 0 && p.Time > 0 }
 
 // NewRoofline looks at the prefill of a prompt alone, for each length of prompts, and at decode
 // steps of each size of batches, all sequences of a batch with the same context.
@@ -63,43 +79,39 @@ func NewRoofline(s *scenarios.Steps, prompts, batches []int, context int) *Roofl
 	flops, bandwidth := s.Clock.Peaks()
 	n := float64(s.Scenario.Parallelism.Accelerators())
 	r := &Roofline{
-		Model: s.Model.Name, Accelerator: s.Accelerator.Name, Tensor: s.Scenario.Parallelism.Tensor,
-		Peak: flops / n, Bandwidth: bandwidth / n, Ridge: flops / bandwidth, Context: context,
+		Model: s.Model.Name, Accelerator: s.Accelerator.Name, Accelerators: int(n),
+		Tensor: s.Scenario.Parallelism.Tensor, Stages: s.Clock.Stages(), Peak: flops / n,
+		Bandwidth: bandwidth / n, Ridge: flops / bandwidth, Context: context,
 	}
 	for _, tokens := range prompts {
-		r.add("prefill", tokens, s.Room(tokens) > 0,
-			s.Clock.Breakdown(&sim.Step{Prefill: []sim.Chunk{{New: tokens, Last: true}}}))
+		r.add("prefill", tokens, s.Room(tokens) > 0, 1, s.Prompt(tokens))
 	}
 	for _, batch := range batches {
-		step := sim.Step{Decodes: batch, DecodeTokens: batch,
-			Context: int64(batch) * int64(context+1)}
-		r.add("decode", batch, batch <= s.Room(context+1), s.Clock.Breakdown(&step))
+		d := s.Decode(batch, context)
+		r.add("decode", batch, batch <= s.Room(context+1), d.Given, d.Ledger)
 	}
 	return r
 }
 
-func (r *Roofline) add(phase string, tokens int, fits bool, ops []steptime.Operator) {
-	step := RooflineStep{Phase: phase, Tokens: tokens, Fits: fits}
-	var whole steptime.Operator
-	whole.Bound = steptime.Binding(ops)
+func (r *Roofline) add(phase string, tokens int, fits bool, given float64, ops steptime.Ledger) {
+	step := RooflineStep{Phase: phase, Tokens: tokens, Fits: fits, Given: given}
 	for _, op := range ops {
-		whole.FLOPs += op.FLOPs
-		whole.Bytes += op.Bytes
-		whole.Time += op.Time
-		if op.FLOPs > 0 && op.Bytes > 0 {
-			step.Operators = append(step.Operators, r.point(op))
-		}
+		step.Operators = append(step.Operators, r.point(op))
 	}
+	whole := ops.Sum()
 	whole.Name = fmt.Sprintf("%s %d", phase, tokens)
 	step.RooflinePoint = r.point(whole)
 	r.Steps = append(r.Steps, step)
 }
 
 func (r *Roofline) point(op steptime.Operator) RooflinePoint {
-	p := RooflinePoint{Name: op.Name, FLOPs: op.FLOPs, Bytes: op.Bytes, Time: op.Time.Seconds(),
-		Bound: op.Bound}
-	p.Intensity = op.FLOPs / op.Bytes
-	p.Rate = op.FLOPs / p.Time
+	p := RooflinePoint{Name: op.Name, FLOPs: op.FLOPs, Bytes: op.Bytes(), Weights: op.Weights,
+		KV: op.KV, Scores: op.Scores, Activations: op.Activations, Sent: op.Sent,
+		Time: op.Time.Seconds(), Parts: op.Parts.Seconds(), Bound: op.Bound,
+		Intensity: op.Intensity()}
+	if p.Time > 0 {
+		p.Rate = op.FLOPs / p.Time
+	}
 	p.Roof = min(r.Peak, p.Intensity*r.Bandwidth)
 	return p
 }
@@ -108,12 +120,16 @@ func (r *Roofline) point(op steptime.Operator) RooflinePoint {
 // of each phase.
 func (p *Printer) Roofline(r *Roofline) {
 	p.printf("%s on %s", r.Model, r.Accelerator)
-	if r.Tensor > 1 {
-		p.printf(", one of %d", r.Tensor)
+	if r.Accelerators > 1 {
+		p.printf(", one of %d", r.Accelerators)
 	}
 	p.printf("\n")
 	p.paragraph(fmt.Sprintf("%s at most, %s; they balance at %s FLOP for each byte (the ridge).",
 		units.FormatFLOPRate(r.Peak), units.FormatByteRate(r.Bandwidth), figure(r.Ridge)), 0)
+	if r.Stages > 1 {
+		p.paragraph(fmt.Sprintf("A step passes through %d stages one after another: times are of "+
+			"the whole way, work of one accelerator of each stage.", r.Stages), 0)
+	}
 	p.printf("\n")
 	var rows []table.Row
 	for i := range r.Steps {
@@ -146,6 +162,9 @@ func (p *Printer) Roofline(r *Roofline) {
 }
 
 func rooflineRow(name string, o *RooflinePoint) table.Row {
+	if !o.Placed() {
+		return table.Row{name, "–", "–", "–", "", units.FormatDuration(o.Time), string(o.Bound)}
+	}
 	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole ticks
 	return table.Row{
 		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), terminal.Bar(ofRoof, 8),
@@ -190,7 +209,7 @@ func (r *Roofline) lesson() string {
 	if first == nil {
 		return ""
 	}
-	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it reads, %s "+
+	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it moves, %s "+
 		"times fewer than the ridge: "+
 		"the step is bound by %s.", first.Tokens, figure(first.Intensity),
 		times(r.Ridge/first.Intensity), first.Bound)
@@ -207,6 +226,9 @@ func (r *Roofline) Span() (low, high float64) {
 	low, high = r.Ridge, r.Ridge
 	for i := range r.Steps {
 		for _, o := range r.Steps[i].Operators {
+			if o.Intensity == 0 {
+				continue
+			}
 			low, high = min(low, o.Intensity), max(high, o.Intensity)
 		}
 	}

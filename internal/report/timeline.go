@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report/life"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -17,9 +18,9 @@ import (
 const TimelineEvents = 200_000
 
 // Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at
-// ui.perfetto.dev: a track for each batch of each replica with its steps, a track for each request
-// with the parts of its life, and counters of batch, queue and KV use. When it is full it goes on
-// with no more, and says so in the file.
+// ui.perfetto.dev: a track for each batch of each replica with its steps and what their time is
+// spent on, a track for each request with the parts of its life, and counters of batch, queue and
+// KV use. When it is full it goes on with no more, and says so in the file.
 type Timeline struct {
 	file  *files.Pending
 	out   *bufio.Writer
@@ -29,7 +30,9 @@ type Timeline struct {
 	queue map[int]int // last seen, by replica
 	fresh []int64     // requests that got a token since the last step
 	lives *life.Recorder
-	err   error
+	// ledger returns what an accelerator does in a step.
+	ledger func(*sim.Leap) steptime.Ledger
+	err    error
 }
 
 // track is a batch of a replica.
@@ -38,14 +41,16 @@ type track struct{ replica, lane int }
 // requestsProcess is the process under which requests are shown; replicas come after it.
 const requestsProcess = 1
 
-// NewTimeline starts a timeline in a new file. It holds at most the given number of events.
-func NewTimeline(name string, events int) (*Timeline, error) {
+// NewTimeline starts a timeline in a new file. It holds at most the given number of events. The
+// ledger says what an accelerator does in each step, as scenarios.Simulation.Ledger does.
+func NewTimeline(name string, events int, ledger func(*sim.Leap) steptime.Ledger) (*Timeline,
+	error) {
 	file, err := files.Create(name)
 	if err != nil {
 		return nil, err
 	}
 	t := &Timeline{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events,
-		known: map[track]bool{}, queue: map[int]int{}}
+		known: map[track]bool{}, queue: map[int]int{}, ledger: ledger}
 	t.lives = life.NewRecorder(t.request)
 	t.write(`{"displayTimeUnit":"ms","traceEvents":[`)
 	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
@@ -100,14 +105,36 @@ func (t *Timeline) Steps(l *sim.Leap) {
 	case tokens > 0:
 		name = "prefill"
 	}
-	t.event(l.End, `{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"steps":%d,"decoding":%d,"context":%d,"prompts":%d,"prompt_tokens":%d,"requests":%s}}`,
+	t.event(l.End, `{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%v,"dur":%v,"args":{"steps":%d,"decoding":%d,"context":%d,"prompts":%d,"prompt_tokens":%d,"requests":%s,%s}}`,
 		name, process(l.Replica), l.Lane, micros(l.Start), micros(l.End-l.Start), l.Steps,
-		l.Decodes, l.Context, len(l.Prefill), tokens, requests)
+		l.Decodes, l.Context, len(l.Prefill), tokens, requests, t.spent(l))
 	t.event(l.End, `{"ph":"C","name":"batch","pid":%d,"ts":%v,"args":{"sequences":%d}}`,
 		process(l.Replica), micros(l.End), l.Running)
 	t.event(l.End, `{"ph":"C","name":"KV blocks","pid":%d,"ts":%v,"args":{"used":%d}}`,
 		process(l.Replica), micros(l.End), l.Used)
 	t.lives.Steps(l)
+}
+
+// spent says what binds a step and, where it was not leapt over with others, what its time is spent
+// on, in microseconds. The rest is drafting and waiting.
+func (t *Timeline) spent(l *sim.Leap) string {
+	if t.left == 0 {
+		return ""
+	}
+	sum := t.ledger(l).Sum()
+	var words strings.Builder
+	fmt.Fprintf(&words, `"bound":%q`, sum.Bound)
+	if l.Steps > 1 { // the ledger is of the first one
+		return words.String()
+	}
+	words.WriteString(`,"parts_us":{`)
+	for _, p := range steptime.AllParts() {
+		if sum.Parts[p] > 0 {
+			fmt.Fprintf(&words, `%q:%v,`, p.Key(), micros(sum.Parts[p]))
+		}
+	}
+	fmt.Fprintf(&words, `"rest":%v}`, micros(l.End-l.Start-sum.Time))
+	return words.String()
 }
 
 // name names a track when it is first seen.

@@ -42,8 +42,9 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 	s, err := file.Build(policies.Default())
 	must.OK(t, err)
 	name := filepath.Join(t.TempDir(), "trace.json")
-	timeline, err := report.NewTimeline(name, events)
+	timeline, err := report.NewTimeline(name, events, s.Ledger)
 	must.OK(t, err)
+	s.StepByStep(timeline.Token)
 	if _, err := s.Run(context.Background(), timeline); err != nil {
 		t.Fatal(err)
 	}
@@ -154,5 +155,33 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 	if events > 100 || !strings.Contains(trace.Other["recorded"], "what came later is left out") {
 		t.Errorf("%d events of at most 100; recorded: %q", events, trace.Other["recorded"])
+	}
+}
+
+// What the time of each step is spent on adds up to the step, and the weights take as long in each.
+func TestTimelinePartsAddUp(t *testing.T) {
+	for _, set := range [][]string{{"workload.rate=50/s"}, {"parallelism.pipeline=2"},
+		{"speculation={method: eagle, tokens: 3, acceptance: 0.6}"}, {"attention=naive"}} {
+		low, high := math.Inf(1), 0.0
+		for _, e := range runTimeline(t, report.TimelineEvents, set...).Events {
+			parts, ok := e.Args["parts_us"].(map[string]any)
+			if !ok {
+				continue
+			}
+			sum := 0.0
+			for name, part := range parts {
+				if part.(float64) < 0 {
+					t.Fatalf("%v: %v µs of %s", set, part, name)
+				}
+				sum += part.(float64)
+			}
+			if math.Abs(sum-*e.Duration) > 1e-3 {
+				t.Fatalf("%v: parts of %v µs, a step of %v", set, sum, *e.Duration)
+			}
+			low, high = min(low, parts["weights"].(float64)), max(high, parts["weights"].(float64))
+		}
+		if high == 0 || high > 1.25*low {
+			t.Errorf("%v: the weights take %v to %v µs", set, low, high)
+		}
 	}
 }

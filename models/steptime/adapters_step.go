@@ -13,7 +13,7 @@ func (c *Clock) adapterOperator(tokens, sequences int) Operator {
 		return o
 	}
 	different := c.differentAdapters(sequences)
-	seconds, kernels := 0.0, 0.0
+	longer, reading, kernels := 0.0, 0.0, 0.0
 	for i := range c.linear {
 		l := &c.linear[i]
 		weights := float64(a.Rank) * a.weights(l)
@@ -24,12 +24,14 @@ func (c *Clock) adapterOperator(tokens, sequences int) Operator {
 		flops, bytes := 2*float64(tokens)*weights, 2*different*weights
 		compute := flops / (c.wide.peak * c.wide.efficiency)
 		memory := bytes / (c.bandwidth * c.wide.memory)
-		seconds += n * max(compute, memory)
+		longer += n * max(compute, memory)
+		reading += n * memory
 		kernels += n * 2 * a.products(l)
 		o.FLOPs += n * flops
-		o.Bytes += n * bytes
+		o.Weights += n * bytes
 	}
-	o.Time = times(1, seconds+kernels*c.wide.kernel)
+	o.Time = times(1, longer+kernels*c.wide.kernel)
+	o.spend(spending{ReadingWeights: reading, FixedTimes: kernels * c.wide.kernel})
 	return o
 }
 

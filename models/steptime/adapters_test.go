@@ -25,7 +25,7 @@ func TestAdaptersTakeTime(t *testing.T) {
 		}
 		o := c.adapterOperator(s.Tokens(), s.Decodes+len(s.Prefill))
 		more, least := c.Duration(s)-without.Duration(s),
-			sim.Seconds(o.Bytes/h100().Bandwidth)
+			sim.Seconds(o.Bytes()/h100().Bandwidth)
 		if more < 0 || o.Time < least || more > o.Time+2 {
 			t.Fatalf("%+v takes %v more; the adapters take %v, at least %v", s, more, o.Time, least)
 		}

@@ -137,8 +137,10 @@ func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 // decode.
 func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 	k := &c.constants.Attention
+	moves := c.bandwidth * k.PrefillMemory // in B/s
 	if len(s.Prefill) > 0 {
 		o := Operator{Name: "attention_prefill", Time: c.prefillAttention(s)}
+		spent := spending{FixedTimes: c.prefillKernels.Seconds()}
 		for i := range c.attention {
 			for j := range s.Prefill {
 				a, n, cached := &c.attention[i], s.Prefill[j].Rows(), s.Prefill[j].Cached
@@ -148,28 +150,47 @@ func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 					naive := c.naive(a, w, n, cached)
 					w, scores = naive, naive.IO-w.IO
 				}
+				part := a.count / float64(c.ranks)
 				o.FLOPs += a.count * w.FLOPs / float64(c.ranks)
-				o.Bytes += a.count * (w.KVRead + scores) / float64(c.ranks)
+				o.KV += a.count * w.KVRead / float64(c.ranks)
+				o.Scores += a.count * scores / float64(c.ranks)
+				if a.perToken == 0 { // what linear attention moves is in its rate of arithmetic
+					spent[ReadingKV] += part * w.KVRead / moves
+					spent[MovingScores] += part * scores / moves
+					spent[MovingActivations] += part * (w.IO - scores) / moves
+				}
 			}
 		}
+		if c.engine.Roofline { // nothing but the cache is moved
+			spent[MovingActivations] = 0
+		}
 		compute := o.FLOPs / (c.wide.peak * k.PrefillCompute)
-		o.Bound = largest(compute, o.Bytes/(c.bandwidth*k.PrefillMemory),
-			c.prefillKernels.Seconds())
+		o.Bound = largest(compute, o.Bytes()/moves, c.prefillKernels.Seconds())
 		o.Computing = sim.Seconds(compute)
+		o.spend(spent)
 		ops = append(ops, o)
 	}
 	if s.Decodes > 0 {
 		o := Operator{Name: "attention_decode", Time: c.decodeAttention(s)}
+		spent := spending{FixedTimes: c.decodeKernels.Seconds()}
 		compute := 0.0
 		for i := range c.attention {
-			w := c.attention[i].Decode(s.Decodes, s.DecodeTokens, s.Context)
-			o.FLOPs += c.attention[i].count * w.FLOPs / float64(c.ranks)
-			o.Bytes += c.attention[i].count * w.KVRead / float64(c.ranks)
-			compute += c.attention[i].count * w.FLOPs /
-				(float64(c.ranks) * c.attention[i].peak * c.attention[i].decodeCompute)
+			a := &c.attention[i]
+			w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
+			o.FLOPs += a.count * w.FLOPs / float64(c.ranks)
+			o.KV += a.count * w.KVRead / float64(c.ranks)
+			part := a.count / float64(c.ranks)
+			spent[ReadingKV] += part * w.KVRead / c.cacheRate
+			if !c.engine.Roofline {
+				spent[ReadingKV] += part * w.KVWritten / c.cacheRate
+				spent[MovingActivations] += part * w.IO / c.cacheRate
+			}
+			compute += a.count * w.FLOPs /
+				(float64(c.ranks) * a.peak * a.decodeCompute)
 		}
-		o.Bound = largest(compute, o.Bytes/c.cacheRate, c.decodeKernels.Seconds())
+		o.Bound = largest(compute, o.Bytes()/c.cacheRate, c.decodeKernels.Seconds())
 		o.Computing = sim.Seconds(compute)
+		o.spend(spent)
 		ops = append(ops, o)
 	}
 	return ops

@@ -92,15 +92,15 @@ func TestNothingBeatsTheHardware(t *testing.T) {
 				// An all-gather sends half of what it gathers at least; what overlaps is not in its
 				// time.
 				if wire := cfg.ScaleUp.Bandwidth + cfg.Network.Bandwidth; !cfg.Parallel.TwoBatch &&
-					o.Bytes/2/wire > limit {
+					o.Sent/2/wire > limit {
 					t.Fatalf("%s on %s: %s takes %v for %g B", cfg.Model.Name, a.Name, o.Name,
-						o.Time, o.Bytes)
+						o.Time, o.Sent)
 				}
 				continue
 			}
-			if o.FLOPs/peak > limit || o.Bytes/a.Bandwidth > limit {
+			if o.FLOPs/peak > limit || o.Bytes()/a.Bandwidth > limit {
 				t.Fatalf("%s on %s: %s takes %v for %g FLOP and %g B", cfg.Model.Name, a.Name,
-					o.Name, o.Time, o.FLOPs, o.Bytes)
+					o.Name, o.Time, o.FLOPs, o.Bytes())
 			}
 		}
 		if cfg.Parallel.Pipeline > 1 {

@@ -64,6 +64,8 @@ type Clock struct {
 	images                                imageCost
 	different                             []float64 // adapters, by sequences; -1 where unknown
 	work                                  workForm
+	// unsplit is the clock of all layers in one stage, for Whole; nil before it is asked for.
+	unsplit *Clock
 }
 
 var _ sim.LeapClock = (*Clock)(nil)

@@ -57,10 +57,12 @@ func (c *Clock) stepAllReduce(bytes float64, tokens int) float64 {
 	return seconds
 }
 
+// communication returns the operator of count exchanges that each send bytes in so many seconds.
 func (c *Clock) communication(name string, count, bytes, seconds float64) Operator {
 	seconds *= or1(c.cfg.Factors.Exchanges)
-	return Operator{Name: name, Count: count, Bytes: count * bytes, Time: times(count, seconds),
-		Bound: Network}
+	o := undivided(name, times(count, seconds), Network)
+	o.Count, o.Sent = count, count*bytes
+	return o
 }
 
 // allReduce returns the seconds to sum a vector of the given bytes over ranks accelerators. A group

@@ -128,7 +128,7 @@ func writePredictions(b *strings.Builder, c *Clock, steps []*sim.Step) {
 			s.Decodes, len(s.Prefill), us(c.Duration(s)), c.Work(s), c.Usage(s))
 		for _, o := range c.Breakdown(s) {
 			fmt.Fprintf(b, "  %s ×%g: %.6g FLOP, %.6g B, %.6g µs, %v, computing %.6g µs\n",
-				o.Name, o.Count, o.FLOPs, o.Bytes, us(o.Time), o.Bound, us(o.Computing))
+				o.Name, o.Count, o.FLOPs, o.Bytes()+o.Sent, us(o.Time), o.Bound, us(o.Computing))
 		}
 	}
 }

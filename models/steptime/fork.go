@@ -32,6 +32,7 @@ func (c *Clock) forget() {
 	}}
 	c.serial = memo{fill: func(sequences int) sim.Time { return c.host(c.wait(sequences)) }}
 	c.forms, c.verified, c.different, c.outside, c.forks = nil, nil, nil, outside{}, nil
+	c.unsplit = nil
 }
 
 // allOutside returns what c and its forks noted.

@@ -41,10 +41,10 @@ func TestExpertsDoNotBeatTheHardware(t *testing.T) {
 				continue
 			}
 			limit := o.Time.Seconds()*1.001 + 1e-9
-			if o.FLOPs/c.operand.peak > limit || o.Bytes/c.bandwidth > limit {
+			if o.FLOPs/c.operand.peak > limit || o.Bytes()/c.bandwidth > limit {
 				t.Fatalf("%s of %s in %s on %s: %v for %g FLOP and %g B", o.Name, cfg.Model.Name,
 					cfg.Weights,
-					cfg.Accelerator.Name, o.Time, o.FLOPs, o.Bytes)
+					cfg.Accelerator.Name, o.Time, o.FLOPs, o.Bytes())
 			}
 		}
 	})

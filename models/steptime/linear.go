@@ -28,7 +28,9 @@ func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 	ops = c.elementwise(ops, tokens)
 	ops = c.collectives(ops, tokens)
 	if gap := float64(c.engine.Layer); gap > 0 {
-		ops = append(ops, kernel("gaps", c.layers, 0, 0, 0, 0, 0, gap))
+		gaps := kernel("gaps", c.layers, 0, Traffic{}, 0, 0, 0, gap)
+		gaps.spend(spending{})
+		ops = append(ops, gaps)
 	}
 	return ops
 }
@@ -41,16 +43,19 @@ func (c *Clock) product(l *models.Linear, m int) Operator {
 		l.K)
 	bytes := float64(l.MatrixBytes(c.cfg.Weights))
 	compute, memory := padded/(r.peak*r.efficiency), bytes/(c.bandwidth*r.memory)
-	both, fixed := overlap(compute, memory, r.overlap), r.kernel+c.quantise(l, m)
+	launch, moved := c.quantise(l, m)
+	both, fixed := overlap(compute, memory, r.overlap), r.kernel+(launch+moved)
 	if l.Fused {
-		fixed = 0
+		fixed, moved = 0, 0
 	}
 	n := c.share(l.Count)
-	o := kernel(l.Name, n, flops, bytes, compute, memory, both, fixed).filling(n,
+	o := kernel(l.Name, n, flops, Traffic{Weights: bytes}, compute, memory, both, fixed).filling(n,
 		flops/(r.peak*r.efficiency))
 	if seconds, ok := c.measured(c.productTables[l], l.Name, "tokens", float64(m)); ok {
 		o.Time = times(c.share(l.Count), seconds)
 	}
+	o.spend(spending{ReadingWeights: n * memory, MovingActivations: n * moved,
+		FixedTimes: n * (fixed - moved)})
 	return o
 }
 
@@ -95,15 +100,16 @@ func (c *Clock) findRates() error {
 }
 
 // quantise returns the seconds to bring the activations of m rows to the number format of the
-// weights, where that is what the product computes in: they are read and written once.
-func (c *Clock) quantise(l *models.Linear, m int) float64 {
+// weights, where that is what the product computes in: the fixed time of a kernel, and the time in
+// which they are read and written once.
+func (c *Clock) quantise(l *models.Linear, m int) (launch, moved float64) {
 	r := c.rateOf(l)
 	if r.format == c.wide.format || c.engine.Roofline || c.fusesQuantise(l) {
-		return 0
+		return 0, 0
 	}
 	k := &c.constants.Elementwise
 	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(r.format))
-	return max(float64(k.Kernel), r.blocks) + bytes/(c.bandwidth*k.Memory)
+	return max(float64(k.Kernel), r.blocks), bytes / (c.bandwidth * k.Memory)
 }
 
 // fusesQuantise reports whether the kernel before the product brings its activations to the format.
@@ -148,16 +154,20 @@ func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	moved := k.Passes * vectors / c.bandwidth
 	fixed := float64(k.Kernel)/2 + moved
 	if !c.expertsWhole {
-		fixed += c.quantise(l, c.rank(tokens))
+		launch, quantised := c.quantise(l, c.rank(tokens))
+		fixed += launch + quantised
+		moved += quantised
 	}
 	both := overlap(compute, memory, c.expertOverlap)
 	n := c.share(l.Count)
-	o := kernel(l.Name, n, flops, bytes, compute, memory, both, fixed).filling(n,
+	o := kernel(l.Name, n, flops, Traffic{Weights: bytes}, compute, memory, both, fixed).filling(n,
 		flops/(c.operand.peak*k.Compute))
 	if seconds, ok := c.measured(c.tables.layer(c.expertsKey()), "routed experts", "tokens",
 		float64(tokens)); ok {
 		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together
 	}
+	o.spend(spending{ReadingWeights: n * memory, MovingActivations: n * moved,
+		FixedTimes: n * (fixed - moved)})
 	return o
 }
 
@@ -229,8 +239,7 @@ func (c *Clock) elementwise(ops []Operator, tokens int) []Operator {
 		}
 	}
 	memory := c.activationFactor() * bytes / (c.bandwidth * k.Memory)
-	return append(ops, kernel("elementwise", 1, 0, bytes, 0, memory, memory,
-		kernels*float64(k.Kernel)))
+	return append(ops, moving("elementwise", bytes, memory, kernels*float64(k.Kernel)))
 }
 
 // launches returns the number of times that the stage launches an element-wise kernel in a step.
@@ -263,7 +272,15 @@ func (c *Clock) headOperators(ops []Operator, rows int) []Operator {
 	}
 	bytes := logits * 4 * k.Passes
 	memory := bytes / c.bandwidth
-	return append(ops, kernel("sampling", 1, 0, bytes, 0, memory, memory, float64(k.Kernel)))
+	return append(ops, moving("sampling", bytes, memory, float64(k.Kernel)))
+}
+
+// moving returns an operator that moves activations of the given bytes in so many seconds, and has
+// a fixed time.
+func moving(name string, bytes, memory, fixed float64) Operator {
+	o := kernel(name, 1, 0, Traffic{Activations: bytes}, 0, memory, memory, fixed)
+	o.spend(spending{MovingActivations: memory, FixedTimes: fixed})
+	return o
 }
 
 // activationFactor returns what a factor on memory traffic must be multiplied by for activations:

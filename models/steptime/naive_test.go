@@ -46,7 +46,7 @@ func TestNaiveAttentionShowsItsScores(t *testing.T) {
 	naive := promptAttention(t, cfg, step)
 	// For each of 32 layers and heads, and each pair of tokens, four transfers of two bytes.
 	scores := 32 * 32 * 8192.0 * 8192 * 4 * 2
-	if moved := naive.Bytes - flash.Bytes; moved < 0.99*scores || moved > 1.01*scores {
+	if moved := naive.Bytes() - flash.Bytes(); moved < 0.99*scores || moved > 1.01*scores {
 		t.Errorf("naive attention moves %g bytes more than flash, want %g", moved, scores)
 	}
 	if naive.Bound != Memory || flash.Bound != Compute {
@@ -73,8 +73,8 @@ func TestUnfilledTilesAreNoArithmetic(t *testing.T) {
 	cfg.ScaleUp = &hardware.Link{Name: "nvlink4", Bandwidth: 450e9}
 	c := mustClock(t, cfg)
 	for _, o := range c.Breakdown(&sim.Step{Decodes: 32, DecodeTokens: 32, Context: 32 << 10}) {
-		if o.Bound == Compute && o.Bytes > 0 && o.FLOPs/o.Bytes < 20 {
-			t.Errorf("%s is bound by compute at %.1f FLOP a byte", o.Name, o.FLOPs/o.Bytes)
+		if o.Bound == Compute && o.Bytes() > 0 && o.FLOPs/o.Bytes() < 20 {
+			t.Errorf("%s is bound by compute at %.1f FLOP a byte", o.Name, o.FLOPs/o.Bytes())
 		}
 	}
 }

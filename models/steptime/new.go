@@ -46,11 +46,27 @@ func New(cfg Config) (*Clock, error) {
 		!c.engine.NativeFP8Attention {
 		c.cacheRate *= narrow
 	}
+	if err := c.priceStage(); err != nil {
+		return nil, err
+	}
+	c.work = newWorkForm(&cfg)
+	c.findTables()
+	if c.tables != nil {
+		c.warnings = append(c.warnings, c.coverage()...)
+	}
+	return c, nil
+}
+
+// priceStage chooses the slowest pipeline stage and prices its attention and the host's work for
+// it.
+func (c *Clock) priceStage() error {
 	c.chooseStage()
-	for _, l := range cfg.Model.AttentionLayers(cfg.Parallel.Tensor, cfg.KV) {
+	c.attention, c.latentLayers = nil, 0
+	c.decodeKernels, c.prefillKernels, c.expand = 0, 0, 0
+	for _, l := range c.cfg.Model.AttentionLayers(c.cfg.Parallel.Tensor, c.cfg.KV) {
 		a, err := c.newAttention(l)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.attention = append(c.attention, a)
 		if l.Latent {
@@ -67,12 +83,7 @@ func New(cfg Config) (*Clock, error) {
 	}
 	c.findHostTimes()
 	c.forget()
-	c.work = newWorkForm(&cfg)
-	c.findTables()
-	if c.tables != nil {
-		c.warnings = append(c.warnings, c.coverage()...)
-	}
-	return c, nil
+	return nil
 }
 
 // chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or

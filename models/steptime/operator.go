@@ -14,44 +14,57 @@ const (
 	Host    Bound = "host"
 	// Tiles is arithmetic of which most goes into tiles and multiprocessors that the rows of a
 	// product do not fill.
-	Tiles   Bound = "unfilled tiles"
+	Tiles Bound = "unfilled tiles"
+	// Drafts is the time in which a drafter works, of which the model's ledger knows no more.
+	Drafts  Bound = "drafting"
 	Unknown Bound = "unknown" // step times that are given
 )
 
-// Operator is a part of a step: all runs of one kind of kernel on one accelerator of the slowest
-// pipeline stage, or a time that the engine adds.
+// Operator is a part of a step: all runs of one kind of kernel on one accelerator, or a time that
+// the engine adds.
 type Operator struct {
 	Name string
 	// Count is the number of runs; 0 for a time that the engine adds.
 	Count float64
-	// FLOPs and Bytes are the operations and the bytes moved of all runs together.
-	FLOPs, Bytes float64
-	Time         sim.Time
+	// FLOPs is the number of operations of all runs together.
+	FLOPs float64
+	// Traffic is what all runs together move to and from the accelerator's memory.
+	Traffic
+	// Sent is the number of bytes that all runs send to other accelerators.
+	Sent float64
+	Time sim.Time
+	// Parts is Time by what it is spent on.
+	Parts Parts
 	// Bound is the largest part of Time: compute, unfilled tiles, memory traffic, or fixed times.
 	Bound Bound
 	// Computing is the time that the arithmetic alone would take.
 	Computing sim.Time
 }
 
-// kernel returns the operator of count kernels that compute and move so much each, with the given
-// seconds of compute, memory traffic, both overlapped, and fixed time.
-func kernel(name string, count, flops, bytes, compute, memory, both, fixed float64) Operator {
-	return Operator{Name: name, Count: count, FLOPs: count * flops, Bytes: count * bytes,
-		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed),
-		Computing: times(count, compute)}
+// Traffic is what kernels read from memory and write to it, in bytes. What a matrix product reads
+// and writes beside weights counts with the kernels before and after it; it mostly stays in caches.
+type Traffic struct{ Weights, KV, Scores, Activations float64 }
+
+// Bytes returns the bytes of all kinds.
+func (t *Traffic) Bytes() float64 { return t.Weights + t.KV + t.Scores + t.Activations }
+
+// Intensity returns the number of FLOP for each byte of memory traffic, 0 if nothing is moved.
+func (o *Operator) Intensity() float64 {
+	if bytes := o.Bytes(); bytes > 0 {
+		return o.FLOPs / bytes
+	}
+	return 0
 }
 
-// Binding returns what the largest part of the time of operators is bound by.
-func Binding(ops []Operator) Bound {
-	times := map[Bound]sim.Time{}
-	var most Bound
-	for i := range ops {
-		b := ops[i].Bound
-		if times[b] += ops[i].Time; times[b] > times[most] {
-			most = b
-		}
-	}
-	return most
+// kernel returns the operator of count kernels that compute and move so much each, with the given
+// seconds of compute, memory traffic, both overlapped, and fixed time. It has no Parts yet.
+func kernel(name string, count, flops float64, moved Traffic, compute, memory, both,
+	fixed float64) Operator {
+	moved = Traffic{count * moved.Weights, count * moved.KV, count * moved.Scores,
+		count * moved.Activations}
+	return Operator{Name: name, Count: count, FLOPs: count * flops, Traffic: moved,
+		Time: times(count, both+fixed), Bound: largest(compute, memory, fixed),
+		Computing: times(count, compute)}
 }
 
 // filling returns the operator with its bound as Tiles, if arithmetic binds it and the arithmetic
@@ -74,4 +87,11 @@ func largest(compute, memory, fixed float64) Bound {
 	default:
 		return Memory
 	}
+}
+
+// undivided returns an operator whose time is spent on one thing.
+func undivided(name string, t sim.Time, b Bound) Operator {
+	o := Operator{Name: name, Bound: b}
+	o.take(t)
+	return o
 }

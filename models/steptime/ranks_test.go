@@ -107,7 +107,7 @@ func TestRedundantExperts(t *testing.T) {
 		for _, o := range mustClock(t, cfg).Breakdown(&sim.Step{Decodes: 4096, DecodeTokens: 4096,
 			Context: 4096}) {
 			if strings.HasPrefix(o.Name, "expert_") {
-				flops, bytes = flops+o.FLOPs, bytes+o.Bytes
+				flops, bytes = flops+o.FLOPs, bytes+o.Bytes()
 			}
 		}
 		return flops, bytes

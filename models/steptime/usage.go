@@ -20,9 +20,7 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 		t := o.Time.Seconds()
 		step += t
 		u.Arithmetic += o.FLOPs
-		if o.Bound != Network {
-			u.Bandwidth += o.Bytes
-		}
+		u.Bandwidth += o.Bytes()
 		if t > 0 {
 			computing += float64(t * math.Pow(min(1, o.Computing.Seconds()/t),
 				hardware.KernelOverlap))
@@ -31,8 +29,8 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 	if step == 0 {
 		return hardware.Usage{}
 	}
-	// The last operator is shortened by what the others were rounded up, so that they add up to the
-	// step. Its time may then be negative, and the others compute for longer than the step takes.
+	// An operator is shortened by what the others were rounded up, so that they add up to the step:
+	// the others may compute for longer than the step takes, by some ticks.
 	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*c.cfg.Accelerator.Bandwidth),
 		Computing: min(1, computing/step), Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
 }

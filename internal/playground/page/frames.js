@@ -163,9 +163,13 @@ const milliseconds = (t) => t >= 1000 ? `${(t / 1000).toFixed(2)} s` : t >= 100 
 
 // What the time of a step is spent on, in the order of the bar.
 const parts = [
-  ["weights", "reading weights"], ["cache", "reading the KV cache"], ["arithmetic", "arithmetic"], ["exchange", "exchange"],
-  ["fixed", "fixed times of kernels"], ["host", "the host"], ["rest", "drafts and transfers"],
+  ["weights", "reading weights"], ["kv", "KV cache"], ["scores", "attention scores"], ["activations", "activations"],
+  ["arithmetic", "arithmetic beyond reading"], ["exchange", "communication"], ["fixed", "fixed times of kernels"], ["host", "the host"],
+  ["rest", "drafts and transfers"],
 ];
+
+// What binds a step, in words.
+const bounds = { compute: "arithmetic", latency: "fixed times of kernels", network: "communication", host: "the host", "unfilled tiles": "tiles that are not full" };
 
 // most returns the part on which most of a step is spent, and its share.
 function most(frame) {
@@ -188,6 +192,6 @@ function inWords(frames, at) {
   if (evicted) list.push(`${evicted} lost their place.`);
   const waiting = f.waiting.length + evicted, { name, share } = most(f);
   list.push(`${waiting === 0 ? "Nobody waits" : waiting === 1 ? "One waits" : `${waiting} wait`}. KV memory ${Math.round(100 * f.used / Math.max(1, f.capacity))}% in use.`);
-  list.push(`Most of the step is ${name} (${Math.round(100 * share)}%).`);
+  list.push(`The step is bound by ${bounds[f.bound] ?? f.bound}; its largest part is ${name} (${Math.round(100 * share)}%).`);
   return list.join(" ");
 }

@@ -112,7 +112,9 @@ const textures = {
     pen.box(x, y, w, h, pen.soft);
     for (let k = -(shift % 14); k < w; k += 14) pen.box(x + k, y, 4, h, pen.faint, 0.55);
   },
-  cache: (pen, x, y, w, h, shift) => lines(pen, x, y, w, h, { every: 7, slant: 1, width: 2, shift }),
+  kv: (pen, x, y, w, h, shift) => lines(pen, x, y, w, h, { every: 7, slant: 1, width: 2, shift }),
+  scores: (pen, x, y, w, h, shift) => lines(pen, x, y, w, h, { every: 4, slant: 1, width: 1, shift }),
+  activations(pen, x, y, w, h, shift) { for (let k = 3 - (shift % 10); k < w; k += 10) pen.box(x + k, y + h * 0.35, 4, h * 0.3, pen.ink); },
   arithmetic(pen, x, y, w, h) {
     for (let i = 3; i < w; i += 6) for (let j = 3; j < h; j += 6) pen.box(x + i, y + j, 2.4, 2.4, pen.ink);
   },

@@ -179,10 +179,10 @@ function drawStep(pen, at, { frame, at: now }) {
 
 // drawRoofline draws where the step is under the roof of the accelerators, and where the last ones were.
 function drawRoofline(pen, at, { frames, frame, i }) {
-  const top = heading(pen, at, frame ? `Roofline: ${rate(frame.rate)}` : "Roofline");
+  const top = heading(pen, at, frame ? `Roofline: ${rate(frame.rate)} of an accelerator` : "Roofline");
   const bottom = at.y + at.h - pen.em * 1.2, low = 0.5, high = 8192;
   const x = (v) => at.x + at.w * Math.log(Math.min(high, Math.max(low, v)) / low) / Math.log(high / low);
-  pen.text("FLOP for a byte read →", at.x + at.w, at.y + at.h - 2, { align: "right", size: 0.72 });
+  pen.text("FLOP for a byte moved →", at.x + at.w, at.y + at.h - 2, { align: "right", size: 0.72 });
   pen.path([[at.x, top], [at.x, bottom], [at.x + at.w, bottom]], pen.line);
   if (!frame || !frame.peak) return;
   const least = frame.bandwidth * low / 8, highest = frame.peak * 6;

@@ -2,10 +2,9 @@ package page
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // PartTime is the time of a part of a decode step of a batch, in milliseconds.
@@ -18,66 +17,36 @@ type PartTime struct {
 	Fits bool `json:"fits"`
 }
 
-// The parts of a step, in the order of the chart. There are no more than it has colours.
-const (
-	projections   = "weights: attention"
-	mlp           = "weights: MLP"
-	attention     = "attention over the KV cache"
-	head          = "output head, sampling"
-	elementwise   = "element-wise"
-	communication = "communication"
-	host          = "host, launching"
-)
-
-func parts() []string {
-	return []string{projections, mlp, attention, head, elementwise, communication, host}
-}
-
 // StepBatches is the number of batch sizes of which steps are shown.
 const StepBatches = 5
 
-// Rank returns the place of a part among all parts, which is also that of its colour.
-func Rank(part string) int { return slices.Index(parts(), part) }
+// shown lists the parts of decode steps in the order of the chart. There are no more without drafts
+// than it has colours.
+func shown() []steptime.Part {
+	return []steptime.Part{steptime.ReadingWeights, steptime.ReadingKV,
+		steptime.MovingActivations, steptime.Calculating, steptime.Exchanging,
+		steptime.FixedTimes, steptime.OnHost, steptime.Drafting, steptime.Undivided}
+}
 
-// part returns the part of a step to which an operator belongs.
-func part(operator string) string {
-	switch {
-	case strings.HasPrefix(operator, "attention"):
-		return attention
-	case operator == "lm_head" || operator == "sampling" || strings.HasPrefix(operator, "project_"):
-		return head
-	case operator == "elementwise":
-		return elementwise
-	case operator == "host" || operator == "launch" || operator == "gaps":
-		return host
-	case strings.HasSuffix(operator, "up") || strings.HasSuffix(operator, "down") ||
-		operator == "router" || operator == "shared_weight":
-		return mlp
-	case operator == "qkv" || operator == "out" || strings.HasPrefix(operator, "q") ||
-		strings.HasPrefix(operator, "kv_"):
-		return projections
-	}
-	return communication
+// Rank returns the place of a part among all parts, which is also that of its colour.
+func Rank(part string) int {
+	return slices.IndexFunc(shown(), func(p steptime.Part) bool { return p.String() == part })
 }
 
 // StepParts breaks decode steps of several sizes down, each sequence with the mean context of the
-// run's.
+// run.
 func StepParts(s *scenarios.Steps, r *scenarios.Result) []PartTime {
-	context := int64(1024)
+	context := 1024
 	if d := r.Decode; d != nil && d.Batch > 0 {
-		context = d.Context / int64(d.Batch)
+		context = int(d.Context) / d.Batch
 	}
 	var list []PartTime
 	for _, batch := range [StepBatches]int{1, 4, 16, 64, 256} {
-		step := sim.Step{Decodes: batch, DecodeTokens: batch, Context: int64(batch) * context}
-		times := map[string]float64{}
-		for _, op := range s.Clock.Breakdown(&step) {
-			times[part(op.Name)] += op.Time.Milliseconds()
-		}
-		for rank, name := range parts() {
-			if times[name] > 0 {
-				list = append(list, PartTime{Batch: batch, Name: name, Rank: rank,
-					Time: times[name], Fits: batch <= s.Room(int(context))})
+		sum := s.Decode(batch, context-1).Ledger.Sum()
+		for rank, part := range shown() {
+			if t := sum.Parts[part]; t > 0 {
+				list = append(list, PartTime{Batch: batch, Name: part.String(), Rank: rank,
+					Time: t.Milliseconds(), Fits: batch <= s.Room(context)})
 			}
 		}
 	}

@@ -109,7 +109,7 @@ func pictures() map[string]func(list []Series) (*plot.Plot, error) {
 		"StepParts": func(list []Series) (*plot.Plot, error) {
 			var parts []page.PartTime
 			for i, y := range first(list).Y {
-				parts = append(parts, page.PartTime{Batch: i, Name: "element-wise", Time: y,
+				parts = append(parts, page.PartTime{Batch: i, Name: "activations", Time: y,
 					Fits: len(list)%2 == 0})
 			}
 			return StepParts(parts)

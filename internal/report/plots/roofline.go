@@ -64,7 +64,9 @@ func addRoof(p *plot.Plot, r *report.Roofline, low, high float64) error {
 func addStep(p *plot.Plot, s *report.RooflineStep, i int) error {
 	small := make(plotter.XYs, 0, len(s.Operators))
 	for _, o := range s.Operators {
-		small = append(small, logXY(o.Intensity, o.Rate/tera))
+		if o.Placed() {
+			small = append(small, logXY(o.Intensity, o.Rate/tera))
+		}
 	}
 	style := draw.GlyphStyle{Color: colour(i), Radius: vg.Points(5), Shape: shape(i)}
 	words := fmt.Sprintf("prefill of %d tokens", s.Tokens)

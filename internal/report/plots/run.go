@@ -252,7 +252,7 @@ func StepParts(parts []page.PartTime) (*plot.Plot, error) {
 		"time of a step (ms)")
 	p.Y.Min = 0
 	batches, stack := stepStack(parts)
-	ranked := func(_ int, name string) color.Color { return colour(page.Rank(name)) }
+	ranked := func(_ int, name string) color.Color { return stackColour(page.Rank(name), name) }
 	if len(batches) == 0 {
 		p.Title.Text += "\nThe KV memory has no room for these batches"
 	}

@@ -1,0 +1,123 @@
+package steptime
+
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Ledger is what one accelerator does in a step, operator by operator. All that is said about a
+// step is a sum over it.
+type Ledger []Operator
+
+// Whole returns what one accelerator of each pipeline stage does while step s passes through all of
+// them, one stage after another. The times sum to Stages times Duration: each stage is taken to
+// last as long as the slowest. With one stage it is Breakdown.
+func (c *Clock) Whole(s *sim.Step) Ledger {
+	stages := sim.Time(c.Stages())
+	if stages == 1 {
+		return c.Breakdown(s)
+	}
+	whole := stages * c.Duration(s)
+	if c.cfg.Given != nil {
+		return Ledger{undivided("given", whole, Unknown)}
+	}
+	if c.unsplit == nil {
+		unsplit, err := c.joined()
+		if err != nil { // the stage has the same kinds of layers, which could be priced
+			return Ledger{undivided("stage_wait", whole, Unknown)}
+		}
+		c.unsplit = unsplit
+	}
+	ops := c.unsplit.Breakdown(s)
+	for _, o := range c.Breakdown(s) {
+		if o.Name != "pipeline_send" {
+			continue
+		}
+		o.Count, o.Sent = o.Count*float64(stages), o.Sent*float64(stages)
+		o.take(o.Time * stages)
+		ops = append(ops, o)
+	}
+	if rest := whole - ops.Time(); rest > 0 {
+		ops = append(ops, undivided("stage_wait", rest, Latency))
+	}
+	return ops.summingTo(whole)
+}
+
+// Stages returns the number of pipeline stages.
+func (c *Clock) Stages() int { return max(1, c.cfg.Parallel.Pipeline) }
+
+// joined returns the clock of a single stage with all layers.
+func (c *Clock) joined() (*Clock, error) {
+	all := *c
+	all.cfg.Parallel.Pipeline = 1
+	return &all, all.priceStage()
+}
+
+// summingTo gives what rounding leaves to an operator, the last one that is long enough. Where
+// operators take more than t together, it shortens all of them alike.
+func (l Ledger) summingTo(t sim.Time) Ledger {
+	if len(l) == 0 {
+		return l
+	}
+	if sum := l.Time(); sum > t+sim.Time(len(l))*roundedTicks && sum > 0 {
+		for i := range l {
+			l[i].take(sim.Time(float64(l[i].Time) * (float64(t) / float64(sum))))
+		}
+	}
+	rest, last := t-l.Time(), len(l)-1
+	for last > 0 && l[last].Time+rest < 0 {
+		last--
+	}
+	l[last].take(l[last].Time + rest)
+	return l
+}
+
+// roundedTicks is the most by which the time of an operator is rounded up, in ticks.
+const roundedTicks = 4
+
+// WithDrafts returns the ledger with the time that drafting adds to the step, which may be 0.
+func (l Ledger) WithDrafts(t sim.Time) Ledger {
+	if t <= 0 {
+		return l
+	}
+	return append(slices.Clip(l), undivided("draft", t, Drafts))
+}
+
+// Time returns the time of the step.
+func (l Ledger) Time() sim.Time { return total(l) }
+
+// Sum returns all operators as one, with what binds most of the time.
+func (l Ledger) Sum() Operator {
+	var sum Operator
+	for i := range l {
+		o := &l[i]
+		sum.FLOPs += o.FLOPs
+		sum.Weights += o.Weights
+		sum.KV += o.KV
+		sum.Scores += o.Scores
+		sum.Activations += o.Activations
+		sum.Sent += o.Sent
+		sum.Time += o.Time
+		sum.Computing += o.Computing
+		for p, t := range o.Parts {
+			sum.Parts[p] += t
+		}
+	}
+	sum.Bound, _ = l.Binding()
+	return sum
+}
+
+// Binding returns what the largest part of the time of operators is bound by, and that part.
+func (l Ledger) Binding() (Bound, float64) {
+	bounds := []Bound{Compute, Memory, Network, Latency, Host, Tiles, Drafts, Unknown}
+	times := make([]sim.Time, len(bounds))
+	for i := range l {
+		times[slices.Index(bounds, l[i].Bound)] += l[i].Time
+	}
+	most, whole := slices.Max(times), l.Time()
+	if whole <= 0 {
+		return "", 0
+	}
+	return bounds[slices.Index(times, most)], float64(most) / float64(whole)
+}

@@ -1,0 +1,85 @@
+package steptime
+
+import (
+	"math"
+	"testing"
+
+	"github.com/llmsim/llmsim/sim"
+
+	"pgregory.net/rapid"
+)
+
+// The operators of a step sum to its time, and the parts of each operator to its own. Through all
+// stages of a pipeline a step takes as long as in the slowest, once for each stage.
+func TestPartsSumToTheStep(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c, s := mustClock(t, deployed(t, machines, known)), anyStep(t)
+		if s.Decodes+len(s.Prefill) == 0 {
+			return
+		}
+		if got, want := c.Whole(s).Time(), sim.Time(c.Stages())*c.Duration(s); got != want {
+			t.Fatalf("%d stages take %v, want %v", c.Stages(), got, want)
+		}
+		for _, l := range []Ledger{c.Breakdown(s), c.Whole(s)} {
+			for i := range l {
+				o := &l[i]
+				if o.Parts.total() != o.Time {
+					t.Fatalf("%s takes %v, its parts %v", o.Name, o.Time, o.Parts)
+				}
+				for p, part := range o.Parts {
+					if part < 0 || o.Time < 0 {
+						t.Fatalf("%s: %v of %s in %v", o.Name, part, Part(p), o.Time)
+					}
+				}
+			}
+			if sum := l.Sum(); sum.Parts.total() != l.Time() {
+				t.Fatalf("a step takes %v, its parts %v", l.Time(), sum.Parts)
+			}
+		}
+	})
+}
+
+// Weights stream in as fast in each step of a model, whether arithmetic goes on beside them or not:
+// the same bytes take the same time within 25 %.
+func TestWeightsTakeTheSameTimeInAllSteps(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := deployed(t, machines, known)
+		if cfg.Model.Experts() != nil { // which experts are read depends on the tokens
+			return
+		}
+		c := mustClock(t, cfg)
+		var first float64
+		for range 5 {
+			s := anyStep(t)
+			s.Prefill = append(s.Prefill, sim.Chunk{New: 1, Last: true})
+			sum := c.Breakdown(s).Sum()
+			rate := sum.Weights / sum.Parts[ReadingWeights].Seconds()
+			if first == 0 {
+				first = rate
+			}
+			if math.Abs(rate-first) > first/4 {
+				t.Fatalf("%s on %s: weights are read at %g B/s in one step, at %g in %+v",
+					cfg.Model.Name, cfg.Accelerator.Name, first, rate, s)
+			}
+		}
+	})
+}
+
+// A pipeline reads each weight once while a step passes through it.
+func TestStagesReadTheModelOnce(t *testing.T) {
+	machines, known := catalogues(t)
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, s := deployed(t, machines, known), anyStep(t)
+		s.Prefill = append(s.Prefill, sim.Chunk{New: 100, Last: true})
+		piped := mustClock(t, cfg).Whole(s).Sum()
+		cfg.Parallel.Pipeline = 1
+		alone := mustClock(t, cfg).Whole(s).Sum()
+		if math.Abs(piped.Weights-alone.Weights) > 1e-9*alone.Weights ||
+			math.Abs(piped.FLOPs-alone.FLOPs) > 1e-9*alone.FLOPs {
+			t.Fatalf("%g B of weights and %g FLOP in stages, %g and %g in one", piped.Weights,
+				piped.FLOPs, alone.Weights, alone.FLOPs)
+		}
+	})
+}
