@@ -16,15 +16,15 @@ import (
 // floors gives the floor of each room; a room may import rooms of its own floor or below. It is
 // section 2 of the design.
 var floors = map[string]int{
-	"internal/units": 0, "internal/splitmix": 0,
+	"internal/units":   0,
 	"internal/nearest": 0, "internal/datafile": 0, "internal/sharedfiles": 0,
 	"internal/registry": 1,
-	"internal/alarm":    0, "internal/files": 0, "internal/text": 0, "internal/browsertest": 0,
+	"internal/alarm":    0, "internal/files": 0, "internal/browsertest": 0,
 	"internal/proctest": 0,
 	"sim":               1, "hardware": 1,
 	"models": 2, "policies": 2, "workload": 2, "metrics": 2, "internal/engine": 2,
-	"internal/prefix": 2,
-	"scenarios":       3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
+	"internal/content": 2, "internal/text": 2,
+	"scenarios": 3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
 	"internal/planner": 4, "internal/validation": 4, "internal/load": 4, "internal/serve": 4,
 	"internal/bench":      4,
 	"internal/playground": 4, "internal/training": 4, "internal/records": 4, "internal/twin": 4,

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/discrete"
+	"github.com/llmsim/llmsim/workload/lengths"
 )
 
 // adapted is a workload whose requests ask for adapters.
 type adapted struct {
 	ended
-	table *discrete.Table
+	table *lengths.Table
 	key   uint64
 	sent  uint64
 }
@@ -30,7 +30,7 @@ func withAdapters(of ended, a *Adapters, seed uint64) (Source, error) {
 		return nil, fmt.Errorf("workload: adapters: found %d with zipf %v, allowed: 1 to %d, and "+
 			"finite numbers from 0", a.Count, a.Zipf, maxTexts)
 	}
-	table, err := discrete.New(zipf(a.Count, a.Zipf))
+	table, err := lengths.NewTable(zipf(a.Count, a.Zipf))
 	if err != nil {
 		return nil, fmt.Errorf("workload: adapters: %w", err)
 	}
@@ -52,11 +52,11 @@ func (a *adapted) Next(r *sim.Request) {
 		of = 2*uint64(r.Session) + 1
 	}
 	a.sent++
-	r.Adapter = 1 + a.table.At(splitmix.Hash(a.key^splitmix.Hash(of)))
+	r.Adapter = 1 + a.table.At(content.Hash(a.key^content.Hash(of)))
 	for i := range r.Content {
-		r.Content[i].ID = splitmix.Hash(r.Content[i].ID + uint64(r.Adapter))
+		r.Content[i].ID = content.Hash(r.Content[i].ID + uint64(r.Adapter))
 	}
 	if r.Answer != 0 {
-		r.Answer = splitmix.Hash(r.Answer + uint64(r.Adapter))
+		r.Answer = content.Hash(r.Answer + uint64(r.Adapter))
 	}
 }

@@ -3,7 +3,7 @@ package workload
 import (
 	"container/heap"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -65,8 +65,8 @@ func (*escalating) Open() bool { return false }
 
 // chooses reports whether a request is sent on by escalation k.
 func (e *escalating) chooses(k int, r *sim.Request) bool {
-	of := splitmix.Hash(uint64(r.Arrival)) ^ splitmix.Hash(uint64(r.ID)+uint64(k)<<40)
-	return float64(splitmix.Hash(e.key^of)>>11) < e.list[k].Share*(1<<53)
+	of := content.Hash(uint64(r.Arrival)) ^ content.Hash(uint64(r.ID)+uint64(k)<<40)
+	return float64(content.Hash(e.key^of)>>11) < e.list[k].Share*(1<<53)
 }
 
 // follower is a request that is sent on; order breaks ties.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/trace"
 )
@@ -56,7 +56,7 @@ func (m *merged) Next(r *sim.Request) {
 	r.Class = k
 	for i := range r.Content {
 		if s := &r.Content[i]; k > 0 {
-			s.ID = splitmix.Hash(s.ID + uint64(k))
+			s.ID = content.Hash(s.ID + uint64(k))
 		}
 	}
 }

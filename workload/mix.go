@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
-	"github.com/llmsim/llmsim/workload/internal/discrete"
+	"github.com/llmsim/llmsim/workload/lengths"
 )
 
 // script yields the requests without their times, one after another.
@@ -32,7 +31,7 @@ type script interface {
 type mix struct {
 	classes []drawnClass
 	// pick chooses among several classes that share arrivals; nil if there is one class.
-	pick *discrete.Table
+	pick *lengths.Table
 
 	picks, prompts, outputs, groups, counts rand.PCG
 	// choices, results and agents are drawn from only where sessions have tools or agents.
@@ -51,7 +50,7 @@ type drawnClass struct {
 	// sent counts the requests of a class with distinct prompts.
 	sent uint64
 	// popularity chooses among groups; nil if there is one.
-	popularity *discrete.Table
+	popularity *lengths.Table
 	think      func() sim.Time
 	// work is the time that tools take; nil where there are none.
 	work func() sim.Time
@@ -91,7 +90,7 @@ func newMix(classes []Class, seed uint64, before int64) (*mix, error) {
 		return m, nil
 	}
 	var err error
-	if m.pick, err = discrete.New(weights); err != nil {
+	if m.pick, err = lengths.NewTable(weights); err != nil {
 		return nil, fmt.Errorf("class weights: %w", err)
 	}
 	return m, nil
@@ -101,7 +100,7 @@ func newDrawnClass(c Class, i int, seed uint64) (drawnClass, error) {
 	d := drawnClass{Class: c, number: uint64(i)}
 	var err error
 	if c.Prefix != nil && c.Prefix.Groups > 1 {
-		d.popularity, err = discrete.New(zipf(c.Prefix.Groups, c.Prefix.Zipf))
+		d.popularity, err = lengths.NewTable(zipf(c.Prefix.Groups, c.Prefix.Zipf))
 	}
 	if err == nil {
 		d.between, err = c.waits(seed, i)
@@ -213,7 +212,7 @@ func Prefixes(classes []Class, seed uint64, model int) iter.Seq[sim.Segment] {
 
 // fixed returns the random number that belongs to a text.
 func (m *mix) fixed(kind content.Kind, text uint64) uint64 {
-	return splitmix.Hash(m.texts ^ content.ID(kind, text))
+	return content.Hash(m.texts ^ content.ID(kind, text))
 }
 
 // turnText returns the segment ID of message or answer number n of a session.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/trace"
 )
@@ -115,7 +115,7 @@ func (p *parts) rename(r *sim.Request) {
 	}
 	for i := range r.Content {
 		if s := &r.Content[i]; played > 0 {
-			s.ID = splitmix.Hash(s.ID + splitmix.Hash(played))
+			s.ID = content.Hash(s.ID + content.Hash(played))
 		}
 	}
 }

@@ -3,8 +3,8 @@ package workload
 import (
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // call is a request of a session. Its prompt is the text of an earlier call, the answer to it, and

@@ -3,7 +3,7 @@ package workload
 import (
 	"math/rand/v2"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 )
 
 // stream names a purpose that draws random numbers of its own.
@@ -35,9 +35,9 @@ func (s stream) source(seed uint64) *rand.PCG { return s.nth(seed, 0) }
 
 // nth returns the random numbers of a purpose in the n-th of several places.
 func (s stream) nth(seed uint64, n int) *rand.PCG {
-	state := splitmix.Hash(s.key(seed) + uint64(n))
-	return rand.NewPCG(state, splitmix.Hash(state))
+	state := content.Hash(s.key(seed) + uint64(n))
+	return rand.NewPCG(state, content.Hash(state))
 }
 
 // key returns a number that depends on seed and purpose only.
-func (s stream) key(seed uint64) uint64 { return splitmix.Hash(splitmix.Hash(seed) + uint64(s)) }
+func (s stream) key(seed uint64) uint64 { return content.Hash(content.Hash(seed) + uint64(s)) }

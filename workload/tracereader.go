@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/trace"
 )
@@ -149,7 +149,7 @@ func (p *traceReader) recorded(prompt []sim.Segment) []sim.Segment {
 	list := slices.Clone(prompt)
 	if p.pass != nil {
 		for i := range list {
-			list[i].ID = splitmix.Hash(list[i].ID + uint64(p.plays))
+			list[i].ID = content.Hash(list[i].ID + uint64(p.plays))
 		}
 	}
 	return list

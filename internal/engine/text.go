@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -33,5 +33,5 @@ func token(r *sim.Request, i, vocab int) int32 {
 
 // mix hashes an identity and a place to a token.
 func mix(id uint64, i, vocab int) int32 {
-	return int32(splitmix.Finish(id*splitmix.Increment+uint64(i)) % uint64(vocab))
+	return int32(content.Finish(id*content.Increment+uint64(i)) % uint64(vocab))
 }

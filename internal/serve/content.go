@@ -1,7 +1,7 @@
 package serve
 
 import (
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -57,12 +57,12 @@ func (p *answers) content(tokens []text.Token) (list []sim.Segment, name uint64)
 }
 
 // follow returns the name of a text with one token more.
-func follow(name uint64, t text.Token) uint64 { return splitmix.Hash(name ^ uint64(uint32(t))) }
+func follow(name uint64, t text.Token) uint64 { return content.Hash(name ^ uint64(uint32(t))) }
 
 // answer names the answer of an index to the prompt of a name, for prefix caches and as the name of
 // its made-up words.
 func (p *answers) answer(prompt uint64, index int) uint64 {
-	return max(splitmix.Hash(p.seed^prompt)+uint64(index), 1)
+	return max(content.Hash(p.seed^prompt)+uint64(index), 1)
 }
 
 // repeated returns which made-up answer to the prompt of a name comes next, and how many tokens of

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/serve/openai"
-	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/internal/text"
 )
 
@@ -70,7 +70,7 @@ func (s *Server) leave(n int) { s.underWay.Add(int64(-n)) }
 
 // newID names a request.
 func (s *Server) newID(e openai.Endpoint) string {
-	n := splitmix.Hash(s.number.Add(1) ^ uint64(s.begun.UnixNano()))
+	n := content.Hash(s.number.Add(1) ^ uint64(s.begun.UnixNano()))
 	switch e {
 	case openai.Completions:
 		return fmt.Sprintf("cmpl-%016x", n)

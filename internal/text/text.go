@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/text/tokenizer"
 )
 
@@ -86,5 +86,5 @@ func (v *Vocabulary) Word(name uint64, i int) Token { return v.pick(name, i).tok
 func (v *Vocabulary) Spell(name uint64, i int) string { return v.pick(name, i).text }
 
 func (v *Vocabulary) pick(name uint64, i int) *word {
-	return &v.words[splitmix.Hash(name*splitmix.Increment+uint64(i))%uint64(len(v.words))]
+	return &v.words[content.Hash(name*content.Increment+uint64(i))%uint64(len(v.words))]
 }

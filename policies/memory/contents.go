@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -181,19 +181,19 @@ func (t *runTree) node(s *Stored, first int32) (runNode, error) {
 		return runNode{}, fmt.Errorf("it is after run %d, want one that comes first", s.After)
 	}
 	n := runNode{blocks: s.Blocks, unit: 1, uses: s.Uses, left: -s.Age}
-	var at prefix.Cursor // where it begins
+	var at content.Cursor // where it begins
 	ends, id := 0, uint64(0)
 	if s.After > 0 {
 		n.parent = first + int32(s.After) - 1
 		of := &t.nodes[n.parent]
 		last := of.seek(of.offset + int(of.blocks)*t.block - 1) // token
-		at = prefix.Cursor{Segment: of.segment + last.Segment, Before: last.Before}
+		at = content.Cursor{Segment: of.segment + last.Segment, Before: last.Before}
 		ends, id = last.Offset+1, of.list[last.Segment].ID
 	}
 	switch {
 	case s.Offset == 0 && s.After > 0:
 		at.Segment++
-		at.Before = prefix.After(at.Before, &sim.Segment{ID: id, Tokens: ends})
+		at.Before = content.After(at.Before, &sim.Segment{ID: id, Tokens: ends})
 	case s.Offset != 0 && (s.Offset != ends || len(s.Text) == 0 || s.Text[0].ID != id):
 		return runNode{}, errors.New("it does not begin where the run before it ends")
 	}

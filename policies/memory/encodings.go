@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -52,11 +52,11 @@ func (e *Encodings) name(s *sim.Sequence, i int) uint64 {
 			if start+e.tokens > text.Tokens {
 				break
 			}
-			return splitmix.Hash(text.ID) + uint64(start)
+			return content.Hash(text.ID) + uint64(start)
 		}
 		start -= text.Tokens
 	}
-	return splitmix.Hash(splitmix.Hash(uint64(s.ID)) + uint64(i))
+	return content.Hash(content.Hash(uint64(s.ID)) + uint64(i))
 }
 
 // use reports whether an image is kept, and keeps it as the most recently used.

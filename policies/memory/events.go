@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -23,5 +23,5 @@ func (p *PrefixCache) Events(list []Event) []Event {
 
 // Names appends the names of the full blocks of a text to a list, in order.
 func Names(list []uint64, text []sim.Segment, block int) []uint64 {
-	return prefix.Names(list, text, block)
+	return content.Names(list, text, block)
 }

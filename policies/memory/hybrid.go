@@ -3,8 +3,7 @@ package memory
 import (
 	"errors"
 
-	"github.com/llmsim/llmsim/internal/prefix"
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -101,9 +100,9 @@ func checkpointName(text []sim.Segment, tokens int64) uint64 {
 	if tokens == 0 {
 		return 0
 	}
-	var at prefix.Cursor
+	var at content.Cursor
 	at.Skip(text, int(tokens-1))
-	return splitmix.Hash(^prefix.BlockName(at.Before, text[at.Segment].ID, at.Offset))
+	return content.Hash(^content.BlockName(at.Before, text[at.Segment].ID, at.Offset))
 }
 
 // Extend implements sim.Memory.

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -9,7 +9,7 @@ import (
 // room for those of them that are not on the accelerator, and those of them in tiers below that, at
 // most the given number.
 func (t *runTree) liftable(text []sim.Segment, limit, most int64) (blocks, low int64) {
-	var at prefix.Cursor
+	var at content.Cursor
 	room := t.room(1)
 	for number := int32(0); blocks < limit; {
 		n := int64(0)

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -12,13 +12,13 @@ type passage struct {
 }
 
 // seek returns the place after a number of tokens of the passage, which has more.
-func (p *passage) seek(tokens int) prefix.Cursor {
+func (p *passage) seek(tokens int) content.Cursor {
 	i := 0
 	for tokens >= p.list[i].Tokens {
 		tokens -= p.list[i].Tokens
 		i++
 	}
-	return prefix.Cursor{Segment: i, Offset: tokens, Before: p.before[i]}
+	return content.Cursor{Segment: i, Offset: tokens, Before: p.before[i]}
 }
 
 // hash returns the hash of all segments before number i of the passage, which has that many.
@@ -26,13 +26,13 @@ func (p *passage) hash(i int) uint64 {
 	if i < len(p.before) {
 		return p.before[i]
 	}
-	return prefix.After(p.before[i-1], &p.list[i-1])
+	return content.After(p.before[i-1], &p.list[i-1])
 }
 
 // resume lets the passage go on, from its segment number i, as the text does from the cursor, for a
 // number of tokens, at least 1, and returns the place after them.
-func (p *passage) resume(i int, at prefix.Cursor, text []sim.Segment,
-	tokens int) (after prefix.Cursor) {
+func (p *passage) resume(i int, at content.Cursor, text []sim.Segment,
+	tokens int) (after content.Cursor) {
 	if at.Offset == 0 && i > 0 && p.list[i-1] != text[at.Segment-1] {
 		p.list, p.before = append(p.list[:i-1], text[at.Segment-1]), p.before[:i]
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -150,15 +150,15 @@ func (p *PrefixCache) wholeText(s *sim.Sequence) []sim.Segment {
 // wholeText describes all tokens of s in the given space, the shared ones and its own. A
 // sequence of one of the runs before may have had the same number.
 func wholeText(space []sim.Segment, s *sim.Sequence, runs uint64) []sim.Segment {
-	own := sim.Segment{ID: splitmix.Hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
+	own := sim.Segment{ID: content.Hash(uint64(s.ID)), Tokens: s.Prompt + s.Output}
 	for _, segment := range s.Content {
 		own.Tokens -= segment.Tokens
 	}
 	if own.Tokens == s.Output && s.Answer != 0 {
 		own.ID = s.Answer
 	}
-	if runs > 0 && own.ID == splitmix.Hash(uint64(s.ID)) {
-		own.ID = splitmix.Hash(own.ID ^ runs)
+	if runs > 0 && own.ID == content.Hash(uint64(s.ID)) {
+		own.ID = content.Hash(own.ID ^ runs)
 	}
 	return append(append(space[:0], s.Content...), own)
 }

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -67,7 +67,7 @@ type runNode struct {
 type path struct {
 	leaf   int32
 	blocks int64
-	at     prefix.Cursor
+	at     content.Cursor
 }
 
 // prefixMatch counts the blocks of a text that are stored already.
@@ -93,8 +93,8 @@ func newRunTree(block int, lower []Tier) runTree {
 // find returns the node with which the text continues at the cursor, after the node before, the
 // number of its blocks that agree with the text, at most limit, and the place after them. Most
 // texts continue as the last one did, which is tried before the index.
-func (t *runTree) find(before int32, at prefix.Cursor, text []sim.Segment,
-	limit int64) (number int32, blocks int64, after prefix.Cursor) {
+func (t *runTree) find(before int32, at content.Cursor, text []sim.Segment,
+	limit int64) (number int32, blocks int64, after content.Cursor) {
 	t.lookups++
 	of := &t.nodes[before]
 	if before != 0 && of.children == 0 {
@@ -123,8 +123,8 @@ func (t *runTree) has(p *path, text []sim.Segment) bool {
 
 // agree returns how many blocks of the node, up to limit, a text has at the cursor, where the node
 // begins, and the place in the text after them.
-func (n *runNode) agree(at prefix.Cursor, text []sim.Segment, limit int64,
-	block int) (blocks int64, after prefix.Cursor) {
+func (n *runNode) agree(at content.Cursor, text []sim.Segment, limit int64,
+	block int) (blocks int64, after content.Cursor) {
 	blocks = min(limit, n.blocks)
 	end, rest := n.offset+int(blocks)*block, text[at.Segment:] // tokens of the passage
 	i, sum := 0, 0                                             // whole segments, and their tokens
@@ -144,10 +144,10 @@ func (n *runNode) agree(at prefix.Cursor, text []sim.Segment, limit int64,
 			sum -= rest[i].Tokens
 		}
 	}
-	after = prefix.Cursor{Segment: at.Segment + i, Offset: end - sum, Before: n.hash(i)}
+	after = content.Cursor{Segment: at.Segment + i, Offset: end - sum, Before: n.hash(i)}
 	if i < len(rest) && after.Offset == rest[i].Tokens { // the node has more of this segment
-		after = prefix.Cursor{Segment: after.Segment + 1,
-			Before: prefix.After(after.Before, &rest[i])}
+		after = content.Cursor{Segment: after.Segment + 1,
+			Before: content.After(after.Before, &rest[i])}
 	}
 	return blocks, after
 }
@@ -155,7 +155,7 @@ func (n *runNode) agree(at prefix.Cursor, text []sim.Segment, limit int64,
 // probe counts the leading blocks of the text that are stored, up to limit.
 func (t *runTree) probe(text []sim.Segment, limit int64) prefixMatch {
 	var f prefixMatch
-	var at prefix.Cursor
+	var at content.Cursor
 	number, n := int32(0), int64(0)
 	for f.blocks < limit {
 		if number, n, at = t.find(number, at, text, limit-f.blocks); n == 0 {

@@ -3,7 +3,7 @@ package memory
 import (
 	"errors"
 
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -71,7 +71,7 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMa
 		}
 	}
 	var f prefixMatch
-	var at prefix.Cursor
+	var at content.Cursor
 	tier, number, n := int32(0), int32(0), int64(0)
 	for f.blocks < stored.blocks {
 		number, n, at = p.tree.find(number, at, text, stored.blocks-f.blocks)
@@ -94,7 +94,7 @@ func (p *PrefixCache) fetches(s *sim.Sequence, here, all int, fetch sim.Time) bo
 
 // above counts the leading blocks of a text that are stored above a tier, up to limit.
 func (t *runTree) above(tier int32, text []sim.Segment, limit int64) (blocks int64) {
-	var at prefix.Cursor
+	var at content.Cursor
 	for number := int32(0); blocks < limit; {
 		n := int64(0)
 		if number, n, at = t.find(number, at, text, limit-blocks); n == 0 ||

@@ -4,7 +4,7 @@ import (
 	lru "container/list"
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -88,10 +88,10 @@ func (x *Index) hear(replica int, m *memory.PrefixCache) {
 	k := &x.known[replica]
 	k.size = m.BlockTokens()
 	k.reports++
-	report := splitmix.Hash(x.Seed ^ splitmix.Hash(uint64(replica)<<48^k.reports))
+	report := content.Hash(x.Seed ^ content.Hash(uint64(replica)<<48^k.reports))
 	x.events = m.Events(x.events[:0])
 	for _, e := range x.events {
-		switch draw := splitmix.Hash(report ^ e.Name); {
+		switch draw := content.Hash(report ^ e.Name); {
 		case float64(draw>>11)/(1<<53) < x.Loss: // all events of a block in a report, or none
 		case e.Stored:
 			k.blocks[e.Name] = nil

@@ -3,7 +3,7 @@ package routing
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -84,7 +84,7 @@ func (p *PrefixAware) longest(r *sim.Request, pool *sim.Pool) int {
 
 // after names the beginning that ends with a segment, from the name of the one before it.
 func after(name uint64, s sim.Segment) uint64 {
-	return splitmix.Hash(name ^ splitmix.Hash(s.ID^splitmix.Hash(uint64(s.Tokens))))
+	return content.Hash(name ^ content.Hash(s.ID^content.Hash(uint64(s.Tokens))))
 }
 
 // note remembers where a beginning is served. If there are too many, it forgets the beginning that

@@ -1,7 +1,7 @@
 package routing
 
 import (
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -16,7 +16,7 @@ func (SessionAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	if r.Session == 0 {
 		return pool.LeastRequests()
 	}
-	return pool.At(jump(splitmix.Hash(uint64(r.Session)), pool.Len()))
+	return pool.At(jump(content.Hash(uint64(r.Session)), pool.Len()))
 }
 
 // Blind implements sim.BlindRouter.
@@ -32,7 +32,7 @@ func (AdapterAffinity) Route(r *sim.Request, pool *sim.Pool) int {
 	if r.Adapter == 0 {
 		return pool.LeastRequests()
 	}
-	return pool.At(jump(splitmix.Hash(uint64(r.Adapter)), pool.Len()))
+	return pool.At(jump(content.Hash(uint64(r.Adapter)), pool.Len()))
 }
 
 // Blind implements sim.BlindRouter.

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -101,7 +101,7 @@ func (p *Speculator) continues(s *sim.Sequence, d *state) bool {
 func (p *Speculator) key(s *sim.Sequence, kind, block uint64) uint64 {
 	key := p.c.Seed
 	for _, part := range []uint64{kind, uint64(s.ID), block} {
-		key = splitmix.Finish(key + part*splitmix.Increment)
+		key = content.Finish(key + part*content.Increment)
 	}
 	return key
 }
@@ -119,8 +119,8 @@ func below(key uint64, p float64) uint64 {
 	var less uint64
 	open := ^uint64(0) // equal to p as far as they were compared
 	for digits := uint64(p * (1 << 64)); digits != 0 && open != 0; digits <<= 1 {
-		key += splitmix.Increment
-		word := splitmix.Finish(key)
+		key += content.Increment
+		word := content.Finish(key)
 		if digits>>63 == 1 {
 			less |= open &^ word
 			open &= word

@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-
-	"github.com/llmsim/llmsim/workload/internal/discrete"
 )
 
 // MaxTokens is the largest length a distribution may reach. Real contexts end at about 10 million
@@ -25,7 +23,7 @@ const minMass = 1e-6
 
 // Distribution is a distribution of token counts. It is immutable and safe for concurrent use.
 type Distribution struct {
-	table *discrete.Table
+	table *Table
 	// The outcome i is values[i] tokens, or min+i tokens where values is nil.
 	values   []int
 	min, max int
@@ -64,7 +62,7 @@ func (d *Distribution) String() string { return d.text }
 // fromWeights returns the distribution in which weights[i] belongs to min+i tokens, or to values[i]
 // where values is given.
 func fromWeights(text string, min int, values []int, weights []float64) (*Distribution, error) {
-	table, err := discrete.New(weights)
+	table, err := NewTable(weights)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}

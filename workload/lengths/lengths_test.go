@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func must(d *Distribution, err error) *Distribution {
+func made(d *Distribution, err error) *Distribution {
 	if err != nil {
 		panic(err)
 	}
@@ -27,16 +27,16 @@ func must(d *Distribution, err error) *Distribution {
 // families is one distribution of each family.
 func families() []*Distribution {
 	return []*Distribution{
-		must(Fixed(128)),
-		must(Uniform(10, 90)),
-		must(Normal(500, 200, 2, 2000)),
-		must(Normal(500, 200, 900, 1000)),
-		must(LogNormal(300, 1.5, 1, 4096)),
-		must(LogNormalMuSigma(5, 0.5, 100, 200)),
-		must(Gamma(250, 0.5, 1, 4000)),
-		must(Exponential(100, 1, 2000)),
-		must(Zipf(1.2, 1, 1000)),
-		must(Empirical([]Weighted{{7, 1}, {3, 2}, {7, 1}, {5000, 0.5}})),
+		made(Fixed(128)),
+		made(Uniform(10, 90)),
+		made(Normal(500, 200, 2, 2000)),
+		made(Normal(500, 200, 900, 1000)),
+		made(LogNormal(300, 1.5, 1, 4096)),
+		made(LogNormalMuSigma(5, 0.5, 100, 200)),
+		made(Gamma(250, 0.5, 1, 4000)),
+		made(Exponential(100, 1, 2000)),
+		made(Zipf(1.2, 1, 1000)),
+		made(Empirical([]Weighted{{7, 1}, {3, 2}, {7, 1}, {5000, 0.5}})),
 	}
 }
 
@@ -79,12 +79,12 @@ func TestTruncationIsConditional(t *testing.T) {
 		d   *Distribution
 		cdf func(float64) float64
 	}{
-		{must(Normal(500, 200, 2, 2000)), distuv.Normal{Mu: 500, Sigma: 200}.CDF},
-		{must(Normal(500, 200, 900, 1000)), distuv.Normal{Mu: 500, Sigma: 200}.CDF},
-		{must(LogNormal(300, 1.5, 10, 4096)), distuv.LogNormal{Mu: math.Log(300) - sigma*sigma/2,
+		{made(Normal(500, 200, 2, 2000)), distuv.Normal{Mu: 500, Sigma: 200}.CDF},
+		{made(Normal(500, 200, 900, 1000)), distuv.Normal{Mu: 500, Sigma: 200}.CDF},
+		{made(LogNormal(300, 1.5, 10, 4096)), distuv.LogNormal{Mu: math.Log(300) - sigma*sigma/2,
 			Sigma: sigma}.CDF},
-		{must(Gamma(250, 0.5, 100, 4000)), distuv.Gamma{Alpha: 4, Beta: 4. / 250}.CDF},
-		{must(Exponential(100, 20, 300)), distuv.Exponential{Rate: 0.01}.CDF},
+		{made(Gamma(250, 0.5, 100, 4000)), distuv.Gamma{Alpha: 4, Beta: 4. / 250}.CDF},
+		{made(Exponential(100, 20, 300)), distuv.Exponential{Rate: 0.01}.CDF},
 	} {
 		t.Run(c.d.String(), func(t *testing.T) {
 			src := rand.NewPCG(3, 5)
@@ -111,7 +111,7 @@ func TestTruncationIsConditional(t *testing.T) {
 // Under the same random number a distribution that lies higher draws no less: comparisons under
 // common random numbers stay aligned.
 func TestDrawsKeepTheirRank(t *testing.T) {
-	low, high := must(Normal(500, 200, 2, 2000)), must(Normal(600, 200, 2, 2000))
+	low, high := made(Normal(500, 200, 2, 2000)), made(Normal(600, 200, 2, 2000))
 	rapid.Check(t, func(t *rapid.T) {
 		u := rapid.Uint64().Draw(t, "u")
 		if a, b := low.At(u), high.At(u); a > b {
@@ -126,14 +126,14 @@ func TestExactMoments(t *testing.T) {
 		d              *Distribution
 		mean, variance float64
 	}{
-		{must(Fixed(7)), 7, 0},
-		{must(Uniform(1, 3)), 2, 2. / 3},
-		{must(Zipf(1, 1, 2)), 4. / 3, 2. / 9},
-		{must(Zipf(0, 1, 3)), 2, 2. / 3},
-		{must(Normal(10, 0, 1, 20)), 10, 0},
-		{must(LogNormal(10, 0, 1, 20)), 10, 0},
-		{must(Gamma(10, 0, 1, 20)), 10, 0},
-		{must(Empirical([]Weighted{{1, 3}, {5, 1}})), 2, 3},
+		{made(Fixed(7)), 7, 0},
+		{made(Uniform(1, 3)), 2, 2. / 3},
+		{made(Zipf(1, 1, 2)), 4. / 3, 2. / 9},
+		{made(Zipf(0, 1, 3)), 2, 2. / 3},
+		{made(Normal(10, 0, 1, 20)), 10, 0},
+		{made(LogNormal(10, 0, 1, 20)), 10, 0},
+		{made(Gamma(10, 0, 1, 20)), 10, 0},
+		{made(Empirical([]Weighted{{1, 3}, {5, 1}})), 2, 3},
 	} {
 		if math.Abs(c.d.Mean()-c.mean) > 1e-12 || math.Abs(c.d.Variance()-c.variance) > 1e-12 {
 			t.Errorf("%s: mean %g, variance %g; want %g, %g", c.d, c.d.Mean(), c.d.Variance(),
@@ -280,7 +280,7 @@ func write(t *testing.T, path, text string) {
 func TestEmpiricalLeavesItsArgument(t *testing.T) {
 	observed := []Weighted{{9, 1}, {3, 1}}
 	before := slices.Clone(observed)
-	d := must(Empirical(observed))
+	d := made(Empirical(observed))
 	if !slices.Equal(observed, before) {
 		t.Errorf("observed is now %v", observed)
 	}

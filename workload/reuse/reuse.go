@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/prefix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/trace"
@@ -107,7 +107,7 @@ func (c *Curve) readSessions(path string, o trace.Options, timed bool,
 		if len(c.blocks)+q.Prompt/blockTokens > most {
 			return tooMany(path)
 		}
-		names = prefix.Names(names[:0], q.Content, blockTokens)
+		names = content.Names(names[:0], q.Content, blockTokens)
 		for _, name := range names {
 			c.use(name, numbers)
 		}

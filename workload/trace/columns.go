@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // optional is a column that a row of llmsim's own format may have.

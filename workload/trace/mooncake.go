@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // blockTokens is the number of prompt tokens that one of Mooncake's hash_ids stands for (Qin et

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // otel reads spans of OpenTelemetry that describe calls of models: an object for each session. A

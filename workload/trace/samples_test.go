@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
-	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // read returns all requests of a trace.
@@ -50,7 +49,7 @@ func block(hash uint64, tokens int) sim.Segment {
 
 // local is a block of a session whose hashes mean nothing elsewhere.
 func local(session, hash uint64, tokens int) sim.Segment {
-	return block(splitmix.Hash(hash^splitmix.Hash(session))>>4, tokens)
+	return block(content.Hash(hash^content.Hash(session))>>4, tokens)
 }
 
 // samples are one small file of each format, and what they hold.

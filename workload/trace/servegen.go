@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/arrivals"
 )
@@ -159,7 +159,7 @@ func (c *client) advance() {
 	}
 	from := int(part) * c.windows / c.active
 	choices := (int(part)+1)*c.windows/c.active - from
-	drawn := splitmix.Hash(splitmix.Hash(c.key)+uint64(part)) % uint64(choices)
+	drawn := content.Hash(content.Hash(c.key)+uint64(part)) % uint64(choices)
 	c.next = sim.Time(from+int(drawn))*servegenWindow + t%servegenWindow
 }
 

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // tracelabRounds reads the calls that TraceLab recorded (github.com/uw-syfi/TraceLab, example
@@ -113,7 +112,7 @@ func (t *tracelabRounds) extend(text []sim.Segment, c *tracelabCall, number uint
 	uint64) {
 	id := func(part uint64) uint64 {
 		return content.ID(content.TraceBlock,
-			splitmix.Hash((2*number+part)^splitmix.Hash(t.sessions))>>4)
+			content.Hash((2*number+part)^content.Hash(t.sessions))>>4)
 	}
 	left := int(c.Prefix)
 	kept := 0

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/splitmix"
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/internal/content"
 )
 
 // weka reads Weka's traces of agents, which AgentX replays: an object for each session, with its
@@ -158,7 +157,7 @@ func (w *weka) call(s *wekaSession, q *wekaRequest) (c Turn, err error) {
 			return c, w.errorf("hash_ids: found %d, allowed: at most one for each %d of the %d "+
 				"prompt tokens", len(q.HashIDs), block, q.In)
 		}
-		number := splitmix.Hash(hash^splitmix.Hash(uint64(w.sessions))) >> 4
+		number := content.Hash(hash^content.Hash(uint64(w.sessions))) >> 4
 		c.Prompt = append(c.Prompt, sim.Segment{ID: content.ID(content.TraceBlock, number),
 			Tokens: min(left, block)})
 		left -= block

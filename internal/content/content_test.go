@@ -3,7 +3,6 @@ package content
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/splitmix"
 	"pgregory.net/rapid"
 )
 
@@ -32,8 +31,18 @@ func TestMixIsOneToOne(t *testing.T) {
 		return x - 0x9e3779b97f4a7c15
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		if x := rapid.Uint64().Draw(t, "x"); inverse(splitmix.Hash(x)) != x {
-			t.Fatalf("%d comes back as %d", x, inverse(splitmix.Hash(x)))
+		if x := rapid.Uint64().Draw(t, "x"); inverse(Hash(x)) != x {
+			t.Fatalf("%d comes back as %d", x, inverse(Hash(x)))
 		}
 	})
+}
+
+// The finaliser is that of splitmix64: the first numbers of the generator from the seed 0, as
+// Vigna's splitmix64.c gives them.
+func TestMixIsSplitmix64(t *testing.T) {
+	for i, want := range []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f} {
+		if got := Hash(uint64(i) * Increment); got != want {
+			t.Errorf("number %d is %#x, want %#x", i, got, want)
+		}
+	}
 }

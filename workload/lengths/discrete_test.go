@@ -1,4 +1,4 @@
-package discrete
+package lengths
 
 import (
 	"math"
@@ -18,7 +18,7 @@ func TestTableInvertsTheCumulativeDistribution(t *testing.T) {
 		weights := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0, 10)), 1,
 			300).Draw(t, "weights")
 		weights[rapid.IntRange(0, len(weights)-1).Draw(t, "positive")] = 1
-		table, err := New(weights)
+		table, err := NewTable(weights)
 		must.OK(t, err)
 		u := rapid.OneOf(rapid.Uint64(),
 			rapid.SampledFrom([]uint64{0, 1, math.MaxUint64 - 1, math.MaxUint64})).Draw(t, "u")
@@ -43,7 +43,7 @@ func TestTableFrequencies(t *testing.T) {
 		weights[i] = 1 + float64(i%7)
 		total += weights[i]
 	}
-	table, err := New(weights)
+	table, err := NewTable(weights)
 	must.OK(t, err)
 	src := rand.NewPCG(1, 2)
 	counts := make([]float64, n)
@@ -63,7 +63,7 @@ func TestTableFrequencies(t *testing.T) {
 func TestNewRefusesWhatIsNoDistribution(t *testing.T) {
 	for _, weights := range [][]float64{nil, {}, {0, 0}, {1, -1}, {math.NaN()}, {math.Inf(1)},
 		{math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := New(weights); err == nil {
+		if _, err := NewTable(weights); err == nil {
 			t.Errorf("New(%v) made a distribution", weights)
 		}
 	}

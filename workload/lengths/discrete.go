@@ -1,6 +1,6 @@
 // Package discrete draws from finite distributions: one random number and a constant expected time
 // a draw.
-package discrete
+package lengths
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ const scale = 1 << 63
 
 // New returns the distribution that is proportional to weights, which must be finite, not negative,
 // and not all zero.
-func New(weights []float64) (*Table, error) {
+func NewTable(weights []float64) (*Table, error) {
 	if uint64(len(weights)) > math.MaxUint32 {
 		return nil, fmt.Errorf("found %d weights, allowed at most %d", len(weights),
 			uint32(math.MaxUint32))

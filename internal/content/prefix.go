@@ -1,11 +1,6 @@
-// Package prefix names the blocks of texts that are made of segments. Equal names mean equal texts
-// up to the end of the block. Prefix caches and the analysis of traces share these names.
-package prefix
+package content
 
-import (
-	"github.com/llmsim/llmsim/internal/splitmix"
-	"github.com/llmsim/llmsim/sim"
-)
+import "github.com/llmsim/llmsim/sim"
 
 // Cursor is a place in a text that is made of segments. It is Offset tokens into a segment, and
 // Before is the hash of the earlier segments. The zero value is the start of every text.
@@ -27,8 +22,8 @@ func (c Cursor) Name(text []sim.Segment, block int) uint64 {
 	name, offset, left := c.Before, c.Offset, block
 	for i := c.Segment; i < len(text); i++ {
 		n := min(left, text[i].Tokens-offset)
-		place := splitmix.Hash(uint64(offset)<<32 | uint64(n))
-		name = splitmix.Hash(name ^ splitmix.Hash(text[i].ID^place))
+		place := Hash(uint64(offset)<<32 | uint64(n))
+		name = Hash(name ^ Hash(text[i].ID^place))
 		if left -= n; left == 0 {
 			return name
 		}
@@ -60,7 +55,7 @@ func (c Cursor) Left(text []sim.Segment) int {
 
 // After returns the hash of all segments up to s, from that of the segments before it.
 func After(before uint64, s *sim.Segment) uint64 {
-	return splitmix.Hash(before ^ splitmix.Hash(s.ID^splitmix.Hash(uint64(s.Tokens))))
+	return Hash(before ^ Hash(s.ID^Hash(uint64(s.Tokens))))
 }
 
 // Names appends the names of the full blocks of a text to a list, in order.
@@ -78,5 +73,5 @@ func Names(list []uint64, text []sim.Segment, block int) []uint64 {
 
 // BlockName names a block that lies in one segment, from the hash of the segments before it.
 func BlockName(before, segment uint64, offset int) uint64 {
-	return splitmix.Hash(before ^ splitmix.Hash(segment^splitmix.Hash(uint64(offset)<<32)))
+	return Hash(before ^ Hash(segment^Hash(uint64(offset)<<32)))
 }
