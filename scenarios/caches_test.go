@@ -91,6 +91,11 @@ func TestHybridStartsWarm(t *testing.T) {
 	if warm.Sent() != 60 || full.Sent() >= 120 {
 		t.Errorf("%d and %d requests", warm.Sent(), full.Sent())
 	}
+	for _, r := range []*Result{cold, warm, full} { // all requests arrive, in the run or before it
+		if len(r.Warnings) > 0 {
+			t.Errorf("warnings %q", r.Warnings)
+		}
+	}
 	got, before := warm.Sessions.Turns[0].CachedShare, cold.Sessions.Turns[0].CachedShare
 	if got <= before || got > 3000.0/3400 {
 		t.Errorf("first turns find %v of their prompts, with a cold cache %v", got, before)

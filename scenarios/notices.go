@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
 )
 
 // notices says what happened in the run that a reader of the result should know.
@@ -29,7 +30,8 @@ func (f *finished) notices() []string {
 			list = append(list, fmt.Sprintf("%d requests got no answer: %v", n, why))
 		}
 	}
-	if words := shortfall(&f.scenario.Workload, f.summary.Sent()); words != "" {
+	if words := shortfall(&f.scenario.Workload, workload.Opened(f.source),
+		f.summary.Sent()); words != "" {
 		list = append(list, words)
 	}
 	counts := f.source.Counts()

@@ -9,8 +9,10 @@ import (
 
 // shortfall returns the reason why fewer requests were sent than the scenario asks for, or "". A
 // run that ends at workload.duration has sent all that it should, unless it sent no request.
-func shortfall(w *Workload, sent int64) string {
-	asked := w.Requests
+// Requests that were opened, which is to say served before the run to warm caches, are a part of
+// those that the scenario asks for.
+func shortfall(w *Workload, opened, sent int64) string {
+	asked := w.Requests - opened
 	switch {
 	case sent == 0 && w.Duration > 0:
 		return fmt.Sprintf("no request arrived within workload.duration, %v: nothing was measured",

@@ -52,6 +52,14 @@ func (o *Opening) Until() sim.Time { return 0 }
 // opening arrived, so that arrivals go on as if there had been one run.
 func (o *Opening) Rest() Source { return &rest{o.Source, o.last, o.sent} }
 
+// Opened returns the number of requests of a source that an opening has sent.
+func Opened(s Source) int64 {
+	if r, ok := s.(*rest); ok {
+		return r.sent
+	}
+	return 0
+}
+
 // rest is a source from a time on.
 type rest struct {
 	Source

@@ -47,10 +47,6 @@ func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.An
 			return err
 		})
 	}
-	if p.Fleet.Autoscaling {
-		a.Autoscaling = fleets.Autoscaled(&p.Workload.Rate, a.Shapes)
-		a.Rented = fleets.Rented(&p.Workload.Rate, a.Shapes)
-	}
 	group.Go(func() (err error) {
 		if growth := p.Fleet.Growth; growth != 1 {
 			if a.Growth, err = s.growth(ctx, growth); err != nil {
@@ -76,12 +72,35 @@ func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, er
 	if err := later.answer(ctx); err != nil {
 		return nil, err
 	}
-	g := &answer.Growth{Factor: factor}
-	if later.best >= 0 {
-		*g = answer.Growth{Factor: factor, Label: later.label(later.best),
-			Replicas: later.size(), Hourly: later.cost()}
+	if later.best < 0 {
+		return &answer.Growth{Factor: factor}, nil
 	}
-	return g, nil
+	return later.confirmed(ctx, factor)
+}
+
+// mostFurther is how many replicas more than a search has found are tried until fresh draws of the
+// load confirm a fleet.
+const mostFurther = 3
+
+// confirmed returns the best fleet, with as many replicas as keep the SLO with draws of the load
+// that decided nothing; nil if these confirm no such fleet.
+func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth, error) {
+	o := s.chosen()
+	for n := s.size(); n <= s.size()+mostFurther && o.Available(n); n++ {
+		if ok, err := s.Confirms(ctx, o, n-s.Spare); err != nil || !ok {
+			if err != nil || o.Scaled() {
+				return nil, err
+			}
+			continue
+		}
+		g := &answer.Growth{Factor: factor, Label: s.label(s.best), Replicas: n,
+			Hourly: s.cost()}
+		if n > s.size() {
+			g.Hourly = o.Cost(n)
+		}
+		return g, nil
+	}
+	return nil, nil
 }
 
 // explain returns the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and the changes

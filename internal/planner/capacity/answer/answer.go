@@ -61,13 +61,8 @@ type Answer struct {
 	BestMeasured *Shape `json:"best_measured,omitempty"`
 	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
 	Mixed *Mixed `json:"mixed,omitempty"`
-	// Growth is the fleet for the rate to come, and Autoscaling what scaling with the load saves.
-	// Each is nil if the plan does not ask for it.
-	Growth      *Growth     `json:"growth,omitempty"`
-	Autoscaling *Autoscaled `json:"autoscaling,omitempty"`
-	// Rented is the cheapest day of a wave with some replicas that always run and others by the
-	// hour; nil if the plan does not ask for it.
-	Rented *Rented `json:"rented,omitempty"`
+	// Growth is the fleet for the rate to come; nil if the plan does not ask for it.
+	Growth *Growth `json:"growth,omitempty"`
 	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 	// Contenders is the number of options among which the answers with other inputs were looked

@@ -177,16 +177,6 @@ type Growth struct {
 	Hourly   float64 `json:"dollars_per_hour"`
 }
 
-// Autoscaled is a day of the chosen fleet under a load that follows a wave, with as many replicas
-// as each quarter of an hour and the next need.
-type Autoscaled struct {
-	// Fixed and Scaled are GPU-hours a day without and with scaling.
-	Fixed  float64 `json:"gpu_hours_fixed"`
-	Scaled float64 `json:"gpu_hours_scaled"`
-	Least  int     `json:"fewest_replicas"`
-	Most   int     `json:"most_replicas"`
-}
-
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.
 type Chance struct {
 	Replicas int `json:"replicas"`
@@ -289,18 +279,6 @@ type Interrupted struct {
 	Months       int     `json:"months"`
 	Monthly      float64 `json:"monthly"`
 	MonthlyLeast float64 `json:"monthly_least"`
-}
-
-// Rented is a day of a wave with two kinds of replicas: a base that always runs, with the spares,
-// and a peak that is rented by the hour, on demand.
-type Rented struct {
-	Base         string `json:"base"`
-	BaseReplicas int    `json:"base_replicas"`
-	Peak         string `json:"peak"`
-	PeakReplicas int    `json:"most_peak_replicas"`
-	// Daily is its price for a day in US dollars, Fixed that of the chosen fleet.
-	Daily float64 `json:"dollars_per_day"`
-	Fixed float64 `json:"fixed_dollars_per_day"`
 }
 
 // ClassKept is the share of the requests of a class that met its SLO.

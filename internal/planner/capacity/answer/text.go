@@ -211,17 +211,6 @@ func (a *Answer) others() []string {
 		list = append(list, fmt.Sprintf("For %g times the rate no option of the menu suffices.",
 			g.Factor))
 	}
-	if s := a.Autoscaling; s != nil {
-		list = append(list, fmt.Sprintf("Scaled with the load, from %d to %d replicas, the fleet "+
-			"takes %s GPU-hours a day instead of %s (%s).", s.Least, s.Most,
-			report.Figure(s.Scaled), report.Figure(s.Fixed), report.Percent(s.Scaled/s.Fixed)))
-	}
-	if r := a.Rented; r != nil && r.Daily < r.Fixed {
-		list = append(list, fmt.Sprintf("A day of the wave costs least, %s instead of %s, with %s "+
-			"of %s that always run, and up to %d of %s that are given back when they are not "+
-			"needed.", a.Currency.Cents(r.Daily), a.Currency.Cents(r.Fixed),
-			units.Plural(r.BaseReplicas, "replica"), r.Base, r.PeakReplicas, r.Peak))
-	}
 	return list
 }
 

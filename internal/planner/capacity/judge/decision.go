@@ -101,6 +101,28 @@ func PoolOf(seeds int, run func(seed uint64) (oracle.Trial, int64, error)) (runs
 	return runs, false, nil
 }
 
+// Confirms reports whether a fleet keeps the SLO with draws of the load that decided nothing, all
+// errors of predictions as late as the asked confidence demands. A recorded load has no other
+// draws.
+func (j *Judge) Confirms(ctx context.Context, o *candidate.Option, n int) (bool, error) {
+	seeds := j.Trials.File.Plan.Seeds(chanceSeeds)
+	if seeds == 1 {
+		return true, nil
+	}
+	if _, taken := o.Interrupted(); taken {
+		var fresh []uint64
+		for seed := range seeds {
+			fresh = append(fresh, uint64(MostSeeds+seed))
+		}
+		t, err := j.KeepsOnSpotOver(ctx, o, n, o.Worst(), fresh)
+		return t.Keeps(), err
+	}
+	_, kept, err := PoolOf(seeds, func(seed uint64) (oracle.Trial, int64, error) {
+		return j.Simulate(ctx, o, n, o.Worst(), MostSeeds+seed)
+	})
+	return kept, err
+}
+
 // SharePooled returns the share of the requests of some runs that keep the part of the SLO that
 // binds: of the last run where latencies grow in it.
 func SharePooled(runs []oracle.Trial) stats.Interval {

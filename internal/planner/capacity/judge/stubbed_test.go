@@ -411,3 +411,29 @@ func TestUsersBoundReplicas(t *testing.T) {
 		t.Errorf("a load of two: %d replicas at most", j.Most(o))
 	}
 }
+
+// A fleet is confirmed by draws of the load that no decision saw: it does not matter what the
+// draws that decisions take show.
+func TestFreshDrawsConfirm(t *testing.T) {
+	j, options, law := stubbed(t, steadyPlan)
+	ctx, seed := t.Context(), j.Trials.File.Plan.Seed
+	for _, freshKeep := range []bool{true, false} {
+		law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+			if fresh := s.Seed-seed >= MostSeeds; fresh == freshKeep {
+				return steady(1)
+			}
+			return steady(0.5)
+		})
+		for _, o := range options {
+			if o.IsSpot() && (freshKeep || o.Based() > 0) {
+				continue // the rate of a replica alone is a decision's
+			}
+			got, err := j.Confirms(ctx, o, 16)
+			must.OK(t, err)
+			if got != freshKeep {
+				t.Errorf("spot %v: confirmed %v, where fresh draws keep the SLO: %v", o.IsSpot(),
+					got, freshKeep)
+			}
+		}
+	}
+}

@@ -114,8 +114,7 @@ func TestContradictionsInPlans(t *testing.T) {
 		{several, "menu.scaling=[queue]", "models.0.workload: arrives at a steady rate"},
 		{steady, "menu.scaling=[queue] goal.find=cheapest " + waves, ""},
 		{steady, "menu.scaling=[queue] goal.find=front " + waves, "menu.scaling: is planned for"},
-		{steady, "menu.scaling=[queue] fleet.autoscaling=true " + waves,
-			"fleet.autoscaling: estimates"},
+		{steady, "menu.scaling=[queue] fleet.autoscaling=true " + waves, ""},
 		{steady, "menu.scaling=[queue] workload={arrivals: {process: closed-loop, users: 9}, " +
 			"prompt: 9, output: 9}", "workload.arrivals: found closed-loop"},
 		{steady, "menu.scaling=[queue] workload={rate: {pattern: bursts, high: 60/s, low: 5/s, " +

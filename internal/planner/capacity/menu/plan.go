@@ -57,7 +57,7 @@ type Service struct {
 type Fleet struct {
 	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"The number of replicas that may fail while the rest meets the SLO: 1 for N+1. Default: 0."`
 	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2. The answer also gives the fleet for the larger rate."`
-	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"Whether the answer says what starting and stopping replicas saves, for a rate that follows a wave."`
+	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"Has no effect: menu.scaling simulates fleets whose replicas start and stop with the load."`
 }
 
 // Effort says how carefully to simulate.

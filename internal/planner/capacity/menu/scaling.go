@@ -67,9 +67,6 @@ func (p *Plan) checkScaling(doc *strict.Document, problem func(field, format str
 	case p.Goal.Find != "" && p.Goal.Find != FindCheapest:
 		problem(field, "is planned for the cheapest fleet only; leave it out, or leave out goal %s",
 			p.Goal.Find)
-	case p.Fleet.Autoscaling:
-		problem("fleet.autoscaling", "estimates what menu.scaling simulates; leave out one of "+
-			"the two")
 	}
 	for i := range p.Models {
 		w := &p.Models[i].Workload
