@@ -28,6 +28,8 @@ type File struct {
 	FS  fs.FS
 	doc *strict.Document
 	dir string
+	// policies are the files of the user's registry with the policies that the scenario names.
+	policies []string
 }
 
 // Parse reads a scenario from the contents of a file; name is the file's name in error messages.
@@ -48,7 +50,7 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 	if err := doc.Decode(&f.Scenario); err != nil {
 		return nil, InputError{err}
 	}
-	if err := namePolicies(doc, &f.Scenario); err != nil {
+	if f.policies, err = namePolicies(doc, &f.Scenario); err != nil {
 		return nil, InputError{err}
 	}
 	return f, nil

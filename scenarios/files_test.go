@@ -43,6 +43,8 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 		"trace.csv":                     "arrival_s,prompt_tokens,output_tokens\n0,100,10\n",
 		"lengths.csv":                   "100\n200\n",
 		"own.yaml":                      "accelerators: {mine: {like: h100-sxm}}\n",
+		"deployment.yaml": "model: mine\naccelerator: h100-sxm\nengine: vllm-v1\n" +
+			"factors: {step: 1.1}\nerrors: {tpot: 0.02}\n",
 	} {
 		path := filepath.Join(dir, name)
 		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
@@ -54,6 +56,8 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 		"model: all/mine_config.json\nhardware: h100-sxm\nworkload: {trace: trace.csv}\n",
 		"model: model/config.json\nhardware: h100-sxm\nworkload: {prompt: {distribution: " +
 			"empirical, file: lengths.csv}}\n",
+		"model: model\nhardware: h100-sxm\nengine: {deployment: deployment.yaml}\n" +
+			"workload: {trace: trace.csv}\n",
 	} {
 		f, err := Parse(filepath.Join(dir, "a.yaml"), []byte(text))
 		must.OK(t, err)

@@ -39,6 +39,16 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
+// Source returns the path of the file that Read reads for a name: the file of that name, or of the
+// deployment in the user's registry; "" for what ships.
+func Source(name string) string {
+	if files.Exists(files.Disk{}, name) {
+		return name
+	}
+	own, _ := registered(registry.Deployment, name) // Read has told what is wrong
+	return own
+}
+
 // Load reads a scenario: the file of that name, or if there is none, the shipped scenario (with or
 // without ".yaml"). Overrides are of the form "key.path=value".
 func Load(name string, overrides ...string) (*File, error) {

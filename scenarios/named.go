@@ -64,34 +64,36 @@ func (s *Scenario) policySlots() []policySlot {
 	return list
 }
 
-// namePolicies puts the policies of the registry that the scenario names in their place: those and
-// their parameters, of which the scenario's own have precedence.
-func namePolicies(doc *strict.Document, s *Scenario) error {
+// namePolicies puts the policies of the registry that the scenario names in their place, with their
+// parameters; the scenario's own parameters have precedence. It returns the files that it read.
+func namePolicies(doc *strict.Document, s *Scenario) (read []string, err error) {
 	for _, slot := range s.policySlots() {
 		path, err := registered(registry.Policy, *slot.policy)
 		if err != nil {
-			return doc.Problem(slot.section, "%v", err)
+			return nil, doc.Problem(slot.section, "%v", err)
 		}
 		if path == "" {
 			continue
 		}
 		data, err := registry.ReadFile(path)
 		if err != nil {
-			return doc.Problem(slot.section, "%v", err)
+			return nil, doc.Problem(slot.section, "%v", err)
 		}
 		own, err := readPolicy(path, data)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if own.Section != slot.section {
-			return doc.Problem(slot.section, "%s is a policy for %s", *slot.policy, own.Section)
+			return nil, doc.Problem(slot.section, "%s is a policy for %s", *slot.policy,
+				own.Section)
 		}
+		read = append(read, path)
 		merged := map[string]string{}
 		maps.Copy(merged, own.Params)
 		maps.Copy(merged, *slot.params)
 		*slot.policy, *slot.params = own.Policy, merged
 	}
-	return nil
+	return read, nil
 }
 
 // namedPolicy is the file of a policy in a registry: its section, the name of the shipped

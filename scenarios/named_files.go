@@ -22,6 +22,12 @@ func (f *File) Files() []string {
 	if w.Trace != nil {
 		names = append(names, w.Trace.File)
 	}
+	if c := f.Scenario.Caches; c != nil {
+		names = append(names, c.File)
+	}
+	if f.FS == nil {
+		names = append(names, f.policies...)
+	}
 	for i := range w.Classes {
 		c := &w.Classes[i]
 		names = append(names, lengthFiles(&c.Prompt, &c.Output, c.Prefix, c.Sessions,
@@ -56,7 +62,8 @@ func checkpointFiles(path string) []string {
 
 // serverFiles lists the files of the servers.
 func (f *File) serverFiles(s *Scenario) []string {
-	list := append(f.operatorFiles(s.Hardware.Operators), s.Model, s.Hardware.File)
+	list := append(f.operatorFiles(s.Hardware.Operators), s.Model, s.Hardware.File,
+		s.Engine.Deployment)
 	if sp := s.Speculation; sp != nil {
 		list = append(list, sp.Draft, sp.Acceptance.File)
 	}

@@ -4,7 +4,8 @@ import "github.com/llmsim/llmsim/metrics"
 
 // The denominators of prices, in words.
 const (
-	offeredRate = "at the offered rate"
+	// OfferedRate is of runs that keep up with their load.
+	OfferedRate = "at the offered rate"
 	wholeRun    = "over the whole run with its drain"
 )
 
@@ -38,7 +39,7 @@ func prices(s *metrics.Summary, tokens *TokenPrices, cost float64, load LoadStat
 	offered float64) (whole, shown Prices) {
 	whole = price(s, tokens, cost, float64(s.TotalOutputTokens)/s.Duration, wholeRun)
 	if load == KeepsUp && s.Completed == s.Sent() && offered > 0 {
-		return whole, price(s, tokens, cost, offered, offeredRate)
+		return whole, price(s, tokens, cost, offered, OfferedRate)
 	}
 	return whole, whole
 }

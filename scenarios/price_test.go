@@ -26,8 +26,8 @@ func TestResultsArePricedAlike(t *testing.T) {
 	quick := runShipped(t, "workload.rate=0.01/s", "hardware=a100-80gb-sxm")
 	busier := runShipped(t, "workload.rate=0.1/s", "hardware=a100-80gb-sxm")
 	slow := runShipped(t, "workload.rate=0.01/s", "hardware=desktop-50gbs")
-	if PriceAlike(quick, busier); quick.PricedOver != offeredRate ||
-		busier.PricedOver != offeredRate {
+	if PriceAlike(quick, busier); quick.PricedOver != OfferedRate ||
+		busier.PricedOver != OfferedRate {
 		t.Fatalf("two results that keep up are priced %s and %s", quick.PricedOver,
 			busier.PricedOver)
 	}

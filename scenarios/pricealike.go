@@ -20,7 +20,7 @@ func PriceAlike(results ...*Result) {
 // PricedApart reports whether results whose Result.PricedOver is given have different denominators
 // of prices. A result without answers has no prices.
 func PricedApart(over []string) bool {
-	return slices.Contains(over, offeredRate) && slices.Contains(over, wholeRun)
+	return slices.Contains(over, OfferedRate) && slices.Contains(over, wholeRun)
 }
 
 // PriceWholeRun computes the prices of a result over its whole run.

@@ -109,6 +109,9 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 	}
 	if err == nil {
 		inputs, first := inputsOf(name, nil)
+		if flags.prices != "" {
+			inputs = append(inputs, flags.prices)
+		}
 		err = flags.keep.keep(cmd, []string{name}, recorded{name: name, inputs: inputs,
 			scenario: first, result: jsonOf(answers)})
 	}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/records"
 	"github.com/llmsim/llmsim/scenarios"
 
@@ -31,7 +32,7 @@ func defaultRuns() string {
 }
 
 // recordFlag is the flag --record of a command whose runs can be kept.
-type recordFlag struct{ dir string }
+type recordFlag struct{ dir, note string }
 
 // add adds the flag.
 func (r *recordFlag) add(cmd *cobra.Command) {
@@ -41,18 +42,30 @@ func (r *recordFlag) add(cmd *cobra.Command) {
 			" names a folder that keeps every run")
 	f.Lookup("record").NoOptDefVal = defaultRuns()
 	f.Lookup("record").DefValue = ""
+	f.StringVar(&r.note, "note", "", "what to note beside the record")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if r.note != "" && r.dir == "" {
+			return errors.New("--note: the run is not kept; give --record too")
+		}
+		return nil
+	}
 }
+
+// repetition is the key of the context under which a repeated command leaves its record in place of
+// a store, as a *records.Record.
+type repetition struct{}
 
 // unrecorded are flags that change where results go, and not what they are.
 func unrecorded() []string {
-	return []string{"record", "out", "format", "style", "trace", "metrics",
+	return []string{"record", "note", "out", "format", "style", "trace", "metrics",
 		"no-plots", "check-slo", "nats", "workers", "emit"}
 }
 
 // keep puts a run into the store, if the flag asks for it: with what the command was asked, the
 // files that it read (the first of them is the scenario, if it is a file), and its result.
 func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error {
-	if r.dir == "" {
+	repeated, _ := cmd.Context().Value(repetition{}).(*records.Record)
+	if repeated == nil && r.dir == "" {
 		return nil
 	}
 	result, err := json.Marshal(of.result)
@@ -84,12 +97,28 @@ func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error 
 		}
 		record.Inputs = append(record.Inputs, in)
 	}
-	id, err := records.Open(r.dir).Put(&record)
+	if repeated != nil {
+		*repeated = record
+		return nil
+	}
+	id, err := records.Open(r.dir).Put(&record, r.about())
 	if err != nil {
 		return runError{fmt.Errorf("the run is not recorded: %w", err)}
 	}
 	note(cmd, []string{fmt.Sprintf("recorded as %.12s in %s", id, r.dir)})
 	return nil
+}
+
+// about says who keeps a run, where and when.
+func (r *recordFlag) about() records.About {
+	about := records.About{Written: time.Now().UTC(), Note: r.note}
+	if u, err := user.Current(); err == nil {
+		about.Author = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		about.Host = host
+	}
+	return about
 }
 
 // recorded is what the record of a run contains.
@@ -104,8 +133,8 @@ type recorded struct {
 
 // inputsOf lists the files of a scenario of that name, and whether the first is the scenario.
 func inputsOf(name string, file *scenarios.File) (list []string, first bool) {
-	if name != "" && files.Exists(files.Disk{}, name) {
-		list, first = append(list, name), true
+	if source := scenarios.Source(name); name != "" && source != "" {
+		list, first = append(list, source), true
 	}
 	if file != nil {
 		list = append(list, file.Files()...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/records"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
@@ -76,11 +78,19 @@ func runsList(store opener) *cobra.Command {
 			rows := [][]string{}
 			for i := range list {
 				e := &list[i]
-				rows = append(rows, []string{e.ID[:12], e.Written.UTC().Format(time.DateTime),
-					e.Command, e.Name, e.Version, strings.Join(e.Tags, " ")})
+				written := ""
+				if !e.Written.IsZero() {
+					written = e.Written.UTC().Format(time.DateTime)
+				}
+				by := e.Author
+				if e.Host != "" {
+					by += "@" + e.Host
+				}
+				rows = append(rows, []string{e.ID[:12], written, by, e.Command, e.Name, e.Version,
+					strings.Join(e.Tags, " "), short(e.Note)})
 			}
-			return aligned(cmd, []string{"record", "written (UTC)", "command", "name", "version",
-				"tags"}, rows)
+			return aligned(cmd, []string{"record", "written (UTC)", "by", "command", "name",
+				"version", "tags", "note"}, rows)
 		}}
 	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
 	return cmd
@@ -112,6 +122,7 @@ func runsShow(store opener) *cobra.Command {
 
 func runsDiff(store opener) *cobra.Command {
 	var format string
+	var all bool
 	cmd := &cobra.Command{Use: "diff RECORD RECORD",
 		Short: "Show in which settings and figures two records differ", Args: arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,6 +142,13 @@ func runsDiff(store opener) *cobra.Command {
 				return failed(report.JSON(cmd.OutOrStdout(), map[string]any{
 					"settings": settings, "figures": figures}))
 			}
+			compared, err := records.Compared(a.Record, b.Record)
+			if err != nil {
+				return failed(err)
+			}
+			if len(compared) > 0 && !all {
+				return printCompared(cmd, settings, compared, a.ID, b.ID)
+			}
 			var rows [][]string
 			for _, d := range append(settings, figures...) {
 				ratio := ""
@@ -141,8 +159,30 @@ func runsDiff(store opener) *cobra.Command {
 			}
 			return aligned(cmd, []string{"", a.ID[:12], b.ID[:12], "ratio"}, rows)
 		}}
+	cmd.Flags().BoolVar(&all, "all", false, "print all figures that differ, with their ratios")
 	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
 	return cmd
+}
+
+// printCompared prints the settings in which two records of scenarios differ, and the figures of a
+// comparison with its verdicts.
+func printCompared(cmd *cobra.Command, settings []records.Difference, figures []compare.Line,
+	one, other string) error {
+	var rows [][]string
+	for _, d := range settings {
+		rows = append(rows, []string{d.Key, short(d.One), short(d.Other)})
+	}
+	for _, l := range figures {
+		rows = append(rows, []string{l.Title, l.One, l.Other, l.Difference, l.Verdict})
+	}
+	err := aligned(cmd, []string{"", one[:12], other[:12], "difference", "verdict"}, rows)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), "\nEach record is one run: a difference is “unsure” "+
+		"where the ranges of both overlap.\n`llmsim compare` runs both with the same seeds; --all "+
+		"prints all figures.\n")
+	return failed(err)
 }
 
 // aligned prints rows under their header, in columns as wide as they need.
@@ -275,8 +315,14 @@ func repeat(cmd *cobra.Command, e *records.Entry) error {
 	root.SetArgs(append(append([]string{e.Command}, e.Args...), "--format=json", "--record="))
 	root.SetOut(&out)
 	root.SetErr(&problems)
-	if err := root.ExecuteContext(cmd.Context()); err != nil && out.Len() == 0 {
+	var now records.Record
+	ctx := context.WithValue(cmd.Context(), repetition{}, &now)
+	if err := root.ExecuteContext(ctx); err != nil && out.Len() == 0 {
 		return fmt.Errorf("%s %s: %w", e.Command, strings.Join(e.Args, " "), err)
+	}
+	others := e.OtherInputs(&now)
+	for _, what := range others {
+		fmt.Fprintln(cmd.OutOrStdout(), "changed:", what)
 	}
 	same, err := e.SameResult(out.Bytes(), scenarios.Version())
 	switch {
@@ -289,7 +335,7 @@ func repeat(cmd *cobra.Command, e *records.Entry) error {
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%.12s: the same bytes%s\n", e.ID, except)
 		return failed(err)
-	case len(changed) == 0:
+	case len(changed)+len(others) == 0:
 		fmt.Fprintln(cmd.OutOrStdout(), "no input changed that the record knows of")
 	}
 	return runError{errNotRepeated}

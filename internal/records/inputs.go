@@ -66,3 +66,26 @@ func (r *Record) Changed(version string) []string {
 	}
 	return list
 }
+
+// OtherInputs says which files a repeated run read and the record has not, and the other way round:
+// a name of a registry may mean a newer version now. Files that Changed reports are left out.
+func (r *Record) OtherInputs(now *Record) []string {
+	paths := func(r *Record) map[string]bool {
+		all := map[string]bool{}
+		for i := range r.Inputs {
+			all[r.Inputs[i].Path] = true
+		}
+		return all
+	}
+	then, here := paths(r), paths(now)
+	var list []string
+	for _, path := range keys(then, here) {
+		switch _, err := os.Stat(filepath.FromSlash(path)); {
+		case !then[path]:
+			list = append(list, path+": is read now, and the record does not have it")
+		case !here[path] && err == nil:
+			list = append(list, path+": is in the record, and is not read now")
+		}
+	}
+	return list
+}

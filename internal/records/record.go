@@ -15,7 +15,7 @@ import (
 const format = 1
 
 // Record is a run: what was asked, on which inputs, and what came out. It has no time, so that the
-// same run has the same name wherever and whenever it takes place.
+// same run has the same name wherever and whenever it takes place; About has it.
 type Record struct {
 	Format int `json:"format"`
 	// Command is "scenario", "sweep", "plan", "train", …; Args are its arguments without what only

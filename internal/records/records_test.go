@@ -27,7 +27,7 @@ func TestPutAndGet(t *testing.T) {
 	s := Open(t.TempDir())
 	var ids []string
 	for _, rate := range []string{"1/s", "2/s", "1/s"} {
-		id, err := s.Put(scenarioRecord(rate))
+		id, err := s.Put(scenarioRecord(rate), About{})
 		must.OK(t, err)
 		ids = append(ids, id)
 	}
@@ -58,7 +58,7 @@ func TestPutAndGet(t *testing.T) {
 
 // with returns the record as the store has it.
 func (r *Record) with(t *testing.T, s *Store) *Record {
-	id, err := s.Put(r)
+	id, err := s.Put(r, About{})
 	must.OK(t, err)
 	e, err := s.Get(id)
 	must.OK(t, err)
@@ -69,7 +69,7 @@ func (r *Record) with(t *testing.T, s *Store) *Record {
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir)
-	id, err := s.Put(scenarioRecord("1/s"))
+	id, err := s.Put(scenarioRecord("1/s"), About{})
 	must.OK(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SliceOf(rapid.Byte()).Draw(rt, "text")

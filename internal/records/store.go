@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
@@ -29,9 +28,9 @@ func Open(dir string) *Store {
 // Entry is a record with its name and tags.
 type Entry struct {
 	ID string `json:"id"`
-	// Written is when the record was last put into the store.
-	Written time.Time `json:"written"`
-	Tags    []string  `json:"tags,omitempty"`
+	// About says when, where and by whom the record was last put into the store.
+	About
+	Tags []string `json:"tags,omitempty"`
 	*Record
 }
 
@@ -45,8 +44,8 @@ const (
 	shortest = 4
 )
 
-// Put keeps a record and returns its name.
-func (s *Store) Put(r *Record) (id string, err error) {
+// Put keeps a record, with who kept it, and returns its name.
+func (s *Store) Put(r *Record, about About) (id string, err error) {
 	kept := *r
 	kept.Format = format
 	data, id, err := kept.encode()
@@ -56,10 +55,14 @@ func (s *Store) Put(r *Record) (id string, err error) {
 	if len(data) > mostRecord {
 		return "", files.TooLarge{Name: "the record", Most: mostRecord}
 	}
-	return id, files.Write(s.path(id), func(w io.Writer) error {
+	err = files.Write(s.path(id), func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
+	if err != nil {
+		return id, err
+	}
+	return id, s.putAbout(id, about)
 }
 
 func (s *Store) path(id string) string { return filepath.Join(s.dir, id+".json") }
@@ -113,7 +116,7 @@ func (s *Store) List() (list []Entry, problems []error, err error) {
 		e.Tags = tags[id]
 		list = append(list, *e)
 	}
-	slices.SortStableFunc(list, func(a, b Entry) int { return a.Written.Compare(b.Written) })
+	slices.SortStableFunc(list, func(a, b Entry) int { return a.About.compare(b.About) })
 	return list, problems, nil
 }
 
@@ -127,11 +130,11 @@ func (s *Store) read(id string) (*Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path(id), err)
 	}
-	info, err := os.Stat(s.path(id))
+	about, err := s.about(id)
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{ID: id, Written: info.ModTime(), Record: r}, nil
+	return &Entry{ID: id, About: about, Record: r}, nil
 }
 
 // Get returns the record that a name stands for: the beginning of its hash, a tag that one record
@@ -192,17 +195,14 @@ func (s *Store) find(name string) (string, error) {
 // latest returns the record that was written last, of some.
 func (s *Store) latest(ids []string) (string, error) {
 	var last string
-	var at time.Time
+	var latest About
 	for _, id := range ids {
-		info, err := os.Stat(s.path(id))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		about, err := s.about(id)
 		if err != nil {
 			return "", err
 		}
-		if last == "" || info.ModTime().After(at) {
-			last, at = id, info.ModTime()
+		if last == "" || about.compare(latest) > 0 {
+			last, latest = id, about
 		}
 	}
 	return last, nil
@@ -221,6 +221,9 @@ func (s *Store) Remove(name string) (id string, err error) {
 		if err := s.untag(id, tag); err != nil {
 			return "", err
 		}
+	}
+	if err := os.RemoveAll(s.aboutFolder(id)); err != nil {
+		return "", err
 	}
 	return id, os.Remove(s.path(id))
 }

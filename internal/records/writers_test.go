@@ -34,7 +34,7 @@ func write(dir, writer string) {
 		if i%2 == 1 {
 			r = numbered("shared", i)
 		}
-		id, err := s.Put(r)
+		id, err := s.Put(r, About{})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
