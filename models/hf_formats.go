@@ -40,7 +40,11 @@ func (c *config) group(spellings ...string) int {
 
 // blocks8 returns FP8 with a scale for each block of weights, or for each tensor or channel.
 func (c *config) blocks8() Format {
-	switch block := c.counts("weight_block_size"); {
+	block := c.counts("weight_block_size")
+	if len(block) > 0 && (len(block) != 2 || slices.Min(block) < 1) {
+		c.fail("weight_block_size: found %v, want two numbers of weights, 1 at least", block)
+	}
+	switch {
 	case slices.Equal(block, []int{1, 32}):
 		return mxfp8
 	case len(block) > 0:

@@ -209,7 +209,7 @@ func (c *config) tensorType() hardware.DType {
 			c.warn("torch_dtype is missing: taken as bfloat16")
 		}
 	default:
-		c.warn("torch_dtype %.40q is not known: taken as bfloat16", name)
+		c.fail("torch_dtype: found %.40q, want float16, bfloat16, float32 or float8_e4m3fn", name)
 	}
 	return hardware.BF16
 }

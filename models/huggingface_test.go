@@ -142,8 +142,6 @@ func layerTypes(full, windowed int) string {
 func TestWarnings(t *testing.T) {
 	for config, want := range map[string]string{
 		strings.Replace(llama, `, "torch_dtype": "float16"`, ``, 1): "torch_dtype is missing",
-		strings.Replace(llama, `"float16"`, `"float4"`,
-			1): `torch_dtype "float4" is not known`,
 		llama + `, "flavour": 3`: "keys that are not known " +
 			"and taken to change no cost: flavour",
 	} {
@@ -154,6 +152,12 @@ func TestWarnings(t *testing.T) {
 				warnings, want)
 		}
 	}
+}
+
+// fp8Blocks is a checkpoint in FP8 with a scale for each block of weights of a size.
+func fp8Blocks(size string) string {
+	return llamaWith(`, "quantization_config": {"quant_method": "fp8", "weight_block_size": ` +
+		size + "}")
 }
 
 // Mistakes are refused with what was found, where, and what is right.
@@ -201,6 +205,10 @@ func TestMistakes(t *testing.T) {
 			`"}`: "more than 16777216 bytes",
 		"{" + llama + `, "hidden_size": 4096}`:                                     `line 2: the key "hidden_size" is given twice`,
 		llamaWith(`, "n_embd": 2048`):                                              "hidden_size is 4096, but n_embd is 2048",
+		"{" + strings.Replace(llama, `"float16"`, `"float4"`, 1) + "}":             `torch_dtype: found "float4", want float16, bfloat16, float32`,
+		fp8Blocks(`[0, 128]`):                                                      "weight_block_size: found [0 128], want two numbers of weights, 1",
+		fp8Blocks(`[128, -1]`):                                                     "weight_block_size: found [128 -1], want two",
+		fp8Blocks(`[128]`):                                                         "weight_block_size: found [128], want two",
 		llamaWith(`, "model_type": "llam"`):                                        `model_type "llam" is not known (known are llama`,
 		llamaWith(`, "model_type": "bert"`):                                        `model_type "bert" is an encoder`,
 		llamaWith(`, "model_type": "rwkv6"`):                                       `model_type "rwkv6" is a recurrent network`,

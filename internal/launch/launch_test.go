@@ -347,6 +347,8 @@ spec:
 		{"vllm serve Qwen/Qwen2.5-72B-Instruct-AWQ -tp=2 --quantization awq_marlin",
 			"engine.weights=int4 model=Qwen/Qwen2.5-72B-Instruct parallelism.tensor=2",
 			"with weights in int4, as its name says"},
+		{"vllm serve m --quantization bitsandbytes", "engine.weights=int4 model=m", ""},
+		{"vllm serve m -q gguf", "model=m", "its number format is in the checkpoint"},
 		{"vllm serve meta-llama/Meta-Llama-3.1-405B-Instruct-FP8 -tp 8 -pp 2",
 			"engine.weights=fp8 model=meta-llama/Meta-Llama-3.1-405B-Instruct " +
 				"parallelism.pipeline=2 parallelism.tensor=8", "in fp8"},
@@ -402,7 +404,9 @@ func TestReadRefuses(t *testing.T) {
 		"case $1 in\nprefill) vllm serve m;;\ndecode) trtllm-serve m;;\nesac": "vllm m " +
 			"(prefill), trtllm m (decode); give one of them, or those of prefill and " +
 			"decode pools: their engines differ",
-		"vllm serve a; vllm serve b -tp x":            "vllm b: -tp: found \"x\"",
+		"vllm serve a; vllm serve b -tp x": "vllm b: -tp: found \"x\"",
+		"vllm serve m --quantization nonsense": "found \"nonsense\"; allowed: auto, fp8, int8, " +
+			"awq, gptq, bitsandbytes, nvfp4, mxfp4 and aqlm",
 		strings.Repeat("vllm serve m\n", mostPools+1): "at most 100",
 		"vllm serve m -dp $((A * 2))":                 "line 1 has a variable",
 		"A=010; vllm serve m -dp $((A * 2))":          "line 1 has a variable",

@@ -78,6 +78,9 @@ func TestSessionsOfAgentsRefuse(t *testing.T) {
 		`2026-02-25T10:00:03.000000>yesterday`: "found \"yesterday\"",
 		`: 50>: -1`:                            "gen_ai.usage",
 		`"[]">"{}"`:                            "no list of messages",
+		`10:00:05.000000>10:00:02.999999`: "span 1: end_time: found " +
+			`"2026-02-25T10:00:02.999999", allowed: from start_time`,
+		`"span_id": "3">"span_id": "2"`: `span_id: found "2" twice`,
 	} {
 		from, to, _ := strings.Cut(change, ">")
 		text := weka

@@ -15,6 +15,8 @@ const maxTokens = 1 << 30
 type layout struct {
 	name                    string
 	arrival, prompt, output string
+	// total is a column that may be there, with the sum of prompt and output; empty for none.
+	total string
 	// parse reads the arrival column, and times says in words what it takes.
 	parse func([]byte) (instant, error)
 	times string
@@ -32,8 +34,8 @@ func layouts() []layout {
 		{name: "azure", arrival: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
 			parse: parseDate, times: "times like 2023-11-16 18:15:46.680", fromFirst: true},
 		{name: "burstgpt", arrival: "Timestamp", prompt: "Request tokens",
-			output: "Response tokens",
-			parse:  parseSeconds, times: seconds, fromFirst: true, failures: true},
+			output: "Response tokens", total: "Total tokens",
+			parse: parseSeconds, times: seconds, fromFirst: true, failures: true},
 		{name: "llmsim", arrival: "arrival_s", prompt: "prompt_tokens", output: "output_tokens",
 			parse: parseSeconds, times: seconds, optional: optionalColumns()},
 	}
@@ -58,7 +60,11 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 	if err := checkColumns(f, columns); err != nil {
 		return nil, err
 	}
-	d := &csvDecoder{layout: l, file: f, counts: c, classes: o.Classes, columns: len(columns)}
+	d := &csvDecoder{layout: l, file: f, counts: c, classes: o.Classes, columns: len(columns),
+		total: -1}
+	if l.total != "" {
+		d.total = find(columns, l.total)
+	}
 	for _, name := range l.required() {
 		at := find(columns, name)
 		if at < 0 {
@@ -105,8 +111,10 @@ type csvDecoder struct {
 	counts  *Counts
 	classes []string
 	// columns is the number of columns, and at the positions of the required ones.
+	// The position of the total is -1 if there is none.
 	columns  int
 	at       []int
+	total    int
 	optional []placed
 	fields   [][]byte
 	// origin is the time from which arrivals count. It is known once the first row was read.
@@ -140,6 +148,11 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 		if r.Output, err = d.number(d.layout.output, d.fields[d.at[2]], maxTokens); err != nil {
 			return err
 		}
+		if d.total >= 0 {
+			if err := d.sum(r, d.fields[d.total]); err != nil {
+				return err
+			}
+		}
 		if r.Output == 0 && d.layout.failures {
 			d.counts.Rows++
 			d.counts.Failed++
@@ -147,6 +160,16 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 		}
 		return d.readOptional(r)
 	}
+}
+
+// sum refuses a total that is not the sum of prompt and output.
+func (d *csvDecoder) sum(r *sim.Request, field []byte) error {
+	total, err := d.number(d.layout.total, field, 2*maxTokens)
+	if err == nil && total != r.Prompt+r.Output {
+		err = d.file.errorf("%s: found %d, allowed: %d, the sum of %s and %s", d.layout.total,
+			total, r.Prompt+r.Output, d.layout.prompt, d.layout.output)
+	}
+	return err
 }
 
 func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {

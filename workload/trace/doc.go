@@ -11,8 +11,9 @@
 //	          tokens, chat_id, and parent_chat_id (-1 for the first turn of a chat). The turns of
 //	          a chat are a session (github.com/alibaba-edu/qwen-bailian-usagetraces-anon).
 //	burstgpt  CSV with the columns Timestamp (in seconds), Request tokens, Response tokens
-//	          (github.com/HPMLL/BurstGPT). Times are counted from the first row. Rows with 0
-//	          response tokens are failed requests: they are skipped and counted.
+//	          (github.com/HPMLL/BurstGPT), and Total tokens, which is their sum if it is there.
+//	          Times are counted from the first row. Rows with 0 response tokens are failed
+//	          requests: they are skipped and counted.
 //	mooncake  JSON lines with timestamp (in milliseconds), input_length, output_length and
 //	          hash_ids, one for each block of 512 prompt tokens, the last block being shorter
 //	          (github.com/kvcache-ai/Mooncake). Equal hash_ids are equal text. A row may have
@@ -25,7 +26,8 @@
 //	          fields count as 0.
 //	otel      JSON: an object for each session, one after another, with "spans" of OpenTelemetry
 //	          that have start_time, end_time and attributes of generative models. A span with
-//	          gen_ai.input.messages is a call, and follows the calls that had ended before.
+//	          gen_ai.input.messages is a call, and follows the calls that had ended before. It
+//	          ends when it starts or later, and its span_id is its own.
 //	          Each message is a text of its own. Where gen_ai.usage has no numbers of tokens, four
 //	          bytes of text count as one.
 //	sharegpt  JSON: an array of objects, or objects one after another. Each has a prompt length
@@ -33,7 +35,8 @@
 //	          input_tokens and an output length under one of output_len, output_tokens,
 //	          output_length, completion_tokens; or is a pair [prompt, output]; or has
 //	          "conversations", a list of messages with "tokens", of which the first two are the
-//	          prompt and the answer, as in vLLM's serving benchmark. There are no arrival times.
+//	          prompt and the answer, as in vLLM's serving benchmark. There are no arrival times:
+//	          an object with a key that looks like a time is refused, unless the format is named.
 //	tracelab  CSV with the columns session_id, arrival_time (of the session, in milliseconds),
 //	          round_idx, prefix_len (the session so far), input_len (what the round adds),
 //	          output_len and tool_wait_after_ms (github.com/uw-syfi/TraceLab). The rounds of a

@@ -28,6 +28,7 @@ type otelSession struct {
 }
 
 type otelSpan struct {
+	ID         string         `json:"span_id"`
 	Start      string         `json:"start_time"`
 	End        string         `json:"end_time"`
 	Attributes otelAttributes `json:"attributes"`
@@ -86,8 +87,12 @@ func (t *otel) decode(r *sim.Request) error {
 	if err := json.Unmarshal(entry, &s); err != nil {
 		return t.errorf("%w", jsonError(err))
 	}
-	spans := s.Spans[:0]
+	spans, seen := s.Spans[:0], map[string]bool{}
 	for _, span := range s.Spans {
+		if span.ID != "" && seen[span.ID] {
+			return t.errorf("span_id: found %.60q twice in a session", span.ID)
+		}
+		seen[span.ID] = true
 		if span.Attributes.Input == "" {
 			continue // it is no call of a model
 		}
@@ -170,7 +175,12 @@ func (s *otelSpan) parse() (err error) {
 	if s.start, err = otelTime(s.Start); err == nil {
 		s.end, err = otelTime(s.End)
 	}
-	if err == nil && !s.end.After(s.start) {
+	switch {
+	case err != nil:
+	case s.end.Before(s.start):
+		err = fmt.Errorf("end_time: found %.60q, allowed: from start_time, %.60q, on", s.End,
+			s.Start)
+	case s.end.Equal(s.start):
 		s.end = s.start.Add(1)
 	}
 	return err

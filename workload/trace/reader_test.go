@@ -132,6 +132,7 @@ func TestContextIsRespected(t *testing.T) {
 
 func TestErrorsNameFileLineAndField(t *testing.T) {
 	const azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,374,44\n"
+	const burstgpt = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
 	const own = "arrival_s,prompt_tokens,output_tokens,class,priority,deadline_s,session,prefix," +
 		"prefix_tokens\n"
 	const mooncake = `{"timestamp": 5, "input_length": 600, "output_length": 9, "hash_ids": [1, 2]}` + "\n"
@@ -186,6 +187,10 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		`[{"conversations": [{"value": "hi"}]}]`: "conversations: found 1 messages, allowed: " +
 			"lists of at least 2",
 		`[{"conversations": [{"tokens": 3}, {"a":1}]}]`: `found a message without "tokens"`,
+		`[{"prompt_len": 3, "output_len": 4, "total_tokens": 8}]`: ":1: entry 1: total_tokens: " +
+			"found 8, allowed: 7, the sum",
+		burstgpt + "1,GPT-4,90,15,106,API log\n": ":2: Total tokens: found 106, allowed: 105, " +
+			"the sum of Request tokens and Response tokens",
 	} {
 		_, _, err := read(save(t, []byte(text)), Options{Classes: []string{"batch", "chat"}})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -221,6 +226,25 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	if _, err := Open("testdata", Options{}); err == nil {
 		t.Error("a folder was opened as a trace")
+	}
+}
+
+// Times under a key that no format reads are not left aside, unless the format without times is
+// named.
+func TestTimesUnderUnknownKeysAreRefused(t *testing.T) {
+	for _, key := range []string{"startTime", "start_time", "endTime", "timestamp", "Timestamp",
+		"created_at", "created", "arrival_ms", "arrived", "date", "ts", "t", "request_timestamp"} {
+		path := save(t, []byte(`{"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "`+
+			key+`": 1767225600}`))
+		want := fmt.Sprintf(":1: entry 1: found the key %q, which looks like a time", key)
+		if _, _, err := read(path, Options{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("found %v, want %s", err, want)
+		}
+		list, _, err := read(path, Options{Format: "sharegpt"})
+		if err != nil || len(list) != 1 || list[0].Prompt != 3 || list[0].Output != 4 {
+			t.Errorf("%s: read as %v: %v", key, list, err)
+		}
 	}
 }
 
@@ -323,7 +347,7 @@ func rows(format string, n int) []byte {
 				i%60, i%1e6, 100+i%3000, 1+i%400)
 		case "burstgpt":
 			fmt.Fprintf(&b, "%d,ChatGPT,%d,%d,%d,Conversation log\n", i, 100+i%3000, 1+i%400,
-				101+i%3400)
+				100+i%3000+1+i%400)
 		case "mooncake":
 			fmt.Fprintf(&b, "{\"timestamp\": %d, \"input_length\": 6758, \"output_length\": 500, "+
 				"\"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n", i)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -17,6 +20,8 @@ type shareGPT struct {
 	file    *file
 	decoder *json.Decoder
 	newline *newlines
+	// asked says that the format was named, so that keys with times are left aside on purpose.
+	asked bool
 	// array says that the objects are in an array, and entries counts them.
 	array   bool
 	entries int
@@ -24,13 +29,13 @@ type shareGPT struct {
 
 func fitsShareGPT(head []byte) bool { return head[0] == '[' || head[0] == '{' }
 
-func newShareGPT(f *file, _ Options, _ *Counts) (decoder, error) {
+func newShareGPT(f *file, o Options, _ *Counts) (decoder, error) {
 	head, err := f.head()
 	if err != nil {
 		return nil, err
 	}
 	n := &newlines{in: f.in, left: maxLine}
-	s := &shareGPT{file: f, newline: n, decoder: json.NewDecoder(n)}
+	s := &shareGPT{file: f, newline: n, decoder: json.NewDecoder(n), asked: o.Format != ""}
 	// An array may hold pairs, which are arrays too: only the file's first bracket opens the list.
 	if head[0] == '[' {
 		s.array = true
@@ -65,17 +70,51 @@ func (s *shareGPT) decode(r *sim.Request) error {
 	if err != nil {
 		return err
 	}
-	prompt, output, err := entryLengths(entry)
+	var keys map[string]json.RawMessage // of an object
+	if entry[0] == '{' {
+		if err := files.CheckKeys(entry); err != nil {
+			return s.errorf("%w", err)
+		}
+		if err := json.Unmarshal(entry, &keys); err != nil {
+			return s.errorf("%w", jsonError(err))
+		}
+	}
+	if key := timeKey(keys); key != "" && !s.asked {
+		return s.errorf("found the key %.60q, which looks like a time, and no format reads it; "+
+			"give times as arrival_s of a CSV (see llmsim), or name the format sharegpt to take "+
+			"the lengths alone", key)
+	}
+	prompt, output, err := entryLengths(entry, keys)
 	if err != nil {
 		return s.errorf("%w", err)
 	}
 	if r.Prompt, err = length("prompt", prompt); err == nil {
 		r.Output, err = length("output", output)
 	}
+	if total, ok := keys["total_tokens"]; ok && err == nil {
+		if sum := strconv.Itoa(r.Prompt + r.Output); sum != string(total) {
+			err = fmt.Errorf("total_tokens: found %.60s, allowed: %s, the sum of prompt and "+
+				"output", total, sum)
+		}
+	}
 	if err != nil {
 		return s.errorf("%w", err)
 	}
 	return nil
+}
+
+// timeKey returns the first key whose name is one of a time, in whatever spelling; empty if there
+// is none.
+func timeKey(keys map[string]json.RawMessage) string {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		name := strings.ToLower(key)
+		if slices.Contains([]string{"ts", "t", "at", "start", "end", "begin", "created"}, name) ||
+			slices.ContainsFunc([]string{"time", "stamp", "arriv", "date", "_at"},
+				func(part string) bool { return strings.Contains(name, part) }) {
+			return key
+		}
+	}
+	return ""
 }
 
 // end checks that the array is closed.
@@ -124,8 +163,10 @@ func outputKeys() []string {
 	return []string{"output_len", "output_tokens", "output_length", "completion_tokens"}
 }
 
-// entryLengths finds the prompt and output length of an entry.
-func entryLengths(entry json.RawMessage) (prompt, output json.RawMessage, err error) {
+// entryLengths finds the prompt and output length of an entry, which has the keys if it is an
+// object.
+func entryLengths(entry json.RawMessage, keys map[string]json.RawMessage) (prompt,
+	output json.RawMessage, err error) {
 	if entry[0] == '[' {
 		var pair []json.RawMessage
 		if err := json.Unmarshal(entry, &pair); err != nil || len(pair) != 2 {
@@ -134,11 +175,7 @@ func entryLengths(entry json.RawMessage) (prompt, output json.RawMessage, err er
 		}
 		return pair[0], pair[1], nil
 	}
-	if err := files.CheckKeys(entry); err != nil {
-		return nil, nil, err
-	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(entry, &keys); err != nil {
+	if keys == nil {
 		return nil, nil, errors.New("found neither an object nor a pair of lengths")
 	}
 	if messages, ok := keys["conversations"]; ok {

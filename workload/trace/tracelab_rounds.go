@@ -27,6 +27,7 @@ type tracelabCall struct {
 	Session string `json:"session_id"`
 	Total   int64  `json:"input_tokens_total"`
 	Prefix  int64  `json:"prefix_tokens"`
+	New     *int64 `json:"newly_append_tokens"`
 	Output  int64  `json:"output_tokens"`
 	Events  []struct {
 		Type string    `json:"event_type"`
@@ -72,6 +73,10 @@ func (t *tracelabRounds) next() error {
 		return t.errorf("found input_tokens_total %d, prefix_tokens %d and output_tokens %d, "+
 			"allowed: 1 to %d, up to the first, and 0 to %d", c.Total, c.Prefix, c.Output,
 			maxTokens, maxTokens)
+	}
+	if c.New != nil && *c.New != c.Total-c.Prefix {
+		return t.errorf("newly_append_tokens: found %d, allowed: %d, input_tokens_total without "+
+			"prefix_tokens", *c.New, c.Total-c.Prefix)
 	}
 	t.ahead = c
 	return nil

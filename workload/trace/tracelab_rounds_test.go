@@ -70,6 +70,8 @@ func TestTracelabRoundsRefuse(t *testing.T) {
 		roundRow("a", 10, 11, 1, ""):  "prefix_tokens 11",
 		roundRow("a", 10, 1, -1, ""):  "output_tokens -1",
 		roundRow("a", 1, 0, 1, "{]}"): "t.jsonl:1",
+		strings.Replace(roundRow("a", 10, 4, 1, ""), `"newly_append_tokens":`,
+			`"newly_append_tokens":1`, 1): "newly_append_tokens",
 	} {
 		if _, _, err := read("t.jsonl", roundsFile(row)); err == nil ||
 			!strings.Contains(err.Error(), want) {

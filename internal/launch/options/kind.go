@@ -68,7 +68,7 @@ func kindOf(name string) kind {
 	case "cache":
 		return kind{format, oneOf("fp8", "fp8_e4m3")}
 	case "stored":
-		return kind{format, oneOf("fp8", "fp8")}
+		return kind{stored, oneOf("fp8", "fp8")}
 	case "precision":
 		return kind{precision, oneOf("bf16", "bfloat16", "fp16", "float16", "fp32", "float32")}
 	case "order":
@@ -229,6 +229,33 @@ func format(text string) (string, error) {
 		return "fp4", nil
 	}
 	return "", leftOut("known are auto, bfloat16, float16, fp8, int8, awq, gptq, nvfp4 and mxfp4")
+}
+
+// stored reads how weights are quantized. BitsAndBytes without a quantized checkpoint is NF4
+// (docs.vllm.ai/en/v0.15.1/features/quantization/bnb). A method that the engines do not have is an
+// error: with the weights as published, the answer would be about another server.
+func stored(text string) (string, error) {
+	switch strings.ToLower(text) {
+	case "bitsandbytes":
+		return "int4", nil
+	case "modelopt_fp8", "w8a8_fp8", "fbgemm_fp8", "ptpc_fp8":
+		return "fp8", nil
+	case "petit_nvfp4":
+		return "fp4", nil
+	}
+	read, err := format(text)
+	if err == nil {
+		return read, nil
+	}
+	inCheckpoint := []string{"aqlm", "auto-round", "compressed-tensors", "experts_int8", "gguf",
+		"hqq", "inc", "marlin", "modelopt_mixed", "modelopt_mxfp8", "modelslim", "moe_wna16",
+		"qoq", "quark", "quark_int4fp8_moe", "torchao", "w4afp8"}
+	if slices.Contains(inCheckpoint, strings.ToLower(text)) {
+		return "", leftOut("its number format is in the checkpoint: set engine.weights, such as " +
+			"engine.weights=int4")
+	}
+	return "", fmt.Errorf("found %q; allowed: auto, fp8, int8, awq, gptq, bitsandbytes, nvfp4, "+
+		"mxfp4 and %s", text, strings.Join(inCheckpoint, ", "))
 }
 
 // precision reads the number format of activations. Weights of 16 bits take the same time in both

@@ -184,6 +184,9 @@ func readCSV(in *input) error {
 			"(rate, ttft_mean, …): name them with --map field=column, of the fields %s", header,
 			strings.Join(Fields(), ", "))
 	}
+	if t.has("prompt") && !t.has("arrival") && !t.has("sent") && !t.has("step") {
+		in.lack("when requests arrived: name their column with --map arrival=COLUMN")
+	}
 	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
 	for n := 0; ; n++ {
 		t.row, err = r.Read()

@@ -40,3 +40,48 @@ func TestDamagedGzipSaysWhere(t *testing.T) {
 		}
 	}
 }
+
+// Spans that end before they start, and two spans of one id in a trace, are refused; spans of
+// several traces may share an id.
+func TestSpansAreOfOneMind(t *testing.T) {
+	span := func(trace, id, start, end string) string {
+		return fmt.Sprintf(`{"traceId":%q,"spanId":%q,"startTimeUnixNano":%q,`+
+			`"endTimeUnixNano":%q,"attributes":[`+
+			`{"key":"gen_ai.usage.prompt_tokens","value":{"intValue":"5"}},`+
+			`{"key":"gen_ai.usage.completion_tokens","value":{"intValue":"4"}},`+
+			`{"key":"gen_ai.latency.time_to_first_token","value":{"doubleValue":0.1}}]}`, trace,
+			id, start, end)
+	}
+	const start, end = "1767225600000000001", "1767225600000000002"
+	for _, c := range []struct{ second, want string }{
+		{span("a", "2", start, end), ""},
+		{span("b", "1", start, end), ""},
+		{span("a", "2", start, start), ""},
+		{span("a", "2", end, start), "a.json: span 1: endTimeUnixNano: found " + start +
+			", allowed: from startTimeUnixNano, " + end},
+		{span("a", "1", start, end), `a.json: span 1: spanId: found "1" twice`},
+	} {
+		text := `{"resourceSpans":[{"scopeSpans":[{"spans":[` + span("a", "1", start, end) + "," +
+			c.second + `]}]}]}`
+		o, err := formats.Parse("a.json", []byte(text), formats.Options{})
+		switch {
+		case c.want == "" && (err != nil || len(o.Runs[0].Requests) != 2):
+			t.Errorf("%s: %v", c.second, err)
+		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
+			t.Errorf("found %v, want %s", err, c.want)
+		}
+	}
+}
+
+// A table of requests without the times of their arrivals says so.
+func TestRequestsWithoutArrivals(t *testing.T) {
+	const rows = ",prompt_tokens,output_tokens,ttft_s,e2e_s\n0,5,4,0.1,0.2\n9,5,4,0.1,0.2\n"
+	for column, lacks := range map[string]bool{"arrival_s": false, "sent_s": false,
+		"startTime": true} {
+		o, err := formats.Parse("a.csv", []byte(column+rows), formats.Options{})
+		must.OK(t, err)
+		if (len(o.Lacks) > 0) != lacks {
+			t.Errorf("%s: %q", column, o.Lacks)
+		}
+	}
+}

@@ -104,7 +104,8 @@ func unpacked(name string, data []byte) ([]byte, error) {
 	}
 	out, err := io.ReadAll(files.Limit(z, name, mostBytes))
 	if damage := files.Damage(err); damage != err {
-		return nil, fmt.Errorf("%s: after line %d: %w", name, bytes.Count(out, []byte("\n")), damage)
+		return nil, fmt.Errorf("%s: after line %d: %w", name, bytes.Count(out, []byte("\n")),
+			damage)
 	}
 	return out, err
 }

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"strconv"
 
@@ -14,10 +15,14 @@ func readOTLP(in *input, all []object) error {
 	run := observed.Run{Name: in.name}
 	var origin *big.Int
 	others := 0
+	seen := map[string]bool{}
 	for _, o := range all {
 		for _, resource := range o.list("resourceSpans") {
 			for _, scope := range resource.list("scopeSpans") {
-				for _, span := range scope.list("spans") {
+				for n, span := range scope.list("spans") {
+					if err := checkSpan(span, seen); err != nil {
+						return in.errorf("span %d: %w", n, err)
+					}
 					q, ok := spanRequest(span, &origin)
 					if !ok {
 						others++
@@ -42,6 +47,23 @@ func readOTLP(in *input, all []object) error {
 	if len(run.Requests) > 0 {
 		in.out.Runs = append(in.out.Runs, run)
 	}
+	return nil
+}
+
+// checkSpan refuses a span that ends before it starts, or whose id another span of the trace has.
+func checkSpan(span object, seen map[string]bool) error {
+	from, to := asNumber(span["startTimeUnixNano"]), asNumber(span["endTimeUnixNano"])
+	var start *big.Int
+	object{"": from}.nanoseconds("", &start)
+	if start != nil && (object{"": to}).nanoseconds("", &start) < 0 {
+		return fmt.Errorf("endTimeUnixNano: found %.30s, allowed: from startTimeUnixNano, %.30s, "+
+			"on", to, from)
+	}
+	id := span.text("traceId") + "/" + span.text("spanId")
+	if span.text("spanId") != "" && seen[id] {
+		return fmt.Errorf("spanId: found %.60q twice in a trace", span.text("spanId"))
+	}
+	seen[id] = true
 	return nil
 }
 
