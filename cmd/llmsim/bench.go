@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/bench"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
-
-	"github.com/spf13/cobra"
 )
 
 // benchFlags are the flags of the bench command.
@@ -109,7 +109,7 @@ func (flags *benchFlags) check() (err error) {
 }
 
 func (flags *benchFlags) run(cmd *cobra.Command) (err error) {
-	r := benchReport{Machine: machine.Processor(), Cores: runtime.NumCPU(),
+	r := benchReport{Machine: calibration.Processor(), Cores: runtime.NumCPU(),
 		Version: scenarios.Version(), Rounds: flags.rounds}
 	r.Cases, err = bench.Measure(cmd.Context(), flags.cases, bench.Options{
 		Program: flags.program, Against: flags.against, Rounds: flags.rounds,

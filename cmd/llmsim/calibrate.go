@@ -17,7 +17,6 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
-	"github.com/llmsim/llmsim/internal/validation/machine"
 )
 
 // calibrateFlags are the flags of the calibrate command.
@@ -83,7 +82,7 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 	points := strings.TrimSuffix(flags.out, filepath.Ext(flags.out)) + ".csv"
 	err := errors.Join(
 		files.Write(flags.out, func(w io.Writer) error {
-			return calibration.Write(w, fits, machine.Processor())
+			return calibration.Write(w, fits, calibration.Processor())
 		}),
 		files.Write(points, func(w io.Writer) error { return calibration.WritePoints(w, fits) }),
 	)
@@ -97,7 +96,7 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 // calibrate measures the computer with a number of threads.
 func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit,
 	err error) {
-	host, err := machine.New(threads, bench.DefaultBytes)
+	host, err := calibration.NewMachine(threads, bench.DefaultBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +121,7 @@ func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *ca
 	if threads > 1 {
 		name = fmt.Sprintf("%s-%d", name, threads)
 	}
-	architecture := machine.Architecture("GPT-2 "+flags.shape, flags.config)
+	architecture := calibration.Architecture("GPT-2 "+flags.shape, flags.config)
 	fit, err = calibration.Calibrate(name, measured, architecture, threads, hostMemory, time.Now())
 	if err != nil {
 		return nil, err
@@ -138,7 +137,7 @@ multiplies at         %s
 steps of the grid     %d, each measured %d times
 noise                 ±%.1f %% a step, %.1f %% drift
 error of the fit      %.1f %% (median), %.1f %% for steps left out
-`, fit.Accelerator.Name, machine.Processor(), fit.Accelerator.SMs,
+`, fit.Accelerator.Name, calibration.Processor(), fit.Accelerator.SMs,
 		units.FormatByteRate(measured.Noise.Rates.Bandwidth),
 		units.FormatFLOPRate(measured.Noise.Rates.FLOPRate),
 		len(measured.Points), flags.rounds, 100*measured.Spread(), 100*measured.Noise.Drift(),

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/validation/crosscheck"
-	"github.com/llmsim/llmsim/internal/validation/machine"
-	"github.com/llmsim/llmsim/scenarios"
-
 	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
+	"github.com/llmsim/llmsim/internal/validation/crosscheck"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // crosscheckFlags are the flags of the crosscheck command.
@@ -77,7 +77,7 @@ func (flags *crosscheckFlags) run(cmd *cobra.Command, names []string) (err error
 			}
 		}
 	}
-	var hosts machine.Machines
+	var hosts calibration.Machines
 	defer func() { err = errors.Join(err, hosts.Close()) }()
 	if len(flags.whatIf) > 0 {
 		return failed(flags.ask(cmd, names, &hosts))
@@ -113,7 +113,7 @@ func (flags *crosscheckFlags) load(name, change string) (*scenarios.File, error)
 
 // ask compares each scenario with each change to it.
 func (flags *crosscheckFlags) ask(cmd *cobra.Command, names []string,
-	hosts *machine.Machines) error {
+	hosts *calibration.Machines) error {
 	var list []*crosscheck.WhatIf
 	for _, name := range names {
 		for _, change := range flags.whatIf {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
@@ -15,9 +17,6 @@ import (
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/internal/validation/fit"
-	"github.com/llmsim/llmsim/internal/validation/site"
-
-	"github.com/spf13/cobra"
 )
 
 // validateFlags are the flags of the validate command.
@@ -109,7 +108,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if flags.site != "" {
 		err := files.Write(filepath.Join(flags.site, "index.html"),
-			func(w io.Writer) error { return site.Write(w, compared) })
+			func(w io.Writer) error { return validation.WriteSite(w, compared) })
 		if err != nil {
 			return err
 		}

@@ -5,11 +5,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/distil"
-	"github.com/llmsim/llmsim/internal/validation/mixers"
-
-	"github.com/spf13/cobra"
 )
 
 // distil distils tables of kernels, and prints how well the forms hold.
@@ -31,7 +30,7 @@ func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	compared, err := mixers.Compare(dir, catalog)
+	compared, err := distil.CompareMixers(dir, catalog)
 	if err != nil {
 		return err
 	}
@@ -43,5 +42,5 @@ func (flags *validateFlags) distil(cmd *cobra.Command, args []string) error {
 	}
 	w := cmd.OutOrStdout()
 	return errors.Join(distil.WriteText(w, list), distil.WriteRecurrent(w, recurrent),
-		mixers.WriteText(w, compared))
+		distil.WriteMixers(w, compared))
 }

@@ -101,7 +101,7 @@ type generator struct {
 }
 
 func newGenerator(c Config) (*generator, error) {
-	words, err := text.New()
+	words, err := text.NewVocabulary()
 	if err != nil {
 		return nil, err
 	}

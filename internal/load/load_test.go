@@ -217,7 +217,7 @@ func TestCancelled(t *testing.T) {
 // TestPromptsShareWhatTheWorkloadSays draws requests over a few segments: two prompts begin with
 // the same tokens as far as their segments are the same, and differ after that.
 func TestPromptsShareWhatTheWorkloadSays(t *testing.T) {
-	words, err := text.New()
+	words, err := text.NewVocabulary()
 	must.OK(t, err)
 	c := newClient(&Config{}, words)
 	rapid.Check(t, func(t *rapid.T) {

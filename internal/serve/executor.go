@@ -8,7 +8,6 @@ import (
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/text"
-	"github.com/llmsim/llmsim/internal/text/tokenizer"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -20,7 +19,7 @@ import (
 type Executor struct {
 	model    *gpt2.Model
 	engine   *engine.Engine
-	words    *tokenizer.Tokenizer
+	words    *text.Tokenizer
 	encoding sync.Mutex // of words, which serve one goroutine at a time
 	most     int        // sequences in a batch
 	started  map[int64]*engine.Sequence
@@ -46,7 +45,7 @@ func OpenExecutor(weights string, sequences, threads int) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	words, err := tokenizer.ForModel(weights, model.Config.Vocab)
+	words, err := text.ForModel(weights, model.Config.Vocab)
 	if err != nil {
 		model.Close()
 		return nil, err

@@ -94,7 +94,7 @@ func Open(o Options) (*Service, error) {
 	}
 	if o.Executor != nil {
 		config.Vocabulary = o.Executor
-	} else if config.Words, err = text.New(); err != nil {
+	} else if config.Words, err = text.NewVocabulary(); err != nil {
 		return nil, err
 	} else {
 		config.Vocabulary = config.Words

@@ -1,8 +1,7 @@
-// Package text turns text into tokens and back with a vocabulary that is part of the program, and
-// makes up text of an exact number of tokens.
-//
-// The vocabulary is cl100k_base, from which Llama 3's is derived. Counts for other models differ by
-// some percent.
+// Package text turns text into tokens and back by byte-level byte-pair encoding (Radford et al.
+// 2019, section 2.2), with the vocabulary of a model's folder or one that is part of the program:
+// GPT-2's, and cl100k_base, from which Llama 3's is derived. It also makes up text of an exact
+// number of tokens.
 package text
 
 import (
@@ -11,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/content"
-	"github.com/llmsim/llmsim/internal/text/tokenizer"
 )
 
 // Token numbers a piece of text in the vocabulary.
 type Token = int32
 
-// Vocabulary encodes and decodes. It is safe for use by several goroutines.
+// Vocabulary encodes and decodes with cl100k_base; its counts differ by some percent from those
+// of other tokenizers. It is safe for use by several goroutines.
 type Vocabulary struct {
-	tokens *tokenizer.Tokenizer
+	tokens *Tokenizer
 	words  []word
 }
 
@@ -35,9 +34,9 @@ type word struct {
 //go:embed words.txt
 var words string
 
-// New returns the vocabulary. It takes some tens of milliseconds.
-func New() (*Vocabulary, error) {
-	tokens, err := tokenizer.CL100K()
+// NewVocabulary returns the vocabulary of cl100k_base. It takes about a quarter of a second.
+func NewVocabulary() (*Vocabulary, error) {
+	tokens, err := CL100K()
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // TestWordsKeepTheirNumber decodes made-up texts and encodes them again: the tokens are the same,
 // so that a text of n words has n tokens wherever it is counted.
 func TestWordsKeepTheirNumber(t *testing.T) {
-	v, err := New()
+	v, err := NewVocabulary()
 	must.OK(t, err)
 	same := func(name uint64, n uint8) bool {
 		tokens := make([]Token, int(n)+1)
@@ -37,7 +37,7 @@ func TestWordsKeepTheirNumber(t *testing.T) {
 // FuzzRoundTrip encodes any text and decodes it again.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("Hello, world\n\n  12345 \x00")
-	v, err := New()
+	v, err := NewVocabulary()
 	must.OK(f, err)
 	f.Fuzz(func(t *testing.T, s string) {
 		tokens, err := v.Encode(s)
@@ -72,7 +72,7 @@ func TestWordsAreProper(t *testing.T) {
 	if !improper("killing") || improper("spring") {
 		t.Fatal("the stems find nothing, or everything")
 	}
-	v, err := New()
+	v, err := NewVocabulary()
 	must.OK(t, err)
 	if len(v.words) < 1000 {
 		t.Errorf("%d words are few: texts would repeat themselves", len(v.words))

@@ -12,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
-	"github.com/llmsim/llmsim/internal/validation/mixers"
+	"github.com/llmsim/llmsim/internal/validation/distil"
 	"github.com/llmsim/llmsim/models/measured"
 )
 
@@ -64,9 +64,9 @@ func TestErrorsByKind(t *testing.T) {
 	catalog.Accelerators = []hardware.Accelerator{h200}
 	out := t.TempDir()
 	must.OK(t, convert(sharedfiles.Path(t, "measured", "kernels"), out))
-	results, err := mixers.Compare(os.DirFS(out), catalog)
+	results, err := distil.CompareMixers(os.DirFS(out), catalog)
 	must.OK(t, err)
-	found := map[string]mixers.Result{}
+	found := map[string]distil.MixerError{}
 	for _, r := range results {
 		found[r.Engine+" "+r.Kind+" "+r.Phase] = r
 	}

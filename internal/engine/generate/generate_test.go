@@ -13,7 +13,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/text/tokenizer"
+	"github.com/llmsim/llmsim/internal/text"
 )
 
 func fixture(name string) string { return filepath.Join("..", "testdata", name) }
@@ -159,7 +159,7 @@ func TestParseTokens(t *testing.T) {
 // TestOutputIsTheTextUpToTheStop writes any text token by token and compares with cutting it at the
 // first stop text. What comes before the end must be whole characters.
 func TestOutputIsTheTextUpToTheStop(t *testing.T) {
-	words, err := tokenizer.ForModel(t.TempDir(), 50257)
+	words, err := text.ForModel(t.TempDir(), 50257)
 	must.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab é日🙂"))).Draw(t, "text")

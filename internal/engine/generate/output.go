@@ -6,20 +6,20 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/text/tokenizer"
+	"github.com/llmsim/llmsim/internal/text"
 )
 
 // output writes tokens as text. It holds back what may become a stop text, and bytes that are not
 // yet a whole character.
 type output struct {
 	w     io.Writer
-	words *tokenizer.Tokenizer // nil: tokens are written as numbers
+	words *text.Tokenizer // nil: tokens are written as numbers
 	stop  [][]byte
 	held  []byte
 	begun bool
 }
 
-func newOutput(w io.Writer, words *tokenizer.Tokenizer, stop []string) *output {
+func newOutput(w io.Writer, words *text.Tokenizer, stop []string) *output {
 	o := &output{w: w, words: words}
 	for _, s := range stop {
 		if s != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/text/tokenizer"
+	"github.com/llmsim/llmsim/internal/text"
 )
 
 // Settings says which model continues texts, and how.
@@ -71,9 +71,9 @@ func (d Draft) check() error {
 type Session struct {
 	settings Settings
 	engine   *engine.Engine
-	words    *tokenizer.Tokenizer // nil where the model has none
-	noWords  error                // why
-	decoder  *Decoder             // nil without drafts
+	words    *text.Tokenizer // nil where the model has none
+	noWords  error           // why
+	decoder  *Decoder        // nil without drafts
 	close    []func() error
 }
 
@@ -100,7 +100,7 @@ func (s *Session) open() error {
 	if err != nil {
 		return err
 	}
-	s.words, s.noWords = tokenizer.ForModel(o.Weights, model.Config.Vocab)
+	s.words, s.noWords = text.ForModel(o.Weights, model.Config.Vocab)
 	s.engine, err = s.start(model,
 		engine.Options{Threads: o.Threads, NaiveAttention: o.NaiveAttention,
 			Blocks: s.blocks(model), PrefixCaching: true})

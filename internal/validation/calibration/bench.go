@@ -4,12 +4,11 @@ import (
 	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/validation/machine"
 )
 
 // bench runs single steps whose cached tokens were never computed: zeros take as long.
-type bench struct {
-	machine *machine.Machine
+type stepBench struct {
+	machine *Machine
 	kv      *gpt2.KV
 	blocks  []int32 // in random order: after long service, those of a sequence lie anywhere
 	runner  *gpt2.Runner
@@ -18,7 +17,7 @@ type bench struct {
 }
 
 // newBench makes room for the largest of the steps.
-func newBench(m *machine.Machine, model *gpt2.Model, shapes []Shape) (*bench, error) {
+func newBench(m *Machine, model *gpt2.Model, shapes []Shape) (*stepBench, error) {
 	blocks := 0
 	for _, s := range shapes {
 		blocks = max(blocks, s.Decodes*blocksFor(s.Context)+blocksFor(s.New+s.Cached))
@@ -31,16 +30,17 @@ func newBench(m *machine.Machine, model *gpt2.Model, shapes []Shape) (*bench, er
 	for i, b := range rand.New(rand.NewPCG(2, 0)).Perm(blocks) {
 		order[i] = int32(b)
 	}
-	return &bench{machine: m, kv: kv, blocks: order, runner: gpt2.NewRunner(model, kv, m.Kernels(),
-		m.Pool()), vocab: model.Config.Vocab}, nil
+	return &stepBench{machine: m, kv: kv, blocks: order,
+		runner: gpt2.NewRunner(model, kv, m.Kernels(),
+			m.Pool()), vocab: model.Config.Vocab}, nil
 }
 
 func blocksFor(tokens int) int { return (tokens + gpt2.BlockTokens - 1) / gpt2.BlockTokens }
 
-func (b *bench) close() error { return b.kv.Close() }
+func (b *stepBench) close() error { return b.kv.Close() }
 
 // time runs a step and returns the seconds that it and the choice of tokens took.
-func (b *bench) time(s Shape) (float64, error) {
+func (b *stepBench) time(s Shape) (float64, error) {
 	batch := s.segments(b.blocks)
 	begin := b.machine.Now()
 	if err := b.runner.Forward(batch); err != nil {

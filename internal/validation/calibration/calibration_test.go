@@ -13,19 +13,18 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/validation/machine"
 )
 
 // invented returns times of a machine whose constants are known, each off by up to noise.
 func invented(t *testing.T, noise float64) (*Measurement, *hardware.Constants) {
 	t.Helper()
-	m := &Measurement{Noise: machine.Noise{Rates: machine.Rates{Bandwidth: 40e9, FLOPRate: 250e9}}}
+	m := &Measurement{Noise: Noise{Rates: Rates{Bandwidth: 40e9, FLOPRate: 250e9}}}
 	for _, s := range Grid(1024) {
 		m.Points = append(m.Points, Point{Shape: s, Seconds: 1, Samples: 1})
 	}
 	truth := constantsAt([]float64{1.5, 2, 1.2, math.Log(2e-5), -1, 1, 0.5, 1, 2})
 	a := entry("host", m, 1, 4<<30)
-	seconds, err := predict(&a, truth, machine.Architecture("gpt2", gpt2.DefaultConfig()), m.Points)
+	seconds, err := predict(&a, truth, Architecture("gpt2", gpt2.DefaultConfig()), m.Points)
 	must.OK(t, err)
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range m.Points {
@@ -46,7 +45,7 @@ func (m *Measurement) once() {
 // TestFitFindsConstants recovers the times of a machine made up from constants: exactly where
 // nothing is noisy, and to less than the noise where a tenth of the points is far off.
 func TestFitFindsConstants(t *testing.T) {
-	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	model := Architecture("gpt2", gpt2.DefaultConfig())
 	for _, noise := range []float64{0, 0.03} {
 		m, truth := invented(t, noise)
 		if noise > 0 {
@@ -73,9 +72,9 @@ func TestFitFindsConstants(t *testing.T) {
 // TestSlowRoundsCount doubles the speed of the machine in a second round: constants are shares of
 // what it reached at that time, and stay the same.
 func TestSlowRoundsCount(t *testing.T) {
-	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	model := Architecture("gpt2", gpt2.DefaultConfig())
 	m, truth := invented(t, 0)
-	twice := Round{Rates: machine.Rates{Bandwidth: 2 * m.Noise.Rates.Bandwidth,
+	twice := Round{Rates: Rates{Bandwidth: 2 * m.Noise.Rates.Bandwidth,
 		FLOPRate: 2 * m.Noise.Rates.FLOPRate}}
 	fast := entry("host", m, 1, 4<<30)
 	fast.Bandwidth, fast.Peak = twice.Rates.Bandwidth, map[hardware.DType]float64{
@@ -97,7 +96,7 @@ func TestSlowRoundsCount(t *testing.T) {
 // TestWrittenHostsAreRead writes a host and reads it back with the catalogue.
 func TestWrittenHostsAreRead(t *testing.T) {
 	m, _ := invented(t, 0)
-	model := machine.Architecture("gpt2", gpt2.DefaultConfig())
+	model := Architecture("gpt2", gpt2.DefaultConfig())
 	f, err := Calibrate("host", m, model, 2, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 	must.OK(t, err)
 	var text, points bytes.Buffer
@@ -137,7 +136,7 @@ func TestWrittenHostsAreRead(t *testing.T) {
 
 // TestMeasure times the grid of a small model once: every step gets a time, and progress is told.
 func TestMeasure(t *testing.T) {
-	m, err := machine.New(1, 1<<24)
+	m, err := NewMachine(1, 1<<24)
 	must.OK(t, err)
 	defer m.Close()
 	c := gpt2.DefaultConfig()
@@ -162,20 +161,20 @@ func TestMeasure(t *testing.T) {
 
 // TestNoiseIsRefused checks each limit.
 func TestNoiseIsRefused(t *testing.T) {
-	same := machine.Rates{Bandwidth: 1, FLOPRate: 1}
+	same := Rates{Bandwidth: 1, FLOPRate: 1}
 	for want, m := range map[string]Measurement{
 		"varied by ±7.0 %": {Points: []Point{{Spread: 0.07}},
-			Noise: machine.Noise{Before: same, After: same}},
+			Noise: Noise{Before: same, After: same}},
 		"changed by 69": {Points: []Point{{}},
-			Noise: machine.Noise{Before: same, After: machine.Rates{Bandwidth: 2, FLOPRate: 1}}},
-		"took 50 % of": {Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same,
+			Noise: Noise{Before: same, After: Rates{Bandwidth: 2, FLOPRate: 1}}},
+		"took 50 % of": {Points: []Point{{}}, Noise: Noise{Before: same, After: same,
 			Others: 0.5}},
 	} {
 		if err := m.Quiet(2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	alone := Measurement{Points: []Point{{}}, Noise: machine.Noise{Before: same, After: same,
+	alone := Measurement{Points: []Point{{}}, Noise: Noise{Before: same, After: same,
 		Others: 0.5}}
 	if err := alone.Quiet(1); err != nil {
 		t.Errorf("with one thread, other programs do not count: %v", err)

@@ -1,3 +1,5 @@
+// Package calibration measures how long steps of GPT-2 take on this computer, and fits the
+// constants of its processor and of the engine to them.
 package calibration
 
 import (
@@ -5,13 +7,12 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/optimize"
+
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/machine"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
-
-	"gonum.org/v1/gonum/optimize"
 )
 
 // EngineName is the preset that runs on a calibrated host.
@@ -113,7 +114,7 @@ func medianError(points []Point, predicted []float64) float64 {
 	for i := range points {
 		errors[i] = math.Abs(predicted[i]/points[i].Seconds - 1)
 	}
-	return machine.Median(errors)
+	return Median(errors)
 }
 
 // fit returns the constants with which the points that are kept are predicted best, in each round

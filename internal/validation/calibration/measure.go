@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/validation/machine"
 )
 
 // Point is a measured step.
@@ -23,7 +22,7 @@ type Point struct {
 // Round is one pass over all steps.
 type Round struct {
 	// Rates are those of the machine meanwhile, Seconds the time of each step.
-	Rates   machine.Rates
+	Rates   Rates
 	Seconds []float64
 }
 
@@ -33,7 +32,7 @@ type Measurement struct {
 	Points []Point
 	Rounds []Round
 	// Noise has the rates of the machine meanwhile.
-	Noise machine.Noise
+	Noise Noise
 }
 
 // Spread returns the median of the spreads of all points.
@@ -42,7 +41,7 @@ func (m *Measurement) Spread() float64 {
 	for i := range m.Points {
 		spreads[i] = m.Points[i].Spread
 	}
-	return machine.Median(spreads)
+	return Median(spreads)
 }
 
 // The noise up to which constants are claimed: spread of a step, and change of the machine's rates.
@@ -63,10 +62,10 @@ func (m *Measurement) Quiet(threads int) error {
 	case m.Noise.Drift() > mostDrift:
 		return fmt.Errorf("the machine is too noisy: its speed changed by %.1f %% meanwhile, and "+
 			"%.0f %% is the limit", 100*m.Noise.Drift(), 100*mostDrift)
-	case threads > 1 && m.Noise.Others > machine.MostOthers:
+	case threads > 1 && m.Noise.Others > MostOthers:
 		return fmt.Errorf("other programs took %.0f %% of the processors: with more than one "+
 			"thread, times count on an idle machine only (at most %.0f %%)",
-			100*m.Noise.Others, 100*machine.MostOthers)
+			100*m.Noise.Others, 100*MostOthers)
 	}
 	return nil
 }
@@ -76,7 +75,7 @@ const stepsBetween = 10
 
 // Measure times every step of the grid once a round, in an order drawn for each round, so that a
 // machine that slows down meanwhile slows all of them. Progress is reported after each round.
-func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds int,
+func Measure(ctx context.Context, m *Machine, model *gpt2.Model, rounds int,
 	progress func(round int)) (*Measurement, error) {
 	shapes := Grid(model.Config.Context)
 	bench, err := newBench(m, model, shapes)
@@ -117,7 +116,7 @@ func Measure(ctx context.Context, m *machine.Machine, model *gpt2.Model, rounds 
 		for j := range result.Rounds {
 			times[j] = result.Rounds[j].Seconds[i]
 		}
-		median := machine.Median(times)
+		median := Median(times)
 		result.Points = append(result.Points,
 			Point{Shape: s, Seconds: median, Spread: spread(times, median), Samples: rounds})
 	}
@@ -130,5 +129,5 @@ func spread(x []float64, median float64) float64 {
 	for i, v := range x {
 		distances[i] = math.Abs(v-median) / median
 	}
-	return machine.Median(distances)
+	return Median(distances)
 }

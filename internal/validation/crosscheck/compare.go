@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -26,8 +26,8 @@ type Comparison struct {
 	// drafted.
 	Acceptance *generate.AcceptanceTable `json:"acceptance,omitempty"`
 	// Runs is how often the scenario was executed, Noise what happened to the machine in each run.
-	Runs  int             `json:"runs"`
-	Noise []machine.Noise `json:"noise"`
+	Runs  int                 `json:"runs"`
+	Noise []calibration.Noise `json:"noise"`
 	// Invalid says why the comparison does not count; empty where it does.
 	Invalid string `json:"invalid,omitempty"`
 
@@ -80,7 +80,7 @@ type Options struct {
 }
 
 // Compare predicts the scenario, and executes it on as many threads as its host was measured with.
-func Compare(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines,
+func Compare(ctx context.Context, name string, f *scenarios.File, hosts *calibration.Machines,
 	o Options) (c *Comparison, err error) {
 	d, err := open(ctx, name, f, hosts)
 	if err != nil {
@@ -105,15 +105,15 @@ func (c *Comparison) judge(threads int) {
 	var reasons []string
 	for _, n := range c.Noise {
 		switch {
-		case n.Drift() > machine.MostDrift:
+		case n.Drift() > calibration.MostDrift:
 			reasons = append(reasons,
 				fmt.Sprintf("the machine's speed changed by %.0f %% in a run; %.0f %% is the limit",
-					100*n.Drift(), 100*machine.MostDrift))
-		case n.Stolen > machine.MostStolen:
+					100*n.Drift(), 100*calibration.MostDrift))
+		case n.Stolen > calibration.MostStolen:
 			reasons = append(reasons,
 				fmt.Sprintf("a hypervisor took %.0f %% of the processors' time; %.0f %% is "+
-					"the limit", 100*n.Stolen, 100*machine.MostStolen))
-		case threads > 1 && n.Others > machine.MostOthers:
+					"the limit", 100*n.Stolen, 100*calibration.MostStolen))
+		case threads > 1 && n.Others > calibration.MostOthers:
 			reasons = append(reasons, fmt.Sprintf("other programs took %.0f %% of the processors",
 				100*n.Others))
 		}
@@ -196,12 +196,12 @@ func (c *Comparison) measure() {
 			}
 		}
 		row := Measure{
-			Name: m.name, Unit: m.unit, Predicted: machine.Median(predicted),
-			Executed: machine.Median(executed), Low: slices.Min(executed),
+			Name: m.name, Unit: m.unit, Predicted: calibration.Median(predicted),
+			Executed: calibration.Median(executed), Low: slices.Min(executed),
 			High: slices.Max(executed),
 		}
 		if len(errors) > 0 {
-			row.Error = machine.Median(errors)
+			row.Error = calibration.Median(errors)
 		}
 		if c.RealTime != nil {
 			row.RealTime = m.of(c.RealTime.Result)
@@ -221,9 +221,9 @@ func (c *Comparison) compareSteps() {
 		}
 	}
 	slices.Sort(errors)
-	c.Steps = StepErrors{Count: len(errors), Median: machine.Median(errors),
+	c.Steps = StepErrors{Count: len(errors), Median: calibration.Median(errors),
 		P90: errors[len(errors)*9/10], Bias: predicted/took - 1}
-	typical := machine.Median(ratios)
+	typical := calibration.Median(ratios)
 	for _, r := range ratios {
 		if r > OutlierLimit*typical {
 			c.Steps.Outliers++

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -84,7 +84,7 @@ func TestShippedCrossChecks(t *testing.T) {
 
 // TestCompare executes a small scenario and checks that the comparison adds up.
 func TestCompare(t *testing.T) {
-	hosts := machine.Machines{ProbeBytes: 1 << 24}
+	hosts := calibration.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	f, err := scenarios.LoadCrossCheck("v1-overload", "model="+tinyModel, "hardware.file="+
 		writeHost(t),
@@ -152,7 +152,7 @@ func TestCompare(t *testing.T) {
 // TestDraftsAreExecuted lets a tiny model draft for another: the prediction rests on a measured
 // table, and the executed run accepts what the models agree on, about as much.
 func TestDraftsAreExecuted(t *testing.T) {
-	hosts := machine.Machines{ProbeBytes: 1 << 24}
+	hosts := calibration.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	f, err := scenarios.LoadCrossCheck("speculation-loses", "model="+tinyModel,
 		"speculation.draft="+tinyModel+"-draft",
@@ -193,7 +193,7 @@ func TestDraftsAreExecuted(t *testing.T) {
 
 // TestOnlyGPT2IsExecuted refuses what the engine does not run, before anything runs.
 func TestOnlyGPT2IsExecuted(t *testing.T) {
-	hosts := machine.Machines{ProbeBytes: 1 << 24}
+	hosts := calibration.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	for want, set := range map[string]string{
 		"llama-3.2-1b is no GPT-2":               "model=llama-3.2-1b",
@@ -215,20 +215,22 @@ func TestOnlyGPT2IsExecuted(t *testing.T) {
 
 // TestNoisyRunsDoNotCount checks the verdict.
 func TestNoisyRunsDoNotCount(t *testing.T) {
-	fast, slow := machine.Rates{Bandwidth: 2, FLOPRate: 2}, machine.Rates{Bandwidth: 1, FLOPRate: 2}
-	quiet := machine.Noise{Before: fast, After: fast}
+	fast := calibration.Rates{Bandwidth: 2, FLOPRate: 2}
+	slow := calibration.Rates{Bandwidth: 1, FLOPRate: 2}
+	quiet := calibration.Noise{Before: fast, After: fast}
 	for _, test := range []struct {
-		noise   []machine.Noise
+		noise   []calibration.Noise
 		threads int
 		says    string
 	}{
-		{[]machine.Noise{quiet, quiet, quiet}, 2, ""},
-		{[]machine.Noise{quiet, {Before: fast, After: slow}, quiet}, 1, ""},
-		{[]machine.Noise{{Before: fast, After: slow}, {Before: fast, After: slow}, quiet}, 1,
+		{[]calibration.Noise{quiet, quiet, quiet}, 2, ""},
+		{[]calibration.Noise{quiet, {Before: fast, After: slow}, quiet}, 1, ""},
+		{[]calibration.Noise{{Before: fast, After: slow}, {Before: fast, After: slow}, quiet}, 1,
 			"changed by 69 %"},
-		{[]machine.Noise{{Before: fast, After: fast, Others: 0.5}}, 1, ""},
-		{[]machine.Noise{{Before: fast, After: fast, Others: 0.5}}, 2, "took 50 %"},
-		{[]machine.Noise{{Before: fast, After: fast, Stolen: 0.03}}, 1, "a hypervisor took 3 %"},
+		{[]calibration.Noise{{Before: fast, After: fast, Others: 0.5}}, 1, ""},
+		{[]calibration.Noise{{Before: fast, After: fast, Others: 0.5}}, 2, "took 50 %"},
+		{[]calibration.Noise{{Before: fast, After: fast, Stolen: 0.03}}, 1,
+			"a hypervisor took 3 %"},
 	} {
 		c := Comparison{Noise: test.noise}
 		c.judge(test.threads)

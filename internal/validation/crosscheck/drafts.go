@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/generate"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	policy "github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -19,7 +19,7 @@ import (
 
 // drafts is a draft model that runs.
 type drafts struct {
-	host          *machine.Machine
+	host          *calibration.Machine
 	target, draft *engine.Engine
 	name          string
 	tokens        int // drafted in a row at most
@@ -40,7 +40,7 @@ func checkDrafts(sp *scenarios.Speculation) error {
 }
 
 // newDrafts readies the draft model of a scenario.
-func newDrafts(ctx context.Context, s *scenarios.Simulation, host *machine.Machine,
+func newDrafts(ctx context.Context, s *scenarios.Simulation, host *calibration.Machine,
 	target *engine.Engine, blocks int) (*drafts, error) {
 	sp := s.Scenario.Speculation
 	d := &drafts{host: host, target: target, name: s.DraftModel().Name, tokens: sp.Tokens}
@@ -99,7 +99,7 @@ func (d *drafts) measure(ctx context.Context) (*draftMeasurement, error) {
 			return nil, err
 		}
 	}
-	return &draftMeasurement{decoder.Table(), sim.Seconds(machine.Median(times))}, nil
+	return &draftMeasurement{decoder.Table(), sim.Seconds(calibration.Median(times))}, nil
 }
 
 // decode continues a batch of random prompts.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -15,7 +15,7 @@ import (
 // seconds.
 func inRealTime(t *testing.T, overrides ...string) (run *Run, wall float64, err error) {
 	t.Helper()
-	hosts := machine.Machines{ProbeBytes: 1 << 24}
+	hosts := calibration.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	f, err := scenarios.LoadCrossCheck("v1-chat", append([]string{
 		"model=" + tinyModel, "hardware.file=" + writeHost(t), "workload.requests=12",

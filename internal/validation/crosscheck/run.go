@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/generate"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/policies"
 	policy "github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios"
@@ -27,7 +27,7 @@ type Run struct {
 	// Spans are the steps of executed and predicted runs as they followed each other.
 	Spans []Span
 	// Noise is what happened to the machine meanwhile.
-	Noise machine.Noise
+	Noise calibration.Noise
 }
 
 // Request is what a user saw, in seconds.
@@ -93,7 +93,7 @@ func predict(ctx context.Context, f *scenarios.File) (*scenarios.Simulation, *Ru
 // paired returns the scenario on a machine with the rates that were measured while it was executed.
 // What was calibrated are the efficiencies: the shares of these rates that each part of a step
 // reaches.
-func paired(f *scenarios.File, now machine.Rates) *scenarios.File {
+func paired(f *scenarios.File, now calibration.Rates) *scenarios.File {
 	then := *f
 	then.Tune = func(a *hardware.Accelerator) {
 		faster := now.FLOPRate / a.Peak[hardware.FP32]

@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -18,14 +18,14 @@ import (
 // side is a scenario with all that it takes to execute it, as often as wanted.
 type side struct {
 	file   *scenarios.File // with what was measured of its drafts
-	host   *machine.Machine
+	host   *calibration.Machine
 	engine *engine.Engine
 	drafts *drafts // nil where nothing is drafted
 	result *Comparison
 }
 
 // open predicts the scenario, and readies an engine for it.
-func open(ctx context.Context, name string, f *scenarios.File, hosts *machine.Machines) (*side,
+func open(ctx context.Context, name string, f *scenarios.File, hosts *calibration.Machines) (*side,
 	error) {
 	s, expected, err := predict(ctx, f)
 	if err != nil {
@@ -105,13 +105,13 @@ func (d *side) compare() *Comparison {
 }
 
 // newEngine returns an engine for a model.
-func newEngine(ctx context.Context, host *machine.Machine, a *models.Architecture,
+func newEngine(ctx context.Context, host *calibration.Machine, a *models.Architecture,
 	weights hardware.DType, blocks int) (*engine.Engine, error) {
-	config, err := machine.GPT2(a)
+	config, err := calibration.GPT2(a)
 	if err != nil {
 		return nil, scenarios.BadInput(err)
 	}
-	format, err := machine.Format(weights)
+	format, err := calibration.Format(weights)
 	if err != nil {
 		return nil, scenarios.BadInput(fmt.Errorf("engine.weights: %w", err))
 	}

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -48,7 +48,7 @@ func (e *Effect) Kept() bool {
 // Ask predicts and executes a scenario before and after a change, the given number of times in
 // turns.
 func Ask(ctx context.Context, name, change string, before, after *scenarios.File,
-	hosts *machine.Machines, runs int) (w *WhatIf, err error) {
+	hosts *calibration.Machines, runs int) (w *WhatIf, err error) {
 	a, err := open(ctx, name, before, hosts)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (w *WhatIf) measure() {
 		}
 		if len(executed) > 0 {
 			w.Effects = append(w.Effects,
-				Effect{m.name, machine.Median(predicted), machine.Median(executed)})
+				Effect{m.name, calibration.Median(predicted), calibration.Median(executed)})
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/validation/machine"
+	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // TestAsk changes how many sequences run at once, and changes nothing: the first has an effect,
 // which both clocks see, and the second none but noise; runs take turns.
 func TestAsk(t *testing.T) {
-	hosts := machine.Machines{ProbeBytes: 1 << 24}
+	hosts := calibration.Machines{ProbeBytes: 1 << 24}
 	defer hosts.Close()
 	requests := "workload.requests=48"
 	if testing.Short() {

@@ -1,17 +1,12 @@
-// Package machine is this computer as something to measure: models that run on a number of its
-// threads, a stopwatch, and what the computer can do at this moment.
-//
-// With one thread, the stopwatch reads the processor time of that thread. It leaves out what other
-// programs took of the processor, so that steps can be timed on a machine that is shared; what they
-// took of caches and of memory bandwidth remains. Several threads wait for each other while
-// spinning, so that processor time says nothing about them: there the stopwatch reads wall time,
-// and only a machine without other load gives times that count.
-package machine
+package calibration
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/engine"
@@ -21,7 +16,15 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 )
 
-// Machine runs and times models. It is used by the goroutine that made it, which stays on its
+// Machine runs models on a number of this computer's threads, and times them.
+//
+// With one thread, the stopwatch reads the processor time of that thread. It leaves out what other
+// programs took of the processor, so that steps can be timed on a machine that is shared; what they
+// took of caches and of memory bandwidth remains. Several threads wait for each other while
+// spinning, so that processor time says nothing about them: there the stopwatch reads wall time,
+// and only a machine without other load gives times that count.
+//
+// A Machine is used by the goroutine that made it, which stays on its
 // thread until Close.
 type Machine struct {
 	pool   *kernels.Pool
@@ -40,7 +43,7 @@ type loaded struct {
 // New readies a machine that computes on the given number of threads, at least 1. Its rates are
 // measured by reading a number of bytes at a time, which only probe.DefaultBytes are sure to come
 // from memory; fewer take less time.
-func New(threads, probeBytes int) (*Machine, error) {
+func NewMachine(threads, probeBytes int) (*Machine, error) {
 	runtime.LockOSThread()
 	m := &Machine{pool: kernels.NewPool(threads), set: kernels.Best(),
 		models: map[loaded]*gpt2.Model{}, begin: time.Now()}
@@ -115,4 +118,50 @@ func (m *Machine) Clock(e *engine.Engine) *engine.Clock {
 	c := engine.NewClock(e)
 	c.Now = m.Now
 	return c
+}
+
+// Machines keeps a Machine for each number of threads. Only one computes at a time.
+type Machines struct {
+	// ProbeBytes is what a probe reads at a time, see New; 0 means probe.DefaultBytes.
+	ProbeBytes int
+	known      map[int]*Machine
+}
+
+// With returns the machine that computes on the given number of threads.
+func (m *Machines) With(threads int) (*Machine, error) {
+	if host := m.known[threads]; host != nil {
+		return host, nil
+	}
+	host, err := NewMachine(threads, cmp.Or(m.ProbeBytes, bench.DefaultBytes))
+	if err != nil {
+		return nil, err
+	}
+	if m.known == nil {
+		m.known = map[int]*Machine{}
+	}
+	m.known[threads] = host
+	return host, nil
+}
+
+// Close closes all.
+func (m *Machines) Close() error {
+	var err error
+	for _, host := range m.known {
+		err = errors.Join(err, host.Close())
+	}
+	return err
+}
+
+// Processor returns the name of the processor as the system has it, or that of its instruction set.
+func Processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
 }

@@ -1,7 +1,4 @@
-// Package tokenizer turns text into tokens and back: byte-level byte-pair encoding (Radford et al.
-// 2019, section 2.2), with the vocabulary of a model's folder or a published one, which is built
-// in: GPT-2's, and cl100k_base, from which Llama 3's is derived.
-package tokenizer
+package text
 
 import (
 	"fmt"

@@ -1,6 +1,4 @@
-// Package mixers holds the cost of each kind of token mixing against measured kernels and attention
-// modules, in the layout in which ai-dynamo/aiconfigurator publishes them.
-package mixers
+package distil
 
 import (
 	"cmp"
@@ -18,8 +16,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Result is how far predictions are from the kernels of one kind, engine and accelerator.
-type Result struct {
+// MixerError is how far predictions are from the kernels of one kind, engine and accelerator.
+type MixerError struct {
 	// Kind is the mixer, Phase "prefill" or "decode".
 	Kind, Phase, Accelerator, Engine string
 	// Kernels is the number of measured times.
@@ -29,7 +27,7 @@ type Result struct {
 }
 
 // kernel is what was measured: a layer, or a part of one, in one step.
-type kernel struct {
+type mixerKernel struct {
 	// shape distinguishes kernels that one clock cannot predict; layer makes the model, for a new
 	// shape only.
 	shape string
@@ -42,14 +40,14 @@ type kernel struct {
 
 // reading is a kernel with the sum of what was measured of it, in seconds.
 type reading struct {
-	kernel
+	mixerKernel
 	seconds float64
 }
 
-// Compare predicts the kernels of the tables of a folder that are about mixers, for all
+// CompareMixers predicts the kernels of the tables of a folder that are about mixers, for all
 // accelerators of the catalogue and all engines that were measured.
-func Compare(dir fs.FS, catalog hardware.Catalog) ([]Result, error) {
-	var results []Result
+func CompareMixers(dir fs.FS, catalog hardware.Catalog) ([]MixerError, error) {
+	var results []MixerError
 	for i := range catalog.Accelerators {
 		a := &catalog.Accelerators[i]
 		for _, engine := range []string{"vllm", "sglang", "trtllm"} {
@@ -71,14 +69,14 @@ func Compare(dir fs.FS, catalog hardware.Catalog) ([]Result, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(results, func(a, b Result) int {
+	slices.SortStableFunc(results, func(a, b MixerError) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Phase, b.Phase))
 	})
 	return results, nil
 }
 
 // compare predicts the kernels of one table.
-func compare(dir fs.FS, a *hardware.Accelerator, t measured.Table) ([]Result, error) {
+func compare(dir fs.FS, a *hardware.Accelerator, t measured.Table) ([]MixerError, error) {
 	of := kinds()[t.Name]
 	readings := map[string]*reading{}
 	err := t.Each(dir, func(r *measured.Row) {
@@ -93,7 +91,7 @@ func compare(dir fs.FS, a *hardware.Accelerator, t measured.Table) ([]Result, er
 			key = fmt.Sprint(key, len(readings))
 		}
 		if readings[key] == nil {
-			readings[key] = &reading{kernel: k}
+			readings[key] = &reading{mixerKernel: k}
 		}
 		readings[key].seconds += r.Number("latency", 0) / 1000
 	})
@@ -113,13 +111,13 @@ func first(s *sim.Step) string {
 
 // summarise predicts what was read, and returns the errors in prefill and decode.
 func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured.Table,
-	kind string) ([]Result, error) {
+	kind string) ([]MixerError, error) {
 	clocks := map[string]*steptime.Clock{}
 	ratios := map[string][]float64{}
 	for _, r := range readings {
 		key := fmt.Sprint(r.shape, r.weights, r.kv)
 		if clocks[key] == nil {
-			c, err := clock(&r.kernel, a, t.Engine)
+			c, err := clock(&r.mixerKernel, a, t.Engine)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", t.Path, r.shape, err)
 			}
@@ -140,13 +138,13 @@ func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured
 			ratios[phase] = append(ratios[phase], predicted/r.seconds)
 		}
 	}
-	var results []Result
+	var results []MixerError
 	for _, phase := range []string{"prefill", "decode"} {
 		if list := ratios[phase]; len(list) > 0 {
-			results = append(results, Result{
+			results = append(results, MixerError{
 				Kind: kind, Phase: phase, Accelerator: a.Name, Engine: t.Engine, Kernels: len(list),
-				Error: median(list, func(x float64) float64 { return math.Abs(x - 1) }),
-				Ratio: median(list, func(x float64) float64 { return x }),
+				Error: medianOf(list, func(x float64) float64 { return math.Abs(x - 1) }),
+				Ratio: medianOf(list, func(x float64) float64 { return x }),
 			})
 		}
 	}
@@ -154,7 +152,7 @@ func summarise(readings map[string]*reading, a *hardware.Accelerator, t measured
 }
 
 // clock returns a step clock whose engine adds nothing of its own to the kernels.
-func clock(k *kernel, a *hardware.Accelerator, engine string) (*steptime.Clock, error) {
+func clock(k *mixerKernel, a *hardware.Accelerator, engine string) (*steptime.Clock, error) {
 	return steptime.New(steptime.Config{
 		Model: k.layer(), Accelerator: a, Weights: k.weights, KV: k.kv, Activations: hardware.BF16,
 		Engine: steptime.Engine{Name: "kernels", Kernels: engine, Graph: math.MaxInt},
@@ -162,7 +160,7 @@ func clock(k *kernel, a *hardware.Accelerator, engine string) (*steptime.Clock, 
 }
 
 // median returns the median of f over the list.
-func median(list []float64, f func(float64) float64) float64 {
+func medianOf(list []float64, f func(float64) float64) float64 {
 	values := make([]float64, len(list))
 	for i, x := range list {
 		values[i] = f(x)
@@ -172,8 +170,8 @@ func median(list []float64, f func(float64) float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// WriteText writes the results as a table.
-func WriteText(w io.Writer, results []Result) error {
+// WriteMixers writes the results as a table.
+func WriteMixers(w io.Writer, results []MixerError) error {
 	_, err := fmt.Fprintf(w, "\n%-38s %-8s %-14s %-7s %8s %7s %20s\n", "mixer", "phase",
 		"accelerator", "engine", "kernels", "error", "predicted/measured")
 	for i := range results {

@@ -1,4 +1,4 @@
-package machine
+package calibration
 
 import (
 	"math"
@@ -46,7 +46,7 @@ func TestShapesRoundTrip(t *testing.T) {
 // TestWatch measures rates with both stopwatches, and loads a model once.
 func TestWatch(t *testing.T) {
 	for threads := 1; threads <= 2; threads++ {
-		m, err := New(threads, 1<<24)
+		m, err := NewMachine(threads, 1<<24)
 		must.OK(t, err)
 		before := m.Now()
 		n := m.Watch().Stop()

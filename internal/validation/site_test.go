@@ -1,4 +1,4 @@
-package site
+package validation
 
 import (
 	"bytes"
@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // The page has every served row of the cited tables with its range, needs nothing from a network,
 // and a table cannot end its script.
 func TestPageHasEveryRow(t *testing.T) {
-	data, err := validation.Read(validation.Cited())
+	data, err := Read(Cited())
 	must.OK(t, err)
 	report, err := data.Compare(t.Context(), compared.Physics{})
 	must.OK(t, err)
@@ -30,7 +29,7 @@ func TestPageHasEveryRow(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	must.OK(t, Write(&b, report))
+	must.OK(t, WriteSite(&b, report))
 	text := b.String()
 	if strings.Contains(text, "alert(1)</script>") {
 		t.Error("a case of a table ends the script")
@@ -40,7 +39,7 @@ func TestPageHasEveryRow(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(text, `id="data">`)
 	document, _, _ := strings.Cut(rest, "</script>")
-	var c content
+	var c sitePage
 	must.OK(t, json.Unmarshal([]byte(document), &c))
 	ranged := 0
 	for _, row := range c.Rows {
@@ -60,7 +59,7 @@ func TestPageHasEveryRow(t *testing.T) {
 func TestHistoryEndsWithTheLastFit(t *testing.T) {
 	h, err := readHistory(historyCSV)
 	must.OK(t, err)
-	data, err := validation.Read(validation.Cited())
+	data, err := Read(Cited())
 	must.OK(t, err)
 	report, err := data.Compare(t.Context(), compared.Physics{})
 	must.OK(t, err)

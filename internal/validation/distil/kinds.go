@@ -1,4 +1,4 @@
-package mixers
+package distil
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 
 // table says of which kind of mixer a table is, and how its rows are read: false leaves one out.
 // whole reports whether each row of a table is a time of its own; in other tables kernels add up.
-type table struct {
+type mixerTable struct {
 	kind  string
 	whole bool
-	read  func(r *measured.Row) (kernel, bool)
+	read  func(r *measured.Row) (mixerKernel, bool)
 }
 
 // Parts of a layer, by the beginnings of operators' names.
@@ -26,8 +26,8 @@ var (
 )
 
 // kinds returns the tables that are about mixers, by name.
-func kinds() map[string]table {
-	return map[string]table{
+func kinds() map[string]mixerTable {
+	return map[string]mixerTable{
 		"gdn":    {kind: "gated delta net", read: gatedDelta},
 		"kda":    {kind: "Kimi delta attention", read: kimiDelta},
 		"mamba2": {kind: "Mamba-2", read: mamba2},
@@ -100,11 +100,11 @@ func recurrentStep(r *measured.Row) (*sim.Step, bool) {
 }
 
 // delta reads linear attention with the delta rule, whose states are in 32 bits.
-func delta(kind models.RecurrentKind) func(r *measured.Row) (kernel, bool) {
-	return func(r *measured.Row) (kernel, bool) {
+func delta(kind models.RecurrentKind) func(r *measured.Row) (mixerKernel, bool) {
+	return func(r *measured.Row) (mixerKernel, bool) {
 		step, ok := recurrentStep(r)
 		if !ok {
-			return kernel{}, false
+			return mixerKernel{}, false
 		}
 		m := &models.Recurrent{
 			Kind: kind, Heads: r.Count("num_v_heads"), KeyHeads: r.Count("num_k_heads"),
@@ -112,7 +112,7 @@ func delta(kind models.RecurrentKind) func(r *measured.Row) (kernel, bool) {
 			ValueDim: r.Count("head_v_dim"), Conv: r.Count("d_conv"), GateRank: 128,
 			StateType: hardware.FP32,
 		}
-		return kernel{
+		return mixerKernel{
 			shape: fmt.Sprint(*m), layer: layer(string(kind), r.Count("d_model"), m), step: step,
 			parts:   attentionOnly,
 			weights: hardware.BF16, kv: hardware.BF16,
@@ -120,20 +120,20 @@ func delta(kind models.RecurrentKind) func(r *measured.Row) (kernel, bool) {
 	}
 }
 
-func gatedDelta(r *measured.Row) (kernel, bool) { return delta(models.GatedDeltaNet)(r) }
-func kimiDelta(r *measured.Row) (kernel, bool)  { return delta(models.KimiDelta)(r) }
+func gatedDelta(r *measured.Row) (mixerKernel, bool) { return delta(models.GatedDeltaNet)(r) }
+func kimiDelta(r *measured.Row) (mixerKernel, bool)  { return delta(models.KimiDelta)(r) }
 
-func mamba2(r *measured.Row) (kernel, bool) {
+func mamba2(r *measured.Row) (mixerKernel, bool) {
 	step, ok := recurrentStep(r)
 	if !ok {
-		return kernel{}, false
+		return mixerKernel{}, false
 	}
 	m := &models.Recurrent{
 		Kind: models.Mamba2, Heads: r.Count("nheads"), KeyHeads: r.Count("n_groups"),
 		KeyDim:   r.Count("d_state"),
 		ValueDim: r.Count("head_dim"), Conv: r.Count("d_conv"), StateType: hardware.FP32,
 	}
-	return kernel{
+	return mixerKernel{
 		shape: fmt.Sprint(*m), layer: layer("mamba-2", r.Count("d_model"), m), step: step,
 		parts:   attentionOnly,
 		weights: hardware.BF16, kv: hardware.BF16,
@@ -163,13 +163,13 @@ func formats(r *measured.Row) (weights, kv hardware.DType, ok bool) {
 
 // latent reads multi-head latent attention with the widths of DeepSeek-V3 (arXiv:2412.19437,
 // section 4.2).
-func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel,
+func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured.Row) (mixerKernel,
 	bool) {
-	return func(r *measured.Row) (kernel, bool) {
+	return func(r *measured.Row) (mixerKernel, bool) {
 		weights, kv, ok := formats(r)
 		m := &models.MLA{Heads: r.Count("num_heads"), QueryRank: 1536, KVRank: 512, RopeDim: 64,
 			NopeDim: 128, ValueDim: 128}
-		return kernel{
+		return mixerKernel{
 			shape: fmt.Sprint(m.Heads), layer: layer("latent attention", 7168, m), step: step(r),
 			parts: parts, weights: weights, kv: kv,
 		}, ok
@@ -178,8 +178,8 @@ func latent(parts []string, step func(*measured.Row) *sim.Step) func(r *measured
 
 // sparseLatent reads latent attention with an indexer, with the widths of DeepSeek-V3.2 or GLM-5
 // (their config.json).
-func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel, bool) {
-	return func(r *measured.Row) (kernel, bool) {
+func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (mixerKernel, bool) {
+	return func(r *measured.Row) (mixerKernel, bool) {
 		weights, kv, ok := formats(r)
 		heads, hidden := r.Count("num_heads"), 7168
 		m := &models.MLA{
@@ -190,7 +190,7 @@ func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ker
 			hidden = 6144
 			m.QueryRank, m.NopeDim, m.ValueDim, m.Indexer.Heads = 2048, 192, 256, 32
 		}
-		return kernel{
+		return mixerKernel{
 			shape: fmt.Sprint(heads, hidden), layer: layer("sparse latent attention", hidden, m),
 			step: step(r), parts: wholeModule,
 			weights: weights, kv: kv,
@@ -200,8 +200,8 @@ func sparseLatent(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ker
 
 // sparseSoftmax reads attention to chosen blocks, with the widths of MiniMax-M3 (its config.json),
 // whose 64 heads share 4 KV heads.
-func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (kernel, bool) {
-	return func(r *measured.Row) (kernel, bool) {
+func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (mixerKernel, bool) {
+	return func(r *measured.Row) (mixerKernel, bool) {
 		weights, kv, ok := formats(r)
 		heads := r.Count("num_heads")
 		m := &models.Softmax{
@@ -209,7 +209,7 @@ func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ke
 			Indexer: &models.Indexer{Heads: 4, Dim: 128, TopK: 16 * 128, FromInput: true,
 				Unweighted: true},
 		}
-		return kernel{
+		return mixerKernel{
 			shape: fmt.Sprint(heads), layer: layer("sparse attention", 6144, m), step: step(r),
 			parts: wholeModule, weights: weights, kv: kv,
 		}, ok && heads <= 64
@@ -218,7 +218,7 @@ func sparseSoftmax(step func(*measured.Row) *sim.Step) func(r *measured.Row) (ke
 
 // streams reads the mixtures of streams before and after the mixer and the MLP of a layer, which
 // add up.
-func streams(r *measured.Row) (kernel, bool) {
+func streams(r *measured.Row) (mixerKernel, bool) {
 	n, hidden := r.Count("hc_mult"), r.Count("hidden_size")
 	a := func() *models.Architecture {
 		m := &models.Softmax{Heads: 1, KVHeads: 1, HeadDim: 8, NoRotary: true}
@@ -228,7 +228,7 @@ func streams(r *measured.Row) (kernel, bool) {
 			Groups: []models.Group{{Count: 1, Mixer: m, MLP: &models.Dense{Intermediate: 1}}},
 		}
 	}
-	return kernel{
+	return mixerKernel{
 		shape: fmt.Sprint(n, hidden), layer: a, parts: []string{"streams", "elementwise"},
 		weights: hardware.BF16, kv: hardware.BF16,
 		step: &sim.Step{Prefill: []sim.Chunk{{New: r.Count("num_tokens")}}},

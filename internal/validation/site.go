@@ -1,19 +1,20 @@
-// Package site writes a page that shows how wrong predictions are: one file that works without a
-// network, with every row predicted and measured, its range and its source.
-package site
+package validation
 
 import (
 	_ "embed"
+	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 //go:embed page.html
-var page string
+var siteTemplate string
 
 // placeholder is where the page has its data.
 const placeholder = "/*DATA*/"
@@ -22,7 +23,7 @@ const placeholder = "/*DATA*/"
 var historyCSV string
 
 // content is what the page shows. Names are listed once, and rows refer to them by place.
-type content struct {
+type sitePage struct {
 	Names []string              `json:"names"`
 	Rows  [][]any               `json:"rows"`
 	Goals []accuracy.GoalResult `json:"goals"`
@@ -32,9 +33,10 @@ type content struct {
 	History history `json:"history"`
 }
 
-// Write writes the page of a report.
-func Write(w io.Writer, r *accuracy.Report) error {
-	c := content{Goals: r.Goals(), Sources: map[string][]string{}}
+// WriteSite writes a page that shows how wrong predictions are: one file that works without a
+// network, with every row predicted and measured, its range and its source.
+func WriteSite(w io.Writer, r *accuracy.Report) error {
+	c := sitePage{Goals: r.Goals(), Sources: map[string][]string{}}
 	var err error
 	if c.History, err = readHistory(historyCSV); err != nil {
 		return err
@@ -72,7 +74,7 @@ func Write(w io.Writer, r *accuracy.Report) error {
 	if err != nil {
 		return err
 	}
-	before, after, _ := strings.Cut(page, placeholder)
+	before, after, _ := strings.Cut(siteTemplate, placeholder)
 	for _, part := range []string{before, string(data), after} {
 		if _, err := io.WriteString(w, part); err != nil {
 			return err
@@ -88,4 +90,38 @@ func digits(x float64) float64 {
 	}
 	unit := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(x))))
 	return math.Round(x*unit) / unit
+}
+
+// history holds what fits of the constants reached on rows whose engine, GPU and model together
+// were left out of the fit.
+type history struct {
+	// Fits are the times of the fits, the oldest first.
+	Fits []string `json:"fits"`
+	// Errors are median absolute errors in percent by goal and quantity, separated by a line break,
+	// one for each fit; nil where the fit did not have the rows.
+	Errors map[string][]*float64 `json:"errors"`
+}
+
+// readHistory reads history.csv: a goal and a quantity in each line, and one error for each fit.
+func readHistory(text string) (history, error) {
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return history{}, fmt.Errorf("history.csv: %w", err)
+	}
+	h := history{Fits: records[0][2:], Errors: map[string][]*float64{}}
+	for i, r := range records[1:] {
+		list := make([]*float64, len(h.Fits))
+		for j, field := range r[2:] {
+			if field == "" {
+				continue
+			}
+			x, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				return history{}, fmt.Errorf("history.csv, line %d: %w", i+2, err)
+			}
+			list[j] = &x
+		}
+		h.Errors[r[0]+"\n"+r[1]] = list
+	}
+	return h, nil
 }

@@ -1,4 +1,4 @@
-package tokenizer
+package text
 
 import (
 	"compress/gzip"
