@@ -113,8 +113,8 @@ func TestDistributionAgainstAllSpans(t *testing.T) {
 	})
 }
 
-// The series ends with the moment that was sampled last, and the means are over all moments and
-// replicas.
+// The series ends with the moment that was sampled last. Means over time are the integrals over the
+// window, and samples do not change them.
 func TestSeriesHoldsTheLastMoment(t *testing.T) {
 	c, err := New(Config{})
 	must.OK(t, err)
@@ -140,10 +140,13 @@ func TestSeriesHoldsTheLastMoment(t *testing.T) {
 		last.Up != 1 || last.KVUsage != 5./20 {
 		t.Errorf("last point %+v", last)
 	}
-	s := c.Summary(&sim.Result{Replicas: []sim.ReplicaResult{{KVCapacity: 10},
-		{KVCapacity: 4, KVPeak: 3}}})
-	if s.PeakKVUsage != 3./4 || s.MeanRunning != 4 || s.MeanWaiting != 2 || s.PeakWaiting != 4 ||
-		math.Abs(s.KVUsage-(0.05+0.15+0.25)/3) > 1e-12 ||
+	s := c.Summary(&sim.Result{End: 8, Load: sim.Load{
+		Waiting: sim.Level{Integral: sim.Sum{Low: 4}, Peak: 7},
+		Running: sim.Level{Integral: sim.Sum{High: 1 << 8, Low: 12}, Peak: 3},
+	}, Replicas: []sim.ReplicaResult{{KVCapacity: 10, KVIntegral: sim.Sum{Low: 14}},
+		{KVCapacity: 4, KVPeak: 3, KVIntegral: sim.Sum{Low: 7}}}})
+	if s.PeakKVUsage != 3./4 || s.KVUsage != 21./8/14 ||
+		s.Occupancy != (Occupancy{1<<69 + 1.5, 0.5, 3, 7}) ||
 		s.KVShares != (KVShares{Tokens: 0.25, Reserved: 0.5, External: 0.25}) {
 		t.Errorf("%+v", s)
 	}

@@ -3,7 +3,6 @@ package metrics
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -20,8 +19,7 @@ type Distribution struct {
 	zeros       uint64 // spans of 0, which have no bucket
 	least, most sim.Time
 	exact       exact
-	// The sum of all spans in ticks, 128 bits wide.
-	sumHigh, sumLow uint64
+	sum         sim.Sum // of all spans
 }
 
 // NewDistribution returns an empty distribution of the given relative accuracy, in (0, 1).
@@ -52,7 +50,7 @@ func (d *Distribution) AddRepeated(span sim.Time, count int64) {
 		*d.counts.at(d.buckets.index(float64(span))) += float64(count)
 	}
 	d.n += uint64(count)
-	d.addSum(span, count)
+	d.sum.Add(count, span)
 }
 
 // bound notes the shortest and the longest of some spans.
@@ -98,14 +96,7 @@ func (d *Distribution) AddSteps(l *sim.Leap) {
 	}
 	d.bound(length(1), length(l.Steps-1))
 	d.n += uint64((l.Steps - 1) * count)
-	d.addSum(l.End-l.Start-l.Form.At(l.Context), count)
-}
-
-func (d *Distribution) addSum(span sim.Time, count int64) {
-	high, low := bits.Mul64(uint64(span), uint64(count))
-	var carry uint64
-	d.sumLow, carry = bits.Add64(d.sumLow, low, 0)
-	d.sumHigh, _ = bits.Add64(d.sumHigh, high, carry)
+	d.sum.Add(count, l.End-l.Start-l.Form.At(l.Context))
 }
 
 // Count returns the number of spans.
@@ -116,7 +107,7 @@ func (d *Distribution) Mean() float64 {
 	if d.n == 0 {
 		return 0
 	}
-	return (float64(d.sumHigh)*(1<<64) + float64(d.sumLow)) / float64(d.n)
+	return d.sum.Ticks() / float64(d.n)
 }
 
 // each yields the spans in order, shortest first, with their numbers. Spans of a bucket are yielded

@@ -33,11 +33,6 @@ type series struct {
 	now            Point
 	used, capacity int64
 	open           bool
-
-	// Over all moments, kept or not.
-	moments                 int64
-	usage, running, waiting float64
-	peakWaiting             int
 }
 
 func newSeries(limit int) series {
@@ -74,11 +69,6 @@ func (s *series) close() {
 	if s.capacity > 0 {
 		s.now.KVUsage = float64(s.used) / float64(s.capacity)
 	}
-	s.moments++
-	s.usage += s.now.KVUsage
-	s.running += float64(s.now.Running)
-	s.waiting += float64(s.now.Waiting)
-	s.peakWaiting = max(s.peakWaiting, s.now.Waiting)
 	if s.skip > 0 {
 		s.skip--
 		return

@@ -1,8 +1,8 @@
 package metrics
 
-// KVShares divides KV memory by its content. Each field is the mean over time of a share of the
-// whole memory (Kwon et al., SOSP 2023, figure 2). The shares sum to 1, or all are 0 if the memory
-// policy cannot report them.
+// KVShares divides KV memory by its content. Each field is the mean over samples, evenly spaced in
+// time, of a share of the whole memory (Kwon et al., SOSP 2023, figure 2). The shares sum to 1, or
+// all are 0 if the memory policy cannot report them.
 type KVShares struct {
 	// Tokens is the share that holds the KV of tokens. Reserved is kept for tokens that a running
 	// request will store, and Internal for tokens that it will never store. External is free, or in

@@ -1,5 +1,7 @@
 package metrics
 
+import "github.com/llmsim/llmsim/sim"
+
 // Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
 // them. Times whose key ends in _ms are in milliseconds, and others in seconds. A latency that no
 // request has is 0. Answers of one token, and answers that come as a whole from a static batch,
@@ -54,15 +56,13 @@ type Summary struct {
 	Steps           int64   `json:"steps"`
 	MeanDecodeBatch float64 `json:"mean_decode_batch"`
 	PeakBatch       int     `json:"peak_batch"`
-	// KVUsage is the mean share of the KV memory in use, and PeakKVUsage the largest share of any
-	// replica.
+	// KVUsage is the mean share of the KV memory in use over the replicas and the window, from the
+	// exact integral, and PeakKVUsage the largest share of any replica.
 	KVUsage     float64 `json:"kv_usage"`
 	PeakKVUsage float64 `json:"peak_kv_usage"`
 	KVShares
-	MeanRunning  float64 `json:"mean_running"`
-	MeanWaiting  float64 `json:"mean_waiting"`
-	PeakWaiting  int     `json:"peak_waiting"`
-	CachedTokens int64   `json:"cached_tokens"`
+	Occupancy
+	CachedTokens int64 `json:"cached_tokens"`
 	// FetchedTokens is the number of cached tokens that came from slower memory. SwappedTokens is
 	// the number of tokens that moved to host memory or back.
 	FetchedTokens int64 `json:"fetched_tokens"`
@@ -76,6 +76,25 @@ type Summary struct {
 	PrefetchedBytes int64 `json:"prefetched_bytes,omitempty"`
 	// Busy is the share of the time in which a replica ran a step, on average.
 	Busy float64 `json:"busy"`
+}
+
+// Occupancy is how many requests are in the system, exactly: integrals over the window, divided by
+// its length, and the largest numbers that lasted for more than an instant. A request runs while it
+// has a place in a batch. It waits for the rest of the time from its arrival to its last token, or
+// until it ends without an answer: in queues, for a replica, and while its images are encoded or
+// its KV cache moves. So by Little's law MeanRunning + MeanWaiting is the sum of these times over
+// all requests, divided by the window. For a pool, only time at its replicas counts.
+type Occupancy struct {
+	MeanRunning float64 `json:"mean_running"`
+	MeanWaiting float64 `json:"mean_waiting"`
+	PeakRunning int64   `json:"peak_running"`
+	PeakWaiting int64   `json:"peak_waiting"`
+}
+
+// OccupancyOf returns the occupancy over a window from time 0 to end.
+func OccupancyOf(l *sim.Load, end sim.Time) Occupancy {
+	return Occupancy{l.Running.Integral.Over(end), l.Waiting.Integral.Over(end), l.Running.Peak,
+		l.Waiting.Peak}
 }
 
 // KVHeld is in tokens times seconds, as if each request held its own: prompt tokens from its first
@@ -156,6 +175,7 @@ type ClassSummary struct {
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
 	Latencies
+	Occupancy
 	Goodput    float64       `json:"goodput"`
 	Attainment Attainment    `json:"slo_attainment"`
 	SLOMet     bool          `json:"slo_met"`

@@ -35,10 +35,10 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
 		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
 	}
-	s.addClasses(c, duration)
-	s.addTenants(c, duration)
+	s.addClasses(c, r)
+	s.addTenants(c, r)
 	s.addWork(r, duration)
-	s.addSeries(&c.series)
+	s.Occupancy = OccupancyOf(&r.Load, r.End)
 	s.KVShares = sharesOf(c.series.points)
 	return s
 }
@@ -53,7 +53,7 @@ func window(r *sim.Result) string {
 
 // addClasses sums up by class, and decides which SLOs are met: that of each class, or that of all
 // requests if there are no classes. In either case the limits of gaps count too.
-func (s *Summary) addClasses(c *Collector, duration float64) {
+func (s *Summary) addClasses(c *Collector, r *sim.Result) {
 	s.SLOMet = c.all.met()
 	gaps := c.all.slo.percentiles(ITL, c.itl, 0)
 	if len(c.classes) == 0 {
@@ -65,8 +65,8 @@ func (s *Summary) addClasses(c *Collector, duration float64) {
 	}
 	all := slices.Clone(s.Limits)
 	names := make([]string, len(all))
-	for _, class := range c.classes {
-		sum := class.summary(duration)
+	for i, class := range c.classes {
+		sum := class.summary(r, r.Classes, i)
 		s.Classes[class.name] = sum
 		s.SLOMet = s.SLOMet && (class.empty() || class.met())
 		if class.empty() {
@@ -86,12 +86,12 @@ func (s *Summary) addClasses(c *Collector, duration float64) {
 
 // addTenants sums up by tenant. The SLO of a tenant is met if the SLO of each of its classes with
 // requests is met.
-func (s *Summary) addTenants(c *Collector, duration float64) {
+func (s *Summary) addTenants(c *Collector, r *sim.Result) {
 	if len(c.tenants) > 0 {
 		s.Tenants = make(map[string]ClassSummary, len(c.tenants))
 	}
 	for i, tenant := range c.tenants {
-		ts := tenant.summary(duration)
+		ts := tenant.summary(r, r.Tenants, i)
 		ts.SLOMet = !tenant.empty()
 		for k, class := range c.classes {
 			ts.SLOMet = ts.SLOMet && (c.owners[k] != i || class.empty() || class.met())
@@ -101,8 +101,8 @@ func (s *Summary) addTenants(c *Collector, duration float64) {
 }
 
 func (s *Summary) addWork(r *sim.Result, duration float64) {
-	var decodes int64
-	var busy float64
+	var decodes, capacity int64
+	var busy, used float64
 	for i := range r.Replicas {
 		w := &r.Replicas[i]
 		s.Preemptions += w.Preemptions
@@ -114,28 +114,28 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		s.PoolWrittenBytes += w.PoolWrittenBytes
 		s.PrefetchedBytes += w.PrefetchedBytes
 		s.PeakKVUsage = max(s.PeakKVUsage, ratio(float64(w.KVPeak), float64(w.KVCapacity)))
+		used += w.KVIntegral.Over(r.End)
+		capacity += w.KVCapacity
 		decodes += w.DecodeTokens - w.Drafted
 		busy += w.Busy.Seconds()
 	}
 	s.MeanDecodeBatch = ratio(float64(decodes), float64(s.Steps))
+	s.KVUsage = ratio(used, float64(capacity))
 	s.Busy = ratio(busy, duration*float64(len(r.Replicas)))
 }
 
-func (s *Summary) addSeries(t *series) {
-	n := float64(t.moments)
-	s.KVUsage = ratio(t.usage, n)
-	s.MeanRunning = ratio(t.running, n)
-	s.MeanWaiting = ratio(t.waiting, n)
-	s.PeakWaiting = t.peakWaiting
-}
-
-func (g *group) summary(duration float64) ClassSummary {
+// summary sums up a group of a run, whose requests are number i of loads.
+func (g *group) summary(r *sim.Result, loads []sim.Load, i int) ClassSummary {
+	duration := r.End.Seconds()
 	s := ClassSummary{
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
 		Latencies:  g.latencies(),
 		Goodput:    ratio(float64(g.keptAll), duration),
 		Attainment: g.attainment(),
+	}
+	if i < len(loads) {
+		s.Occupancy = OccupancyOf(&loads[i], r.End)
 	}
 	s.SLOMet, s.Limits = g.met(), g.limits()
 	return s

@@ -90,7 +90,7 @@ func (a *assembly) addReplicas() {
 			if errors.As(err, &failed) {
 				p.policyProblem(failed.Family, failed.Err)
 			}
-			r.Model, r.Role, r.Group = p.model, p.role, group
+			r.Model, r.Role, r.Group, r.Set = p.model, p.role, group, i
 			r.RoundTrips = a.between.apart[i]
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()

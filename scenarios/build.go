@@ -35,6 +35,8 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	}
 	a.config.Source = source
 	a.config.SampleEvery = sampleEvery(source.Summary(), longestStep(a.pools), r.fleet.replicas)
+	summed := r.demand.metrics()
+	a.config.Classes, a.config.Tenants = len(summed.Classes), len(summed.Tenants)
 	first := a.pools[0]
 	s := &Simulation{
 		Scenario: complete, Warnings: r.warnings, Source: source,
@@ -42,7 +44,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 		Memory: first.Plan,
 		given:  f.givenOrTier, pools: a.pools, speculators: a.speculators, config: a.config,
 		shared:  a.shared.pools,
-		metrics: r.demand.metrics(),
+		metrics: summed,
 	}
 	err = r.fill(s, kept, func() (*Simulation, error) {
 		cold := *f

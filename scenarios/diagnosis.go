@@ -11,8 +11,8 @@ type Diagnosis struct {
 	Load LoadState `json:"load"`
 	// Served is the rate in 1/s at which requests were completed while others arrived.
 	Served float64 `json:"served_rate"`
-	// Early and Late are the mean numbers of requests in the system in the second and in the last
-	// quarter of the time in which requests arrive.
+	// Early and Late are the mean numbers of requests at replicas in the samples of the second and
+	// of the last quarter of the time in which requests arrive.
 	Early float64 `json:"requests_in_system_early"`
 	Late  float64 `json:"requests_in_system_late"`
 	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. Of a

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -32,6 +33,11 @@ type PoolResult struct {
 	PrefillTokens int64 `json:"prefill_tokens"`
 	CachedTokens  int64 `json:"cached_tokens"`
 	Preemptions   int64 `json:"preemptions"`
+	metrics.Occupancy
+	// KVUsage is the mean share of the pool's KV memory in use, and PeakKVUsage the largest share
+	// of any of its replicas.
+	KVUsage     float64 `json:"kv_usage"`
+	PeakKVUsage float64 `json:"peak_kv_usage"`
 	// Busy is the share of the time in which a replica that was up ran a step. MFU, MBU, Cost,
 	// Energy and AcceleratorHours are those of Result, for the pool.
 	Busy             float64 `json:"busy"`
@@ -74,6 +80,11 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 			Replicas: p.size,
 		}
 		b := sum.add(f.outcome, p.first, p.size)
+		load := &f.outcome.Load
+		if len(f.pools) > 1 {
+			load = &f.outcome.Sets[i]
+		}
+		sum.Occupancy = metrics.OccupancyOf(load, f.outcome.End)
 		b.usage = meter.usage()
 		flops, bandwidth := p.Clock.Peaks()
 		u := usage{
@@ -135,8 +146,12 @@ func (f *finished) meanPrompt(pools []PoolResult, model int) int {
 
 // add adds the work of the replicas from first on, and returns the basis of their bill.
 func (sum *PoolResult) add(outcome *sim.Result, first, size int) (b bill) {
+	used, capacity := 0.0, int64(0)
 	for i := first; i < first+size; i++ {
 		w := &outcome.Replicas[i]
+		used += w.KVIntegral.Over(outcome.End)
+		capacity += w.KVCapacity
+		sum.PeakKVUsage = max(sum.PeakKVUsage, times(float64(w.KVPeak), float64(w.KVCapacity)))
 		sum.Completed += w.Completed
 		sum.HandedOver += w.HandedOver
 		sum.Rejected += w.Rejected
@@ -148,6 +163,7 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (b bill) {
 		b.up += w.Up.Seconds()
 		b.paid += (w.Up + w.Failed).Seconds()
 	}
+	sum.KVUsage = times(used, float64(capacity))
 	sum.MeanReplicas = times(b.up, outcome.End.Seconds())
 	sum.Busy = times(b.busy, b.up)
 	return b

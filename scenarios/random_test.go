@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -223,11 +224,13 @@ func (r *randomRun) checkWindow() []string {
 		}
 	}
 	s, window := r.result, r.result.Duration
+	stay := sim.Time(0)
 	last, asked := 0.0, sim.Time(r.scenario.Workload.Duration).Seconds()
 	least, most := math.Inf(1), 0.0
 	for i := range r.record.Finished {
 		f := &r.record.Finished[i]
 		last = max(last, (f.Arrival + f.E2E).Seconds())
+		stay += f.LastToken - f.Arrival
 		latency := (f.E2E - f.LastToken + f.FirstToken).Milliseconds()
 		least, most = min(least, latency), max(most, latency)
 	}
@@ -252,6 +255,7 @@ func (r *randomRun) checkWindow() []string {
 	for name, x := range map[string][2]float64{
 		"busy": {s.Busy, 1}, "KV memory": {s.KVUsage, s.PeakKVUsage}, "peak KV": {s.PeakKVUsage, 1},
 		"waiting": {s.MeanWaiting, float64(s.PeakWaiting)},
+		"running": {s.MeanRunning, float64(s.PeakRunning)},
 		"good":    {s.Goodput, s.RequestThroughput},
 		"batch":   {s.MeanDecodeBatch, float64(s.PeakBatch)}, "MFU": {s.MFU, 1}, "MBU": {s.MBU, 1},
 	} {
@@ -264,6 +268,30 @@ func (r *randomRun) checkWindow() []string {
 		}
 		wrong(x[0] > x[1]*(1+slack), "%s: %v is more than %v", name, x[0], x[1])
 	}
+	var classes, pools metrics.Occupancy
+	for _, c := range s.Classes {
+		classes.MeanRunning += c.MeanRunning
+		classes.MeanWaiting += c.MeanWaiting
+	}
+	for i := range s.Pools {
+		pools.MeanRunning += s.Pools[i].MeanRunning
+		pools.MeanWaiting += s.Pools[i].MeanWaiting
+	}
+	for name, x := range map[string][2]float64{
+		"that stay":           {(s.MeanRunning + s.MeanWaiting) * window, stay.Seconds()},
+		"that run, by class":  {classes.MeanRunning, s.MeanRunning},
+		"that wait, by class": {classes.MeanWaiting, s.MeanWaiting},
+		"that run, by pool":   {pools.MeanRunning, s.MeanRunning},
+	} {
+		// Of requests without an answer it is not known when they ended.
+		skip := name == "that stay" && len(r.record.Rejected) > 0 ||
+			strings.HasSuffix(name, "class") && len(s.Classes) == 0 ||
+			strings.HasSuffix(name, "pool") && len(s.Pools) == 0
+		wrong(math.Abs(x[0]-x[1]) > 1e-9*x[1] && !skip, "requests %s: %v, want %v", name, x[0],
+			x[1])
+	}
+	wrong(pools.MeanWaiting > s.MeanWaiting*(1+1e-9), "%v wait in pools, %v in all",
+		pools.MeanWaiting, s.MeanWaiting)
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		wrong(p.Busy > 1+1e-9 || p.MeanReplicas > float64(p.Replicas)+1e-9,

@@ -92,7 +92,8 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 }
 
 // Unsampled turns off the samples of the state of replicas. The result then has no series and none
-// of the figures that follow from it: means over time, and whether the system is overloaded.
+// of the figures that follow from it: how KV memory is divided, and whether the system is
+// overloaded.
 func (s *Simulation) Unsampled() { s.config.SampleEvery = 0 }
 
 func runBaseline(ctx context.Context, build func() (*Simulation, error)) (*metrics.Summary, error) {

@@ -65,3 +65,31 @@ func (f *fleet) rest(r *member) {
 	r.result.Up += f.now - r.since
 	r.forget()
 }
+
+// count notes that s waits or runs from now on, at a replica with the given load, or at no replica
+// if it is nil; or that s has ended.
+func (f *fleet) count(s *Sequence, to stage, at *load) {
+	from, l := s.stage, &f.loads
+	if from != to {
+		l.all.move(f.now, from, to)
+		if uint(s.Class) < uint(len(l.classes)) {
+			l.classes[s.Class].move(f.now, from, to)
+		}
+		if uint(s.Tenant) < uint(len(l.tenants)) {
+			l.tenants[s.Tenant].move(f.now, from, to)
+		}
+		s.stage = to
+	}
+	switch before := s.at; {
+	case before == at && at != nil:
+		at.move(f.now, from, to)
+	default:
+		if before != nil {
+			before.move(f.now, from, outside)
+		}
+		if at != nil {
+			at.move(f.now, outside, to)
+		}
+		s.at = at
+	}
+}

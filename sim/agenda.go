@@ -7,6 +7,7 @@ type eventKind uint8
 
 const (
 	arriving    eventKind = iota // a request from outside comes in
+	beginning                    // an announced request arrives, wherever it is
 	placing                      // a request comes back after a failure
 	timingOut                    // a request that did not begin to run gives up
 	cancelling                   // a user goes away

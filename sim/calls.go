@@ -26,6 +26,7 @@ func (r *replica) accept(s *Sequence, now Time) {
 // land ends the leaps that end now. launch follows.
 func (r *replica) land(now Time) {
 	r.now = now
+	r.account(now)
 	for i := range r.batches {
 		if b := &r.batches[i]; b.flight.active && b.flight.end == now {
 			b.land()
@@ -72,7 +73,7 @@ func (r *replica) batchOf(s *Sequence) *Batch {
 
 // detach takes s, which is in no running step, out of r, and releases all that s holds there.
 func (r *replica) detach(s *Sequence) {
-	r.notePeak(r.now)
+	r.account(r.now)
 	switch {
 	case s.batch != nil:
 		r.batchOf(s).expel(s)
@@ -102,7 +103,7 @@ func (r *replica) detach(s *Sequence) {
 // releaseMoved releases the KV cache that s left in r when it moved to another replica. The cache
 // is stored under the slot and the row that s had in r.
 func (r *replica) releaseMoved(s *Sequence, slot, row int, now Time) {
-	r.notePeak(now)
+	r.account(now)
 	elsewhere, rows, rowThere, stored := s.Slot, s.rows, s.row, s.Stored
 	s.Slot, s.rows, s.row, s.Stored = slot, &r.rows, row, s.Prompt
 	r.memory.Release(s, true)
@@ -110,12 +111,6 @@ func (r *replica) releaseMoved(s *Sequence, slot, row int, now Time) {
 	s.Slot, s.rows, s.row, s.Stored = elsewhere, rows, rowThere, stored
 	r.vacate(slot, row)
 	r.replan(now)
-}
-
-// notePeak notes the KV memory in use before some of it is given back while steps run. The end of a
-// leap notes what its last step holds.
-func (r *replica) notePeak(now Time) {
-	r.result.KVPeak = max(r.result.KVPeak, r.state(now, true).Used)
 }
 
 // replan lets r plan again after a change that its schedulers could not know: a request left, or
@@ -134,7 +129,7 @@ func (r *replica) replan(now Time) {
 // abort ends the leaps of r. Steps that ended before now count, and running steps are lost.
 func (r *replica) abort(now Time) {
 	r.now = now
-	r.notePeak(now)
+	r.account(now)
 	for i := range r.batches {
 		b := &r.batches[i]
 		if b.flight.active {
@@ -191,18 +186,5 @@ func (r *replica) forget() {
 	}
 	if r.encodings != nil {
 		r.encodings.Forget()
-	}
-}
-
-// catchUp takes the memory of all steps that have begun, which leaps else take at their end.
-func (r *replica) catchUp(now Time) {
-	r.now = now
-	for i := range r.batches {
-		b := &r.batches[i]
-		if f := &b.flight; f.active && f.leaping {
-			if steps := f.run.ending(now - f.start); steps > f.stored {
-				b.store(steps)
-			}
-		}
 	}
 }

@@ -42,6 +42,9 @@ type Config struct {
 	// static batches come out as a whole. A request that began anew after a failure repeats its
 	// tokens. s.Progress returns the number of its tokens.
 	Tokens func(s *Sequence, n int, at Time)
+	// Classes and Tenants are the numbers of classes and of tenants whose requests Result.Classes
+	// and Result.Tenants count apart; 0 for none.
+	Classes, Tenants int
 	// SampleEvery is the time between state samples; 0 means none.
 	SampleEvery Time
 	// MaxLeap bounds the steps taken at once; 0 means no bound, 1 steps through every token. The
@@ -80,9 +83,14 @@ type Result struct {
 	// Ended is the time at which the last request ended for its user, with an answer or without.
 	Ended Time
 	// End is when the run ended: at Ended or, if that is later, when the time was over for which
-	// the source was asked for requests (Timed). Every rate, cost, share and mean of a state is
-	// taken from time 0 to End.
+	// the source was asked for requests (Timed). Before that, it is the present. Every rate, cost,
+	// share and mean of a state is taken from time 0 to End.
 	End Time
+	// Load is of all requests. Classes and Tenants hold the loads by Request.Class and
+	// Request.Tenant, as far as Config counts them apart, and Sets those by ReplicaConfig.Set, of
+	// requests at replicas only; Sets is empty if there is one set.
+	Load                   Load
+	Classes, Tenants, Sets []Load
 	// Encoding is the time for which Config.Encoders worked, summed over them.
 	Encoding Time
 	// Replicas has one entry a replica.

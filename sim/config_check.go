@@ -13,6 +13,8 @@ func (c *Config) check() error {
 		return errors.New("sim: no router")
 	case len(c.Replicas) == 0:
 		return errors.New("sim: no replicas")
+	case c.Classes < 0 || c.Tenants < 0:
+		return fmt.Errorf("sim: %d classes and %d tenants, want 0 or more", c.Classes, c.Tenants)
 	case c.SampleEvery < 0:
 		return fmt.Errorf("sim: SampleEvery is %v, want 0 or more", c.SampleEvery)
 	case c.Announce < 0 || c.Announce == Never:
@@ -51,6 +53,9 @@ func (c *Config) check() error {
 		case slices.ContainsFunc(r.RoundTrips, func(t Time) bool { return t < 0 || t == Never }):
 			return fmt.Errorf("sim: replica %d has round trips %v, want finite times from 0", i,
 				r.RoundTrips)
+		case r.Set < 0 || r.Set >= len(c.Replicas):
+			return fmt.Errorf("sim: replica %d is in set %d, want 0 to %d", i, r.Set,
+				len(c.Replicas)-1)
 		case r.PromptLatency < 0:
 			return fmt.Errorf("sim: replica %d has latency %v a token of a prompt, want 0 or more",
 				i, r.PromptLatency)

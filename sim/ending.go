@@ -83,6 +83,9 @@ func (f *fleet) scheduleFirstToken(s *Sequence, at Time) {
 // retire reports the end of s to the source, and keeps the space of s for reuse.
 func (f *fleet) retire(s *Sequence, at Time) {
 	f.live--
+	if s.stage != outside {
+		f.count(s, outside, nil)
+	}
 	if len(f.pushed) > 0 {
 		delete(f.pushed, s.ID)
 	}
@@ -110,6 +113,9 @@ func (f *fleet) retryOrLose(s *Sequence) {
 		f.unassign(s)
 		f.yield(s)
 		f.result.Retries++
+		if s.stage != outside {
+			f.count(s, waits, nil)
+		}
 		s.again()
 		f.schedule(later(f.now, f.retry.Delay), event{kind: placing, s: s})
 	}

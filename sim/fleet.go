@@ -37,6 +37,7 @@ type fleet struct {
 	stuck    bool // nothing can happen any more although there are some
 	err      error
 	spares   spares
+	loads    loads
 	result   Result
 	tokens   func(s *Sequence, n int, at Time)
 	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
@@ -76,6 +77,8 @@ func newFleet(c *Config) *fleet {
 	}
 	f.flows.wires = c.Wires
 	f.encoding = newEncoding(c.Encoders)
+	f.loads.classes, f.loads.tenants = make([]load, c.Classes), make([]load, c.Tenants)
+	f.divideReplicas(c.Replicas)
 	for n, o := range c.Outages {
 		f.agenda.push(event{at: o.At, kind: failing, n: n})
 	}
@@ -84,6 +87,21 @@ func newFleet(c *Config) *fleet {
 		f.agenda.push(event{at: s.Every, kind: scaling, n: n})
 	}
 	return f
+}
+
+// divideReplicas prepares the loads of sets of replicas, if there are several.
+func (f *fleet) divideReplicas(list []ReplicaConfig) {
+	sets := 0
+	for i := range list {
+		sets = max(sets, list[i].Set+1)
+	}
+	if sets < 2 {
+		return
+	}
+	f.loads.sets = make([]load, sets)
+	for i := range f.replicas {
+		f.replicas[i].load = &f.loads.sets[list[i].Set]
+	}
 }
 
 // expect notes when the next request of the source is taken in, at the given time or later.
@@ -144,12 +162,16 @@ func (f *fleet) until() Time {
 
 func (f *fleet) summary() Result {
 	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
-	f.result.End = f.result.Ended
+	f.result.End = max(f.result.Ended, f.now)
 	if f.over() {
 		f.result.End = max(f.result.Ended, min(f.until(), f.now))
 	}
+	end, l := f.result.End, &f.loads
+	f.result.Load, f.result.Sets = l.all.until(end), allUntil(end, l.sets)
+	f.result.Classes, f.result.Tenants = allUntil(end, l.classes), allUntil(end, l.tenants)
 	for i := range f.replicas {
 		r := &f.replicas[i]
+		r.account(f.result.End)
 		w := r.result
 		switch span := max(0, f.result.End-r.since); r.phase {
 		case off:
@@ -187,7 +209,8 @@ type member struct {
 	generation uint32
 	replica
 
-	residents list // listed where replicas may fail
+	load      *load // of its set, nil where there is one set
+	residents list  // listed where replicas may fail
 	// latency is added to every token, and promptLatency to it for each token of the prompt
 	latency, promptLatency Time
 	trips                  []Time // by region of users

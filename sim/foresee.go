@@ -123,7 +123,6 @@ func (b *Batch) confirm() (used int64) {
 	b.recordGaps()
 	accepted := r.foreseeing.Sum(f.steps - 1)
 	if f.leaping {
-		b.store(f.steps)
 		accepted += k.contexts[f.steps-1] - k.contexts[0] - (f.steps-1)*int64(b.decodes)
 		r.foreseeing.Advance(f.steps + f.cutOff)
 		for _, t := range k.drafting[1 : f.steps+f.cutOff] {

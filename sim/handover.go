@@ -25,6 +25,7 @@ func (f *fleet) lend(r *member, s *Sequence, step Time) {
 		sourceGeneration: r.generation,
 	}
 	s.place = underWay
+	f.count(s, waits, nil)
 	r.leases++
 	r.pool.Sibling(Decode).arrived++
 	f.schedule(f.now, event{kind: handingOver, s: s})

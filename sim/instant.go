@@ -35,6 +35,10 @@ func (f *fleet) handle(e event) {
 	switch e.kind {
 	case arriving:
 		f.arrive(e.s, e.at)
+	case beginning:
+		if e.s.stage == outside {
+			f.count(e.s, waits, nil)
+		}
 	case placing:
 		f.place(e.s)
 	case timingOut:

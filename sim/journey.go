@@ -3,6 +3,8 @@ package sim
 // journey is the state that the fleet keeps of a request. Replicas do not use it.
 type journey struct {
 	place          place
+	stage          stage  // what it counts as
+	at             *load  // of the set of replicas where it counts, nil where it does in no set
 	assigned       bool   // it counts as a request of Sequence.Replica
 	ending         bool   // it ends with the step that it runs in, for the reason verdict
 	life           uint32 // that of the events on the agenda that concern it; others are stale

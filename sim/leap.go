@@ -33,6 +33,7 @@ func (r *replica) shorten(b *Batch, steps int64) {
 		r.setSteps(b, steps)
 	}
 	if len(r.batches) > 1 {
+		r.account(r.now)
 		b.store(f.steps) // now that another batch may need memory
 	}
 }
@@ -51,18 +52,6 @@ func (r *replica) setSteps(b *Batch, steps int64) {
 			r.free[i] = f.end - Time(last-i)*stage
 		}
 	}
-}
-
-// store takes memory for the decodes of the leap's first steps. The running step always has its
-// memory already, since another batch of the pipeline may run out of memory.
-func (b *Batch) store(steps int64) {
-	f := &b.flight
-	if b.r.speculator != nil {
-		b.storeDrafts(b.steps + steps)
-	} else {
-		b.r.memory.Advance(b.lane, steps-f.stored)
-	}
-	f.stored = steps
 }
 
 // retryFrom schedules a new attempt to start a resting batch, as soon as the first stage is free.

@@ -10,6 +10,7 @@ func (b *Batch) admit(s *Sequence) {
 	}
 	b.members.insert(s, nil)
 	b.running++
+	b.effect(entered, s)
 	b.prefilling = append(b.prefilling, s)
 	if b.r.listener != nil {
 		b.r.listener.Entered(b, s)

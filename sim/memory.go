@@ -43,6 +43,15 @@ type Memory interface {
 	Capacity() int64
 }
 
+// SummingMemory is a Memory that sums up what the next steps of a lane take. Other memories are
+// asked for the Growth of each step.
+type SummingMemory interface {
+	Memory
+	// AdvanceSums is Advance. It returns the sums over the steps, numbered x = 0, 1, …, of the
+	// units that step x takes, of units·x, and of units·x(x−1)/2. There are at most 2^15 steps.
+	AdvanceSums(lane int, steps int64) (units, linear, pairs int64)
+}
+
 // TieredMemory is a Memory that also keeps KV in slower memory, such as host memory or a disk.
 type TieredMemory interface {
 	Memory

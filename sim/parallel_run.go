@@ -180,7 +180,7 @@ func (a *parallelRun) begin(w *window) {
 		a.span = min(a.span, mostSamples*a.sampleEvery)
 	}
 	*w = window{start: a.start, sample: a.nextSample, number: a.nextNumber,
-		rejected: w.rejected[:0], logs: w.logs}
+		requests: w.requests[:0], logs: w.logs}
 }
 
 // arriveNext lets the next request of the source arrive in a window. It returns false if the window
@@ -210,8 +210,9 @@ func (a *parallelRun) arriveNext(w *window) bool {
 		return false
 	}
 	r := &f.replicas[i]
-	if why, ok := r.serves(&s.Request); !ok {
-		w.rejected = append(w.rejected, rejected{s, i, why})
+	why, ok := r.serves(&s.Request)
+	w.requests = append(w.requests, arrived{s, at, i, !ok, why})
+	if !ok {
 		return true
 	}
 	f.assign(r, s)
@@ -226,16 +227,20 @@ func (a *parallelRun) carryOutWindow(w *window) {
 	for i := range w.logs {
 		f.next.set(i, w.logs[i].next())
 	}
-	rejected := w.rejected
+	requests := w.requests
 	for f.err == nil {
 		i, key := f.next.min()
 		at := Time(key)
-		if len(rejected) > 0 && rejected[0].s.Arrival <= at {
-			q := rejected[0]
-			rejected = rejected[1:]
-			a.takeSamplesOf(w, q.s.Arrival)
-			f.now = q.s.Arrival
-			f.reject(&f.replicas[q.replica], q.s, q.why)
+		if len(requests) > 0 && requests[0].at <= at {
+			q := &requests[0]
+			requests = requests[1:]
+			a.takeSamplesOf(w, q.at)
+			f.now = q.at
+			if r := &f.replicas[q.replica]; q.rejected {
+				f.reject(r, q.s, q.why)
+			} else {
+				f.count(q.s, waits, r.load)
+			}
 			continue
 		}
 		if at == Never {

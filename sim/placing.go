@@ -62,6 +62,11 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 		f.drop(s, Refused)
 		return
 	}
+	if s.Arrival > f.now {
+		f.schedule(s.Arrival, event{kind: beginning, s: s})
+	} else {
+		f.count(s, waits, nil)
+	}
 	if f.queueTimeout > 0 {
 		f.schedule(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
 	}
@@ -127,6 +132,7 @@ func (f *fleet) accept(r *member, s *Sequence) {
 	}
 	s.place = atReplica
 	s.Latency = r.latencyOf(s)
+	f.count(s, waits, r.load)
 	r.accept(s, f.now)
 	f.carryOutEffects(r)
 }

@@ -107,7 +107,7 @@ func (p *Pool) State(i int) State { return p.member(i).state(p.fleet.now, true) 
 // what it reports may be asked for.
 func (p *Pool) Memory(i int) Memory {
 	r := p.member(i)
-	r.catchUp(p.fleet.now)
+	r.account(p.fleet.now)
 	return r.memory
 }
 

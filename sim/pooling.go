@@ -19,7 +19,7 @@ func (f *fleet) prefetch(r *member, s *Sequence, from store) {
 		if m == nil {
 			continue
 		}
-		r.catchUp(f.now)
+		r.account(f.now)
 		bytes := m.Wanted(s)
 		if bytes <= 0 {
 			continue
@@ -101,7 +101,7 @@ func (f *fleet) brought(w *flow, bytes int64) {
 		f.retryOrLose(w.s)
 		return
 	}
-	r.catchUp(f.now)
+	r.account(f.now)
 	m, _ := r.store(w.from)
 	if part, ok := m.(PartMemory); ok && bytes < w.bytes {
 		part.BringPart(w.s, bytes)

@@ -136,6 +136,7 @@ func (b *Batch) displace(s *Sequence) {
 		}
 	}
 	home.leave(s, false)
+	b.effect(displaced, s)
 	if home.held == home.running {
 		home.deliver(b.r.now)
 	}

@@ -8,6 +8,7 @@ package sim
 // touches comes first, here and in Batch, and what only reports need is shared.
 type replica struct {
 	now       Time
+	accounted Time    // up to when the KV memory in use is summed up
 	next      Time    // when something happens by itself, or Never
 	retry     Time    // when to try to start a batch that rests, or Never
 	batches   []Batch // one for each pipeline stage
@@ -27,6 +28,7 @@ type replica struct {
 	foreseeing       LeapSpeculator // speculator, where the replica can leap with it
 	roomy            LeapMemory     // memory, where it can
 	listener         Listener       // scheduler, where it listens
+	summing          SummingMemory  // memory, where it can
 	tiered           TieredMemory   // memory, where it has tiers
 	encodings        EncoderCache   // nil where there is none
 	lookahead        int64
@@ -74,6 +76,8 @@ const (
 	finished                    // the last token of s came out
 	expelled                    // s, which was to leave, has left
 	passed                      // s has left with its prompt computed, to go on elsewhere
+	entered                     // s, which waited, has a place in a batch
+	displaced                   // s has lost its place, and waits
 	admitted                    // the KV cache that s brought from elsewhere has its place now
 )
 

@@ -57,6 +57,9 @@ type ReplicaConfig struct {
 	// Group is the number of a group of replicas, below the number of replicas. Config.Apart does
 	// not run replicas of a group at the same time, so that they may share a clock or other state.
 	Group int
+	// Set is the number of a set of replicas, below the number of replicas, whose requests
+	// Result.Sets counts together.
+	Set int
 }
 
 // Role says which phases of a request a replica serves.

@@ -43,6 +43,9 @@ type ReplicaResult struct {
 	// KVCapacity is the size of the KV memory, and KVPeak the most of it that was in use at any
 	// time, both in the memory's units.
 	KVCapacity, KVPeak int64
+	// KVIntegral is the integral over the time from 0 to Result.End of the units in use. It is
+	// exact: each step of a leap takes its memory when it begins.
+	KVIntegral Sum
 	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of
 	// decode attention.
 	PrefillPairs, DecodeContext int64

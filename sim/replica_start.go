@@ -18,6 +18,7 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 	if r.roomy != nil && r.leaper != nil && r.maxLeap > 1 && c.Stages < 2 {
 		r.foreseeing, _ = c.Speculator.(LeapSpeculator)
 	}
+	r.summing, _ = c.Memory.(SummingMemory)
 	r.tiered, _ = c.Memory.(TieredMemory)
 	r.encodings = c.Encodings
 	return r

@@ -17,7 +17,7 @@ func (s *Sequence) reset() {
 // again prepares s, whose replica failed, to begin anew.
 func (s *Sequence) again() {
 	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
-		journey: journey{life: s.life, place: awaitingRetry}}
+		journey: journey{life: s.life, place: awaitingRetry, stage: s.stage}}
 }
 
 // spares are sequences for reuse, linked with each other.
@@ -41,13 +41,13 @@ func (p *spares) put(s *Sequence) {
 // allowBacklogs lets requests wait in backlogs at the replicas whose schedulers know the order. It
 // must not be called where something else refers to the sequences of waiting requests.
 func (f *fleet) allowBacklogs() {
-	take := func() *Sequence {
-		s := f.spares.take()
-		s.place, s.assigned = atReplica, true
-		return s
-	}
 	for i := range f.replicas {
-		r := &f.replicas[i].replica
+		m := &f.replicas[i]
+		r, take := &m.replica, func() *Sequence {
+			s := f.spares.take()
+			s.place, s.assigned, s.stage, s.at = atReplica, true, waits, m.load
+			return s
+		}
 		scheduler, ok := r.scheduler.(InOrder)
 		_, adapters := r.memory.(AdapterMemory)
 		if ok && scheduler.InOrder() && !adapters {

@@ -47,6 +47,10 @@ func (f *fleet) carryOut(r *member, e *effect) {
 		f.drop(e.s, e.s.verdict)
 	case passed:
 		f.lend(r, e.s, e.time)
+	case entered:
+		f.count(e.s, runs, r.load)
+	case displaced:
+		f.count(e.s, waits, r.load)
 	case admitted:
 		f.schedule(f.now, event{kind: yielding, s: e.s})
 	}

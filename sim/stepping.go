@@ -153,7 +153,6 @@ func (b *Batch) land() {
 			b.complete(b.finish.pop())
 		}
 	}
-	r.result.KVPeak = max(r.result.KVPeak, used)
 	for i := range b.step.Prefill {
 		b.prefilled(&b.step.Prefill[i])
 	}
@@ -187,9 +186,6 @@ func (b *Batch) describe(decodes int, used int64) {
 func (b *Batch) decoded() {
 	f := &b.flight
 	b.recordGaps()
-	if f.steps > f.stored {
-		b.store(f.steps)
-	}
 	b.steps += f.steps
 	b.context += int64(b.decodes) * f.steps
 	b.lastToken = f.end

@@ -8,7 +8,7 @@ type window struct {
 	sampled    int // samples that the observers were given
 	arrivals   int
 	last       bool // no window follows
-	rejected   []rejected
+	requests   []arrived
 	logs       []replicaLog
 }
 
@@ -29,11 +29,14 @@ type act struct {
 	effects int
 }
 
-// rejected is a request that no replica takes.
-type rejected struct {
-	s       *Sequence
-	replica int
-	why     Rejection
+// arrived is a request of a window, in the order of arrival. The replica does not take it if it is
+// rejected.
+type arrived struct {
+	s        *Sequence
+	at       Time
+	replica  int
+	rejected bool
+	why      Rejection
 }
 
 func newWindow(replicas int) *window {

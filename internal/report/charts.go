@@ -24,15 +24,15 @@ func (p *Printer) charts(r *scenarios.Result) {
 	from := r.Series[0].At.Seconds()
 	to := r.Series[len(r.Series)-1].At.Seconds()
 	p.overTime("batch", r.Series, func(s *metrics.Point) float64 { return float64(s.Running) },
-		func(most float64) string {
+		float64(r.PeakRunning), func(most float64) string {
 			return fmt.Sprintf("%s in %s", figure(most), units.FormatDuration(to-from))
 		})
 	p.overTime("queue", r.Series, func(s *metrics.Point) float64 { return float64(s.Waiting) },
-		func(most float64) string {
+		float64(r.PeakWaiting), func(most float64) string {
 			return figure(most) + " waiting"
 		})
 	p.overTime("KV cache", r.Series, func(s *metrics.Point) float64 { return s.KVUsage },
-		func(most float64) string {
+		0, func(most float64) string {
 			return percent(most)
 		})
 }
@@ -46,14 +46,15 @@ func (p *Printer) histogram(name string, h *metrics.Histogram) {
 		fmt.Sprintf("%s to p99 %s", units.FormatDuration(h.Low), units.FormatDuration(h.High)))
 }
 
-// overTime draws a state over time. The words say what full height is.
+// overTime draws the samples of a state over time. Full height, of which the words tell, is the
+// peak, also if it falls between samples.
 func (p *Printer) overTime(name string, series []metrics.Point, value func(*metrics.Point) float64,
-	words func(most float64) string) {
+	peak float64, words func(most float64) string) {
 	values := make([]float64, len(series))
 	for i := range series {
 		values[i] = value(&series[i])
 	}
-	if most := slices.Max(values); most > 0 {
+	if most := max(peak, slices.Max(values)); most > 0 {
 		p.chart(name, terminal.Spark(values, chartWidth, most), "up to "+words(most))
 	}
 }

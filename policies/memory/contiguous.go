@@ -145,6 +145,9 @@ func (c *Contiguous) Headroom(_ int, limit int64) int64 { return limit }
 // Growth implements sim.Memory.
 func (c *Contiguous) Growth(int, int64) int64 { return 0 }
 
+// AdvanceSums implements sim.SummingMemory.
+func (c *Contiguous) AdvanceSums(int, int64) (units, linear, pairs int64) { return 0, 0, 0 }
+
 // Advance implements sim.Memory.
 func (c *Contiguous) Advance(int, int64) {}
 

@@ -229,11 +229,14 @@ func (h *Hybrid) Headroom(lane int, limit int64) int64 {
 }
 
 // Advance implements sim.Memory.
-func (h *Hybrid) Advance(lane int, steps int64) {
-	if lane < len(h.filling) {
-		h.take(h.growth(lane, steps))
-		h.pass(lane, steps)
-	}
+func (h *Hybrid) Advance(lane int, steps int64) { h.AdvanceSums(lane, steps) }
+
+// AdvanceSums implements sim.SummingMemory.
+func (h *Hybrid) AdvanceSums(lane int, steps int64) (units, linear, pairs int64) {
+	units, linear, pairs = h.sums(lane, steps)
+	h.take(units)
+	h.pass(lane, steps)
+	return units, linear, pairs
 }
 
 // Used implements sim.Memory. Unused blocks and checkpoints count as free.

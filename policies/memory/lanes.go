@@ -68,6 +68,43 @@ func (l *lanes) growth(number int, steps int64) int64 {
 	return n
 }
 
+// sums returns the sums of sim.SummingMemory. The sequences of a phase take units in a step x, and
+// then every block steps.
+func (l *lanes) sums(number int, steps int64) (units, linear, pairs int64) {
+	if number >= len(l.lanes) {
+		return 0, 0, 0
+	}
+	of := &l.lanes[number]
+	at := of.turn
+	if steps <= l.block { // divisions are dear, and leaps are short
+		before := int64(0) // x(x−1)/2
+		for x := range steps {
+			each := of.phases[at]
+			units += each
+			linear += each * x
+			pairs += each * before
+			before += x
+			at = of.after(at)
+		}
+		return units, linear, pairs
+	}
+	rounds, rest := steps/l.block, steps%l.block
+	for x := range l.block {
+		times := rounds
+		if x < rest {
+			times++
+		}
+		between := times * (times - 1) / 2 * l.block
+		sum := times*x + between
+		squares := times*x*x + 2*x*between + between*(2*times-1)/3*l.block
+		units += of.phases[at] * times
+		linear += of.phases[at] * sum
+		pairs += of.phases[at] * ((squares - sum) / 2)
+		at = of.after(at)
+	}
+	return units, linear, pairs
+}
+
 // headroom returns the number of steps, at most limit, for which the available units suffice.
 func (l *lanes) headroom(number int, limit, available int64) int64 {
 	if number >= len(l.lanes) || l.lanes[number].round == 0 {

@@ -57,9 +57,14 @@ func (p *Paged) Headroom(lane int, limit int64) int64 { return p.headroom(lane, 
 func (p *Paged) Growth(lane int, steps int64) int64 { return p.growth(lane, steps) }
 
 // Advance implements sim.Memory.
-func (p *Paged) Advance(lane int, steps int64) {
-	p.free -= p.growth(lane, steps)
+func (p *Paged) Advance(lane int, steps int64) { p.AdvanceSums(lane, steps) }
+
+// AdvanceSums implements sim.SummingMemory.
+func (p *Paged) AdvanceSums(lane int, steps int64) (units, linear, pairs int64) {
+	units, linear, pairs = p.sums(lane, steps)
+	p.free -= units
 	p.advance(lane, steps)
+	return units, linear, pairs
 }
 
 // Slots implements sim.SlotMemory.

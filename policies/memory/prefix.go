@@ -291,9 +291,14 @@ func (p *PrefixCache) Headroom(lane int, limit int64) int64 {
 func (p *PrefixCache) Growth(lane int, steps int64) int64 { return p.growth(lane, steps) }
 
 // Advance implements sim.Memory.
-func (p *PrefixCache) Advance(lane int, steps int64) {
-	p.take(p.growth(lane, steps))
+func (p *PrefixCache) Advance(lane int, steps int64) { p.AdvanceSums(lane, steps) }
+
+// AdvanceSums implements sim.SummingMemory.
+func (p *PrefixCache) AdvanceSums(lane int, steps int64) (units, linear, pairs int64) {
+	units, linear, pairs = p.sums(lane, steps)
+	p.take(units)
 	p.advance(lane, steps)
+	return units, linear, pairs
 }
 
 // Used implements sim.Memory. Blocks without users count as free.

@@ -189,16 +189,21 @@ func (w *Windowed) Headroom(lane int, limit int64) int64 {
 func (w *Windowed) Growth(lane int, steps int64) int64 { return w.growth(lane, steps) }
 
 // Advance implements sim.Memory.
-func (w *Windowed) Advance(lane int, steps int64) {
-	if lane >= len(w.filling) {
-		return
-	}
-	w.free -= w.growth(lane, steps)
+func (w *Windowed) Advance(lane int, steps int64) { w.AdvanceSums(lane, steps) }
+
+// AdvanceSums implements sim.SummingMemory.
+func (w *Windowed) AdvanceSums(lane int, steps int64) (units, linear, pairs int64) {
+	units, linear, pairs = w.sums(lane, steps)
+	w.free -= units
 	w.pass(lane, steps)
+	return units, linear, pairs
 }
 
 // pass counts steps of a lane, in which windows may become full.
 func (w *Windowed) pass(lane int, steps int64) {
+	if lane >= len(w.filling) {
+		return
+	}
 	w.advance(lane, steps)
 	full := w.filling[lane].advance(steps)
 	w.lanes.lanes[lane].add(int((w.limit-1)*w.block)+1, -full*w.windowed)

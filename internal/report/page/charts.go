@@ -55,13 +55,9 @@ func each(runs []Run, words func(*Run) string) []string {
 }
 
 func queueWords(r *Run) string {
-	most := 0
-	for _, p := range r.Result.Series {
-		most = max(most, p.Running)
-	}
-	return fmt.Sprintf("%s requests are in a batch on average, up to %d; %s wait, up to %d.",
-		units.Significant(r.Result.MeanRunning, 3), most,
-		units.Significant(r.Result.MeanWaiting, 3), r.Result.PeakWaiting)
+	return fmt.Sprintf("%s requests are in a batch on average, up to %d; %s wait, up to %d. "+
+		"The lines join samples.", units.Significant(r.Result.MeanRunning, 3),
+		r.Result.PeakRunning, units.Significant(r.Result.MeanWaiting, 3), r.Result.PeakWaiting)
 }
 
 func memoryWords(r *Run) string {
