@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/planner/compare"
+)
+
+// printedBy returns what a command prints to standard output.
+func printedBy(t *testing.T, line string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args := strings.Fields(strings.TrimPrefix(line, "llmsim "))
+	if code := execute(context.Background(), args, &stdout, &stderr); code != exitDone {
+		t.Fatalf("%s: exit code %d: %s", line, code, stderr.String())
+	}
+	return stdout.String()
+}
+
+// verdicts are what each comparison that the pages for teachers name shows of its last variant, by
+// figure.
+func verdicts() map[string]map[string]string {
+	return map[string]map[string]string{
+		"llmsim compare chat offline --replications 5": {"p99_ttft_ms": "worse",
+			"mean_tpot_ms": "worse", "output_throughput": "better",
+			"cost_per_million_output_tokens": "better"},
+		"llmsim compare cpu-llama-8b gpu-llama-8b --replications 2": {
+			"mean_tpot_ms": "33 times less", "cost_per_million_output_tokens": "more"},
+		"llmsim compare attention-mha --vary shape.kv-heads=32,8,1 --replications 5": {
+			"output_throughput": "better", "cost_per_million_output_tokens": "better"},
+		"llmsim compare chat --vary batching=orca,sarathi --replications 5": {
+			"p99_itl_ms": "better", "p99_tpot_ms": "better", "mean_ttft_ms": "worse"},
+		"llmsim compare speculation-off speculation-on --replications 5": {
+			"mean_tpot_ms": "better"},
+	}
+}
+
+// What a page tells a teacher to show is shown: each comparison gives its verdicts, beyond noise.
+// Where a scenario draws nothing at random, a run is all there is, and the ratio is tested.
+func TestDemonstrationsShowTheirVerdict(t *testing.T) {
+	command := regexp.MustCompile("`(llmsim compare [^`]*)`")
+	named := map[string]bool{}
+	for _, page := range []string{"notebooks/README.md", "docs/slides.md", "docs/teaching.md"} {
+		text := must.Read(t, filepath.Join("..", "..", page))
+		for _, found := range command.FindAllStringSubmatch(string(text), -1) {
+			named[found[1]] = true
+			if verdicts()[found[1]] == nil {
+				t.Errorf("%s: the verdict of %s is not tested", page, found[1])
+			}
+		}
+	}
+	lessons := string(must.Read(t, filepath.Join("..", "..", "notebooks", "README.md")))
+	for line, want := range verdicts() {
+		if !named[line] {
+			t.Errorf("no page names %s", line)
+		}
+		t.Run(line, func(t *testing.T) {
+			var c compare.Comparison
+			must.OK(t, json.Unmarshal([]byte(printedBy(t, line+" --format json")), &c))
+			last := len(c.Variants) - 1
+			for _, name := range slices.Sorted(maps.Keys(want)) {
+				i := slices.IndexFunc(c.Variants[last].Figures,
+					func(f compare.Figure) bool { return f.Name == name })
+				f, base := c.Variants[last].Figures[i], c.Variants[0].Figures[i].Value.Mean
+				got := "noise"
+				switch ratio := f.Value.Mean / base; {
+				case f.Unsure:
+					got = "unsure"
+				case f.BeyondNoise && f.Better:
+					got = "better"
+				case f.BeyondNoise:
+					got = "worse"
+				case !strings.Contains("better worse", want[name]) && ratio > 1:
+					got = "more"
+				case !strings.Contains("better worse", want[name]):
+					got = fmt.Sprintf("%.0f times less", 1/ratio)
+				}
+				if got != want[name] {
+					t.Errorf("%s is %s, want %s", name, got, want[name])
+				}
+				if strings.HasSuffix(got, "times less") && !strings.Contains(lessons, "TPOT "+got) {
+					t.Errorf("notebooks/README.md does not say that TPOT is %s", got)
+				}
+			}
+		})
+	}
+}
+
+// Each amount on a slide is printed by the command on that slide, to the digits that the slide has.
+func TestSlidesShowTheirFigures(t *testing.T) {
+	amount := regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)[ \n]+(GB/s|TB/s|GB|MB|ms|s|GiB|FLOP/s)\b`)
+	command := regexp.MustCompile("`(llmsim [^`]*)`")
+	tested := 0
+	text := must.Read(t, filepath.Join("..", "..", "docs", "slides.md"))
+	for slide := range strings.SplitSeq(string(text), "\n---\n") {
+		shown := amount.FindAllStringSubmatch(slide, -1)
+		if len(shown) == 0 {
+			continue
+		}
+		line := command.FindStringSubmatch(slide)
+		if line == nil {
+			t.Errorf("a slide has amounts and no command:\n%s", slide)
+			continue
+		}
+		t.Chdir(t.TempDir())
+		printed := amount.FindAllStringSubmatch(printedBy(t, line[1]), -1)
+		for _, s := range shown {
+			tested++
+			_, digits, _ := strings.Cut(s[1], ".")
+			if !slices.ContainsFunc(printed, func(p []string) bool {
+				return p[2] == s[2] && math.Abs(plainNumber(p[1])-plainNumber(s[1])) <=
+					0.5*math.Pow10(-len(digits))
+			}) {
+				t.Errorf("%s %s is not printed by %s", s[1], s[2], line[1])
+			}
+		}
+	}
+	if tested < 3 {
+		t.Errorf("found %d amounts on the slides", tested)
+	}
+}
+
+// plainNumber reads a number with commas; NaN where it is no number.
+func plainNumber(text string) float64 {
+	x, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return x
+}
