@@ -49,7 +49,7 @@ func TestSummaryByHand(t *testing.T) {
 		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
 		Goodput:     5, // of chat: the other misses 5 ms a token
 		Attainment:  Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},
-		Phases:      &Phases{10, 19, 70},
+		Phases:      &Phases{10, 19, 1, 70},
 		Preemptions: 3, Steps: 10, MeanDecodeBatch: 1.4, Busy: 0.35,
 		Binds: "code: p90 TPOT", // 10 ms of 5, where chat has 20 ms of 30
 	}

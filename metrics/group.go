@@ -9,7 +9,7 @@ type group struct {
 
 	ttft, tpot, e2e *Distribution
 	// The seconds that requests spent before their first step, in prefill, and in decode.
-	queued, prefill, decode float64
+	queued, prefill, frontEnd, decode float64
 
 	completed int64
 	// requests that ended without an answer, by reason
@@ -52,6 +52,7 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.queued += (s.Scheduled - s.Arrival).Seconds()
 	g.prefill += (s.FirstToken - s.Scheduled).Seconds()
 	g.decode += decode
+	g.frontEnd += s.Latency.Seconds()
 	count(&g.keptTTFT, v.ttft)
 	count(&g.keptTPOT, v.tpot)
 	count(&g.keptE2E, v.e2e)

@@ -149,12 +149,18 @@ type Latencies struct {
 	P99E2EL    float64  `json:"p99_e2el_ms,omitzero"`
 }
 
-// Phases are the means of the parts of a request's time in milliseconds: from its arrival to its
-// first step, from there to the first token, and from there to the last token.
+// Phases are the means of the parts of a request's time in milliseconds. TTFT is queue, prefill and
+// front end; the whole request is TTFT and decode.
 type Phases struct {
+	// MeanQueue is the time from the arrival to the first step, and MeanPrefill from there until
+	// the first token comes out: of the step that computes the last token of the prompt, or where
+	// prefill and decode are apart, of the replica that sends it.
 	MeanQueue   float64 `json:"mean_queue_ms"`
 	MeanPrefill float64 `json:"mean_prefill_ms"`
-	MeanDecode  float64 `json:"mean_decode_ms"`
+	// MeanFrontEnd is what tokenising, the front end and the hand-over to a decode replica add.
+	MeanFrontEnd float64 `json:"mean_front_end_ms"`
+	// MeanDecode is the time from the first token to the last.
+	MeanDecode float64 `json:"mean_decode_ms"`
 }
 
 // Attainment holds the shares of requests that kept a limit, in [0, 1]. A share is 1 if there is no

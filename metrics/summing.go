@@ -30,7 +30,8 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 		Sessions:             c.sessions.summary(),
 	}
 	if n := float64(g.completed); n > 0 {
-		s.Phases = &Phases{1000 * g.queued / n, 1000 * g.prefill / n, 1000 * g.decode / n}
+		s.Phases = &Phases{1000 * g.queued / n, 1000 * g.prefill / n, 1000 * g.frontEnd / n,
+			1000 * g.decode / n}
 	}
 	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
 		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()

@@ -124,6 +124,8 @@ func outcomeMetrics() []Metric {
 		{Name: "mean_queue_ms", Title: "mean time in the queue", Unit: Milliseconds, Better: Lower,
 			Swept: true},
 		{Name: "mean_prefill_ms", Title: "mean time in prefill", Unit: Milliseconds, Better: Lower},
+		{Name: "mean_front_end_ms", Title: "mean time in the front end", Unit: Milliseconds,
+			Better: Lower},
 		{Name: "mean_decode_ms", Title: "mean time in decode", Unit: Milliseconds, Better: Lower},
 		{Name: "preemptions", Title: "preemptions", Better: Lower, Swept: true},
 		{Name: "steps", Title: "steps"},

@@ -125,7 +125,7 @@ func (f *finished) explainPools(list []PoolResult) {
 		if p.role != sim.Decode {
 			list[i].Prefill = prefillPhenomenon(p.Clock, f.meanPrompt(list, p.model))
 		}
-		list[i].Decode = decodePhenomenon(p.Clock, &f.work.meters[i])
+		list[i].Decode = f.work.meters[i].decodes.phenomenon(p.Clock, p.s.drafts())
 	}
 }
 

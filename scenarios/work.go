@@ -10,7 +10,8 @@ import (
 
 // workMeter adds up what the steps of the replicas of a pool computed and moved.
 type workMeter struct {
-	clock *steptime.Clock
+	clock   *steptime.Clock
+	decodes decodeMeter
 	// counts has all leaps. The work is linear in it, or else it is summed up in total.
 	counts steptime.WorkCounts
 	linear bool
@@ -77,6 +78,7 @@ func (m *workMeter) add(l *sim.Leap) {
 		m.addSteps(l)
 	}
 	m.divide(l)
+	m.decodes.add(l)
 	if len(l.Prefill) > 0 {
 		m.promptSteps += l.Steps
 	}

@@ -98,7 +98,8 @@ func (s *Sequence) advance() int {
 	return int(n)
 }
 
-// TTFT returns the time to first token as the user sees it: queueing, prefill and the front end.
+// TTFT returns the time to first token as the user sees it: queueing, prefill, whose last step
+// gives the first token, and the front end.
 func (s *Sequence) TTFT() Time { return s.FirstToken + s.Latency - s.Arrival }
 
 // E2E returns the latency from sending the request to the last token, as the user sees it.

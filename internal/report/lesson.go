@@ -208,11 +208,24 @@ func (p *Printer) kvCache(l *Lesson) {
 
 // twoLatencies explains TTFT and TPOT.
 func (p *Printer) twoLatencies(l *Lesson) {
+	request, token := l.steps.Clock.RequestLatency()
+	frontEnd := request.Seconds() + float64(l.prompt)*token.Seconds()
+	prefill := l.steps.Prompt(l.prompt).Time().Seconds()
 	p.heading("Two latencies")
-	p.say("TTFT, the time to first token, consists of queueing and prefill. Users notice it " +
-		"while they wait for an answer to begin. It grows with the prompt and with the queue. " +
-		"TPOT, the time per output token, is the time of a decode step. Users who read along " +
-		"notice it above about 50 ms. It grows with the batch. A larger batch lowers the price " +
-		"of a token and raises TPOT. A prompt that is served at once has a lower TTFT, but " +
-		"delays the next token of all other users. A scheduler must choose between these.")
+	p.say("TTFT, the time to first token, is queueing + prefill + front end. The step that "+
+		"computes the last token of the prompt also gives the first token of the answer, so that "+
+		"no decode step is in it (some lectures count “queue + prefill + one decode”). The "+
+		"front end takes the request in, splits the prompt into tokens, and sends the token. A "+
+		"prompt of %s that is alone takes %s + %s = %s. Users notice TTFT while they wait for an "+
+		"answer to begin. It grows with the prompt and with the queue.",
+		counted(float64(l.prompt), "token"),
+		units.FormatDuration(prefill), units.FormatDuration(frontEnd),
+		units.FormatDuration(prefill+frontEnd))
+	p.say("TPOT, the time per output token, is the mean time between two tokens of an answer: " +
+		"the time of a step, over the tokens that it gives where drafts are accepted. Users who " +
+		"read along notice it above about 50 ms. It grows with the batch, and with the prompts " +
+		"of others in the same steps.")
+	p.say("A larger batch lowers the price of a token and raises TPOT. A prompt that is served " +
+		"at once has a lower TTFT, but delays the next token of all other users. A scheduler " +
+		"must choose between these.")
 }

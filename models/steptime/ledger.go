@@ -108,16 +108,30 @@ func (l Ledger) Sum() Operator {
 	return sum
 }
 
-// Binding returns what the largest part of the time of operators is bound by, and that part.
-func (l Ledger) Binding() (Bound, float64) {
-	bounds := []Bound{Compute, Memory, Network, Latency, Host, Tiles, Drafts, Unknown}
-	times := make([]sim.Time, len(bounds))
+// Bounds lists all that an operator can be bound by.
+func Bounds() []Bound {
+	return []Bound{Compute, Memory, Network, Latency, Host, Tiles, Drafts, Unknown}
+}
+
+// ByBound returns the time of the operators by what binds them.
+func (l Ledger) ByBound() map[Bound]sim.Time {
+	times := map[Bound]sim.Time{}
 	for i := range l {
-		times[slices.Index(bounds, l[i].Bound)] += l[i].Time
+		times[l[i].Bound] += l[i].Time
 	}
-	most, whole := slices.Max(times), l.Time()
-	if whole <= 0 {
-		return "", 0
+	return times
+}
+
+// Binding returns what the largest part of the time of operators is bound by, and that part.
+func (l Ledger) Binding() (bound Bound, share float64) {
+	times, whole, most := l.ByBound(), l.Time(), sim.Time(0)
+	for _, b := range Bounds() {
+		if times[b] > most {
+			most, bound = times[b], b
+		}
 	}
-	return bounds[slices.Index(times, most)], float64(most) / float64(whole)
+	if most > 0 {
+		share = float64(most) / float64(whole)
+	}
+	return bound, share
 }

@@ -62,7 +62,7 @@ func AllParts() []Part {
 type Parts [partCount]sim.Time
 
 // Seconds returns the parts that there are, by their keys.
-func (p *Parts) Seconds() map[string]float64 {
+func (p Parts) Seconds() map[string]float64 {
 	list := map[string]float64{}
 	for i, t := range p {
 		if t != 0 {

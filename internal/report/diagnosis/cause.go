@@ -26,14 +26,16 @@ func Cause(r *scenarios.Result, first bool) string {
 		return fmt.Sprintf("a prompt of %s alone takes %s, bound by %s",
 			units.Plural(r.Prefill.Tokens, "token"), units.FormatDuration(r.Prefill.Step/1000),
 			BoundWords(r.Prefill.Bound))
-	case !first && !apart && r.Decode != nil && r.MeanTPOT > 1.5*r.Decode.Step:
+	case !first && !apart && r.Decode != nil && r.Decode.Plain > 0 &&
+		r.MeanTPOT > 1.5*r.Decode.Plain:
 		return fmt.Sprintf("prompts of others are computed between the tokens of an answer, and "+
 			"take %.0f%% of the time of steps: a token takes %s on average, a step without "+
 			"prompts %s", 100*r.Diagnosis.Prompts, units.FormatDuration(r.MeanTPOT/1000),
-			units.FormatDuration(r.Decode.Step/1000))
+			units.FormatDuration(r.Decode.Plain/1000))
 	case r.Decode != nil:
-		return fmt.Sprintf("steps run %.0f%% of the time, and a decode step for %s takes %s, "+
-			"bound by %s", 100*min(1, r.Busy), units.Plural(r.Decode.Batch, "sequence"),
+		return fmt.Sprintf("steps run %.0f%% of the time, and a step that decodes for %s takes "+
+			"%s on average, bound by %s", 100*min(1, r.Busy),
+			units.Plural(r.Decode.Batch, "sequence"),
 			units.FormatDuration(r.Decode.Step/1000), BoundWords(r.Decode.Bound))
 	}
 	return fmt.Sprintf("steps run %.0f%% of the time", 100*min(1, r.Busy))

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -22,10 +23,17 @@ func phases(prefill, decode *scenarios.Phenomenon) []string {
 		if d.Tokens > d.Batch {
 			words += fmt.Sprintf(", drafts included %s,", units.Plural(d.Tokens, "token"))
 		}
+		beside := ""
+		if d.Prompts >= 0.5 {
+			words += " and " + units.Plural(int(math.Round(d.Prompts)), "prompt token")
+			if d.Plain > 0 {
+				beside = "; without prompts " + units.FormatDuration(d.Plain/1000)
+			}
+		}
 		list = append(list, fmt.Sprintf(
-			"Decode is bound by %s: a step for %s takes %s, %.0f%% of it %s.",
+			"Decode is bound by %s: a step for %s takes %s on average, %.0f%% of it %s%s.",
 			BoundWords(d.Bound), words, units.FormatDuration(d.Step/1000),
-			100*d.Share, shareWords(d.Bound)))
+			100*d.Share, shareWords(d.Bound), beside))
 	}
 	return list
 }
@@ -43,6 +51,8 @@ func BoundWords(b steptime.Bound) string {
 		return "the fixed time of kernels"
 	case steptime.Tiles:
 		return "tiles that its rows do not fill"
+	case steptime.Drafts:
+		return "drafting"
 	}
 	return "the host"
 }
@@ -60,6 +70,8 @@ func shareWords(b steptime.Bound) string {
 		return "starting kernels"
 	case steptime.Tiles:
 		return "computing tiles that are not full"
+	case steptime.Drafts:
+		return "drafting"
 	}
 	return "waiting for the host"
 }

@@ -34,7 +34,8 @@ const (
 	Failed
 	// Held is the time in which a complete answer keeps its place in a static batch.
 	Held
-	// FrontEnd is what passes between a token and the user.
+	// FrontEnd is what passes between the user and the engine, for each token the same: taking the
+	// request in, splitting its prompt into tokens, a hand-over, and sending the token.
 	FrontEnd
 )
 
@@ -57,7 +58,7 @@ func (k Kind) Meaning() string {
 		"steps that compute again what was dropped",
 		"its replica failed, and it waits for another",
 		"is complete, and a static batch holds its answer",
-		"between the last token and the user",
+		"takes the request in, and sends its tokens",
 	}[k]
 }
 

@@ -180,18 +180,19 @@ func newWaterfall(r *scenarios.Result) *waterfall {
 	if r.Phases == nil {
 		return nil
 	}
-	total := r.MeanQueue + r.MeanPrefill + r.MeanDecode
+	ttft := r.MeanQueue + r.MeanPrefill + r.MeanFrontEnd
+	total := ttft + r.MeanDecode
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	w := &waterfall{Words: fmt.Sprintf(
-		"Latency = TTFT + TPOT × (output tokens − 1): here %s to the first token, and %s for the "+
-			"%s that follow on average.",
-		ms(r.MeanQueue+r.MeanPrefill), ms(r.MeanDecode),
+		"TTFT = queueing + prefill, which gives the first token, + front end: here %s. Latency = "+
+			"TTFT + TPOT × (output tokens − 1): %s more for the %s that follow on average.",
+		ms(ttft), ms(r.MeanDecode),
 		units.Significant(float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1, 4))}
 	for _, p := range []struct {
 		name, class string
 		time        float64
 	}{{"waiting", "queue", r.MeanQueue}, {"prefill", "prefill", r.MeanPrefill},
-		{"decode", "decode", r.MeanDecode}} {
+		{"front end", "front-end", r.MeanFrontEnd}, {"decode", "decode", r.MeanDecode}} {
 		w.Parts = append(w.Parts, waterfallPart{p.name, p.class, ms(p.time), p.time / total})
 	}
 	return w

@@ -53,6 +53,6 @@ workload: {requests: 2, arrivals: at-once, prompt: 384, output: 20}
 	//  300.6 ms front-end                                 ·   6.85 ms
 	//
 	// queued: waits for its first step; prefill: steps that compute its prompt;
-	// decode: steps that give it tokens; front-end: between the last token and the
-	// user.
+	// decode: steps that give it tokens; front-end: takes the request in, and sends
+	// its tokens.
 }
