@@ -29,6 +29,7 @@ type drafting struct {
 func (f *entries) findDrafting() drafting {
 	d := drafting{written: *f.s.Speculation}
 	sp := &d.written
+	sp.Method = cmp.Or(sp.Method, "draft-model")
 	if f.s.Parallelism.Data > 1 && sp.Method != "mtp" {
 		f.problem("speculation.method", "found %s; of data-parallel ranks only drafts of mtp are "+
 			"predicted, whose module is spread as the model is. Use mtp, or leave out "+

@@ -31,6 +31,9 @@ func lookUp(v *view) *entries {
 		v.problem("hardware", "must be given, at the top or in the pool")
 		return nil
 	}
+	if v.s.Steps != nil && v.s.Steps.Decode == (DecodeTimes{}) {
+		v.problem("steps.decode", "steps take no time; give step, token or context")
+	}
 	model, machine, engine := v.findModel(), v.findMachine(), v.findEngine()
 	f := &entries{view: v, s: v.s, catalog: machine.catalog}
 	f.s.Hardware, f.s.Engine = machine.written, engine.written

@@ -86,7 +86,10 @@ func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 			s.Required = append(s.Required, name)
 		}
 		if f.Tag.Get("short") == "true" {
-			short = p.CloneSchemas()
+			// what is short for a mapping is short all the way down
+			if short = p.CloneSchemas(); len(short.AnyOf) > 0 {
+				short = short.AnyOf[0]
+			}
 			short.Description = ""
 		}
 	}

@@ -71,7 +71,9 @@ func (c *Clock) Outside() []string {
 	}) {
 		e := all[key]
 		many := fmt.Sprintf("some of %.0f to %.0f %s", e.least, e.most, key[1])
-		if e.least == e.most {
+		// a leap asks for the first of its steps, so the largest context follows from how steps are
+		// taken
+		if e.least == e.most || key[1] == contextTokens {
 			many = fmt.Sprintf("%.0f %s", e.least, key[1])
 		}
 		list = append(list, fmt.Sprintf("%s: %s are not in the operator table, so by formula",

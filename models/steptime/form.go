@@ -34,7 +34,7 @@ func (c *Clock) decode(n int, context int64) sim.Affine {
 func (f *form) reach(c *Clock, n int, context int64) {
 	last := len(f.attention) - 1
 	if context <= f.attention[0].through || context > f.attention[last-1].through {
-		c.outside.note("decode attention", "tokens of context",
+		c.outside.note("decode attention", contextTokens,
 			math.Round(float64(context)/float64(n)))
 	}
 }

@@ -2,6 +2,9 @@ package steptime
 
 import "math"
 
+// contextTokens is the unit in which tables of the attention of decode count.
+const contextTokens = "tokens of context"
+
 // outside holds the counts for which tables were used outside their range, by operator and the unit
 // of its counts.
 type outside map[[2]string]extent

@@ -1,0 +1,221 @@
+package audit
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+var (
+	howMany = flag.Int("scenarios", 300, "the number of scenarios that TestAudit draws")
+	first   = flag.Uint64("first-scenario", 0,
+		"the seed of the first scenario; 0 means one that follows from RAPID_SEED")
+)
+
+// firstSeed returns the seed of the first scenario. Each commit that .ci/run checks has its own
+// seeds.
+func firstSeed() uint64 {
+	if *first != 0 {
+		return *first
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(os.Getenv("RAPID_SEED")))
+	return hash.Sum64() >> 34 << 10 // short enough to be typed
+}
+
+// Whatever a scenario mixes: any number of processors and any size of steps give the same result,
+// every request ends once, all that is printed agrees, and every figure can be. A scenario that
+// fails is repeated by -first-scenario and -scenarios 1.
+func TestAudit(t *testing.T) {
+	n := *howMany
+	if testing.Short() {
+		n = min(n, 60)
+	}
+	a := newAuditor()
+	from, began := firstSeed(), time.Now()
+	failed := map[string]int{}
+	for seed := from; seed < from+uint64(n); seed++ {
+		s, problems := a.seed(seed)
+		if len(problems) == 0 {
+			continue
+		}
+		if failed[kind(problems[0])]++; failed[kind(problems[0])] > 1 {
+			continue // the first of a kind is printed
+		}
+		small := a.shrink(seed, s, problems)
+		t.Errorf("scenario %d:\n%s\n\nsmaller:\n%s\n", seed, strings.Join(problems, "\n"),
+			text(small))
+	}
+	for what, times := range failed {
+		t.Logf("%d times: %s …", times, what)
+	}
+	t.Logf("seeds %d to %d: %s; %.1f s, %.1f s of processors", from, from+uint64(n)-1, a.counts(),
+		time.Since(began).Seconds(), processorSeconds())
+	if n >= 100 && a.ran*2 < a.drawn {
+		t.Errorf("only %d of %d scenarios ran", a.ran, a.drawn)
+	}
+}
+
+// processorSeconds returns the time that this process has taken of processors.
+func processorSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+// auditor draws scenarios, runs them and counts.
+type auditor struct {
+	registry         *policies.Registry
+	drawn, ran, long int
+	refused          map[string]int
+	seen             map[string]int // how many scenarios that ran had a key
+	dir              string
+}
+
+func newAuditor() *auditor {
+	return &auditor{registry: policies.Default(), refused: map[string]int{},
+		seen: map[string]int{}}
+}
+
+// counts says how many scenarios were drawn, ran and were refused, and why.
+func (a *auditor) counts() string {
+	words := fmt.Sprintf("%d drawn, %d ran, %d too long, %d refused", a.drawn, a.ran, a.long,
+		a.drawn-a.ran-a.long)
+	reasons := slices.SortedFunc(maps.Keys(a.refused), func(x, y string) int {
+		return a.refused[y] - a.refused[x]
+	})
+	for _, why := range reasons[:min(5, len(reasons))] {
+		words += fmt.Sprintf("\n\t%d: %.150s", a.refused[why], why)
+	}
+	return words
+}
+
+var figures = regexp.MustCompile(`[0-9][0-9.]*|"[^"]*"`)
+
+// seed audits the scenario of a seed.
+func (a *auditor) seed(seed uint64) (object, []string) {
+	d := &drawer{seed, a.registry}
+	s := drawScenario(a.registry, seed)
+	a.drawn++
+	if _, err := repair(d, s); err != nil {
+		if !scenarios.IsInputError(err) {
+			return s, []string{err.Error()}
+		}
+		_, message := blame(err)
+		a.refused[figures.ReplaceAllString(strings.Split(message, "\n")[0], "N")]++
+		return s, nil
+	}
+	problems, err := a.audit(s, seed)
+	switch {
+	case errors.Is(err, errLong):
+		a.long++
+	case err != nil && scenarios.IsInputError(err):
+		_, message := blame(err)
+		a.refused[figures.ReplaceAllString(strings.Split(message, "\n")[0], "N")]++
+	case err != nil:
+		problems = append(problems, err.Error())
+	default:
+		a.ran++
+		for _, path := range paths("", s) {
+			a.seen[entryNumber.ReplaceAllString(path, "[]$1")]++
+		}
+	}
+	return s, problems
+}
+
+// pending are faults that are known and not mended yet: what a problem says of them.
+var pending = []string{
+	"cached tokens of a prompt of", "mbu is a share of",
+}
+
+// audit runs a scenario in all ways, and returns what is wrong.
+func (a *auditor) audit(s object, seed uint64) ([]string, error) {
+	found, err := a.all(s, seed)
+	return slices.DeleteFunc(found, func(problem string) bool {
+		return slices.ContainsFunc(pending, func(p string) bool {
+			return strings.Contains(problem, p)
+		})
+	}), err
+}
+
+// all returns what is wrong, with what is known.
+func (a *auditor) all(s object, seed uint64) ([]string, error) {
+	leaps, err := execute(a.registry, s, 1, false)
+	if err != nil {
+		return nil, err
+	}
+	problems := leaps.problems()
+	steps, err := execute(a.registry, s, 1, true)
+	if err != nil {
+		return append(problems, "step by step: "+err.Error()), nil
+	}
+	problems = append(problems, steps.watch.problems()...)
+	problems = append(problems, leaps.differences("stepping", steps)...)
+	for _, processors := range []int{2, 5} {
+		how := strconv.Itoa(processors) + " processors"
+		apart, err := execute(a.registry, s, processors, false)
+		if err != nil {
+			return append(problems, how+": "+err.Error()), nil
+		}
+		problems = append(problems, leaps.differences(how, apart)...)
+		if string(apart.json) != string(leaps.json) {
+			problems = append(problems, how+" give other bytes")
+		}
+	}
+	l := &laws{}
+	words, err := printed(leaps.result)
+	l.that(err == nil, "%v", err)
+	l.words("text", words)
+	return append(problems, l.wrong...), nil
+}
+
+// shrink drops keys while a scenario still fails in the same way.
+func (a *auditor) shrink(seed uint64, s object, problems []string) object {
+	same := func(s object) bool {
+		found, err := a.audit(s, seed)
+		if err != nil && !errors.Is(err, errLong) && !scenarios.IsInputError(err) {
+			found = append(found, err.Error())
+		}
+		return slices.ContainsFunc(found, func(f string) bool {
+			return kind(f) == kind(problems[0])
+		})
+	}
+	for range 4 {
+		before := len(text(s))
+		for _, path := range slices.Backward(paths("", s)) {
+			smaller := copied(s)
+			if remove(smaller, path) && same(smaller) {
+				s = smaller
+			}
+		}
+		if len(text(s)) == before {
+			break
+		}
+	}
+	return s
+}
+
+// kind returns the beginning of a problem without its numbers.
+func kind(problem string) string {
+	line, _, _ := strings.Cut(problem, "\n")
+	line = figures.ReplaceAllString(line, "N")
+	return line[:min(len(line), 30)]
+}
+
+// copied returns a copy of a scenario.
+func copied(s object) object { return plainJSON(text(s)) }
