@@ -23,7 +23,7 @@ func (d *demand) classTraces() []workload.Trace {
 			"distinct", "samples", "beam-step", "sessions", "calls")
 		traits := d.traits(field, c)
 		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.context(traits.Model))
-		list[i].Traits = []workload.Traits{traits}
+		list[i].Traits, list[i].FromFirst = []workload.Traits{traits}, false
 		if c.Trace.Repeat {
 			d.problem(field+".trace.repeat", "the trace's own times do not repeat; leave it out")
 		}

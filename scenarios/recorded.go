@@ -47,7 +47,7 @@ func (d *demand) recording(field string, written *Trace, longest int) (*Trace, w
 	t.Scale, t.Overlong = cmp.Or(t.Scale, 1), cmp.Or(t.Overlong, "reject")
 	o := trace.Options{
 		FS: d.file.files(), Format: t.Format, Speed: t.Scale, From: sim.Time(t.From),
-		For: sim.Time(t.For),
+		For: sim.Time(t.For), FromFirst: !t.Offset && t.From == 0 && t.Resample == 0,
 	}
 	if t.Overlong == "clamp" {
 		o.MaxContext, o.Overlong = longest, trace.Clamp

@@ -161,6 +161,7 @@ type Trace struct {
 	Scale    float64 `json:"scale,omitempty" min:"0.000001" max:"1000000" jsonschema:"A factor on the rate of the trace. Default: 1."`
 	From     Span    `json:"from,omitempty" min:"0" jsonschema:"Time of the trace at which the replay begins."`
 	For      Span    `json:"for,omitempty" above:"0" jsonschema:"Length of the replayed part. Default: all."`
+	Offset   bool    `json:"offset,omitempty" jsonschema:"Whether the time before the first row of the file is part of the replay. Default: only with from, resample or traces of classes."`
 	Resample Span    `json:"resample,omitempty" above:"0" jsonschema:"Length of the parts, such as 1d, into which the trace is cut. As many as the trace has are drawn with replacement, and played one after another, at the times of the trace."`
 	Overlong string  `json:"overlong,omitempty" enum:"reject,clamp" jsonschema:"Whether requests longer than the engine's limit are refused, or cut to what fits. Default: reject."`
 	MaxWait  Span    `json:"max-wait,omitempty" above:"0" jsonschema:"Longest time between the calls of a recorded session, to which longer ones are cut."`

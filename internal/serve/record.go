@@ -10,12 +10,14 @@ import (
 )
 
 // Recorder writes requests as they arrive, as a trace in Mooncake's format that llmsim scenario
-// replays: timestamps in milliseconds of simulated time, lengths, a hash for each segment of the
-// prompt with the lengths of the segments, and the hash that the answer has in later prompts.
+// replays: timestamps in milliseconds of simulated time since the first request, lengths, a hash
+// for each segment of the prompt with the lengths of the segments, and the hash that the answer has
+// in later prompts.
 type Recorder struct {
 	out  *bufio.Writer
 	file *files.Pending
-	line []byte // of the last request
+	line []byte   // of the last request
+	from sim.Time // when the first request arrived
 	err  error
 }
 
@@ -33,9 +35,12 @@ func (r *Recorder) Record(q *sim.Request) {
 	if r.err != nil {
 		return
 	}
+	if r.line == nil {
+		r.from = q.Arrival
+	}
 	const digits = 8 // of milliseconds, down to the tick
 	b := append(r.line[:0], `{"timestamp": `...)
-	b = strconv.AppendFloat(b, q.Arrival.Milliseconds(), 'f', digits, 64)
+	b = strconv.AppendFloat(b, (q.Arrival - r.from).Milliseconds(), 'f', digits, 64)
 	b = strconv.AppendInt(append(b, `, "input_length": `...), int64(q.Prompt), 10)
 	b = strconv.AppendInt(append(b, `, "output_length": `...), int64(q.Output), 10)
 	b = list(append(b, `, "hash_ids": [`...), q.Content, func(s sim.Segment) uint64 { return s.ID })

@@ -30,6 +30,8 @@ type Options struct {
 	// From and For choose the requests that arrive in [From, From+For) of the trace's own time;
 	// From becomes 0. For 0 means to the end. Both apply before Speed.
 	From, For sim.Time
+	// FromFirst lets times count from the first row, in place of the trace's own origin.
+	FromFirst bool
 	// Shift is added to the times that are left, before Speed: 0 or more.
 	Shift sim.Time
 	// MaxContext is the longest prompt and output together, in tokens, at least 2; 0 means any.

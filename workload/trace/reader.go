@@ -24,6 +24,7 @@ type Reader struct {
 	options Options
 	counts  Counts
 	last    sim.Time
+	origin  sim.Time // of the times, see Options.FromFirst
 	err     error
 }
 
@@ -107,13 +108,16 @@ func (r *Reader) read(q *sim.Request) error {
 		} else if err != nil {
 			return err
 		}
-		r.counts.Rows++
+		if r.counts.Rows++; r.counts.Rows == r.counts.Failed+1 && r.options.FromFirst {
+			r.origin = q.Arrival
+		}
 		if q.Arrival < r.last {
 			return r.file.errorf(
 				"found a row %v before the one above it, allowed: rows in order of time; sort "+
 					"the file first", r.last-q.Arrival)
 		}
 		r.last = q.Arrival
+		q.Arrival -= r.origin
 		if r.options.For > 0 && q.Arrival-r.options.From >= r.options.For {
 			r.counts.Outside++
 			return r.end()
