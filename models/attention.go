@@ -52,14 +52,63 @@ func causalPairs(n, c, window int) int64 {
 	return g*int64(c) + g*(g+1)/2 + int64(n-growing)*int64(window)
 }
 
+// Reach says which tokens the queries of a layer attend to, with the Window and Gathered of
+// Attention.
+type Reach struct {
+	Window   int
+	Gathered bool
+}
+
+// Reach returns which tokens the layer attends to.
+func (l *Attention) Reach() Reach { return Reach{l.Window, l.Gathered} }
+
+// Prefill returns the pairs of a query and a key of a chunk of n new tokens after c cached ones,
+// and the number of tokens whose keys and values it reads.
+func (r Reach) Prefill(n, c int) (pairs, read int64) {
+	pairs, read = causalPairs(n, c, r.Window), int64(n)+int64(c)
+	if r.Gathered {
+		read = pairs
+	} else if r.Window > 0 {
+		read = int64(n) + int64(min(c, r.Window-1))
+	}
+	return pairs, read
+}
+
+// Decode returns the pairs and the tokens read as Attention.Decode counts them, pairs rounded to a
+// whole number.
+func (r Reach) Decode(sequences, tokens int, context int64) (pairs, read int64) {
+	if sequences == 0 {
+		return 0, 0
+	}
+	n, t := int64(sequences), int64(tokens)
+	pairs, read = context, context
+	if t != n {
+		pairs = (t*(2*context-(t-n)) + n) / (2 * n)
+	}
+	if r.Window > 0 {
+		window := int64(r.Window)
+		read, pairs = min(read, n*window+t-n), min(pairs, t*window)
+	}
+	return pairs, read
+}
+
+// Decodes returns the sum of Decode over a number of steps in which n sequences decode one token
+// each, so that pairs and tokens read are equal. The context grows by n a step.
+func (r Reach) Decodes(n int, context, steps int64) (read int64) {
+	if n == 0 {
+		return 0
+	}
+	growing, each := steps, int64(n)
+	if full := each * int64(r.Window); r.Window > 0 {
+		growing = min(max((full-context+each-1)/each, 0), steps) // below full
+		read = (steps - growing) * full
+	}
+	return read + growing*context + each*(growing*(growing-1)/2)
+}
+
 // Prefill returns the work of a chunk of n new tokens after c cached ones.
 func (l *Attention) Prefill(n, c int) AttentionWork {
-	read, pairs := n+c, causalPairs(n, c, l.Window)
-	if l.Gathered {
-		read = int(pairs)
-	} else if l.Window > 0 {
-		read = n + min(c, l.Window-1)
-	}
+	pairs, read := l.Reach().Prefill(n, c)
 	return AttentionWork{
 		FLOPs:     float64(l.PrefillFLOPs*float64(pairs)) + float64(l.TokenFLOPs*float64(n)),
 		KVRead:    float64(l.KVBytes*float64(read)) + l.StateBytes,

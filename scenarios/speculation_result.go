@@ -81,12 +81,11 @@ func (f *finished) speculationResult() *SpeculationResult {
 		d.AcceptanceRate = 100 * float64(d.AcceptedTokens) / float64(d.DraftTokens)
 		d.AcceptanceLength = 1 + float64(d.AcceptedTokens)/float64(d.Drafts)
 	}
-	meter := f.work.total()
 	if steps := total.DecodeTokens - total.Drafted; steps > 0 {
 		d.TokensPerStep = float64(steps+d.AcceptedTokens) / float64(steps)
-		rejected := times(float64(d.DraftTokens-d.AcceptedTokens), float64(meter.verifyTokens))
-		wasted := float64(meter.verifyFLOPs*rejected) + draftFLOPs
-		d.WastedFLOPs = wasted / (meter.total.FLOPs + draftFLOPs)
+		all, verifying, tokens := f.work.total()
+		rejected := times(float64(d.DraftTokens-d.AcceptedTokens), float64(tokens))
+		d.WastedFLOPs = (float64(verifying*rejected) + draftFLOPs) / (all + draftFLOPs)
 	}
 	if total.Busy > 0 {
 		d.DraftTime = total.Drafting.Seconds() / total.Busy.Seconds()

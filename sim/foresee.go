@@ -125,7 +125,7 @@ func (b *Batch) confirm() (used int64) {
 	if f.leaping {
 		accepted += k.contexts[f.steps-1] - k.contexts[0] - (f.steps-1)*int64(b.decodes)
 		r.foreseeing.Advance(f.steps + f.cutOff)
-		for _, t := range k.drafting[1 : f.steps+f.cutOff] {
+		for _, t := range k.drafting[1:f.steps] {
 			r.result.Drafting += t
 		}
 	}

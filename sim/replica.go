@@ -93,10 +93,12 @@ type leapState struct {
 	// padding is the number of complete sequences that keep their place in the step.
 	padding int
 	steps   int64
-	stored  int64   // steps whose decodes have their memory
-	lost    int64   // steps that a failure cut off, and whose decodes still have their memory
-	cutOff  int64   // steps with drafts that a failure cut off
-	run     stretch // of steps that all stages take one after another; valid where leaping
+	stored  int64 // steps whose decodes have their memory
+	lost    int64 // steps that a failure cut off, and whose decodes still have their memory
+	cutOff  int64 // steps with drafts that a failure cut off
+	// drafting is the part of the first step that is spent on drafts.
+	drafting Time
+	run      stretch // of steps that all stages take one after another; valid where leaping
 	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
 	leaping        bool
 	ignoreArrivals bool

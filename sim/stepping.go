@@ -25,7 +25,7 @@ func (b *Batch) launch() bool {
 	if r.speculator != nil {
 		verify := max(r.clock.Duration(&b.step), 1)
 		stage := max(r.speculator.Duration(&b.step, verify), verify)
-		r.result.Drafting += stage - verify
+		b.flight.drafting = stage - verify
 		b.pipeline(stage)
 		b.foresee(d, verify, stage)
 	} else if b.decode && len(b.step.Prefill) == 0 && b.ready <= r.now && r.leaper != nil {
@@ -215,6 +215,7 @@ func (b *Batch) awaitsFirstToken() bool {
 func (b *Batch) book() {
 	f, w := &b.flight, &b.r.result
 	w.Busy += f.end - max(f.start, b.r.busyUntil)
+	w.Drafting += f.drafting
 	b.r.busyUntil = f.end
 	w.Steps += f.steps
 	w.DecodeTokens += int64(b.step.DecodeTokens-f.padding) * f.steps

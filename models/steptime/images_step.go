@@ -28,15 +28,15 @@ func (c *Clock) encoded(s *sim.Step) int {
 	if c.images.count == 0 {
 		return 0
 	}
-	return c.images.begunIn(s)
+	return c.images.begunIn(s.Prefill)
 }
 
-// begunIn returns how many images have their first token computed in step s.
-func (i *imageCost) begunIn(s *sim.Step) int {
+// begunIn returns how many images have their first token computed in the chunks of a step.
+func (i *imageCost) begunIn(prefill []sim.Chunk) int {
 	n := 0
 	begun := func(tokens int) int { return min(i.count, (tokens+i.tokens-1)/i.tokens) }
-	for k := range s.Prefill {
-		chunk := &s.Prefill[k]
+	for k := range prefill {
+		chunk := &prefill[k]
 		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached) - chunk.Encoded
 	}
 	return n

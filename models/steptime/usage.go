@@ -29,9 +29,11 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 	if step == 0 {
 		return hardware.Usage{}
 	}
+	_, bandwidth, _ := c.Attainable()
+	bandwidth /= float64(c.cfg.Parallel.GPUs())
 	// An operator is shortened by what the others were rounded up, so that they add up to the step:
 	// the others may compute for longer than the step takes, by some ticks.
-	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*c.cfg.Accelerator.Bandwidth),
+	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*bandwidth),
 		Computing: min(1, computing/step), Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
 }
 
@@ -43,8 +45,7 @@ func (c *Clock) givenUsage(s *sim.Step) hardware.Usage {
 		Arithmetic: work.FLOPs / float64(step*flops)}
 }
 
-// Work returns the work of step s. Up to WorkThrough it is affine in the context, so the work of a
-// stretch of decode steps is their number times the work of one step at their mean context.
+// Work returns the work of step s.
 func (c *Clock) Work(s *sim.Step) Work {
 	f := &c.work
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
@@ -76,22 +77,22 @@ func (c *Clock) Work(s *sim.Step) Work {
 	if rows > 0 {
 		w.Bytes += f.headBytes
 	}
-	for i := range f.experts {
-		w.Bytes += float64(f.expertBytes[i] * f.experts[i].Matrices(f.experts[i].Active*tokens))
-	}
+	w.Bytes += f.expertsRead(tokens)
 	return w
 }
 
-// WorkThrough returns the largest total context up to which the work of n decoding sequences is
-// affine in their context, from the given context on. It bends where sliding windows are full.
-func (c *Clock) WorkThrough(n int, context int64) int64 {
-	through := int64(math.MaxInt64)
-	for i := range c.work.attention {
-		if at := c.work.attention[i].BendsAt(n); at >= context {
-			through = min(through, at)
-		}
+// Attainable returns the rates that steps cannot exceed: the Peaks, or more where a factor below 1
+// (Config.Factors, Config.Slowdown) makes the clock compute or read faster than the data sheet. So
+// the Work of steps, divided by their time, is a share of these rates in [0, 1]. known is false
+// where the step times are given: nothing says on which hardware, or how fast, they were computed.
+func (c *Clock) Attainable() (flops, bandwidth float64, known bool) {
+	flops, bandwidth = c.Peaks()
+	f, steps := &c.cfg.Factors, 1.0
+	for _, factor := range []float64{or1(f.Mixed), or1(c.cfg.Slowdown)} {
+		steps *= min(1, factor)
 	}
-	return through
+	return flops / (steps * min(1, or1(f.Prompts))),
+		bandwidth / (steps * min(1, or1(f.Memory), or1(f.Cache))), c.cfg.Given == nil
 }
 
 // Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number

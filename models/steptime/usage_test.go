@@ -2,6 +2,7 @@ package steptime
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -38,32 +39,41 @@ func TestUsageSaysWhatBinds(t *testing.T) {
 	}
 }
 
-// The work of steps that are counted is the sum of their work, where that is linear.
+// The work of steps that are counted is the sum of their work, also where windows fill, experts are
+// chosen or drafts are verified. A leap counts exactly what its steps count, in any order.
 func TestCountsGiveTheWorkOfSteps(t *testing.T) {
 	machines, known := catalogues(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := mustClock(t, deployed(t, machines, known))
-		if !c.LinearWork() {
-			return
-		}
-		var counts WorkCounts
+		var leaps, steps WorkCounts
 		var want Work
+		var singles []sim.Leap
 		for range rapid.IntRange(1, 5).Draw(t, "leaps") {
 			s := anyStep(t)
-			s.DecodeTokens = s.Decodes
-			l := sim.Leap{Steps: 1, Decodes: s.Decodes, DecodeTokens: s.Decodes,
-				Context: s.Context, Prefill: s.Prefill}
+			l := sim.Leap{Steps: 1, Decodes: s.Decodes, Context: s.Context, Prefill: s.Prefill}
 			if len(s.Prefill) == 0 {
 				l.Steps = rapid.Int64Range(1, 9).Draw(t, "steps")
 			}
-			counts.Add(&l)
+			if l.Steps > 1 || rapid.Bool().Draw(t, "plain") {
+				s.DecodeTokens = s.Decodes
+			}
+			l.DecodeTokens = s.DecodeTokens
+			c.Count(&leaps, &l)
 			for range l.Steps {
 				w := c.Work(s)
 				want.add(1, w.FLOPs, w.Bytes)
+				singles = append(singles, sim.Leap{Steps: 1, Decodes: s.Decodes,
+					DecodeTokens: s.DecodeTokens, Context: s.Context, Prefill: s.Prefill})
 				s.Context += int64(s.Decodes)
 			}
 		}
-		if got := c.WorkOf(&counts); math.Abs(got.FLOPs-want.FLOPs) > 1e-9*want.FLOPs ||
+		for i := range singles {
+			c.Count(&steps, &singles[len(singles)-1-i])
+		}
+		if !reflect.DeepEqual(leaps, steps) || c.WorkOf(&leaps) != c.WorkOf(&steps) {
+			t.Fatalf("leaps count %+v, their steps %+v", leaps, steps)
+		}
+		if got := c.WorkOf(&leaps); math.Abs(got.FLOPs-want.FLOPs) > 1e-9*want.FLOPs ||
 			math.Abs(got.Bytes-want.Bytes) > 1e-9*want.Bytes {
 			t.Fatalf("found %+v, want %+v", got, want)
 		}

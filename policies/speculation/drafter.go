@@ -164,6 +164,14 @@ func (k Lookup) Duration(l *Load) sim.Time {
 // FLOPs implements Drafter.
 func (k Lookup) FLOPs(*Load) float64 { return 0 }
 
+// draft sets the load to n sequences that all draft the same number of tokens in a row.
+func (l *Load) draft(tokens, n int, context int64, behind int) {
+	for pass := range tokens {
+		l.Sequences[pass] = n
+	}
+	l.Context, l.Behind = context, behind
+}
+
 // rows returns the number of sequences that draft.
 func (l *Load) rows() int {
 	if len(l.Sequences) == 0 {

@@ -53,10 +53,7 @@ func (p *Speculator) Repeat(sequences int, context int64) bool {
 	if p.length == 0 {
 		return true
 	}
-	for pass := range p.length {
-		p.load.Sequences[pass] = sequences
-	}
-	p.load.Context, p.load.Behind = context, p.caughtUp(p.step-1)
+	p.load.draft(p.length, sequences, context, p.caughtUp(p.step-1))
 	return true
 }
 
@@ -112,11 +109,12 @@ func (p *Speculator) sumOf(bit uint64) int64 {
 	return p.leap.sum
 }
 
-// Next implements sim.LeapSpeculator. The drafter computes what the step before accepted.
+// Next implements sim.LeapSpeculator. The drafter computes what the step before accepted. The load
+// of the leap's first step may have more sequences, which gave way once they had their drafts.
 func (p *Speculator) Next(i int64, step *sim.Step, verify sim.Time) sim.Time {
 	if p.load.rows() > 0 {
-		p.load.Context = step.Context - int64(step.DecodeTokens)
-		p.load.Behind = p.caughtUp(p.leap.first + uint64(i) - 1)
+		p.load.draft(p.length, step.Decodes, step.Context-int64(step.DecodeTokens),
+			p.caughtUp(p.leap.first+uint64(i)-1))
 	}
 	p.leap.flops = append(p.leap.flops, p.c.Drafter.FLOPs(&p.load))
 	return p.together(verify)
