@@ -37,7 +37,7 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.completed++
 	g.inputTokens += int64(s.Prompt)
 	g.outputTokens += int64(s.Output)
-	cached, held := min(s.Cached, s.Prompt), (s.LastToken - s.Scheduled).Seconds()
+	cached, held := s.Cached, (s.LastToken - s.Scheduled).Seconds()
 	g.cachedInput += int64(cached)
 	g.held.Input += float64(float64(s.Prompt-cached) * held)
 	g.held.Cached += float64(float64(cached) * held)

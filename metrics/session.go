@@ -103,7 +103,7 @@ func (c *sessions) finished(q *sim.Sequence) {
 	if q.Call.Number == 0 {
 		return
 	}
-	s, end, cached := c.of(&q.Request), q.LastToken+q.Latency, int64(min(q.Cached, q.Prompt))
+	s, end, cached := c.of(&q.Request), q.LastToken+q.Latency, int64(q.Cached)
 	s.busy.add(q.Arrival, end)
 	s.model.add(q.Scheduled, end)
 	s.calls++

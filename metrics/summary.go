@@ -10,9 +10,9 @@ type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
-	// CachedInput is the number of prompt tokens of completed requests that came from a prefix
-	// cache when the request was last admitted. Engines report the same number to users.
-	CachedInput int64 `json:"-"`
+	// CachedTokens is the number of the TotalInputTokens that came from a prefix cache when the
+	// request was first scheduled. Engines report the same number to users.
+	CachedTokens int64 `json:"cached_tokens"`
 	// KVHeld is how long the KV of tokens of completed requests was held.
 	KVHeld KVHeld `json:"-"`
 	// Duration is the length of the window over which every rate, cost, share and mean of a state
@@ -62,9 +62,8 @@ type Summary struct {
 	PeakKVUsage float64 `json:"peak_kv_usage"`
 	KVShares
 	Occupancy
-	CachedTokens int64 `json:"cached_tokens"`
-	// FetchedTokens is the number of cached tokens that came from slower memory. SwappedTokens is
-	// the number of tokens that moved to host memory or back.
+	// FetchedTokens is the number of tokens that came from slower memory, for all requests.
+	// SwappedTokens is the number of tokens that moved to host memory or back.
 	FetchedTokens int64 `json:"fetched_tokens"`
 	SwappedTokens int64 `json:"swapped_tokens"`
 	// PoolReadBytes and PoolWrittenBytes are the sizes of KV caches that came from a pool which

@@ -14,10 +14,10 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	s := Summary{
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
-		CachedInput: g.cachedInput,
-		KVHeld:      g.held,
-		Duration:    duration,
-		Window:      window(r),
+		CachedTokens: g.cachedInput,
+		KVHeld:       g.held,
+		Duration:     duration,
+		Window:       window(r),
 		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),
 			(c.newest - c.first).Seconds()),
 		RequestThroughput:    ratio(float64(g.completed), duration),
@@ -108,7 +108,6 @@ func (s *Summary) addWork(r *sim.Result, duration float64) {
 		w := &r.Replicas[i]
 		s.Preemptions += w.Preemptions
 		s.Steps += w.Steps
-		s.CachedTokens += w.CachedTokens
 		s.FetchedTokens += w.FetchedTokens
 		s.SwappedTokens += w.SwappedTokens
 		s.PoolReadBytes += w.PoolReadBytes

@@ -71,7 +71,7 @@ type record struct {
 type finishedRequest struct {
 	ID                                             int64
 	Replica, Prompt, Output, Preemptions, Retries  int
-	Drafted, Accepted                              int
+	Cached, Drafted, Accepted                      int
 	Arrival, Scheduled, FirstToken, LastToken, E2E sim.Time
 }
 
@@ -132,13 +132,19 @@ func (a *audit) Finished(s *sim.Sequence) {
 	a.ended(s.ID)
 	f := finishedRequest{
 		ID: s.ID, Replica: s.Replica, Prompt: s.Prompt, Output: s.Output,
-		Preemptions: s.Preemptions, Retries: s.Retries, Drafted: s.Drafted, Accepted: s.Accepted,
+		Preemptions: s.Preemptions, Retries: s.Retries, Cached: s.Cached,
+		Drafted: s.Drafted, Accepted: s.Accepted,
 		Arrival: s.Arrival, Scheduled: s.Scheduled, FirstToken: s.FirstToken,
 		LastToken: s.LastToken, E2E: s.E2E(),
 	}
 	a.record.Finished = append(a.record.Finished, f)
+	shared := 0 // tokens that another prompt can have
+	for _, segment := range s.Content {
+		shared += segment.Tokens
+	}
 	if s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken || s.FirstToken > s.LastToken ||
-		s.Generated != s.Output || s.Accepted > s.Drafted {
+		s.Generated != s.Output || s.Accepted > s.Drafted ||
+		s.Cached < 0 || s.Cached >= s.Prompt || s.Cached > shared {
 		a.problem("impossible request, %d tokens generated: %+v", s.Generated, f)
 	}
 	if a.users != nil {

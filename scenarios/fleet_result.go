@@ -34,12 +34,12 @@ func (f *finished) fleetResult() *FleetResult {
 			sum.UsedReplicas++
 		}
 	}
+	visible := 0.0
 	for _, l := range f.outcome.Links {
 		sum.Transfers += l.Transfers
-		sum.LinkBusy += l.Busy.Seconds() / end
-		if l.Transfers > 0 {
-			sum.VisibleTransfer = l.Visible.Milliseconds() / float64(l.Transfers)
-		}
+		sum.LinkBusy += l.Busy.Seconds() / (end * float64(len(f.outcome.Links)))
+		visible += l.Visible.Milliseconds()
 	}
+	sum.VisibleTransfer = times(visible, float64(sum.Transfers))
 	return sum
 }

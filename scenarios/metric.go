@@ -16,8 +16,12 @@ type Metric struct {
 	Name, Path string
 	// Title is the name for people, and Short the one for the head of a column.
 	Title, Short string
-	Unit         Unit
-	Better       Direction
+	// Means defines the figure, for the schema, if the title does not say enough.
+	Means  string
+	Unit   Unit
+	Better Direction
+	// Population is the set of requests that the figure counts.
+	Population Population
 	// Swept is set if sweeps have a column and a plot of the figure.
 	Swept bool
 	// Signed is set if the figure may be negative.
@@ -26,6 +30,17 @@ type Metric struct {
 	// be right.
 	Absent float64
 }
+
+// Population is a set of requests over which a figure is taken. A share has the same population
+// above and below the line.
+type Population string
+
+// Populations. A figure without one is of the run: of its time, its steps or its accelerators.
+const (
+	Arrived   Population = "arrived"   // all requests that were sent, however they ended
+	Admitted  Population = "admitted"  // those that a scheduler put into a step at least once
+	Completed Population = "completed" // those that were answered in full
+)
 
 // Unit is the unit of a figure.
 type Unit string
@@ -59,14 +74,15 @@ type latency struct {
 	key, title, short string
 	// swept names the statistics that sweeps show.
 	swept string
+	of    Population
 }
 
 func latencies() []latency {
 	return []latency{
-		{"ttft", "time to first token", "TTFT", "mean median p99"},
-		{"tpot", "time per output token", "TPOT", "mean median p99"},
-		{"itl", "gap between tokens", "ITL", ""},
-		{"e2el", "whole request", "request", "mean median p99"},
+		{"ttft", "time to first token", "TTFT", "mean median p99", Completed},
+		{"tpot", "time per output token", "TPOT", "mean median p99", Completed},
+		{"itl", "gap between tokens", "ITL", "", Admitted},
+		{"e2el", "whole request", "request", "mean median p99", Completed},
 	}
 }
 
@@ -83,6 +99,7 @@ func (l latency) statistics() []Metric {
 			Name: s.key + "_" + l.key + "_ms", Title: s.title + l.title, Short: l.short + " " +
 				s.short,
 			Unit: Milliseconds, Better: Lower, Swept: strings.Contains(l.swept, s.key),
+			Population: l.of,
 		})
 	}
 	return list
@@ -91,20 +108,28 @@ func (l latency) statistics() []Metric {
 // Metrics lists the figures of a result.
 func Metrics() []Metric {
 	list := []Metric{
-		{Name: "completed", Title: "requests completed", Swept: true},
-		{Name: "rejected", Title: "requests turned away", Better: Lower, Swept: true},
-		{Name: "timed_out", Title: "requests that waited too long", Better: Lower},
-		{Name: "cancelled", Title: "requests given up by their users", Better: Lower},
-		{Name: "lost", Title: "requests lost with a replica that failed", Better: Lower},
-		{Name: "total_input_tokens", Title: "prompt tokens"},
-		{Name: "total_output_tokens", Title: "output tokens"},
+		{Name: "completed", Population: Completed, Title: "requests completed", Swept: true},
+		{Name: "rejected", Population: Arrived,
+			Title: "requests turned away", Better: Lower, Swept: true},
+		{Name: "timed_out", Population: Arrived,
+			Title: "requests that waited too long", Better: Lower},
+		{Name: "cancelled", Population: Arrived,
+			Title: "requests given up by their users", Better: Lower},
+		{Name: "lost", Population: Arrived,
+			Title: "requests lost with a replica that failed", Better: Lower},
+		{Name: "total_input_tokens", Population: Completed, Title: "prompt tokens"},
+		{Name: "total_output_tokens", Population: Completed, Title: "output tokens"},
 		{Name: "duration", Title: "duration", Unit: Seconds, Swept: true},
-		{Name: "offered_rate", Title: "requests that arrive", Unit: PerSeconds},
-		{Name: "request_throughput", Title: "requests", Unit: PerSeconds, Better: Higher,
+		{Name: "offered_rate", Population: Arrived,
+			Title: "requests that arrive", Unit: PerSeconds},
+		{Name: "request_throughput", Population: Completed,
+			Title: "requests", Unit: PerSeconds, Better: Higher,
 			Swept: true},
-		{Name: "output_throughput", Title: "output tokens", Short: "tokens/s", Unit: PerSeconds,
+		{Name: "output_throughput", Population: Completed,
+			Title: "output tokens", Short: "tokens/s", Unit: PerSeconds,
 			Better: Higher, Swept: true},
-		{Name: "total_token_throughput", Title: "tokens", Unit: PerSeconds, Better: Higher,
+		{Name: "total_token_throughput", Population: Completed,
+			Title: "tokens", Unit: PerSeconds, Better: Higher,
 			Swept: true},
 	}
 	for _, l := range latencies() {
@@ -116,22 +141,28 @@ func Metrics() []Metric {
 // outcomeMetrics lists the figures after the latencies.
 func outcomeMetrics() []Metric {
 	return []Metric{
-		{Name: "goodput", Title: "requests that meet the SLO", Unit: PerSeconds, Better: Higher,
+		{Name: "goodput", Population: Completed,
+			Title: "requests that meet the SLO", Unit: PerSeconds, Better: Higher,
 			Swept: true},
-		{Name: "slo_attainment", Path: "slo_attainment.all",
+		{Name: "slo_attainment", Population: Arrived, Path: "slo_attainment.all",
 			Title: "share of requests that meet the SLO",
 			Short: "SLO met", Unit: Share, Better: Higher, Swept: true},
-		{Name: "mean_queue_ms", Title: "mean time in the queue", Unit: Milliseconds, Better: Lower,
+		{Name: "mean_queue_ms", Population: Completed,
+			Title: "mean time in the queue", Unit: Milliseconds, Better: Lower,
 			Swept: true},
-		{Name: "mean_prefill_ms", Title: "mean time in prefill", Unit: Milliseconds, Better: Lower},
-		{Name: "mean_front_end_ms", Title: "mean time in the front end", Unit: Milliseconds,
-			Better: Lower},
-		{Name: "mean_decode_ms", Title: "mean time in decode", Unit: Milliseconds, Better: Lower},
-		{Name: "preemptions", Title: "preemptions", Better: Lower, Swept: true},
+		{Name: "mean_prefill_ms", Population: Completed,
+			Title: "mean time in prefill", Unit: Milliseconds, Better: Lower},
+		{Name: "mean_front_end_ms", Population: Completed,
+			Title: "mean time in the front end", Unit: Milliseconds, Better: Lower},
+		{Name: "mean_decode_ms", Population: Completed,
+			Title: "mean time in decode", Unit: Milliseconds, Better: Lower},
+		{Name: "preemptions", Population: Admitted,
+			Title: "preemptions", Better: Lower, Swept: true},
 		{Name: "steps", Title: "steps"},
-		{Name: "mean_decode_batch", Title: "mean decode batch", Swept: true},
-		{Name: "peak_batch", Title: "largest batch"},
-		{Name: "tokens_per_step", Title: "tokens that a step gives to a sequence", Better: Higher,
+		{Name: "mean_decode_batch", Population: Admitted, Title: "mean decode batch", Swept: true},
+		{Name: "peak_batch", Population: Admitted, Title: "largest batch"},
+		{Name: "tokens_per_step", Population: Admitted,
+			Title: "tokens that a step gives to a sequence", Better: Higher,
 			Swept: true, Absent: 1},
 		{Name: "speculation_speedup", Path: "speculation_speedup.tpot", Unit: Times, Better: Higher,
 			Swept: true, Absent: 1,
@@ -145,27 +176,42 @@ func outcomeMetrics() []Metric {
 			Unit: Share, Better: Lower},
 		{Name: "kv_external_share", Title: "share of the KV memory that is free or in holes",
 			Unit: Share},
-		{Name: "mean_running", Title: "mean number of requests in batches"},
-		{Name: "mean_waiting", Title: "mean number of requests that wait", Better: Lower},
-		{Name: "peak_running", Title: "largest number of requests in batches"},
-		{Name: "peak_waiting", Title: "largest number of requests that wait", Better: Lower},
-		{Name: "cached_tokens", Title: "prompt tokens from the prefix cache", Better: Higher},
-		{Name: "fetched_tokens", Title: "cached tokens that came from slower memory"},
-		{Name: "swapped_tokens", Title: "tokens moved to host memory or back", Better: Lower},
-		{Name: "pool_read_bytes", Title: "bytes of KV caches that came from a pool"},
-		{Name: "pool_written_bytes", Title: "bytes of KV caches that went to a pool"},
+		{Name: "mean_running", Population: Admitted, Title: "mean number of requests in batches"},
+		{Name: "mean_waiting", Population: Arrived,
+			Title: "mean number of requests that wait", Better: Lower},
+		{Name: "peak_running", Population: Admitted,
+			Title: "largest number of requests in batches"},
+		{Name: "peak_waiting", Population: Arrived,
+			Title: "largest number of requests that wait", Better: Lower},
+		{Name: "cached_tokens", Population: Completed,
+			Title: "prompt tokens from the prefix cache", Better: Higher,
+			Means: "counted when a scheduler first puts the request into a step"},
+		{Name: "fetched_tokens", Population: Admitted,
+			Title: "tokens that came from slower memory"},
+		{Name: "swapped_tokens", Population: Admitted,
+			Title: "tokens moved to host memory or back", Better: Lower},
+		{Name: "pool_read_bytes", Population: Admitted,
+			Title: "bytes of KV caches that came from a pool"},
+		{Name: "pool_written_bytes", Population: Admitted,
+			Title: "bytes of KV caches that went to a pool"},
 		{Name: "busy", Title: "share of the time in which steps run", Unit: Share, Swept: true},
 		{Name: "mfu", Title: "share of peak arithmetic used", Unit: Share, Better: Higher,
-			Swept: true},
+			Swept: true, Means: "operations of the model, over what the accelerators can do at " +
+				"their peak rate while steps run, or at the rate to which a factor below 1 " +
+				"raises it; absent where step times are given"},
 		{Name: "mbu", Title: "share of peak memory bandwidth used", Unit: Share, Better: Higher,
-			Swept: true},
+			Swept: true, Means: "bytes of weights and KV cache, each read once in a step, over " +
+				"what the accelerators can read at their peak bandwidth while steps run, or at " +
+				"the rate to which a factor below 1 raises it; absent where step times are given"},
 		{Name: "accelerators", Title: "accelerators", Better: Lower, Swept: true},
 		{Name: "cost", Title: "price of the run", Unit: Dollars, Better: Lower},
-		{Name: "cost_per_million_output_tokens", Title: "price of a million output tokens",
+		{Name: "cost_per_million_output_tokens", Population: Completed,
+			Title: "price of a million output tokens",
 			Short: "$/1M",
 			Unit:  Dollars, Better: Lower, Swept: true},
 		{Name: "energy", Title: "energy of the accelerators", Unit: WattHours, Better: Lower},
-		{Name: "energy_per_million_output_tokens", Title: "energy for a million output tokens",
+		{Name: "energy_per_million_output_tokens", Population: Completed,
+			Title: "energy for a million output tokens",
 			Short: "Wh/1M",
 			Unit:  WattHours, Better: Lower, Swept: true},
 		{Name: "accelerator_hours", Title: "time for which accelerators are paid", Unit: Hours,
@@ -181,13 +227,17 @@ func outcomeMetrics() []Metric {
 			Title: "share of a session in which it only waits in the queue"},
 		{Name: "cost_per_session", Title: "price of the output tokens of a session", Unit: Dollars,
 			Better: Lower},
-		{Name: "adapter_loads", Title: "adapters brought from host memory", Better: Lower},
-		{Name: "spec_decode_num_drafts", Title: "drafts"},
-		{Name: "spec_decode_draft_tokens", Title: "drafted tokens"},
-		{Name: "spec_decode_accepted_tokens", Title: "drafted tokens that were accepted"},
-		{Name: "spec_decode_acceptance_rate", Title: "share of drafted tokens that were accepted",
-			Unit: Percent, Better: Higher},
-		{Name: "spec_decode_acceptance_length", Title: "tokens that a step with a draft gives",
+		{Name: "adapter_loads", Population: Admitted,
+			Title: "adapters brought from host memory", Better: Lower},
+		{Name: "spec_decode_num_drafts", Population: Admitted, Title: "drafts"},
+		{Name: "spec_decode_draft_tokens", Population: Admitted, Title: "drafted tokens"},
+		{Name: "spec_decode_accepted_tokens", Population: Admitted,
+			Title: "drafted tokens that were accepted"},
+		{Name: "spec_decode_acceptance_rate", Population: Admitted,
+			Title: "share of drafted tokens that were accepted",
+			Unit:  Percent, Better: Higher},
+		{Name: "spec_decode_acceptance_length", Population: Admitted,
+			Title:  "tokens that a step with a draft gives",
 			Better: Higher},
 		{Name: "draft_time_share", Title: "share of the time of steps that drafting adds",
 			Unit: Share, Better: Lower},
@@ -200,10 +250,12 @@ func outcomeMetrics() []Metric {
 // none.
 func soldMetrics() []Metric {
 	return []Metric{
-		{Name: "tokens_sold", Path: "tokens_sold.dollars_per_hour", Short: "sold $/h",
+		{Name: "tokens_sold", Population: Completed,
+			Path: "tokens_sold.dollars_per_hour", Short: "sold $/h",
 			Title: "worth of the tokens of an hour", Unit: Dollars, Better: Higher, Swept: true,
 			Absent: math.NaN()},
-		{Name: "margin", Path: "tokens_sold.margin_dollars_per_hour", Short: "margin $/h",
+		{Name: "margin", Population: Completed,
+			Path: "tokens_sold.margin_dollars_per_hour", Short: "margin $/h",
 			Title: "worth of the tokens of an hour, less the price of the fleet", Unit: Dollars,
 			Better: Higher, Swept: true, Signed: true, Absent: math.NaN()},
 	}

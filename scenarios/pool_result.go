@@ -27,12 +27,16 @@ type PoolResult struct {
 	Completed  int64 `json:"completed"`
 	HandedOver int64 `json:"handed_over"`
 	Rejected   int64 `json:"rejected"`
-	// OutputTokens counts the tokens that came out, PrefillTokens the prompt tokens that were
-	// computed, and CachedTokens the prompt tokens that came from the prefix cache.
+	// OutputTokens counts the tokens that came out, and PrefillTokens the prompt tokens that were
+	// computed; what a preempted request computes again counts again.
 	OutputTokens  int64 `json:"output_tokens"`
 	PrefillTokens int64 `json:"prefill_tokens"`
-	CachedTokens  int64 `json:"cached_tokens"`
-	Preemptions   int64 `json:"preemptions"`
+	// Admitted counts the requests that were first scheduled in this pool, AdmittedTokens their
+	// prompt tokens, and CachedTokens the tokens among these that came from the prefix cache then.
+	Admitted       int64 `json:"admitted"`
+	AdmittedTokens int64 `json:"admitted_input_tokens"`
+	CachedTokens   int64 `json:"cached_tokens"`
+	Preemptions    int64 `json:"preemptions"`
 	metrics.Occupancy
 	// KVUsage is the mean share of the pool's KV memory in use, and PeakKVUsage the largest share
 	// of any of its replicas.
@@ -41,8 +45,8 @@ type PoolResult struct {
 	// Busy is the share of the time in which a replica that was up ran a step. MFU, MBU, Cost,
 	// Energy and AcceleratorHours are those of Result, for the pool.
 	Busy             float64 `json:"busy"`
-	MFU              float64 `json:"mfu"`
-	MBU              float64 `json:"mbu"`
+	MFU              float64 `json:"mfu,omitzero"`
+	MBU              float64 `json:"mbu,omitzero"`
 	Cost             float64 `json:"cost"`
 	Energy           float64 `json:"energy"`
 	AcceleratorHours float64 `json:"accelerator_hours"`
@@ -86,17 +90,13 @@ func (f *finished) poolResults() (list []PoolResult, total usage) {
 		}
 		sum.Occupancy = metrics.OccupancyOf(load, f.outcome.End)
 		b.usage = meter.usage()
-		flops, bandwidth := p.Clock.Peaks()
-		u := usage{
-			done: meter.work(),
-			could: steptime.Work{FLOPs: float64(flops * b.busy),
-				Bytes: float64(bandwidth * b.busy)},
+		if flops, bandwidth, known := p.Clock.Attainable(); known {
+			u := usage{meter.work(), steptime.Work{FLOPs: float64(flops * b.busy),
+				Bytes: float64(bandwidth * b.busy)}}
+			sum.MFU, sum.MBU = u.mfu(), u.mbu()
+			total.done.Add(u.done)
+			total.could.Add(u.could)
 		}
-		sum.MFU, sum.MBU = u.mfu(), u.mbu()
-		total.done.FLOPs, total.done.Bytes = total.done.FLOPs+u.done.FLOPs, total.done.Bytes+
-			u.done.Bytes
-		total.could.FLOPs, total.could.Bytes = total.could.FLOPs+u.could.FLOPs, total.could.Bytes+
-			u.could.Bytes
 		sum.charge(p.accelerators(), p.Accelerator, p.s.Hardware.Price.Amount, &b)
 		sum.Cost += float64(p.s.Memory.HostHourly() * b.paid / 3600)
 		if n := f.scenario.Fleet.Encoders; n > 0 && i == 0 {
@@ -129,16 +129,12 @@ func (f *finished) explainPools(list []PoolResult) {
 	}
 }
 
-// meanPrompt returns the mean length of prompts for a model.
+// meanPrompt returns the mean length of the prompts for a model that were admitted.
 func (f *finished) meanPrompt(pools []PoolResult, model int) int {
-	tokens, prompts := f.summary.TotalInputTokens, f.summary.Completed
-	if slices.ContainsFunc(f.pools, func(p pool) bool { return p.model != model }) {
-		tokens, prompts = 0, 0
-		for i := range f.pools {
-			if p := &pools[i]; f.pools[i].model == model && f.pools[i].role != sim.Decode {
-				tokens += p.PrefillTokens + p.CachedTokens
-				prompts += p.Completed + p.HandedOver
-			}
+	var tokens, prompts int64
+	for i := range f.pools {
+		if f.pools[i].model == model {
+			tokens, prompts = tokens+pools[i].AdmittedTokens, prompts+pools[i].Admitted
 		}
 	}
 	return max(1, int(math.Round(times(float64(tokens), float64(prompts)))))
@@ -157,6 +153,8 @@ func (sum *PoolResult) add(outcome *sim.Result, first, size int) (b bill) {
 		sum.Rejected += w.Rejected
 		sum.OutputTokens += w.Sampled
 		sum.PrefillTokens += w.PrefillTokens
+		sum.Admitted += w.Admitted
+		sum.AdmittedTokens += w.AdmittedTokens
 		sum.CachedTokens += w.CachedTokens
 		sum.Preemptions += w.Preemptions
 		b.busy += w.Busy.Seconds()

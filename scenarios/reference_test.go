@@ -101,7 +101,11 @@ func metricReference(out *strings.Builder) {
 			}
 		}
 		var notes []string
-		for _, note := range []string{string(m.Unit), better[m.Better],
+		of := string(m.Population)
+		if of != "" {
+			of = "of " + of
+		}
+		for _, note := range []string{string(m.Unit), better[m.Better], of,
 			map[bool]string{true: "by class"}[m.ByClass()]} {
 			if note != "" {
 				notes = append(notes, note)
@@ -114,6 +118,9 @@ func metricReference(out *strings.Builder) {
 		title := m.Title
 		if len(names) > 1 {
 			_, title, _ = strings.Cut(title, " of ")
+		}
+		if m.Means != "" {
+			title += ": " + m.Means
 		}
 		fmt.Fprintf(out, "- %s: %s\n", text, title)
 		names = nil

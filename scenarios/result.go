@@ -34,9 +34,11 @@ type Result struct {
 	Accelerators int `json:"accelerators"`
 	// MFU and MBU are the shares of the accelerators' peak arithmetic and peak memory bandwidth
 	// that the steps used, of the time in which steps ran. They count the work that the model's
-	// arithmetic needs, each byte moved once.
-	MFU float64 `json:"mfu"`
-	MBU float64 `json:"mbu"`
+	// arithmetic needs, each byte moved once. The peaks come from the data sheet; where factors
+	// below 1 make the clock compute or read faster, they are higher by the same factor. Both are
+	// 0, and absent in JSON, where no step ran or the times of all steps are given.
+	MFU float64 `json:"mfu,omitzero"`
+	MBU float64 `json:"mbu,omitzero"`
 	// Cost is the price of the accelerators for the duration, and CostPerMillion the price of a
 	// million output tokens, both in Currency; 0 if the price is not known. PricedOver says how
 	// CostPerMillion is computed: "at the offered rate", or "over the whole run with its drain".

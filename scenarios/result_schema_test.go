@@ -49,6 +49,12 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 		if m.Unit != scenarios.Count {
 			p.Description += fmt.Sprintf(" (%s)", m.Unit)
 		}
+		if m.Means != "" {
+			p.Description += ": " + m.Means
+		}
+		if m.Population != "" {
+			p.Description += "; of " + string(m.Population) + " requests"
+		}
 		if m.Better != scenarios.Neither {
 			p.Description += map[scenarios.Direction]string{scenarios.Lower: "; lower is better",
 				scenarios.Higher: "; higher is better"}[m.Better]

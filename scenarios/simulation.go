@@ -88,7 +88,11 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 			return nil, err
 		}
 	}
-	return done.result()
+	r, err := done.result()
+	if err == nil {
+		r.Warnings = append(r.Warnings, r.outside()...)
+	}
+	return r, err
 }
 
 // Unsampled turns off the samples of the state of replicas. The result then has no series and none

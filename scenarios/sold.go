@@ -12,7 +12,7 @@ type TokenCounts struct {
 
 // CountTokens counts the tokens of the requests that were completed.
 func CountTokens(s *metrics.Summary) TokenCounts {
-	return TokenCounts{Input: s.TotalInputTokens, Cached: s.CachedInput,
+	return TokenCounts{Input: s.TotalInputTokens, Cached: s.CachedTokens,
 		Output: s.TotalOutputTokens}
 }
 

@@ -32,10 +32,6 @@ func (f *finished) tokenCosts(cost float64, pools []PoolResult) *TokenCosts {
 	}
 	counts := CountTokens(s)
 	time, held := f.tokenTimes(pools), pay{s.KVHeld.Input, s.KVHeld.Cached, s.KVHeld.Output}
-	if counts.Cached == counts.Input { // recomputed after a preemption, or all but the last token
-		time.output += time.input
-		time.input = 0
-	}
 	if counts.Cached == 0 {
 		time.input += time.cached
 		time.cached = 0

@@ -98,9 +98,12 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 		}
 		return 0
 	}
-	if newcomer {
-		s.Cached = s.Stored
-		b.r.result.CachedTokens += int64(s.Cached)
+	if newcomer && !s.matched {
+		s.matched, s.Cached = true, s.Stored
+		w := &b.r.result
+		w.Admitted++
+		w.AdmittedTokens += int64(s.Prompt)
+		w.CachedTokens += int64(s.Cached)
 	}
 	if s.batch == nil && !paused {
 		b.fetch()

@@ -28,9 +28,13 @@ type ReplicaResult struct {
 	// SwappedTokens is the number of tokens whose KV went over the link to host memory, in both
 	// directions together.
 	SwappedTokens int64
-	// CachedTokens is the number of prompt tokens that the prefix cache supplied. FetchedTokens is
-	// the number of them that came from slower memory.
-	CachedTokens, FetchedTokens int64
+	// Admitted is the number of requests that were first scheduled at the replica, AdmittedTokens
+	// the number of their prompt tokens, and CachedTokens the number of these that the prefix cache
+	// supplied then. A request counts once, also if it is preempted, handed over or retried.
+	Admitted, AdmittedTokens, CachedTokens int64
+	// FetchedTokens is the number of tokens that came from slower memory. Tokens that a preempted
+	// request fetches again count again.
+	FetchedTokens int64
 	// Fetching is the time for which fetched tokens, and what came with them, kept the link to host
 	// memory busy.
 	Fetching Time

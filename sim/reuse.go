@@ -17,6 +17,7 @@ func (s *Sequence) reset() {
 // again prepares s, whose replica failed, to begin anew.
 func (s *Sequence) again() {
 	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
+		Cached: s.Cached, matched: s.matched,
 		journey: journey{life: s.life, place: awaitingRetry, stage: s.stage}}
 }
 

@@ -9,8 +9,10 @@ type Sequence struct {
 	// kept. Both are not updated while the sequence decodes; Progress and Context return the
 	// numbers then.
 	Generated, Stored int
-	// Cached is the number of prompt tokens that the prefix cache supplied when the sequence was
-	// last admitted.
+	// Cached is the number of prompt tokens, in [0, Prompt), that the prefix cache supplied when a
+	// scheduler first put the sequence into a step. Later admissions, after a preemption or a
+	// failure, may find KV blocks that the sequence wrote itself, and do not change Cached. vLLM
+	// counts in the same way (Request.num_cached_tokens, set once by its scheduler).
 	Cached int
 	// Scheduled is when the first step of the sequence began. FirstToken and LastToken are when
 	// these tokens came out. Each is 0 before that time.
@@ -47,6 +49,7 @@ type Sequence struct {
 	decoding  bool
 	foreseen  bool   // Generated and others are not updated, see forecast
 	held      bool   // complete, and waits for the rest of a static batch
+	matched   bool   // Cached is set
 	relayed   bool   // its first token came out, and its user has not got it
 	imported  bool   // Swapped counts tokens that came from another replica
 	preempted int32  // Preemptions at the replica that computed its prompt

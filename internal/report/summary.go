@@ -121,12 +121,12 @@ func (p *Printer) headline(r *scenarios.Result) {
 		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
 	p.entry("batch", fmt.Sprintf(
 		"%s sequences decode in a step, %s at most; steps run %s of the time",
-		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(min(1, r.Busy))))
+		figure(r.MeanDecodeBatch), count(r.PeakBatch), percent(r.Busy)))
 	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage),
 		percent(r.PeakKVUsage))
 	if r.CachedTokens > 0 {
 		kv += fmt.Sprintf("; %s of the prompt tokens came from the prefix cache",
-			percent(min(1, float64(r.CachedTokens)/float64(r.TotalInputTokens))))
+			percent(float64(r.CachedTokens)/float64(r.TotalInputTokens)))
 	}
 	if r.Preemptions > 0 {
 		kv += fmt.Sprintf("; %s preemptions", count(r.Preemptions))
@@ -135,9 +135,11 @@ func (p *Printer) headline(r *scenarios.Result) {
 	if words := sessions(r); words != "" {
 		p.entry("sessions", words)
 	}
-	p.entry("utilisation", fmt.Sprintf(
-		"%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU),
-		percent(r.MBU)))
+	if r.MBU > 0 {
+		p.entry("utilisation", fmt.Sprintf(
+			"%s of peak arithmetic, %s of peak memory bandwidth while steps run", percent(r.MFU),
+			percent(r.MBU)))
+	}
 	if words := between(r.Fleet); words != "" {
 		p.entry("fleet", words)
 	}
@@ -249,11 +251,19 @@ func (p *Printer) pools(pools []scenarios.PoolResult, currency units.Currency) {
 			replicas = figure(sum.MeanReplicas) + " of " + replicas
 		}
 		rows = append(rows, table.Row{sum.Name, replicas, sum.Hardware,
-			count(sum.Completed + sum.HandedOver), percent(min(1, sum.Busy)),
-			percent(sum.MFU), percent(sum.MBU), money(sum.Cost, currency), figure(sum.Energy)})
+			count(sum.Completed + sum.HandedOver), percent(sum.Busy),
+			known(sum.MFU), known(sum.MBU), money(sum.Cost, currency), figure(sum.Energy)})
 	}
 	p.grid(table.Row{"pool", "replicas", "hardware", "requests", "busy", "MFU", "MBU", "cost",
 		"Wh"}, rows, 0, 2)
+}
+
+// known prints a share; a dash where the result does not have it.
+func known(share float64) string {
+	if share == 0 {
+		return "–"
+	}
+	return percent(share)
 }
 
 // money prints a cost; a dash where an accelerator has no price.

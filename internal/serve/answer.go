@@ -225,12 +225,11 @@ func (c *call) usage() openai.Usage {
 	var u openai.Usage
 	for i, p := range c.plans {
 		u.Completion += c.sent[i].tokens
-		u.Cached += c.sent[i].cached
-		if i%c.request.N == 0 {
+		if i%c.request.N == 0 { // the other answers find the prompt of the first in the cache
 			u.Prompt += len(p.job.Prompt)
+			u.Cached += c.sent[i].cached
 		}
 	}
-	u.Cached = min(u.Cached, u.Prompt)
 	return u
 }
 

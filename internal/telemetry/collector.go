@@ -115,7 +115,7 @@ func (c *Collector) Steps(l *sim.Leap) {
 		tokens += chunk.New
 		e.computed += int64(chunk.New)
 		if chunk.Last && chunk.Sequence != nil {
-			e.firstToken(chunk.Sequence)
+			e.promptDone(chunk.Sequence, l.End)
 		}
 	}
 	e.generated += int64(l.Decodes) * l.Steps
@@ -125,21 +125,22 @@ func (c *Collector) Steps(l *sim.Leap) {
 	}
 }
 
-// firstToken notes that a prompt is complete. A sequence that has ended with this very token was
-// handed back already, and is noted by Finished.
-func (e *engine) firstToken(s *sim.Sequence) {
+// promptDone counts a prompt that is complete at the given time. A sequence that has ended with
+// this very token was handed back already, and is counted by Finished. A preempted sequence whose
+// first token came out earlier computed its prompt again.
+func (e *engine) promptDone(s *sim.Sequence, at sim.Time) {
 	e.generated++
 	if s.Output < 2 {
 		return
 	}
-	if s.Preemptions > 0 {
+	if s.Preemptions > 0 && s.FirstToken != at {
 		e.recomputed += int64(s.Prompt)
 		return
 	}
 	e.begun(s)
 }
 
-// begun notes the first token of a request.
+// begun counts a request whose first token came out.
 func (e *engine) begun(s *sim.Sequence) {
 	e.ttft.add(s.TTFT().Seconds(), 1)
 	e.prompt += int64(s.Prompt)

@@ -34,11 +34,11 @@ func Cause(r *scenarios.Result, first bool) string {
 			units.FormatDuration(r.Decode.Plain/1000))
 	case r.Decode != nil:
 		return fmt.Sprintf("steps run %.0f%% of the time, and a step that decodes for %s takes "+
-			"%s on average, bound by %s", 100*min(1, r.Busy),
+			"%s on average, bound by %s", 100*r.Busy,
 			units.Plural(r.Decode.Batch, "sequence"),
 			units.FormatDuration(r.Decode.Step/1000), BoundWords(r.Decode.Bound))
 	}
-	return fmt.Sprintf("steps run %.0f%% of the time", 100*min(1, r.Busy))
+	return fmt.Sprintf("steps run %.0f%% of the time", 100*r.Busy)
 }
 
 // missed says which latency keeps most requests from their SLO, and why; nothing where the SLO is

@@ -81,7 +81,8 @@ func (p *Part) Span() sim.Time { return p.To - p.From }
 type Life struct {
 	ID             int64
 	Prompt, Output int
-	// Cached is the number of prompt tokens that a prefix cache supplied at the last admission.
+	// Cached is the number of prompt tokens that a prefix cache supplied when the request was first
+	// scheduled.
 	Cached int
 	// Replica is the one that gave the last token.
 	Replica              int

@@ -72,6 +72,12 @@ func poolTable(r *scenarios.Result) Table {
 	t := Table{Header: []string{"pool", "role", "model", "hardware", "replicas", "up", "requests",
 		"busy", "MFU", "MBU", "cost", "energy"}}
 	percent := func(x float64) string { return units.Significant(100*x, 3) + "%" }
+	known := func(x float64) string { // not where step times are given
+		if x == 0 {
+			return "–"
+		}
+		return percent(x)
+	}
 	for i := range r.Pools {
 		p, cost := &r.Pools[i], "–"
 		if p.Cost > 0 { // else an accelerator has no price
@@ -79,8 +85,8 @@ func poolTable(r *scenarios.Result) Table {
 		}
 		t.Rows = append(t.Rows, []string{p.Name, p.Role, p.Model, p.Hardware,
 			strconv.Itoa(p.Replicas), units.Significant(p.MeanReplicas, 3),
-			strconv.FormatInt(p.Completed+p.HandedOver, 10), percent(p.Busy), percent(p.MFU),
-			percent(p.MBU), cost, units.Significant(p.Energy, 4) + " Wh"})
+			strconv.FormatInt(p.Completed+p.HandedOver, 10), percent(p.Busy), known(p.MFU),
+			known(p.MBU), cost, units.Significant(p.Energy, 4) + " Wh"})
 	}
 	return t
 }

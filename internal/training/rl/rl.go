@@ -179,19 +179,16 @@ func (l *Loop) learn(r *Result, job *training.Job) {
 func (l *Loop) join(r *Result) {
 	learning := r.Score + r.Update
 	all := float64(l.Job.GPUs)
-	switch l.Mode {
-	case Colocated:
-		r.Step = r.Generate + learning + r.Transfer
-	case OneStepOff:
-		r.Step = max(r.Generate, learning) + r.Transfer
-	default:
-		r.Step = r.Generate + learning + r.Transfer
+	span := r.Generate + learning
+	if l.Mode == OneStepOff {
+		span = max(r.Generate, learning)
 	}
+	r.Step = span + r.Transfer
 	if l.Mode != Colocated {
 		answering := float64(l.GPUs)
-		busy := answering*r.Generate + all*learning
+		idle := answering*(span-r.Generate) + all*(span-learning)
 		all += answering
-		r.Idle = max(0, 1-busy/(all*(r.Step-r.Transfer)))
+		r.Idle = idle / (all * span)
 	}
 	r.Rate = r.Tokens / r.Step / all
 }

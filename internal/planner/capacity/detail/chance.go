@@ -198,8 +198,9 @@ func jackknife(c *answer.Chance, list []float64) {
 	if n := len(list) - 1; n > 1 { // each leaves out one of n, so they differ n−1 times less
 		half = stats.Mean(list[1:], sureOf).Half * float64(n-1)
 	}
-	short := func(p float64) float64 { return math.Round(100*min(max(p, 0), 1)) / 100 }
-	c.Probability, c.Low, c.High = short(list[0]), short(list[0]-half), short(list[0]+half)
+	short := func(p float64) float64 { return math.Round(100*p) / 100 }
+	c.Probability = short(list[0])
+	c.Low, c.High = short(max(list[0]-half, 0)), short(min(list[0]+half, 1))
 }
 
 // chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
