@@ -179,9 +179,9 @@ func printCompared(cmd *cobra.Command, settings []records.Difference, figures []
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), "\nEach record is one run: a difference is “unsure” "+
-		"where the ranges of both overlap.\n`llmsim compare` runs both with the same seeds; --all "+
-		"prints all figures.\n")
+	_, err = io.WriteString(cmd.OutOrStdout(), "\nEach record is one run: a difference is "+
+		"“unsure” where the ranges of both overlap.\n`llmsim compare` runs both with the same "+
+		"seeds; --all prints all figures.\n")
 	return failed(err)
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 // About says who put a record into a store, when and where. It lies beside the record, so that the
-// name of the record does not depend on it, and in a file, so that copies of the folder have it: the
-// times of files change when git writes them.
+// name of the record does not depend on it, and in a file, so that copies of the folder have it:
+// the times of files change when git writes them.
 type About struct {
 	// Written is the time; the zero time where it is not known.
 	Written time.Time `json:"written,omitzero"`
