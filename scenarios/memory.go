@@ -37,6 +37,9 @@ type Memory struct {
 	Plan     steptime.MemoryPlan
 	// Warnings are facts about the plan that a reader should know.
 	Warnings []string
+	// ChosenTensor reports whether the number of accelerators that share each layer was chosen, as
+	// the fewest that hold the model, since the scenario does not say.
+	ChosenTensor bool
 	// Advice names the smallest changes with which the model fits. It is empty if the model fits.
 	Advice string
 }
@@ -50,7 +53,8 @@ func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
 		return nil, err
 	}
 	first := servers[0]
-	m := &Memory{Scenario: first.s, Plan: first.plan, Warnings: n.warnings}
+	m := &Memory{Scenario: first.s, Plan: first.plan, Warnings: n.warnings,
+		ChosenTensor: !f.givenOrTier("parallelism.tensor")}
 	if first.plan.Err() != nil {
 		m.Advice = first.whatWouldFit()
 	}

@@ -53,7 +53,7 @@ func (p *Printer) Hardware(list []AcceleratorEntry) {
 		if a.Price > 0 {
 			price = units.FormatPrice(a.Price, "")
 		}
-		rows = append(rows, table.Row{a.Name, decimalBytes(a.Memory),
+		rows = append(rows, table.Row{a.Name, units.FormatBytes(a.Memory),
 			units.FormatByteRate(a.Bandwidth), peak, price})
 	}
 	p.grid(table.Row{"accelerator", "memory", "bandwidth", "bf16", "price"}, rows, 0)

@@ -60,6 +60,11 @@ func (p *Printer) Memory(m *scenarios.Memory) {
 	n := s.Parallelism.Tensor * s.Parallelism.Pipeline * s.Parallelism.Data
 	p.printf("%s\n", p.paint(bold,
 		fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
+	if tensor := s.Parallelism.Tensor; m.ChosenTensor && tensor > 1 {
+		p.paragraph(fmt.Sprintf("One %s does not hold this model: %d share each layer, the fewest "+
+			"that hold it. --tensor-parallel sets another number.", s.Hardware.Accelerator,
+			tensor), 0)
+	}
 	p.printf("%s\n", "Bytes on each accelerator:\n")
 	minus := func(bytes float64) string { return "− " + units.FormatBytes(bytes) }
 	rows := []table.Row{

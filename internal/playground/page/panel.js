@@ -129,7 +129,7 @@ function Slider({ c }) {
 function Choice({ c }) {
   const { models, accelerators, batching } = app.options;
   const list = c.id === "model" ? models.map((m) => [m.name, `${m.name} (${billions(m.parameters)})`])
-    : c.id === "hardware" ? accelerators.map((a) => [a.name, `${a.name} (${Math.round(a.memory / 1e9)} GB, ${number(Math.round(a.bandwidth / 1e9))} GB/s)`])
+    : c.id === "hardware" ? accelerators.map((a) => [a.name, `${a.name} (${Math.round(a.memory / 2 ** 30)} GiB, ${number(Math.round(a.bandwidth / 1e9))} GB/s)`])
       : batching.map((p) => [p.name, p.name]);
   return html`<label class="control"><span class="top">${c.label}</span><select id=${c.id} value=${app.state.values[c.id]} onChange=${(e) => control(c, e.target.value)}>
     ${list.map(([value, words]) => html`<option key=${value} value=${value}>${words}</option>`)}</select></label>`;
