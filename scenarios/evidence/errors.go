@@ -33,7 +33,8 @@ type Error struct {
 	Rows    int     `json:"rows"`
 	LeftOut float64 `json:"left_out_error,omitempty"`
 	Median  float64 `json:"-"`
-	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms.
+	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms. The
+	// Within of a server's evidence is at least LeftOut with the noise of repeats.
 	Off Off `json:"off"`
 	// Versions are the releases of the engine that were measured, as far as they are known.
 	Versions []string `json:"versions,omitempty"`
@@ -73,8 +74,23 @@ func errorsOf(key deployment.Key) []Error {
 				list[i].LeftOut = e.Median
 			}
 		}
+		list[i].Off.Within = max(list[i].Off.Within, list[i].leastWithin())
 	}
 	return list
+}
+
+// leastWithin returns the least distance to each side of a range for a server that was measured:
+// its error in predictions that were fitted without it, joined with the noise of repeats. The
+// constants of shipped predictions were fitted to its rows, so that these predict the next ones
+// less well than their own errors say. Where no fit without the server was made, it is the
+// distance for a server that was not measured.
+func (e *Error) leastWithin() float64 {
+	known := math.Log1p(e.LeftOut)
+	if e.LeftOut == 0 {
+		known = Unmeasured(e.Key, e.Quantity).Within
+	}
+	noise := leastOwn * Width80
+	return math.Sqrt(float64(known*known) + float64(noise*noise))
 }
 
 // sixteen returns the key with BF16 for FP16, which has the same bytes and the same rates on every

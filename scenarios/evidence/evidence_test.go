@@ -97,3 +97,23 @@ func TestOtherVersionsAreRelatives(t *testing.T) {
 		}
 	}
 }
+
+// No range of a measured server is narrower than its error in predictions that were fitted without
+// it, or than repeats of one run differ by.
+func TestRangesAreAsWideAsLeftOutErrors(t *testing.T) {
+	for _, key := range servers() {
+		e := Of(key, true)
+		for i := range e.Errors {
+			low, high := e.Spread.Range()
+			if e.Errors[i].Quantity == "TTFT" {
+				low, high = e.Spread.RangeTTFT()
+			}
+			half := math.Log(high/low) / 2
+			if least := math.Hypot(math.Log1p(e.Errors[i].LeftOut), leastOwn*Width80); half <
+				least-1e-9 {
+				t.Errorf("%v: the range of %s is ±%.3f, want at least ±%.3f", key,
+					e.Errors[i].Quantity, half, least)
+			}
+		}
+	}
+}

@@ -15,8 +15,9 @@ func Missing(simulation *scenarios.Simulation, e *Engine, groups []Group) []stri
 	s := &simulation.Scenario
 	var list []string
 	if s.Speculation != nil {
-		list = append(list, "speculation: give the engine its draft model; the acceptance that "+
-			"the scenario takes for granted is a property of your texts")
+		list = append(list, fmt.Sprintf("speculation %s: no flag is written for it; give the "+
+			"engine its drafter. The acceptance that the scenario takes for granted is a "+
+			"property of your texts", s.Speculation.Method))
 	}
 	picker := "a gateway with an endpoint picker"
 	if e.Name == "vllm" {

@@ -2,7 +2,10 @@ package capacity
 
 import (
 	"fmt"
+	"io"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -60,4 +63,33 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			t.Errorf("%s\nsustains %g/s, the bound is %g/s", text, 1.3*o.Ceiling, o.Ceiling)
 		}
 	})
+}
+
+// The commands that start a replica, and what is said below them, name all settings that were
+// simulated, drafts included.
+func TestCommandsSayWhatTheyLack(t *testing.T) {
+	f, err := asked.Parse("plan.yaml", []byte(`
+model: llama-3.1-8b
+workload: {rate: 1/s, prompt: 300, output: 40}
+slo: {ttft: 1s, tpot: 6ms, percentile: 90}
+menu: {hardware: [h100-sxm], tensor: [1], speculation: [{method: eagle, acceptance: 0.8}]}
+effort: {requests: 100, most-requests: 200}
+`))
+	must.OK(t, err)
+	all, err := Solve(t.Context(), f, Options{})
+	must.OK(t, err)
+	chosen := all.Models[0].Chosen
+	if !slices.Equal(chosen.Lacks, chosen.Bundle.Notes) {
+		t.Errorf("it says that %q is lacking, and the files that %q is", chosen.Lacks,
+			chosen.Bundle.Notes)
+	}
+	for name, write := range map[string]func(io.Writer) error{"short": all.WriteShort,
+		"details": all.Models[0].WriteText} {
+		var out strings.Builder
+		must.OK(t, write(&out))
+		_, start, found := strings.Cut(out.String(), "To start a replica:")
+		if !found || !strings.Contains(start, "speculati") {
+			t.Errorf("%s: nothing is said of drafts in %q", name, start)
+		}
+	}
 }

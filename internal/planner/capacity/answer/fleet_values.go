@@ -60,9 +60,10 @@ type Deployment struct {
 	// one replica.
 	OneFewer *Advice `json:"one_fewer,omitempty"`
 	// Scenario is the fleet as a scenario file. Launch has the commands that start a replica, one
-	// for each pool.
+	// for each pool, and Lacks says what was simulated that they do not express.
 	Scenario string   `json:"scenario"`
 	Launch   []string `json:"launch"`
+	Lacks    []string `json:"launch_lacks,omitempty"`
 	// Bundle has the files that start the fleet. It is nil if no known engine runs on its hardware,
 	// for the reason in Unstartable.
 	Bundle      *launch.Bundle `json:"-"`

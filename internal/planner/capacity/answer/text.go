@@ -175,7 +175,7 @@ func (d *Deployment) heading(spare int) string {
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
 
-// printStart prints the commands that start a replica.
+// printStart prints the commands that start a replica, and what they do not express.
 func (d *Deployment) printStart(p *report.Printer) {
 	if p.Gap(); d.Launch == nil {
 		p.Text("No file starts it: " + d.Unstartable + ".")
@@ -184,6 +184,12 @@ func (d *Deployment) printStart(p *report.Printer) {
 	p.Text("To start a replica:")
 	for _, command := range d.Launch {
 		p.Command(command)
+	}
+	if len(d.Lacks) > 0 {
+		p.Text("What was simulated and is not in it:")
+	}
+	for _, note := range d.Lacks {
+		p.Item(note)
 	}
 }
 

@@ -130,7 +130,7 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 		d.Unstartable = err.Error()
 		return nil
 	}
-	d.Bundle = bundle
+	d.Bundle, d.Lacks = bundle, bundle.Notes
 	for i := range bundle.Servers {
 		line, err := bundle.Servers[i].Line()
 		if err != nil {
