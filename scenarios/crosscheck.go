@@ -2,9 +2,7 @@ package scenarios
 
 import (
 	"embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -34,7 +32,7 @@ func CrossChecks() []string {
 // scenario of CrossChecks. Overrides are as in Load.
 func LoadCrossCheck(name string, overrides ...string) (*File, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
-	if errors.Is(err, fs.ErrNotExist) {
+	if files.IsAbsent(err, name) {
 		data, err = crossChecks.ReadFile(path.Join("crosscheck", name+".yaml"))
 		if err != nil {
 			err = fmt.Errorf("%s: no such file, and %s", name,

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -23,7 +22,7 @@ var library embed.FS
 // deployment in the user's registry, or of the shipped scenario.
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
-	if errors.Is(err, fs.ErrNotExist) {
+	if files.IsAbsent(err, name) {
 		own, problem := registered(registry.Deployment, name)
 		if problem != nil {
 			return nil, InputError{problem}
@@ -63,6 +62,9 @@ func Load(name string, overrides ...string) (*File, error) {
 func ReadShipped(name string) ([]byte, error) {
 	bare := strings.TrimSuffix(filepath.ToSlash(name), ".yaml")
 	if !slices.Contains(Shipped(), bare) {
+		if files.IsFolder(name) {
+			return nil, fmt.Errorf("%s: is a directory", name)
+		}
 		if folder, _, deep := strings.Cut(bare, "/"); deep && folder != "papers" {
 			return nil, fmt.Errorf("%s: no such file", name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -46,7 +47,8 @@ func exitCode(err error) int {
 		return exitSLOMissed
 	case errors.Is(err, errTrafficDrifted):
 		return exitTraffic
-	case errors.As(err, &failure), errors.Is(err, context.Canceled):
+	case errors.As(err, &failure), errors.As(err, new(files.Unwritten)),
+		errors.Is(err, context.Canceled):
 		return exitFailed
 	}
 	return exitBadInput

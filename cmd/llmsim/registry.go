@@ -101,6 +101,9 @@ func registryList(open registryOpener) *cobra.Command {
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := open()
+			if err == nil {
+				err = thereIs(cmd, "registry", cmd.Flag("registry").Value.String())
+			}
 			if err != nil {
 				return err
 			}
@@ -168,6 +171,9 @@ func registryUses(open registryOpener) *cobra.Command {
 			}
 			store, err := open()
 			if err != nil {
+				return err
+			}
+			if err := thereIs(cmd, "runs", runs); err != nil {
 				return err
 			}
 			var rows [][]string

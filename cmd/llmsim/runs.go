@@ -35,10 +35,22 @@ func runsCommand() *cobra.Command {
 		},
 	}
 	cmd.PersistentFlags().StringVar(&dir, "runs", defaultRuns(), "the folder of records")
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return thereIs(cmd, "runs", dir)
+	}
 	store := func() *records.Store { return records.Open(dir) }
 	cmd.AddCommand(runsList(store), runsShow(store), runsDiff(store), runsTag(store),
 		runsRemove(store), runsTable(store), runsReport(store), runsRepeat(store))
 	return cmd
+}
+
+// thereIs refuses a folder that a flag names and that is not there: it would look like an empty
+// one.
+func thereIs(cmd *cobra.Command, flag, dir string) error {
+	if cmd.Flags().Changed(flag) && !files.IsFolder(dir) {
+		return fmt.Errorf("--%s: %s: found no such folder", flag, dir)
+	}
+	return nil
 }
 
 // verbs lists the commands under a command.

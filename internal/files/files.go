@@ -2,6 +2,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -35,6 +36,18 @@ func Or(fsys fs.FS) fs.FS {
 func Exists(fsys fs.FS, name string) bool {
 	info, err := fs.Stat(fsys, name)
 	return err == nil && !info.IsDir()
+}
+
+// IsFolder reports whether there is a folder of the operating system at a path.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// IsAbsent reports whether reading a path of the operating system failed because no file is there:
+// a folder is not a file that hides what ships under the name.
+func IsAbsent(err error, path string) bool {
+	return errors.Is(err, fs.ErrNotExist) || err != nil && IsFolder(path)
 }
 
 // Repeatable returns an error unless the file at a path can be read as often as one likes. A pipe

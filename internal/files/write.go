@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // unfinished begins the names of what is being written.
@@ -16,7 +17,7 @@ const unfinished = ".unfinished-"
 
 // Pending is a file that is being written. It appears under its name when it is committed: who
 // reads that name, finds what was there before or all of the new contents, even if this process is
-// killed or the disk is full.
+// killed or the disk is full. Errors of writing are Unwritten.
 type Pending struct {
 	*os.File
 	path string
@@ -27,7 +28,8 @@ type Pending struct {
 // which it leads is replaced.
 func Create(path string) (*Pending, error) { return create(path, 0o666) }
 
-func create(path string, mode fs.FileMode) (*Pending, error) {
+func create(path string, mode fs.FileMode) (p *Pending, err error) {
+	defer func() { err = unwritten(err) }()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
@@ -38,6 +40,7 @@ func create(path string, mode fs.FileMode) (*Pending, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
+	Clean(filepath.Dir(path))
 	for range attempts {
 		p, err := begin(path, mode)
 		if p != nil || err != nil {
@@ -81,10 +84,16 @@ func named(file *os.File) bool {
 	return err == nil && os.SameFile(open, there)
 }
 
+// Write writes into the file.
+func (p *Pending) Write(data []byte) (int, error) {
+	n, err := p.File.Write(data)
+	return n, unwritten(err)
+}
+
 // Commit ends the file and puts it in place.
 func (p *Pending) Commit() error {
 	if p.path == "" {
-		return p.Close()
+		return unwritten(p.Close())
 	}
 	defer hold(p.File)()
 	err := p.Close()
@@ -92,7 +101,7 @@ func (p *Pending) Commit() error {
 		err = os.Rename(p.Name(), p.path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(p.Name()))
+		return unwritten(errors.Join(err, os.Remove(p.Name())))
 	}
 	return nil
 }
@@ -133,35 +142,67 @@ func write(path string, mode fs.FileMode, to func(io.Writer) error) error {
 	return p.Commit()
 }
 
-// Stage makes a folder in dir, which is made if needed, for files that are to appear together. What
-// is in it is moved out or removed by who made it; if that process is killed, Clean removes it.
-func Stage(dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", err
+// Unwritten is the error of what could not be written: the disk is full, or a folder is a file, say.
+type Unwritten struct{ Err error }
+
+// Error returns the message.
+func (u Unwritten) Error() string { return u.Err.Error() }
+
+// Unwrap returns the error within.
+func (u Unwritten) Unwrap() error { return u.Err }
+
+// unwritten marks an error of writing.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
 	}
-	return os.MkdirTemp(dir, unfinished)
+	return Unwritten{err}
 }
 
-// Clean removes from a folder what processes that are gone were writing. Files of processes that
-// live are locked. What cannot be removed stays.
-func Clean(dir string) {
-	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+// Staged is a folder for files that are to appear together.
+type Staged struct {
+	// Path is the folder. What is in it is moved out, or it is renamed, by who made it.
+	Path string
+	lock *Pending // beside the folder: Clean spares the folder while the lock is held
+}
+
+// stagedSuffix follows the name of the lock in the name of a staged folder.
+const stagedSuffix = ".d"
+
+// Stage makes a folder in dir, which is made if needed. Close removes it; if this process is killed
+// before, the next that writes into dir does.
+func Stage(dir string) (*Staged, error) {
+	lock, err := Create(filepath.Join(dir, "lock"))
 	if err != nil {
-		return // dir has characters that mean something in patterns
+		return nil, err
 	}
-	for _, path := range left {
-		inside, _ := filepath.Glob(filepath.Join(path, "*"))
-		if info, err := os.Stat(path); err != nil || info.IsDir() == (len(inside) == 0) {
-			continue // its maker is about to begin
-		} else if !info.IsDir() {
+	s := &Staged{lock.Name() + stagedSuffix, lock}
+	if err := os.Mkdir(s.Path, 0o777); err != nil {
+		return nil, errors.Join(unwritten(err), lock.Discard())
+	}
+	return s, nil
+}
+
+// Close removes the folder, if it is still there.
+func (s *Staged) Close() error { return errors.Join(os.RemoveAll(s.Path), s.lock.Discard()) }
+
+// Clean removes from a folder what processes that are gone were writing. Files of processes that
+// live are locked, and so are the locks beside their folders. What cannot be removed stays.
+func Clean(dir string) {
+	if !locks {
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case !strings.HasPrefix(e.Name(), unfinished):
+		case !e.IsDir():
 			removeAbandoned(path)
-			continue
-		}
-		free := true
-		for _, name := range append(inside, path) {
-			free = free && abandoned(name)
-		}
-		if free {
+		case abandoned(strings.TrimSuffix(path, stagedSuffix)):
 			os.RemoveAll(path)
 		}
 	}
@@ -182,14 +223,11 @@ func removeAbandoned(path string) {
 	}
 }
 
-// abandoned reports whether no process writes a file.
+// abandoned reports whether no process holds a lock.
 func abandoned(path string) bool {
-	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return err == nil
-	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return false
+		return errors.Is(err, fs.ErrNotExist) || IsFolder(path)
 	}
 	defer file.Close()
 	return Lock(file) == nil

@@ -62,30 +62,57 @@ func TestFilesAreWrittenWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// Clean removes what nobody writes any more, and nothing else.
-func TestCleanSparesTheLiving(t *testing.T) {
-	dir := t.TempDir()
+// Who begins to write into a folder removes what nobody writes there any more, empty folders and
+// folders of older versions too, and nothing else.
+func TestWritersSpareTheLiving(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*") // which mean something in patterns
 	living, err := Create(filepath.Join(dir, "a.txt"))
 	must.OK(t, err)
-	staging, err := Stage(dir)
+	staged, err := Stage(dir)
 	must.OK(t, err)
-	for _, name := range []string{"b.txt", unfinished + "1-dead.txt", filepath.Base(staging) +
-		"/dead.csv"} {
+	must.OK(t, os.WriteFile(filepath.Join(staged.Path, "half.csv"), nil, 0o666))
+	for _, name := range []string{"1", "2-lock.d"} {
+		must.OK(t, os.MkdirAll(filepath.Join(dir, unfinished+name, "deep"), 0o777))
+	}
+	must.OK(t, os.Mkdir(filepath.Join(dir, unfinished+"3"), 0o777))
+	for _, name := range []string{"b.txt", unfinished + "1-dead.txt", unfinished + "4-lock",
+		unfinished + "1/dead.csv"} {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	}
-	fresh, err := Stage(dir)
-	must.OK(t, err)
-	Clean(dir)
+	must.OK(t, WriteBytes(filepath.Join(dir, "c.txt"), nil, 0o666))
 	all := contents(t, dir)
-	for _, name := range []string{"b.txt", filepath.Base(living.Name()), filepath.Base(fresh)} {
+	for _, name := range []string{"b.txt", "c.txt", filepath.Base(living.Name()),
+		filepath.Base(staged.Path), filepath.Base(staged.lock.Name())} {
 		if _, there := all[name]; !there {
 			t.Errorf("%s is gone", name)
 		}
 	}
-	if len(all) != 3 {
+	if len(all) != 5 {
 		t.Errorf("left: %v", all)
 	}
-	if err := living.Commit(); err != nil {
-		t.Error(err)
+	must.OK(t, errors.Join(living.Commit(), staged.Close()))
+	if all := contents(t, dir); len(all) != 3 {
+		t.Errorf("left: %v", all)
+	}
+}
+
+// What cannot be written is an error of its own kind, and not what the writer itself says.
+func TestUnwritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must.OK(t, os.WriteFile(file, nil, 0o666))
+	_, stage := Stage(filepath.Join(file, "x"))
+	own := errors.New("own")
+	full := Write("/dev/full", func(w io.Writer) error {
+		_, err := io.WriteString(w, "text")
+		return err
+	})
+	for _, err := range []error{stage, full, WriteBytes(filepath.Join(file, "x"), nil, 0o666)} {
+		if !errors.As(err, new(Unwritten)) {
+			t.Errorf("found %v", err)
+		}
+	}
+	err := Write(filepath.Join(t.TempDir(), "x"), func(io.Writer) error { return own })
+	if errors.As(err, new(Unwritten)) || !errors.Is(err, own) {
+		t.Errorf("found %v", err)
 	}
 }

@@ -111,11 +111,14 @@ func (s *Store) Add(kind Kind, name string, data []byte) (*Entry, error) {
 		}
 		e := &Entry{kind, name, version, sum, ""}
 		err := s.put(e, data)
-		if err == nil || !errors.Is(err, fs.ErrExist) {
+		if !errors.Is(err, errTaken) {
 			return e, err
 		} // another process has added this version meanwhile
 	}
 }
+
+// errTaken is the error of a version that is there.
+var errTaken = errors.New("the version is there")
 
 // put puts a version in place, as a whole.
 func (s *Store) put(e *Entry, data []byte) error {
@@ -124,26 +127,23 @@ func (s *Store) put(e *Entry, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(stage)
+	defer stage.Close()
 	entry, err := datafile.Encode(e)
 	if err != nil {
 		return err
 	}
 	for name, text := range map[string][]byte{"entry.yaml": entry, e.Kind.file(): data} {
-		if err := files.WriteBytes(filepath.Join(stage, name), text, 0o666); err != nil {
+		if err := files.WriteBytes(filepath.Join(stage.Path, name), text, 0o666); err != nil {
 			return err
 		}
 	}
-	if err := os.Chmod(stage, 0o777); err != nil {
-		return err
-	}
 	target := filepath.Join(home, strconv.Itoa(e.Version))
 	e.Path = filepath.Join(target, e.Kind.file())
-	if err := os.Rename(stage, target); err != nil {
+	if err := os.Rename(stage.Path, target); err != nil {
 		if _, there := os.Stat(target); there == nil {
-			return fs.ErrExist
+			return errTaken
 		}
-		return err
+		return files.Unwritten{Err: err}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // folder is the files of one run: all of them appear when the run is done, or none does.
 type folder struct {
 	dir     string
-	staging string
+	staging *files.Staged
 	open    []*stagedFile
 }
 
@@ -27,7 +27,6 @@ func (s *stagedFile) Write(p []byte) (int, error) { return s.buffer.Write(p) }
 
 // newFiles prepares to write into dir, which it makes if needed. Call commit or discard in the end.
 func newFiles(dir string) (*folder, error) {
-	files.Clean(dir)
 	staging, err := files.Stage(dir)
 	if err != nil {
 		return nil, err
@@ -37,12 +36,9 @@ func newFiles(dir string) (*folder, error) {
 
 // create starts a file of that name. commit closes it.
 func (f *folder) create(name string) (*stagedFile, error) {
-	file, err := os.Create(filepath.Join(f.staging, name))
+	file, err := os.Create(filepath.Join(f.staging.Path, name))
 	if err != nil {
 		return nil, err
-	}
-	if err := files.Lock(file); err != nil {
-		return nil, errors.Join(err, file.Close())
 	}
 	s := &stagedFile{name: name, file: file, buffer: bufio.NewWriterSize(file, 1<<16)}
 	f.open = append(f.open, s)
@@ -56,13 +52,13 @@ func (f *folder) commit() error {
 		errs = append(errs, s.buffer.Flush(), s.file.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
-		return errors.Join(err, os.RemoveAll(f.staging))
+		return errors.Join(err, f.staging.Close())
 	}
 	for _, s := range f.open {
-		errs = append(errs, os.Rename(filepath.Join(f.staging, s.name),
+		errs = append(errs, os.Rename(filepath.Join(f.staging.Path, s.name),
 			filepath.Join(f.dir, s.name)))
 	}
-	return errors.Join(errors.Join(errs...), os.RemoveAll(f.staging))
+	return errors.Join(errors.Join(errs...), f.staging.Close())
 }
 
 // discard throws the files away, and the folder too if nothing else is in it.
@@ -71,7 +67,7 @@ func (f *folder) discard() error {
 	for _, s := range f.open {
 		errs = append(errs, s.file.Close())
 	}
-	errs = append(errs, os.RemoveAll(f.staging))
+	errs = append(errs, f.staging.Close())
 	if entries, err := os.ReadDir(f.dir); err == nil && len(entries) == 0 {
 		errs = append(errs, os.Remove(f.dir))
 	}

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -42,7 +41,7 @@ func Open(name string, overrides ...string) (*File, error) {
 // Read returns the text of a plan: of the file of that name, or of the shipped plan.
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
-	if errors.Is(err, fs.ErrNotExist) {
+	if files.IsAbsent(err, name) {
 		data, err = ReadShipped(name)
 	}
 	if err != nil {
