@@ -35,6 +35,9 @@ func (s *Simulation) StepByStep(tokens func(q *sim.Sequence, n int, at sim.Time)
 	s.config.MaxLeap, s.config.Tokens = 1, tokens
 }
 
+// OnTransfer has f called for each KV cache that goes from prefill to decode.
+func (s *Simulation) OnTransfer(f func(sim.Transfer)) { s.config.Sent = f }
+
 // ReplaceClocks gives each replica another clock, such as one that executes the steps. It must be
 // called before Run. The result's figures of work, cost and energy stay predicted ones.
 func (s *Simulation) ReplaceClocks(replace func(predicted sim.StepClock) sim.StepClock) {

@@ -37,6 +37,9 @@ type Config struct {
 	Scalings []Scaling
 	// Observer is told what happens. It is nil if only the Result matters.
 	Observer Observer
+	// Sent, if it is set, is called when a KV cache is sent to a decode replica, in the order in
+	// which a link sends them.
+	Sent func(t Transfer)
 	// Tokens, if it is set, is called when n tokens of a sequence have come out. They came out at
 	// the given time or, where steps were leapt, one after another up to that time. Answers of
 	// static batches come out as a whole. A request that began anew after a failure repeats its

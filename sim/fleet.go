@@ -40,6 +40,7 @@ type fleet struct {
 	loads    loads
 	result   Result
 	tokens   func(s *Sequence, n int, at Time)
+	sent     func(t Transfer)
 	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
 }
 
@@ -49,7 +50,8 @@ func newFleet(c *Config) *fleet {
 		observer: c.Observer, next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout,
 		announce: c.Announce,
 		outages:  slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
-		fallible: true, now: -1, tokens: c.Tokens, pushed: map[int64]*Sequence{},
+		fallible: true, now: -1, tokens: c.Tokens, sent: c.Sent,
+		pushed: map[int64]*Sequence{},
 	}
 	if f.source == nil {
 		f.source = noRequests{}

@@ -55,11 +55,16 @@ func (f *fleet) handOver(s *Sequence) {
 	s.place, s.move.targetGeneration = underWay, target.generation
 	f.assign(target, s)
 	bytes := source.kvBytes.Of(s.Swapped)
-	at := f.links[source.link].send(bytes, source.layers, s.move.computed, s.move.step)
-	if at == Never || f.links[source.link].result.Visible == Never {
+	l := &f.links[source.link]
+	at := l.send(bytes, source.layers, s.move.computed, s.move.step)
+	if at == Never || l.result.Visible == Never {
 		f.fault("the transfers over link %d up to that of request %d take longer than simulated "+
 			"time can name",
 			source.link, s.ID)
+	}
+	if f.sent != nil {
+		whole := max(Seconds(float64(bytes)/l.Bandwidth), 1)
+		f.sent(Transfer{source.link, s.ID, bytes, l.free - whole, l.free, at})
 	}
 	f.schedule(at, event{kind: delivering, s: s})
 }

@@ -209,6 +209,7 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 		return nil, err
 	}
 	simulation.StepByStep(timeline.Token)
+	simulation.OnTransfer(timeline.Transfer)
 	result, err := flags.record(cmd, simulation, progress, append(observers, timeline))
 	return result, timeline.Close(err)
 }

@@ -71,6 +71,7 @@ func (flags *waterfallFlags) record(cmd *cobra.Command,
 		return nil, err
 	}
 	simulation.StepByStep(timeline.Token)
+	simulation.OnTransfer(timeline.Transfer)
 	w.Life, err = waterfall.Record(cmd.Context(), simulation, id, timeline)
 	return w, timeline.Close(err)
 }

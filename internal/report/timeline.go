@@ -19,8 +19,9 @@ const TimelineEvents = 200_000
 
 // Timeline is a sim.Observer that writes a run in the Trace Event Format (JSON), to be opened at
 // ui.perfetto.dev: a track for each batch of each replica with its steps and what their time is
-// spent on, a track for each request with the parts of its life, and counters of batch, queue and
-// KV use. When it is full it goes on with no more, and says so in the file.
+// spent on, a track for each request with the parts of its life, one for each link with what it
+// sends, and counters of batch, queue and KV use. When it is full it goes on with no more, and
+// says so in the file.
 type Timeline struct {
 	file  *files.Pending
 	out   *bufio.Writer
@@ -40,6 +41,9 @@ type track struct{ replica, lane int }
 
 // requestsProcess is the process under which requests are shown; replicas come after it.
 const requestsProcess = 1
+
+// linksProcess is the process under which links are shown, each as a track.
+const linksProcess = 0
 
 // NewTimeline starts a timeline in a new file. It holds at most the given number of events. The
 // ledger says what an accelerator does in each step, as scenarios.Simulation.Ledger does.
@@ -85,6 +89,20 @@ func process(replica int) int { return requestsProcess + 1 + replica }
 
 // Token is a sim.Config.Tokens: with it the timeline names the requests of each step.
 func (t *Timeline) Token(s *sim.Sequence, _ int, _ sim.Time) { t.fresh = append(t.fresh, s.ID) }
+
+// Transfer writes the time in which a link sends a KV cache.
+func (t *Timeline) Transfer(m sim.Transfer) {
+	if k := (track{-1, m.Link}); !t.known[k] && t.left > 0 {
+		t.known[k] = true
+		t.write(",\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"links"}}`,
+			linksProcess)
+		t.write(",\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"link %d"}}`,
+			linksProcess, m.Link, m.Link)
+	}
+	t.event(m.To, `{"ph":"X","name":"request %d","pid":%d,"tid":%d,"ts":%v,"dur":%v,`+
+		`"args":{"bytes":%d,"arrived_us":%v}}`, m.ID, linksProcess, m.Link, micros(m.From),
+		micros(m.To-m.From), m.Bytes, micros(m.Arrived))
+}
 
 // Steps implements sim.Observer.
 func (t *Timeline) Steps(l *sim.Leap) {

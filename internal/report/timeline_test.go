@@ -45,6 +45,7 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 	timeline, err := report.NewTimeline(name, events, s.Ledger)
 	must.OK(t, err)
 	s.StepByStep(timeline.Token)
+	s.OnTransfer(timeline.Transfer)
 	if _, err := s.Run(context.Background(), timeline); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func runTimeline(t *testing.T, events int, set ...string) traceFile {
 // all closed, and tracks that are used have names.
 func TestTimelineKeepsTheFormat(t *testing.T) {
 	for _, set := range [][]string{{"replicas=2"}, {"parallelism.pipeline=2"},
-		{"workload.rate=50/s"}} {
+		{"workload.rate=50/s"}, apart} {
 		trace := runTimeline(t, report.TimelineEvents, set...)
 		if trace.Unit != "ms" || trace.Other["recorded"] != "the whole run" {
 			t.Errorf("%v: unit %q, recorded %q", set, trace.Unit, trace.Other["recorded"])
@@ -183,5 +184,30 @@ func TestTimelinePartsAddUp(t *testing.T) {
 		if high == 0 || high > 1.25*low {
 			t.Errorf("%v: the weights take %v to %v µs", set, low, high)
 		}
+	}
+}
+
+// apart is a setting of prefill and decode on replicas of their own.
+var apart = []string{"fleet.pools=[{role: prefill, replicas: 2}, {role: decode, replicas: 1}]"}
+
+// The slices of a link are its traffic: each transfer takes its bytes over the bandwidth, no two at
+// once, and there is one for each request.
+func TestTimelineShowsTheTrafficOfLinks(t *testing.T) {
+	rate, sent := 0.0, 0
+	for _, e := range runTimeline(t, report.TimelineEvents, apart...).Events {
+		if e.Phase != "X" || *e.Process != 0 {
+			continue
+		}
+		sent++
+		each := e.Args["bytes"].(float64) / *e.Duration
+		if rate == 0 {
+			rate = each
+		}
+		if math.Abs(each-rate) > 1e-3*rate {
+			t.Fatalf("%s is sent at %g bytes/µs, others at %g", e.Name, each, rate)
+		}
+	}
+	if sent != 200 {
+		t.Errorf("%d transfers, want 200", sent)
 	}
 }
