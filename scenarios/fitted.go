@@ -67,14 +67,15 @@ func (d *Fitted) Encode() ([]byte, error) {
 // it is of the same model, accelerator and engine, and returns its evidence. A file of another one
 // changes nothing, and a warning says so.
 func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
-	adjusted := c.Physics.Adjusted || e.Factors != (Factors{})
+	var fitted Factors
 	if e.Deployment != "" && len(v.problems) == 0 {
 		if d := v.readDeployment(); d != nil && v.fits(d, c) {
-			own = v.evidence(d, c)
-			e.Factors = e.Factors.or(d.Factors)
+			own, fitted = v.evidence(d, c), d.Factors
+			e.Factors = e.Factors.or(fitted)
 		}
 	}
-	if adjusted {
+	// factors that are written out as they were fitted change nothing
+	if c.Physics.Adjusted || e.Factors != fitted {
 		own = nil
 	}
 	c.Physics.Adjusted = c.Physics.Adjusted || e.Factors != (Factors{})

@@ -263,6 +263,23 @@ func (l *laws) window(r *run) {
 	l.same("output tokens by rate", s.OutputThroughput*window, float64(s.TotalOutputTokens), 0)
 	l.same("tokens by rate", s.TotalTokenThroughput*window,
 		float64(s.TotalOutputTokens+s.TotalInputTokens), 0)
+	// Little's law: what was in the system, summed over time and over requests
+	var spent sim.Time
+	for i := range r.watch.record.Finished {
+		f := &r.watch.record.Finished[i]
+		spent += f.LastToken - f.Arrival
+	}
+	inside := (s.MeanRunning + s.MeanWaiting) * window
+	left := s.TimedOut + s.Cancelled + s.Lost
+	if r.simulation.Scenario.Fleet.Encoders > 0 {
+		left += s.Rejected // images are encoded before a replica refuses their request
+	}
+	if left == 0 {
+		l.same("requests in the system times time", inside, spent.Seconds(), 0)
+	} else {
+		l.that(inside >= spent.Seconds()*(1-rounding), "%v request-seconds in the system, and "+
+			"answers alone took %v", inside, spent.Seconds())
+	}
 	l.that(s.MeanWaiting <= float64(s.PeakWaiting)*(1+rounding), "waiting: mean %v, peak %v",
 		s.MeanWaiting, s.PeakWaiting)
 	l.that(s.KVUsage <= s.PeakKVUsage*(1+rounding), "KV: mean %v, peak %v", s.KVUsage,

@@ -295,6 +295,11 @@ func relate(d *drawer, s object) {
 		s["model"] = shape
 		delete(s, "shape")
 	}
+	for _, p := range append(entries(mapping(s, "fleet"), "pools"), s) {
+		if h := mapping(p, "hardware"); h["operators"] != nil {
+			h["accelerator"] = "h100-sxm" // which can be as quick as the tables are
+		}
+	}
 	relateServers(d, s)
 	relateModels(s, w)
 	for _, c := range append(classes, w) {
@@ -547,6 +552,12 @@ func relateRegions(s object, classes []object) {
 			fleet["distances"] = []any{object{"from": "here", "to": "there", "round-trip": "70ms"}}
 		}
 	}
+}
+
+// mapping returns the mapping of a key; nil where there is another value.
+func mapping(of object, key string) object {
+	m, _ := of[key].(object)
+	return m
 }
 
 // entries returns the mappings in a list of a mapping.
