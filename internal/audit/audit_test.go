@@ -23,8 +23,8 @@ var (
 	howMany = flag.Int("scenarios", 300, "the number of scenarios that TestAudit draws")
 	first   = flag.Uint64("first-scenario", 0,
 		"the seed of the first scenario; 0 means one that follows from RAPID_SEED")
-	dear = flag.Uint64("outputs", 10, "of how many scenarios one is also drawn as pictures, swept, "+
-		"recorded, explained and shown by the page")
+	dear = flag.Uint64("outputs", 10, "of how many scenarios one is also drawn as pictures, "+
+		"swept, recorded, explained and shown by the page")
 )
 
 // firstSeed returns the seed of the first scenario. Each commit that .ci/run checks has its own

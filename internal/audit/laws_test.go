@@ -271,8 +271,8 @@ func (l *laws) window(r *run) {
 	}
 	inside := (s.MeanRunning + s.MeanWaiting) * window
 	left := s.TimedOut + s.Cancelled + s.Lost
-	if r.simulation.Scenario.Fleet.Encoders > 0 {
-		left += s.Rejected // images are encoded before a replica refuses their request
+	if fleet := r.simulation.Scenario.Fleet; fleet.Encoders > 0 || len(fleet.Outages) > 0 {
+		left += s.Rejected // after images are encoded, or when no replica is left
 	}
 	if left == 0 {
 		l.same("requests in the system times time", inside, spent.Seconds(), 0)

@@ -125,9 +125,13 @@ func (s *Stage) Next(n int) ([]Frame, error) {
 	return frames, s.simulation.Err()
 }
 
-// Duration implements sim.StepClock: it notes what the step carries.
+// Duration implements sim.StepClock: it notes what the step carries. A chunk without a sequence is
+// of a step that is asked for and does not run, such as one by which a router predicts.
 func (s *Stage) Duration(next *sim.Step) sim.Time {
 	length := s.predicted.Duration(next)
+	if len(next.Prefill) > 0 && next.Prefill[0].Sequence == nil {
+		return length
+	}
 	carried := &step{work: map[int64]work{}, sum: s.clock.Whole(next).Sum(),
 		decoding: next.Decodes}
 	for q := range next.Sequences {

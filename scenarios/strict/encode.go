@@ -98,7 +98,8 @@ func mappingNode(v reflect.Value, path string, given func(string) bool) (*yaml.N
 		short = f.short
 		add(f.name, value)
 	}
-	if len(mapping.Content) == 2 && short {
+	// a mapping is no short form of another: the keys within would be read as those around
+	if len(mapping.Content) == 2 && short && mapping.Content[1].Kind == yaml.ScalarNode {
 		return mapping.Content[1], nil
 	}
 	return mapping, nil
