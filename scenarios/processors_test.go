@@ -19,7 +19,8 @@ import (
 )
 
 // Any number of processors gives the same result, to the last bit: for every key of a workload and
-// of a class, for every policy of the registry, for drafts, and for random scenarios.
+// of a class, for every policy of the registry, and for drafts. internal/audit has
+// drawn scenarios.
 func TestProcessorsChangeNoResult(t *testing.T) {
 	registry := policies.Default()
 	uneven := []string{"workload.prompt={distribution: uniform, min: 1, max: 800}",
@@ -38,10 +39,6 @@ func TestProcessorsChangeNoResult(t *testing.T) {
 		"{method: medusa, tokens: 2, acceptance: {rate: 0.6}}"} {
 		fleets = append(fleets, example{"", append([]string{"replicas=6",
 			"workload.rate=100/s", "workload.requests=600", "speculation=" + method}, uneven...)})
-	}
-	for seed := range uint64(40) {
-		fleets = append(fleets, example{"", append(randomScenario(registry, seed),
-			"routing=round-robin")})
 	}
 	refused := map[string]string{}
 	for _, e := range fleets {

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,8 +24,8 @@ func TestResolvingChangesNothing(t *testing.T) {
 		{"workload.trace=" + writeTrace(t),
 			"fleet.pools=[{replicas: 1}, {name: b, replicas: 2, scaling: queue}]"},
 	}
-	for seed := range uint64(100) {
-		scenarios = append(scenarios, randomScenario(registry, seed))
+	for _, e := range slices.Concat(workloadExamples(t), policyExamples(registry)) {
+		scenarios = append(scenarios, e.overrides)
 	}
 	resolves := 0
 	for _, overrides := range scenarios {

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -52,35 +51,4 @@ func TestLeapsDoTheWorkOfSteps(t *testing.T) {
 				leaped.MBU, stepped.MFU, stepped.MBU)
 		}
 	})
-}
-
-// A run with leaps drafts what a run without leaps drafts, in the same time and with the same
-// arithmetic, also where a policy takes sequences out of steps for which they have drafts, and
-// where users leave.
-func TestDraftsOfLeapsAreThoseOfSteps(t *testing.T) {
-	registry, ran := policies.Default(), 0
-	for seed := range uint64(300) {
-		g := &generator{seed: seed, registry: registry}
-		g.set("model", "gpt2")
-		g.set("engine.preset", "vllm-v1-sync")
-		g.choose("batching", "mlfq", "{policy: mlfq, quantum: 50ms}", "srtf")
-		g.choose("memory.tokens", "800", "1600")
-		g.speculate()
-		g.choose("speculation.method", "medusa", "eagle")
-		g.load()
-		g.sometimes(3, "workload.sessions", "{turns: 3, think: 1s, thinking: {share: 0.5}}")
-		leaps := runRandom(t, registry, seed, g.overrides, 0)
-		if leaps == nil {
-			continue
-		}
-		ran++
-		steps := runRandom(t, registry, seed, g.overrides, 1)
-		if d := leaps.differences(steps); len(d) > 0 {
-			t.Errorf("scenario %d:\n\t%s\n%s", seed, strings.Join(g.overrides, "\n\t"),
-				strings.Join(d, "\n"))
-		}
-	}
-	if ran < 60 {
-		t.Errorf("only %d of 300 scenarios ran", ran)
-	}
 }

@@ -71,6 +71,52 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// A run with leaps drafts what a run without leaps drafts, in the same time and with the same
+// arithmetic, also where a policy takes sequences out of steps for which they have drafts, and
+// where users leave.
+func TestDraftsOfLeapsAreThoseOfSteps(t *testing.T) {
+	registry, ran, n := policies.Default(), 0, uint64(150)
+	if testing.Short() {
+		n = 40
+	}
+	for seed := range n {
+		d := &drawer{seed, registry}
+		s := drawScenario(registry, seed)
+		s["model"], s["hardware"], s["engine"] = "gpt2", "l4", "vllm-v1-sync"
+		for _, key := range []string{"fleet", "parallelism", "caches", "shape", "steps",
+			"adapters"} {
+			delete(s, key)
+		}
+		s["batching"] = pick(d, "queue", []string{"mlfq", "srtf"})
+		s["memory"] = object{"tokens": plain(pick(d, "room", []string{"800", "1600"}))}
+		s["speculation"] = object{"method": pick(d, "method", []string{"medusa", "eagle"}),
+			"tokens": 1 + d.random("tokens").IntN(5), "acceptance": 0.6}
+		if d.chance("thinking", 0.3) {
+			delete(s, "workload")
+			s["workload"] = object{"requests": 40, "patience": "2s", "prompt": 60,
+				"sessions": object{"turns": 3, "think": "1s", "thinking": 0.5}}
+		}
+		if _, err := repair(d, s); err != nil {
+			continue
+		}
+		leaps, err := execute(registry, s, 1, false)
+		if err != nil {
+			continue
+		}
+		ran++
+		steps, err := execute(registry, s, 1, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrong := leaps.differences("stepping", steps); len(wrong) > 0 {
+			t.Errorf("scenario %d: %s\n%s", seed, text(s), strings.Join(wrong, "\n"))
+		}
+	}
+	if uint64(ran) < n/2 {
+		t.Errorf("only %d of %d scenarios ran", ran, n)
+	}
+}
+
 // processorSeconds returns the time that this process has taken of processors.
 func processorSeconds() float64 {
 	var u syscall.Rusage

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -452,10 +451,7 @@ func (r *run) differences(how string, other *run) (list []string) {
 	if string(r.json) == string(other.json) {
 		return list
 	}
-	// Arithmetic and bytes are added up in floating point, once a leap or once a step; so the rest
-	// may differ in the last digits.
-	if d := cmp.Diff(plainJSON(r.json), plainJSON(other.json),
-		cmpopts.EquateApprox(rounding, rounding)); d != "" {
+	if d := cmp.Diff(plainJSON(r.json), plainJSON(other.json)); d != "" {
 		list = append(list, how+" (+) changes the result:\n"+d)
 	}
 	return list
