@@ -143,6 +143,9 @@ func (s *Stage) Duration(next *sim.Step) sim.Time {
 		carried.work[c.Sequence.ID] = work{c.New, c.Cached}
 		s.running[c.Sequence] = true
 	}
+	if len(s.carrying) == s.clock.Stages() { // the replica failed in the first, which does not end
+		s.carrying = s.carrying[1:]
+	}
 	s.carrying = append(s.carrying, carried)
 	return length
 }
