@@ -360,7 +360,8 @@ func (l *laws) shares(r *run) {
 	k := r.result.KVShares
 	sum := k.Tokens + k.Reserved + k.Internal + k.External
 	several := len(r.result.Pools) > 1 // of which some may have a memory that tells no parts
-	l.that(sum == 0 || math.Abs(sum-1) < rounding || several && sum < 1, "the parts of the KV memory sum to %v", sum)
+	l.that(sum == 0 || math.Abs(sum-1) < rounding || several && sum < 1,
+		"the parts of the KV memory sum to %v", sum)
 }
 
 // free reports whether a scenario says itself how quick something is, so that the peak of its
