@@ -142,7 +142,7 @@ func write(path string, mode fs.FileMode, to func(io.Writer) error) error {
 	return p.Commit()
 }
 
-// Unwritten is the error of what could not be written: the disk is full, or a folder is a file, say.
+// Unwritten is the error of what could not be written: the disk is full, or a folder is a file.
 type Unwritten struct{ Err error }
 
 // Error returns the message.
