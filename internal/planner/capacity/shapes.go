@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -85,23 +84,9 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	if err != nil {
 		return sh, err
 	}
-	switch size := replicas + s.Spare; {
-	case replicas == 0:
-	case !o.Available(size):
-		offer := o.Shortest(size)
-		sh.Limit = fmt.Sprintf("%d × %s would be needed, there are %d; %s",
-			o.Accelerators(offer, size), offer.Accelerator, offer.Count, sh.Limit)
-	case i != s.best && s.idle(o, replicas) &&
-		(s.best < 0 || !s.idle(s.chosen(), s.size()-s.Spare)):
-		sh.Rate = 0
-		sh.Limit = fmt.Sprintf("it keeps the SLO only where replicas stand idle: it takes %s, and "+
-			"%s would do the work by the roofline; %s", units.Plural(replicas, "replica"),
-			units.Plural(s.Fewest(o), "replica"), sh.Limit)
-	default:
+	if size := replicas + s.Spare; replicas > 0 {
 		sh.Replicas, sh.Accelerators, sh.Hourly = size, size*o.GPUs, o.Cost(size)
-		sh.HourlyLeast = o.Cost(s.optimistic(i, replicas) + s.Spare)
 		if o.Scaled() {
-			sh.HourlyLeast *= s.hourly(i) / sh.Hourly
 			sh.Hourly, sh.Fewest = s.hourly(i), o.Scaling.Always+s.Spare
 		}
 		if millions := s.millions(); millions > 0 {
@@ -111,9 +96,9 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	return sh, nil
 }
 
-// needed returns how many replicas of option i serve the load, spares left out; 0 where none do, or
-// where only whole fleets tell and the bounds say enough. It notes the highest rate of a replica
-// that is judged alone, and what limits the option.
+// needed returns how many replicas of option i keep the SLO in a simulation of that very fleet,
+// spares down; 0 where no fleet does, or where no fleet was simulated. It notes the highest rate of
+// a replica that is judged alone, and what limits the option.
 func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
 	o, replicas := s.options[i], s.outcomes[i].replicas
 	_, taken := o.Interrupted()
@@ -124,13 +109,16 @@ func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, erro
 			return 0, err
 		}
 		sh.Rate, sh.Limit = rate, "at a higher rate, "+above.Trial.Limit
-		if replicas == 0 && rate > 0 {
+		if i == s.best || rate == 0 && replicas == 0 {
+			return replicas, nil
+		}
+		if replicas == 0 {
 			replicas = int(math.Ceil(s.Rate / rate))
 		}
-		if s.best >= 0 && i != s.best && replicas > 0 &&
-			o.Cost(replicas+s.Spare) < contender*s.cost() {
-			return s.sizeAlternative(ctx, i, replicas)
+		if s.best >= 0 && o.Cost(replicas+s.Spare) < contender*s.cost() {
+			return s.sizeAlternative(ctx, i, replicas, sh)
 		}
+		return 0, nil
 	case replicas == 0 && s.sizedBesideAnswer(i):
 		if sh.Limit = s.words(i); s.mostWorthwhile(i) >= s.Fewest(o) {
 			sh.Limit = missesCheaper
@@ -172,41 +160,28 @@ func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 	return n, err
 }
 
-// sizeAlternative sizes an option that is nearly as cheap as the answer as a fleet, from what one
-// replica suggests. What would cost less than the answer was tried before, unless other models have
-// it.
-func (s *search) sizeAlternative(ctx context.Context, i, n int) (int, error) {
-	if !s.options[i].Available(n + s.Spare) {
-		return n, nil
+// sizeAlternative sizes an option that is nearly as cheap as the answer as a fleet, from the n
+// replicas that one replica suggests; 0 where its fleets miss the SLO. Fleets that cost less than
+// the answer were tried before, unless other models have the accelerators.
+func (s *search) sizeAlternative(ctx context.Context, i, n int, sh *answer.Shape) (int, error) {
+	o, most := s.options[i], s.Most(s.options[i])
+	if most < s.Fewest(o) {
+		sh.Limit = s.words(i)
+		return 0, nil
 	}
-	fleet, err := s.smallest(ctx, i, n, func(int, float64) {})
-	switch most := s.Most(s.options[i]); {
-	case err != nil:
-		return 0, err
-	case fleet == 0 && !s.options[i].Available(most+1+s.Spare):
-		return most + 1, nil
-	case fleet == 0 || s.joint:
-		return fleet, nil
+	fleet, err := s.smallest(ctx, i, min(n, most), func(int, float64) {})
+	if least := s.mostWorthwhile(i) + 1; err == nil && !s.joint && 0 < fleet && fleet < least {
+		var kept bool
+		if kept, _, err = s.Keeps(ctx, o, least, o.Worst(), s.Seeds); kept {
+			return least, err
+		}
+		fleet, most = 0, least
 	}
-	return max(fleet, s.mostWorthwhile(i)+1), nil
-}
-
-// idle reports whether a fleet of a fixed number of replicas has many times the replicas that the
-// roofline asks for. Such a fleet keeps the SLO only because it is nearly idle, and is no
-// alternative to one that works.
-func (s *search) idle(o *candidate.Option, replicas int) bool {
-	const times = 8 // answers to the shipped plans have 1.4 to 2.4 times as many
-	return !o.Scaled() && replicas >= times*s.Fewest(o)
-}
-
-// leastCostProbability is the probability of what is called the least cost: steps are that fast in
-// one case of ten.
-const leastCostProbability = 0.1
-
-// optimistic reckons how many replicas of an option would do in place of n if steps were as fast as
-// they are in one case of ten, taking rates to be inverse to step times.
-func (s *search) optimistic(i, n int) int {
-	o := s.options[i]
-	fastest := o.Physics.Steps.Quantile(leastCostProbability)
-	return max(1, int(math.Ceil(float64(n)*fastest/o.Slow-1e-9)))
+	if err == nil && fleet == 0 {
+		sh.Limit = units.Plural(most, "replica") + " miss the SLO"
+		if offer := o.Shortest(most + s.Spare + 1); offer != nil {
+			sh.Limit += fmt.Sprintf("; there are %d × %s", offer.Count, offer.Accelerator)
+		}
+	}
+	return fleet, err
 }

@@ -23,9 +23,7 @@ func TestIdleServersAreNoAlternative(t *testing.T) {
 	a := solveAll(t, file).Models[0]
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
-		idle := strings.Contains(s.Limit, "stand idle")
-		if s.Hourly > 20*a.Chosen.Hourly || idle != (s.Shape == "2 × a100-80gb-sxm") ||
-			idle && s.Replicas > 0 {
+		if s.Hourly > 20*a.Chosen.Hourly {
 			t.Errorf("%s: $%g, %s", s.Shape, s.Hourly, s.Limit)
 		}
 	}
@@ -69,5 +67,41 @@ func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 		if s := &a.Shapes[i]; s.Replicas == 0 && s.GPUs == 1 {
 			t.Errorf("%s has no price: %s", s.Shape, s.Limit)
 		}
+	}
+}
+
+// Each fleet in the table, and so each that the brief answer names, keeps the SLO in a simulation of
+// that very fleet with its spares down.
+func TestFleetsInTheTableKeepTheSLO(t *testing.T) {
+	s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 12/s, prompt: 1000, output: 200}
+slo: {ttft: 1s, tpot: 50ms}
+fleet: {spare: 1}
+menu: {hardware: [l40s, h100-sxm, h200, a100-80gb-sxm], tensor: [1, 2], tune: none}
+effort: {requests: 300, most-requests: 2000}
+`)
+	must.OK(t, s.answer(t.Context()))
+	shapes, _, err := s.shapes(t.Context())
+	must.OK(t, err)
+	sized := 0
+	for i := range shapes {
+		sh := &shapes[i]
+		if sh.Replicas == 0 {
+			if sh.Hourly > 0 || sh.PerMillion > 0 || sh.Limit == "" {
+				t.Errorf("%s has no fleet, and costs $%g: %q", sh.Label, sh.Hourly, sh.Limit)
+			}
+			continue
+		}
+		sized++
+		o := s.options[sh.Option]
+		kept, share, err := s.Keeps(t.Context(), o, sh.Replicas-s.Spare, o.Worst(), s.Seeds)
+		if err != nil || !kept {
+			t.Errorf("%d of %s for $%g/h: %g keep the SLO (%v)", sh.Replicas, sh.Label, sh.Hourly,
+				share, err)
+		}
+	}
+	if sized == 0 || sized == len(shapes) {
+		t.Errorf("%d of %d rows have a fleet: no test of both", sized, len(shapes))
 	}
 }

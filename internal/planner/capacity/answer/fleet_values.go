@@ -141,8 +141,8 @@ type Shape struct {
 	// KVTokens is the number of tokens that the KV memory of a replica holds; 0 if the model does
 	// not fit.
 	KVTokens int `json:"kv_tokens"`
-	// Replicas and Accelerators are the numbers of the fleet, spares included; 0 if no fleet meets
-	// the SLO.
+	// Replicas and Accelerators are the numbers of the fleet, spares included; 0 if no fleet
+	// that meets the SLO was simulated.
 	Replicas     int `json:"replicas"`
 	Accelerators int `json:"accelerators"`
 	// Fewest is the least number of running replicas, spares included, if they start and stop with
@@ -150,9 +150,6 @@ type Shape struct {
 	Fewest     int     `json:"fewest_replicas,omitempty"`
 	Hourly     float64 `json:"dollars_per_hour"`
 	PerMillion float64 `json:"dollars_per_million_output_tokens"`
-	// HourlyLeast is the price of the fleet that would suffice if steps were as fast as they are in
-	// one case of ten. It is estimated, and not simulated.
-	HourlyLeast float64 `json:"least_dollars_per_hour"`
 	// Limit says what limits the shape: why it does not fit, or what it misses at a higher rate.
 	Limit string `json:"limit"`
 }
@@ -270,11 +267,8 @@ type ScaledFleet struct {
 type Interrupted struct {
 	Interruptions int     `json:"interruptions"`
 	Hours         float64 `json:"hours"`
-	// Kept is the share of requests that kept the SLO; Expected what it is in the long run,
-	// computed from how many replicas are away how often, where queues are served before the next
-	// absence. Both are with steps as predicted.
-	Kept     float64 `json:"kept"`
-	Expected float64 `json:"expected"`
+	// Kept is the share of requests that kept the SLO, with steps as predicted.
+	Kept float64 `json:"kept"`
 	// Monthly is the share over that many months of drawn absences, with what the fleet shows for
 	// each number of replicas away, and MonthlyLeast the least of 95 % of the months.
 	Months       int     `json:"months"`

@@ -11,7 +11,7 @@ import (
 // printShapes prints the ranking, and the limit of each shape below it.
 func (a *Answer) printShapes(p *report.Printer) {
 	var rows [][]string
-	apart := false
+	apart, unsized := false, false
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
 		apart = apart || !plainShape(s.Shape)
@@ -22,12 +22,12 @@ func (a *Answer) printShapes(p *report.Printer) {
 		if s.Rate > 0 {
 			row[2] = report.Figure(s.Rate)
 		}
-		if s.Replicas > 0 {
+		if unsized = unsized || s.Replicas == 0; s.Replicas > 0 {
 			row[3] = fmt.Sprint(s.Replicas)
 			if s.Fewest > 0 {
 				row[3] = fmt.Sprintf("%d–%d", s.Fewest, s.Replicas)
 			}
-			row[4] = costRange(s.HourlyLeast, s.Hourly)
+			row[4] = report.Figure(s.Hourly)
 		}
 		if s.PerMillion > 0 {
 			row[5] = report.Figure(s.PerMillion)
@@ -36,6 +36,9 @@ func (a *Answer) printShapes(p *report.Printer) {
 	}
 	p.Table([]string{"replica", "KV ktok", "1/s each", "replicas", a.money("/h"), a.money("/1M"),
 		"evidence"}, rows, 0, 6)
+	if unsized {
+		p.Text("A row without replicas: no fleet of them that keeps the SLO was simulated.")
+	}
 	if a.FurtherShapes > 0 {
 		p.Text(fmt.Sprintf("%d more kinds of replicas are farther from being chosen.",
 			a.FurtherShapes))
@@ -45,9 +48,9 @@ func (a *Answer) printShapes(p *report.Printer) {
 			"all other replicas do both.")
 	}
 	if b := a.BestMeasured; b != nil {
-		words := "The cheapest option of which a similar server was measured"
+		words := "The cheapest fleet above of which a similar server was measured"
 		if b.Grade != evidence.Measured {
-			words = fmt.Sprintf("No option was measured. The cheapest option with better "+
+			words = fmt.Sprintf("No fleet above was measured. The cheapest with better "+
 				"evidence (%s)",
 				b.Grade)
 		}
@@ -66,14 +69,6 @@ func (a *Answer) printShapes(p *report.Printer) {
 		}
 		p.Item(label + ": " + s.Limit)
 	}
-}
-
-// costRange prints what a fleet costs: at best, and with the asked confidence.
-func costRange(least, cost float64) string {
-	if least == 0 || least == cost {
-		return report.Figure(cost)
-	}
-	return report.Figure(least) + "–" + report.Figure(cost)
 }
 
 // printTightest says where the fewest accelerators that hold the model serve much less, each, than

@@ -43,10 +43,8 @@ func (i *Interrupted) words() string {
 			report.Percent(i.Kept))
 	}
 	return words + fmt.Sprintf("With replicas taken away at random over %d months, %s meet the "+
-		"SLO on average, and at least %s in 95 of 100 months. By calculation it is %s where no "+
-		"queue meets a further absence.",
-		i.Months, report.Percent(i.Monthly), report.Percent(i.MonthlyLeast),
-		report.Percent(i.Expected))
+		"SLO on average, and at least %s in 95 of 100 months.",
+		i.Months, report.Percent(i.Monthly), report.Percent(i.MonthlyLeast))
 }
 
 // print prints why a fleet misses the SLO, and what would help.

@@ -81,13 +81,9 @@ func (f *Fleet) Interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	if err != nil {
 		return nil, err
 	}
-	seeds := f.SeedsBelow(f.Few())
-	expected, err := f.KeepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), seeds)
-	if err != nil {
-		return nil, err
-	}
-	i.Kept, i.Expected = t.All, expected.Kept.Mean
-	fleet, err := f.InterruptedFleet(ctx, o, n, f.Rate, candidate.AsPredicted(), seeds[0])
+	i.Kept = t.All
+	fleet, err := f.InterruptedFleet(ctx, o, n, f.Rate, candidate.AsPredicted(),
+		f.SeedsBelow(f.Few())[0])
 	if err != nil {
 		return nil, err
 	}
