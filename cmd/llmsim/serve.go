@@ -169,6 +169,8 @@ func (flags *serveFlags) answer(cmd *cobra.Command) error {
 	if flags.perReplica {
 		replicas = len(flags.Simulation.Replicas)
 	}
+	// Clients may connect from here on, so answers must be given their time before.
+	takeLeave(cmd.Context(), serve.DefaultLimits(0).DrainTime)
 	listeners, err := serve.Listen(flags.listen, replicas)
 	if err != nil {
 		return err
@@ -177,7 +179,6 @@ func (flags *serveFlags) answer(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	takeLeave(cmd.Context(), service.Limits.DrainTime)
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s at http://%s\n", flags.Models[0], listeners[0].Addr())
 	for i, l := range listeners[1:] {

@@ -14,9 +14,15 @@ import (
 func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{server: s, began: time.Now(), status: http.StatusOK}
-		err := c.prepare(w, r, endpoint)
-		if err == nil {
-			err = c.run(w, r)
+		var err error
+		if s.take() {
+			defer s.taken.Add(-1)
+			if err = c.prepare(w, r, endpoint); err == nil {
+				err = c.run(w, r)
+			}
+		} else {
+			err = &openai.Error{Status: http.StatusServiceUnavailable, RetryAfter: 1,
+				Message: "The server is shutting down."}
 		}
 		if err != nil {
 			c.status = s.refuse(w, err)
@@ -31,10 +37,6 @@ func (s *Server) generate(endpoint openai.Endpoint) http.HandlerFunc {
 // prepare reads the request and plans its answers.
 func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.Endpoint) error {
 	s := c.server
-	if s.draining.Load() {
-		return &openai.Error{Status: http.StatusServiceUnavailable, RetryAfter: 1,
-			Message: "The server is shutting down."}
-	}
 	data, err := s.readBody(w, r)
 	if err != nil {
 		return err

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Serve answers on a listener until ctx is done. Then it refuses new requests with status 503,
-// gives answers in progress Limits.DrainTime to end, and returns nil. replica serves the requests
-// of this listener; −1 means any replica.
+// Serve answers on a listener until ctx is done. For a moment more it takes what clients had sent
+// by then; later requests are refused with status 503. Requests that were taken have
+// Limits.DrainTime to end; then Serve returns nil. replica serves the requests of this listener; −1
+// means any replica.
 func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	h := &http.Server{
 		Handler:           s.handler,
@@ -26,7 +27,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		s.draining.Store(true)
 		s.drain()
 		patience, cancel := context.WithTimeout(context.Background(), closing)
 		defer cancel()
@@ -43,17 +43,33 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, replica int) error {
 	return err
 }
 
-// closing is how long connections may take to close once no answer is in progress any more.
-const closing = 200 * time.Millisecond
+// closing is how long connections may take to close once no request is being answered, and settling
+// how long a request may take from its client to the handler: from there on it is counted.
+const (
+	closing  = 200 * time.Millisecond
+	settling = 100 * time.Millisecond
+)
 
-// drain waits until no answer is in progress, for Limits.DrainTime at most.
+// drain waits until no request that was taken is being answered, for Limits.DrainTime at most.
 func (s *Server) drain() {
 	const look = 5 * time.Millisecond
-	for end := time.Now().Add(s.Limits.DrainTime); s.underWay.Load() > 0; time.Sleep(look) {
-		if time.Now().After(end) {
-			return
-		}
+	end := time.Now().Add(s.Limits.DrainTime)
+	s.draining.Store(true)
+	time.Sleep(min(settling, s.Limits.DrainTime))
+	s.refusing.Store(true) // before the count is read, as take counts before it reads this
+	for s.taken.Load() > 0 && time.Now().Before(end) {
+		time.Sleep(look)
 	}
+}
+
+// take counts a request from its head to the end of its answer, unless the server takes no more.
+func (s *Server) take() bool {
+	s.taken.Add(1)
+	if s.refusing.Load() {
+		s.taken.Add(-1)
+		return false
+	}
+	return true
 }
 
 // limited returns a listener with at most n connections at a time; others wait to be accepted.

@@ -184,15 +184,17 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = encoder.Encode(v) // the client has gone, if anything
 }
 
-// authorized lets through what has the key.
+// authorized lets through what has the key. The scheme before it may be in any case (RFC 9110,
+// section 11.1).
 func (s *Server) authorized(next http.Handler) http.Handler {
 	if s.APIKey == "" {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		sum := sha256.Sum256([]byte(key))
-		if subtle.ConstantTimeCompare(sum[:], s.key[:]) != 1 {
+		scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		sum := sha256.Sum256([]byte(strings.TrimLeft(key, " ")))
+		if !strings.EqualFold(scheme, "Bearer") ||
+			subtle.ConstantTimeCompare(sum[:], s.key[:]) != 1 {
 			s.refuse(w, &openai.Error{Status: http.StatusUnauthorized, Code: "invalid_api_key",
 				Message: "The API key is missing or wrong."})
 			return

@@ -384,7 +384,9 @@ func TestKey(t *testing.T) {
 		path, key string
 		status    int
 	}{{"/v1/models", "", 401}, {"/v1/models", "Bearer wrong", 401},
-		{"/v1/models", "Bearer secret", 200}, {"/health", "", 200}} {
+		{"/v1/models", "Bearer secret", 200}, {"/v1/models", "bearer secret", 200},
+		{"/v1/models", "BEARER  secret", 200}, {"/v1/models", "secret", 401},
+		{"/v1/models", "Basic secret", 401}, {"/health", "", 200}} {
 		r, err := http.NewRequest(http.MethodGet, i.URL+c.path, nil)
 		must.OK(t, err)
 		r.Header.Set("Authorization", c.key)
@@ -506,7 +508,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	for !s.draining.Load() {
+	for !s.refusing.Load() {
 		time.Sleep(time.Millisecond)
 	}
 	refused, err := http.Post(url+"/v1/completions", "application/json",

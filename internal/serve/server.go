@@ -20,15 +20,17 @@ import (
 // Server answers requests.
 type Server struct {
 	Config
-	planner  planner
-	models   []Model
-	key      [sha256.Size]byte
-	handler  http.Handler
-	draining atomic.Bool
-	underWay atomic.Int64
-	number   atomic.Uint64
-	late     lateness
-	begun    time.Time
+	planner planner
+	models  []Model
+	key     [sha256.Size]byte
+	handler http.Handler
+	// draining says that the server is to end, refusing that it takes no more requests. taken counts
+	// requests that are being read or answered, and underWay their answers.
+	draining, refusing atomic.Bool
+	taken, underWay    atomic.Int64
+	number             atomic.Uint64
+	late               lateness
+	begun              time.Time
 }
 
 type replicaKey struct{}
