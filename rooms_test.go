@@ -17,7 +17,7 @@ import (
 // section 2 of the design.
 var floors = map[string]int{
 	"internal/units":   0,
-	"internal/nearest": 0, "internal/datafile": 0, "internal/sharedfiles": 0,
+	"internal/nearest": 0, "internal/sharedfiles": 0,
 	"internal/registry": 1,
 	"internal/alarm":    0, "internal/files": 0, "internal/browsertest": 0,
 	"internal/proctest": 0,
@@ -102,11 +102,11 @@ func TestSimAndHardwareStandOnTheirOwn(t *testing.T) {
 	})
 }
 
-// YAML is read where users write it: scenarios, the data files of hardware and engines, and
-// manifests. So the library can be changed.
+// TestYAMLStaysAtTheEdge is read where users write it: scenarios, the data files of hardware and
+// engines, and manifests. So the library can be changed.
 func TestYAMLStaysAtTheEdge(t *testing.T) {
 	readers := map[string]bool{"scenarios/strict": true, "hardware": true,
-		"internal/datafile": true, "internal/launch": true, "internal/launch/commands": true,
+		"internal/files": true, "internal/launch": true, "internal/launch/commands": true,
 		"internal/launch/options": true}
 	eachImport(t, func(file, imported string) {
 		if strings.HasPrefix(imported, "gopkg.in/yaml") && !readers[path.Dir(file)] {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -57,7 +57,7 @@ func readFile[T any](name string) T {
 		panic(err)
 	}
 	var v T
-	if err := datafile.Decode(data, &v); err != nil {
+	if err := files.DecodeYAML(data, &v); err != nil {
 		panic(fmt.Sprintf("hardware: %s: %v", name, err))
 	}
 	return v

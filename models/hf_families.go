@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 //go:embed families.yaml
@@ -37,7 +37,7 @@ type fields = map[string]any
 // program, so a mistake in it is a bug, and families panics.
 var families = sync.OnceValue(func() map[string]family {
 	var rows []family
-	if err := datafile.Decode(familiesFile, &rows); err != nil {
+	if err := files.DecodeYAML(familiesFile, &rows); err != nil {
 		panic("models: families.yaml: " + err.Error())
 	}
 	all := map[string]family{}

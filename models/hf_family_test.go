@@ -4,12 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/must"
 )
 
-// Families that the catalogue lacks, and other spellings of families that it has, against published
-// counts.
+// TestFamilies that the catalogue lacks, and other spellings of families that it has, against
+// published counts.
 func TestFamilies(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -97,7 +97,7 @@ func TestFamilies(t *testing.T) {
 // Every row of families.yaml names traits and code that exist, and no model_type has two rows.
 func TestRowsOfFamiliesAreKnown(t *testing.T) {
 	var rows []family
-	must.OK(t, datafile.Decode(familiesFile, &rows))
+	must.OK(t, files.DecodeYAML(familiesFile, &rows))
 	types, code := map[string]bool{}, map[string]bool{"": true}
 	traits := new(shape).traits()
 	for _, f := range rows {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/launch/checkpoints"
 	"github.com/llmsim/llmsim/internal/registry"
 	"github.com/llmsim/llmsim/models"
 )
@@ -38,7 +37,7 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 		return model, nil, nil
 	}
 	// The name of a checkpoint with quantised weights stands for the model in that format.
-	form, ok := checkpoints.Read(name)
+	form, ok := models.ReadRelease(name)
 	if !ok {
 		return nil, nil, err
 	}

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
-
-	"github.com/spf13/cobra"
 )
 
 func mergeCommand() *cobra.Command {
@@ -45,7 +44,7 @@ func merge(cmd *cobra.Command, dirs []string, out string, noPlots bool) error {
 		return failed(err)
 	}
 	defer j.Close()
-	q, err := shard.Merge(dirs, j)
+	q, err := journal.MergeShards(dirs, j)
 	if err != nil {
 		return failed(err)
 	}
@@ -55,7 +54,8 @@ func merge(cmd *cobra.Command, dirs []string, out string, noPlots bool) error {
 	return failed(mergeSweep(cmd, q, j, &sweepFlags{out: out, noPlots: noPlots}))
 }
 
-func mergeSweep(cmd *cobra.Command, q shard.Question, j *journal.Journal, flags *sweepFlags) error {
+func mergeSweep(cmd *cobra.Command,
+	q journal.Question, j *journal.Journal, flags *sweepFlags) error {
 	axes, err := axes(q.Vary)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func mergeSweep(cmd *cobra.Command, q shard.Question, j *journal.Journal, flags 
 	return flags.write(cmd, results)
 }
 
-func mergePlan(cmd *cobra.Command, q shard.Question, j *journal.Journal, out string) error {
+func mergePlan(cmd *cobra.Command, q journal.Question, j *journal.Journal, out string) error {
 	file, err := asked.Parse(q.Name, []byte(q.Text), q.Set...)
 	if err != nil {
 		return err

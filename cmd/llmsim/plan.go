@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
@@ -14,11 +16,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios/strict"
-
-	"github.com/spf13/cobra"
 )
 
 // planFlags are the flags of the plan command.
@@ -100,7 +99,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if err := flags.shard.begin(flags.out,
-		shard.Question{Command: "plan", Name: name, Set: flags.set}, asked.Read); err != nil {
+		journal.Question{Command: "plan", Name: name, Set: flags.set}, asked.Read); err != nil {
 		return err
 	}
 	answers, err := flags.solve(cmd, file)

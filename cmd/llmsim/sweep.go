@@ -7,16 +7,15 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
-
-	"github.com/spf13/cobra"
 )
 
 // sweepFlags are the flags of the sweep command.
@@ -72,7 +71,7 @@ func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	s := sweep.Sweep{Name: name, Set: flags.set, Axes: axes}
-	if err := flags.shard.begin(flags.out, shard.Question{Command: "sweep", Name: name,
+	if err := flags.shard.begin(flags.out, journal.Question{Command: "sweep", Name: name,
 		Set: flags.set, Vary: flags.vary}, scenarios.Read); err != nil {
 		return err
 	}

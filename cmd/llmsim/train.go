@@ -3,15 +3,14 @@ package main
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/training"
-	"github.com/llmsim/llmsim/internal/training/picture"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
-
-	"github.com/spf13/cobra"
 )
 
 // trainFlags are the flags of the train command.
@@ -201,7 +200,7 @@ func (flags *trainFlags) draw(job *training.Job, given map[string]bool) error {
 	}
 	title := fmt.Sprintf("A step of %s on %s: %d sequences of %d tokens", job.Model.Name,
 		job.Machine.Accelerator.Name, job.Batch, job.Seq)
-	drawn, err := picture.Scaling(title, scaling)
+	drawn, err := training.ScalingPicture(title, scaling)
 	if err != nil {
 		return err
 	}

@@ -3,17 +3,16 @@ package main
 import (
 	"cmp"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/training"
-	"github.com/llmsim/llmsim/internal/training/rl"
-
-	"github.com/spf13/cobra"
 )
 
 // rlFlags are the flags of the train rl command.
 type rlFlags struct {
 	train     trainFlags
-	loop      rl.Loop
+	loop      training.RLLoop
 	algorithm string
 	mode      string
 	serve     []string
@@ -53,7 +52,7 @@ answers cost. The flags of llmsim train set what learns.`,
 
 func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	l := &flags.loop
-	l.Algorithm, l.Mode = rl.Algorithm(flags.algorithm), rl.Mode(flags.mode)
+	l.Algorithm, l.Mode = training.RLAlgorithm(flags.algorithm), training.RLMode(flags.mode)
 	l.Model, l.Hardware, l.Set = args[0], args[1], append(flags.train.set, flags.serve...)
 	l.GPUs = cmp.Or(l.GPUs, flags.train.gpus)
 	if err := l.Check(); err != nil {
@@ -88,5 +87,5 @@ type rlResult struct {
 	Model       string          `json:"model"`
 	Accelerator string          `json:"accelerator"`
 	Layout      training.Layout `json:"layout"`
-	*rl.Result
+	*training.RLResult
 }

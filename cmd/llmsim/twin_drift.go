@@ -6,14 +6,13 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/twin/drift"
 	"github.com/llmsim/llmsim/internal/twin/observed"
-	"github.com/llmsim/llmsim/internal/twin/replay"
 	"github.com/llmsim/llmsim/scenarios"
-
-	"github.com/spf13/cobra"
 )
 
 // twinDriftFlags are the flags of the twin drift command.
@@ -153,14 +152,14 @@ func (flags *twinReplayFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	server := serverOf(flags.scenario, flags.set)
-	runs, err := replay.Simulate(cmd.Context(), &server, o)
+	runs, err := drift.Simulate(cmd.Context(), &server, o)
 	if err != nil {
 		return err
 	}
 	if err := files.Write(flags.out, func(w io.Writer) error {
-		return replay.Write(w, "Measured and predicted", runs)
+		return drift.WriteReplayPage(w, "Measured and predicted", runs)
 	}); err != nil {
 		return failed(err)
 	}
-	return failed(replay.WriteText(cmd.OutOrStdout(), runs))
+	return failed(drift.WriteReplay(cmd.OutOrStdout(), runs))
 }

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
-	"github.com/llmsim/llmsim/internal/twin/scrape"
-
-	"github.com/spf13/cobra"
 )
 
 // twinObserveFlags are the flags of the twin observe command.
@@ -79,7 +78,7 @@ func (flags *twinObserveFlags) observe(cmd *cobra.Command,
 		return nil, err
 	}
 	if address := cmp.Or(flags.scrape, flags.prometheus); address != "" {
-		how := scrape.Config{Address: address, For: flags.span, Every: flags.every,
+		how := formats.Scrape{Address: address, For: flags.span, Every: flags.every,
 			Selector: flags.selector, Prometheus: flags.scrape == ""}
 		live, err := how.Run(cmd.Context())
 		if err != nil {

@@ -1,4 +1,5 @@
-// Package files opens and reads what comes from outside, within bounds.
+// Package files opens and reads what comes from outside, within bounds, and writes files whole or
+// not at all. It also decodes the project's own data files, in YAML.
 package files
 
 import (

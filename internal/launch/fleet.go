@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/launch/checkpoints"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/manifests"
-	"github.com/llmsim/llmsim/internal/launch/vendors"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -77,11 +76,11 @@ func NewBundle(simulation *scenarios.Simulation, engine string) (*Bundle, error)
 // serverOf returns what starts the replicas of a group.
 func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.Server, error) {
 	a := g.Server.Accelerator
-	vendor, err := vendors.Of(a)
+	vendor, err := vendorOf(a)
 	if err != nil {
 		return nil, err
 	}
-	image, known, err := vendors.Image(e.Name, e.VersionOf(&g.Replica), a)
+	image, known, err := imageOf(e.Name, e.VersionOf(&g.Replica), a)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +93,8 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 	s := &manifests.Server{
 		Name: g.Name, Role: g.Role, Pool: g.Pool, ConfigFile: g.ConfigFile(),
 		Image: image, Imageless: !known, Port: e.Port,
-		Resource: vendor.Resource, Label: vendor.Label, Product: vendors.Product(a.Name),
-		Model: g.Model, Gated: checkpoints.Gated(g.Model), Machine: perNode,
+		Resource: vendor.Resource, Label: vendor.Label, Product: productLabel(a.Name),
+		Model: g.Model, Gated: models.Gated(g.Model), Machine: perNode,
 		Bytes:      g.Loads(),
 		Autoscaler: e.Autoscaler(&g.Scaling), Replicas: g.Replicas,
 		Accelerators: g.Accelerators(), Nodes: (g.Accelerators() + perNode - 1) / perNode,

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/launch/checkpoints"
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/options"
-	"github.com/llmsim/llmsim/internal/launch/vendors"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -100,7 +98,7 @@ func (s *started) read(file files) (*reading, error) {
 	}
 	find(r, catalogue)
 	s.engine.Interpret(r)
-	if accelerator := vendors.Named(s.Product); accelerator != "" {
+	if accelerator := acceleratorNamed(s.Product); accelerator != "" {
 		r.Set("hardware", accelerator)
 	}
 	if v := s.version(); !v.IsZero() {
@@ -120,7 +118,7 @@ func find(r *reading, catalogue *models.Catalog) {
 		r.Model = model
 		return
 	}
-	form, ok := checkpoints.Read(name)
+	form, ok := models.ReadRelease(name)
 	if !ok {
 		return
 	}

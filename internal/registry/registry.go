@@ -19,7 +19,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/datafile"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
 )
@@ -128,7 +127,7 @@ func (s *Store) put(e *Entry, data []byte) error {
 		return err
 	}
 	defer stage.Close()
-	entry, err := datafile.Encode(e)
+	entry, err := files.EncodeYAML(e)
 	if err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (s *Store) read(kind Kind, name string, version int) (*Entry, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	var e Entry
-	if err := datafile.Decode(text, &e); err != nil {
+	if err := files.DecodeYAML(text, &e); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, "entry.yaml"), err)
 	}
 	e.Path = filepath.Join(dir, kind.file())

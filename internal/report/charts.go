@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -42,7 +41,7 @@ func (p *Printer) histogram(name string, h *metrics.Histogram) {
 	if len(h.Counts) < 2 {
 		return
 	}
-	p.chart(name, terminal.Spark(h.Counts, chartWidth, slices.Max(h.Counts)),
+	p.chart(name, Spark(h.Counts, chartWidth, slices.Max(h.Counts)),
 		fmt.Sprintf("%s to p99 %s", units.FormatDuration(h.Low), units.FormatDuration(h.High)))
 }
 
@@ -55,7 +54,7 @@ func (p *Printer) overTime(name string, series []metrics.Point, value func(*metr
 		values[i] = value(&series[i])
 	}
 	if most := max(peak, slices.Max(values)); most > 0 {
-		p.chart(name, terminal.Spark(values, chartWidth, most), "up to "+words(most))
+		p.chart(name, Spark(values, chartWidth, most), "up to "+words(most))
 	}
 }
 

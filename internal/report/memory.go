@@ -7,7 +7,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -137,13 +136,13 @@ func (p *Printer) memoryBar(m *scenarios.Memory) {
 	for i, part := range parts {
 		sum += part
 		if part > 0 {
-			legend = append(legend, fmt.Sprintf("%s %s %s", terminal.Shade(i), names[i],
+			legend = append(legend, fmt.Sprintf("%s %s %s", Shade(i), names[i],
 				percent(part/plan.Total)))
 		}
 	}
 	if sum < plan.Total {
 		legend = append(legend, "· free "+percent(1-sum/plan.Total))
 	}
-	p.printf(" %s\n %s\n\n", p.paint(blue, terminal.Stack(parts, max(plan.Total, sum), columns-2)),
+	p.printf(" %s\n %s\n\n", p.paint(blue, Stack(parts, max(plan.Total, sum), columns-2)),
 		strings.Join(legend, "  "))
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
@@ -167,7 +166,7 @@ func rooflineRow(name string, o *RooflinePoint) table.Row {
 	}
 	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole ticks
 	return table.Row{
-		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), terminal.Bar(ofRoof, 8),
+		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), Bar(ofRoof, 8),
 		units.FormatDuration(o.Time), string(o.Bound),
 	}
 }
@@ -185,7 +184,7 @@ func (p *Printer) intensities(r *Roofline) {
 		other = other || s.Intensity < r.Ridge && s.Bound == steptime.Compute ||
 			s.Intensity >= r.Ridge && s.Bound == steptime.Memory
 		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name,
-			p.paint(blue, terminal.Scale(s.Intensity, low, high, r.Ridge, width)), bound)
+			p.paint(blue, Scale(s.Intensity, low, high, r.Ridge, width)), bound)
 	}
 	p.printf("\n")
 	if other {

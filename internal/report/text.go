@@ -1,5 +1,5 @@
-// Package report shows results to people and to other programs: tables on a terminal, JSON, CSV and
-// Parquet files, progress.
+// Package report shows results to people and to other programs: tables and small charts on a
+// terminal, JSON and CSV files, progress.
 package report
 
 import (

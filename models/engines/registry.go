@@ -13,11 +13,11 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 //go:embed registry/*.yaml
-var files embed.FS
+var presets embed.FS
 
 // Engine is what is known of one engine.
 type Engine struct {
@@ -100,18 +100,18 @@ type Backend struct {
 func All() []*Engine { return registry() }
 
 var registry = sync.OnceValue(func() []*Engine {
-	names, err := files.ReadDir("registry")
+	names, err := presets.ReadDir("registry")
 	if err != nil {
 		panic(err)
 	}
 	var list []*Engine
 	for _, name := range names {
-		data, err := files.ReadFile("registry/" + name.Name())
+		data, err := presets.ReadFile("registry/" + name.Name())
 		if err != nil {
 			panic(err)
 		}
 		e := new(Engine)
-		if err := datafile.Decode(data, e); err != nil {
+		if err := files.DecodeYAML(data, e); err != nil {
 			panic(fmt.Sprintf("engines: %s: %v", name.Name(), err))
 		}
 		list = append(list, e)

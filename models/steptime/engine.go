@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Engine holds the constants of a serving engine: the times that it adds to the work of the
@@ -162,7 +162,7 @@ func Engines() []Engine { return slices.Clone(presets()) }
 
 var presets = sync.OnceValue(func() []Engine {
 	var list []Engine
-	if err := datafile.Decode(enginesYAML, &list); err != nil {
+	if err := files.DecodeYAML(enginesYAML, &list); err != nil {
 		panic(fmt.Sprintf("steptime: engines.yaml: %v", err))
 	}
 	return list

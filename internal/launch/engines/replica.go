@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/launch/checkpoints"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -42,7 +42,7 @@ func (d *Replica) Limit(name string) string { return perRank(d.Batching.Params[n
 // load sets the checkpoint of the model that a scenario calls by a name.
 func (d *Replica) load(called string) {
 	weights := hardware.DType(d.Engine.Weights)
-	d.Model, d.Stored = checkpoints.Of(d.Server.Model, called, weights)
+	d.Model, d.Stored = models.ReleaseOf(d.Server.Model, called, weights)
 }
 
 // Loads returns the size of the weights of the checkpoint, in bytes.

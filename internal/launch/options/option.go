@@ -12,7 +12,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models/engines"
 )
 
@@ -72,7 +72,7 @@ func Load(engine string) *Table {
 	for name, into := range map[string]*Table{engine: &own, "shared": &shared} {
 		data, err := tables.ReadFile(name + ".yaml")
 		if err == nil {
-			err = datafile.Decode(data, into)
+			err = files.DecodeYAML(data, into)
 		}
 		if err != nil {
 			panic(fmt.Sprintf("options of %s: %v", name, err))

@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -21,7 +20,7 @@ type Options struct {
 	Queue queue.Config
 	// Shard is the part of the work to do; its results go into the journal, and there is no answer.
 	// All parts look for the cheapest fleet, and share the rest.
-	Shard shard.Shard
+	Shard journal.Shard
 	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool
 	// Journal keeps the results of simulations, so that a stopped plan can go on; nil keeps

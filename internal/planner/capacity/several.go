@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -36,13 +36,13 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 		return all, nil
 	}
 	if n := all.Failed(); n > 0 {
-		return nil, shard.Failed(n)
+		return nil, journal.ShardFailed(n)
 	}
 	return nil, nil
 }
 
-// each answers the plan of each model: with the fleet that it would have alone, where there are
-// accelerators for all of these; else with fleets that are chosen jointly, or where none are
+// solveEach answers the plan of each model: with the fleet that it would have alone, where there
+// are accelerators for all of these; else with fleets that are chosen jointly, or where none are
 // possible, in turn.
 func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
 	error) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -167,7 +166,7 @@ func (f *Figure) bar(base float64) string {
 	if base != 0 {
 		change /= math.Abs(base)
 	}
-	return terminal.Change(change, 5, f.BeyondNoise)
+	return report.Change(change, 5, f.BeyondNoise)
 }
 
 // anyUnsure reports whether a difference is called unsure.

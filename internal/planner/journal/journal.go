@@ -1,6 +1,10 @@
 // Package journal keeps results on disk, so that work that was stopped in any way can go on. A
 // journal is a file to which each result is appended as a line of JSON with its sum. A line that a
 // crash cut off is dropped when the file is opened again; a line that was changed is an error.
+//
+// A Shard is a numbered part of a sweep or a plan, for Slurm arrays and Kubernetes indexed jobs.
+// Each part writes a folder with a journal of its results and a note that names the whole;
+// MergeShards joins them.
 package journal
 
 import (

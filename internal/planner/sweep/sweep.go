@@ -11,7 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -33,7 +32,7 @@ type Options struct {
 	// not depend on it.
 	Queue queue.Config
 	// Shard is the part of the work to do. Its results go into the journal, and Run returns none.
-	Shard shard.Shard
+	Shard journal.Shard
 	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool
 	// Journal keeps the results; nil keeps nothing.
@@ -165,7 +164,7 @@ func failures(done map[string]outcome) error {
 		}
 	}
 	if n > 0 {
-		return shard.Failed(n)
+		return journal.ShardFailed(n)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/terminal"
 )
 
 // barWidth is the width of a bar of probability 0.6, the longest, in columns.
@@ -65,4 +64,4 @@ func (s *Show) chanceOf(word string) string {
 func share(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
 // bar is a probability with a bar.
-func bar(x float64) string { return fmt.Sprintf("%3s ", share(x)) + terminal.Bar(x/0.6, barWidth) }
+func bar(x float64) string { return fmt.Sprintf("%3s ", share(x)) + report.Bar(x/0.6, barWidth) }

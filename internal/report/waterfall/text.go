@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/life"
-	"github.com/llmsim/llmsim/internal/report/terminal"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -32,7 +31,7 @@ func WriteText(out io.Writer, all []Waterfall) error {
 		for _, t := range w.Totals() {
 			seen[t.Kind] = true
 			p.Line(strings.TrimRight(fmt.Sprintf("%-10s %s %9s %7s  %s", t.Kind,
-				terminal.Bar(share(t, w.Life), barWidth), duration(t.Span),
+				report.Bar(share(t, w.Life), barWidth), duration(t.Span),
 				report.Percent(share(t, w.Life)), counted(t.Steps, "step")), " "))
 		}
 		p.Gap()

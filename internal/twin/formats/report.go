@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
 
@@ -31,7 +31,7 @@ func readReport(in *input) error {
 		return in.errorf("found more than %d MiB of YAML", mostYAML>>20)
 	}
 	var content any
-	if err := datafile.Decode(in.data, &content); err != nil {
+	if err := files.DecodeYAML(in.data, &content); err != nil {
 		return in.errorf("%w", err)
 	}
 	o, _ := plain(content, 0).(map[string]any)

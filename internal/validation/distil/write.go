@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/datafile"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Write writes constants into a folder, in the form of hardware/fitted/kernels
@@ -44,7 +44,7 @@ func WriteRecurrentFiles(dir string, list []hardware.RecurrentKernel) error {
 
 // write writes a data file that is not there yet.
 func write(name string, content any) error {
-	data, err := datafile.Encode(content)
+	data, err := files.EncodeYAML(content)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/datafile"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -148,7 +147,7 @@ func (e basis) source() string {
 // encoded returns what writes a value as a data file.
 func encoded(content any) func(io.Writer) error {
 	return func(w io.Writer) error {
-		text, err := datafile.Encode(content)
+		text, err := files.EncodeYAML(content)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/planner/shard"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -29,7 +28,7 @@ type Trials struct {
 	Journal *journal.Journal
 	Ran     func()
 	// Shard is the part of the work to do. recorded takes results from the journal only.
-	Shard    shard.Shard
+	Shard    journal.Shard
 	Recorded bool
 	// Rough limits simulations to four times the length of the first, for parts of the page other
 	// than the answer.
@@ -205,7 +204,7 @@ func (t *Trials) run(ctx context.Context, task *queue.Task) (result Trial, err e
 		defer t.Ran()
 	}
 	if t.Recorded {
-		return Trial{}, shard.Missing{}
+		return Trial{}, journal.MissingShards{}
 	}
 	err = t.Queue.Do(ctx, task, &result)
 	return result, err

@@ -1,6 +1,4 @@
-// Package vendors knows how clusters count accelerators of each vendor, how they label their nodes,
-// and which container images run engines on them.
-package vendors
+package launch
 
 import (
 	"fmt"
@@ -10,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/models/engines"
 )
 
-// Vendor is a maker of accelerators, as Kubernetes sees it.
-type Vendor struct {
+// vendor is a maker of accelerators, as Kubernetes sees it.
+type vendor struct {
 	Name string
 	// Resource is the name under which its device plugin counts accelerators.
 	Resource string
@@ -21,38 +19,39 @@ type Vendor struct {
 	Source string
 }
 
-// Of returns the vendor of an accelerator. The error says why no cluster starts an engine on it.
-func Of(a *hardware.Accelerator) (Vendor, error) {
+// vendorOf returns the vendor of an accelerator. The error says why no cluster starts an engine on
+// it.
+func vendorOf(a *hardware.Accelerator) (vendor, error) {
 	generation := a.Generation
 	switch {
 	case generation == "apple":
-		return Vendor{}, fmt.Errorf("no engine has an image for %s: vLLM is built from source on "+
+		return vendor{}, fmt.Errorf("no engine has an image for %s: vLLM is built from source on "+
 			"Apple silicon (docs.vllm.ai, Installation, CPU)", a.Name)
 	case a.Kind == "cpu":
-		return Vendor{}, fmt.Errorf("%s is a CPU: vLLM's image vllm/vllm-openai-cpu takes the "+
+		return vendor{}, fmt.Errorf("%s is a CPU: vLLM's image vllm/vllm-openai-cpu takes the "+
 			"size of its cache and its cores from variables (VLLM_CPU_KVCACHE_SPACE, "+
 			"VLLM_CPU_OMP_THREADS_BIND) for each NUMA node, which a scenario does not have "+
 			"(docs.vllm.ai, Installation, CPU)", a.Name)
 	case strings.HasPrefix(generation, "cdna"):
-		return Vendor{"AMD", "amd.com/gpu", "amd.com/gpu.product-name",
+		return vendor{"AMD", "amd.com/gpu", "amd.com/gpu.product-name",
 			"ROCm/k8s-device-plugin, README.md and cmd/k8s-node-labeller"}, nil
 	case strings.HasPrefix(generation, "gaudi"):
-		return Vendor{"Intel Gaudi", "habana.ai/gaudi", "",
+		return vendor{"Intel Gaudi", "habana.ai/gaudi", "",
 			"docs.habana.ai, Intel Gaudi Device Plugin for Kubernetes"}, nil
 	case strings.HasPrefix(generation, "trainium"):
-		return Vendor{"AWS Neuron", "aws.amazon.com/neuron", "node.kubernetes.io/instance-type",
+		return vendor{"AWS Neuron", "aws.amazon.com/neuron", "node.kubernetes.io/instance-type",
 			"awsdocs-neuron, containers/kubernetes-getting-started"}, nil
 	case strings.HasPrefix(generation, "tpu"):
-		return Vendor{"Google TPU", "google.com/tpu", "cloud.google.com/gke-tpu-accelerator",
+		return vendor{"Google TPU", "google.com/tpu", "cloud.google.com/gke-tpu-accelerator",
 			"cloud.google.com/kubernetes-engine/docs/concepts/tpus"}, nil
 	}
 	for _, own := range []string{"volta", "turing", "ampere", "ada", "hopper", "blackwell"} {
 		if generation == own || generation == own+"-rtx" {
-			return Vendor{"NVIDIA", "nvidia.com/gpu", "nvidia.com/gpu.product",
+			return vendor{"NVIDIA", "nvidia.com/gpu", "nvidia.com/gpu.product",
 				"NVIDIA/k8s-device-plugin, README.md and docs/gpu-feature-discovery"}, nil
 		}
 	}
-	return Vendor{}, fmt.Errorf("%s has generation %q, whose vendor is not known, and so not the "+
+	return vendor{}, fmt.Errorf("%s has generation %q, whose vendor is not known, and so not the "+
 		"resource by which a cluster counts it", a.Name, generation)
 }
 
@@ -67,12 +66,13 @@ func products() map[string]string {
 	}
 }
 
-// Product returns the value of the vendor's label on nodes with an accelerator; empty where it is
-// not known.
-func Product(accelerator string) string { return products()[accelerator] }
+// productLabel returns the value of the vendor's label on nodes with an accelerator; empty where it
+// is not known.
+func productLabel(accelerator string) string { return products()[accelerator] }
 
-// Named returns the accelerator that a label of a node names; empty where it is not known.
-func Named(product string) string {
+// acceleratorNamed returns the accelerator that a label of a node names; empty where it is not
+// known.
+func acceleratorNamed(product string) string {
 	for accelerator, name := range products() {
 		if name == product {
 			return accelerator
@@ -81,13 +81,13 @@ func Named(product string) string {
 	return ""
 }
 
-// Image returns the container image of an engine on an accelerator, and false where the engine
+// imageOf returns the container image of an engine on an accelerator, and false where the engine
 // runs there, but no image of it by version is known. The error says why it does not run there.
 //
 // ROCm has vllm/vllm-openai-rocm from vLLM v0.14.0 on (its release notes), and SGLang's tags with
 // -rocm700-mi30x and -mi35x (docs.sglang.ai, platforms/amd_gpu, v0.5.7).
-func Image(engine string, v engines.Version, a *hardware.Accelerator) (string, bool, error) {
-	vendor, err := Of(a)
+func imageOf(engine string, v engines.Version, a *hardware.Accelerator) (string, bool, error) {
+	vendor, err := vendorOf(a)
 	if err != nil {
 		return "", false, err
 	}

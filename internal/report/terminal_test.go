@@ -1,7 +1,6 @@
-package terminal
+package report
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -14,10 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/must"
 )
 
-var update = flag.Bool("update", false, "write the golden file")
-
-// Charts as they are printed, to be looked at: testdata/charts.txt.
-func TestCharts(t *testing.T) {
+// TestTerminalCharts as they are printed, to be looked at: testdata/terminal.txt.
+func TestTerminalCharts(t *testing.T) {
 	var b strings.Builder
 	rising := make([]float64, 400)
 	for i := range rising {
@@ -38,7 +35,7 @@ func TestCharts(t *testing.T) {
 	for _, value := range []float64{1, 30, 300, 2000} {
 		fmt.Fprintf(&b, "scale %4g    |%s|\n", value, Scale(value, 0.5, 4000, 300, 40))
 	}
-	const path = "testdata/charts.txt"
+	const path = "testdata/terminal.txt"
 	if *update {
 		must.OK(t, os.MkdirAll("testdata", 0o777))
 		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))

@@ -1,5 +1,4 @@
-// Package replay shows observed requests beside what the twin predicts for them, as a page.
-package replay
+package drift
 
 import (
 	"bytes"
@@ -28,22 +27,22 @@ import (
 //go:embed page.html
 var layout string
 
-// Run is a run with its requests, measured and predicted.
-type Run struct {
+// Replay is a run with its requests, measured and predicted.
+type Replay struct {
 	Name  string     `json:"name"`
 	Pairs []fit.Pair `json:"requests"`
 }
 
 // Simulate runs what was observed through the twin, with the factors that its scenario has.
-func Simulate(ctx context.Context, server *fit.Server, o *observed.Observed) ([]Run, error) {
-	var list []Run
+func Simulate(ctx context.Context, server *fit.Server, o *observed.Observed) ([]Replay, error) {
+	var list []Replay
 	for i := range o.Runs {
 		pairs, err := server.Compare(ctx, scenarios.Factors{}, &o.Runs[i])
 		if err != nil {
 			return nil, err
 		}
 		if len(pairs) > 0 {
-			list = append(list, Run{o.Runs[i].Name, pairs})
+			list = append(list, Replay{o.Runs[i].Name, pairs})
 		}
 	}
 	if len(list) == 0 {
@@ -89,8 +88,8 @@ const (
 	mostPoints = 100
 )
 
-// Write writes the page.
-func Write(w io.Writer, title string, runs []Run) error {
+// WriteReplayPage writes the page.
+func WriteReplayPage(w io.Writer, title string, runs []Replay) error {
 	t, err := template.New("replay").Parse(layout)
 	if err != nil {
 		return err
@@ -109,8 +108,8 @@ func Write(w io.Writer, title string, runs []Run) error {
 	return t.Execute(w, view)
 }
 
-// WriteText prints by how much predictions are off: measured / predicted, of each run.
-func WriteText(w io.Writer, runs []Run) error {
+// WriteReplay prints by how much predictions are off: measured / predicted, of each run.
+func WriteReplay(w io.Writer, runs []Replay) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "run\tlatency\tmean\tp50\tp90\tp99")
 	for i := range runs {
@@ -126,7 +125,7 @@ func WriteText(w io.Writer, runs []Run) error {
 	return table.Flush()
 }
 
-func newSection(r *Run) (section, error) {
+func newSection(r *Replay) (section, error) {
 	s := section{Name: r.Name, Count: len(r.Pairs)}
 	for _, q := range quantities() {
 		measured, predicted := sortedValues(r.Pairs, q)

@@ -1,4 +1,4 @@
-package rl
+package training
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ const between = "The parts only: NeMo-RL's published on-policy steps on H100 tak
 	"computed.\n"
 
 // WriteText writes a step for people.
-func (r *Result) WriteText(w io.Writer, l *Loop) error {
+func (r *RLResult) WriteText(w io.Writer, l *RLLoop) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, %s: %d prompts with %d answers each, %d accelerators learn and %d "+
 		"answer\n\n", l.Algorithm, l.Model, l.Mode, l.Prompts, l.Samples, l.Job.GPUs, l.GPUs)

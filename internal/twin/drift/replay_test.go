@@ -1,4 +1,4 @@
-package replay_test
+package drift_test
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/twin/drift"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
-	"github.com/llmsim/llmsim/internal/twin/replay"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -72,7 +72,7 @@ func TestTwinReproducesItself(t *testing.T) {
 	server := twin("")
 	rapid.Check(t, func(rt *rapid.T) {
 		r := served(rt, server)
-		runs, err := replay.Simulate(rt.Context(), server, &observed.Observed{
+		runs, err := drift.Simulate(rt.Context(), server, &observed.Observed{
 			Runs: []observed.Run{r}})
 		if err != nil {
 			if !strings.Contains(err.Error(), "no requests") {
@@ -115,7 +115,7 @@ func TestNothingToReplay(t *testing.T) {
 	for _, r := range []observed.Run{{Name: "empty"},
 		{Name: "figures", Summary: observed.Figures{TTFT: 1}},
 		{Name: "steps", Steps: []observed.Step{{Decodes: 1, Seconds: 1}}}} {
-		_, err := replay.Simulate(t.Context(), twin(""), &observed.Observed{
+		_, err := drift.Simulate(t.Context(), twin(""), &observed.Observed{
 			Runs: []observed.Run{r}})
 		if err == nil || !strings.Contains(err.Error(), "nothing to replay") {
 			t.Errorf("%s: the error is %v", r.Name, err)
@@ -135,9 +135,9 @@ func pairs(n int, factor float64) (list []fit.Pair) {
 }
 
 // page writes the page of runs.
-func page(t *rapid.T, runs ...replay.Run) string {
+func page(t *rapid.T, runs ...drift.Replay) string {
 	var b bytes.Buffer
-	must.OK(t, replay.Write(&b, "title", runs))
+	must.OK(t, drift.WriteReplayPage(&b, "title", runs))
 	return b.String()
 }
 
@@ -147,7 +147,7 @@ func TestPage(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 2000).Draw(rt, "n")
 		factor := rapid.Float64Range(0.5, 2).Draw(rt, "factor")
-		text := page(rt, replay.Run{Name: "a run", Pairs: pairs(n, factor)})
+		text := page(rt, drift.Replay{Name: "a run", Pairs: pairs(n, factor)})
 		said := regexp.MustCompile(`\((?:&#43;|-)(\d+\.\d) %\)`).FindAllStringSubmatch(text, -1)
 		if len(said) != 12 {
 			rt.Fatalf("errors are said %d times of the p50, p90 and p99 of 3 latencies",
@@ -175,11 +175,11 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// Names of runs come from files, and are text in the page.
+// TestNamesAreText of runs come from files, and are text in the page.
 func TestNamesAreText(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.StringMatching(`[a-z]{0,5}<script>[a-z"'&<>]{1,9}`).Draw(rt, "name")
-		if text := page(rt, replay.Run{Name: name, Pairs: pairs(3, 1)}); strings.Contains(text,
+		if text := page(rt, drift.Replay{Name: name, Pairs: pairs(3, 1)}); strings.Contains(text,
 			"<script") {
 			rt.Fatalf("the page of %q has a script", name)
 		}

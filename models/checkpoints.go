@@ -1,6 +1,4 @@
-// Package checkpoints knows published checkpoints: which one a server loads for a model and a
-// number format, and what the name of one says of its weights.
-package checkpoints
+package models
 
 import (
 	_ "embed"
@@ -12,14 +10,13 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/models"
 )
 
 //go:embed checkpoints.csv
-var table string
+var releaseTable string
 
-// Checkpoint is a published form of a model with quantised weights.
-type Checkpoint struct {
+// Release is a published form of a model with quantised weights.
+type Release struct {
 	// Repository is its name on Hugging Face, Of that of the checkpoint that it is a form of.
 	Repository, Of string
 	// Weights is the number format of most of its weights.
@@ -28,30 +25,30 @@ type Checkpoint struct {
 	Source string
 }
 
-// Known returns the checkpoints with quantised weights that are known. They are shared: do not
+// Releases returns the checkpoints with quantised weights that are known. They are shared: do not
 // change them.
-func Known() []Checkpoint { return read() }
+func Releases() []Release { return readReleases() }
 
-// read reads the table once: it never changes.
-var read = sync.OnceValue(func() []Checkpoint {
-	reader := csv.NewReader(strings.NewReader(table))
+// readReleases reads the table once: it never changes.
+var readReleases = sync.OnceValue(func() []Release {
+	reader := csv.NewReader(strings.NewReader(releaseTable))
 	reader.Comment, reader.FieldsPerRecord = '#', 4
 	rows, err := reader.ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("checkpoints: %v", err)) // the table is part of the program
 	}
-	var list []Checkpoint
+	var list []Release
 	for _, row := range rows[1:] {
-		list = append(list, Checkpoint{row[0], row[1], hardware.DType(row[2]), row[3]})
+		list = append(list, Release{row[0], row[1], hardware.DType(row[2]), row[3]})
 	}
 	return list
 })
 
-// endings lists what the names of checkpoints end with where they say the number format of their
-// weights, the longer ones first, with the organisations for which that holds; nil for all.
-func endings() []ending {
+// releaseEndings lists what the names of checkpoints end with where they say the number format of
+// their weights, the longer ones first, with the organisations for which that holds; nil for all.
+func releaseEndings() []releaseEnding {
 	blocks := []string{"qwen/", "deepseek-ai/", "minimaxai/", "sgl-project/"}
-	return []ending{
+	return []releaseEnding{
 		{"-fp8-static-pertensor", hardware.FP8, nil}, {"-fp8-block", hardware.FP8Block, nil},
 		{"-nvfp4-fp8", hardware.FP4, nil}, // experts in the first, attention in the second
 		// Scales for blocks of 128×128: Qwen/Qwen3-32B-FP8, sgl-project/DeepSeek-V4-Flash-FP8 and
@@ -69,39 +66,39 @@ func endings() []ending {
 	}
 }
 
-// ending is what the end of a name says of the weights.
-type ending struct {
+// releaseEnding is what the end of a name says of the weights.
+type releaseEnding struct {
 	text          string
 	weights       hardware.DType
 	organisations []string
 }
 
-// Read returns what a checkpoint is a form of, the number format of its weights, and whether its
-// name says so: by the table, or by its ending.
-func Read(repository string) (form Checkpoint, ok bool) {
-	for _, c := range Known() {
+// ReadRelease returns what a checkpoint is a form of, the number format of its weights, and whether
+// its name says so: by the table, or by its ending.
+func ReadRelease(repository string) (form Release, ok bool) {
+	for _, c := range Releases() {
 		if strings.EqualFold(c.Repository, repository) {
 			return c, true
 		}
 	}
 	lower := strings.ToLower(repository)
-	for _, e := range endings() {
+	for _, e := range releaseEndings() {
 		of := slices.ContainsFunc(e.organisations, func(prefix string) bool {
 			return strings.HasPrefix(lower, prefix)
 		})
 		if cut := len(lower) - len(e.text); cut > 0 && lower[cut:] == e.text &&
 			(of || e.organisations == nil) {
-			return Checkpoint{repository, repository[:cut], e.weights, "its name"}, true
+			return Release{repository, repository[:cut], e.weights, "its name"}, true
 		}
 	}
-	return Checkpoint{}, false
+	return Release{}, false
 }
 
 var instructed = regexp.MustCompile(`(?i)[-_](instruct|chat|it)([-_.]|$)`)
 
-// Native returns the checkpoint of a model as its publisher stores it: the one that was named, or
-// for a name of the catalogue the one that follows instructions, where there is one.
-func Native(model *models.Architecture, called string) string {
+// NativeRelease returns the checkpoint of a model as its publisher stores it: the one that was
+// named, or for a name of the catalogue the one that follows instructions, where there is one.
+func NativeRelease(model *Architecture, called string) string {
 	if strings.Contains(called, "/") {
 		return called
 	}
@@ -115,11 +112,11 @@ func Native(model *models.Architecture, called string) string {
 	return native
 }
 
-// Of returns the checkpoint that a server loads for a model with weights in a number format, and
-// whether one is published that is known. If none is, it returns that of the model as it is
+// ReleaseOf returns the checkpoint that a server loads for a model with weights in a number format,
+// and whether one is published that is known. If none is, it returns that of the model as it is
 // published.
-func Of(model *models.Architecture, called string, weights hardware.DType) (string, bool) {
-	native := Native(model, called)
+func ReleaseOf(model *Architecture, called string, weights hardware.DType) (string, bool) {
+	native := NativeRelease(model, called)
 	if weights == model.DType || weights == "" {
 		return native, true
 	}
@@ -128,7 +125,7 @@ func Of(model *models.Architecture, called string, weights hardware.DType) (stri
 		forms = append(forms, model.Aliases...)
 	}
 	for _, form := range forms {
-		for _, c := range Known() {
+		for _, c := range Releases() {
 			if c.Weights == weights && strings.EqualFold(c.Of, form) {
 				return c.Repository, true
 			}

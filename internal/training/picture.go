@@ -1,5 +1,4 @@
-// Package picture draws what training costs.
-package picture
+package training
 
 import (
 	"fmt"
@@ -7,13 +6,12 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/llmsim/llmsim/internal/report/plots"
-	"github.com/llmsim/llmsim/internal/training"
 )
 
-// Scaling draws what a step of training takes on several numbers of accelerators, by part: the
-// accelerators times the seconds of the step, so that bars are equally high where twice the
+// ScalingPicture draws what a step of training takes on several numbers of accelerators, by part:
+// the accelerators times the seconds of the step, so that bars are equally high where twice the
 // accelerators take half the time.
-func Scaling(title string, scaling []training.Scaled) (*plot.Plot, error) {
+func ScalingPicture(title string, scaling []Scaled) (*plot.Plot, error) {
 	names, stack := stackOf(scaling)
 	return plots.Stacked(title, "accelerators, and the time of a step on them",
 		"accelerators x time of a step (s)", names, stack)
@@ -21,7 +19,7 @@ func Scaling(title string, scaling []training.Scaled) (*plot.Plot, error) {
 
 // stackOf returns the names of the bars, and the parts that take a hundredth of any of them;
 // the others are one part together.
-func stackOf(scaling []training.Scaled) (names []string, stack []plots.Series) {
+func stackOf(scaling []Scaled) (names []string, stack []plots.Series) {
 	rest := plots.Series{Name: "the rest", Y: make([]float64, len(scaling))}
 	var parts []plots.Series
 	for i := range scaling {

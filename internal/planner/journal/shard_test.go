@@ -1,4 +1,4 @@
-package shard
+package journal
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -21,7 +20,7 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 		of, n := rapid.IntRange(1, 50).Draw(t, "of"), rapid.IntRange(0, 1000).Draw(t, "n")
 		parts := 0
 		for i := range of {
-			s, err := Parse(fmt.Sprintf("%d/%d", i, of))
+			s, err := ParseShard(fmt.Sprintf("%d/%d", i, of))
 			must.OK(t, err)
 			if s.Mine(n) {
 				parts++
@@ -32,7 +31,7 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 		}
 	})
 	for _, bad := range []string{"", "1", "1/1", "-1/2", "a/b", "0/0", "0/1000000", "1/2/3"} {
-		if s, err := Parse(bad); err == nil {
+		if s, err := ParseShard(bad); err == nil {
 			t.Errorf("%q is taken for shard %v", bad, s)
 		}
 	}
@@ -41,18 +40,18 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 // Whatever byte of the note of a part is changed, the part is refused, or is of the same question.
 func TestAChangedNoteIsFound(t *testing.T) {
 	dir, into := t.TempDir(), t.TempDir()
-	must.OK(t, Begin(dir, Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
+	must.OK(t, BeginShard(dir, Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
 		Vary: []string{"workload.rate=1/s,2/s"}, Version: scenarios.Version()}, Shard{0, 1}))
-	part, err := journal.Open(filepath.Join(dir, journalName))
+	part, err := Open(filepath.Join(dir, journalName))
 	must.OK(t, err)
 	must.OK(t, part.Close())
-	j, err := journal.Open(filepath.Join(into, journalName))
+	j, err := Open(filepath.Join(into, journalName))
 	must.OK(t, err)
 	defer j.Close()
 	path := filepath.Join(dir, noteName)
 	filestest.Changed(t, must.Read(t, path), func(text []byte) (Question, error) {
 		must.OK(t, os.WriteFile(path, text, 0o666))
-		return Merge([]string{dir}, j)
+		return MergeShards([]string{dir}, j)
 	})
 }
 
@@ -67,8 +66,8 @@ func TestMergeRefuses(t *testing.T) {
 		q := question
 		change(&q)
 		path := filepath.Join(dir, name)
-		must.OK(t, Begin(path, q, s))
-		j, err := journal.Open(filepath.Join(path, journalName))
+		must.OK(t, BeginShard(path, q, s))
+		j, err := Open(filepath.Join(path, journalName))
 		must.OK(t, err)
 		must.OK(t, j.Put(name, 1))
 		j.Close()
@@ -94,24 +93,24 @@ func TestMergeRefuses(t *testing.T) {
 		"missing: 0/2":     {second},
 		"not the folder":   {first, dir},
 	} {
-		j, err := journal.Open(filepath.Join(t.TempDir(), "j"))
+		j, err := Open(filepath.Join(t.TempDir(), "j"))
 		must.OK(t, err)
-		if _, err := Merge(dirs, j); !scenarios.IsInputError(err) ||
+		if _, err := MergeShards(dirs, j); !scenarios.IsInputError(err) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q in it", dirs, err, want)
 		}
 		j.Close()
 	}
-	j, err := journal.Open(filepath.Join(t.TempDir(), "j"))
+	j, err := Open(filepath.Join(t.TempDir(), "j"))
 	must.OK(t, err)
 	defer j.Close()
-	if q, err := Merge([]string{second, first}, j); err != nil || q.Text != question.Text ||
+	if q, err := MergeShards([]string{second, first}, j); err != nil || q.Text != question.Text ||
 		j.Len() != 2 {
 		t.Errorf("question %+v, %d results: %v", q, j.Len(), err)
 	}
 	must.OK(t, os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`),
 		0o666))
-	if _, err := Merge([]string{first, second}, j); !scenarios.IsInputError(err) {
+	if _, err := MergeShards([]string{first, second}, j); !scenarios.IsInputError(err) {
 		t.Errorf("a corrupt note: %v", err)
 	}
 }

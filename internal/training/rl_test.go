@@ -1,4 +1,4 @@
-package rl
+package training
 
 import (
 	"context"
@@ -7,12 +7,11 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/training"
 	"github.com/llmsim/llmsim/models"
 )
 
-// loop is a small step of reinforcement learning.
-func loop(t *testing.T) *Loop {
+// rlLoop is a small step of reinforcement learning.
+func rlLoop(t *testing.T) *RLLoop {
 	t.Helper()
 	catalog, err := models.Load()
 	must.OK(t, err)
@@ -24,27 +23,27 @@ func loop(t *testing.T) *Loop {
 	must.OK(t, err)
 	link, err := list.Link(a.ScaleUp)
 	must.OK(t, err)
-	adam, err := training.FindOptimizer("adamw")
+	adam, err := FindOptimizer("adamw")
 	must.OK(t, err)
-	job := &training.Job{Model: model, Machine: training.NewMachine(&a, &link, nil), GPUs: 8,
+	job := &Job{Model: model, Machine: NewMachine(&a, &link, nil), GPUs: 8,
 		Batch: 128, Seq: 768, Precision: hardware.BF16, Optimizer: adam,
-		Attention: training.Flash, Layout: training.Layout{Tensor: 1, Context: 1, Pipeline: 1,
+		Attention: Flash, Layout: Layout{Tensor: 1, Context: 1, Pipeline: 1,
 			Data: 8, Expert: 1, Micro: 1, Virtual: 1, ZeRO: 3}}
-	return &Loop{Algorithm: GRPO, Mode: Colocated, Job: job, Prompts: 16, Samples: 8,
+	return &RLLoop{Algorithm: GRPO, Mode: Colocated, Job: job, Prompts: 16, Samples: 8,
 		PromptTokens: 256, Mean: 512, Most: 4096, CV: 0.8, Model: "llama-3.1-8b",
 		Hardware: "h100-sxm", GPUs: 8, Tensor: 1}
 }
 
 // The parts add up in each mode; a wider spread of lengths costs time, and PPO more than GRPO.
 func TestStepOfReinforcementLearning(t *testing.T) {
-	run := func(change func(*Loop)) *Result {
-		l := loop(t)
+	run := func(change func(*RLLoop)) *RLResult {
+		l := rlLoop(t)
 		change(l)
 		r, err := l.Run(context.Background())
 		must.OK(t, err)
 		return r
 	}
-	base := run(func(*Loop) {})
+	base := run(func(*RLLoop) {})
 	sum := base.Generate + base.Score + base.Update + base.Transfer
 	if math.Abs(base.Step/sum-1) > 1e-12 || base.Idle != 0 {
 		t.Errorf("colocated: a step of %g s, and parts of %g s", base.Step, sum)
@@ -52,18 +51,18 @@ func TestStepOfReinforcementLearning(t *testing.T) {
 	if !(base.Half > base.Tenth && base.Tenth > 0 && base.Even < base.Generate) {
 		t.Errorf("tail: %+v", base)
 	}
-	off := run(func(l *Loop) { l.Mode = OneStepOff })
+	off := run(func(l *RLLoop) { l.Mode = OneStepOff })
 	if want := max(off.Generate, off.Score+off.Update) + off.Transfer; off.Step != want {
 		t.Errorf("one step off: %g s, want %g", off.Step, want)
 	}
-	apart := run(func(l *Loop) { l.Mode = Apart })
+	apart := run(func(l *RLLoop) { l.Mode = Apart })
 	if apart.Step <= off.Step || apart.Idle <= off.Idle {
 		t.Errorf("apart %+v, one step off %+v", apart, off)
 	}
-	if wide := run(func(l *Loop) { l.CV = 2 }); wide.Generate <= base.Generate {
+	if wide := run(func(l *RLLoop) { l.CV = 2 }); wide.Generate <= base.Generate {
 		t.Errorf("a wider spread takes %g s, and the base %g", wide.Generate, base.Generate)
 	}
-	ppo := run(func(l *Loop) { l.Algorithm = PPO })
+	ppo := run(func(l *RLLoop) { l.Algorithm = PPO })
 	if math.Abs(ppo.Update/base.Update-2) > 1e-12 || math.Abs(ppo.Score/base.Score-2) > 1e-12 {
 		t.Errorf("PPO %+v, GRPO %+v", ppo, base)
 	}

@@ -1,6 +1,4 @@
-// Package datafile reads and writes the project's own data files: fitted constants and engine
-// presets, in YAML.
-package datafile
+package files
 
 import (
 	"bytes"
@@ -8,16 +6,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Decode reads one document; a key that into has no field for is an error with its line.
-func Decode(data []byte, into any) error {
+// DecodeYAML reads one document; a key that into has no field for is an error with its line.
+func DecodeYAML(data []byte, into any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	return decoder.Decode(into)
 }
 
-// Encode writes a value with its inner tables in a line each. What is zero is left out, since
-// Decode gives the same for what is not there.
-func Encode(content any) ([]byte, error) {
+// EncodeYAMLYAML writes a value with its inner tables in a line each. What is zero is left out,
+// since Decode gives the same for what is not there.
+func EncodeYAML(content any) ([]byte, error) {
 	var document yaml.Node
 	if err := document.Encode(content); err != nil {
 		return nil, err

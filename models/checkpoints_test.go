@@ -1,4 +1,4 @@
-package checkpoints
+package models
 
 import (
 	"path/filepath"
@@ -8,15 +8,14 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/sharedfiles"
-	"github.com/llmsim/llmsim/models"
 )
 
 // Each checkpoint of the table is a form of a model of the catalogue, has a source, and is what Of
 // returns for the form that it names or has another before it.
 func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
-	catalogue, err := models.Load()
+	catalogue, err := Load()
 	must.OK(t, err)
-	for _, c := range Known() {
+	for _, c := range Releases() {
 		model, err := catalogue.Lookup(c.Of)
 		if err != nil {
 			t.Errorf("%s: %v", c.Repository, err)
@@ -25,16 +24,16 @@ func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
 		if c.Source == "" || c.Weights == model.DType {
 			t.Errorf("%s: source %q, weights %s as published", c.Repository, c.Source, c.Weights)
 		}
-		name, known := Of(model, c.Of, c.Weights)
-		form, ok := Read(name)
+		name, known := ReleaseOf(model, c.Of, c.Weights)
+		form, ok := ReadRelease(name)
 		if !known || !ok || form.Of != c.Of || form.Weights != c.Weights {
 			t.Errorf("%s in %s is %s, read as %+v", c.Of, c.Weights, name, form)
 		}
 	}
 }
 
-// Names say the number format of weights as the config.json of the checkpoint does, where it is at
-// hand.
+// TestNamesSayWhatConfigsSay say the number format of weights as the config.json of the checkpoint
+// does, where it is at hand.
 func TestNamesSayWhatConfigsSay(t *testing.T) {
 	dir := sharedfiles.Path(t, "configs")
 	names, err := filepath.Glob(filepath.Join(dir, "*_config.json"))
@@ -45,7 +44,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 	for _, name := range names {
 		repository := strings.Replace(strings.TrimSuffix(filepath.Base(name), "_config.json"),
 			"--", "/", 1)
-		form, ok := Read(repository)
+		form, ok := ReadRelease(repository)
 		if !ok || form.Weights != hardware.FP8 && form.Weights != hardware.FP8Block {
 			continue
 		}
@@ -64,7 +63,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 // A name of the catalogue stands for the checkpoint that follows instructions; one that was given
 // stays what it is, unless it is asked for in another format that is published.
 func TestOf(t *testing.T) {
-	catalogue, err := models.Load()
+	catalogue, err := Load()
 	must.OK(t, err)
 	for _, c := range []struct {
 		called, weights, want string
@@ -81,7 +80,7 @@ func TestOf(t *testing.T) {
 	} {
 		model, err := catalogue.Lookup(c.called)
 		must.OK(t, err)
-		got, known := Of(model, c.called, hardware.DType(c.weights))
+		got, known := ReleaseOf(model, c.called, hardware.DType(c.weights))
 		if got != c.want || known != c.known {
 			t.Errorf("%s in %s is %s, %t; want %s, %t", c.called, c.weights, got, known, c.want,
 				c.known)

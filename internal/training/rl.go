@@ -1,48 +1,45 @@
-// Package rl computes the time of a step of reinforcement learning from its parts: answers are
-// simulated as serving, and what learns from them is computed as training.
-package rl
+package training
 
 import (
 	"context"
 	"fmt"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/training"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Algorithm says which models take part.
-type Algorithm string
+// RLAlgorithm says which models take part.
+type RLAlgorithm string
 
 const (
 	// GRPO compares the answers to one prompt with each other, and with a frozen reference (Shao et
 	// al., arXiv:2402.03300, section 4.1). Rewards are computed by rules.
-	GRPO Algorithm = "grpo"
+	GRPO RLAlgorithm = "grpo"
 	// PPO has a critic and a reward model of the policy's size besides (Ouyang et al.,
 	// arXiv:2203.02155, section 3.5).
-	PPO Algorithm = "ppo"
+	PPO RLAlgorithm = "ppo"
 )
 
-// Mode says which accelerators do what, and when.
-type Mode string
+// RLMode says which accelerators do what, and when.
+type RLMode string
 
 const (
 	// Colocated uses all accelerators for one part after another.
-	Colocated Mode = "colocated"
+	Colocated RLMode = "colocated"
 	// Apart has accelerators of their own for answers, which wait while the others learn.
-	Apart Mode = "apart"
+	Apart RLMode = "apart"
 	// OneStepOff has them too, and they answer with the weights of the step before meanwhile
 	// (Noukhovitch et al., arXiv:2410.18252, section 3).
-	OneStepOff Mode = "one-step-off"
+	OneStepOff RLMode = "one-step-off"
 )
 
-// Loop is a step of reinforcement learning.
-type Loop struct {
-	Algorithm Algorithm
-	Mode      Mode
+// RLLoop is a step of reinforcement learning.
+type RLLoop struct {
+	Algorithm RLAlgorithm
+	Mode      RLMode
 	// Job is what learns, on the accelerators that learn: its Batch is Prompts·Samples.
-	Job *training.Job
+	Job *Job
 	// Prompts are the different prompts of a step, Samples the answers to each.
 	Prompts, Samples int
 	// PromptTokens is the length of prompts, Mean and CV are those of answers, which are drawn from
@@ -56,8 +53,8 @@ type Loop struct {
 	GPUs, Tensor int
 }
 
-// Result is where the time of a step goes, in seconds.
-type Result struct {
+// RLResult is where the time of a step goes, in seconds.
+type RLResult struct {
 	// Generate is the time until the last answer is complete. Half and Tenth are its parts after
 	// half and nine tenths of the answers are complete.
 	Generate float64 `json:"generate_s"`
@@ -87,7 +84,7 @@ type Result struct {
 const transferSlowdown = 3.5
 
 // Check returns the first thing that is wrong with the loop.
-func (l *Loop) Check() error {
+func (l *RLLoop) Check() error {
 	for _, c := range []struct {
 		name string
 		n    int
@@ -114,7 +111,7 @@ func (l *Loop) Check() error {
 }
 
 // Run computes a step. It simulates its answers twice.
-func (l *Loop) Run(ctx context.Context) (*Result, error) {
+func (l *RLLoop) Run(ctx context.Context) (*RLResult, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
@@ -129,7 +126,7 @@ func (l *Loop) Run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Generate: answers.Duration, Even: even.Duration, Warnings: answers.Warnings,
+	r := &RLResult{Generate: answers.Duration, Even: even.Duration, Warnings: answers.Warnings,
 		Half:   max(0, answers.Duration-answers.MedianE2EL/1000),
 		Tenth:  max(0, answers.Duration-answers.P90E2EL/1000),
 		Tokens: n*float64(l.PromptTokens) + float64(answers.TotalOutputTokens)}
@@ -141,7 +138,7 @@ func (l *Loop) Run(ctx context.Context) (*Result, error) {
 }
 
 // answer simulates the answers to all prompts of a step, which are given at once.
-func (l *Loop) answer(ctx context.Context, length string) (*scenarios.Result, error) {
+func (l *RLLoop) answer(ctx context.Context, length string) (*scenarios.Result, error) {
 	set := append([]string{
 		fmt.Sprintf("parallelism.tensor=%d", l.Tensor),
 		fmt.Sprintf("replicas=%d", l.GPUs/l.Tensor),
@@ -164,7 +161,7 @@ func (l *Loop) answer(ctx context.Context, length string) (*scenarios.Result, er
 }
 
 // learn computes what follows the answers.
-func (l *Loop) learn(r *Result, job *training.Job) {
+func (l *RLLoop) learn(r *RLResult, job *Job) {
 	forward, step := job.Forward(), job.Step()
 	r.Score, r.Update = 2*forward, step.Total()
 	if l.Algorithm == PPO { // values and rewards, and the critic learns too
@@ -176,7 +173,7 @@ func (l *Loop) learn(r *Result, job *training.Job) {
 }
 
 // join adds the parts up as they follow each other.
-func (l *Loop) join(r *Result) {
+func (l *RLLoop) join(r *RLResult) {
 	learning := r.Score + r.Update
 	all := float64(l.Job.GPUs)
 	span := r.Generate + learning

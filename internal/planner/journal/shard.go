@@ -1,7 +1,4 @@
-// Package shard splits a sweep or a plan into numbered parts, for Slurm arrays and Kubernetes
-// indexed jobs, and joins them again. Each part writes a folder with a journal of its results, and
-// a note that names the whole.
-package shard
+package journal
 
 import (
 	"bytes"
@@ -18,22 +15,21 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Shard is part Index, from 0, of Of parts. The zero value is the whole.
 type Shard struct{ Index, Of int }
 
-// most bounds the number of parts.
-const most = 100_000
+// mostShards bounds the number of parts.
+const mostShards = 100_000
 
-// Parse reads "i/n".
-func Parse(text string) (Shard, error) {
+// ParseShard reads "i/n".
+func ParseShard(text string) (Shard, error) {
 	first, second, _ := strings.Cut(text, "/")
 	index, err := strconv.Atoi(first)
 	of, err2 := strconv.Atoi(second)
-	if err != nil || err2 != nil || of < 1 || of > most || index < 0 || index >= of {
+	if err != nil || err2 != nil || of < 1 || of > mostShards || index < 0 || index >= of {
 		return Shard{}, fmt.Errorf("found %q, want i/n with i from 0 to n−1, such as 0/8 to 7/8",
 			text)
 	}
@@ -62,8 +58,8 @@ type Question struct {
 	Version string `json:"version"`
 }
 
-// note describes a part, in the file noteName of its folder.
-type note struct {
+// shardNote describes a part, in the file noteName of its folder.
+type shardNote struct {
 	Question Question `json:"question"`
 	Shard    Shard    `json:"shard"`
 }
@@ -73,10 +69,10 @@ const (
 	journalName = "journal.jsonl"
 )
 
-// Begin writes the note of a part into a folder. It returns an error if the folder belongs to
+// BeginShard writes the note of a part into a folder. It returns an error if the folder belongs to
 // another part or question.
-func Begin(dir string, q Question, s Shard) error {
-	data, err := json.MarshalIndent(note{q, s}, "", "  ")
+func BeginShard(dir string, q Question, s Shard) error {
+	data, err := json.MarshalIndent(shardNote{q, s}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -100,10 +96,10 @@ func Begin(dir string, q Question, s Shard) error {
 	})
 }
 
-// Merge checks that folders hold the parts of one question, each once, and copies their results
-// into a journal. It returns the question.
-func Merge(dirs []string, into *journal.Journal) (Question, error) {
-	notes := make([]note, len(dirs))
+// MergeShards checks that folders hold the parts of one question, each once, and copies their
+// results into a journal. It returns the question.
+func MergeShards(dirs []string, into *Journal) (Question, error) {
+	notes := make([]shardNote, len(dirs))
 	for i, dir := range dirs {
 		data, err := os.ReadFile(filepath.Join(dir, noteName))
 		if err == nil {
@@ -119,19 +115,19 @@ func Merge(dirs []string, into *journal.Journal) (Question, error) {
 						dir, err))
 		}
 	}
-	if err := check(dirs, notes); err != nil {
+	if err := checkShards(dirs, notes); err != nil {
 		return Question{}, scenarios.BadInput(err)
 	}
 	for _, dir := range dirs {
-		if err := journal.Copy(filepath.Join(dir, journalName), into); err != nil {
+		if err := Copy(filepath.Join(dir, journalName), into); err != nil {
 			return Question{}, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
 	return notes[0].Question, nil
 }
 
-// check finds shards that do not belong together, that are there twice, or that are missing.
-func check(dirs []string, notes []note) error {
+// checkShards finds shards that do not belong together, that are there twice, or that are missing.
+func checkShards(dirs []string, notes []shardNote) error {
 	if version := scenarios.Version(); notes[0].Question.Version != version {
 		return fmt.Errorf("%s was made with llmsim %s, this is %s; merge with that version",
 			dirs[0], notes[0].Question.Version, version)
@@ -161,12 +157,13 @@ func check(dirs []string, notes []note) error {
 }
 
 // differs names a difference between the questions of two parts; empty if they belong together.
-func differs(a, b *note) string {
+func differs(a, b *shardNote) string {
 	p, q := &a.Question, &b.Question
 	switch {
 	case p.Version != q.Version:
 		return fmt.Sprintf("version of llmsim (%s, %s)", p.Version, q.Version)
-	case a.Shard.Of != b.Shard.Of || a.Shard.Of < 1 || a.Shard.Of > most || b.Shard.Index < 0 ||
+	case a.Shard.Of != b.Shard.Of || a.Shard.Of < 1 ||
+		a.Shard.Of > mostShards || b.Shard.Index < 0 ||
 		b.Shard.Index >= b.Shard.Of:
 		return fmt.Sprintf("number of shards (%v, %v)", a.Shard, b.Shard)
 	case p.Command != q.Command:
@@ -181,16 +178,16 @@ func differs(a, b *note) string {
 	return ""
 }
 
-// Failed returns the error of a part in which that many runs failed.
-func Failed(runs int) error {
+// ShardFailed returns the error of a part in which that many runs failed.
+func ShardFailed(runs int) error {
 	return fmt.Errorf("%d runs of the shard failed; the same command tries these again", runs)
 }
 
-// Missing is the error of a merge with missing runs.
-type Missing struct{ Runs int }
+// MissingShards is the error of a merge with missing runs.
+type MissingShards struct{ Runs int }
 
 // Error says so.
-func (m Missing) Error() string {
+func (m MissingShards) Error() string {
 	if m.Runs == 0 {
 		return "simulations are missing: a shard is not finished; run the same commands again, " +
 			"and then merge"

@@ -1,6 +1,4 @@
-// Package terminal draws small charts in lines of text, with the block elements of Unicode. Colour
-// is left to the caller.
-package terminal
+package report
 
 import (
 	"math"

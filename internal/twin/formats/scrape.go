@@ -1,6 +1,4 @@
-// Package scrape reads the metrics of a server over time: from the server itself, or from a
-// Prometheus that scrapes it.
-package scrape
+package formats
 
 import (
 	"context"
@@ -14,12 +12,11 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
 
-// Config says what is read.
-type Config struct {
+// Scrape says what is read.
+type Scrape struct {
 	// Address is that of the server, or of Prometheus.
 	Address    string
 	Prometheus bool
@@ -29,14 +26,14 @@ type Config struct {
 	For, Every time.Duration
 }
 
-// mostPages bounds the pages of a run, mostBytes the size of one.
+// mostPages bounds the pages of a run, mostScraped the size of one.
 const (
-	mostPages = 11_000 // as many as Prometheus gives in an answer
-	mostBytes = 32 << 20
+	mostPages   = 11_000 // as many as Prometheus gives in an answer
+	mostScraped = 32 << 20
 )
 
 // Run reads until the time is over, or ctx is done.
-func (c *Config) Run(ctx context.Context) (*observed.Observed, error) {
+func (c *Scrape) Run(ctx context.Context) (*observed.Observed, error) {
 	u, err := url.Parse(c.Address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
@@ -55,19 +52,19 @@ func (c *Config) Run(ctx context.Context) (*observed.Observed, error) {
 }
 
 // watch reads the server's page at each tick.
-func (c *Config) watch(ctx context.Context, u *url.URL) (*observed.Observed, error) {
+func (c *Scrape) watch(ctx context.Context, u *url.URL) (*observed.Observed, error) {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
-	var pages []formats.Page
+	var pages []Page
 	for n := 0; ; n++ {
 		data, err := get(ctx, u.String())
 		if err != nil {
 			return nil, err
 		}
 		now := float64(time.Now().UnixMilli()) / 1000
-		pages = append(pages, formats.Page{At: now, Text: data})
+		pages = append(pages, Page{At: now, Text: data})
 		if n >= int(c.For/c.Every) {
-			return formats.Join(u.Host, pages)
+			return Join(u.Host, pages)
 		}
 		select {
 		case <-ticker.C:
@@ -85,7 +82,7 @@ const series = `(vllm:|sglang:|trtllm_)(time_to_first_token_seconds|inter_token_
 	`num_queue_reqs|cache_config_info|max_total_num_tokens)(_sum|_count|_total)?`
 
 // ask reads from Prometheus what it has of the last time.
-func (c *Config) ask(ctx context.Context, u *url.URL) (*observed.Observed, error) {
+func (c *Scrape) ask(ctx context.Context, u *url.URL) (*observed.Observed, error) {
 	now := time.Now()
 	selector := strings.Trim(strings.TrimSpace(c.Selector), "{}")
 	if selector != "" {
@@ -100,7 +97,7 @@ func (c *Config) ask(ctx context.Context, u *url.URL) (*observed.Observed, error
 	if err != nil {
 		return nil, err
 	}
-	return formats.Parse(u.Host, data, formats.Options{Format: "prometheus-api"})
+	return Parse(u.Host, data, Options{Format: "prometheus-api"})
 }
 
 // get returns the body of an answer.
@@ -118,5 +115,5 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, errors.New(address + " answered " + answer.Status)
 	}
-	return io.ReadAll(files.Limit(answer.Body, address, mostBytes))
+	return io.ReadAll(files.Limit(answer.Body, address, mostScraped))
 }

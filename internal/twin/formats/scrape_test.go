@@ -1,4 +1,4 @@
-package scrape_test
+package formats_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
-	"github.com/llmsim/llmsim/internal/twin/scrape"
 )
 
 // metricsPage returns the metrics of a server after n scrapes: 10 requests in each interval, with a
@@ -68,7 +68,7 @@ func TestServerIsReadOverTime(t *testing.T) {
 			fmt.Fprint(w, metricsPage(int(scrapes.Add(1))))
 		}))
 	defer server.Close()
-	c := scrape.Config{Address: server.URL, For: 60 * time.Millisecond,
+	c := formats.Scrape{Address: server.URL, For: 60 * time.Millisecond,
 		Every: 20 * time.Millisecond}
 	o, err := c.Run(context.Background())
 	must.OK(t, err)
@@ -80,7 +80,7 @@ func TestServerIsReadOverTime(t *testing.T) {
 	}
 }
 
-// Prometheus is asked for the series of a selector, and its answer read.
+// TestPrometheusIsAsked is asked for the series of a selector, and its answer read.
 func TestPrometheusIsAsked(t *testing.T) {
 	var asked url.Values
 	server := httptest.NewServer(http.HandlerFunc(
@@ -99,7 +99,7 @@ func TestPrometheusIsAsked(t *testing.T) {
 				strings.Join(series, ","))
 		}))
 	defer server.Close()
-	c := scrape.Config{Address: server.URL, Prometheus: true, Selector: `{job="chat"}`,
+	c := formats.Scrape{Address: server.URL, Prometheus: true, Selector: `{job="chat"}`,
 		For: 10 * time.Minute, Every: time.Minute}
 	o, err := c.Run(context.Background())
 	must.OK(t, err)
@@ -128,7 +128,7 @@ func TestBadServers(t *testing.T) {
 		{refuses.URL, time.Millisecond, "404"},
 		{other.URL, time.Millisecond, "no metrics of vLLM"},
 	} {
-		c := scrape.Config{Address: bad.address, For: bad.span, Every: time.Millisecond}
+		c := formats.Scrape{Address: bad.address, For: bad.span, Every: time.Millisecond}
 		_, err := c.Run(context.Background())
 		if err == nil || !strings.Contains(err.Error(), bad.contains) {
 			t.Errorf("%s: the error is %v, want one with %q", bad.address, err, bad.contains)
