@@ -70,8 +70,8 @@ func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 	}
 }
 
-// Each fleet in the table, and so each that the brief answer names, keeps the SLO in a simulation of
-// that very fleet with its spares down.
+// Each fleet in the table, and so each that the brief answer names, keeps the SLO when that very
+// fleet is simulated with its spares down.
 func TestFleetsInTheTableKeepTheSLO(t *testing.T) {
 	s, _ := prepared(t, `
 model: llama-3.1-8b
