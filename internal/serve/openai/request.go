@@ -60,8 +60,8 @@ const (
 	maxTokens  = 1 << 30
 )
 
-// body has the fields of all endpoints that matter here, or that are refused since they would
-// change the answer. Others are ignored, as vLLM does.
+// body has the fields of all endpoints that are read; the others are in the tables harmless and
+// refused.
 type body struct {
 	Model           string          `json:"model"`
 	Prompt          json.RawMessage `json:"prompt"`
@@ -85,16 +85,6 @@ type body struct {
 	Logprobs        json.RawMessage `json:"logprobs"`
 	TopLogprobs     json.RawMessage `json:"top_logprobs"`
 	IncludeStop     bool            `json:"include_stop_str_in_output"`
-	StopTokens      json.RawMessage `json:"stop_token_ids"`
-	ReturnTokens    json.RawMessage `json:"return_token_ids"`
-	PromptLogprobs  json.RawMessage `json:"prompt_logprobs"`
-	LogitBias       json.RawMessage `json:"logit_bias"`
-	AllowedTokens   json.RawMessage `json:"allowed_token_ids"`
-	BadWords        json.RawMessage `json:"bad_words"`
-	BestOf          json.RawMessage `json:"best_of"`
-	BeamSearch      json.RawMessage `json:"use_beam_search"`
-	Truncate        json.RawMessage `json:"truncate_prompt_tokens"`
-	Previous        json.RawMessage `json:"previous_response_id"`
 	Stream          bool            `json:"stream"`
 	StreamOptions   *streamOptions  `json:"stream_options"`
 	Tools           []tool          `json:"tools"`
@@ -119,6 +109,13 @@ func Parse(endpoint Endpoint, data []byte) (*Request, error) {
 	var b body
 	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, jsonError(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, jsonError(err)
+	}
+	if err := refuseFields(endpoint, fields); err != nil {
+		return nil, err
 	}
 	r := &Request{
 		Endpoint: endpoint, Model: b.Model, N: 1, MinTokens: b.MinTokens, IgnoreEOS: b.IgnoreEOS,
@@ -222,30 +219,6 @@ func (b *body) refuse(*body) error {
 	case b.IncludeStop:
 		return invalid("include_stop_str_in_output",
 			"include_stop_str_in_output: this server ends answers before the text at which to stop")
-	}
-	for _, field := range []struct {
-		name, why string
-		value     json.RawMessage
-	}{
-		{"stop_token_ids", "this server stops at texts only, see stop", b.StopTokens},
-		{"return_token_ids", "this server returns texts only, see /tokenize", b.ReturnTokens},
-		{"prompt_logprobs", "this server has no probabilities of prompts", b.PromptLogprobs},
-		{"logit_bias", "this server does not draw tokens", b.LogitBias},
-		{"allowed_token_ids", "this server does not draw tokens", b.AllowedTokens},
-		{"bad_words", "this server does not draw tokens", b.BadWords},
-		{"best_of", "this server compares no answers", b.BestOf},
-		{"use_beam_search", "this server searches no beams", b.BeamSearch},
-		{"truncate_prompt_tokens", "this server takes prompts whole", b.Truncate},
-		{"previous_response_id", "this server keeps no responses: send the whole conversation",
-			b.Previous},
-	} {
-		if field.name == "prompt_logprobs" && absent(field.value) ||
-			field.name == "best_of" && string(field.value) == "1" {
-			continue
-		}
-		if !idle(field.value) || field.name == "prompt_logprobs" {
-			return invalid(field.name, "%s: %s", field.name, field.why)
-		}
 	}
 	return nil
 }
