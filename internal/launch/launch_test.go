@@ -505,3 +505,34 @@ func TestNamesAreQuoted(t *testing.T) {
 		t.Errorf("%v %v:\n%s", r, err, manifests)
 	}
 }
+
+// A command starts the drafter that was simulated, with the number of tokens of a draft, or says
+// that it lacks it; read again, it asks for what no flag has, the acceptance.
+func TestACommandHasTheDrafter(t *testing.T) {
+	for _, c := range []struct {
+		drafter, engine, want string
+	}{
+		{"{method: mtp, tokens: 3, acceptance: 0.7}", "vllm",
+			`"method":"mtp","num_speculative_tokens":3`},
+		{"{method: mtp, acceptance: 0.7}", "vllm", `"method":"mtp","num_speculative_tokens":4`},
+		{"{method: mtp, tokens: 3, acceptance: 0.7}", "sglang", ""},
+		{"{method: eagle, acceptance: 0.7}", "vllm", ""},
+	} {
+		b, err := NewBundle(built(t, []string{"model=deepseek-v3", "hardware=h200-sxm",
+			"parallelism={tensor: 8}", "speculation=" + c.drafter}), c.engine)
+		must.OK(t, err)
+		script, err := b.Script()
+		must.OK(t, err)
+		lacks := slices.ContainsFunc(b.Notes, func(note string) bool {
+			return strings.Contains(note, "no flag is written")
+		})
+		if lacks != (c.want == "") || strings.Contains(string(script), "--speculative") == lacks ||
+			!strings.Contains(string(script), c.want) {
+			t.Errorf("%s on %s: %q\n%s", c.drafter, c.engine, b.Notes, script)
+		}
+		r, err := Read(script)
+		if err != nil || strings.Contains(strings.Join(r.Notes, "\n"), "acceptance rate") == lacks {
+			t.Errorf("%s on %s is read as %+v (%v)", c.drafter, c.engine, r, err)
+		}
+	}
+}

@@ -14,7 +14,9 @@ import (
 func Missing(simulation *scenarios.Simulation, e *Engine, groups []Group) []string {
 	s := &simulation.Scenario
 	var list []string
-	if s.Speculation != nil {
+	if e.Name == "vllm" && drafterVLLM(s.Speculation) != "" {
+		list = append(list, "speculation.acceptance: it is a property of your texts")
+	} else if s.Speculation != nil {
 		list = append(list, fmt.Sprintf("speculation %s: no flag is written for it; give the "+
 			"engine its drafter. The acceptance that the scenario takes for granted is a "+
 			"property of your texts", s.Speculation.Method))

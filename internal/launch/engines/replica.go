@@ -27,6 +27,7 @@ type Replica struct {
 	Batching    scenarios.Policy
 	Memory      scenarios.KVMemory
 	Scaling     scenarios.Scaling // without a policy where all replicas run always
+	Speculation *scenarios.Speculation
 	// Given reports whether the scenario gives a key, and Graph is that of Engine where it does.
 	Given  func(key string) bool
 	Graph  int
@@ -74,7 +75,7 @@ type Group struct {
 // Groups returns the pools of a scenario, or the one group of all its replicas.
 func Groups(simulation *scenarios.Simulation) []Group {
 	s, servers := &simulation.Scenario, simulation.Servers()
-	all := Replica{Name: "server", Role: "mixed",
+	all := Replica{Name: "server", Role: "mixed", Speculation: simulation.Scenario.Speculation,
 		Hardware: s.Hardware, Parallelism: s.Parallelism, Engine: s.Engine, Batching: s.Batching,
 		Memory: s.Memory, Server: servers[0]}
 	all.Given = simulation.Given
