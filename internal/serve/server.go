@@ -24,8 +24,8 @@ type Server struct {
 	models  []Model
 	key     [sha256.Size]byte
 	handler http.Handler
-	// draining says that the server is to end, refusing that it takes no more requests. taken counts
-	// requests that are being read or answered, and underWay their answers.
+	// draining says that the server is to end, refusing that it takes no more requests. taken
+	// counts requests that are being read or answered, and underWay their answers.
 	draining, refusing atomic.Bool
 	taken, underWay    atomic.Int64
 	number             atomic.Uint64
