@@ -5,6 +5,16 @@ import (
 	"encoding/json"
 )
 
+// Endpoint is an endpoint that generates text.
+type Endpoint int
+
+// The endpoints.
+const (
+	Completions Endpoint = iota
+	Chat
+	Responses
+)
+
 // Each field of a request of OpenAI's API or of vLLM is read into body, or is in one of two tables:
 // harmless, or refused. Fields that neither API has are ignored, as in vLLM.
 
@@ -121,4 +131,18 @@ func compact(raw json.RawMessage) string {
 		return ""
 	}
 	return out.String()
+}
+
+// idle reports whether a field asks for nothing: it is absent, false, zero or empty.
+func idle(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "", "null", "false", "0", "[]", "{}", `""`:
+		return true
+	}
+	return false
+}
+
+// absent reports whether a field was not given or is null.
+func absent(raw json.RawMessage) bool {
+	return len(raw) == 0 || bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
 }

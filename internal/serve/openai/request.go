@@ -3,20 +3,9 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"math"
-)
-
-// Endpoint is one of the two endpoints that generate text.
-type Endpoint int
-
-// The endpoints.
-const (
-	Completions Endpoint = iota
-	Chat
-	Responses
 )
 
 // Request is what a client asks for.
@@ -221,20 +210,6 @@ func (b *body) refuse(*body) error {
 			"include_stop_str_in_output: this server ends answers before the text at which to stop")
 	}
 	return nil
-}
-
-// idle reports whether a field asks for nothing: it is absent, false, zero or empty.
-func idle(raw json.RawMessage) bool {
-	switch string(bytes.TrimSpace(raw)) {
-	case "", "null", "false", "0", "[]", "{}", `""`:
-		return true
-	}
-	return false
-}
-
-// absent reports whether a field was not given or is null.
-func absent(raw json.RawMessage) bool {
-	return len(raw) == 0 || bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
 }
 
 // prompts reads a text, a list of texts, a list of tokens, or a list of those.
