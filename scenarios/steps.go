@@ -54,9 +54,15 @@ func (s *Steps) Room(context int) int {
 	return s.Memory.Tokens / (max(1, (context+block-1)/block) * block)
 }
 
-// Prompt returns what an accelerator of each stage does to compute a prompt by itself.
+// Prompt returns what an accelerator of each stage does to compute a prompt by itself, and the time
+// that a drafter adds.
 func (s *Steps) Prompt(tokens int) steptime.Ledger {
-	return s.Clock.Whole(promptAlone(tokens))
+	step := promptAlone(tokens)
+	ledger := s.Clock.Whole(step)
+	if s.speculator == nil {
+		return ledger
+	}
+	return ledger.WithDrafts(s.speculator.PromptTime(step.Prefill, ledger.Time()))
 }
 
 // DecodeStep is a step in which all sequences of a batch decode, with drafts where the scenario has

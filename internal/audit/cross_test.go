@@ -124,7 +124,7 @@ func agree(l *laws, registry *policies.Registry, s object) (prefill bool, err er
 		return false, err
 	}
 	sc := &simulation.Scenario
-	if r.Steps != 1 || sc.Speculation != nil || sc.Adapters != nil {
+	if r.Steps != 1 || sc.Adapters != nil {
 		return false, nil
 	}
 	want := one.Steps[0].Time * 1000

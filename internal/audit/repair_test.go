@@ -298,10 +298,6 @@ func relate(d *drawer, s object) {
 	for _, p := range append(entries(mapping(s, "fleet"), "pools"), s) {
 		if h := mapping(p, "hardware"); h["operators"] != nil {
 			h["accelerator"] = "h100-sxm" // which can be as quick as the tables are
-			// a memory that weighs fetching asks for steps, which are noted as if they ran
-			for _, other := range append(entries(mapping(s, "fleet"), "pools"), s) {
-				delete(mapping(other, "memory"), "fetch")
-			}
 		}
 	}
 	relateServers(d, s)

@@ -9,10 +9,17 @@ import (
 // Fork returns another clock with the same times, which another goroutine may use. Outside of c
 // also reports the steps of its forks.
 func (c *Clock) Fork() *Clock {
-	fork := *c
-	fork.forget()
-	c.forks = append(c.forks, &fork)
-	return &fork
+	fork := c.Aside()
+	c.forks = append(c.forks, fork)
+	return fork
+}
+
+// Aside returns another clock with the same times, for steps that are asked for and do not run:
+// Outside of c does not report them.
+func (c *Clock) Aside() *Clock {
+	aside := *c
+	aside.forget()
+	return &aside
 }
 
 // forget drops all that c keeps of the steps so far.

@@ -229,3 +229,23 @@ func letters(r rune) rune {
 	}
 	return -1
 }
+
+// Steps that are only asked for take the time of steps that run, and are not reported as run.
+func TestStepsAsideAreNotReported(t *testing.T) {
+	tables, err := ReadTables(tableFiles(map[string]string{"x__gemm.csv": `gemm_dtype,m,n,k,latency
+bfloat16,1,6144,4096,0.01
+bfloat16,100,6144,4096,0.02
+`}), measured.Wanted{})
+	must.OK(t, err)
+	model, _ := known(t, "mixtral-8x7b", "h100-sxm")
+	c := mustClock(t, Config{Model: model, Accelerator: h100(), Engine: Engines()[0],
+		Operators: tables})
+	step := &sim.Step{Prefill: []sim.Chunk{{New: 5000, Last: true}}}
+	aside := c.Aside().Duration(step)
+	if list := c.Outside(); len(list) > 0 {
+		t.Errorf("a step that did not run is reported: %q", list)
+	}
+	if took := c.Duration(step); took != aside || len(c.Outside()) == 0 {
+		t.Errorf("the step takes %v, aside %v; reported: %q", took, aside, c.Outside())
+	}
+}

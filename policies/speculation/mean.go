@@ -18,6 +18,16 @@ type MeanStep struct {
 	Given float64
 }
 
+// PromptTime returns the time that drafting adds to a step of prompt chunks alone, for which the
+// model takes verify: a drafter with a KV cache of its own computes the chunks too.
+func (p *Speculator) PromptTime(chunks []sim.Chunk, verify sim.Time) sim.Time {
+	t := p.c.Drafter.Duration(&Load{Prefill: chunks})
+	if p.c.Ahead {
+		return max(0, t-verify)
+	}
+	return t
+}
+
 // MeanStep returns the step of n sequences that store context tokens in total. The drafter catches
 // up with as many tokens as a step gives on average.
 func (p *Speculator) MeanStep(n int, context int64) MeanStep {

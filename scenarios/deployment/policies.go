@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -100,9 +101,13 @@ func (s *Server) Place(seed uint64) policies.Deployment {
 	if s.HostLink != nil {
 		place.HostRate = s.HostLink.Bandwidth * float64(p.Tensor*p.Pipeline)
 	}
+	var aside *steptime.Clock // made when it is first asked, which most policies never do
 	place.PromptTime = func(stored, tokens int) sim.Time {
+		if aside == nil {
+			aside = s.Clock.Aside()
+		}
 		chunk := []sim.Chunk{{New: tokens, Cached: stored, Last: true}}
-		return s.Clock.Duration(&sim.Step{Prefill: chunk}) * sim.Time(p.Pipeline)
+		return aside.Duration(&sim.Step{Prefill: chunk}) * sim.Time(p.Pipeline)
 	}
 	place.HostTokens = int64(s.Memory.Swap / max(1, place.TokenBytes))
 	return place
