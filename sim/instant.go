@@ -72,7 +72,7 @@ func (f *fleet) handle(e event) {
 	case failing:
 		f.fail(&f.outages[e.n])
 	case recovering:
-		f.recover(&f.replicas[e.n])
+		f.recover(&f.replicas[e.n], e.life)
 	case readying:
 		f.ready(&f.replicas[e.n], e.life)
 	case scaling:

@@ -7,7 +7,8 @@ func (f *fleet) fail(o *Outage) {
 	}
 	r.recovers = o.For != Never && r.phase != draining
 	if r.recovers {
-		f.schedule(later(f.now, o.For), event{kind: recovering, n: r.index})
+		f.schedule(later(f.now, o.For),
+			event{kind: recovering, n: r.index, life: r.generation + 1})
 	}
 	r.result.Up += f.now - r.since
 	if r.since = f.now; r.phase == draining {
@@ -33,7 +34,12 @@ func (f *fleet) fail(o *Outage) {
 	}
 }
 
-func (f *fleet) recover(r *member) {
+// recover brings r back from the failure that began its generation, unless it has come back since.
+// A replica that failed while it drained stays off.
+func (f *fleet) recover(r *member, generation uint32) {
+	if r.phase != failed || r.generation != generation || r.since == Never {
+		return
+	}
 	r.result.Failed += f.now - r.since
 	r.since = f.now
 	f.open(r)

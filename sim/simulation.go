@@ -150,6 +150,17 @@ func (s *Simulation) Fail(replica int, lasts Time) error {
 	return nil
 }
 
+// Recover brings a replica that has failed back now. One that has not failed goes on.
+func (s *Simulation) Recover(replica int) error {
+	f := s.fleet
+	if replica < 0 || replica >= len(f.replicas) {
+		return fmt.Errorf("sim: replica %d is to come back; there are %d replicas", replica,
+			len(f.replicas))
+	}
+	f.schedule(f.now, event{kind: recovering, n: replica, life: f.replicas[replica].generation})
+	return nil
+}
+
 // Result returns the figures of the run so far.
 func (s *Simulation) Result() Result { return s.fleet.summary() }
 

@@ -2,8 +2,10 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
@@ -17,6 +19,11 @@ type slowClock struct {
 	factor float64
 	// turn counts the changes of factor, so that the end of one does not end a later one.
 	turn int
+}
+
+func (c *slowClock) set(factor float64) {
+	c.factor = factor
+	c.turn++
 }
 
 // Duration implements sim.StepClock.
@@ -60,14 +67,16 @@ func (p *pins) Route(r *sim.Request, pool *sim.Pool) int {
 type Fault struct {
 	// Kind is kill (a replica fails), slow (its steps take Factor times as long) or drop (requests
 	// in flight lose their connection).
-	Kind    string  `json:"kind"`
-	Replica int     `json:"replica"`
-	Factor  float64 `json:"factor"`
+	Kind string `json:"kind"`
+	// Replica is whose failure it is; nil for drop, which is of all.
+	Replica *int    `json:"replica,omitempty"`
+	Factor  float64 `json:"factor,omitempty"`
 	// For is how long the failure lasts in simulated time, such as 30s; empty means without end.
-	For string `json:"for"`
+	For string `json:"for,omitempty"`
 }
 
-// FaultHandler lets clients cause failures: POST /faults with a Fault.
+// FaultHandler lets clients cause failures: POST /faults with a Fault, GET /faults for a list of
+// what lasts, and DELETE /faults to end it.
 func (f *Fleet) FaultHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /faults", func(w http.ResponseWriter, r *http.Request) {
@@ -87,13 +96,80 @@ func (f *Fleet) FaultHandler() http.Handler {
 		}
 		writeJSON(w, fault)
 	})
+	list := func(end bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, struct {
+				Faults []Fault `json:"faults"`
+			}{f.faults(end)})
+		}
+	}
+	mux.HandleFunc("GET /faults", list(false))
+	mux.HandleFunc("DELETE /faults", list(true))
 	return mux
+}
+
+// lasting is a fault and the time of the simulation at which it ends.
+type lasting struct {
+	Fault
+	end sim.Time
+}
+
+// faults returns the faults that last, in the order in which they were caused, and ends them if
+// that is wanted.
+func (f *Fleet) faults(end bool) []Fault {
+	found := make(chan []Fault, 1)
+	f.order(func(at sim.Time) {
+		list := []Fault{}
+		f.forgetFaults(func(l *lasting) bool { return l.end <= at })
+		for _, l := range f.broken {
+			list = append(list, l.Fault)
+			switch {
+			case !end:
+			case l.Kind == "kill":
+				f.err = errors.Join(f.err, f.loop.Recover(*l.Replica))
+				f.setUp(*l.Replica, true)
+			default:
+				f.slow[*l.Replica].set(1)
+			}
+		}
+		if end {
+			f.broken = nil
+		}
+		found <- list
+	})
+	select {
+	case list := <-found:
+		return list
+	case <-f.done:
+		return []Fault{}
+	}
+}
+
+// forgetFaults takes faults off the list.
+func (f *Fleet) forgetFaults(ended func(*lasting) bool) {
+	f.broken = slices.DeleteFunc(f.broken, func(l lasting) bool { return ended(&l) })
+}
+
+// note lists a fault, in the place of one of the same kind of the same replica.
+func (f *Fleet) note(fault Fault, end sim.Time) {
+	f.forgetFaults(func(l *lasting) bool {
+		return l.Kind == fault.Kind && *l.Replica == *fault.Replica
+	})
+	f.broken = append(f.broken, lasting{fault, end})
 }
 
 // Break causes a failure.
 func (f *Fleet) Break(fault Fault) error {
-	if fault.Replica < 0 || fault.Replica >= len(f.slow) {
-		return fmt.Errorf("replica: found %d, allowed: 0 to %d", fault.Replica, len(f.slow)-1)
+	replica := 0
+	switch {
+	case fault.Replica != nil:
+		replica = *fault.Replica
+	case fault.Kind == "kill" || fault.Kind == "slow":
+		return fmt.Errorf("replica: found none, allowed with %s: 0 to %d", fault.Kind,
+			len(f.slow)-1)
+	}
+	if replica < 0 || replica >= len(f.slow) {
+		return fmt.Errorf("replica: found %d, allowed: 0 to %d", replica, len(f.slow)-1)
 	}
 	lasts := sim.Never
 	if fault.For != "" {
@@ -103,17 +179,27 @@ func (f *Fleet) Break(fault Fault) error {
 		}
 		lasts = sim.Seconds(seconds)
 	}
+	end := func(at sim.Time) sim.Time {
+		if lasts > sim.Never-at {
+			return sim.Never
+		}
+		return at + lasts
+	}
 	switch fault.Kind {
 	case "kill":
-		f.order(func(sim.Time) {
-			f.err = f.loop.Fail(fault.Replica, lasts)
-			f.setUp(fault.Replica, false)
+		f.order(func(at sim.Time) {
+			if f.up[replica].Load() { // one that is down does not fail again
+				f.note(fault, end(at))
+			}
+			f.err = f.loop.Fail(replica, lasts)
+			f.setUp(replica, false)
 		})
 	case "slow":
 		if !(fault.Factor >= 0.01 && fault.Factor <= 1000) {
 			return fmt.Errorf("factor: found %v, allowed: 0.01 to 1000", fault.Factor)
 		}
-		f.setSpeed(fault.Replica, fault.Factor, lasts)
+		f.order(func(at sim.Time) { f.note(fault, end(at)) })
+		f.setSpeed(replica, fault.Factor, lasts)
 	case "drop":
 		f.order(func(sim.Time) {
 			for id, j := range f.jobs {
@@ -132,8 +218,7 @@ func (f *Fleet) Break(fault Fault) error {
 func (f *Fleet) setSpeed(replica int, factor float64, lasts sim.Time) {
 	f.order(func(sim.Time) {
 		c := &f.slow[replica]
-		c.factor = factor
-		c.turn++
+		c.set(factor)
 		if turn := c.turn; lasts != sim.Never {
 			span := time.Duration(float64(lasts) / float64(sim.Nanosecond) / f.config.Speed)
 			time.AfterFunc(span, func() {

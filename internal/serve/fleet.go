@@ -37,6 +37,7 @@ type Fleet struct {
 	alarm   *alarm.Alarm
 	start   time.Time
 	slow    []slowClock // by replica
+	broken  []lasting   // in the order in which they were caused
 	pins    *pins
 	jobs    map[int64]*Job // under way, by sim.Request.ID
 	ids     map[*Job]int64

@@ -188,6 +188,52 @@ func TestFaults(t *testing.T) {
 	i.post(t, "/llmsim/faults", `{"kind":"kill","replica":0}`)
 }
 
+// Faults are listed while they last, and undone: a replica that was killed serves again.
+func TestFaultsAreListedAndUndone(t *testing.T) {
+	i := open(t, small, nil)
+	faults := func(method string) string {
+		r, err := http.NewRequest(method, i.URL+"/llmsim/faults", nil)
+		must.OK(t, err)
+		response, err := http.DefaultClient.Do(r)
+		must.OK(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		must.OK(t, err)
+		return strings.TrimSpace(string(text))
+	}
+	for _, kind := range []string{"kill", "slow"} {
+		if status, text := i.post(t, "/llmsim/faults",
+			`{"kind":"`+kind+`","factor":2}`); status != 400 || !strings.Contains(text, "replica") {
+			t.Errorf("%s without a replica: found %d %s", kind, status, text)
+		}
+	}
+	const none = `{"faults":[]}`
+	if found := faults("GET"); found != none {
+		t.Fatalf("before any: %s", found)
+	}
+	for range 2 {
+		i.post(t, "/llmsim/faults", `{"kind":"kill","replica":0,"for":"2h"}`)
+		i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":3}`)
+		want := `{"faults":[{"kind":"kill","replica":0,"for":"2h"},` +
+			`{"kind":"slow","replica":0,"factor":3}]}`
+		if found := faults("GET"); found != want {
+			t.Errorf("found %s, want %s", found, want)
+		}
+		if i.fleet.Ready() {
+			t.Error("the replica that was killed serves")
+		}
+		if found := faults("DELETE"); found != want {
+			t.Errorf("undone: %s, want %s", found, want)
+		}
+		if found := faults("GET"); found != none {
+			t.Errorf("after all are undone: %s", found)
+		}
+		i.ask(t, "/v1/completions", `{"prompt":"x","max_tokens":3}`)
+	}
+	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":3,"for":"100ms"}`)
+	eventually(t, "a fault that has ended is listed", func() bool { return faults("GET") == none })
+}
+
 // A second slow lasts as long as it says, also if the first one ends meanwhile.
 func TestSlowIsReplaced(t *testing.T) {
 	i := open(t, small, func(o *Options) { o.Speed = 1 })
