@@ -32,7 +32,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"h100-sxm], tensor: [1], batching: [{max-sequences: 16}, {token-budget: 2048}]}",
 			`"job_hours"`},
 		"joint": {"models:\n" +
-			"  - {name: chat, model: llama-3.1-8b, workload: {rate: 90/s, prompt: 300, " +
+			"  - {name: chat, model: llama-3.1-8b, workload: {rate: 80/s, prompt: 300, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 40ms}}\n" +
 			"  - {name: code, model: qwen2.5-14b, workload: {rate: 15/s, prompt: 900, " +
 			"output: 60}, slo: {ttft: 1s, tpot: 50ms}}\n" +
