@@ -28,6 +28,9 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	if kept != nil {
 		r.demand.config.Before = int64(kept.runs()) << 27
 	}
+	if u := r.demand.config.Users; u != nil && r.demand.workload.Arrivals.Start == "equilibrium" {
+		u.Cycle = cycle(a.pools, u.Count)
+	}
 	source, err := workload.Open(r.demand.config)
 	if err != nil {
 		r.problem("workload", "%v", err)

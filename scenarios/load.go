@@ -64,6 +64,13 @@ func (d *demand) setArrivals() {
 		w.Rate.complete()
 	}
 	if a.Process == "closed-loop" {
+		if a.RampUp > 0 && a.Start != "" {
+			d.problem("workload.arrivals.start", "found %s beside ramp-up; give one of the two",
+				a.Start)
+		}
+		if a.RampUp == 0 {
+			a.Start = cmp.Or(a.Start, "equilibrium")
+		}
 		c.Users = &workload.Users{Count: a.Users, Think: a.Think.delay(),
 			RampUp: sim.Time(a.RampUp), StartMin: a.StartMin, StartMax: a.StartMax}
 		return

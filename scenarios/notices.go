@@ -34,6 +34,9 @@ func (f *finished) notices() []string {
 		f.summary.Sent()); words != "" {
 		list = append(list, words)
 	}
+	if words := f.crowd.notice(); words != "" {
+		list = append(list, words)
+	}
 	counts := f.source.Counts()
 	for _, c := range []struct {
 		n    int64

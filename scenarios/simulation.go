@@ -63,6 +63,10 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	work := newFleetWork(s.pools)
 	config := s.config
 	config.Observer = runObserver{collector, work}
+	crowd := &togetherness{}
+	if s.Scenario.Workload.Arrivals.Process == "closed-loop" {
+		observers = append(observers[:len(observers):len(observers)], crowd)
+	}
 	if len(observers) > 0 {
 		config.Observer = append(sim.Observers{config.Observer}, observers...)
 	}
@@ -76,7 +80,7 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	done := &finished{
 		scenario: s.Scenario, warnings: s.Warnings, pools: s.pools, speculators: s.speculators,
 		source: s.Source, outcome: &outcome, collector: collector, work: work,
-		summary: collector.Summary(&outcome),
+		summary: collector.Summary(&outcome), crowd: crowd,
 	}
 	for i := range config.Replicas {
 		if m, ok := config.Replicas[i].Memory.(interface{ Loads() int64 }); ok {

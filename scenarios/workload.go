@@ -199,7 +199,8 @@ type Arrivals struct {
 	Shape    float64 `json:"shape,omitempty" only:"weibull" above:"0" jsonschema:"Shape parameter of the gaps, instead of cv: 1 is Poisson, a smaller number is burstier."`
 	Users    int     `json:"users,omitempty" need:"closed-loop" min:"1" jsonschema:"Number of users, who each wait for an answer before the next request."`
 	Think    Delay   `json:"think,omitzero" only:"closed-loop" jsonschema:"Time between an answer and the user's next request."`
-	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"Time over which the users' first requests are spread."`
+	Start    string  `json:"start,omitempty" only:"closed-loop" enum:"equilibrium,together" jsonschema:"When users send their first requests: each at a random place of the mean cycle of answer and thinking, as if they had been there before (equilibrium), or all at once (together), as benchmarks do. Default: equilibrium, or over ramp-up."`
+	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"Time over which the users' first requests are spread evenly, in place of start."`
 	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Least share of the calls of a user's first session that were made before the run, as in AgentX."`
 	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Largest such share."`
 }

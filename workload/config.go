@@ -79,8 +79,14 @@ type Users struct {
 	// time of its class applies, and Think after its end.
 	Think arrivals.Delay
 	// RampUp is the time over which the users' first requests are spread evenly; 0 means that all
-	// start at once.
+	// start at once, unless Cycle is set.
 	RampUp sim.Time
+	// Cycle, if not nil, lets each user start at a random place of the cycle, so that the closed
+	// loop begins in equilibrium: the first requests are spread at random, by the seed, over the
+	// mean time from a user's request to the next. Cycle predicts this time, at least 0, from the
+	// mean lengths of prompts and of outputs in tokens (0 where a trace has them) and the mean
+	// pause of users between requests. The first user starts at 0. Only without RampUp.
+	Cycle func(prompt, output float64, pause sim.Time) sim.Time
 	// StartMin and StartMax, in [0, 1], bound the share of the calls of a user's first session that
 	// were made before; the session begins with the next call. 0 both means at the first call.
 	StartMin, StartMax float64

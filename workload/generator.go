@@ -40,6 +40,7 @@ func newGenerator(c Config, l limit) (*generator, error) {
 			return nil, err
 		}
 		g.script, g.recorded, g.summary = recorded, recorded, c.summary()
+		g.seat(c)
 		return g, nil
 	}
 	mix, err := newMix(c.Classes, c.Seed, c.Before)
@@ -47,6 +48,7 @@ func newGenerator(c Config, l limit) (*generator, error) {
 		return nil, fmt.Errorf("workload: %w", err)
 	}
 	g.script, g.summary = mix, c.summary()
+	g.seat(c)
 	return g, nil
 }
 
@@ -92,6 +94,9 @@ func (g *generator) schedule(c Config) error {
 	if u.Count < 1 || u.Count > maxUsers {
 		return fmt.Errorf("users: found %d, allowed: 1 to %d", u.Count, maxUsers)
 	}
+	if u.RampUp > 0 && u.Cycle != nil {
+		return fmt.Errorf("users: found a ramp up and a cycle, allowed: one of the two")
+	}
 	if u.RampUp < 0 || u.RampUp == sim.Never {
 		return fmt.Errorf("users: ramp up: found %v, allowed: finite spans from 0", u.RampUp)
 	}
@@ -109,11 +114,60 @@ func (g *generator) schedule(c Config) error {
 	if g.think, err = u.Think.Sampler(userThinkStream.source(c.Seed)); err != nil {
 		return fmt.Errorf("users: %w", err)
 	}
-	for i := range u.Count {
-		at := sim.Seconds(u.RampUp.Seconds() * float64(i) / float64(u.Count))
-		g.waiting.push(at, nil, firstSession)
-	}
 	return nil
+}
+
+// seat lets users wait for the time at which they start.
+func (g *generator) seat(c Config) {
+	u := c.Users
+	if u == nil {
+		return
+	}
+	if u.Cycle == nil {
+		for i := range u.Count {
+			at := sim.Seconds(u.RampUp.Seconds() * float64(i) / float64(u.Count))
+			g.waiting.push(at, nil, firstSession)
+		}
+		return
+	}
+	cycle := u.Cycle(g.summary.Prompt, g.summary.Output, c.pause())
+	random := rand.New(placeStream.source(c.Seed))
+	first := cycle
+	places := make([]sim.Time, u.Count)
+	for i := range places {
+		places[i] = sim.Time(random.Float64() * float64(cycle))
+		first = min(first, places[i])
+	}
+	for _, at := range places {
+		g.waiting.push(at-first, nil, firstSession)
+	}
+}
+
+// pause returns the mean time from an answer to the user's next request in a closed loop.
+func (c Config) pause() sim.Time {
+	sessions, requests, pauses := 0.0, 0.0, 0.0
+	for i := range c.Classes {
+		class := &c.Classes[i]
+		if class.Arrivals != nil {
+			continue
+		}
+		turns, between := 1.0, 0.0
+		if t := class.Turns; t != nil {
+			turns, _, _ = class.expect()
+			between = t.Think.Mean.Seconds()
+			if t.Tools != nil {
+				between += t.Tools.Share * (t.Tools.Wait.Mean.Seconds() - between)
+			}
+		}
+		sessions += class.Weight
+		requests += class.Weight * turns
+		pauses += float64(class.Weight * (turns - 1) * between)
+	}
+	think := c.Users.Think.Mean
+	if requests == 0 {
+		return think
+	}
+	return sim.Seconds((float64(sessions*think.Seconds()) + pauses) / requests)
 }
 
 // NextArrival implements sim.Source.

@@ -28,6 +28,7 @@ const (
 	adapterStream
 	escalationStream
 	startStream
+	placeStream
 )
 
 // source returns the random numbers of a purpose.

@@ -174,6 +174,9 @@ func (c Config) when() string {
 	if c.Users.Think.Mean > 0 {
 		text += ", thinking " + c.Users.Think.String()
 	}
+	if c.Users.RampUp == 0 && c.Users.Cycle == nil && c.Users.Count > 1 {
+		text += ", starting together"
+	}
 	if c.Users.RampUp > 0 {
 		text += fmt.Sprintf(", starting within %v", c.Users.RampUp)
 	}

@@ -26,7 +26,9 @@ func (o *Observed) WriteWorkload(to io.Writer) error {
 	if l.Rate > 0 {
 		fmt.Fprintf(w, "  rate: %s/s\n", strconv.FormatFloat(l.Rate, 'g', 6, 64))
 	} else {
-		fmt.Fprintf(w, "  arrivals: {process: closed-loop, users: %d}\n", max(1, l.Concurrency))
+		// Load generators with a bound on the concurrency start with all of it at once.
+		fmt.Fprintf(w, "  arrivals: {process: closed-loop, users: %d, start: together}\n",
+			max(1, l.Concurrency))
 	}
 	if l.PromptSpread == 0 && l.OutputSpread == 0 {
 		fmt.Fprintf(w, "  # Only means are known: the spread of lengths is not.\n")

@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
+
+// togetherness is a sim.Observer that keeps when requests arrived and how long their users waited
+// for the first token, to find requests that arrive together.
+type togetherness struct {
+	sim.NopObserver
+	seen []waited
+}
+
+// waited is a request that was answered.
+type waited struct{ arrival, ttft sim.Time }
+
+// mostWaited bounds the requests that are kept, the first to be answered.
+const mostWaited = 1 << 14
+
+// Finished implements sim.Observer.
+func (o *togetherness) Finished(s *sim.Sequence) {
+	if len(o.seen) < mostWaited {
+		o.seen = append(o.seen, waited{s.Arrival, s.TTFT()})
+	}
+}
+
+// fewTogether is the least number of requests that are called together.
+const fewTogether = 8
+
+// notice says that the p95 of the TTFT comes from requests that arrive together, if it does. That
+// is so if the median request beyond the p95 came within a p95 of many others: of 8 or more, and of
+// more than what arrivals at random have on average by six of their standard deviations. It returns
+// "" otherwise.
+func (o *togetherness) notice() string {
+	if len(o.seen) < fewTogether {
+		return ""
+	}
+	byArrival := func(a, b waited) int { return int(min(max(a.arrival-b.arrival, -1), 1)) }
+	slices.SortFunc(o.seen, byArrival)
+	ttfts := make([]sim.Time, len(o.seen))
+	for i := range o.seen {
+		ttfts[i] = o.seen[i].ttft
+	}
+	slices.Sort(ttfts)
+	p95 := ttfts[(len(ttfts)-1)*95/100]
+	// crowds holds the numbers of requests that arrived in the p95 before each late request.
+	var crowds []int
+	first := 0
+	for i := range o.seen {
+		for o.seen[first].arrival < o.seen[i].arrival-p95 {
+			first++
+		}
+		if o.seen[i].ttft >= p95 {
+			crowds = append(crowds, i-first+1)
+		}
+	}
+	slices.Sort(crowds)
+	crowd := crowds[len(crowds)/2]
+	span := o.seen[len(o.seen)-1].arrival - o.seen[0].arrival
+	mean := float64(len(o.seen)) * float64(min(p95, span)) / float64(max(span, 1))
+	if crowd < fewTogether || float64(crowd) < mean+6*math.Sqrt(mean) {
+		return ""
+	}
+	return fmt.Sprintf("the p95 of TTFT, %.3g s, comes from %d requests that arrive together: "+
+		"users whose requests are alike march in step; lengths and thinking times that vary "+
+		"spread them", p95.Seconds(), crowd)
+}
