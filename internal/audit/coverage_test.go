@@ -55,7 +55,7 @@ func TestEveryKeyIsDrawn(t *testing.T) {
 		}
 	}
 	wanted, seed := len(missing), uint64(0)
-	for ; seed < 8_000 && len(missing) > 0; seed++ {
+	for ; seed < 24_000 && len(missing) > 0; seed++ {
 		s := drawScenario(registry, seed)
 		found := false
 		for _, f := range features(registry, s) {
