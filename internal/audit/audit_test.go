@@ -132,7 +132,6 @@ type auditor struct {
 	drawn, ran, long int
 	refused          map[string]int
 	seen             map[string]int // how many scenarios that ran had a key
-	dir              string
 }
 
 func newAuditor() *auditor {

@@ -46,9 +46,6 @@ var schema = sync.OnceValue(func() *node {
 	return root
 })
 
-// open reports whether there are keys without a name.
-func (n *node) open() bool { return len(n.Rest) > 0 && n.Rest[0] == '{' }
-
 // each calls f with every schema within this one, and the path of keys that leads to it. The
 // entries of a list have the path of the list and [].
 func (n *node) each(path string, f func(path string, n *node)) {
@@ -62,24 +59,6 @@ func (n *node) each(path string, f func(path string, n *node)) {
 	if n.Items != nil {
 		n.Items.each(path+"[]", f)
 	}
-}
-
-// keys lists the paths of all keys that a scenario may have.
-func keys() []string {
-	var list []string
-	schema().each("", func(path string, _ *node) { list = append(list, path) })
-	slices.Sort(list)
-	return slices.Compact(list)[1:] // without the scenario as a whole
-}
-
-// at returns the schemas of a path.
-func (n *node) at(path string) (found []*node) {
-	n.each("", func(p string, n *node) {
-		if p == path {
-			found = append(found, n)
-		}
-	})
-	return found
 }
 
 func join(path, name string) string {
