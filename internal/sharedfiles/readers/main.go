@@ -23,9 +23,17 @@ func main() {
 
 func list() error {
 	folders := map[string][]*ast.File{}
-	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, "_test.go") {
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
 			return err
+		}
+		if entry.IsDir() && name != "." {
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+				return fs.SkipDir // a module of its own
+			}
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		folder := filepath.ToSlash(filepath.Dir(name))
