@@ -114,7 +114,12 @@ func (l *laws) conservation(r *run, rows []row) {
 			sum.Cancelled += g.Cancelled
 			sum.Lost += g.Lost
 		}
-		l.that(len(groups) == 0 || sum == all, "%s have %+v, all together %+v", what, sum, all)
+		// Known gap: a recorded trace may number tenants that the scenario does not name. Their
+		// requests are in no group, so that the groups have at most all.
+		numbered := what == "tenants" && sum.Sent() < all.Sent() &&
+			r.simulation.Scenario.Workload.Recorded()
+		l.that(len(groups) == 0 || sum == all || numbered, "%s have %+v, all together %+v", what,
+			sum, all)
 	}
 	completed := result.Completed
 	for i := range result.Pools {
