@@ -18,35 +18,37 @@ const (
 // Each field of a request of OpenAI's API or of vLLM is read into body, or is in one of two tables:
 // harmless, or refused. Fields that neither API has are ignored, as in vLLM.
 
-// harmless are the fields that change neither the time nor the tokens of an answer, and why.
-var harmless = map[string]string{
-	"frequency_penalty":             "tokens are not sampled",
-	"presence_penalty":              "tokens are not sampled",
-	"repetition_penalty":            "tokens are not sampled",
-	"seed":                          "tokens are not sampled",
-	"top_k":                         "tokens are not sampled",
-	"min_p":                         "tokens are not sampled",
-	"length_penalty":                "it orders beams, which are refused",
-	"skip_special_tokens":           "answers have no special tokens",
-	"spaces_between_special_tokens": "answers have no special tokens",
-	"add_special_tokens":            "prompts have no special tokens",
-	"add_generation_prompt":         "conversations have one form, which ends with it",
-	"chat_template_kwargs":          "conversations have one form, without a template",
-	"chat_template_content_format":  "conversations have one form, without a template",
-	"reasoning":                     "the scenario says how long answers are",
-	"reasoning_effort":              "the scenario says how long answers are",
-	"verbosity":                     "the scenario says how long answers are",
-	"include_reasoning":             "answers show no reasoning",
-	"thinking_token_budget":         "answers show no reasoning",
-	"parallel_tool_calls":           "an answer calls one function at most",
-	"max_tool_calls":                "it counts calls of tools on the server, which are refused",
-	"guided_decoding_backend":       "backends do not differ in what they allow",
-	"metadata":                      "it describes what OpenAI keeps, and nothing is kept",
-	"store":                         "nothing is kept, and previous_response_id is refused",
-	"service_tier":                  "it is a price of OpenAI",
-	"prompt_cache_key":              "it is a hint for OpenAI's routers",
-	"prompt_cache_retention":        "the memory of the scenario says what is kept",
-	"request_id":                    "answers have names of their own",
+// harmless lists the fields that change neither the time nor the tokens of an answer, and why.
+func harmless() map[string]string {
+	return map[string]string{
+		"frequency_penalty":             "tokens are not sampled",
+		"presence_penalty":              "tokens are not sampled",
+		"repetition_penalty":            "tokens are not sampled",
+		"seed":                          "tokens are not sampled",
+		"top_k":                         "tokens are not sampled",
+		"min_p":                         "tokens are not sampled",
+		"length_penalty":                "it orders beams, which are refused",
+		"skip_special_tokens":           "answers have no special tokens",
+		"spaces_between_special_tokens": "answers have no special tokens",
+		"add_special_tokens":            "prompts have no special tokens",
+		"add_generation_prompt":         "conversations have one form, which ends with it",
+		"chat_template_kwargs":          "conversations have one form, without a template",
+		"chat_template_content_format":  "conversations have one form, without a template",
+		"reasoning":                     "the scenario says how long answers are",
+		"reasoning_effort":              "the scenario says how long answers are",
+		"verbosity":                     "the scenario says how long answers are",
+		"include_reasoning":             "answers show no reasoning",
+		"thinking_token_budget":         "answers show no reasoning",
+		"parallel_tool_calls":           "an answer calls one function at most",
+		"max_tool_calls":                "it counts calls on the server, which are refused",
+		"guided_decoding_backend":       "backends do not differ in what they allow",
+		"metadata":                      "it describes what OpenAI keeps, and nothing is kept",
+		"store":                         "nothing is kept, and previous_response_id is refused",
+		"service_tier":                  "it is a price of OpenAI",
+		"prompt_cache_key":              "it is a hint for OpenAI's routers",
+		"prompt_cache_retention":        "the memory of the scenario says what is kept",
+		"request_id":                    "answers have names of their own",
+	}
 }
 
 // refusal is a field that made-up answers cannot follow.
@@ -56,57 +58,63 @@ type refusal struct {
 	allowed string
 }
 
-var refused = []refusal{
-	{"stop_token_ids", "this server stops at texts only, see stop", ""},
-	{"return_token_ids", "this server returns texts only, see /tokenize", ""},
-	{"return_tokens_as_token_ids", "this server returns texts only, see /tokenize", ""},
-	{"return_prompt_text", "this server does not repeat prompts", ""},
-	{"prompt_logprobs", "this server has no probabilities of prompts", ""},
-	{"logit_bias", "this server does not draw tokens", ""},
-	{"logits_processors", "this server does not draw tokens", ""},
-	{"allowed_token_ids", "this server does not draw tokens", ""},
-	{"bad_words", "this server does not draw tokens", ""},
-	{"repetition_detection", "this server ends no answers for repeating themselves", ""},
-	{"best_of", "this server compares no answers", "1"},
-	{"use_beam_search", "this server searches no beams", ""},
-	{"truncate_prompt_tokens", "this server takes prompts whole", ""},
-	{"truncation", "this server takes prompts whole", `"disabled"`},
-	{"context_management", "this server takes prompts whole", ""},
-	{"previous_response_id", "this server keeps no responses: send the whole conversation", ""},
-	{"previous_input_messages", "this server keeps no responses: send the whole conversation", ""},
-	{"conversation", "this server keeps no responses: send the whole conversation", ""},
-	{"background", "this server keeps no responses: wait for the answer", ""},
-	{"enable_response_messages", "this server returns the answer only", ""},
-	{"include", "this server returns the answer only", `["reasoning.encrypted_content"]`},
-	{"adapters", "name the adapter in model, if the scenario has it", ""},
-	{"cache_salt", "this server shares its cache among all requests", ""},
-	{"kv_transfer_params", "the scenario says where KV blocks go", ""},
-	{"vllm_xargs", "this server has no extensions", ""},
-	{"prompt_embeds", "the model reads text only", ""},
-	{"audio", "the model writes text only", ""},
-	{"modalities", "the model writes text only", `["text"]`},
-	{"mm_processor_kwargs", "the model reads text only", ""},
-	{"media_io_kwargs", "the model reads text only", ""},
-	{"documents", "this server has no template for them: write them into messages", ""},
-	{"chat_template", "conversations have one form here", ""},
-	{"continue_final_message", "this server begins a message of its own", ""},
-	{"prediction", "this server does not draft from what clients predict", ""},
-	{"web_search_options", "this server searches nothing", ""},
-	{"functions", "this server knows them as tools", ""},
-	{"function_call", "this server knows it as tool_choice", `"auto"`},
-	{"structural_tag", "this server knows schemas only", ""},
-	{"guided_whitespace_pattern", "this server has one form of JSON", ""},
+// refused lists the fields that are refused by name.
+func refused() []refusal {
+	return []refusal{
+		{"stop_token_ids", "this server stops at texts only, see stop", ""},
+		{"return_token_ids", "this server returns texts only, see /tokenize", ""},
+		{"return_tokens_as_token_ids", "this server returns texts only, see /tokenize", ""},
+		{"return_prompt_text", "this server does not repeat prompts", ""},
+		{"prompt_logprobs", "this server has no probabilities of prompts", ""},
+		{"logit_bias", "this server does not draw tokens", ""},
+		{"logits_processors", "this server does not draw tokens", ""},
+		{"allowed_token_ids", "this server does not draw tokens", ""},
+		{"bad_words", "this server does not draw tokens", ""},
+		{"repetition_detection", "this server ends no answers for repeating themselves", ""},
+		{"best_of", "this server compares no answers", "1"},
+		{"use_beam_search", "this server searches no beams", ""},
+		{"truncate_prompt_tokens", "this server takes prompts whole", ""},
+		{"truncation", "this server takes prompts whole", `"disabled"`},
+		{"context_management", "this server takes prompts whole", ""},
+		{"previous_response_id", "this server keeps no responses: send the whole conversation", ""},
+		{"previous_input_messages",
+			"this server keeps no responses: send the whole conversation", ""},
+		{"conversation", "this server keeps no responses: send the whole conversation", ""},
+		{"background", "this server keeps no responses: wait for the answer", ""},
+		{"enable_response_messages", "this server returns the answer only", ""},
+		{"include", "this server returns the answer only", `["reasoning.encrypted_content"]`},
+		{"adapters", "name the adapter in model, if the scenario has it", ""},
+		{"cache_salt", "this server shares its cache among all requests", ""},
+		{"kv_transfer_params", "the scenario says where KV blocks go", ""},
+		{"vllm_xargs", "this server has no extensions", ""},
+		{"prompt_embeds", "the model reads text only", ""},
+		{"audio", "the model writes text only", ""},
+		{"modalities", "the model writes text only", `["text"]`},
+		{"mm_processor_kwargs", "the model reads text only", ""},
+		{"media_io_kwargs", "the model reads text only", ""},
+		{"documents", "this server has no template for them: write them into messages", ""},
+		{"chat_template", "conversations have one form here", ""},
+		{"continue_final_message", "this server begins a message of its own", ""},
+		{"prediction", "this server does not draft from what clients predict", ""},
+		{"web_search_options", "this server searches nothing", ""},
+		{"functions", "this server knows them as tools", ""},
+		{"function_call", "this server knows it as tool_choice", `"auto"`},
+		{"structural_tag", "this server knows schemas only", ""},
+		{"guided_whitespace_pattern", "this server has one form of JSON", ""},
+	}
 }
 
-// prompting are the fields that hold the prompt, by endpoint.
-var prompting = [][]string{
-	Completions: {"prompt"}, Chat: {"messages"}, Responses: {"input", "instructions"},
+// prompting lists the fields that hold the prompt, by endpoint.
+func prompting() [][]string {
+	return [][]string{
+		Completions: {"prompt"}, Chat: {"messages"}, Responses: {"input", "instructions"},
+	}
 }
 
 // refuseFields returns an error that names a field which asks for something that is not followed,
 // among the fields of a request to an endpoint.
 func refuseFields(endpoint Endpoint, fields map[string]json.RawMessage) error {
-	for _, f := range refused {
+	for _, f := range refused() {
 		value := fields[f.name]
 		// prompt_logprobs counts alternatives beside the token itself, so 0 asks for something.
 		asks := !idle(value) || f.name == "prompt_logprobs" && !absent(value) &&
@@ -115,10 +123,10 @@ func refuseFields(endpoint Endpoint, fields map[string]json.RawMessage) error {
 			return invalid(f.name, "%s: %s", f.name, f.why)
 		}
 	}
-	for other, names := range prompting {
+	for other, names := range prompting() {
 		for _, name := range names {
 			if Endpoint(other) != endpoint && !idle(fields[name]) {
-				return invalid(name, "%s: this endpoint reads %s", name, prompting[endpoint][0])
+				return invalid(name, "%s: this endpoint reads %s", name, prompting()[endpoint][0])
 			}
 		}
 	}

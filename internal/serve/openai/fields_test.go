@@ -52,13 +52,13 @@ func TestFieldsAreReadHarmlessOrRefused(t *testing.T) {
 	}
 	plain, err := parse("", "")
 	must.OK(t, err)
-	for name, why := range harmless {
+	for name, why := range harmless() {
 		places[name]++
 		if r, err := parse(name, "1"); err != nil || !reflect.DeepEqual(r, plain) || why == "" {
 			t.Errorf("%s: asks for %+v, %v, want %+v", name, r, err, plain)
 		}
 	}
-	for _, f := range refused {
+	for _, f := range refused() {
 		places[f.name]++
 		_, err := parse(f.name, `{"some":"thing"}`)
 		var e *Error
@@ -90,7 +90,7 @@ func TestFieldsAreReadHarmlessOrRefused(t *testing.T) {
 func TestPromptsOfOtherEndpointsAreRefused(t *testing.T) {
 	fields := map[string]string{"prompt": `"x"`, "messages": `[{"role":"user","content":"x"}]`,
 		"input": `"x"`}
-	for endpoint, names := range prompting {
+	for endpoint, names := range prompting() {
 		for name, value := range fields {
 			asked := map[string]json.RawMessage{names[0]: json.RawMessage(fields[names[0]]),
 				name: json.RawMessage(value)}
