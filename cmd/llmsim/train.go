@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +129,8 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 	if flags.format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), result))
 	}
-	return failed(cost.WriteText(cmd.OutOrStdout(), job))
+	_, err = io.WriteString(cmd.OutOrStdout(), report.Narrow(cost.Text(job)))
+	return failed(err)
 }
 
 // keepRun records the run, if --record asks for it.
@@ -200,7 +202,13 @@ func (flags *trainFlags) draw(job *training.Job, given map[string]bool) error {
 	}
 	title := fmt.Sprintf("A step of %s on %s: %d sequences of %d tokens", job.Model.Name,
 		job.Machine.Accelerator.Name, job.Batch, job.Seq)
-	drawn, err := training.ScalingPicture(title, scaling)
+	names, shares := training.Shares(scaling)
+	stack := make([]plots.Series, len(shares))
+	for i, share := range shares {
+		stack[i] = plots.Series{Name: share.Name, Y: share.Y}
+	}
+	drawn, err := plots.Stacked(title, "accelerators, and the time of a step on them",
+		"accelerators x time of a step (s)", names, stack)
 	if err != nil {
 		return err
 	}

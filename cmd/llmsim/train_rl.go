@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +80,8 @@ func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.train.format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), kept))
 	}
-	return failed(result.WriteText(cmd.OutOrStdout(), l))
+	_, err = io.WriteString(cmd.OutOrStdout(), report.Narrow(result.Text(l)))
+	return failed(err)
 }
 
 // rlResult is what --format json prints.

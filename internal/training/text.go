@@ -2,17 +2,14 @@ package training
 
 import (
 	"fmt"
-	"io"
 	"strings"
-
-	"github.com/llmsim/llmsim/internal/report"
 )
 
 // gib writes bytes in GiB.
 func gib(bytes float64) string { return fmt.Sprintf("%.1f GiB", bytes/(1<<30)) }
 
-// WriteText writes the cost of a job for people.
-func (c *Cost) WriteText(w io.Writer, j *Job) error {
+// Text tells people the cost of a job, in lines of any width.
+func (c *Cost) Text(j *Job) string {
 	var b strings.Builder
 	l := &j.Layout
 	fmt.Fprintf(&b, "%s on %d x %s, %d sequences of %d tokens a step, %s, %s\n", j.Model.Name,
@@ -44,8 +41,7 @@ func (c *Cost) WriteText(w io.Writer, j *Job) error {
 		fmt.Fprintf(&b, "\nNo published run on %s in %s was fitted: rates are those of a "+
 			"relative.\n", j.Machine.Accelerator.Name, j.Precision)
 	}
-	_, err := io.WriteString(w, report.Narrow(b.String()))
-	return err
+	return b.String()
 }
 
 // writeRun writes what the whole run takes.

@@ -2,10 +2,7 @@ package training
 
 import (
 	"fmt"
-	"io"
 	"strings"
-
-	"github.com/llmsim/llmsim/internal/report"
 )
 
 // between says what is known to be left out.
@@ -13,8 +10,8 @@ const between = "The parts only: NeMo-RL's published on-policy steps on H100 tak
 	"times as long as computed (docs/training.md), for what lies between the parts is not " +
 	"computed.\n"
 
-// WriteText writes a step for people.
-func (r *RLResult) WriteText(w io.Writer, l *RLLoop) error {
+// Text tells people about a step, in lines of any width.
+func (r *RLResult) Text(l *RLLoop) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s, %s: %d prompts with %d answers each, %d accelerators learn and %d "+
 		"answer\n\n", l.Algorithm, l.Model, l.Mode, l.Prompts, l.Samples, l.Job.GPUs, l.GPUs)
@@ -42,6 +39,5 @@ func (r *RLResult) WriteText(w io.Writer, l *RLLoop) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}
-	_, err := io.WriteString(w, report.Narrow(b.String()))
-	return err
+	return b.String()
 }

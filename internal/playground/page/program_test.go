@@ -6,7 +6,10 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/must"
@@ -40,6 +43,21 @@ func TestPageIsSmall(t *testing.T) {
 		t.Errorf("the page has %d bytes packed, want at most 3,200,000", packed.Len())
 	}
 	t.Logf("%d bytes packed", packed.Len())
+}
+
+// The simulator for browsers is sent over networks: it has no server, no pictures, no tables of
+// terminals and no vocabularies.
+func TestTheProgramForBrowsersImportsLittle(t *testing.T) {
+	list := proctest.Command(t, "go", "list", "-deps", "../../../cmd/playground")
+	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
+	out, err := list.Output()
+	must.OK(t, err)
+	for _, heavy := range []string{"net/http", "gonum.org/v1/plot",
+		"github.com/llmsim/llmsim/internal/report", "github.com/llmsim/llmsim/internal/text"} {
+		if slices.Contains(strings.Fields(string(out)), heavy) {
+			t.Errorf("cmd/playground imports %s", heavy)
+		}
+	}
 }
 
 // choices are settings that the page's controls make.

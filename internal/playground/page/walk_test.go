@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -150,8 +151,9 @@ func (r *reader) answer(name string, i int) bool {
 	}
 	results := map[string]map[string]any{}
 	for run, settings := range shown.Runs {
-		results[run] = r.result(name+": "+run, settings)
+		results[run] = maps.Clone(r.result(name+": "+run, settings))
 	}
+	priceAlike(results)
 	for _, l := range shown.Laws {
 		k, _ := lookUp(results[l.Run], "scenario.speculation.tokens").(float64)
 		p, _ := lookUp(results[l.Run], "scenario.speculation.acceptance.rate").(float64)
@@ -188,6 +190,23 @@ func (r *reader) answer(name string, i int) bool {
 		}
 	}
 	return shown.Right == "true"
+}
+
+// priceAlike prices the results over their whole runs where some of them, but not all, are priced
+// at their offered rate, as comparisons do.
+func priceAlike(results map[string]map[string]any) {
+	bases := map[any]bool{}
+	for _, result := range results {
+		if basis := result["priced_over"]; basis != nil {
+			bases[basis] = true
+		}
+	}
+	for _, result := range results {
+		cost, priced := result["cost"].(float64)
+		if tokens, _ := result["total_output_tokens"].(float64); priced && len(bases) > 1 {
+			result["cost_per_million_output_tokens"] = cost / tokens * 1e6
+		}
+	}
 }
 
 // result returns what the program has for the settings of a run, which is simulated once.
