@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the list of what programs may rely on")
@@ -31,9 +31,9 @@ func TestStableAPI(t *testing.T) {
 		path := filepath.Join("testdata", "api", strings.ReplaceAll(dir, "/", "-")+".txt")
 		got := strings.Join(exported(t, dir), "\n") + "\n"
 		if *update {
-			must.OK(t, os.WriteFile(path, []byte(got), 0o666))
+			testkit.OK(t, os.WriteFile(path, []byte(got), 0o666))
 		}
-		want := must.Read(t, path)
+		want := testkit.Read(t, path)
 		if diff := cmp.Diff(string(want), got); diff != "" {
 			t.Errorf("the exported names of %s are not those of %s: go test . -run StableAPI "+
 				"-update\n%s", dir, path, diff)
@@ -46,7 +46,7 @@ func TestStableAPI(t *testing.T) {
 func exported(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	set := token.NewFileSet()
 	found := map[string]bool{}
 	for _, name := range names {
@@ -54,7 +54,7 @@ func exported(t *testing.T, dir string) []string {
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		ast.FileExports(file)
 		for _, d := range file.Decls {
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
@@ -64,7 +64,7 @@ func exported(t *testing.T, dir string) []string {
 				f.Body = nil
 			}
 			var text bytes.Buffer
-			must.OK(t, (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, set,
+			testkit.OK(t, (&printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}).Fprint(&text, set,
 				d))
 			var lines []string
 			for line := range strings.Lines(text.String()) {

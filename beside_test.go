@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // eachTestFile calls f with every Go file of the tests, those of other modules included. Names are
@@ -19,7 +19,7 @@ import (
 func eachTestFile(t *testing.T, f func(name string, file *ast.File)) {
 	t.Helper()
 	seen := 0
-	must.OK(t, filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+	testkit.OK(t, filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -70,15 +70,15 @@ func besideReached(file *ast.File) (found []string) {
 	return found
 }
 
-// Tests reach what lies beside the repository only through internal/sharedfiles, which skips them
+// Tests reach what lies beside the repository only through testkit.Shared, which skips them
 // where it is absent. This file has the words that it looks for.
-func TestOnlySharedFilesReachesBeside(t *testing.T) {
+func TestOnlyTestkitReachesBeside(t *testing.T) {
 	eachTestFile(t, func(name string, file *ast.File) {
 		if name == "beside_test.go" {
 			return
 		}
 		for _, text := range besideReached(file) {
-			t.Errorf("%s names %s: use internal/sharedfiles", name, text)
+			t.Errorf("%s names %s: use testkit.Shared", name, text)
 		}
 	})
 }
@@ -89,7 +89,7 @@ func TestBesideIsFound(t *testing.T) {
 		`os.DirFS(filepath.Join("..", "shared", "measured"))`, `path.Join(root, "shared")`} {
 		file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\nvar x = "+text,
 			parser.SkipObjectResolution)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if len(besideReached(file)) != 1 {
 			t.Errorf("%s is not found", text)
 		}

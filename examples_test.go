@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Each package that programs may import shows how, with an example that runs, and the forty symbols
@@ -42,7 +42,7 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		}
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(has) < 15 {
 		t.Errorf("found %d public packages; is this the module's root?", len(has))
 	}

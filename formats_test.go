@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The keys of scenario files and of JSON results are format 1, which their schemas name. A key may
@@ -20,7 +20,7 @@ func TestFormatsKeepTheirKeys(t *testing.T) {
 	for name, schema := range map[string]string{"scenario": "schema.json",
 		"result": "result.schema.json"} {
 		var of map[string]any
-		must.OK(t, json.Unmarshal(must.Read(t, filepath.Join("scenarios", schema)), &of))
+		testkit.OK(t, json.Unmarshal(testkit.Read(t, filepath.Join("scenarios", schema)), &of))
 		if title, _ := of["title"].(string); !strings.HasSuffix(title, "format 1") {
 			t.Errorf("the title of %s is %q, and names no format", schema, title)
 		}
@@ -29,9 +29,9 @@ func TestFormatsKeepTheirKeys(t *testing.T) {
 		path := filepath.Join("testdata", "api", name+"-keys.txt")
 		got := strings.Join(slices.Sorted(maps.Keys(keys)), "\n") + "\n"
 		if *update {
-			must.OK(t, os.WriteFile(path, []byte(got), 0o666))
+			testkit.OK(t, os.WriteFile(path, []byte(got), 0o666))
 		}
-		if diff := cmp.Diff(string(must.Read(t, path)), got); diff != "" {
+		if diff := cmp.Diff(string(testkit.Read(t, path)), got); diff != "" {
 			t.Errorf("the keys of a %s are not those of %s: go test . -run Formats -update\n%s",
 				name, path, diff)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The steps from a scenario file to its result run one way: no file of the package refers, through
@@ -76,7 +76,7 @@ func packages(t *testing.T) map[string]int {
 		}
 		return err
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return count
 }
 
@@ -142,7 +142,7 @@ func TestReplicasKnowNoFleet(t *testing.T) {
 func references(t *testing.T, dir string) map[string]map[string]bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range names {
@@ -150,7 +150,7 @@ func references(t *testing.T, dir string) map[string]map[string]bool {
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		files = append(files, file)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // All outputs go through internal/files, which puts a file in place when it is whole: neither a
@@ -53,7 +53,7 @@ func TestOutputsAreWrittenWhole(t *testing.T) {
 		})
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for name := range others {
 		if !seen[name] {
 			t.Errorf("%s makes no file any more", name)

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // paths returns what a page names in backticks that looks like a path of the repository.
 func paths(t *testing.T, page string) []string {
 	t.Helper()
-	text := must.Read(t, page)
+	text := testkit.Read(t, page)
 	var list []string
 	for _, found := range regexp.MustCompile("`([a-z][a-z0-9_/.-]*)`").FindAllStringSubmatch(
 		string(text), -1) {
@@ -41,7 +41,7 @@ func folders(t *testing.T) []string {
 		}
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return list
 }
 
@@ -59,7 +59,7 @@ func TestPagesNameFilesThatExist(t *testing.T) {
 // The map of the architecture shows every folder, by itself or by the one above it.
 func TestPagesShowEveryFolder(t *testing.T) {
 	shown := paths(t, "docs/architecture.md")
-	text := must.Read(t, "docs/architecture.md")
+	text := testkit.Read(t, "docs/architecture.md")
 	for _, dir := range folders(t) {
 		top, _, _ := strings.Cut(dir, "/")
 		if !slices.Contains(shown, dir) &&

@@ -7,19 +7,18 @@ import (
 	"testing"
 )
 
-// A test starts programs with proctest.Command, so that they end with it, and a package whose tests
+// A test starts programs with testkit.Command, so that they end with it, and a package whose tests
 // start programs checks in TestMain that no process is left.
 func TestProcessesEndWithTheirTests(t *testing.T) {
 	starts, checks := map[string]bool{}, map[string]bool{}
 	eachTestFile(t, func(name string, file *ast.File) {
 		folder := path.Dir(name)
-		if folder == "internal/proctest" {
+		if folder == "internal/testkit" {
 			return
 		}
 		for _, spec := range file.Imports {
-			for _, starter := range []string{"os/exec", "internal/proctest",
-				"internal/browsertest", "internal/planner/queue/queuetest",
-				"chromedp/chromedp"} {
+			for _, starter := range []string{"os/exec", "internal/browsertest",
+				"internal/planner/queue/queuetest", "chromedp/chromedp"} {
 				if strings.HasSuffix(strings.Trim(spec.Path.Value, `"`), starter) {
 					starts[folder] = true
 				}
@@ -33,10 +32,13 @@ func TestProcessesEndWithTheirTests(t *testing.T) {
 			ast.Inspect(f.Body, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.CallExpr:
-					checks[folder] = checks[folder] || calls(n, "proctest", "Main") ||
+					if calls(n, "testkit", "Command") {
+						starts[folder] = true
+					}
+					checks[folder] = checks[folder] || calls(n, "testkit", "Main") ||
 						calls(n, "queuetest", "Main")
 					if calls(n, "exec", "Command", "CommandContext") && !beforeTests(f) {
-						t.Errorf("%s, %s: starts a program without proctest.Command", name,
+						t.Errorf("%s, %s: starts a program without testkit.Command", name,
 							f.Name.Name)
 					}
 				case *ast.CompositeLit:
@@ -49,7 +51,7 @@ func TestProcessesEndWithTheirTests(t *testing.T) {
 	})
 	for folder := range starts {
 		if !checks[folder] {
-			t.Errorf("%s: tests start programs, and TestMain does not call proctest.Main", folder)
+			t.Errorf("%s: tests start programs, and TestMain does not call testkit.Main", folder)
 		}
 	}
 	if len(starts) < 10 {

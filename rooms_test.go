@@ -10,18 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // floors gives the floor of each room; a room may import rooms of its own floor or below. It is
 // section 2 of the design.
 var floors = map[string]int{
 	"internal/units":   0,
-	"internal/nearest": 0, "internal/sharedfiles": 0,
+	"internal/nearest": 0, "internal/testkit": 0,
 	"internal/registry": 1,
 	"internal/alarm":    0, "internal/files": 0, "internal/browsertest": 0,
-	"internal/proctest": 0,
-	"sim":               1, "hardware": 1,
+	"sim": 1, "hardware": 1,
 	"models": 2, "policies": 2, "workload": 2, "metrics": 2, "internal/engine": 2,
 	"internal/content": 2, "internal/text": 2,
 	"scenarios": 3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
@@ -59,7 +58,7 @@ func eachImport(t *testing.T, f func(file, imported string)) {
 		}
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 }
 
 // room returns the room of a file or a package: its first folder, or its first two under internal.

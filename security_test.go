@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // What builds a scenario opens files through the fs.FS that it is given, and has no other way to
@@ -35,7 +35,7 @@ func TestScenariosOpenNothingThemselves(t *testing.T) {
 
 // Each test that SECURITY.md names is there.
 func TestSecurityPageNamesTests(t *testing.T) {
-	page := must.Read(t, "SECURITY.md")
+	page := testkit.Read(t, "SECURITY.md")
 	var tests strings.Builder
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, "_test.go") {
@@ -45,7 +45,7 @@ func TestSecurityPageNamesTests(t *testing.T) {
 		tests.Write(text)
 		return err
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(string(page),
 		-1)
 	if len(named) < 10 {

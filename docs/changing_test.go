@@ -13,11 +13,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // changing is the page that says which files each kind of change touches.
 const changing = "changing.md"
@@ -38,7 +37,7 @@ func exercises(t *testing.T) (list []exercise) {
 	}
 	for _, name := range names {
 		archive, err := txtar.ParseFile(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		list = append(list, exercise{strings.TrimSpace(string(archive.Comment)), archive.Files})
 	}
 	return list
@@ -47,7 +46,7 @@ func exercises(t *testing.T) (list []exercise) {
 // section returns the text of the page under a title.
 func section(t *testing.T, title string) string {
 	t.Helper()
-	page := must.Read(t, changing)
+	page := testkit.Read(t, changing)
 	_, rest, found := strings.Cut(string(page), "\n## "+title+"\n")
 	if !found {
 		t.Fatalf("%s has no section %q", changing, title)
@@ -116,7 +115,7 @@ func TestExercisesPass(t *testing.T) {
 			}
 		}
 		for _, command := range order {
-			run := proctest.Command(t, "sh", "-c", command)
+			run := testkit.Command(t, "sh", "-c", command)
 			run.Dir = dir
 			// Builds are shared, and a copy has no measurements beside it.
 			run.Env = append(os.Environ(), "GOFLAGS=-trimpath -vet=off",
@@ -169,7 +168,7 @@ func copied(t *testing.T) string {
 		}
 		return os.WriteFile(filepath.Join(dir, name), data, 0o666)
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return dir
 }
 
@@ -177,10 +176,10 @@ func copied(t *testing.T) string {
 func change(t *testing.T, path string, with []byte) {
 	t.Helper()
 	if !bytes.HasPrefix(with, []byte("<<<<\n")) {
-		must.OK(t, os.WriteFile(path, with, 0o666))
+		testkit.OK(t, os.WriteFile(path, with, 0o666))
 		return
 	}
-	data := must.Read(t, path)
+	data := testkit.Read(t, path)
 	for _, piece := range bytes.Split(with, []byte("<<<<\n"))[1:] {
 		piece, _, closed := bytes.Cut(piece, []byte("\n>>>>\n"))
 		before, after, divided := bytes.Cut(piece, []byte("\n====\n"))
@@ -190,5 +189,5 @@ func change(t *testing.T, path string, with []byte) {
 		}
 		data = bytes.Replace(data, before, after, 1)
 	}
-	must.OK(t, os.WriteFile(path, data, 0o666))
+	testkit.OK(t, os.WriteFile(path, data, 0o666))
 }

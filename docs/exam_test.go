@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -27,11 +27,11 @@ func serve(t *testing.T, text string) served {
 	t.Helper()
 	const server = "model: llama-3.1-8b\nhardware: h100-sxm\n"
 	file, err := scenarios.Parse("exam.yaml", []byte(server+text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	out, err := playground.ResultOf(t.Context(), file)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var s served
-	must.OK(t, json.Unmarshal(out, &s))
+	testkit.OK(t, json.Unmarshal(out, &s))
 	return s
 }
 

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func load(t testing.TB) Catalog {
 	t.Helper()
 	c, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return c
 }
 
@@ -217,7 +217,7 @@ func TestBalance(t *testing.T) {
 func mustLink(t *testing.T, c Catalog, name string) Link {
 	t.Helper()
 	l, err := c.Link(name)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return l
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Usage that lasts for a share of the time counts by that share, and so does all that is under the
@@ -49,7 +49,7 @@ func TestPowerLawOfTheOwnAccelerator(t *testing.T) {
 	generations := map[string]bool{}
 	for _, law := range powerLaws() {
 		a, err := c.Accelerator(law.Accelerator)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		generations[a.Generation] = true
 		if got := a.PowerLaw(); got.Accelerator != a.Name {
 			t.Errorf("%s has the law of %s", a.Name, got.Accelerator)
@@ -57,7 +57,7 @@ func TestPowerLawOfTheOwnAccelerator(t *testing.T) {
 	}
 	for _, a := range c.Accelerators {
 		measured, err := c.Accelerator(a.PowerLaw().Accelerator)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if generations[a.Generation] && measured.Generation != a.Generation {
 			t.Errorf("%s of %s has the law of %s", a.Name, a.Generation, measured.Name)
 		}
@@ -68,7 +68,7 @@ func TestPowerLawOfTheOwnAccelerator(t *testing.T) {
 func TestUnknownEnginesOfKernelsAreRefused(t *testing.T) {
 	c := load(t)
 	a, err := c.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	kernels, err := FindKernels("vlm", &a)
 	recurrent, other := FindRecurrent("vlm", "gated-delta", &a)
 	for _, err := range []error{err, other} {
@@ -87,9 +87,9 @@ func TestMeasuredKernelsAreFound(t *testing.T) {
 	c := load(t)
 	for _, k := range recurrentKernels() {
 		a, err := c.Accelerator(k.Accelerator)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got, err := FindRecurrent(k.Engine, k.Kind, &a)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got == nil || !reflect.DeepEqual(*got, k) {
 			t.Errorf("%s of %s on %s: found %+v", k.Kind, k.Engine, k.Accelerator, got)
 		}
@@ -99,7 +99,7 @@ func TestMeasuredKernelsAreFound(t *testing.T) {
 	}
 	for _, f := range kernelFiles() {
 		a, err := c.Accelerator(f.accelerator)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		own := f.kernels()
 		got, err := FindKernels(own.Engine, &a)
 		if err != nil || got.Accelerator != a.Name {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func checkFit(t *testing.T, name string, f Fit) {
@@ -124,7 +124,7 @@ func TestEveryAcceleratorHasConstants(t *testing.T) {
 func TestBorrowedFiguresOfLinksAreWarnedOf(t *testing.T) {
 	catalog := load(t)
 	a, err := catalog.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, l := range catalog.Links {
 		inside, warnedInside := FittedConstants(&a, &l, nil)
 		across, warnedAcross := FittedConstants(&a, nil, &l)
@@ -146,7 +146,7 @@ func TestRelativesAreOfTheSameGeneration(t *testing.T) {
 	for name, want := range map[string]string{"h100-pcie": "h100-sxm",
 		"a100-40gb-sxm": "a100-80gb-sxm", "l4": "l40s", "a10g": "a40", "h200-sxm": "h200-sxm"} {
 		a, err := catalog.Accelerator(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if c, _ := FittedConstants(&a, nil, nil); c.Accelerator != want {
 			t.Errorf("%s takes the constants of %s, want %s", name, c.Accelerator, want)
 		}
@@ -210,14 +210,14 @@ func TestKernelsAreSourcedAndPossible(t *testing.T) {
 // MI325X those of MI300X, and a TPU those of another maker.
 func TestRelativesAreOfTheSameMaker(t *testing.T) {
 	c, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for name, want := range map[string]string{
 		"mi325x":  "mi325x has no constants of its own: efficiencies are those of mi300x",
 		"tpu-v6e": "tpu-v6e has no constants of its own, nor has another accelerator of its maker",
 		"gb200":   "gb200 has no constants of its own: efficiencies are those of b200-sxm",
 	} {
 		a, err := c.Accelerator(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		_, warnings := FittedConstants(&a, nil, nil)
 		if len(warnings) != 1 || !strings.Contains(warnings[0], want) {
 			t.Errorf("%s: found %q, want %q", name, warnings, want)

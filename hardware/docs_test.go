@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The table of docs/constants.md on matrix products has the constants that ship, rounded.
 func TestPageHasTheConstantsOfProducts(t *testing.T) {
-	page := must.Read(t, "../docs/constants.md")
+	page := testkit.Read(t, "../docs/constants.md")
 	constants := map[string]Constants{}
 	for _, c := range AllConstants() {
 		constants[c.Accelerator] = c

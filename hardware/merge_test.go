@@ -7,8 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 const ownCard = `
@@ -28,9 +27,9 @@ accelerators:
 
 func TestOwnEntry(t *testing.T) {
 	c, err := load(t).With("own.yaml", []byte(ownCard))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	got, err := c.Accelerator("MINE")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := Accelerator{
 		Name: "my-card", Aliases: []string{"mine"}, Title: "my-card", Kind: "gpu", Memory: 40 << 30,
 		Bandwidth: 1.5e12,
@@ -50,7 +49,7 @@ func TestOverride(t *testing.T) {
 	after, err := before.With("own.yaml",
 		[]byte("accelerators: {h100: {peak: {fp8: 1.5PFLOPS}, price: {value: 1$/h, source: "+
 			"ours}}}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want, _ := before.Accelerator("h100-sxm")
 	want.Peak[FP8], want.Price = 1.5e15, 1
 	want.Sources["peak.fp8"], want.Sources["price"] = "user", "ours"
@@ -67,7 +66,7 @@ func TestLike(t *testing.T) {
 	before := load(t)
 	after, err := before.With("own.yaml",
 		[]byte("accelerators: {h100-fast: {like: h100, bandwidth: 6.7TB/s, source: what if}}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want, _ := before.Accelerator("h100-sxm")
 	want.Name, want.Title, want.Aliases, want.Bandwidth = "h100-fast", "h100-fast", nil, 6.7e12
 	want.Sources["bandwidth"] = "what if"
@@ -86,7 +85,7 @@ func TestOwnConstants(t *testing.T) {
 		[]byte("accelerators: {mine: {like: h100, constants: {fit: {date: 2026-01-02}, "+
 			"linear: {compute: {bf16: 0.5}, memory: 0.25, kernel: 2us, overlap: 3}, head: "+
 			"{passes: 7}}}}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	mine, _ := c.Accelerator("mine")
 	want := Roofline()
 	want.Accelerator, want.Fit = "mine", Fit{Source: "user", Date: "2026-01-02"}
@@ -113,7 +112,7 @@ func TestEachKeyOfOwnConstants(t *testing.T) {
       decode_compute: 0.57, latent_compute: 0.58, prefill_kernel: 6us, prefill_compute: 0.59,
       prefill_memory: 0.60, prefill_tail: 7},
     head: {kernel: 8us, passes: 9}}}}`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if c, err = c.With("again.yaml", []byte("accelerators: {mine: {aliases: [z]}}")); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +218,7 @@ func TestMistakesAreNamed(t *testing.T) {
 func TestOwnFilesNeedSources(t *testing.T) {
 	f, err := parseFile("ours.yaml", "",
 		[]byte("links: {a: {bandwidth: 1GB/s, latency: {value: 1us, source: x}}}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	_, err = Catalog{}.with([]file{f})
 	if err == nil || !strings.Contains(err.Error(),
 		"ours.yaml:1: links.a.bandwidth: the figure has no source") {
@@ -239,7 +238,7 @@ func FuzzWith(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var c Catalog
 		var err error
-		filestest.Bounded(t, len(text), func() { c, err = base.With("own.yaml", []byte(text)) })
+		testkit.Bounded(t, len(text), func() { c, err = base.With("own.yaml", []byte(text)) })
 		if err != nil {
 			return
 		}

@@ -5,14 +5,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // An accelerator that runs draws more than an idle one and never more than its limit, and the more
 // the more it moves and computes.
 func TestPowerGrowsWithinItsLimits(t *testing.T) {
 	c, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom(c.Accelerators).Draw(t, "accelerator")
 		share := rapid.Float64Range(0, 1.5)

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -34,7 +34,7 @@ func TestBucketsKeepTheirAccuracy(t *testing.T) {
 // are fused: run it with GOAMD64=v3, or for arm64 under qemu.
 func TestFiguresAreTheSameOnEveryMachine(t *testing.T) {
 	d, err := NewDistribution(requestAccuracy)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rng, hash := rand.New(rand.NewPCG(1, 2)), fnv.New64a()
 	for n := range 20_000 {
 		d.Add(sim.Time(rng.Int64N(1 << (10 + n%40))))

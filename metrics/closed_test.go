@@ -7,14 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // The mean is exact for sums beyond 64 bits too.
 func TestMeanOfHugeSums(t *testing.T) {
 	d, err := NewDistribution(0.01)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if d.Mean() != 0 || d.Std() != 0 || d.Quantile(0.5) != 0 || d.within(1) != 1 {
 		t.Errorf("without spans: %g, %g, %g, %g", d.Mean(), d.Std(), d.Quantile(0.5), d.within(1))
 	}
@@ -35,7 +35,7 @@ func TestDistributionAgainstAllSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		accuracy := rapid.SampledFrom([]float64{0.001, 0.05}).Draw(t, "accuracy")
 		d, err := NewDistribution(accuracy)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		different := rapid.SampledFrom([]int64{3, 255, 256, 257, 900}).Draw(t, "different")
 		scale := rapid.SampledFrom([]int64{1, 1000, 1e9}).Draw(t, "scale")
 		from := rapid.Int64Range(0, 5).Draw(t, "from")
@@ -117,7 +117,7 @@ func TestDistributionAgainstAllSpans(t *testing.T) {
 // window, and samples do not change them.
 func TestSeriesHoldsTheLastMoment(t *testing.T) {
 	c, err := New(Config{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for at := range sim.Time(3) {
 		for replica := range 2 {
 			k := int(at)
@@ -190,7 +190,7 @@ func TestShortAnswersHaveNoTimePerToken(t *testing.T) {
 		want   float64
 	}{{99, 2, 80}, {99, 1, 0}, {19, 5, 0}, {99, 3, 40}} {
 		m, err := New(Config{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m.Finished(finished(0, 0, 10, 19, c.last, 100, c.output))
 		got := m.Summary(&sim.Result{Replicas: make([]sim.ReplicaResult, 1)})
 		if math.Abs(got.MeanTPOT-c.want) > 1e-9 || got.Phases == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -29,7 +29,7 @@ func TestSummaryByHand(t *testing.T) {
 	strict := SLO{TPOT: 5 * sim.Millisecond, Share: 0.9}
 	c, err := New(Config{Classes: []Class{{Name: "chat"}, {Name: "code", SLO: strict, Tenant: 1}},
 		Tenants: []string{"anna", "bert"}, SLO: slo})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c.Finished(finished(0, 0, 10, 19, 99, 100, 9)) // TTFT 20, TPOT 10, E2E 100
 	code := finished(1, 100, 110, 139, 199, 50, 7) // TTFT 40, TPOT 10, E2E 100
 	code.Tenant = 1

@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
-func newTestDistribution(t must.Test, accuracy float64) *Distribution {
+func newTestDistribution(t testkit.Test, accuracy float64) *Distribution {
 	d, err := NewDistribution(accuracy)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return d
 }
 

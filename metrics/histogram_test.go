@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestHistogramCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, err := NewDistribution(requestAccuracy)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		spans := rapid.SliceOfN(rapid.Int64Range(0, int64(sim.Second)), 1, 300).Draw(t, "spans")
 		for _, s := range spans {
 			d.Add(sim.Time(s))

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -24,7 +24,7 @@ func TestPercentileLimitsAreThoseOfSortedRequests(t *testing.T) {
 		slo := SLO{TTFT: limit.Most, Share: percentile / 100,
 			Percentiles: []PercentileLimit{limit}}
 		c, err := New(Config{SLO: slo})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		within := 0
 		for _, ms := range spans {
 			c.Finished(finished(0, 0, 0, float64(ms-1), float64(ms+10), 10, 5)) // 1 ms of latency
@@ -73,7 +73,7 @@ func TestLimitOfGaps(t *testing.T) {
 			TTFT: sim.Second, Share: 0.99, Percentiles: []PercentileLimit{
 				{ITL, 50, 20 * sim.Millisecond}},
 		}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, x := range ms {
 			c.Steps(&sim.Leap{Gaps: []sim.Gap{{Span: sim.Seconds(x / 1000), Count: 1}}})
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Each model has exactly the parameters that its publisher states, where all digits are stated, and
@@ -15,16 +15,16 @@ import (
 func TestCatalogAgainstPublishedCounts(t *testing.T) {
 	c := mustLoad(t)
 	files, err := catalogFiles.ReadDir("catalog")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	exact := 0
 	for _, f := range files {
 		data, err := catalogFiles.ReadFile(path.Join("catalog", f.Name()))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		entries, err := parseEntries(data)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, e := range entries {
 			a, err := c.Lookup(e.Name)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			p := e.Published
 			if e.Source == "" || p.Source == "" || (p.Beyond == 0) != (p.Because == "") {
 				t.Errorf("%s: a figure has no source", e.Name)

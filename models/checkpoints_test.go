@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Each checkpoint of the table is a form of a model of the catalogue, has a source, and is what Of
 // returns for the form that it names or has another before it.
 func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
 	catalogue, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range Releases() {
 		model, err := catalogue.Lookup(c.Of)
 		if err != nil {
@@ -35,7 +34,7 @@ func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
 // TestNamesSayWhatConfigsSay say the number format of weights as the config.json of the checkpoint
 // does, where it is at hand.
 func TestNamesSayWhatConfigsSay(t *testing.T) {
-	dir := sharedfiles.Path(t, "configs")
+	dir := testkit.Shared(t, "configs")
 	names, err := filepath.Glob(filepath.Join(dir, "*_config.json"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no configs in %s: %v", dir, err)
@@ -48,7 +47,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 		if !ok || form.Weights != hardware.FP8 && form.Weights != hardware.FP8Block {
 			continue
 		}
-		data := must.Read(t, name)
+		data := testkit.Read(t, name)
 		seen++
 		blocks := strings.Contains(string(data), `"weight_block_size"`)
 		if blocks != (form.Weights == hardware.FP8Block) {
@@ -64,7 +63,7 @@ func TestNamesSayWhatConfigsSay(t *testing.T) {
 // stays what it is, unless it is asked for in another format that is published.
 func TestOf(t *testing.T) {
 	catalogue, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range []struct {
 		called, weights, want string
 		known                 bool
@@ -79,7 +78,7 @@ func TestOf(t *testing.T) {
 		{"palm", "fp8", "palm", false},
 	} {
 		model, err := catalogue.Lookup(c.called)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got, known := ReleaseOf(model, c.called, hardware.DType(c.weights))
 		if got != c.want || known != c.known {
 			t.Errorf("%s in %s is %s, %t; want %s, %t", c.called, c.weights, got, known, c.want,

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // anArchitecture draws the shape of a small transformer of any kind.
@@ -84,7 +84,7 @@ func anMLP(t *rapid.T) MLP {
 func mustLoad(t *testing.T) *Catalog {
 	t.Helper()
 	c, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return c
 }
 
@@ -92,7 +92,7 @@ func mustLoad(t *testing.T) *Catalog {
 func model(t *testing.T, name string) *Architecture {
 	t.Helper()
 	a, err := mustLoad(t).Lookup(name)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return a
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestFamilies that the catalogue lacks, and other spellings of families that it has, against
@@ -97,7 +97,7 @@ func TestFamilies(t *testing.T) {
 // Every row of families.yaml names traits and code that exist, and no model_type has two rows.
 func TestRowsOfFamiliesAreKnown(t *testing.T) {
 	var rows []family
-	must.OK(t, files.DecodeYAML(familiesFile, &rows))
+	testkit.OK(t, files.DecodeYAML(familiesFile, &rows))
 	types, code := map[string]bool{}, map[string]bool{"": true}
 	traits := new(shape).traits()
 	for _, f := range rows {

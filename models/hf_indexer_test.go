@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // glm52 is GLM-5.2's config, as far as it has a meaning here, with more keys about its index.
@@ -82,9 +82,9 @@ func TestLayersThatAreListedAlone(t *testing.T) {
 			"torch_dtype": "bfloat16"}`
 	}
 	counted, _, err := FromHuggingFace(strings.NewReader(config(`"num_hidden_layers": 5,`)), "u")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	listed, _, err := FromHuggingFace(strings.NewReader(config("")), "u")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if listed.Layers() != 5 || listed.Parameters() != counted.Parameters() {
 		t.Errorf("%d layers with %+v, want 5 with %+v", listed.Layers(), listed.Parameters(),
 			counted.Parameters())

@@ -9,15 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // read reads a config.json that must be right.
 func read(t *testing.T, config string) (*Architecture, []string) {
 	t.Helper()
 	a, warnings, err := FromHuggingFace(strings.NewReader(config), "test")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return a, warnings
 }
 
@@ -237,7 +236,7 @@ func FuzzFromHuggingFace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, config string) {
 		var a *Architecture
 		var err error
-		filestest.Bounded(t, len(config),
+		testkit.Bounded(t, len(config),
 			func() { a, _, err = FromHuggingFace(strings.NewReader(config), "fuzz") })
 		if err != nil {
 			return

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // unlike are the configs whose count is not within 0.5 % of the published one, nor rounds to it,
@@ -82,7 +81,7 @@ func TestPublishedCheckpoints(t *testing.T) {
 		"deepseek-ai--DeepSeek-V3": {
 			685, 0.005, "Hugging Face: 685B elements, of which most take a byte"},
 	} {
-		a, err := readPublished(t, sharedfiles.Path(t, "configs", name+"_config.json"))
+		a, err := readPublished(t, testkit.Shared(t, "configs", name+"_config.json"))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -104,8 +103,8 @@ func explained(name string) bool {
 // publishedConfigs returns the shared config.json files.
 func publishedConfigs(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(sharedfiles.Path(t, "configs"), "*_config.json"))
-	must.OK(t, err)
+	files, err := filepath.Glob(filepath.Join(testkit.Shared(t, "configs"), "*_config.json"))
+	testkit.OK(t, err)
 	var configs []string
 	for _, f := range files {
 		if !strings.HasSuffix(f, "_hf_quant_config.json") {
@@ -119,7 +118,7 @@ func publishedConfigs(t *testing.T) []string {
 func readPublished(t *testing.T, file string) (*Architecture, error) {
 	t.Helper()
 	config, err := os.Open(file)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer config.Close()
 	p := Checkpoint{Config: config}
 	if beside, err := os.Open(strings.Replace(file, "_config.json", "_hf_quant_config.json",
@@ -138,11 +137,11 @@ type facts map[string]struct{ total, unit float64 }
 
 func publishedFacts(t *testing.T) facts {
 	t.Helper()
-	file, err := os.Open(sharedfiles.Path(t, "configs", "model_facts.csv"))
-	must.OK(t, err)
+	file, err := os.Open(testkit.Shared(t, "configs", "model_facts.csv"))
+	testkit.OK(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	f := facts{}
 	for _, r := range rows[1:] {
 		total, err := strconv.ParseFloat(r[1], 64)
@@ -200,7 +199,7 @@ func stateSizes(a *Architecture) string {
 // language models without their towers for images, which have 16 bits.
 func TestCatalogIsThePublishedCheckpoint(t *testing.T) {
 	known, err := Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	compared := 0
 	for _, file := range publishedConfigs(t) {
 		name := strings.TrimSuffix(filepath.Base(file), "_config.json")

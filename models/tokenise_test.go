@@ -3,17 +3,17 @@ package models_test
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
 // Models with the same tokenizer take the same time, whoever made them.
 func TestTokenise(t *testing.T) {
 	catalog, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	of := func(name string) float64 {
 		m, err := catalog.Lookup(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return m.Tokenise()
 	}
 	if of("deepseek-v3") != of("deepseek-v3.2") || of("llama-3.1-8b") != of("gpt-oss-120b") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Every batching policy can be made with its defaults, and has a source.
@@ -58,7 +58,7 @@ func TestBatchingPoliciesRefuse(t *testing.T) {
 		{"priority", "key", `"prompt"`, "key", "want a number, found a string"},
 	} {
 		p, err := Default().Batching.Lookup(c.policy)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		_, err = p.Build(place(), map[string]string{c.parameter: c.value})
 		var at *ParamError
 		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) ||

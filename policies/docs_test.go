@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -16,10 +16,10 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("..", "docs", "policies", "*.md"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	all := map[string]string{}
 	for _, name := range append(names, filepath.Join("..", "docs", "policies.md")) {
-		data := must.Read(t, name)
+		data := testkit.Read(t, name)
 		all[name] = string(data)
 	}
 	return all
@@ -120,7 +120,7 @@ func TestLinksOfThePages(t *testing.T) {
 				}
 				continue
 			}
-			data := must.Read(t, target)
+			data := testkit.Read(t, target)
 			if !strings.Contains(anchors(string(data)), " "+found[2]+" ") {
 				t.Errorf("%s links to %s%s, which is no heading there", name, found[1], found[2])
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -26,7 +26,7 @@ func built[T any](t *testing.T, f *Family[T], d Deployment, name, params string)
 		written[key] = strings.ReplaceAll(value, "_", " ")
 	}
 	p, err := f.Lookup(name)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	made, err := p.Build(d, written)
 	if err != nil {
 		t.Errorf("%s %s: %v", name, params, err)
@@ -57,8 +57,8 @@ func TestPoliciesAreMadeOfTheirParameters(t *testing.T) {
 	host := sim.Seconds(block / 25e9)
 	limits := batching.Limits{MaxSequences: 256, TokenBudget: 8192, ChunkLimit: 7}
 	spaced, err := batching.NewVLLMV1(9, 99, 7)
-	must.OK(t, err)
-	must.OK(t, spaced.SpacePrompts(3))
+	testkit.OK(t, err)
+	testkit.OK(t, spaced.SpacePrompts(3))
 	wait := batching.BatchWait{Steps: 3, Tokens: 0.5,
 		Ranks: batching.RankWait{Ranks: 4, Steps: 2}}
 	for _, c := range []struct {
@@ -241,7 +241,7 @@ func TestParametersAreRead(t *testing.T) {
 			}
 			continue
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got := read{v.Count("c"), v.Number("n"), v.Number("b"), v.Number("r"), v.Word("w"),
 			v.Word("text"), v.Flag("f"), v.Duration("d")}
 		if change(&want); got != want {

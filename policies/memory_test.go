@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -75,7 +75,7 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 		{"sliding-window", noWindow, nil, "window", "paged"},
 	} {
 		p, err := Default().Memory.Lookup(c.policy)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		_, err = p.Build(c.place, c.params)
 		var at *ParamError
 		if errors.As(err, &at); err == nil || !strings.Contains(err.Error(), c.want) ||
@@ -89,10 +89,10 @@ func TestMemoryPoliciesRefuse(t *testing.T) {
 // half the time on the link, and as long to unpack.
 func TestCompressionIsMoreMemory(t *testing.T) {
 	p, err := Default().Memory.Lookup("offload")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	build := func(params map[string]string) sim.Memory {
 		m, err := p.Build(place(), params)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return m
 	}
 	packed := map[string]string{"cpu": "3GiB", "disk": "5GiB", "disk-rate": "2GB/s",
@@ -103,7 +103,7 @@ func TestCompressionIsMoreMemory(t *testing.T) {
 	}
 	packed["pool"] = "7GiB"
 	shape, err := SharedPool(p, place(), packed)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if want := 131072.0 * 16 / 2; shape.BlockBytes != want ||
 		shape.Blocks != int64((7<<30)/want) {
 		t.Errorf("a pool of %+v, want blocks of %g bytes", shape, want)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -18,7 +18,7 @@ func TestAdapters(t *testing.T) {
 	few := run(t, presetScenario(t, plain+"adapters: {count: 4, rank: 16}\n"))
 	s := presetScenario(t, plain+"adapters: {count: 40, rank: 16, slots: 8}\n")
 	explained, err := s.Explain()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	many := run(t, s)
 	again := run(t, presetScenario(t, string(explained)))
 	if few.AdapterLoads != 8 || many.AdapterLoads < 100 || none.AdapterLoads != 0 {

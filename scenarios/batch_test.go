@@ -3,7 +3,7 @@ package scenarios_test
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -19,9 +19,9 @@ func TestBatchOfLongContexts(t *testing.T) {
 		file, err := scenarios.Describe(model, "h200-sxm", "parallelism.tensor=8",
 			"engine.max-model-len=131072",
 			"engine.kv-cache=bf16")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := file.Memory(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got := m.Plan.Contexts; got < want-(want+49)/50 || got > want+(want+49)/50 {
 			t.Errorf("%s: %d sequences, want %d", model, got, want)
 		}

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -56,7 +55,7 @@ func TestBombs(t *testing.T) {
 			""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			filestest.Bounded(t, len(c.text), func() {
+			testkit.Bounded(t, len(c.text), func() {
 				f, err := Parse("bomb.yaml", []byte(c.text))
 				if err == nil {
 					var s *Simulation
@@ -79,7 +78,7 @@ func TestEndlessDevices(t *testing.T) {
 	if _, err := os.Stat(device); err != nil {
 		t.Skip(err)
 	}
-	filestest.Bounded(t, 0, func() {
+	testkit.Bounded(t, 0, func() {
 		if _, err := HashFile(device); err == nil || !strings.Contains(err.Error(), device) {
 			t.Errorf("its hash: %v", err)
 		}
@@ -96,7 +95,7 @@ func TestEndlessDevices(t *testing.T) {
 				field += "=" + device
 			}
 			f, err := Load("chat", field)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if _, err := f.Build(policies.Default()); !IsInputError(err) ||
 				!strings.Contains(err.Error(), device) {
 				t.Errorf("%s: %v", field, err)

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -24,17 +23,17 @@ const talks = "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 2\nrouting: se
 func startingAt(t *testing.T, text, snapshot string, step bool) (*Result, string) {
 	t.Helper()
 	file, err := Parse("t.yaml", []byte(text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	file.FS = fstest.MapFS{"caches.json": {Data: []byte(snapshot)}}
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if step {
 		s.config.MaxLeap = 1
 	}
 	r, err := s.Run(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var kept bytes.Buffer
-	must.OK(t, s.SaveCaches(&kept))
+	testkit.OK(t, s.SaveCaches(&kept))
 	return r, kept.String()
 }
 
@@ -76,12 +75,12 @@ func TestHybridStartsWarm(t *testing.T) {
 		"groups: 30}, sessions: {turns: 4, think: 1s}}\n"
 	run := func(text string, leap int64) *Result {
 		file, err := Parse("t.yaml", []byte(text))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := file.Build(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s.config.MaxLeap = leap
 		r, err := s.Run(t.Context())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return r
 	}
 	cold := run(load, 0)
@@ -122,7 +121,7 @@ func TestSnapshotOfNothing(t *testing.T) {
 func TestAChangedSnapshotIsFound(t *testing.T) {
 	short := strings.Replace(talks, "requests: 300", "requests: 1", 1)
 	_, kept := startingAt(t, strings.Replace(short, "tokens: 3000,", "tokens: 16,", 1), "", false)
-	filestest.Changed(t, []byte(kept), func(text []byte) (*snapshot, error) {
+	testkit.Changed(t, []byte(kept), func(text []byte) (*snapshot, error) {
 		return readSnapshot(fstest.MapFS{"kept": {Data: text}}, "kept")
 	})
 }

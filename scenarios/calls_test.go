@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -28,7 +28,7 @@ workload:
 func TestCallsFollowTheirGraph(t *testing.T) {
 	s := presetScenario(t, diamond)
 	explained, err := s.Explain()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, again := run(t, s), run(t, presetScenario(t, string(explained)))
 	if r.Sessions == nil || r.Sessions.Completed != 100 || r.Sessions.Incomplete != 0 ||
 		r.Sessions.Calls != 4 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -104,7 +104,7 @@ func TestClassTraces(t *testing.T) {
 		"chat.csv": "arrival_s,prompt_tokens,output_tokens\n0,100,20\n2,300,10\n4,50,40\n",
 		"code.csv": "arrival_s,prompt_tokens,output_tokens\n1,4000,5\n3,6000,8\n",
 	} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	chat, code := filepath.Join(dir, "chat.csv"), filepath.Join(dir, "code.csv")
 	const head = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload:\n  classes:\n"

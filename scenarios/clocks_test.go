@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -23,10 +23,10 @@ func TestSharedClocksChangeNothing(t *testing.T) {
 			var results [2][]byte
 			for i, shared := range []*scenarios.Clocks{nil, clocks} {
 				f, err := scenarios.Load("llama2-70b", "workload.requests=50", override)
-				must.OK(t, err)
+				testkit.OK(t, err)
 				f.Clocks = shared
 				r, err := f.Run(context.Background(), policies.Default())
-				must.OK(t, err)
+				testkit.OK(t, err)
 				if results[i], err = json.Marshal(r); err != nil {
 					t.Fatal(err)
 				}
@@ -44,9 +44,9 @@ func TestFingerprints(t *testing.T) {
 	print := func(text string, overrides ...string) string {
 		t.Helper()
 		f, err := scenarios.Parse("a.yaml", []byte(text), overrides...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		fingerprint, err := f.Fingerprint(scenarios.HashFile)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return fingerprint
 	}
 	const text = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 2/s}\n"

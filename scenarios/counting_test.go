@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -34,12 +34,12 @@ func (c *counted) Finished(s *sim.Sequence) {
 func runCounted(t *testing.T, text string, overrides ...string) (*Result, *counted) {
 	t.Helper()
 	f, err := Parse("counted.yaml", []byte(text), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c := new(counted)
 	r, err := s.Run(context.Background(), c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(c.wrong) > 0 {
 		t.Errorf("%s: %s", overrides, strings.Join(c.wrong[:min(3, len(c.wrong))], "\n"))
 	}

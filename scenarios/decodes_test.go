@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -14,9 +14,9 @@ import (
 func ran(t *testing.T, name string, set ...string) *scenarios.Result {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := file.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 

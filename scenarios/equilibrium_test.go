@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -19,9 +19,9 @@ func closedLoop(t *testing.T, observer sim.Observer, overrides ...string) *scena
 	f, err := scenarios.Parse("loop.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
 		"workload: {arrivals: {process: closed-loop, users: 200}, prompt: 1000, output: 250, "+
 		"requests: 2000}\n"), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default(), observer)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 

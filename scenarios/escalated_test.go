@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -65,9 +65,9 @@ func TestCascades(t *testing.T) {
 func parsed(t *testing.T, text string) *scenarios.Result {
 	t.Helper()
 	f, err := scenarios.Parse("cascade.yaml", []byte(text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -42,13 +42,13 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 		file, err := scenarios.Parse("test",
 			[]byte("model: llama-2-7b\nhardware: {accelerator: h100-sxm}\nworkload: {rate: 5/s, "+
 				"requests: 20}\n"), c.override)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := file.Build(policies.Default())
 		if err != nil {
 			t.Fatalf("%s: %v", c.override, err)
 		}
 		r, err := s.Run(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if told := r.Evidence.Grade == evidence.Measured; told != c.told || told &&
 			!strings.Contains(strings.Join(diagnosis.Of(r), " "), "Compared with") {
 			t.Errorf("%s: called measured: %t, want %t; %+v", c.override, told, c.told, r.Evidence)

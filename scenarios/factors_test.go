@@ -10,8 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -29,11 +28,11 @@ workload: {rate: 4/s, prompt: 600, output: 20, requests: 50}
 func twinned(t *testing.T, sets ...string) (*scenarios.Simulation, []byte) {
 	t.Helper()
 	f, err := scenarios.Parse("twin.yaml", []byte(twinBase), sets...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	text, err := s.Explain()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s, text
 }
 
@@ -44,20 +43,20 @@ func TestAChangedDeploymentIsFound(t *testing.T) {
 		Measured: "2026-11-20", Factors: scenarios.Factors{Prompts: 1.21, Step: 0.98},
 		Errors: scenarios.Errors{TTFT: 0.05, TPOT: 0.031}}
 	text, err := d.Encode()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	read := func(text []byte) (*scenarios.Fitted, error) {
 		return scenarios.ReadFitted(fstest.MapFS{"d.yaml": {Data: text}}, "d.yaml")
 	}
-	filestest.Changed(t, text, read)
+	testkit.Changed(t, text, read)
 	_, err = read(append(text, "tensor: 2\n"...))
 	if want := "d.yaml: found no sum at its end"; err == nil ||
 		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("a deployment with a line after its sum: %v, want %s", err, want)
 	}
 	bare, err := files.LinesSeal().Open(text)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	got, err := read(bare)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if *got != d {
 		t.Errorf("without a seal it is read as %v, want %v", *got, d)
 	}
@@ -137,7 +136,7 @@ func TestADeploymentAppliesToItself(t *testing.T) {
 		{text: fitted("h100-sxm", 2), set: "engine.factors.prompts=1.5", grade: "formula only",
 			factor: 1.5},
 	} {
-		must.OK(t, os.WriteFile(path, c.text, 0o600))
+		testkit.OK(t, os.WriteFile(path, c.text, 0o600))
 		sets := []string{"engine.deployment=" + path}
 		if c.set != "" {
 			sets = append(sets, c.set)

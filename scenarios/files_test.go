@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -47,8 +47,8 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 			"factors: {step: 1.1}\nerrors: {tpot: 0.02}\n",
 	} {
 		path := filepath.Join(dir, name)
-		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
-		must.OK(t, os.WriteFile(path, []byte(text), 0o666))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 	for _, text := range []string{
 		"model: model\nhardware: {accelerator: mine, file: own.yaml}\nworkload: {trace: " +
@@ -60,11 +60,11 @@ func TestFilesCoverWhatIsOpened(t *testing.T) {
 			"workload: {trace: trace.csv}\n",
 	} {
 		f, err := Parse(filepath.Join(dir, "a.yaml"), []byte(text))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		seen := &openings{}
 		f.FS = seen
 		s, err := f.Build(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s.Source.Close()
 		if got := s.Scenario.Engine.Weights; got != "fp8" {
 			t.Errorf("%s: weights in %s, want fp8 as the file beside the config says", text, got)

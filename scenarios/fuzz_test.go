@@ -3,8 +3,7 @@ package scenarios
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -13,7 +12,7 @@ import (
 func FuzzBuild(f *testing.F) {
 	for _, name := range Shipped() {
 		text, err := ReadShipped(name)
-		must.OK(f, err)
+		testkit.OK(f, err)
 		f.Add(string(text), "workload.requests=3")
 	}
 	f.Add("model: llama-2-7b\nhardware: l4\nworkload: {rate: {pattern: wave, average: 1/s, "+
@@ -29,7 +28,7 @@ func FuzzBuild(f *testing.F) {
 		"workload: {classes: [{name: x, model: gpt2, rate: 2/s, tenant: t}, {name: y, model: "+
 		"opt-13b, patience: 3s}]}\n", "fleet.pools.0.role=prefill")
 	f.Fuzz(func(t *testing.T, text, override string) {
-		filestest.Bounded(t, len(text)+len(override), func() {
+		testkit.Bounded(t, len(text)+len(override), func() {
 			file, err := Parse("fuzz.yaml", []byte(text), override)
 			if err == nil && manyReplicas(&file.Scenario) {
 				t.Skip("the time would go into many equal replicas")

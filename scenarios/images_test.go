@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -31,7 +31,7 @@ const pages = "hardware: h100-sxm\nmemory: paged\nworkload: {prompt: 100, output
 func withEncoders(t *testing.T, text string) (*Simulation, error) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config.json")
-	must.OK(t, os.WriteFile(config, []byte(seeing), 0o600))
+	testkit.OK(t, os.WriteFile(config, []byte(seeing), 0o600))
 	file, err := Parse("t.yaml", []byte("model: "+config+"\n"+text))
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func withEncoders(t *testing.T, text string) (*Simulation, error) {
 func TestEncodedImagesAreKept(t *testing.T) {
 	ttft := func(cache string) float64 {
 		s, err := withEncoders(t, pages+cache)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return run(t, s).MeanTTFT
 	}
 	none, one := ttft(""), ttft("engine: {encoder-cache: 1}\n")
@@ -80,7 +80,7 @@ func TestImagesRefuse(t *testing.T) {
 func TestEncodersApart(t *testing.T) {
 	of := func(text string) *Result {
 		s, err := withEncoders(t, pages+text)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return run(t, s)
 	}
 	together, apart := of(""), of("fleet: {encoders: 2}\n")
@@ -98,7 +98,7 @@ func TestEncodersApart(t *testing.T) {
 // and sessions: leaping and stepping give the same, and account for all requests.
 func TestEncodersCompose(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config.json")
-	must.OK(t, os.WriteFile(config, []byte(seeing), 0o600))
+	testkit.OK(t, os.WriteFile(config, []byte(seeing), 0o600))
 	registry, ran := policies.Default(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		one := func(label string, from ...string) string {
@@ -134,7 +134,7 @@ func TestEncodersCompose(t *testing.T) {
 			}
 			var err error
 			results[i], err = s.Run(t.Context())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			accountsForAll(t, results[i])
 		}
 		ran++

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -19,11 +19,11 @@ workload: {requests: 60, prompt: {distribution: uniform, min: 1, max: 900}, outp
   arrivals: at-once, patience: 200ms}
 fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: {whole: true}}
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := s.Run(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if r.Cancelled == 0 || r.Fleet.LinkBusy < 0.5 || r.Fleet.LinkBusy > 1 {
 		t.Errorf("%d cancelled, the link is taken for %v of the run", r.Cancelled,
 			r.Fleet.LinkBusy)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 )
 
@@ -23,9 +23,9 @@ func full() *Result {
 // the list is shown nowhere.
 func TestMetricsAreTheNumbersOfAResult(t *testing.T) {
 	text, err := json.Marshal(full())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var keys map[string]any
-	must.OK(t, json.Unmarshal(text, &keys))
+	testkit.OK(t, json.Unmarshal(text, &keys))
 	delete(keys, "seed") // it says what was run, not what came out
 	seen := map[string]bool{}
 	for _, m := range Metrics() {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -41,12 +41,12 @@ workload:
   prompt: 100
   output: 4
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	seen := &waits{}
 	r, err := s.Run(context.Background(), seen)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	slices.SortFunc(seen.at, func(a, b change) int { return int(a.time - b.time) })
 	var integral, waiting, peak int64
 	for i, c := range seen.at {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 )
 
@@ -25,7 +25,7 @@ func TestOffsetsOfTracesChangeNothing(t *testing.T) {
 			text += fmt.Sprintf(`{"timestamp": %d, "input_length": 200, "output_length": 30}`+"\n",
 				at)
 		}
-		must.OK(t, os.WriteFile(path, []byte(text), 0o666))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o666))
 		r := parsed(t, fmt.Sprintf("model: llama-3.1-8b\nhardware: l4\nslo: {ttft: 1s}\n"+
 			"workload: {trace: {file: %q%s}}\n", path, set))
 		runs = append(runs, r.Summary)

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-
 	"math"
 	"os"
 	"path/filepath"
@@ -10,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -19,7 +18,7 @@ import (
 func measuredKernels(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must.OK(t, os.Mkdir(filepath.Join(dir, "kernels"), 0o777))
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, "kernels"), 0o777))
 	products := "gemm_dtype,m,n,k,latency\n"
 	for _, shape := range []string{"6144,4096", "4096,4096", "28672,4096", "4096,14336",
 		"128256,4096"} {
@@ -35,13 +34,13 @@ func measuredKernels(t *testing.T, files map[string]string) string {
 		tables[name] = text
 	}
 	for name, text := range tables {
-		must.OK(t, os.WriteFile(filepath.Join(dir, "kernels", name), []byte(text),
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, "kernels", name), []byte(text),
 			0o666))
 	}
 	scenario := filepath.Join(dir, "mine.yaml")
 	text := "model: llama-3.1-8b\nhardware: {accelerator: h100-sxm, operators: " +
 		"kernels}\nworkload: {arrivals: at-once, prompt: 100, output: 300, requests: 1}\n"
-	must.OK(t, os.WriteFile(scenario, []byte(text), 0o666))
+	testkit.OK(t, os.WriteFile(scenario, []byte(text), 0o666))
 	return scenario
 }
 
@@ -87,7 +86,7 @@ func TestMistakesInOperatorTablesAreNamed(t *testing.T) {
 	} {
 		f, err := Load(measuredKernels(t,
 			map[string]string{"mine__moe.csv": "moe_dtype,latency\nfp8,1\n"}), overrides...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if _, err = f.Build(policies.Default()); err == nil ||
 			!strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "hardware.operators") {
@@ -99,7 +98,7 @@ func TestMistakesInOperatorTablesAreNamed(t *testing.T) {
 func TestFingerprintSeesOperatorTables(t *testing.T) {
 	path := measuredKernels(t, nil)
 	f, err := Load(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if !slices.Contains(f.Files(), filepath.Join(filepath.Dir(path), "kernels", "mine__gemm.csv")) {
 		t.Errorf("files are %v", f.Files())
 	}

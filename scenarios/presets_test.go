@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -14,7 +14,7 @@ import (
 // runs, and is the same when the scenario with its defaults filled in is read again.
 func TestPresets(t *testing.T) {
 	presets, err := Presets()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var names []string
 	for _, p := range presets {
 		names = append(names, p.Name)
@@ -24,7 +24,7 @@ func TestPresets(t *testing.T) {
 		s := presetScenario(t, "model: llama-3.1-8b\nhardware: h200-sxm\nreplicas: 1\n"+
 			"workload: {preset: "+p.Name+", requests: 300, rate: 0.2/s}\n")
 		explained, err := s.Explain()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		first, again := run(t, s), run(t, presetScenario(t, string(explained)))
 		if first.Completed != 300 || !reflect.DeepEqual(first.Summary, again.Summary) {
 			t.Errorf("%s: %+v, read again %+v", p.Name, first.Summary, again.Summary)

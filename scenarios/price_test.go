@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -13,9 +13,9 @@ import (
 func runShipped(t *testing.T, set ...string) *Result {
 	t.Helper()
 	f, err := Load("playground", append(set, "workload.duration=10m")...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -150,9 +150,9 @@ func withRequired(name string, params []policies.Param) string {
 // values that follow from the tags.
 func workloadExamples(t *testing.T) []example {
 	d := drawer{lengths: filepath.Join(t.TempDir(), "lengths.txt")}
-	must.OK(t, os.WriteFile(d.lengths, []byte("3\n40\n"), 0o666))
+	testkit.OK(t, os.WriteFile(d.lengths, []byte("3\n40\n"), 0o666))
 	traces, err := filepath.Glob("../workload/trace/testdata/*")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	d.traces = slices.DeleteFunc(traces, func(name string) bool {
 		return strings.HasSuffix(name, ".gz") || filepath.Ext(name) == ""
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 )
@@ -102,15 +102,15 @@ func TestAnyScenarioIsRefusedOrRuns(t *testing.T) {
 		}
 		ran++
 		text, err := first.Explain()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		second := attempt(t, func() (*File, error) { return Parse("explained.yaml", text) })
 		if second == nil {
 			t.Fatalf("refused with defaults written out:\n%s", text)
 		}
 		one, err := first.Run(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		two, err := second.Run(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		// a default that had to be limited is no default any more
 		one.Warnings, two.Warnings = nil, nil
 		if diff := cmp.Diff(one, two); diff != "" {

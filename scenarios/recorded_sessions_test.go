@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -14,13 +13,13 @@ import (
 // An infinite radix cache finds all of them but the last token of each earlier answer, whose KV is
 // never computed.
 func TestRecordedSessionsReuseTheirContext(t *testing.T) {
-	path := sharedfiles.Path(t, "traces", "agents", "tracelab_multi_session_large.csv")
+	path := testkit.Shared(t, "traces", "agents", "tracelab_multi_session_large.csv")
 	scenario := "model: llama-3.1-8b\nhardware: h100-sxm\nreplicas: 1\n" +
 		"memory: {policy: radix}\nengine: {max-model-len: 131072}\n"
 	file, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: "+path+"}")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := file.Run(t.Context(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	const rounds, repeated, later = 303, 939_365, 255
 	if r.Completed != rounds || r.TotalInputTokens != 1_150_397 ||
 		r.CachedTokens > repeated-later || r.CachedTokens < repeated*99/100 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 const referenceStart = "<!-- The reference below is made from the structs: " +
@@ -29,7 +29,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 		"result-figures.md":     figures.String(),
 	} {
 		path := filepath.Join("..", "docs", name)
-		page := must.Read(t, path)
+		page := testkit.Read(t, path)
 		introduction, _, found := strings.Cut(string(page), referenceStart)
 		if !found {
 			t.Fatalf("%s has lost the line %q", path, referenceStart)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -40,9 +40,9 @@ func equalLoads(router string, replicas, requests int) string {
 func ready(b *testing.B, text string, processors int) *scenarios.Simulation {
 	b.Helper()
 	file, err := scenarios.Parse("bench.yaml", []byte(text))
-	must.OK(b, err)
+	testkit.OK(b, err)
 	file.Processors = processors
 	s, err := file.Build(policies.Default())
-	must.OK(b, err)
+	testkit.OK(b, err)
 	return s
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -50,7 +50,7 @@ func BenchmarkProcessorPairs(b *testing.B) {
 		runtime.GC()
 		before, start := cpuTime(b), time.Now()
 		_, err := s.Run(context.Background())
-		must.OK(b, err)
+		testkit.OK(b, err)
 		return time.Since(start).Seconds(), (cpuTime(b) - before).Seconds()
 	}
 	var walls, cpus []float64
@@ -82,6 +82,6 @@ func replicasCPU(b *testing.B, router string, replicas, requests int) float64 {
 // cpuTime returns the time that this process has computed.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	testkit.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -63,6 +63,6 @@ func parsed(t *testing.T, overrides []string) *File {
 	t.Helper()
 	file, err := Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"),
 		overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return file
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -29,7 +29,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 			reflect.TypeFor[steptime.Bound]():   {Type: "string"},
 			reflect.TypeFor[scenarios.Limits](): {Types: []string{"string", "object"}},
 		}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = "result of an llmsim scenario, format 1"
 	optional := reflect.TypeFor[scenarios.SpeculationResult]()
@@ -65,7 +65,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 
 func TestResultSchemaIsCurrent(t *testing.T) {
 	text, err := json.MarshalIndent(resultSchema(t), "", "  ")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	scenarios.Current(t, "result.schema.json", append(text, '\n'))
 }
 
@@ -73,16 +73,16 @@ func TestResultSchemaIsCurrent(t *testing.T) {
 // without.
 func TestResultsKeepTheirSchema(t *testing.T) {
 	schema, err := resultSchema(t).Resolve(nil)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, name := range []string{"chat", "tenants", "disaggregated", "speculation-on"} {
 		file, err := scenarios.Load(name, "workload.requests=40")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		result, err := file.Run(context.Background(), policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text, err := json.Marshal(diagnosis.NewDocument(result))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var plain any
-		must.OK(t, json.Unmarshal(text, &plain))
+		testkit.OK(t, json.Unmarshal(text, &plain))
 		if err := schema.Validate(plain); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

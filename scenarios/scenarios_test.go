@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -26,22 +25,22 @@ const tinyTrace = "arrival_s,prompt_tokens,output_tokens,class\n" +
 func writeTrace(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	must.OK(t, os.WriteFile(path, []byte(tinyTrace), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(tinyTrace), 0o666))
 	return path
 }
 
 func build(t *testing.T, f *File, err error) *Simulation {
 	t.Helper()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
 func run(t *testing.T, s *Simulation) *Result {
 	t.Helper()
 	r, err := s.Run(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 
@@ -50,11 +49,11 @@ func run(t *testing.T, s *Simulation) *Result {
 func TestShippedScenarios(t *testing.T) {
 	keepCatalogues(t)
 	schema, err := scenarioSchema(t).Resolve(nil)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, name := range Shipped() {
 		t.Run(name, func(t *testing.T) {
 			text, err := ReadShipped(name)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if lines := bytes.Count(text, []byte("\n")); lines >= 40 || text[0] != '#' {
 				t.Errorf("%d lines, starting with %q; want fewer than 40, the first a comment",
 					lines, text[0])
@@ -66,7 +65,7 @@ func TestShippedScenarios(t *testing.T) {
 			f, err := Load(name, overrides...)
 			first := build(t, f, err)
 			explained, err := first.Explain()
-			must.OK(t, err)
+			testkit.OK(t, err)
 			f, err = Parse("explained.yaml", explained)
 			second := build(t, f, err)
 			for _, form := range []any{f.Scenario, second.Scenario} {
@@ -86,7 +85,7 @@ func TestShippedScenarios(t *testing.T) {
 
 func TestSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	schema, err := scenarioSchema(t).Resolve(nil)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, bad := range []string{
 		`{"hardware": "l4"}`,
 		`{"model": "a", "hardware": "l4", "modle": "b"}`,
@@ -96,7 +95,7 @@ func TestSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 		`{"model": "a", "hardware": "l4", "replicas": 0}`,
 	} {
 		var plain any
-		must.OK(t, json.Unmarshal([]byte(bad), &plain))
+		testkit.OK(t, json.Unmarshal([]byte(bad), &plain))
 		if schema.Validate(plain) == nil {
 			t.Errorf("the schema accepts %s", bad)
 		}
@@ -180,7 +179,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%d requests completed, want %d", r.Completed, defaultRequests)
 	}
 	text, err := s.Explain()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, line := range []string{"rate: 1/s # default", "ttft: 2s # default",
 		"tensor: 1 # default", "max-model-len: 131072 # default", "seed: 0 # default"} {
 		if !strings.Contains(string(text), line) {
@@ -245,7 +244,7 @@ func TestTraceFromTheCommandLine(t *testing.T) {
 
 // The totals of the public Azure trace come out: 19,366 requests (AzureLLMInferenceTrace_conv.csv).
 func TestAzureTotals(t *testing.T) {
-	path := sharedfiles.Path(t, "traces", "AzureLLMInferenceTrace_conv.csv")
+	path := testkit.Shared(t, "traces", "AzureLLMInferenceTrace_conv.csv")
 	f, err := Load("azure-replay", "workload.trace.file="+path)
 	r := run(t, build(t, f, err))
 	if r.Completed != 19366 || r.Rejected != 0 {
@@ -255,7 +254,7 @@ func TestAzureTotals(t *testing.T) {
 
 func TestCorruptTraceIsBadInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.csv")
-	must.OK(t, os.WriteFile(path,
+	testkit.OK(t, os.WriteFile(path,
 		[]byte("arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,ten,5\n"), 0o666))
 	f, err := Load("llama2-70b", "workload.trace="+path)
 	_, err = build(t, f, err).Run(context.Background())
@@ -278,7 +277,7 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := Span(rapid.Int64Range(0, 1<<62).Draw(t, "span"))
 		text, err := span.MarshalText()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var again Span
 		if err := again.UnmarshalText(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -290,7 +289,7 @@ func TestQuantitiesRoundTrip(t *testing.T) {
 		}
 		rate := PerSecond(rapid.Float64Range(1e-6, 1e9).Draw(t, "rate"))
 		text, err = rate.MarshalText()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var rateAgain PerSecond
 		if err := rateAgain.UnmarshalText(text); err != nil || rateAgain != rate {
 			t.Fatalf("%v is written %s and read as %v (%v)", float64(rate), text,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 var update = flag.Bool("update", false,
@@ -22,7 +22,7 @@ var update = flag.Bool("update", false,
 func current(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if *update {
-		must.OK(t, os.WriteFile(name, want, 0o666))
+		testkit.OK(t, os.WriteFile(name, want, 0o666))
 		return
 	}
 	got, err := os.ReadFile(name)
@@ -37,7 +37,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	schema.Schema = "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = "llmsim scenario, format 1"
 	text, err := json.MarshalIndent(schema, "", "  ")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	current(t, "schema.json", append(text, '\n'))
 }
 
@@ -57,7 +57,7 @@ func scenarioSchema(t *testing.T) *jsonschema.Schema {
 			reflect.TypeFor[TokenPrice](): quantity(money+`/M$`, "$0.15/M", "€0.15/M"),
 			reflect.TypeFor[Price]():      quantity(money+`/h$`, "$1.79/h", "1.79 EUR/h"),
 		}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return decorate(schema, reflect.TypeFor[Scenario]())
 }
 

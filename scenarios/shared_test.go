@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -26,9 +26,9 @@ func keepCatalogues(t *testing.T) {
 // catalogues returns all that is shared, encoded, by name.
 func catalogues(t *testing.T) map[string]string {
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	shared := map[string]any{"hosts": machines.Hosts, "links": machines.Links,
 		"kernels": hardware.AllKernels(), "recurrent kernels": hardware.AllRecurrent(),
 		"collectives": hardware.AllCollectives(), "constants": hardware.AllConstants()}

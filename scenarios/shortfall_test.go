@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -22,9 +22,9 @@ func TestShortfallIsTold(t *testing.T) {
 	} {
 		file, err := Parse("short.yaml",
 			[]byte("model: gpt2\nhardware: h100-sxm\nworkload: "+c.workload))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r, err := file.Run(context.Background(), policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		warnings := strings.Join(r.Warnings, "\n")
 		if c.warning == "" && warnings != "" || !strings.Contains(warnings, c.warning) {
 			t.Errorf("%s: warnings are %q, want %q", c.workload, warnings, c.warning)
@@ -41,9 +41,9 @@ func TestLongStepsAreSampledSeldom(t *testing.T) {
 	file, err := Parse("slow.yaml",
 		[]byte("model: gpt2\nhardware: l4\nsteps: {prefill: {step: 1d}, decode: {step: "+
 			"1h}}\nworkload: {arrivals: at-once, requests: 5, prompt: 20, output: 5}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := file.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if n := len(r.Series); n < 2 || n > 100 {
 		t.Errorf("%d samples of a run of %v s", n, r.Duration)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 )
@@ -15,14 +15,14 @@ import (
 // at least: with that size the model fits, and with one token less it does not.
 func TestSmallCachesAreRefused(t *testing.T) {
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	asked := regexp.MustCompile(`Raise memory.tokens to (\d+) or more\.`)
 	refused := 0
 	for _, m := range known.All() {
 		fits := func(tokens string) error {
 			file, err := Parse("t.yaml", []byte("model: "+m.Name+"\nhardware: b300-sxm\n"+
 				"memory: {tokens: "+tokens+"}"))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			_, err = file.Steps(policies.Default())
 			return err
 		}
@@ -38,7 +38,7 @@ func TestSmallCachesAreRefused(t *testing.T) {
 				continue
 			}
 			refused++
-			must.OK(t, fits(least[1]))
+			testkit.OK(t, fits(least[1]))
 			var n int
 			fmt.Sscan(least[1], &n)
 			if fits(fmt.Sprint(n-1)) == nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -23,9 +23,9 @@ tokens: {input: $0.5/M, cached-input: $0.125/M, output: $8/M}
 func resultOf(t *testing.T, text string, overrides ...string) *Result {
 	t.Helper()
 	f, err := Parse("sale.yaml", []byte(text), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 
@@ -81,9 +81,9 @@ func TestTokenPrices(t *testing.T) {
 		}
 	}
 	f, err := Parse("sale.yaml", []byte(strings.Replace(sale, " cached-input: $0.125/M,", "", 1)))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer s.Source.Close()
 	if text, err := s.Explain(); err != nil ||
 		!strings.Contains(string(text), "cached-input: $0.5/M # default") {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -29,7 +29,7 @@ const measuredTable = `{"drafter": "ngram-2-4", "algorithm": "chen", "gamma": 2,
 func writeTable(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "acceptance.json")
-	must.OK(t, os.WriteFile(path, []byte(measuredTable), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(measuredTable), 0o666))
 	return path
 }
 
@@ -131,9 +131,9 @@ func TestSpeculationComposes(t *testing.T) {
 		both := [2]*Result{}
 		for i := range both {
 			f, err := Parse("s.yaml", []byte(text), overrides...)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			s, err := f.Build(registry)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if both[i], err = s.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -203,9 +203,9 @@ func TestModuleOfDataParallelRanks(t *testing.T) {
 	}
 	f, err := Parse("s.yaml", []byte(text),
 		"speculation={method: mtp, tokens: 1, acceptance: {rate: 0.9}}")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := f.Memory(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	// A sixteenth of 11.27 GB of experts, and some 0.2 to 0.4 GB that every rank has.
 	if got := m.Plan.Draft / 1e9; got < 0.9 || got > 1.1 {
 		t.Errorf("the module takes %.2f GB of each rank, want 0.9 to 1.1", got)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -74,11 +74,11 @@ func TestTiersHavePrices(t *testing.T) {
 			"h100-sxm, price: $2/h}\nreplicas: 2\nworkload: {requests: 20, prompt: 300, output: "+
 			"20}\nmemory: {tiers: [hbm, "+tier("host", "64GiB", prices[0])+", "+
 			tier("nvme", "1TiB", prices[1])+", "+tier("pool", "128GiB", prices[2])+"]}\n"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := file.Build(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r, err := s.Run(t.Context())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return r
 	}
 	free := run([3]string{})
@@ -176,11 +176,11 @@ func TestNoTiersChangeNothing(t *testing.T) {
 				return
 			}
 			r, err := s.Run(t.Context())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			whole, err := json.Marshal(r)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			summary, err := json.Marshal(r.Summary)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			got := [2]string{string(whole), string(summary)}
 			if i == 0 {
 				first = got
@@ -264,7 +264,7 @@ func TestTiersCompose(t *testing.T) {
 			}
 			var err error
 			results[i], err = s.Run(t.Context())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			accountsForAll(t, results[i])
 			sum := &results[i].Summary
 			if most := 3 * 3e9 * sum.Duration; float64(sum.PrefetchedBytes) > most {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -15,15 +15,15 @@ import (
 func TestWhatNoRequestHasIsAbsent(t *testing.T) {
 	file, err := Parse("none.yaml", []byte("model: gpt2\nhardware: h100-sxm\n"+
 		"workload: {rate: 10/s, requests: 20, patience: 1us}\n"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := s.Run(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	text, err := json.Marshal(r)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var keys map[string]any
-	must.OK(t, json.Unmarshal(text, &keys))
+	testkit.OK(t, json.Unmarshal(text, &keys))
 	if r.Cancelled != 20 || keys["cost"] == nil {
 		t.Fatalf("%d cancelled, cost %v", r.Cancelled, keys["cost"])
 	}

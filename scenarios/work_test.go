@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -35,14 +35,14 @@ func TestLeapsDoTheWorkOfSteps(t *testing.T) {
 			f, err := Parse("work.yaml",
 				[]byte("hardware: h200-sxm\nparallelism: 1\nworkload: {requests: 20}\n"),
 				overrides...)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			s, err := f.Build(policies.Default())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if !leaps {
 				s.ReplaceClocks(func(c sim.StepClock) sim.StepClock { return single{c} })
 			}
 			r, err := s.Run(context.Background())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return r
 		}
 		leaped, stepped := run(true), run(false)

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -19,12 +19,12 @@ func TestAYearOfTraffic(t *testing.T) {
 			file, err := Parse("year.yaml", []byte("model: gpt2\nhardware: h100-sxm\n"+
 				"workload: {rate: 1/h, arrivals: constant, prompt: 100, output: 9}\n"),
 				"workload.requests="+n)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			s, err := file.Build(policies.Default())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			s.config.MaxLeap = maxLeap
 			r, err := s.Run(context.Background())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return r
 		}
 		first, year := run("1"), run("10000")

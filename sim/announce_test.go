@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -60,7 +60,7 @@ func TestTurnsBeginWhenTheirBlocksAreThere(t *testing.T) {
 		}
 		config.Source = &list
 		result, err := sim.Run(t.Context(), config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i, at := range seen.first {
 			if d := at - want[i]; d < 0 || d > 1 { // times are rounded up to ticks
 				t.Fatalf("request %d begins at %v, want %v", i, at, want[i])
@@ -99,7 +99,7 @@ func TestReadsThatEndLeaveTheirRate(t *testing.T) {
 		config.Observer = seen
 		config.Source = &sim.List{{Prompt: 8, Output: 1}, {Prompt: 8, Output: 1}}
 		r, err := sim.Run(t.Context(), config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if !slices.Equal(seen.first, want) {
 			t.Errorf("patient %v: requests start at %v, want %v", patient, seen.first, want)
 		}

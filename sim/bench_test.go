@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -26,9 +26,9 @@ func benchmarkConfig(b testing.TB, n int64, rate float64, replicas int, blocks i
 	}
 	for range replicas {
 		s, err := batching.NewVLLMV1(256, 8192, 0)
-		must.OK(b, err)
+		testkit.OK(b, err)
 		m, err := memory.NewPaged(blocks, 16)
-		must.OK(b, err)
+		testkit.OK(b, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: h100})
 	}
 	return c

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/policies/speculation"
@@ -50,7 +50,7 @@ func (f *fickle) Schedule(b *sim.Batch) sim.Decision {
 func TestLeaveAfterDrafting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		acceptance, err := speculation.Beta(0.6, 0.2)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c := speculation.Config{Acceptance: acceptance, Lengths: speculation.Fixed{},
 			Verify:    affineClock{base: 1e9, perContext: 7},
 			Shape:     speculation.Shape{Depth: rapid.IntRange(1, 5).Draw(t, "depth"), Width: 1},
@@ -71,15 +71,15 @@ func TestLeaveAfterDrafting(t *testing.T) {
 		}
 		run := func(maxLeap int64) outcome {
 			p, err := speculation.New(c)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			m, err := memory.NewPrefixCache(500, 4)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			source, j := slices.Clone(requests), &journal{gaps: map[sim.Time]int64{}}
 			r, err := sim.Run(context.Background(), sim.Config{Source: &source, MaxLeap: maxLeap,
 				Router: &routing.RoundRobin{}, Observer: j, Replicas: []sim.ReplicaConfig{{
 					Scheduler: &fickle{every: every, keeps: keeps}, Memory: m,
 					Clock: c.Verify, Speculator: p}}})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return outcome{r, j.finished, p.Accepted(), p.FLOPs()}
 		}
 		if d := cmp.Diff(run(1), run(0)); d != "" {

@@ -4,8 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -22,13 +21,13 @@ func (w *work) Steps(*sim.Leap) { w.leaps++ }
 func fleetWork(t *testing.T, p *policies.Policy[sim.Router], replicas, requests int) work {
 	c := benchmarkConfig(t, int64(requests), 20*float64(replicas), replicas, 28000, 25)
 	router, err := p.Build(policies.Deployment{Seed: 1}, nil)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var w work
 	c.Router, c.Observer = router, &w
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	s, err := sim.New(c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if err := s.Advance(sim.Never); err != nil || s.Result().Completed != int64(requests) {
 		t.Fatal(s.Result().Completed, err)
 	}
@@ -46,7 +45,7 @@ func TestRequestsOfLargeFleetsTakeNoMoreWork(t *testing.T) {
 	comparesAll := map[string]bool{"gateway-api": true, "llm-d": true, "dynamo": true}
 	few, many := 4000, 6000
 	if testing.Short() {
-		few, many, routers = 1000, 1500, cases.Draw(t, 5, routers)
+		few, many, routers = 1000, 1500, testkit.DrawCases(t, 5, routers)
 	}
 	for i := range routers {
 		p := &routers[i]

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -206,7 +206,7 @@ func (s *sizes) Replicas(p *sim.Pool) int {
 func (c *fleetSetting) run(t *rapid.T, maxLeap int64) (sim.Result, *ends) {
 	config, all := c.config(t, maxLeap)
 	r, err := sim.Run(context.Background(), config)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r, all
 }
 

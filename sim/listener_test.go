@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -85,7 +85,7 @@ func TestListenersKnowTheBatches(t *testing.T) {
 		}
 		config, _ := c.config(t, math.MaxInt64)
 		r, err := sim.Run(context.Background(), config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if int64(gone) != r.Completed {
 			t.Fatalf("%d requests are gone, %d completed", gone, r.Completed)
 		}

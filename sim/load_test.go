@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -45,10 +45,10 @@ func TestLittlesLawHoldsToTheTick(t *testing.T) {
 			config.Replicas[i].Set = i % 2
 		}
 		s, err := sim.New(config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		seen.now = s.Now
-		must.OK(t, s.Advance(sim.Never))
-		must.OK(t, s.Err())
+		testkit.OK(t, s.Advance(sim.Never))
+		testkit.OK(t, s.Err())
 		r := s.Result()
 		var all, apart sim.Load
 		for i, l := range r.Classes {
@@ -119,7 +119,7 @@ func TestIntegralsAreSumsOfStates(t *testing.T) {
 		}
 		config, j := c.config(t, int64(rapid.IntRange(0, 3).Draw(t, "leap")))
 		r, err := sim.Run(context.Background(), config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var sum sim.Load
 		kv := make([]sim.Level, c.replicas)
 		for i := c.replicas; i < len(j.samples); i += 2 * c.replicas {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -88,7 +88,7 @@ func TestApartEqualsTogether(t *testing.T) {
 				}
 			}
 			r, err := sim.Run(context.Background(), config)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return r, all
 		}
 		together, want := run(nil, 1)
@@ -149,7 +149,7 @@ func TestApartRefusesRequestsAfterDone(t *testing.T) {
 			return r, all, err
 		}
 		together, want, err := run(nil)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		apart, got, err := run(executors["in order"])
 		if err != nil {
 			if refused++; !strings.Contains(err.Error(), "source *sim_test.lying says by Open") {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -19,9 +19,9 @@ func TestPeakCountsWhatLeavesInTheMiddleOfALeap(t *testing.T) {
 	for _, most := range []int64{0, 1, 7} {
 		mlfq, err := batching.NewMLFQ(batching.MLFQConfig{MaxSequences: 1, Levels: 2,
 			Quantum: 25 * sim.Millisecond, PrefillRate: 1e6})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		tokens, err := memory.NewPaged(100, 1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r, err := sim.Run(context.Background(), sim.Config{
 			Router: &routing.RoundRobin{}, MaxLeap: most,
 			Source: &listSource{requests: []sim.Request{{Prompt: 10, Output: 38},

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -48,14 +48,14 @@ func TestLeastOfAllReplicas(t *testing.T) {
 		c := sim.Config{Source: &requests, Router: leastOfAll{t}}
 		for range rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "replicas") {
 			s, err := batching.NewVLLMV1(2, 64, 0)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			m, err := memory.NewPaged(40, 16)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m,
 				Clock: affineClock{base: sim.Millisecond, perToken: 100 * sim.Microsecond}})
 		}
 		_, err := sim.Run(context.Background(), c)
-		must.OK(t, err)
+		testkit.OK(t, err)
 	})
 }
 
@@ -70,10 +70,10 @@ func TestPromptsAreFoundInTheCache(t *testing.T) {
 		}
 		c := oneReplica(affineClock{base: sim.Millisecond})
 		m, err := memory.NewPrefixCache(100, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Source, c.Replicas[0].Memory = &requests, m
 		r, err := sim.Run(context.Background(), c)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got := r.Replicas[0].CachedTokens; got != int64((n-1)*cached) {
 			t.Errorf("%d requests of %d tokens find %d, want %d", n, prompt, got, (n-1)*cached)
 		}

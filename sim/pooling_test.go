@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
@@ -57,7 +57,7 @@ func TestPooledLeapEqualsStep(t *testing.T) {
 		c.pool, c.replicas, c.users = 1000, rapid.IntRange(2, 4).Draw(t, "replicas"), 0
 		drawPolicies(t, &c)
 		memory, err := policies.Default().Memory.Lookup("offload")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.drawn.memory = memory
 		c.drawn.place.Layers.Fixed = 0
 		c.drawn.blocks = drawParams(t, memory.Params, c.values(0))
@@ -70,7 +70,7 @@ func TestPooledLeapEqualsStep(t *testing.T) {
 			config, j := c.config(t, maxLeap)
 			config.Observer = sim.Observers{j, &limit{T: t, leaps: 1_000_000}}
 			r, err := sim.Run(t.Context(), config)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return r, j
 		}
 		stepped, steps := run(1)

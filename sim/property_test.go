@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -113,15 +113,15 @@ func drawContent(t *rapid.T, r *sim.Request) {
 	r.Answer = rapid.Uint64Range(0, 3).Draw(t, "answer")
 }
 
-func (c *setting) run(t must.Test, maxLeap int64) (sim.Result, *journal) {
+func (c *setting) run(t testkit.Test, maxLeap int64) (sim.Result, *journal) {
 	config, j := c.config(t, maxLeap)
 	r, err := sim.Run(context.Background(), config)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r, j
 }
 
 // config returns the simulation, and the journal that observes it.
-func (c *setting) config(t must.Test, maxLeap int64) (sim.Config, *journal) {
+func (c *setting) config(t testkit.Test, maxLeap int64) (sim.Config, *journal) {
 	j := &journal{gaps: map[sim.Time]int64{}}
 	config := sim.Config{
 		Source: c.source(), Router: &routing.RoundRobin{}, Observer: j,
@@ -142,11 +142,11 @@ func (c *setting) source() sim.Source {
 }
 
 // replica returns one more replica, whose memory the journal remembers.
-func (c *setting) replica(t must.Test, j *journal) sim.ReplicaConfig {
+func (c *setting) replica(t testkit.Test, j *journal) sim.ReplicaConfig {
 	s, err := c.scheduler()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := c.memory()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	j.memories = append(j.memories, m)
 	r := sim.ReplicaConfig{
 		Scheduler: s, Memory: m, Clock: c.clock, Stages: c.stages, Lookahead: c.lookahead,

@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -55,15 +54,15 @@ func (t *ttftSum) Finished(s *sim.Sequence) {
 func meanTTFT(t *testing.T, source sim.Source, clock sim.StepClock, stages int) float64 {
 	t.Helper()
 	s, err := batching.NewVLLMV1(1, math.MaxInt32, 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := memory.NewPaged(1<<40, 16)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var sum ttftSum
 	_, err = sim.Run(context.Background(), sim.Config{
 		Source: source, Router: &routing.RoundRobin{}, Observer: &sum,
 		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock, Stages: stages}},
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return sum.sum / float64(sum.n)
 }
 
@@ -76,7 +75,7 @@ func TestClosedFormQueues(t *testing.T) {
 	requests, tolerance, loads := 3_000_000, 0.02, []float64{0.3, 0.6, 0.9}
 	if testing.Short() { // errors grow with the root of what is left out
 		requests, tolerance = requests/10, tolerance*math.Sqrt(10)
-		loads = cases.Draw(t, 1, loads)
+		loads = testkit.DrawCases(t, 1, loads)
 	}
 	const d = 0.05 // seconds of service
 	const speedup = 1.7

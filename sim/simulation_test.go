@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -24,7 +24,7 @@ func TestDrivenEqualsRun(t *testing.T) {
 		config, seen := c.config(t, 0)
 		config.Source = nil
 		s, err := sim.New(config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i, r := range c.requests {
 			if r.Arrival > s.Now()+1 {
 				for range rapid.IntRange(0, 2).Draw(t, "slices") {
@@ -36,7 +36,7 @@ func TestDrivenEqualsRun(t *testing.T) {
 				t.Fatalf("pushed request %d: %d, %v", i, id, err)
 			}
 		}
-		must.OK(t, errors.Join(s.Advance(sim.Never), s.Err()))
+		testkit.OK(t, errors.Join(s.Advance(sim.Never), s.Err()))
 		if d := cmp.Diff(want, s.Result()); d != "" {
 			t.Fatalf("result of Run (-), driven (+):\n%s", d)
 		}
@@ -63,11 +63,11 @@ func TestOutsideConserves(t *testing.T) {
 			}
 		}
 		s, err := sim.New(config)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var ids []int64
 		for _, r := range c.requests {
 			id, err := s.Push(r)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			ids = append(ids, id)
 			s.Advance(s.Now() + span(t, "wait", 0, 1, 1e9, 1e11))
 			if sum, visited := s.PausedSlots(); sum != visited {
@@ -77,11 +77,11 @@ func TestOutsideConserves(t *testing.T) {
 				s.Cancel(rapid.SampledFrom(ids).Draw(t, "id"))
 			}
 			if rapid.IntRange(0, 9).Draw(t, "fail") == 0 {
-				must.OK(t, s.Fail(rapid.IntRange(0, c.replicas-1).Draw(t, "replica"),
+				testkit.OK(t, s.Fail(rapid.IntRange(0, c.replicas-1).Draw(t, "replica"),
 					span(t, "for", 0, 1e10)))
 			}
 		}
-		must.OK(t, errors.Join(s.Advance(sim.Never), s.Err()))
+		testkit.OK(t, errors.Join(s.Advance(sim.Never), s.Err()))
 		if r := s.Result(); r.Arrived != int64(len(ids)) || r.Arrived != r.Completed+r.Rejected+
 			r.TimedOut+r.Cancelled+r.Lost {
 			t.Fatalf("%d requests pushed: %+v", len(ids), r)
@@ -109,7 +109,7 @@ func TestOutsideConserves(t *testing.T) {
 // refused at once.
 func TestPushChecks(t *testing.T) {
 	s, err := sim.New(oneReplica(affineClock{base: sim.Millisecond}))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, wrong := range []sim.Request{{Output: 1}, {Prompt: 1}, {Prompt: 1, Output: 1, Model: 1},
 		{Prompt: 1, Output: 1, Model: -1}} {
 		if _, err := s.Push(wrong); err == nil {

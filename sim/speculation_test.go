@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -54,7 +54,7 @@ func TestSpeculationConserves(t *testing.T) {
 					most: 5, alpha: alpha, draft: sim.Microsecond}
 			}
 			r, err := sim.Run(context.Background(), config)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return r, j
 		}
 		r, j := run()
@@ -110,7 +110,7 @@ func drawSpeculator(t *rapid.T, verify sim.StepClock) func(seed uint64) *specula
 	if rapid.Bool().Draw(t, "beta") {
 		acceptance, err = speculation.Beta(0.6, 0.2)
 	}
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c := speculation.Config{
 		Acceptance: acceptance,
 		Shape: speculation.Shape{Depth: rapid.IntRange(1, 7).Draw(t, "depth"),
@@ -141,9 +141,9 @@ func drawSpeculator(t *rapid.T, verify sim.StepClock) func(seed uint64) *specula
 		default:
 			c.Lengths = speculation.Fixed{}
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		p, err := speculation.New(c)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return p
 	}
 }
@@ -196,7 +196,7 @@ func TestLeapWithDraftsEqualsStep(t *testing.T) {
 				config.Observer = sim.Observers{j, leapCounter{&leaps}}
 			}
 			r, err := sim.Run(context.Background(), config)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			o.Result, o.Journal = r, j
 			for _, p := range made {
 				o.Accepted = append(o.Accepted, p.Accepted())

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -73,16 +73,16 @@ func TestSlotsOfARequest(t *testing.T) {
 	const block, blocks, prompt, output = 16, 10, 20, 30
 	for _, maxLeap := range []int64{1, math.MaxInt64} {
 		s, err := batching.NewVLLMV1(1, 1000, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(blocks, block)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		seen := &divided{}
 		_, err = sim.Run(context.Background(), sim.Config{Router: &routing.RoundRobin{},
 			Source: &sim.List{{Arrival: sim.Second / 2, Prompt: prompt, Output: output}},
 			Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m,
 				Clock: affineClock{base: sim.Second}}},
 			Observer: seen, SampleEvery: sim.Second, MaxLeap: maxLeap})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i, at := range seen.at {
 			want := sim.Slots{External: block * blocks}
 			if step := int64(at / sim.Second); step >= 1 && step <= output {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -27,15 +27,15 @@ func TestStaticFeedsPromptsTokenByToken(t *testing.T) {
 			shortest, longest = min(shortest, r.Prompt), max(longest, r.Prompt+r.Output)
 		}
 		s, err := batching.NewStatic(8, 0, batching.Shortest, false)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(100, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r, err := sim.Run(context.Background(), sim.Config{
 			Source: &listSource{requests: requests}, Router: &routing.RoundRobin{},
 			Replicas: []sim.ReplicaConfig{
 				{Scheduler: s, Memory: m, Clock: affineClock{base: 1000}}},
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got := r.Replicas[0].Steps; got != int64(longest-shortest) {
 			t.Fatalf("%d steps, want %d", got, longest-shortest)
 		}

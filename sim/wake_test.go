@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -39,9 +39,9 @@ func TestWakeEndsDecisions(t *testing.T) {
 		{990 * sim.Millisecond, 4},
 	} {
 		v1, err := batching.NewVLLMV1(8, 512, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		blocks, err := memory.NewPaged(100, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		scheduler := &waking{Scheduler: v1, at: c.at}
 		_, err = sim.Run(context.Background(), sim.Config{
 			Router: &routing.RoundRobin{},

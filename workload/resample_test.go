@@ -9,16 +9,16 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/trace"
-
-	"pgregory.net/rapid"
 )
 
 // resampled reads all that a trace in parts sends.
-func resampled(t must.Test, config workload.Config) ([]sim.Request, error) {
+func resampled(t testkit.Test, config workload.Config) ([]sim.Request, error) {
 	source, err := workload.Open(config)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func TestPartsAreThoseRecorded(t *testing.T) {
 		if errors.Is(err, trace.ErrNoneLeft) {
 			return // only empty parts were drawn
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		speed := sim.Time(max(1, config.Trace.Speed))
 		played := make([][]sim.Request, n)
 		for _, q := range list {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/trace"
@@ -16,7 +16,7 @@ import (
 func TestRecordedSessions(t *testing.T) {
 	path := filepath.Join("trace", "testdata", "tracelab.csv")
 	source, err := workload.Open(workload.Config{Trace: &workload.Trace{Path: path}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer source.Close()
 	const ms = sim.Millisecond
 	var last sim.Request
@@ -52,14 +52,14 @@ func TestLongWaitsAreCut(t *testing.T) {
 	for bound, want := range map[sim.Time]sim.Time{0: 300, 200: 200, 900: 300} {
 		source, err := workload.Open(workload.Config{Requests: 2, Users: &workload.Users{Count: 1},
 			Trace: &workload.Trace{Path: path, MaxWait: bound * sim.Millisecond}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var r sim.Request
 		source.Next(&r)
 		source.Done(&r, sim.Second)
 		if got := source.NextArrival() - sim.Second; got != want*sim.Millisecond {
 			t.Errorf("a bound of %d ms: the next call comes after %v, want %d ms", bound, got, want)
 		}
-		must.OK(t, source.Close())
+		testkit.OK(t, source.Close())
 	}
 }
 
@@ -86,7 +86,7 @@ func TestLanesPlayRecordedSessions(t *testing.T) {
 	const lanes, calls = 2, 7 // of both sessions together
 	source, err := workload.Open(workload.Config{Requests: 10 * calls,
 		Trace: &workload.Trace{Path: path, Repeat: true}, Users: &workload.Users{Count: lanes}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer source.Close()
 	texts := map[uint64]int64{} // the session that has a text
 	sent := map[int64]int32{}

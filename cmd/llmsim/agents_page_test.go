@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The page on agents shows what its commands print and draw, and says what comes out of them. With
@@ -25,10 +25,10 @@ func TestAgentsPage(t *testing.T) {
 		"agents-recompute.svg": "recompute/plots/median_ttft_ms.svg",
 		"agents-routing.svg":   "routing/plots/output_throughput.svg",
 	} {
-		got := must.Read(t, filepath.Join(dir, made))
+		got := testkit.Read(t, filepath.Join(dir, made))
 		path := filepath.Join("..", "..", "docs", "pictures", picture)
 		if *update {
-			must.OK(t, os.WriteFile(path, got, 0o666))
+			testkit.OK(t, os.WriteFile(path, got, 0o666))
 		}
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the command draws (%v): go test ./cmd/llmsim -run AgentsPage "+
@@ -70,10 +70,10 @@ func TestAgentsPage(t *testing.T) {
 func table(t *testing.T, folder, first, second, figure string) map[string]float64 {
 	t.Helper()
 	file, err := os.Open(filepath.Join(folder, "results.csv"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	column := map[string]int{}
 	for i, name := range rows[0] {
 		column[name] = i

@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The same question gives the same bytes whether or not the compiler fuses products with sums: with
@@ -27,12 +26,12 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 	var fused, emulated func(args ...string) *exec.Cmd
 	if runtime.GOARCH == "amd64" && cpu.X86.HasFMA && cpu.X86.HasAVX2 {
 		built := crossBuild(t, "GOAMD64=v3")
-		fused = func(args ...string) *exec.Cmd { return proctest.Command(t, built, args...) }
+		fused = func(args ...string) *exec.Cmd { return testkit.Command(t, built, args...) }
 	}
 	if qemu, err := exec.LookPath("qemu-aarch64"); err == nil {
 		built := crossBuild(t, "GOARCH=arm64", "CGO_ENABLED=0")
 		emulated = func(args ...string) *exec.Cmd {
-			return proctest.Command(t, qemu, append([]string{built}, args...)...)
+			return testkit.Command(t, qemu, append([]string{built}, args...)...)
 		}
 	}
 	if fused == nil && emulated == nil {
@@ -49,10 +48,10 @@ func TestSameBytesOnAnyMachine(t *testing.T) {
 		`plan disaggregated --set menu.tensor=[1] --set menu.batching=[{"token-budget":2048}] ` +
 			`--set menu.disaggregated=[{"prefill":1,"decode":1}] --set workload.rate=2/s` + brief,
 	}
-	slow := append(cases.Draw(t, 2, questions[1:]), questions[0])
+	slow := append(testkit.DrawCases(t, 2, questions[1:]), questions[0])
 	for _, asked := range questions {
 		args := append(strings.Fields(asked), "--format", "json")
-		want := output(t, proctest.Command(t, plain, args...))
+		want := output(t, testkit.Command(t, plain, args...))
 		if fused != nil && !bytes.Equal(output(t, fused(args...)), want) {
 			t.Errorf("%s: with GOAMD64=v3 it prints other bytes", asked)
 		}
@@ -68,7 +67,7 @@ func crossBuild(t *testing.T, env ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "llmsim")
 	// The tests themselves have no version of the repository either.
-	build := proctest.Command(t, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")
+	build := testkit.Command(t, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")
 	build.Env = append(os.Environ(), env...)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", env, err, out)

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // printedBy returns what a command prints to standard output.
@@ -53,7 +53,7 @@ func TestDemonstrationsShowTheirVerdict(t *testing.T) {
 	command := regexp.MustCompile("`(llmsim compare [^`]*)`")
 	named := map[string]bool{}
 	for _, page := range []string{"notebooks/README.md", "docs/slides.md", "docs/teaching.md"} {
-		text := must.Read(t, filepath.Join("..", "..", page))
+		text := testkit.Read(t, filepath.Join("..", "..", page))
 		for _, found := range command.FindAllStringSubmatch(string(text), -1) {
 			named[found[1]] = true
 			if verdicts()[found[1]] == nil {
@@ -61,14 +61,14 @@ func TestDemonstrationsShowTheirVerdict(t *testing.T) {
 			}
 		}
 	}
-	lessons := string(must.Read(t, filepath.Join("..", "..", "notebooks", "README.md")))
+	lessons := string(testkit.Read(t, filepath.Join("..", "..", "notebooks", "README.md")))
 	for line, want := range verdicts() {
 		if !named[line] {
 			t.Errorf("no page names %s", line)
 		}
 		t.Run(line, func(t *testing.T) {
 			var c compare.Comparison
-			must.OK(t, json.Unmarshal([]byte(printedBy(t, line+" --format json")), &c))
+			testkit.OK(t, json.Unmarshal([]byte(printedBy(t, line+" --format json")), &c))
 			last := len(c.Variants) - 1
 			for _, name := range slices.Sorted(maps.Keys(want)) {
 				i := slices.IndexFunc(c.Variants[last].Figures,
@@ -103,7 +103,7 @@ func TestSlidesShowTheirFigures(t *testing.T) {
 	amount := regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)[ \n]+(GB/s|TB/s|GB|MB|ms|s|GiB|FLOP/s)\b`)
 	command := regexp.MustCompile("`(llmsim [^`]*)`")
 	tested := 0
-	text := must.Read(t, filepath.Join("..", "..", "docs", "slides.md"))
+	text := testkit.Read(t, filepath.Join("..", "..", "docs", "slides.md"))
 	for slide := range strings.SplitSeq(string(text), "\n---\n") {
 		shown := amount.FindAllStringSubmatch(slide, -1)
 		if len(shown) == 0 {

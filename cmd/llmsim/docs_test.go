@@ -11,9 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The pages' commands are lines that begin with llmsim, ./llmsim or $ llmsim, indented or in a
@@ -22,14 +20,14 @@ import (
 // test leaves out commands with a placeholder such as DIR or FILE, the commands in notRun, and what
 // other tests run.
 func TestDocsCommands(t *testing.T) {
-	runDocs(t, func(line string) bool { return !sharedfiles.Named(line) },
+	runDocs(t, func(line string) bool { return !testkit.NamesShared(line) },
 		func(*testing.T, string) {})
 }
 
 // The commands that read measurements beside the repository are run where these are.
 func TestDocsCommandsOnSharedFiles(t *testing.T) {
-	sharedfiles.Path(t)
-	runDocs(t, sharedfiles.Named, func(t *testing.T, dir string) { sharedfiles.Link(t, dir) })
+	testkit.Shared(t)
+	runDocs(t, testkit.NamesShared, func(t *testing.T, dir string) { testkit.LinkShared(t, dir) })
 }
 
 // runDocs runs the commands of the pages that are chosen, each page's in a folder that is prepared.
@@ -37,7 +35,7 @@ func runDocs(t *testing.T, chosen func(line string) bool, prepare func(*testing.
 	pages := []string{filepath.Join("..", "..", "README.md")}
 	for _, folder := range []string{"docs", "docs/policies"} {
 		found, err := filepath.Glob(filepath.Join("..", "..", folder, "*.md"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		pages = append(pages, found...)
 	}
 	if !testing.Short() {
@@ -48,9 +46,9 @@ func runDocs(t *testing.T, chosen func(line string) bool, prepare func(*testing.
 		if filepath.Base(page) == "twin.md" {
 			continue // TestTwinChangesThePlan runs its commands
 		}
-		text := must.Read(t, page)
+		text := testkit.Read(t, page)
 		dir := filepath.Join(t.TempDir(), "page")
-		must.OK(t, os.Mkdir(dir, 0o777))
+		testkit.OK(t, os.Mkdir(dir, 0o777))
 		prepare(t, dir)
 		writeNamedFiles(t, dir, string(text))
 		for _, line := range commandLines(string(text)) {
@@ -136,7 +134,7 @@ func runLine(t *testing.T, dir, line string) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	cmd := proctest.Command(t, "sh", "-c", line)
+	cmd := testkit.Command(t, "sh", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LLMSIM_REGISTRY=team")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -146,7 +144,7 @@ func runLine(t *testing.T, dir, line string) {
 // queueServer builds the program that --listen starts, and returns its folder.
 func queueServer(t *testing.T) (folder string) {
 	folder = t.TempDir()
-	build := proctest.Command(t, "go", "build", "-o", folder, "../llmsim-queue")
+	build := testkit.Command(t, "go", "build", "-o", folder, "../llmsim-queue")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -191,7 +189,7 @@ func writeNamedFiles(t *testing.T, dir, page string) {
 		files["bench-8.json"] = benchResult(t, files["s.yaml"], 8)
 	}
 	for name, text := range files {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 }
 
@@ -200,6 +198,6 @@ func zipped(t *testing.T, text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := w.Write([]byte(text))
-	must.OK(t, errors.Join(err, w.Close()))
+	testkit.OK(t, errors.Join(err, w.Close()))
 	return b.String()
 }

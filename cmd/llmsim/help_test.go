@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // eachCommand calls f with every command that --help shows.
@@ -32,7 +32,7 @@ func TestHelp(t *testing.T) {
 	check := func(c *cobra.Command) {
 		var help bytes.Buffer
 		c.SetOut(&help)
-		must.OK(t, c.Help())
+		testkit.OK(t, c.Help())
 		for line := range strings.Lines(help.String()) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > columns &&
 				!isCompletion(c) {
@@ -70,9 +70,9 @@ func TestManPages(t *testing.T) {
 		}
 		pages[i] = map[string]string{}
 		entries, err := os.ReadDir(dir)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, e := range entries {
-			data := must.Read(t, filepath.Join(dir, e.Name()))
+			data := testkit.Read(t, filepath.Join(dir, e.Name()))
 			pages[i][e.Name()] = string(data)
 		}
 	}

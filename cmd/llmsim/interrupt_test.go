@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A run that is interrupted ends with code 1, and neither prints nor leaves anything.
@@ -43,7 +43,7 @@ func TestInterruptedRunsReplaceNothing(t *testing.T) {
 	dir := t.TempDir()
 	trace, metrics := filepath.Join(dir, "trace.json"), filepath.Join(dir, "metrics.txt")
 	for _, path := range []string{trace, metrics} {
-		must.OK(t, os.WriteFile(path, []byte("good"), 0o666))
+		testkit.OK(t, os.WriteFile(path, []byte("good"), 0o666))
 	}
 	ctx, interrupt := context.WithCancel(context.Background())
 	go func() {

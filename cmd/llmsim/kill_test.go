@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // tree returns the contents of all files in a folder, by their names.
@@ -124,12 +123,12 @@ func TestFullDisks(t *testing.T) {
 				t.Fatal("the undisturbed run does not end")
 			}
 			want := finished(tree(t, calm))
-			must.OK(t, os.Mkdir(full, 0o777))
-			must.OK(t, os.WriteFile(filepath.Join(full, "before.txt"), []byte("before"),
+			testkit.OK(t, os.Mkdir(full, 0o777))
+			testkit.OK(t, os.WriteFile(filepath.Join(full, "before.txt"), []byte("before"),
 				0o666))
 			for _, blocks := range []int{1, 4, 16} { // of 512 or 1024 bytes
 				line := fmt.Sprintf("ulimit -f %d; exec \"$0\" \"$@\"", blocks)
-				out, err := proctest.Command(t, "sh",
+				out, err := testkit.Command(t, "sh",
 					append([]string{"-c", line, llmsim},
 						append(args, "--out", full)...)...).CombinedOutput()
 				if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != exitFailed ||

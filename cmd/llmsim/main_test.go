@@ -8,13 +8,13 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/proctest"
-
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(proctest.Checked{Tests: m}, map[string]func(){"llmsim": main})
+	testscript.Main(testkit.Checked{Tests: m}, map[string]func(){"llmsim": main})
 }
 
 // The scripts in testdata/script say what the commands do, in the words that a user types.

@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The questions of planners, the page of DeepSeek and that of plans show what their commands print.
@@ -18,7 +16,7 @@ func TestPagesShowTheOutput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers the plans of three pages")
 	}
-	traces := sharedfiles.Path(t, "traces")
+	traces := testkit.Shared(t, "traces")
 	for _, name := range pagesWithOutput() {
 		t.Run(name, func(t *testing.T) { showsOutput(t, name, t.TempDir(), traces) })
 	}
@@ -35,7 +33,7 @@ func pagesWithOutput() []string {
 func showsOutput(t *testing.T, name, dir, traces string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)
-	text := must.Read(t, path)
+	text := testkit.Read(t, path)
 	writeNamedFiles(t, dir, string(text))
 	if traces != "" {
 		copyTraces(t, traces, dir)
@@ -47,7 +45,7 @@ func showsOutput(t *testing.T, name, dir, traces string) {
 			strings.Contains(command, " --listen ") {
 			continue // workers and a planner that wait for each other
 		}
-		cmd := proctest.Command(t, "sh", "-c", command)
+		cmd := testkit.Command(t, "sh", "-c", command)
 		cmd.Dir = dir
 		out, err := cmd.Output()
 		if err != nil {
@@ -61,7 +59,7 @@ func showsOutput(t *testing.T, name, dir, traces string) {
 	}
 	if *update {
 		err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666)
-		must.OK(t, err)
+		testkit.OK(t, err)
 	}
 }
 
@@ -113,7 +111,7 @@ func copyTraces(t *testing.T, from, to string) {
 	t.Helper()
 	for _, name := range []string{"AzureLLMInferenceTrace_conv.csv",
 		"AzureLLMInferenceTrace_code.csv", "mooncake/conversation_trace.jsonl"} {
-		data := must.Read(t, filepath.Join(from, name))
-		must.OK(t, os.WriteFile(filepath.Join(to, filepath.Base(name)), data, 0o666))
+		data := testkit.Read(t, filepath.Join(from, name))
+		testkit.OK(t, os.WriteFile(filepath.Join(to, filepath.Base(name)), data, 0o666))
 	}
 }

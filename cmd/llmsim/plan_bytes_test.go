@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // kindsOfPlans are one cheap plan of each kind, and what is in its plan.json if it is of that kind.
@@ -61,12 +60,12 @@ func TestPlansOfEveryKindHaveTheSameBytes(t *testing.T) {
 		t.Skip("answers seven plans, three of them three times")
 	}
 	llmsim, nats, kinds := program(t), queuetest.Serve(t), kindsOfPlans()
-	drawn := cases.Draw(t, 3, slices.Sorted(maps.Keys(kinds)))
+	drawn := testkit.DrawCases(t, 3, slices.Sorted(maps.Keys(kinds)))
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "plan.yaml")
-			must.OK(t, os.WriteFile(file, []byte(kind.text), 0o600))
+			testkit.OK(t, os.WriteFile(file, []byte(kind.text), 0o600))
 			one := answered(t, llmsim, file, "1")
 			if !bytes.Contains(one["plan.json"], []byte(kind.shows)) {
 				t.Errorf("no %s in the answer: it is of another kind", kind.shows)
@@ -133,7 +132,7 @@ func answerFiles(t *testing.T, dir string) map[string][]byte {
 		found[path], err = fs.ReadFile(root, path)
 		return err
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return found
 }
 

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The playground shows the same figures as the command.
@@ -44,7 +44,7 @@ func sameBytes(t *testing.T, arguments, settings []string) {
 		t.Fatal(notes.String())
 	}
 	found, err := playground.Result(t.Context(), settings)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if !bytes.Equal(out.Bytes(), found) {
 		t.Errorf("%v: the command prints %d bytes, the playground has other %d", settings,
 			out.Len(), len(found))

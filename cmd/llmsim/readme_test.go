@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the output that the README shows")
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the output that the README shows"
 // The README shows what its first command prints; -update writes it.
 func TestReadmeShowsTheOutput(t *testing.T) {
 	path := filepath.Join("..", "..", "README.md")
-	page := must.Read(t, path)
+	page := testkit.Read(t, path)
 	const fence = "\n```\n"
 	before, rest, opened := strings.Cut(string(page), fence)
 	shown, after, closed := strings.Cut(rest, fence)
@@ -34,7 +34,7 @@ func TestReadmeShowsTheOutput(t *testing.T) {
 	}
 	printed := strings.TrimSpace(stdout.String())
 	if *update {
-		must.OK(t, os.WriteFile(path, []byte(before+fence+printed+fence+after), 0o666))
+		testkit.OK(t, os.WriteFile(path, []byte(before+fence+printed+fence+after), 0o666))
 		return
 	}
 	if diff := cmp.Diff(shown, printed); diff != "" {

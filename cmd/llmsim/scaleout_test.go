@@ -13,16 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // program returns the path of a llmsim to be started, and killed, by tests.
 func program(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	path := filepath.Join(t.TempDir(), "llmsim")
 	if err := os.Symlink(self, path); err != nil {
 		t.Skip(err)
@@ -67,12 +66,12 @@ func start(t *testing.T, program string, args ...string) *process {
 // startWith is start with more environment variables.
 func startWith(t *testing.T, env []string, program string, args ...string) *process {
 	t.Helper()
-	p := &process{Cmd: proctest.Command(t, program, args...), ended: make(chan error, 1),
+	p := &process{Cmd: testkit.Command(t, program, args...), ended: make(chan error, 1),
 		done: make(chan struct{})}
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
 	// where the queue's key is
 	p.Env = slices.Concat(os.Environ(), []string{"XDG_CONFIG_HOME=" + program + ".config"}, env)
-	must.OK(t, p.Start())
+	testkit.OK(t, p.Start())
 	go func() {
 		p.ended <- p.Wait()
 		close(p.done)
@@ -124,8 +123,8 @@ const patience = 2 * time.Minute
 func sameFiles(t *testing.T, a, b string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		x := must.Read(t, filepath.Join(a, name))
-		y := must.Read(t, filepath.Join(b, name))
+		x := testkit.Read(t, filepath.Join(a, name))
+		y := testkit.Read(t, filepath.Join(b, name))
 		if !bytes.Equal(x, y) {
 			t.Errorf("%s of %s and %s differ", name, a, b)
 		}
@@ -227,7 +226,7 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 // sortedLines returns the lines of the journal in a folder.
 func sortedLines(t *testing.T, dir string) []string {
 	t.Helper()
-	data := must.Read(t, filepath.Join(dir, "journal.jsonl"))
+	data := testkit.Read(t, filepath.Join(dir, "journal.jsonl"))
 	lines := strings.Split(string(data), "\n")
 	slices.Sort(lines)
 	return lines

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Ctrl-C and SIGTERM end a command soon, whatever it is at: computing, waiting for a file that
@@ -61,12 +61,12 @@ func TestServeEndsItsAnswers(t *testing.T) {
 	url := server.address(t)
 	response, err := http.Post(url+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":300,"ignore_eos":true,"stream":true}`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer response.Body.Close()
 	if _, err := io.ReadFull(response.Body, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	must.OK(t, server.Process.Signal(syscall.SIGTERM))
+	testkit.OK(t, server.Process.Signal(syscall.SIGTERM))
 	begin := time.Now()
 	rest, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
@@ -114,7 +114,7 @@ func TestAnInterruptedWorkerGivesBack(t *testing.T) {
 func (p *process) interrupt(t *testing.T, signal os.Signal) {
 	t.Helper()
 	time.Sleep(300 * time.Millisecond)
-	must.OK(t, p.Process.Signal(signal))
+	testkit.OK(t, p.Process.Signal(signal))
 	begin := time.Now()
 	select {
 	case <-p.ended:

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
@@ -38,7 +38,7 @@ func benchResult(t *testing.T, scenario string, rate float64) string {
 	}}
 	pairs, err := server.Compare(context.Background(),
 		scenarios.Factors{Prompts: 1.3, Memory: 1.2}, &r)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var result struct {
 		Model     string      `json:"model_id"`
 		Tokenizer string      `json:"tokenizer_id"`
@@ -65,7 +65,7 @@ func benchResult(t *testing.T, scenario string, rate float64) string {
 		result.Starts, result.Errors = append(result.Starts, p.At), append(result.Errors, "")
 	}
 	data, err := json.Marshal(&result)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return string(data)
 }
 
@@ -76,8 +76,8 @@ func TestTwinChangesThePlan(t *testing.T) {
 		t.Skip("skipped: a fit and two plans")
 	}
 	top, err := filepath.Abs(filepath.Join("..", "..", "docs"))
-	must.OK(t, err)
-	page := must.Read(t, filepath.Join(top, "twin.md"))
+	testkit.OK(t, err)
+	page := testkit.Read(t, filepath.Join(top, "twin.md"))
 	t.Chdir(t.TempDir())
 	writeNamedFiles(t, ".", string(page))
 	run := func(args ...string) string {
@@ -103,14 +103,14 @@ func TestTwinChangesThePlan(t *testing.T) {
 			t.Fatalf("no answer in\n%s", text)
 		}
 		planned, err := strconv.Atoi(found[1])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		least, err := strconv.Atoi(point[1])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return decision{least, planned, found[2]}
 	}
-	plan := must.Read(t, "plan.yaml")
+	plan := testkit.Read(t, "plan.yaml")
 	plain := strings.Replace(string(plan), ", deployment: deployment.yaml", "", 1)
-	must.OK(t, os.WriteFile("plain.yaml", []byte(plain), 0o600))
+	testkit.OK(t, os.WriteFile("plain.yaml", []byte(plain), 0o600))
 	with, without := replicas("plan.yaml"), replicas("plain.yaml")
 	if with.predicted <= without.predicted || with.planned <= without.planned ||
 		with.evidence != "measured here" || without.evidence == with.evidence {
@@ -132,7 +132,7 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	t.Helper()
 	run(append([]string{"twin", "replay", "observed", "--scenario", "s.yaml", "--out",
 		"report.html"}, flags...)...)
-	report := must.Read(t, "report.html")
+	report := testkit.Read(t, "report.html")
 	const tpot = 4 // of two runs with TTFT, TPOT and E2E each
 	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAll(report, -1)
 	if len(drawings) != 6 {
@@ -140,9 +140,9 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	}
 	file := filepath.Join(docs, "pictures", "twin-"+name+".svg")
 	if *update {
-		must.OK(t, os.WriteFile(file, append(drawings[tpot], '\n'), 0o666))
+		testkit.OK(t, os.WriteFile(file, append(drawings[tpot], '\n'), 0o666))
 	}
-	shown := must.Read(t, file)
+	shown := testkit.Read(t, file)
 	words := func(svg []byte) string {
 		return fmt.Sprintf("%q", regexp.MustCompile(`>[^<\s][^<]*</text>`).FindAll(svg, -1))
 	}
@@ -172,7 +172,7 @@ func TestServeTakesADeployment(t *testing.T) {
 			"--speed", "20"}, flags...)...).address(t)
 		response, err := http.Post(url+"/v1/completions", "application/json",
 			strings.NewReader(`{"prompt":"x","max_tokens":50,"ignore_eos":true}`))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if _, err := io.Copy(io.Discard, response.Body); err != nil {
 			t.Fatal(err)
 		}
@@ -182,14 +182,14 @@ func TestServeTakesADeployment(t *testing.T) {
 		}
 		defer response.Body.Close()
 		page, err := io.ReadAll(response.Body)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		found := regexp.MustCompile(`vllm:inter_token_latency_seconds_sum{.*} (\S+)`).
 			FindSubmatch(page)
 		if found == nil {
 			t.Fatalf("no gaps in\n%s", page)
 		}
 		sum, err := strconv.ParseFloat(string(found[1]), 64)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return sum
 	}
 	simulated := func(flags ...string) float64 {
@@ -201,7 +201,7 @@ func TestServeTakesADeployment(t *testing.T) {
 		var result struct {
 			TPOT float64 `json:"mean_tpot_ms"`
 		}
-		must.OK(t, json.Unmarshal(stdout.Bytes(), &result))
+		testkit.OK(t, json.Unmarshal(stdout.Bytes(), &result))
 		return 49 * result.TPOT / 1000
 	}
 	use := []string{"--set", "engine.deployment=deployment.yaml"}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/papers"
 )
 
@@ -18,7 +18,7 @@ import (
 // every claim.
 func TestVerdictsArePrinted(t *testing.T) {
 	claims, err := papers.Read(papers.Shipped())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	claims = slices.DeleteFunc(claims, func(p papers.Paper) bool {
 		return !strings.HasPrefix(p.Title, "Leviathan")
 	})
@@ -26,13 +26,13 @@ func TestVerdictsArePrinted(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetOut(&out)
 	cmd.SetContext(context.Background())
-	must.OK(t, (&validateFlags{format: "text"}).writeVerdicts(cmd, claims))
+	testkit.OK(t, (&validateFlags{format: "text"}).writeVerdicts(cmd, claims))
 	if !strings.Contains(out.String(), claims[0].Claims[0].Where) ||
 		!strings.Contains(out.String(), "claims are met;") {
 		t.Errorf("the text has no verdicts:\n%s", &out)
 	}
 	out.Reset()
-	must.OK(t, (&validateFlags{format: "json"}).writeVerdicts(cmd, claims))
+	testkit.OK(t, (&validateFlags{format: "json"}).writeVerdicts(cmd, claims))
 	var got papers.Report
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Met == 0 {
 		t.Errorf("the JSON has %d claims that are met (%v)", got.Met, err)

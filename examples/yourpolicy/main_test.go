@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/sim/simtest"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // The program works in a module of its own, which knows where llmsim is and what llmsim needs.
 func TestOutsideTheTree(t *testing.T) {
@@ -39,7 +39,7 @@ func TestOutsideTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := proctest.Command(t, "go", "run", ".")
+	run := testkit.Command(t, "go", "run", ".")
 	run.Dir = dir
 	run.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	out, err := run.CombinedOutput()

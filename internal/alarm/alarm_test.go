@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestWakeIsNeverLost has several goroutines wake one that waits without a time: every item that
 // was handed over before a Wake is seen.
 func TestWakeIsNeverLost(t *testing.T) {
 	a, err := New()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer a.Close()
 	const senders, each = 4, 5000
 	var mu sync.Mutex
@@ -38,7 +38,7 @@ func TestWakeIsNeverLost(t *testing.T) {
 // TestWaitEndsAtItsTime does not end before; how much later is a matter for benchmarks.
 func TestWaitEndsAtItsTime(t *testing.T) {
 	a, err := New()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer a.Close()
 	for range 20 {
 		until := time.Now().Add(time.Millisecond)
@@ -52,7 +52,7 @@ func TestWaitEndsAtItsTime(t *testing.T) {
 // BenchmarkLateness reports how late a wait of 2.3 ms ends.
 func BenchmarkLateness(b *testing.B) {
 	a, err := New()
-	must.OK(b, err)
+	testkit.OK(b, err)
 	defer a.Close()
 	var late time.Duration
 	for b.Loop() {

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // What a request costs stays within a bound in each case. Counts of this kind do not depend on how
 // fast or busy the machine is.
@@ -42,7 +41,7 @@ func BenchmarkCases(b *testing.B) {
 		b.Run(c.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			s, err := c.Build(b.N)
-			must.OK(b, err)
+			testkit.OK(b, err)
 			b.ResetTimer()
 			r, err := s.Run(context.Background())
 			if err != nil || r.Completed != int64(b.N) {
@@ -76,10 +75,10 @@ func TestDraw(t *testing.T) {
 	for i := range results {
 		results[i] = Result{Microseconds: 1, Memory: 1e6}
 	}
-	must.OK(t, Draw(dir, cases, results))
+	testkit.OK(t, Draw(dir, cases, results))
 	for _, name := range []string{"growth-time.svg", "growth-memory.svg"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, axis := range []string{"requests", "replicas", "tokens of an output", "requests/s"} {
 			if !strings.Contains(string(text), ">"+axis+"<") {
 				t.Errorf("%s does not name %q", name, axis)

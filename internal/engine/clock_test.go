@@ -5,13 +5,14 @@ import (
 	"errors"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
-	"pgregory.net/rapid"
 )
 
 // checkedClock checks after each executed step that the engine holds what the simulator says.
@@ -75,14 +76,14 @@ func TestClockExecutesSchedules(t *testing.T) {
 			source = append(source, r)
 		}
 		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var cache sim.Memory
 		if rapid.Bool().Draw(t, "prefix cache") {
 			cache, err = memory.NewPrefixCache(blocks, gpt2.BlockTokens)
 		} else {
 			cache, err = memory.NewPaged(blocks, gpt2.BlockTokens)
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		clock := &checkedClock{Clock: NewClock(e), t: t}
 		n := int64(len(source))
 		defer func() {
@@ -95,7 +96,7 @@ func TestClockExecutesSchedules(t *testing.T) {
 			Source: &source, Router: &routing.RoundRobin{},
 			Replicas: []sim.ReplicaConfig{{Scheduler: scheduler, Memory: cache, Clock: clock}},
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if result.Completed != n {
 			t.Fatalf("%d of %d requests completed", result.Completed, n)
 		}

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
-	"github.com/llmsim/llmsim/internal/must"
-	"pgregory.net/rapid"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // tester is a *testing.T or *rapid.T.
@@ -24,9 +25,9 @@ func fixture(name string) string { return filepath.Join("testdata", name) }
 func newEngine(t tester, name string, o Options) *Engine {
 	t.Helper()
 	m, err := gpt2.Load(fixture(name), gpt2.Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	e, err := New(m, o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { e.Close(); m.Close() })
 	return e
 }
@@ -34,7 +35,7 @@ func newEngine(t tester, name string, o Options) *Engine {
 func start(t tester, e *Engine, tokens []int32) *Sequence {
 	t.Helper()
 	s, err := e.Start(tokens)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
@@ -127,9 +128,9 @@ func step(t *rapid.T, e *Engine, running []*schedule) {
 		running[0].Evict(0)
 		return
 	}
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i, s := range sampled {
-		must.OK(t, s.Append(argmax(e.Logits(i))))
+		testkit.OK(t, s.Append(argmax(e.Logits(i))))
 	}
 }
 
@@ -145,7 +146,7 @@ func TestPrefixReuse(t *testing.T) {
 		if s.Cached() != cached {
 			t.Fatalf("sequence %d starts with %d tokens cached, want %d", i, s.Cached(), cached)
 		}
-		must.OK(t, e.Step([]Chunk{{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}))
+		testkit.OK(t, e.Step([]Chunk{{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}))
 		logits = append(logits, slices.Clone(e.Logits(0)))
 		if i == 1 {
 			s.Free() // the third finds blocks that nobody uses any more
@@ -164,22 +165,22 @@ func TestSharedBlockIsCopied(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
 	prompt := oracle.Load(t, fixture("tiny")).Prompts[6].IDs // 64 tokens
 	a := start(t, e, prompt)
-	must.OK(t, e.Step([]Chunk{{Sequence: a, New: 64}}))
+	testkit.OK(t, e.Step([]Chunk{{Sequence: a, New: 64}}))
 	b := start(t, e, prompt)
 	b.Truncate(20)
 	for range 30 {
-		must.OK(t, b.Append(7))
+		testkit.OK(t, b.Append(7))
 	}
-	must.OK(t, e.Step([]Chunk{{Sequence: b, New: b.Len() - b.Cached()}}))
+	testkit.OK(t, e.Step([]Chunk{{Sequence: b, New: b.Len() - b.Cached()}}))
 	want := oracle.Load(t, fixture("tiny")).Prompts[6].Greedy
 	a.Evict(63)
 	for i := range want {
-		must.OK(t, e.Step([]Chunk{{Sequence: a, New: 1, Logits: 1}}))
+		testkit.OK(t, e.Step([]Chunk{{Sequence: a, New: 1, Logits: 1}}))
 		if got := argmax(e.Logits(0)); got != want[i] {
 			t.Fatalf("token %d is %d, want %d: the other sequence wrote into a shared block", i,
 				got, want[i])
 		}
-		must.OK(t, a.Append(want[i]))
+		testkit.OK(t, a.Append(want[i]))
 	}
 }
 
@@ -228,7 +229,7 @@ func TestExhaustedAndFull(t *testing.T) {
 	if e.Available() != 2 || a.Cached() != 0 {
 		t.Fatal("a refused step took blocks")
 	}
-	must.OK(t, e.Step([]Chunk{{Sequence: a, New: 40}}))
+	testkit.OK(t, e.Step([]Chunk{{Sequence: a, New: 40}}))
 	full := start(t, e, make([]int32, 128))
 	if err := full.Append(1); err == nil {
 		t.Error("no error when the context is full")
@@ -242,13 +243,13 @@ func TestDecodeStepDoesNotAllocate(t *testing.T) {
 		s := start(t, e, []int32{int32(i), 1, 2})
 		chunks = append(chunks, Chunk{Sequence: s, New: 3, Logits: 1})
 	}
-	must.OK(t, e.Step(chunks))
+	testkit.OK(t, e.Step(chunks))
 	decode := func() {
 		for i := range chunks {
-			must.OK(t, chunks[i].Sequence.Append(argmax(e.Logits(i))))
+			testkit.OK(t, chunks[i].Sequence.Append(argmax(e.Logits(i))))
 			chunks[i].New = 1
 		}
-		must.OK(t, e.Step(chunks))
+		testkit.OK(t, e.Step(chunks))
 	}
 	if n := testing.AllocsPerRun(100, decode); n != 0 {
 		t.Errorf("a decode step allocates %v times", n)

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 	"testing/iotest"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // What fits is read whole, one byte more is an error that names file and bound.
@@ -49,7 +49,7 @@ func TestLimitOfShortReads(t *testing.T) {
 // A folder has the files of its own, wherever it is.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
-	must.OK(t, os.WriteFile(filepath.Join(dir, "a.csv"), []byte("x"), 0o666))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "a.csv"), []byte("x"), 0o666))
 	if err := fstest.TestFS(Folder(Disk{}, dir), "a.csv"); err != nil {
 		t.Skip(err) // Disk takes more paths than a file system may
 	}

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A document is refused if and only if one of its objects has a key twice, however deep, and
@@ -80,7 +80,7 @@ func FuzzCheckKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var document any
 		var wrong error
-		filestest.Bounded(t, len(data), func() { wrong = CheckKeys(data) })
+		testkit.Bounded(t, len(data), func() { wrong = CheckKeys(data) })
 		if json.Unmarshal(data, &document) == nil && CheckFields(data) == nil && wrong != nil {
 			t.Errorf("%q: keys are the same and fields are not: %v", data, wrong)
 		}

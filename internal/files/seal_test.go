@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // What is sealed is read back, and no change of a byte or of up to 8 adjacent bytes passes.
@@ -19,11 +18,11 @@ func TestSeal(t *testing.T) {
 	} {
 		sealed := seal.Add([]byte(text))
 		got, err := seal.Open(bytes.Clone(sealed))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if string(got) != text {
 			t.Errorf("read back as %q, want %q", got, text)
 		}
-		filestest.Changed(t, sealed, seal.Open)
+		testkit.Changed(t, sealed, seal.Open)
 		rapid.Check(t, func(t *rapid.T) {
 			changed := bytes.Clone(sealed)
 			n := rapid.IntRange(1, 8).Draw(t, "bytes")

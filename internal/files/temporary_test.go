@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // temporary makes a temporary folder with a file.
 func temporary(t *testing.T) *Temporary {
 	t.Helper()
 	f, err := NewTemporary("test")
-	must.OK(t, err)
-	must.OK(t, os.WriteFile(filepath.Join(f.Path, "a"), []byte("a"), 0o600))
+	testkit.OK(t, err)
+	testkit.OK(t, os.WriteFile(filepath.Join(f.Path, "a"), []byte("a"), 0o600))
 	return f
 }
 
@@ -22,7 +22,7 @@ func temporary(t *testing.T) *Temporary {
 func names(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	all := map[string]bool{}
 	for _, e := range entries {
 		all[e.Name()] = true
@@ -57,8 +57,8 @@ func TestTemporaryFoldersOfTheDeadAreRemoved(t *testing.T) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(system, name)
 		}
-		must.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		must.OK(t, os.WriteFile(name, []byte(data), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		testkit.OK(t, os.WriteFile(name, []byte(data), 0o600))
 	}
 	links := map[string]string{"test-link": outside,
 		"test-linked/lock": filepath.Join(outside, lockName)}
@@ -69,7 +69,7 @@ func TestTemporaryFoldersOfTheDeadAreRemoved(t *testing.T) {
 	}
 	if os.Getuid() == 0 { // only root may give a folder to another user
 		foreign := filepath.Join(system, "test-foreign")
-		must.OK(t, errors.Join(os.CopyFS(foreign, os.DirFS(outside)),
+		testkit.OK(t, errors.Join(os.CopyFS(foreign, os.DirFS(outside)),
 			os.Chown(foreign, 1, 1)))
 	}
 	before := names(t, system)

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // contents returns the names of a folder and what the files hold.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	all := map[string]string{}
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
@@ -41,7 +41,7 @@ func TestFilesAreWrittenWholeOrNotAtAll(t *testing.T) {
 			return fail
 		})
 	}
-	must.OK(t, write("one", nil))
+	testkit.OK(t, write("one", nil))
 	failure := errors.New("failure")
 	if err := write("two", failure); !errors.Is(err, failure) {
 		t.Errorf("%v", err)
@@ -67,19 +67,19 @@ func TestFilesAreWrittenWholeOrNotAtAll(t *testing.T) {
 func TestWritersSpareTheLiving(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*") // which mean something in patterns
 	living, err := Create(filepath.Join(dir, "a.txt"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	staged, err := Stage(dir)
-	must.OK(t, err)
-	must.OK(t, os.WriteFile(filepath.Join(staged.Path, "half.csv"), nil, 0o666))
+	testkit.OK(t, err)
+	testkit.OK(t, os.WriteFile(filepath.Join(staged.Path, "half.csv"), nil, 0o666))
 	for _, name := range []string{"1", "2-lock.d"} {
-		must.OK(t, os.MkdirAll(filepath.Join(dir, unfinished+name, "deep"), 0o777))
+		testkit.OK(t, os.MkdirAll(filepath.Join(dir, unfinished+name, "deep"), 0o777))
 	}
-	must.OK(t, os.Mkdir(filepath.Join(dir, unfinished+"3"), 0o777))
+	testkit.OK(t, os.Mkdir(filepath.Join(dir, unfinished+"3"), 0o777))
 	for _, name := range []string{"b.txt", unfinished + "1-dead.txt", unfinished + "4-lock",
 		unfinished + "1/dead.csv"} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o666))
 	}
-	must.OK(t, WriteBytes(filepath.Join(dir, "c.txt"), nil, 0o666))
+	testkit.OK(t, WriteBytes(filepath.Join(dir, "c.txt"), nil, 0o666))
 	all := contents(t, dir)
 	for _, name := range []string{"b.txt", "c.txt", filepath.Base(living.Name()),
 		filepath.Base(staged.Path), filepath.Base(staged.lock.Name())} {
@@ -90,7 +90,7 @@ func TestWritersSpareTheLiving(t *testing.T) {
 	if len(all) != 5 {
 		t.Errorf("left: %v", all)
 	}
-	must.OK(t, errors.Join(living.Commit(), staged.Close()))
+	testkit.OK(t, errors.Join(living.Commit(), staged.Close()))
 	if all := contents(t, dir); len(all) != 3 {
 		t.Errorf("left: %v", all)
 	}
@@ -99,7 +99,7 @@ func TestWritersSpareTheLiving(t *testing.T) {
 // What cannot be written is an error of its own kind, and not what the writer itself says.
 func TestUnwritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must.OK(t, os.WriteFile(file, nil, 0o666))
+	testkit.OK(t, os.WriteFile(file, nil, 0o666))
 	_, stage := Stage(filepath.Join(file, "x"))
 	own := errors.New("own")
 	full := Write("/dev/full", func(w io.Writer) error {

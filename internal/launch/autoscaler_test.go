@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The number of replicas in a manifest, fixed or scaled, is read as it was meant.
@@ -26,14 +26,14 @@ func TestReplicasOfAManifestAreReadAsTheyWereMeant(t *testing.T) {
 				"keep: %ds}}]", most, policy, target, n("min", 1, most), n("keep", 1, 3600))
 		}
 		simulation, err := build([]string{"model=llama-3.1-8b", "hardware=h100-sxm", meant})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		engine := rapid.SampledFrom([]string{"vllm", "sglang"}).Draw(t, "engine")
 		b, err := NewBundle(simulation, engine)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text, err := b.Manifests()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		reading, err := Read(text)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, setting := range reading.Settings {
 			if strings.HasPrefix(setting, "replicas=") || strings.HasPrefix(setting, "fleet.") {
 				if setting != meant {
@@ -64,7 +64,7 @@ spec:
     - {type: Resource, resource: {name: cpu}}
 `
 	reading, err := Read(manifest)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	got := fmt.Sprint(reading.Settings, reading.Notes)
 	for _, want := range []string{"replicas=6", "the metric Resource has no meaning",
 		"all 6 replicas run always"} {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/launch/engines"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // drawForDynamo makes up a fleet that Dynamo starts: one pool, or one for each phase.
@@ -79,13 +79,13 @@ func TestFleetsBeyondDynamo(t *testing.T) {
 	} {
 		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm", settings}),
 			"vllm")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text, why, err := b.Dynamo()
 		if err != nil || text != "" || !strings.Contains(why, want) {
 			t.Errorf("%s: %q, %v:\n%s", settings, why, err, text)
 		}
 		dir := t.TempDir()
-		must.OK(t, b.Write(dir))
+		testkit.OK(t, b.Write(dir))
 		notes, err := os.ReadFile(filepath.Join(dir, "NOTES.md"))
 		if err != nil || !strings.Contains(string(notes), "no dynamo.yaml: "+why) {
 			t.Errorf("%v in %s", err, notes)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/manifests"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // drawPools makes up pools of every role that a fleet may have, with sections of their own.
@@ -73,13 +73,13 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 					b.Servers[i].Pool = "" // which the files have not
 				}
 				manifests, err := b.Manifests()
-				must.OK(t, err)
+				testkit.OK(t, err)
 				again := sameFleet(t, b, engines.Groups(meant), manifests)
 				if !reflect.DeepEqual(again, b.Servers) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, manifests, again)
 				}
 				script, err := b.Script()
-				must.OK(t, err)
+				testkit.OK(t, err)
 				again = sameFleet(t, b, engines.Groups(meant), script)
 				if !reflect.DeepEqual(unscaled(again), unscaled(b.Servers)) {
 					t.Fatalf("%q\n%s\nread as\n%+v", settings, script, again)
@@ -94,11 +94,11 @@ func TestAFleetIsReadAsItWasMeant(t *testing.T) {
 func TestPoolsOfOneRoleServeTogether(t *testing.T) {
 	s, err := build([]string{"model=llama-3.1-8b", "hardware=h100-sxm",
 		"fleet.pools=[{name: spot, replicas: 3}, {name: on-demand, replicas: 2}]"})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	b, err := NewBundle(s, "vllm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	text, err := b.Manifests()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	_, selector, found := strings.Cut(text[strings.Index(text, "kind: Service\n"):], "selector: {")
 	if !found {
 		t.Fatalf("no Service with a selector in\n%s", text)
@@ -112,9 +112,9 @@ func TestPoolsOfOneRoleServeTogether(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must.OK(t, b.Write(dir))
+	testkit.OK(t, b.Write(dir))
 	notes, err := os.ReadFile(filepath.Join(dir, "NOTES.md"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if !strings.Contains(string(notes), "nodes of mixed-1: they are for the pool on-demand") {
 		t.Errorf("notes:\n%s", notes)
 	}
@@ -146,7 +146,7 @@ func sameFleet(t *rapid.T, b *Bundle, meant []engines.Group, text string) []mani
 		}
 	}
 	again, err := NewBundle(simulation, b.Engine)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return again.Servers
 }
 
@@ -184,11 +184,11 @@ func TestExactScorerGetsEvents(t *testing.T) {
 		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
 			"replicas=2", "memory={policy: prefix-cache, block-size: 64}", "routing=" + routing}),
 			"vllm")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		pods, err = b.Manifests()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		picker, err = b.LLMD()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return pods, picker
 	}
 	pods, picker := files("{policy: llm-d, prefix: 3}")
@@ -218,11 +218,11 @@ func TestRoutingIsReadFromLLMD(t *testing.T) {
 		"session-affinity": "session-affinity", "llm-d": "llm-d", "round-robin": ""} {
 		b, err := NewBundle(built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
 			"replicas=2", "routing=" + meant}), "vllm")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		dir := t.TempDir()
-		must.OK(t, b.Write(dir))
+		testkit.OK(t, b.Write(dir))
 		r, err := ReadFileOrText(dir)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got := ""
 		for _, setting := range r.Settings {
 			if value, found := strings.CutPrefix(setting, "routing="); found {

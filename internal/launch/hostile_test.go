@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Whatever a text uses again and again, reading it takes little time and memory.
@@ -44,7 +44,7 @@ func TestHostileTexts(t *testing.T) {
 			often("{command: [vllm, serve, m]},", 20_000) + "]" + often("}", 3_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			filestest.Bounded(t, len(text), func() { _, _ = Read(text) })
+			testkit.Bounded(t, len(text), func() { _, _ = Read(text) })
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Commands that keep KV caches in host memory are read with its size for a replica, whatever part
@@ -75,7 +75,7 @@ func TestHostMemoryIsWritten(t *testing.T) {
 			settings = append(settings, c.more)
 		}
 		b, err := NewBundle(built(t, settings), c.engine)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		line, err := b.Servers[0].Line()
 		if err != nil || !strings.Contains(line, c.flag) {
 			t.Errorf("%s: %s lacks %s: %v", c.memory, line, c.flag, err)

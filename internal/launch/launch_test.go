@@ -10,10 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/engines"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -118,11 +117,11 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 					t.Skip(err) // a combination that nothing serves
 				}
 				b, err := NewBundle(meant, e.Name)
-				must.OK(t, err)
+				testkit.OK(t, err)
 				servers, notes := b.Servers, b.Notes
 				for i, g := range engines.Groups(meant) {
 					line, err := servers[i].Line()
-					must.OK(t, err)
+					testkit.OK(t, err)
 					reading, err := readWith(line, files(nil).or(map[string]string{
 						servers[i].ConfigFile: servers[i].Config}))
 					if err != nil {
@@ -434,7 +433,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var r *Reading
 		var err error
-		filestest.Bounded(t, len(text), func() { r, err = Read(text) })
+		testkit.Bounded(t, len(text), func() { r, err = Read(text) })
 		if err != nil {
 			return
 		}
@@ -453,7 +452,7 @@ func TestEachPoolHasItsConfiguration(t *testing.T) {
 		"fleet.pools=[{role: prefill, replicas: 2, parallelism: {tensor: 2}}, {role: decode, " +
 			"replicas: 1, parallelism: {tensor: 1, data: 4}}]"})
 	b, err := NewBundle(simulation, "trtllm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	servers := b.Servers
 	if servers[0].Config == servers[1].Config || servers[0].ConfigFile == servers[1].ConfigFile {
 		t.Errorf("both pools read %s:\n%s", servers[0].ConfigFile, servers[0].Config)
@@ -472,7 +471,7 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 		"parallelism={tensor: 1, data: 4, redundant-experts: 4, overlap: two-batch}"})
 	for engine, want := range map[string]int{"sglang": 0, "vllm": 1, "trtllm": 2} {
 		b, err := NewBundle(simulation, engine)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		said := 0
 		for _, m := range b.Notes {
 			if strings.HasPrefix(m, "parallelism.") {
@@ -492,15 +491,15 @@ func TestNamesAreQuoted(t *testing.T) {
 	s.Model = `x"; rm -rf / #'$(reboot)`
 	simulation.Model.Aliases = nil
 	b, err := NewBundle(simulation, "vllm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	script, err := b.Script()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := Read(script)
 	if err != nil || !slices.Contains(r.Settings, "model="+s.Model) {
 		t.Errorf("%v %v:\n%s", r, err, script)
 	}
 	manifests, err := b.Manifests()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if r, err = Read(manifests); err != nil || !slices.Contains(r.Settings, "model="+s.Model) {
 		t.Errorf("%v %v:\n%s", r, err, manifests)
 	}
@@ -520,9 +519,9 @@ func TestACommandHasTheDrafter(t *testing.T) {
 	} {
 		b, err := NewBundle(built(t, []string{"model=deepseek-v3", "hardware=h200-sxm",
 			"parallelism={tensor: 8}", "speculation=" + c.drafter}), c.engine)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		script, err := b.Script()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		lacks := slices.ContainsFunc(b.Notes, func(note string) bool {
 			return strings.Contains(note, "no flag is written")
 		})

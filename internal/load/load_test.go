@@ -16,7 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
@@ -87,14 +87,14 @@ func requests(t *testing.T, n int64, users int) workload.Source {
 		c.Arrivals = &arrivals.Process{Rate: arrivals.AtOnce{}}
 	}
 	source, err := workload.Open(c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return source
 }
 
 func fixed(t *testing.T, n int) *lengths.Distribution {
 	t.Helper()
 	d, err := lengths.Fixed(n)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return d
 }
 
@@ -104,7 +104,7 @@ func TestCountsWhatTheServerSays(t *testing.T) {
 	for _, users := range []int{0, 3} {
 		s := newStandIn(t)
 		r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 40, users), Speed: 1})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if r.Completed != 40 || r.TotalInputTokens != 280 || r.TotalOutputTokens != 120 ||
 			len(r.Errors) > 0 {
 			t.Errorf("%d users: %+v", users, r)
@@ -138,7 +138,7 @@ func TestRequestsAreTold(t *testing.T) {
 	s, seen := newStandIn(t), &ended{}
 	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 40, 0), Speed: 1,
 		Requests: seen})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if n := float64(seen.n); seen.n != 40 || seen.lost != 0 ||
 		math.Abs(seen.ttft/n-r.MeanTTFT) > 1e-6 || math.Abs(seen.e2e/n-r.MeanE2EL) > 1e-6 {
 		t.Errorf("told %+v, the result is %+v", seen, r)
@@ -160,7 +160,7 @@ func TestTimesCountFromTheSchedule(t *testing.T) {
 	s.pause = 10 * time.Millisecond
 	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 10, 0), Speed: 2,
 		Concurrency: 1})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if s.most.Load() != 1 {
 		t.Errorf("%d requests at a time, want 1", s.most.Load())
 	}
@@ -194,7 +194,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 	r, err := Run(t.Context(), Config{URL: s.URL, Source: requests(t, 8, 1), Speed: 1,
 		Timeout: 200 * time.Millisecond})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if r.Completed != 3 || r.Rejected != 1 || r.Lost != 3 || r.TimedOut != 1 {
 		t.Errorf("completed %d, rejected %d, lost %d, timed out %d; want 3, 1, 3, 1: %v",
 			r.Completed, r.Rejected, r.Lost, r.TimedOut, r.Errors)
@@ -218,7 +218,7 @@ func TestCancelled(t *testing.T) {
 // the same tokens as far as their segments are the same, and differ after that.
 func TestPromptsShareWhatTheWorkloadSays(t *testing.T) {
 	words, err := text.NewVocabulary()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c := newClient(&Config{}, words)
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(id int64) *sim.Request {

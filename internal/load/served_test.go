@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/load"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/serve"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -26,9 +26,9 @@ workload: {arrivals: {process: closed-loop, users: 1}, requests: 24, prompt: 211
 func build(t *testing.T, text string) *scenarios.Simulation {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
@@ -38,9 +38,9 @@ func serveAt(t *testing.T, text string, speed float64) string {
 	simulation := build(t, text)
 	service, err := serve.Open(serve.Options{Simulation: simulation.Config(),
 		Models: simulation.Models(), Lengths: []int{5}, Speed: speed, Dialect: "vllm"})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	listeners, err := serve.Listen("127.0.0.1:0", 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx, []net.Listener{listeners[0]}) }()
@@ -57,7 +57,7 @@ func serveAt(t *testing.T, text string, speed float64) string {
 // earlier turns with their answers. Chat has a few tokens more, of its template.
 func TestConversationsAreCachedAsInTheSimulation(t *testing.T) {
 	simulated, err := build(t, chats).Run(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := simulated.CachedTokens
 	if want == 0 {
 		t.Fatal("the simulation finds nothing in its cache")
@@ -66,7 +66,7 @@ func TestConversationsAreCachedAsInTheSimulation(t *testing.T) {
 	for _, chat := range []bool{false, true} {
 		r, err := load.Run(t.Context(), load.Config{URL: serveAt(t, chats, speed), Chat: chat,
 			Source: build(t, chats).Source, Speed: speed})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if r.Completed != 24 || !chat && r.CachedTokens != want ||
 			chat && float64(r.CachedTokens)/float64(r.TotalInputTokens) <
 				0.99*float64(want)/float64(simulated.TotalInputTokens) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func TestAxes(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAxes(t *testing.T) {
 // The grid has every combination once, and changes the last axis fastest.
 func TestGrid(t *testing.T) {
 	points, err := Grid([]Axis{{"a", []string{"1", "2"}}, {"b", []string{"x", "y", "z"}}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var names []string
 	for _, p := range points {
 		names = append(names, p.String())

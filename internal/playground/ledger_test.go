@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -23,9 +23,9 @@ func TestFramesAreOfTheRoofline(t *testing.T) {
 		settings = append(settings, "workload.requests=30", "workload.prompt=700",
 			"workload.output=40")
 		file, err := playground.Load(settings)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		steps, err := file.Steps(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		low, high, compared := math.Inf(1), 0.0, 0
 		for _, f := range play(t, settings...) {
 			low, high = min(low, f.Parts.Weights), max(high, f.Parts.Weights)

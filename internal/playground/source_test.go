@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // frames returns all frames of a run from the given time on.
@@ -14,10 +14,10 @@ func frames(t *testing.T, settings []string, past []playground.Phase,
 	from float64) []playground.Frame {
 	t.Helper()
 	stage, err := playground.NewStage(settings, past)
-	must.OK(t, err)
-	must.OK(t, stage.Skip(from))
+	testkit.OK(t, err)
+	testkit.OK(t, stage.Skip(from))
 	all, err := stage.Next(1 << 20)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return all
 }
 
@@ -88,7 +88,7 @@ func TestPhasesFollowEachOther(t *testing.T) {
 func TestOverviewShowsTheWholeRun(t *testing.T) {
 	settings := []string{"workload.rate=100/s", "batching.max-sequences=16"}
 	o, err := playground.NewOverview(t.Context(), settings, nil)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	all := frames(t, settings, nil, o.Ends-1000)
 	if last := all[len(all)-1].To; last != o.Ends {
 		t.Errorf("the run ends at %v ms, the overview at %v", last, o.Ends)

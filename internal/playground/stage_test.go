@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // result is what a run adds up to.
@@ -23,9 +23,9 @@ type result struct {
 func figures(t *testing.T, settings ...string) result {
 	t.Helper()
 	text, err := playground.Result(t.Context(), settings)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var r result
-	must.OK(t, json.Unmarshal(text, &r))
+	testkit.OK(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -33,11 +33,11 @@ func figures(t *testing.T, settings ...string) result {
 func play(t *testing.T, settings ...string) []playground.Frame {
 	t.Helper()
 	stage, err := playground.NewStage(settings, nil)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var all []playground.Frame
 	for {
 		frames, err := stage.Next(100)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if all = append(all, frames...); len(frames) < 100 {
 			return all
 		}

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A copy of a store, as git clone makes one, lists the same records in the same order with the same
@@ -26,26 +26,26 @@ func TestCopiesOfAStoreAreAlike(t *testing.T) {
 			id, err := s.Put(scenarioRecord(rate), About{Written: time.Now().UTC(),
 				Author: rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "author"),
 				Host:   "desk", Note: rate})
-			must.OK(rt, err)
+			testkit.OK(rt, err)
 			latest = id
 		}
 		there := here + "-copy"
-		must.OK(rt, os.CopyFS(there, os.DirFS(here)))
+		testkit.OK(rt, os.CopyFS(there, os.DirFS(here)))
 		at := time.Unix(rapid.Int64Range(0, 2e9).Draw(rt, "time of files"), 0)
-		must.OK(rt, filepath.WalkDir(there, func(path string, _ os.DirEntry, err error) error {
-			must.OK(rt, err)
+		testkit.OK(rt, filepath.WalkDir(there, func(path string, _ os.DirEntry, err error) error {
+			testkit.OK(rt, err)
 			at = at.Add(-time.Minute)
 			return os.Chtimes(path, at, at)
 		}))
 		e, err := Open(there).Get(Latest)
-		must.OK(rt, err)
+		testkit.OK(rt, err)
 		if e.ID != latest || e.Note == "" {
 			rt.Errorf("the latest is %.12s (%+v), want %.12s", e.ID, e.About, latest)
 		}
 		a, _, err := s.List()
-		must.OK(rt, err)
+		testkit.OK(rt, err)
 		b, _, err := Open(there).List()
-		must.OK(rt, err)
+		testkit.OK(rt, err)
 		if len(a) != len(b) {
 			rt.Fatalf("%d records, and %d in the copy", len(a), len(b))
 		}
@@ -56,7 +56,7 @@ func TestCopiesOfAStoreAreAlike(t *testing.T) {
 			}
 		}
 		_, err = Open(there).Remove(latest)
-		must.OK(rt, err)
+		testkit.OK(rt, err)
 		if left, err := os.ReadDir(filepath.Join(there, "about")); err != nil ||
 			len(left) != len(a)-1 {
 			rt.Errorf("after a removal there is more about %d records of %d: %v", len(left),

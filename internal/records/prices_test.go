@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // pricedRecord is a record of an hour at $2 with a million tokens, at a price of each million and
@@ -24,9 +24,9 @@ func pricedRecord(price float64, over string) *Record {
 func TestRecordsArePricedAlike(t *testing.T) {
 	offered, whole := "at the offered rate", "over the whole run with its drain"
 	alone, err := together(pricedRecord(1, offered), pricedRecord(4, offered))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	both, err := together(pricedRecord(1, offered), pricedRecord(2, whole))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i, want := range []map[string]float64{
 		{"cost_per_million_output_tokens": 1, "cost_per_session": 0.01},
 		{"cost_per_million_output_tokens": 4, "cost_per_session": 0.04},

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // scenarioRecord is a record such as the scenario command keeps.
@@ -28,7 +28,7 @@ func TestPutAndGet(t *testing.T) {
 	var ids []string
 	for _, rate := range []string{"1/s", "2/s", "1/s"} {
 		id, err := s.Put(scenarioRecord(rate), About{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		ids = append(ids, id)
 	}
 	if ids[0] != ids[2] || ids[0] == ids[1] {
@@ -59,9 +59,9 @@ func TestPutAndGet(t *testing.T) {
 // with returns the record as the store has it.
 func (r *Record) with(t *testing.T, s *Store) *Record {
 	id, err := s.Put(r, About{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	e, err := s.Get(id)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return e.Record
 }
 
@@ -70,7 +70,7 @@ func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir)
 	id, err := s.Put(scenarioRecord("1/s"), About{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.SliceOf(rapid.Byte()).Draw(rt, "text")
 		name := rapid.StringMatching(`[0-9a-f]{64}`).Draw(rt, "name")

@@ -10,8 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A test that writes in other processes starts this program anew with this variable.
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 		write(os.Args[1], os.Args[2])
 		return
 	}
-	proctest.Main(m)
+	testkit.Main(m)
 }
 
 // write puts records into a folder until it is killed or has put many, and prints the name of each
@@ -60,11 +59,11 @@ func TestManyWritersLoseNothing(t *testing.T) {
 	var lock sync.Mutex
 	var group sync.WaitGroup
 	for n := range 10 {
-		cmd := proctest.Command(t, os.Args[0], dir, strconv.Itoa(n))
+		cmd := testkit.Command(t, os.Args[0], dir, strconv.Itoa(n))
 		cmd.Env = append(os.Environ(), writerVariable+"=1")
 		out, err := cmd.StdoutPipe()
-		must.OK(t, err)
-		must.OK(t, cmd.Start())
+		testkit.OK(t, err)
+		testkit.OK(t, cmd.Start())
 		group.Go(func() {
 			lines := bufio.NewScanner(out)
 			for said := 0; lines.Scan(); said++ {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -22,11 +22,11 @@ var nonsense = regexp.MustCompile(`NaN|\bInf\b|9,223,372|%!|(^|\s)-0\b|(^|[^.,0-
 // not.
 func TestTextsOfTheCatalogue(t *testing.T) {
 	catalogue, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	desktop, err := machines.Accelerator("desktop-50gbs")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	fit := 0
 	for i, model := range catalogue.All() {
 		if testing.Short() && i%4 != 0 {
@@ -84,9 +84,9 @@ func check(t *testing.T, name string, write func(p *Printer)) {
 // The lists have a line for everything that there is.
 func TestListsAreWhole(t *testing.T) {
 	catalogue, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	list, lines := ModelList(catalogue), HardwareList(machines)
 	check(t, "models", func(p *Printer) { p.Models(list) })
 	check(t, "accelerators", func(p *Printer) { p.Hardware(lines) })

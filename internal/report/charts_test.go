@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
@@ -40,10 +40,10 @@ func TestCharts(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "charts.txt")
 	if *update {
-		must.OK(t, os.MkdirAll("testdata", 0o777))
-		must.OK(t, os.WriteFile(path, out.Bytes(), 0o666))
+		testkit.OK(t, os.MkdirAll("testdata", 0o777))
+		testkit.OK(t, os.WriteFile(path, out.Bytes(), 0o666))
 	}
-	want := must.Read(t, path)
+	want := testkit.Read(t, path)
 	if diff := cmp.Diff(string(want), out.String()); diff != "" {
 		t.Errorf("other charts than %s (-want +got):\n%s", path, diff)
 	}

@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -37,24 +37,24 @@ workload:
 func record(t *testing.T, dir string) *scenarios.Result {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(testScenario))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	recorder, err := NewRecorder(dir)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	result, err := simulation.Run(context.Background(), recorder)
-	must.OK(t, err)
-	must.OK(t, recorder.Finish(result, simulation.Steps()))
+	testkit.OK(t, err)
+	testkit.OK(t, recorder.Finish(result, simulation.Steps()))
 	return result
 }
 
 func readCSV(t *testing.T, path string) (header []string, rows [][]string) {
 	t.Helper()
 	file, err := os.Open(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer file.Close()
 	rows, err = csv.NewReader(file).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return rows[0], rows[1:]
 }
 
@@ -106,14 +106,14 @@ func TestRequestsAddUpToTheSummary(t *testing.T) {
 func TestSummaryKeys(t *testing.T) {
 	dir := t.TempDir()
 	result := record(t, dir)
-	data := must.Read(t, filepath.Join(dir, "summary.json"))
+	data := testkit.Read(t, filepath.Join(dir, "summary.json"))
 	var printed bytes.Buffer
 	if err := JSON(&printed, diagnosis.NewDocument(result)); err != nil ||
 		!bytes.Equal(printed.Bytes(), data) {
 		t.Errorf("summary.json is not what is printed (%v)", err)
 	}
 	var keys map[string]any
-	must.OK(t, json.Unmarshal(data, &keys))
+	testkit.OK(t, json.Unmarshal(data, &keys))
 	want := []string{"completed", "total_input_tokens", "total_output_tokens", "duration",
 		"request_throughput", "output_throughput",
 		"total_token_throughput", "goodput", "preemptions", "kv_usage", "mfu", "mbu", "cost",
@@ -139,12 +139,12 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	}{{"new", nil}, {"used", []string{"summary.json"}}} {
 		dir := filepath.Join(root, c.name)
 		for _, name := range c.before {
-			must.OK(t, os.MkdirAll(dir, 0o777))
-			must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("earlier"), 0o666))
+			testkit.OK(t, os.MkdirAll(dir, 0o777))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("earlier"), 0o666))
 		}
 		recorder, err := NewRecorder(dir)
-		must.OK(t, err)
-		must.OK(t, recorder.Discard())
+		testkit.OK(t, err)
+		testkit.OK(t, recorder.Discard())
 		entries, err := os.ReadDir(dir)
 		if len(c.before) == 0 && !os.IsNotExist(err) {
 			t.Errorf("%s: the folder is still there, with %v", c.name, entries)

@@ -3,7 +3,7 @@ package report
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -13,9 +13,9 @@ func TestRoofIsOfOneAccelerator(t *testing.T) {
 	for _, parallelism := range []string{"{tensor: 8, pipeline: 2}", "{tensor: 1, data: 32}",
 		"{tensor: 2, data: 32}", "{tensor: 1, data: 32, pipeline: 2}"} {
 		file, err := scenarios.Describe("deepseek-v3", "h200-sxm", "parallelism="+parallelism)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		steps, err := file.Steps(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r := NewRoofline(steps, []int{2048}, []int{1, 64, 2048}, 1024)
 		if r.Bandwidth != steps.Accelerator.Bandwidth {
 			t.Errorf("%s: the bandwidth of one accelerator is %g, want %g", parallelism,

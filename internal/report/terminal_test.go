@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestTerminalCharts as they are printed, to be looked at: testdata/terminal.txt.
@@ -37,10 +37,10 @@ func TestTerminalCharts(t *testing.T) {
 	}
 	const path = "testdata/terminal.txt"
 	if *update {
-		must.OK(t, os.MkdirAll("testdata", 0o777))
-		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
+		testkit.OK(t, os.MkdirAll("testdata", 0o777))
+		testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	}
-	want := must.Read(t, path)
+	want := testkit.Read(t, path)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("other charts than %s (-want +got):\n%s", path, diff)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -38,21 +38,21 @@ type traceFile struct {
 func runTimeline(t *testing.T, events int, set ...string) traceFile {
 	t.Helper()
 	file, err := scenarios.Load("chat", append(set, "workload.requests=200")...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	name := filepath.Join(t.TempDir(), "trace.json")
 	timeline, err := report.NewTimeline(name, events, s.Ledger)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s.StepByStep(timeline.Token)
 	s.OnTransfer(timeline.Transfer)
 	if _, err := s.Run(context.Background(), timeline); err != nil {
 		t.Fatal(err)
 	}
-	must.OK(t, timeline.Close(nil))
-	data := must.Read(t, name)
+	testkit.OK(t, timeline.Close(nil))
+	data := testkit.Read(t, name)
 	var trace traceFile
-	must.OK(t, json.Unmarshal(data, &trace))
+	testkit.OK(t, json.Unmarshal(data, &trace))
 	return trace
 }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // crowd is a fleet that serves thousands at once, each with some 25 tokens a second.
@@ -113,6 +113,6 @@ func listen(address string, n int, until time.Time) ([]time.Duration, error) {
 // processorTime returns what this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	must.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	testkit.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestBodiesOfBenchmarks sends requests of the form that published benchmarks send: vllm bench
@@ -18,7 +18,7 @@ func TestBodiesOfBenchmarks(t *testing.T) {
 		t.Fatalf("no bodies: %v", err)
 	}
 	for _, name := range names {
-		text := must.Read(t, name)
+		text := testkit.Read(t, name)
 		var ask struct {
 			Path   string
 			Tokens int

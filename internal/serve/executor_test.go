@@ -10,7 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // published writes a small model with GPT-2's own vocabulary.
@@ -18,9 +18,9 @@ func published(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	c, err := gpt2.ShapeConfig("124M")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c.Layers, c.Width, c.Heads, c.Context = 2, 64, 2, 128
-	must.OK(t, gpt2.WriteRandom(t.Context(), dir, c, 7))
+	testkit.OK(t, gpt2.WriteRandom(t.Context(), dir, c, 7))
 	return dir
 }
 
@@ -28,10 +28,10 @@ func published(t *testing.T) string {
 func computing(t *testing.T, weights string) (*Executor, *instance) {
 	t.Helper()
 	x, err := OpenExecutor(weights, 3, 1)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { x.Close() })
 	config, err := x.Simulation()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	i := open(t, small, func(o *Options) {
 		o.Executor, o.Simulation, o.Models, o.Speed = x, config, []string{"gpt2"}, 1
 	})
@@ -45,13 +45,13 @@ func TestComputedAnswers(t *testing.T) {
 	dir := published(t)
 	_, i := computing(t, dir)
 	alone, err := generate.Open(generate.Settings{Weights: dir, Threads: 1})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer alone.Close()
 	var group errgroup.Group
 	for n := range 12 {
 		prompt := strings.Repeat(fmt.Sprintf("Once upon a time %d ", n), 1+n%4)
 		tokens, err := alone.Encode(prompt)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var want bytes.Buffer
 		if _, err := alone.Generate(t.Context(), tokens, 5+n, nil, &want); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestComputedAnswers(t *testing.T) {
 			return nil
 		})
 	}
-	must.OK(t, group.Wait())
+	testkit.OK(t, group.Wait())
 	for _, body := range []string{`{"prompt":[60000]}`, `{"prompt":"` + strings.Repeat("a", 5000) +
 		`"}`} {
 		if status, text := i.post(t, "/v1/completions", body); status != 400 {

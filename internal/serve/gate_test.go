@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -21,14 +21,14 @@ import (
 func listening(t *testing.T, scenario string, replicas int, speed float64) []string {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(scenario))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := Open(Options{Simulation: simulation.Config(), Models: simulation.Models(),
 		Lengths: []int{5}, Speed: speed, Dialect: "vllm"})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	listeners, err := Listen("127.0.0.1:0", replicas)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var urls []string
 	for _, l := range listeners {
 		urls = append(urls, "http://"+l.Addr().String())
@@ -80,12 +80,12 @@ func TestKilledReplicasAreGone(t *testing.T) {
 	}
 	metrics := func(replica int) bool {
 		_, text, err := get(urls[0] + "/metrics")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return strings.Contains(text, fmt.Sprintf(`num_requests_running{engine="%d"`, replica))
 	}
 	stream, err := http.Post(urls[1]+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":3000,"ignore_eos":true,"stream":true}`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer stream.Body.Close()
 	if _, err := io.ReadFull(stream.Body, make([]byte, 200)); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -84,7 +84,7 @@ func TestHostileClients(t *testing.T) {
 			return nil
 		})
 	}
-	must.OK(t, group.Wait())
+	testkit.OK(t, group.Wait())
 	client.CloseIdleConnections()
 	i.settle(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
 	i.settle(t, func() bool { return runtime.NumGoroutine() <= before+3 })
@@ -168,7 +168,7 @@ func TestFaults(t *testing.T) {
 		func(o *Options) { o.Speed = 1 })
 	response, err := http.Post(i.URL+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":3000,"ignore_eos":true,"stream":true}`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer response.Body.Close()
 	if _, err := io.ReadFull(response.Body, make([]byte, 200)); err != nil {
 		t.Fatal(err)
@@ -193,12 +193,12 @@ func TestFaultsAreListedAndUndone(t *testing.T) {
 	i := open(t, small, nil)
 	faults := func(method string) string {
 		r, err := http.NewRequest(method, i.URL+"/llmsim/faults", nil)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		response, err := http.DefaultClient.Do(r)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return strings.TrimSpace(string(text))
 	}
 	for _, kind := range []string{"kill", "slow"} {

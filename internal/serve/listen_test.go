@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A request whose head was read before the server is told to end gets its whole answer, also where
@@ -20,15 +20,15 @@ func TestWhatIsTakenIsAnswered(t *testing.T) {
 	for _, wait := range []time.Duration{0, closing + 100*time.Millisecond} {
 		i := open(t, small, func(o *Options) { o.Speed = 1 })
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- i.Serve(ctx, l, -1) }()
 
 		c, err := net.Dial("tcp", l.Addr().String())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		defer c.Close()
-		must.OK(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		testkit.OK(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 		body := `{"prompt":"x","max_tokens":60,"ignore_eos":true,"stream":true}`
 		fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n"+
 			"Expect: 100-continue\r\n\r\n", len(body))
@@ -38,17 +38,17 @@ func TestWhatIsTakenIsAnswered(t *testing.T) {
 			t.Fatalf("found %q, %v", line, err)
 		}
 		_, err = r.ReadString('\n')
-		must.OK(t, err)
+		testkit.OK(t, err)
 		stop()
 		time.Sleep(wait)
 		_, err = io.WriteString(c, body)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		response, err := http.ReadResponse(r, nil)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text, err := io.ReadAll(response.Body)
 		if err != nil || !strings.HasSuffix(string(text), "data: [DONE]\n\n") {
 			t.Errorf("the body %v after the end was asked for: %.200s, %v", wait, text, err)
 		}
-		must.OK(t, <-ended)
+		testkit.OK(t, <-ended)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Odds are logarithms of the softmax of the logits, and the alternatives are the likeliest tokens.
@@ -94,7 +94,7 @@ func TestComputedOdds(t *testing.T) {
 	}
 	whole := i.ask(t, "/v1/completions", `{"prompt":"Hi","max_tokens":20}`).Choices[0].Text
 	stop, err := json.Marshal(whole[len(whole)/2 : len(whole)/2+3])
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for range 5 {
 		if c := i.ask(t, "/v1/completions", fmt.Sprintf(
 			`{"prompt":"Hi","max_tokens":100,"stop":%s}`, stop)).Choices[0]; c.Finish != "stop" {

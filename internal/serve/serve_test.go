@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/telemetry"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -44,9 +44,9 @@ type instance struct {
 func open(t testing.TB, scenario string, change func(*Options)) *instance {
 	t.Helper()
 	file, err := scenarios.Parse("test.yaml", []byte(scenario))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	o := Options{
 		Simulation: simulation.Config(), Models: simulation.Models(),
 		Lengths: Lengths(simulation.Source),
@@ -57,7 +57,7 @@ func open(t testing.TB, scenario string, change func(*Options)) *instance {
 		change(&o)
 	}
 	s, err := Open(o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	i := &instance{Service: s}
 	// The test's own listener has the limits of the service, those of time shorter.
 	s.Limits.HeaderTime, s.Limits.BodyTime = 2*time.Second, 2*time.Second
@@ -83,10 +83,10 @@ func open(t testing.TB, scenario string, change func(*Options)) *instance {
 func (i *instance) post(t testing.TB, path, body string) (int, string) {
 	t.Helper()
 	response, err := http.Post(i.URL+path, "application/json", strings.NewReader(body))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -178,7 +178,7 @@ func TestStop(t *testing.T) {
 	whole := i.ask(t, "/v1/completions", ask+"}").Choices[0].Text
 	for at := 3; at < len(whole)-4; at += 5 {
 		stop, err := json.Marshal(whole[at : at+4])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		want := whole[:strings.Index(whole, whole[at:at+4])]
 		body := ask + `,"stop":` + string(stop)
 		cut := i.ask(t, "/v1/completions", body+"}")
@@ -339,9 +339,9 @@ func TestWrongMethods(t *testing.T) {
 		{"GET", "/v1/complete", ""},
 	} {
 		r, err := http.NewRequest(c.method, i.URL+c.path, nil)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		response, err := http.DefaultClient.Do(r)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		response.Body.Close()
 		want := http.StatusMethodNotAllowed
 		if c.allow == "" {
@@ -388,10 +388,10 @@ func TestKey(t *testing.T) {
 		{"/v1/models", "BEARER  secret", 200}, {"/v1/models", "secret", 401},
 		{"/v1/models", "Basic secret", 401}, {"/health", "", 200}} {
 		r, err := http.NewRequest(http.MethodGet, i.URL+c.path, nil)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r.Header.Set("Authorization", c.key)
 		response, err := http.DefaultClient.Do(r)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		response.Body.Close()
 		if response.StatusCode != c.status {
 			t.Errorf("%s with %q: found %d, want %d", c.path, c.key, response.StatusCode, c.status)
@@ -412,7 +412,7 @@ func TestTokenize(t *testing.T) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	tokens, err := json.Marshal(counted.Tokens)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if _, back := i.post(t, "/detokenize", `{"tokens":`+string(tokens)+`}`); !strings.Contains(back,
 		"Hello, world") {
 		t.Errorf("found %s", back)
@@ -430,7 +430,7 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 			body := `{"prompt":"x","max_tokens":4000,"ignore_eos":true,"stream":` + stream + `}`
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.URL+"/v1/completions",
 				strings.NewReader(body))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			time.AfterFunc(50*time.Millisecond, cancel)
 			if response, err := http.DefaultClient.Do(r); err == nil {
 				io.Copy(io.Discard, response.Body)
@@ -476,10 +476,10 @@ func (i *instance) settle(t testing.TB, settled func() bool) {
 func (i *instance) scrape(t testing.TB) string {
 	t.Helper()
 	response, err := http.Get(i.URL + "/metrics")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return string(text)
 }
 
@@ -487,21 +487,21 @@ func (i *instance) scrape(t testing.TB) string {
 // refused, and the service ends.
 func TestDrain(t *testing.T) {
 	file, err := scenarios.Parse("test.yaml", []byte(small))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := Open(Options{Simulation: simulation.Config(), Models: simulation.Models(),
 		Lengths: []int{5}, Speed: 1, Dialect: telemetry.Dialects()[0]})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	listeners, err := Listen("127.0.0.1:0", 1)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listeners) }()
 	url := "http://" + listeners[1].Addr().String()
 	response, err := http.Post(url+"/v1/completions", "application/json",
 		strings.NewReader(`{"prompt":"x","max_tokens":100,"ignore_eos":true,"stream":true}`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer response.Body.Close()
 	first := make([]byte, 10)
 	if _, err := io.ReadFull(response.Body, first); err != nil {
@@ -540,7 +540,7 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	scenario := strings.Replace(small, "workload:", "memory: prefix-cache\nworkload:", 1)
 	path := filepath.Join(t.TempDir(), "requests.jsonl")
 	recorder, err := NewRecorder(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	live := &lives{}
 	i := open(t, scenario, func(o *Options) {
 		o.Recorder, o.Speed, o.observer = recorder, 5, live
@@ -564,9 +564,9 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 			return nil
 		})
 	}
-	must.OK(t, group.Wait())
+	testkit.OK(t, group.Wait())
 	i.stop()
-	must.OK(t, recorder.Close())
+	testkit.OK(t, recorder.Close())
 	first := live.all[0].arrival
 	for _, l := range live.all {
 		first = min(first, l.arrival)
@@ -574,9 +574,9 @@ func TestWhatIsRecordedReplays(t *testing.T) {
 	replayed := &lives{}
 	again, err := scenarios.Parse("test.yaml", []byte(scenario), "workload={trace: {file: "+path+
 		"}}")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := again.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if _, err := simulation.Run(t.Context(), replayed); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestSpans has a collector that notes what it gets: a span with the tokens of the request, within
@@ -23,10 +23,10 @@ func TestSpans(t *testing.T) {
 	i := open(t, small, func(o *Options) { o.Spans = spans })
 	r, err := http.NewRequest(http.MethodPost, i.URL+"/v1/completions",
 		strings.NewReader(`{"prompt":"x","max_tokens":6,"ignore_eos":true}`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	response, err := http.DefaultClient.Do(r)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	io.Copy(io.Discard, response.Body)
 	response.Body.Close()
 	i.Server.Close() // the handler has returned, and noted its span

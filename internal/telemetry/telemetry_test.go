@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -56,16 +56,16 @@ func TestHistogramsOfLeaps(t *testing.T) {
 // both dialects; and what is written can be read.
 func TestMetricsAgreeWithTheResult(t *testing.T) {
 	file, err := scenarios.Load("chat", "workload.duration=30s", "memory=prefix-cache")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	config := simulation.Config()
 	engines := Engines(&config, simulation.Models())
 	history, other := NewHistory(engines), New(sglang(), engines, nil)
 	result, err := simulation.Run(t.Context(), history, other)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var text bytes.Buffer
-	must.OK(t, history.WriteOpenMetrics(&text, time.Unix(0, 0)))
+	testkit.OK(t, history.WriteOpenMetrics(&text, time.Unix(0, 0)))
 	if !strings.HasSuffix(text.String(), "# EOF\n") ||
 		strings.Count(text.String(), "vllm:num_requests_running{") < 6 {
 		t.Errorf("the history is\n%.2000s", text.String())
@@ -99,7 +99,7 @@ func TestMetricsAgreeWithTheResult(t *testing.T) {
 func values(t *testing.T, c *Collector) map[string]float64 {
 	t.Helper()
 	families, err := c.All().Gather()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var text bytes.Buffer
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
@@ -108,7 +108,7 @@ func values(t *testing.T, c *Collector) map[string]float64 {
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	read, err := parser.TextToMetricFamilies(&text)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	sums := map[string]float64{}
 	for name, f := range read {
 		for _, m := range f.Metric {

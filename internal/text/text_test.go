@@ -9,14 +9,14 @@ import (
 	"testing"
 	"testing/quick"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestWordsKeepTheirNumber decodes made-up texts and encodes them again: the tokens are the same,
 // so that a text of n words has n tokens wherever it is counted.
 func TestWordsKeepTheirNumber(t *testing.T) {
 	v, err := NewVocabulary()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	same := func(name uint64, n uint8) bool {
 		tokens := make([]Token, int(n)+1)
 		for i := range tokens {
@@ -38,10 +38,10 @@ func TestWordsKeepTheirNumber(t *testing.T) {
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("Hello, world\n\n  12345 \x00")
 	v, err := NewVocabulary()
-	must.OK(f, err)
+	testkit.OK(f, err)
 	f.Fuzz(func(t *testing.T, s string) {
 		tokens, err := v.Encode(s)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if back, err := v.Decode(tokens); err != nil || back != s {
 			t.Errorf("%q became %q, %v", s, back, err)
 		}
@@ -73,7 +73,7 @@ func TestWordsAreProper(t *testing.T) {
 		t.Fatal("the stems find nothing, or everything")
 	}
 	v, err := NewVocabulary()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(v.words) < 1000 {
 		t.Errorf("%d words are few: texts would repeat themselves", len(v.words))
 	}

@@ -14,8 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // writePublished writes the published vocabulary as vocab.json and merges.txt, as Hugging Face has
@@ -24,13 +23,13 @@ import (
 func writePublished(t testing.TB, dir string) {
 	t.Helper()
 	p, err := GPT2()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	b := newBPE()
 	b.ranks = map[pair]int{}
 	merges := []string{"#version: 0.2"}
 	for id := range int32(publishedVocab - 1) {
 		text, err := p.Decode(id)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var parts []string
 		for _, c := range text {
 			parts = append(parts, b.spell[c])
@@ -47,14 +46,14 @@ func writePublished(t testing.TB, dir string) {
 	}
 	b.tokens[endOfText] = publishedVocab - 1
 	data, err := json.Marshal(b.tokens)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	write(t, dir, "vocab.json", string(data))
 	write(t, dir, "merges.txt", strings.Join(merges, "\n")+"\n")
 }
 
 func write(t testing.TB, dir, name, text string) {
 	t.Helper()
-	must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // FuzzFiles checks that a vocabulary is refused or encodes any text in tokens that decode to it.
@@ -71,13 +70,13 @@ func FuzzFiles(f *testing.F) {
 		dir := t.TempDir()
 		write(t, dir, "vocab.json", "{"+strings.Join(bytes, ",")+","+strings.TrimPrefix(vocab, "{"))
 		write(t, dir, "merges.txt", merges)
-		filestest.Bounded(t, len(vocab)+len(merges)+len(text), func() {
+		testkit.Bounded(t, len(vocab)+len(merges)+len(text), func() {
 			k, err := ForModel(dir, 1<<30)
 			if err != nil {
 				return
 			}
 			tokens, err := k.Encode(text)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if back := decode(t, k, tokens); back != text {
 				t.Fatalf("%q comes back as %q", text, back)
 			}
@@ -91,11 +90,11 @@ func FuzzEncode(f *testing.F) {
 	dir := f.TempDir()
 	writePublished(f, dir)
 	files, err := ForModel(dir, publishedVocab)
-	must.OK(f, err)
+	testkit.OK(f, err)
 	builtIn, err := ForModel(f.TempDir(), publishedVocab)
-	must.OK(f, err)
+	testkit.OK(f, err)
 	other, err := CL100K()
-	must.OK(f, err)
+	testkit.OK(f, err)
 	for _, text := range []string{
 		"", " ", "Hello, world!", "I'll say it's they've  been 're 'LL", "  two   spaces ",
 		"tabs\tand\n\nlines \n x", "naïve café ½ ２ 二",
@@ -106,7 +105,7 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := files.Encode(text)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if back := decode(t, files, got); back != text {
 			t.Fatalf("%q decodes to %q", text, back)
 		}
@@ -114,7 +113,7 @@ func FuzzEncode(f *testing.F) {
 			t.Fatalf("%q: %v, the built-in vocabulary gives %v, %v", text, got, same, err)
 		}
 		tokens, err := other.Encode(text)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if back := decode(t, other, tokens); back != text {
 			t.Fatalf("%q decodes to %q", text, back)
 		}
@@ -127,7 +126,7 @@ func decode(t *testing.T, k *Tokenizer, tokens []int32) string {
 	var text []byte
 	for _, token := range tokens {
 		part, err := k.Decode(token)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text = append(text, part...)
 	}
 	return string(text)
@@ -139,15 +138,15 @@ func decode(t *testing.T, k *Tokenizer, tokens []int32) string {
 func TestTokensAreThoseOfAnotherImplementation(t *testing.T) {
 	for name, open := range map[string]func() (*Tokenizer, error){"gpt2": GPT2, "cl100k": CL100K} {
 		k, err := open()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		data, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for line := range strings.Lines(string(data)) {
 			end := strings.LastIndex(line, " [")
 			text, err := strconv.Unquote(line[:end])
-			must.OK(t, err)
+			testkit.OK(t, err)
 			tokens, err := k.Encode(text)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if got, want := fmt.Sprint(tokens), strings.TrimSpace(line[end:]); got != want {
 				t.Errorf("%s: %q: %s, want %s", name, text, got, want)
 			}
@@ -158,7 +157,7 @@ func TestTokensAreThoseOfAnotherImplementation(t *testing.T) {
 // TestPublished checks a few encodings that are widely published for GPT-2.
 func TestPublished(t *testing.T) {
 	p, err := GPT2()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for text, want := range map[string][]int32{
 		"Hello, world!":         {15496, 11, 995, 0},
 		"Hello, my dog is cute": {15496, 11, 616, 3290, 318, 13779},
@@ -184,7 +183,7 @@ func TestPublished(t *testing.T) {
 // tiktoken").
 func TestPublishedCL100K(t *testing.T) {
 	k, err := CL100K()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for text, want := range map[string][]int32{
 		"tiktoken is great!":           {83, 1609, 5963, 374, 2294, 0},
 		"antidisestablishmentarianism": {519, 85342, 34500, 479, 8997, 2191},
@@ -204,7 +203,7 @@ func TestBadVocabulariesAreErrors(t *testing.T) {
 		bytes[s] = int32(i)
 	}
 	full, err := json.Marshal(bytes)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for name, c := range map[string]struct{ vocab, merges, want string }{
 		"not JSON":      {"[", "", "vocab.json"},
 		"missing bytes": {`{"a": 0}`, "", "no token for the byte"},
@@ -244,12 +243,12 @@ func TestVocabulariesArePublished(t *testing.T) {
 		"cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 	} {
 		file, err := vocabularies.Open("vocabularies/" + name + ".tiktoken.gz")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		unpacked, err := gzip.NewReader(file)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		sum := sha256.New()
 		_, err = io.Copy(sum, unpacked)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got := hex.EncodeToString(sum.Sum(nil)); got != want {
 			t.Errorf("%s has the sum %s, want %s", name, got, want)
 		}

@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/models"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/models"
 )
 
 // gpt is a model of Korthikanti et al.: MLPs four times as wide, as many KV heads as heads.
@@ -19,15 +19,15 @@ func gpt(h, layers, a, v int) *models.Architecture {
 }
 
 // machineNamed returns a machine of the catalogue.
-func machineNamed(t must.Test, name string) Machine {
+func machineNamed(t testkit.Test, name string) Machine {
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := catalog.Accelerator(name)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	up, err := catalog.Link(a.ScaleUp)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	net, err := catalog.Link(a.Network)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return NewMachine(&a, &up, &net)
 }
 
@@ -54,7 +54,7 @@ func drawGPT(t *rapid.T) *Job {
 func TestActivationsOfTheRecomputationPaper(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := drawGPT(t)
-		must.OK(t, j.Check())
+		testkit.OK(t, j.Check())
 		s, b := float64(j.Seq), float64(j.Layout.Micro)
 		h, tp := float64(j.Model.Hidden), float64(j.Layout.Tensor)
 		a := float64(j.Model.Attends().Heads)
@@ -104,7 +104,7 @@ func TestFLOPsOfTheRecomputationPaper(t *testing.T) {
 // accelerators take 120, 31.4, 16.6 and 1.9 GB.
 func TestStatesOfZeRO(t *testing.T) {
 	o, err := FindOptimizer("adamw-16bit-gradients")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for zero, want := range []float64{120, 31.4, 16.6, 1.9} {
 		j := &Job{Optimizer: o, Model: gpt(64, 1, 1, 64),
 			Layout: Layout{Tensor: 1, Context: 1, Pipeline: 1, Data: 64, Expert: 1, ZeRO: zero}}
@@ -210,7 +210,7 @@ func TestScaling(t *testing.T) {
 			last = s.GPUs
 			own := *j
 			own.GPUs, own.Layout = s.GPUs, s.Layout
-			must.OK(t, own.Check())
+			testkit.OK(t, own.Check())
 			if memory := own.Memory(); !memory.Fits() {
 				t.Fatalf("%+v does not fit", s.Layout)
 			}

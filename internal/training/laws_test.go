@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/models"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/models"
 )
 
 // plainMachine returns a machine whose links have one latency and one efficiency, whatever the
@@ -145,7 +145,7 @@ func TestStepByClosedForm(t *testing.T) {
 		j.GPUs /= j.Layout.Pipeline
 		j.Layout.Pipeline, j.Attention, j.Dropout = 1, Flash, false
 		j.Layout.Recompute = rapid.SampledFrom([]Recompute{NoRecompute, Full}).Draw(t, "recompute")
-		must.OK(t, j.Check())
+		testkit.OK(t, j.Check())
 		s, h := float64(j.Seq), float64(j.Model.Hidden)
 		layers, v := float64(j.Model.Layers()), float64(j.Model.Vocab)
 		tp, tokens := float64(j.Layout.Tensor), float64(j.Batch/j.Layout.Data)*s
@@ -232,7 +232,7 @@ func TestNoAcceptedLayoutIsQuicker(t *testing.T) {
 			t.Skip("does not fit")
 		}
 		best, err := j.Best(Search{map[string]bool{"context": true}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if best.Step > step.Total()*(1+1e-12) {
 			t.Errorf("%+v takes %g s, and the best %+v %g s", *l, step.Total(), best.Layout,
 				best.Step)

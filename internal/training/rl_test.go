@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -14,17 +14,17 @@ import (
 func rlLoop(t *testing.T) *RLLoop {
 	t.Helper()
 	catalog, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, err := catalog.Lookup("llama-3.1-8b")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	list, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := list.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	link, err := list.Link(a.ScaleUp)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	adam, err := FindOptimizer("adamw")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	job := &Job{Model: model, Machine: NewMachine(&a, &link, nil), GPUs: 8,
 		Batch: 128, Seq: 768, Precision: hardware.BF16, Optimizer: adam,
 		Attention: Flash, Layout: Layout{Tensor: 1, Context: 1, Pipeline: 1,
@@ -40,7 +40,7 @@ func TestStepOfReinforcementLearning(t *testing.T) {
 		l := rlLoop(t)
 		change(l)
 		r, err := l.Run(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return r
 	}
 	base := run(func(*RLLoop) {})

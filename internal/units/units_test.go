@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // codecs is every kind with its exported pair of functions.
@@ -172,9 +172,9 @@ func TestFormatKeepsOrder(t *testing.T) {
 		a := rapid.Float64Range(1e-12, 1e7).Draw(t, "a")
 		b := rapid.Float64Range(a, 1e8).Draw(t, "b")
 		low, err := ParseDuration(FormatDuration(a))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		high, err := ParseDuration(FormatDuration(b))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if low > high {
 			t.Fatalf("%v prints as %q, but %v as %q", a, FormatDuration(a), b, FormatDuration(b))
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -92,7 +92,7 @@ var columns = []struct {
 func TestAblationPageIsCurrent(t *testing.T) {
 	measuredReport(t) // skips where there are no tables
 	data, err := Read(sharedTables(t))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	seen := 0
 	some := data.Where(func(table string, _ compared.Group) bool {
 		if table == "silicon" {
@@ -108,7 +108,7 @@ func TestAblationPageIsCurrent(t *testing.T) {
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for i := range terms {
 		r, err := some.Compare(t.Context(), terms[i].physics())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		fmt.Fprintf(&b, "| %s |", terms[i].name)
 		for _, column := range columns {
 			rows := r.Rows(func(c *compared.Comparison) bool {

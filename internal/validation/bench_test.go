@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
@@ -12,7 +12,7 @@ import (
 // of a server.
 func BenchmarkSample(b *testing.B) {
 	data, err := Read(os.DirFS("testdata/sample"))
-	must.OK(b, err)
+	testkit.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := data.Compare(b.Context(), compared.Physics{}); err != nil {

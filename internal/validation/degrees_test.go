@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
@@ -32,16 +32,16 @@ func TestRequestsOfRanks(t *testing.T) {
 		"0,500,40,0.1,0.6\n0.2,300,50,0.3,0.9\n"
 	const file = "vllm_0.19_requests__rtx-pro-6000__qwen3-30b-a3b__dp2ep.csv"
 	data, err := Read(fstest.MapFS{file: {Data: []byte(rows)}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	report, err := data.Compare(t.Context(), compared.Physics{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(report.Tables) != 1 || len(report.Tables[0].Rows) == 0 {
 		t.Fatalf("nothing is predicted: %+v", report)
 	}
 	table, err := readTable(file, strings.NewReader(rows))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	catalogs, err := loadCatalogs()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	d := readRequests(catalogs, table)[0].(*trial).deployment
 	if p := d.parallel(); p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
 		t.Errorf("the server is spread as %+v", p)

@@ -12,8 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
@@ -38,10 +37,10 @@ func (d *deviation) chooses(c *compared.Comparison) bool {
 func readDeviations(t *testing.T) []deviation {
 	t.Helper()
 	f, err := os.Open("deviations.csv")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer f.Close()
 	records, err := csv.NewReader(f).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var list []deviation
 	for _, r := range records[1:] {
 		from, err1 := strconv.ParseFloat(r[9], 64)
@@ -56,7 +55,7 @@ func readDeviations(t *testing.T) []deviation {
 }
 
 // sharedTables returns the measured tables, which lie beside the repository.
-func sharedTables(t *testing.T) fs.FS { return os.DirFS(sharedfiles.Path(t, "measured")) }
+func sharedTables(t *testing.T) fs.FS { return os.DirFS(testkit.Shared(t, "measured")) }
 
 // measured is the report on the measured tables, which measuredReport makes once for all tests.
 var measured struct {
@@ -79,16 +78,16 @@ func measuredReport(t *testing.T) *accuracy.Report {
 		}
 		measured.err = err
 	})
-	must.OK(t, measured.err)
+	testkit.OK(t, measured.err)
 	return measured.report
 }
 
 func citedReport(t *testing.T) *accuracy.Report {
 	t.Helper()
 	data, err := Read(Cited())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	report, err := data.Compare(t.Context(), compared.Physics{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return report
 }
 
@@ -112,7 +111,7 @@ func headline(page, name string) (from, to float64, ok bool) {
 // checkDeviations fails where a known deviation has closed, so that the page is kept up to date,
 // where one has grown, and where the figure at the head of its section is a point off.
 func checkDeviations(t *testing.T, tables string, report *accuracy.Report) {
-	page := must.Read(t, "deviations.md")
+	page := testkit.Read(t, "deviations.md")
 	for _, d := range readDeviations(t) {
 		if d.tables != tables {
 			continue
@@ -148,7 +147,7 @@ func TestKnownDeviationsOfCitedFigures(t *testing.T) { checkDeviations(t, "cited
 
 // Every known deviation is explained, and nothing is explained that is not one.
 func TestDeviationsAreExplained(t *testing.T) {
-	page := must.Read(t, "deviations.md")
+	page := testkit.Read(t, "deviations.md")
 	known := map[string]bool{}
 	for _, d := range readDeviations(t) {
 		known[d.name] = true

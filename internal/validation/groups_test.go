@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
@@ -14,7 +14,7 @@ func TestNoGroupIsWorseThanRecorded(t *testing.T) {
 	report := measuredReport(t)
 	if *update {
 		var b strings.Builder
-		must.OK(t, report.WriteGroups(&b))
+		testkit.OK(t, report.WriteGroups(&b))
 		upToDate(t, "accuracy/groups.csv", b.String())
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -32,9 +32,9 @@ func TestScenariosTellTheirAccuracy(t *testing.T) {
 func upToDate(t *testing.T, file, text string) {
 	t.Helper()
 	if *update {
-		must.OK(t, os.WriteFile(file, []byte(text), 0o666))
+		testkit.OK(t, os.WriteFile(file, []byte(text), 0o666))
 	}
-	was := must.Read(t, file)
+	was := testkit.Read(t, file)
 	if text != string(was) {
 		t.Errorf("%s is out of date: go test ./internal/validation -run %s -update", file, t.Name())
 	}

@@ -4,8 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 )
@@ -13,9 +12,9 @@ import (
 // A cache without limit finds 36.6 % of the blocks of 512 tokens in Mooncake's conversation trace
 // (Mooncake, FAST 2025).
 func TestMooncakeInfiniteCache(t *testing.T) {
-	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
+	path := testkit.Shared(t, "traces", "mooncake", "conversation_trace.jsonl")
 	source, err := workload.Open(workload.Config{Trace: &workload.Trace{Path: path}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer source.Close()
 	seen := map[uint64]bool{}
 	var blocks, found int
@@ -30,7 +29,7 @@ func TestMooncakeInfiniteCache(t *testing.T) {
 			seen[s.ID] = true
 		}
 	}
-	must.OK(t, source.Err())
+	testkit.OK(t, source.Err())
 	if got := math.Round(1000 * float64(found) / float64(blocks)); got != 366 {
 		t.Errorf("%.1f%% of %d blocks found, want 36.6%%", got/10, blocks)
 	}

@@ -3,12 +3,12 @@ package validation
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func TestNamesOfTables(t *testing.T) {
 	c, err := loadCatalogs()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for name, want := range map[string]string{
 		"H100": "h100-sxm", "h100_sxm": "h100-sxm", "h100-80gb": "h100-sxm",
 		"H100-SXM5-80GB": "h100-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm",

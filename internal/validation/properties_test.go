@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
@@ -117,9 +117,9 @@ func TestLaterStagesAreWarm(t *testing.T) {
 				Data: []byte(header + "a,llama-2-70b,h100,4,fp16,reasoning," + stage +
 					",2,60,2000,8,100\n")}}
 		data, err := Read(tables)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		report, err := data.Compare(context.Background(), compared.Physics{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return report.Tables[0].Rows[0].Predicted
 	}
 	if cold, warm := slowest("0"), slowest("1"); warm > 0.75*cold {
@@ -139,9 +139,9 @@ func TestTheSameTwice(t *testing.T) {
 func TestRowsAreWrittenWithTheirErrors(t *testing.T) {
 	report := compareFolder(t, "testdata/sample")
 	var b bytes.Buffer
-	must.OK(t, report.WriteCSV(&b))
+	testkit.OK(t, report.WriteCSV(&b))
 	records, err := csv.NewReader(&b).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := 0
 	for i := range report.Tables {
 		want += len(report.Tables[i].Rows)
@@ -174,11 +174,11 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 		}
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	data, err := Read(Cited())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	report, err := data.Compare(context.Background(), compared.Physics{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, table := range report.Tables {
 		if len(table.Problems)+len(table.Skipped) > 0 || len(table.Rows) == 0 {
 			t.Errorf("%s: %d comparisons; malformed %q; left out %v", table.Name, len(table.Rows),
@@ -201,17 +201,17 @@ func FuzzTables(f *testing.F) {
 			f.Add(path.Base(name), string(data))
 			return err
 		})
-	must.OK(f, err)
+	testkit.OK(f, err)
 	f.Fuzz(func(t *testing.T, name, content string) {
 		if !fs.ValidPath(name) || strings.Contains(name, "/") {
 			return
 		}
 		data, err := Read(fstest.MapFS{name: {Data: []byte(content)}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		report, err := data.Compare(context.Background(), compared.Physics{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		summary := report.Summary()
-		must.OK(t, summary.WriteText(io.Discard))
+		testkit.OK(t, summary.WriteText(io.Discard))
 	})
 }
 
@@ -247,7 +247,7 @@ func TestExtremeValues(t *testing.T) {
 				}
 				w.Flush()
 				data, err := Read(fstest.MapFS{name: {Data: b.Bytes()}})
-				must.OK(t, err)
+				testkit.OK(t, err)
 				if _, err := data.Compare(t.Context(), compared.Physics{}); err != nil {
 					t.Fatal(err)
 				}
@@ -255,5 +255,5 @@ func TestExtremeValues(t *testing.T) {
 		}
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 }

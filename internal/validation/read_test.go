@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
@@ -19,9 +19,9 @@ import (
 func compareFolder(t *testing.T, folder string) *accuracy.Report {
 	t.Helper()
 	data, err := Read(os.DirFS(folder))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	report, err := data.Compare(context.Background(), compared.Physics{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return report
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
@@ -16,9 +16,9 @@ import (
 // and a table cannot end its script.
 func TestPageHasEveryRow(t *testing.T) {
 	data, err := Read(Cited())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	report, err := data.Compare(t.Context(), compared.Physics{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := 0
 	for i := range report.Tables {
 		for j := range report.Tables[i].Rows {
@@ -29,7 +29,7 @@ func TestPageHasEveryRow(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	must.OK(t, WriteSite(&b, report))
+	testkit.OK(t, WriteSite(&b, report))
 	text := b.String()
 	if strings.Contains(text, "alert(1)</script>") {
 		t.Error("a case of a table ends the script")
@@ -40,7 +40,7 @@ func TestPageHasEveryRow(t *testing.T) {
 	_, rest, _ := strings.Cut(text, `id="data">`)
 	document, _, _ := strings.Cut(rest, "</script>")
 	var c sitePage
-	must.OK(t, json.Unmarshal([]byte(document), &c))
+	testkit.OK(t, json.Unmarshal([]byte(document), &c))
 	ranged := 0
 	for _, row := range c.Rows {
 		if row[11] != nil {
@@ -58,11 +58,11 @@ func TestPageHasEveryRow(t *testing.T) {
 // The history ends with the errors that the goals have of the last fit.
 func TestHistoryEndsWithTheLastFit(t *testing.T) {
 	h, err := readHistory(historyCSV)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	data, err := Read(Cited())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	report, err := data.Compare(t.Context(), compared.Physics{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	compared := 0
 	for _, g := range report.Goals() {
 		list := h.Errors[g.Name+"\n"+g.Quantity]

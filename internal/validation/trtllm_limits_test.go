@@ -3,14 +3,14 @@ package validation
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The limits are those of the file and of the rule that the reader cites: by length, by group, and
 // for models that are not listed the engine's own.
 func TestLimitsOfBenchmarks(t *testing.T) {
 	c, err := loadCatalogs()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, test := range []struct {
 		model, gpu, dtype, version string
 		tensor, data, in, out      int

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/engines"
 )
 
@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the tables of docs/engines.md ane
 // versions that have it and the file of the engine's source.
 func TestDocsHaveEveryDefault(t *testing.T) {
 	const page, begin, end = "../../docs/engines.md", "<!-- registry -->\n", "<!-- end -->\n"
-	old := must.Read(t, page)
+	old := testkit.Read(t, page)
 	head, rest, ok := strings.Cut(string(old), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
@@ -30,7 +30,7 @@ func TestDocsHaveEveryDefault(t *testing.T) {
 	}
 	want := head + begin + b.String() + end + tail
 	if *update {
-		must.OK(t, os.WriteFile(page, []byte(want), 0o666))
+		testkit.OK(t, os.WriteFile(page, []byte(want), 0o666))
 		return
 	}
 	if string(old) != want {

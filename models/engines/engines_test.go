@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
-
-	"pgregory.net/rapid"
 )
 
 // Every preset of package steptime belongs to one engine of the registry, which says what scheduler
@@ -120,7 +120,7 @@ func TestNotesSayHowFarAVersionIsFromEvidence(t *testing.T) {
 		"0.19.0": "", "0.23": "", "": "",
 	} {
 		r, err := engines.Find("vllm", version)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if found := strings.Join(r.Notes(), "; "); (want == "") != (found == "") ||
 			!strings.Contains(found, want) {
 			t.Errorf("version %q: found %q, want %q", version, found, want)
@@ -174,7 +174,7 @@ func TestLimitsOfBatches(t *testing.T) {
 		{"trtllm", "batching.max-sequences", place("h100-sxm", 79.2), 2048},
 	} {
 		r, err := engines.Find(c.name, "")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if found := r.Count(c.key, c.at); found != c.want {
 			t.Errorf("%s of %s on %s: found %d, want %d", c.key, c.name, c.at.Accelerator.Name,
 				found, c.want)
@@ -202,7 +202,7 @@ func TestBackends(t *testing.T) {
 		{"sglang", "", "experts", hardware.FP8Block, "hopper", "triton"},
 	} {
 		r, err := engines.Find(c.name, c.version)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if b, _ := r.Backend(c.operator, c.format, c.generation); b.Name != c.want {
 			t.Errorf("%s %s has %q for %s of %s on %s, want %s", c.name, c.version, b.Name,
 				c.operator, c.format, c.generation, c.want)
@@ -212,6 +212,6 @@ func TestBackends(t *testing.T) {
 
 func version(t *rapid.T, n [3]int) engines.Version {
 	v, err := engines.ParseVersion(fmt.Sprintf("%d.%d.%d", n[0], n[1], n[2]))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return v
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Tables that are made to take all memory or time are refused in words that name the bound.
@@ -26,7 +26,7 @@ func TestTablesAreBounded(t *testing.T) {
 	} {
 		t.Run(file.name, func(t *testing.T) {
 			dir := fstest.MapFS{file.name: {Data: file.data}}
-			filestest.Bounded(t, len(file.data), func() {
+			testkit.Bounded(t, len(file.data), func() {
 				err := Table{Path: file.name}.Each(dir, func(*Row) {})
 				if err == nil || !strings.Contains(err.Error(), want) ||
 					!strings.HasPrefix(err.Error(), file.name) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // published is a folder with tables of the given paths.
@@ -88,7 +88,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("\ufeffm,\"n\n\",m\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		var err error
-		filestest.Bounded(t, len(text), func() {
+		testkit.Bounded(t, len(text), func() {
 			err = Table{Path: "x.csv"}.Each(fstest.MapFS{"x.csv": {Data: []byte(text)}},
 				func(r *Row) {
 					if len(r.fields) < len(r.columns) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -16,11 +16,11 @@ func idealStep(t *testing.T, model string, weights hardware.DType, peak, bandwid
 	n, context int) float64 {
 	t.Helper()
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := known.Lookup(model)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	engine, err := FindEngine("ideal")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	chip := &hardware.Accelerator{Name: "chip", Bandwidth: bandwidth,
 		Peak: map[hardware.DType]float64{hardware.BF16: peak, hardware.INT8: 2 * peak}, PerNode: 64}
 	kv := hardware.BF16
@@ -29,7 +29,7 @@ func idealStep(t *testing.T, model string, weights hardware.DType, peak, bandwid
 	}
 	c, err := New(Config{Model: a, Accelerator: chip, Engine: engine, Weights: weights, KV: kv,
 		Parallel: Parallelism{Tensor: chips}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return c.Duration(&sim.Step{Decodes: n, DecodeTokens: n,
 		Context: int64(n) * int64(context)}).Seconds() * 1000
 }
@@ -81,13 +81,13 @@ func TestPublishedStepTimes(t *testing.T) {
 			Groups: models.Uniform(64, &models.Softmax{Heads: 64, KVHeads: 64, HeadDim: 128},
 				&models.Dense{Intermediate: 32768})}
 		engine, err := FindEngine("ideal")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for chips, want := range map[int]float64{1: 69, 4: 17} {
 			c, err := New(Config{Model: a, Engine: engine, Parallel: Parallelism{Tensor: chips},
 				Accelerator: &hardware.Accelerator{
 					Name: "a100", Bandwidth: kippBandwidth, Peak: map[hardware.DType]float64{
 						hardware.FP16: kippPeak}, PerNode: 8}})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if got := c.Decode(1, 1).At(1).Seconds() * 1000; math.Abs(got/want-1) > 0.015 {
 				t.Errorf("%d accelerators: %.2f ms, published %.0f ms", chips, got, want)
 			}

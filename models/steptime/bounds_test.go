@@ -5,21 +5,21 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
-
-	"pgregory.net/rapid"
 )
 
 // catalogues returns all that is known by name.
 func catalogues(t *testing.T) (hardware.Catalog, []*models.Architecture) {
 	t.Helper()
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return machines, known.All()
 }
 
@@ -150,7 +150,7 @@ func alone(s *sim.Step) bool {
 
 func TestIdealIsTheRoofline(t *testing.T) {
 	ideal, err := FindEngine("ideal")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		tp := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "tp")
 		c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: ideal,
@@ -200,7 +200,7 @@ func TestThroughputBendsWithTheBatch(t *testing.T) {
 func TestIdealReadsAtTheBandwidthAtMost(t *testing.T) {
 	machines, known := catalogues(t)
 	ideal, err := FindEngine("ideal")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := deployed(t, machines, known)
 		cfg.Engine, cfg.Parallel.Pipeline = ideal, 1

@@ -3,12 +3,12 @@ package steptime
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
-
-	"pgregory.net/rapid"
 )
 
 // Shapes and machines of the tests' own, so that the catalogues may change.
@@ -80,9 +80,9 @@ func anyConfig(t *rapid.T) Config {
 	return cfg
 }
 
-func mustClock(t must.Test, cfg Config) *Clock {
+func mustClock(t testkit.Test, cfg Config) *Clock {
 	c, err := New(cfg)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return c
 }
 

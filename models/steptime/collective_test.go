@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -16,9 +16,9 @@ import (
 func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) float64 {
 	t.Helper()
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	link, err := machines.Link(network)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, chip := llama8B(), h100()
 	model.Attends().Heads, model.Attends().KVHeads, chip.PerNode = 64, 64, perNode
 	c := mustClock(t, Config{Model: model, Accelerator: chip, ScaleUp: nvlink4, Network: &link,
@@ -59,9 +59,9 @@ func TestAcceleratorsOfANodeShareItsPort(t *testing.T) {
 func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 	machines, known := catalogues(t)
 	link, err := machines.Link("infiniband-ndr")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	inside, err := machines.Link("nvlink4")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	at := slices.IndexFunc(known, func(a *models.Architecture) bool {
 		return a.Name == "deepseek-v3"
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -75,7 +75,7 @@ func TestPredictionsAreAsWritten(t *testing.T) {
 	var b strings.Builder
 	for _, cfg := range deployments() {
 		a, err := machines.Accelerator(cfg.Accelerator.Name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if cfg.Engine, err = FindEngine(cfg.Engine.Name); err != nil {
 			t.Fatal(err)
 		}
@@ -101,16 +101,16 @@ func TestPredictionsAreAsWritten(t *testing.T) {
 		p, err := Plan(MemoryConfig{Model: cfg.Model, Accelerator: &a, Parallel: cfg.Parallel,
 			Weights: cfg.Weights, KV: cfg.KV, Engine: cfg.Engine, TokenBudget: 8192,
 			Sequences: 256, Windows: true, Adapters: cfg.Adapters, DraftWeights: 1e9, DraftKV: 1e3})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		fmt.Fprintf(&b, "memory: %.6g B, KV %.6g B a token; %d blocks, %d contexts\n",
 			[]float64{p.Usable, p.Weights, p.Experts, p.Draft, p.Adapters, p.Activations,
 				p.Context, p.KV, p.Missing}, p.KVBytesPerToken, p.Blocks, p.Contexts)
 	}
 	golden := filepath.Join("testdata", "predictions.txt")
 	if *update {
-		must.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
+		testkit.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	want := must.Read(t, golden)
+	want := testkit.Read(t, golden)
 	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); d != "" {
 		t.Errorf("as written (-), predicted (+); -update writes them anew:\n%s", d)
 	}

@@ -3,12 +3,12 @@ package steptime
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
-
-	"pgregory.net/rapid"
 )
 
 // mixture draws a mixture of experts of the catalogue in some number format on an accelerator of
@@ -55,9 +55,9 @@ func TestExpertsDoNotBeatTheHardware(t *testing.T) {
 func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 	machines, known := catalogues(t)
 	a, err := machines.Accelerator("h200-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	link, err := machines.Link(a.ScaleUp)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var model *models.Architecture
 	for _, m := range known {
 		if m.Name == "deepseek-v3" {
@@ -67,7 +67,7 @@ func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 	seen := map[sim.Time]string{}
 	for _, name := range []string{"vllm-v1", "sglang", "trtllm"} {
 		engine, err := FindEngine(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c := mustClock(t, Config{
 			Model: model, Accelerator: &a, ScaleUp: &link, Engine: engine,
 			Weights: hardware.FP8Block, Parallel: Parallelism{Tensor: 8},

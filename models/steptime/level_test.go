@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 )
@@ -13,29 +13,29 @@ import (
 // no other step changes.
 func TestLevels(t *testing.T) {
 	engine, err := FindEngine("sglang")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	before := func(text string) engines.Range {
 		v, err := engines.ParseVersion(text)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return engines.Range{Below: v}
 	}
 	engine.Levels = []Level{{Versions: before("0.5.7"), Generations: []string{"cdna4"},
 		Formats: []hardware.DType{hardware.BF16}, Fixed: 2, Work: 1.5}}
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, err := known.Lookup("llama-3.1-8b")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	step := func(gpu, version string, weights hardware.DType) float64 {
 		accelerator, err := catalog.Accelerator(gpu)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c := Config{Model: model, Accelerator: &accelerator, Engine: engine, Weights: weights}
 		if version != "" {
 			c.Version, _ = engines.ParseVersion(version)
 		}
 		clock, err := New(c)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		d := clock.Decode(200, 200_000)
 		return float64(d.At(200_000))
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -23,11 +23,11 @@ func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 		}
 	}
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := known.Lookup("qwen3-235b-a22b")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, e := range Engines() {
 		for i := range machines.Accelerators {
 			gpu := &machines.Accelerators[i]
@@ -61,7 +61,7 @@ func TestProductsReachThePeakAtMost(t *testing.T) {
 		e.Compute = 1000
 		for _, e.HalfSums = range []float64{0, 1000} {
 			c, err := New(Config{Model: model, Accelerator: &gpu, Engine: e})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if c.operand.efficiency != 1 {
 				t.Errorf("%s: products reach %g of the peak", e.Name, c.operand.efficiency)
 			}

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
-	"github.com/llmsim/llmsim/models"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/models"
 )
 
 func TestPlanAddsUp(t *testing.T) {
@@ -27,7 +26,7 @@ func TestPlanAddsUp(t *testing.T) {
 				512).Draw(t, "sequences"),
 			BlockTokens: rapid.SampledFrom([]int{0, 1, 16, 128}).Draw(t, "block"), Context: 4096,
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		block := p.KVBytesPerToken * float64(p.BlockTokens)
 		least := max(block, p.State.Bytes(1))
 		if p.Missing > 0 {
@@ -96,13 +95,13 @@ func TestLongestFillsARank(t *testing.T) {
 func known(t *testing.T, model, accelerator string) (*models.Architecture, hardware.Accelerator) {
 	t.Helper()
 	all, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := all.Lookup(model)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := machines.Accelerator(accelerator)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return m, a
 }
 
@@ -125,7 +124,7 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 			Model: model, Accelerator: &h100, Engine: Engines()[0],
 			Parallel: Parallelism{Data: ranks}, TokenBudget: sequences, Sequences: sequences,
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return p.Activations
 	}
 	for _, ranks := range []int{2, 32, 64} {
@@ -139,27 +138,27 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 // Measured blocks: vLLM 0.15.1 with max_num_seqs 128 and max_num_batched_tokens 2048
 // (inference-sim/training).
 func TestPlanMatchesVLLM(t *testing.T) {
-	file, err := os.Open(sharedfiles.Path(t, "measured", "kv_blocks.csv"))
-	must.OK(t, err)
+	file, err := os.Open(testkit.Shared(t, "measured", "kv_blocks.csv"))
+	testkit.OK(t, err)
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	engine, err := FindEngine("vllm-v1")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, r := range rows[1:] {
 		model, err := known.Lookup(r[0])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		gpu, err := machines.Accelerator(r[1])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		tp, _ := strconv.Atoi(r[2])
 		utilisation, _ := strconv.ParseFloat(r[4], 64)
 		block, _ := strconv.Atoi(r[5])
 		want, err := strconv.ParseFloat(r[6], 64)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		p, err := Plan(MemoryConfig{Model: model, Accelerator: &gpu, Engine: engine,
 			Parallel: Parallelism{Tensor: tp}, Utilisation: utilisation,
 			BlockTokens: block, TokenBudget: 2048, Sequences: 128})

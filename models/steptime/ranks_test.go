@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/sim"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Of a load that is spread evenly over data-parallel ranks, each does what it would do alone, but
@@ -177,7 +177,7 @@ func TestRanksShareExperts(t *testing.T) {
 		p, err := Plan(MemoryConfig{Model: deepseekLite(), Accelerator: h100(),
 			Parallel: Parallelism{Data: data}, Engine: Engines()[0], TokenBudget: 4096,
 			Sequences: 256})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return p
 	}
 	one, eight := plan(1), plan(8)

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
 // What vLLM and SGLang refuse to start is refused, and what they start is not.
 func TestShardsThatEnginesRefuse(t *testing.T) {
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range []struct {
 		model    string
 		parallel Parallelism
@@ -41,9 +41,9 @@ func TestShardsThatEnginesRefuse(t *testing.T) {
 			"shards of 5472 channels of gate_up"},
 	} {
 		a, err := known.Lookup(c.model)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		engine, err := FindEngine(c.engine)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		err = refuseShards(engine.Kernels, a, c.parallel.Complete(), c.weights)
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s in %s on %+v under %s: found %v, want %q", c.model, c.weights,

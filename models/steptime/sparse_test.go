@@ -3,7 +3,7 @@ package steptime
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -17,10 +17,10 @@ import (
 // them. Short contexts gain nothing: the index is scanned besides.
 func TestSparseAttentionSavesWhatItsPaperSays(t *testing.T) {
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	attention := func(name string, s *sim.Step) float64 {
 		model, err := known.Lookup(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c := mustClock(t, Config{Model: model, Accelerator: h100(), ScaleUp: nvlink4,
 			Network: network, Engine: Engines()[0],
 			Parallel: Parallelism{Data: 8}})

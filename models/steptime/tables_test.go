@@ -7,8 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -47,7 +46,7 @@ func TestTablesReplaceFormulas(t *testing.T) {
 		"my_gpu__gemm.csv": gemms, "my_gpu__generation_attention.csv": decodes,
 		"my_gpu__mla_bmm.csv": "x\n", "readme.txt": "",
 	}), measured.Wanted{Accelerator: []string{"my-gpu"}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	cfg := Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0]}
 	plain := mustClock(t, cfg)
 	cfg.Operators = tables
@@ -114,7 +113,7 @@ bfloat16,4096,14336,2,8,1,1,4000,power_law_1.2,9
 other,4096,14336,2,8,1,1,2000,balanced,9
 `,
 	}), measured.Wanted{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, _ := known(t, "mixtral-8x7b", "h100-sxm")
 	cfg := Config{Model: model, Accelerator: h100(), Engine: Engines()[0]}
 	plain := mustClock(t, cfg)
@@ -146,7 +145,7 @@ func TestTableFormsAreExact(t *testing.T) {
 	tables, err := ReadTables(
 		tableFiles(map[string]string{"x__gemm.csv": gemms, "x__generation_attention.csv": decodes}),
 		measured.Wanted{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), Engine: Engines()[0],
 		Operators: tables})
 	for context := int64(4); context < 20000; context += 7 {
@@ -190,7 +189,7 @@ func TestLibraryTableIsTheAllReduce(t *testing.T) {
 		tableFiles(map[string]string{
 			"x__nccl.csv": "nccl_dtype,num_gpus,message_size,latency\nhalf,2,4096,0.010\n" +
 				"half,2,4096,0.017\nhalf,2,4096,0.011\nhalf,2,65536,0.017\n"}), measured.Wanted{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	cfg := Config{Model: llama8B(), Accelerator: h100(), ScaleUp: nvlink4, Engine: Engines()[0],
 		Operators: tables, Parallel: Parallelism{Tensor: 2}}
 	cfg.Engine.CustomAllReduce = false
@@ -207,7 +206,7 @@ func FuzzReadTables(f *testing.F) {
 	f.Fuzz(func(t *testing.T, operator, text string) {
 		var tables *Tables
 		var err error
-		filestest.Bounded(t, len(text), func() {
+		testkit.Bounded(t, len(text), func() {
 			tables, err = ReadTables(
 				tableFiles(map[string]string{"x__" + strings.Map(letters, operator) +
 					".csv": text}), measured.Wanted{Accelerator: []string{"x"}})
@@ -236,7 +235,7 @@ func TestStepsAsideAreNotReported(t *testing.T) {
 bfloat16,1,6144,4096,0.01
 bfloat16,100,6144,4096,0.02
 `}), measured.Wanted{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, _ := known(t, "mixtral-8x7b", "h100-sxm")
 	c := mustClock(t, Config{Model: model, Accelerator: h100(), Engine: Engines()[0],
 		Operators: tables})

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
@@ -16,9 +15,9 @@ import (
 // slots returns memory with slots for adapters beside it.
 func slots(t *testing.T, blocks int64, n int) sim.Memory {
 	inner, err := memory.NewPrefixCache(blocks, 4)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := memory.NewAdapters(inner, n, sim.Millisecond)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return m
 }
 
@@ -27,7 +26,7 @@ func TestPassingKeepsTheContract(t *testing.T) {
 	for _, policy := range []string{"vllm-v1", "vllm-v0", "sarathi", "trtllm", "sjf"} {
 		numbers := []int{1, 2, 3}
 		if testing.Short() {
-			numbers = cases.Draw(t, 1, numbers)
+			numbers = testkit.DrawCases(t, 1, numbers)
 		}
 		for _, n := range numbers {
 			simtest.Check(t, simtest.Policies{

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
@@ -127,7 +127,7 @@ func TestNewcomersWaitForMemoryInLeaps(t *testing.T) {
 		}
 		times := func(maxLeap int64) []sim.Time {
 			m, err := memory.NewPaged(blocks, 1)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			e, source := &ends{}, slices.Clone(jobs)
 			if _, err := sim.Run(context.Background(), sim.Config{
 				Source: &source, Router: &routing.RoundRobin{}, Observer: e, MaxLeap: maxLeap,

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -90,9 +90,9 @@ func (l *load) serve(t testing.TB, p *policies.Policy[sim.Scheduler], n int) sim
 		}
 	}
 	s, err := p.Build(policies.Deployment{KVTokens: l.blocks * 16, MaxContext: 3000}, params)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := memory.NewPaged(l.blocks, 16)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := sim.Run(context.Background(), sim.Config{
 		Source:   &chat{rng: rand.New(rand.NewPCG(1, 2)), left: n, rate: l.rate, ready: l.users},
 		Router:   &routing.RoundRobin{},

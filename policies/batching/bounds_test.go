@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -40,7 +40,7 @@ func TestBoundsOfParameters(t *testing.T) {
 			params["token-budget"] = "1" // as few as that
 		}
 		p, err := policies.Default().Batching.Lookup(parts[0])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if _, err := p.Build(policies.Deployment{KVTokens: 1000}, params); (err == nil) != allowed {
 			t.Errorf("%s: %v", words, err)
 		}

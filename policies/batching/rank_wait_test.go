@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -26,7 +26,7 @@ func TestRanksWaitForEachOther(t *testing.T) {
 		}
 		s, err := batching.NewTRTLLMNoEvict(8, 200, false, batching.BatchWait{
 			Ranks: batching.RankWait{Ranks: 2, Steps: period}}, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got := firsts{at: map[int]sim.Time{}}
 		leap := rapid.SampledFrom([]int64{0, 1}).Draw(t, "leap")
 		simulate(t, &jobs, s, server{step: step}, &got, leap)
@@ -59,7 +59,7 @@ func TestRanksDoNotWaitForNobody(t *testing.T) {
 	}
 	s, err := batching.NewTRTLLMNoEvict(8, 200, false, batching.BatchWait{
 		Ranks: batching.RankWait{Ranks: 2, Steps: 60}}, 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	got := firsts{at: map[int]sim.Time{}}
 	simulate(t, &jobs, s, server{step: step}, &got, 0)
 	if got.at[1] != 8 {

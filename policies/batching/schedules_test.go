@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/llmsim/llmsim/internal/must"
+
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
@@ -45,9 +46,9 @@ func TestSchedules(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "schedules.txt")
 	if *update {
-		must.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
+		testkit.OK(t, os.WriteFile(golden, []byte(b.String()), 0o644))
 	}
-	want := must.Read(t, golden)
+	want := testkit.Read(t, golden)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("schedules changed (want −, got +; if they should, go test -run Schedules "+
 			"-update): %s", diff)
@@ -175,7 +176,7 @@ func (v variant) serve(t *testing.T, requests sim.List, maxLeap int64) []served 
 	place := policies.Deployment{Seed: 1, KVTokens: 256, MaxContext: 200, HostTokens: 150,
 		TokenBytes: 1, HostRate: 1e6}
 	scheduler, err := r.Batching.Lookup(v.policy)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	params := map[string]string{}
 	if v.memory == "contiguous" {
 		place.KVTokens = 600 // three of the longest sequences, which it reserves
@@ -183,11 +184,11 @@ func (v variant) serve(t *testing.T, requests sim.List, maxLeap int64) []served 
 		params["block-size"] = "4"
 	}
 	cache, err := r.Memory.Lookup(v.memory)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := scheduler.Build(place, v.params)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := cache.Build(place, params)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	b := book{served: make([]served, len(requests))}
 	if _, err := sim.Run(context.Background(), sim.Config{
 		Source: &requests, Router: &routing.RoundRobin{}, Observer: &b, MaxLeap: maxLeap,

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -16,7 +16,7 @@ import (
 // each token by which the longest is longer. The shortest is looked for in the batch only.
 func TestShortestPromptOfABatchSetsItsSteps(t *testing.T) {
 	static, err := policies.Default().Batching.Lookup("static")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "size")
 		prompts := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 15).Draw(t, "prompts")
@@ -34,7 +34,7 @@ func TestShortestPromptOfABatchSetsItsSteps(t *testing.T) {
 		}
 		scheduler, err := static.Build(policies.Deployment{KVTokens: 1 << 40, MaxContext: 1 << 30},
 			map[string]string{"batch-size": fmt.Sprint(size), "prompts": "shortest"})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var got ends
 		simulate(t, &jobs, scheduler, server{step: step}, &got, 0)
 		if !slices.Equal(got.at, want) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/sim"
@@ -28,14 +28,14 @@ func (second) Duration(*sim.Step) sim.Time { return sim.Second }
 func TestVTCChargesEachToken(t *testing.T) {
 	for _, spec := range []sim.Speculator{nil, pairs{}} {
 		v, err := NewVTC(Limits{MaxSequences: 4, TokenBudget: 100}, 1, 2)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(10, 4)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		source := sim.List{{Prompt: 5, Output: 30}, {Prompt: 3, Output: 21, Tenant: 1}}
 		r, err := sim.Run(context.Background(), sim.Config{Source: &source,
 			Router: &routing.RoundRobin{}, Replicas: []sim.ReplicaConfig{{Scheduler: v, Memory: m,
 				Clock: second{}, Speculator: spec}}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if r.Replicas[0].Preemptions == 0 {
 			t.Error("nothing was preempted")
 		}

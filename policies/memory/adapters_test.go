@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/sim/simtest"
@@ -19,9 +19,9 @@ func TestAdapterSlots(t *testing.T) {
 		const load = 7 * sim.Millisecond
 		slots := rapid.IntRange(1, 4).Draw(t, "slots")
 		inner, err := memory.NewPaged(1000, 1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewAdapters(inner, slots, load)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var held []int // adapters, the least recently freed first
 		users := map[int]int{}
 		var running []*sim.Sequence
@@ -99,9 +99,9 @@ func contains(list []int, x int) bool { return len(without(list, x)) < len(list)
 func TestAdaptersKeepTheContract(t *testing.T) {
 	simtest.Check(t, simtest.Policies{Memory: func() sim.Memory {
 		inner, err := memory.NewPrefixCache(100, 4)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewAdapters(inner, 2, 3*sim.Millisecond)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return m
 	}})
 }

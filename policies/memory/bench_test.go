@@ -3,7 +3,7 @@ package memory
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -29,7 +29,7 @@ func mooncakePrompts(n int) []sim.Request {
 func every(t testing.TB) map[string]sim.Memory {
 	list := map[string]sim.Memory{}
 	add := func(name string, m sim.Memory, err error) {
-		must.OK(t, err)
+		testkit.OK(t, err)
 		list[name] = m
 	}
 	const blocks, tokens = 28_000, 28_000 * 16

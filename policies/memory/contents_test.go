@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -54,7 +54,7 @@ func TestContentsAreRestored(t *testing.T) {
 		size, now := rapid.Int64Range(20, 60).Draw(t, "blocks"), sim.Time(0)
 		build := func(clock func() sim.Time) *memory.PrefixCache {
 			m, err := memory.NewTiered(size, block, tiering, lower...)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			m.Clock(clock)
 			return m
 		}
@@ -64,19 +64,19 @@ func TestContentsAreRestored(t *testing.T) {
 			now++
 		}
 		kept, err := m.Contents()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text, err := json.Marshal(kept)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var read memory.Contents
-		must.OK(t, json.Unmarshal(text, &read))
+		testkit.OK(t, json.Unmarshal(text, &read))
 		begin := now
 		again := build(func() sim.Time { return now - begin })
-		must.OK(t, again.Restore(&read))
+		testkit.OK(t, again.Restore(&read))
 		if m.Filled() != again.Filled() {
 			t.Fatalf("%v of the memory is full, then %v", m.Filled(), again.Filled())
 		}
 		same, err := again.Contents()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		same.Runs--
 		if diff := cmp.Diff(kept, same); diff != "" {
 			t.Fatal(diff)
@@ -95,7 +95,7 @@ func TestContentsAreRestored(t *testing.T) {
 // Contents that no memory can have are refused, and memory of any size takes all others.
 func FuzzRestore(f *testing.F) {
 	m, err := memory.NewPrefixCache(30, 16, memory.Tier{Blocks: 30})
-	must.OK(f, err)
+	testkit.OK(f, err)
 	for id := range 9 {
 		q := &sim.Sequence{Request: sim.Request{ID: int64(id), Prompt: 96, Output: 1}}
 		q.Content = []sim.Segment{{ID: 1, Tokens: 24}, {ID: uint64(id), Tokens: 72}}
@@ -105,9 +105,9 @@ func FuzzRestore(f *testing.F) {
 		m.Release(q, true)
 	}
 	kept, err := m.Contents()
-	must.OK(f, err)
+	testkit.OK(f, err)
 	text, err := json.Marshal(kept)
-	must.OK(f, err)
+	testkit.OK(f, err)
 	f.Add(text, uint8(9))
 	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
 		var c memory.Contents

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -138,7 +138,7 @@ func contiguousEqualsTwin(t *rapid.T) {
 	}
 	longest := rapid.IntRange(1, largest).Draw(t, "longest")
 	c, err := NewContiguous(int64(tokens), longest, reservation, buddy)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m := machine{
 		memory: c,
 		twin: &contiguousTwin{t, reservation, buddy, longest, c, make([]int64, tokens),
@@ -157,7 +157,7 @@ func FuzzContiguousEqualsTwin(f *testing.F) { f.Fuzz(rapid.MakeFuzz(contiguousEq
 // 2023, figure 13a.
 func TestContiguousHoldsOrcaMaxBatch(t *testing.T) {
 	c, err := NewContiguous(12<<30/819200, 2048, ReserveLongest, true)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	n := 0
 	for c.Extend(&sim.Sequence{Slot: n, Request: sim.Request{Prompt: 1, Output: 1}}, 1, 0) {
 		n++

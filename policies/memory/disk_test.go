@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -19,9 +19,9 @@ func TestDiskIsPrefetched(t *testing.T) {
 		host := rapid.Int64Range(1, 12).Draw(t, "host")
 		m, err := memory.NewTiered(8, tierBlock, memory.Tiering{Prefetch: true},
 			memory.Tier{Blocks: host}, memory.Tier{Blocks: 1000})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		disk, err := memory.NewDisk(m, 10, sim.Microsecond)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var all stack
 		for id, blocks := range branches(t) {
 			q := &sim.Sequence{Request: sim.Request{ID: int64(id), Output: 1}}
@@ -63,9 +63,9 @@ func TestDiskOrCompute(t *testing.T) {
 		m, err := memory.NewTiered(4, tierBlock, memory.Tiering{Prefetch: true,
 			Compute: func(_, tokens int) sim.Time { return 10 * sim.Time(tokens) }},
 			memory.Tier{Blocks: 4}, memory.Tier{Blocks: 100})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		disk, err := memory.NewDisk(m, 10, read)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		rapid.Check(t, func(t *rapid.T) {
 			m.Forget()
 			for id := range 3 {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -19,7 +19,7 @@ func TestEncodingsAreAList(t *testing.T) {
 		tokens := rapid.IntRange(1, 9).Draw(t, "tokens")
 		size := rapid.IntRange(1, 60).Draw(t, "size")
 		cache, err := memory.NewEncodings(size, count, tokens)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		type image struct{ text, at int }
 		var held []image
 		for id := range rapid.IntRange(1, 30).Draw(t, "prompts") {

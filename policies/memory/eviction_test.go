@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -20,11 +20,11 @@ func TestBeginningsStay(t *testing.T) {
 			lower = append(lower, Tier{Blocks: rapid.Int64Range(1, 8).Draw(t, "blocks")})
 		}
 		p, err := NewTiered(12, 2, order, lower...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		pool, err := NewPool(30, 2)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		pooled, err := NewPooled(p, pool, 1, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for id := range rapid.IntRange(1, 80).Draw(t, "requests") {
 			tokens := rapid.IntRange(1, 22).Draw(t, "tokens")
 			s := &sim.Sequence{Request: sim.Request{ID: int64(id), Prompt: tokens, Output: 1,

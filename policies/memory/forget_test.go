@@ -3,7 +3,7 @@ package memory_test
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -11,7 +11,7 @@ import (
 // After Forget nothing is found, in whatever tier it was, and all the room is there.
 func TestForget(t *testing.T) {
 	m, err := memory.NewPrefixCache(10, 16, memory.Tier{Blocks: 20, Fetch: sim.Microsecond})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	serve := func(text uint64) (found int) {
 		s := &sim.Sequence{Request: sim.Request{Prompt: 129, Output: 1,
 			Content: []sim.Segment{{ID: text, Tokens: 129}}}}

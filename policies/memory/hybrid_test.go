@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -251,7 +251,7 @@ func hybridEqualsTwin(t *rapid.T) {
 	}).Draw(t, "layers")
 	states := rapid.Bool().Draw(t, "states")
 	h, err := NewHybrid(int64(capacity), block, layers, states)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	twin := &hybridTwin{
 		windowedTwin: windowedTwin{pagedTwin{block, capacity, nil}, layers}, states: states,
 		users: map[string]int{}, held: map[int64]heldBy{},
@@ -278,7 +278,7 @@ func TestHybridSharesPrefixes(t *testing.T) {
 		{Layers{Full: 1, Fixed: 500}, true, 992},
 	} {
 		h, err := NewHybrid(4000, 16, c.layers, c.states)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		system := sim.Segment{ID: 1, Tokens: 1000}
 		first := &sim.Sequence{
 			Request: sim.Request{ID: 1, Prompt: 1500, Output: 400,

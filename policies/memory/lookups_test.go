@@ -3,7 +3,7 @@ package memory
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -18,7 +18,7 @@ func TestLongPromptsLookUpTheirBlocksOnce(t *testing.T) {
 				{ID: 2 + uint64(id), Tokens: own}}}}
 	}
 	p, err := NewPrefixCache(30*blocks, block, Tier{Blocks: blocks, Fetch: 1})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	taken := func(s *sim.Sequence) (toMatch, toServe int64) {
 		start := p.tree.lookups
 		if n := p.Match(s); n != blocks*block {

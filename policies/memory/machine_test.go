@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -396,7 +396,7 @@ func pagedEqualsTwin(t *rapid.T) {
 	block := rapid.SampledFrom([]int{1, 3, 16}).Draw(t, "block")
 	capacity := rapid.IntRange(1, 300/block).Draw(t, "capacity")
 	p, err := NewPaged(int64(capacity), block)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m := machine{memory: p, twin: &pagedTwin{block, capacity, map[int64]int{}},
 		request: drawRequest}
 	m.run(t)

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/trace"
@@ -19,11 +18,11 @@ import (
 // that were found.
 func serveTrace(t *testing.T, name string, tier int64, served func(blocks []uint64, found int)) {
 	const block = 512
-	r, err := trace.Open(sharedfiles.Path(t, "traces", "mooncake", name), trace.Options{})
-	must.OK(t, err)
+	r, err := trace.Open(testkit.Shared(t, "traces", "mooncake", name), trace.Options{})
+	testkit.OK(t, err)
 	defer r.Close()
 	m, err := memory.NewPrefixCache(400, block, memory.Tier{Blocks: tier})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	q, blocks := &sim.Sequence{}, []uint64(nil)
 	for err = r.Read(&q.Request); err == nil; err = r.Read(&q.Request) {
 		// A hash stands for its block, also for the last one, which may be shorter. The token after

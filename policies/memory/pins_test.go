@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -34,8 +34,8 @@ func TestPinnedTextsStay(t *testing.T) {
 			Through: len(lower) > 0 && rapid.Bool().Draw(t, "through")}
 		m, err := memory.NewTiered(int64(reserved+rapid.IntRange(8, 30).Draw(t, "others")), block,
 			tiering, lower...)
-		must.OK(t, err)
-		must.OK(t, m.Pin(slices.Values(texts)))
+		testkit.OK(t, err)
+		testkit.OK(t, m.Pin(slices.Values(texts)))
 		var running []*sim.Sequence
 		computed := map[uint64]bool{}
 		release := func(i int) {
@@ -94,7 +94,7 @@ func TestPinnedTextsStay(t *testing.T) {
 // Texts that take all of the memory cannot be pinned.
 func TestTooManyPins(t *testing.T) {
 	m, err := memory.NewPrefixCache(10, 16)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if err := m.Pin(slices.Values([]sim.Segment{{ID: 1, Tokens: 100},
 		{ID: 2, Tokens: 64}})); err == nil {
 		t.Error("10 of 10 blocks are pinned")

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -21,16 +21,16 @@ func TestPoolIsSharedByReplicas(t *testing.T) {
 			room = rapid.Int64Range(1, 30).Draw(t, "pool")
 		}
 		pool, err := memory.NewPool(room, tierBlock)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var caches []*memory.PrefixCache
 		var pooled []*memory.Pooled
 		for range 3 {
 			c, err := memory.NewTiered(8, tierBlock,
 				memory.Tiering{Through: rapid.Bool().Draw(t, "through")},
 				memory.Tier{Blocks: host}, memory.Tier{Blocks: 5})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			p, err := memory.NewPooled(c, pool, 10, sim.Microsecond)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			caches, pooled = append(caches, c), append(pooled, p)
 		}
 		var all stack
@@ -69,12 +69,12 @@ func TestPoolIsSharedByReplicas(t *testing.T) {
 // pool gives all blocks except the last.
 func TestPoolLeavesATokenToCompute(t *testing.T) {
 	pool, err := memory.NewPool(100, tierBlock)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	replica := func() (*memory.PrefixCache, *memory.Pooled) {
 		c, err := memory.NewPrefixCache(100, tierBlock, memory.Tier{Blocks: 100})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		p, err := memory.NewPooled(c, pool, 10, sim.Microsecond)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return c, p
 	}
 	text := func(tokens int) *sim.Sequence {

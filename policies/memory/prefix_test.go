@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -251,7 +251,7 @@ func prefixCacheEqualsTwin(t *rapid.T) {
 		tiers = append(tiers, Tier{int64(blocks), fetchTimes[i]})
 	}
 	p, err := NewPrefixCache(int64(capacity), block, tiers...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m := machine{memory: p, twin: newPrefixTwin(capacity, block, room...), request: drawRequest}
 	m.run(t)
 }

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -15,7 +15,7 @@ import (
 func TestOnlySharedTextIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, err := memory.NewPrefixCache(1000, tierBlock)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		want := int64(0)
 		for id := range rapid.IntRange(1, 8).Draw(t, "requests") {
 			shared := rapid.IntRange(0, 60).Draw(t, "shared")
@@ -38,7 +38,7 @@ func TestOnlySharedTextIsKept(t *testing.T) {
 			want += int64(shared / tierBlock)
 		}
 		kept, err := c.Contents()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got := int64(0)
 		for _, tier := range kept.Tiers {
 			for _, run := range tier {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -35,9 +35,9 @@ memory: {%s}
 		b.Run(memory, func(b *testing.B) {
 			b.ReportAllocs()
 			file, err := scenarios.Parse("bench.yaml", fmt.Appendf(nil, common, b.N, memory))
-			must.OK(b, err)
+			testkit.OK(b, err)
 			s, err := file.Build(policies.Default())
-			must.OK(b, err)
+			testkit.OK(b, err)
 			b.ResetTimer()
 			r, err := s.Run(context.Background())
 			if err != nil || r.Completed != int64(b.N) {

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -20,7 +20,7 @@ func TestSamplesShareTheirPrompt(t *testing.T) {
 			"output")
 		n := rapid.IntRange(1, 6).Draw(t, "samples")
 		m, err := memory.NewPrefixCache(10_000, block)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i := range n {
 			s := &sim.Sequence{Slot: i, Request: sim.Request{ID: int64(i), Prompt: prompt,
 				Output: output, Content: []sim.Segment{{ID: 7, Tokens: prompt}}}}

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -52,7 +52,7 @@ func TestTiersEqualStackDistances(t *testing.T) {
 			size += tier
 		}
 		m, err := memory.NewPrefixCache(int64(top), block, lower...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var order stack
 		for id := range rapid.IntRange(1, 80).Draw(t, "requests") {
 			// A path in a tree of texts, whose branches are numbers, and a block of its own.

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -108,7 +108,7 @@ func TestEvictionOrders(t *testing.T) {
 				func(b uint64, _ int) int { return -next(b) }},
 		} {
 			m, err := memory.NewTiered(int64(size), tierBlock, c.tiering)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			for _, blocks := range texts {
 				memory.NameBlocks(blocks, tierBlock, byName)
 			}
@@ -154,7 +154,7 @@ func TestBeladyBoundsTiers(t *testing.T) {
 		}
 		found := func(blocks int, order memory.Tiering, lower ...memory.Tier) (sum int) {
 			m, err := memory.NewTiered(int64(blocks), tierBlock, order, lower...)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			for id := range texts {
 				now = id
 				sum += serveOne(t, m, id, texts[id])
@@ -181,7 +181,7 @@ func TestWriteThroughHoldsCopies(t *testing.T) {
 		m, err := memory.NewTiered(int64(top), tierBlock,
 			memory.Tiering{Through: true, Survives: true},
 			memory.Tier{Blocks: int64(host)}, memory.Tier{Blocks: int64(disk)})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var order stack
 		texts := branches(t)
 		for id, blocks := range texts {
@@ -212,7 +212,7 @@ func TestBlocksLiveForATime(t *testing.T) {
 		ttl := sim.Time(rapid.IntRange(1, 20).Draw(t, "ttl"))
 		m, err := memory.NewTiered(1000, tierBlock, memory.Tiering{TTL: ttl},
 			memory.Tier{Blocks: 1000})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		now := sim.Time(0)
 		m.Clock(func() sim.Time { return now })
 		used := map[uint64]sim.Time{}
@@ -246,7 +246,7 @@ func TestFetchOrCompute(t *testing.T) {
 		m, err := memory.NewTiered(10, tierBlock, memory.Tiering{
 			Compute: func(_, tokens int) sim.Time { return token * sim.Time(tokens) },
 		}, memory.Tier{Blocks: 100, Fetch: fetch})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		first := []uint64{1, 2, 3, 4, 5, 6}
 		serveOne(t, m, 0, first)
 		serveOne(t, m, 1, []uint64{11, 12, 13, 14, 15, 16, 17, 18})

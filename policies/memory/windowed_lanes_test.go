@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -20,7 +20,7 @@ func TestLanesOfWindowsAreTheirSequences(t *testing.T) {
 				Full: rapid.IntRange(0, 2).Draw(t, "full"), Windowed: 1,
 				Window: rapid.IntRange(1, 20).Draw(t, "window"),
 				Fixed:  rapid.IntRange(0, 3).Draw(t, "fixed")})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var running []*sim.Sequence
 		for id := range rapid.IntRange(1, 4).Draw(t, "sequences") {
 			s := &sim.Sequence{Request: sim.Request{ID: int64(id), Output: 1000,
@@ -103,13 +103,13 @@ func TestTieringsThatAreRefused(t *testing.T) {
 // The last token of an answer has no KV, so that it is not in a pool.
 func TestPoolKeepsAllButTheLastToken(t *testing.T) {
 	pool, err := memory.NewPool(100, tierBlock)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for output, want := range map[int]int64{tierBlock: 3, tierBlock + 1: 4, 2 * tierBlock: 4,
 		2*tierBlock + 1: 5} {
 		c, err := memory.NewPrefixCache(100, tierBlock, memory.Tier{Blocks: 100})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		p, err := memory.NewPooled(c, pool, 10, sim.Microsecond)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s := &sim.Sequence{Request: sim.Request{Prompt: 3 * tierBlock, Output: output, Answer: 9,
 			Content: []sim.Segment{{ID: uint64(output), Tokens: 3 * tierBlock}}}}
 		if size, _ := p.Offer(s); size != 10*want {

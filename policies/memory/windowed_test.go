@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -88,7 +88,7 @@ func windowedEqualsTwin(t *rapid.T) {
 	w, err := NewWindowed(int64(capacity), block,
 		Layers{Full: 2 * layers.Full, Windowed: 2 * layers.Windowed, Window: layers.Window,
 			Fixed: 2 * layers.Fixed})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m := machine{memory: w, twin: &windowedTwin{pagedTwin{block, capacity, map[int64]int{}},
 		layers}, request: drawRequest}
 	m.run(t)

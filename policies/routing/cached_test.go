@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -25,14 +25,14 @@ func serveCached(t *rapid.T, router sim.Router, requests sim.List) {
 	}
 	for range rapid.IntRange(2, 6).Draw(t, "replicas") {
 		s, err := batching.NewVLLMV1(4, 512, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewTiered(rapid.Int64Range(20, 60).Draw(t, "blocks"), 16,
 			memory.Tiering{Frequent: rapid.Bool().Draw(t, "lfu")}, lower...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: paced{}})
 	}
 	_, err := sim.Run(context.Background(), c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 }
 
 // matched counts the blocks of a prompt that a replica's memory has, which is asked itself.
@@ -53,7 +53,7 @@ func TestCachedChoosesTheBest(t *testing.T) {
 	} {
 		rapid.Check(t, func(t *rapid.T) {
 			c, err := routing.NewCached(scoring, routing.Index{Exact: true, Remembered: 1}, 3)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			sentTo := map[int][][2]int{} // by replica, tokens of prompts and blocks not found
 			watch := route(func(r *sim.Request, pool *sim.Pool) int {
 				var scores, found, waiting []float64
@@ -109,9 +109,9 @@ func TestLostEventsAreNotKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		index := routing.Index{Exact: true, Loss: 1, Remembered: 1}
 		deaf, err := routing.NewCached(routing.Scoring{Prefix: 3, Usage: 2, Queue: 2}, index, 3)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		plain, err := routing.NewCached(routing.Scoring{Usage: 2, Queue: 2}, index, 3)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		serveCached(t, route(func(r *sim.Request, pool *sim.Pool) int {
 			chosen := deaf.Route(r, pool)
 			if other := plain.Route(r, pool); other != chosen {
@@ -128,7 +128,7 @@ func TestReportsOfCachesAreAsOldAsThePeriod(t *testing.T) {
 		period := sim.Time(rapid.IntRange(1, 60).Draw(t, "period")) * sim.Millisecond
 		c, err := routing.NewCached(routing.Scoring{Prefix: 1}, routing.Index{Exact: true,
 			Period: period, Remembered: 1}, 3)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		due := sim.Time(0)
 		var reported []map[uint64]bool // by replica, the blocks that texts began with
 		texts := map[uint64]sim.Request{}
@@ -168,7 +168,7 @@ func TestApproximateIndexRemembersWhatWasSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 12).Draw(t, "remembered")
 		c, err := routing.NewCached(routing.Scoring{Prefix: 1}, routing.Index{Remembered: most}, 3)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		used := map[int][]uint64{} // by replica, the last used block last
 		serveCached(t, route(func(r *sim.Request, pool *sim.Pool) int {
 			blocks := memory.Names(nil, r.Content, 16)
@@ -201,7 +201,7 @@ func TestTextsAreKnownFromTheNextReport(t *testing.T) {
 	const period, n = 100 * sim.Millisecond, 6
 	c, err := routing.NewCached(routing.Scoring{Prefix: 1}, routing.Index{Exact: true,
 		Period: period, Remembered: 1}, 3)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	requests := sim.List{{Prompt: 8, Output: 1, Content: []sim.Segment{{ID: 2, Tokens: 8}}}}
 	for i := range 40 {
 		requests = append(requests, sim.Request{Prompt: 33, Output: 1,
@@ -223,14 +223,14 @@ func TestTextsAreKnownFromTheNextReport(t *testing.T) {
 	})}
 	for range n {
 		s, err := batching.NewVLLMV1(100, 1<<20, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPrefixCache(1000, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		config.Replicas = append(config.Replicas,
 			sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
 	}
 	_, err = sim.Run(context.Background(), config)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(before) != n {
 		t.Errorf("before the report replicas %v were chosen, want all", before)
 	}
@@ -243,7 +243,7 @@ func TestTextsAreKnownFromTheNextReport(t *testing.T) {
 func TestEqualScoresAreDrawn(t *testing.T) {
 	const n, sent = 5, 20_000
 	c, err := routing.NewCached(routing.Scoring{Prefix: 1}, routing.Index{Remembered: 1}, 3)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var to [n]int
 	serveAbroad(t, route(func(r *sim.Request, pool *sim.Pool) int {
 		i := c.Route(r, pool)

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -55,7 +55,7 @@ func TestRoutersChooseTheLeast(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		kv, err := routing.NewKVAware(0, 0, 1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		routers := map[string]sim.Router{"requests": routing.LeastRequests{},
 			"tokens": routing.LeastTokens{}, "KV memory": kv}
 		kind := rapid.SampledFrom([]string{"requests", "tokens", "KV memory"}).Draw(t, "kind")
@@ -70,9 +70,9 @@ func TestRoutersChooseTheLeast(t *testing.T) {
 		c := sim.Config{Source: &requests, Router: watched{t, routers[kind], costs[kind]}}
 		for range rapid.IntRange(1, 4).Draw(t, "replicas") {
 			s, err := batching.NewVLLMV1(rapid.IntRange(1, 8).Draw(t, "places"), 512, 0)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			m, err := memory.NewPaged(rapid.Int64Range(20, 100).Draw(t, "blocks"), 16)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m,
 				Clock: ticks{}})
 		}

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -20,9 +20,9 @@ func serveAbroad(t rapid.TB, router sim.Router, trips [][]sim.Time, requests sim
 	c := sim.Config{Source: &requests, Router: router}
 	for i := range trips[0] {
 		s, err := batching.NewVLLMV1(1000, 1<<20, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(1<<20, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		r := sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}}
 		for _, region := range trips {
 			r.RoundTrips = append(r.RoundTrips, region[i])
@@ -30,7 +30,7 @@ func serveAbroad(t rapid.TB, router sim.Router, trips [][]sim.Time, requests sim
 		c.Replicas = append(c.Replicas, r)
 	}
 	_, err := sim.Run(context.Background(), c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 }
 
 // Where each replica is as far away as no other, the nearest one with fewer requests than the limit
@@ -39,7 +39,7 @@ func TestNearestSpillsOver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spill := rapid.IntRange(1, 4).Draw(t, "spill")
 		nearest, err := routing.NewNearest(spill, 3)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		order := rapid.Permutation([]sim.Time{1, 2, 3, 4, 5, 6, 7, 8})
 		n := rapid.IntRange(1, 8).Draw(t, "replicas")
 		trips := [][]sim.Time{order.Draw(t, "here")[:n], order.Draw(t, "there")[:n]}
@@ -75,7 +75,7 @@ func TestNearestSpillsOver(t *testing.T) {
 func TestNearestDrawsTwo(t *testing.T) {
 	const sent = 20_000
 	nearest, err := routing.NewNearest(sent, 5)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	near, far := sim.Time(1), sim.Time(2)
 	requests := make(sim.List, sent)
 	for i := range requests {

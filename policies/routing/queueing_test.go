@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -73,9 +73,9 @@ func meanTime(t *testing.T, router sim.Router, servers int, load float64, reques
 	}
 	for range servers {
 		s, err := batching.NewVLLMV1(1, math.MaxInt32, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(1<<40, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Replicas = append(c.Replicas,
 			sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: perToken{}})
 	}
@@ -118,7 +118,7 @@ func TestRoutersAgainstQueueingTheory(t *testing.T) {
 	}
 	choices := func(d int) sim.Router {
 		c, err := routing.NewChoices(d, 1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return c
 	}
 	for _, q := range []struct {

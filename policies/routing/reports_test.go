@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -37,9 +37,9 @@ func serve(t *rapid.T, router sim.Router, admission sim.Admission, requests sim.
 	c := sim.Config{Source: &requests, Router: router, Admission: admission}
 	for range rapid.IntRange(1, 6).Draw(t, "replicas") {
 		s, err := batching.NewVLLMV1(rapid.IntRange(1, 8).Draw(t, "places"), 512, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(rapid.Int64Range(20, 100).Draw(t, "blocks"), 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: paced{}})
 	}
 	if _, err := sim.Run(context.Background(), c); err != nil {
@@ -73,7 +73,7 @@ func TestReportsAreAsOldAsThePeriod(t *testing.T) {
 		period := sim.Time(rapid.IntRange(0, 60).Draw(t, "period")) * sim.Millisecond
 		choices := rapid.SampledFrom([]int{0, 500}).Draw(t, "choices")
 		kv, err := routing.NewKVAware(period, choices, 7)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var reported []float64
 		due := sim.Time(0)
 		watch := route(func(r *sim.Request, pool *sim.Pool) int {
@@ -103,7 +103,7 @@ func TestReportsAreAsOldAsThePeriod(t *testing.T) {
 func TestDrawsBetweenReports(t *testing.T) {
 	const n, sent = 4, 40_000
 	kv, err := routing.NewKVAware(sim.Second, 2, 1)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	to := make([]int, n)
 	first := 0
 	requests := sim.List{}
@@ -125,9 +125,9 @@ func TestDrawsBetweenReports(t *testing.T) {
 	})}
 	for range n {
 		s, err := batching.NewVLLMV1(1000, 1<<20, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(1<<20, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
 	}
 	if _, err := sim.Run(context.Background(), c); err != nil {
@@ -162,7 +162,7 @@ func TestQueueLimitIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		each := rapid.IntRange(1, 6).Draw(t, "per replica")
 		limit, err := routing.NewQueueLimit(each)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		serve(t, routing.LeastRequests{}, gate(func(r *sim.Request, pool *sim.Pool) bool {
 			inside := 0
 			for i := range pool.Len() {
@@ -186,7 +186,7 @@ func TestRateLimitIsABucket(t *testing.T) {
 		rate := float64(rapid.IntRange(1, 300).Draw(t, "rate"))
 		most := float64(rapid.IntRange(1, 5).Draw(t, "burst"))
 		limit, err := routing.NewRateLimit(rate, most)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		admitted := map[int][]sim.Time{} // by tenant
 		serve(t, routing.LeastRequests{}, gate(func(r *sim.Request, pool *sim.Pool) bool {
 			room := most // by the arrival curve of a bucket: burst + rate·span over every span
@@ -215,7 +215,7 @@ func TestBeginningsAreFollowed(t *testing.T) {
 		share := rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "share")
 		slack := rapid.IntRange(0, 6).Draw(t, "slack")
 		aware, err := routing.NewPrefixAware(room, share, slack)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		type beginning [4]uint64
 		at := map[beginning]int{}
 		var noted []beginning
@@ -264,7 +264,7 @@ func TestSLOAwareKeepsToPredictions(t *testing.T) {
 		most := sim.Time(rapid.IntRange(0, 40).Draw(t, "limit")) * sim.Millisecond
 		own := sim.Time(rapid.IntRange(0, 40).Draw(t, "limit of requests")) * sim.Millisecond
 		aware, err := routing.NewSLOAware(most)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		limit := most
 		if limit == 0 {
 			limit = own
@@ -336,9 +336,9 @@ func TestConversationsStayAndSpread(t *testing.T) {
 		})}
 		for range n {
 			s, err := batching.NewVLLMV1(1000, 1<<20, 0)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			m, err := memory.NewPaged(1<<20, 16)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			c.Replicas = append(c.Replicas,
 				sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: ticks{}})
 		}

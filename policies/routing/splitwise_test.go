@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -63,9 +63,9 @@ func meanLatency(t *testing.T, router sim.Router, roles ...sim.Role) float64 {
 	}
 	for _, role := range roles {
 		s, err := batching.NewVLLMV1(64, 2048, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(20_000, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: a100{},
 			Role: role, KVBytes: sim.Footprint[int64]{Token: 327_680}, Layers: 80})
 	}
@@ -80,7 +80,7 @@ func meanLatency(t *testing.T, router sim.Router, roles ...sim.Role) float64 {
 // needed (Splitwise, ISCA 2024, section 4.2).
 func TestMixedPoolFollowsTheLoad(t *testing.T) {
 	splitwise, err := routing.NewSplitwise(6000)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	mixed := meanLatency(t, splitwise, sim.Prefill, sim.Mixed, sim.Mixed, sim.Decode)
 	for name, roles := range map[string][]sim.Role{
 		"two and two":   {sim.Prefill, sim.Prefill, sim.Decode, sim.Decode},

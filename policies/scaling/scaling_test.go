@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -65,9 +65,9 @@ func serve(t *testing.T, scaler sim.Scaler, cold sim.Time) (up, wait float64) {
 		Router: routing.LeastRequests{}, Observer: &seen}
 	for i := range 20 {
 		s, err := batching.NewVLLMV1(1, 1000, 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		m, err := memory.NewPaged(1000, 16)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c.Replicas = append(c.Replicas, sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: second{},
 			ColdStart: cold, Off: scaler != nil && i > 0})
 	}
@@ -75,7 +75,7 @@ func serve(t *testing.T, scaler sim.Scaler, cold sim.Time) (up, wait float64) {
 		c.Scalings = []sim.Scaling{{Scaler: scaler, Every: 10 * sim.Second, Min: 1}}
 	}
 	r, err := sim.Run(context.Background(), c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if r.Completed != r.Arrived || r.Arrived < 10000 {
 		t.Fatalf("%+v", r)
 	}
@@ -89,7 +89,7 @@ func serve(t *testing.T, scaler sim.Scaler, cold sim.Time) (up, wait float64) {
 // ahead by the cold start makes users wait less than reacting does.
 func TestScalersFollowTheDay(t *testing.T) {
 	made := func(s sim.Scaler, err error) sim.Scaler {
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return s
 	}
 	const cold, keep = 120 * sim.Second, 60 * sim.Second

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies/batching"
@@ -22,22 +22,22 @@ import (
 func clockOf(t testing.TB, model *models.Architecture) *steptime.Clock {
 	t.Helper()
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	h100, err := catalog.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	engine, err := steptime.FindEngine("vllm-v1")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	clock, err := steptime.New(steptime.Config{Model: model, Accelerator: &h100, Engine: engine})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return clock
 }
 
 func modelOf(t testing.TB, name string) *models.Architecture {
 	t.Helper()
 	catalog, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, err := catalog.Lookup(name)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return model
 }
 
@@ -45,15 +45,15 @@ func modelOf(t testing.TB, name string) *models.Architecture {
 // and 250 out.
 func benchmarkLoad(b *testing.B) workload.Source {
 	prompt, err := lengths.Normal(500, 200, 2, 2000)
-	must.OK(b, err)
+	testkit.OK(b, err)
 	output, err := lengths.Normal(250, 100, 2, 1000)
-	must.OK(b, err)
+	testkit.OK(b, err)
 	source, err := workload.Open(workload.Config{
 		Seed: 1, Requests: int64(b.N), Classes: []workload.Class{
 			{Name: "all", Weight: 1, Prompt: prompt, Output: output}},
 		Arrivals: &arrivals.Process{Rate: arrivals.Steady(20)},
 	})
-	must.OK(b, err)
+	testkit.OK(b, err)
 	return source
 }
 
@@ -61,13 +61,13 @@ func benchmarkLoad(b *testing.B) workload.Source {
 // is one request.
 func BenchmarkServe(b *testing.B) {
 	schedule, err := speculation.NewByBatch("1:3, 16:2, 64:0")
-	must.OK(b, err)
+	testkit.OK(b, err)
 	learner, err := speculation.NewAdaptive(0.9, 50)
-	must.OK(b, err)
+	testkit.OK(b, err)
 	each, err := speculation.NewPerRequest(0.8, 2)
-	must.OK(b, err)
+	testkit.OK(b, err)
 	acceptance, err := speculation.Beta(0.65, 0.15)
-	must.OK(b, err)
+	testkit.OK(b, err)
 	target := modelOf(b, "llama-3.1-8b")
 	model, head := clockOf(b, target), clockOf(b, speculation.FeatureHead(target, 32000))
 	for _, bc := range []struct {
@@ -78,9 +78,9 @@ func BenchmarkServe(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			s, err := batching.NewVLLMV1(256, 8192, 0)
-			must.OK(b, err)
+			testkit.OK(b, err)
 			m, err := memory.NewPaged(28_000, 16)
-			must.OK(b, err)
+			testkit.OK(b, err)
 			replica := sim.ReplicaConfig{Scheduler: s, Memory: m, Clock: model, Lookahead: 1}
 			if bc.lengths != nil {
 				replica.Speculator = speculator(b, speculation.Config{

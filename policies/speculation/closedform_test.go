@@ -9,16 +9,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
 // anchors reads a table of published figures, and skips the test where there is none.
 func anchors(t *testing.T, name string) []map[string]string {
 	t.Helper()
-	file, err := os.Open(sharedfiles.Path(t, "anchors", name))
-	must.OK(t, err)
+	file, err := os.Open(testkit.Shared(t, "anchors", name))
+	testkit.OK(t, err)
 	defer file.Close()
 	lines, err := csv.NewReader(file).ReadAll()
 	if err != nil || len(lines) < 2 {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -24,10 +24,10 @@ func near(t *testing.T, what string, n, draws int, chance float64) {
 func TestDrawsFollowTheirLaw(t *testing.T) {
 	for _, alpha := range []float64{0.03, 0.5, 0.7, 0.85, 1 - 1e-6} {
 		acceptance, err := Constant(alpha)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		const length, requests, blocks = 5, 300, 20
 		p, err := New(Config{Acceptance: acceptance, Shape: Shape{Depth: length, Width: 1}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var counts [length + 1]int
 		all := 0
 		var last uint64          // the first tokens of the block before
@@ -64,7 +64,7 @@ func TestDrawsFollowTheirLaw(t *testing.T) {
 // Kinds of requests are equally frequent, and all draws of a seed differ from those of another.
 func TestKindsAreEquallyFrequent(t *testing.T) {
 	acceptance, err := Beta(0.7, 0.2)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	const requests = 100_000
 	var counts [2][kinds]int
 	same := 0

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -40,7 +40,7 @@ func TestLeapsDraftAsStepsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, err := speculation.Beta(rapid.SampledFrom([]float64{0.3, 0.7, 0.9}).Draw(t, "mean"),
 			0.1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		lengths := rapid.SampledFrom([]string{"", "1:3", "1:1", "1:4, 3:0", "1:0, 2:2"}).Draw(t,
 			"lengths")
 		c := speculation.Config{Acceptance: a, Verify: linear{base: step},
@@ -59,21 +59,21 @@ func TestLeapsDraftAsStepsDo(t *testing.T) {
 			c, asked := c, 0.0
 			if c.Lengths = (speculation.Fixed{}); lengths != "" {
 				c.Lengths, err = speculation.NewByBatch(lengths)
-				must.OK(t, err)
+				testkit.OK(t, err)
 			}
 			c.Drafter = exacting{&asked}
 			p := speculator(t, c)
 			s, err := batching.NewVLLMV1(4, 1000, 0)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			m, err := memory.NewPaged(1<<20, 16)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			source := slices.Clone(requests)
 			r, err := sim.Run(context.Background(), sim.Config{
 				Source: &source, Router: &routing.RoundRobin{}, MaxLeap: maxLeap,
 				Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m,
 					Clock: linear{base: step, perToken: step / 9}, Speculator: p}},
 			})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return r.Replicas[0], p, asked
 		}
 		steps, stepped, asked := do(1)

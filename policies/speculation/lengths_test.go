@@ -3,7 +3,7 @@ package speculation_test
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -23,21 +23,21 @@ func rate(t *testing.T, a speculation.Acceptance, lengths speculation.Lengths, t
 func adaptive(t *testing.T) speculation.Lengths {
 	t.Helper()
 	p, err := speculation.NewAdaptive(0.9, 50)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return p
 }
 
 func perRequest(t *testing.T) speculation.Lengths {
 	t.Helper()
 	p, err := speculation.NewPerRequest(0.8, 2)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return p
 }
 
 func always(t *testing.T, length string) speculation.Lengths {
 	t.Helper()
 	p, err := speculation.NewByBatch("1:" + length)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return p
 }
 
@@ -102,7 +102,7 @@ func (s spyClock) Duration(step *sim.Step) sim.Time {
 // A token budget shortens drafts, and a schedule by batch size turns them off where it says so.
 func TestBudgetAndSchedule(t *testing.T) {
 	schedule, err := speculation.NewByBatch("1:8, 4:3, 20:0")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var requests []sim.Request
 	for i := range 30 {
 		requests = append(requests, sim.Request{Prompt: 1, Output: 20 + 15*i})

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -53,15 +53,15 @@ func (d drafter) FLOPs(l *speculation.Load) float64 {
 	return total
 }
 
-func speculator(t must.Test, c speculation.Config) *speculation.Speculator {
+func speculator(t testkit.Test, c speculation.Config) *speculation.Speculator {
 	p, err := speculation.New(c)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return p
 }
 
-func constant(t must.Test, alpha float64) speculation.Acceptance {
+func constant(t testkit.Test, alpha float64) speculation.Acceptance {
 	a, err := speculation.Constant(alpha)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return a
 }
 
@@ -71,15 +71,15 @@ func serve(t *testing.T, requests []sim.Request, together int, clock sim.StepClo
 	p sim.Speculator, observer sim.Observer) sim.ReplicaResult {
 	t.Helper()
 	s, err := batching.NewVLLMV1(together, math.MaxInt32, 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m, err := memory.NewPaged(1<<40, 16)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	source := sim.List(requests)
 	r, err := sim.Run(context.Background(), sim.Config{
 		Source: &source, Router: &routing.RoundRobin{}, Observer: observer,
 		Replicas: []sim.ReplicaConfig{{Scheduler: s, Memory: m, Clock: clock, Speculator: p}},
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r.Replicas[0]
 }
 

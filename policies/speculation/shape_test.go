@@ -7,14 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
 func anyAcceptance(t *rapid.T) speculation.Acceptance {
 	rates := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 4).Draw(t, "rates")
 	a, err := speculation.ByPosition(rates)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return a
 }
 
@@ -29,10 +29,10 @@ func anyShape(t *rapid.T) speculation.Shape {
 	return s
 }
 
-func drafts(t must.Test, s speculation.Shape,
+func drafts(t testkit.Test, s speculation.Shape,
 	a speculation.Acceptance) []speculation.Draft {
 	list, err := s.Drafts(a)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return list
 }
 
@@ -43,7 +43,7 @@ func TestChainIsGeometric(t *testing.T) {
 		alpha, gamma := rapid.Float64Range(0, 1).Draw(t, "alpha"), rapid.IntRange(1, 20).Draw(t,
 			"gamma")
 		a, err := speculation.Constant(alpha)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for length, d := range drafts(t, speculation.Shape{Depth: gamma, Width: 1}, a) {
 			if want := speculation.ExpectedTokens(alpha, length); math.Abs(d.Mean()-want) > 1e-9 {
 				t.Fatalf("a chain of %d gives %g tokens, want %g", length, d.Mean(), want)
@@ -102,7 +102,7 @@ func TestLargerDraftsGiveMore(t *testing.T) {
 // or none.
 func TestTreeAgreesWithWalks(t *testing.T) {
 	a, err := speculation.ByPosition([]float64{0.6, 0.5, 0.4})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s := speculation.Shape{Depth: 3, Width: 3, Siblings: 0.3}
 	// Every token is followed by 3, but only the 3 likeliest of a depth are followed further. At
 	// the first depth that is all of them.
@@ -141,7 +141,7 @@ func TestBetaMoments(t *testing.T) {
 		widest := math.Sqrt(mean * (1 - mean) / (1 + 0.25/min(mean, 1-mean)))
 		std := rapid.Float64Range(0.02, 0.999).Draw(t, "share") * widest
 		law, err := speculation.Beta(mean, std)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		total := mean*(1-mean)/(std*std) - 1
 		d := drafts(t, speculation.Shape{Depth: 4, Width: 1}, law)[4]
 		want := 1.0
@@ -178,7 +178,7 @@ func TestPublishedTrees(t *testing.T) {
 		{"EAGLE-3", []float64{0.8}, 8, 6.13},
 	} {
 		a, err := speculation.ByPosition(c.rates)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		d := drafts(t, speculation.Shape{Depth: c.depth, Width: 10, Nodes: 59, Siblings: 0.22},
 			a)[c.depth]
 		t.Logf("%s: %.2f tokens a step, published %.2f", c.name, d.Mean(), c.want)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -78,9 +78,9 @@ func TestConvergesToClosedForms(t *testing.T) {
 // over the requests.
 func TestConvergesToExactMeans(t *testing.T) {
 	byPosition, err := speculation.ByPosition([]float64{0.71, 0.67, 0.63, 0.6, 0.57})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	beta, err := speculation.Beta(0.6, 0.2)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	chain := speculation.Shape{Depth: 5, Width: 1}
 	tree := speculation.Shape{Depth: 5, Width: 4, Nodes: 20, Siblings: 0.22}
 	for _, c := range []struct {

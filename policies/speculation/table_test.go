@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/generate"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/speculation"
 )
 
@@ -24,9 +23,9 @@ func TestReadsTheEnginesTable(t *testing.T) {
 			{Position: 3, Drafted: 10, Accepted: 10, Rate: 1},
 		},
 	}.Write(&text)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	table, err := speculation.ReadTable(io.MultiReader(strings.NewReader("\ufeff"), &text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if a := table.Acceptance(); len(a) != 1 || len(a[0]) != 3 || a[0][0] != 0.5 ||
 		a[0][1] != 1.0/3 || a[0][2] != 1 || table.Match() != 0.6 {
 		t.Errorf("acceptance %v, match %v", a, table.Match())
@@ -59,7 +58,7 @@ func FuzzReadTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var table *speculation.Table
 		var err error
-		filestest.Bounded(t, len(text),
+		testkit.Bounded(t, len(text),
 			func() { table, err = speculation.ReadTable(strings.NewReader(text)) })
 		if err != nil {
 			return

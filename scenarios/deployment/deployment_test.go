@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -20,9 +20,9 @@ import (
 // has.
 func draw(t *rapid.T) deployment.Config {
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c := deployment.Config{
 		Model: rapid.SampledFrom(known.All()).Draw(t, "model"),
 		Accelerator: &machines.Accelerators[rapid.IntRange(0, len(machines.Accelerators)-1).Draw(t,
@@ -61,7 +61,7 @@ func TestEveryEngineServesWithItsOwnPolicies(t *testing.T) {
 			return // it does not fit, or cannot be split
 		}
 		r, err := s.Replica(0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if r.Scheduler == nil || r.Memory == nil || r.Memory.Capacity() < 1 || r.Clock == nil {
 			t.Fatalf("%+v", r)
 		}
@@ -108,15 +108,15 @@ func TestUtilizationFollowsFromOtherShares(t *testing.T) {
 // A token budget below the engine's number of sequences lowers that, and what is given stays.
 func TestGivenParametersStay(t *testing.T) {
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	h100, err := machines.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	engine, err := steptime.FindEngine("vllm-v1")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, err := known.Lookup("deepseek-v3")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	server := deployment.Config{Model: model, Engine: engine, Accelerator: &h100}
 	own := server.Defaults().Batching
 	for _, c := range []struct {
@@ -142,20 +142,20 @@ func TestGivenParametersStay(t *testing.T) {
 // the same name; SGLang's ranks share a chunk.
 func TestLimitsOfRanks(t *testing.T) {
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	h200, err := machines.Accelerator("h200-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, err := known.Lookup("deepseek-v3")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for preset, want := range map[string]map[string]string{
 		"vllm-v1": {"max-sequences": "16384", "token-budget": "131072"},
 		"trtllm":  {"max-sequences": "32768", "token-budget": "131072"},
 		"sglang":  {"max-sequences": "32768", "chunk": "8192"},
 	} {
 		engine, err := steptime.FindEngine(preset)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		c := deployment.Config{Model: model, Engine: engine, Accelerator: &h200,
 			Parallel: steptime.Parallelism{Data: 16}}
 		if found := c.Defaults().Batching.Params; !maps.Equal(found, want) {
@@ -167,13 +167,13 @@ func TestLimitsOfRanks(t *testing.T) {
 // An engine that the registry does not have is refused, since nothing says how it schedules.
 func TestAnEngineWithoutDefaultsIsRefused(t *testing.T) {
 	machines, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	h100, err := machines.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	known, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	model, err := known.Lookup("llama-3.1-8b")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	_, err = deployment.New(deployment.Config{Model: model, Accelerator: &h100,
 		Engine: steptime.Engine{Name: "brand-new"}})
 	if err == nil || !strings.Contains(err.Error(), "brand-new") {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A name may be a mapping of the name and of what another key holds; both at once, or no name, are
@@ -40,7 +40,7 @@ func TestSpread(t *testing.T) {
 		"model: {name: m, heads: 2}\nshape: {heads: 3}": "shape is given too",
 	} {
 		doc, err := Parse("f.yaml", []byte(text))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if err := doc.Spread("model", "name", "shape"); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

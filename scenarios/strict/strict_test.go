@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // speed is a number with a unit.
@@ -161,7 +160,7 @@ spare: &wheel {size: 16, maker: acme}
 wheels: [*wheel, 17, 1.8e1]
 radio: {kind: fm, gain: 3, name: my radio}
 `)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := vehicle{Name: "70", Colour: "red", Top: 120.5, Load: 0.25, Seats: 4, Serial: 1<<64 - 1,
 		Used:  true,
 		Spare: &wheel{16, "acme"}, Wheels: []wheel{{16, "acme"}, {Size: 17}, {Size: 18}},
@@ -181,7 +180,7 @@ func TestSet(t *testing.T) {
 	const file = "seats: 4\nspare: &w 16\nwheels: [*w, {size: 17}]\nradio: fm\n"
 	got, doc, err := read(file, "seats=5", "spare.maker=acme", "wheels.0.size=18", "radio.gain=2",
 		"colour=blue", "wheels.1={maker: zed}")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := vehicle{Seats: 5, Colour: "blue", Spare: &wheel{16, "acme"},
 		Wheels: []wheel{{Size: 18}, {Maker: "zed"}},
 		Radio:  extra{"fm", map[string]string{"gain": "2"}}}
@@ -238,7 +237,7 @@ func TestEncodeDecodeRoundTrip(t *testing.T) {
 		}
 		isDefault := rapid.Bool().Draw(t, "default")
 		text, err := Encode(want, func(path string) bool { return path != "seats" || !isDefault })
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if marked := strings.Contains(string(text),
 			fmt.Sprintf("seats: %d # default\n", want.Seats)); marked != isDefault {
 			t.Fatalf("seats marked as default: %v, want %v\n%s", marked, isDefault, text)
@@ -259,7 +258,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, set string) {
 		var v vehicle
 		var err error
-		filestest.Bounded(t, len(text)+len(set), func() { v, _, err = read(text, set) })
+		testkit.Bounded(t, len(text)+len(set), func() { v, _, err = read(text, set) })
 		if err != nil {
 			if problems, ok := err.(Problems); !ok ||
 				slices.ContainsFunc(problems,

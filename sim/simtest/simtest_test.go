@@ -3,7 +3,7 @@ package simtest_test
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/sim/simtest"
@@ -46,7 +46,7 @@ func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment
 		}
 	}
 	made, err := p.Build(place, params)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return made
 }
 

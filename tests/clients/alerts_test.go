@@ -15,7 +15,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestAlerts replays two simulated runs of three hours to Debian's Prometheus: in a fleet of two of
@@ -52,10 +52,10 @@ func history(t *testing.T, program, setting string) string {
 	dir := t.TempDir()
 	metrics, data := filepath.Join(dir, "metrics.txt"), filepath.Join(dir, "data")
 	for _, cmd := range []*exec.Cmd{
-		proctest.Command(t, program, "scenario", "chat", "--set", "replicas=2", "--set",
+		testkit.Command(t, program, "scenario", "chat", "--set", "replicas=2", "--set",
 			"workload.rate=40/s", "--set", "workload.duration=3h", "--set", setting,
 			"--no-interval", "--metrics", metrics),
-		proctest.Command(t, "promtool", "tsdb", "create-blocks-from", "openmetrics", metrics, data),
+		testkit.Command(t, "promtool", "tsdb", "create-blocks-from", "openmetrics", metrics, data),
 	} {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)

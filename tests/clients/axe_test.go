@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestPagesAreAccessible lets axe-core look at the playground, at the start and in a tour, and at a
@@ -23,12 +23,12 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 	program := os.Getenv(built)
 	playground := filepath.Join(t.TempDir(), "playground.html")
-	if out, err := proctest.Command(t, program, "playground", "--out",
+	if out, err := testkit.Command(t, program, "playground", "--out",
 		playground).CombinedOutput(); err != nil {
 		t.Skipf("%s", out)
 	}
 	results := t.TempDir()
-	if out, err := proctest.Command(t, program, "scenario", "chat", "--no-interval", "--out",
+	if out, err := testkit.Command(t, program, "scenario", "chat", "--no-interval", "--out",
 		results).CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // node runs npm's or node's command in the folder of the Node clients.
@@ -14,7 +14,7 @@ func node(t *testing.T, name string, arguments ...string) string {
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skip("there is no " + name)
 	}
-	cmd := proctest.Command(t, name, arguments...)
+	cmd := testkit.Command(t, name, arguments...)
 	cmd.Dir = "node"
 	out, err := cmd.Output()
 	if err != nil {

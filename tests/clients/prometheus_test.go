@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // prometheus scrapes an address every second until the test ends. It returns its own address.
@@ -42,7 +42,7 @@ func monitoring(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := proctest.Command(t, "promtool", "check", "rules", rules)
+	check := testkit.Command(t, "promtool", "check", "rules", rules)
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
@@ -63,7 +63,7 @@ func startPrometheus(t *testing.T, dir, config string, flags ...string) string {
 	}
 	address := free.Addr().String()
 	free.Close()
-	cmd := proctest.Command(t, "prometheus", append([]string{"--config.file=" + file,
+	cmd := testkit.Command(t, "prometheus", append([]string{"--config.file=" + file,
 		"--storage.tsdb.path=" + dir, "--web.listen-address=" + address, "--log.level=error"},
 		flags...)...)
 	cmd.Stderr = os.Stderr

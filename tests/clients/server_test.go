@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // scenario is what is served: fast enough that tests take seconds.
@@ -53,7 +53,7 @@ func prepared(m *testing.M) int {
 		}
 	}
 	os.Setenv(built, program)
-	return proctest.Checked{Tests: m}.Run()
+	return testkit.Checked{Tests: m}.Run()
 }
 
 // built is the environment variable with the path of llmsim as these tests built it.
@@ -73,7 +73,7 @@ func serving(t *testing.T, program, text string, flags ...string) string {
 		t.Fatal(err)
 	}
 	arguments := append([]string{"serve", file, "--listen", "127.0.0.1:0", "--quiet"}, flags...)
-	serve := proctest.Command(t, program, arguments...)
+	serve := testkit.Command(t, program, arguments...)
 	serve.Stderr = os.Stderr
 	out, err := serve.StdoutPipe()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // draws is how many servers with hidden factors TestTwinOfALiveServer serves at once, and seconds
@@ -57,7 +57,7 @@ func hiddenFactors(seed uint64) map[string]hiddenFactor {
 // llmsim runs the program and returns what it prints.
 func llmsim(t *testing.T, program string, args ...string) (string, error) {
 	var stderr strings.Builder
-	cmd := proctest.Command(t, program, args...)
+	cmd := testkit.Command(t, program, args...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {

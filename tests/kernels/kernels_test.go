@@ -10,8 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/distil"
 	"github.com/llmsim/llmsim/models/measured"
 )
@@ -28,18 +27,18 @@ func TestConvert(t *testing.T) {
 	}
 	in, out := t.TempDir(), t.TempDir()
 	folder := filepath.Join(in, "h100_sxm", "gemm", "vllm", "0.24.0")
-	must.OK(t, os.MkdirAll(folder, 0o777))
+	testkit.OK(t, os.MkdirAll(folder, 0o777))
 	rows := []product{{"fp8", 16, 4096, 8192, 0.25, nil}, {"fp8, e4m3", 32, 4096, 8192, 0.5, nil}}
-	must.OK(t, parquet.WriteFile(filepath.Join(folder, "gemm_perf.parquet"), rows,
+	testkit.OK(t, parquet.WriteFile(filepath.Join(folder, "gemm_perf.parquet"), rows,
 		parquet.Compression(&parquet.Zstd)))
-	must.OK(t, convert(in, out))
+	testkit.OK(t, convert(in, out))
 	tables, err := measured.Select(os.DirFS(out), measured.Wanted{Accelerator: []string{"h100-sxm"},
 		Engine: "vllm"})
 	if err != nil || len(tables) != 1 || tables[0].Name != "gemm" || tables[0].Instead != "" {
 		t.Fatalf("%+v, %v", tables, err)
 	}
 	var got []product
-	must.OK(t, tables[0].Each(os.DirFS(out), func(r *measured.Row) {
+	testkit.OK(t, tables[0].Each(os.DirFS(out), func(r *measured.Row) {
 		if r.Text("power") != "" {
 			t.Errorf("power is %q, want an empty field", r.Text("power"))
 		}
@@ -49,7 +48,7 @@ func TestConvert(t *testing.T) {
 	if !slices.Equal(got, rows) {
 		t.Errorf("%v, want %v", got, rows)
 	}
-	must.OK(t, os.WriteFile(filepath.Join(folder, "moe_perf.parquet"), []byte("PAR1"), 0o666))
+	testkit.OK(t, os.WriteFile(filepath.Join(folder, "moe_perf.parquet"), []byte("PAR1"), 0o666))
 	if err := convert(in, out); err == nil || !strings.Contains(err.Error(), "moe_perf.parquet") {
 		t.Errorf("a damaged file: %v, want its name", err)
 	}
@@ -58,14 +57,14 @@ func TestConvert(t *testing.T) {
 // Each kind of mixer is about as far from the kernels of an H200 as docs/models.md says.
 func TestErrorsByKind(t *testing.T) {
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	h200, err := catalog.Accelerator("h200-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	catalog.Accelerators = []hardware.Accelerator{h200}
 	out := t.TempDir()
-	must.OK(t, convert(sharedfiles.Path(t, "measured", "kernels"), out))
+	testkit.OK(t, convert(testkit.Shared(t, "measured", "kernels"), out))
 	results, err := distil.CompareMixers(os.DirFS(out), catalog)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	found := map[string]distil.MixerError{}
 	for _, r := range results {
 		found[r.Engine+" "+r.Kind+" "+r.Phase] = r

@@ -28,16 +28,16 @@ import (
 	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
 
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // build builds llmsim once.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "llmsim")
-	out, err := proctest.Command(t, "go", "build", "-C", filepath.Join("..", ".."), "-o", program,
+	out, err := testkit.Command(t, "go", "build", "-C", filepath.Join("..", ".."), "-o", program,
 		"./cmd/llmsim").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -86,7 +86,7 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			args := append([]string{"scenario", "--emit", dir}, fleet.args...)
-			cmd := proctest.Command(t, program, args...)
+			cmd := testkit.Command(t, program, args...)
 			cmd.Dir = "testdata"
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -100,7 +100,7 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 			checkStart(t, readEmitted(t, dir, objects))
 			checkLLMD(t, filepath.Join(dir, "llm-d.yaml"), objects)
 			checkDynamo(t, filepath.Join(dir, "dynamo.yaml"), objects)
-			if out, err := proctest.Command(t, "sh", "-n",
+			if out, err := testkit.Command(t, "sh", "-n",
 				filepath.Join(dir, "start.sh")).CombinedOutput(); err != nil {
 				t.Errorf("start.sh: %v\n%s", err, out)
 			}

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -21,7 +21,7 @@ const minute = 60 * sim.Second
 func start(t testing.TB, p Process, seed uint64) *Times {
 	t.Helper()
 	times, err := p.Times(rand.NewPCG(seed, 1), rand.NewPCG(seed, 2))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return times
 }
 
@@ -97,7 +97,7 @@ func TestPacersInvertTheIntegralOfTheRate(t *testing.T) {
 		t.Run(r.String(), func(t *testing.T) {
 			times := until(start(t, Process{Rate: r, Gaps: Gamma{CV: 1.5}}, 5), 6*minute)
 			draw, err := Gamma{CV: 1.5}.Sampler(rand.NewPCG(5, 1))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if len(times) < 1000 {
 				t.Fatalf("only %d arrivals", len(times))
 			}
@@ -155,7 +155,7 @@ func TestShapesHaveTheirMoments(t *testing.T) {
 	} {
 		t.Run(c.shape.String(), func(t *testing.T) {
 			draw, err := c.shape.Sampler(rand.NewPCG(13, 17))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			sample := make([]float64, draws)
 			for i := range sample {
 				if sample[i] = draw(); !(sample[i] >= 0) {

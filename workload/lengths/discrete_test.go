@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // At every number the table must agree with a plain search of the cumulative distribution, and
@@ -19,7 +19,7 @@ func TestTableInvertsTheCumulativeDistribution(t *testing.T) {
 			300).Draw(t, "weights")
 		weights[rapid.IntRange(0, len(weights)-1).Draw(t, "positive")] = 1
 		table, err := NewTable(weights)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		u := rapid.OneOf(rapid.Uint64(),
 			rapid.SampledFrom([]uint64{0, 1, math.MaxUint64 - 1, math.MaxUint64})).Draw(t, "u")
 		got := table.At(u)
@@ -44,7 +44,7 @@ func TestTableFrequencies(t *testing.T) {
 		total += weights[i]
 	}
 	table, err := NewTable(weights)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	src := rand.NewPCG(1, 2)
 	counts := make([]float64, n)
 	for range draws {

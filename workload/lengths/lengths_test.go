@@ -2,8 +2,6 @@ package lengths
 
 import (
 	"fmt"
-	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/files/filestest"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,6 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func made(d *Distribution, err error) *Distribution {
@@ -259,7 +260,7 @@ func FuzzRead(f *testing.F) {
 		write(t, path, string(data))
 		var d *Distribution
 		var err error
-		filestest.Bounded(t, len(data), func() { d, err = Read(files.Disk{}, path) })
+		testkit.Bounded(t, len(data), func() { d, err = Read(files.Disk{}, path) })
 		if err != nil {
 			return
 		}

@@ -10,8 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/workload/reuse"
 	"github.com/llmsim/llmsim/workload/trace"
 )
@@ -27,9 +26,9 @@ func TestMooncake(t *testing.T) {
 		"synthetic": {0.08411759396768874, 0.30935287215799534, 0.5717731811580528,
 			0.6396038629109676},
 	} {
-		c, err := reuse.Read(sharedfiles.Path(t, "traces", "mooncake", name+"_trace.jsonl"),
+		c, err := reuse.Read(testkit.Shared(t, "traces", "mooncake", name+"_trace.jsonl"),
 			trace.Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i, size := range []int{1000, 5859, 20_000, c.Distinct} {
 			if got := float64(c.Found(size)) / float64(c.Blocks); got != want[i] {
 				t.Errorf("%s, %d blocks: %v, want %v", name, size, got, want[i])
@@ -67,9 +66,9 @@ func TestCurves(t *testing.T) {
 				strings.Trim(strings.ReplaceAll(fmt.Sprint(blocks), " ", ","), "[]"))
 		}
 		path := filepath.Join(dir, "trace.jsonl")
-		must.OK(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		testkit.OK(t, os.WriteFile(path, []byte(text.String()), 0o600))
 		c, err := reuse.Read(path, trace.Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		last := 0
 		for size := range c.Distinct + 2 {
 			var order []int
@@ -119,9 +118,9 @@ func TestSessions(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, "sessions.csv")
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		c, err := reuse.Read(path, trace.Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if c.Requests != requests || c.Blocks != blocks || c.Found(c.Distinct) != found ||
 			c.Bound(c.Distinct) != found {
 			t.Fatalf("%d requests with %d blocks, %d found; want %d, %d and %d:\n%s", c.Requests,

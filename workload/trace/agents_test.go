@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -17,7 +16,7 @@ import (
 func turns(t *testing.T, path string) (first sim.Request, later []Turn) {
 	t.Helper()
 	r, err := Open(path, Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer r.Close()
 	if err := r.Read(&first); err != nil || !r.Sessions() {
 		t.Fatalf("%v, sessions %t", err, r.Sessions())
@@ -66,7 +65,7 @@ func TestOTelSessions(t *testing.T) {
 }
 
 func TestSessionsOfAgentsRefuse(t *testing.T) {
-	otel := must.Read(t, filepath.Join("testdata", "otel.json"))
+	otel := testkit.Read(t, filepath.Join("testdata", "otel.json"))
 	weka := `{"id":"a","block_size":64,"requests":[{"type":"n","t":0,"in":64,"out":1,` +
 		`"hash_ids":[1]}]}`
 	for change, want := range map[string]string{
@@ -101,7 +100,7 @@ func TestReadsInferencePerfsSpans(t *testing.T) {
 		"multi_agent_research": 12, "parallel_requests": 5, "prefix_sharing_example": 7,
 		"simple_chain": 3, "simple_chain_alt": 3, "software_architecture_review": 15,
 	} {
-		path := sharedfiles.Path(t, "traces", "agents", "otel", name+".json")
+		path := testkit.Shared(t, "traces", "agents", "otel", name+".json")
 		if _, later := turns(t, path); len(later)+1 != calls {
 			t.Errorf("%s: %d calls, want %d", name, len(later)+1, calls)
 		}

@@ -8,8 +8,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // endless repeats a text.
@@ -33,7 +32,7 @@ func bomb(t *testing.T, head, text string) []byte {
 	if err == nil {
 		err = w.Close()
 	}
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return b.Bytes()
 }
 
@@ -60,7 +59,7 @@ func TestGzipBombs(t *testing.T) {
 			strings.Repeat("\n ", 1000), "a gap between two"},
 	} {
 		path := save(t, bomb(t, c.head, c.text))
-		filestest.Bounded(t, 0, func() {
+		testkit.Bounded(t, 0, func() {
 			_, _, err := read(path, Options{})
 			if err == nil || !strings.Contains(err.Error(), path) ||
 				!strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {

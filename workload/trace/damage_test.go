@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -26,7 +26,7 @@ func zipped(t *testing.T, rows int) []byte {
 			w.Flush()
 		}
 	}
-	must.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	return b.Bytes()
 }
 

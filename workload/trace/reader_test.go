@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -304,7 +304,7 @@ func FuzzRead(f *testing.F) {
 			err    error
 		)
 		// a gzip file may unpack to a thousand times its size
-		filestest.Bounded(t, 1000*len(data), func() {
+		testkit.Bounded(t, 1000*len(data), func() {
 			list, counts, err = read(path, Options{Format: format, Speed: speed, MaxContext: 5000,
 				Overlong: Clamp})
 		})

@@ -12,8 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/llmsim/llmsim/internal/content"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -39,7 +38,7 @@ func read(path string, o Options) ([]sim.Request, Counts, error) {
 func mustRead(t *testing.T, path string, o Options) ([]sim.Request, Counts) {
 	t.Helper()
 	list, counts, err := read(path, o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return list, counts
 }
 
@@ -166,7 +165,7 @@ func TestSamplesInOtherWrappings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
 			want, _ := mustRead(t, path, Options{})
-			data := must.Read(t, path)
+			data := testkit.Read(t, path)
 			unix := bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 			for what, wrapped := range map[string][]byte{
 				"gzip":                zip(t, data),
@@ -192,20 +191,20 @@ func zip(t testing.TB, data []byte) []byte {
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	must.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	return out.Bytes()
 }
 
 func save(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "trace")
-	must.OK(t, os.WriteFile(path, data, 0o600))
+	testkit.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
 // The published files, where they are at hand: totals counted with other tools.
 func TestPublishedTraces(t *testing.T) {
-	folder := sharedfiles.Path(t, "traces")
+	folder := testkit.Shared(t, "traces")
 	for name, want := range map[string]struct {
 		requests, failed int
 		prompt, output   int
@@ -238,7 +237,7 @@ func TestPublishedTraces(t *testing.T) {
 // An infinite prefix cache over the conversation trace hits 36.6 % of the 512-token blocks (Qin et
 // al., FAST 2025): a prompt hits as far as its blocks were all seen before.
 func TestMooncakeSharing(t *testing.T) {
-	path := sharedfiles.Path(t, "traces", "mooncake", "conversation_trace.jsonl")
+	path := testkit.Shared(t, "traces", "mooncake", "conversation_trace.jsonl")
 	list, _ := mustRead(t, path, Options{})
 	seen := map[uint64]bool{}
 	blocks, hits := 0, 0

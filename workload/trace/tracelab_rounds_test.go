@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -31,10 +31,10 @@ func TestTracelabRoundsRepeatWhatWasCached(t *testing.T) {
 		roundRow("a", 130, 110, 10, event("tool_result", 12)+","+event("text", 15)),
 		roundRow("a", 90, 70, 5, event("user_message", 14)),
 		roundRow("b", 50, 40, 1, "")))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer r.Close()
 	var q sim.Request
-	must.OK(t, r.Read(&q))
+	testkit.OK(t, r.Read(&q))
 	turns := r.Turns()
 	if q.Prompt != 100 || q.Output != 20 || len(turns) != 2 {
 		t.Fatalf("%+v, then %+v", q, turns)
@@ -58,7 +58,7 @@ func TestTracelabRoundsRepeatWhatWasCached(t *testing.T) {
 		before = append(turns[i].Prompt, sim.Segment{ID: turns[i].Answer, Tokens: turns[i].Output})
 	}
 	first := q.Content[0].ID
-	must.OK(t, r.Read(&q))
+	testkit.OK(t, r.Read(&q))
 	if q.Content[0].ID == first || q.Prompt != 50 || len(r.Turns()) != 0 {
 		t.Errorf("%+v after a session that begins with %d", q, first)
 	}

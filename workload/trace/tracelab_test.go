@@ -9,15 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // Each request of the sample brings the later rounds of its session.
 func TestTracelabSessions(t *testing.T) {
 	r, err := Open(filepath.Join("testdata", "tracelab.csv"), Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer r.Close()
 	const ms = sim.Millisecond
 	var q sim.Request
@@ -55,9 +54,9 @@ func TestTracelabRefuses(t *testing.T) {
 
 // The sums of TraceLab's own example equal an independent count.
 func TestTracelabExample(t *testing.T) {
-	path := sharedfiles.Path(t, "traces", "agents", "tracelab_multi_session_large.csv")
+	path := testkit.Shared(t, "traces", "agents", "tracelab_multi_session_large.csv")
 	r, err := Open(path, Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer r.Close()
 	var q sim.Request
 	prefix, fresh, answers, calls := 0, 0, 0, 0

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func TestRun(t *testing.T) {
 	m, err := gpt2.Load(filepath.Join("..", "testdata", "tiny"), gpt2.Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer m.Close()
 	cases, err := Cases(m, []int{1}, []int{1, 3}, []int{40, 1000}, []int{20, 1000})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(cases) != 3 {
 		t.Fatalf("%d cases, want 3: what is longer than the context is left out", len(cases))
 	}
@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	}
 	for i, c := range cases {
 		r, err := Run(m, c, Options{ProbeBytes: 1 << 20})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if r.FLOPs != wantFLOPs[i] {
 			t.Errorf("%+v: %d FLOPs, want %d", c, r.FLOPs, wantFLOPs[i])
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestRatesArePhysical checks that the rates are positive and below what any machine reaches.
@@ -13,7 +13,7 @@ func TestRatesArePhysical(t *testing.T) {
 	for _, set := range kernels.Available() {
 		pool := kernels.NewPool(2)
 		p, err := NewProbe(pool, set, 1<<20)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if rate := p.ReadBandwidth(); !(rate > 1e6 && rate < 1e14) {
 			t.Errorf("%s: read bandwidth %v B/s", set.Name, rate)
 		}
@@ -32,7 +32,7 @@ func TestEveryByteIsRead(t *testing.T) {
 	pool := kernels.NewPool(2)
 	defer pool.Close()
 	p, err := NewProbe(pool, kernels.Best(), 3<<20)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer p.Close()
 	for i := range p.read.data {
 		p.read.data[i] = 1
@@ -53,7 +53,7 @@ func BenchmarkProbe(b *testing.B) {
 			pool := kernels.NewPool(threads)
 			defer pool.Close()
 			p, err := NewProbe(pool, kernels.Best(), DefaultBytes)
-			must.OK(b, err)
+			testkit.OK(b, err)
 			defer p.Close()
 			bandwidth, rate := 0.0, 0.0
 			for b.Loop() {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func loadModel(t testing.TB, name string) *gpt2.Model {
 	t.Helper()
 	m, err := gpt2.Load(fixture(name), gpt2.Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -24,7 +24,7 @@ func loadModel(t testing.TB, name string) *gpt2.Model {
 func newEngine(t testing.TB, m *gpt2.Model, o engine.Options) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(m, o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { e.Close() })
 	return e
 }
@@ -36,12 +36,12 @@ func drafters(t testing.TB, target *engine.Engine, blocks int, p SamplingParams)
 	small := newEngine(t, loadModel(t, "tiny-draft"),
 		engine.Options{Blocks: blocks, Pool: target.Pool()})
 	last, err := target.Model().Keep([]int{1})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	skipping := newEngine(t, last, engine.Options{Blocks: blocks, Pool: target.Pool()})
 	a, err := NewModelDrafter("tiny-draft", small, p)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	b, err := NewModelDrafter("skip-1", skipping, p)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return []Drafter{a, b, NGram{Longest: 3, Shortest: 1}}
 }
 
@@ -57,11 +57,11 @@ func TestGreedyTextIsTheTargets(t *testing.T) {
 					func(t *testing.T) {
 						d, err := NewDecoder(target, drafter,
 							DecoderOptions{Gamma: gamma, Algorithm: algorithm})
-						must.OK(t, err)
+						testkit.OK(t, err)
 						var streams []*Stream
 						for _, p := range oracle.Prompts {
 							s, err := d.Start(p.IDs)
-							must.OK(t, err)
+							testkit.OK(t, err)
 							streams = append(streams, s)
 						}
 						added := int64(0)
@@ -69,7 +69,7 @@ func TestGreedyTextIsTheTargets(t *testing.T) {
 							func(s *Stream) bool { return s.Len() < 128 }) {
 							running := slices.DeleteFunc(slices.Clone(streams),
 								func(s *Stream) bool { return s.Len() == 128 })
-							must.OK(t, d.Step(running))
+							testkit.OK(t, d.Step(running))
 							for _, s := range running {
 								added += int64(len(s.New))
 							}
@@ -107,7 +107,7 @@ func TestLawEndToEnd(t *testing.T) {
 		d, err := NewDecoder(target, drafter,
 			DecoderOptions{Gamma: 2, Algorithm: Chen, Sampling: params,
 				Seed: 5})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		counts := make([]int, len(prompt.T1))
 		for range rounds {
 			batch := make([]*Stream, streams)
@@ -116,7 +116,7 @@ func TestLawEndToEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			must.OK(t, d.Step(batch))
+			testkit.OK(t, d.Step(batch))
 			for _, s := range batch {
 				counts[s.New[0]]++
 				d.Stop(s)
@@ -135,21 +135,21 @@ func TestBatchingDoesNotChangeTexts(t *testing.T) {
 	drafter := drafters(t, target, 64, params)[0]
 	decode := func(together bool) (texts [][]int32) {
 		d, err := NewDecoder(target, drafter, DecoderOptions{Gamma: 3, Sampling: params, Seed: 1})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var streams []*Stream
 		for _, p := range oracle.Prompts[:4] {
 			s, err := d.Start(p.IDs)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			defer d.Stop(s)
 			streams = append(streams, s)
 		}
 		for range 10 {
 			if together {
-				must.OK(t, d.Step(streams))
+				testkit.OK(t, d.Step(streams))
 				continue
 			}
 			for i := range streams {
-				must.OK(t, d.Step(streams[i:i+1]))
+				testkit.OK(t, d.Step(streams[i:i+1]))
 			}
 		}
 		for _, s := range streams {
@@ -168,9 +168,9 @@ func TestBatchingDoesNotChangeTexts(t *testing.T) {
 func TestExhaustedTargetLeavesStreams(t *testing.T) {
 	target := newEngine(t, loadModel(t, "tiny"), engine.Options{Blocks: 1})
 	d, err := NewDecoder(target, NGram{Longest: 1, Shortest: 1}, DecoderOptions{Gamma: 4})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := d.Start(slices.Repeat([]int32{3}, 32))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if err := d.Step([]*Stream{s}); !errors.Is(err, engine.ErrKVExhausted) {
 		t.Fatalf("error %v, want %v", err, engine.ErrKVExhausted)
 	}
@@ -188,9 +188,9 @@ func TestTable(t *testing.T) {
 	d.count(1, 1)
 	d.count(0, 0)
 	var b bytes.Buffer
-	must.OK(t, d.Table().Write(&b))
+	testkit.OK(t, d.Table().Write(&b))
 	var got AcceptanceTable
-	must.OK(t, json.Unmarshal(b.Bytes(), &got))
+	testkit.OK(t, json.Unmarshal(b.Bytes(), &got))
 	if !slices.Equal(got.Accepted, []int64{2, 2, 1}) || got.Steps != 5 || got.Tokens != 9 ||
 		got.TokensPerStep != 1.8 {
 		t.Errorf("table %+v", got)

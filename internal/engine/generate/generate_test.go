@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/text"
 )
 
@@ -23,11 +23,11 @@ func numbers(tokens []int32) string { return strings.Trim(fmt.Sprint(tokens), "[
 func run(t *testing.T, s Settings, prompt []int32, n int, stop ...string) (string, Stats) {
 	t.Helper()
 	session, err := Open(s)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer session.Close()
 	var b strings.Builder
 	stats, err := session.Generate(context.Background(), prompt, n, stop, &b)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return b.String(), stats
 }
 
@@ -93,10 +93,10 @@ func TestMeasure(t *testing.T) {
 		Weights: fixture("tiny"), Streams: streams, Sampling: SamplingParams{Temperature: 1},
 		Draft: Draft{Weights: fixture("tiny-draft"), Gamma: 1},
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer session.Close()
 	for range rounds {
-		must.OK(t, session.Measure(context.Background(), p.IDs, 1))
+		testkit.OK(t, session.Measure(context.Background(), p.IDs, 1))
 	}
 	table, ok := session.Table()
 	if !ok || table.Steps != streams*rounds {
@@ -126,7 +126,7 @@ func TestBadSettingsAreErrors(t *testing.T) {
 		}
 	}
 	session, err := Open(Settings{Weights: tiny})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer session.Close()
 	if _, err := session.Encode("text"); err == nil {
 		t.Error("no error for text without a vocabulary")
@@ -160,13 +160,13 @@ func TestParseTokens(t *testing.T) {
 // first stop text. What comes before the end must be whole characters.
 func TestOutputIsTheTextUpToTheStop(t *testing.T) {
 	words, err := text.ForModel(t.TempDir(), 50257)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab é日🙂"))).Draw(t, "text")
 		stop := rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab é🙂")), 0, 3, -1), 0,
 			2).Draw(t, "stop")
 		tokens, err := words.Encode(text)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		end := len(text)
 		for _, s := range stop {
 			if i := strings.Index(text, s); i >= 0 && s != "" {
@@ -185,7 +185,7 @@ func TestOutputIsTheTextUpToTheStop(t *testing.T) {
 			}
 		}
 		if !stopped {
-			must.OK(t, o.flush())
+			testkit.OK(t, o.flush())
 		}
 		if got := strings.Join(w, ""); got != text[:end] || stopped != (end < len(text)) {
 			t.Fatalf("wrote %q (stopped: %v), want %q", got, stopped, text[:end])

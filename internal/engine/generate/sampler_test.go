@@ -9,14 +9,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
-	"github.com/llmsim/llmsim/internal/must"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func newSampler(t must.Test, p SamplingParams) *Sampler {
+func newSampler(t testkit.Test, p SamplingParams) *Sampler {
 	s, err := NewSampler(p)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
@@ -30,7 +31,7 @@ func TestOracle(t *testing.T) {
 			{Temperature: 1, TopK: 10000}: p.T1,
 		} {
 			got := make([]float64, len(want))
-			must.OK(t, newSampler(t, params).Distribution(got, p.LastLogits))
+			testkit.OK(t, newSampler(t, params).Distribution(got, p.LastLogits))
 			for i := range want {
 				if math.Abs(got[i]-want[i]) > 1e-6 {
 					t.Errorf("%s %+v: probability of token %d is %v, want %v", name, params, i,
@@ -56,7 +57,7 @@ func TestDistribution(t *testing.T) {
 		got := make([]float64, len(logits))
 		s := newSampler(t, p)
 		for range 2 { // the second time with used scratch space
-			must.OK(t, s.Distribution(got, logits))
+			testkit.OK(t, s.Distribution(got, logits))
 		}
 		want := bySorting(p, logits)
 		for i := range want {
@@ -103,7 +104,7 @@ func bySorting(p SamplingParams, logits []float32) []float64 {
 
 func TestGreedyTakesTheFirstOfTheLargest(t *testing.T) {
 	got := make([]float64, 4)
-	must.OK(t, newSampler(t, SamplingParams{}).Distribution(got, []float32{1, 3, 3, 2}))
+	testkit.OK(t, newSampler(t, SamplingParams{}).Distribution(got, []float32{1, 3, 3, 2}))
 	if !slices.Equal(got, []float64{0, 1, 0, 0}) {
 		t.Errorf("distribution %v", got)
 	}

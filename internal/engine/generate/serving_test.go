@@ -9,7 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/routing"
@@ -52,16 +52,16 @@ func (v *served) Finished(s *sim.Sequence) {
 // greedy continues a prompt one token a step.
 func greedy(t *rapid.T, e *engine.Engine, prompt []int32, n int) []int32 {
 	s, err := e.Start(prompt)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer s.Free()
 	sampler, err := NewSampler(SamplingParams{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	p := make([]float64, e.Model().Config.Vocab)
 	for range n {
-		must.OK(t, e.Step([]engine.Chunk{
+		testkit.OK(t, e.Step([]engine.Chunk{
 			{Sequence: s, New: s.Len() - s.Cached(), Logits: 1}}))
-		must.OK(t, sampler.Distribution(p, e.Logits(0)))
-		must.OK(t, s.Append(Draw(p, 0)))
+		testkit.OK(t, sampler.Distribution(p, e.Logits(0)))
+		testkit.OK(t, s.Append(Draw(p, 0)))
 	}
 	return slices.Clone(s.Tokens()[len(prompt):])
 }
@@ -79,7 +79,7 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		drafter := rapid.SampledFrom(all).Draw(t, "drafter")
 		gamma := rapid.IntRange(1, 5).Draw(t, "gamma")
 		d, err := NewDecoder(target, drafter, DecoderOptions{Gamma: gamma})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		v := &served{t: t, clock: engine.NewClock(target), serving: NewServing(d), plain: plain,
 			gamma: gamma}
 		v.clock.Drafting = v.serving
@@ -92,9 +92,9 @@ func TestServedTextIsTheTargets(t *testing.T) {
 		}
 		n := len(source)
 		scheduler, err := batching.NewVLLMV1(6, 64, rapid.IntRange(0, 50).Draw(t, "chunk"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		cache, err := memory.NewPaged(simulated, gpt2.BlockTokens)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		_, err = sim.Run(context.Background(), sim.Config{
 			Source: &source, Router: &routing.RoundRobin{}, Observer: v,
 			Replicas: []sim.ReplicaConfig{

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func oracles(t testing.TB) (target, draft oracle.Oracle) {
@@ -19,9 +19,9 @@ func oracles(t testing.TB) (target, draft oracle.Oracle) {
 
 func distribution(t testing.TB, p SamplingParams, logits []float32) []float64 {
 	s, err := NewSampler(p)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	d := make([]float64, len(logits))
-	must.OK(t, s.Distribution(d, logits))
+	testkit.OK(t, s.Distribution(d, logits))
 	return d
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // largeModel loads the model in $LLMSIM_GPT2, such as one that "llmsim gpt2 init --shape 124M"
@@ -36,7 +36,7 @@ func BenchmarkDecode(b *testing.B) {
 					}
 					b.ReportAllocs()
 					for b.Loop() {
-						must.OK(b, r.Forward(batch))
+						testkit.OK(b, r.Forward(batch))
 					}
 					b.ReportMetric(float64(b.N*c.batch)/b.Elapsed().Seconds(), "tokens/s")
 					b.ReportMetric(float64(b.N)*float64(m.WeightBytes())/b.Elapsed().Seconds()/1e9,
@@ -59,7 +59,7 @@ func BenchmarkPrefill(b *testing.B) {
 						batch := []Segment{
 							{Tokens: make([]int32, 512), Blocks: table(0, 16), Logits: 1}}
 						for b.Loop() {
-							must.OK(b, r.Forward(batch))
+							testkit.OK(b, r.Forward(batch))
 						}
 						b.ReportMetric(512*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
 					})

@@ -12,8 +12,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // copyFixture copies the tiny model to a folder of its own, so that a test can damage it.
@@ -21,8 +20,8 @@ func copyFixture(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors"} {
-		data := must.Read(t, filepath.Join(fixture("tiny"), name))
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		data := testkit.Read(t, filepath.Join(fixture("tiny"), name))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	return dir
 }
@@ -30,12 +29,12 @@ func copyFixture(t *testing.T) string {
 // replaceIn changes old to new, of the same length where the file has offsets.
 func replaceIn(t *testing.T, path, old, with string) {
 	t.Helper()
-	data := must.Read(t, path)
+	data := testkit.Read(t, path)
 	changed := bytes.Replace(data, []byte(old), []byte(with), 1)
 	if bytes.Equal(changed, data) {
 		t.Fatalf("%s does not hold %q", path, old)
 	}
-	must.OK(t, os.WriteFile(path, changed, 0o600))
+	testkit.OK(t, os.WriteFile(path, changed, 0o600))
 }
 
 func TestDamagedModelsAreErrors(t *testing.T) {
@@ -52,11 +51,11 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 	poison := func(value float32) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			path := filepath.Join(dir, "model.safetensors")
-			data := must.Read(t, path)
+			data := testkit.Read(t, path)
 			bits := math.Float32bits(value)
 			copy(data[len(data)-4:], []byte{byte(bits), byte(bits >> 8), byte(bits >> 16),
 				byte(bits >> 24)})
-			must.OK(t, os.WriteFile(path, data, 0o600))
+			testkit.OK(t, os.WriteFile(path, data, 0o600))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -90,7 +89,7 @@ func TestDamagedModelsAreErrors(t *testing.T) {
 			`"ln_f.bias" has the value NaN at element 63`},
 		"infinity": {poison(float32(math.Inf(-1))), `"ln_f.bias" has the value -Inf`},
 		"truncated": {func(t *testing.T, dir string) {
-			must.OK(t, os.Truncate(filepath.Join(dir, "model.safetensors"), 100_000))
+			testkit.OK(t, os.Truncate(filepath.Join(dir, "model.safetensors"), 100_000))
 		}, "truncated"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +111,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Config
 		var err error
-		filestest.Bounded(t, len(data), func() { c, err = parseConfig(data) })
+		testkit.Bounded(t, len(data), func() { c, err = parseConfig(data) })
 		if err != nil {
 			return
 		}
@@ -135,7 +134,7 @@ func TestBadSegmentsAreErrors(t *testing.T) {
 	r := newRunner(t, loadModel(t, fixture("tiny"), Options{}), 8, 1, kernels.Best())
 	tokens := []int32{1, 2, 3}
 	good := Segment{Tokens: tokens, Blocks: []int32{0}, Logits: 3}
-	must.OK(t, r.Forward([]Segment{good}))
+	testkit.OK(t, r.Forward([]Segment{good}))
 	before := append([]float32(nil), r.Logits(2)...)
 	for want, s := range map[string]Segment{
 		"no tokens":          {Blocks: []int32{0}},
@@ -165,13 +164,13 @@ func TestBadSegmentsAreErrors(t *testing.T) {
 func TestHeldFormats(t *testing.T) {
 	tokens := []int32{5, 100, 200, 7}
 	exact := newRunner(t, loadModel(t, fixture("tiny"), Options{}), 1, 1, kernels.Best())
-	must.OK(t, exact.Forward([]Segment{
+	testkit.OK(t, exact.Forward([]Segment{
 		{Tokens: tokens, Blocks: []int32{0}, Logits: 1}}))
 	for format, bound := range map[kernels.Format]float64{kernels.BF16: 0.3, kernels.Int8: 0.6} {
 		for _, set := range kernels.Available() {
 			m := loadModel(t, fixture("tiny"), Options{Format: format})
 			r := newRunner(t, m, 1, 1, set)
-			must.OK(t, r.Forward([]Segment{
+			testkit.OK(t, r.Forward([]Segment{
 				{Tokens: tokens, Blocks: []int32{0}, Logits: 1}}))
 			if d := farthest(r.Logits(0), exact.Logits(0)); d > bound || d == 0 {
 				t.Errorf("%v with %s: logits differ by %v, expected something up to %v", format,
@@ -189,12 +188,12 @@ func TestKeepLayers(t *testing.T) {
 		}
 	}
 	first, err := m.Keep([]int{0})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	// tiny-draft is the first layer of tiny.
 	a := newRunner(t, first, 1, 1, kernels.Best())
 	b := newRunner(t, loadModel(t, fixture("tiny-draft"), Options{}), 1, 1, kernels.Best())
 	for _, r := range []*Runner{a, b} {
-		must.OK(t, r.Forward([]Segment{
+		testkit.OK(t, r.Forward([]Segment{
 			{Tokens: []int32{1, 2, 3}, Blocks: []int32{0}, Logits: 1}}))
 	}
 	if d := farthest(a.Logits(0), b.Logits(0)); d != 0 {
@@ -221,7 +220,7 @@ func TestWriteRandom(t *testing.T) {
 	c.Layers, c.Heads, c.Width, c.Inner, c.Vocab, c.Context = 1, 2, 10, 0, 30, 20
 	one, two := t.TempDir(), filepath.Join(t.TempDir(), "new")
 	for _, dir := range []string{one, two} {
-		must.OK(t, WriteRandom(t.Context(), dir, c, 42))
+		testkit.OK(t, WriteRandom(t.Context(), dir, c, 42))
 	}
 	for _, name := range []string{"config.json", "model.safetensors"} {
 		a, _ := os.ReadFile(filepath.Join(one, name))
@@ -241,7 +240,7 @@ func TestParameters(t *testing.T) {
 	for shape, want := range map[string]int64{"124M": 124439808, "355M": 354823168,
 		"774M": 774030080, "1558M": 1557611200} {
 		c, err := ShapeConfig(shape)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got := c.Parameters(); got != want {
 			t.Errorf("%s has %d parameters, want %d", shape, got, want)
 		}
@@ -263,7 +262,7 @@ func TestForwardDoesNotAllocate(t *testing.T) {
 		batch[i] = Segment{Tokens: tokens, Start: 10 * i, Blocks: table(2*i, 2), Logits: 1}
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		must.OK(t, r.Forward(batch))
+		testkit.OK(t, r.Forward(batch))
 	}); n != 0 {
 		t.Errorf("a decode step allocates %v times", n)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // tolerance is how far logits and hidden states may be from the oracle's.
@@ -19,20 +19,20 @@ func fixture(name string) string { return filepath.Join("..", "testdata", name) 
 func loadModel(t testing.TB, dir string, o Options) *Model {
 	t.Helper()
 	m, err := Load(dir, o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
 
 // cleaner is a *testing.T, *testing.B or *rapid.T.
 type cleaner interface {
-	must.Test
+	testkit.Test
 	Cleanup(f func())
 }
 
 func newRunner(t cleaner, m *Model, blocks, threads int, set *kernels.Set) *Runner {
 	kv, err := NewKV(m, blocks)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	pool := kernels.NewPool(threads)
 	t.Cleanup(func() { pool.Close(); kv.Close() })
 	return NewRunner(m, kv, set, pool)
@@ -91,7 +91,7 @@ func TestLogitsAndHiddenStates(t *testing.T) {
 					t.Errorf("prompt %d: hidden state after stage %d is off by %v", i, stage, d)
 				}
 			}
-			must.OK(t, r.Forward([]Segment{
+			testkit.OK(t, r.Forward([]Segment{
 				{Tokens: p.IDs, Blocks: table(3, 4), Logits: n}}))
 			for j := range p.AllLogits {
 				if d := farthest(r.Logits(j), p.AllLogits[j]); d > tolerance {
@@ -127,7 +127,7 @@ func TestGreedy(t *testing.T) {
 			batch[i] = Segment{Tokens: p.IDs, Blocks: table(4*i, 4), Logits: 1}
 		}
 		for step := range o.Prompts[0].Greedy {
-			must.OK(t, r.Forward(batch))
+			testkit.OK(t, r.Forward(batch))
 			for i := range batch {
 				token := argmax(r.Logits(i))
 				if want := o.Prompts[i].Greedy[step]; token != want {

@@ -10,10 +10,11 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/engine/safetensors"
-	"github.com/llmsim/llmsim/internal/must"
-	"pgregory.net/rapid"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func layerName(l int) string { return fmt.Sprintf("h.%d.", l) }
@@ -38,8 +39,8 @@ func drawConfig(t *rapid.T) Config {
 func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand,
 	prefix string) map[string][]float32 {
 	text, err := json.Marshal(c)
-	must.OK(t, err)
-	must.OK(t, os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
+	testkit.OK(t, err)
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
 	specs := slices.Collect(tensorSpecs(c))
 	names := make([]string, len(specs))
 	for i := range specs {
@@ -61,7 +62,7 @@ func writeModel(t rapid.TB, dir string, c Config, rng *rand.Rand,
 			}
 			return nil
 		})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return weights
 }
 
@@ -79,7 +80,7 @@ func TestAnyShape(t *testing.T) {
 			func(d int) bool { return c.Heads%d != 0 })
 		kvHeads := rapid.SampledFrom(divisors).Draw(t, "KV heads")
 		m, err := Load(dir, Options{KVHeads: kvHeads})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		defer m.Close()
 		tokens := make([]int32, rapid.IntRange(1, c.Context).Draw(t, "tokens"))
 		for i := range tokens {
@@ -122,10 +123,10 @@ func inChunks(t *rapid.T, r *Runner, tokens []int32, size func() int, company bo
 		if company {
 			wrong := chunk
 			wrong.Tokens = slices.Repeat([]int32{0}, n)
-			must.OK(t, r.Forward([]Segment{wrong}))
+			testkit.OK(t, r.Forward([]Segment{wrong}))
 			batch = append(batch, Segment{Tokens: tokens[:1], Blocks: []int32{9}})
 		}
-		must.OK(t, r.Forward(batch))
+		testkit.OK(t, r.Forward(batch))
 		for i := range n {
 			logits = append(logits, slices.Clone(r.Logits(i)))
 		}

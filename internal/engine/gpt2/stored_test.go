@@ -11,7 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // store rewrites the tiny model's weights in a 16-bit format, rounded towards zero, and returns the
@@ -20,10 +20,10 @@ func store(t *testing.T, format string, convert func(float32) uint16) string {
 	t.Helper()
 	dir := copyFixture(t)
 	path := filepath.Join(dir, "model.safetensors")
-	data := must.Read(t, path)
+	data := testkit.Read(t, path)
 	length := binary.LittleEndian.Uint64(data)
 	var header map[string]map[string]any
-	must.OK(t, json.Unmarshal(data[8:8+length], &header))
+	testkit.OK(t, json.Unmarshal(data[8:8+length], &header))
 	delete(header, "__metadata__")
 	for _, tensor := range header {
 		tensor["dtype"] = format
@@ -31,7 +31,7 @@ func store(t *testing.T, format string, convert func(float32) uint16) string {
 		tensor["data_offsets"] = []float64{offsets[0].(float64) / 2, offsets[1].(float64) / 2}
 	}
 	text, err := json.Marshal(header)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var out bytes.Buffer
 	out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
 	out.Write(text)
@@ -39,7 +39,7 @@ func store(t *testing.T, format string, convert func(float32) uint16) string {
 		f := math.Float32frombits(binary.LittleEndian.Uint32(values))
 		out.Write(binary.LittleEndian.AppendUint16(nil, convert(f)))
 	}
-	must.OK(t, os.WriteFile(path, out.Bytes(), 0o600))
+	testkit.OK(t, os.WriteFile(path, out.Bytes(), 0o600))
 	return dir
 }
 
@@ -63,7 +63,7 @@ func TestStoredFormats(t *testing.T) {
 	} {
 		r := newRunner(t, loadModel(t, store(t, format, c.convert), Options{}), 1, 1,
 			kernels.Best())
-		must.OK(t, r.Forward([]Segment{{Tokens: p.IDs, Blocks: []int32{0}, Logits: 1}}))
+		testkit.OK(t, r.Forward([]Segment{{Tokens: p.IDs, Blocks: []int32{0}, Logits: 1}}))
 		if d := farthest(r.Logits(0), p.LastLogits); d > c.bound || d == 0 {
 			t.Errorf("%s: logits are off by %v, expected something up to %v", format, d, c.bound)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestTake checks that parts of a region are zero, aligned and apart, for a small and a huge
@@ -12,7 +12,7 @@ import (
 func TestTake(t *testing.T) {
 	for _, n := range []int{5, 1 << 20} {
 		r, err := NewRegion(RegionBytes[byte](n) + RegionBytes[float32](n))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		bytes, floats := Take[byte](r, n), Take[float32](r, n)
 		for i := range bytes {
 			bytes[i] = 0xff

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // eachSet runs a test with every implementation that this machine can run.
@@ -72,7 +72,7 @@ func prepared(s *Set, x []float32, ldx, rows int, m *Matrix) *Operand {
 
 func newMatrix(t testing.TB, in, out int, format Format, w []float32) Matrix {
 	region, err := NewRegion(MatrixSize(in, out, format))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(func() { region.Close() })
 	return NewMatrix(region, in, out, format, func(i, j int) float32 { return w[i*out+j] })
 }

@@ -10,8 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestRoundTrip writes tensors of random shapes and reads them back bit for bit.
@@ -34,13 +33,13 @@ func TestRoundTrip(t *testing.T) {
 			at[i] += copy(row, want[i][at[i]:])
 			return nil
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		f, err := Open(path)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		defer f.Close()
 		for i, s := range specs {
 			got := make([]float32, len(want[i]))
-			must.OK(t, f.Float32s(f.Lookup(s.Name), got))
+			testkit.OK(t, f.Float32s(f.Lookup(s.Name), got))
 			for j := range got {
 				if math.Float32bits(got[j]) != math.Float32bits(want[i][j]) {
 					t.Fatalf("%s[%d] = %v, want %v", s.Name, j, got[j], want[i][j])
@@ -112,7 +111,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "bad.safetensors")
-			must.OK(t, os.WriteFile(path, []byte(c.file), 0o600))
+			testkit.OK(t, os.WriteFile(path, []byte(c.file), 0o600))
 			_, err := Open(path)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
 				!strings.Contains(err.Error(), path) {
@@ -130,7 +129,7 @@ func FuzzHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header []byte, size int64) {
 		var tensors []Info
 		var err error
-		filestest.Bounded(t, len(header), func() { tensors, err = parseHeader(header, size) })
+		testkit.Bounded(t, len(header), func() { tensors, err = parseHeader(header, size) })
 		if err != nil {
 			return
 		}

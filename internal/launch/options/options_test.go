@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func names() []string { return []string{"vllm", "sglang", "trtllm"} }
@@ -170,7 +170,7 @@ func TestVersions(t *testing.T) {
 	} {
 		r, err := Load("vllm").Read(&Command{Words: []string{c.flag},
 			Version: VersionOf("vllm/vllm-openai:v" + c.version)})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		notes := strings.Join(r.Notes, "\n")
 		if got := strings.Contains(notes, "and the image has"); got != c.noted {
 			t.Errorf("%s under %q: notes %q", c.flag, c.version, r.Notes)

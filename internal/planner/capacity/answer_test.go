@@ -16,11 +16,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -55,9 +54,9 @@ func solved(t *testing.T, name string) *answer.Answer {
 func solveAll(t *testing.T, name string, overrides ...string) *answer.Answers {
 	t.Helper()
 	f, err := asked.Open(name, overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	answers, err := Solve(context.Background(), f, Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return answers
 }
 
@@ -140,7 +139,7 @@ func TestTheAnswerIsDetermined(t *testing.T) {
 // one, and repeats nothing.
 func TestAStoppedPlanGoesOn(t *testing.T) {
 	undisturbed, err := json.Marshal(solved(t, "many-users"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	each := 7
 	if testing.Short() {
@@ -148,9 +147,9 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 	}
 	for stop := 3; ; stop += each {
 		f, err := asked.Open("many-users", small, untuned)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		j, err := journal.Open(path)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		before := j.Len()
 		ctx, cancel := context.WithCancel(context.Background())
 		a, err := Solve(ctx, f, Options{Journal: j, Ran: func() {
@@ -163,13 +162,13 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 		if j.Len() > before+each+2*runtime.GOMAXPROCS(0) {
 			t.Errorf("%d results kept before, %d after: stopped too late", before, j.Len())
 		}
-		must.OK(t, j.Close())
+		testkit.OK(t, j.Close())
 		if errors.Is(err, context.Canceled) {
 			continue
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got, err := json.Marshal(a.Models[0])
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if !bytes.Equal(got, undisturbed) {
 			t.Error("the answer differs from that of an undisturbed plan")
 		}
@@ -197,7 +196,7 @@ func TestShippedPlans(t *testing.T) {
 			s.Source.Close()
 		}
 	}
-	drawn := cases.Draw(t, 5, asked.Shipped())
+	drawn := testkit.DrawCases(t, 5, asked.Shipped())
 	for _, name := range drawn[1:] {
 		check(name, untuned, small)
 	}
@@ -235,7 +234,7 @@ func TestAPlanForATrace(t *testing.T) {
 	for i := range 40 {
 		rows += fmt.Sprintf("%d,%d,%d\n", i, 50+i*17%300, 10+i%30)
 	}
-	must.OK(t, os.WriteFile(path, []byte(rows), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(rows), 0o666))
 	a := solve(t, "many-users", "workload={rate: 20/s, trace: "+path+"}",
 		"menu.hardware=[l40s, h100-sxm]", "menu.tensor=[1]",
 		small, "fleet={spare: 0}")
@@ -251,7 +250,7 @@ func TestAPlanForATrace(t *testing.T) {
 func rerun(t *testing.T, a *answer.Answer) *scenarios.Result {
 	t.Helper()
 	r, err := rebuilt(t, a).Run(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 
@@ -259,9 +258,9 @@ func rerun(t *testing.T, a *answer.Answer) *scenarios.Result {
 func rebuilt(t *testing.T, a *answer.Answer) *scenarios.Simulation {
 	t.Helper()
 	f, err := scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
@@ -278,7 +277,7 @@ func TestAnyLoad(t *testing.T) {
 		fmt.Fprintf(&code, "%.2f,%d,%d\n", float64(i)/10+0.03, 2000+i%2000, 5+i%10)
 	}
 	for name, b := range map[string]*strings.Builder{"chat.csv": &chat, "code.csv": &code} {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666))
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o666))
 	}
 	loads := map[string]string{
 		"traces": fmt.Sprintf(
@@ -299,7 +298,7 @@ func TestAnyLoad(t *testing.T) {
 	}
 	names, hardware := slices.Sorted(maps.Keys(loads)), "menu.hardware=[l40s, h100-sxm]"
 	if testing.Short() {
-		names, hardware = cases.Draw(t, 2, names), "menu.hardware=[l40s]"
+		names, hardware = testkit.DrawCases(t, 2, names), "menu.hardware=[l40s]"
 	}
 	for _, name := range names {
 		load := loads[name]
@@ -349,10 +348,10 @@ func TestCostGrowsWithTheRate(t *testing.T) {
 	last := 0.0
 	for _, rate := range []string{"5/s", "10/s", "20/s", "40/s"} {
 		f, err := asked.Open("llama2-70b-chat", "workload.rate="+rate)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := newSearch(t.Context(), f, testQueue(t), Options{})
-		must.OK(t, err)
-		must.OK(t, s.run(context.Background()))
+		testkit.OK(t, err)
+		testkit.OK(t, s.run(context.Background()))
 		if s.best < 0 || s.cost() < last {
 			t.Errorf("%s costs less than a lower rate", rate)
 		}
@@ -376,10 +375,10 @@ func TestSeveralModels(t *testing.T) {
 		t.Errorf("%d models, $%g/h of $%g/h", len(both.Models), sum, both.Hourly)
 	}
 	f, err := asked.Open("two-models", plenty, untuned)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	alone, err := Solve(context.Background(), (&asked.File{Plan: questions(f)[1].Plan,
 		Name: "alone"}), Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if got, want := both.Models[1].Chosen, alone.Models[0].Chosen; got.Label != want.Label ||
 		got.Replicas != want.Replicas {
 		t.Errorf("beside another model %d of %s, alone %d of %s", got.Replicas, got.Label,

@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 const spotAndBase = `
@@ -28,12 +28,12 @@ effort: {requests: 200, most-requests: 400}
 // keep the SLO, when each is judged by itself.
 func TestTheBaseIsTheCheapest(t *testing.T) {
 	s, _ := prepared(t, spotAndBase)
-	must.OK(t, s.answer(t.Context()))
+	testkit.OK(t, s.answer(t.Context()))
 	if s.best < 0 || s.chosen().Standing == nil {
 		t.Fatalf("the answer is %s, want one with a base", s.label(s.best))
 	}
 	file, err := s.fleet().WholeFile(200)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	replicas, hourly := 0, 0.0
 	for _, p := range file.Scenario.Fleet.Pools {
 		replicas += p.Replicas
@@ -49,7 +49,7 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 	for i, o := range s.options {
 		for n := o.Based() + 1; o.Cost(n) < s.cost()*(1-1e-9); n++ {
 			kept, share, err := s.Keeps(t.Context(), o, n, o.Worst(), s.Seeds)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if kept {
 				t.Errorf("%d of %s for $%g/h keep the SLO (%g), and the answer costs $%g/h", n,
 					s.label(i), o.Cost(n), share, s.cost())
@@ -74,14 +74,14 @@ func TestABaseIsAMixedFleet(t *testing.T) {
 	}
 	const n = 7
 	got, err := s.KeepsOnSpot(t.Context(), based, n, s.Rate, based.Worst(), 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	one, err := s.Alone(t.Context(), based, based.Worst(), 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	m := &mixed.Pair{Mixed: answer.Mixed{Replicas: [2]int{n - 2, 2}},
 		Options: [2]*candidate.Option{spot, demand},
 		Rates:   [2]float64{one, one}}
 	want, err := m.Judge(t.Context(), s.Trials, s.Rate, 0)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if math.Abs(got.Kept.Mean-want.Kept.Mean) > 2e-3 {
 		t.Errorf("%g keep the SLO, %g as a mixed fleet", got.Kept.Mean, want.Kept.Mean)
 	}

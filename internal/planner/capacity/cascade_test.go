@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 const cascaded = `
@@ -52,9 +52,9 @@ func TestCascadesArePlanned(t *testing.T) {
 func planned(t *testing.T, second string) *answer.Answers {
 	t.Helper()
 	f, err := asked.Parse("cascade.yaml", []byte(strings.Replace(cascaded, "SECOND", second, 1)))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := Solve(t.Context(), f, Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return a
 }
 

@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Whatever drafts, and however long: no more requests keep their limit with a replica nearly to
@@ -39,18 +39,18 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 			rapid.IntRange(2, 60).Draw(t, "output"), rapid.IntRange(2000, 9000).Draw(t, "tpot"),
 			method, tokens, law, length)
 		f, err := asked.Parse("drafts.yaml", []byte(text))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := newSearch(t.Context(), f, nil, Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		o := s.options[1]
 		if o.Unfit() != "" {
 			t.Skip(o.Unfit())
 		}
 		observe := func(rate float64) oracle.Trial {
 			file, err := f.File(o.Scenario(&f.Plan.Menu, 1, o.Slow), rate, 400)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			seen, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return seen.(oracle.Trial)
 		}
 		light := observe(o.Ceiling * judge.LightLoad / 4)
@@ -75,9 +75,9 @@ slo: {ttft: 1s, tpot: 6ms, percentile: 90}
 menu: {hardware: [h100-sxm], tensor: [1], speculation: [{method: eagle, acceptance: 0.8}]}
 effort: {requests: 100, most-requests: 200}
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	all, err := Solve(t.Context(), f, Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	chosen := all.Models[0].Chosen
 	if !slices.Equal(chosen.Lacks, chosen.Bundle.Notes) {
 		t.Errorf("it says that %q is lacking, and the files that %q is", chosen.Lacks,
@@ -86,7 +86,7 @@ effort: {requests: 100, most-requests: 200}
 	for name, write := range map[string]func(io.Writer) error{"short": all.WriteShort,
 		"details": all.Models[0].WriteText} {
 		var out strings.Builder
-		must.OK(t, write(&out))
+		testkit.OK(t, write(&out))
 		_, start, found := strings.Cut(out.String(), "To start a replica:")
 		if !found || !strings.Contains(start, "speculati") {
 			t.Errorf("%s: nothing is said of drafts in %q", name, start)

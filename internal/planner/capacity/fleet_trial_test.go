@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Shorter simulations of whole fleets come to the answer of longer ones, although latencies grow
@@ -25,7 +25,7 @@ effort: {requests: 300, most-requests: 4000}
 	var answers []string
 	for _, requests := range []string{"300", "2400"} {
 		s, _ := prepared(t, strings.Replace(text, "requests: 300", "requests: "+requests, 1))
-		must.OK(t, s.answer(context.Background()))
+		testkit.OK(t, s.answer(context.Background()))
 		answers = append(answers, bestOf(s, s.best))
 	}
 	if answers[0] != answers[1] || answers[0] == "nothing" {

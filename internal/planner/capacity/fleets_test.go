@@ -7,11 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // stock is what a service has to choose from: two kinds of accelerators, few of each.
@@ -34,7 +33,7 @@ func drawStock() *rapid.Generator[stock] {
 func TestMixedFleets(t *testing.T) {
 	stocks, saved := []int{0, 1, 2, 3, 4, 5}, 0
 	if testing.Short() {
-		stocks = cases.Draw(t, 2, stocks)
+		stocks = testkit.DrawCases(t, 2, stocks)
 	}
 	for _, k := range stocks {
 		drawn := drawStock().Example(k)
@@ -54,10 +53,10 @@ effort: {requests: 200, most-requests: 400}
 			t.Fatal("no answer", err)
 		}
 		shapes, _, err := s.shapes(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		found, err := (&mixed.Search{Fleet: *s.fleet(), Options: s.options}).Cheapest(
 			context.Background(), shapes)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got := s.cost()
 		if found != nil {
 			got = found.Hourly
@@ -91,7 +90,7 @@ func cheapestMix(t *testing.T, s *search) float64 {
 					got, err := s.Trials.Trial(context.Background(),
 						fleet.Scenario(&plan.Menu, fleet.Replicas), s.Rate,
 						plan.Together(s.Rate, n+m))
-					must.OK(t, err)
+					testkit.OK(t, err)
 					if got.Keeps() {
 						least = cost
 					}

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -84,12 +83,12 @@ menu: {hardware: [h100-sxm], tensor: [1, 2]}
 effort: {requests: 100, most-requests: 200}
 `)
 	first, err := s.lowestLatency(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	without := first[0].Latency
 	all, err := s.tuneLatency(context.Background(), first)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	f, err := paired.New(s.Judge).Bounded(s.chosen(), s.size())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if s.chosen().Settings() == nil || all[0].Option != s.best || all[0].Latency >= without ||
 		all[0].Latency < f.Latency {
 		t.Errorf("the answer takes %g ms, with the defaults %g, bound %g", all[0].Latency, without,
@@ -113,11 +112,11 @@ goal: {find: front, budget: $9/h, measure: p99_tpot_ms}
 menu: {hardware: [h100-sxm], tensor: [1]}
 effort: {requests: 100, most-requests: 200}
 `)
-	must.OK(t, s.answer(t.Context()))
+	testkit.OK(t, s.answer(t.Context()))
 	found, err := s.front(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	found, err = s.tuneFront(t.Context(), found)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	tuned, own := 0, false
 	for _, p := range (&answer.Answer{Points: found}).Front() {
 		own = own || p.Option == s.best && p.Replicas == s.size()
@@ -135,9 +134,9 @@ func simulatedFleet(t *testing.T, s *search, c *paired.Comparison, o *candidate.
 	replicas int) []answer.Point {
 	t.Helper()
 	f, err := c.Bounded(o, replicas)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	points, err := s.points(context.Background(), c, []paired.Fleet{f})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, p := range points {
 		if p.Latency < f.Latency || p.Energy < f.Energy || f.Latency == 0 || f.Energy == 0 {
 			t.Errorf("%d of %s: %g ms and %g Wh, bounds %g and %g", p.Replicas, p.Label,
@@ -153,7 +152,7 @@ func TestFront(t *testing.T) {
 	simulated, every := 0, 0
 	plans, each := goalPlans("front"), []int{0, 1}
 	if testing.Short() {
-		each = cases.Draw(t, 1, each)
+		each = testkit.DrawCases(t, 1, each)
 	}
 	for _, k := range each {
 		text := plans[k]
@@ -163,7 +162,7 @@ func TestFront(t *testing.T) {
 			t.Fatal("no answer", err)
 		}
 		found, err := s.front(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		front := (&answer.Answer{Points: found}).Front()
 		for _, p := range found {
 			beaten := 0
@@ -182,7 +181,7 @@ func TestFront(t *testing.T) {
 		}
 		c := paired.New(s.Judge)
 		list, err := s.frontFleets(c)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var all []answer.Point
 		for _, f := range list {
 			all = append(all, simulatedFleet(t, s, c, f.Option, f.Replicas)...)

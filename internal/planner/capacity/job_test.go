@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -41,7 +41,7 @@ func TestJob(t *testing.T) {
 		}
 		simulated++
 		j := &jobFleet{option: i}
-		must.OK(t, every.timeJob(context.Background(), j, requests))
+		testkit.OK(t, every.timeJob(context.Background(), j, requests))
 		if j.replicas > 0 && j.dollars < found[0].dollars*(1-1e-9) {
 			t.Errorf("%s does it for $%g, the answer for $%g", every.label(i), j.dollars,
 				found[0].dollars)
@@ -53,7 +53,7 @@ func TestJob(t *testing.T) {
 	o := s.chosen()
 	whole, err := s.Trials.Trial(context.Background(),
 		o.Scenario(&s.Trials.File.Plan.Menu, s.size(), o.Slow), 0, requests)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if whole.Seconds > 200 || math.Abs(whole.Seconds/found[0].total-1) > 0.05 {
 		t.Errorf("the whole job takes %g s, want %g s and at most 200 s", whole.Seconds,
 			found[0].total)
@@ -69,7 +69,7 @@ job: {requests: 20000, within: 15m}
 menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16, fp8], tune: none}
 `)
 	found, err := s.doJob(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	measured := func(i int) bool { return s.options[i].Grade == evidence.Measured }
 	if len(found) == 0 || measured(found[0].option) {
 		t.Fatalf("%d fleets, and the first was measured", len(found))
@@ -83,7 +83,7 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 			continue
 		}
 		j := &jobFleet{option: i}
-		must.OK(t, s.timeJob(t.Context(), j, s.jobRequests()))
+		testkit.OK(t, s.timeJob(t.Context(), j, s.jobRequests()))
 		if j.replicas > 0 && j.dollars < found[k].dollars {
 			t.Errorf("%s does it for $%g, the fallback %s for $%g", s.label(i), j.dollars,
 				s.label(found[k].option), found[k].dollars)

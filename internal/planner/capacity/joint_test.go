@@ -6,9 +6,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Fleets of several models from one stock cost the least of all that there are accelerators for,
@@ -29,12 +29,12 @@ menu:
   tune: none
 effort: {requests: 100, most-requests: 200}
 `, counts[0], counts[1]))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		q := testQueue(t)
 		var searches []*search
 		for _, part := range questions(f) {
 			found, err := find(context.Background(), part, q, Options{})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			searches = append(searches, found.search)
 		}
 		j := newJointSearch(searches)
@@ -50,7 +50,7 @@ effort: {requests: 100, most-requests: 200}
 			t.Errorf("%v: $%g/h, the cheapest pair costs $%g/h", counts, got, want)
 		}
 		inTurn, err := inTurn(context.Background(), f, q, Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if a, b := inTurn[0].Chosen, inTurn[1].Chosen; a != nil && b != nil &&
 			got > a.Hourly+b.Hourly+1e-9 {
 			t.Errorf("%v: $%g/h, in turn $%g/h", counts, got, a.Hourly+b.Hourly)
@@ -68,7 +68,7 @@ func cheapestPair(t *testing.T, j *jointSearch) float64 {
 	for k, s := range j.searches {
 		for i, o := range s.options {
 			if _, known := j.sizes[k][i]; !known && o.Unfit() == "" && !o.Tight {
-				must.OK(t, j.size(context.Background(), k, i))
+				testkit.OK(t, j.size(context.Background(), k, i))
 			}
 		}
 	}

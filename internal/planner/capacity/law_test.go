@@ -6,11 +6,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -60,9 +60,9 @@ func comparePart(t *testing.T, text string, size int) {
 	f.Plan.Workload.Rate = scenarios.Rate{
 		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
 	options, err := candidate.Options(f)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := among(ctx, options, one.Trials)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	o := s.options[0]
 	n, err := s.smallest(ctx, 0, size, func(int, float64) {})
 	if err != nil {
@@ -79,7 +79,7 @@ func comparePart(t *testing.T, text string, size int) {
 			run, err := s.Trials.Trial(ctx, scenario, s.Rate, requests)
 			return run.Under(o.Late), requests, err
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return ok
 	}
 	at := func(percent int) int {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A list of degrees of expert parallelism that spreads no experts beside data-parallel attention is
@@ -45,9 +45,9 @@ func TestExpertsAreSpreadAndSplitByDefault(t *testing.T) {
 		"llama-3.1-8b": {0, 0, 0, 0}} {
 		f, err := asked.Parse("p.yaml", []byte("{model: "+model+", workload: {rate: 1/s}, slo: "+
 			"{ttft: 1s}, menu: {hardware: [h200-sxm], tensor: [1, 2], data: [1, 2]}}"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		list, err := candidate.Options(f)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var got []int
 		for _, o := range list {
 			s := o.Prefill.Asked()

@@ -8,10 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 var pairs = flag.Int("pairs", 4, "how many pairs of plans are compared")
@@ -36,10 +35,10 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm, l40s], tensor: [1]}
 // hourly returns what the cheapest fleet costs, and false where none keeps the SLO.
 func hourly(t *testing.T, q *queue.Queue, drawn question) (float64, bool) {
 	f, err := asked.Parse("drawn", []byte(drawn.text()))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := newSearch(t.Context(), f, q, Options{})
-	must.OK(t, err)
-	must.OK(t, s.answer(context.Background()))
+	testkit.OK(t, err)
+	testkit.OK(t, s.answer(context.Background()))
 	if s.best < 0 {
 		return 0, false
 	}
@@ -57,7 +56,7 @@ func TestHarderNeverCostsLess(t *testing.T) {
 	for pair := range max(10, *pairs) {
 		all = append(all, pair)
 	}
-	for _, pair := range cases.Draw(t, *pairs, all) {
+	for _, pair := range testkit.DrawCases(t, *pairs, all) {
 		easyAndHard(t, work, pair)
 	}
 }

@@ -3,8 +3,8 @@ package capacity
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The bound of a step of any number of tokens, which is interpolated between a few, is at most what
@@ -28,7 +28,7 @@ menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2, 4], data: [1, 2, 4], 
 				continue
 			}
 			steps, err := trials.Steps(o.Prefill)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			for n := 1; n < candidate.LargestStep; n += max(1, n/41) {
 				bound, takes := o.Prefill.Pace.Step(float64(n)), candidate.LinearTime(steps, n)
 				checked++

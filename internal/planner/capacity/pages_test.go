@@ -11,10 +11,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // smallPlans are cheap plans of the kinds that cmd/llmsim's TestPlansOfEveryKindHaveTheSameBytes
@@ -54,7 +53,7 @@ func TestShortAnswersHave25Lines(t *testing.T) {
 	check := func(t *testing.T, all *answer.Answers, shows string) {
 		t.Helper()
 		var out bytes.Buffer
-		must.OK(t, all.WriteShort(&out))
+		testkit.OK(t, all.WriteShort(&out))
 		page := out.String()
 		if lines := strings.Count(page, "\n"); lines > 25 || !strings.Contains(page, shows) ||
 			!strings.HasSuffix(page, "more with --details.\n") {
@@ -71,21 +70,21 @@ func TestShortAnswersHave25Lines(t *testing.T) {
 	plans := smallPlans()
 	names := slices.Sorted(maps.Keys(plans))
 	if testing.Short() {
-		names = cases.Draw(t, 3, names)
+		names = testkit.DrawCases(t, 3, names)
 	}
 	for _, name := range names {
 		plan := plans[name]
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "plan.yaml")
-			must.OK(t, os.WriteFile(file, []byte(plan.text), 0o600))
-			must.OK(t, os.WriteFile(filepath.Join(filepath.Dir(file), "trace.csv"),
+			testkit.OK(t, os.WriteFile(file, []byte(plan.text), 0o600))
+			testkit.OK(t, os.WriteFile(filepath.Join(filepath.Dir(file), "trace.csv"),
 				[]byte("TIMESTAMP,ContextTokens,GeneratedTokens\n"+
 					"2023-11-16 18:00:00.0000000,500,20\n2023-11-16 18:00:01.0000000,900,30\n"),
 				0o600))
 			f, err := asked.Open(file)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			all, err := Solve(context.Background(), f, Options{})
-			must.OK(t, err)
+			testkit.OK(t, err)
 			check(t, all, plan.shows)
 		})
 	}

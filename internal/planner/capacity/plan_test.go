@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -16,7 +15,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, name := range asked.Shipped() {
 		text, err := asked.ReadShipped(name)
-		must.OK(f, err)
+		testkit.OK(f, err)
 		f.Add(string(text))
 	}
 	f.Add("model: x\nworkload: {rate: {pattern: wave, average: 1/s, swing: 1}}\nmenu: {hardware: " +
@@ -24,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var file *asked.File
 		var err error
-		filestest.Bounded(t, len(text), func() {
+		testkit.Bounded(t, len(text), func() {
 			file, err = asked.Parse("fuzz.yaml", []byte(text))
 		})
 		if err != nil {
@@ -42,7 +41,7 @@ func FuzzParse(f *testing.F) {
 
 // Every key of a plan is in docs/planning.md.
 func TestKeysAreDocumented(t *testing.T) {
-	data := must.Read(t, "../../../docs/planning.md")
+	data := testkit.Read(t, "../../../docs/planning.md")
 	docs := string(data)
 	var check func(at reflect.Type, path string)
 	check = func(at reflect.Type, path string) {
@@ -71,7 +70,7 @@ func TestSimulationsAreLongEnough(t *testing.T) {
 	f, err := asked.Parse("a.yaml", []byte(
 		"model: llama-3.1-8b\nworkload: {rate: 2/s}\nslo: {ttft: 3s}\nmenu: {hardware: "+
 			"[h100-sxm]}\neffort: {requests: 100}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for rate, want := range map[float64]int64{0.1: 100, 10: 600, 100: 6000} {
 		if first, most := f.Plan.Lengths(rate); first != want || most < 4*want {
 			t.Errorf("at %g/s: %d to %d requests, want %d and four times as many", rate, first,

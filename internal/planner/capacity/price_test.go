@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -28,22 +28,22 @@ slo: {ttft: 1s, tpot: 50ms}
 menu: {hardware: [h100-sxm], tensor: [1]}
 fleet: {spare: 1}
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	answers, err := Solve(context.Background(), plan, Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a := answers.Models[0]
 	load := func() (*scenarios.File, error) {
 		return scenarios.Parse("answer.yaml", []byte(a.Chosen.Scenario))
 	}
 	f, err := load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	sample := page.NewSample(page.SampleSize)
 	result, err := simulation.Run(context.Background(), sample)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var html, terminal bytes.Buffer
-	must.OK(t, page.Write(&html,
+	testkit.OK(t, page.Write(&html,
 		page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}))
 	report.NewPrinter(&terminal).Result(result)
 	variant := compare.Variant{Label: "answer", Name: "answer.yaml", Load: load}
@@ -51,7 +51,7 @@ fleet: {spare: 1}
 		compare.Options{
 			Replications: 2, Confidence: 0.95, Workers: 2, NoInterval: true,
 		})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	compared := 0.0
 	for _, figure := range c.Variants[0].Figures {
 		if figure.Name == "cost_per_million_output_tokens" {
@@ -65,7 +65,7 @@ fleet: {spare: 1}
 		t.Fatal("the page has no price")
 	}
 	onPage, err := strconv.ParseFloat(shown[1], 64)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := a.Chosen.PerMillion
 	for name, got := range map[string]float64{"scenario": result.CostPerMillion, "page": onPage,
 		"comparison": compared} {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The cheaper region far away is the answer while the first token may take as long as a message
@@ -43,7 +43,7 @@ workload: {rate: 2/s, prompt: 100, output: 20}
 slo: {ttft: 140ms}
 menu: {hardware: [{accelerator: h100-sxm, price: $2/h, round-trip: 150ms}], tensor: [1]}
 `)
-	must.OK(t, s.run(t.Context()))
+	testkit.OK(t, s.run(t.Context()))
 	if words := s.words(0); trials.Count() > 0 ||
 		!strings.Contains(words, "(150 ms of that for messages there and back)") {
 		t.Errorf("%d simulations; %s", trials.Count(), words)

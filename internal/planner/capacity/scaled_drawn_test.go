@@ -10,11 +10,10 @@ import (
 
 	cmpdiff "github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // drawnScaled draws a small menu of fleets that follow a load: waves and bursts, cold starts, all
@@ -70,7 +69,7 @@ func checked(t *testing.T, text string, checks int) (*search, *oracle.Trials) {
 	if err == nil {
 		err = s.check(t.Context())
 	}
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s, trials
 }
 
@@ -82,7 +81,7 @@ func TestDrawnScaledFleets(t *testing.T) {
 		t.Skip("simulates every fleet of drawn menus")
 	}
 	wrong, answered, needed, checking, all := 0, 0, 0, 0, 0
-	seeds := cases.Draw(t, 2, anomalies)
+	seeds := testkit.DrawCases(t, 2, anomalies)
 	for seed := range *drawn {
 		seeds = append(seeds, seed)
 	}
@@ -154,13 +153,13 @@ func TestReplicasThatNeverRun(t *testing.T) {
 				continue
 			}
 			few, _, err := s.Simulate(ctx, o, most, o.Worst(), 0)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if !judge.NeverRan(o, &few, most) {
 				continue
 			}
 			seen++
 			many, _, err := s.Simulate(ctx, o, most+4, o.Worst(), 0)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			many.Unused, many.Limit = few.Unused, few.Limit // counted by replica
 			if diff := cmpdiff.Diff(few, many); diff != "" {
 				t.Errorf("up to %d and %d of %s differ:\n%s", most, most+4, s.label(o.Index), diff)

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -99,9 +99,9 @@ func leastFleet(t *testing.T, s *search, o *candidate.Option) (replicas int, run
 	running = math.Inf(1)
 	for n := max(1, o.Always()); n <= min(12, s.Allowed(o)-s.Spare); n++ {
 		ok, _, err := s.Keeps(context.Background(), o, n, o.Worst(), s.Seeds)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		mean, err := s.Charge(context.Background(), o, n)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if ok && mean < running*(1-1e-9) {
 			replicas, running = n, mean
 		}
@@ -115,7 +115,7 @@ func TestScaledFleetsOfAllThereIs(t *testing.T) {
 	text := strings.Replace(scaledMenu(false), "[l40s, a100-80gb-sxm]",
 		"[{accelerator: l40s, count: 3}]", 1)
 	s, _ := prepared(t, text)
-	must.OK(t, s.answer(t.Context()))
+	testkit.OK(t, s.answer(t.Context()))
 	if s.best < 0 || !s.chosen().Scaled() || s.size() != 3 {
 		t.Errorf("planned %s, want 3 replicas, scaled", bestOf(s, s.best))
 	}
@@ -153,7 +153,7 @@ func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {
 		at += 1 / rate
 		fmt.Fprintf(&b, "%.2f,1200,80\n", at)
 	}
-	must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	a := solve(t, "many-users", "workload={trace: "+path+"}", "slo={ttft: 2s, percentile: 90}",
 		"menu={hardware: [l40s], tensor: [1], scaling: [{policy: outstanding, target: 5, "+
 			"keep: 60s}]}",
@@ -166,13 +166,13 @@ func TestScaledFleetCostsWhatItsScenarioDoes(t *testing.T) {
 		t.Errorf("%g of %d to %d replicas run on average", f.Mean, f.Fewest, d.Replicas)
 	}
 	file, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := simulation.Run(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	last, err := strconv.ParseFloat(fmt.Sprintf("%.2f", at), 64)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if got := r.Cost / (last - 0.5) * 3600; math.Abs(got/d.Hourly-1) > 1e-9 {
 		t.Errorf("the plan says $%g an hour, its scenario costs $%g", d.Hourly, got)
 	}

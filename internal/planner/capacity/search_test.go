@@ -12,14 +12,13 @@ import (
 
 	cmpdiff "github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -134,7 +133,7 @@ func testQueue(t *testing.T) *queue.Queue {
 	t.Helper()
 	q, err := queue.Open(context.Background(), queue.Config{},
 		queue.Handlers{oracle.Kind: oracle.Simulate})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(q.Close)
 	return q
 }
@@ -142,9 +141,9 @@ func testQueue(t *testing.T) *queue.Queue {
 func prepared(t *testing.T, text string) (*search, *oracle.Trials) {
 	t.Helper()
 	f, err := asked.Parse("menu.yaml", []byte(text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := newSearch(t.Context(), f, testQueue(t), Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s, s.Trials
 }
 
@@ -189,7 +188,7 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 func sustained(t *testing.T, s *search, o *candidate.Option, n int) bool {
 	t.Helper()
 	v, err := s.Enough(context.Background(), o, n)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return v.Sustained
 }
 
@@ -201,7 +200,7 @@ func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 	}
 	tried := menus()
 	if !*long {
-		tried = cases.Draw(t, 4, tried)
+		tried = testkit.DrawCases(t, 4, tried)
 	}
 	for _, menu := range tried {
 		t.Run(menu.name, func(t *testing.T) {
@@ -215,7 +214,7 @@ func TestTheAnswerIsThatOfExhaustiveSearch(t *testing.T) {
 func againstExhaustive(t *testing.T, text string, most int) {
 	t.Helper()
 	planned, trials := prepared(t, text)
-	must.OK(t, planned.run(context.Background()))
+	testkit.OK(t, planned.run(context.Background()))
 	every, _ := prepared(t, text)
 	best, replicas, all := exhaustive(t, every)
 	if planned.best != best || best >= 0 && planned.outcomes[best].replicas != replicas {
@@ -240,11 +239,11 @@ func TestLookingAheadChangesNothing(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 4} {
 		f, err := asked.Parse("menu.yaml", []byte(menus()[1].text(false)))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := newSearch(t.Context(), f, testQueue(t),
 			Options{Queue: queue.Config{Workers: workers}})
-		must.OK(t, err)
-		must.OK(t, s.run(context.Background()))
+		testkit.OK(t, err)
+		testkit.OK(t, s.run(context.Background()))
 		a := new(answer.Answer)
 		addOutcomes(a, s)
 		told = append(told, fmt.Sprint(s.Trials.Count(), s.best, a.Outcomes, a.Pruned))
@@ -292,7 +291,7 @@ func TestBoundsHold(t *testing.T) {
 	}
 	effort := "\neffort: {requests: 1000, most-requests: 2000}"
 	if testing.Short() {
-		plans = cases.Draw(t, 1, plans)
+		plans = testkit.DrawCases(t, 1, plans)
 		effort = "\neffort: {requests: 150, most-requests: 300}"
 	}
 	for _, text := range plans {
@@ -303,7 +302,7 @@ func TestBoundsHold(t *testing.T) {
 				continue
 			}
 			rate, _, err := s.highest(context.Background(), i)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if rate > o.Ceiling || rate < o.Ceiling/10 || math.IsInf(o.Ceiling, 0) {
 				t.Errorf("%s: sustains %g/s, the bound is %g/s", s.label(o.Index), rate, o.Ceiling)
 			}
@@ -318,7 +317,7 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: 1}}
 	for _, p := range changes.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator) {
 		other, err := s.perturbed(t.Context(), p, contender)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got, want := other.options[0], s.options[0]; got.Grade != want.Grade ||
 			got.Physics != want.Physics {
 			t.Errorf("%s: %s with %+v, want %s with %+v", p.Name, got.Grade, got.Physics,
@@ -381,7 +380,7 @@ func TestBadPlans(t *testing.T) {
 func TestPreparingEnds(t *testing.T) {
 	f, err := asked.Parse("menu.yaml", []byte("model: llama-2-7b\nworkload: {rate: 1/s}\n"+
 		"menu: {hardware: [l4]}"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newSearch(ctx, f, testQueue(t), Options{}); !errors.Is(err, context.Canceled) {
@@ -393,14 +392,14 @@ func TestPreparingEnds(t *testing.T) {
 // same, and is not made again.
 func TestOneReplicaNeedsNoRouting(t *testing.T) {
 	f, err := asked.Parse("menu.yaml", []byte(menus()[9].text(false)))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := newSearch(t.Context(), f, testQueue(t), Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	plain := s.options[0].Scenario(&f.Plan.Menu, 1, 1)
 	trialOf := func(policy string) any {
 		plain.Routing = scenarios.Policy{Policy: policy}
 		file, err := f.File(plain, 4, 200)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		seen, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)

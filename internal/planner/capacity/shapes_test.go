@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A server that keeps the SLO only while it stands idle is no alternative: its time to the first
@@ -19,7 +19,7 @@ func TestIdleServersAreNoAlternative(t *testing.T) {
 		"max: 1500}}\nslo: {ttft: 830ms, tpot: 50ms}\n" +
 		"menu: {hardware: [h100-sxm, a100-80gb-sxm], tensor: [1, 2], tune: none}\n" +
 		"effort: {requests: 500, most-requests: 2000}\n"
-	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	a := solveAll(t, file).Models[0]
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
@@ -36,7 +36,7 @@ func TestTooFewAcceleratorsHaveNoPrice(t *testing.T) {
 		"slo: {ttft: 800ms, tpot: 40ms}\nmenu: {hardware: [{accelerator: h100-sxm, count: 2, " +
 		"price: $2/h}, {accelerator: h100-sxm, price: $3/h}], tensor: [1], tune: none}\n" +
 		"effort: {requests: 100, most-requests: 200}\n"
-	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	a := solveAll(t, file).Models[0]
 	for i := range a.Shapes {
 		if s := &a.Shapes[i]; (s.Replicas == 0) != strings.Contains(s.Limit, "there are 2") ||
@@ -60,7 +60,7 @@ func TestRunnersUpOfTracesHaveAPrice(t *testing.T) {
 	text := "model: llama-3.1-8b\nworkload: {trace: " + trace + "}\nslo: {ttft: 1s, tpot: " +
 		"50ms}\nmenu: {hardware: [a100-80gb-sxm, h100-sxm], tensor: [1, 2], tune: none}\n"
 	for name, data := range map[string]string{trace: rows, file: text} {
-		must.OK(t, os.WriteFile(name, []byte(data), 0o600))
+		testkit.OK(t, os.WriteFile(name, []byte(data), 0o600))
 	}
 	a := solveAll(t, file).Models[0]
 	for i := range a.Shapes {
@@ -81,9 +81,9 @@ fleet: {spare: 1}
 menu: {hardware: [l40s, h100-sxm, h200, a100-80gb-sxm], tensor: [1, 2], tune: none}
 effort: {requests: 300, most-requests: 2000}
 `)
-	must.OK(t, s.answer(t.Context()))
+	testkit.OK(t, s.answer(t.Context()))
 	shapes, _, err := s.shapes(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	sized := 0
 	for i := range shapes {
 		sh := &shapes[i]

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // No option keeps the SLO as a fleet that costs less than the answer, also where the fleet that
@@ -54,7 +54,7 @@ effort: {requests: 400, most-requests: 1600}
 func noneCostsLess(t *testing.T, text string) {
 	t.Helper()
 	s, _ := prepared(t, text)
-	must.OK(t, s.answer(context.Background()))
+	testkit.OK(t, s.answer(context.Background()))
 	if s.best < 0 {
 		t.Skip("no fleet keeps the SLO")
 	}
@@ -64,7 +64,7 @@ func noneCostsLess(t *testing.T, text string) {
 			continue
 		}
 		ok, kept, err := s.Keeps(context.Background(), o, n, s.options[i].Worst(), s.Seeds)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if ok {
 			t.Errorf("%d of %s keep the SLO in %.4f of the requests for less than %d of %s:%s", n,
 				s.label(i), kept, s.size(), s.label(s.best), text)
@@ -83,7 +83,7 @@ menu: {hardware: [l40s], tensor: [1]}
 effort: {requests: 300, most-requests: 1000}
 `)
 	ctx := context.Background()
-	must.OK(t, s.run(ctx))
+	testkit.OK(t, s.run(ctx))
 	suggested := s.outcomes[s.best].replicas
 	if ok, err := s.sizeFleet(ctx); !ok || err != nil {
 		t.Fatal(ok, err)
@@ -116,9 +116,9 @@ effort: {requests: 300, most-requests: 2000}
 	sizes := map[string]int{}
 	for _, hardware := range []string{"l40s", "h100-sxm, l40s"} {
 		f, err := asked.Parse("plan.yaml", fmt.Appendf(nil, text, hardware))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		answers, err := Solve(context.Background(), f, Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, sh := range answers.Models[0].Shapes {
 			if sh.Accelerator == "l40s" {
 				sizes[hardware] = sh.Replicas
@@ -140,7 +140,7 @@ slo: {ttft: 1s, tpot: 50ms}
 menu: {hardware: [{accelerator: l40s, count: 3}], tensor: [1]}
 effort: {requests: 300, most-requests: 600}
 `)
-	must.OK(t, s.run(t.Context()))
+	testkit.OK(t, s.run(t.Context()))
 	s.replicaShare = 3
 	n, err := s.smallest(t.Context(), 0, 3, func(n int, _ float64) {
 		if n > 3 {

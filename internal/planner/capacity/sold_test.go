@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -29,9 +29,9 @@ effort: {requests: 500, most-requests: 1000}
 			plan = strings.Replace(text, " cached-input: $0.05/M,", "", 1)
 		}
 		found, _ := prepared(t, plan)
-		must.OK(t, found.answer(context.Background()))
+		testkit.OK(t, found.answer(context.Background()))
 		d, err := found.fleet().Deploy(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s := d.Sold
 		const output = 20 * 50 * 3600 / 1e6
 		if prompts := s.Input + s.Cached; math.Abs(s.Output/output-1) > 1e-9 ||
@@ -60,9 +60,9 @@ effort: {requests: 500, most-requests: 1000}
 func ran(t *testing.T, text string) *scenarios.Sold {
 	t.Helper()
 	f, err := scenarios.Parse("chosen.yaml", []byte(text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r.Sold
 }
 

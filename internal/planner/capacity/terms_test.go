@@ -13,19 +13,18 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 func priceFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "prices.yaml")
-	must.OK(t, os.WriteFile(path, []byte(text), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	return path
 }
 
@@ -138,7 +137,7 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 	s, _ := prepared(t, fmt.Sprintf(text, "AWS"))
 	s.best = -1
 	rows, err := hardware.Listings()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var providers []string
 	for _, p := range candidate.Prices(s.options, nil, s.Currency()) {
 		providers = append(providers, p.Provider)
@@ -164,7 +163,7 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 func TestSpotIsAsReckoned(t *testing.T) {
 	both := []bool{false, true}
 	if testing.Short() {
-		both = cases.Draw(t, 1, both)
+		both = testkit.DrawCases(t, 1, both)
 	}
 	for _, groups := range both {
 		s, _ := prepared(t, `
@@ -184,7 +183,7 @@ effort: {requests: 1000, most-requests: 2000}
 		s.options = s.options[:1]
 		s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: n}}
 		seen, err := s.fleet().Interrupt(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		p, _ := s.chosen().Interrupted()
 		want := float64(n) * p.Rate * 3600 * seen.Hours / (1 + p.Rate*p.Away)
 		if k := float64(seen.Interruptions); k < 10 || math.Abs(k-want) > 4*math.Sqrt(want) {
@@ -228,7 +227,7 @@ effort: {requests: 300, most-requests: 600}
 	for _, n := range []int{4, 5, 6, 8, 16, 64} {
 		v, err := s.KeepsOnSpot(context.Background(), s.options[0], n, s.Rate,
 			candidate.AsPredicted(), 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if v.Kept.Mean < before-1e-3 {
 			t.Errorf("%d replicas keep the SLO of %g of the requests, fewer of %g", n, v.Kept.Mean,
 				before)
@@ -259,10 +258,10 @@ effort: {requests: 500, most-requests: 2000}
 `)
 	o := s.options[0]
 	decided, err := s.Alone(t.Context(), o, o.Worst(), 1)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, confidence := range []float64{0.5, 0.7, 0.98} {
 		rate, err := s.Alone(t.Context(), o, o.Physics.Worst(confidence), 1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if earlier := confidence < 0.95; earlier && rate < decided || !earlier && rate > decided {
 			t.Errorf("%.2f/s with latencies of %g, %.2f/s with those that decide", rate,
 				confidence, decided)

@@ -8,10 +8,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // throughputPlan draws a small menu of which the fleet that serves most is asked for: the spares,
@@ -114,7 +114,7 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 				}
 				ok, _, err := s.Keeps(context.Background(), s.options[r.option], n,
 					s.options[r.option].Worst(), s.Seeds)
-				must.OK(t, err)
+				testkit.OK(t, err)
 				if ok {
 					best = s.Rate
 				}
@@ -129,11 +129,11 @@ func TestThroughputAlike(t *testing.T) {
 	var told []string
 	for _, workers := range []int{1, 3} {
 		f, err := asked.Parse("menu.yaml", []byte(throughputPlan(rand.New(rand.NewPCG(1, 0)), 8)))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		a, err := Solve(t.Context(), f, Options{Queue: queue.Config{Workers: workers}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		text, err := json.Marshal(a)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		told = append(told, string(text))
 	}
 	if told[0] != told[1] {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // What a trial shows does not rest on samples of the state, which it goes without.
@@ -23,11 +23,11 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 		}
 		for _, load := range []float64{0.3, 1.5} {
 			file, err := f.File(o.Scenario(&f.Plan.Menu, 2, o.Slow), load*o.Ceiling, 300)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			got, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			seen, err := planner.Observe(t.Context(), file)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			want := oracle.Judge(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
 			if diff := cmp.Diff(want, got.(oracle.Trial)); diff != "" {
 				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -32,9 +32,9 @@ effort: {requests: 300, most-requests: 600}
 func TestTunedFleetsCostLess(t *testing.T) {
 	find := func(overrides ...string) *finding {
 		f, err := asked.Parse("tuned.yaml", []byte(tunedPlan), overrides...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		found, err := find(context.Background(), f, testQueue(t), Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return found
 	}
 	tuned, plain := find(), find("menu.tune=none")
@@ -53,14 +53,14 @@ func TestTunedFleetsCostLess(t *testing.T) {
 		t.Errorf("%d simulations more, told as %d", n, a.Simulations)
 	}
 	d, err := tuned.fleet().Deploy(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, set := range a.Settings {
 		if !strings.Contains(d.Launch[0], set.Name+" "+set.Value) {
 			t.Errorf("%+v is not in %s", set, d.Launch[0])
 		}
 	}
 	s, err := scenarios.Parse("answer.yaml", []byte(d.Scenario))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range tuned.chosen().Prefill.Changes {
 		if c.Key != candidate.KVCache && s.Scenario.Batching.Params[strings.TrimPrefix(c.Key,
 			"batching.")] !=
@@ -85,9 +85,9 @@ menu:
     - {policy: outstanding, target: 4, min: 1, keep: 30s, cold-start: {boot: 20s, disk: xeon-8480}}
 effort: {requests: 200, most-requests: 400}
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := find(t.Context(), f, testQueue(t), Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, o := s.tuned, s.chosen()
 	if len(a.Settings) == 0 || !a.WithoutScaled || !o.Scaled() ||
 		s.cost() > a.WithoutHourly*(1-worthTuning) {
@@ -97,7 +97,7 @@ effort: {requests: 200, most-requests: 400}
 		t.Errorf("%d simulations of settings, %d before", a.Simulations, before)
 	}
 	kept, share, err := s.Keeps(t.Context(), o, s.outcomes[s.best].replicas, o.Worst(), s.Seeds)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if !kept {
 		t.Errorf("%g of the requests keep the SLO", share)
 	}
@@ -115,13 +115,13 @@ menu: {hardware: [h100-sxm], tensor: [1]}
 effort: {requests: 200, most-requests: 400}
 `)
 	all, err := s.findThroughput(t.Context())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if s.tuned.Settings == nil || s.Rate <= s.tuned.WithoutRate {
 		t.Fatalf("%g/s with %+v, %g/s without", s.Rate, s.tuned.Settings, s.tuned.WithoutRate)
 	}
 	o := s.chosen()
 	kept, share, err := s.Keeps(t.Context(), o, s.size(), o.Worst(), s.Seeds)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if !kept {
 		t.Errorf("%g of the requests keep the SLO at %g/s", share, s.Rate)
 	}
@@ -144,12 +144,12 @@ menu:
     - prefill: {replicas: 1, batching: [{token-budget: 4096}]}
       decode: {replicas: 1, tensor: [2]}
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := newSearch(context.Background(), f, testQueue(t), Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s.outcomes = make([]outcome, len(s.options))
 	list, err := changes.ChangedFor(&s.Judge, s.options[len(s.options)-1], metrics.E2E)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var names []string
 	for _, o := range list {
 		prefill, decode := o.Prefill.Asked(), o.Decode.Asked()
@@ -174,9 +174,9 @@ menu:
 // A change of a setting takes the place of an earlier one, and its default stays the engine's.
 func TestChangesReplaceEachOther(t *testing.T) {
 	f, err := asked.Parse("tuned.yaml", []byte(tunedPlan))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	options, err := candidate.Options(f)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	first := candidate.Change{Key: "batching.token-budget", Value: "1024",
 		Setting: answer.Setting{Name: "--max-num-batched-tokens", Value: "1024", Default: "8192"},
 		Policy:  "vllm-v1"}

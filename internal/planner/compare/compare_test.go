@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -32,7 +32,7 @@ func run(t *testing.T, workers int, variants ...Variant) *Comparison {
 	t.Helper()
 	c, err := Run(context.Background(), variants,
 		Options{Replications: 4, Confidence: 0.95, Workers: workers})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return c
 }
 
@@ -66,9 +66,9 @@ func TestFiguresAreNumbers(t *testing.T) {
 	file, err := scenarios.Parse("short",
 		[]byte(strings.NewReplacer("output: 120, requests: 600",
 			"output: 1, requests: 5").Replace(base)))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	run, err := planner.Observe(context.Background(), file)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	w := newWindow(run, 350)
 	if len(w.ttft) != 3 {
 		t.Errorf("%d of 5 requests are looked at, want the last 3", len(w.ttft))
@@ -143,7 +143,7 @@ func TestTheOutcomeDoesNotDependOnWorkers(t *testing.T) {
 	points, err := planner.Grid([]planner.Axis{
 		{Key: "batching.token-budget", Values: []string{"512", "2048"}},
 		{Key: "seed", Values: []string{"1", "2"}}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	variants := Points("chat", []string{"workload.duration=20s"}, points)
 	if one, four := run(t, 1, variants...), run(t, 4, variants...); !reflect.DeepEqual(one.Variants,
 		four.Variants) {
@@ -226,12 +226,12 @@ func TestOneVariantIsRefused(t *testing.T) {
 func TestDifferencesWithinWhatPredictionsMayBeWrongBy(t *testing.T) {
 	figure := func(vary, name string) *Figure {
 		axis, err := planner.ParseAxis(vary)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		points, err := planner.Grid([]planner.Axis{axis})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		variants := Points("chat", []string{"workload.duration=30s", "workload.rate=4/s"}, points)
 		c, err := Run(t.Context(), variants, Options{Replications: 4, Confidence: 0.95, Workers: 2})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i := range c.Variants[1].Figures {
 			if f := &c.Variants[1].Figures[i]; f.Name == name {
 				return f

@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -41,7 +41,7 @@ func TestGates(t *testing.T) {
 		{"slo_attainment < -1%", 50, 49.2, true, false}, // less than a point
 	} {
 		g, err := ParseGate(c.gate)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		metric := scenarios.MetricNamed(g.Metric)
 		if g.Metric == "slo_attainment" {
 			metric = metric.InPercent()
@@ -54,7 +54,7 @@ func TestGates(t *testing.T) {
 				check.Failed, c.failed, check.Words)
 		}
 		var report bytes.Buffer
-		must.OK(t, WriteJUnit(&report, []Check{check}))
+		testkit.OK(t, WriteJUnit(&report, []Check{check}))
 		var read struct {
 			Failures int `xml:"failures,attr"`
 			Cases    []struct {

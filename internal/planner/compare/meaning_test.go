@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -16,14 +16,14 @@ import (
 func built(t *testing.T, f *scenarios.File) (*trial, []byte) {
 	t.Helper()
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer s.Source.Close()
 	meant, err := strict.Plain(s.Scenario)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	written, err := treeOf(f)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	text, err := s.Explain()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return &trial{tree: written, runs: []*planner.Observation{
 		{Result: &scenarios.Result{Scenario: meant}}}}, text
 }
@@ -33,13 +33,13 @@ func built(t *testing.T, f *scenarios.File) (*trial, []byte) {
 func TestDefaultsAreNoChange(t *testing.T) {
 	for _, listing := range []string{"chat", "llama2-70b", "disaggregated", "tenants"} {
 		f, err := scenarios.Load(listing)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		plain, text := built(t, f)
 		for set, want := range map[string]string{
 			"seed=3": "[]", "slo.tpot=7ms": "slo.tpot", "workload.requests=77": "workload.requests",
 		} {
 			again, err := scenarios.Parse(listing+".yaml", text, set)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			explained, _ := built(t, again)
 			for _, pair := range [][2]*trial{{plain, explained}, {explained, plain}} {
 				list := changesOf(pair[0], pair[1])

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -212,12 +212,12 @@ workload: {rate: 8/s, prompt: 40, output: 4, requests: 400}
 `))
 		}
 		f, err := load()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		f.Scenario.Workload.Requests = c.sent
 		r, err := f.Run(context.Background(), policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got, err := Of(context.Background(), load, r)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got.Level != 0.8 || got.Runs != 5 || got.Requests != c.want {
 			t.Errorf("%d requests: level %g of %d runs with %d requests", c.sent, got.Level,
 				got.Runs, got.Requests)

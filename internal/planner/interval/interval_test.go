@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -25,12 +25,12 @@ func outcome(t *testing.T, spread evidence.Spread, overrides ...string) (*scenar
 		return scenarios.Parse("chat", []byte(chat), overrides...)
 	}
 	f, err := load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r.Evidence.Spread = spread
 	intervals, err := Of(context.Background(), load, r)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r, intervals
 }
 

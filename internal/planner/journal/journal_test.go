@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/scenarios"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Wherever a crash cuts the file, all results whose lines are whole are there when it is opened
@@ -23,19 +22,19 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.jsonl")
 	j, err := Open(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	const n = 20
 	for i := range n {
-		must.OK(t, j.Put(fmt.Sprint("key", i),
+		testkit.OK(t, j.Put(fmt.Sprint("key", i),
 			map[string]any{"value": i, "text": "a\nb"}))
 	}
-	must.OK(t, j.Close())
-	data := must.Read(t, path)
+	testkit.OK(t, j.Close())
+	data := testkit.Read(t, path)
 	rapid.Check(t, func(t *rapid.T) {
 		cut := rapid.IntRange(0, len(data)).Draw(t, "cut")
-		must.OK(t, os.WriteFile(path, data[:cut], 0o666))
+		testkit.OK(t, os.WriteFile(path, data[:cut], 0o666))
 		j, err := Open(path)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		defer j.Close()
 		whole := bytes.Count(data[:cut], []byte("\n"))
 		if j.Len() != whole {
@@ -47,7 +46,7 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 				t.Fatalf("cut at %d: key %d gives %v, %v", cut, i, got, ok)
 			}
 		}
-		must.OK(t, j.Put("more", 1))
+		testkit.OK(t, j.Put("more", 1))
 		after, err := os.ReadFile(path)
 		if err != nil || bytes.Count(after, []byte("\n")) != whole+1 {
 			t.Fatalf("cut at %d: the next line does not follow the last whole one: %v", cut, err)
@@ -60,14 +59,14 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 func TestAChangedByteIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := Open(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	const n = 3
 	for i := range n {
-		must.OK(t, j.Put(fmt.Sprint("key", i), map[string]any{"value": i + 10, "text": "a"}))
+		testkit.OK(t, j.Put(fmt.Sprint("key", i), map[string]any{"value": i + 10, "text": "a"}))
 	}
-	must.OK(t, j.Close())
-	filestest.Changed(t, must.Read(t, path), func(text []byte) (map[string]string, error) {
-		must.OK(t, os.WriteFile(path, text, 0o666))
+	testkit.OK(t, j.Close())
+	testkit.Changed(t, testkit.Read(t, path), func(text []byte) (map[string]string, error) {
+		testkit.OK(t, os.WriteFile(path, text, 0o666))
 		j, err := Open(path)
 		if err != nil {
 			if !scenarios.IsInputError(err) || !strings.HasPrefix(err.Error(), path+":") {
@@ -90,13 +89,13 @@ func TestAChangedByteIsFound(t *testing.T) {
 func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	j, err := Open(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if _, err := Open(path); err == nil && lockable() {
 		t.Error("a journal can be opened twice at a time")
 	}
 	j.Close()
 	again, err := Open(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	again.Close()
 }
 
@@ -118,7 +117,7 @@ func lockable() bool {
 
 func TestAForeignFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	must.OK(t, os.WriteFile(path, []byte("hello\n"), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte("hello\n"), 0o666))
 	if _, err := Open(path); err == nil {
 		t.Error("a file that is no journal is taken for one")
 	}

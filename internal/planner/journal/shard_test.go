@@ -9,8 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -21,7 +20,7 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 		parts := 0
 		for i := range of {
 			s, err := ParseShard(fmt.Sprintf("%d/%d", i, of))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if s.Mine(n) {
 				parts++
 			}
@@ -40,17 +39,17 @@ func TestEveryThingIsInOnePart(t *testing.T) {
 // Whatever byte of the note of a part is changed, the part is refused, or is of the same question.
 func TestAChangedNoteIsFound(t *testing.T) {
 	dir, into := t.TempDir(), t.TempDir()
-	must.OK(t, BeginShard(dir, Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
+	testkit.OK(t, BeginShard(dir, Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
 		Vary: []string{"workload.rate=1/s,2/s"}, Version: scenarios.Version()}, Shard{0, 1}))
 	part, err := Open(filepath.Join(dir, journalName))
-	must.OK(t, err)
-	must.OK(t, part.Close())
+	testkit.OK(t, err)
+	testkit.OK(t, part.Close())
 	j, err := Open(filepath.Join(into, journalName))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer j.Close()
 	path := filepath.Join(dir, noteName)
-	filestest.Changed(t, must.Read(t, path), func(text []byte) (Question, error) {
-		must.OK(t, os.WriteFile(path, text, 0o666))
+	testkit.Changed(t, testkit.Read(t, path), func(text []byte) (Question, error) {
+		testkit.OK(t, os.WriteFile(path, text, 0o666))
 		return MergeShards([]string{dir}, j)
 	})
 }
@@ -66,10 +65,10 @@ func TestMergeRefuses(t *testing.T) {
 		q := question
 		change(&q)
 		path := filepath.Join(dir, name)
-		must.OK(t, BeginShard(path, q, s))
+		testkit.OK(t, BeginShard(path, q, s))
 		j, err := Open(filepath.Join(path, journalName))
-		must.OK(t, err)
-		must.OK(t, j.Put(name, 1))
+		testkit.OK(t, err)
+		testkit.OK(t, j.Put(name, 1))
 		j.Close()
 		return path
 	}
@@ -94,7 +93,7 @@ func TestMergeRefuses(t *testing.T) {
 		"not the folder":   {first, dir},
 	} {
 		j, err := Open(filepath.Join(t.TempDir(), "j"))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if _, err := MergeShards(dirs, j); !scenarios.IsInputError(err) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q in it", dirs, err, want)
@@ -102,13 +101,13 @@ func TestMergeRefuses(t *testing.T) {
 		j.Close()
 	}
 	j, err := Open(filepath.Join(t.TempDir(), "j"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer j.Close()
 	if q, err := MergeShards([]string{second, first}, j); err != nil || q.Text != question.Text ||
 		j.Len() != 2 {
 		t.Errorf("question %+v, %d results: %v", q, j.Len(), err)
 	}
-	must.OK(t, os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`),
+	testkit.OK(t, os.WriteFile(filepath.Join(first, noteName), []byte(`{"shard": {"Of": -3}}`),
 		0o666))
 	if _, err := MergeShards([]string{first, second}, j); !scenarios.IsInputError(err) {
 		t.Errorf("a corrupt note: %v", err)

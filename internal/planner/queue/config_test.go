@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -102,7 +102,7 @@ func TestWhoCanJoin(t *testing.T) {
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "llmsim"}, IsCA: true,
 		BasicConstraintsValid: true,
@@ -113,12 +113,12 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey,
 		private)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	secret, err := x509.MarshalECPrivateKey(private)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	write := func(name, kind string, data []byte) string {
 		path := filepath.Join(t.TempDir(), name)
-		must.OK(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}),
+		testkit.OK(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}),
 			0o600))
 		return path
 	}

@@ -3,7 +3,7 @@ package queue
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Whatever a message holds, it is a task that a worker can look at, or an error; also where it is
@@ -15,7 +15,7 @@ func FuzzTask(f *testing.F) {
 	f.Add([]byte(`{"key": "k", "kind": "k", "files": {"": {"sha256": "../x", "size": -1}}}`))
 	s := &store{key: &key{1}, version: "v"}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		filestest.Bounded(t, len(data), func() {
+		testkit.Bounded(t, len(data), func() {
 			sealed := s.key.seal(aTask, "v.k", data)
 			task, err := s.readTask(subject+"v.k", sealed)
 			if _, forged := s.readTask(subject+"v.k", data); forged == nil {
@@ -42,7 +42,7 @@ func FuzzOutcome(f *testing.F) {
 	f.Add([]byte(`{"error": "x", "input": true}`))
 	s := &store{key: &key{1}, version: "v"}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		filestest.Bounded(t, len(data), func() {
+		testkit.Bounded(t, len(data), func() {
 			if _, err := s.readOutcome("v.k", data); err == nil {
 				t.Error("what nobody signed is taken for an outcome")
 			}

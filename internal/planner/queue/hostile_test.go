@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -45,10 +45,10 @@ func (n *notebook) text() string {
 func peer(t *testing.T, url string) jetstream.JetStream {
 	t.Helper()
 	conn, err := nats.Connect(url)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(conn.Close)
 	js, err := jetstream.New(conn)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return js
 }
 
@@ -64,7 +64,7 @@ func inject(t *testing.T, q *Queue, js jetstream.JetStream, key string, data []b
 func signed(t *testing.T, q *Queue, task any, key string) []byte {
 	t.Helper()
 	data, err := json.Marshal(task)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return q.store.key.seal(aTask, q.store.name(key), data)
 }
 
@@ -73,7 +73,7 @@ func drained(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	for range 600 {
 		stream, err := js.Stream(context.Background(), streamName)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if stream.CachedInfo().State.Msgs == 0 {
 			return
 		}
@@ -99,7 +99,7 @@ func TestGarbageIsRefused(t *testing.T) {
 	inject(t, q, js, "deep", []byte(strings.Repeat("[", 1<<19)))
 	unsigned := seeded(t, q, 5)
 	data, err := json.Marshal(unsigned)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	inject(t, q, js, unsigned.Key, data)
 	inject(t, q, js, "moved", signed(t, q, unsigned, unsigned.Key)) // the task of another key
 	inject(t, q, js, "unknown",
@@ -160,12 +160,12 @@ func TestOtherContentsAreRefused(t *testing.T) {
 	q := open(t, Config{URL: url, Workers: 1}, counting(new(atomic.Int32)))
 	defer q.Close()
 	objects, err := peer(t, url).ObjectStore(context.Background(), fileBucket)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prompts.csv")
-	must.OK(t, os.WriteFile(path, []byte("tokens\n100\n"), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte("tokens\n100\n"), 0o666))
 	sum, err := scenarios.HashFile(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range [][2]string{{"tokens\n999\n", "another file"}, {"tokens\n100\n100\n", ""}} {
 		contents, want := c[0], c[1]
 		if _, err := objects.PutString(context.Background(), sum, contents); err != nil {
@@ -189,8 +189,8 @@ func TestWorkersOpenOnlyWhatWasSent(t *testing.T) {
 	const secret = "a-secret-of-the-worker"
 	dir := t.TempDir()
 	path := filepath.Join(dir, "secret.csv")
-	must.OK(t, os.WriteFile(path, []byte(secret+"\n"+secret), 0o666))
-	must.OK(t, os.WriteFile(filepath.Join(dir, "secret.json"), []byte(`"`+secret+`"`),
+	testkit.OK(t, os.WriteFile(path, []byte(secret+"\n"+secret), 0o666))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "secret.json"), []byte(`"`+secret+`"`),
 		0o666))
 	t.Chdir(dir)
 	url := queuetest.Serve(t)
@@ -246,7 +246,7 @@ func TestForgedResultsAreRefused(t *testing.T) {
 	url := queuetest.Serve(t)
 	results := func(q *Queue) jetstream.KeyValue {
 		bucket, err := peer(t, url).KeyValue(context.Background(), resultBucket)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return bucket
 	}
 	for name, forge := range map[string]func(q *Queue, task string) []byte{
@@ -290,7 +290,7 @@ func TestForgedResultsAreRefused(t *testing.T) {
 			calls.Load() != 2 {
 			t.Errorf("%s, after: result %d after %d runs: %v", name, got, calls.Load(), err)
 		}
-		must.OK(t, bucket.Purge(context.Background(), before.store.name(task.Key)))
+		testkit.OK(t, bucket.Purge(context.Background(), before.store.name(task.Key)))
 		after.Close()
 		worker.Close()
 	}
@@ -351,13 +351,13 @@ func TestRemovedTasksAreQueuedAgain(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- planner.Do(context.Background(), seeded(t, planner, 1), new(int)) }()
 	stream, err := peer(t, url).Stream(context.Background(), streamName)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for info := stream.CachedInfo(); info.State.Msgs == 0; {
 		if info, err = stream.Info(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must.OK(t, stream.Purge(context.Background()))
+	testkit.OK(t, stream.Purge(context.Background()))
 	q := open(t, Config{URL: url, Workers: 1}, counting(&calls))
 	defer q.Close()
 	if err := <-done; err != nil || calls.Load() != 1 {
@@ -390,7 +390,7 @@ func TestKeys(t *testing.T) {
 	}
 	for _, text := range []string{"", "secret", strings.Repeat("0", 63), strings.Repeat("0", 65),
 		strings.Repeat("g", 64)} {
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := Open(context.Background(), c, nil); !scenarios.IsInputError(err) ||
 			strings.Contains(err.Error(), "0000") {
 			t.Errorf("the key %q: %v", text, err)
@@ -411,7 +411,7 @@ func TestForgeriesCostNoTry(t *testing.T) {
 	var got int
 	go func() { done <- planner.Do(context.Background(), task, &got) }()
 	bucket, err := peer(t, url).KeyValue(context.Background(), resultBucket)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i := range 2 * tries {
 		if _, err := bucket.Put(context.Background(), planner.store.name(task.Key),
 			[]byte("forged")); err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/queue/queuetest"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(queuetest.Main(m)) }
 func open(t *testing.T, c Config, h Handlers) *Queue {
 	t.Helper()
 	q, err := Open(context.Background(), c, h)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return q
 }
 
@@ -39,7 +39,7 @@ func seeded(t *testing.T, q *Queue, seed int) *Task {
 	task := &Task{Kind: "seed", Name: "a.yaml", Text: scenario,
 		Set: []string{fmt.Sprint("seed=", seed)}}
 	f, err := scenarios.Parse(task.Name, []byte(task.Text), task.Set...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if task.Key, err = q.Key(f, task.Kind, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -242,14 +242,14 @@ func TestClosedQueuesGiveTasksBack(t *testing.T) {
 func TestFilesTravel(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prompts.csv")
-	must.OK(t, os.WriteFile(path, []byte("tokens\n100\n200\n"), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte("tokens\n100\n200\n"), 0o666))
 	url := queuetest.Serve(t)
 	planner := open(t, Config{URL: url}, nil)
 	defer planner.Close()
 	task := &Task{Kind: "read", Name: filepath.Join(dir, "a.yaml"), Text: scenario +
 		"workload: {prompt: {distribution: empirical, file: prompts.csv}}\n"}
 	f, err := scenarios.Parse(task.Name, []byte(task.Text))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if task.Key, err = planner.Key(f, task.Kind, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +258,12 @@ func TestFilesTravel(t *testing.T) {
 	go func() { done <- planner.Do(context.Background(), task, &got) }()
 	// until the task is queued
 	for info, err := planner.store.js.Stream(context.Background(), streamName); ; {
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if now, err := info.Info(context.Background()); err != nil || now.State.Msgs > 0 {
 			break
 		}
 	}
-	must.OK(t, os.Rename(path, path+".away"))
+	testkit.OK(t, os.Rename(path, path+".away"))
 	q := open(t, Config{URL: url, Workers: 1},
 		Handlers{"read": func(_ context.Context, f *scenarios.File, _ string) (any, error) {
 			data, err := fs.ReadFile(f.FS, path)
@@ -306,7 +306,7 @@ func TestVersionsDoNotMix(t *testing.T) {
 	defer second.Close()
 	// until those of version 2 are done
 	for stream, err := peer(t, url).Stream(context.Background(), streamName); ; {
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if info, err := stream.Info(context.Background()); err != nil || info.State.Msgs <= n {
 			break
 		}
@@ -325,7 +325,7 @@ func TestVersions(t *testing.T) {
 	if _, err := planner.store.consume(context.Background(), time.Second); err != nil {
 		t.Fatal(err)
 	}
-	must.OK(t, planner.store.publish(context.Background(), seeded(t, planner, 1)))
+	testkit.OK(t, planner.store.publish(context.Background(), seeded(t, planner, 1)))
 	ctx, cancel := context.WithCancel(context.Background())
 	var calls atomic.Int32
 	refused := make(chan string, 10)

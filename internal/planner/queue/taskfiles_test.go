@@ -11,16 +11,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A worker finds in what was sent the folders and files that the planner has.
 func TestSentFilesAreAFolder(t *testing.T) {
 	const sum = "0"
 	dir := t.TempDir()
-	must.OK(t, os.WriteFile(filepath.Join(dir, sum), nil, 0o666))
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, sum), nil, 0o666))
 	root, err := os.OpenRoot(dir)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer root.Close()
 	rapid.Check(t, func(t *rapid.T) {
 		there := fstest.MapFS{}
@@ -45,6 +45,6 @@ func walk(t *rapid.T, fsys fs.FS) (paths []string) {
 		paths = append(paths, path)
 		return err
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return paths
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -26,10 +26,10 @@ func triedText(t *testing.T, text string, overrides ...string) *scenarios.Result
 		return scenarios.Parse("scenario", []byte(text), overrides...)
 	}
 	f, err := load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := f.Run(context.Background(), policies.Default())
-	must.OK(t, err)
-	must.OK(t, Try(context.Background(), load, r))
+	testkit.OK(t, err)
+	testkit.OK(t, Try(context.Background(), load, r))
 	return r
 }
 

@@ -5,17 +5,17 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // What a run comes to passes the check; with any of its figures made impossible it does not.
 func TestImpossibleOutcomesAreRefused(t *testing.T) {
 	f, err := scenarios.Load("chat", "workload.requests=200")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	result, err := Simulate(context.Background(), f, "")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	o := result.(outcome)
 	if err := o.Check(); err != nil {
 		t.Fatalf("a run is refused: %v", err)

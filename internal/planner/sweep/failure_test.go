@@ -10,9 +10,9 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestFailedPointsAreReported(t *testing.T) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT,
 		JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s.Start()
 	defer s.Shutdown()
 	if !s.ReadyForConnections(20 * time.Second) {
@@ -40,11 +40,11 @@ func TestFailedPointsAreReported(t *testing.T) {
 			}})
 	}()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.jsonl"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer j.Close()
 	sweep := example()
 	r, err := sweep.Run(ctx, Options{Queue: queue.Config{URL: s.ClientURL()}, Journal: j})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -40,9 +40,9 @@ func TestDataOfThePlots(t *testing.T) {
 
 	const path = "testdata/plots.txt"
 	if *update {
-		must.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
+		testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	}
-	want := must.Read(t, path)
+	want := testkit.Read(t, path)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
@@ -52,7 +52,7 @@ func sweepOf(t *testing.T, name string, set []string, axes ...planner.Axis) *Res
 	t.Helper()
 	s := Sweep{Name: name, Set: set, Axes: axes}
 	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 

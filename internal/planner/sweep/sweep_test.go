@@ -16,12 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	proctest.Main(m)
+	testkit.Main(m)
 }
 
 func journaled(path string) error {
@@ -65,9 +64,9 @@ func results(t *testing.T, o Options) string {
 	t.Helper()
 	s := example()
 	r, err := s.Run(context.Background(), o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var out bytes.Buffer
-	must.OK(t, r.WriteCSV(&out))
+	testkit.OK(t, r.WriteCSV(&out))
 	return out.String()
 }
 
@@ -88,24 +87,24 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		if round == 200 {
 			t.Fatal("the sweep does not come to an end")
 		}
-		cmd := proctest.Command(t, os.Args[0])
+		cmd := testkit.Command(t, os.Args[0])
 		cmd.Env = append(os.Environ(), victim+"="+path)
-		must.OK(t, cmd.Start())
+		testkit.OK(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		select {
 		case err := <-ended:
-			must.OK(t, err)
+			testkit.OK(t, err)
 		// Later kills come later, since a busy machine may take long to start a process.
 		case <-time.After(time.Duration(5+rng.IntN(60)*(1+round)) * time.Millisecond):
-			must.OK(t, cmd.Process.Kill())
+			testkit.OK(t, cmd.Process.Kill())
 			<-ended
 			kills++
 			continue
 		}
 		break
 	}
-	data := must.Read(t, path)
+	data := testkit.Read(t, path)
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	seen := map[string]bool{}
 	for _, line := range lines {
@@ -116,7 +115,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 			len(lines), len(seen))
 	}
 	j, err := journal.Open(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer j.Close()
 	var ran atomic.Int32
 	again := results(t, Options{Queue: queue.Config{Workers: 2}, Journal: j,
@@ -136,7 +135,7 @@ func TestRows(t *testing.T) {
 	runs := 0
 	r, err := s.Run(context.Background(),
 		Options{Queue: queue.Config{Workers: 2}, Started: func(n int) { runs = n }})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i, want := range []string{"does not fit", "does not fit", "tensor parallelism 3",
 		"tensor parallelism 3", "", ""} {
 		if row := r.Rows[i]; !strings.Contains(row.Reason, want) ||
@@ -200,20 +199,20 @@ func TestFilesAgree(t *testing.T) {
 	s := Sweep{Name: "llama2-70b", Set: []string{"workload.requests=20"},
 		Axes: []planner.Axis{{Key: "parallelism.tensor", Values: []string{"1", "2", "4"}}}}
 	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var text, document bytes.Buffer
-	must.OK(t, r.WriteCSV(&text))
+	testkit.OK(t, r.WriteCSV(&text))
 	lines, err := csv.NewReader(&text).ReadAll()
 	if err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, want 4: %v", len(lines), err)
 	}
-	must.OK(t, json.NewEncoder(&document).Encode(r))
+	testkit.OK(t, json.NewEncoder(&document).Encode(r))
 	var rows []struct {
 		Settings map[string]string
 		Reason   string
 		Metrics  map[string]float64
 	}
-	must.OK(t, json.Unmarshal(document.Bytes(), &rows))
+	testkit.OK(t, json.Unmarshal(document.Bytes(), &rows))
 	if len(rows) != 3 {
 		t.Fatalf("%d rows, want 3", len(rows))
 	}
@@ -241,14 +240,14 @@ func TestPricesOfASweepAreInProportion(t *testing.T) {
 		Axes: []planner.Axis{{Key: "hardware",
 			Values: []string{"a100-80gb-sxm", "desktop-50gbs"}}}}
 	r, err := s.Run(context.Background(), Options{Queue: queue.Config{Workers: 2}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	cost, flow := column("cost_per_million_output_tokens"), column("output_throughput")
 	var hourly [2]float64
 	for i, a := range s.Axes[0].Values {
 		f, err := scenarios.Load(s.Name, append(s.Set, "hardware="+a)...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		one, err := f.Run(context.Background(), policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		hourly[i] = one.Cost / one.Duration
 	}
 	x, y := r.Rows[0].Values, r.Rows[1].Values

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -55,9 +55,9 @@ func quick() Options {
 func searching(t *testing.T, text string, o Options) (*tuner, *halving, option) {
 	t.Helper()
 	f, err := loader(text)()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	base, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	base.Source.Close()
 	s := &tuner{Options: o, load: loader(text), seed: base.Scenario.Seed}
 	if s.goal, err = goal(o.Goal, &base.Scenario); err != nil {
@@ -67,9 +67,9 @@ func searching(t *testing.T, text string, o Options) (*tuner, *halving, option) 
 		t.Fatal(err)
 	}
 	r, err := s.halve(context.Background(), base.Scenario.Unsteady() == "")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	best, err := s.simplify(context.Background(), r)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s, r, best
 }
 
@@ -81,7 +81,7 @@ func TestTheBestOfAll(t *testing.T) {
 	for _, change := range []string{"", "\nseed: 7", "\nengine: {slowdown: 1.4}"} {
 		s, r, _ := searching(t, narrow+change, o)
 		all, err := s.measure(context.Background(), options(s.menu), r.requests, r.seeds)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		best := slices.MinFunc(all, func(a, b trial) int {
 			switch {
 			case a.loss() < b.loss():
@@ -135,7 +135,7 @@ workload:
 		s, r, best := searching(t, text, o)
 		all, err := s.measure(context.Background(), append(options(s.menu), best), r.requests,
 			r.seeds)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		answer := all[len(all)-1]
 		for _, other := range all {
 			if other.reason == "" && s.worse(answer, other) {
@@ -171,7 +171,7 @@ workload:
 		s, r, best := searching(t, text, o)
 		trials, err := s.measure(context.Background(), []option{make(option, len(best)), best},
 			r.requests, r.seeds)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if trials[1].loss() > trials[0].loss() {
 			t.Errorf("%q has a loss of %g, the default %g\n%s", best.settings(s.menu),
 				trials[1].loss(), trials[0].loss(), text)
@@ -186,7 +186,7 @@ func TestWhatEachSettingBrought(t *testing.T) {
 	o.Axes = axes(t, "batching.max-sequences=4,64,4096", "batching.token-budget=8192",
 		"memory.block-size=32", "parallelism.tensor=3")
 	a, err := Tune(context.Background(), loader(narrow), o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(a.Flags) != 1 || a.Flags[0].Set[0] != "batching.max-sequences=64" {
 		t.Fatalf("flags %+v, want a batch of 64 alone", a.Flags)
 	}
@@ -218,7 +218,7 @@ func TestAFewOptionsAndTheirNeighbours(t *testing.T) {
 	o.Axes = axes(t, "batching.max-sequences=16,24,32,48,64", "batching.token-budget=512,1024,4096",
 		"memory.block-size=32")
 	a, err := Tune(context.Background(), loader(narrow), o)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if a.Options != 48 || a.Tried <= 12 || a.Tried >= 48 {
 		t.Errorf("%d of %d options were tried", a.Tried, a.Options)
 	}
@@ -235,9 +235,9 @@ func TestSameAnswerOnAnyNumberOfWorkers(t *testing.T) {
 		o.Workers, o.Axes = workers, axes(t, "batching.max-sequences=16,64,256",
 			"batching.token-budget=512,8192")
 		a, err := Tune(context.Background(), loader(narrow), o)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		got, err := json.Marshal(a)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if want == nil {
 			want = got
 		} else if !bytes.Equal(got, want) {
@@ -264,13 +264,13 @@ func TestLayoutsUseTheHardwareThereIs(t *testing.T) {
 	} {
 		count := func(overrides ...string) int {
 			f, err := loader(text)(overrides...)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			return max(1, f.Scenario.Replicas) * f.Scenario.Parallelism.Accelerators()
 		}
 		f, err := loader(text)()
-		must.OK(t, err)
+		testkit.OK(t, err)
 		simulation, err := f.Build(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		simulation.Source.Close()
 		d := layouts(simulation)
 		seen := map[string]bool{}
@@ -300,9 +300,9 @@ func TestUseOfTheSLO(t *testing.T) {
 		for rate := 1; rate <= 30; rate += 4 {
 			f, err := loader(narrow)("slo="+slo, "batching.max-sequences=256",
 				fmt.Sprintf("workload.rate=%d/s", rate), "workload.requests=300")
-			must.OK(t, err)
+			testkit.OK(t, err)
 			o, err := planner.Observe(context.Background(), f)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if u := use(o); (u <= 100) != o.Result.SLOMet || math.IsNaN(u) {
 				t.Errorf("%s at %d/s: %g%% used, and met is %v", slo, rate, u, o.Result.SLOMet)
 			}
@@ -354,7 +354,7 @@ func TestRefusals(t *testing.T) {
 
 // The page that explains the answer has a word for each of its keys.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	page := must.Read(t, "../../../docs/comparing.md")
+	page := testkit.Read(t, "../../../docs/comparing.md")
 	kinds := []reflect.Type{reflect.TypeFor[Answer](), reflect.TypeFor[Outcome](),
 		reflect.TypeFor[Flag](), reflect.TypeFor[Rung](), reflect.TypeFor[Unfit]()}
 	for _, kind := range kinds {

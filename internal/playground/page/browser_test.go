@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/llmsim/llmsim/internal/browsertest"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -31,7 +31,7 @@ func open(t *testing.T, address string) *reader {
 	text := html(t)
 	r := &reader{t, browsertest.Start(t, 10*time.Minute), map[string]map[string]any{}}
 	file := filepath.Join(t.TempDir(), "playground.html")
-	must.OK(t, os.WriteFile(file, text, 0o600))
+	testkit.OK(t, os.WriteFile(file, text, 0o600))
 	r.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+file+"#"+address))
 	r.ready()
 	return r
@@ -174,7 +174,7 @@ func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 		await simulator.open(1, [], [], 2000);
 		return JSON.stringify(await simulator.next(1, 200));
 	})()`))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if first != again {
 		t.Error("the first frames are not those that the simulator has")
 	}
@@ -246,12 +246,12 @@ func TestPageShowsSeveralSeeds(t *testing.T) {
 	for seed := range 5 {
 		text, err := playground.Result(r.ctx, []string{"workload.rate=36/s",
 			"seed=" + number(float64(seed))})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var f struct {
 			Met   bool                  `json:"slo_met"`
 			Share struct{ All float64 } `json:"slo_attainment"`
 		}
-		must.OK(t, json.Unmarshal(text, &f))
+		testkit.OK(t, json.Unmarshal(text, &f))
 		if f.Met {
 			met++
 		}
@@ -273,7 +273,7 @@ func TestTwoPoliciesGetTheSameRequests(t *testing.T) {
 		text := see[string](r, `JSON.stringify(Object.fromEntries(app.servers[`+
 			number(float64(stage))+
 			`].list.flatMap((f) => f.running).map((r) => [r.id, { ID: r.id, Prompt: r.prompt, Output: r.output }])))`)
-		must.OK(t, json.Unmarshal([]byte(text), &all))
+		testkit.OK(t, json.Unmarshal([]byte(text), &all))
 		return all
 	}
 	static, orca := asks(0), asks(1)

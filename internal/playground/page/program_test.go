@@ -12,14 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/playground/page"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // html returns the page, where go generate made the simulator for browsers.
 func html(t *testing.T) []byte {
@@ -28,7 +27,7 @@ func html(t *testing.T) []byte {
 	if errors.Is(err, page.ErrNoProgram) {
 		t.Skip("first: go generate ./internal/playground/page")
 	}
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return text
 }
 
@@ -36,7 +35,7 @@ func html(t *testing.T) []byte {
 func TestPageIsSmall(t *testing.T) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	w.Write(html(t))
 	w.Close()
 	if packed.Len() > 3_200_000 {
@@ -48,10 +47,10 @@ func TestPageIsSmall(t *testing.T) {
 // The simulator for browsers is sent over networks: it has no server, no pictures, no tables of
 // terminals and no vocabularies.
 func TestTheProgramForBrowsersImportsLittle(t *testing.T) {
-	list := proctest.Command(t, "go", "list", "-deps", "../../../cmd/playground")
+	list := testkit.Command(t, "go", "list", "-deps", "../../../cmd/playground")
 	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
 	out, err := list.Output()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, heavy := range []string{"net/http", "gonum.org/v1/plot",
 		"github.com/llmsim/llmsim/internal/report", "github.com/llmsim/llmsim/internal/text"} {
 		if slices.Contains(strings.Fields(string(out)), heavy) {
@@ -85,11 +84,11 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 		t.Skip("no node on this machine (Debian: apt-get install nodejs)")
 	}
 	input, err := json.Marshal(choices())
-	must.OK(t, err)
-	cmd := proctest.Command(t, node, "testdata/results.js", "wasm")
+	testkit.OK(t, err)
+	cmd := testkit.Command(t, node, "testdata/results.js", "wasm")
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.Output()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	type answer struct{ OK, Error string }
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<22)
@@ -99,14 +98,14 @@ func TestFiguresInABrowserAreThoseOfTheProgram(t *testing.T) {
 			t.Fatalf("no answer for %v", settings)
 		}
 		want, err := playground.Result(t.Context(), settings)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got.Result.OK != string(want) {
 			t.Errorf("%v: in a browser %d bytes%s, want these %d; first go generate "+
 				"./internal/playground/page, if the simulator changed",
 				settings, len(got.Result.OK), got.Result.Error, len(want))
 		}
 		file, err := scenarios.Parse("my.yaml", []byte(got.YAML.OK))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if again, err := playground.ResultOf(t.Context(), file); !bytes.Equal(again, want) {
 			t.Errorf("%v: the file gives another result (%v):\n%s", settings, err, got.YAML.OK)
 		}

@@ -16,10 +16,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/llmsim/llmsim/internal/cases"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/report/drafts"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 var (
@@ -59,7 +58,7 @@ func TestWalkThroughTheTours(t *testing.T) {
 		return !strings.HasPrefix(s.Name, *walked)
 	})
 	if *walked == "" {
-		walk = cases.Draw(t, (len(all)+2)/3, all)
+		walk = testkit.DrawCases(t, (len(all)+2)/3, all)
 	}
 	for _, s := range walk {
 		r.visit("tour=" + s.Name)
@@ -218,7 +217,7 @@ func (r *reader) result(run string, settings []string) (result map[string]any) {
 		if err != nil {
 			r.t.Fatalf("%s with %v: %v", run, settings, err)
 		}
-		must.OK(r.t, json.Unmarshal(out, &result))
+		testkit.OK(r.t, json.Unmarshal(out, &result))
 		r.known[key] = result
 	}
 	return r.known[key]
@@ -310,14 +309,14 @@ func TestToursPageListsAllStops(t *testing.T) {
 		fmt.Fprintf(&list, "- **%s** (`#tour=%s`). %s\n", s.Title, s.Name, s.Ask)
 	}
 	const page, mark = "../../../docs/tours.md", "<!-- The stops. -->\n"
-	text := must.Read(t, page)
+	text := testkit.Read(t, page)
 	head, _, found := strings.Cut(string(text), mark)
 	if !found {
 		t.Fatalf("%s has no line %q", page, mark)
 	}
 	want := head + mark + list.String()
 	if *update {
-		must.OK(t, os.WriteFile(page, []byte(want), 0o644))
+		testkit.OK(t, os.WriteFile(page, []byte(want), 0o644))
 		return
 	}
 	if string(text) != want {

@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // No machine beats a law, a machine of the catalogue has the catalogue's bandwidth and a
 // prediction below both, and the table keeps to 80 columns.
 func TestRows(t *testing.T) {
 	rows, err := Rows()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for name, device := range map[string]string{"rtx-4090": "RTX 4090",
 		"a100-80gb-pcie": "A100 PCIe", "m1-max": "M1 Max", "m2-ultra": "M2 Ultra"} {
 		a, err := catalog.Accelerator(name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, r := range rows {
 			if r.Device == device && (r.Bandwidth != a.Bandwidth ||
 				r.Peak != a.Peak[hardware.FP16] || r.Decode.Predicted == 0) {
@@ -38,7 +38,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	must.OK(t, Write(&out, rows))
+	testkit.OK(t, Write(&out, rows))
 	for _, line := range strings.Split(out.String(), "\n") {
 		if utf8.RuneCountInString(line) > 80 {
 			t.Errorf("%q is longer than 80 columns", line)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The probabilities after a rejection and those of accepted drafts make up the target's law; many
@@ -34,7 +34,7 @@ func TestDraftsKeepTheLaw(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		must.OK(t, s.Write(&out))
+		testkit.OK(t, s.Write(&out))
 		for line := range strings.SplitSeq(out.String(), "\n") {
 			if utf8.RuneCountInString(line) > 80 {
 				t.Errorf("%q is longer than 80 columns", line)

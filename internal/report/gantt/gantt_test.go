@@ -10,8 +10,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/life"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -20,11 +20,11 @@ import (
 func record(t *testing.T, name string, set ...string) *Chart {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c, err := Record(context.Background(), strings.Join(set, " "), s, 0, 12, true)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return c
 }
 
@@ -73,7 +73,7 @@ func TestPictures(t *testing.T) {
 	b.Name = `<b>"&` + "\x1b[31m"
 	charts := []*Chart{a, b}
 	var picture, page, text bytes.Buffer
-	must.OK(t, errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts),
+	testkit.OK(t, errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts),
 		WriteText(&text, charts)))
 	decoder := xml.NewDecoder(&picture)
 	rows := 0
@@ -82,7 +82,7 @@ func TestPictures(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "line" {
 			rows++
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/life"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -86,7 +86,7 @@ func TestPartsAddUp(t *testing.T) {
 		if scenarios.IsInputError(err) {
 			t.Skip(err)
 		}
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if len(lives) != len(ended) {
 			t.Fatalf("%d lives of %d requests", len(lives), len(ended))
 		}
@@ -98,7 +98,7 @@ func TestPartsAddUp(t *testing.T) {
 			check(t, l)
 		}
 		stepped, _, err := run(set, true)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if d := cmp.Diff(stepped, lives); d != "" {
 			t.Fatalf("stepping (-), leaps (+):\n%s", d)
 		}
@@ -194,9 +194,9 @@ func TestALeapThatAFailureCutsHasOnlyItsTokens(t *testing.T) {
 		"workload.requests=40", "fleet.pools=[{name: one, replicas: 2}]", "fleet.retries=3",
 		"fleet.outages=[{replica: 0, at: 500ms, for: 1s}]", "seed=19"}
 	leapt, _, err := run(set, false)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	stepped, _, err := run(set, true)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if d := cmp.Diff(stepped, leapt); d != "" {
 		t.Errorf("stepping (-), leaps (+):\n%s", d)
 	}

@@ -16,30 +16,29 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/llmsim/llmsim/internal/browsertest"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/proctest"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-func TestMain(m *testing.M) { proctest.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // writePage runs a shipped scenario and writes its page.
 func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Result) {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	sample := page.NewSample(page.SampleSize)
 	result, err := s.Run(context.Background(), sample)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var text bytes.Buffer
-	must.OK(t, page.Write(&text,
+	testkit.OK(t, page.Write(&text,
 		page.Run{Result: result, Sample: sample, Steps: s.Steps()}))
 	path := filepath.Join(t.TempDir(), "report.html")
-	must.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
+	testkit.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
 	return path, result
 }
 
@@ -47,7 +46,7 @@ func writePage(t *testing.T, name string, set ...string) (string, *scenarios.Res
 func TestPageIsSmall(t *testing.T) {
 	path, result := writePage(t, "chat", "workload.requests=100000", "workload.duration=100h")
 	info, err := os.Stat(path)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if result.Completed != 100_000 || info.Size() > 2_000_000 {
 		t.Errorf("%d requests give a page of %d bytes, want less than 2 MB", result.Completed,
 			info.Size())
@@ -63,7 +62,7 @@ func TestPageInBrowser(t *testing.T) {
 	ready := chromedp.WaitVisible(chromedp.CSS(`body[data-ready="yes"]`))
 	do := func(steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
-		must.OK(t, chromedp.Do(ctx, steps...))
+		testkit.OK(t, chromedp.Do(ctx, steps...))
 	}
 	do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), ready)
 	compareHeadline(t, browsertest.See[map[string]string](t, ctx,

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -46,7 +46,7 @@ func TestOneLedgerForAStep(t *testing.T) {
 		model, accelerator, set := setups(rng)
 		context := 1 + rng.IntN(4000)
 		file, err := scenarios.Describe(model, accelerator, set...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		steps, err := file.Steps(policies.Default())
 		if err != nil {
 			continue // the model does not fit

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // However long a run was, a picture has no more to draw than it can show: a line has at most a low
@@ -25,9 +25,9 @@ func TestPicturesCostWhatTheyShow(t *testing.T) {
 				Waiting: int(random >> 50), KV: value / (1 << 24)}
 		}
 		latencies, err := Latencies(requests, nil)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		queue, memory, err := State(state)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for p, lines := range map[*plot.Plot]int{latencies: 3, queue: 2, memory: 1} {
 			const column = 2 * 2 // a low and a high point, each at the end of a level stretch
 			drawn, longest := strokes(p)

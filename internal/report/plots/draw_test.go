@@ -22,9 +22,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // pictures draws each picture of the package from series, which some pictures use in part.
@@ -132,11 +132,11 @@ func pictures() map[string]func(list []Series) (*plot.Plot, error) {
 // The table of pictures has every exported function of the package that makes one.
 func TestEveryPictureIsDrawn(t *testing.T) {
 	names, err := filepath.Glob("*.go")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	made := map[string]bool{}
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || !f.Name.IsExported() || f.Type.Results == nil {
@@ -175,7 +175,7 @@ func TestPicturesOfAnything(t *testing.T) {
 	for _, name := range names {
 		for _, list := range [][]Series{nil, {{}}, {{}, {}}, {{X: []float64{0}, Y: []float64{0}}},
 			{{X: []float64{0, 0, 1}, Y: []float64{0, 1, 0}}, {}}} {
-			must.OK(t, check(name, list))
+			testkit.OK(t, check(name, list))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -55,9 +55,9 @@ func TestDataOfARun(t *testing.T) {
 // What the roofline shows, likewise.
 func TestDataOfTheRoofline(t *testing.T) {
 	file, err := scenarios.Describe("llama-2-7b", "a100-80gb", "engine=ideal")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	steps, err := file.Steps(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var list []Series
 	for _, s := range report.NewRoofline(steps, []int{512}, []int{1, 64}, 1024).Steps {
 		points := Series{Name: s.Name, X: []float64{s.Intensity}, Y: []float64{s.Rate / tera}}
@@ -72,12 +72,12 @@ func TestDataOfTheRoofline(t *testing.T) {
 func golden(t *testing.T, name string, data any) {
 	t.Helper()
 	text, err := json.MarshalIndent(data, "", " ")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	path := filepath.Join("testdata", name+".json")
 	if *update {
-		must.OK(t, os.WriteFile(path, append(text, '\n'), 0o666))
+		testkit.OK(t, os.WriteFile(path, append(text, '\n'), 0o666))
 	}
-	want := must.Read(t, path)
+	want := testkit.Read(t, path)
 	if diff := cmp.Diff(string(want), string(text)+"\n"); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -19,12 +19,12 @@ func run(t *testing.T, name string, set ...string) (*scenarios.Result, *page.Sam
 	*scenarios.Steps) {
 	t.Helper()
 	file, err := scenarios.Load(name, set...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	sample := page.NewSample(page.SampleSize)
 	result, err := s.Run(context.Background(), sample)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return result, sample, s.Steps()
 }
 
@@ -62,7 +62,7 @@ func TestSaveRun(t *testing.T) {
 			"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)
 		dir := t.TempDir()
-		must.OK(t, Print.SaveRun(dir, result, sample, steps))
+		testkit.OK(t, Print.SaveRun(dir, result, sample, steps))
 		for _, name := range []string{"latencies", "queue", "memory", "steps"} {
 			for _, format := range []string{"svg", "png"} {
 				if info, err := os.Stat(filepath.Join(dir, name+"."+format)); err != nil ||

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/report/life"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -19,9 +19,9 @@ import (
 func build(t *testing.T, set ...string) *scenarios.Simulation {
 	t.Helper()
 	file, err := scenarios.Load("chat", append(set, "workload.requests=120")...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return s
 }
 
@@ -32,16 +32,16 @@ func record(t *testing.T, set ...string) []Waterfall {
 	t.Helper()
 	ctx := context.Background()
 	id, err := Slowest(ctx, build(t, set...))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	l, err := Record(ctx, build(t, set...), id)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return []Waterfall{{"a name", l}}
 }
 
 // The decimal numbers of the document add up to the latency exactly.
 func TestDocumentAddsUp(t *testing.T) {
 	data, err := json.Marshal(NewDocument(record(t, many...)))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var d struct {
 		Waterfalls []struct {
 			E2E           json.Number `json:"e2el_ms"`
@@ -50,7 +50,7 @@ func TestDocumentAddsUp(t *testing.T) {
 			}
 		}
 	}
-	must.OK(t, json.Unmarshal(data, &d))
+	testkit.OK(t, json.Unmarshal(data, &d))
 	number := func(n json.Number) *big.Rat {
 		r, ok := new(big.Rat).SetString(n.String())
 		if !ok {
@@ -79,7 +79,7 @@ func TestText(t *testing.T) {
 	for _, set := range [][]string{nil, many} {
 		all := record(t, set...)
 		var text bytes.Buffer
-		must.OK(t, WriteText(&text, all))
+		testkit.OK(t, WriteText(&text, all))
 		for line := range strings.Lines(text.String()) {
 			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 				t.Errorf("%q is longer than 80 columns", line)

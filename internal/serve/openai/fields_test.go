@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The fields of requests in OpenAI's reference and in vLLM's protocol.
@@ -51,7 +51,7 @@ func TestFieldsAreReadHarmlessOrRefused(t *testing.T) {
 		return Parse(Completions, []byte(text))
 	}
 	plain, err := parse("", "")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for name, why := range harmless() {
 		places[name]++
 		if r, err := parse(name, "1"); err != nil || !reflect.DeepEqual(r, plain) || why == "" {

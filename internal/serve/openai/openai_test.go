@@ -10,8 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 func words(i int) string { return fmt.Sprintf(" word%d", i) }
@@ -21,7 +20,7 @@ func words(i int) string { return fmt.Sprintf(" word%d", i) }
 func TestInstancesAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		schema, err := json.Marshal(drawSchema(t, 0))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		value, err := Instance(schema, words)
 		if err != nil {
 			t.Fatalf("%s: %v", schema, err)
@@ -178,7 +177,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		filestest.Bounded(t, len(body), func() {
+		testkit.Bounded(t, len(body), func() {
 			for _, endpoint := range []Endpoint{Completions, Chat, Responses} {
 				parseAnything(t, endpoint, body)
 			}

@@ -10,19 +10,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/training"
 )
 
 // The fractions of published runs that are met, by publication: these bounds are what docs/
 // training.md states, and a change that worsens one says why.
 func TestPublishedRuns(t *testing.T) {
-	d, err := Read(os.DirFS(sharedfiles.Path(t, "anchors", "training")))
-	must.OK(t, err)
+	d, err := Read(os.DirFS(testkit.Shared(t, "anchors", "training")))
+	testkit.OK(t, err)
 	r := d.Report()
 	var text strings.Builder
-	must.OK(t, r.WriteText(&text))
+	testkit.OK(t, r.WriteText(&text))
 	t.Log("\n" + text.String())
 	if r.Step.Rows < 600 {
 		t.Errorf("%d rows are compared, want at least 600", r.Step.Rows)
@@ -56,11 +55,11 @@ func TestPublishedRuns(t *testing.T) {
 // Figure 1 of Korthikanti et al., arXiv:2205.05198: activations of the first stage, which a public
 // re-computation states to many digits.
 func TestActivationsOfFigure1(t *testing.T) {
-	tree := os.DirFS(sharedfiles.Path(t, "anchors", "training"))
+	tree := os.DirFS(testkit.Shared(t, "anchors", "training"))
 	shapes, err := records(tree, "megatron_papers.csv")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	figure, err := records(tree, "memory_reports.csv")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	compared := 0
 	for _, r := range figure {
 		if r["suite"] != "Korthikanti Fig.1" || r["kind"] != "analytic activations/GPU" {
@@ -101,10 +100,10 @@ func TestActivationsOfFigure1(t *testing.T) {
 // Tables of the same kinds with other rows, missing columns and cells that are empty or wild are
 // read without a crash, and each row is either compared or counted with a reason.
 func TestOtherTables(t *testing.T) {
-	tree := os.DirFS(sharedfiles.Path(t, "anchors", "training"))
+	tree := os.DirFS(testkit.Shared(t, "anchors", "training"))
 	for name := range tables() { // every column once without its value
 		list, err := records(tree, name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for column := range list[0] {
 			r := maps.Clone(list[0])
 			r[column] = ""
@@ -116,7 +115,7 @@ func TestOtherTables(t *testing.T) {
 		names := slices.Sorted(maps.Keys(tables()))
 		name := rapid.SampledFrom(names).Draw(t, "table")
 		list, err := records(tree, name)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		columns := slices.Sorted(maps.Keys(list[0]))
 		dropped := rapid.SampledFrom(columns).Draw(t, "dropped")
 		r := maps.Clone(rapid.SampledFrom(list).Draw(t, "row"))
@@ -132,7 +131,7 @@ func TestOtherTables(t *testing.T) {
 		}
 		report := d.Report()
 		var text strings.Builder
-		must.OK(t, report.WriteText(&text))
+		testkit.OK(t, report.WriteText(&text))
 		for why := range report.Left {
 			if why == "" || !strings.Contains(text.String(), why) {
 				t.Errorf("the report does not say %q:\n%s", why, &text)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/drift"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
@@ -53,7 +53,7 @@ func (c traffic) seen(t *testing.T, seed uint64) observed.Run {
 	}
 	s := server()
 	pairs, err := s.Compare(context.Background(), scenarios.Factors{}, &r)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	off := math.Exp(0.01 * rng.NormFloat64()) // a run is off by 1 %
 	for i := range r.Requests {
 		noise := off * math.Exp(0.05*rng.NormFloat64())
@@ -75,7 +75,7 @@ func watched(t *testing.T, r observed.Run) *drift.Result {
 	t.Helper()
 	found, err := drift.Run(context.Background(), drift.Config{Server: server(), Fitted: fitted(),
 		Runs: []observed.Run{r}, Apart: 1e6})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return found
 }
 
@@ -121,7 +121,7 @@ func TestOtherTrafficIsNamed(t *testing.T) {
 			t.Errorf("seed %d: machine %+v, traffic %+v", seed, r.Machine, r.Traffic)
 		}
 		var b strings.Builder
-		must.OK(t, r.WriteText(&b))
+		testkit.OK(t, r.WriteText(&b))
 		if !strings.Contains(b.String(), "the traffic changed; the machine does what") {
 			t.Errorf("the text is %q", b.String())
 		}
@@ -132,7 +132,7 @@ func TestOtherTrafficIsNamed(t *testing.T) {
 func TestRules(t *testing.T) {
 	s := server()
 	text, err := drift.Rules(context.Background(), &s, fitted())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, name := range []string{"TwinMachineTPOT", "TwinMachineTTFT", "TwinTrafficPrompt",
 		"TwinTrafficOutput", "TwinTrafficRate"} {
 		if strings.Count(text, fmt.Sprintf("alert: %s\n", name)) != 1 {

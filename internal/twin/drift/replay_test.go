@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/drift"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
@@ -137,7 +137,7 @@ func pairs(n int, factor float64) (list []fit.Pair) {
 // page writes the page of runs.
 func page(t *rapid.T, runs ...drift.Replay) string {
 	var b bytes.Buffer
-	must.OK(t, drift.WriteReplayPage(&b, "title", runs))
+	testkit.OK(t, drift.WriteReplayPage(&b, "title", runs))
 	return b.String()
 }
 

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -19,11 +18,11 @@ import (
 // rows reads a table of ../shared/measured as rows by column.
 func rows(t *testing.T, name ...string) []map[string]string {
 	t.Helper()
-	file, err := os.Open(sharedfiles.Path(t, append([]string{"measured"}, name...)...))
-	must.OK(t, err)
+	file, err := os.Open(testkit.Shared(t, append([]string{"measured"}, name...)...))
+	testkit.OK(t, err)
 	defer file.Close()
 	all, err := csv.NewReader(file).ReadAll()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var list []map[string]string
 	for _, record := range all[1:] {
 		row := map[string]string{}
@@ -98,7 +97,7 @@ workload: {rate: 8/s, prompt: 600, output: 248, requests: 300}
 			t.Fatal(key, err)
 		}
 		later, err := fit.Predict(context.Background(), &s, runs[1:], r.Values())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		all = append(all, later...)
 	}
 	return all
@@ -136,7 +135,7 @@ workload: {rate: 1/s, prompt: 4129, output: 1032, requests: 100}
 func adapt(t *testing.T, s fit.Server, runs []observed.Run, hold float64) *fit.Result {
 	t.Helper()
 	r, err := fit.Run(context.Background(), fit.Config{Server: s, Runs: runs, Hold: hold})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, f := range r.Factors {
 		t.Logf("%-10s %.3f ± %.3f learnt %v", f.Name, f.Value, f.Deviation, f.Learnt)
 	}
@@ -152,7 +151,7 @@ func heldOut(r *fit.Result) []fit.Error {
 func predict(t *testing.T, s fit.Server, runs []observed.Run, r *fit.Result) []fit.Error {
 	t.Helper()
 	list, err := fit.Predict(context.Background(), &s, runs, r.Values())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return list
 }
 

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -58,7 +58,7 @@ workload: {rate: 30/s, prompt: 800, output: 60, requests: 300}
 func measure(t *testing.T, s *Server, hidden scenarios.Factors, run observed.Run) observed.Run {
 	t.Helper()
 	o, err := s.run(t.Context(), hidden, &run)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rng := rand.New(rand.NewPCG(7, 7))
 	noisy := func(of func(*served) float64) float64 {
 		return mean(o, of) * math.Exp(0.005*rng.NormFloat64())
@@ -72,7 +72,7 @@ func measure(t *testing.T, s *Server, hidden scenarios.Factors, run observed.Run
 func next(t *testing.T, s *Server, runs []observed.Run) []Next {
 	t.Helper()
 	r, err := Run(t.Context(), Config{Server: *s, Runs: runs})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	list, err := r.FindNext(t.Context())
 	if err != nil || len(list) == 0 {
 		t.Fatalf("found %v, %v", list, err)

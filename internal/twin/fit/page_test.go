@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 )
 
@@ -96,7 +95,7 @@ func TestMeasuredServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: fits to eight sets of measurements")
 	}
-	sharedfiles.Path(t, "measured")
+	testkit.Shared(t, "measured")
 	table := "| server | fitted to | predicted | error before → after |\n|---|---|---|---|\n"
 	for _, m := range servers() {
 		t.Run(m.server+", "+m.predicted, func(t *testing.T) {
@@ -130,14 +129,14 @@ func TestMeasuredServers(t *testing.T) {
 func showsTable(t *testing.T, table string) {
 	t.Helper()
 	const page, begin, end = "../../../docs/twin.md", "<!-- measured -->\n", "<!-- end -->\n"
-	old := must.Read(t, page)
+	old := testkit.Read(t, page)
 	head, rest, opened := strings.Cut(string(old), begin)
 	shown, tail, closed := strings.Cut(rest, end)
 	if !opened || !closed {
 		t.Fatalf("%s has no %s", page, strings.TrimSpace(begin))
 	}
 	if *update {
-		must.OK(t, os.WriteFile(page, []byte(head+begin+table+end+tail), 0o666))
+		testkit.OK(t, os.WriteFile(page, []byte(head+begin+table+end+tail), 0o666))
 		return
 	}
 	figure := regexp.MustCompile(`[+-]\d+\.\d`)

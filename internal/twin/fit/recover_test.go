@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
@@ -46,7 +46,7 @@ func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
 				Prompt: 300 + rng.IntN(1200), Output: 20 + rng.IntN(100), TTFT: 1, E2E: 1})
 		}
 		pairs, err := s.Compare(context.Background(), f, &r)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for j := range pairs {
 			noise := math.Exp(0.03 * rng.NormFloat64())
 			r.Requests[j].TTFT, r.Requests[j].E2E = pairs[j].TTFT[1]*noise, pairs[j].E2E[1]*noise
@@ -91,7 +91,7 @@ func sums(r observed.Run) observed.Run {
 func recovered(t *testing.T, f scenarios.Factors, runs []observed.Run) (inside, all int) {
 	t.Helper()
 	r, err := fit.Run(context.Background(), fit.Config{Server: server(hiddenServer), Runs: runs})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	truth := map[string]float64{"prompts": f.Prompts, "memory": f.Memory, "cache": f.Cache,
 		"step": f.Step, "sequence": f.Sequence, "request": f.Request, "mixed": f.Mixed}
 	for _, found := range r.Factors {

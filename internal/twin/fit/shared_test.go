@@ -4,8 +4,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
@@ -15,9 +14,9 @@ import (
 // read reads a file of ../shared/measured.
 func read(t *testing.T, name ...string) *observed.Observed {
 	t.Helper()
-	path := sharedfiles.Path(t, append([]string{"measured"}, name...)...)
+	path := testkit.Shared(t, append([]string{"measured"}, name...)...)
 	o, err := formats.Read(files.Disk{}, path, formats.Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return o
 }
 

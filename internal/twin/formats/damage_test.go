@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -23,7 +22,7 @@ func TestDamagedGzipSaysWhere(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(w, "%d,%d,30,0.0%d,0.%d\n", i, 1+i*7919%1000, 1+i*31%89, 100+i*37%800)
 	}
-	must.OK(t, w.Close())
+	testkit.OK(t, w.Close())
 	where := regexp.MustCompile(`^a\.csv\.gz: (in the first line|after line \d+): .*gzip`)
 	read := func(data []byte) (*observed.Observed, error) {
 		o, err := formats.Parse("a.csv.gz", data, formats.Options{})
@@ -33,7 +32,7 @@ func TestDamagedGzipSaysWhere(t *testing.T) {
 		}
 		return o, err
 	}
-	filestest.Changed(t, zipped.Bytes(), read)
+	testkit.Changed(t, zipped.Bytes(), read)
 	for n := 2; n < zipped.Len(); n++ {
 		if _, err := read(zipped.Bytes()[:n]); err == nil || !where.MatchString(err.Error()) {
 			t.Errorf("the first %d of %d bytes: %v", n, zipped.Len(), err)
@@ -79,7 +78,7 @@ func TestRequestsWithoutArrivals(t *testing.T) {
 	for column, lacks := range map[string]bool{"arrival_s": false, "sent_s": false,
 		"startTime": true} {
 		o, err := formats.Parse("a.csv", []byte(column+rows), formats.Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if (len(o.Lacks) > 0) != lacks {
 			t.Errorf("%s: %q", column, o.Lacks)
 		}

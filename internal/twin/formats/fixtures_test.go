@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 )
 
@@ -124,7 +124,7 @@ func TestFixtures(t *testing.T) {
 				f.name, format, len(o.Runs), requests, steps, ends, f)
 		}
 		dir := t.TempDir()
-		must.OK(t, o.Save(dir))
+		testkit.OK(t, o.Save(dir))
 		if kept(t, dir, "secret") {
 			t.Errorf("%s: a text is kept", f.name)
 		}

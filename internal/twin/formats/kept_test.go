@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // kept reports whether a file of a folder has a word.
@@ -16,7 +16,7 @@ func kept(t *testing.T, dir, word string) bool {
 		t.Fatalf("no files in %s: %v", dir, err)
 	}
 	for _, name := range names {
-		data := must.Read(t, name)
+		data := testkit.Read(t, name)
 		if bytes.Contains(data, []byte(word)) {
 			return true
 		}

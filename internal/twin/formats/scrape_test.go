@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -71,7 +71,7 @@ func TestServerIsReadOverTime(t *testing.T) {
 	c := formats.Scrape{Address: server.URL, For: 60 * time.Millisecond,
 		Every: 20 * time.Millisecond}
 	o, err := c.Run(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	check(t, o, 3, 0)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -102,7 +102,7 @@ func TestPrometheusIsAsked(t *testing.T) {
 	c := formats.Scrape{Address: server.URL, Prometheus: true, Selector: `{job="chat"}`,
 		For: 10 * time.Minute, Every: time.Minute}
 	o, err := c.Run(context.Background())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	check(t, o, 2, 60)
 	if query := asked.Get("query"); !strings.HasSuffix(query, `,job="chat"}`) ||
 		asked.Get("step") != "60" {

@@ -9,8 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -30,7 +29,7 @@ func refusals() map[string]string {
 
 // Every example file is read, and says what was found, or is refused with a reason.
 func TestEveryExampleFile(t *testing.T) {
-	root := sharedfiles.Path(t, "formats")
+	root := testkit.Shared(t, "formats")
 	seen := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -56,7 +55,7 @@ func TestEveryExampleFile(t *testing.T) {
 			s.Notes, o.Lacks)
 		return nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if seen < 40 {
 		t.Errorf("found %d files, want 40 or more", seen)
 	}
@@ -66,9 +65,9 @@ func TestEveryExampleFile(t *testing.T) {
 func TestReadersAgree(t *testing.T) {
 	type figures struct{ ttft, tpot, e2e, prompt, output float64 }
 	of := func(name string) figures {
-		o, err := formats.Read(files.Disk{}, sharedfiles.Path(t, "formats", name),
+		o, err := formats.Read(files.Disk{}, testkit.Shared(t, "formats", name),
 			formats.Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var f figures
 		r := &o.Runs[0]
 		if len(r.Requests) == 0 {
@@ -110,14 +109,14 @@ func TestMetricsOfThreeGenerations(t *testing.T) {
 	for _, names := range []string{"v0", "0.10", "0.25"} {
 		dir := t.TempDir()
 		for i, at := range []string{"1785585600", "1785585720"} {
-			data, err := os.ReadFile(sharedfiles.Path(t, "formats",
+			data, err := os.ReadFile(testkit.Shared(t, "formats",
 				"metrics_vllm_constructed_"+names+"_names_scrape"+string(rune('0'+i))+".txt"))
-			must.OK(t, err)
-			must.OK(t, os.WriteFile(filepath.Join(dir, "scrape-"+at+".txt"), data,
+			testkit.OK(t, err)
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, "scrape-"+at+".txt"), data,
 				0o600))
 		}
 		o, err := formats.Read(files.Disk{}, dir, formats.Options{})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		v := o.Runs[0].Intervals[0]
 		near := func(what string, got, want float64) {
 			if math.Abs(got/want-1) > 1e-6 {
@@ -140,8 +139,8 @@ func TestMetricsOfThreeGenerations(t *testing.T) {
 // The constructed steps follow a law that the reader must not disturb.
 func TestForwardPassMetrics(t *testing.T) {
 	o, err := formats.Read(files.Disk{},
-		sharedfiles.Path(t, "formats", "fpm_trace_constructed.jsonl.gz"), formats.Options{})
-	must.OK(t, err)
+		testkit.Shared(t, "formats", "fpm_trace_constructed.jsonl.gz"), formats.Options{})
+	testkit.OK(t, err)
 	for _, s := range o.Runs[0].Steps {
 		law := 0.004 + 110e-6*float64(s.Decodes) + 50e-6*float64(s.PrefillTokens) +
 			20e-9*float64(s.DecodeKV)

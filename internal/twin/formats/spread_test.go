@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 )
 
@@ -64,7 +64,7 @@ func TestSpreadFromBuckets(t *testing.T) {
 			return formats.Page{At: seconds, Text: []byte(text)}
 		}
 		o, err := formats.Join("pages", []formats.Page{at(0, 1000), at(60, 4000)})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		l := o.Runs[0].Load
 		for _, found := range []float64{l.PromptSpread, l.OutputSpread} {
 			if math.Abs(found/cv-1) > 0.2 {
@@ -72,7 +72,7 @@ func TestSpreadFromBuckets(t *testing.T) {
 			}
 		}
 		var workload bytes.Buffer
-		must.OK(t, o.WriteWorkload(&workload))
+		testkit.OK(t, o.WriteWorkload(&workload))
 		want := fmt.Sprintf("  prefix: {groups: 1, tokens: 10}\n"+
 			"  prompt: {distribution: lognormal, mean: %.4g, cv: %.3g}\n", l.Prompt-10,
 			l.PromptSpread)

@@ -16,8 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/files/filestest"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -100,10 +99,10 @@ func TestAChangedByteIsFound(t *testing.T) {
 	o, dir := &observed.Observed{Lacks: []string{"steps"}, Runs: []observed.Run{{Name: "a",
 		Requests: []observed.Request{{Arrival: 1, Prompt: 10, Output: 20, TTFT: 0.5, E2E: 1}}}},
 		Sources: []observed.Source{{File: "a.csv", Format: "csv", Found: "1 request"}}}, t.TempDir()
-	must.OK(t, o.Save(dir))
+	testkit.OK(t, o.Save(dir))
 	path := filepath.Join(dir, observed.MainFile)
-	filestest.Changed(t, must.Read(t, path), func(text []byte) (*observed.Observed, error) {
-		must.OK(t, os.WriteFile(path, text, 0o666))
+	testkit.Changed(t, testkit.Read(t, path), func(text []byte) (*observed.Observed, error) {
+		testkit.OK(t, os.WriteFile(path, text, 0o666))
 		return observed.Open(files.Disk{}, path)
 	})
 }
@@ -190,7 +189,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			"one at 2 s",
 	} {
 		path := filepath.Join(t.TempDir(), "o.json")
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := observed.Open(files.Disk{}, path)
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), path) {
@@ -242,9 +241,9 @@ func requests(t *testing.T, trace string) (list []sim.Request) {
 	t.Helper()
 	file, err := scenarios.Parse("s.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
 		"workload: {trace: "+trace+"}\n"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	source := simulation.Source
 	defer source.Close()
 	for source.NextArrival() != sim.Never {
@@ -252,7 +251,7 @@ func requests(t *testing.T, trace string) (list []sim.Request) {
 		source.Next(&r)
 		list = append(list, r)
 	}
-	must.OK(t, source.Err())
+	testkit.OK(t, source.Err())
 	return list
 }
 

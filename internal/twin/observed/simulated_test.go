@@ -10,8 +10,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/telemetry"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/policies"
@@ -62,9 +62,9 @@ workload:
   output: {distribution: uniform, min: 1, max: 200}
   duration: 10m
 `))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	simulation, err := file.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer simulation.Source.Close()
 	config := simulation.Config()
 	s := &seen{Collector: telemetry.New(telemetry.DialectOf("vllm"),
@@ -89,7 +89,7 @@ func TestObservedRequests(t *testing.T) {
 		fmt.Fprintf(&b, "%v,%d,%d,%v,%v\n", q.Arrival, q.Prompt, q.Output, q.TTFT, q.E2E)
 	}
 	o, err := formats.Parse("requests.csv", []byte(b.String()), formats.Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	want := observed.Run{Requests: s.requests}
 	want.Sort()
 	got := o.Runs[0].Requests
@@ -109,7 +109,7 @@ func TestObservedRequests(t *testing.T) {
 func TestObservedMinutes(t *testing.T) {
 	s := simulated(t)
 	o, err := formats.Join("server", s.pages)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	intervals := o.Runs[0].Intervals
 	if len(intervals) != len(s.pages)-1 {
 		t.Fatalf("observed %d intervals between %d pages", len(intervals), len(s.pages))

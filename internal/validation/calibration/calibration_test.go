@@ -12,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // invented returns times of a machine whose constants are known, each off by up to noise.
@@ -25,7 +25,7 @@ func invented(t *testing.T, noise float64) (*Measurement, *hardware.Constants) {
 	truth := constantsAt([]float64{1.5, 2, 1.2, math.Log(2e-5), -1, 1, 0.5, 1, 2})
 	a := entry("host", m, 1, 4<<30)
 	seconds, err := predict(&a, truth, Architecture("gpt2", gpt2.DefaultConfig()), m.Points)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range m.Points {
 		m.Points[i].Seconds = seconds[i] * (1 + noise*(2*random.Float64()-1))
@@ -55,9 +55,9 @@ func TestFitFindsConstants(t *testing.T) {
 			m.once()
 		}
 		f, err := Calibrate("host", m, model, 1, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		right, err := predict(&f.Accelerator, truth, model, m.Points)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		for i := range right {
 			if off := math.Abs(f.Predicted[i]/right[i] - 1); off > 0.01+2*noise {
 				t.Errorf("noise %g: %v is predicted %.1f %% off", noise, m.Points[i].Shape, 100*off)
@@ -85,7 +85,7 @@ func TestSlowRoundsCount(t *testing.T) {
 	}
 	m.Rounds = append(m.Rounds, twice)
 	changing, err := Calibrate("host", m, model, 1, 4<<30, time.Now())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i := range m.Points {
 		if off := math.Abs(changing.Predicted[i]/m.Points[i].Seconds - 1); off > 0.01 {
 			t.Errorf("%v: %.1f %% off after a faster round", m.Points[i].Shape, 100*off)
@@ -98,18 +98,18 @@ func TestWrittenHostsAreRead(t *testing.T) {
 	m, _ := invented(t, 0)
 	model := Architecture("gpt2", gpt2.DefaultConfig())
 	f, err := Calibrate("host", m, model, 2, 4<<30, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var text, points bytes.Buffer
 	other := *f
 	other.Accelerator.Name = "host-4"
-	must.OK(t, Write(&text, []*Fit{f, &other}, "some processor"))
+	testkit.OK(t, Write(&text, []*Fit{f, &other}, "some processor"))
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if catalog, err = catalog.With("host.yaml", text.Bytes()); err != nil {
 		t.Fatalf("%v\n%s", err, &text)
 	}
 	a, err := catalog.Accelerator("host")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if a.SMs != 2 || a.Title != "some processor, threads: 2" {
 		t.Errorf("%q with %d threads", a.Title, a.SMs)
 	}
@@ -118,7 +118,7 @@ func TestWrittenHostsAreRead(t *testing.T) {
 		t.Errorf("warnings %q, %d rows", warnings, constants.Fit.Rows)
 	}
 	read, err := predict(&a, &constants, model, m.Points)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i := range read {
 		if math.Abs(read[i]/f.Predicted[i]-1) > 1e-3 {
 			t.Errorf("%v: %g s before writing, %g s after", m.Points[i].Shape, f.Predicted[i],
@@ -128,7 +128,7 @@ func TestWrittenHostsAreRead(t *testing.T) {
 	if _, err := catalog.Accelerator("host-4"); err != nil {
 		t.Error(err)
 	}
-	must.OK(t, WritePoints(&points, []*Fit{f}))
+	testkit.OK(t, WritePoints(&points, []*Fit{f}))
 	if n := strings.Count(points.String(), "\n"); n != len(m.Points)+1 {
 		t.Errorf("%d lines for %d points", n, len(m.Points))
 	}
@@ -137,15 +137,15 @@ func TestWrittenHostsAreRead(t *testing.T) {
 // TestMeasure times the grid of a small model once: every step gets a time, and progress is told.
 func TestMeasure(t *testing.T) {
 	m, err := NewMachine(1, 1<<24)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer m.Close()
 	c := gpt2.DefaultConfig()
 	c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 256
 	model, err := m.Model(t.Context(), c, kernels.F32)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rounds := 0
 	got, err := Measure(context.Background(), m, model, 2, func(round int) { rounds = round })
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if rounds != 2 || len(got.Points) != len(Grid(256)) {
 		t.Errorf("%d rounds, %d points", rounds, len(got.Points))
 	}

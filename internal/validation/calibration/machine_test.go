@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -16,10 +16,10 @@ import (
 // both ways. The catalogue's entry describes the same model.
 func TestShapesRoundTrip(t *testing.T) {
 	catalog, err := models.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, shape := range gpt2.Shapes() {
 		c, err := gpt2.ShapeConfig(shape)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		back, err := GPT2(Architecture(shape, c))
 		if err != nil || back != c {
 			t.Errorf("%s: %v, %+v", shape, err, back)
@@ -28,13 +28,13 @@ func TestShapesRoundTrip(t *testing.T) {
 			shape = "1.5b"
 		}
 		known, err := catalog.Lookup("gpt-2-" + strings.ToLower(shape))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if back, err := GPT2(known); err != nil || back != c {
 			t.Errorf("%s of the catalogue: %v, %+v", shape, err, back)
 		}
 	}
 	llama, err := catalog.Lookup("llama-2-7b")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if _, err := GPT2(llama); err == nil || !strings.Contains(err.Error(), "is no GPT-2") {
 		t.Errorf("llama: %v", err)
 	}
@@ -47,7 +47,7 @@ func TestShapesRoundTrip(t *testing.T) {
 func TestWatch(t *testing.T) {
 	for threads := 1; threads <= 2; threads++ {
 		m, err := NewMachine(threads, 1<<24)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		before := m.Now()
 		n := m.Watch().Stop()
 		if m.Now() <= before {
@@ -65,11 +65,11 @@ func TestWatch(t *testing.T) {
 		c := gpt2.DefaultConfig()
 		c.Layers, c.Width, c.Heads, c.Inner, c.Vocab, c.Context = 1, 32, 2, 64, 97, 64
 		first, err := m.Model(t.Context(), c, kernels.F32)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if again, err := m.Model(t.Context(), c, kernels.F32); err != nil || again != first {
 			t.Errorf("loaded twice: %v", err)
 		}
-		must.OK(t, m.Close())
+		testkit.OK(t, m.Close())
 	}
 }
 

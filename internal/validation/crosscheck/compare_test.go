@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -31,7 +31,7 @@ const hostFile = `accelerators:
 func writeHost(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "host.yaml")
-	must.OK(t, os.WriteFile(path, []byte(hostFile), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(hostFile), 0o666))
 	return path
 }
 
@@ -48,7 +48,7 @@ func TestShippedCrossChecks(t *testing.T) {
 	least, most := 1000, 0
 	for _, name := range names {
 		f, err := scenarios.LoadCrossCheck(name, "hardware.file="+host)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := f.Build(policies.Default())
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -90,9 +90,9 @@ func TestCompare(t *testing.T) {
 		writeHost(t),
 		"workload.requests=6", "workload.prompt.max=40", "workload.prompt.min=10",
 		"workload.output.max=9")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c, err := Compare(context.Background(), "tiny", f, &hosts, Options{Runs: 2, RealTime: true})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, run := range c.Executed {
 		sum := 0.0
 		for _, s := range run.Steps {
@@ -129,8 +129,8 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	dir := t.TempDir()
-	must.OK(t, Save(dir, Summarise([]*Comparison{c})))
-	data := must.Read(t, filepath.Join(dir, "crosscheck.json"))
+	testkit.OK(t, Save(dir, Summarise([]*Comparison{c})))
+	data := testkit.Read(t, filepath.Join(dir, "crosscheck.json"))
 	var read Grid
 	if err := json.Unmarshal(data, &read); err != nil || len(read.Comparisons) != 1 {
 		t.Errorf("%v in %s", err, data)
@@ -157,9 +157,9 @@ func TestDraftsAreExecuted(t *testing.T) {
 	f, err := scenarios.LoadCrossCheck("speculation-loses", "model="+tinyModel,
 		"speculation.draft="+tinyModel+"-draft",
 		"hardware.file="+writeHost(t), "workload.prompt.max=30")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c, err := Compare(context.Background(), "drafts", f, &hosts, Options{Runs: 2})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if f.Scenario.Speculation.Acceptance.Rate != 0.75 {
 		t.Error("the scenario was changed")
 	}
@@ -203,7 +203,7 @@ func TestOnlyGPT2IsExecuted(t *testing.T) {
 		"epyc-9654 was measured with 96 threads": "hardware.accelerator=epyc-9654",
 	} {
 		f, err := scenarios.LoadCrossCheck("v1-light", "hardware.file="+writeHost(t), set)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		_, err = Compare(context.Background(), "v1-light", f, &hosts, Options{Runs: 1})
 		if err == nil || !scenarios.IsInputError(err) {
 			t.Errorf("%s: %v, want an input error", set, err)

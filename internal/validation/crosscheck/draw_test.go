@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"gonum.org/v1/plot/plotter"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // drawn is two requests, a step of each kind, and four spans of which the last is out of sight.
@@ -63,7 +62,7 @@ func TestDataOfThePictures(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	must.OK(t, c.draw(dir))
+	testkit.OK(t, c.draw(dir))
 	for _, name := range []string{"ttft", "tpot", "e2e", "errors-by-tokens", "errors-by-context",
 		"timeline"} {
 		for _, kind := range []string{".svg", ".png"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -22,9 +22,9 @@ func inRealTime(t *testing.T, overrides ...string) (run *Run, wall float64, err 
 		"workload.prompt={distribution: uniform, min: 1, max: 40}",
 		"workload.output={distribution: uniform, min: 1, max: 9}",
 	}, overrides...)...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	d, err := open(context.Background(), "tiny", f, &hosts)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer d.close()
 	begin := time.Now()
 	err = d.runInRealTime(context.Background())
@@ -39,7 +39,7 @@ func TestRealTime(t *testing.T) {
 		run, wall, err := inRealTime(t,
 			"workload={prompt: {distribution: uniform, min: 1, max: 40}, output: 5, requests: 12}",
 			"workload."+arrivals)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if len(run.Requests) != 12 || run.Result.Completed != 12 {
 			t.Errorf("%d requests noted, %d completed", len(run.Requests), run.Result.Completed)
 		}

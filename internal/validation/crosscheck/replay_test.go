@@ -12,7 +12,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -58,14 +58,14 @@ func simulate(t *testing.T, f *scenarios.File, replace func(predicted sim.StepCl
 	observers ...sim.Observer) string {
 	t.Helper()
 	s, err := f.Build(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s.ReplaceClocks(replace)
 	result, err := s.Run(context.Background(), observers...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	// sums of floating-point numbers, whose order differs between leaps and steps
 	result.MFU, result.MBU = 0, 0
 	text, err := json.MarshalIndent(result, "", " ")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return string(text)
 }
 
@@ -77,7 +77,7 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 	var f *scenarios.File
 	for size := 1e9; ; {
 		entry := fmt.Sprintf("accelerators:\n  small: {like: desktop-50gbs, memory: %.0fB}\n", size)
-		must.OK(t, os.WriteFile(own, []byte(entry), 0o666))
+		testkit.OK(t, os.WriteFile(own, []byte(entry), 0o666))
 		var err error
 		if f, err = scenarios.Parse("crowded.yaml",
 			fmt.Appendf(nil, crowded, tinyModel, own, batching, memory)); err != nil {
@@ -87,7 +87,7 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 			return f
 		}
 		m, err := f.Memory(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		size = m.Plan.Weights + m.Plan.Activations + 400*m.Plan.KVBytesPerToken + 1
 	}
 }
@@ -97,10 +97,10 @@ func crowdedScenario(t *testing.T, batching, memory string) *scenarios.File {
 // give the same result whether decode steps are leaped or not.
 func TestSchedulesDependOnTimesAlone(t *testing.T) {
 	model, err := gpt2.Load(tinyModel, gpt2.Options{})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer model.Close()
 	e, err := engine.New(model, engine.Options{Blocks: 60, Threads: 1, PrefixCaching: true})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	defer e.Close()
 	registry := policies.Default()
 	preempted := false
@@ -141,7 +141,7 @@ func TestSchedulesDependOnTimesAlone(t *testing.T) {
 						cmp.Diff(leaped, stepped))
 				}
 				var counts struct{ Preemptions int }
-				must.OK(t, json.Unmarshal([]byte(first), &counts))
+				testkit.OK(t, json.Unmarshal([]byte(first), &counts))
 				preempted = preempted || counts.Preemptions > 0
 			})
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -25,12 +25,12 @@ func TestAsk(t *testing.T) {
 	load := func(change string) *scenarios.File {
 		f, err := scenarios.LoadCrossCheck("v1-batch-32", "model="+tinyModel, "hardware.file="+
 			writeHost(t), "workload.prompt.max=30", requests, change)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return f
 	}
 	w, err := Ask(context.Background(), "tiny", "batching.max-sequences=2", load("seed=1"),
 		load("batching.max-sequences=2"), &hosts, 2)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(w.Effects) != 4 || len(w.Before.Executed) != 2 || len(w.After.Executed) != 2 {
 		t.Fatalf("%d effects, %d and %d runs", len(w.Effects), len(w.Before.Executed),
 			len(w.After.Executed))
@@ -41,7 +41,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("with two sequences at once users wait no longer: %+v", w.Effects)
 	}
 	dir := t.TempDir()
-	must.OK(t, SaveWhatIfs(dir, []*WhatIf{w}))
+	testkit.OK(t, SaveWhatIfs(dir, []*WhatIf{w}))
 	if saved, err := os.ReadFile(filepath.Join(dir, "what-ifs.json")); err != nil ||
 		!bytes.Contains(saved, []byte(`"change": "batching.max-sequences=2"`)) {
 		t.Errorf("%v in %s", err, saved)

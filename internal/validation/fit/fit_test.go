@@ -13,13 +13,12 @@ import (
 	"testing/fstest"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/sharedfiles"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/models/steptime"
-
-	"gopkg.in/yaml.v3"
 )
 
 // layers returns a table of the kernels of layers on the H100, as the clock predicts them with the
@@ -46,11 +45,11 @@ func layers(t *testing.T, truth *values) *validation.Data {
 				orOne(measured[line+"element-wise a layer"]))
 		}
 		data, err := validation.Read(fstest.MapFS{file: {Data: []byte(table.String())}})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return data
 	}
 	report, err := read().Compare(context.Background(), truth.physics())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, c := range report.Tables[0].Rows {
 		measured[fmt.Sprint(c.Line)+c.Quantity] = fmt.Sprint(c.Predicted)
 	}
@@ -69,9 +68,9 @@ func orOne(s string) string {
 func otherH100(t *testing.T) *values {
 	t.Helper()
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	a, err := catalog.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	c, _ := hardware.FittedConstants(&a, nil, nil)
 	product := 0.9 * c.Linear.Compute[hardware.BF16]
 	c.Linear.Compute = map[hardware.DType]float64{hardware.BF16: product}
@@ -87,7 +86,7 @@ func otherH100(t *testing.T) *values {
 func run(t *testing.T, data *validation.Data) *Result {
 	t.Helper()
 	r, err := Run(context.Background(), data, nil, func(string) {})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return r
 }
 
@@ -139,12 +138,12 @@ func TestFitIsTheSameEachTime(t *testing.T) {
 
 func TestLossFallsAsItsGradientSays(t *testing.T) {
 	p, _, err := newProblem(context.Background(), layers(t, otherH100(t)), nil, func(string) {})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	x := p.pointOf(p.shipped)
 	around, err := p.predict(context.Background(), x)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	l, err := p.linearise(context.Background(), around)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	l.weights = p.weights(func(*row) bool { return true })
 	step, gradient := make([]float64, len(x)), make([]float64, len(x))
 	l.gradient(gradient, step)
@@ -165,8 +164,8 @@ func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
 	r := run(t, layers(t, otherH100(t)))
 	dir := t.TempDir()
 	date := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	must.OK(t, r.Write(dir, date))
-	data := must.Read(t, filepath.Join(dir, "accelerators", "h100-sxm.yaml"))
+	testkit.OK(t, r.Write(dir, date))
+	data := testkit.Read(t, filepath.Join(dir, "accelerators", "h100-sxm.yaml"))
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
 	var c hardware.Constants
@@ -199,9 +198,9 @@ func TestFitToMeasuredBatchesIsNoWorse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates a few thousand servers")
 	}
-	table := must.Read(t, sharedfiles.Path(t, "measured", "static_batch_a100_fp16.csv"))
+	table := testkit.Read(t, testkit.Shared(t, "measured", "static_batch_a100_fp16.csv"))
 	data, err := validation.Read(fstest.MapFS{"static_batch_a100_fp16.csv": {Data: table}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, e := range run(t, data).Errors {
 		if e.Quantity == "token p50" && e.Fitted > e.Shipped+1 {
 			t.Errorf("error %.1f %% after the fit, %.1f %% before", e.Fitted, e.Shipped)

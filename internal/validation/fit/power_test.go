@@ -4,20 +4,20 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
-	"github.com/llmsim/llmsim/internal/validation"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/validation"
 )
 
 // From what an accelerator draws under any law the fit finds the law again, whatever one in ten
 // rows says.
 func TestPowerLawIsFound(t *testing.T) {
 	catalog, err := hardware.Load()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	h100, err := catalog.Accelerator("h100-sxm")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0.1, 0.4)
 		truth := hardware.PowerLaw{Running: share.Draw(t, "running"),
@@ -36,7 +36,7 @@ func TestPowerLawIsFound(t *testing.T) {
 			draws = append(draws, d)
 		}
 		laws, err := fitPower(draws)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		var errors []float64
 		for i := range draws {
 			errors = append(errors, math.Abs(powerError(laws[h100.Name], &draws[i])))

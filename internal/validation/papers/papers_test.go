@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -19,11 +19,11 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates every claim")
 	}
-	page := must.Read(t, "deviations.md")
+	page := testkit.Read(t, "deviations.md")
 	papers, err := Read(Shipped())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	r, err := Check(context.Background(), papers)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, p := range r.Papers {
 		for _, v := range p.Verdicts {
 			explained := strings.Contains(string(page), "`"+v.Name+"`")
@@ -44,7 +44,7 @@ func TestClaimsNotMetAreDeviations(t *testing.T) {
 func checkText(t *testing.T, r *Report) {
 	t.Helper()
 	var text bytes.Buffer
-	must.OK(t, r.WriteText(&text))
+	testkit.OK(t, r.WriteText(&text))
 	met := 0
 	for _, p := range r.Papers {
 		for _, v := range p.Verdicts {
@@ -162,11 +162,11 @@ func TestDrawsAreMedians(t *testing.T) {
 	ctx := context.Background()
 	r := Run{Name: "r", Scenario: "chat", Set: []string{"workload.duration=20s"}, Draws: 3}
 	got, err := r.do(ctx)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	var each []float64
 	for _, seed := range []string{"seed=0", "seed=1", "seed=2"} {
 		f, err := simulate(ctx, r.Scenario, append(slices.Clip(r.Set), seed))
-		must.OK(t, err)
+		testkit.OK(t, err)
 		each = append(each, f["mean_ttft_ms"].(float64))
 	}
 	if slices.Sort(each); got["mean_ttft_ms"] != each[1] || each[0] == each[2] {
@@ -183,7 +183,7 @@ func TestCapacityIsFound(t *testing.T) {
 	f, err := c.search(func(rate scenarios.PerSecond) (figures, error) {
 		return figures{"latency": float64(rate) * 2}, nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if rate := f["rate"].(float64); rate > 3.5 || rate < 3.5/accuracy {
 		t.Errorf("capacity %v, want 3.5", rate)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // A page of which every part is long, as those of spot fleets with a base are, and one of several
@@ -30,7 +30,7 @@ func TestLongPagesAreCut(t *testing.T) {
 	}
 	for _, models := range [][]*Answer{{&long}, {&long, &long}, {&long, &long, &long}} {
 		var out strings.Builder
-		must.OK(t, (&Answers{Models: models}).WriteShort(&out))
+		testkit.OK(t, (&Answers{Models: models}).WriteShort(&out))
 		page := out.String()
 		if strings.Count(page, "\n") > 25 ||
 			strings.Count(page, "Answer: 6 replicas of "+label[:20]) != len(models) ||

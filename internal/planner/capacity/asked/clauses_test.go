@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -154,7 +154,7 @@ func TestSharesOfFewRequests(t *testing.T) {
 // What is wrong with a scenario is said of the key of the plan that it is from, at its line.
 func TestProblemsAreThoseOfThePlan(t *testing.T) {
 	f, err := Parse("plan.yaml", []byte(fixedPlan+"engine: {step: 1ms}\n"))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for key, want := range map[string]string{
 		"hardware.accelerator": "menu.hardware", "hardware.link": "menu.hardware.link",
 		"hardwares": "hardwares", "parallelism.tensor": "menu.tensor",
@@ -198,7 +198,7 @@ func TestProblemsAreThoseOfThePlan(t *testing.T) {
 		t.Error("a part of a plan has lines")
 	}
 	f, err = Parse("plan.yaml", []byte(fixedPlan), "menu.disaggregated=[{prefill: 1, decode: 1}]")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	own := f.Asked(scenarios.BadInput(strict.Problems{{Path: "memory.size", Message: "no"}}))
 	if !Concerns(own, "menu") || Concerns(own, "menu.memory") {
 		t.Errorf("of a group: %v", own)
@@ -210,13 +210,13 @@ func TestProblemsAreThoseOfThePlan(t *testing.T) {
 func TestPlansByName(t *testing.T) {
 	names := Shipped()
 	list, err := List()
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if len(list) != len(names) || !slices.Contains(names, "many-users") {
 		t.Fatalf("%v of %v", list, names)
 	}
 	for i, name := range names {
 		f, err := Open(name + ".yaml")
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if f.Plan.Name == "" || list[i].Name != name || list[i].Title != f.Plan.Name {
 			t.Errorf("%s is %+v", name, list[i])
 		}
@@ -229,9 +229,9 @@ func TestPlansByName(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "own.yaml")
-	must.OK(t, os.WriteFile(path, []byte(fixedPlan), 0o600))
+	testkit.OK(t, os.WriteFile(path, []byte(fixedPlan), 0o600))
 	f, err := Open(path, "name=mine", "seed=7")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if f.Name != path || f.Plan.Name != "mine" || f.Plan.Seed != 7 ||
 		f.Plan.Effort.Confidence != 0.95 {
 		t.Errorf("%+v", f.Plan)

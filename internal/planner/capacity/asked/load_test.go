@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -32,14 +32,14 @@ const wave = "{rate: {pattern: wave, average: 10/s, swing: 0.5, period: 60s}, pr
 func built(t *testing.T, overrides ...string) (*File, *scenarios.Simulation) {
 	t.Helper()
 	f, err := Parse("plan.yaml", []byte(fixedPlan), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	file, err := f.File(scenarios.Scenario{Model: f.Plan.Model, Workload: f.Plan.Workload,
 		SLO: f.Plan.SLO, Hardware: scenarios.Hardware{Accelerator: "h100-sxm"}}, f.Plan.Peak(),
 		DrawnOf(&f.Plan))
-	must.OK(t, err)
+	testkit.OK(t, err)
 	s, err := file.Build(policies.Default())
-	must.OK(t, err)
-	t.Cleanup(func() { must.OK(t, s.Source.Close()) })
+	testkit.OK(t, err)
+	t.Cleanup(func() { testkit.OK(t, s.Source.Close()) })
 	return f, s
 }
 
@@ -55,7 +55,7 @@ func times(n float64) Work {
 func TestSteadyLoads(t *testing.T) {
 	f, s := built(t)
 	l, err := f.NewLoad(s)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if l.Work != times(20_000) || l.Low != times(20_000) || l.Kept != times(18_000) ||
 		l.Flow != 95*40 || l.TPOT != 60*sim.Millisecond || l.Lasts != 0 || l.Stretches != nil ||
 		len(l.Probes) != 400 || len(l.Promises) != 400 || l.Target != 0.9 ||
@@ -66,7 +66,7 @@ func TestSteadyLoads(t *testing.T) {
 	f, s = built(t, "workload={rate: 95/s, prompt: {distribution: lognormal, mean: 300, cv: 2}, "+
 		"output: 40}")
 	l, err = f.NewLoad(s)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if l.Low.Output != 40*20_000 || l.Low.Prompt >= l.Prompt || l.Low.Prompt < 0.8*l.Prompt ||
 		l.Kept.Prompt >= 0.9*l.Low.Prompt || l.Probes[1].Prompt == l.Probes[2].Prompt {
 		t.Errorf("of lengths that vary: %+v", l)
@@ -78,7 +78,7 @@ func TestSteadyLoads(t *testing.T) {
 func TestLoadsThatEnd(t *testing.T) {
 	f, s := built(t, "workload="+wave, "menu.scaling=[queue]", "slo.percentile=99")
 	l, err := f.NewLoad(s)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	_, s = built(t, "workload="+wave, "menu.scaling=[queue]", "slo.percentile=99")
 	all := Draw(s.Source, MostRead, 1)
 	n := len(all)
@@ -110,7 +110,7 @@ func TestLoadsThatEnd(t *testing.T) {
 	}
 	f, s = built(t, "workload="+wave, "menu.scaling=[queue]", "slo={ttft: 1s, percentile: 90}")
 	l, err = f.NewLoad(s)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if l.Stretches != nil || l.TPOT != 0 {
 		t.Errorf("without a limit of answers: %d stretches", len(l.Stretches))
 	}

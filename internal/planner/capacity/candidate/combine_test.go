@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -24,9 +24,9 @@ menu: {hardware: [h100-sxm], tensor: [1]}
 func optionsOf(t *testing.T, overrides ...string) (*asked.File, []*Option) {
 	t.Helper()
 	f, err := asked.Parse("plan.yaml", []byte(steady), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	list, err := Options(f)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for i, o := range list {
 		if o.Index != i {
 			t.Fatalf("option %d has the number %d", i, o.Index)
@@ -245,7 +245,7 @@ func TestMenusAreBounded(t *testing.T) {
 		{"menu.tensor=[1, 2, 3]", "menu.disaggregated=[{prefill: 1..1000, decode: 1..1000}]"},
 	} {
 		f, err := asked.Parse("plan.yaml", []byte(steady), overrides...)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		_, err = Options(f)
 		if err == nil || !scenarios.IsInputError(err) ||
 			!strings.Contains(err.Error(), "allowed: 2000000") {

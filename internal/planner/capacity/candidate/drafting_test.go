@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -122,15 +122,15 @@ func TestDraftsOfServers(t *testing.T) {
 		"menu.speculation=[{method: n-gram, match: 0.5, acceptance: 0.7}]": {true, true},
 	} {
 		f, err := asked.Parse("plan.yaml", []byte(steady), way)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		list, err := Options(f)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		file, err := f.File(list[len(list)-1].Prefill.Asked(), 1, 1)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		s, err := file.Build(policies.Default())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		d := NewDrafting(s, 48)
-		if must.OK(t, s.Source.Close()); (d != nil) != c.drafts {
+		if testkit.OK(t, s.Source.Close()); (d != nil) != c.drafts {
 			t.Fatalf("%q: %+v", way, d)
 		}
 		if d == nil {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -15,9 +15,9 @@ func stepsOf(t *testing.T, overrides ...string) *scenarios.Steps {
 	t.Helper()
 	f, list := optionsOf(t, overrides...)
 	file, err := f.File(list[len(list)-1].Prefill.Asked(), f.Plan.Peak(), 1)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	steps, err := file.Steps(policies.Default())
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return steps
 }
 

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -65,7 +65,7 @@ func TestSourcesOfPrices(t *testing.T) {
 	}
 	for _, store := range []string{"host", "nvme"} {
 		listed, err := hardware.StorePrice(store)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got := StorePrice("memory", store, listed.Price); got.Source != listed.Source ||
 			got.Date != listed.Date || got.Provider != listed.Provider ||
 			got.Accelerator != "memory" || got.Hourly != listed.Price {

@@ -7,11 +7,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // The rates of a grid fall from the bound to the lightest load by the same factor, to the digits
@@ -104,7 +104,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 			seeds = append(seeds, seed)
 			return c.one, c.requests, nil
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if len(runs) != c.runs || kept != c.kept || seeds[len(seeds)-1] != uint64(c.runs-1) {
 			t.Errorf("%s: %d runs by seeds %v, kept %v; want %d, %v", c.name, len(runs), seeds,
 				kept, c.runs, c.kept)
@@ -117,7 +117,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 	runs, kept, err := PoolOf(len(turns), func(seed uint64) (oracle.Trial, int64, error) {
 		return run(turns[seed], 0.2), 1, nil
 	})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if got := SharePooled(runs); len(runs) != 6 || !kept || math.Abs(got.Mean-0.9) > 1e-12 ||
 		math.Abs(got.Half-0.2/math.Sqrt(6)) > 1e-12 {
 		t.Errorf("six runs around the target: kept %v, %+v", kept, got)

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -67,9 +67,9 @@ func byCapacity(s *scenarios.Scenario) oracle.Trial {
 func stubbed(t *testing.T, text string, overrides ...string) (*Judge, []*candidate.Option, *stub) {
 	t.Helper()
 	f, err := asked.Parse("plan.yaml", []byte(text), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	options, err := candidate.Options(f)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	for _, o := range options {
 		o.Slow, o.Late, o.Ceiling, o.Least, o.Price = 1, 1, 20, 1, 2
 		for _, s := range o.Servers() {
@@ -91,7 +91,7 @@ func (s *stub) obey(t *testing.T, law func(s *scenarios.Scenario) oracle.Trial) 
 		s.asked = append(s.asked, f.Scenario)
 		return law(&f.Scenario), s.err
 	}})
-	must.OK(t, err)
+	testkit.OK(t, err)
 	t.Cleanup(q.Close)
 	s.trials.Queue, s.asked = q, nil
 	s.trials.Ledger = &oracle.Ledger{Known: map[string]*oracle.Entry{}}

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -29,9 +29,9 @@ func TestEnoughReplicas(t *testing.T) {
 			for n := need - 2; n <= need+1; n++ {
 				law.obey(t, byCapacity)
 				v, err := j.Enough(t.Context(), o, n)
-				must.OK(t, err)
+				testkit.OK(t, err)
 				at, err := j.Sustains(t.Context(), o, n, 95)
-				must.OK(t, err)
+				testkit.OK(t, err)
 				want := 95 / float64(n)
 				if v.Sustained != (n >= need) || at.Sustained != v.Sustained ||
 					math.Abs(v.Rate-want) > 1e-4 || math.Abs(at.Rate-want) > 1e-4 {
@@ -45,7 +45,7 @@ func TestEnoughReplicas(t *testing.T) {
 				}
 			}
 			v, err := j.Sustains(t.Context(), o, 3, 30/slow)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if !v.Sustained {
 				t.Errorf("three replicas do not sustain %g/s", 30/slow)
 			}
@@ -75,7 +75,7 @@ func TestDecisionsSayHowSureTheyAre(t *testing.T) {
 		j, options, law := stubbed(t, steadyPlan)
 		law.obey(t, func(*scenarios.Scenario) oracle.Trial { return c.one })
 		got, err := j.Decide(t.Context(), options[0], 10, candidate.AsPredicted())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if got.Share = math.Round(got.Share*1e9) / 1e9; true {
 			got.Missing = math.Round(got.Missing*1e9) / 1e9
 		}
@@ -83,7 +83,7 @@ func TestDecisionsSayHowSureTheyAre(t *testing.T) {
 			t.Errorf("%s: %+v after seeds %v, want %+v", c.name, got, law.seeds(), c.want)
 		}
 		kept, share, err := j.Keeps(t.Context(), options[0], 10, candidate.AsPredicted(), 2)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if kept != c.want.Kept || math.Abs(share-c.want.Share) > 1e-9 {
 			t.Errorf("%s: kept %v by %g", c.name, kept, share)
 		}
@@ -113,7 +113,7 @@ func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 		for s, want := range []float64{1 - lost, 0.975 - lost, 0.95 - lost, 0.925 - lost,
 			0.9 - lost, 0.875 - lost} {
 			got, err := j.KeepsOnSpot(ctx, o, n, 95, candidate.AsPredicted(), uint64(s))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if math.Abs(got.Kept.Mean-want) > 1e-9 || got.Target != 0.9 || got.Kept.Half != 0 ||
 				strings.Contains(got.Limit, "taken away 36 times an hour") != (s < 3 || s == 4) ||
 				got.Keeps() != (s < 3) {
@@ -126,12 +126,12 @@ func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 				continue
 			}
 			got, err := j.KeepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), j.SeedsBelow(seeds))
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if math.Abs(got.Kept.Mean-want[0]+lost) > 1e-9 || got.Growing != (want[1] == 1) {
 				t.Errorf("%d seeds: %+v, want %g", seeds, got, want[0]-lost)
 			}
 			kept, share, err := j.Keeps(ctx, o, n, candidate.AsPredicted(), seeds)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if seeds == 5 { // a probability takes four
 				got.Kept.Mean = 0.9625 - lost
 				share = math.Round(1e9*share) / 1e9
@@ -142,14 +142,14 @@ func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 			}
 		}
 		first, err := j.KeepsOnSpotOver(ctx, o, n, candidate.AsPredicted(), []uint64{3, 0})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		if !first.Growing || first.Latencies["mean_e2el_ms"] != 1000 {
 			t.Errorf("the first of two seeds grows: %+v", first)
 		}
 		for seeds, want := range map[int]float64{2: 0.9875, 12: 0.9625} {
 			j.Seeds = seeds
 			d, err := j.Decide(ctx, o, n, candidate.AsPredicted())
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if d.Kept != (seeds == 2) || !d.Sure || d.Far || d.Missing != 1 ||
 				math.Abs(d.Share-want+lost) > 1e-9 {
 				t.Errorf("%+v, want a share of %g", d, want-lost)
@@ -158,9 +158,9 @@ func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 		for _, rate := range []float64{95, 161} {
 			j.Rate = rate
 			v, err := j.Enough(ctx, o, n)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			at, err := j.Sustains(ctx, o, n, rate)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if v.Sustained != (rate == 95) || at.Sustained != v.Sustained || v.Rate != rate/n ||
 				at.Rate != rate/n {
 				t.Errorf("%g/s: %+v, %+v", rate, v, at)
@@ -168,7 +168,7 @@ func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 		}
 		j.Rate = 95
 		l, err := j.InterruptedFleet(ctx, o, n, 95, candidate.AsPredicted(), 0)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		one := l.Sustained(n - 1)
 		if l.Spot != n-o.Based() || l.Share != float64(l.Spot)/n || l.Step != 1 || l.Rate != 95 ||
 			l.Sustained(0) != n*one || one > each || one < 0.96*each {
@@ -188,7 +188,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	o.Slow = 2
 	rate := func(w candidate.ErrorFactors, seed uint64) float64 {
 		got, err := j.Alone(t.Context(), o, w, seed)
-		must.OK(t, err)
+		testkit.OK(t, err)
 		return got
 	}
 	highest := func(ceiling, most float64) float64 {
@@ -284,11 +284,11 @@ func TestReplicasThatAreCharged(t *testing.T) {
 			}
 		}
 		sum, idle, err := j.MeanRunning(t.Context(), scaled, 5, 2)
-		if must.OK(t, err); sum != 7 || idle != (unused >= 2) {
+		if testkit.OK(t, err); sum != 7 || idle != (unused >= 2) {
 			t.Errorf("%g run in two seeds, some never: %v", sum, idle)
 		}
 		v, err := j.Enough(t.Context(), scaled, 5)
-		if must.OK(t, err); !v.Sustained || v.Unused != (unused == 4) || v.Trial.Kept.Mean != 1 {
+		if testkit.OK(t, err); !v.Sustained || v.Unused != (unused == 4) || v.Trial.Kept.Mean != 1 {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -299,7 +299,7 @@ func TestReplicasThatAreCharged(t *testing.T) {
 	})
 	j.Seeds = 3
 	v, err := j.Enough(t.Context(), scaled, 5)
-	if must.OK(t, err); v.Sustained || !v.Unused || math.Abs(v.Trial.Kept.Mean-0.8) > 1e-12 {
+	if testkit.OK(t, err); v.Sustained || !v.Unused || math.Abs(v.Trial.Kept.Mean-0.8) > 1e-12 {
 		t.Errorf("shares of 1, 0.8 and 0.6: %+v", v)
 	}
 	pair := *scaled.Spared(4)
@@ -357,7 +357,7 @@ func TestRunsOfAProbability(t *testing.T) {
 // A policy of scaling is refused before anything is simulated, with the nearest name.
 func TestScalingsAreChecked(t *testing.T) {
 	j, options, _ := stubbed(t, wavePlan)
-	must.OK(t, j.CheckScalings(options))
+	testkit.OK(t, j.CheckScalings(options))
 	j, options, law := stubbed(t, wavePlan, "menu.scaling=[{policy: outstanding, target: 6}, "+
 		"{policy: outstandin, target: 7}]")
 	err := j.CheckScalings(options)
@@ -366,9 +366,9 @@ func TestScalingsAreChecked(t *testing.T) {
 		!strings.Contains(err.Error(), "did you mean outstanding") {
 		t.Errorf("error %v", err)
 	}
-	must.OK(t, j.CheckScalings(options[:2]))
+	testkit.OK(t, j.CheckScalings(options[:2]))
 	options[0].Prefill.Unfit = "too small" // and so are all of the same server
-	must.OK(t, j.CheckScalings(options))
+	testkit.OK(t, j.CheckScalings(options))
 	if len(law.asked) > 0 {
 		t.Errorf("%d simulations", len(law.asked))
 	}
@@ -379,7 +379,7 @@ func TestScenariosAreBuilt(t *testing.T) {
 	j, options, _ := stubbed(t, steadyPlan)
 	s := options[0].Scenario(&j.Trials.File.Plan.Menu, 2, 1)
 	built, err := j.Built(s)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if got := built.Scenario; got.Workload.Rate.Value != 95 || got.Replicas != 2 {
 		t.Errorf("%+v is built", got)
 	}
@@ -429,7 +429,7 @@ func TestFreshDrawsConfirm(t *testing.T) {
 				continue // the rate of a replica alone is a decision's
 			}
 			got, err := j.Confirms(ctx, o, 16)
-			must.OK(t, err)
+			testkit.OK(t, err)
 			if got != freshKeep {
 				t.Errorf("spot %v: confirmed %v, where fresh draws keep the SLO: %v", o.IsSpot(),
 					got, freshKeep)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -42,7 +42,7 @@ const waves = "workload={rate: {pattern: wave, average: 9/s, swing: 0.5}, prompt
 func parsed(t *testing.T, text string, overrides ...string) *menu.Plan {
 	t.Helper()
 	f, err := asked.Parse("plan.yaml", []byte(text), overrides...)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	return &f.Plan
 }
 
@@ -270,7 +270,7 @@ func TestRequestsThatAreSentOn(t *testing.T) {
 // and keeps what it says of links and counts.
 func TestOffersOfAPriceFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.yaml")
-	must.OK(t, os.WriteFile(path, []byte(`
+	testkit.OK(t, os.WriteFile(path, []byte(`
 date: 2026-11-01
 source: a page
 provider: acme

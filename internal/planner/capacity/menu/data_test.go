@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -35,7 +35,7 @@ func TestAmountsAreReadAndWritten(t *testing.T) {
 				continue
 			}
 			got, err := c.value.(encoding.TextMarshaler).MarshalText()
-			if must.OK(t, err); string(got) != text {
+			if testkit.OK(t, err); string(got) != text {
 				t.Errorf("%s is written as %s", text, got)
 			}
 		}
@@ -51,7 +51,7 @@ func TestAmountsAreReadAndWritten(t *testing.T) {
 		t.Error("numbers are not those given")
 	}
 	var w Watts
-	if must.OK(t, w.UnmarshalText([]byte("10kW"))); w != 10_000 {
+	if testkit.OK(t, w.UnmarshalText([]byte("10kW"))); w != 10_000 {
 		t.Errorf("10kW are %g W", w)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -17,7 +17,7 @@ import (
 func priced(t testing.TB, name, text string) (*PriceList, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must.OK(t, os.WriteFile(path, []byte(text), 0o666))
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	return readPrices(path)
 }
 
@@ -31,14 +31,14 @@ h100-sxm,acme,spot,$1/h,,2026-11-02,a page,0.05/h,10m,,,,
 
 l4,,owned,,,2026-10-01,an invoice,,,$3000,4,150W,$0.2/kWh
 `)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	file, err := priced(t, "prices.yaml", `
 offers:
 - {accelerator: h100-sxm, provider: acme, term: on-demand, price: $3/h, currency: USD, date: 2026-11-01, source: 'a letter: "net"'}
 - {accelerator: h100-sxm, provider: acme, term: spot, price: $1/h, date: 2026-11-02, source: a page, interruptions: 0.05/h, return: 10m}
 - {accelerator: l4, term: owned, date: 2026-10-01, source: an invoice, purchase: $3000, years: 4, draw: 150W, electricity: $0.2/kWh}
 `)
-	must.OK(t, err)
+	testkit.OK(t, err)
 	if !reflect.DeepEqual(table, file) {
 		t.Errorf("the table has %+v, the file %+v", table, file)
 	}
@@ -69,7 +69,7 @@ tokens: {input: €1/M, output: $2/M}
 	}
 	list, err := priced(t, "prices.yaml", offers+
 		"exchange: [{from: USD, rate: 0.8, date: 2026-11-02, source: a bank}]\n")
-	must.OK(t, err)
+	testkit.OK(t, err)
 	got := []scenarios.Money{scenarios.Money(list.Offers[0].Price),
 		scenarios.Money(list.Offers[1].Price), scenarios.Money(list.Tokens.Input),
 		scenarios.Money(list.Tokens.Output)}

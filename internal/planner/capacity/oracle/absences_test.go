@@ -5,12 +5,12 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"pgregory.net/rapid"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
-
-	"pgregory.net/rapid"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // stub is a fleet of as many replicas as the rate needs and some more, of which the SLO is kept by
@@ -39,7 +39,7 @@ func TestMonthsAgreeWithTheLongRun(t *testing.T) {
 		f := stub(p, spot, base, rapid.IntRange(0, max(0, spot+base-2)).Draw(t, "need"))
 		f.Rate = max(f.Rate, 0.5)
 		full, states, err := f.Judge(context.Background())
-		must.OK(t, err)
+		testkit.OK(t, err)
 		want := full.Clauses[0].Kept.Mean
 		got, least := f.OverMonths(states, &full, 0, rapid.Uint64().Draw(t, "seed"))
 		if spread := 0.004 + 0.3*(1-want); math.Abs(got-want) > spread || least > got {

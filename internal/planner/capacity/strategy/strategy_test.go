@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/must"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // costs is a space of candidates that cost at least their bound.
@@ -42,7 +42,7 @@ func TestSearchFindsTheCheapest(t *testing.T) {
 		slices.SortFunc(c.Open, func(a, b int) int { return c.bounds[a] - c.bounds[b] })
 		c.AtOnce = rapid.IntRange(1, 5).Draw(t, "at once")
 		c.MayWin = func(i int) bool { return c.best < 0 || c.bounds[i] < c.best }
-		must.OK(t, Search(context.Background(), c))
+		testkit.OK(t, Search(context.Background(), c))
 		if len(c.exact) > 0 && c.best != slices.Min(c.exact) {
 			t.Fatalf("found %d, the cheapest costs %d", c.best, slices.Min(c.exact))
 		}
@@ -83,7 +83,7 @@ func TestLeastFindsTheLeast(t *testing.T) {
 			tried = append(tried, n)
 			return n >= least, nil
 		})
-		must.OK(t, err)
+		testkit.OK(t, err)
 		switch {
 		case l.High == 0 && least > l.Most:
 			if got != 0 {

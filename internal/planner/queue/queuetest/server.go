@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/llmsim/llmsim/internal/planner/queue/host"
-	"github.com/llmsim/llmsim/internal/proctest"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // hosting is set for a process of the test program that is the server of a queue.
@@ -49,7 +49,7 @@ func Main(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	return proctest.Checked{Tests: m}.Run()
+	return testkit.Checked{Tests: m}.Run()
 }
 
 // Serve starts a NATS server that keeps its queue in files until the test ends, and returns its

@@ -1,4 +1,4 @@
-// Command readers lists the tests of this repository that may use internal/sharedfiles: a line for
+// Command readers lists the tests of this repository that may use testkit.Shared: a line for
 // each package, with its path and an expression for go test -run. It is run at the module's root.
 package main
 
@@ -51,9 +51,13 @@ func list() error {
 	return nil
 }
 
-// readers returns the tests of a package that mention sharedfiles, or a name of the package's tests
-// whose declaration does so in turn. A test that calls no such function may be among them, where
-// two declarations share a name; no test that calls one is left out.
+// shared stands in a list of identifiers where a declaration reaches what lies beside the
+// repository.
+const shared = "testkit.Shared"
+
+// readers returns the tests of a package that mention testkit.Shared or LinkShared, or a name of
+// the package's tests whose declaration does so in turn. A test that calls no such function may be
+// among them, where two declarations share a name; no test that calls one is left out.
 func readers(files []*ast.File) (tests []string) {
 	mentions := map[string][]string{} // by name, the identifiers in its declarations
 	note := func(name string, n ast.Node) {
@@ -61,9 +65,11 @@ func readers(files []*ast.File) (tests []string) {
 			switch n := n.(type) {
 			case *ast.Ident:
 				mentions[name] = append(mentions[name], n.Name)
-			case *ast.SelectorExpr: // Named only looks at a command
-				x, is := n.X.(*ast.Ident)
-				return !is || x.Name != "sharedfiles" || n.Sel.Name != "Named"
+			case *ast.SelectorExpr:
+				if x, is := n.X.(*ast.Ident); is && x.Name == "testkit" &&
+					(n.Sel.Name == "Shared" || n.Sel.Name == "LinkShared") {
+					mentions[name] = append(mentions[name], shared)
+				}
 			}
 			return true
 		})
@@ -84,7 +90,7 @@ func readers(files []*ast.File) (tests []string) {
 			}
 		}
 	}
-	reads := map[string]bool{"sharedfiles": true}
+	reads := map[string]bool{shared: true}
 	for grown := true; grown; {
 		grown = false
 		for name, ids := range mentions {

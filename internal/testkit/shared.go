@@ -1,6 +1,4 @@
-// Package sharedfiles finds, for tests, data that stands beside the repository and is not part of
-// it: measurements, published figures, traces and configurations of models.
-package sharedfiles
+package testkit
 
 import (
 	"errors"
@@ -15,9 +13,10 @@ import (
 // folder from skipped to failed where the folder is absent.
 const Required = "LLMSIM_REQUIRE_SHARED"
 
-// Path returns the path of a file or a folder in the folder "shared" beside the repository. It
-// skips the test where the file is absent, or fails it where Required is set.
-func Path(tb testing.TB, elements ...string) string {
+// Shared returns the path of a file or a folder in the folder "shared" beside the repository:
+// measurements, published figures, traces and configurations of models. It skips the test where the
+// file is absent, or fails it where Required is set.
+func Shared(tb testing.TB, elements ...string) string {
 	tb.Helper()
 	folder, err := os.Getwd()
 	if err != nil {
@@ -45,13 +44,15 @@ func Path(tb testing.TB, elements ...string) string {
 	return path
 }
 
-// Named reports whether a command names files of the folder, as pages of the documentation do.
-func Named(command string) bool { return strings.Contains(command, "../shared") }
+// NamesShared reports whether a command names files of the folder, as pages of the documentation
+// do.
+func NamesShared(command string) bool { return strings.Contains(command, "../shared") }
 
-// Link puts a link to the folder beside another one, in which commands that name it can then run.
-func Link(tb testing.TB, dir string) {
+// LinkShared puts a link to the folder beside another one, in which commands that name it can then
+// run.
+func LinkShared(tb testing.TB, dir string) {
 	tb.Helper()
-	err := os.Symlink(Path(tb), filepath.Join(filepath.Dir(dir), "shared"))
+	err := os.Symlink(Shared(tb), filepath.Join(filepath.Dir(dir), "shared"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		tb.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package filestest
+package testkit
 
 import "time"
 

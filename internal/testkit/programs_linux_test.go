@@ -1,4 +1,4 @@
-package proctest
+package testkit
 
 import (
 	"os"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/llmsim/llmsim/internal/must"
 )
 
 // leaky is set for a process of the test program whose tests leave a process behind.
@@ -50,7 +48,7 @@ func TestLeftProcessesFail(t *testing.T) {
 			t.Errorf("%s: %v\n%s", kind, err, out)
 		}
 		// The process group of the command, in which the sleeper still runs, ends with the test.
-		must.OK(t, cmd.Cancel())
+		OK(t, cmd.Cancel())
 	}
 }
 
@@ -58,7 +56,7 @@ func TestLeftProcessesFail(t *testing.T) {
 func TestProcessesEndWithTheirTest(t *testing.T) {
 	t.Run("that starts two", func(t *testing.T) {
 		cmd := Command(t, "sh", "-c", "sleep 20 & sleep 20")
-		must.OK(t, cmd.Start())
+		OK(t, cmd.Start())
 		t.Cleanup(func() { cmd.Wait() })
 		for len(children()) == 0 {
 			time.Sleep(time.Millisecond)

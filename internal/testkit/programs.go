@@ -1,5 +1,4 @@
-// Package proctest starts programs for tests, and checks that no program outlives its test.
-package proctest
+package testkit
 
 import (
 	"fmt"

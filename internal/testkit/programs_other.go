@@ -1,6 +1,6 @@
 //go:build !linux
 
-package proctest
+package testkit
 
 import "os/exec"
 

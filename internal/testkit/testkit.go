@@ -1,0 +1,52 @@
+// Package testkit is what tests of several packages share: ends of tests that cannot go on, cases
+// that each commit draws, what stands beside the repository, programs that end with their test, and
+// checks of readers of files from outside.
+package testkit
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Test is a testing.TB or a rapid.T.
+type Test interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// OK ends the test if err is not nil.
+func OK(t Test, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Read returns the contents of a file, and ends the test if it cannot be read.
+func Read(t Test, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	OK(t, err)
+	return data
+}
+
+// DrawCases returns n of the cases that a dear test tries, or all where there are no more, in a
+// drawn order. Each commit draws others, so that all are tried in time, and the same ones when it
+// is checked again. The seed is the properties' own: RAPID_SEED, which .ci/run makes from the
+// commit, and 0 where it is not set.
+func DrawCases[T any](t testing.TB, n int, all []T) []T {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64)
+	if err != nil {
+		seed = 0
+	}
+	order := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))
+	var drawn []T
+	for _, i := range order[:min(n, len(all))] {
+		drawn = append(drawn, all[i])
+	}
+	t.Logf("RAPID_SEED=%d draws cases %v of %d", seed, order[:len(drawn)], len(all))
+	return drawn
+}
