@@ -1,13 +1,12 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/devices"
-	"github.com/llmsim/llmsim/internal/report/drafts"
+	"github.com/llmsim/llmsim/internal/report/lesson"
 	"github.com/llmsim/llmsim/internal/report/plots"
-
-	"github.com/spf13/cobra"
 )
 
 // explainFlags are the flags of the explain command.
@@ -65,12 +64,12 @@ func explainCommand() *cobra.Command {
 
 // showDevices shows the laws of decoding and prefill on machines that were measured.
 func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
-	rows, err := devices.Rows()
+	rows, err := lesson.Devices()
 	if err != nil {
 		return failed(err)
 	}
 	if flags.out != "" {
-		pictures, err := devices.Pictures(rows)
+		pictures, err := lesson.DevicePictures(rows)
 		if err != nil {
 			return failed(err)
 		}
@@ -83,12 +82,12 @@ func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
 	if flags.format == "json" {
 		return report.JSON(cmd.OutOrStdout(), rows)
 	}
-	return failed(devices.Write(cmd.OutOrStdout(), rows))
+	return failed(lesson.WriteDevices(cmd.OutOrStdout(), rows))
 }
 
 // showSampling shows how drafts are verified.
 func (flags *explainFlags) showSampling(cmd *cobra.Command) error {
-	show := drafts.New(0)
+	show := lesson.NewDrafts(0)
 	if flags.format == "json" {
 		return report.JSON(cmd.OutOrStdout(), show)
 	}

@@ -6,19 +6,20 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
-	"github.com/llmsim/llmsim/internal/planner/interval"
-	"github.com/llmsim/llmsim/internal/planner/remedy"
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
-
-	"github.com/spf13/cobra"
 )
 
 // scenarioFlags are the flags of the scenario command.
@@ -204,14 +205,14 @@ func (flags *scenarioFlags) draw(cmd *cobra.Command, simulation *scenarios.Simul
 	if flags.trace == "" {
 		return flags.record(cmd, simulation, progress, observers)
 	}
-	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents, simulation.Ledger)
+	trace, err := timeline.NewTrace(flags.trace, timeline.TraceEvents, simulation.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	simulation.StepByStep(timeline.Token)
-	simulation.OnTransfer(timeline.Transfer)
-	result, err := flags.record(cmd, simulation, progress, append(observers, timeline))
-	return result, timeline.Close(err)
+	simulation.StepByStep(trace.Token)
+	simulation.OnTransfer(trace.Transfer)
+	result, err := flags.record(cmd, simulation, progress, append(observers, trace))
+	return result, trace.Close(err)
 }
 
 // record runs, and writes the files of --out.
@@ -251,10 +252,10 @@ func (flags *scenarioFlags) measure(cmd *cobra.Command, simulation *scenarios.Si
 	if err != nil || flags.noInterval {
 		return result, err
 	}
-	if result.Intervals, err = interval.Of(cmd.Context(), flags.load, result); err != nil {
+	if result.Intervals, err = stats.Ranges(cmd.Context(), flags.load, result); err != nil {
 		return nil, err
 	}
-	return result, remedy.Try(cmd.Context(), flags.load, result)
+	return result, planner.TryRemedies(cmd.Context(), flags.load, result)
 }
 
 // keepRun records the run, if --record asks for it.

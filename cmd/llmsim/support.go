@@ -1,11 +1,11 @@
 package main
 
 import (
-	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/planner/support"
-	"github.com/llmsim/llmsim/internal/report"
-
 	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/report"
 )
 
 func supportCommand() *cobra.Command {
@@ -25,7 +25,7 @@ func supportCommand() *cobra.Command {
 	f.StringVar(&weights, "weights", "", "number format of the weights (default: as published)")
 	f.Var(choice(&format, "table", "json"), "format", "what to print: table or json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		q := support.Question{Model: args[0], Accelerators: args[1:]}
+		q := planner.SupportQuestion{Model: args[0], Accelerators: args[1:]}
 		if engine != "" {
 			q.Overrides = append(q.Overrides, "engine.preset="+engine)
 		}
@@ -41,7 +41,7 @@ func supportCommand() *cobra.Command {
 				q.Accelerators = append(q.Accelerators, catalog.Accelerators[i].Name)
 			}
 		}
-		matrix, err := support.Answer(cmd.Context(), q)
+		matrix, err := planner.Support(cmd.Context(), q)
 		if err != nil {
 			return failed(err)
 		}

@@ -5,13 +5,13 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/compare"
-	"github.com/llmsim/llmsim/internal/report/gantt"
+	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
-
-	"github.com/spf13/cobra"
 )
 
 // timelineFlags are the flags of the timeline command.
@@ -78,7 +78,7 @@ func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
 // draw draws some requests of each variant.
 func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
 	variants []compare.Variant) error {
-	var charts []*gantt.Chart
+	var charts []*timeline.Chart
 	for _, v := range variants {
 		simulation, err := built(cmd, v)
 		if err != nil {
@@ -87,7 +87,7 @@ func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
 		if name := simulation.Scenario.Name; name != "" {
 			title = name
 		}
-		chart, err := gantt.Record(cmd.Context(), v.Label, simulation, int64(flags.first),
+		chart, err := timeline.RecordChart(cmd.Context(), v.Label, simulation, int64(flags.first),
 			flags.requests, flags.blocks)
 		if err != nil {
 			return failed(err)
@@ -95,8 +95,8 @@ func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
 		charts = append(charts, chart)
 	}
 	if flags.out != "" {
-		for name, write := range map[string]func(io.Writer, string, []*gantt.Chart) error{
-			"timeline.html": gantt.WritePage, "timeline.svg": gantt.WriteSVG} {
+		for name, write := range map[string]func(io.Writer, string, []*timeline.Chart) error{
+			"timeline.html": timeline.WritePage, "timeline.svg": timeline.WriteSVG} {
 			if err := files.Write(filepath.Join(flags.out, name), func(w io.Writer) error {
 				return write(w, title, charts)
 			}); err != nil {
@@ -104,7 +104,7 @@ func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
 			}
 		}
 	}
-	return failed(gantt.WriteText(cmd.OutOrStdout(), charts))
+	return failed(timeline.WriteCharts(cmd.OutOrStdout(), charts))
 }
 
 // built returns the simulation of a variant, and prints its warnings.

@@ -15,7 +15,6 @@ import (
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/internal/validation/fit"
 )
 
@@ -94,7 +93,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.fit {
 		return flags.refit(cmd, data)
 	}
-	compared, err := data.Compare(cmd.Context(), compared.Physics{})
+	compared, err := data.Compare(cmd.Context(), accuracy.Physics{})
 	if err != nil {
 		return err
 	}

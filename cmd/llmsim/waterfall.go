@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/planner/compare"
-	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/waterfall"
-	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/timeline"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // waterfallFlags are the flags of the timeline command that show one request.
@@ -36,7 +36,7 @@ func (flags *waterfallFlags) run(cmd *cobra.Command, variants []compare.Variant)
 	if flags.trace != "" && len(variants) > 1 {
 		return errors.New("--trace is of one run: leave --vary or --trace out")
 	}
-	var all []waterfall.Waterfall
+	var all []timeline.Waterfall
 	for _, v := range variants {
 		w, err := flags.record(cmd, v)
 		if err != nil {
@@ -45,14 +45,14 @@ func (flags *waterfallFlags) run(cmd *cobra.Command, variants []compare.Variant)
 		all = append(all, *w)
 	}
 	if flags.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), waterfall.NewDocument(all)))
+		return failed(report.JSON(cmd.OutOrStdout(), timeline.NewDocument(all)))
 	}
-	return failed(waterfall.WriteText(cmd.OutOrStdout(), all))
+	return failed(timeline.WriteWaterfalls(cmd.OutOrStdout(), all))
 }
 
 // record runs a variant until the request has ended, and writes the timeline of --trace.
 func (flags *waterfallFlags) record(cmd *cobra.Command,
-	v compare.Variant) (w *waterfall.Waterfall, err error) {
+	v compare.Variant) (w *timeline.Waterfall, err error) {
 	id, err := flags.number(cmd, v)
 	if err != nil {
 		return nil, err
@@ -61,19 +61,19 @@ func (flags *waterfallFlags) record(cmd *cobra.Command,
 	if err != nil {
 		return nil, err
 	}
-	w = &waterfall.Waterfall{Name: v.Label}
+	w = &timeline.Waterfall{Name: v.Label}
 	if flags.trace == "" {
-		w.Life, err = waterfall.Record(cmd.Context(), simulation, id)
+		w.Life, err = timeline.RecordLife(cmd.Context(), simulation, id)
 		return w, err
 	}
-	timeline, err := report.NewTimeline(flags.trace, report.TimelineEvents, simulation.Ledger)
+	trace, err := timeline.NewTrace(flags.trace, timeline.TraceEvents, simulation.Ledger)
 	if err != nil {
 		return nil, err
 	}
-	simulation.StepByStep(timeline.Token)
-	simulation.OnTransfer(timeline.Transfer)
-	w.Life, err = waterfall.Record(cmd.Context(), simulation, id, timeline)
-	return w, timeline.Close(err)
+	simulation.StepByStep(trace.Token)
+	simulation.OnTransfer(trace.Transfer)
+	w.Life, err = timeline.RecordLife(cmd.Context(), simulation, id, trace)
+	return w, trace.Close(err)
 }
 
 // number returns the number of the request.
@@ -93,5 +93,5 @@ func (flags *waterfallFlags) number(cmd *cobra.Command, v compare.Variant) (int6
 	if err != nil {
 		return 0, err
 	}
-	return waterfall.Slowest(cmd.Context(), simulation)
+	return timeline.Slowest(cmd.Context(), simulation)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -56,8 +55,8 @@ var terms = []term{
 }
 
 // physics returns the physics that come with the program, without the term.
-func (t *term) physics() compared.Physics {
-	p := compared.Physics{}
+func (t *term) physics() accuracy.Physics {
+	p := accuracy.Physics{}
 	if t.engine != nil {
 		p.Engine = func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
@@ -94,7 +93,7 @@ func TestAblationPageIsCurrent(t *testing.T) {
 	data, err := Read(sharedTables(t))
 	testkit.OK(t, err)
 	seen := 0
-	some := data.Where(func(table string, _ compared.Group) bool {
+	some := data.Where(func(table string, _ accuracy.Group) bool {
 		if table == "silicon" {
 			seen++
 		}
@@ -111,7 +110,7 @@ func TestAblationPageIsCurrent(t *testing.T) {
 		testkit.OK(t, err)
 		fmt.Fprintf(&b, "| %s |", terms[i].name)
 		for _, column := range columns {
-			rows := r.Rows(func(c *compared.Comparison) bool {
+			rows := r.Rows(func(c *accuracy.Comparison) bool {
 				return strings.HasPrefix(c.Engine, column.engine) && c.Quantity == column.quantity
 			})
 			fmt.Fprintf(&b, " %.0f, %+.0f |", accuracy.SumUp(rows).Median,

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/testkit"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // BenchmarkSample compares a table of every kind: about fifty comparisons, of which twelve are runs
@@ -15,7 +15,7 @@ func BenchmarkSample(b *testing.B) {
 	testkit.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := data.Compare(b.Context(), compared.Physics{}); err != nil {
+		if _, err := data.Compare(b.Context(), accuracy.Physics{}); err != nil {
 			b.Fatal(err)
 		}
 	}

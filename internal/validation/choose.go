@@ -1,11 +1,11 @@
 package validation
 
-import "github.com/llmsim/llmsim/internal/validation/compared"
+import "github.com/llmsim/llmsim/internal/validation/accuracy"
 
 // Where returns the measurements of the tables and groups that keep accepts. What was measured
 // together stays together: keep is asked once for the rows of a run, or for the loads of a kernel,
 // in the order of the tables.
-func (d *Data) Where(keep func(table string, g compared.Group) bool) *Data {
+func (d *Data) Where(keep func(table string, g accuracy.Group) bool) *Data {
 	chosen := &Data{}
 	for i := range d.tables {
 		k := d.tables[i]

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io"
 	"math"
 	"path"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // table is a file of measurements as it is read.
@@ -303,8 +304,8 @@ type figure struct {
 const leastFigure = 1e-9
 
 // measured returns the figures that the row has. A figure of zero is one that was not measured.
-func (r *row) measured(figures []figure) []compared.Measurement {
-	var list []compared.Measurement
+func (r *row) measured(figures []figure) []accuracy.Measurement {
+	var list []accuracy.Measurement
 	for _, f := range figures {
 		value := r.optional(f.column, 0)
 		if value > 0 && value < leastFigure {
@@ -312,7 +313,7 @@ func (r *row) measured(figures []figure) []compared.Measurement {
 				f.column, r.text(f.column), leastFigure))
 		}
 		if value > 0 {
-			list = append(list, compared.Measurement{Quantity: f.quantity, Unit: f.unit,
+			list = append(list, accuracy.Measurement{Quantity: f.quantity, Unit: f.unit,
 				Value: value * f.scale})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/llmsim/llmsim/internal/testkit"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // TestLayouts reads labels as names of files and tables have them.
@@ -33,7 +33,7 @@ func TestRequestsOfRanks(t *testing.T) {
 	const file = "vllm_0.19_requests__rtx-pro-6000__qwen3-30b-a3b__dp2ep.csv"
 	data, err := Read(fstest.MapFS{file: {Data: []byte(rows)}})
 	testkit.OK(t, err)
-	report, err := data.Compare(t.Context(), compared.Physics{})
+	report, err := data.Compare(t.Context(), accuracy.Physics{})
 	testkit.OK(t, err)
 	if len(report.Tables) != 1 || len(report.Tables[0].Rows) == 0 {
 		t.Fatalf("nothing is predicted: %+v", report)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -157,13 +157,13 @@ func (d *deployment) narrowCache() {
 	}
 }
 
-func (d *deployment) group() compared.Group {
-	return compared.Group{Engine: d.engine, Version: d.version, GPU: d.accelerator.Name,
+func (d *deployment) group() accuracy.Group {
+	return accuracy.Group{Engine: d.engine, Version: d.version, GPU: d.accelerator.Name,
 		Model: d.model.Name, DType: string(d.weights), TP: d.tensor}
 }
 
 // config returns the server as scenarios build it, with KV blocks of a number of tokens.
-func (d *deployment) config(p *compared.Physics, engine steptime.Engine,
+func (d *deployment) config(p *accuracy.Physics, engine steptime.Engine,
 	blockTokens int) (servers.Config, error) {
 	policies, err := d.policies(blockTokens)
 	release, _ := engines.Find(cmp.Or(d.engine, "ideal"), "")
@@ -234,7 +234,7 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 }
 
 // preset returns the server under the engine's preset.
-func (d *deployment) preset(p *compared.Physics, blockTokens int) (servers.Config, error) {
+func (d *deployment) preset(p *accuracy.Physics, blockTokens int) (servers.Config, error) {
 	engine, err := p.Preset(d.engine)
 	if err != nil {
 		return servers.Config{}, err
@@ -260,7 +260,7 @@ func (d *deployment) preset(p *compared.Physics, blockTokens int) (servers.Confi
 }
 
 // clock returns the step clock.
-func (d *deployment) clock(p *compared.Physics) (*steptime.Clock, error) {
+func (d *deployment) clock(p *accuracy.Physics) (*steptime.Clock, error) {
 	c, err := d.preset(p, blockTokens)
 	if err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func (d *deployment) clock(p *compared.Physics) (*steptime.Clock, error) {
 // key returns what is known of the server's accuracy by. Kernels measured without an engine have
 // none.
 func (d *deployment) key() servers.Key {
-	c, err := d.config(&compared.Physics{}, steptime.Engine{Name: d.engine}, blockTokens)
+	c, err := d.config(&accuracy.Physics{}, steptime.Engine{Name: d.engine}, blockTokens)
 	if err != nil || d.engine == "" {
 		return servers.Key{}
 	}
@@ -283,7 +283,7 @@ func (d *deployment) key() servers.Key {
 const blockTokens = 16
 
 // server returns what replicas are made of. A model that does not fit is an error.
-func (d *deployment) server(p *compared.Physics, blockTokens int) (*servers.Server, error) {
+func (d *deployment) server(p *accuracy.Physics, blockTokens int) (*servers.Server, error) {
 	c, err := d.preset(p, blockTokens)
 	if err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func (d *deployment) replica(s *servers.Server) (sim.ReplicaConfig, error) {
 }
 
 // serve simulates the deployment under the given load.
-func (d *deployment) serve(ctx context.Context, p *compared.Physics, load sim.Source) (*outcome,
+func (d *deployment) serve(ctx context.Context, p *accuracy.Physics, load sim.Source) (*outcome,
 	error) {
 	server, err := d.server(p, blockTokens)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // deviation is a known error: rows whose median absolute error lies between from and to, in
@@ -27,7 +26,7 @@ type deviation struct {
 }
 
 // chooses reports whether a comparison is one that deviates. What is empty chooses all.
-func (d *deviation) chooses(c *compared.Comparison) bool {
+func (d *deviation) chooses(c *accuracy.Comparison) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) &&
 		is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.dtype, c.DType) &&
@@ -74,7 +73,7 @@ func measuredReport(t *testing.T) *accuracy.Report {
 	measured.once.Do(func() {
 		data, err := Read(tables)
 		if err == nil {
-			measured.report, err = data.Compare(context.Background(), compared.Physics{})
+			measured.report, err = data.Compare(context.Background(), accuracy.Physics{})
 		}
 		measured.err = err
 	})
@@ -86,7 +85,7 @@ func citedReport(t *testing.T) *accuracy.Report {
 	t.Helper()
 	data, err := Read(Cited())
 	testkit.OK(t, err)
-	report, err := data.Compare(t.Context(), compared.Physics{})
+	report, err := data.Compare(t.Context(), accuracy.Physics{})
 	testkit.OK(t, err)
 	return report
 }
@@ -232,7 +231,7 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 		if !names[target.Table] {
 			t.Errorf("targets.csv: there is no table %q", target.Table)
 		}
-		found := sample.Rows(func(c *compared.Comparison) bool {
+		found := sample.Rows(func(c *accuracy.Comparison) bool {
 			return c.Table == target.Table &&
 				c.Quantity == target.Quantity
 		})
@@ -245,11 +244,11 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it does not
-// grow, and stays near what was measured.
+// Throughput bends where the KV cache binds: from 100 to 250 clients of NIM's page it
+// does not grow, and stays near what was measured.
 func TestThroughputSaturates(t *testing.T) {
-	rate := map[string]compared.Comparison{}
-	for _, c := range citedReport(t).Rows(func(c *compared.Comparison) bool {
+	rate := map[string]accuracy.Comparison{}
+	for _, c := range citedReport(t).Rows(func(c *accuracy.Comparison) bool {
 		return c.Table == "closed_loop" && c.Quantity == "output rate"
 	}) {
 		rate[c.Case] = c
@@ -260,7 +259,7 @@ func TestThroughputSaturates(t *testing.T) {
 		t.Errorf("%.0f tokens/s at 250 clients, %.0f at 100: want about the same", many.Predicted,
 			few.Predicted)
 	}
-	for _, c := range []compared.Comparison{few, many} {
+	for _, c := range []accuracy.Comparison{few, many} {
 		if e := c.Error(); e < -0.1 || e > 0.1 {
 			t.Errorf("%s: %.0f tokens/s, measured %.0f", c.Case, c.Predicted, c.Measured)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -23,7 +23,7 @@ type disaggregated struct {
 
 // serve simulates them under the given load. KV caches go layer by layer over the network, as they
 // are computed; the decode worker answers, from the first token on.
-func (a *disaggregated) serve(ctx context.Context, p *compared.Physics, load sim.Source) (*outcome,
+func (a *disaggregated) serve(ctx context.Context, p *accuracy.Physics, load sim.Source) (*outcome,
 	error) {
 	if a.prefill.network == nil {
 		return nil, errors.New(a.prefill.accelerator.Name +

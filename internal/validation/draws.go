@@ -2,12 +2,12 @@ package validation
 
 import (
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // Draw is what an accelerator of a measured server drew.
 type Draw struct {
-	compared.Group
+	accuracy.Group
 	Accelerator *hardware.Accelerator
 	// Usage is what steps ask of the accelerator if they take as long as they were measured to.
 	Usage hardware.Usage
@@ -16,7 +16,7 @@ type Draw struct {
 
 // Draws returns what was measured of the power of accelerators, with the work of steps as p
 // predicts it.
-func (d *Data) Draws(p compared.Physics) []Draw {
+func (d *Data) Draws(p accuracy.Physics) []Draw {
 	var list []Draw
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
@@ -31,7 +31,7 @@ func (d *Data) Draws(p compared.Physics) []Draw {
 }
 
 // draw reports false where the row lacks rate or power, or its steps cannot be predicted.
-func (t *trial) draw(p *compared.Physics) (Draw, bool) {
+func (t *trial) draw(p *accuracy.Physics) (Draw, bool) {
 	mean, usage, err := t.full(p)
 	found := map[string]float64{}
 	for _, m := range t.measured {

@@ -3,15 +3,15 @@ package validation
 import (
 	"context"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 )
 
 // experiment is what was measured together and is simulated together: a row, or the rows of one
 // run.
 type experiment interface {
-	compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error)
-	at() compared.Place
+	compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error)
+	at() accuracy.Place
 }
 
 // keyOf returns the key of the server that an experiment measures, if it is one.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
@@ -24,7 +24,7 @@ const (
 // kernels prices single kernels: the step clock of an engine that adds nothing of its own.
 type kernels struct{ clock *steptime.Clock }
 
-func (d *deployment) kernels(p *compared.Physics, allReduce allReduceKind) (kernels, error) {
+func (d *deployment) kernels(p *accuracy.Physics, allReduce allReduceKind) (kernels, error) {
 	bare := steptime.Engine{Name: "kernels", Graph: math.MaxInt,
 		CustomAllReduce: allReduce == engineAllReduce}
 	if allReduce == launchedAllReduce {

@@ -2,10 +2,10 @@ package validation
 
 import (
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // A group of rows of one server is known to deviate from this many rows and this median error on,
@@ -19,11 +19,11 @@ const (
 // deviations: nothing is wrong in silence.
 func TestLargeErrorsAreKnown(t *testing.T) {
 	type server struct {
-		group           compared.Group
+		group           accuracy.Group
 		table, quantity string
 	}
-	groups := map[server][]compared.Comparison{}
-	for _, c := range measuredReport(t).Rows(func(c *compared.Comparison) bool {
+	groups := map[server][]accuracy.Comparison{}
+	for _, c := range measuredReport(t).Rows(func(c *accuracy.Comparison) bool {
 		return c.Engine != "" && accuracy.ColumnOf(c) != ""
 	}) {
 		s := server{c.Group, c.Table, c.Quantity}

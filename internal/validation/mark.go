@@ -1,9 +1,6 @@
 package validation
 
-import (
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
-)
+import "github.com/llmsim/llmsim/internal/validation/accuracy"
 
 // Mark notes of each row of a report whether it is among the measurements in d, and of a quantity
 // that counts in the fit.
@@ -22,8 +19,8 @@ func (d *Data) Mark(r *accuracy.Report, counts func(table, quantity string) bool
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
-			if c.Fit = compared.LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
-				c.Fit = compared.InFit
+			if c.Fit = accuracy.LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
+				c.Fit = accuracy.InFit
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -30,20 +30,20 @@ type operator struct {
 
 // load is one row: the step that makes the kernel do what was measured.
 type load struct {
-	compared.Place
+	accuracy.Place
 	step     *sim.Step
-	measured []compared.Measurement
+	measured []accuracy.Measurement
 }
 
-func (o *operator) at() compared.Place { return o.loads[0].Place }
+func (o *operator) at() accuracy.Place { return o.loads[0].Place }
 
 // compare implements experiment.
-func (o *operator) compare(_ context.Context, p *compared.Physics) ([]compared.Comparison, error) {
+func (o *operator) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	k, err := o.kernels(p, o.allReduce)
 	if err != nil {
 		return nil, err
 	}
-	var list []compared.Comparison
+	var list []accuracy.Comparison
 	for i := range o.loads {
 		l := &o.loads[i]
 		sum := 0.0
@@ -92,7 +92,7 @@ func readOperators(c *catalogs, t *table,
 			known[key] = o
 			list = append(list, o)
 		}
-		at := compared.Place{Group: compared.Group{GPU: accelerator.Name, Model: o.variant,
+		at := accuracy.Place{Group: accuracy.Group{GPU: accelerator.Name, Model: o.variant,
 			TP: o.tensor}, File: t.file, Line: r.line, Name: o.shape + ", " + loadOf(step)}
 		known[key].loads = append(known[key].loads, load{at, step, measured})
 	})

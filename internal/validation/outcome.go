@@ -3,7 +3,7 @@ package validation
 import (
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -118,7 +118,7 @@ func addStatistics(all map[string]float64, name string, values []float64) {
 		sum += v
 	}
 	all[name+" mean"] = sum / float64(len(values))
-	all[name+" p50"] = compared.Quantile(values, 0.5)
-	all[name+" p90"] = compared.Quantile(values, 0.9)
-	all[name+" p99"] = compared.Quantile(values, 0.99)
+	all[name+" p50"] = accuracy.Quantile(values, 0.5)
+	all[name+" p90"] = accuracy.Quantile(values, 0.9)
+	all[name+" p99"] = accuracy.Quantile(values, 0.99)
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
@@ -28,7 +27,7 @@ func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, 50).Draw(t, "values")
 		slices.Sort(values)
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
-		v := compared.Quantile(values, q)
+		v := accuracy.Quantile(values, q)
 		// NumPy's definition: the value at position q·(n−1), straight between its neighbours.
 		position := q * float64(len(values)-1)
 		low, high := values[int(math.Floor(position))], values[int(math.Ceil(position))]
@@ -36,7 +35,7 @@ func TestQuantileIsInterpolatedBetweenRanks(t *testing.T) {
 			t.Fatalf("the %g-quantile of %v is %g, want it in [%g, %g]", q, values, v, low, high)
 		}
 	})
-	if v := compared.Quantile([]float64{1, 2, 4}, 0.75); v != 3 {
+	if v := accuracy.Quantile([]float64{1, 2, 4}, 0.75); v != 3 {
 		t.Errorf("the upper quartile of 1, 2, 4 is %g, want 3", v)
 	}
 }
@@ -47,9 +46,9 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		factor := rapid.Float64Range(0.01, 10).Draw(t, "factor")
 		measured := rapid.SliceOfN(rapid.Float64Range(1e-3, 1e6), 1, 30).Draw(t, "measured")
-		rows := make([]compared.Comparison, len(measured))
+		rows := make([]accuracy.Comparison, len(measured))
 		for i, m := range measured {
-			rows[i] = compared.Comparison{Quantity: "TTFT", Unit: "ms", Measured: m,
+			rows[i] = accuracy.Comparison{Quantity: "TTFT", Unit: "ms", Measured: m,
 				Predicted: m * factor}
 		}
 		s := accuracy.SumUp(rows)
@@ -66,8 +65,8 @@ func TestStatisticsOfAConstantError(t *testing.T) {
 	})
 }
 
-// A run sends what its stages say: the number of requests of each, in order of time, cycling
-// through the prompts.
+// A run sends what its stages say: the number of requests of each, in order
+// of time, cycling through the prompts.
 func TestRunsSendTheirStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := &vllmRun{}
@@ -107,7 +106,8 @@ func TestRunsSendTheirStages(t *testing.T) {
 	})
 }
 
-// A table that begins with a later stage has a warm cache: no request pays for a whole prompt.
+// A table that begins with a later stage has a warm cache: no request pays for
+// a whole prompt.
 func TestLaterStagesAreWarm(t *testing.T) {
 	header := "run,model,gpu,tensor_parallel,dtype,profile,stage,rate_rps,stage_s," +
 		"prompt_tokens_mean,output_tokens,ttft_p99_ms\n"
@@ -118,7 +118,7 @@ func TestLaterStagesAreWarm(t *testing.T) {
 					",2,60,2000,8,100\n")}}
 		data, err := Read(tables)
 		testkit.OK(t, err)
-		report, err := data.Compare(context.Background(), compared.Physics{})
+		report, err := data.Compare(context.Background(), accuracy.Physics{})
 		testkit.OK(t, err)
 		return report.Tables[0].Rows[0].Predicted
 	}
@@ -131,7 +131,7 @@ func TestLaterStagesAreWarm(t *testing.T) {
 func TestTheSameTwice(t *testing.T) {
 	first, second := compareFolder(t, "testdata/sample"), compareFolder(t, "testdata/sample")
 	if diff := cmp.Diff(first, second,
-		cmpopts.IgnoreFields(compared.Comparison{}, "Rehearsal")); diff != "" {
+		cmpopts.IgnoreFields(accuracy.Comparison{}, "Rehearsal")); diff != "" {
 		t.Errorf("two comparisons of the same tables differ:\n%s", diff)
 	}
 }
@@ -177,7 +177,7 @@ func TestCitedFiguresHaveSources(t *testing.T) {
 	testkit.OK(t, err)
 	data, err := Read(Cited())
 	testkit.OK(t, err)
-	report, err := data.Compare(context.Background(), compared.Physics{})
+	report, err := data.Compare(context.Background(), accuracy.Physics{})
 	testkit.OK(t, err)
 	for _, table := range report.Tables {
 		if len(table.Problems)+len(table.Skipped) > 0 || len(table.Rows) == 0 {
@@ -208,7 +208,7 @@ func FuzzTables(f *testing.F) {
 		}
 		data, err := Read(fstest.MapFS{name: {Data: []byte(content)}})
 		testkit.OK(t, err)
-		report, err := data.Compare(context.Background(), compared.Physics{})
+		report, err := data.Compare(context.Background(), accuracy.Physics{})
 		testkit.OK(t, err)
 		summary := report.Summary()
 		testkit.OK(t, summary.WriteText(io.Discard))
@@ -248,7 +248,7 @@ func TestExtremeValues(t *testing.T) {
 				w.Flush()
 				data, err := Read(fstest.MapFS{name: {Data: b.Bytes()}})
 				testkit.OK(t, err)
-				if _, err := data.Compare(t.Context(), compared.Physics{}); err != nil {
+				if _, err := data.Compare(t.Context(), accuracy.Physics{}); err != nil {
 					t.Fatal(err)
 				}
 			})

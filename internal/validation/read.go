@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // Data is the measurements of a folder, read and ready to be predicted.
@@ -125,7 +124,7 @@ func (d *Data) add(c *catalogs, k *kind, t *table) {
 // Compare predicts all rows under p. It uses all processors, and the order of the result does not
 // depend on their number. Rows that cannot be predicted, for example because the model does not
 // fit, are counted as skipped.
-func (d *Data) Compare(ctx context.Context, p compared.Physics) (*accuracy.Report, error) {
+func (d *Data) Compare(ctx context.Context, p accuracy.Physics) (*accuracy.Report, error) {
 	report := &accuracy.Report{Ignored: d.Ignored}
 	for i := range d.tables {
 		if k := &d.tables[i]; len(k.files) > 0 {
@@ -139,8 +138,8 @@ func (d *Data) Compare(ctx context.Context, p compared.Physics) (*accuracy.Repor
 	return report, nil
 }
 
-func (k *readKind) compare(ctx context.Context, p *compared.Physics) (accuracy.Table, error) {
-	results := make([][]compared.Comparison, len(k.experiments))
+func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.Table, error) {
+	results := make([][]accuracy.Comparison, len(k.experiments))
 	failures := make([]error, len(k.experiments))
 	var wait sync.WaitGroup
 	next := make(chan int)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -20,7 +19,7 @@ func compareFolder(t *testing.T, folder string) *accuracy.Report {
 	t.Helper()
 	data, err := Read(os.DirFS(folder))
 	testkit.OK(t, err)
-	report, err := data.Compare(context.Background(), compared.Physics{})
+	report, err := data.Compare(context.Background(), accuracy.Physics{})
 	testkit.OK(t, err)
 	return report
 }
@@ -119,7 +118,8 @@ func TestBrokenTablesAreNamed(t *testing.T) {
 	}
 }
 
-// Of two steps whose outputs were handled together neither has a time of its own.
+// Of two steps whose outputs were handled together neither has a
+// time of its own.
 func TestStepsHandledTogetherAreLeftOut(t *testing.T) {
 	prompt := &sim.Step{Prefill: []sim.Chunk{{New: 100, Last: true}}}
 	decode := &sim.Step{Decodes: 1, DecodeTokens: 1}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -107,7 +107,7 @@ func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 
 // figure returns about what a figure of the run would be under other physics, and whether that is
 // known without a simulation.
-func (r *rehearsal) figure(c *compared.Comparison, p compared.Physics) (float64, bool) {
+func (r *rehearsal) figure(c *accuracy.Comparison, p accuracy.Physics) (float64, bool) {
 	if r.deployment.pipeline > 1 { // stages take their steps at the same time
 		return 0, false
 	}
@@ -121,7 +121,7 @@ func (r *rehearsal) figure(c *compared.Comparison, p compared.Physics) (float64,
 	}
 	all, gaps, prompts := r.sums(nil)
 	newAll, newGaps, newPrompts := r.sums(clock)
-	switch compared.QuantityFamily(c.Quantity) {
+	switch accuracy.QuantityFamily(c.Quantity) {
 	case "output rate", "capacity":
 		return c.Predicted * all / newAll, all > 0
 	case "TPOT", "E2E":
@@ -144,13 +144,13 @@ func (r *rehearsal) figure(c *compared.Comparison, p compared.Physics) (float64,
 func (r *rehearsal) meanPrompt() float64 { return r.tokens / max(1, r.completed) }
 
 // rehearsable lets comparisons be rehearsed.
-func rehearsable(list []compared.Comparison, r *rehearsal) []compared.Comparison {
+func rehearsable(list []accuracy.Comparison, r *rehearsal) []accuracy.Comparison {
 	if r == nil {
 		return list
 	}
 	for i := range list {
 		c := list[i]
-		list[i].Rehearsal = func(p compared.Physics) (float64, bool) { return r.figure(&c, p) }
+		list[i].Rehearsal = func(p accuracy.Physics) (float64, bool) { return r.figure(&c, p) }
 	}
 	return list
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/testkit"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // The page has every served row of the cited tables with its range, needs nothing from a network,
@@ -17,7 +17,7 @@ import (
 func TestPageHasEveryRow(t *testing.T) {
 	data, err := Read(Cited())
 	testkit.OK(t, err)
-	report, err := data.Compare(t.Context(), compared.Physics{})
+	report, err := data.Compare(t.Context(), accuracy.Physics{})
 	testkit.OK(t, err)
 	want := 0
 	for i := range report.Tables {
@@ -61,7 +61,7 @@ func TestHistoryEndsWithTheLastFit(t *testing.T) {
 	testkit.OK(t, err)
 	data, err := Read(Cited())
 	testkit.OK(t, err)
-	report, err := data.Compare(t.Context(), compared.Physics{})
+	report, err := data.Compare(t.Context(), accuracy.Physics{})
 	testkit.OK(t, err)
 	compared := 0
 	for _, g := range report.Goals() {

@@ -2,8 +2,9 @@ package validation
 
 import (
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // Clients in a closed loop send ten requests each, and all first requests come at once. No two
@@ -35,7 +36,7 @@ var closedLoopRows = rowSpec{
 	},
 }
 
-func isTTFT(quantity string) bool { return compared.QuantityFamily(quantity) == "TTFT" }
+func isTTFT(quantity string) bool { return accuracy.QuantityFamily(quantity) == "TTFT" }
 
 // configure sets what follows from the engine and its version. Rows without a version are those of
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,

@@ -2,7 +2,8 @@ package validation
 
 import (
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // The blocks were resolved by vLLM servers with the limits of the vLLM runs.
@@ -25,7 +26,7 @@ var kvBlockRows = rowSpec{
 			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
 				t.utilisation))
 		}
-		t.steps = func(p *compared.Physics) (map[string]float64, error) {
+		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 			server, err := t.server(p, tokens)
 			if err != nil {
 				return nil, err

@@ -3,7 +3,7 @@ package validation
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -35,7 +35,7 @@ var batchedRows = rowSpec{
 			t.drop(r, "the first prompt, which warms up",
 				func(quantity string) bool { return quantity == "prefill rate" })
 		}
-		t.steps = func(p *compared.Physics) (map[string]float64, error) {
+		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {
 				return nil, err

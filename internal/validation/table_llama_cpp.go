@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -40,7 +40,7 @@ var llamaCppRows = rowSpec{
 		if r.text("build") < "2024" && r.text("build") != "" {
 			t.engine = "llama.cpp-2023"
 		}
-		t.steps = func(p *compared.Physics) (map[string]float64, error) {
+		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {
 				return nil, err

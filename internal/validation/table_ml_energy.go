@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
@@ -50,11 +50,11 @@ var mlEnergyRows = rowSpec{
 			return slowMachine
 		}
 		f.engine, f.version, f.sorts = "vllm-v1-sync", "0.11", true
-		f.machine = compared.Machine("ml_energy", f.accelerator.Name)
+		f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
 		f.setDefaults()
 		f.kv = f.activations
 		t.count, t.steps = f.batch, f.figures
-		t.full = func(p *compared.Physics) (float64, hardware.Usage, error) {
+		t.full = func(p *accuracy.Physics) (float64, hardware.Usage, error) {
 			s, err := f.steps(p)
 			return s.mean, s.usage, err
 		}
@@ -89,7 +89,7 @@ func (f *fullBatch) spreadExperts(r *row) {
 }
 
 // figures returns what is predicted.
-func (f *fullBatch) figures(p *compared.Physics) (map[string]float64, error) {
+func (f *fullBatch) figures(p *accuracy.Physics) (map[string]float64, error) {
 	steps, err := f.steps(p)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ type fullSteps struct {
 // begins anew each step: a share of the steps has a prompt to compute, the others none. Contexts
 // are those of sequences that are met at a random time, with lengths that vary by lengthSpread:
 // long ones are met more often.
-func (f *fullBatch) steps(p *compared.Physics) (s fullSteps, err error) {
+func (f *fullBatch) steps(p *accuracy.Physics) (s fullSteps, err error) {
 	clock, err := f.clock(p)
 	if err != nil {
 		return s, err

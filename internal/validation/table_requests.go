@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -43,7 +43,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	}
 	d.maxSequences *= spread.data // limits are for each of the ranks
 	d.tokenBudget *= spread.data
-	v := &trial{deployment: d, Place: compared.Place{Group: d.group(), File: t.file, Line: 2}}
+	v := &trial{deployment: d, Place: accuracy.Place{Group: d.group(), File: t.file, Line: 2}}
 	var requests []sim.Request
 	times := map[string][]float64{}
 	t.each(func(r *row) {
@@ -125,13 +125,13 @@ func wholeRun(first []sim.Request) []sim.Request {
 }
 
 // statisticsOf returns mean and percentiles as measured figures.
-func statisticsOf(name string, values []float64) []compared.Measurement {
+func statisticsOf(name string, values []float64) []accuracy.Measurement {
 	all := map[string]float64{}
 	addStatistics(all, name, values)
-	var list []compared.Measurement
+	var list []accuracy.Measurement
 	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
 		if v := all[name+statistic]; v > 0 {
-			list = append(list, compared.Measurement{Quantity: name + statistic, Unit: "ms",
+			list = append(list, accuracy.Measurement{Quantity: name + statistic, Unit: "ms",
 				Value: v})
 		}
 	}

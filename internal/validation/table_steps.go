@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -27,7 +27,7 @@ const (
 // steps is the steps of one server.
 type steps struct {
 	deployment
-	compared.Place
+	accuracy.Place
 	list []timedStep
 }
 
@@ -57,9 +57,9 @@ func readSteps(c *catalogs, t *table) []experiment {
 	}
 	s.engine, s.version = "vllm-v1", stepVersion
 	spread.apply(&s.deployment)
-	s.machine = compared.Machine("vllm_steps", s.accelerator.Name)
+	s.machine = accuracy.Machine("vllm_steps", s.accelerator.Name)
 	s.setDefaults()
-	s.Place = compared.Place{Group: s.group(), File: t.file, Line: 2, Name: "steps of a run"}
+	s.Place = accuracy.Place{Group: s.group(), File: t.file, Line: 2, Name: "steps of a run"}
 	t.each(func(r *row) {
 		if step := r.step(); step != nil && r.err == nil {
 			s.list = append(s.list, timedStep{r.line, step, r.number("step_ms")})
@@ -111,10 +111,10 @@ func (r *row) step() *sim.Step {
 	return s
 }
 
-func (s *steps) at() compared.Place { return s.Place }
+func (s *steps) at() accuracy.Place { return s.Place }
 
 // compare implements experiment: some steps of each kind, and the time of all.
-func (s *steps) compare(_ context.Context, p *compared.Physics) ([]compared.Comparison, error) {
+func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	clock, err := s.clock(p)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *steps) compare(_ context.Context, p *compared.Physics) ([]compared.Comp
 	if measured == 0 {
 		return nil, nil
 	}
-	list := s.Place.Compare([]compared.Measurement{{Quantity: "time of steps", Unit: "ms",
+	list := s.Place.Compare([]accuracy.Measurement{{Quantity: "time of steps", Unit: "ms",
 		Value: measured}},
 		map[string]float64{"time of steps": predicted})
 	for _, name := range []string{"prompt step", "decode step"} {
@@ -143,7 +143,7 @@ func (s *steps) compare(_ context.Context, p *compared.Physics) ([]compared.Comp
 			x := of[i*len(of)/min(sampledSteps, len(of))]
 			at := s.Place
 			at.Line, at.Name = x.line, describeStep(x.step)
-			list = append(list, at.Compare([]compared.Measurement{{Quantity: name, Unit: "ms",
+			list = append(list, at.Compare([]accuracy.Measurement{{Quantity: name, Unit: "ms",
 				Value: x.ms}},
 				map[string]float64{name: clock.Duration(x.step).Milliseconds()})...)
 		}

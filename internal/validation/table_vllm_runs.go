@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -50,12 +50,12 @@ type vllmRun struct {
 
 // vllmStage is one row.
 type vllmStage struct {
-	compared.Place
+	accuracy.Place
 	number         int
 	rate, length   float64 // 1/s, s
 	prompt, system int     // tokens; system of them are common to the group
 	output         int
-	measured       []compared.Measurement
+	measured       []accuracy.Measurement
 	// overloaded stages are part of the load, but not compared.
 	overloaded bool
 }
@@ -74,7 +74,7 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 		if r.err != nil {
 			return
 		}
-		s.Place = compared.Place{Group: d.group(), File: t.file, Line: r.line,
+		s.Place = accuracy.Place{Group: d.group(), File: t.file, Line: r.line,
 			Name: fmt.Sprintf("%s stage %d, %g/s", profile, s.number, s.rate)}
 		if s.overloaded {
 			t.skip("overloaded: requests were cut off at %g s", cutOff/1000)
@@ -119,16 +119,16 @@ func (v *vllmRun) lost() bool {
 	return !slices.ContainsFunc(v.stages, func(s vllmStage) bool { return !s.overloaded })
 }
 
-func (v *vllmRun) at() compared.Place { return v.stages[0].Place }
+func (v *vllmRun) at() accuracy.Place { return v.stages[0].Place }
 
 // compare implements experiment.
-func (v *vllmRun) compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error) {
+func (v *vllmRun) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	load, starts := v.load()
 	all, err := v.serve(ctx, p, listed(load))
 	if err != nil {
 		return nil, err
 	}
-	var list []compared.Comparison
+	var list []accuracy.Comparison
 	for i := range v.stages {
 		if s := &v.stages[i]; !s.overloaded {
 			list = append(list,

@@ -3,12 +3,13 @@ package validation
 import (
 	"context"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising
@@ -45,10 +46,10 @@ type variant struct {
 
 // whatifLoad is one row.
 type whatifLoad struct {
-	compared.Place
+	accuracy.Place
 	rate, reached  float64 // requests/s
 	prompt, output int
-	measured       []compared.Measurement
+	measured       []accuracy.Measurement
 }
 
 // whatIf is a variant beside the one that it changes.
@@ -87,7 +88,7 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 			variants = append(variants, v)
 		}
 		v := variants[i]
-		l.Place = compared.Place{Group: v.group(), File: t.file, Line: r.line,
+		l.Place = accuracy.Place{Group: v.group(), File: t.file, Line: r.line,
 			Name: fmt.Sprintf("%s, %g/s", name, l.rate)}
 		v.stages = append(v.stages, l)
 	})
@@ -185,12 +186,12 @@ func (v *variant) configure(version, what string) (why string) {
 	return ""
 }
 
-func (w *whatIf) at() compared.Place { return w.stages[0].Place }
+func (w *whatIf) at() accuracy.Place { return w.stages[0].Place }
 
 // compare implements experiment. Stages below saturation are compared by their medians, saturated
 // ones by their rate. Of a change, the effect is compared too: as the ratio to what the base has at
 // the same rate.
-func (w *whatIf) compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error) {
+func (w *whatIf) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	own, err := w.variant.run(ctx, p)
 	if err != nil {
 		return nil, err

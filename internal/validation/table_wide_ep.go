@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -46,7 +46,7 @@ var wideEPRows = rowSpec{
 		t.setDefaults()
 		t.kv = hardware.BF16
 		t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
-		t.steps = func(p *compared.Physics) (map[string]float64, error) {
+		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {
 				return nil, err

@@ -6,17 +6,17 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// A trial is a server of a row under a load, with what was measured of it. Most tables consist of
-// trials: a rowSpec names the columns, and says which load and which limits they stand for.
+// A trial is a server of a row under a load, with what was measured of it. Most tables consist
+// of trials: a rowSpec names the columns, and says which load and which limits they stand for.
 type trial struct {
 	deployment
-	compared.Place
-	measured []compared.Measurement
+	accuracy.Place
+	measured []accuracy.Measurement
 	// count is the number of clients, of requests or of sequences; prompt and output are lengths in
 	// tokens, of which lengths are at least the share least.
 	count, prompt, output int
@@ -26,10 +26,10 @@ type trial struct {
 	load    func() (sim.Source, error)
 	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
-	steps func(*compared.Physics) (map[string]float64, error)
+	steps func(*accuracy.Physics) (map[string]float64, error)
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
 	// the batch is always full, of count sequences; nil elsewhere.
-	full func(*compared.Physics) (mean float64, usage hardware.Usage, err error)
+	full func(*accuracy.Physics) (mean float64, usage hardware.Usage, err error)
 	// apart is the servers where prefill and decode are apart; nil for one server.
 	apart *disaggregated
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
@@ -105,7 +105,7 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	return x
 }
 
-func (t *trial) at() compared.Place { return t.Place }
+func (t *trial) at() accuracy.Place { return t.Place }
 
 // key returns that of the server; servers apart have none.
 func (t *trial) key() servers.Key {
@@ -116,7 +116,7 @@ func (t *trial) key() servers.Key {
 }
 
 // compare implements experiment.
-func (t *trial) compare(ctx context.Context, p *compared.Physics) ([]compared.Comparison, error) {
+func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	if t.steps != nil {
 		predicted, err := t.steps(p)
 		return t.Place.Compare(t.measured, predicted), err
@@ -148,7 +148,7 @@ func (t *trial) compare(ctx context.Context, p *compared.Physics) ([]compared.Co
 func (t *trial) drop(r *row, why string, drops func(quantity string) bool) {
 	before := len(t.measured)
 	t.measured = slices.DeleteFunc(t.measured,
-		func(m compared.Measurement) bool { return drops(m.Quantity) })
+		func(m accuracy.Measurement) bool { return drops(m.Quantity) })
 	if len(t.measured) < before {
 		r.table.skip("%s", why)
 	}
@@ -174,7 +174,7 @@ func (t *trial) atOnce() {
 
 // inSteps predicts quantities as the times of single steps, in ms.
 func (t *trial) inSteps(of map[string]*sim.Step) {
-	t.steps = func(p *compared.Physics) (map[string]float64, error) {
+	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 		clock, err := t.clock(p)
 		if err != nil {
 			return nil, err
@@ -190,7 +190,7 @@ func (t *trial) inSteps(of map[string]*sim.Step) {
 // inKernels predicts quantities from the times of the kernels of a step, by name.
 func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
 	sum func(kernelTimes) map[string]float64) {
-	t.steps = func(p *compared.Physics) (map[string]float64, error) {
+	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 		k, err := t.kernels(p, kind)
 		if err != nil {
 			return nil, err
@@ -202,12 +202,12 @@ func (t *trial) inKernels(kind allReduceKind, step *sim.Step,
 // measuredWithDrafts names the measured and the predicted figures of a trial so.
 func (t *trial) measuredWithDrafts() {
 	for i := range t.measured {
-		t.measured[i].Quantity += compared.WithDrafts
+		t.measured[i].Quantity += accuracy.WithDrafts
 	}
 	t.figures = func(o *outcome) map[string]float64 {
 		figures := map[string]float64{}
 		for name, value := range o.latenciesAndRate() {
-			figures[name+compared.WithDrafts] = value
+			figures[name+accuracy.WithDrafts] = value
 		}
 		return figures
 	}

@@ -1,8 +1,9 @@
 package validation
 
 import (
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
+
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // capacity returns the highest measured rate and its stage.
@@ -16,8 +17,8 @@ func (v *variant) capacity() (float64, *whatifLoad) {
 	return best.reached, best
 }
 
-func (r *whatifRun) comparisons(v *variant) []compared.Comparison {
-	var list []compared.Comparison
+func (r *whatifRun) comparisons(v *variant) []accuracy.Comparison {
+	var list []accuracy.Comparison
 	for i := range v.stages {
 		if r.stages[i] != nil {
 			list = append(list,
@@ -26,17 +27,17 @@ func (r *whatifRun) comparisons(v *variant) []compared.Comparison {
 		}
 	}
 	measured, at := v.capacity()
-	capacity := at.Place.Compare([]compared.Measurement{{Quantity: "capacity", Unit: "requests/s",
+	capacity := at.Place.Compare([]accuracy.Measurement{{Quantity: "capacity", Unit: "requests/s",
 		Value: measured}},
 		map[string]float64{"capacity": r.capacity})
 	return append(list, rehearsable(capacity, r.rehearsals[len(v.stages)])...)
 }
 
 // effects compares ratios to the base: of capacities, and of medians at the lowest rate of both.
-func effects(w *whatIf, own, base *whatifRun) []compared.Comparison {
+func effects(w *whatIf, own, base *whatifRun) []accuracy.Comparison {
 	before, _ := w.base.capacity()
 	after, at := w.variant.capacity()
-	list := at.Place.Compare([]compared.Measurement{{Quantity: "effect on capacity", Unit: "×",
+	list := at.Place.Compare([]accuracy.Measurement{{Quantity: "effect on capacity", Unit: "×",
 		Value: after / before}},
 		map[string]float64{"effect on capacity": own.capacity / base.capacity})
 	for i := range w.stages {
@@ -50,7 +51,7 @@ func effects(w *whatIf, own, base *whatifRun) []compared.Comparison {
 				continue
 			}
 			name := "effect on " + m.Quantity
-			list = append(list, s.Place.Compare([]compared.Measurement{{Quantity: name, Unit: "×",
+			list = append(list, s.Place.Compare([]accuracy.Measurement{{Quantity: name, Unit: "×",
 				Value: m.Value / measured}},
 				map[string]float64{name: own.stages[i][m.Quantity] / predicted})...)
 		}
@@ -67,7 +68,7 @@ func (v *variant) interpolate(r *whatifRun, rate float64, quantity string) (meas
 		if r.stages[i] == nil {
 			return 0, 0, false
 		}
-		k := slices.IndexFunc(s.measured, func(m compared.Measurement) bool {
+		k := slices.IndexFunc(s.measured, func(m accuracy.Measurement) bool {
 			return m.Quantity == quantity
 		})
 		if k < 0 {

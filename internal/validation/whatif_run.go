@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -18,7 +18,7 @@ type whatifRun struct {
 	rehearsals []*rehearsal
 }
 
-func (v *variant) run(ctx context.Context, p *compared.Physics) (*whatifRun, error) {
+func (v *variant) run(ctx context.Context, p *accuracy.Physics) (*whatifRun, error) {
 	r := &whatifRun{}
 	for i := range v.stages {
 		s := &v.stages[i]

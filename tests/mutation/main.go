@@ -19,7 +19,7 @@
 //	policies/speculation                13  7306
 //	models/steptime                     13  7303
 //	hardware                            12  7309
-//	internal/planner/interval           13  7308
+//	internal/planner/stats              13  7308
 //	internal/planner/capacity/strategy  12  7308
 //	internal/planner/capacity/judge     12  7313
 //	internal/planner/capacity/candidate 13  7313
@@ -47,7 +47,7 @@ import (
 
 // packages are the packages that decide what the simulator says.
 var packages = []string{"sim", "metrics", "policies/...", "models/steptime", "hardware",
-	"internal/planner/interval", "internal/planner/capacity/..."}
+	"internal/planner/stats", "internal/planner/capacity/..."}
 
 func main() {
 	n := flag.Int("n", 12, "mutants to try in each package, besides those that do not build")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/planner/interval"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -38,7 +37,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 			Name: all[m].Name, Title: cmp.Or(all[m].Short, all[m].Name), Unit: unit,
 			Value: stats.Mean(values[m], confidence), Difference: d, BeyondNoise: d.Excludes(0),
 			Offered: offered,
-			noise:   stats.Mean(differences[m], interval.Level).Half,
+			noise:   stats.Mean(differences[m], stats.Level).Half,
 			Better: d.Excludes(0) && !offered &&
 				(d.Mean > 0) == (all[m].Better == scenarios.Higher),
 		}

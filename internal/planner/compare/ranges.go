@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/interval"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
 // addPaces makes two more runs of each variant with the first seed, in which steps are faster and
@@ -17,7 +17,7 @@ func addPaces(ctx context.Context, trials []*trial, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for _, t := range trials {
-		fast, slow := interval.Factors(t.runs[0].Result.Evidence.Spread)
+		fast, slow := stats.Factors(t.runs[0].Result.Evidence.Spread)
 		group.Go(func() (err error) { t.fast, err = t.slowed(ctx, fast); return err })
 		group.Go(func() (err error) { t.slow, err = t.slowed(ctx, slow); return err })
 	}
@@ -31,7 +31,7 @@ func (t *trial) slowed(ctx context.Context, factor float64) (*planner.Observatio
 		return nil, err
 	}
 	f.Scenario.Seed = t.runs[0].Simulation.Scenario.Seed
-	interval.Slow(&f.Scenario, factor)
+	stats.SlowDown(&f.Scenario, factor)
 	return planner.Observe(ctx, f)
 }
 
@@ -48,7 +48,7 @@ func (c *Comparison) rangeDifferences(first, other *trial, figures []Figure) {
 		if math.IsInf(noise, 1) {
 			noise = 0 // one run is all there is
 		}
-		span := interval.Difference(m.Metric, a[i], b[i], shared, f.Difference.Mean, noise)
+		span := stats.Difference(m.Metric, a[i], b[i], shared, f.Difference.Mean, noise)
 		f.Range = &span
 		f.Unsure = f.BeyondNoise && span.Low <= 0 && span.High >= 0
 		f.Better = f.Better && !f.Unsure
@@ -56,12 +56,12 @@ func (c *Comparison) rangeDifferences(first, other *trial, figures []Figure) {
 }
 
 // responses returns how each measure of a variant moves with step times.
-func (c *Comparison) responses(t *trial) []interval.Response {
+func (c *Comparison) responses(t *trial) []stats.Response {
 	plain, fast, slow := newWindow(t.runs[0], c.WarmUp), newWindow(t.fast, c.WarmUp),
 		newWindow(t.slow, c.WarmUp)
-	var list []interval.Response
+	var list []stats.Response
 	for _, m := range c.measures() {
-		list = append(list, interval.Response{
+		list = append(list, stats.Response{
 			Plain: m.of(plain), Fast: m.of(fast), Slow: m.of(slow),
 			Spread: t.runs[0].Result.Evidence.Spread,
 		})

@@ -1,4 +1,5 @@
-// Package stats says how much of a simulation's output is warm-up, and how uncertain its means are.
+// Package stats says how much of a simulation's output is warm-up, how uncertain its means are
+// (Interval), and in which ranges the figures of a run lie (Ranges).
 package stats
 
 // mserBatch is the number of observations averaged before truncation: the 5 of MSER-5.

@@ -11,8 +11,7 @@ import (
 	"io/fs"
 
 	"github.com/llmsim/llmsim/internal/playground"
-	"github.com/llmsim/llmsim/internal/report/devices"
-	"github.com/llmsim/llmsim/internal/report/drafts"
+	"github.com/llmsim/llmsim/internal/report/lesson"
 )
 
 //go:generate go run ./generate wasm
@@ -72,7 +71,7 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	machines, err := devices.Rows()
+	machines, err := lesson.Devices()
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.Machines = template.JS(rows) // encoding/json escapes <, > and &
-	words, err := json.Marshal(drafts.New(0).Words)
+	words, err := json.Marshal(lesson.NewDrafts(0).Words)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/llmsim/llmsim/internal/playground"
-	"github.com/llmsim/llmsim/internal/report/drafts"
+	"github.com/llmsim/llmsim/internal/report/lesson"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -43,11 +43,11 @@ func stops(r *reader) (all []stop) {
 	return all
 }
 
-// A reader goes to stops of the tours by their links, a third of them that each commit draws or
-// those that -stops names, and chooses every answer. Exactly one answer is right, it stands nowhere
-// before it is chosen, every figure of a reply is that of the program for the settings of the run
-// that it names, and all that a stop has is on one screen. Sliders that a stop shows are moved to
-// both sides, and the reply is read again.
+// A reader goes to stops of the tours by their links, a third of them that
+// each commit draws or those that -stops names, and chooses every answer. Exactly one answer is
+// right, it stands nowhere before it is chosen, every figure of a reply is that of the program for
+// the settings of the run that it names, and all that a stop has is on one screen. Sliders that a
+// stop shows are moved to both sides, and the reply is read again.
 func TestWalkThroughTheTours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a walk through the tours takes a minute")
@@ -228,7 +228,7 @@ func (r *reader) result(run string, settings []string) (result map[string]any) {
 func (r *reader) holdsCoin(name, key, value, text string) {
 	r.t.Helper()
 	chance, apart := 0.0, 0.0
-	words := drafts.New(0).Words
+	words := lesson.NewDrafts(0).Words
 	for _, w := range words {
 		chance += min(w.Target, w.Draft)
 		apart += math.Abs(w.Target-w.Draft) / 2

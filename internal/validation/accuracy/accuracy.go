@@ -6,22 +6,21 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report/plots"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // Accuracy returns the table's rows as a picture shows them: a colour for each quantity, statistics
 // of one latency together, or for each GPU where there is one quantity.
 func (t *Table) Accuracy() *plots.Accuracy {
 	a := &plots.Accuracy{Title: fmt.Sprintf("%s: predicted and measured", t.Name)}
-	several := slices.ContainsFunc(t.Rows, func(c compared.Comparison) bool {
-		return compared.QuantityFamily(c.Quantity) != compared.QuantityFamily(t.Rows[0].Quantity)
+	several := slices.ContainsFunc(t.Rows, func(c Comparison) bool {
+		return QuantityFamily(c.Quantity) != QuantityFamily(t.Rows[0].Quantity)
 	})
 	var units []string
 	for i := range t.Rows {
 		c := &t.Rows[i]
 		name := c.GPU
 		if several {
-			name = compared.QuantityFamily(c.Quantity)
+			name = QuantityFamily(c.Quantity)
 		}
 		if !slices.Contains(units, c.Unit) {
 			units = append(units, c.Unit)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -18,7 +17,7 @@ import (
 type covered struct{ engine, gpu, family, dtype string }
 
 // ColumnOf returns the column of the page that a figure of a whole server is in, or "".
-func ColumnOf(c *compared.Comparison) string {
+func ColumnOf(c *Comparison) string {
 	switch c.Quantity {
 	case "output rate", "capacity", "tokens a node":
 		return "rate"
@@ -43,7 +42,7 @@ func (r *Report) WriteCoverage(w io.Writer) error {
 		return model
 	}
 	errors := map[covered]map[string][]float64{}
-	for _, row := range r.Rows(func(c *compared.Comparison) bool {
+	for _, row := range r.Rows(func(c *Comparison) bool {
 		return c.Engine != "" && ColumnOf(c) != ""
 	}) {
 		key := covered{row.Engine, row.GPU, family(row.Model), row.DType}
@@ -100,5 +99,5 @@ func cell(errors []float64) string {
 		return ""
 	}
 	slices.Sort(errors)
-	return fmt.Sprintf("%d: %.0f", len(errors), compared.Quantile(errors, 0.5))
+	return fmt.Sprintf("%d: %.0f", len(errors), Quantile(errors, 0.5))
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
 // The gate notices a group that all others hide: its error alone moves.
@@ -41,13 +39,13 @@ func sortedGroups() []GroupError {
 }
 
 // rowOf returns a comparison of a group that is off by a percentage.
-func rowOf(g *GroupError, percent float64) compared.Comparison {
+func rowOf(g *GroupError, percent float64) Comparison {
 	quantity := map[string]string{"TPOT": "TPOT mean", "TTFT": "TTFT mean",
 		"rate": "output rate"}[g.Quantity]
 	if quantity == "" {
 		quantity = g.Quantity
 	}
-	return compared.Comparison{Group: compared.Group{Engine: g.Engine, Version: g.Version,
+	return Comparison{Group: Group{Engine: g.Engine, Version: g.Version,
 		GPU: g.GPU, Model: g.Model, DType: g.DType}, Quantity: quantity, Measured: 1,
 		Predicted: 1 + percent/100}
 }

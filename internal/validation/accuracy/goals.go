@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,7 +98,7 @@ func percentage(field string) *float64 {
 	return &x
 }
 
-func (g *Goal) chooses(c *compared.Comparison) bool {
+func (g *Goal) chooses(c *Comparison) bool {
 	fits := func(beginnings []string, value string) bool {
 		return len(beginnings) == 0 ||
 			slices.ContainsFunc(beginnings,
@@ -126,13 +125,13 @@ func (r *Report) Goals() []GoalResult {
 }
 
 // MedianBias returns the median error of rows, in percent.
-func MedianBias(rows []compared.Comparison) float64 {
+func MedianBias(rows []Comparison) float64 {
 	errors := make([]float64, len(rows))
 	for i := range rows {
 		errors[i] = 100 * rows[i].Error()
 	}
 	slices.Sort(errors)
-	return compared.Quantile(errors, 0.5)
+	return Quantile(errors, 0.5)
 }
 
 // GoalsBeside returns the goals for which the report has rows, with the errors of another report,

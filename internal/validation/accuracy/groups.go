@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io"
 	"maps"
 	"slices"
@@ -45,7 +44,7 @@ func (g *GroupError) String() string {
 }
 
 // gated returns what the errors of groups call a measured quantity, or "".
-func gated(c *compared.Comparison) string {
+func gated(c *Comparison) string {
 	if c.Engine == "" {
 		return ""
 	}
@@ -57,11 +56,11 @@ func gated(c *compared.Comparison) string {
 
 // GroupErrors returns the errors of all groups of leastGroup rows or more.
 func (r *Report) GroupErrors() []GroupError {
-	return groupErrors(r.Rows(func(*compared.Comparison) bool { return true }), leastGroup)
+	return groupErrors(r.Rows(func(*Comparison) bool { return true }), leastGroup)
 }
 
-func groupErrors(rows []compared.Comparison, least int) []GroupError {
-	of := map[string][]compared.Comparison{}
+func groupErrors(rows []Comparison, least int) []GroupError {
+	of := map[string][]Comparison{}
 	groups := map[string]GroupError{}
 	for i := range rows {
 		c := &rows[i]
@@ -87,7 +86,7 @@ func groupErrors(rows []compared.Comparison, least int) []GroupError {
 
 // worst returns the group of at least that many rows with the largest median error; nil where there
 // is none.
-func worst(rows []compared.Comparison, least int) *GroupError {
+func worst(rows []Comparison, least int) *GroupError {
 	list := groupErrors(rows, least)
 	if len(list) == 0 {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -17,7 +16,7 @@ const intervalLevel = 0.8
 // served is a measured latency of a server, or what stands for one, with the logarithm of the
 // measured over the predicted time.
 type served struct {
-	*compared.Comparison
+	*Comparison
 	quantity string // "TPOT" or "TTFT"
 	// shown is what it is called where ranges are compared: the quantity, or "rate" for the
 	// throughput of a whole server, which the time of its steps decides.
@@ -27,7 +26,7 @@ type served struct {
 
 // latency returns what evidence calls a measured quantity of a server, or "", and whether it is a
 // rate, which falls as times grow. A median counts where the table has no mean.
-func latency(c *compared.Comparison) (name string, rate bool) {
+func latency(c *Comparison) (name string, rate bool) {
 	if strings.HasSuffix(c.Case, Saturated) && !strings.Contains(c.Quantity, "rate") {
 		return "", false // near capacity, an error is one of the load
 	}
@@ -38,7 +37,7 @@ func latency(c *compared.Comparison) (name string, rate bool) {
 		return "TPOT", false
 	case "TTFT p50", "TPOT p50":
 		if hasMedians[c.Table] {
-			return compared.QuantityFamily(c.Quantity), false
+			return QuantityFamily(c.Quantity), false
 		}
 	case "prefill rate":
 		return "TTFT", true
@@ -123,7 +122,7 @@ func given(before evidence.Off, rows []served) evidence.Off {
 		return before
 	}
 	slices.Sort(deviations)
-	median := compared.Quantile(deviations, 0.5)
+	median := Quantile(deviations, 0.5)
 	own := evidence.Off{Bias: (float64(n*median) + before.Bias) / (n + 1)}
 	own.Within = spreadOf(deviations, own.Bias, min(1, intervalLevel*(n+1)/n))
 	own.Within = between(before, own, n/(n+widthWorth)).Within
@@ -168,7 +167,7 @@ func (r *Report) Errors() []evidence.Error {
 			deviations[i] = rows[i].deviation
 		}
 		slices.Sort(deviations)
-		bias := compared.Quantile(deviations, 0.5)
+		bias := Quantile(deviations, 0.5)
 		return evidence.Off{Bias: bias, Within: spreadOf(deviations, bias, intervalLevel)}
 	})
 }
@@ -196,7 +195,7 @@ func (r *Report) errorsOf(off func(server, []served) evidence.Off) []evidence.Er
 		}
 		slices.Sort(errors)
 		slices.Sort(e.Versions)
-		e.Median = compared.Quantile(errors, 0.5)
+		e.Median = Quantile(errors, 0.5)
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b evidence.Error) int {
@@ -227,5 +226,5 @@ func Factor(list []evidence.Error, quantity string) (factor float64, count int) 
 		return 1, 0
 	}
 	slices.Sort(needed)
-	return compared.Quantile(needed, intervalLevel), count
+	return Quantile(needed, intervalLevel), count
 }

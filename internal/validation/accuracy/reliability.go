@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -87,7 +86,7 @@ func (r *Report) Grades() []Graded {
 
 // Range returns the range that a result has for a latency or a rate of the comparison's server, and
 // what it rests on; false for figures without one.
-func Range(c *compared.Comparison) (low, high float64, grade evidence.Grade, ok bool) {
+func Range(c *Comparison) (low, high float64, grade evidence.Grade, ok bool) {
 	quantity, rate := latency(c)
 	if c.Quantity == "output rate" {
 		quantity, rate = "TPOT", true

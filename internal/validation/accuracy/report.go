@@ -1,7 +1,5 @@
 package accuracy
 
-import "github.com/llmsim/llmsim/internal/validation/compared"
-
 // Report is predictions beside measurements, row by row.
 type Report struct {
 	Tables []Table
@@ -13,7 +11,7 @@ type Report struct {
 type Table struct {
 	Name  string
 	Files []string
-	Rows  []compared.Comparison
+	Rows  []Comparison
 	// Sources are what the tables name as such.
 	Sources []string
 	// Problems are malformed rows, by file and line. Skipped counts rows that are left out, by
@@ -23,8 +21,8 @@ type Table struct {
 }
 
 // Rows returns the rows that a filter chooses.
-func (r *Report) Rows(chooses func(*compared.Comparison) bool) []compared.Comparison {
-	var list []compared.Comparison
+func (r *Report) Rows(chooses func(*Comparison) bool) []Comparison {
+	var list []Comparison
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			if c := &r.Tables[i].Rows[j]; chooses(c) {

@@ -3,6 +3,7 @@ package accuracy
 import (
 	"encoding/csv"
 	"io"
+	"math"
 	"strconv"
 )
 
@@ -24,4 +25,13 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// Quantile returns the q-quantile of sorted values, interpolated between the nearest ranks as NumPy
+// does.
+func Quantile(sorted []float64, q float64) float64 {
+	rank := q * float64(len(sorted)-1)
+	below := int(math.Floor(rank))
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (rank-float64(below))*(sorted[above]-sorted[below])
 }

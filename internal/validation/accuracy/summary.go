@@ -2,7 +2,6 @@ package accuracy
 
 import (
 	"cmp"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"maps"
 	"math"
 	"slices"
@@ -30,12 +29,12 @@ type TableSummary struct {
 	Problems   []string       `json:"malformed,omitempty"`
 	Sources    []string       `json:"sources,omitempty"`
 
-	rows []compared.Comparison
+	rows []Comparison
 }
 
 // GroupSummary is the rows of one group.
 type GroupSummary struct {
-	compared.Group
+	Group
 	Quantities []Statistics `json:"quantities"`
 }
 
@@ -51,8 +50,8 @@ type Statistics struct {
 	Unit     string `json:"unit"`
 	// Fit says whether the shipped constants are fitted to these rows; absent where that is not
 	// known.
-	Fit compared.Fit `json:"fit,omitempty"`
-	N   int          `json:"n"`
+	Fit Fit `json:"fit,omitempty"`
+	N   int `json:"n"`
 	// Median and Mean are of absolute errors, Bias is the mean of signed ones, above 0 where
 	// predictions are too high.
 	Median float64 `json:"median_ape_pct"`
@@ -85,11 +84,11 @@ func (r *Report) Summary() Summary {
 func (t *Table) summary() TableSummary {
 	s := TableSummary{Name: t.Name, Files: t.Files, Quantities: quantities(t.Rows),
 		Problems: t.Problems, Sources: t.Sources, rows: t.Rows}
-	byGroup := map[compared.Group][]compared.Comparison{}
+	byGroup := map[Group][]Comparison{}
 	for _, c := range t.Rows {
 		byGroup[c.Group] = append(byGroup[c.Group], c)
 	}
-	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b compared.Group) int {
+	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b Group) int {
 		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.GPU, b.GPU),
 			cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType), cmp.Compare(a.TP, b.TP),
 			cmp.Compare(a.Version, b.Version))
@@ -105,13 +104,13 @@ func (t *Table) summary() TableSummary {
 
 // quantities returns the statistics of every quantity, in the order of their first rows: those in
 // the fit and those left out apart.
-func quantities(rows []compared.Comparison) []Statistics {
+func quantities(rows []Comparison) []Statistics {
 	type kind struct {
 		quantity string
-		fit      compared.Fit
+		fit      Fit
 	}
 	var names []kind
-	of := map[kind][]compared.Comparison{}
+	of := map[kind][]Comparison{}
 	for _, c := range rows {
 		k := kind{c.Quantity, c.Fit}
 		if of[k] == nil {
@@ -127,7 +126,7 @@ func quantities(rows []compared.Comparison) []Statistics {
 }
 
 // SumUp sums up rows of one quantity; there is at least one.
-func SumUp(rows []compared.Comparison) Statistics {
+func SumUp(rows []Comparison) Statistics {
 	s := Statistics{Quantity: rows[0].Quantity, Unit: rows[0].Unit, Fit: rows[0].Fit, N: len(rows)}
 	errors := make([]float64, len(rows))
 	worst := 0
@@ -143,6 +142,6 @@ func SumUp(rows []compared.Comparison) Statistics {
 	w := &rows[worst]
 	s.Worst = Worst{w.File, w.Line, w.Case, w.Predicted, w.Measured, 100 * w.Error()}
 	slices.Sort(errors)
-	s.Median = compared.Quantile(errors, 0.5)
+	s.Median = Quantile(errors, 0.5)
 	return s
 }

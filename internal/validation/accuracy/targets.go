@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,7 +63,7 @@ func (r *Report) Targets() []TargetResult {
 	return list
 }
 
-func (t *Target) chooses(c *compared.Comparison) bool {
+func (t *Target) chooses(c *Comparison) bool {
 	return c.Table == t.Table && c.Quantity == t.Quantity &&
 		strings.HasPrefix(c.Engine, t.Engine) && (t.Model == "" || c.Model == t.Model)
 }

@@ -3,7 +3,6 @@ package accuracy
 import (
 	"bytes"
 	"fmt"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"io"
 	"path"
 	"strings"
@@ -78,11 +77,11 @@ func (t *TableSummary) writeText(b *bytes.Buffer) {
 const caseWidth = 26
 
 // writeRows prints every comparison under the name of its group.
-func writeRows(b *bytes.Buffer, rows []compared.Comparison) {
+func writeRows(b *bytes.Buffer, rows []Comparison) {
 	if len(rows) > 0 {
 		fmt.Fprintf(b, "    %-*s %-11s %8s %9s\n", caseWidth, "", "", "measured", "predicted")
 	}
-	var group compared.Group
+	var group Group
 	for i := range rows {
 		c := &rows[i]
 		if c.Group != group {

@@ -9,7 +9,6 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -20,12 +19,12 @@ import (
 func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 	solution *linearised) (models, accelerators *accuracy.Report, err error) {
 	models, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.Model }),
-		func(g *compared.Group) string { return g.Model })
+		func(g *accuracy.Group) string { return g.Model })
 	if err != nil {
 		return nil, nil, err
 	}
 	accelerators, err = p.fold(ctx, data, solution, p.names(func(r *row) string { return r.GPU }),
-		func(g *compared.Group) string { return g.GPU })
+		func(g *accuracy.Group) string { return g.GPU })
 	return models, accelerators, err
 }
 
@@ -33,14 +32,14 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 // the same engine, accelerator and model. The laws of power are fitted without them, too.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 	solution *linearised, draws []validation.Draw) (*accuracy.Report, error) {
-	same := func(a, b *compared.Group) bool {
+	same := func(a, b *accuracy.Group) bool {
 		return a.Engine == b.Engine && a.GPU == b.GPU &&
 			a.Model == b.Model
 	}
-	var groups []compared.Group
+	var groups []accuracy.Group
 	for i := range p.rows {
 		g := p.rows[i].Group
-		if g.Engine != "" && !slices.ContainsFunc(groups, func(known compared.Group) bool {
+		if g.Engine != "" && !slices.ContainsFunc(groups, func(known accuracy.Group) bool {
 			return same(&g, &known)
 		}) {
 			groups = append(groups, g)
@@ -55,7 +54,7 @@ func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 		if err != nil {
 			return nil, err
 		}
-		left := data.Where(func(_ string, other compared.Group) bool { return same(&other, g) })
+		left := data.Where(func(_ string, other accuracy.Group) bool { return same(&other, g) })
 		physics := v.physics()
 		laws, err := fitPower(slices.DeleteFunc(slices.Clone(draws),
 			func(d validation.Draw) bool { return same(&d.Group, g) }))
@@ -86,7 +85,7 @@ func (p *problem) names(of func(*row) string) []string {
 // fold leaves out each of the names in turn and collects the predictions of the rows that were left
 // out.
 func (p *problem) fold(ctx context.Context, data *validation.Data, solution *linearised,
-	names []string, of func(*compared.Group) string) (*accuracy.Report, error) {
+	names []string, of func(*accuracy.Group) string) (*accuracy.Report, error) {
 	if len(names) < 2 {
 		return nil, nil
 	}
@@ -98,7 +97,7 @@ func (p *problem) fold(ctx context.Context, data *validation.Data, solution *lin
 			return nil, err
 		}
 		p.forget(v, weights)
-		left := data.Where(func(_ string, g compared.Group) bool {
+		left := data.Where(func(_ string, g accuracy.Group) bool {
 			_, known := v.engines[family(g.Engine)]
 			return of(&g) == name && (known || g.Engine == "")
 		})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -77,7 +76,7 @@ func (p *problem) connect() {
 		r := &p.rows[i]
 		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU],
 			engine:  family(cmp.Or(r.Engine, launcher)),
-			machine: compared.Machine(r.table, r.GPU)}
+			machine: accuracy.Machine(r.table, r.GPU)}
 		if strings.HasPrefix(r.Engine, apart) {
 			delete(owner, accelerator)
 		}
@@ -106,7 +105,7 @@ type prediction struct {
 	at     point
 	errors []float64
 	// found are the comparisons themselves by row, nil where there is none.
-	found []*compared.Comparison
+	found []*accuracy.Comparison
 }
 
 // predict simulates the rows at x.
@@ -123,7 +122,7 @@ func (p *problem) predict(ctx context.Context, x point) (*prediction, error) {
 // simulated again, and of others only the ones that it accepts; the rest keep the errors that they
 // had.
 func (p *problem) near(ctx context.Context, from *prediction, x point,
-	accepts func(table string, g *compared.Group) bool) ([]float64, error) {
+	accepts func(table string, g *accuracy.Group) bool) ([]float64, error) {
 	physics := p.valuesAt(x).physics()
 	errors := slices.Clone(from.errors)
 	err := inParallel(ctx, len(p.rows), func(i int) {
@@ -137,7 +136,7 @@ func (p *problem) near(ctx context.Context, from *prediction, x point,
 	if err != nil {
 		return nil, err
 	}
-	rest := p.data.Where(func(table string, g compared.Group) bool {
+	rest := p.data.Where(func(table string, g accuracy.Group) bool {
 		return !rehearsed[table] &&
 			accepts(table, &g)
 	})
@@ -186,7 +185,7 @@ func (p *problem) linearise(ctx context.Context, around *prediction) (*linearise
 				moved[j] -= nudge
 			}
 		}
-		nudged, err := p.near(ctx, around, moved, func(table string, g *compared.Group) bool {
+		nudged, err := p.near(ctx, around, moved, func(table string, g *accuracy.Group) bool {
 			return p.touches(kind, table, g)
 		})
 		if err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/internal/validation/compared"
 )
 
-// A quantity counts in the fit by how far off a good model of it may be: the relative error of one
-// standard deviation.
+// A quantity counts in the fit by how far off a good model of it may be: the relative error
+// of one standard deviation.
 type quantity struct {
 	table, name string
 	deviation   float64
@@ -118,7 +117,7 @@ type rowKey struct {
 
 // row is a measured figure that is fitted to.
 type row struct {
-	compared.Group
+	accuracy.Group
 	table     string
 	key       rowKey
 	kernel    bool
@@ -133,7 +132,7 @@ type row struct {
 
 // groupKey is what rows have in common that share their errors.
 type groupKey struct {
-	compared.Group
+	accuracy.Group
 	table, quantity string
 }
 
@@ -171,15 +170,15 @@ func rowsOf(r *accuracy.Report) []row {
 
 // logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the
 // report lacks a row.
-func logErrors(r *accuracy.Report, rows []row) ([]float64, []*compared.Comparison) {
-	byKey := map[rowKey]*compared.Comparison{}
+func logErrors(r *accuracy.Report, rows []row) ([]float64, []*accuracy.Comparison) {
+	byKey := map[rowKey]*accuracy.Comparison{}
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
 			byKey[rowKey{c.File, c.Quantity, c.Line}] = c
 		}
 	}
-	errors, found := make([]float64, len(rows)), make([]*compared.Comparison, len(rows))
+	errors, found := make([]float64, len(rows)), make([]*accuracy.Comparison, len(rows))
 	for i := range rows {
 		errors[i] = math.NaN()
 		if c := byKey[rows[i].key]; c != nil {
@@ -215,7 +214,7 @@ const launcher = "eager-2023"
 const apart = "llama.cpp"
 
 // touches reports whether rows of a table and group may depend on a kind of constant.
-func (p *problem) touches(k kind, table string, g *compared.Group) bool {
+func (p *problem) touches(k kind, table string, g *accuracy.Group) bool {
 	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table })
 	switch {
 	case i < 0:
@@ -228,7 +227,7 @@ func (p *problem) touches(k kind, table string, g *compared.Group) bool {
 	case k == launched:
 		return g.TP > 1
 	case k.scope == machine:
-		_, known := p.shipped.machines[compared.Machine(table, g.GPU)]
+		_, known := p.shipped.machines[accuracy.Machine(table, g.GPU)]
 		return known
 	case !p.concerns(k.name, g):
 		return false
@@ -244,7 +243,7 @@ func (p *problem) touches(k kind, table string, g *compared.Group) bool {
 
 // levelled reports whether the engine of a group has the level that the name of a constant begins
 // with.
-func (p *problem) levelled(name string, g *compared.Group) bool {
+func (p *problem) levelled(name string, g *accuracy.Group) bool {
 	e := p.shipped.engines[family(g.Engine)]
 	i, err := strconv.Atoi(name[len(levels):strings.Index(name, ".")])
 	return err == nil && i < len(e.Levels)
@@ -252,7 +251,7 @@ func (p *problem) levelled(name string, g *compared.Group) bool {
 
 // concerns reports whether a constant of that name may matter to the model and the number format of
 // a group. What is not in the catalogue may depend on all.
-func (p *problem) concerns(name string, g *compared.Group) bool {
+func (p *problem) concerns(name string, g *accuracy.Group) bool {
 	a, err := p.models.Lookup(g.Model)
 	if err != nil {
 		return true
@@ -293,7 +292,7 @@ func thin(d *validation.Data, r *accuracy.Report) *validation.Data {
 		}
 	}
 	seen := map[source]int{}
-	return d.Where(func(table string, g compared.Group) bool {
+	return d.Where(func(table string, g accuracy.Group) bool {
 		s, every := source{table, g.GPU}, 1
 		switch {
 		case isKernelTable(table):

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // A fit finds the slopes of all rows a few times, and takes a few steps with each set of slopes,
@@ -59,7 +59,7 @@ func (p *problem) descend(ctx context.Context, l *linearised) error {
 		lower := false
 		for part := 1.0; part >= 0.25 && !lower; part /= 2 {
 			x := p.moved(l.at, step, part)
-			errors, err := p.near(ctx, &start, x, func(string, *compared.Group) bool {
+			errors, err := p.near(ctx, &start, x, func(string, *accuracy.Group) bool {
 				return true
 			})
 			if err != nil {

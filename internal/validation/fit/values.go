@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -28,7 +28,7 @@ type machineHost struct{ Host float64 }
 func newValues() *values {
 	v := &values{map[string]hardware.Constants{}, map[string]hardware.Collective{},
 		map[string]steptime.Engine{}, map[string]machineHost{}}
-	for name, host := range compared.Machines() {
+	for name, host := range accuracy.Machines() {
 		v.machines[name] = machineHost{host}
 	}
 	return v
@@ -40,12 +40,12 @@ func (v *values) clone() *values {
 }
 
 // physics returns what predictions with these constants rest on.
-func (v *values) physics() compared.Physics {
+func (v *values) physics() accuracy.Physics {
 	hosts := map[string]float64{}
 	for name, m := range v.machines {
 		hosts[name] = m.Host
 	}
-	return compared.Physics{
+	return accuracy.Physics{
 		Hosts: hosts,
 		Engine: func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
@@ -131,8 +131,8 @@ func newWitness() *constantsUsed {
 		links: map[string]string{}}
 }
 
-func (w *constantsUsed) physics() compared.Physics {
-	return compared.Physics{
+func (w *constantsUsed) physics() accuracy.Physics {
+	return accuracy.Physics{
 		Engine: func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
 			if f := family(name); err == nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/validation/compared"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -49,7 +49,7 @@ func (r *Result) Write(dir string, date time.Time) error {
 	}
 	if len(r.fitted.machines) > 0 {
 		contents["machines.csv"] = func(w io.Writer) error {
-			lines := []string{compared.MachinesHeader}
+			lines := []string{accuracy.MachinesHeader}
 			for _, name := range slices.Sorted(maps.Keys(r.fitted.machines)) {
 				lines = append(lines,
 					fmt.Sprintf("%s,%g", name, significant(r.fitted.machines[name].Host)))

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/remedy"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -26,7 +26,7 @@ func Advise(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas i
 	a := &answer.Advice{Replicas: replicas, Slowdown: wrong.Steps, Late: wrong.First,
 		Kept: r.Attainment.All}
 	// The plan itself counts replicas, so more of them is no advice.
-	if err := remedy.Try(ctx, load, r, "replicas"); err != nil {
+	if err := planner.TryRemedies(ctx, load, r, "replicas"); err != nil {
 		return nil, err
 	}
 	a.Remedies = r.Diagnosis.Remedies

@@ -1,0 +1,86 @@
+package stats
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+const chat = `
+model: llama-3.1-8b
+hardware: h100-sxm
+workload: {rate: 12/s, prompt: 400, output: 120, requests: 400}
+`
+
+// outcome runs the scenario and returns its ranges under a spread of step times.
+func outcome(t *testing.T, spread evidence.Spread, overrides ...string) (*scenarios.Result,
+	*scenarios.Intervals) {
+	t.Helper()
+	load := func() (*scenarios.File, error) {
+		return scenarios.Parse("chat", []byte(chat), overrides...)
+	}
+	f, err := load()
+	testkit.OK(t, err)
+	r, err := f.Run(context.Background(), policies.Default())
+	testkit.OK(t, err)
+	r.Evidence.Spread = spread
+	intervals, err := Ranges(context.Background(), load, r)
+	testkit.OK(t, err)
+	return r, intervals
+}
+
+// A range holds the figure that it is of, is wider where predictions were
+// further off, and is the same each time.
+func TestRangesHoldAndGrow(t *testing.T) {
+	for _, rate := range []string{"2/s", "12/s", "40/s"} {
+		r, narrow := outcome(t, evidence.Spread{TPOT: 0.03, TTFT: 0.05}, "workload.rate="+rate)
+		_, again := outcome(t, evidence.Spread{TPOT: 0.03, TTFT: 0.05}, "workload.rate="+rate)
+		_, wide := outcome(t, evidence.Spread{TPOT: 0.15, TTFT: 0.3}, "workload.rate="+rate)
+		if !reflect.DeepEqual(narrow, again) {
+			t.Errorf("%+v, and again %+v", narrow, again)
+		}
+		for name, span := range narrow.Of {
+			value := scenarios.MetricNamed(name).Of(r)
+			if span.Low > value*(1+1e-12)+1e-12 || span.High < value*(1-1e-12)-1e-12 {
+				t.Errorf("%s is %g, and said to be in [%g, %g]", name, value, span.Low, span.High)
+			}
+		}
+		for _, name := range []string{"mean_ttft_ms", "mean_tpot_ms", "p99_tpot_ms",
+			"mean_e2el_ms"} {
+			if a, b := narrow.Of[name], wide.Of[name]; b.High-b.Low <= a.High-a.Low {
+				t.Errorf("%s: [%g, %g] is no wider than [%g, %g] of a smaller spread", name, b.Low,
+					b.High, a.Low, a.High)
+			}
+		}
+	}
+}
+
+// Where steps bind, a time per token is as uncertain as steps are.
+func TestStepsPassTheirErrorOn(t *testing.T) {
+	r, a := outcome(t, evidence.Spread{TPOT: 0.1}, "workload.rate=1/s")
+	span := a.Of["median_tpot_ms"]
+	for _, ratio := range []float64{span.High / r.MedianTPOT, r.MedianTPOT / span.Low} {
+		if ratio < 1.10 || ratio > 1.18 { // exp(1.28 · 0.1) = 1.137
+			t.Errorf("median TPOT %g in [%g, %g]: off by a factor of %g", r.MedianTPOT, span.Low,
+				span.High, ratio)
+		}
+	}
+}
+
+// Runs with faster and with slower steps have the random numbers of the plain run: if steps are
+// certain, they are that run, and what is left is noise, on both sides alike.
+func TestCertainStepsLeaveNoise(t *testing.T) {
+	r, ranges := outcome(t, evidence.Spread{})
+	for _, name := range []string{"mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms"} {
+		value, span := scenarios.MetricNamed(name).Of(r), ranges.Of[name]
+		if up, down := span.High/value, value/span.Low; up <= 1 || up/down < 0.998 ||
+			up/down > 1.002 {
+			t.Errorf("%s of %g lies in %+v", name, value, span)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package accuracy
+
+import (
+	"fmt"
+	"strings"
+
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
+)
+
+// Group is what rows have in common whose errors are summed up together.
+type Group struct {
+	// Engine is the name of the engine preset; empty for kernels and iterations measured without
+	// one.
+	Engine string `json:"engine,omitempty"`
+	// Version is the release of the engine, such as "0.15"; empty where the table does not have it.
+	Version string `json:"version,omitempty"`
+	// GPU and Model are catalogue names. For single kernels Model is their variant, such as the
+	// number format.
+	GPU   string `json:"gpu"`
+	Model string `json:"model"`
+	// DType is the number format of the weights; empty for single kernels.
+	DType string `json:"dtype,omitempty"`
+	// TP is the tensor parallelism.
+	TP int `json:"tp"`
+}
+
+// String names the group in a line.
+func (g *Group) String() string {
+	model := strings.TrimSpace(g.Model + " " + g.DType)
+	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, model, g.TP))
+}
+
+// Comparison is one predicted figure beside the measured one.
+type Comparison struct {
+	Group
+	// Key is that of the server; zero for kernels and steps measured without one.
+	Key servers.Key
+	// Table is the kind of table, File and Line where the row is.
+	Table string
+	File  string
+	Line  int
+	// Case distinguishes the row from others of its group: load, lengths, batch.
+	Case string
+	// Quantity is what was measured, in Unit.
+	Quantity, Unit      string
+	Predicted, Measured float64
+	// Rehearsal returns about what the figure would be under other physics, and whether that is
+	// known without a simulation; nil where it never is.
+	Rehearsal func(Physics) (float64, bool)
+	// Fit is InFit or LeftOut, or empty if the rows are not marked.
+	Fit Fit
+}
+
+// Fit says whether the shipped constants are fitted to a row.
+type Fit string
+
+// What a row is to the fit.
+const (
+	InFit   Fit = "in fit"
+	LeftOut Fit = "left out"
+)
+
+// Error is the relative error, predicted/measured − 1.
+func (c *Comparison) Error() float64 { return c.Predicted/c.Measured - 1 }
+
+// Measurement is one measured figure.
+type Measurement struct {
+	Quantity, Unit string
+	Value          float64
+}
+
+// Place is where a row stands and what it is about.
+type Place struct {
+	Group
+	File string
+	Line int
+	Name string // the case
+}
+
+// Compare puts the predicted figures beside the measured ones. What was not measured, or not
+// predicted, is left out.
+func (p *Place) Compare(measured []Measurement, predicted map[string]float64) []Comparison {
+	var list []Comparison
+	for _, m := range measured {
+		value, ok := predicted[m.Quantity]
+		if !ok {
+			continue
+		}
+		list = append(list, Comparison{
+			Group: p.Group, File: p.File, Line: p.Line, Case: p.Name,
+			Quantity: m.Quantity, Unit: m.Unit, Predicted: value, Measured: m.Value,
+		})
+	}
+	return list
+}
+
+// WithDrafts says of figures that they are of servers with drafts, which the fit does not take.
+const WithDrafts = ", with drafts"
+
+// QuantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
+func QuantityFamily(quantity string) string {
+	quantity = strings.TrimSuffix(quantity, WithDrafts)
+	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {
+		quantity = strings.TrimSuffix(quantity, statistic)
+	}
+	return quantity
+}
+
+// Rehearse returns about what the figure would be under other physics, and whether that is known
+// without a simulation.
+func (c *Comparison) Rehearse(p Physics) (float64, bool) {
+	if c.Rehearsal == nil {
+		return 0, false
+	}
+	return c.Rehearsal(p)
+}

@@ -1,0 +1,41 @@
+package accuracy
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// machines.csv has the hosts of machines that one table alone was measured on, as multiples of the
+// time of an H100 machine's host. They are constants of the fit (llmsim validate DIR --fit), so
+// that the accelerator's own does not have to stand for all machines with it.
+//
+//go:embed machines.csv
+var machinesTable string
+
+// Machine names the machines of a table with an accelerator: TABLE/ACCELERATOR.
+func Machine(table, gpu string) string { return table + "/" + gpu }
+
+// Machines returns the time of their hosts.
+func Machines() map[string]float64 { return machines() }
+
+// MachinesHeader is the first line of the table of machines.
+const MachinesHeader = "machine,host"
+
+// machines reads the table, which is part of the program: it is right, or a test fails.
+var machines = sync.OnceValue(func() map[string]float64 {
+	rows, err := csv.NewReader(strings.NewReader(machinesTable)).ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("machines.csv: %v", err))
+	}
+	list := map[string]float64{}
+	for i, row := range rows[1:] {
+		if list[row[0]], err = strconv.ParseFloat(row[1], 64); err != nil {
+			panic(fmt.Sprintf("machines.csv:%d: %v", i+2, err))
+		}
+	}
+	return list
+})
