@@ -5,6 +5,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,66 +15,99 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 )
 
 // Commands that say the same of a server agree, for drawn servers, with pipelines, drafts and
 // hybrids: memory and scenario on the plan of the memory; roofline, explain and scenario on steps,
 // whose operators sum to the whole; and a prompt alone, whose prefill in a scenario is the step of
-// the roofline, or more where the prompt is computed in several steps.
+// the roofline, and whose TTFT is what explain says.
 func TestCommandsAgree(t *testing.T) {
 	registry, n, from := policies.Default(), 150, firstSeed()
 	if testing.Short() {
 		n = 40
 	}
-	compared, alone := 0, 0
+	kinds := map[string]int{}
 	for seed := from; seed < from+uint64(n); seed++ {
 		s := drawScenario(registry, seed)
 		for _, key := range []string{"fleet", "caches", "replicas", "slo", "tokens"} {
 			delete(s, key)
 		}
 		s["workload"] = object{"requests": 1, "arrivals": "at-once", "prompt": 33, "output": 1}
-		if _, err := repair(&drawer{seed, registry}, s); err != nil {
+		d := &drawer{seed, registry}
+		if d.chance("a pipeline", 0.2) {
+			s["hardware"] = "h100-sxm"
+			s["parallelism"] = object{"pipeline": 2 + d.random("stages").IntN(2)}
+		}
+		if d.chance("a hybrid", 0.2) {
+			s["model"], s["hardware"] = pick(d, "hybrid", hybrids()), "h100-sxm"
+		}
+		if _, err := repair(d, s); err != nil {
 			continue
 		}
 		l := &laws{}
-		prefill, err := agree(l, registry, s)
-		if err != nil {
+		if err := agree(l, registry, s, kinds); err != nil {
 			l.that(false, "%v", err)
 		}
-		compared++
-		if prefill {
-			alone++
-		}
+		kinds["compared"]++
 		if len(l.wrong) > 0 {
 			t.Errorf("scenario %d: %s\n%s", seed, text(s), strings.Join(l.wrong, "\n"))
 		}
 	}
-	t.Logf("%d of %d drawn servers were compared, %d with a prompt alone", compared, n, alone)
-	if compared < n/2 || alone < n/4 {
-		t.Errorf("only %d of %d servers were compared, %d with a prompt", compared, n, alone)
+	t.Logf("of %d drawn servers: %v", n, kinds)
+	for kind, least := range map[string]int{"compared": n / 2, "a prompt alone": n / 4,
+		"pipelines": n / 20, "drafts": n / 20, "hybrids": n / 20} {
+		if kinds[kind] < least {
+			t.Errorf("%s: %d of %d servers, want %d", kind, kinds[kind], n, least)
+		}
 	}
 }
 
-// agree holds the commands against each other for a scenario of one server and one request. It
-// reports whether the prompt's prefill was compared.
-func agree(l *laws, registry *policies.Registry, s object) (prefill bool, err error) {
+// hybrid reports whether sequences of a model keep a state beside keys and values, as with Mamba.
+func hybrid(m *models.Architecture) bool {
+	const kv = hardware.BF16
+	return m.KVBytesOfSequence(1, kv, 1) > m.KVBytesPerToken(kv)
+}
+
+// hybrids lists the hybrids among the models that are drawn.
+func hybrids() (names []string) {
+	known, err := models.Load()
+	fatal(err)
+	for _, name := range texts()["model"] {
+		if m, err := known.Lookup(name); err == nil && hybrid(m) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// agree holds the commands against each other for a scenario of one server and one request, and
+// counts what it has.
+func agree(l *laws, registry *policies.Registry, s object, kinds map[string]int) (err error) {
 	defer panics(&err)
 	file, err := parse(s, 1)
 	if err != nil {
-		return false, err
+		return err
 	}
 	memory, err := file.Memory(registry)
 	if err != nil {
-		return false, fmt.Errorf("memory: %w", err)
+		return fmt.Errorf("memory: %w", err)
 	}
 	steps, err := file.Steps(registry)
 	if err != nil {
-		return false, fmt.Errorf("roofline: %w", err)
+		return fmt.Errorf("roofline: %w", err)
 	}
 	simulation, err := file.Build(registry)
 	if err != nil {
-		return false, err
+		return err
+	}
+	for kind, is := range map[string]bool{"pipelines": steps.Clock.Stages() > 1,
+		"drafts": simulation.Scenario.Speculation != nil, "hybrids": hybrid(steps.Model)} {
+		if is {
+			kinds[kind]++
+		}
 	}
 	if !memory.ChosenTensor {
 		m, of := memory.Plan, simulation.Memory
@@ -84,7 +120,7 @@ func agree(l *laws, registry *policies.Registry, s object) (prefill bool, err er
 			simulation.Given("memory.tokens"), "memory: parts of %v in %v", sum, entry.Usable)
 	}
 	// roofline of the command and of the simulation; its operators sum to the step
-	prompts, batches := []int{33, 700}, []int{1, 9, 64}
+	prompts, batches := []int{33, 700}, []int{1, 8, 9, 64, 256}
 	one := report.NewRoofline(steps, prompts, batches, 500)
 	d := cmp.Diff(one, report.NewRoofline(simulation.Steps(), prompts, batches, 500))
 	l.that(d == "", "roofline (-) and scenario (+): %s", d)
@@ -108,7 +144,6 @@ func agree(l *laws, registry *policies.Registry, s object) (prefill bool, err er
 		low, high = min(low, step.Time), max(high, step.Time)
 	}
 	l.that(low >= 0 && !math.IsInf(high, 0), "steps take %v to %v s", low, high)
-	// explain prints what can be
 	catalog, err := hardware.Load()
 	fatal(err)
 	desktop, err := catalog.Accelerator("desktop-50gbs")
@@ -117,18 +152,89 @@ func agree(l *laws, registry *policies.Registry, s object) (prefill bool, err er
 	p := report.NewPrinter(&out)
 	p.Lesson(report.NewLesson(steps, desktop, 33, 500))
 	l.that(p.Err() == nil, "explain: %v", p.Err())
-	l.words("explain", out.String())
-	// a prompt alone
+	l.explained(out.String(), one, steps.Room(501))
+	var drawn bytes.Buffer
+	p = report.NewPrinter(&drawn)
+	p.Roofline(one)
+	l.that(p.Err() == nil, "roofline: %v", p.Err())
+	l.words("roofline", drawn.String())
 	r, err := simulation.Run(context.Background())
 	if err != nil || r.Completed != 1 || r.Phases == nil {
-		return false, err
+		return err
 	}
 	sc := &simulation.Scenario
 	if r.Steps != 1 || sc.Adapters != nil {
-		return false, nil
+		return nil
 	}
 	want := one.Steps[0].Time * 1000
 	l.that(math.Abs(r.MeanPrefill-want) <= rounding*want, "a prompt alone takes %v ms in the "+
 		"roofline, and %v ms in the scenario", want, r.MeanPrefill)
-	return true, nil
+	if said := firstToken.FindStringSubmatch(plainWords(out.String())); said != nil {
+		took := (r.MeanTTFT - r.MeanQueue) / 1000
+		l.that(said[1] == units.FormatDuration(took*(1-rounding)) ||
+			said[1] == units.FormatDuration(took*(1+rounding)), "explain: TTFT of %s, in the "+
+			"scenario %v s without the queue", said[1], took)
+	}
+	kinds["a prompt alone"]++
+	return nil
+}
+
+// plainWords returns a page with one space between words.
+func plainWords(page string) string { return strings.Join(strings.Fields(page), " ") }
+
+var (
+	firstToken = regexp.MustCompile(`that is alone takes [^=]*= ([^ ]+ [^ ]+)\. Users`)
+	prompt     = regexp.MustCompile(`33 of them do ([^ ]+) FLOP for each byte and take ([^,]+),`)
+	single     = regexp.MustCompile(`at [^ ]+ [^ ]+\. That is ([^ ]+) FLOP for each byte`)
+	most       = regexp.MustCompile(`can give one user more than ([^ ]+) tokens? a second`)
+)
+
+// explained: what explain says of steps is what the roofline has. Where the scenario gives times, it
+// says nothing of arithmetic and bytes.
+func (l *laws) explained(page string, roof *report.Roofline, room int) {
+	l.words("explain", page)
+	words, found, known := plainWords(page), 0, roof.Steps[0].Placed()
+	l.that(known != strings.Contains(words, "The scenario gives the times of steps") &&
+		known == single.MatchString(words), "explain says what is not known: %s", words)
+	for i := range roof.Steps {
+		s := &roof.Steps[i]
+		took, each := units.FormatDuration(s.Time), "–"
+		if known {
+			each = report.Figure(s.Intensity)
+		}
+		switch {
+		case known && s.Phase == "prefill" && s.Tokens == 33:
+			said := prompt.FindStringSubmatch(words)
+			l.that(said != nil && said[1] == each && said[2] == took, "explain says %q of a "+
+				"prompt, the roofline %s FLOP/byte in %s", said, each, took)
+		case known && s.Phase == "decode" && s.Tokens == 1:
+			said := single.FindStringSubmatch(words)
+			l.that(said != nil && said[1] == each, "explain says %q of one user, the roofline %s "+
+				"FLOP/byte", said, each)
+			said = most.FindStringSubmatch(words)
+			bound, err := strconv.ParseFloat(strings.ReplaceAll(said[1], ",", ""), 64)
+			l.that(err == nil && bound*1.01+1 >= s.Given/s.Time, "explain: no more than %s tokens "+
+				"a second, and one user gets %v in %v s", said[1], s.Given, s.Time)
+		}
+		if row := rowOf(page, s.Tokens); s.Phase == "decode" && row != nil {
+			found++
+			want := append(strings.Fields(took), report.Figure(s.Given/s.Time),
+				report.Figure(float64(s.Tokens)*s.Given/s.Time), each)
+			l.that(slices.Equal(row, want), "explain: a batch of %d has %v, by the roofline %v",
+				s.Tokens, row, want)
+		}
+	}
+	l.that(found > 0 || room == 0, "explain has no batch of the roofline: %s", page)
+}
+
+// rowOf returns the cells of a row of explain's table that begins with a number; nil where there is
+// no such row, or the batch does not fit.
+func rowOf(page string, batch int) []string {
+	for _, line := range strings.Split(page, "\n") {
+		if cells := strings.Fields(strings.ReplaceAll(line, "│", " ")); len(cells) == 6 &&
+			cells[0] == fmt.Sprint(batch) {
+			return cells[1:]
+		}
+	}
+	return nil
 }

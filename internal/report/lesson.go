@@ -74,6 +74,12 @@ func (p *Printer) oneToken(l *Lesson) {
 		drafts = fmt.Sprintf(", with %s in a step", units.Significant(one.Given, 3))
 	}
 	p.heading("One token for one user")
+	if !l.known() {
+		p.say("The model has %s parameters: %s in %s. The scenario gives the times of steps: "+
+			givenTimes, figure(float64(m.Parameters().Total())),
+			units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights)
+		return
+	}
 	p.say("The model has %s parameters: %s in %s. To make one token, every weight that the token "+
 		"passes through must be read once: %s. At %s%s that takes %s, so no engine can give one "+
 		"user more than %s a second%s.",
@@ -81,12 +87,16 @@ func (p *Printer) oneToken(l *Lesson) {
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
 		units.FormatBytes(read), units.FormatByteRate(bandwidth), stages,
 		units.FormatDuration(read/bandwidth), counted(one.Given*bandwidth/read, "token"), drafts)
-	p.say("The arithmetic is small: %s GFLOP, which takes %s at %s. That is %s FLOP for each "+
-		"byte, while the machine could do %s (the ridge of its roofline). So memory bandwidth "+
-		"limits decoding for one user: reading takes %s times as long as the arithmetic.",
-		units.Significant(work.FLOPs/1e9, 3), units.FormatDuration(work.FLOPs/flops),
-		units.FormatFLOPRate(flops),
-		figure(intensity), figure(flops/bandwidth), times(flops/bandwidth/intensity))
+	small, limits, longer := "is small", "So memory bandwidth limits", flops/bandwidth/intensity
+	if longer < 1 {
+		small, limits = "takes longer than reading", "So memory bandwidth does not limit"
+	}
+	p.say("The arithmetic %s: %s GFLOP, which takes %s at %s. That is %s FLOP for each byte, "+
+		"while the machine could do %s (the ridge of its roofline). %s decoding for one user: "+
+		"reading takes %s times as long as the arithmetic.",
+		small, units.Significant(work.FLOPs/1e9, 3), units.FormatDuration(work.FLOPs/flops),
+		units.FormatFLOPRate(flops), figure(intensity), figure(flops/bandwidth), limits,
+		times(longer))
 	slow := read / l.desktop.Bandwidth
 	p.say("A desktop at %s needs %s a token, which is %s times longer. This is the ratio of the "+
 		"bandwidths, and does not depend on the number of cores.",
@@ -96,6 +106,13 @@ func (p *Printer) oneToken(l *Lesson) {
 
 // decode returns a step of a batch of sequences with the lesson's context.
 func (l *Lesson) decode(batch int) scenarios.DecodeStep { return l.steps.Decode(batch, l.context) }
+
+// known reports whether it is known what a step computes and moves: not where a scenario gives the
+// times of steps.
+func (l *Lesson) known() bool {
+	work := l.decode(1).Ledger.Sum()
+	return work.FLOPs > 0 && work.Bytes() > 0
+}
 
 func (l *Lesson) stages() float64 { return float64(l.steps.Clock.Stages()) }
 
@@ -112,10 +129,13 @@ func (p *Printer) batching(l *Lesson) {
 		}
 		most = batch
 		d := l.decode(batch)
-		step, took := d.Ledger.Sum(), d.Ledger.Time().Seconds()
+		step, took, intensity := d.Ledger.Sum(), d.Ledger.Time().Seconds(), "–"
+		if step.FLOPs > 0 && step.Bytes() > 0 {
+			intensity = figure(step.Intensity())
+		}
 		rows = append(rows, table.Row{
 			batch, units.FormatDuration(took), figure(d.Given / took),
-			figure(float64(batch) * d.Given / took), figure(step.Intensity()),
+			figure(float64(batch) * d.Given / took), intensity,
 		})
 	}
 	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"},
@@ -155,6 +175,14 @@ func (l *Lesson) batches(room int) []int {
 func (p *Printer) prefill(l *Lesson) {
 	step := l.steps.Prompt(l.prompt)
 	took, w := step.Time().Seconds(), step.Sum()
+	p.heading("The prompt")
+	if !l.known() {
+		p.say("The tokens of a prompt are known, and go through the model together: %s of them "+
+			"take %s, %s for each token against %s when decoding.", count(l.prompt),
+			units.FormatDuration(took), units.FormatDuration(took/float64(l.prompt)),
+			units.FormatDuration(l.perToken(1)))
+		return
+	}
 	flops, bandwidth := l.steps.Clock.Peaks()
 	bound := fmt.Sprintf("Prefill is bound by %s, while decode is bound by %s.",
 		bindingWords(step), bindingWords(l.decode(1).Ledger))
@@ -163,7 +191,6 @@ func (p *Printer) prefill(l *Lesson) {
 			"%s.",
 			figure(ridge))
 	}
-	p.heading("The prompt")
 	p.say("The tokens of a prompt are known, and go through the model together: %s of them do %s "+
 		"FLOP for each byte and take %s, "+
 		"%s for each token against %s when decoding. %s",

@@ -156,9 +156,16 @@ func (p *Printer) Roofline(r *Roofline) {
 		}
 	}
 	p.printf("\n")
+	if len(r.Steps) > 0 && !r.Steps[0].Placed() {
+		p.paragraph("The scenario gives the times of steps: "+givenTimes, 0)
+		return
+	}
 	p.intensities(r)
 	p.paragraph(r.lesson(), 0)
 }
+
+// givenTimes says what is not known of steps whose times a scenario gives.
+const givenTimes = "what they compute and move is not known, so they have no place under the roof."
 
 func rooflineRow(name string, o *RooflinePoint) table.Row {
 	if !o.Placed() {
@@ -208,10 +215,13 @@ func (r *Roofline) lesson() string {
 	if first == nil {
 		return ""
 	}
+	apart, than := r.Ridge/first.Intensity, "fewer"
+	if apart < 1 {
+		apart, than = 1/apart, "more"
+	}
 	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it moves, %s "+
-		"times fewer than the ridge: "+
-		"the step is bound by %s.", first.Tokens, figure(first.Intensity),
-		times(r.Ridge/first.Intensity), first.Bound)
+		"times %s than the ridge: the step is bound by %s.", first.Tokens,
+		figure(first.Intensity), times(apart), than, first.Bound)
 	if last.Tokens > first.Tokens {
 		words += fmt.Sprintf(" Batch %d shares one reading of the weights among all: %s FLOP for "+
 			"each byte, in %s times the time.",
