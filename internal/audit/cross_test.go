@@ -189,8 +189,8 @@ var (
 	most       = regexp.MustCompile(`can give one user more than ([^ ]+) tokens? a second`)
 )
 
-// explained: what explain says of steps is what the roofline has. Where the scenario gives times, it
-// says nothing of arithmetic and bytes.
+// explained: what explain says of steps is what the roofline has. Where the scenario gives the
+// times of steps, it says nothing of arithmetic and bytes.
 func (l *laws) explained(page string, roof *report.Roofline, room int) {
 	l.words("explain", page)
 	words, found, known := plainWords(page), 0, roof.Steps[0].Placed()
