@@ -3,11 +3,14 @@
 package files
 
 import (
+	"compress/flate"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -118,4 +121,45 @@ func (l *limited) Read(p []byte) (int, error) {
 		return n - 1, l.err
 	}
 	return n, err
+}
+
+// Folder returns the files of a folder of fsys, by their names. Paths are joined as the operating
+// system does, so that it takes every folder of Disk.
+func Folder(fsys fs.FS, dir string) fs.ReadDirFS { return folder{fsys, dir} }
+
+type folder struct {
+	fsys fs.FS
+	dir  string
+}
+
+// Open opens a file of the folder.
+func (f folder) Open(name string) (fs.File, error) {
+	return f.fsys.Open(filepath.Join(f.dir, name))
+}
+
+// ReadDir lists the folder, or one in it.
+func (f folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(f.fsys, filepath.Join(f.dir, name))
+}
+
+// Stat describes a file of the folder.
+func (f folder) Stat(name string) (fs.FileInfo, error) {
+	return fs.Stat(f.fsys, filepath.Join(f.dir, name))
+}
+
+// Damage says in words what is wrong with a gzip file that cannot be read further. It returns other
+// errors as they are.
+func Damage(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the gzip file is cut short")
+	case errors.As(err, &corrupt):
+		return fmt.Errorf("the gzip file is damaged at byte %d", int64(corrupt))
+	case errors.Is(err, gzip.ErrChecksum):
+		return errors.New("the gzip file is damaged: what it holds does not have its checksum")
+	case errors.Is(err, gzip.ErrHeader):
+		return errors.New("what follows in the gzip file is no gzip")
+	}
+	return err
 }

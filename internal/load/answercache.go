@@ -1,6 +1,8 @@
 package load
 
 import (
+	"sync"
+
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -46,4 +48,25 @@ func (s *answerCache) appendTo(tokens []text.Token, segment sim.Segment) []text.
 		tokens = append(tokens, s.words.Word(segment.ID, i))
 	}
 	return tokens
+}
+
+// inbox holds the answers that requests under way have left for the generator.
+type inbox struct {
+	mu   sync.Mutex
+	full []*answer
+	read []*answer
+}
+
+func (b *inbox) put(a *answer) {
+	b.mu.Lock()
+	b.full = append(b.full, a)
+	b.mu.Unlock()
+}
+
+// take returns the answers since the last call, valid until the next.
+func (b *inbox) take() []*answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.full, b.read = b.read[:0], b.full
+	return b.read
 }

@@ -1,5 +1,11 @@
 package units
 
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
 var byteRate = kind{
 	name:    "a byte rate",
 	example: "2039GB/s",
@@ -87,4 +93,110 @@ var requestRate = kind{
 // kinds lists every kind, to recognise a unit of the wrong one.
 func kinds() []kind {
 	return []kind{byteAmount, byteRate, flopRate, duration, requestRate, power, hourlyPrice}
+}
+
+// ParseByteRate reads a rate in bytes ("2039GB/s", "3.35TB/s") or bits ("25Gbps", "200Gb/s"), and
+// returns B/s.
+func ParseByteRate(s string) (float64, error) { return byteRate.parse(s) }
+
+// FormatByteRate prints B/s as "2.039 TB/s".
+func FormatByteRate(v float64) string { return byteRate.format(v) }
+
+// ParseBytes reads an amount of bytes such as "80GiB" (2^30 bytes each) or "80GB" (1e9 bytes each).
+func ParseBytes(s string) (float64, error) { return byteAmount.parse(s) }
+
+// FormatBytes prints bytes in both families of units, as "138 GB (128.5 GiB)"; below 1000 bytes as
+// "512 B".
+func FormatBytes(v float64) string {
+	decimal, binary := byteAmount.format(v), binaryBytes.format(v)
+	if decimal == binary {
+		return decimal
+	}
+	return decimal + " (" + binary + ")"
+}
+
+// Two code points look like µ: the Greek letter and the micro sign. Both are read; the second is
+// printed, as by package time.
+const (
+	microGreek = "\u03bcs"
+	microSign  = "\u00b5s"
+)
+
+// ParseDuration reads a duration such as "33us", "50ms", "0.5s", "10m" (minutes, also "10min"),
+// "1.5h" or "2d", and returns seconds.
+func ParseDuration(s string) (float64, error) { return duration.parse(s) }
+
+// FormatDuration prints seconds as "67.4 ms" or "1.5 h".
+func FormatDuration(v float64) string { return duration.format(v) }
+
+// ParseFLOPRate reads a rate of floating-point or integer operations ("312TFLOPS", "4.5PFLOP/s",
+// "624TOPS"), and returns operations a second.
+func ParseFLOPRate(s string) (float64, error) { return flopRate.parse(s) }
+
+// FormatFLOPRate prints FLOP/s as "312 TFLOP/s".
+func FormatFLOPRate(v float64) string { return flopRate.format(v) }
+
+// ParsePower reads a power such as "400W" or "1.2kW", and returns watts.
+func ParsePower(s string) (float64, error) { return power.parse(s) }
+
+// FormatPower prints watts as "400 W".
+func FormatPower(v float64) string { return power.format(v) }
+
+// ParseRequestRate reads a rate of requests such as "4/s", "120/min" or "10/h", and returns
+// requests a second.
+func ParseRequestRate(s string) (float64, error) { return requestRate.parse(s) }
+
+// FormatRequestRate prints requests a second as "4/s".
+func FormatRequestRate(v float64) string {
+	number, symbol := requestRate.pick(v)
+	return number + symbol
+}
+
+// ParsePrice reads a price an hour as "$1.79/h" or "1.79$/h", and returns US dollars an hour.
+func ParsePrice(s string) (float64, error) {
+	text := strings.TrimSpace(s)
+	if amount, ok := strings.CutPrefix(text, "$"); ok {
+		if number, isHourly := strings.CutSuffix(amount, "/h"); isHourly {
+			text = number + "$/h"
+		}
+	}
+	return hourlyPrice.parse(text)
+}
+
+// FormatPrice prints a price an hour as "$1.79/h".
+func FormatPrice(v float64, c Currency) string {
+	number, _ := hourlyPrice.pick(v)
+	return c.Format(number) + "/h"
+}
+
+// share is only printed: a plain number may be read too, so it has a parser of its own.
+var share = kind{display: []unit{{"%", 1, 100}}}
+
+// ParseFraction reads a share of a whole as a percentage ("90%") or a number from 0 to 1 ("0.9"),
+// and returns the number.
+func ParseFraction(s string) (float64, error) {
+	const want = `want a share such as "90%" or "0.9"`
+	text := strings.TrimSpace(s)
+	number, percent := strings.CutSuffix(text, "%")
+	if percent {
+		number = strings.TrimSuffix(number, " ")
+	}
+	exact, ok := decimal(number)
+	if !ok {
+		return 0, fmt.Errorf("%q is not a share; %s", s, want)
+	}
+	if percent {
+		exact.Quo(exact, big.NewRat(100, 1))
+	}
+	if exact.Cmp(big.NewRat(1, 1)) > 0 {
+		return 0, fmt.Errorf("%q is more than the whole (write percentages with %%); %s", s, want)
+	}
+	value, _ := exact.Float64()
+	return value, nil
+}
+
+// FormatFraction prints a share of a whole as a percentage, "90%".
+func FormatFraction(v float64) string {
+	number, symbol := share.pick(v)
+	return number + symbol
 }

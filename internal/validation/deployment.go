@@ -1,3 +1,10 @@
+// Package validation says how wrong llmsim is: it reads tables of measurements of real servers and
+// GPUs, simulates each row as it was measured, and compares.
+//
+// Read finds the tables that it knows in a folder, by file name and columns; each kind has a file
+// here (table_*.go) that says how its rows were measured. Data.Compare predicts them under a
+// Physics, and a Report sums up the errors by table and by group of engine, GPU, model and tensor
+// parallelism.
 package validation
 
 import (
@@ -333,4 +340,37 @@ func (d *deployment) serve(ctx context.Context, p *accuracy.Physics, load sim.So
 				len(seen.requests))
 	}
 	return seen, err
+}
+
+// setDefaults sets the limits that engines have where nobody sets them.
+func (d *deployment) setDefaults() {
+	d.maxSequences, d.tokenBudget = 256, 8192
+	switch d.engine {
+	case "vllm-v1", "vllm-v1-sync", "vllm-v0":
+		d.setVLLMDefaults()
+	case "trtllm", "trtllm-tensorrt":
+		d.maxSequences, d.kvShare = 2048, 0.9
+	case "sglang":
+		d.maxSequences = 2048
+	case "lmdeploy":
+		// All prompts that wait are computed before anybody decodes.
+		d.tokenBudget, d.largestStep = maxCount, 8192
+	}
+}
+
+// setVLLMDefaults sets the limits of `vllm serve`: larger ones on GPUs with at least 70 GiB, the
+// A100 excepted (vllm/engine/arg_utils.py, v0.12).
+func (d *deployment) setVLLMDefaults() {
+	const large = 70 << 30
+	if d.accelerator.Memory >= large && d.accelerator.Generation != "ampere" {
+		d.maxSequences, d.tokenBudget = 1024, 8192
+	} else {
+		d.maxSequences, d.tokenBudget = 256, 2048
+	}
+}
+
+// limitRanks makes the limits of an engine, which each data-parallel rank has, those of all.
+func (d *deployment) limitRanks() {
+	d.maxSequences *= max(1, d.data)
+	d.tokenBudget *= max(1, d.data)
 }

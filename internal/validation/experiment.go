@@ -2,6 +2,8 @@ package validation
 
 import (
 	"context"
+	"embed"
+	"io/fs"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
@@ -20,4 +22,17 @@ func keyOf(e experiment) servers.Key {
 		return server.key()
 	}
 	return servers.Key{}
+}
+
+//go:embed cited/*.csv
+var citedFiles embed.FS
+
+// Cited returns the project's own short tables: single figures that others published, each with its
+// source.
+func Cited() fs.FS {
+	folder, err := fs.Sub(citedFiles, "cited")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	return folder
 }

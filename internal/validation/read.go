@@ -171,3 +171,47 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 	}
 	return t, nil
 }
+
+// Where returns the measurements of the tables and groups that keep accepts. What was measured
+// together stays together: keep is asked once for the rows of a run, or for the loads of a kernel,
+// in the order of the tables.
+func (d *Data) Where(keep func(table string, g accuracy.Group) bool) *Data {
+	chosen := &Data{}
+	for i := range d.tables {
+		k := d.tables[i]
+		k.experiments = nil
+		for _, e := range d.tables[i].experiments {
+			if keep(k.name, e.at().Group) {
+				k.experiments = append(k.experiments, e)
+			}
+		}
+		if len(k.experiments) > 0 {
+			chosen.tables = append(chosen.tables, k)
+		}
+	}
+	return chosen
+}
+
+// Mark notes of each row of a report whether it is among the measurements in d, and of a quantity
+// that counts in the fit.
+func (d *Data) Mark(r *accuracy.Report, counts func(table, quantity string) bool) {
+	type row struct {
+		file string
+		line int
+	}
+	in := map[row]bool{}
+	for i := range d.tables {
+		for _, e := range d.tables[i].experiments {
+			at := e.at()
+			in[row{at.File, at.Line}] = true
+		}
+	}
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			c := &r.Tables[i].Rows[j]
+			if c.Fit = accuracy.LeftOut; in[row{c.File, c.Line}] && counts(c.Table, c.Quantity) {
+				c.Fit = accuracy.InFit
+			}
+		}
+	}
+}

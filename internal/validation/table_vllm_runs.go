@@ -179,3 +179,67 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 	}
 	return r
 }
+
+// AMD's page of vLLM: throughput with as many requests as may run, and the latency of batches of
+// equal requests.
+var vllmOfflineColumns = []string{"model", "gpu", "tp", "dtype", "isl", "osl",
+	"max_num_seqs_or_batch"}
+
+var vllmOfflineFigures = []figure{{"output_tok_s", "output rate", "tokens/s", 1},
+	{"batch_latency_s", "batch latency", "s", 1}}
+
+var vllmOfflineRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: vllmOfflineFigures,
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		t.count, t.prompt, t.output = r.batch("max_num_seqs_or_batch"), r.count("isl"),
+			r.count("osl")
+		if r.err != nil {
+			return ""
+		}
+		t.engine = "vllm-v1"
+		t.setDefaults()
+		t.narrowCache()
+		// The page's script: --max-num-batched-tokens 131072, --num-prompts and --max-num-seqs as
+		// in the table.
+		t.maxSequences, t.tokenBudget, t.largestStep = t.count, 131072, 8192
+		t.atOnce()
+		t.rehearsable = false
+		t.figures = func(o *outcome) map[string]float64 {
+			return map[string]float64{"output rate": o.outputRate(),
+				"batch latency": o.last.Seconds()}
+		}
+		return ""
+	},
+}
+
+// The blocks were resolved by vLLM servers with the limits of the vLLM runs.
+var kvBlockColumns = []string{"model", "gpu", "tensor_parallel", "dtype", "gpu_memory_utilization",
+	"kv_blocks"}
+
+var kvBlockRows = rowSpec{
+	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel",
+	figures: []figure{{"kv_blocks", "KV blocks", "blocks", 1}},
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		engine, err := parseEngine(r.value("engine|=vllm"))
+		if err != nil {
+			r.fail(err)
+		}
+		t.engine, t.utilisation = engine, r.number("gpu_memory_utilization")
+		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 128),
+			r.optionalCount("max_num_batched_tokens", 2048)
+		tokens := r.optionalCount("block_tokens", blockTokens)
+		if r.err == nil && (t.utilisation <= 0 || t.utilisation > 1) {
+			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
+				t.utilisation))
+		}
+		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
+			server, err := t.server(p, tokens)
+			if err != nil {
+				return nil, err
+			}
+			return map[string]float64{"KV blocks": float64(server.Plan.Blocks)}, nil
+		}
+		t.Name = fmt.Sprintf("utilisation %g", t.utilisation)
+		return ""
+	},
+}

@@ -68,3 +68,43 @@ func contextStep(r *row) *sim.Step {
 func generationStep(r *row) *sim.Step {
 	return decode(r.batch("batch_size"), r.count("isl")+r.whole("step", 0))
 }
+
+var gemmColumns = []string{"gemm_dtype", "m", "n", "k", "latency"}
+
+// readGEMM reads matrix products: the output projection of a layer n wide whose head is k wide.
+func readGEMM(c *catalogs, t *table) []experiment {
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		m, n, k := r.count("m"), r.count("n"), r.count("k")
+		o := &operator{names: []string{"out"}, shape: fmt.Sprintf("%d × %d", n, k),
+			variant: r.text("gemm_dtype")}
+		o.weights = r.format("gemm_dtype")
+		o.model = oneLayer("gemm", n, 1, 1, k)
+		return o, prefill(1, m, 0)
+	})
+}
+
+var moeColumns = []string{"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk",
+	"num_experts", "moe_tp_size", "moe_ep_size", "latency"}
+
+// readMoE reads the fused kernels of routed experts on one GPU, whose share of them follows from
+// the two ways to spread them.
+func readMoE(c *catalogs, t *table) []experiment {
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		tokens, hidden, intermediate := r.count("num_tokens"), r.count("hidden_size"),
+			r.count("inter_size")
+		active, experts, tp, ep := r.count("topk"), r.count("num_experts"), r.batch("moe_tp_size"),
+			r.batch("moe_ep_size")
+		o := &operator{
+			names: []string{"expert_"},
+			shape: fmt.Sprintf("%d of %d experts of %d × %d, TP %d, EP %d", active, experts,
+				hidden, intermediate, tp, ep),
+			variant: r.text("moe_dtype") + " " + r.value("distribution|=balanced"),
+		}
+		o.weights = r.format("moe_dtype")
+		o.tensor, o.expert = tp*ep, ep
+		o.model = oneLayer("experts", hidden, tp*ep, tp*ep, 1)
+		o.model.Groups[0].MLP = &models.MoE{Experts: experts, Active: active,
+			Intermediate: intermediate, Gated: true}
+		return o, prefill(1, tokens, 0)
+	})
+}
