@@ -1,13 +1,12 @@
 package hardware
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
-	"strconv"
 	"sync"
 
 	_ "embed" // the table of prices
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 //go:embed catalog/prices.csv
@@ -19,14 +18,17 @@ var storeTable []byte
 // Listing is what one accelerator with its share of the host costs an hour with a provider, or a
 // GiB of a store of KV caches, whose name is then that of the Accelerator.
 type Listing struct {
-	Accelerator string
+	Accelerator string `csv:"accelerator"`
 	// Price is in units of Currency an hour. The catalogue has US dollars only.
-	Price    float64
-	Currency string
+	Price    float64 `csv:"price"`
+	Currency string  `csv:"currency"`
 	// Term is on-demand or owned. Provider and Region are empty where the source names none.
-	Term, Provider, Region string
+	Term     string `csv:"term"`
+	Provider string `csv:"provider"`
+	Region   string `csv:"region"`
 	// Date is a year or a month, such as 2026-03; Source names where the price is from.
-	Date, Source string
+	Date   string `csv:"date"`
+	Source string `csv:"source"`
 }
 
 // Listings returns the table of prices of the catalogue. Of several rows of an accelerator, the
@@ -35,13 +37,13 @@ func Listings() ([]Listing, error) { return listings() }
 
 // listings reads the table of the program once, since it never changes.
 var listings = sync.OnceValues(func() ([]Listing, error) {
-	return readListings("hardware/catalog/prices.csv", priceTable)
+	return files.ReadTable[Listing]("hardware/catalog/prices.csv", priceTable)
 })
 
 // StorePrice returns what a GiB of a store of KV caches costs: host (host memory), nvme (a disk) or
 // pool (memory of other machines).
 func StorePrice(store string) (Listing, error) {
-	list, err := readListings("hardware/catalog/stores.csv", storeTable)
+	list, err := files.ReadTable[Listing]("hardware/catalog/stores.csv", storeTable)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -51,23 +53,4 @@ func StorePrice(store string) (Listing, error) {
 		}
 	}
 	return Listing{}, fmt.Errorf("no price of %s is listed", store)
-}
-
-func readListings(name string, table []byte) ([]Listing, error) {
-	r := csv.NewReader(bytes.NewReader(table))
-	r.Comment = '#'
-	rows, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	list := make([]Listing, 0, len(rows))
-	for _, row := range rows[1:] {
-		price, err := strconv.ParseFloat(row[1], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", name, row[0], err)
-		}
-		list = append(list, Listing{Accelerator: row[0], Price: price, Currency: row[2],
-			Term: row[3], Provider: row[4], Region: row[5], Date: row[6], Source: row[7]})
-	}
-	return list, nil
 }

@@ -2,14 +2,13 @@ package models
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 //go:embed checkpoints.csv
@@ -17,12 +16,13 @@ var releaseTable string
 
 // Release is a published form of a model with quantised weights.
 type Release struct {
-	// Repository is its name on Hugging Face, Of that of the checkpoint that it is a form of.
-	Repository, Of string
+	// Repository is its name on Hugging Face, Of the name of the checkpoint that it is a form of.
+	Repository string `csv:"repository"`
+	Of         string `csv:"of"`
 	// Weights is the number format of most of its weights.
-	Weights hardware.DType
-	// Source says where that is from.
-	Source string
+	Weights hardware.DType `csv:"weights"`
+	// Source says where Weights is from.
+	Source string `csv:"source"`
 }
 
 // Releases returns the checkpoints with quantised weights that are known. They are shared: do not
@@ -31,17 +31,7 @@ func Releases() []Release { return readReleases() }
 
 // readReleases reads the table once: it never changes.
 var readReleases = sync.OnceValue(func() []Release {
-	reader := csv.NewReader(strings.NewReader(releaseTable))
-	reader.Comment, reader.FieldsPerRecord = '#', 4
-	rows, err := reader.ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("checkpoints: %v", err)) // the table is part of the program
-	}
-	var list []Release
-	for _, row := range rows[1:] {
-		list = append(list, Release{row[0], row[1], hardware.DType(row[2]), row[3]})
-	}
-	return list
+	return files.MustReadTable[Release]("checkpoints.csv", releaseTable)
 })
 
 // releaseEndings lists what the names of checkpoints end with where they say the number format of

@@ -8,26 +8,26 @@ import (
 // measurement of one key says nothing about another.
 type Key struct {
 	// Engine is the name of a preset, which stands for an engine and a family of its versions.
-	Engine string `json:"engine"`
+	Engine string `json:"engine" csv:"engine"`
 	// Accelerator and Model are names of the catalogues.
-	Accelerator string `json:"gpu"`
-	Model       string `json:"model"`
+	Accelerator string `json:"gpu" csv:"gpu"`
+	Model       string `json:"model" csv:"model"`
 	// Weights and KV are number formats.
-	Weights hardware.DType `json:"weights"`
-	KV      hardware.DType `json:"kv_cache"`
+	Weights hardware.DType `json:"weights" csv:"weights"`
+	KV      hardware.DType `json:"kv_cache" csv:"kv_cache"`
 	// Tensor, Pipeline, Expert and Data are the degrees of parallelism. Link joins the accelerators
 	// of a node; "" if there is only one.
-	Tensor   int    `json:"tensor_parallel"`
-	Pipeline int    `json:"pipeline_parallel"`
-	Expert   int    `json:"expert_parallel"`
-	Data     int    `json:"data_parallel"`
-	Link     string `json:"link,omitempty"`
+	Tensor   int    `json:"tensor_parallel" csv:"tensor"`
+	Pipeline int    `json:"pipeline_parallel" csv:"pipeline"`
+	Expert   int    `json:"expert_parallel" csv:"expert"`
+	Data     int    `json:"data_parallel" csv:"data"`
+	Link     string `json:"link,omitempty" csv:"link"`
 	// Batching and Memory are names of policies. A KV cache in blocks counts as "paged", whether it
 	// keeps prefixes or not, because that makes no difference if no prompts are alike.
-	Batching string `json:"batching"`
-	Memory   string `json:"memory"`
+	Batching string `json:"batching" csv:"batching"`
+	Memory   string `json:"memory" csv:"memory"`
 	// Speculation is the method of speculative decoding; "" without it.
-	Speculation string `json:"speculation,omitempty"`
+	Speculation string `json:"speculation,omitempty" csv:"speculation"`
 }
 
 // Key returns the key of a server. It returns false if the step times are not the ones that llmsim

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
@@ -22,7 +23,9 @@ var leftOutTable string
 // LeftOut returns the errors of servers in predictions that were fitted without them.
 func LeftOut() []Error { return leftOut() }
 
-var leftOut = sync.OnceValue(func() []Error { return mustRead("left_out.csv", leftOutTable) })
+var leftOut = sync.OnceValue(func() []Error {
+	return files.MustReadTable[Error]("left_out.csv", leftOutTable)
+})
 
 // Kin says how alike servers are, as far as errors of predictions go.
 type Kin struct {

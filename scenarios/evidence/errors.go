@@ -4,16 +4,14 @@ package evidence
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -25,19 +23,28 @@ var table string
 type Error struct {
 	deployment.Key
 	// Quantity is "TTFT" or "TPOT".
-	Quantity string `json:"quantity"`
+	Quantity string `json:"quantity" csv:"quantity"`
 	// Rows is the number of measured rows. LeftOut is the median of their absolute relative errors
 	// in predictions whose constants were fitted without any row of the engine, accelerator and
 	// model: 0.02 is 2 %. It is 0 if no such fit was made. Median is that of predictions with the
 	// shipped constants, which may have been fitted to the rows.
-	Rows    int     `json:"rows"`
+	Rows    int     `json:"rows" csv:"rows"`
 	LeftOut float64 `json:"left_out_error,omitempty"`
-	Median  float64 `json:"-"`
+	Median  float64 `json:"-" csv:"median_error"`
 	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms. The
 	// Within of a server's evidence is at least LeftOut with the noise of repeats.
 	Off Off `json:"off"`
 	// Versions are the releases of the engine that were measured, as far as they are known.
-	Versions []string `json:"versions,omitempty"`
+	Versions versions `json:"versions,omitempty" csv:"versions"`
+}
+
+// versions are separated by spaces in the table.
+type versions []string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (v *versions) UnmarshalText(text []byte) error {
+	*v = strings.Fields(string(text))
+	return nil
 }
 
 // Header is the first line of the table.
@@ -106,49 +113,9 @@ func sixteen(k deployment.Key) deployment.Key {
 
 // measured returns the rows of the table, which is part of the program: it is right, or a test
 // fails.
-var measured = sync.OnceValue(func() []Error { return mustRead("errors.csv", table) })
-
-// mustRead reads a table that is part of the program: it is right, or a test fails.
-func mustRead(name, table string) []Error {
-	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("%s: %v", name, err))
-	}
-	var list []Error
-	for i, row := range rows[1:] {
-		e, err := parse(row)
-		if err != nil {
-			panic(fmt.Sprintf("%s:%d: %v", name, i+2, err))
-		}
-		list = append(list, e)
-	}
-	return list
-}
-
-func parse(row []string) (Error, error) {
-	e := Error{
-		Key: deployment.Key{
-			Engine: row[0], Accelerator: row[1], Model: row[2],
-			Weights: hardware.DType(row[3]), KV: hardware.DType(row[4]),
-			Link: row[9], Batching: row[10], Memory: row[11], Speculation: row[12],
-		},
-		Quantity: row[13], Versions: strings.Fields(row[18]),
-	}
-	var failures []error
-	for column, number := range map[int]*int{5: &e.Tensor, 6: &e.Pipeline, 7: &e.Expert, 8: &e.Data,
-		14: &e.Rows} {
-		var err error
-		*number, err = strconv.Atoi(row[column])
-		failures = append(failures, err)
-	}
-	for column, number := range map[int]*float64{15: &e.Median, 16: &e.Off.Bias,
-		17: &e.Off.Within} {
-		var err error
-		*number, err = strconv.ParseFloat(row[column], 64)
-		failures = append(failures, err)
-	}
-	return e, errors.Join(failures...)
-}
+var measured = sync.OnceValue(func() []Error {
+	return files.MustReadTable[Error]("errors.csv", table)
+})
 
 // held returns the errors of one server in words, or "" if there are none: those of predictions
 // that were fitted without it, and the versions that were measured beside the one that is

@@ -2,13 +2,10 @@ package evidence
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"sync"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
@@ -29,8 +26,8 @@ const Width80 = 1.2816
 // Off describes the logarithms of the measured over the predicted times of one quantity: 80 of 100
 // differ from Bias by at most Within.
 type Off struct {
-	Bias   float64 `json:"bias"`
-	Within float64 `json:"within"`
+	Bias   float64 `json:"bias" csv:"bias"`
+	Within float64 `json:"within" csv:"within"`
 }
 
 // Holds reports whether the logarithm of a measured over the predicted time lies in a range that
@@ -62,15 +59,13 @@ const SpreadHeader = "quantity,servers,factor"
 // factors reads by how much the ranges around a server are widened so that they hold four in five
 // of servers that were left out. The table is part of the program: it is right, or a test fails.
 var factors = sync.OnceValue(func() map[string]float64 {
-	rows, err := csv.NewReader(strings.NewReader(spreads)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("spread.csv: %v", err))
-	}
 	list := map[string]float64{}
-	for i, row := range rows[1:] {
-		if list[row[0]], err = strconv.ParseFloat(row[2], 64); err != nil {
-			panic(fmt.Sprintf("spread.csv:%d: %v", i+2, err))
-		}
+	for _, row := range files.MustReadTable[struct {
+		Quantity string  `csv:"quantity"`
+		Servers  int     `csv:"servers"`
+		Factor   float64 `csv:"factor"`
+	}]("spread.csv", spreads) {
+		list[row.Quantity] = row.Factor
 	}
 	return list
 })

@@ -8,13 +8,10 @@ package lesson
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -70,34 +67,45 @@ func Devices() ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := csv.NewReader(strings.NewReader(measured)).ReadAll()
+	measurements, err := files.ReadTable[measurement]("measured.csv", []byte(measured))
 	if err != nil {
 		return nil, err
 	}
 	var list []Device
-	for _, record := range records[1:] {
-		r, err := newRow(catalog, record)
+	for i := range measurements {
+		r, err := newDevice(catalog, &measurements[i])
 		if err != nil {
-			return nil, fmt.Errorf("measured.csv: %v: %w", record, err)
+			return nil, fmt.Errorf("measured.csv: %s: %w", measurements[i].Device, err)
 		}
 		list = append(list, r)
 	}
 	return list, nil
 }
 
-// newRow reads a record of measured.csv.
-func newRow(catalog *models.Catalog, record []string) (Device, error) {
-	r := Device{Device: record[0], Weights: record[7]}
-	model, err := catalog.Lookup(record[6])
-	for column, to := range map[int]*float64{2: &r.Bandwidth, 4: &r.Peak, 8: &r.Decode.Measured,
-		9: &r.Prefill.Measured} {
-		value, failed := strconv.ParseFloat(record[column], 64)
-		*to, err = value, errors.Join(err, failed)
-	}
+// measurement is a row of measured.csv. Catalogue names the machine in the catalogue, if it has it;
+// bandwidth is in GB/s, the peak in TFLOP/s, rates in tokens/s.
+type measurement struct {
+	Device          string  `csv:"device"`
+	Catalogue       string  `csv:"catalogue"`
+	Bandwidth       float64 `csv:"bandwidth_gb_s"`
+	BandwidthSource string  `csv:"bandwidth_source"`
+	Peak            float64 `csv:"tflops"`
+	PeakSource      string  `csv:"tflops_source"`
+	Model           string  `csv:"model"`
+	Weights         string  `csv:"weights"`
+	Decode          float64 `csv:"tokens_per_s"`
+	Prefill         float64 `csv:"prompt_tokens_per_s"`
+}
+
+// newDevice holds a measurement beside the laws and the prediction.
+func newDevice(catalog *models.Catalog, m *measurement) (Device, error) {
+	r := Device{Device: m.Device, Weights: m.Weights, Bandwidth: 1e9 * m.Bandwidth,
+		Peak: 1e12 * m.Peak, Decode: Rate{Measured: m.Decode}, Prefill: Rate{Measured: m.Prefill}}
+	model, err := catalog.Lookup(m.Model)
 	if err != nil {
 		return r, err
 	}
-	r.Model, r.Bandwidth, r.Peak = model.Name, 1e9*r.Bandwidth, 1e12*r.Peak
+	r.Model = model.Name
 	weights := hardware.DType(r.Weights)
 	if weights == "f16" {
 		weights = hardware.FP16
@@ -108,10 +116,10 @@ func newRow(catalog *models.Catalog, record []string) (Device, error) {
 		return r, err
 	}
 	r.Decode.Law, r.Prefill.Law = r.Bandwidth/r.Bytes, r.Peak/r.FLOPs
-	if record[1] == "" {
+	if m.Catalogue == "" {
 		return r, nil
 	}
-	clock, err := clockOf(model.Name, record[1], string(weights))
+	clock, err := clockOf(model.Name, m.Catalogue, string(weights))
 	if err != nil {
 		return r, err
 	}

@@ -3,13 +3,13 @@ package accuracy
 import (
 	"bytes"
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 //go:embed goals.csv
@@ -18,25 +18,45 @@ var goalsCSV string
 // Goal is a set of rows and the error to which predictions of them should come down. Not all goals
 // are reached.
 type Goal struct {
-	Name     string `json:"goal"`
-	Table    string `json:"table"`
-	Quantity string `json:"quantity"`
-	// engines, gpus, models, dtypes and cases choose rows: by beginnings of which one has to fit,
-	// or all where there are none. Of a case a part has to.
-	engines, gpus, models, dtypes []string
-	part                          string
+	Name     string `json:"goal" csv:"name"`
+	Table    string `json:"table" csv:"table"`
+	Quantity string `json:"quantity" csv:"quantity"`
+	// Engines, GPUs, Models, DTypes and Case choose rows: a name fits that begins with one of the
+	// alternatives, and a case that contains Case.
+	Engines alternatives `json:"-" csv:"engine"`
+	GPUs    alternatives `json:"-" csv:"gpu"`
+	Models  alternatives `json:"-" csv:"model"`
+	DTypes  alternatives `json:"-" csv:"dtype"`
+	Case    string       `json:"-" csv:"case"`
 	// AtMost is the median absolute error to reach, in percent.
-	AtMost float64 `json:"at_most_pct"`
+	AtMost float64 `json:"at_most_pct" csv:"at_most_pct"`
 	// Release and ReleaseBias are the median absolute error and the median error, in percent, of
-	// the
-	// last release; nil where it did not read the rows.
-	Release     *float64 `json:"release_median_ape_pct,omitempty"`
-	ReleaseBias *float64 `json:"release_bias_pct,omitempty"`
+	// the last release; nil where it did not read the rows.
+	Release     *float64 `json:"release_median_ape_pct,omitempty" csv:"release_pct"`
+	ReleaseBias *float64 `json:"release_bias_pct,omitempty" csv:"release_bias_pct"`
 	// LeftOut and LeftOutBias are the median absolute error and the median error, in percent, of
 	// predictions with constants that were fitted without any row of the same engine, accelerator
 	// and model, when the shipped constants were fitted; nil where that was not done.
-	LeftOut     *float64 `json:"left_out_median_ape_pct,omitempty"`
-	LeftOutBias *float64 `json:"left_out_bias_pct,omitempty"`
+	LeftOut     *float64 `json:"left_out_median_ape_pct,omitempty" csv:"left_out_pct"`
+	LeftOutBias *float64 `json:"left_out_bias_pct,omitempty" csv:"left_out_bias_pct"`
+}
+
+// alternatives are beginnings of names; all names fit where there is no beginning.
+type alternatives []string
+
+// UnmarshalText reads alternatives that are separated by "|".
+func (a *alternatives) UnmarshalText(text []byte) error {
+	if len(text) > 0 {
+		*a = strings.Split(string(text), "|")
+	}
+	return nil
+}
+
+// fit reports whether a name begins with one of the alternatives.
+func (a alternatives) fit(name string) bool {
+	return len(a) == 0 || slices.ContainsFunc(a, func(beginning string) bool {
+		return strings.HasPrefix(name, beginning)
+	})
 }
 
 // GoalResult is a goal beside what the shipped constants reach on all rows, the ones that they were
@@ -58,55 +78,13 @@ const worstRows = 5
 
 // goals lists what we aim at.
 var goals = sync.OnceValue(func() []Goal {
-	records, err := csv.NewReader(strings.NewReader(goalsCSV)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("validation: goals.csv: %v", err)) // it is part of the program
-	}
-	var list []Goal
-	for _, r := range records[1:] {
-		g := Goal{
-			Name: r[0], Table: r[1], engines: alternatives(r[2]), gpus: alternatives(r[3]),
-			models: alternatives(r[4]),
-			dtypes: alternatives(r[5]), part: r[6], Quantity: r[7],
-			Release: percentage(r[9]), ReleaseBias: percentage(r[10]),
-			LeftOut: percentage(r[11]), LeftOutBias: percentage(r[12]),
-		}
-		if most := percentage(r[8]); most != nil {
-			g.AtMost = *most
-		}
-		list = append(list, g)
-	}
-	return list
+	return files.MustReadTable[Goal]("goals.csv", goalsCSV)
 })
 
-func alternatives(field string) []string {
-	if field == "" {
-		return nil
-	}
-	return strings.Split(field, "|")
-}
-
-// percentage returns the number in a field of goals.csv, nil for an empty one.
-func percentage(field string) *float64 {
-	if field == "" {
-		return nil
-	}
-	x, err := strconv.ParseFloat(field, 64)
-	if err != nil {
-		panic(fmt.Sprintf("validation: goals.csv: %v", err)) // it is part of the program
-	}
-	return &x
-}
-
 func (g *Goal) chooses(c *Comparison) bool {
-	fits := func(beginnings []string, value string) bool {
-		return len(beginnings) == 0 ||
-			slices.ContainsFunc(beginnings,
-				func(b string) bool { return strings.HasPrefix(value, b) })
-	}
-	return c.Table == g.Table && c.Quantity == g.Quantity && fits(g.engines, c.Engine) &&
-		fits(g.gpus, c.GPU) &&
-		fits(g.models, c.Model) && fits(g.dtypes, c.DType) && strings.Contains(c.Case, g.part)
+	return c.Table == g.Table && c.Quantity == g.Quantity && g.Engines.fit(c.Engine) &&
+		g.GPUs.fit(c.GPU) && g.Models.fit(c.Model) && g.DTypes.fit(c.DType) &&
+		strings.Contains(c.Case, g.Case)
 }
 
 // Goals returns those for which the report has rows.

@@ -3,30 +3,30 @@ package accuracy
 import (
 	"cmp"
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // GroupError is the error of a latency or a rate of servers that have engine, release, GPU, model
 // and number format in common, in percent.
 type GroupError struct {
-	Engine  string `json:"engine"`
-	Version string `json:"version,omitempty"`
-	GPU     string `json:"gpu"`
-	Model   string `json:"model"`
-	DType   string `json:"dtype"`
+	Engine  string `json:"engine" csv:"engine"`
+	Version string `json:"version,omitempty" csv:"version"`
+	GPU     string `json:"gpu" csv:"gpu"`
+	Model   string `json:"model" csv:"model"`
+	DType   string `json:"dtype" csv:"dtype"`
 	// Quantity is TPOT, TTFT or rate, or the name of a kind of step.
-	Quantity string `json:"quantity"`
-	Rows     int    `json:"rows"`
+	Quantity string `json:"quantity" csv:"quantity"`
+	Rows     int    `json:"rows" csv:"rows"`
 	// Median is the median absolute error, Bias the median error.
-	Median float64 `json:"median_pct"`
-	Bias   float64 `json:"bias_pct"`
+	Median float64 `json:"median_pct" csv:"median_pct"`
+	Bias   float64 `json:"bias_pct" csv:"bias_pct"`
 }
 
 // leastGroup is the number of rows from which on a group has a recorded error.
@@ -105,21 +105,8 @@ const Worsening = 1.5
 
 // Recorded returns the recorded errors by group.
 var Recorded = sync.OnceValue(func() map[string]GroupError {
-	records, err := csv.NewReader(strings.NewReader(groupsCSV)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("validation: groups.csv: %v", err)) // it is part of the program
-	}
 	all := map[string]GroupError{}
-	for i, r := range records[min(1, len(records)):] {
-		g := GroupError{Engine: r[0], Version: r[1], GPU: r[2], Model: r[3], DType: r[4],
-			Quantity: r[5]}
-		var errors [3]error
-		g.Rows, errors[0] = strconv.Atoi(r[6])
-		g.Median, errors[1] = strconv.ParseFloat(r[7], 64)
-		g.Bias, errors[2] = strconv.ParseFloat(r[8], 64)
-		if err := cmp.Or(errors[:]...); err != nil {
-			panic(fmt.Sprintf("validation: groups.csv:%d: %v", i+2, err))
-		}
+	for _, g := range files.MustReadTable[GroupError]("groups.csv", groupsCSV) {
 		all[g.key()] = g
 	}
 	return all

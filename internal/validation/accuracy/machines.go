@@ -2,11 +2,9 @@ package accuracy
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"fmt"
-	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // machines.csv has the hosts of machines that one table alone was measured on, as multiples of the
@@ -27,15 +25,12 @@ const MachinesHeader = "machine,host"
 
 // machines reads the table, which is part of the program: it is right, or a test fails.
 var machines = sync.OnceValue(func() map[string]float64 {
-	rows, err := csv.NewReader(strings.NewReader(machinesTable)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("machines.csv: %v", err))
-	}
 	list := map[string]float64{}
-	for i, row := range rows[1:] {
-		if list[row[0]], err = strconv.ParseFloat(row[1], 64); err != nil {
-			panic(fmt.Sprintf("machines.csv:%d: %v", i+2, err))
-		}
+	for _, m := range files.MustReadTable[struct {
+		Machine string  `csv:"machine"`
+		Host    float64 `csv:"host"`
+	}]("machines.csv", machinesTable) {
+		list[m.Machine] = m.Host
 	}
 	return list
 })

@@ -2,11 +2,10 @@ package accuracy
 
 import (
 	_ "embed"
-	"encoding/csv"
-	"fmt"
-	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 //go:embed targets.csv
@@ -14,32 +13,20 @@ var targetsCSV string
 
 // Target is the error that predictions of a quantity should not exceed, over the rows of one table.
 type Target struct {
-	Table string `json:"table"`
+	Table string `json:"table" csv:"table"`
 	// Engine, the beginning of a preset's name, and Model choose rows; empty ones choose all.
-	Engine   string `json:"engine,omitempty"`
-	Model    string `json:"model,omitempty"`
-	Quantity string `json:"quantity"`
+	Engine   string `json:"engine,omitempty" csv:"engine"`
+	Model    string `json:"model,omitempty" csv:"model"`
+	Quantity string `json:"quantity" csv:"quantity"`
 	// AtMost is the largest median absolute error, in percent.
-	AtMost float64 `json:"at_most_pct"`
+	AtMost float64 `json:"at_most_pct" csv:"at_most_pct"`
 	// Peer is what the best other simulator reaches on the same rows.
-	Peer string `json:"peer"`
+	Peer string `json:"peer" csv:"peer"`
 }
 
 // Targets lists what we hold ourselves to.
 var Targets = sync.OnceValue(func() []Target {
-	records, err := csv.NewReader(strings.NewReader(targetsCSV)).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("validation: targets.csv: %v", err)) // it is part of the program
-	}
-	var list []Target
-	for _, r := range records[1:] {
-		most, err := strconv.ParseFloat(r[4], 64)
-		if err != nil {
-			panic(fmt.Sprintf("validation: targets.csv: %v", err))
-		}
-		list = append(list, Target{r[0], r[1], r[2], r[3], most, r[5]})
-	}
-	return list
+	return files.MustReadTable[Target]("targets.csv", targetsCSV)
 })
 
 // TargetResult is a target beside what was reached.

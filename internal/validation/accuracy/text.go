@@ -49,7 +49,7 @@ func fold(words string, columns int) string {
 const fewRows = 40
 
 func (t *TableSummary) writeText(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%s: %s\n", t.Name, files(t.Files))
+	fmt.Fprintf(b, "%s: %s\n", t.Name, fileNames(t.Files))
 	if len(t.Quantities) > 0 {
 		fmt.Fprintf(b, "  %-22s %5s %8s %8s %8s %8s  %s\n", "error of", "rows", "median", "mean",
 			"bias", "worst", "in row")
@@ -157,8 +157,8 @@ func writeList(b *bytes.Buffer, title string, list []string) {
 	}
 }
 
-// files names the files of a table, as far as a line holds them.
-func files(list []string) string {
+// fileNames names the files of a table, as far as a line holds them.
+func fileNames(list []string) string {
 	if len(list) > 2 {
 		return fmt.Sprintf("%d files, %s to %s", len(list), path.Base(list[0]),
 			path.Base(list[len(list)-1]))
