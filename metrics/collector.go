@@ -17,6 +17,9 @@ type Config struct {
 	Tenants []string
 	// SLO is the SLO of requests without a class, and of classes without an SLO of their own.
 	SLO SLO
+	// KeepCut is set if sessions go on after an answer that its user cut, so that it counts as the
+	// answer to its call.
+	KeepCut bool
 	// SeriesPoints bounds the points of the time series; 0 means 2,048. When it is full, every
 	// other point is dropped.
 	SeriesPoints int
@@ -39,6 +42,7 @@ type Collector struct {
 	itl      *Distribution
 	series   series
 	sessions sessions
+	keepCut  bool
 
 	started bool
 	first   sim.Time // arrival of the first request
@@ -56,7 +60,8 @@ func New(c Config) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Collector{all: all, itl: itl, series: newSeries(c.SeriesPoints)}
+	m := &Collector{all: all, itl: itl, series: newSeries(c.SeriesPoints),
+		keepCut: c.KeepCut}
 	for _, class := range c.Classes {
 		slo := class.SLO
 		if slo.None() {
@@ -104,18 +109,38 @@ func (c *Collector) Steps(l *sim.Leap) {
 
 // Finished implements sim.Observer.
 func (c *Collector) Finished(s *sim.Sequence) {
-	c.seen(s.Arrival)
 	c.sessions.finished(s)
+	c.add(s, false)
+}
+
+// Ended implements sim.EndObserver.
+func (c *Collector) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
+	part, cut := Cut(s, why)
+	switch {
+	case !cut:
+		c.Rejected(&s.Request, why)
+		return
+	case c.keepCut:
+		c.sessions.finished(&part)
+	default:
+		c.sessions.rejected(&s.Request)
+	}
+	c.add(&part, true)
+}
+
+// add adds a request that finished or was cut.
+func (c *Collector) add(s *sim.Sequence, cut bool) {
+	c.seen(s.Arrival)
 	if s.Class >= len(c.classes) {
-		c.all.add(s, c.all.slo.judge(s))
+		c.all.add(s, c.all.slo.judge(s, cut), cut)
 		return
 	}
 	g := c.classes[s.Class]
-	v := g.slo.judge(s)
-	g.add(s, v)
-	c.all.add(s, v)
+	v := g.slo.judge(s, cut)
+	g.add(s, v, cut)
+	c.all.add(s, v, cut)
 	if s.Tenant < len(c.tenants) {
-		c.tenants[s.Tenant].add(s, v)
+		c.tenants[s.Tenant].add(s, v, cut)
 	}
 }
 

@@ -11,7 +11,7 @@ type group struct {
 	// The seconds that requests spent before their first step, in prefill, and in decode.
 	queued, prefill, frontEnd, decode float64
 
-	completed int64
+	completed, cut, good int64
 	// requests that ended without an answer, by reason
 	without                   [sim.Rejections]int64
 	inputTokens, outputTokens int64
@@ -32,9 +32,26 @@ func newGroup(name string, slo SLO) (*group, error) {
 	return g, nil
 }
 
-// add adds a request that finished, with the verdict on its limits.
-func (g *group) add(s *sim.Sequence, v verdict) {
+// add adds a request that finished or was cut, with the verdict on its limits.
+func (g *group) add(s *sim.Sequence, v verdict, cut bool) {
+	g.ttft.Add(s.TTFT())
+	// an answer that comes at once has no time per token
+	if s.Output > 1 && s.LastToken > s.FirstToken {
+		g.tpot.Add(s.TPOT())
+	}
+	g.queued += (s.Scheduled - s.Arrival).Seconds()
+	g.prefill += (s.FirstToken - s.Scheduled).Seconds()
+	g.frontEnd += s.Latency.Seconds()
+	count(&g.keptTTFT, v.ttft)
+	count(&g.keptTPOT, v.tpot)
+	count(&g.keptE2E, v.e2e)
+	count(&g.keptAll, v.all())
+	if cut {
+		g.cut++
+		return
+	}
 	g.completed++
+	count(&g.good, v.all())
 	g.inputTokens += int64(s.Prompt)
 	g.outputTokens += int64(s.Output)
 	cached, held := s.Cached, (s.LastToken - s.Scheduled).Seconds()
@@ -43,33 +60,21 @@ func (g *group) add(s *sim.Sequence, v verdict) {
 	g.held.Cached += float64(float64(cached) * held)
 	decode := (s.LastToken - s.FirstToken).Seconds()
 	g.held.Output += float64(float64(s.Output) / 2 * decode)
-	g.ttft.Add(s.TTFT())
-	g.e2e.Add(s.E2E())
-	// an answer that comes at once has no time per token
-	if s.Output > 1 && s.LastToken > s.FirstToken {
-		g.tpot.Add(s.TPOT())
-	}
-	g.queued += (s.Scheduled - s.Arrival).Seconds()
-	g.prefill += (s.FirstToken - s.Scheduled).Seconds()
 	g.decode += decode
-	g.frontEnd += s.Latency.Seconds()
-	count(&g.keptTTFT, v.ttft)
-	count(&g.keptTPOT, v.tpot)
-	count(&g.keptE2E, v.e2e)
-	count(&g.keptAll, v.all())
+	g.e2e.Add(s.E2E())
 }
 
 // endings counts the requests by how they ended.
 func (g *group) endings() Endings {
-	e := Endings{Completed: g.completed, TimedOut: g.without[sim.TimedOut],
+	e := Endings{Completed: g.completed, TimedOut: g.without[sim.TimedOut], Cut: g.cut,
 		Cancelled: g.without[sim.Cancelled], Lost: g.without[sim.Lost]}
-	e.Rejected = g.unanswered() - e.TimedOut - e.Cancelled - e.Lost
+	e.Rejected = g.sent() - e.Sent()
 	return e
 }
 
-// unanswered returns the number of requests that ended without an answer.
-func (g *group) unanswered() int64 {
-	sum := int64(0)
+// sent returns the number of all requests, however they ended.
+func (g *group) sent() int64 {
+	sum := g.completed + g.cut
 	for _, n := range g.without {
 		sum += n
 	}

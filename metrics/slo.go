@@ -19,8 +19,9 @@ type SLO struct {
 	Percentiles []PercentileLimit
 }
 
-// PercentileLimit is a limit of a percentile of a latency. Requests without an answer count as
-// slower than any other.
+// PercentileLimit is a limit of a percentile of a latency. Requests that ended before the latency
+// was over count as slower than any other: for TTFT and TPOT those without a first token, and for
+// E2E those without a whole answer.
 type PercentileLimit struct {
 	Latency    Latency
 	Percentile float64 // in (0, 100)
@@ -49,16 +50,31 @@ type verdict struct{ ttft, tpot, e2e bool }
 
 func (v verdict) all() bool { return v.ttft && v.tpot && v.e2e }
 
-func (s *SLO) judge(q *sim.Sequence) verdict {
+// judge says which limits a request kept that finished or was cut. A user who leaves in the middle
+// of an answer has had its first token, and others at a pace; only the whole answer is missing.
+func (s *SLO) judge(q *sim.Sequence, cut bool) verdict {
 	return verdict{
 		ttft: s.TTFT == 0 || q.TTFT() <= s.TTFT,
 		tpot: s.TPOT == 0 || q.TPOT() <= s.TPOT,
-		e2e:  s.E2E == 0 || q.E2E() <= s.E2E,
+		e2e:  s.E2E == 0 || !cut && q.E2E() <= s.E2E,
 	}
 }
 
-// Kept reports whether a finished request kept every limit for single requests.
-func (s SLO) Kept(q *sim.Sequence) bool { return s.judge(q).all() }
+// Kept reports whether a request that finished, or that Cut returned, kept every limit for single
+// requests.
+func (s SLO) Kept(q *sim.Sequence, cut bool) bool { return s.judge(q, cut).all() }
+
+// Cut returns a request that ended without its last token as one whose answer has only the tokens
+// that its user had. It reports false if there were none, or if another reason than the user's
+// leaving ended it.
+func Cut(s *sim.Sequence, why sim.Rejection) (part sim.Sequence, cut bool) {
+	if why != sim.Cancelled || s.Answered == 0 {
+		return part, false
+	}
+	part = *s
+	part.Output, part.LastToken = s.Answered, max(s.FirstToken, s.LastToken)
+	return part, true
+}
 
 // LimitResult says how well one limit of an SLO was kept.
 type LimitResult struct {

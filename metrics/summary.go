@@ -28,8 +28,9 @@ type Summary struct {
 
 	Latencies
 
-	// Goodput is the rate in 1/s of requests that kept every limit of their SLO. Attainment is
-	// their share of all requests, including those without an answer.
+	// Goodput is the rate in 1/s of completed requests that kept every limit of their SLO.
+	// Attainment holds shares of all requests, however they ended. A request that its user cut
+	// keeps limits of TTFT and TPOT as if its answer had ended there.
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
 	// SLOMet reports whether every class with requests, or all requests together if there are no
@@ -105,22 +106,28 @@ type KVHeld struct{ Input, Cached, Output float64 }
 type Endings struct {
 	Completed int64 `json:"completed"`
 	// Rejected requests were refused, TimedOut requests waited too long, Cancelled requests were
-	// given up by their users, and Lost requests were at replicas that failed.
+	// given up by their users before the first token, Cut requests in the middle of the answer, and
+	// Lost requests were at replicas that failed.
 	Rejected  int64 `json:"rejected"`
 	TimedOut  int64 `json:"timed_out"`
 	Cancelled int64 `json:"cancelled"`
+	Cut       int64 `json:"cut"`
 	Lost      int64 `json:"lost"`
 }
 
 // Sent returns the number of all requests, however they ended.
-func (e Endings) Sent() int64 {
-	return e.Completed + e.Rejected + e.TimedOut + e.Cancelled +
-		e.Lost
-}
+func (e Endings) Sent() int64 { return e.Begun() + e.Unanswered() }
+
+// Begun returns the number of requests of whose answers the users had the first token or more.
+func (e Endings) Begun() int64 { return e.Completed + e.Cut }
+
+// Unanswered returns the number of requests that ended without an answer, and were not cut.
+func (e Endings) Unanswered() int64 { return e.Rejected + e.TimedOut + e.Cancelled + e.Lost }
 
 // Latencies are means and percentiles in milliseconds: TTFT (time to first token), TPOT (time per
-// output token after the first), ITL (each gap between tokens) and E2EL (the whole request). A
-// latency that no request had is 0, its standard deviation nil, and absent in JSON.
+// output token after the first), ITL (each gap between tokens) and E2EL (the whole request). TTFT
+// and TPOT are of all answers that began, also of those that were cut. A latency that no request
+// had is 0, its standard deviation nil, and absent in JSON.
 type Latencies struct {
 	MeanTTFT   float64  `json:"mean_ttft_ms,omitzero"`
 	MedianTTFT float64  `json:"median_ttft_ms,omitzero"`
@@ -149,7 +156,8 @@ type Latencies struct {
 }
 
 // Phases are the means of the parts of a request's time in milliseconds. TTFT is queue, prefill and
-// front end; the whole request is TTFT and decode.
+// front end, of all answers that began; the whole request is TTFT and decode where no answer was
+// cut.
 type Phases struct {
 	// MeanQueue is the time from the arrival to the first step, and MeanPrefill from there until
 	// the first token comes out: of the step that computes the last token of the prompt, or where
@@ -158,7 +166,7 @@ type Phases struct {
 	MeanPrefill float64 `json:"mean_prefill_ms"`
 	// MeanFrontEnd is what tokenising, the front end and the hand-over to a decode replica add.
 	MeanFrontEnd float64 `json:"mean_front_end_ms"`
-	// MeanDecode is the time from the first token to the last.
+	// MeanDecode is the time from the first token to the last, of whole answers.
 	MeanDecode float64 `json:"mean_decode_ms"`
 }
 

@@ -14,24 +14,23 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	s := Summary{
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
-		CachedTokens: g.cachedInput,
-		KVHeld:       g.held,
-		Duration:     duration,
-		Window:       window(r),
-		OfferedRate: ratio(float64(g.completed+g.unanswered()-1),
-			(c.newest - c.first).Seconds()),
+		CachedTokens:         g.cachedInput,
+		KVHeld:               g.held,
+		Duration:             duration,
+		Window:               window(r),
+		OfferedRate:          ratio(float64(g.sent()-1), (c.newest - c.first).Seconds()),
 		RequestThroughput:    ratio(float64(g.completed), duration),
 		OutputThroughput:     ratio(float64(g.outputTokens), duration),
 		TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),
 		Latencies:            g.latencies(),
-		Goodput:              ratio(float64(g.keptAll), duration),
+		Goodput:              ratio(float64(g.good), duration),
 		Attainment:           g.attainment(),
 		PeakBatch:            c.peak,
 		Sessions:             c.sessions.summary(),
 	}
-	if n := float64(g.completed); n > 0 {
+	if n := float64(g.ttft.Count()); n > 0 {
 		s.Phases = &Phases{1000 * g.queued / n, 1000 * g.prefill / n, 1000 * g.frontEnd / n,
-			1000 * g.decode / n}
+			1000 * ratio(g.decode, float64(g.completed))}
 	}
 	if g.tpot.Count() > 0 { // else no user sees a gap: answers have one token, or come at once
 		s.MeanITL, s.MedianITL, s.StdITL, s.P90ITL, s.P95ITL, s.P99ITL = c.itl.statistics()
@@ -131,7 +130,7 @@ func (g *group) summary(r *sim.Result, loads []sim.Load, i int) ClassSummary {
 		Endings:          g.endings(),
 		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
 		Latencies:  g.latencies(),
-		Goodput:    ratio(float64(g.keptAll), duration),
+		Goodput:    ratio(float64(g.good), duration),
 		Attainment: g.attainment(),
 	}
 	if i < len(loads) {
@@ -150,7 +149,7 @@ func (g *group) latencies() Latencies {
 }
 
 func (g *group) attainment() Attainment {
-	n := float64(g.completed + g.unanswered())
+	n := float64(g.sent())
 	if g.empty() {
 		return Attainment{Target: g.slo.Share}
 	}
@@ -170,7 +169,7 @@ func (g *group) met() bool {
 }
 
 // empty reports whether the group had no requests.
-func (g *group) empty() bool { return g.completed+g.unanswered() == 0 }
+func (g *group) empty() bool { return g.sent() == 0 }
 
 // statistics returns mean, median, standard deviation and 90th, 95th and 99th percentile in
 // milliseconds.
@@ -187,14 +186,15 @@ func (d *Distribution) statistics() (mean, median float64, std *float64, p90, p9
 // limits returns the results of all limits of the group's SLO except those of gaps.
 func (g *group) limits() []LimitResult {
 	var list []LimitResult
-	a := g.attainment()
+	a, begun := g.attainment(), g.ttft.Count()
 	for _, l := range []struct {
 		latency Latency
 		most    sim.Time
 		d       *Distribution
 		kept    float64
-	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT},
-		{E2E, g.slo.E2E, g.e2e, a.E2E}} {
+		of      int64 // requests that have a verdict
+	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT, begun}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT, begun},
+		{E2E, g.slo.E2E, g.e2e, a.E2E, g.completed}} {
 		if l.most > 0 && g.slo.Share > 0 {
 			list = append(list, LimitResult{
 				Latency: l.latency, Percentile: 100 * g.slo.Share, Joint: true,
@@ -203,12 +203,13 @@ func (g *group) limits() []LimitResult {
 				Met: !g.empty() && l.kept >= g.slo.Share,
 			})
 		}
-		list = append(list, g.slo.percentiles(l.latency, l.d, g.unanswered())...)
+		list = append(list, g.slo.percentiles(l.latency, l.d, g.sent()-l.of)...)
 	}
 	return list
 }
 
-// percentiles returns the results of the limits of a latency's percentiles.
+// percentiles returns the results of the limits of a latency's percentiles. Requests that have no
+// such latency because they ended before it count as unanswered.
 func (s SLO) percentiles(latency Latency, d *Distribution, unanswered int64) []LimitResult {
 	var list []LimitResult
 	for _, l := range s.Percentiles {

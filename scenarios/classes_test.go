@@ -68,7 +68,7 @@ func TestPatienceAndTimeoutsByClass(t *testing.T) {
 		t.Errorf("hasty %+v, patient %+v", hasty, patient)
 	}
 	if r.Cancelled != hasty.Cancelled || r.TimedOut != patient.TimedOut || r.Rejected != 0 ||
-		hasty.Attainment.All > float64(hasty.Completed)/float64(hasty.Completed+hasty.Cancelled) {
+		hasty.Attainment.All > float64(hasty.Begun())/float64(hasty.Sent()) {
 		t.Errorf("the fleet counts %+v, classes %+v and %+v", r.Endings, hasty.Endings,
 			patient.Endings)
 	}

@@ -39,6 +39,7 @@ type Population string
 const (
 	Arrived   Population = "arrived"   // all requests that were sent, however they ended
 	Admitted  Population = "admitted"  // those that a scheduler put into a step at least once
+	Begun     Population = "begun"     // those whose users had the first token: completed or cut
 	Completed Population = "completed" // those that were answered in full
 )
 
@@ -79,8 +80,8 @@ type latency struct {
 
 func latencies() []latency {
 	return []latency{
-		{"ttft", "time to first token", "TTFT", "mean median p99", Completed},
-		{"tpot", "time per output token", "TPOT", "mean median p99", Completed},
+		{"ttft", "time to first token", "TTFT", "mean median p99", Begun},
+		{"tpot", "time per output token", "TPOT", "mean median p99", Begun},
 		{"itl", "gap between tokens", "ITL", "", Admitted},
 		{"e2el", "whole request", "request", "mean median p99", Completed},
 	}
@@ -114,7 +115,9 @@ func Metrics() []Metric {
 		{Name: "timed_out", Population: Arrived,
 			Title: "requests that waited too long", Better: Lower},
 		{Name: "cancelled", Population: Arrived,
-			Title: "requests given up by their users", Better: Lower},
+			Title: "requests given up by their users before the first token", Better: Lower},
+		{Name: "cut", Population: Arrived,
+			Title: "requests whose users left in the middle of the answer"},
 		{Name: "lost", Population: Arrived,
 			Title: "requests lost with a replica that failed", Better: Lower},
 		{Name: "total_input_tokens", Population: Completed, Title: "prompt tokens"},
@@ -147,12 +150,12 @@ func outcomeMetrics() []Metric {
 		{Name: "slo_attainment", Population: Arrived, Path: "slo_attainment.all",
 			Title: "share of requests that meet the SLO",
 			Short: "SLO met", Unit: Share, Better: Higher, Swept: true},
-		{Name: "mean_queue_ms", Population: Completed,
+		{Name: "mean_queue_ms", Population: Begun,
 			Title: "mean time in the queue", Unit: Milliseconds, Better: Lower,
 			Swept: true},
-		{Name: "mean_prefill_ms", Population: Completed,
+		{Name: "mean_prefill_ms", Population: Begun,
 			Title: "mean time in prefill", Unit: Milliseconds, Better: Lower},
-		{Name: "mean_front_end_ms", Population: Completed,
+		{Name: "mean_front_end_ms", Population: Begun,
 			Title: "mean time in the front end", Unit: Milliseconds, Better: Lower},
 		{Name: "mean_decode_ms", Population: Completed,
 			Title: "mean time in decode", Unit: Milliseconds, Better: Lower},

@@ -128,10 +128,10 @@ func TestAnyScenarioIsRefusedOrRuns(t *testing.T) {
 
 // sentByUsers returns how many requests ended, without requests sent on from another class.
 func sentByUsers(s *Simulation, r *Result) int64 {
-	n := ended(r.Endings)
+	n := r.Sent()
 	for _, c := range s.Scenario.Workload.Classes {
 		if c.Escalated != nil {
-			n -= ended(r.Classes[c.Name].Endings)
+			n -= r.Classes[c.Name].Sent()
 		}
 	}
 	return n
@@ -148,6 +148,7 @@ func accountsForAll(t *rapid.T, r *Result) {
 			sum.Rejected += g.Rejected
 			sum.TimedOut += g.TimedOut
 			sum.Cancelled += g.Cancelled
+			sum.Cut += g.Cut
 			sum.Lost += g.Lost
 		}
 		if len(groups) > 0 && sum != r.Endings {
@@ -161,10 +162,6 @@ func accountsForAll(t *rapid.T, r *Result) {
 	if len(r.Pools) > 0 && completed != r.Completed {
 		t.Fatalf("pools completed %d requests, all together %d", completed, r.Completed)
 	}
-}
-
-func ended(e metrics.Endings) int64 {
-	return e.Completed + e.Rejected + e.TimedOut + e.Cancelled + e.Lost
 }
 
 // attempt builds a scenario; nil means that it was refused as bad input.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -15,7 +16,7 @@ type togetherness struct {
 	seen []waited
 }
 
-// waited is a request that was answered.
+// waited is a request whose answer began.
 type waited struct{ arrival, ttft sim.Time }
 
 // mostWaited bounds the requests that are kept, the first to be answered.
@@ -25,6 +26,13 @@ const mostWaited = 1 << 14
 func (o *togetherness) Finished(s *sim.Sequence) {
 	if len(o.seen) < mostWaited {
 		o.seen = append(o.seen, waited{s.Arrival, s.TTFT()})
+	}
+}
+
+// Ended implements sim.EndObserver.
+func (o *togetherness) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
+	if part, cut := metrics.Cut(s, why); cut {
+		o.Finished(&part)
 	}
 }
 

@@ -50,6 +50,16 @@ func (f *fleet) promptDone(r *member, s *Sequence) {
 		r.predict(f.now)
 	}
 	r.pool.changed(r)
+	f.begun(s)
+}
+
+// begun schedules when the user of s leaves, if that counts from the first token and it is known
+// when the user has it.
+func (f *fleet) begun(s *Sequence) {
+	if s.AfterFirst && s.Patience > 0 && s.FirstToken > 0 && !s.relayed {
+		f.schedule(later(s.FirstToken+s.Latency, s.Patience),
+			event{kind: cancelling, s: s, n: s.Retries})
+	}
 }
 
 // restIfDrained turns r off if it has nothing left to do.

@@ -7,6 +7,7 @@ import (
 
 // end ends s without an answer, either now or at the end of the step in which s runs.
 func (f *fleet) end(s *Sequence, why Rejection) {
+	s.gone = f.now
 	switch s.place {
 	case atGate:
 		s.queue.Remove(s)
@@ -37,8 +38,9 @@ func (f *fleet) drop(s *Sequence, why Rejection) {
 	default:
 		f.result.Rejected++
 	}
+	s.Answered = s.had(f.now)
 	if f.observer != nil {
-		f.observer.Rejected(&s.Request, why)
+		ReportEnd(f.observer, s, why, f.now)
 	}
 	f.retire(s, f.now)
 }
@@ -56,6 +58,7 @@ func (f *fleet) finish(s *Sequence) {
 	f.result.Completed++
 	f.result.Ended = max(f.result.Ended, s.LastToken+s.Latency)
 	s.Preemptions += int(s.preempted)
+	s.Answered = s.Output
 	if f.observer != nil {
 		f.observer.Finished(s)
 	}

@@ -104,6 +104,7 @@ func drawFleet(t *rapid.T) fleetSetting {
 	}
 	for i := range c.requests {
 		c.requests[i].Patience = span(t, "patience", 0, 0, 1e10, 1e12)
+		c.requests[i].AfterFirst = rapid.Bool().Draw(t, "after the first token")
 		c.requests[i].Model = rapid.IntRange(0, models-1).Draw(t, "model")
 	}
 	if rapid.Bool().Draw(t, "anyPolicy") {
@@ -123,7 +124,7 @@ func (c *fleetSetting) coincide(t *rapid.T) {
 	for i := range c.requests {
 		q := &c.requests[i]
 		q.Arrival, q.Deadline = 0, 0
-		q.Patience = span(t, "patience", 0, 3e9, 1e10)
+		q.Patience, q.AfterFirst = span(t, "patience", 0, 3e9, 1e10), rapid.Bool().Draw(t, "after")
 	}
 	for _, k := range c.kinds {
 		k.clock = affineClock{base: 1e9 * span(t, "step", 1, 1, 2, 3)}
@@ -245,15 +246,80 @@ func (c *fleetSetting) config(t *rapid.T, maxLeap int64) (sim.Config, *ends) {
 	return config, all
 }
 
-// ends is a journal that also notes why requests end without an answer.
+// ends is a journal that also notes how requests end without their last token.
 type ends struct {
 	*journal
-	why []sim.Rejection
+	list []end
 }
 
-func (e *ends) Rejected(r *sim.Request, why sim.Rejection) {
-	e.journal.Rejected(r, why)
-	e.why = append(e.why, why)
+type end struct {
+	id                       int64
+	why                      sim.Rejection
+	answered                 int
+	arrival, first, last, at sim.Time
+}
+
+func (e *ends) Ended(s *sim.Sequence, why sim.Rejection, at sim.Time) {
+	e.journal.Rejected(&s.Request, why)
+	e.list = append(e.list, end{s.ID, why, s.Answered, s.Arrival, s.FirstToken, s.LastToken, at})
+}
+
+// A user whose patience counts from the first token has it, and leaves when the patience is over,
+// or with the step that runs then. A user whose patience counts from the arrival has as many tokens
+// as came before, and none that came first thereafter. What a source is told of an answer is what
+// came out of it.
+func TestUsersLeaveWithWhatTheyHad(t *testing.T) {
+	cut := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawFleet(t)
+		config, all := c.config(t, 0)
+		told := &told{config.Source, map[int64]int{}, map[int64]sim.Time{}}
+		config.Source = told
+		_, err := sim.Run(context.Background(), config)
+		testkit.OK(t, err)
+		for _, e := range all.list {
+			patience, late := told.patience[e.id], e.first > 0 && e.answered == 0
+			if told.answered[e.id] != e.answered {
+				t.Fatalf("the source was told of %d tokens: %+v", told.answered[e.id], e)
+			}
+			if e.why != sim.Cancelled {
+				continue
+			}
+			if patience < 0 && (e.answered == 0 || e.at < e.first-patience) ||
+				patience > 0 && (e.at < e.arrival+patience ||
+					e.answered > 0 && e.first > e.arrival+patience ||
+					late && e.first <= e.arrival+patience && !c.relays) {
+				t.Fatalf("patience %v: %+v", patience, e)
+			}
+			if e.answered > 0 {
+				cut++
+			}
+		}
+		for _, f := range all.finished {
+			if told.answered[f.ID] != f.Output {
+				t.Fatalf("the source was told of %d tokens of %d", told.answered[f.ID], f.Output)
+			}
+		}
+	})
+	if cut == 0 {
+		t.Error("no answer was cut")
+	}
+}
+
+// told is a source that notes the patience of each request, below 0 where it counts from the first
+// token, and what it is told of the answer.
+type told struct {
+	sim.Source
+	answered map[int64]int
+	patience map[int64]sim.Time
+}
+
+func (s *told) Done(r *sim.Request, at sim.Time) {
+	s.answered[r.ID], s.patience[r.ID] = r.Answered, r.Patience
+	if r.AfterFirst {
+		s.patience[r.ID] = -r.Patience
+	}
+	s.Source.Done(r, at)
 }
 
 // limit is an observer that gives a drawn fleet up after a number of leaps. A replica whose memory
@@ -282,7 +348,7 @@ func TestFleetLeapEqualsStep(t *testing.T) {
 			if d := cmp.Diff(stepped, leaped); d != "" {
 				t.Fatalf("result, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
-			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}, ends{}),
+			if d := cmp.Diff(steps, leaps, cmp.AllowUnexported(journal{}, ends{}, end{}),
 				cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 				t.Fatalf("journal, stepping (-) against leaps of %d (+):\n%s", maxLeap, d)
 			}
@@ -295,6 +361,9 @@ func TestFleetLeapEqualsStep(t *testing.T) {
 func TestRelaysDelayFirstTokensOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
+		for i := range c.requests {
+			c.requests[i].AfterFirst = false // else relays change when users leave
+		}
 		c.relays = false
 		own, before := c.run(t, 0)
 		c.relays = true

@@ -46,7 +46,9 @@ func (f *fleet) handle(e event) {
 			f.end(s, TimedOut)
 		}
 	case cancelling:
-		f.end(e.s, Cancelled)
+		if s := e.s; !s.AfterFirst || s.Retries == e.n {
+			f.end(s, Cancelled)
+		}
 	case handingOver:
 		f.handOver(e.s)
 	case queueing:

@@ -9,6 +9,7 @@ type journey struct {
 	ending         bool   // it ends with the step that it runs in, for the reason verdict
 	life           uint32 // that of the events on the agenda that concern it; others are stale
 	verdict        Rejection
+	gone           Time  // when it was to end; its step may end later
 	reportedTokens int   // tokens reported by Config.Tokens
 	move           *move // while memory of another replica holds its KV cache
 }

@@ -13,6 +13,31 @@ type Observer interface {
 	Sampled(at Time, replica int, state State)
 }
 
+// EndObserver is an Observer that is told more of requests that end without their last token.
+type EndObserver interface {
+	Observer
+	// Ended reports such a request in place of Rejected, and when it ended. If Answered is above 0,
+	// the user had the first token at FirstToken+Latency, and the last one of them came out at
+	// LastToken.
+	Ended(s *Sequence, why Rejection, at Time)
+}
+
+// ReportEnd reports a request that ended without its last token: by Ended to an EndObserver, and by
+// Rejected to others. Observers each get their own report. (A method of Observers would take the
+// place of Rejected in structs that embed them.)
+func ReportEnd(o Observer, s *Sequence, why Rejection, at Time) {
+	switch o := o.(type) {
+	case EndObserver:
+		o.Ended(s, why, at)
+	case Observers:
+		for _, each := range o {
+			ReportEnd(each, s, why, at)
+		}
+	default:
+		o.Rejected(&s.Request, why)
+	}
+}
+
 // NopObserver ignores every event. An observer of some events embeds it, and implements their
 // methods.
 type NopObserver struct{}

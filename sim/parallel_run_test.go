@@ -105,7 +105,7 @@ func compareEnds(t *rapid.T, executor string, together, apart sim.Result, want, 
 	if d := cmp.Diff(together, apart); d != "" {
 		t.Fatalf("result, together (-) and apart, %s (+):\n%s", executor, d)
 	}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(journal{}, ends{}),
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(journal{}, ends{}, end{}),
 		cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 		t.Fatalf("journal, together (-) and apart, %s (+):\n%s", executor, d)
 	}

@@ -70,7 +70,7 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 	if f.queueTimeout > 0 {
 		f.schedule(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
 	}
-	if s.Patience > 0 {
+	if s.Patience > 0 && !s.AfterFirst {
 		f.schedule(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
 	}
 	sent, work := f.encoding.take(&s.Request, f.now)

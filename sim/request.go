@@ -33,8 +33,10 @@ type Request struct {
 	// Adapter is the number of the adapter (LoRA) that the request asks for, from 1; 0 means none.
 	Adapter int
 	// Patience is how long the user waits for the whole answer before the request is cancelled; 0
-	// means without limit.
+	// means without limit. It counts from the arrival.
 	Patience Time
+	// AfterFirst lets Patience count from the moment at which the user has the first token.
+	AfterFirst bool
 	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means
 	// that no other prompt shares anything with it. Lengths sum to at most Prompt; the rest is
 	// unique to this request.
@@ -44,6 +46,9 @@ type Request struct {
 	Answer uint64
 	// Call is the place of the request in its session.
 	Call Call
+	// Answered is the number of tokens that the user had of the answer when the request ended:
+	// Output, or fewer where it ended before. The simulator sets it before Source.Done.
+	Answered int
 }
 
 // Call is the place of a request among the requests of a session, each of which calls the model
@@ -83,7 +88,8 @@ const (
 	Unavailable
 	// TimedOut means that the request waited longer than Config.QueueTimeout for its first step.
 	TimedOut
-	// Cancelled means that the user did not wait for the answer, see Request.Patience.
+	// Cancelled means that the user did not wait for the answer, see Request.Patience. If the user
+	// left in the middle of it, Request.Answered is above 0.
 	Cancelled
 	// Lost means that replicas failed while they had the request, more often than Config.Retry
 	// allows.

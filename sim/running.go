@@ -37,6 +37,8 @@ func (f *fleet) carryOut(r *member, e *effect) {
 		f.observer.Steps(e.leap)
 	case prompted:
 		f.promptDone(r, e.s)
+	case begun:
+		f.begun(e.s)
 	case emitted:
 		f.reportTokens(e.s, e.time)
 	case announced:

@@ -108,6 +108,19 @@ func (s *Sequence) TTFT() Time { return s.FirstToken + s.Latency - s.Arrival }
 // E2E returns the latency from sending the request to the last token, as the user sees it.
 func (s *Sequence) E2E() Time { return s.LastToken + s.Latency - s.Arrival }
 
+// had returns the number of tokens of the answer that the user of s had when s ended, at the given
+// time; 0 if the user left before the first. A token that comes out with the step during which the
+// user left is one of them.
+func (s *Sequence) had(at Time) int {
+	if s.gone > 0 {
+		at = s.gone
+	}
+	if s.FirstToken == 0 || s.relayed || s.FirstToken+s.Latency > at {
+		return 0
+	}
+	return s.Progress()
+}
+
 // TPOT returns the mean time per output token after the first. It is 0 for an answer of one token,
 // which has no such time.
 func (s *Sequence) TPOT() Time {

@@ -40,7 +40,7 @@ func TestDrivenEqualsRun(t *testing.T) {
 		if d := cmp.Diff(want, s.Result()); d != "" {
 			t.Fatalf("result of Run (-), driven (+):\n%s", d)
 		}
-		if d := cmp.Diff(told, seen, cmp.AllowUnexported(journal{}, ends{}),
+		if d := cmp.Diff(told, seen, cmp.AllowUnexported(journal{}, ends{}, end{}),
 			cmp.Comparer(func(a, b []sim.Memory) bool { return true })); d != "" {
 			t.Fatalf("journal of Run (-), driven (+):\n%s", d)
 		}

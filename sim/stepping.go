@@ -258,10 +258,16 @@ func (b *Batch) prefilled(c *Chunk) {
 	switch {
 	case s.Generated == 0:
 		s.FirstToken, s.relayed = b.flight.end, goesOn && b.r.relaysFirstToken
+		if b.together && !goesOn {
+			s.FirstToken = 0 // until the whole answer is there
+		}
 		b.effect(prompted, s)
+	case s.relayed && b.together:
+		s.FirstToken, s.relayed = 0, false
 	case s.relayed:
 		s.FirstToken, s.relayed = b.flight.start+b.untilFirstChunk(), false
 		b.gap(s, b.flight.end)
+		b.effect(begun, s)
 	default:
 		b.gap(s, b.flight.end)
 	}

@@ -55,12 +55,14 @@ type Traits struct {
 	// Deadline counts from the arrival. 0 means none, as for the other fields.
 	Deadline, TTFT, Patience sim.Time
 	Region                   int
+	AfterFirst               bool
 }
 
 // mark writes the traits into r.
 func (t *Traits) mark(r *sim.Request) {
 	r.Priority, r.Tenant, r.Model = t.Priority, t.Tenant, t.Model
 	r.Deadline, r.TTFT, r.Patience, r.Region = t.Deadline, t.TTFT, t.Patience, t.Region
+	r.AfterFirst = t.AfterFirst
 }
 
 // check refuses traits out of range.

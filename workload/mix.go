@@ -135,7 +135,7 @@ func (m *mix) fill(r *sim.Request, class int) *graph {
 	r.Output = c.Output.Draw(&m.outputs)
 	r.Class, r.Adapter = int(c.number), 0
 	c.mark(r)
-	r.Session, r.Content, r.Answer, r.Call = 0, r.Content[:0], 0, sim.Call{}
+	r.Session, r.Content, r.Answer, r.Call, r.Answered = 0, r.Content[:0], 0, sim.Call{}, 0
 	if c.Prefix == nil && c.Distinct == 0 && !c.talks() {
 		return nil
 	}

@@ -98,6 +98,8 @@ func garbage() sim.Request {
 			f.Set(reflect.MakeSlice(f.Type(), 3, 5))
 		case reflect.Uint64:
 			f.SetUint(77)
+		case reflect.Bool:
+			f.SetBool(true)
 		case reflect.Struct:
 			f.Set(reflect.ValueOf(sim.Call{Number: 77, Turn: 77, Of: 77}))
 		default:

@@ -67,6 +67,8 @@ func drawClass(t *rapid.T) Class {
 			TTFT:     sim.Time(rapid.Int64Range(0, 9e12).Draw(t, "ttft")),
 			Deadline: sim.Time(rapid.Int64Range(0, 9e12).Draw(t, "deadline")),
 			Patience: sim.Time(rapid.Int64Range(0, 9e12).Draw(t, "patience")),
+
+			AfterFirst: rapid.Bool().Draw(t, "after the first token"),
 		},
 	}
 	if rapid.Bool().Draw(t, "own arrivals") {
@@ -163,7 +165,7 @@ func atOnce(c Config) int {
 func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 	class := c.Classes[r.Class]
 	carries := Traits{r.Priority, r.Tenant, r.Model, class.Deadline, r.TTFT, r.Patience,
-		r.Region}
+		r.Region, r.AfterFirst}
 	if carries != class.Traits || (class.Deadline > 0) != (r.Deadline > 0) ||
 		(r.Deadline > 0 && r.Deadline != r.Arrival+class.Deadline) {
 		t.Fatalf("%+v of class %+v", r, class)

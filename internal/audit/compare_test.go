@@ -179,14 +179,18 @@ func afterWarmUp(r *run, name string, drop int) (value, slack float64) {
 	for i := range rows {
 		q := &rows[i]
 		last = max(last, q.arrival)
-		if q.status != "completed" {
+		cut := q.status == "cut"
+		if q.status != "completed" && !cut {
 			continue
 		}
-		lists["ttft"], lists["e2el"] = append(lists["ttft"], q.ttft), append(lists["e2el"], q.e2e)
+		lists["ttft"] = append(lists["ttft"], q.ttft)
+		if !cut {
+			lists["e2el"] = append(lists["e2el"], q.e2e)
+		}
 		if q.output > 1 && q.tpot > 0 {
 			lists["tpot"] = append(lists["tpot"], q.tpot)
 		}
-		yes, tie := judged(r.simulation.SLO(int(q.class)), q)
+		yes, tie := judged(r.simulation.SLO(int(q.class)), q, cut)
 		if yes {
 			kept++
 		}
@@ -205,7 +209,7 @@ func afterWarmUp(r *run, name string, drop int) (value, slack float64) {
 		tokens, tied := 0.0, 0.0
 		first := rows[0].arrival // requests from before the window may end within it
 		for _, q := range readRows(r.csv) {
-			if done := q.arrival + q.e2e/1000; q.status == "completed" && done >= first {
+			if done := q.arrival + q.e2e/1000; q.e2e > 0 && done >= first {
 				if done < last {
 					tokens += float64(q.output)
 				}

@@ -85,7 +85,7 @@ func (l *laws) conservation(r *run, rows []row) {
 		"%d requests ended, requests.csv has %d, and the result %+v", len(r.watch.ends), len(rows),
 		all)
 	ends := map[string]int64{"completed": all.Completed, sim.TimedOut.String(): all.TimedOut,
-		sim.Cancelled.String(): all.Cancelled, sim.Lost.String(): all.Lost}
+		sim.Cancelled.String(): all.Cancelled, "cut": all.Cut, sim.Lost.String(): all.Lost}
 	rejected := all.Rejected
 	for status, n := range counted {
 		if want, known := ends[status]; known {
@@ -112,6 +112,7 @@ func (l *laws) conservation(r *run, rows []row) {
 			sum.Rejected += g.Rejected
 			sum.TimedOut += g.TimedOut
 			sum.Cancelled += g.Cancelled
+			sum.Cut += g.Cut
 			sum.Lost += g.Lost
 		}
 		// Known gap: a recorded trace may number tenants that the scenario does not name. Their
@@ -151,17 +152,21 @@ const csvRounding = 0.6e-6
 func (l *laws) group(name string, r *run, rows []row, class int64, x *metrics.Latencies,
 	ends metrics.Endings, input, output int64, kept metrics.Attainment, goodput float64) {
 	var ttft, tpot, e2e []float64
-	var in, out, good, unsure, completed int64
+	var in, out, good, partly, unsure, completed int64
 	var queue float64
 	for i := range rows {
 		q := &rows[i]
-		if class >= 0 && q.class != class || q.status != "completed" {
+		cut := q.status == "cut"
+		if class >= 0 && q.class != class || q.status != "completed" && !cut {
 			continue
 		}
-		completed++
-		in, out = in+q.prompt, out+q.output
 		queue += q.queue
-		ttft, e2e = append(ttft, q.ttft), append(e2e, q.e2e)
+		ttft = append(ttft, q.ttft)
+		if !cut {
+			completed++
+			in, out = in+q.prompt, out+q.output
+			e2e = append(e2e, q.e2e)
+		}
 		if q.output > 1 && q.tpot > 0 {
 			tpot = append(tpot, q.tpot)
 		}
@@ -172,8 +177,11 @@ func (l *laws) group(name string, r *run, rows []row, class int64, x *metrics.La
 		l.that(math.Abs(q.ttft+q.tpot*float64(q.output-1)-q.e2e) <=
 			csvRounding*float64(q.output+2), "request %d: TTFT %v and %d gaps of %v are not the "+
 			"E2E of %v ms", q.id, q.ttft, q.output-1, q.tpot, q.e2e)
-		yes, tie := judged(r.simulation.SLO(int(q.class)), q)
-		if yes {
+		yes, tie := judged(r.simulation.SLO(int(q.class)), q, cut)
+		switch {
+		case yes && cut:
+			partly++
+		case yes:
 			good++
 		}
 		if tie {
@@ -217,12 +225,12 @@ func (l *laws) group(name string, r *run, rows []row, class int64, x *metrics.La
 			"%v", name, what, of.sd, least, most)
 	}
 	if class < 0 && completed > 0 && r.result.Phases != nil {
-		l.same("mean queue", r.result.MeanQueue, queue/float64(completed), csvRounding)
+		l.same("mean queue", r.result.MeanQueue, queue/float64(len(ttft)), csvRounding)
 	}
 	if sent := float64(ends.Sent()); sent > 0 {
-		l.that(math.Abs(kept.All*sent-float64(good)) <= float64(unsure)+1e-6,
+		l.that(math.Abs(kept.All*sent-float64(good+partly)) <= float64(unsure)+1e-6,
 			"%s%v of %v requests kept the SLO, and by requests.csv %d do", name, kept.All*sent,
-			sent, good)
+			sent, good+partly)
 		l.that(math.Abs(goodput*r.result.Duration-float64(good)) <= float64(unsure)+1e-6,
 			"%sgoodput %v/s in %v s, and by requests.csv %d requests are good", name, goodput,
 			r.result.Duration, good)
@@ -238,8 +246,8 @@ func known(x *float64) float64 {
 
 // judged reports whether a row keeps the limits for single requests, and whether one of them is so
 // near that the digits of the row do not say.
-func judged(slo metrics.SLO, q *row) (kept, unsure bool) {
-	kept = true
+func judged(slo metrics.SLO, q *row, cut bool) (kept, unsure bool) {
+	kept = !cut || slo.E2E == 0
 	for _, pair := range [][2]float64{{slo.TTFT.Milliseconds(), q.ttft},
 		{slo.TPOT.Milliseconds(), q.tpot}, {slo.E2E.Milliseconds(), q.e2e}} {
 		if pair[0] == 0 {
@@ -259,12 +267,14 @@ func (l *laws) window(r *run) {
 		f := &r.watch.record.Finished[i]
 		last = max(last, (f.Arrival + f.E2E).Seconds())
 	}
+	for i := range r.watch.record.Rejected {
+		last = max(last, r.watch.record.Rejected[i].Left.Seconds())
+	}
 	asked := sim.Time(r.simulation.Scenario.Workload.Duration).Seconds()
 	warm := r.simulation.Scenario.Caches // which takes the first part of the asked time
 	l.that(window >= last && (window == last || window == asked ||
-		warm != nil && warm.Start == "warm" && window <= asked ||
-		len(r.watch.record.Rejected) > 0), "the window of %v s ends before the last request at "+
-		"%v s, or after it and the asked %v s", window, last, asked)
+		warm != nil && warm.Start == "warm" && window <= asked), "the window of %v s ends before "+
+		"the last request at %v s, or after it and the asked %v s", window, last, asked)
 	l.same("requests by rate", s.RequestThroughput*window, float64(s.Completed), 0)
 	l.same("output tokens by rate", s.OutputThroughput*window, float64(s.TotalOutputTokens), 0)
 	l.same("tokens by rate", s.TotalTokenThroughput*window,
@@ -275,17 +285,8 @@ func (l *laws) window(r *run) {
 		f := &r.watch.record.Finished[i]
 		spent += f.LastToken - f.Arrival
 	}
-	inside := (s.MeanRunning + s.MeanWaiting) * window
-	left := s.TimedOut + s.Cancelled + s.Lost
-	if fleet := r.simulation.Scenario.Fleet; fleet.Encoders > 0 || len(fleet.Outages) > 0 {
-		left += s.Rejected // after images are encoded, or when no replica is left
-	}
-	if left == 0 {
-		l.same("requests in the system times time", inside, spent.Seconds(), 0)
-	} else {
-		l.that(inside >= spent.Seconds()*(1-rounding), "%v request-seconds in the system, and "+
-			"answers alone took %v", inside, spent.Seconds())
-	}
+	l.same("requests in the system times time", (s.MeanRunning+s.MeanWaiting)*window,
+		(spent + r.watch.stayed).Seconds(), 0)
 	l.that(s.MeanWaiting <= float64(s.PeakWaiting)*(1+rounding), "waiting: mean %v, peak %v",
 		s.MeanWaiting, s.PeakWaiting)
 	l.that(s.KVUsage <= s.PeakKVUsage*(1+rounding), "KV: mean %v, peak %v", s.KVUsage,

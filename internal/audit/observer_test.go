@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies/batching"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -13,11 +14,12 @@ import (
 type observer struct {
 	record   record
 	ends     map[int64]bool
+	stayed   sim.Time // from the arrivals of requests without a last token to their ends
 	wrong    []string
 	replicas []sim.ReplicaConfig
 	// end is when the last step ended, spans the sum of the times between first and last tokens of
-	// finished requests, tokens the number of their tokens after the first; gaps and spaces are
-	// the number and the sum of all times between tokens.
+	// requests that finished or were cut, tokens the number of their tokens after the first; gaps
+	// and spaces are the number and the sum of all times between tokens.
 	end           sim.Time
 	spans, spaces sim.Time
 	tokens, gaps  int64
@@ -78,10 +80,10 @@ type finishedRequest struct {
 }
 
 type rejectedRequest struct {
-	ID      int64
-	Class   int
-	Arrival sim.Time
-	Why     sim.Rejection
+	ID                         int64
+	Class, Answered            int
+	Arrival, First, Last, Left sim.Time
+	Why                        sim.Rejection
 }
 
 type sampledState struct {
@@ -161,11 +163,32 @@ func (a *observer) Finished(s *sim.Sequence) {
 }
 
 // Rejected implements sim.Observer.
-func (a *observer) Rejected(r *sim.Request, why sim.Rejection) {
-	a.ended(r.ID)
-	a.record.Rejected = append(a.record.Rejected,
-		rejectedRequest{r.ID, r.Class, r.Arrival, why})
-	a.interrupted = a.interrupted || why != sim.TooLong && why != sim.TooLarge && why != sim.Refused
+func (a *observer) Rejected(*sim.Request, sim.Rejection) { a.problem("told by Rejected") }
+
+// Ended implements sim.EndObserver.
+func (a *observer) Ended(s *sim.Sequence, why sim.Rejection, at sim.Time) {
+	a.ended(s.ID)
+	r := rejectedRequest{s.ID, s.Class, s.Answered, s.Arrival, s.FirstToken, s.LastToken, at, why}
+	a.record.Rejected = append(a.record.Rejected, r)
+	a.stayed += max(0, at-s.Arrival)
+	part, cut := metrics.Cut(s, why)
+	if !cut {
+		a.interrupted = a.interrupted || s.FirstToken > 0 || s.Retries > 0
+		return
+	}
+	if s.Answered > s.Output || s.Arrival > s.Scheduled || s.Scheduled >= s.FirstToken ||
+		part.FirstToken > part.LastToken || part.LastToken > at {
+		a.problem("impossible request: %+v", r)
+	}
+	if a.users != nil {
+		told := a.users.answers[try{s.ID, s.Retries}]
+		if told == nil || *told != (answer{s.Answered, part.FirstToken, part.LastToken}) {
+			a.problem("the user saw %+v of %+v", told, r)
+		}
+	}
+	a.spans += part.LastToken - part.FirstToken
+	a.tokens += int64(s.Answered - 1)
+	a.interrupted = a.interrupted || s.Retries > 0
 }
 
 func (a *observer) ended(id int64) {

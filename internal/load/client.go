@@ -160,6 +160,8 @@ type answer struct {
 	// Moments of sending, of the first and the last token, and of the end.
 	sent, first, last, end time.Time
 	gaps                   []time.Duration
+	// begun, if any, is called when the first token comes.
+	begun func()
 	// text is the answer, if a later turn repeats it.
 	text []byte
 	// What the server says that it counted.
@@ -218,7 +220,6 @@ func (e *event) appendText(b []byte) []byte {
 func (a *answer) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
-	pieces := 0
 	for lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
@@ -241,7 +242,6 @@ func (a *answer) read(stream io.Reader) error {
 				a.text = e.appendText(a.text)
 			}
 			a.token(now)
-			pieces++
 		}
 		if u := e.Usage; u != nil {
 			a.prompt, a.output = u.Prompt, u.Completion
@@ -253,11 +253,11 @@ func (a *answer) read(stream io.Reader) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	if pieces == 0 {
+	if a.request.Answered == 0 {
 		return errors.New("the answer has no tokens")
 	}
 	if a.output == 0 {
-		a.prompt, a.output = a.request.Prompt, pieces
+		a.prompt, a.output = a.request.Prompt, a.request.Answered
 	}
 	return nil
 }
@@ -266,8 +266,12 @@ func (a *answer) read(stream io.Reader) error {
 func (a *answer) token(now time.Time) {
 	if a.first.IsZero() {
 		a.first = now
+		if a.begun != nil {
+			a.begun()
+		}
 	} else {
 		a.gaps = append(a.gaps, now.Sub(a.last))
 	}
 	a.last = now
+	a.request.Answered++
 }

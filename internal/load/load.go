@@ -202,9 +202,18 @@ func (g *generator) ask(ctx context.Context, a *answer, due time.Time, body []by
 		defer cancel()
 	}
 	if p := a.request.Patience; p > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, g.momentOf(a.request.Arrival+p), errImpatient)
-		defer cancel()
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		leaveAfter := func(from sim.Time) {
+			leave := time.AfterFunc(time.Until(g.momentOf(from+p)), func() { cancel(errImpatient) })
+			context.AfterFunc(ctx, func() { leave.Stop() })
+		}
+		if a.request.AfterFirst {
+			a.begun = func() { leaveAfter(g.now()) }
+		} else {
+			leaveAfter(a.request.Arrival)
+		}
 	}
 	if g.slots != nil {
 		select {
@@ -233,27 +242,27 @@ func (g *generator) finish(a *answer) {
 	end := max(g.timeOf(a.end), a.request.Arrival)
 	g.ended = max(g.ended, end)
 	g.tally.add(a)
-	if a.err != nil {
-		g.collect.Rejected(&a.request, a.why)
-		g.Requests.Rejected(&a.request, a.why)
-	} else {
-		g.observe(a)
-		if a.request.Answer != 0 {
-			g.client.answers.add(a.request.Answer, string(a.text))
-		}
+	g.observe(a, end)
+	if a.request.Answer != 0 && a.request.Answered > 0 {
+		g.client.answers.add(a.request.Answer, string(a.text))
 	}
 	g.Source.Done(&a.request, end)
 }
 
-// observe shows the collector an answer as the simulator would have.
-func (g *generator) observe(a *answer) {
+// observe shows the collector an answer, which ended at the given time, as the simulator would
+// have.
+func (g *generator) observe(a *answer, end sim.Time) {
 	s := sim.Sequence{Request: a.request, Cached: a.cached}
-	s.Prompt, s.Output = max(a.prompt, 1), max(a.output, 1)
 	s.Scheduled, s.FirstToken = s.Arrival, max(g.timeOf(a.first), s.Arrival)
 	s.LastToken = max(g.timeOf(a.last), s.FirstToken)
-	g.cached += int64(a.cached)
-	g.collect.Finished(&s)
-	g.Requests.Finished(&s)
+	if a.err != nil {
+		sim.ReportEnd(sim.Observers{g.collect, g.Requests}, &s, a.why, end)
+	} else {
+		s.Prompt, s.Output = max(a.prompt, 1), max(a.output, 1)
+		g.cached += int64(a.cached)
+		g.collect.Finished(&s)
+		g.Requests.Finished(&s)
+	}
 	leap := sim.Leap{Steps: 1}
 	for _, gap := range a.gaps {
 		span := sim.Time(float64(gap) * g.Speed * float64(sim.Nanosecond))

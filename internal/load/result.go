@@ -112,9 +112,12 @@ func (r *Result) WriteText(out io.Writer) error {
 	w.latency("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT)
 	w.latency("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL)
 	w.latency("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL)
-	failed := r.Rejected + r.TimedOut + r.Cancelled + r.Lost
-	w.printf("\nrequests     %d completed, %d without an answer, in %s\n",
-		r.Completed, failed, units.FormatDuration(r.Duration))
+	cut := ""
+	if r.Cut > 0 {
+		cut = fmt.Sprintf(", %d cut by their users", r.Cut)
+	}
+	w.printf("\nrequests     %d completed%s, %d without an answer, in %s\n",
+		r.Completed, cut, r.Unanswered(), units.FormatDuration(r.Duration))
 	w.printf("throughput   %.4g requests/s, %.4g output tokens/s, %.4g tokens/s in all\n",
 		r.RequestThroughput, r.OutputThroughput, r.TotalTokenThroughput)
 	w.printf("SLO          kept by %.4g %% of the requests, %.4g %% wanted\n",

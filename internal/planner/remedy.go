@@ -22,7 +22,7 @@ const (
 // "replicas", are not tried.
 func TryRemedies(ctx context.Context, load func() (*scenarios.File, error), r *scenarios.Result,
 	leaveOut ...string) error {
-	if r.Completed == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded {
+	if r.Begun() == 0 || r.SLOMet && r.Diagnosis.Load != scenarios.Overloaded {
 		return nil
 	}
 	before, built, err := run(ctx, load, func(*scenarios.Scenario) {})

@@ -14,12 +14,9 @@ import (
 // Recorder is a sim.Observer that writes the files of a run: summary.json, timeseries.csv,
 // report.html, and requests.csv with a row for each request in the order in which they ended.
 type Recorder struct {
-	sim.NopObserver
-	files    *folder
-	requests *csvRequests
-	row      requestRow // of the request that is being written, so that none is allocated
-	sample   *page.Sample
-	err      error
+	*Requests
+	files  *folder
+	sample *page.Sample
 }
 
 // NewRecorder prepares to write into dir, which it makes if needed. Nothing appears there before
@@ -31,36 +28,23 @@ func NewRecorder(dir string) (*Recorder, error) {
 	}
 	r := &Recorder{files: staged, sample: page.NewSample(page.SampleSize)}
 	out, err := staged.create("requests.csv")
-	if err == nil {
-		r.requests, err = newCSVRequests(out)
-	}
 	if err != nil {
 		return nil, errors.Join(err, staged.discard())
 	}
+	r.Requests = NewRequests(out)
 	return r, nil
 }
 
 // Finished implements sim.Observer.
 func (r *Recorder) Finished(s *sim.Sequence) {
 	r.sample.Finished(s)
-	if r.err == nil {
-		r.row = finishedRow(s)
-		r.err = r.requests.write(&r.row)
-	}
-}
-
-// Rejected implements sim.Observer.
-func (r *Recorder) Rejected(q *sim.Request, why sim.Rejection) {
-	if r.err == nil {
-		r.row = rejectedRow(q, why)
-		r.err = r.requests.write(&r.row)
-	}
+	r.Requests.Finished(s)
 }
 
 // Finish writes the summary, the time series and the page, and puts all files in place. The page
 // shows steps of the scenario too.
 func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) error {
-	err := errors.Join(r.err, r.requests.close(), r.summary(result), r.series(result),
+	err := errors.Join(r.Close(), r.summary(result), r.series(result),
 		r.page(result, steps))
 	if err != nil {
 		return errors.Join(err, r.files.discard())

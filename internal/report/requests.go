@@ -7,11 +7,13 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// requestRow is one request in requests.csv. Times are in seconds from the
-// start of the run, latencies in milliseconds; those of a request that was turned away are 0.
+// requestRow is one request in requests.csv. Times are in seconds from the start of the run,
+// latencies in milliseconds. They are 0 for a request without an answer, and tokens and latencies
+// of an answer that the user cut are those that the user had.
 type requestRow struct {
 	ID           int64
 	Class        int32
@@ -38,6 +40,16 @@ func finishedRow(s *sim.Sequence) requestRow {
 		TTFT:        s.TTFT().Milliseconds(), TPOT: s.TPOT().Milliseconds(),
 		E2EL: s.E2E().Milliseconds(),
 	}
+}
+
+func endedRow(s *sim.Sequence, why sim.Rejection) requestRow {
+	part, cut := metrics.Cut(s, why)
+	if !cut {
+		return rejectedRow(&s.Request, why)
+	}
+	row := finishedRow(&part)
+	row.Status = "cut"
+	return row
 }
 
 func rejectedRow(r *sim.Request, why sim.Rejection) requestRow {
@@ -126,6 +138,9 @@ func (r *Requests) Finished(s *sim.Sequence) { r.add(finishedRow(s)) }
 
 // Rejected implements sim.Observer.
 func (r *Requests) Rejected(q *sim.Request, why sim.Rejection) { r.add(rejectedRow(q, why)) }
+
+// Ended implements sim.EndObserver.
+func (r *Requests) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) { r.add(endedRow(s, why)) }
 
 // Close writes what is left, and returns the first error.
 func (r *Requests) Close() error { return cmp.Or(r.err, r.out.close()) }

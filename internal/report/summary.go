@@ -177,7 +177,7 @@ func requests(r *scenarios.Result) string {
 		n    int64
 		what string
 	}{{r.Rejected, "turned away"}, {r.TimedOut, "timed out"}, {r.Cancelled, "cancelled"},
-		{r.Lost, "lost"}} {
+		{r.Cut, "cut by their users"}, {r.Lost, "lost"}} {
 		if ending.n > 0 {
 			words += fmt.Sprintf(", %s %s", count(ending.n), ending.what)
 		}
@@ -215,7 +215,7 @@ func accelerators(n int) string {
 
 // verdict says whether the SLO is met, and by how many requests.
 func (p *Printer) verdict(r *scenarios.Result) string {
-	if r.Completed == 0 {
+	if r.Begun() == 0 {
 		return p.paint(red, "missed") + ": no request was answered"
 	}
 	word := p.paint(green, "met")
@@ -284,7 +284,7 @@ func (p *Printer) classes(title string, classes map[string]metrics.ClassSummary)
 			kept += " (missed)"
 		}
 		requests := count(c.Completed)
-		if all := c.Completed + c.Rejected + c.TimedOut + c.Cancelled + c.Lost; all > c.Completed {
+		if all := c.Sent(); all > c.Completed {
 			requests += " of " + count(all)
 		}
 		rows = append(rows, table.Row{name, requests, units.FormatDuration(c.MedianTTFT / 1000),

@@ -117,7 +117,9 @@ func newWindow(o *planner.Observation, first int) *window {
 			continue
 		}
 		w.ttft = append(w.ttft, r.TTFT.Milliseconds())
-		w.e2e = append(w.e2e, r.E2E.Milliseconds())
+		if !r.Cut {
+			w.e2e = append(w.e2e, r.E2E.Milliseconds())
+		}
 		if r.Output > 1 && r.TPOT > 0 { // static batches give all tokens at once
 			w.tpot = append(w.tpot, r.TPOT.Milliseconds())
 		}

@@ -45,7 +45,7 @@ func Cause(r *scenarios.Result, first bool) string {
 // met, or requests have no limits in common.
 func missed(r *scenarios.Result) []string {
 	a := &r.Attainment
-	if r.SLOMet || r.Completed == 0 || r.ByClass() || !r.SLO.Joint() ||
+	if r.SLOMet || r.Begun() == 0 || r.ByClass() || !r.SLO.Joint() ||
 		r.Diagnosis.Load == scenarios.Overloaded {
 		return nil
 	}

@@ -114,7 +114,7 @@ func (c *column) latency(label, kind string, r *scenarios.Result) {
 
 // verdict says whether the SLO is met, and what it asks for.
 func verdict(r *scenarios.Result) string {
-	if r.Completed == 0 {
+	if r.Begun() == 0 {
 		return "SLO missed: no request was answered."
 	}
 	word := "missed"
@@ -136,13 +136,19 @@ func verdict(r *scenarios.Result) string {
 	return fmt.Sprintf("SLO %s: %s.", word, strings.Join(append(parts, r.LimitWords()...), "; "))
 }
 
-// unanswered counts the requests without an answer, if there are any.
+// unanswered counts the requests without a whole answer, if there are any.
 func unanswered(r *scenarios.Result) string {
-	n := r.Rejected + r.TimedOut + r.Cancelled + r.Lost
-	if n == 0 {
-		return "completed "
+	words := "completed"
+	if n := r.Unanswered(); n > 0 {
+		words += fmt.Sprintf(", %d without an answer", n)
 	}
-	return fmt.Sprintf("completed, %d without an answer, ", n)
+	if r.Cut > 0 {
+		words += fmt.Sprintf(", %d cut by their users", r.Cut)
+	}
+	if r.Sent() > r.Completed {
+		words += ","
+	}
+	return words + " "
 }
 
 func offered(r *scenarios.Result) string {

@@ -53,13 +53,13 @@ func latencyTable(r *scenarios.Result) Table {
 }
 
 func classTable(title string, classes map[string]metrics.ClassSummary) Table {
-	t := Table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "lost",
-		"TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
+	t := Table{Header: []string{title, "completed", "turned away", "timed out", "cancelled", "cut",
+		"lost", "TTFT p50", "p99", "TPOT p50", "p99", "whole p99", "SLO met"}}
 	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		c := classes[name]
 		row := []string{name}
-		for _, n := range []int64{c.Completed, c.Rejected, c.TimedOut, c.Cancelled, c.Lost} {
+		for _, n := range []int64{c.Completed, c.Rejected, c.TimedOut, c.Cancelled, c.Cut, c.Lost} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		t.Rows = append(t.Rows, append(row, ms(c.MedianTTFT), ms(c.P99TTFT), ms(c.MedianTPOT),

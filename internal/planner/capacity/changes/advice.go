@@ -17,7 +17,7 @@ import (
 func Advise(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*answer.Advice, error) {
 	r, load, err := Observed(ctx, j, o, replicas, wrong)
-	if err != nil || r.Completed == 0 {
+	if err != nil || r.Begun() == 0 {
 		return nil, err
 	}
 	if r.SLOMet {

@@ -19,7 +19,10 @@ func latencies(requests []planner.Request) map[string]float64 {
 		if r.Rejected {
 			continue
 		}
-		ttft, e2e = append(ttft, r.TTFT), append(e2e, r.E2E)
+		ttft = append(ttft, r.TTFT)
+		if !r.Cut {
+			e2e = append(e2e, r.E2E)
+		}
 		if r.Output > 1 {
 			tpot = append(tpot, r.TPOT)
 		}
