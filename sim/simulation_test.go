@@ -105,6 +105,47 @@ func TestOutsideConserves(t *testing.T) {
 	})
 }
 
+// Failures and recoveries from outside: a failure begins where the replica runs and lasts for its
+// own time, or until it is recovered. The end of an earlier failure that was cut short does not
+// end a later one.
+func TestRecoveredFailuresEndOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, err := sim.New(oneReplica(affineClock{base: sim.Millisecond}))
+		testkit.OK(t, err)
+		_, err = s.Push(sim.Request{Prompt: 1, Output: 1, Arrival: 61 * sim.Second})
+		testkit.OK(t, err)      // until it comes, the run is not over
+		var down, want sim.Time // want is the time that the replica was down
+		end := sim.Time(-1)     // of the failure under way
+		for at := range rapid.IntRange(1, 12).Draw(t, "changes") {
+			now := sim.Time(at) * sim.Second
+			s.Advance(now - 1)
+			if end >= 0 && end < now {
+				want, end = want+end-down, -1
+			}
+			s.Advance(now)
+			if rapid.Bool().Draw(t, "recover") {
+				testkit.OK(t, s.Recover(0))
+				if end >= 0 {
+					want, end = want+now-down, -1
+				}
+				continue
+			}
+			lasts := sim.Time(rapid.IntRange(1, 20).Draw(t, "half seconds")) * sim.Second / 2
+			testkit.OK(t, s.Fail(0, lasts+1)) // and so it does not end in the instant of a change
+			if end < 0 {
+				down, end = now, now+lasts+1
+			}
+		}
+		testkit.OK(t, s.Advance(60*sim.Second))
+		if end >= 0 {
+			want += end - down
+		}
+		if r := s.Result().Replicas[0]; r.Failed != want || r.Up+r.Failed != 60*sim.Second {
+			t.Fatalf("down for %v and up for %v of 60 s, want down for %v", r.Failed, r.Up, want)
+		}
+	})
+}
+
 // A request that comes late is taken in right after what has happened, and what makes no sense is
 // refused at once.
 func TestPushChecks(t *testing.T) {
