@@ -11,11 +11,11 @@ import (
 const defaultSlots = 32
 
 // findAdapters returns the adapters of a server on the machine, also with their defaults filled in.
-func (v *view) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
-	if v.s.Adapters == nil {
+func (v *server) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
+	if v.written.Adapters == nil {
 		return nil, steptime.Adapters{}
 	}
-	a := *v.s.Adapters
+	a := *v.written.Adapters
 	a.Slots = cmp.Or(a.Slots, min(a.Count, defaultSlots))
 	a.MaxRank, a.Layers = cmp.Or(a.MaxRank, a.Rank), cmp.Or(a.Layers, "all")
 	switch {
@@ -27,7 +27,7 @@ func (v *view) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
 		v.problem("adapters.slots", "found %d for %d adapters; %s has no link to host memory, so "+
 			"each adapter needs a slot: set it to %d", a.Slots, a.Count, m.accelerator.Name,
 			a.Count)
-	case v.s.Steps != nil:
+	case v.written.Steps != nil:
 		v.problem("adapters", "given step times (steps) leave no place for those of adapters; "+
 			"leave one of the two out")
 	}
@@ -40,7 +40,7 @@ func (v *view) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
 			a.Slots)
 	}
 	if room := roomOf(a.MaxRank); room != a.MaxRank && strings.HasPrefix(
-		cmp.Or(v.s.Engine.Preset, "vllm"), "vllm") {
+		cmp.Or(v.written.Engine.Preset, "vllm"), "vllm") {
 		v.warn("vLLM has no slots for a rank of %d; the nearest adapters.max-rank is %d", a.MaxRank,
 			room)
 	}

@@ -25,14 +25,11 @@ type assembly struct {
 
 // assemble makes everything but the source of requests.
 func (r *resolved) assemble() *assembly {
-	servers := each(r.notes, each(r.notes, r.fleet.kinds, startClock), start)
+	r.fleet.take((*server).startClock, (*server).startDrafting)
 	if len(r.problems) > 0 {
 		return nil
 	}
-	a := &assembly{resolved: r}
-	for _, at := range r.fleet.places {
-		a.pools = append(a.pools, pool{at, servers[at.kind]})
-	}
+	a := &assembly{resolved: r, pools: r.fleet.pools}
 	a.config.Router = buildPolicy(a, "routing", &a.between.router)
 	a.addReplicas()
 	a.addFleet()

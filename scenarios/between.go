@@ -11,8 +11,8 @@ import (
 
 // between holds the settings that concern several replicas of a fleet.
 type between struct {
-	*view // of the scenario at the top
-	fleet *fleet
+	*server // with the scenario at the top
+	fleet   *fleet
 
 	routing   Policy // as it is meant
 	written   Fleet  // as it is meant
@@ -32,11 +32,11 @@ type between struct {
 func (f *fleet) between(registry *policies.Registry) *between {
 	s := f.file.Scenario
 	b := &between{
-		view:  &view{notes: f.notes, registry: registry, s: s},
-		fleet: f, routing: s.Routing, written: s.Fleet,
+		server: &server{notes: f.notes, registry: registry, written: s, s: s},
+		fleet:  f, routing: s.Routing, written: s.Fleet,
 	}
 	w := &b.written
-	w.Pools = append([]Pool(nil), f.pools...)
+	w.Pools = append([]Pool(nil), f.written...)
 	b.router = choosePolicy(b, "routing", &registry.Routing, &b.routing)
 	if w.Admission.Policy != "" {
 		b.admission = choosePolicy(b, "fleet.admission", &registry.Admission, &w.Admission)
@@ -48,7 +48,7 @@ func (f *fleet) between(registry *policies.Registry) *between {
 		if !f.scaled(i) {
 			continue
 		}
-		if made, ok := f.scale(b.view, i, &w.Pools[i].Scaling); ok {
+		if made, ok := f.scale(b.server, i, &w.Pools[i].Scaling); ok {
 			b.scalings = append(b.scalings, made)
 		}
 	}
@@ -58,7 +58,7 @@ func (f *fleet) between(registry *policies.Registry) *between {
 // choosePolicy chooses a policy that serves the whole fleet.
 func choosePolicy[T any](b *between, field string, family *policies.Family[T],
 	p *Policy) deployment.Choice[T] {
-	return choose(b.view, b.fleet.groups[0].config.Anywhere(), field, family, &p.Policy, &p.Params)
+	return choose(b.server, b.fleet.pools[0].Anywhere(), field, family, &p.Policy, &p.Params)
 }
 
 // findOutages checks that the replicas of outages exist.
@@ -84,8 +84,8 @@ func (b *between) findWay() {
 	t := &b.written.Transfer
 	asked := *t
 	networks, ports := map[string]bool{}, map[int]bool{}
-	for i := range b.fleet.groups {
-		g := &b.fleet.groups[i]
+	for i := range b.fleet.pools {
+		g := &b.fleet.pools[i]
 		if !b.fleet.disaggregated(g.model) {
 			continue
 		}
@@ -94,7 +94,7 @@ func (b *between) findWay() {
 		if name == "" {
 			b.problem("fleet.transfer.link",
 				"no link, and %s has no usual network; give one of the catalogue "+
-					"(llmsim list hardware)", g.config.Accelerator.Name)
+					"(llmsim list hardware)", g.Accelerator.Name)
 			return
 		}
 		link := g.findLink(g.catalog, "fleet.transfer.link", name)
@@ -114,7 +114,7 @@ func (b *between) findWay() {
 				"batching policy %s of the decode replicas returns whole answers",
 				g.s.Batching.Policy)
 		}
-		if g.role == sim.Prefill && g.config.Engine.Relays || whole {
+		if g.role == sim.Prefill && g.Engine.Relays || whole {
 			t.FirstToken = cmp.Or(t.FirstToken, "decode")
 		}
 	}

@@ -6,11 +6,12 @@ import "github.com/llmsim/llmsim/policies"
 // parameter that does not exist. It does not check whether the scenario fits and runs: see Build.
 func (f *File) CheckNames(registry *policies.Registry) error {
 	n := &notes{file: f}
-	servers := layOut(n, registry).choose()
+	l := layOut(n, registry)
+	l.choose()
 	if len(n.problems) == 0 {
-		first, routing := servers[0], f.Scenario.Routing
-		choose(&view{notes: n, registry: registry, s: f.Scenario}, first.config.Anywhere(),
-			"routing", &registry.Routing, &routing.Policy, &routing.Params)
+		routing := f.Scenario.Routing
+		choose(&server{notes: n, written: f.Scenario}, l.kinds[0].Anywhere(), "routing",
+			&registry.Routing, &routing.Policy, &routing.Params)
 	}
 	return n.err()
 }

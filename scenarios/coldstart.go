@@ -7,12 +7,12 @@ import (
 
 // coldStart returns how long a replica takes to start. Weights come over disk or network and then
 // over the accelerators' links to the host.
-func (g *group) coldStart(field string, c *ColdStart) sim.Time {
+func (g *pool) coldStart(field string, c *ColdStart) sim.Time {
 	if *c == (ColdStart{}) {
 		return 0
 	}
 	gpus := float64(g.s.Parallelism.degrees().GPUs())
-	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: g.plan.Weights * gpus}
+	start := scaling.ColdStart{Boot: sim.Time(c.Boot), Weights: g.Plan.Weights * gpus}
 	if c.Disk != "" {
 		host, err := g.catalog.Host(c.Disk)
 		if err != nil {
@@ -24,7 +24,7 @@ func (g *group) coldStart(field string, c *ColdStart) sim.Time {
 	if link := g.findLink(g.catalog, field+".network", c.Network); link != nil {
 		start.Network = link.Bandwidth * gpus
 	}
-	if link := g.findLink(g.catalog, "hardware", g.config.Accelerator.HostLink); link != nil {
+	if link := g.findLink(g.catalog, "hardware", g.Config.Accelerator.HostLink); link != nil {
 		start.PCIe = link.Bandwidth * gpus
 	}
 	t, err := start.Time()

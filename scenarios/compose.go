@@ -5,53 +5,36 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// poolServer is a server that goes together with the servers of other pools: in its model, roles
-// and contexts.
-type poolServer struct {
-	*fitted
-	s      Scenario // with the longest context that all pools of the model serve
-	config deployment.Config
-	// model is the number of the model, as sim.Request.Model has it.
-	model int
-}
-
-// alone returns a server without other pools.
-func alone(f *fitted) *poolServer { return &poolServer{fitted: f, s: f.s, config: f.config} }
-
-// group is the replicas of a pool: their place in the fleet, and their server.
-type group struct {
+// pool is the replicas of a pool: their place in the fleet, and their server.
+type pool struct {
 	place
-	*poolServer
+	*server
 }
 
 // fleet is the pools of a scenario, after the check that they can work together.
 type fleet struct {
 	*layout
-	kinds  []*poolServer // by place.kind
-	groups []group
+	pools  []pool
 	models []string // by sim.Request.Model
 }
 
 // compose puts the pools together, and refuses pools that cannot work together.
-func (l *layout) compose(servers []*fitted) *fleet {
+func (l *layout) compose() *fleet {
 	f := &fleet{layout: l}
-	for _, server := range servers {
-		name := server.config.Model.Name
+	for _, kind := range l.kinds {
+		name := kind.Model.Name
 		model := slices.Index(f.models, name)
 		if model < 0 {
 			model = len(f.models)
 			f.models = append(f.models, name)
 		}
-		kind := alone(server)
 		kind.model = model
-		f.kinds = append(f.kinds, kind)
 	}
 	for _, at := range l.places {
-		f.groups = append(f.groups, group{at, f.kinds[at.kind]})
+		f.pools = append(f.pools, pool{at, l.kinds[at.kind]})
 	}
 	for model := range f.models {
 		f.checkRoles(model)
@@ -61,11 +44,11 @@ func (l *layout) compose(servers []*fitted) *fleet {
 }
 
 // serving returns the pools of a model.
-func (f *fleet) serving(model int) []*group {
-	var list []*group
-	for i := range f.groups {
-		if f.groups[i].model == model {
-			list = append(list, &f.groups[i])
+func (f *fleet) serving(model int) []*pool {
+	var list []*pool
+	for i := range f.pools {
+		if f.pools[i].model == model {
+			list = append(list, &f.pools[i])
 		}
 	}
 	return list
@@ -74,11 +57,11 @@ func (f *fleet) serving(model int) []*group {
 // disaggregated reports whether a model has separate prefill and decode pools.
 func (f *fleet) disaggregated(model int) bool {
 	return slices.ContainsFunc(f.serving(model),
-		func(g *group) bool { return g.role == sim.Prefill })
+		func(g *pool) bool { return g.role == sim.Prefill })
 }
 
 // context returns the longest context with which a model is served.
-func (f *fleet) context(model int) int { return f.serving(model)[0].config.MaxContext }
+func (f *fleet) context(model int) int { return f.serving(model)[0].MaxContext }
 
 // checkRoles refuses a prefill pool without a decode pool, and pools that cannot read each
 // other's KV caches.
@@ -122,6 +105,6 @@ func (f *fleet) boundContexts(model int) {
 				"pool %s could serve %d", f.models[model], longest, least.name, most.name, longer)})
 	}
 	for _, g := range pools {
-		g.s.Engine.MaxModelLen, g.config.MaxContext = longest, longest
+		g.s.Engine.MaxModelLen, g.MaxContext = longest, longest
 	}
 }

@@ -46,8 +46,8 @@ func (d *demand) served(field string, c *Class) int {
 		return 0
 	}
 	names := slices.Clone(models)
-	for i := range d.fleet.groups {
-		g := &d.fleet.groups[i]
+	for i := range d.fleet.pools {
+		g := &d.fleet.pools[i]
 		if c.Model == models[g.model] || c.Model == g.s.Model {
 			return g.model
 		}

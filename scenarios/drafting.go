@@ -11,22 +11,10 @@ import (
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies/speculation"
-	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// drafting is speculative decoding with all that it names.
-type drafting struct {
-	written    Speculation // with its defaults
-	acceptance speculation.Acceptance
-	lengths    deployment.Choice[speculation.Lengths]
-	// model runs once for each token in a row; nil if the method runs no model.
-	model *models.Architecture
-	// accelerator is the accelerator of a draft model.
-	accelerator hardware.Accelerator
-}
-
 // findDrafting fills in the defaults of speculative decoding, and finds what it names.
-func (f *entries) findDrafting() drafting {
+func (f *server) findDrafting() drafting {
 	d := drafting{written: *f.s.Speculation}
 	sp := &d.written
 	sp.Method = cmp.Or(sp.Method, "draft-model")
@@ -44,7 +32,7 @@ func (f *entries) findDrafting() drafting {
 		tree.Siblings = cmp.Or(tree.Siblings, defaultSiblings)
 		sp.Tree = &tree
 	}
-	d.lengths = choose(f.view, f.config.Anywhere(), "speculation.length", &f.registry.Drafting,
+	d.lengths = choose(f, f.Config.Anywhere(), "speculation.length", &f.registry.Drafting,
 		&sp.Length.Policy, &sp.Length.Params)
 	sp.Scheduling = f.scheduling(sp)
 	d.acceptance = f.readAcceptance(sp)
@@ -59,9 +47,9 @@ func (f *entries) findDrafting() drafting {
 }
 
 // scheduling decides whether steps are scheduled ahead.
-func (f *entries) scheduling(sp *Speculation) string {
+func (f *server) scheduling(sp *Speculation) string {
 	onHost, stepByStep := sp.Method == "medusa" ||
-		sp.Method == "n-gram", f.config.Engine.Lookahead == 0
+		sp.Method == "n-gram", f.Config.Engine.Lookahead == 0
 	switch {
 	case sp.Scheduling == "asynchronous" && stepByStep:
 		f.problem("speculation.scheduling",
@@ -74,13 +62,13 @@ func (f *entries) scheduling(sp *Speculation) string {
 	case sp.Scheduling == "" && (onHost || stepByStep):
 		return "synchronous"
 	}
-	own, _ := f.config.Release.Setting("speculation.scheduling",
+	own, _ := f.Config.Release.Setting("speculation.scheduling",
 		engines.Place{Accelerator: &hardware.Accelerator{}})
 	return cmp.Or(sp.Scheduling, own.Value, "asynchronous")
 }
 
 // readAcceptance returns the probabilities of acceptance.
-func (f *entries) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
+func (f *server) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 	a := &sp.Acceptance
 	var err error
 	switch a.Law {
@@ -116,7 +104,7 @@ func (f *entries) readAcceptance(sp *Speculation) (law speculation.Acceptance) {
 // thousand.
 const mostAcceptance = 4 << 20
 
-func (f *entries) acceptanceTable(name string) (*speculation.Table, error) {
+func (f *server) acceptanceTable(name string) (*speculation.Table, error) {
 	path := f.locate("speculation.acceptance.file", name)
 	file, err := f.file.files().Open(path)
 	if err != nil {
@@ -131,8 +119,8 @@ func (f *entries) acceptanceTable(name string) (*speculation.Table, error) {
 }
 
 // findDrafter finds the model that drafts, and refuses a model that cannot draft.
-func (f *entries) findDrafter(d *drafting) {
-	sp, model := &d.written, f.config.Model
+func (f *server) findDrafter(d *drafting) {
+	sp, model := &d.written, f.Config.Model
 	switch sp.Method {
 	case "eagle":
 		d.model = speculation.FeatureHead(model, sp.Vocabulary)
@@ -156,8 +144,8 @@ func (f *entries) findDrafter(d *drafting) {
 }
 
 // findDraftModel looks the draft model up, and its accelerators.
-func (f *entries) findDraftModel(d *drafting) {
-	sp, model := &d.written, f.config.Model
+func (f *server) findDraftModel(d *drafting) {
+	sp, model := &d.written, f.Config.Model
 	draft, warnings, err := findModel(f.file.files(), sp.Draft,
 		f.locate("speculation.draft", sp.Draft), "")
 	if err != nil {
@@ -174,7 +162,7 @@ func (f *entries) findDraftModel(d *drafting) {
 	if draft.WeightBytes(draft.DType) >= model.WeightBytes(model.DType) {
 		f.warn("the draft model %s is no smaller than %s", draft.Name, model.Name)
 	}
-	d.accelerator = *f.config.Accelerator
+	d.accelerator = *f.Config.Accelerator
 	if sp.Accelerator == "" {
 		if sp.Ahead {
 			f.problem("speculation.ahead",

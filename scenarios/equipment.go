@@ -21,12 +21,12 @@ type Equipment struct {
 // is an InputError.
 func (f *File) Equipment(registry *policies.Registry) (*Equipment, error) {
 	n := &notes{file: f}
-	found := each(n, layOut(n, registry).views, lookUp)
+	l := layOut(n, registry)
+	l.take((*server).lookUp)
 	if err := n.err(); err != nil {
 		return nil, err
 	}
-	c := &found[0].config
+	c := l.kinds[0]
 	return &Equipment{Model: c.Model, Accelerator: c.Accelerator, ScaleUp: c.ScaleUp,
-		Network: c.Network, Price: found[0].s.Hardware.Price,
-		Warnings: n.warnings}, nil
+		Network: c.Network, Price: c.s.Hardware.Price, Warnings: n.warnings}, nil
 }

@@ -1,28 +1,21 @@
 package scenarios
 
-// fitted is a planned server that fits, with the longest context that it serves.
-type fitted struct {
-	*planned
-	s Scenario // with the longest context
-}
-
 // fit refuses a model that does not fit, and decides the longest context that is served. It is the
-// context that the model was made for, or what the cache holds if that is less.
-func fit(p *planned) *fitted {
-	f := &fitted{planned: p, s: p.s}
-	name, made := p.config.Model.Name, p.config.Model.MaxContext
-	if err := p.plan.Err(); err != nil {
+// context that the model was made for, or what the cache holds if that is less. It sets ownContext.
+func (p *server) fit() {
+	name, made := p.Config.Model.Name, p.Config.Model.MaxContext
+	if err := p.Plan.Err(); err != nil {
 		field := "model"
 		switch {
-		case p.plan.Missing == 0:
+		case p.Plan.Missing == 0:
 			field = "memory.tokens"
-		case p.plan.Adapters > p.plan.Missing: // it fits without them
+		case p.Plan.Adapters > p.Plan.Missing: // it fits without them
 			field = "adapters"
 		}
 		p.problem(field, "%s %v. %s", name, err, p.whatWouldFit())
-		return f
+		return
 	}
-	most, asked := p.plan.Longest(), p.s.Engine.MaxModelLen
+	most, asked := p.Plan.Longest(), p.s.Engine.MaxModelLen
 	switch {
 	case asked > most:
 		p.problem("engine.max-model-len",
@@ -33,9 +26,9 @@ func fit(p *planned) *fitted {
 	case made == 0 || made > most:
 		p.warn("contexts are limited to the %d tokens that the KV cache holds; %s was made for %d",
 			most, name, made)
-		f.s.Engine.MaxModelLen = most
+		p.s.Engine.MaxModelLen = most
 	default:
-		f.s.Engine.MaxModelLen = made
+		p.s.Engine.MaxModelLen = made
 	}
-	return f
+	p.ownContext = p.s.Engine.MaxModelLen
 }

@@ -66,10 +66,10 @@ func (d *Fitted) Encode() ([]byte, error) {
 // takeDeployment applies the deployment that the scenario names to its engine and to the server, if
 // it is of the same model, accelerator and engine, and returns its evidence. A file of another one
 // changes nothing, and a warning says so.
-func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
+func (v *server) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
 	var fitted Factors
 	if e.Deployment != "" && len(v.problems) == 0 {
-		if d := v.readDeployment(); d != nil && v.fits(d, c) {
+		if d := v.readDeployment(); d != nil && v.fittedTo(d, c) {
 			own, fitted = v.evidence(d, c), d.Factors
 			e.Factors = e.Factors.or(fitted)
 		}
@@ -83,8 +83,8 @@ func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Ow
 	return own
 }
 
-func (v *view) readDeployment() *Fitted {
-	path := v.locate("engine.deployment", v.s.Engine.Deployment)
+func (v *server) readDeployment() *Fitted {
+	path := v.locate("engine.deployment", v.written.Engine.Deployment)
 	d, err := ReadFitted(v.file.files(), path)
 	if err != nil {
 		v.problem("engine.deployment", "%v", err)
@@ -117,8 +117,9 @@ func ReadFitted(fsys fs.FS, path string) (*Fitted, error) {
 	return d, nil
 }
 
-// fits reports whether a deployment has the model, the accelerator and the engine of the server.
-func (v *view) fits(d *Fitted, c *deployment.Config) bool {
+// fittedTo reports whether a deployment has the model, the accelerator and the engine of the
+// server.
+func (v *server) fittedTo(d *Fitted, c *deployment.Config) bool {
 	var other []string
 	for _, part := range [][3]string{{"model", d.Model, c.Model.Name},
 		{"accelerator", d.Accelerator, c.Accelerator.Name}, {"engine", d.Engine, c.Engine.Name}} {
@@ -134,7 +135,7 @@ func (v *view) fits(d *Fitted, c *deployment.Config) bool {
 
 // evidence returns what a deployment's measurements say of the server: nothing, if it is spread
 // over another number of accelerators or has another version of the engine.
-func (v *view) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
+func (v *server) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
 	fitted, here := cmp.Or(d.Tensor, 1), c.Parallel.Tensor
 	version := c.Release.Version.String()
 	switch {

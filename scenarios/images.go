@@ -16,8 +16,8 @@ const (
 
 // findImages returns the images or sounds of the workload. The model must have a known way to make
 // tokens of them.
-func (v *view) findImages(model *models.Architecture) steptime.Images {
-	asked, sounds := v.s.Workload.Images, v.s.Workload.Audio
+func (v *server) findImages(model *models.Architecture) steptime.Images {
+	asked, sounds := v.written.Workload.Images, v.written.Workload.Audio
 	switch {
 	case model == nil || asked == nil && sounds == nil:
 		return steptime.Images{}
@@ -47,7 +47,7 @@ func (v *view) findImages(model *models.Architecture) steptime.Images {
 }
 
 // counted returns images, or sounds, of which the model makes tokens, and says how many.
-func (v *view) counted(field, kind string, model *models.Architecture,
+func (v *server) counted(field, kind string, model *models.Architecture,
 	images steptime.Images) steptime.Images {
 	tokens, _, err := steptime.ImageTokens(model, images)
 	if err != nil {

@@ -18,7 +18,7 @@ func kindResults(kinds []kind) []KindResult {
 	for _, k := range kinds {
 		key, own := k[0].Key()
 		e := evidence.Of(key, own)
-		if own := k[0].own; own != nil {
+		if own := k[0].twin; own != nil {
 			e = evidence.Fitted(key, *own)
 		}
 		if r := k[0].Config.Release; !r.Version.IsZero() {

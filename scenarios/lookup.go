@@ -8,64 +8,53 @@ import (
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
-	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// entries holds the entries of catalogues that a view names: a model, accelerators with their
-// links, and an engine.
-type entries struct {
-	*view
-	s       Scenario // with the defaults of hardware and engine
-	config  deployment.Config
-	catalog hardware.Catalog
-	own     *evidence.Own // of the deployment to which the predictions are fitted; nil for none
-}
-
-// lookUp finds what the view names.
-func lookUp(v *view) *entries {
-	if v.s.Model == "" {
+// lookUp finds the entries of catalogues that a server names: a model, accelerators with their
+// links, and an engine. It sets catalog, Config and twin, and the defaults of hardware and engine.
+func (v *server) lookUp() {
+	if v.written.Model == "" {
 		v.problem("model", "must be given, at the top or in the pool")
-		return nil
+		return
 	}
-	if v.s.Hardware.Accelerator == "" {
+	if v.written.Hardware.Accelerator == "" {
 		v.problem("hardware", "must be given, at the top or in the pool")
-		return nil
+		return
 	}
-	if v.s.Steps != nil && v.s.Steps.Decode == (DecodeTimes{}) {
+	if v.written.Steps != nil && v.written.Steps.Decode == (DecodeTimes{}) {
 		v.problem("steps.decode", "steps take no time; give step, token or context")
 	}
 	model, machine, engine := v.findModel(), v.findMachine(), v.findEngine()
-	f := &entries{view: v, s: v.s, catalog: machine.catalog}
-	f.s.Hardware, f.s.Engine = machine.written, engine.written
-	f.config = deployment.Config{
+	v.catalog = machine.catalog
+	v.s.Hardware, v.s.Engine = machine.written, engine.written
+	v.Config = deployment.Config{
 		Model: model, Accelerator: machine.accelerator, Engine: engine.preset,
-		Release: engine.release, Parallel: v.s.Parallelism.degrees(),
+		Release: engine.release, Parallel: v.written.Parallelism.degrees(),
 		ScaleUp: machine.scaleUp, Network: machine.network, HostLink: machine.hostLink,
-		Memory: deployment.Memory{Swap: float64(v.s.Memory.Swap)},
+		Memory: deployment.Memory{Swap: float64(v.written.Memory.Swap)},
 		Physics: deployment.Physics{
-			Host: v.s.Hardware.Host, Given: v.s.Steps.given(),
-			Slowdown: f.s.Engine.Slowdown, Adjusted: engine.adjusted,
+			Host: v.written.Hardware.Host, Given: v.written.Steps.given(),
+			Slowdown: v.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
-	f.own = v.takeDeployment(&f.s.Engine, &f.config)
+	v.twin = v.takeDeployment(&v.s.Engine, &v.Config)
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
-		f.config.Physics.Images, f.config.Physics.Adjusted = images, true
-		f.config.EncoderCache = v.s.Engine.EncoderCache
-		f.config.EncodersApart = v.file.Scenario.Fleet.Encoders > 0
+		v.Config.Physics.Images, v.Config.Physics.Adjusted = images, true
+		v.Config.EncoderCache = v.written.Engine.EncoderCache
+		v.Config.EncodersApart = v.file.Scenario.Fleet.Encoders > 0
 	} else if v.file.Scenario.Fleet.Encoders > 0 {
 		v.problem("fleet.encoders", "prompts begin neither with images nor with sounds; add "+
 			"workload.images or workload.audio, or leave it out")
-	} else if v.s.Engine.EncoderCache > 0 {
+	} else if v.written.Engine.EncoderCache > 0 {
 		v.problem("engine.encoder-cache", "prompts begin neither with images nor with sounds; "+
 			"add workload.images or workload.audio, or leave it out")
 	}
-	if f.s.Adapters, f.config.Adapters = v.findAdapters(&machine); f.s.Adapters != nil {
-		f.config.Physics.Adjusted = true // no server was measured with adapters
+	if v.s.Adapters, v.Config.Adapters = v.findAdapters(&machine); v.s.Adapters != nil {
+		v.Config.Physics.Adjusted = true // no server was measured with adapters
 	}
 	if len(v.problems) == 0 {
-		f.config.Physics.Operators = v.readOperators(machine.accelerator, &engine.preset)
+		v.Config.Physics.Operators = v.readOperators(machine.accelerator, &engine.preset)
 	}
-	return f
 }
 
 // Model returns the architecture of the scenario's model.
@@ -75,16 +64,16 @@ func (f *File) Model() (*models.Architecture, error) {
 	return model, err
 }
 
-// findModel finds the model, in the shape that the view gives it.
-func (v *view) findModel() *models.Architecture {
-	path := v.locate("model", v.s.Model)
-	model, warnings, err := findModel(v.file.files(), v.s.Model, path, v.s.Shape.Assume)
+// findModel finds the model, in the shape that the scenario gives it.
+func (v *server) findModel() *models.Architecture {
+	path := v.locate("model", v.written.Model)
+	model, warnings, err := findModel(v.file.files(), v.written.Model, path, v.written.Shape.Assume)
 	v.addWarnings(warnings)
 	if err != nil {
 		v.problem("model", "%v", err)
 		return nil
 	}
-	if heads := v.s.Shape.KVHeads; heads > 0 {
+	if heads := v.written.Shape.KVHeads; heads > 0 {
 		if model, err = model.WithKVHeads(heads); err != nil {
 			v.problem("shape.kv-heads", "%v", err)
 		}
@@ -102,8 +91,8 @@ type engine struct {
 
 // findEngine looks up the engine, its version and its preset, and sets the times that the scenario
 // changes.
-func (v *view) findEngine() engine {
-	made := engine{written: v.s.Engine}
+func (v *server) findEngine() engine {
+	made := engine{written: v.written.Engine}
 	e := &made.written
 	name := cmp.Or(e.Preset, "vllm-v1")
 	release, err := engines.Find(name, e.Version)
@@ -139,7 +128,7 @@ func (v *view) findEngine() engine {
 	e.Slowdown = cmp.Or(e.Slowdown, 1)
 	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
 	made.preset.Graph = e.Graph
-	if v.s.Attention.Kernel == "naive" {
+	if v.written.Attention.Kernel == "naive" {
 		made.preset.NaiveAttention, made.adjusted = true, true
 	}
 	return made
@@ -148,7 +137,7 @@ func (v *view) findEngine() engine {
 // schedule makes the engine schedule as the scenario asks, and reports whether it would not by
 // itself. An engine keeps its constants whether it schedules ahead or not: they were fitted to the
 // way in which its version does it.
-func (v *view) schedule(e *engine) (changed bool) {
+func (v *server) schedule(e *engine) (changed bool) {
 	asked := e.written.Scheduling
 	ahead := e.preset.Lookahead > 0
 	if asked == "" || (asked == "asynchronous") == ahead {

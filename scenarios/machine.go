@@ -18,8 +18,8 @@ type machine struct {
 }
 
 // findMachine looks in the catalogue and in the user's own file.
-func (v *view) findMachine() machine {
-	m := machine{written: v.s.Hardware}
+func (v *server) findMachine() machine {
+	m := machine{written: v.written.Hardware}
 	h := &m.written
 	var err error
 	if m.catalog, err = v.hardwareCatalog(); err != nil {
@@ -43,18 +43,19 @@ func (v *view) findMachine() machine {
 	m.scaleUp = v.findLink(m.catalog, "hardware.link", h.Link)
 	m.network = v.findLink(m.catalog, "hardware.network", h.Network)
 	m.hostLink = v.findLink(m.catalog, "hardware.accelerator", accelerator.HostLink)
-	if v.s.Memory.Swap > 0 && m.hostLink == nil {
+	if v.written.Memory.Swap > 0 && m.hostLink == nil {
 		v.problem("memory.swap", "%s has no link to host memory; leave swap out", accelerator.Name)
 	}
 	return m
 }
 
-// hardwareCatalog returns the catalogue with the entries of the view's own file, if one is given.
-func (v *view) hardwareCatalog() (hardware.Catalog, error) {
+// hardwareCatalog returns the catalogue with the entries of the scenario's own file, if one is
+// given.
+func (v *server) hardwareCatalog() (hardware.Catalog, error) {
 	catalog, err := hardware.Load()
-	path := v.locate("hardware.file", v.s.Hardware.File)
+	path := v.locate("hardware.file", v.written.Hardware.File)
 	if path == "" && err == nil && v.file.FS == nil {
-		path, err = registered(registry.Hardware, v.s.Hardware.Accelerator)
+		path, err = registered(registry.Hardware, v.written.Hardware.Accelerator)
 	}
 	if err != nil || path == "" {
 		return catalog, err
@@ -67,7 +68,7 @@ func (v *view) hardwareCatalog() (hardware.Catalog, error) {
 }
 
 // findLink returns the link of a name, or nil if the name is empty.
-func (v *view) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
+func (v *server) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
 	if name == "" {
 		return nil
 	}

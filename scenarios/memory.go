@@ -19,7 +19,7 @@ func Describe(model, accelerator string, overrides ...string) (*File, error) {
 		return nil, err
 	}
 	n := &notes{file: f}
-	v := &view{notes: n, s: f.Scenario}
+	v := &server{notes: n, written: f.Scenario, s: f.Scenario}
 	v.findModel()
 	v.findMachine()
 	v.findEngine()
@@ -48,14 +48,15 @@ type Memory struct {
 // here.
 func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
 	n := &notes{file: f}
-	servers := layOut(n, registry).plan()
+	l := layOut(n, registry)
+	l.plan()
 	if err := n.err(); err != nil {
 		return nil, err
 	}
-	first := servers[0]
-	m := &Memory{Scenario: first.s, Plan: first.plan, Warnings: n.warnings,
+	first := l.kinds[0]
+	m := &Memory{Scenario: first.s, Plan: first.Plan, Warnings: n.warnings,
 		ChosenTensor: !f.givenOrTier("parallelism.tensor")}
-	if first.plan.Err() != nil {
+	if first.Plan.Err() != nil {
 		m.Advice = first.whatWouldFit()
 	}
 	return m, nil

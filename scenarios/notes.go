@@ -34,16 +34,3 @@ func (n *notes) addWarnings(warnings []string) {
 		}
 	}
 }
-
-// each takes one step of resolving for all kinds of servers, unless a problem was noted before. So
-// all servers take a step before any takes the next one.
-func each[From, To any](n *notes, list []From, step func(From) To) []To {
-	if len(n.problems) > 0 {
-		return nil
-	}
-	made := make([]To, len(list))
-	for i, from := range list {
-		made[i] = step(from)
-	}
-	return made
-}

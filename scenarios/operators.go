@@ -10,8 +10,8 @@ import (
 )
 
 // readOperators reads the kernel tables that the scenario names; nil where it names none.
-func (v *view) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
-	folder := v.locate("hardware.operators", v.s.Hardware.Operators)
+func (v *server) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
+	folder := v.locate("hardware.operators", v.written.Hardware.Operators)
 	if folder == "" {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (v *view) readOperators(a *hardware.Accelerator, e *steptime.Engine) *stept
 	}
 	tables, err := steptime.ReadTables(files.Folder(v.file.files(), folder), measured.Wanted{
 		Accelerator: append([]string{a.Name}, a.Aliases...),
-		Engine:      e.Kernels, Version: v.s.Hardware.Kernels,
+		Engine:      e.Kernels, Version: v.written.Hardware.Kernels,
 	})
 	if err != nil {
 		v.problem("hardware.operators", "%s: %v", folder, err)

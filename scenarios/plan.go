@@ -12,29 +12,21 @@ import (
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
-// planned is a server with its policies, its parallelism and a plan of its memory. The model may
-// not fit.
-type planned struct {
-	*chosen
-	s      Scenario // with parallelism, number formats and the share of memory that is used
-	config deployment.Config
-	plan   steptime.MemoryPlan
-}
-
 // comfortableContext is the number of tokens for which a default parallelism must leave room, if
 // the model's context is that long.
 const comfortableContext = 8192
 
 // planMemory divides the memory. First it chooses the parallelism, if the scenario does not give
-// it.
-func planMemory(c *chosen) *planned {
-	p := &planned{chosen: c, s: c.s, config: c.config}
-	model, longest := c.config.Model, c.config.Model.MaxContext
+// it. It sets parallelism, number formats, the share of memory that is used, and Plan; the model
+// may not fit.
+func (p *server) planMemory() {
+	p.unspread = p.Config
+	model, longest := p.Config.Model, p.Config.Model.MaxContext
 	p.numberFormats()
 	if asked := p.s.Engine.MaxModelLen; longest > 0 && asked > longest {
 		p.problem("engine.max-model-len", "found %d; %s was made for contexts of at most %d tokens",
 			asked, model.Name, longest)
-		return p
+		return
 	}
 	degrees := &p.s.Parallelism
 	if degrees.Tensor == 0 {
@@ -42,69 +34,68 @@ func planMemory(c *chosen) *planned {
 	}
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
-	p.config = p.spread(degrees.degrees())
+	p.Config = p.spread(degrees.degrees())
 	p.captureGraphs()
 	p.oneShare()
 	field, err := "parallelism", error(nil)
 	if p.s.Memory.StaticShare > 0 {
 		field = "memory.static-share"
 	}
-	if p.s.Memory.Utilization, err = p.config.Utilization(); err == nil {
+	if p.s.Memory.Utilization, err = p.Config.Utilization(); err == nil {
 		p.s.Memory.StaticShare, p.s.Memory.KVShare = 0, 0
-		p.plan, err = p.config.PlanMemory()
+		p.Plan, err = p.Config.PlanMemory()
 	}
 	p.limitRunning()
 	if err != nil {
 		p.problem(field, "%v", err)
-		return p
+		return
 	}
-	if tokens := p.s.Memory.Tokens; tokens > p.plan.Tokens && p.plan.Err() == nil {
+	if tokens := p.s.Memory.Tokens; tokens > p.Plan.Tokens && p.Plan.Err() == nil {
 		p.problem("memory.tokens",
 			"found %d; there is room for %d. Lower it, or raise memory.utilization "+
-				"or parallelism.tensor", tokens, p.plan.Tokens)
+				"or parallelism.tensor", tokens, p.Plan.Tokens)
 	}
 	if p.s.drafts() && p.s.Speculation.Method == "draft-model" {
 		sp := *p.s.Speculation
 		sp.Tensor = cmp.Or(sp.Tensor, degrees.Tensor)
 		p.s.Speculation = &sp
 	}
-	return p
 }
 
 // captureGraphs sets the largest step with a captured graph, if the engine chooses it by the memory
 // of the accelerator. With fewer graphs than by itself, no measurement of the engine applies.
-func (p *planned) captureGraphs() {
-	own := p.config.Defaults().Graph
-	switch asked := p.view.s.Engine.Graph; {
+func (p *server) captureGraphs() {
+	own := p.Config.Defaults().Graph
+	switch asked := p.written.Engine.Graph; {
 	case p.s.Engine.Eager:
 		return
 	case asked > 0:
 		preset, err := steptime.FindEngine(p.s.Engine.Preset)
 		least := cmp.Or(own, preset.Graph)
-		p.config.Physics.Adjusted = p.config.Physics.Adjusted || err != nil || asked < least
+		p.Config.Physics.Adjusted = p.Config.Physics.Adjusted || err != nil || asked < least
 	case own > 0:
-		p.config.Engine.Graph, p.s.Engine.Graph = own, own
+		p.Config.Engine.Graph, p.s.Engine.Graph = own, own
 	}
 }
 
 // limitRunning sets the largest number of sequences that run together, if the engine computes it
 // from the size of its cache.
-func (p *planned) limitRunning() {
-	own := p.config.Defaults().Batching
-	_, given := p.chosen.entries.s.Batching.Params["max-sequences"]
-	if given || !own.RunningLimit || p.s.Batching.Policy != own.Name || p.plan.Blocks == 0 {
+func (p *server) limitRunning() {
+	own := p.Config.Defaults().Batching
+	_, given := p.written.Batching.Params["max-sequences"]
+	if given || !own.RunningLimit || p.s.Batching.Policy != own.Name || p.Plan.Blocks == 0 {
 		return
 	}
-	limit := strconv.Itoa(p.config.RunningLimit(&p.plan))
+	limit := strconv.Itoa(p.Config.RunningLimit(&p.Plan))
 	p.s.Batching.Params = maps.Clone(p.s.Batching.Params)
 	p.s.Batching.Params["max-sequences"] = limit
-	policies := &p.config.Policies
+	policies := &p.Config.Policies
 	policies.Batching.Params = maps.Clone(policies.Batching.Params)
 	policies.Batching.Params["max-sequences"] = limit
 }
 
 // oneShare refuses a scenario that gives more than one of the shares of memory.
-func (p *planned) oneShare() {
+func (p *server) oneShare() {
 	var given []string
 	for name, share := range map[string]float64{"utilization": p.s.Memory.Utilization,
 		"static-share": p.s.Memory.StaticShare, "kv-share": p.s.Memory.KVShare} {
@@ -120,8 +111,8 @@ func (p *planned) oneShare() {
 
 // numberFormats sets the number formats that the scenario does not give; they follow from the
 // model.
-func (p *planned) numberFormats() {
-	e, m := &p.s.Engine, p.config.Model
+func (p *server) numberFormats() {
+	e, m := &p.s.Engine, p.Config.Model
 	sixteen := hardware.BF16
 	if m.DType == hardware.FP16 || m.DType == hardware.FP32 {
 		sixteen = m.DType
@@ -131,8 +122,8 @@ func (p *planned) numberFormats() {
 }
 
 // spread returns the replica if it is spread over as many accelerators as the degrees say.
-func (p *planned) spread(degrees steptime.Parallelism) deployment.Config {
-	c := p.chosen.config
+func (p *server) spread(degrees steptime.Parallelism) deployment.Config {
+	c := p.unspread
 	c.Parallel, c.MaxContext = degrees, p.s.Engine.MaxModelLen
 	c.Weights, c.KV = hardware.DType(p.s.Engine.Weights), hardware.DType(p.s.Engine.KVCache)
 	m := &p.s.Memory
@@ -150,9 +141,9 @@ func (p *planned) spread(degrees steptime.Parallelism) deployment.Config {
 	return c
 }
 
-// fits reports whether an accelerator holds its share of the model and, between them, one context
+// holds reports whether an accelerator holds its share of the model and, between them, one context
 // of a comfortable length.
-func (p *planned) fits(c deployment.Config) bool {
+func (p *server) holds(c deployment.Config) bool {
 	need := comfortableContext
 	if longest := p.s.Engine.MaxModelLen; longest > 0 {
 		need = longest
@@ -165,16 +156,16 @@ func (p *planned) fits(c deployment.Config) bool {
 
 // smallestTensor sets the smallest tensor parallelism within a node that holds the model, or 1 if
 // none does. Experts are spread over the accelerators where the engine cannot split each of them.
-func (p *planned) smallestTensor(to *Parallelism) {
+func (p *server) smallestTensor(to *Parallelism) {
 	degrees := to.degrees()
-	experts := p.config.Model.Experts() != nil && degrees.Expert == 0 && degrees.Data <= 1
-	for tp := 1; tp <= max(1, p.config.Accelerator.PerNode); tp *= 2 {
+	experts := p.Config.Model.Experts() != nil && degrees.Expert == 0 && degrees.Data <= 1
+	for tp := 1; tp <= max(1, p.Config.Accelerator.PerNode); tp *= 2 {
 		d := steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data}
-		if p.fits(p.spread(d)) {
+		if p.holds(p.spread(d)) {
 			to.Tensor = tp
 			return
 		}
-		if d.Expert = tp; experts && p.fits(p.spread(d)) {
+		if d.Expert = tp; experts && p.holds(p.spread(d)) {
 			to.Tensor, to.Expert = tp, tp
 			return
 		}

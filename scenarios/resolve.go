@@ -16,26 +16,30 @@ type resolved struct {
 	demand  *demand
 }
 
-// choose looks up everything that the views name, and their policies.
-func (l *layout) choose() []*chosen {
-	return each(l.notes, each(l.notes, l.views, lookUp), choosePolicies)
-}
+// choose looks up everything that the servers name, and their policies.
+func (l *layout) choose() { l.take((*server).lookUp, (*server).choosePolicies) }
 
 // plan does the same as choose, and divides the memory of the servers.
-func (l *layout) plan() []*planned { return each(l.notes, l.choose(), planMemory) }
+func (l *layout) plan() {
+	l.choose()
+	l.take((*server).planMemory)
+}
 
 // fit does the same as plan, and refuses servers whose model does not fit.
-func (l *layout) fit() []*fitted { return each(l.notes, l.plan(), fit) }
+func (l *layout) fit() {
+	l.plan()
+	l.take((*server).fit)
+}
 
 // resolve resolves a scenario. The error is an InputError if the scenario is wrong.
 func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 	n := &notes{file: file}
 	l := layOut(n, registry)
-	servers := l.fit()
+	l.fit()
 	if err := n.err(); err != nil {
 		return nil, err
 	}
-	f := l.compose(servers)
+	f := l.compose()
 	if err := n.err(); err != nil {
 		return nil, err
 	}
@@ -49,15 +53,15 @@ func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
 	s.Replicas, s.Routing = r.fleet.replicas, r.between.routing
 	s.Fleet, s.Workload, s.SLO = r.between.written, r.demand.workload, r.demand.slo
-	s.Tokens, s.Adapters = s.Tokens.complete(), r.fleet.groups[0].s.Adapters
+	s.Tokens, s.Adapters = s.Tokens.complete(), r.fleet.pools[0].s.Adapters
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
-	views := make([][]section, len(r.fleet.groups))
-	for i := range r.fleet.groups {
+	views := make([][]section, len(r.fleet.pools))
+	for i := range r.fleet.pools {
 		p := new(Pool)
 		if len(s.Fleet.Pools) > 0 {
 			p = &s.Fleet.Pools[i]
 		}
-		seen := r.fleet.groups[i].s
+		seen := r.fleet.pools[i].s
 		views[i] = sections(&seen, p)
 	}
 	for n, top := range sections(&s, new(Pool)) {

@@ -28,8 +28,8 @@ func (f *fleet) scaled(pool int) bool { return f.file.given(scalingField(pool)) 
 
 // scale sets up the scaling of a pool, and fills the defaults into w. It returns false, and notes
 // the problem, if the scaling is wrong.
-func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
-	g, field := &f.groups[pool], scalingField(pool)
+func (f *fleet) scale(top *server, pool int, w *Scaling) (scaledPool, bool) {
+	g, field := &f.pools[pool], scalingField(pool)
 	w.Min = cmp.Or(w.Min, 1)
 	w.Every = cmp.Or(w.Every, Span(15*sim.Second))
 	if w.Min > g.size {
@@ -37,8 +37,8 @@ func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
 		return scaledPool{}, false
 	}
 	made := scaledPool{pool: pool, every: sim.Time(w.Every), first: w.Min, least: w.Min}
-	for k := range f.groups {
-		other := &f.groups[k]
+	for k := range f.pools {
+		other := &f.pools[k]
 		switch {
 		case k == pool || other.model != g.model || other.role != g.role:
 		case f.scaled(k):
@@ -55,7 +55,7 @@ func (f *fleet) scale(top *view, pool int, w *Scaling) (scaledPool, bool) {
 		}
 	}
 	made.cold = g.coldStart(field+".cold-start", &w.ColdStart)
-	made.policy = choose(top, g.config.Anywhere(), field, &top.registry.Scaling, &w.Policy,
+	made.policy = choose(top, g.Anywhere(), field, &top.registry.Scaling, &w.Policy,
 		&w.Params)
 	return made, true
 }

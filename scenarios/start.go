@@ -4,51 +4,34 @@ import (
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies/speculation"
-	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
-
-// server is what the replicas of a pool have in common: a model on accelerators, under policies.
-type server struct {
-	*clocked
-	deployment.Server
-	// drafter predicts the time of drafting; nil if nothing is drafted.
-	drafter speculation.Drafter
-}
-
-// pool is the replicas of a pool as they run.
-type pool struct {
-	place
-	*server
-}
 
 // lookupToken is the host's time to look at a token of the text in an n-gram look-up:
 // internal/engine/generate/drafter.go on one core of the machine on which it was written (AMD
 // EPYC, 2026), texts of 2,000 tokens, n-grams of 4 down to 2.
 const lookupToken = 3 * sim.Nanosecond
 
-// start makes the server of a clock, with the clocks that predict the time of drafting.
-func start(c *clocked) *server {
-	s := &server{clocked: c, Server: deployment.Server{Config: c.config, Plan: c.plan,
-		Clock: c.clock}}
-	if c.s.drafts() {
-		s.drafter = c.startDrafter()
-		if c.s.Speculation.Accelerator != "" {
-			s.Plan = c.limitToDraftModel(s.Plan)
+// startDrafting makes the clocks that predict the time of drafting. It sets drafter, and limits
+// Plan to what a draft model's own accelerators hold.
+func (s *server) startDrafting() {
+	if s.s.drafts() {
+		s.drafter = s.startDrafter()
+		if s.s.Speculation.Accelerator != "" {
+			s.Plan = s.limitToDraftModel(s.Plan)
 		}
 	}
-	return s
 }
 
 // startDrafter makes the drafter; nil where it cannot, with the problem noted.
-func (c *clocked) startDrafter() speculation.Drafter {
-	model, sp := c.config.Model, c.s.Speculation
+func (c *server) startDrafter() speculation.Drafter {
+	model, sp := c.Config.Model, c.s.Speculation
 	switch sp.Method {
 	case "n-gram":
 		return speculation.Lookup{Token: lookupToken}
 	case "medusa":
 		with := c.draftClock(speculation.OutputHead(model, 0))
-		without := c.draftClock(speculation.OutputHead(model, c.config.Parallel.Tensor))
+		without := c.draftClock(speculation.OutputHead(model, c.Config.Parallel.Tensor))
 		if with != nil && without != nil {
 			return speculation.NewHeads(with, without)
 		}
@@ -62,13 +45,13 @@ func (c *clocked) startDrafter() speculation.Drafter {
 
 // draftClock predicts the passes of a drafter. They follow each other without the host's scheduling
 // in between.
-func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
-	sp, tensor := c.s.Speculation, c.config.Parallel.Tensor
-	d := c.config
-	d.Model, d.Weights, d.Parallel = a, c.drafting.weights(&c.config),
+func (c *server) draftClock(a *models.Architecture) *steptime.Clock {
+	sp, tensor := c.s.Speculation, c.Config.Parallel.Tensor
+	d := c.Config
+	d.Model, d.Weights, d.Parallel = a, c.drafting.weights(&c.Config),
 		steptime.Parallelism{Tensor: tensor}
 	if sp.Method == "mtp" { // the module is a layer of the model, and spread as it is
-		d.Parallel = c.config.Parallel
+		d.Parallel = c.Config.Parallel
 		d.Parallel.TwoBatch = false
 	}
 	d.Physics.Operators, d.Physics.Given = nil, nil // they are those of the model
@@ -96,11 +79,11 @@ func (c *clocked) draftClock(a *models.Architecture) *steptime.Clock {
 // limitToDraftModel checks that a draft model fits on its own accelerators. Its cache must hold the
 // same tokens as the model's cache, so the plan that it returns is limited to the smaller of the
 // two.
-func (c *clocked) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPlan {
+func (c *server) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPlan {
 	draft := &c.drafting
 	d := c.spread(steptime.Parallelism{Tensor: c.s.Speculation.Tensor})
-	d.MaxContext = c.fitted.s.Engine.MaxModelLen
-	d.Model, d.Accelerator, d.Weights = draft.model, &draft.accelerator, draft.weights(&c.config)
+	d.MaxContext = c.ownContext
+	d.Model, d.Accelerator, d.Weights = draft.model, &draft.accelerator, draft.weights(&c.Config)
 	d.Memory.DraftWeights, d.Memory.DraftKV, d.Memory.Tokens = 0, 0, 0
 	own, err := d.PlanMemory()
 	if err == nil {

@@ -27,18 +27,21 @@ type Steps struct {
 // wrong.
 func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 	n := &notes{file: f}
-	servers := each(n, each(n, layOut(n, registry).fit(), alone), startClock)
+	l := layOut(n, registry)
+	l.fit()
+	l.take((*server).startClock)
 	if err := n.err(); err != nil {
 		return nil, err
 	}
-	first := servers[0]
+	first := l.kinds[0]
 	steps := &Steps{
-		Scenario: first.s, Model: first.config.Model, Accelerator: *first.config.Accelerator,
-		Memory: first.plan, Clock: first.clock, Warnings: n.warnings,
+		Scenario: first.s, Model: first.Model, Accelerator: *first.Accelerator,
+		Memory: first.Plan, Clock: first.Clock, Warnings: n.warnings,
 	}
 	if first.s.drafts() {
-		if s := start(first); s.drafter != nil {
-			steps.speculator = s.speculator(0, s.drafter, &sim.ReplicaConfig{Clock: first.clock})
+		if first.startDrafting(); first.drafter != nil {
+			steps.speculator = first.speculator(0, first.drafter,
+				&sim.ReplicaConfig{Clock: first.Clock})
 		}
 		if err := n.err(); err != nil {
 			return nil, err

@@ -1,0 +1,206 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// server is what the replicas of a pool have in common: a model on accelerators, under policies. It
+// is resolved in steps: lookUp, choosePolicies, planMemory, fit, startClock and startDrafting. A
+// step reads what earlier ones set; each field is set by the step that its comment names.
+type server struct {
+	*notes
+	registry *policies.Registry
+	written  Scenario // as the pool sees it; its own sections replace those at the top
+	section  string   // where the pool's own sections stand; empty where it has none
+	label    string   // the pool's name, where there are others
+	s        Scenario // written, with what each step fills in
+
+	catalog hardware.Catalog // lookUp
+	twin    *evidence.Own    // lookUp; of the deployment that predictions are fitted to, or nil
+	// Config is completed by all steps, Plan is set by planMemory and Clock by startClock.
+	deployment.Server
+	drafting   drafting          // choosePolicies
+	unspread   deployment.Config // planMemory; Config before its parallelism is chosen
+	ownContext int               // fit; in tokens, before compose bounds it by other pools
+	model      int               // compose; the number of the model, as sim.Request.Model has it
+	// drafter predicts the time of drafting; nil if nothing is drafted. Set by startDrafting.
+	drafter speculation.Drafter
+}
+
+// take takes steps of resolving for all servers. All take a step before any takes the next one, and
+// where a problem was noted none takes another.
+func (l *layout) take(steps ...func(*server)) {
+	for _, step := range steps {
+		if len(l.problems) > 0 {
+			return
+		}
+		for _, kind := range l.kinds {
+			step(kind)
+		}
+	}
+}
+
+// drafting is speculative decoding with all that it names.
+type drafting struct {
+	written    Speculation // with its defaults
+	acceptance speculation.Acceptance
+	lengths    deployment.Choice[speculation.Lengths]
+	// model runs once for each token in a row; nil if the method runs no model.
+	model *models.Architecture
+	// accelerator is the accelerator of a draft model.
+	accelerator hardware.Accelerator
+}
+
+// place is the place of a pool in the fleet.
+type place struct {
+	name string // empty where the scenario names no pools
+	role sim.Role
+	// The replicas of the pool have the numbers from first on.
+	first, size int
+	kind        int // the number of its server
+}
+
+// roleNames returns the names of sim.Mixed, sim.Prefill and sim.Decode in scenarios.
+func roleNames() []string { return []string{"mixed", "prefill", "decode"} }
+
+// layout holds the pools of a scenario and their servers. Pools without sections of their own share
+// a server.
+type layout struct {
+	*notes
+	written []Pool // with names and roles; none where the scenario names none
+	places  []place
+	kinds   []*server
+	// replicas is the number of replicas over all pools.
+	replicas int
+}
+
+// layOut finds the pools of a scenario.
+func layOut(n *notes, registry *policies.Registry) *layout {
+	s := n.file.Scenario
+	if len(s.Fleet.Pools) == 0 {
+		size := cmp.Or(s.Replicas, 1)
+		return &layout{
+			notes: n, places: []place{{size: size}}, replicas: size,
+			kinds: []*server{{notes: n, registry: registry, written: s, s: s}},
+		}
+	}
+	l := &layout{notes: n, written: slices.Clone(s.Fleet.Pools)}
+	common := -1 // the server of the pools that have no sections of their own
+	for i := range l.written {
+		p := &l.written[i]
+		p.Role = cmp.Or(p.Role, "mixed")
+		p.Name = cmp.Or(p.Name, p.Role)
+		field := fmt.Sprintf("fleet.pools.%d", i)
+		if slices.ContainsFunc(l.written[:i],
+			func(other Pool) bool { return other.Name == p.Name }) {
+			n.problem(field, "found a second pool called %s; give each a name of its own", p.Name)
+		}
+		number := common
+		if seen, differs := p.over(s); differs || common < 0 {
+			number = len(l.kinds)
+			v := &server{notes: n, registry: registry, written: seen, s: seen}
+			if differs {
+				v.section = field
+			} else {
+				common = number
+			}
+			if len(l.written) > 1 {
+				v.label = p.Name
+			}
+			l.kinds = append(l.kinds, v)
+		}
+		role := sim.Role(slices.Index(roleNames(), p.Role))
+		l.places = append(l.places, place{p.Name, role, l.replicas, p.Replicas, number})
+		l.replicas += p.Replicas
+	}
+	if given := s.Replicas; given > 0 && given != l.replicas {
+		n.problem("replicas", "found %d, and fleet.pools have %d together; leave one of the "+
+			"two out",
+			given, l.replicas)
+	}
+	return l
+}
+
+// over returns the scenario as the pool sees it, and whether that differs from the one at the top.
+func (p *Pool) over(s Scenario) (seen Scenario, differs bool) {
+	for _, section := range sections(&s, p) {
+		if own := section.pool; !own.IsZero() {
+			section.top.Set(own)
+			differs = true
+		}
+	}
+	return s, differs
+}
+
+// section is a part of the scenario that both the top and a pool may have.
+type section struct{ top, pool reflect.Value }
+
+// sections lists the keys that a scenario and a pool have in common, apart from names and numbers.
+func sections(s *Scenario, p *Pool) []section {
+	top, own := reflect.ValueOf(s).Elem(), reflect.ValueOf(p).Elem()
+	var list []section
+	for i := range own.NumField() {
+		name := own.Type().Field(i).Name
+		same := top.FieldByName(name)
+		if same.IsValid() && name != "Name" && name != "Replicas" {
+			list = append(list, section{same, own.Field(i)})
+		}
+	}
+	return list
+}
+
+// problem notes a problem with a field of the server. If several pools share the field, the problem
+// is noted once, without the name of a pool.
+func (v *server) problem(field, format string, args ...any) {
+	p := v.file.doc.Problem(v.at(field), format, args...)
+	for i, other := range v.problems {
+		if other.Path == p.Path && strings.HasSuffix(other.Message, p.Message) {
+			v.problems[i] = p
+			return
+		}
+	}
+	if v.label != "" {
+		p.Message = "pool " + v.label + ": " + p.Message
+	}
+	v.problems = append(v.problems, p)
+}
+
+func (v *server) warn(format string, args ...any) {
+	words := fmt.Sprintf(format, args...)
+	if v.label != "" {
+		words = "pool " + v.label + ": " + words
+	}
+	v.addWarnings([]string{words})
+}
+
+// at returns the path of a field of the server in the scenario: in the pool, or at the top.
+func (v *server) at(field string) string {
+	if tier := v.written.Memory.tierField(field); tier != "" && !v.given(field) {
+		field = tier
+	}
+	section, _, _ := strings.Cut(field, ".")
+	if v.section != "" && v.file.given(v.section+"."+section) {
+		return v.section + "." + field
+	}
+	return field
+}
+
+// given reports whether the pool or the top sets the field.
+func (v *server) given(field string) bool {
+	return v.section != "" && v.file.given(v.section+"."+field) || v.file.given(field)
+}
+
+// locate returns the path of a file that the server names.
+func (v *server) locate(field, path string) string { return v.file.locate(v.at(field), path) }
