@@ -4,9 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -55,37 +52,5 @@ func TestTheBaseIsTheCheapest(t *testing.T) {
 					s.label(i), o.Cost(n), share, s.cost())
 			}
 		}
-	}
-}
-
-// Spot replicas with a base are judged as the mixed fleet of both terms is.
-func TestABaseIsAMixedFleet(t *testing.T) {
-	s, _ := prepared(t, spotAndBase)
-	var demand, spot, based *candidate.Option
-	for _, o := range s.options {
-		switch {
-		case !o.IsSpot():
-			demand = o
-		case o.Standing == nil:
-			spot = o
-		case o.Based() == 2:
-			based = o
-		}
-	}
-	const n = 7
-	got, err := s.KeepsOnSpot(t.Context(), based, n, s.Rate, based.Worst(), 0)
-	testkit.OK(t, err)
-	one, err := s.Alone(t.Context(), based, based.Worst(), 0)
-	testkit.OK(t, err)
-	m := &mixed.Pair{Mixed: answer.Mixed{Replicas: [2]int{n - 2, 2}},
-		Options: [2]*candidate.Option{spot, demand},
-		Rates:   [2]float64{one, one}}
-	want, err := m.Judge(t.Context(), s.Trials, s.Rate, 0)
-	testkit.OK(t, err)
-	if math.Abs(got.Kept.Mean-want.Kept.Mean) > 2e-3 {
-		t.Errorf("%g keep the SLO, %g as a mixed fleet", got.Kept.Mean, want.Kept.Mean)
-	}
-	if cost := float64(n-2)*spot.Price + 2*demand.Price; math.Abs(based.Cost(n)-cost) > 1e-9 {
-		t.Errorf("$%g/h, want $%g", based.Cost(n), cost)
 	}
 }

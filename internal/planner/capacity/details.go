@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
 	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/mixed"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 )
 
@@ -39,16 +38,8 @@ func (s *search) details(ctx context.Context, a *answer.Answer,
 
 // others lets a group compute the alternatives to the cheapest fleet.
 func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.Answer) {
-	p := &s.Trials.File.Plan
-	fleets := &mixed.Search{Fleet: *s.fleet(), Options: s.options}
-	if s.Trials.Shard.Whole() && !s.joint {
-		group.Go(func() (err error) {
-			a.Mixed, err = fleets.Cheapest(ctx, a.Shapes)
-			return err
-		})
-	}
 	group.Go(func() (err error) {
-		if growth := p.Fleet.Growth; growth != 1 {
+		if growth := s.Trials.File.Plan.Fleet.Growth; growth != 1 {
 			if a.Growth, err = s.growth(ctx, growth); err != nil {
 				return err
 			}

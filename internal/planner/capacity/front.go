@@ -3,12 +3,14 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
 	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/report"
 )
 
 // dearest is the largest price of a front without a budget, as a multiple of the price of the
@@ -42,6 +44,14 @@ func (*frontGoal) rules(s *search) []string {
 
 func (g *frontGoal) show(_ context.Context, _ *search, a *answer.Answer) error {
 	a.Points = g.points
+	if front := a.Front(); a.Goal.Fastest && len(front) > 0 {
+		p := slices.MinFunc(front, func(a, b answer.Point) int {
+			return cmp.Compare(a.Latency, b.Latency)
+		})
+		a.Warnings = append(a.Warnings, fmt.Sprintf("The fastest fleet of the front is %d of %s, "+
+			"for %s an hour: %s %s.", p.Replicas, p.Label, a.Currency.Cents(p.Hourly),
+			a.Goal.Measure, report.Figure(p.Latency)))
+	}
 	return nil
 }
 
@@ -170,7 +180,8 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 }
 
 // frontFleets lists the fleets of the menu that may be on the front, by price. These are the
-// cheapest fleet, and the fleets of each option that cost as much or more, in steps of a quarter.
+// cheapest fleet, and the fleets of each option that cost as much or more, in steps of a quarter,
+// up to the largest, which is the fastest.
 func (s *search) frontFleets(c *paired.Comparison) ([]paired.Fleet, error) {
 	most := dearest * s.cost()
 	if b := s.Goal().Budget.Amount; b > 0 {
@@ -188,13 +199,14 @@ func (s *search) frontFleets(c *paired.Comparison) ([]paired.Fleet, error) {
 		for s.beats(o, least) {
 			least++
 		}
-		for n := least; o.Cost(n+s.Spare) <= most*(1+1e-9) && n <= s.Allowed(o)-s.Spare; {
+		largest := min(int(o.Affordable(most*(1+1e-9))), s.Allowed(o)) - s.Spare
+		for n := least; n <= largest; {
 			f, err := c.Bounded(o, n)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, f)
-			n = max(n+1, int(math.Ceil(step*float64(n))))
+			n = max(n+1, min(largest, int(math.Ceil(step*float64(n)))))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b paired.Fleet) int {

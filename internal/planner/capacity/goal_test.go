@@ -1,8 +1,10 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,62 +43,36 @@ fleet: {spare: 1}
 	}
 }
 
-// The fleet with the lowest latency is that of all fleets.
-func TestLowestLatency(t *testing.T) {
-	measures := []string{"p99_e2el_ms", "mean_ttft_ms", "p99_tpot_ms"}
-	if testing.Short() {
-		measures = measures[:1]
-	}
-	for _, measure := range measures {
-		goal := fmt.Sprintf("{find: latency, budget: $25/h, measure: %s}", measure)
-		for k, text := range goalPlans(goal) {
-			s, _ := prepared(t, text)
-			found, err := s.lowestLatency(context.Background())
-			if err != nil || s.best < 0 || len(found) == 0 {
-				t.Fatalf("plan %d: found %v, error %v", k, found, err)
-			}
-			c := paired.New(s.Judge)
-			for _, r := range s.rateRanges() {
-				if r.replicas < s.Fewest(s.options[r.option]) {
-					continue
-				}
-				for _, p := range simulatedFleet(t, s, c, s.options[r.option], r.replicas) {
-					if p.Latency < found[0].Latency {
-						t.Errorf("plan %d, %s: %s takes %g ms, the answer %g ms", k, measure,
-							p.Label, p.Latency, found[0].Latency)
-					}
-				}
-			}
+// A plan that asks for the lowest latency is answered with a front, which names its fastest fleet:
+// no largest fleet of an option within the budget is faster.
+func TestTheFrontHasTheLowestLatency(t *testing.T) {
+	for k, text := range goalPlans("{find: latency, budget: $12/h, measure: mean_ttft_ms}")[:1] {
+		s, trials := prepared(t, text)
+		f := trials.File
+		g := &frontGoal{}
+		testkit.OK(t, cheapestGoal{}.find(t.Context(), s))
+		found, err := s.front(t.Context())
+		testkit.OK(t, err)
+		g.points = found
+		a := &answer.Answer{Goal: f.Plan.Goal, Warnings: f.Plan.Warnings()}
+		testkit.OK(t, g.show(t.Context(), s, a))
+		fastest := slices.MinFunc(a.Front(), func(p, q answer.Point) int {
+			return cmp.Compare(p.Latency, q.Latency)
+		})
+		if len(a.Warnings) != 2 || !strings.Contains(a.Warnings[1], fastest.Label) {
+			t.Errorf("plan %d: warnings %q, the fastest is %s", k, a.Warnings, fastest.Label)
 		}
-	}
-}
-
-// The settings of the answer with the lowest latency make that latency lower than the engine's
-// defaults do, in the same simulation, and no other fleet that was simulated has a lower one.
-func TestLatencyIsTuned(t *testing.T) {
-	s, _ := prepared(t, `
-model: llama-3.1-8b
-workload: {rate: 30/s, prompt: {distribution: lognormal, mean: 1500, cv: 0.7, max: 6000}, output: {distribution: exponential, mean: 60, max: 400}}
-slo: {ttft: 800ms, tpot: 60ms, percentile: 95}
-goal: {find: latency, budget: $6/h, measure: p99_tpot_ms}
-menu: {hardware: [h100-sxm], tensor: [1, 2]}
-effort: {requests: 100, most-requests: 200}
-`)
-	first, err := s.lowestLatency(context.Background())
-	testkit.OK(t, err)
-	without := first[0].Latency
-	all, err := s.tuneLatency(context.Background(), first)
-	testkit.OK(t, err)
-	f, err := paired.New(s.Judge).Bounded(s.chosen(), s.size())
-	testkit.OK(t, err)
-	if s.chosen().Settings() == nil || all[0].Option != s.best || all[0].Latency >= without ||
-		all[0].Latency < f.Latency {
-		t.Errorf("the answer takes %g ms, with the defaults %g, bound %g", all[0].Latency, without,
-			f.Latency)
-	}
-	for _, p := range all {
-		if p.Latency < all[0].Latency {
-			t.Errorf("%s takes %g ms, the answer %g", p.Label, p.Latency, all[0].Latency)
+		c := paired.New(s.Judge)
+		for _, o := range s.options {
+			if o.Unfit() != "" || s.Allowed(o)-s.Spare < s.Fewest(o) {
+				continue
+			}
+			for _, p := range simulatedFleet(t, s, c, o, s.Allowed(o)-s.Spare) {
+				if p.Latency < fastest.Latency {
+					t.Errorf("plan %d: %s takes %g ms, the fastest of the front %g", k, p.Label,
+						p.Latency, fastest.Latency)
+				}
+			}
 		}
 	}
 }

@@ -85,7 +85,7 @@ func addOutcomes(a *answer.Answer, s *search) {
 		tried := outcome.kind == simulated || outcome.kind == chosen || outcome.kind == broken
 		if tried || len(s.outcomes) <= mostOutcomes {
 			a.Outcomes = append(a.Outcomes, answer.Outcome{Label: s.label(i), Kind: why,
-				Words: s.words(i), Replicas: outcome.replicas, Ceiling: s.options[i].Ceiling})
+				Words: s.words(i), Ceiling: s.options[i].Ceiling})
 		}
 		if tried {
 			continue

@@ -16,7 +16,7 @@ func (s *search) possible() error {
 	g := &p.Goal
 	for _, o := range s.options {
 		_, taken := o.Interrupted()
-		if taken && (g.Find == menu.FindLatency || g.Find == menu.FindFront) {
+		if taken && g.Find == menu.FindFront {
 			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
 				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
 				"choose another term", name, g.Find, o.Label(&p.Menu)))

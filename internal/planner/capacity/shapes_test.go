@@ -44,9 +44,6 @@ func TestTooFewAcceleratorsHaveNoPrice(t *testing.T) {
 			t.Errorf("%d of %s for $%g: %s", s.Replicas, s.Label, s.Hourly, s.Limit)
 		}
 	}
-	if a.Mixed == nil || a.Mixed.Hourly >= a.Chosen.Hourly {
-		t.Errorf("mixed fleet %+v, the answer costs $%g", a.Mixed, a.Chosen.Hourly)
-	}
 }
 
 // The next best options of a recorded load have a price, as far as they may be near the answer's.

@@ -41,8 +41,6 @@ func goalOf(p *menu.Plan) goal {
 		return &jobGoal{}
 	case menu.FindThroughput:
 		return &throughputGoal{}
-	case menu.FindLatency:
-		return &latencyGoal{}
 	case menu.FindFront:
 		return &frontGoal{}
 	}
@@ -72,7 +70,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	s, p := found.search, &f.Plan
 	var err error
 	a := &answer.Answer{Joint: s.joint, Name: p.Name, Model: p.Model, Goal: p.Goal,
-		Currency: p.Currency, Prices: p.PricesFrom(),
+		Currency: p.Currency, Prices: p.PricesFrom(), Warnings: p.Warnings(),
 		SLO: p.SLO, ClassSLOs: classSLOs(p), Rate: s.Rate, Spare: s.Spare,
 		Confidence: p.Effort.Confidence,
 		Options:    s.listed(), Tuned: s.tuned, Simulations: s.Trials.Count()}

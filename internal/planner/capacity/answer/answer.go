@@ -28,6 +28,8 @@ type Answer struct {
 	Spare      int     `json:"spare"`
 	Confidence float64 `json:"confidence"`
 
+	// Warnings says which keys of the plan were read as something else, or have no effect.
+	Warnings []string `json:"warnings,omitempty"`
 	// Goal is the goal of the plan in words.
 	Goal menu.Goal `json:"goal"`
 	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
@@ -43,8 +45,8 @@ type Answer struct {
 	Nearest *Nearest    `json:"nearest,omitempty"`
 	// Today is the deployment that serves now, where one was given.
 	Today *Today `json:"today,omitempty"`
-	// Points are the simulated fleets of the goals front and latency. Throughputs are the highest
-	// known rates of fleets for the goal throughput. Both are empty for other goals.
+	// Points are the simulated fleets of the goal front. Throughputs are the highest known rates of
+	// fleets for the goal throughput. Both are empty for other goals.
 	Points      []Point      `json:"points,omitempty"`
 	Throughputs []Throughput `json:"reaches,omitempty"`
 	// Jobs are the fleets of a job that would be in time, the cheapest first, and among them, if
@@ -59,8 +61,6 @@ type Answer struct {
 	// BestMeasured is the cheapest measured shape, if the cheapest of all was not measured. If no
 	// shape was measured, it is the cheapest shape with a better grade, if there is one.
 	BestMeasured *Shape `json:"best_measured,omitempty"`
-	// Mixed is a cheaper fleet of two kinds of replicas, if there is one.
-	Mixed *Mixed `json:"mixed,omitempty"`
 	// Growth is the fleet for the rate to come; nil if the plan does not ask for it.
 	Growth *Growth `json:"growth,omitempty"`
 	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
@@ -111,11 +111,10 @@ type Pruned struct {
 
 // Outcome says why an option won or lost.
 type Outcome struct {
-	Label    string  `json:"label"`
-	Kind     string  `json:"kind"`
-	Words    string  `json:"words,omitempty"`
-	Replicas int     `json:"replicas,omitempty"`
-	Ceiling  float64 `json:"bound_requests_per_second,omitempty"`
+	Label   string  `json:"label"`
+	Kind    string  `json:"kind"`
+	Words   string  `json:"words,omitempty"`
+	Ceiling float64 `json:"bound_requests_per_second,omitempty"`
 }
 
 // Unproven says by which rules fleets were left out that no bound excludes and that were not

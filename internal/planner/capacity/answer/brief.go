@@ -135,6 +135,9 @@ func (a *Answer) addBrief(g *page) {
 	}
 	g.add(essential, func(p *report.Printer) { p.Heading(d.heading(a.Spare)) })
 	g.add(asides, a.printSentOn)
+	for _, words := range a.Warnings {
+		g.text(likely, words)
+	}
 	if words := a.Goal.Words(); words != "" {
 		g.text(asides, "Goal: "+words)
 	}

@@ -154,19 +154,6 @@ type Shape struct {
 	Limit string `json:"limit"`
 }
 
-// Mixed is a fleet of two kinds of replicas, among which requests go to the replica with the fewest
-// unless the menu has routing policies.
-type Mixed struct {
-	Labels   [2]string `json:"labels"`
-	Replicas [2]int    `json:"replicas"`
-	Hourly   float64   `json:"dollars_per_hour"`
-	// Share is the share of the requests that the first kind serves, by the highest rates.
-	Share float64 `json:"share_of_first"`
-	// Kept is the share of requests that kept the part of the SLO that binds, the fleet simulated
-	// whole with the spares down.
-	Kept float64 `json:"kept"`
-}
-
 // Growth is the cheapest fleet for a higher rate.
 type Growth struct {
 	Factor   float64 `json:"factor"`
@@ -269,11 +256,6 @@ type Interrupted struct {
 	Hours         float64 `json:"hours"`
 	// Kept is the share of requests that kept the SLO, with steps as predicted.
 	Kept float64 `json:"kept"`
-	// Monthly is the share over that many months of drawn absences, with what the fleet shows for
-	// each number of replicas away, and MonthlyLeast the least of 95 % of the months.
-	Months       int     `json:"months"`
-	Monthly      float64 `json:"monthly"`
-	MonthlyLeast float64 `json:"monthly_least"`
 }
 
 // ClassKept is the share of the requests of a class that met its SLO.

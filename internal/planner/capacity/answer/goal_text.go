@@ -22,9 +22,6 @@ func (a *Answer) printGoal(p *report.Printer) {
 		a.printJobs(p)
 	case menu.FindThroughput:
 		a.printReaches(p)
-	case menu.FindLatency:
-		p.Text("The largest fleets of the menu, the fastest first:")
-		a.printPoints(p, a.Points, mostRows)
 	case menu.FindFront:
 		front := a.Front()
 		p.Text(fmt.Sprintf("No other fleet is as good as one of these in price, latency and "+

@@ -22,6 +22,9 @@ func (a *Answer) WriteText(out io.Writer) error {
 	a.printPrices(p, true)
 	a.printGoals(p)
 	a.printSentOn(p)
+	for _, words := range a.Warnings {
+		p.Text(words)
+	}
 	p.Gap()
 	if a.Chosen != nil {
 		a.Chosen.print(p, a)
@@ -203,13 +206,6 @@ func (a *Answer) printMore(p *report.Printer) {
 // others returns paragraphs on alternatives to the answer.
 func (a *Answer) others() []string {
 	var list []string
-	if m := a.Mixed; m != nil {
-		list = append(list, fmt.Sprintf("A mixed fleet would cost less, %s an hour: %s of %s for "+
-			"about %s of the requests, and %d of %s; simulated whole, %s keep the part of the "+
-			"SLO that binds.", a.Currency.Cents(m.Hourly), units.Plural(m.Replicas[0], "replica"),
-			m.Labels[0], report.Percent(m.Share), m.Replicas[1], m.Labels[1],
-			report.Percent(m.Kept)))
-	}
 	if g := a.Growth; g != nil && g.Replicas > 0 {
 		list = append(list, fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", g.Factor,
 			units.Plural(g.Replicas, "replica"), g.Label, a.Currency.Cents(g.Hourly)))

@@ -21,7 +21,7 @@ type Tuned struct {
 	WithoutScaled bool `json:"without_scaled,omitempty"`
 	// WithoutJob is the price of a job with it.
 	WithoutJob float64 `json:"without_dollars,omitempty"`
-	// WithoutLatency is its latency in milliseconds, where the lowest is asked for.
+	// WithoutLatency is its latency in milliseconds, of a front.
 	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
 	// WithoutRate is the rate that it serves, in requests/s, where the highest is asked for.
 	WithoutRate float64 `json:"without_requests_per_second,omitempty"`

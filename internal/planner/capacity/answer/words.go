@@ -36,15 +36,8 @@ func (d *Deployment) MeanAccelerators() float64 {
 
 // words returns the result of the simulation in words.
 func (i *Interrupted) words() string {
-	words := ""
-	if i.Interruptions > 0 {
-		words = fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated "+
-			"time, %s meet the SLO. ", units.Plural(i.Interruptions, "time"), i.Hours,
-			report.Percent(i.Kept))
-	}
-	return words + fmt.Sprintf("With replicas taken away at random over %d months, %s meet the "+
-		"SLO on average, and at least %s in 95 of 100 months.",
-		i.Months, report.Percent(i.Monthly), report.Percent(i.MonthlyLeast))
+	return fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated time, "+
+		"%s meet the SLO.", units.Plural(i.Interruptions, "time"), i.Hours, report.Percent(i.Kept))
 }
 
 // print prints why a fleet misses the SLO, and what would help.

@@ -7,9 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -77,22 +75,13 @@ func (f *Fleet) Interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	scenario.Fleet.Retries = 3
 	i := &answer.Interrupted{Hours: seconds / 3600,
 		Interruptions: len(scenario.Fleet.Outages) / len(members(o, 0, n))}
+	if i.Interruptions == 0 {
+		return nil, nil
+	}
 	t, err := f.Trials.Trial(ctx, scenario, f.Rate, requests)
 	if err != nil {
 		return nil, err
 	}
 	i.Kept = t.All
-	fleet, err := f.InterruptedFleet(ctx, o, n, f.Rate, candidate.AsPredicted(),
-		f.SeedsBelow(f.Few())[0])
-	if err != nil {
-		return nil, err
-	}
-	full, states, err := fleet.Judge(ctx)
-	if err != nil {
-		return nil, err
-	}
-	i.Months = oracle.Months
-	i.Monthly, i.MonthlyLeast = fleet.OverMonths(states, &full, asked.BindingPart(full.Clauses),
-		plan.Seed)
 	return i, nil
 }

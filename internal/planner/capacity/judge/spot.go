@@ -18,7 +18,7 @@ func (j *Judge) KeepsOnSpot(ctx context.Context, o *candidate.Option, n int, rat
 	if err != nil {
 		return oracle.Trial{}, err
 	}
-	t, _, err := l.Judge(ctx)
+	t, err := l.Judge(ctx)
 	if err != nil {
 		return oracle.Trial{}, err
 	}

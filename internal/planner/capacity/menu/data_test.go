@@ -159,7 +159,7 @@ func TestOffersThatJoin(t *testing.T) {
 func TestWordsOfPlans(t *testing.T) {
 	for want, g := range map[string]*Goal{
 		"the most requests a second": {Find: FindThroughput}, "": {Find: FindCheapest},
-		"the lowest p99_e2el_ms, for at most $40 an hour": {Find: FindLatency,
+		"the most requests a second, for at most $40 an hour": {Find: FindThroughput,
 			Measure: "p99_e2el_ms", Budget: scenarios.Price{Amount: 40}},
 		"fleets that no other beats in price, mean_ttft_ms and energy, with accelerators of at " +
 			"most 2 kW in all": {Find: FindFront, Measure: "mean_ttft_ms", Power: 2000},

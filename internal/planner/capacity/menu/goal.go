@@ -10,17 +10,20 @@ import (
 
 // Goal says what a plan looks for.
 type Goal struct {
-	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, the fleet with the lowest latency, or all fleets that no other fleet beats in price, latency and energy at once. Default: cheapest."`
+	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, or all fleets that no other fleet beats in price, latency and energy at once. latency is read as front, of which the fastest fleet is named. Default: cheapest."`
 	Budget  scenarios.Price `json:"budget,omitzero" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
 	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most power that the accelerators of the fleet may draw, all at their peak, such as 10kW."`
-	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goals latency and front. Default: p99_e2el_ms."`
+	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goal front. Default: p99_e2el_ms."`
+
+	// Fastest is set where a plan asks for latency: the answer names the fastest of the front.
+	Fastest bool `json:"-"`
 }
 
 // The goals of a plan.
 const (
 	FindCheapest   = "cheapest"
 	FindThroughput = "throughput"
-	FindLatency    = "latency"
+	findLatency    = "latency" // is read as front
 	FindFront      = "front"
 	FindJob        = "job" // of a plan with a job
 )
@@ -46,7 +49,7 @@ func (g *Goal) check(p *Plan, doc *strict.Document,
 		problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
 			"users in a closed loop have no such rate")
 	}
-	if g.Find != FindFront && !bounded && !p.Menu.counted() {
+	if g.Find == FindThroughput && !bounded && !p.Menu.counted() {
 		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
 			"such as power: 10kW, or a count to each of menu.hardware")
 	}
@@ -74,7 +77,10 @@ func (g *Goal) complete() {
 	if g.Find == "" {
 		g.Find = FindCheapest
 	}
-	if g.Measure == "" && (g.Find == FindLatency || g.Find == FindFront) {
+	if g.Find == findLatency {
+		g.Find, g.Fastest = FindFront, true
+	}
+	if g.Measure == "" && g.Find == FindFront {
 		g.Measure = "p99_e2el_ms"
 	}
 }
@@ -85,8 +91,6 @@ func (g *Goal) Words() string {
 	switch g.Find {
 	case FindThroughput:
 		words = "the most requests a second"
-	case FindLatency:
-		words = "the lowest " + g.Measure
 	case FindFront:
 		words = "fleets that no other beats in price, " + g.Measure + " and energy"
 	}

@@ -77,6 +77,19 @@ func (p *Plan) PricesFrom() string { return p.priced }
 // Tunes reports whether settings beside those of the menu are tried.
 func (p *Plan) Tunes() bool { return p.Menu.Tune != "none" }
 
+// Warnings says which keys of the plan have no effect, or are read as something else.
+func (p *Plan) Warnings() []string {
+	var list []string
+	if p.Fleet.Autoscaling {
+		list = append(list, "fleet.autoscaling has no effect: menu.scaling simulates fleets whose "+
+			"replicas start and stop with the load.")
+	}
+	if p.Goal.Fastest {
+		list = append(list, "The goal latency is read as front.")
+	}
+	return list
+}
+
 // Check reports contradictions in the plan.
 func (p *Plan) Check(doc *strict.Document) strict.Problems {
 	var list strict.Problems

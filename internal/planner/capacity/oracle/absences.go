@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -28,140 +27,64 @@ type InterruptedFleet struct {
 	Simulate func(ctx context.Context, away int) (Trial, error)
 }
 
-// state is what an interrupted fleet shows with a number of replicas away.
-type state struct {
-	sustained float64
-	kept      []float64 // the share that keeps each part of the SLO; nil where all miss it
-}
-
 // Judge returns the trial of the whole fleet, with the shares that keep each part of the SLO in the
-// long run, and the states by the number of replicas away.
+// long run.
 //
 // The shares are means over how many replicas are away, each with its probability: binomial for
 // those taken away by themselves, besides the times when all go at once. Where the replicas that
 // are left sustain less than the rate, all requests are taken to miss the SLO, until the queue that
 // builds up has been served by all replicas again (a fluid queue). The requests that a replica has
 // under way when it goes are taken to miss it too.
-func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, []state, error) {
+func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 	full, err := f.Simulate(ctx, 0)
 	if err != nil {
-		return Trial{}, nil, err
-	}
-	states := make([]state, f.Spot+1)
-	for away := range states {
-		states[away].sustained = f.Sustained(away)
+		return Trial{}, err
 	}
 	lost, kept := f.Interruption.Rate*f.underWay(&full), make([]float64, len(full.Clauses))
 	spare := max(f.Sustained(0)-f.Rate, 1e-3*f.Rate)
-	// count lets the numbers of absent replicas from first to away count as the last of them.
-	count := func(first, away int, chance float64) error {
-		if states[away].sustained < f.Rate && away > 0 {
-			lost += chance * (f.Rate - states[away].sustained) / spare
+	count := func(away int, chance float64) error {
+		if sustained := f.Sustained(away); sustained < f.Rate && away > 0 {
+			lost += chance * (f.Rate - sustained) / spare
 			return nil
 		}
 		t, err := f.Simulate(ctx, away)
 		if err != nil {
 			return err
 		}
-		shares := make([]float64, len(kept))
 		for i := range kept {
-			shares[i] = t.Clauses[i].Kept.Mean
-			kept[i] += float64(chance * shares[i])
-		}
-		for k := first; k <= away; k++ {
-			states[k].kept = shares
+			kept[i] += float64(chance * t.Clauses[i].Kept.Mean)
 		}
 		return nil
 	}
 	own := 1 - f.All()
 	for away, rest := 0, own; rest > leastAwayProbability*own; away = min(away+f.Step, f.Spot) {
-		first, chance := max(0, away-f.Step+1), 0.0
-		for k := first; k <= away; k++ {
+		chance := 0.0 // of this many and, in steps of more than one, of those rounded up to it
+		for k := max(0, away-f.Step+1); k <= away; k++ {
 			chance += own * Binomial(f.Spot, k, f.Alone())
 		}
 		if rest -= chance; away == f.Spot {
 			rest = 0
 		}
-		if err := count(first, away, chance); err != nil {
-			return Trial{}, nil, err
+		if err := count(away, chance); err != nil {
+			return Trial{}, err
 		}
 	}
 	if f.All() > 0 {
-		if err := count(f.Spot, f.Spot, f.All()); err != nil {
-			return Trial{}, nil, err
+		if err := count(f.Spot, f.All()); err != nil {
+			return Trial{}, err
 		}
 	}
 	full.Clauses = slices.Clone(full.Clauses)
 	for i := range kept {
 		full.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
 	}
-	return full, states, nil
+	return full, nil
 }
 
 // underWay returns how many seconds' worth of all requests the spot replicas have under way, as far
 // as they serve them.
 func (f *InterruptedFleet) underWay(full *Trial) float64 {
 	return f.Share * full.Latencies["mean_e2el_ms"] / 1000
-}
-
-// Months is the number of months over which absences are drawn, and month the length of each in
-// seconds.
-const (
-	Months = 100
-	month  = 8766.0 / 12 * 3600
-)
-
-// OverMonths draws absences for some months, and returns the share of the requests that keep the
-// SLO, of which the given part binds: on average, and the least of 95 of 100 months. Within a month
-// the fleet goes from state to state, and its queue grows and shrinks with them.
-func (f *InterruptedFleet) OverMonths(states []state, full *Trial, part int,
-	seed uint64) (mean, least float64) {
-	all := make([]float64, Months)
-	for m := range all {
-		all[m] = f.overMonth(states, f.Draw(f.Spot, month, seed+uint64(m)+1), full, part)
-		mean += all[m] / Months
-	}
-	slices.Sort(all)
-	return mean, all[Months/20]
-}
-
-// overMonth returns the share of the requests of a month that keep the SLO.
-func (f *InterruptedFleet) overMonth(states []state, absences [][]candidate.Absence, full *Trial,
-	part int) float64 {
-	type change struct {
-		at float64
-		by int
-	}
-	var changes []change
-	for _, list := range absences {
-		for _, a := range list {
-			changes = append(changes, change{a.From, 1}, change{a.To, -1})
-		}
-	}
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	missed := f.Rate * f.underWay(full) * float64(len(changes)/2) / float64(f.Spot)
-	at, away, queue := 0.0, 0, 0.0
-	for _, next := range append(changes, change{math.Inf(1), 0}) {
-		until := min(next.at, month)
-		if seconds := until - at; seconds > 0 {
-			s := &states[away]
-			late := seconds
-			if s.sustained >= f.Rate { // the queue is served, and then the state's share counts
-				late = 0
-				if queue > 0 {
-					late = min(seconds, queue/max(s.sustained-f.Rate, 1e-3*f.Rate))
-				}
-			}
-			queue = max(0, queue+float64(late*(f.Rate-s.sustained)))
-			kept := 0.0
-			if s.kept != nil {
-				kept = s.kept[part]
-			}
-			missed += f.Rate * (late + float64((seconds-late)*(1-kept)))
-		}
-		at, away = until, away+next.by
-	}
-	return max(0, 1-missed/(f.Rate*month))
 }
 
 // Binomial is the probability of k out of n where each has the probability p.
