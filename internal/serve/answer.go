@@ -142,7 +142,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		}
 	}
 	for ; done.tokens < state.Tokens; done.tokens++ {
-		if done.stop != nil && done.stop.stopped {
+		if done.stop != nil && done.stop.by != nil {
 			break
 		}
 		u := c.usage()
@@ -153,7 +153,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}
-	stopped := done.stop != nil && done.stop.stopped
+	stopped := done.stop != nil && done.stop.by != nil
 	if !state.Ended && !stopped || done.finished {
 		return
 	}
@@ -164,7 +164,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 	if done.stop != nil {
 		c.give(i, done.stop.rest(), c.usage(), events)
 		if stopped || state.Stopped {
-			p.choice.Finish = "stop"
+			p.choice.Finish, p.choice.Stop = "stop", done.stop.by
 		}
 	}
 	if events != nil {

@@ -71,7 +71,7 @@ func TestComputedAnswers(t *testing.T) {
 			body = fmt.Sprintf(`{"prompt":%q,"max_tokens":%d,"stop":%q}`, prompt, 5+n, stop)
 			if cut := i.ask(t, "/v1/completions",
 				body).Choices[0]; cut.Text != text[:strings.Index(text, stop)] ||
-				cut.Finish != "stop" {
+				cut.Finish != "stop" || cut.Stop == nil || *cut.Stop != stop {
 				t.Errorf("stopped at %q: %+v of %q", stop, cut, text)
 			}
 			return nil

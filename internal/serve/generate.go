@@ -60,7 +60,7 @@ func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.E
 	c.sent = make([]progress, len(c.plans))
 	for i, p := range c.plans {
 		if p.script == nil {
-			c.sent[i].stop = newStopper(c.request.Stop)
+			c.sent[i].stop = newStopper(c.request.Stop, c.request.MinTokens)
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/telemetry"
@@ -200,26 +199,12 @@ func (p *plan) stopAt(stops []string, after int) {
 	if len(stops) == 0 {
 		return
 	}
-	longest := 0
-	for _, s := range stops {
-		longest = max(longest, len(s))
-	}
-	var tail string // the end of the text so far, as long as matters
-	length := 0
+	stop, sent := newStopper(stops, after), 0
 	for i := range p.tokens {
-		piece := p.script.piece(i)
-		tail += piece
-		length += len(piece)
-		if i >= after {
-			for _, s := range stops {
-				if at := strings.Index(tail, s); at >= 0 {
-					p.tokens, p.bytes, p.choice.Finish = i+1, length-len(tail)+at, "stop"
-					return
-				}
-			}
-		}
-		if keep := longest + len(piece); len(tail) > keep {
-			tail = tail[len(tail)-keep:]
+		sent += len(stop.next(p.script.piece(i)))
+		if stop.by != nil {
+			p.tokens, p.bytes, p.choice.Finish, p.choice.Stop = i+1, sent, "stop", stop.by
+			return
 		}
 	}
 }

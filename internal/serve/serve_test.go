@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -95,7 +96,8 @@ type reply struct {
 	Object  string
 	Choices []struct {
 		Text    string
-		Finish  string `json:"finish_reason"`
+		Finish  string  `json:"finish_reason"`
+		Stop    *string `json:"stop_reason"`
 		Message struct {
 			Content *string
 			Calls   []struct {
@@ -170,30 +172,43 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestStop ends an answer before the text at which to stop, wherever it lies, and streams no part
-// of it.
+// An answer ends before the first text at which to stop that lies behind the first min_tokens
+// tokens, wherever it lies, and names it; a stream says the same, and nothing of that text. An
+// answer without one names none.
 func TestStop(t *testing.T) {
 	i := open(t, small, nil)
 	const ask = `{"prompt":"x","max_tokens":20,"ignore_eos":true`
-	whole := i.ask(t, "/v1/completions", ask+"}").Choices[0].Text
-	for at := 3; at < len(whole)-4; at += 5 {
-		stop, err := json.Marshal(whole[at : at+4])
-		testkit.OK(t, err)
-		want := whole[:strings.Index(whole, whole[at:at+4])]
-		body := ask + `,"stop":` + string(stop)
-		cut := i.ask(t, "/v1/completions", body+"}")
-		if got := cut.Choices[0]; got.Text != want || got.Finish != "stop" {
-			t.Errorf("stop at %s: found %q, %s; want %q", stop, got.Text, got.Finish, want)
+	long := i.ask(t, "/v1/completions", ask+"}").Choices[0]
+	whole := long.Text
+	if long.Stop != nil {
+		t.Errorf("without a stop: %q", *long.Stop)
+	}
+	six := i.ask(t, "/v1/completions", strings.Replace(ask, "20", "6", 1)+"}").Choices[0].Text
+	for at := 3; at < 2*len(whole)-8; at += 5 {
+		stop := whole[at/2 : at/2+4]
+		from, least := 0, at%2*6
+		if least > 0 {
+			from = len(six) - 3
 		}
-		streamed := ""
+		want, reason := whole, (*string)(nil)
+		if end := strings.Index(whole[from:], stop); end >= 0 {
+			want, reason = whole[:from+end], &stop
+		}
+		body := ask + fmt.Sprintf(`,"stop":["zz%s",%[1]q],"min_tokens":%d`, stop, least)
+		cut := i.ask(t, "/v1/completions", body+"}").Choices[0]
+		streamed, by := "", (*string)(nil)
 		for _, data := range i.events(t, "/v1/completions", body+`,"stream":true}`) {
 			var r reply
 			if json.Unmarshal([]byte(data), &r) == nil && len(r.Choices) > 0 {
 				streamed += r.Choices[0].Text
+				by = r.Choices[0].Stop
 			}
 		}
-		if streamed != want {
-			t.Errorf("stop at %s: streamed %q, want %q", stop, streamed, want)
+		if cut.Text != want || !reflect.DeepEqual(cut.Stop, reason) ||
+			(cut.Finish == "stop") != (reason != nil) ||
+			streamed != want || !reflect.DeepEqual(by, reason) {
+			t.Errorf("stop at %q after %d tokens: found %+v, streamed %q; want %q", stop, least,
+				cut, streamed, want)
 		}
 	}
 }

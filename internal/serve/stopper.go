@@ -4,18 +4,21 @@ import (
 	"strings"
 )
 
-// stopper looks for texts at which to stop in an answer that comes piece by piece. It holds back
-// what may be the beginning of one, and bytes that are not a whole character.
+// stopper looks for texts at which to stop in an answer that comes piece by piece, in the pieces
+// behind the first after ones. It holds back what may be the beginning of one, and bytes that are
+// not a whole character.
 type stopper struct {
 	stops   []string
+	after   int
 	longest int
 	held    string
-	stopped bool
-	whole   holdBack
+	// by is the text at which the answer stopped; nil while it goes on.
+	by    *string
+	whole holdBack
 }
 
-func newStopper(stops []string) *stopper {
-	s := &stopper{stops: stops}
+func newStopper(stops []string, after int) *stopper {
+	s := &stopper{stops: stops, after: after}
 	for _, text := range stops {
 		s.longest = max(s.longest, len(text))
 	}
@@ -24,19 +27,22 @@ func newStopper(stops []string) *stopper {
 
 // next returns what can be sent after another piece has come.
 func (s *stopper) next(piece string) string {
-	if s.stopped {
+	if s.by != nil {
 		return ""
 	}
+	old := len(s.held)
 	s.held += piece
-	first := -1
-	for _, text := range s.stops {
-		if at := strings.Index(s.held, text); at >= 0 && (first < 0 || at < first) {
-			first = at
+	if s.after--; s.after < 0 {
+		first := -1
+		for _, text := range s.stops {
+			from := max(0, old-len(text)+1) // what lies before has no part in the piece
+			if at := strings.Index(s.held[from:], text); at >= 0 && (first < 0 || from+at < first) {
+				first, s.by = from+at, &text
+			}
 		}
-	}
-	if first >= 0 {
-		s.stopped = true
-		return s.whole.next(s.held[:first])
+		if s.by != nil {
+			return s.whole.next(s.held[:first])
+		}
 	}
 	ready := len(s.held) - max(s.longest-1, 0)
 	if ready <= 0 {
@@ -49,7 +55,7 @@ func (s *stopper) next(piece string) string {
 
 // rest returns what was held back at the end.
 func (s *stopper) rest() string {
-	if s.stopped {
+	if s.by != nil {
 		return ""
 	}
 	return s.whole.next(s.held)

@@ -25,6 +25,8 @@ type Choice struct {
 	Call, CallID string
 	// Finish is stop, length or tool_calls.
 	Finish string
+	// Stop is the text that ended the answer; nil for another end. Responses does not show it.
+	Stop *string
 	// Logprobs are the probabilities of the tokens; nil for none.
 	Logprobs json.RawMessage
 }
@@ -74,7 +76,8 @@ func (h *Head) Document(choices []Choice, u Usage) []byte {
 				Logprobs json.RawMessage `json:"logprobs"`
 				Finish   string          `json:"finish_reason"`
 				Stop     *string         `json:"stop_reason"`
-			}{Index: i, Text: c.Text, Logprobs: c.Logprobs, Finish: c.Finish})
+			}{Index: i, Text: c.Text, Logprobs: c.Logprobs, Finish: c.Finish,
+				Stop: c.Stop})
 			continue
 		}
 		list = append(list, struct {
@@ -83,7 +86,8 @@ func (h *Head) Document(choices []Choice, u Usage) []byte {
 			Logprobs json.RawMessage `json:"logprobs"`
 			Finish   string          `json:"finish_reason"`
 			Stop     *string         `json:"stop_reason"`
-		}{Index: i, Message: c.message(), Logprobs: c.Logprobs, Finish: c.Finish})
+		}{Index: i, Message: c.message(), Logprobs: c.Logprobs, Finish: c.Finish,
+			Stop: c.Stop})
 	}
 	return mustMarshal(struct {
 		ID      string          `json:"id"`

@@ -11,7 +11,11 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-// The fields of requests in OpenAI's reference and in vLLM's protocol.
+// The fields of requests:
+//   - of OpenAI's Chat and Completions (openai/openai-python, src/openai/types at 04448952 and
+//     08b8179a) and Responses (openai/openai-ruby, lib/openai/models/responses at 03850168);
+//   - of vLLM (vllm/entrypoints/openai: chat_completion/protocol.py and completion/protocol.py at
+//     002032ee, responses/protocol.py at 010a69ce), with those that older versions had.
 var published = strings.Fields(`
 messages model audio frequency_penalty function_call functions logit_bias logprobs
 max_completion_tokens max_tokens metadata modalities n parallel_tool_calls prediction
@@ -22,7 +26,7 @@ top_logprobs top_p user verbosity web_search_options
 prompt best_of echo suffix
 
 background context_management conversation include input instructions max_output_tokens
-max_tool_calls previous_response_id reasoning text truncation
+max_tool_calls moderation previous_response_id prompt_cache_options reasoning text truncation
 
 use_beam_search top_k min_p repetition_penalty length_penalty stop_token_ids
 include_stop_str_in_output ignore_eos min_tokens skip_special_tokens spaces_between_special_tokens
@@ -32,7 +36,9 @@ mm_processor_kwargs media_io_kwargs structured_outputs guided_json guided_choice
 guided_grammar structural_tag guided_decoding_backend guided_whitespace_pattern priority request_id
 logits_processors return_tokens_as_token_ids return_token_ids cache_salt kv_transfer_params
 vllm_xargs include_reasoning thinking_token_budget repetition_detection prompt_embeds
-enable_response_messages previous_input_messages
+enable_response_messages previous_input_messages previous_response watermarking truncation_side
+logprob_token_ids session_id routed_experts_prompt_start return_token_offsets return_prompt_text
+return_mm_kwargs ec_transfer_params stream_interval chat_template_content_format
 
 adapters`)
 

@@ -18,9 +18,9 @@ type Words func(i int) string
 
 // Instance makes up a JSON value that a schema allows. It understands what tool calls and
 // structured outputs use: type, properties, required, items, enum, const, anyOf, oneOf, allOf,
-// $ref within the schema, bounds of numbers, lengths, pattern, uniqueItems, numbers of properties,
-// and the formats that OpenAI lists. It refuses other keywords that restrict values, by name. The
-// error is an *Error.
+// $ref within the schema, bounds of numbers, lengths, pattern, uniqueItems, names and numbers of
+// properties, and the formats that OpenAI lists. It refuses other keywords that restrict values,
+// and those that the made value breaks, by name. The error is an *Error.
 func Instance(schema json.RawMessage, words Words) ([]byte, error) {
 	if absent(schema) {
 		schema = json.RawMessage(`{"type":"object"}`)
@@ -35,6 +35,11 @@ func Instance(schema json.RawMessage, words Words) ([]byte, error) {
 	value, err := m.value(root, 0)
 	if err != nil {
 		return nil, invalid("schema", "schema: %v", err)
+	}
+	m.steps = 0
+	if broken, err := m.broken(root, plain(json.RawMessage(value)), 0); err == nil && broken != "" {
+		return nil, invalid("schema", "schema: %s: this server makes up no value that keeps it",
+			broken)
 	}
 	return value, nil
 }
@@ -86,7 +91,7 @@ func (m *maker) value(schema any, depth int) ([]byte, error) {
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list, ok := s[key].([]any); ok && len(list) > 0 {
-			return m.oneOf(without(s, key), list, depth+1)
+			return m.alternative(s, key, list, depth+1)
 		}
 	}
 	switch kind(s, depth >= optionalDepth) {
@@ -110,20 +115,28 @@ func (m *maker) value(schema any, depth int) ([]byte, error) {
 	return m.literal(text)
 }
 
-// oneOf makes an instance of the first alternative that has a small one. Far down, alternatives
-// without parts come first, so that types which contain themselves end.
-func (m *maker) oneOf(s object, list []any, depth int) (value []byte, err error) {
+// alternative makes an instance of the first alternative of anyOf or oneOf that has a small one;
+// with oneOf, one that the other alternatives do not accept. Far down, alternatives without parts
+// come first, so that types which contain themselves end.
+func (m *maker) alternative(s object, key string, list []any, depth int) (value []byte, err error) {
 	if depth > optionalDepth {
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b any) int { return cmp.Compare(parts(a), parts(b)) })
 	}
-	for _, alternative := range list {
-		value, err = m.value(merge(s, alternative), depth)
-		if !errors.Is(err, errTooLarge) {
-			return value, err
+	for _, one := range list {
+		made, failed := m.value(merge(without(s, key), one), depth)
+		broken := ""
+		if failed == nil && key == "oneOf" {
+			broken, failed = m.broken(object{key: list}, plain(json.RawMessage(made)), depth)
+		}
+		if errors.Is(failed, errTooLarge) {
+			err = failed
+		} else if failed != nil || broken == "" {
+			return made, failed
 		}
 	}
-	return nil, err
+	return nil, cmp.Or(err, errors.New(key+": this server makes up no value that one alternative "+
+		"alone accepts"))
 }
 
 // resolve follows references and takes the parts of allOf together.
@@ -199,14 +212,15 @@ func (m *maker) object(s object, depth int) ([]byte, error) {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	for _, bound := range []struct {
-		key    string
-		broken bool
-	}{{"minProperties", len(names) < integer(s, "minProperties", 0)},
-		{"maxProperties", len(names) > integer(s, "maxProperties", len(names))}} {
-		if bound.broken {
-			return nil, fmt.Errorf("%s: this server makes up the properties that are named, "+
-				"found %d", bound.key, len(names))
+	if rule, found := s["propertyNames"]; found {
+		for _, name := range slices.Clone(names) {
+			broken, err := m.broken(rule, name, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			if broken != "" && !slices.Contains(required, any(name)) {
+				names = slices.DeleteFunc(names, func(n string) bool { return n == name })
+			}
 		}
 	}
 	out := []byte{'{'}
@@ -214,7 +228,11 @@ func (m *maker) object(s object, depth int) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ", "...)
 		}
-		value, err := m.value(properties[name], depth+1)
+		property, named := properties[name]
+		if !named {
+			property = s["additionalProperties"]
+		}
+		value, err := m.value(property, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +253,6 @@ func (m *maker) array(s object, depth int) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	first, _ := s["prefixItems"].([]any)
-	seen := map[string]bool{}
 	out := []byte{'['}
 	for i := range max(n, len(first)) {
 		if i > 0 {
@@ -249,11 +266,6 @@ func (m *maker) array(s object, depth int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s["uniqueItems"] == true && seen[string(value)] {
-			return nil, fmt.Errorf("uniqueItems: this server cannot make up %d items that differ",
-				max(n, len(first)))
-		}
-		seen[string(value)] = true
 		out = append(out, value...)
 	}
 	return m.charge(append(out, ']'))
@@ -271,8 +283,19 @@ func (m *maker) text(s object) (string, error) {
 		}
 		return text, err
 	}
-	if text := formatted(s["format"]); text != "" {
-		return text, nil
+	if format, ok := s["format"].(string); ok {
+		shapes := shapesOf(format)
+		for _, f := range shapes {
+			fixed := len(f.head) + len(f.tail)
+			n := max(f.least, least-fixed)
+			if n <= f.most && fixed+n <= most {
+				return f.head + strings.Repeat(f.fill, n) + f.tail, nil
+			}
+		}
+		if len(shapes) > 0 {
+			return "", fmt.Errorf("format: found %q, for which this server makes up no text of "+
+				"minLength to maxLength characters", format)
+		}
 	}
 	text := strings.TrimSpace(m.word() + m.word())
 	for len(text) < least && len(text) < maxInstance {
@@ -281,31 +304,46 @@ func (m *maker) text(s object) (string, error) {
 	return text[:min(len(text), max(most, 0))], nil
 }
 
-// formatted returns a text of a format; empty for formats that are unknown.
-func formatted(format any) string {
+// shape is a form of texts: head, least to most times fill (a character), and tail.
+type shape struct {
+	head, fill, tail string
+	least, most      int
+}
+
+// shapesOf returns forms of a format's texts, the usual one first; nothing where the format is
+// unknown. Labels of hosts have at most 63 characters, and local parts of addresses 64.
+func shapesOf(format string) []shape {
+	plain := func(text string) shape { return shape{head: text} }
 	switch format {
 	case "date-time":
-		return "2026-01-02T03:04:05Z"
+		return []shape{plain("2026-01-02T03:04:05Z"),
+			{"2026-01-02T03:04:05.", "0", "Z", 1, maxInstance}}
 	case "date":
-		return "2026-01-02"
+		return []shape{plain("2026-01-02")}
 	case "time":
-		return "03:04:05Z"
+		return []shape{plain("03:04:05Z"), {"03:04:05.", "0", "Z", 1, maxInstance}}
 	case "duration":
-		return "PT1M"
+		return []shape{plain("PT1M"), {"P", "1", "D", 1, maxInstance}}
 	case "email":
-		return "someone@example.com"
+		return []shape{plain("someone@example.com"), {"", "a", "@b.io", 1, 64}}
 	case "hostname":
-		return "example.com"
+		return []shape{plain("example.com"), {"", "a", "", 1, 63}}
 	case "ipv4":
-		return "192.0.2.1"
+		return []shape{plain("192.0.2.1"), {"1.1.1.", "1", "", 1, 3}, {"1.1.111.", "1", "", 1, 3},
+			{"1.111.111.", "1", "", 1, 3}, {"111.111.111.", "1", "", 1, 3}}
 	case "ipv6":
-		return "2001:db8::1"
+		shapes := []shape{plain("2001:db8::1")}
+		for groups := range 7 {
+			shapes = append(shapes, shape{strings.Repeat("1111:", groups) +
+				strings.Repeat(":", 1+max(0, 1-groups)), "1", "", 0, 4})
+		}
+		return append(shapes, shape{strings.Repeat("1111:", 7), "1", "", 1, 4})
 	case "uuid":
-		return "00000000-0000-4000-8000-000000000000"
+		return []shape{plain("00000000-0000-4000-8000-000000000000")}
 	case "uri":
-		return "https://example.com/"
+		return []shape{plain("https://example.com/"), {"a:", "a", "", 1, maxInstance}}
 	}
-	return ""
+	return nil
 }
 
 func (m *maker) word() string {

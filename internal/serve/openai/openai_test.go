@@ -4,8 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"pgregory.net/rapid"
@@ -29,12 +36,97 @@ func TestInstancesAreValid(t *testing.T) {
 	})
 }
 
+// With oneOf, exactly one alternative accepts what is made, or oneOf is refused by name. What
+// alternatives tell apart by a constant is always made.
+func TestOneAlternativeAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(t, "alternatives")
+		told := rapid.Bool().Draw(t, "told apart")
+		var list []any
+		for i := range n {
+			one := drawSchema(t, 2)
+			if told {
+				one = map[string]any{"type": "object", "required": []string{"kind"},
+					"properties": map[string]any{"kind": map[string]any{"const": i}, "a": one}}
+			}
+			list = append(list, one)
+		}
+		schema, err := json.Marshal(map[string]any{"oneOf": list})
+		testkit.OK(t, err)
+		value, err := Instance(schema, words)
+		switch {
+		case err == nil:
+			valid(t, schema, value)
+		case told || n == 1 || !strings.Contains(err.Error(), " oneOf: "):
+			t.Fatalf("%s: %v", schema, err)
+		}
+	})
+}
+
+// A text of a format has the asked length, and is of the format by a reader that is not ours. What
+// fits within bounds fits within wider ones, and addresses of every length that they may have are
+// made.
+func TestFormatsKeepLengths(t *testing.T) {
+	read := map[string]func(string) error{
+		"date-time": func(s string) error { _, err := time.Parse(time.RFC3339, s); return err },
+		"date":      func(s string) error { _, err := time.Parse(time.DateOnly, s); return err },
+		"time":      func(s string) error { _, err := time.Parse("15:04:05Z", s); return err },
+		"duration": func(s string) error {
+			if !regexp.MustCompile(`^P(\d+D|T\d+M)$`).MatchString(s) {
+				return errors.New("no duration")
+			}
+			return nil
+		},
+		"email": func(s string) error { _, err := mail.ParseAddress(s); return err },
+		"hostname": func(s string) error {
+			if !regexp.MustCompile(`^[a-z]{1,63}(\.[a-z]{1,63})*$`).MatchString(s) {
+				return errors.New("no host")
+			}
+			return nil
+		},
+		"ipv4": func(s string) error { _, err := netip.ParseAddr(s); return err },
+		"ipv6": func(s string) error { _, err := netip.ParseAddr(s); return err },
+		"uuid": func(s string) error { return nil },
+		"uri":  func(s string) error { _, err := url.Parse(s); return err },
+	}
+	always := map[string][2]int{"ipv4": {7, 15}, "ipv6": {2, 39}, "hostname": {1, 63},
+		"email": {6, 69}, "uri": {3, 80}, "duration": {3, 80}}
+	rapid.Check(t, func(t *rapid.T) {
+		format := rapid.SampledFrom(slices.Sorted(maps.Keys(read))).Draw(t, "format")
+		least := rapid.IntRange(0, 40).Draw(t, "least")
+		most := least + rapid.IntRange(0, 40).Draw(t, "span")
+		made := func(least, most int) (text string, err error) {
+			schema := fmt.Sprintf(`{"type":"string","format":%q,"minLength":%d,"maxLength":%d}`,
+				format, least, most)
+			value, err := Instance(json.RawMessage(schema), words)
+			if err != nil {
+				return "", err
+			}
+			testkit.OK(t, json.Unmarshal(value, &text))
+			if len(text) < least || len(text) > most || read[format](text) != nil {
+				t.Fatalf("%s: made %q", schema, text)
+			}
+			return text, nil
+		}
+		_, narrow := made(least, most)
+		_, wide := made(max(0, least-rapid.IntRange(0, 9).Draw(t, "below")),
+			most+rapid.IntRange(0, 9).Draw(t, "above"))
+		known, ok := always[format]
+		if narrow == nil && wide != nil ||
+			narrow != nil && ok && max(least, known[0]) <= min(most, known[1]) ||
+			narrow != nil && !strings.Contains(narrow.Error(), " format: ") {
+			t.Fatalf("%s of %d to %d characters: %v; with wider bounds: %v", format, least, most,
+				narrow, wide)
+		}
+	})
+}
+
 // drawSchema draws a schema that some value satisfies.
 func drawSchema(t *rapid.T, depth int) any {
 	kinds := []string{"string", "integer", "number", "boolean", "null", "enum", "const",
 		"pattern"}
 	if depth < 3 {
-		kinds = append(kinds, "object", "array", "anyOf", "allOf")
+		kinds = append(kinds, "object", "array", "anyOf", "allOf", "propertyNames")
 	}
 	switch kind := rapid.SampledFrom(kinds).Draw(t, "kind"); kind {
 	case "object":
@@ -49,6 +141,10 @@ func drawSchema(t *rapid.T, depth int) any {
 		}
 		return map[string]any{"type": "object", "properties": properties, "required": required,
 			"additionalProperties": false}
+	case "propertyNames": // leave b out
+		return map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[ac]"},
+			"properties": map[string]any{"a": drawSchema(t, depth+1), "b": drawSchema(t, depth+1)},
+			"required":   []string{"a", "c"}, "additionalProperties": drawSchema(t, depth+1)}
 	case "array":
 		n := rapid.IntRange(0, 3).Draw(t, "items")
 		return map[string]any{"type": "array", "items": drawSchema(t, depth+1), "minItems": n,
@@ -90,6 +186,13 @@ func TestKeywordsAreFollowedOrRefused(t *testing.T) {
 		`{"type":"object","minProperties":2}`:                          "minProperties:",
 		`{"properties":{"a":{}},"maxProperties":0}`:                    "maxProperties:",
 		`{"items":{"type":"boolean"},"uniqueItems":true,"minItems":2}`: "uniqueItems:",
+		`{"required":["b"],"propertyNames":{"maxLength":0}}`:           "propertyNames:",
+		`{"oneOf":[{"type":"number"},{"type":"integer"}]}`:             "oneOf:",
+		`{"oneOf":[{"const":1},{"const":1.0}]}`:                        "oneOf:",
+		`{"type":"string","format":"date","maxLength":9}`:              "format:",
+		`{"type":"string","minLength":3,"maxLength":2}`:                "minLength:",
+		`{"type":"integer","minimum":0.5,"maximum":0.75}`:              "imum:",
+		`{"allOf":[{"type":"string"},{"type":"integer"}]}`:             "type:",
 		`{"properties":{"a":{"allOf":[{"not":{}}]}},"required":["a"]}`: "not:",
 	} {
 		value, err := Instance(json.RawMessage(schema), words)

@@ -40,15 +40,15 @@ func (s *Stream) Begin(index int, c *Choice) {
 	case s.Endpoint == Responses:
 		s.beginResponse(c)
 	case c.Call == "":
-		s.delta(index, []byte(`{"role":"assistant","content":""}`), "", nil)
+		s.delta(index, []byte(`{"role":"assistant","content":""}`), nil, nil)
 	default:
 		zero := 0
 		s.delta(index, mustMarshal(struct {
 			Role    string  `json:"role"`
 			Content *string `json:"content"`
 			Calls   []call  `json:"tool_calls"`
-		}{"assistant", nil, []call{{&zero, c.CallID, "function", callFunction{Name: c.Call}}}}), "",
-			nil)
+		}{"assistant", nil, []call{{&zero, c.CallID, "function", callFunction{Name: c.Call}}}}),
+			nil, nil)
 	}
 }
 
@@ -60,16 +60,16 @@ func (s *Stream) Piece(index int, c *Choice, text string, u *Usage) {
 	case s.Endpoint == Completions:
 		s.open(index)
 		s.Bytes = appendText(append(s.Bytes, `"text":`...), text)
-		s.close("", u)
+		s.close(nil, u)
 	case c.Call != "":
 		zero := 0
 		s.delta(index, mustMarshal(struct {
 			Calls []call `json:"tool_calls"`
-		}{[]call{{Index: &zero, Function: callFunction{Arguments: text}}}}), "", u)
+		}{[]call{{Index: &zero, Function: callFunction{Arguments: text}}}}), nil, u)
 	default:
 		s.open(index)
 		s.Bytes = append(appendText(append(s.Bytes, `"delta":{"content":`...), text), '}')
-		s.close("", u)
+		s.close(nil, u)
 	}
 }
 
@@ -81,9 +81,9 @@ func (s *Stream) Finish(index int, c *Choice, u *Usage) {
 	case Completions:
 		s.open(index)
 		s.Bytes = append(s.Bytes, `"text":""`...)
-		s.close(c.Finish, u)
+		s.close(c, u)
 	default:
-		s.delta(index, []byte(`{}`), c.Finish, u)
+		s.delta(index, []byte(`{}`), c, u)
 	}
 }
 
@@ -107,30 +107,34 @@ func (s *Stream) Fail(e *Error) {
 	s.Bytes = append(append(append(s.Bytes, "data: "...), e.Body()...), "\n\n"...)
 }
 
-// delta adds an event of Chat.
-func (s *Stream) delta(index int, delta []byte, finish string, u *Usage) {
+// delta adds an event of Chat, the last of a choice that is ended.
+func (s *Stream) delta(index int, delta []byte, ended *Choice, u *Usage) {
 	s.open(index)
 	s.Bytes = append(append(s.Bytes, `"delta":`...), delta...)
-	s.close(finish, u)
+	s.close(ended, u)
 }
 
-// open begins an event with one choice, close ends it.
+// open begins an event with one choice, and close ends it, as the last of a choice that is ended.
 func (s *Stream) open(index int) {
 	s.Bytes = append(append(s.Bytes, s.prefix...), `,"choices":[{"index":`...)
 	s.Bytes = append(strconv.AppendInt(s.Bytes, int64(index), 10), ',')
 }
 
-func (s *Stream) close(finish string, u *Usage) {
+func (s *Stream) close(ended *Choice, u *Usage) {
 	s.Bytes = append(s.Bytes, `,"logprobs":`...)
 	if s.Logprobs == nil {
 		s.Bytes = append(s.Bytes, "null"...)
 	}
 	s.Bytes = append(append(s.Bytes, s.Logprobs...), `,"finish_reason":`...)
 	s.Logprobs = nil
-	if finish == "" {
+	switch {
+	case ended == nil:
 		s.Bytes = append(s.Bytes, "null}]"...)
-	} else {
-		s.Bytes = append(append(append(s.Bytes, '"'), finish...), `","stop_reason":null}]`...)
+	case ended.Stop == nil:
+		s.Bytes = append(append(append(s.Bytes, '"'), ended.Finish...), `","stop_reason":null}]`...)
+	default:
+		s.Bytes = append(append(append(s.Bytes, '"'), ended.Finish...), `","stop_reason":`...)
+		s.Bytes = append(appendText(s.Bytes, *ended.Stop), "}]"...)
 	}
 	if s.Continuous && u != nil {
 		s.Bytes = u.appendTo(append(s.Bytes, `,"usage":`...), s.Endpoint)
