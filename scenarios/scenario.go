@@ -1,8 +1,7 @@
 package scenarios
 
 // Scenario is the content of a scenario file: the model, the hardware, the policies and the
-// workload. The tags of its fields describe the keys. The scenario reference and schema.json are
-// made from these tags.
+// workload. The tags of its fields describe the keys; Keys and schema.json come from these tags.
 type Scenario struct {
 	Name        string       `json:"name,omitempty" jsonschema:"Name of the scenario in reports."`
 	Model       string       `json:"model,omitempty" required:"unless fleet" jsonschema:"A name (llmsim list models), the path of a Hugging Face config.json, or a mapping of a name and the keys of shape, such as {name: llama-2-7b, kv-heads: 8}." spread:"shape"`

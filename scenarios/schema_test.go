@@ -16,7 +16,7 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write schema.json and the scenario reference from the structs")
+	"write schema.json and result.schema.json from the structs")
 
 // current compares a generated file with the committed one, or writes it.
 func current(t *testing.T, name string, want []byte) {

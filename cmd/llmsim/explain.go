@@ -1,12 +1,17 @@
 package main
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/lesson"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // explainFlags are the flags of the explain command.
@@ -26,7 +31,8 @@ func explainCommand() *cobra.Command {
 		Short: "Explain step by step what serving a model on an accelerator costs, and why",
 		Example: `  llmsim explain llama-3.1-8b h100
   llmsim explain --devices --out pictures
-  llmsim explain --sampling`,
+  llmsim explain --sampling
+  llmsim explain keys fleet.pools`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if flags.devices || flags.sampling {
 				return arguments(0, 0)(cmd, args)
@@ -59,7 +65,52 @@ func explainCommand() *cobra.Command {
 		"with --devices, folder for devices and devices-prompts as SVG and PNG")
 	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
 		"with --devices, what pictures are for: print, or slide (16:9, larger letters)")
+	cmd.AddCommand(explainKeysCommand())
 	return cmd
+}
+
+func explainKeysCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "keys [KEY]",
+		Short: "Explain the keys of a scenario and the figures of a result",
+		Long: reflow("Explain every key of a scenario file and every figure of a result, or KEY " +
+			"and the keys below it. In brackets are the type of a value and its bounds; of a " +
+			"figure, the unit, which values are better, and the requests that it counts: arrived " +
+			"are all requests, admitted those that a scheduler put into a step at least once, " +
+			"begun those whose users had the first token, completed those that were answered in " +
+			"full. A figure without requests is of the run: its time, steps, accelerators."),
+		Example: `  llmsim explain keys workload.arrivals
+  llmsim explain keys result`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list := append(scenarios.Keys(), scenarios.Figures()...)
+			if len(args) > 0 {
+				var err error
+				if list, err = below(args[0], list); err != nil {
+					return err
+				}
+			}
+			return show(cmd, format, list, nil, (*report.Printer).Keys)
+		},
+	}
+	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
+	return cmd
+}
+
+// below returns a key and the keys under it.
+func below(path string, all []scenarios.Key) (list []scenarios.Key, err error) {
+	var known []string
+	for _, key := range all {
+		known = append(known, key.Path)
+		if key.Path == path || strings.HasPrefix(key.Path, path+".") {
+			list = append(list, key)
+		}
+	}
+	if list == nil {
+		return nil, errors.New(nearest.Unknown("key", path, known))
+	}
+	return list, nil
 }
 
 // showDevices shows the laws of decoding and prefill on machines that were measured.

@@ -155,6 +155,18 @@ func (p *Printer) Policies(list []PolicyEntry) {
 	}
 }
 
+// Keys prints what the keys of a scenario, or the figures of a result, take and mean.
+func (p *Printer) Keys(list []scenarios.Key) {
+	for _, key := range list {
+		p.printf("%s", p.paint(bold, key.Path))
+		if key.Takes != "" {
+			p.printf(" (%s)", key.Takes)
+		}
+		p.printf("\n")
+		p.indented(key.Means, 4)
+	}
+}
+
 // indented writes a paragraph, its first line indented and the others further.
 func (p *Printer) indented(words string, indent int) {
 	for i, line := range strings.Split(text.WrapSoft(words, columns-indent-2), "\n") {
