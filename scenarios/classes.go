@@ -84,7 +84,7 @@ func (d *demand) classes() []workload.Class {
 		list = append(list, drawn)
 	}
 	d.leaveToClasses()
-	w.Patience = 0
+	w.Patience = Patience{}
 	return list
 }
 

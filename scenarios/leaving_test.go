@@ -10,8 +10,8 @@ import (
 const voice = `
 model: llama-3.1-8b
 hardware: h100-sxm
-workload: {rate: 2/s, requests: 400, prompt: 300, output: {distribution: lognormal, mean: 300, cv: 0.8},
-  patience: 1700ms}
+workload: {rate: 2/s, requests: 400, prompt: 300, patience: 1700ms,
+  output: {distribution: lognormal, mean: 300, cv: 0.8}}
 slo: {ttft: {p99: 300ms}}
 `
 
@@ -41,6 +41,60 @@ func TestUsersWhoLeaveMissNoTTFT(t *testing.T) {
 	r := runYAML(t, voice, "workload.patience=20ms")
 	if l := r.Limits[0]; r.Cancelled == 0 || l.Met || l.Within != float64(r.Begun())/400 {
 		t.Errorf("patience of 20 ms: %+v, %+v", r.Endings, l)
+	}
+}
+
+// A user whose patience counts from the first token has cut an answer or none. So whatever the
+// patience, and whether it is drawn, limits of TTFT are kept as by users who stay, or by more:
+// who leaves makes room.
+func TestPatienceFromTheFirstToken(t *testing.T) {
+	busy := []string{"workload.rate=25/s", "workload.prompt=2000", "slo={ttft: 400ms}"}
+	kept, whole := 0.0, int64(0)
+	for _, patience := range []string{"1h", "9s", "4s", "1s", "100ms"} {
+		for _, drawn := range []string{"", ", distribution: lognormal, cv: 0.8"} {
+			r := runYAML(t, voice, append(busy, "workload.patience={mean: "+patience+
+				drawn+", from: first-token}")...)
+			if r.Cancelled > 0 || r.Sent() != r.Begun() {
+				t.Errorf("%s%s: %+v", patience, drawn, r.Endings)
+			}
+			if patience == "1h" {
+				kept, whole = r.Attainment.TTFT, r.Completed
+				if r.Cut > 0 || kept > 0.8 {
+					t.Errorf("%d cut, and limits kept by %.3g: too quiet", r.Cut, kept)
+				}
+			} else if r.Attainment.TTFT < kept || r.Attainment.All < kept || r.Completed >= whole {
+				t.Errorf("%s%s: limits of TTFT kept by %.4g, and %.4g with users who stay; %+v",
+					patience, drawn, r.Attainment.TTFT, kept, r.Endings)
+			}
+		}
+	}
+}
+
+// A session in which answers are cut has as many turns as one with whole answers. If cut answers
+// stay in the context, it is complete, and its prompts are shorter; else it counts as incomplete.
+func TestSessionsWithCutAnswers(t *testing.T) {
+	talk := []string{"workload.requests=10000",
+		"workload.rate={pattern: phases, phases: [{rate: 2/s, for: 60s}]}",
+		"workload.sessions={turns: {distribution: uniform, min: 1, max: 6}, think: 500ms}"}
+	stay := runYAML(t, voice, append(talk, "workload.patience=1h")...)
+	talk = append(talk,
+		"workload.patience={mean: 1s, distribution: lognormal, cv: 0.8, from: first-token}")
+	planned := runYAML(t, voice, talk...)
+	kept := runYAML(t, voice, append(talk, "workload.keep-cut=true")...)
+	sessions := func(r *Result) int64 { return r.Sessions.Completed + r.Sessions.Incomplete }
+	if kept.Cut == 0 || kept.Sent() != stay.Sent() || planned.Sent() != stay.Sent() ||
+		sessions(kept) != sessions(stay) || sessions(planned) != sessions(stay) {
+		t.Errorf("users stay: %+v, %+v; planned: %+v, %+v; kept: %+v, %+v", stay.Endings,
+			stay.Sessions, planned.Endings, planned.Sessions, kept.Endings, kept.Sessions)
+	}
+	if kept.Sessions.Incomplete != stay.Sessions.Incomplete ||
+		planned.Sessions.Incomplete <= stay.Sessions.Incomplete {
+		t.Errorf("%d sessions incomplete where cut answers stay, %d where they do not, %d without",
+			kept.Sessions.Incomplete, planned.Sessions.Incomplete, stay.Sessions.Incomplete)
+	}
+	if kept.Sessions.Calls != stay.Sessions.Calls || kept.Sessions.Input >= stay.Sessions.Input ||
+		kept.Sessions.Output >= stay.Sessions.Output {
+		t.Errorf("kept %+v, users stay %+v", kept.Sessions, stay.Sessions)
 	}
 }
 

@@ -14,7 +14,7 @@ func (f *fleet) demands() *demand {
 	s := &f.file.Scenario
 	d := &demand{
 		notes: f.notes, fleet: f, workload: s.Workload, slo: s.SLO.Complete(),
-		config: workload.Config{Seed: s.Seed},
+		config: workload.Config{Seed: s.Seed, KeepCut: s.Workload.KeepCut},
 		tenant: map[string]int{}, distributions: map[Length]*lengths.Distribution{},
 	}
 	d.workload.Classes = slices.Clone(s.Workload.Classes)

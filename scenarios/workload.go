@@ -23,7 +23,8 @@ type Workload struct {
 	Audio    *Audio    `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
 	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out."`
-	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
+	Patience Patience  `json:"patience,omitzero" jsonschema:"How long users wait for the whole answer before they leave."`
+	KeepCut  bool      `json:"keep-cut,omitempty" jsonschema:"Whether a session goes on from what came out of an answer that its user cut. Default: later prompts repeat the whole answer as planned, and the session counts as incomplete."`
 	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
 	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones."`
 }
@@ -63,7 +64,7 @@ type Class struct {
 	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it; larger is more urgent."`
 	Tenant   string    `json:"tenant,omitempty" jsonschema:"Tenant who sends its requests, for fair policies and reports. Tenants are numbered from 0 in the order of the classes. Default: the same for all."`
 	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"Time by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
-	Patience Span      `json:"patience,omitempty" above:"0" jsonschema:"How long users wait for the whole answer before they cancel."`
+	Patience Patience  `json:"patience,omitzero" jsonschema:"As in the workload, whose value is the default."`
 	SLO      SLO       `json:"slo,omitzero" jsonschema:"Its SLO. Default: that of the scenario."`
 
 	Region string `json:"region,omitempty" jsonschema:"Region of its users, if pools have regions. Default: that of the first pool."`
@@ -151,6 +152,14 @@ type Delay struct {
 	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"Mean."`
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"Distribution."`
 	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"Standard deviation divided by the mean."`
+}
+
+// Patience is how long users wait for an answer.
+type Patience struct {
+	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" above:"0" jsonschema:"Mean, drawn for each request."`
+	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"Distribution."`
+	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"Standard deviation divided by the mean."`
+	From         string  `json:"from,omitempty" enum:"arrival,first-token" jsonschema:"From when it counts: with first-token, users leave so long after the answer began. Default: arrival."`
 }
 
 // Trace is a recorded workload. If the scenario gives a rate or arrivals, the times of the trace do

@@ -25,7 +25,7 @@ type ended interface {
 }
 
 // withAdapters returns a source whose requests ask for adapters, drawn by the seed.
-func withAdapters(of ended, a *Adapters, seed uint64) (Source, error) {
+func withAdapters(of ended, a *Adapters, seed uint64) (ended, error) {
 	if a.Count < 1 || a.Count > maxTexts || !(a.Zipf >= 0) || math.IsInf(a.Zipf, 1) {
 		return nil, fmt.Errorf("workload: adapters: found %d with zipf %v, allowed: 1 to %d, and "+
 			"finite numbers from 0", a.Count, a.Zipf, maxTexts)

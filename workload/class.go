@@ -56,6 +56,14 @@ type Traits struct {
 	Deadline, TTFT, Patience sim.Time
 	Region                   int
 	AfterFirst               bool
+	// PatienceShape is the distribution of the patience, whose mean is then Patience; nil means
+	// that all users have the same.
+	PatienceShape arrivals.Shape
+}
+
+// patience returns how long users wait before they leave.
+func (t *Traits) patience() arrivals.Delay {
+	return arrivals.Delay{Mean: t.Patience, Shape: t.PatienceShape}
 }
 
 // mark writes the traits into r.

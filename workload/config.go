@@ -28,6 +28,10 @@ type Config struct {
 	// Escalations send requests of classes on when they have ended. Number k has class
 	// len(Classes)+k. Only without users, who wait for answers.
 	Escalations []Escalation
+	// KeepCut lets later prompts of a session repeat what came out of an answer that ended early.
+	// Otherwise they repeat the whole answer as it was planned. Prompts that a trace recorded as a
+	// whole stay as they are.
+	KeepCut bool
 	// Adapters are the adapters that requests ask for, or nil.
 	Adapters *Adapters
 	// Requests is the largest number of requests to send; 0 means no limit.

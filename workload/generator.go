@@ -30,7 +30,8 @@ type generator struct {
 }
 
 func newGenerator(c Config, l limit) (*generator, error) {
-	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes, openSessions: newOpenSessions()}
+	g := &generator{limit: l, fresh: sim.Never, classes: c.Classes,
+		openSessions: newOpenSessions(c.KeepCut)}
 	if err := g.schedule(c); err != nil {
 		return nil, fmt.Errorf("workload: %w", err)
 	}

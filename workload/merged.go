@@ -21,7 +21,7 @@ type merged struct {
 func newMerged(c Config, l limit) (*merged, error) {
 	m := &merged{limit: l, summary: c.summary()}
 	for i := range c.Traces {
-		part, err := newReplay(&c.Traces[i], c.Seed,
+		part, err := newReplay(&c.Traces[i], c.Seed, c.KeepCut,
 			limit{left: math.MaxInt64, until: sim.Never})
 		if err == nil && part.recorded.reader.Sessions() {
 			err = errors.Join(errRecordedSessions, part.Close())

@@ -40,14 +40,17 @@ func Open(c Config) (Source, error) {
 	if err == nil && len(c.Escalations) > 0 {
 		source = withEscalations(source, c.Escalations, len(c.Classes), c.Seed)
 	}
-	if err != nil || c.Adapters == nil {
-		return source, err
+	if err != nil {
+		return nil, err
 	}
-	with, err := withAdapters(source, c.Adapters, c.Seed)
+	all, err := withPatience(source, c)
+	if err == nil && c.Adapters != nil {
+		all, err = withAdapters(all, c.Adapters, c.Seed)
+	}
 	if err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
-	return with, nil
+	return all, nil
 }
 
 // start starts a workload that was checked.
@@ -56,7 +59,7 @@ func start(c Config, limit limit) (ended, error) {
 	case len(c.Traces) > 0:
 		return newMerged(c, limit)
 	case c.replays():
-		r, err := newReplay(c.Trace, c.Seed, limit)
+		r, err := newReplay(c.Trace, c.Seed, c.KeepCut, limit)
 		if err != nil {
 			return nil, err
 		}

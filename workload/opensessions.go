@@ -9,9 +9,12 @@ type openSessions struct {
 	waiting waiting
 	open    map[int64]*session
 	spare   []*session
+	keepCut bool // see Config.KeepCut
 }
 
-func newOpenSessions() openSessions { return openSessions{open: map[int64]*session{}} }
+func newOpenSessions(keepCut bool) openSessions {
+	return openSessions{open: map[int64]*session{}, keepCut: keepCut}
+}
 
 // begin takes over a session of which r is the first request, at the given time. Other calls that
 // wait for none follow when their time has come. That many calls were made before; r becomes the
@@ -42,6 +45,9 @@ func (t *openSessions) goOn(r *sim.Request, at sim.Time) bool {
 	s := t.open[r.Session]
 	if s == nil {
 		return false
+	}
+	if t.keepCut && r.Answered > 0 {
+		s.cut(r.Call.Number-1, r.Answered)
 	}
 	s.end(r.Call.Number-1, func(next int32) {
 		t.waiting.push(later(at, s.calls[next].wait), s, next)

@@ -17,7 +17,7 @@ type replay struct {
 }
 
 // newReplay opens a trace that has times.
-func newReplay(t *Trace, seed uint64, l limit) (*replay, error) {
+func newReplay(t *Trace, seed uint64, keepCut bool, l limit) (*replay, error) {
 	recorded, err := openTrace(t, seed)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func newReplay(t *Trace, seed uint64, l limit) (*replay, error) {
 		return nil, fmt.Errorf("workload: %s has no times, allowed: arrivals or users beside it",
 			t.Path)
 	}
-	return &replay{limit: l, openSessions: newOpenSessions(), recorded: recorded}, nil
+	return &replay{limit: l, openSessions: newOpenSessions(keepCut), recorded: recorded}, nil
 }
 
 // NextArrival implements sim.Source.

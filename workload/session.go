@@ -89,6 +89,20 @@ func (g *graph) shrink(calls int) {
 	}
 }
 
+// cut shortens the answer to a call to the tokens that came out, in the prompts of later calls too.
+func (g *graph) cut(number int32, tokens int) {
+	c := &g.calls[number]
+	if tokens >= c.output {
+		return
+	}
+	c.output, c.thinking = tokens, min(c.thinking, tokens)
+	for i := number + 1; int(i) < len(g.calls); i++ {
+		if after := &g.calls[i]; after.recorded == nil {
+			after.prompt = g.prompt(after)
+		}
+	}
+}
+
 // repeated returns the number of tokens of an answer that a prompt after it has.
 func (g *graph) repeated(answer *call, after *call) int {
 	if g.keep == KeepNone || g.keep == KeepTask && answer.task != after.task {

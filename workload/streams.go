@@ -29,6 +29,7 @@ const (
 	escalationStream
 	startStream
 	placeStream
+	patienceStream
 )
 
 // source returns the random numbers of a purpose.

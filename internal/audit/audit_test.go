@@ -117,6 +117,44 @@ func TestDraftsOfLeapsAreThoseOfSteps(t *testing.T) {
 	}
 }
 
+// All that holds of drawn scenarios holds where users leave after a patience that is drawn, also
+// from the first token on, and where sessions go on from what they had.
+func TestAuditOfUsersWhoLeave(t *testing.T) {
+	a, n, cut := newAuditor(), uint64(120), int64(0)
+	if testing.Short() {
+		n = 30
+	}
+	for seed := range n {
+		d := &drawer{seed, a.registry}
+		s := drawScenario(a.registry, seed)
+		load, ok := s["workload"].(object)
+		if !ok {
+			continue
+		}
+		load["patience"] = object{"mean": pick(d, "mean", []string{"50ms", "300ms", "2s"}),
+			"from":         pick(d, "from", []string{"arrival", "first-token"}),
+			"distribution": "lognormal", "cv": 0.8}
+		load["keep-cut"] = d.chance("keep", 0.5)
+		if _, err := repair(d, s); err != nil {
+			continue
+		}
+		problems, err := a.audit(s, seed)
+		if err != nil {
+			continue
+		}
+		a.ran++
+		if len(problems) > 0 {
+			t.Errorf("scenario %d: %s\n%s", seed, text(s), strings.Join(problems, "\n"))
+		}
+		if r, err := execute(a.registry, s, 1, false); err == nil {
+			cut += r.result.Cut
+		}
+	}
+	if uint64(a.ran) < n/2 || cut < int64(n) {
+		t.Errorf("%d of %d scenarios ran, with %d cut answers", a.ran, n, cut)
+	}
+}
+
 // processorSeconds returns the time that this process has taken of processors.
 func processorSeconds() float64 {
 	var u syscall.Rusage

@@ -201,6 +201,40 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
+// left is a sim.EndObserver that keeps the tokens that users had when they left.
+type left struct {
+	sim.NopObserver
+	had []int
+}
+
+func (l *left) Ended(s *sim.Sequence, _ sim.Rejection, _ sim.Time) {
+	l.had = append(l.had, s.Answered)
+}
+
+// Users who leave before the first token cancel, and users who leave after it cut the answer. The
+// time from the first token has no end before it.
+func TestUsersWhoLeave(t *testing.T) {
+	const soon = 150 * sim.Millisecond
+	s, seen := newStandIn(t), &left{}
+	s.answer = func(_ int64, w http.ResponseWriter) bool {
+		time.Sleep(300 * time.Millisecond)
+		fmt.Fprint(w, "data: {\"choices\":[{\"text\":\" word\"}]}\n\n")
+		fmt.Fprint(w, "data: {\"choices\":[{\"text\":\" word\"}]}\n\n")
+		testkit.OK(t, http.NewResponseController(w).Flush())
+		time.Sleep(500 * time.Millisecond)
+		return false
+	}
+	source := sim.List{{Prompt: 5, Output: 9, Patience: soon},
+		{Prompt: 5, Output: 9, Patience: soon, AfterFirst: true}, {Prompt: 5, Output: 9}}
+	r, err := Run(t.Context(), Config{URL: s.URL, Source: &source, Speed: 1, Requests: seen})
+	testkit.OK(t, err)
+	if r.Cancelled != 1 || r.Cut != 1 || r.Completed != 1 || !slices.Equal(seen.had, []int{0, 2}) ||
+		r.MeanTTFT < 300 || r.Attainment.TTFT < 0.6 {
+		t.Errorf("%+v, left with %v tokens, mean TTFT %g ms, TTFT kept by %g", r.Endings, seen.had,
+			r.MeanTTFT, r.Attainment.TTFT)
+	}
+}
+
 // TestCancelled ends at once and leaves nothing behind.
 func TestCancelled(t *testing.T) {
 	s := newStandIn(t)
