@@ -4,6 +4,8 @@
 package metrics
 
 import (
+	"slices"
+
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -13,7 +15,7 @@ type Config struct {
 	// are not reported separately.
 	Classes []Class
 	// Tenants holds the names of the tenants, by Request.Tenant. It is nil if tenants are not
-	// reported separately.
+	// reported separately. Tenants with higher numbers are reported together, as others.
 	Tenants []string
 	// SLO is the SLO of requests without a class, and of classes without an SLO of their own.
 	SLO SLO
@@ -77,13 +79,20 @@ func New(c Config) (*Collector, error) {
 	return m, m.addTenants(c)
 }
 
-// addTenants prepares the groups of tenants. The share wanted of a tenant is the largest share
-// wanted of its classes.
+// addTenants prepares the groups of tenants, and one for tenants with a number and no name. The
+// share wanted of a tenant is the largest share wanted of its classes.
 func (c *Collector) addTenants(config Config) error {
-	for i, name := range config.Tenants {
+	if len(config.Tenants) == 0 {
+		return nil
+	}
+	others := "others"
+	for slices.Contains(config.Tenants, others) {
+		others = "all " + others
+	}
+	for i, name := range append(slices.Clip(config.Tenants), others) {
 		slo := SLO{}
 		for k, class := range c.classes {
-			if c.owners[k] == i {
+			if c.owners[k] == i || i == len(config.Tenants) {
 				slo.Share = max(slo.Share, class.slo.Share)
 			}
 		}
@@ -94,6 +103,14 @@ func (c *Collector) addTenants(config Config) error {
 		c.tenants = append(c.tenants, g)
 	}
 	return nil
+}
+
+// tenant returns the group of a tenant, or nil if tenants are not reported.
+func (c *Collector) tenant(number int) *group {
+	if len(c.tenants) == 0 {
+		return nil
+	}
+	return c.tenants[min(number, len(c.tenants)-1)]
 }
 
 // Steps implements sim.Observer.
@@ -139,8 +156,8 @@ func (c *Collector) add(s *sim.Sequence, cut bool) {
 	v := g.slo.judge(s, cut)
 	g.add(s, v, cut)
 	c.all.add(s, v, cut)
-	if s.Tenant < len(c.tenants) {
-		c.tenants[s.Tenant].add(s, v, cut)
+	if g := c.tenant(s.Tenant); g != nil {
+		g.add(s, v, cut)
 	}
 }
 
@@ -152,8 +169,8 @@ func (c *Collector) Rejected(r *sim.Request, why sim.Rejection) {
 	if r.Class < len(c.classes) {
 		c.classes[r.Class].without[why]++
 	}
-	if r.Tenant < len(c.tenants) {
-		c.tenants[r.Tenant].without[why]++
+	if g := c.tenant(r.Tenant); g != nil {
+		g.without[why]++
 	}
 }
 

@@ -1,8 +1,11 @@
 package metrics
 
-// KVShares divides KV memory by its content. Each field is the mean over samples, evenly spaced in
-// time, of a share of the whole memory (Kwon et al., SOSP 2023, figure 2). The shares sum to 1, or
-// all are 0 if the memory policy cannot report them.
+import "github.com/llmsim/llmsim/sim"
+
+// KVShares divides KV memory by its content (Kwon et al., SOSP 2023, figure 2), summed up over
+// samples that are evenly spaced in time: each visits all running sequences, which an exact
+// integral would have to do at each event. They are shares of the memory whose policy reports its
+// content, and sum to 1; all are 0 if no policy does.
 type KVShares struct {
 	// Tokens is the share that holds the KV of tokens. Reserved is kept for tokens that a running
 	// request will store, and Internal for tokens that it will never store. External is free, or in
@@ -13,20 +16,15 @@ type KVShares struct {
 	External float64 `json:"kv_external_share"`
 }
 
-// sharesOf returns the means over the points, which are evenly spaced.
+// sharesOf returns the shares over the points, which are evenly spaced.
 func sharesOf(points []Point) KVShares {
-	var sum KVShares
+	var d sim.Slots
 	for i := range points {
-		d := &points[i].Slots
-		all := float64(d.Tokens + d.Reserved + d.Internal + d.External)
-		sum.Tokens += ratio(float64(d.Tokens), all)
-		sum.Reserved += ratio(float64(d.Reserved), all)
-		sum.Internal += ratio(float64(d.Internal), all)
-		sum.External += ratio(float64(d.External), all)
+		d.Add(points[i].Slots)
 	}
-	n := float64(len(points))
-	return KVShares{ratio(sum.Tokens, n), ratio(sum.Reserved, n), ratio(sum.Internal, n),
-		ratio(sum.External, n)}
+	all := float64(d.Tokens + d.Reserved + d.Internal + d.External)
+	return KVShares{ratio(float64(d.Tokens), all), ratio(float64(d.Reserved), all),
+		ratio(float64(d.Internal), all), ratio(float64(d.External), all)}
 }
 
 func ratio(a, b float64) float64 {

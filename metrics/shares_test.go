@@ -29,6 +29,11 @@ func TestSharesAreMeansOverTime(t *testing.T) {
 	if asked > 2*100 {
 		t.Errorf("the memory was asked %d times for %d points", asked, len(s.points))
 	}
+	// A moment at which no memory reports its content takes nothing from the shares.
+	s.points = append(s.points, make([]Point, len(s.points))...)
+	if both := sharesOf(s.points); both != got {
+		t.Errorf("beside memory without a report: %+v, want %+v", both, got)
+	}
 	if got := sharesOf(nil); got != (KVShares{}) {
 		t.Errorf("shares of nothing are %+v", got)
 	}

@@ -44,7 +44,8 @@ type Summary struct {
 	Binds  string        `json:"slo_binds,omitempty"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
-	// Tenants sums up the classes of each tenant. The SLOs are those of the classes.
+	// Tenants sums up the classes of each tenant, and as "others" the requests of tenants that a
+	// trace numbers and no class names. The SLOs are those of the classes.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
 	// Sessions sums up the sessions of which requests are calls; nil if there are none.

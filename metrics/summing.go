@@ -85,13 +85,19 @@ func (s *Summary) addClasses(c *Collector, r *sim.Result) {
 }
 
 // addTenants sums up by tenant. The SLO of a tenant is met if the SLO of each of its classes with
-// requests is met.
+// requests is met; that of others, if the largest share that a class asks for kept its limits.
 func (s *Summary) addTenants(c *Collector, r *sim.Result) {
 	if len(c.tenants) > 0 {
 		s.Tenants = make(map[string]ClassSummary, len(c.tenants))
 	}
 	for i, tenant := range c.tenants {
 		ts := tenant.summary(r, r.Tenants, i)
+		if i == len(c.tenants)-1 { // tenants without a name have no classes
+			if !tenant.empty() {
+				s.Tenants[tenant.name] = ts
+			}
+			break
+		}
 		ts.SLOMet = !tenant.empty()
 		for k, class := range c.classes {
 			ts.SLOMet = ts.SLOMet && (c.owners[k] != i || class.empty() || class.met())

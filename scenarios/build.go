@@ -39,7 +39,10 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	a.config.Source = source
 	a.config.SampleEvery = sampleEvery(source.Summary(), longestStep(a.pools), r.fleet.replicas)
 	summed := r.demand.metrics()
-	a.config.Classes, a.config.Tenants = len(summed.Classes), len(summed.Tenants)
+	a.config.Classes = len(summed.Classes)
+	if n := len(summed.Tenants); n > 0 {
+		a.config.Tenants = n + 1 // the last has those without a name
+	}
 	first := a.pools[0]
 	s := &Simulation{
 		Scenario: complete, Warnings: r.warnings, Source: source,

@@ -1,12 +1,14 @@
 package scenarios
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -174,5 +176,34 @@ func TestClassesRefuse(t *testing.T) {
 		if !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v\nwant %s", classes, err, want)
 		}
+	}
+}
+
+// Tenants have all requests between them, and all that run and wait, also those that a trace
+// numbers and no class names.
+func TestTenantsHaveAllRequests(t *testing.T) {
+	trace := "arrival_s,prompt_tokens,output_tokens,class,tenant\n"
+	for i := range 60 {
+		trace += fmt.Sprintf("%d.5,200,30,%c,%d\n", i/10, 'a'+i%2, i%5)
+	}
+	path := filepath.Join(t.TempDir(), "numbered.csv")
+	testkit.OK(t, os.WriteFile(path, []byte(trace), 0o666))
+	r := runYAML(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {trace: {file: "+path+
+		"}, patience: 100ms, classes: [{name: a, tenant: x}, {name: b, tenant: y}]}\n")
+	var sum metrics.ClassSummary
+	for _, of := range r.Tenants {
+		sum.Completed += of.Completed
+		sum.TimedOut += of.TimedOut
+		sum.Cut += of.Cut
+		sum.MeanRunning += of.MeanRunning
+		sum.MeanWaiting += of.MeanWaiting
+	}
+	if sum.Completed != r.Completed || sum.Cut != r.Cut || sum.Sent() != 60 ||
+		!near(sum.MeanRunning, r.MeanRunning) || !near(sum.MeanWaiting, r.MeanWaiting) {
+		t.Errorf("tenants have %+v, all together %+v %+v", sum, r.Endings, r.Occupancy)
+	}
+	if others, plain := r.Tenants["others"], runYAML(t, overload+"    - {name: c, tenant: x, "+
+		"rate: 1/s}\n"); others.Sent() == 0 || len(plain.Tenants) != 1 {
+		t.Errorf("others %+v; a load without any has %d tenants", others, len(plain.Tenants))
 	}
 }

@@ -85,8 +85,8 @@ func (f *fleet) count(s *Sequence, to stage, at *load) {
 		if uint(s.Class) < uint(len(l.classes)) {
 			l.classes[s.Class].move(f.now, from, to)
 		}
-		if uint(s.Tenant) < uint(len(l.tenants)) {
-			l.tenants[s.Tenant].move(f.now, from, to)
+		if i := min(s.Tenant, len(l.tenants)-1); i >= 0 {
+			l.tenants[i].move(f.now, from, to)
 		}
 		s.stage = to
 	}

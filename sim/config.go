@@ -46,7 +46,8 @@ type Config struct {
 	// tokens. s.Progress returns the number of its tokens.
 	Tokens func(s *Sequence, n int, at Time)
 	// Classes and Tenants are the numbers of classes and of tenants whose requests Result.Classes
-	// and Result.Tenants count apart; 0 for none.
+	// and Result.Tenants count apart; 0 for none. The last tenant also has the requests of those
+	// with higher numbers.
 	Classes, Tenants int
 	// SampleEvery is the time between state samples; 0 means none.
 	SampleEvery Time

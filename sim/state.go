@@ -39,7 +39,8 @@ func (r *replica) waiting() int {
 // show it of some replicas only.
 func divides(sample int64, i, n int) bool {
 	const all, some = 8, 2
-	turns := int64((n + some - 1) / some)
+	// Odd, so that each replica has its turn among every other sample, every fourth, and so on.
+	turns := int64((n+some-1)/some) | 1
 	return n <= all || sample == 0 || int64(i)%turns == sample%turns
 }
 

@@ -30,8 +30,12 @@ func (p *Printer) charts(r *scenarios.Result) {
 		float64(r.PeakWaiting), func(most float64) string {
 			return figure(most) + " waiting"
 		})
+	several := func(s metrics.Point) bool { return s.Up > 1 }
 	p.overTime("KV cache", r.Series, func(s *metrics.Point) float64 { return s.KVUsage },
-		0, func(most float64) string {
+		r.PeakKVUsage, func(most float64) string {
+			if slices.ContainsFunc(r.Series, several) { // the line is of all replicas together
+				return percent(most) + " of a replica's"
+			}
 			return percent(most)
 		})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // RLAlgorithm says which models take part.
@@ -127,14 +128,20 @@ func (l *RLLoop) Run(ctx context.Context) (*RLResult, error) {
 		return nil, err
 	}
 	r := &RLResult{Generate: answers.Duration, Even: even.Duration, Warnings: answers.Warnings,
-		Half:   max(0, answers.Duration-answers.MedianE2EL/1000),
-		Tenth:  max(0, answers.Duration-answers.P90E2EL/1000),
+		Half:   after(answers, answers.MedianE2EL),
+		Tenth:  after(answers, answers.P90E2EL),
 		Tokens: n*float64(l.PromptTokens) + float64(answers.TotalOutputTokens)}
 	job := *l.Job
 	job.Seq = l.PromptTokens + max(1, mean)
 	l.learn(r, &job)
 	l.join(r)
 	return r, nil
+}
+
+// after returns the seconds from a quantile of the times of answers, in ms, to the last answer, to
+// the tick. All answers begin at time 0, so that no quantile is later than the last.
+func after(answers *scenarios.Result, ms float64) float64 {
+	return (sim.Seconds(answers.Duration) - sim.Seconds(ms/1000)).Seconds()
 }
 
 // answer simulates the answers to all prompts of a step, which are given at once.
@@ -156,6 +163,10 @@ func (l *RLLoop) answer(ctx context.Context, length string) (*scenarios.Result, 
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
 		return nil, err
+	}
+	if begin := simulation.Scenario.Workload.Arrivals.Process; begin != "at-once" {
+		return nil, fmt.Errorf("workload.arrivals: found %s; allowed: at-once, since the answers "+
+			"of a step begin together", begin)
 	}
 	return simulation.Run(ctx)
 }

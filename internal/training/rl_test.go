@@ -51,6 +51,15 @@ func TestStepOfReinforcementLearning(t *testing.T) {
 	if !(base.Half > base.Tenth && base.Tenth > 0 && base.Even < base.Generate) {
 		t.Errorf("tail: %+v", base)
 	}
+	alike := run(func(l *RLLoop) { l.Most, l.CV = l.Mean, 10 })
+	if !(alike.Half >= alike.Tenth && alike.Tenth >= 0 && alike.Half <= alike.Generate) {
+		t.Errorf("answers that are cut off at their mean: %+v", alike)
+	}
+	late := rlLoop(t)
+	late.Set = []string{"workload.arrivals=poisson", "workload.rate=1/s"}
+	if r, err := late.Run(context.Background()); err == nil {
+		t.Errorf("answers that begin one by one have a last tenth: %+v", r)
+	}
 	off := run(func(l *RLLoop) { l.Mode = OneStepOff })
 	if want := max(off.Generate, off.Score+off.Update) + off.Transfer; off.Step != want {
 		t.Errorf("one step off: %g s, want %g", off.Step, want)

@@ -55,13 +55,13 @@ func relative(d stats.Interval, base float64) string {
 		return units.Signed(d.Mean, 3)
 	}
 	base = math.Abs(base)
-	low = max(low, -base) // the figure is not below 0
+	low = max(low, -base) // the interval is cut where figures end, which are not below 0
 	words := share(d.Mean, base)
 	switch r := 1 + d.Mean/base; {
 	case !known:
 		return words
 	case r >= 2:
-		return fmt.Sprintf("%s [%s, %s]", words, times(max(0, 1+low/base)), times(1+high/base))
+		return fmt.Sprintf("%s [%s, %s]", words, times(1+low/base), times(1+high/base))
 	case r <= 0.5:
 		return fmt.Sprintf("%s [%s, %s]", words, fewer(1+high/base), fewer(1+low/base))
 	}
@@ -74,7 +74,7 @@ func share(x, base float64) string {
 	if base == 0 {
 		return units.Signed(x, 3)
 	}
-	change := max(-1, x/math.Abs(base)) // the figure is not below 0
+	change := x / math.Abs(base)
 	switch r := 1 + change; {
 	case r >= 2:
 		return times(r) + " times"
@@ -114,8 +114,11 @@ func (f *Figure) span(base float64) string {
 	if f.Range == nil || f.absent() {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s", share(f.Range.Low, f.shareBase(base)),
-		share(f.Range.High, f.shareBase(base)))
+	low, high, base := f.Range.Low, f.Range.High, f.shareBase(base)
+	if base != 0 { // the range is cut where figures end, which are not below 0
+		low, high = max(low, -math.Abs(base)), max(high, -math.Abs(base))
+	}
+	return fmt.Sprintf("%s to %s", share(low, base), share(high, base))
 }
 
 func (f *Figure) verdict() string {

@@ -150,7 +150,7 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 		Low:  back(centre - math.Hypot(middle-min(a, b, middle), noise)),
 		High: back(centre + math.Hypot(max(a, b, middle)-middle, noise)),
 	}
-	if m.Unit == scenarios.Share {
+	if m.Unit == scenarios.Share { // shares end at 0 and 1, sums of effects do not
 		result.Low, result.High = max(0, result.Low), min(1, result.High)
 	}
 	return scenarios.Range{Low: min(value, rounded(result.Low)),

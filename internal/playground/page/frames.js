@@ -112,10 +112,10 @@ class Frames {
     const i = this.index(moment);
     let last;
     for (let k = i; k >= 0 && !last; k--) last = this.list[k].running.find((r) => r.id === id);
-    if (!last) return `Request #${id} has not come yet, or left before these steps.`;
-    const words = [`Request #${id} came ${milliseconds(Math.max(0, moment - last.arrived))} ago.`];
-    const first = this.list.findIndex((f) => f.running.some((r) => r.id === id));
-    if (first > 0) words.push(`It waited ${milliseconds(Math.max(0, this.list[first].from - last.arrived))} for its first step.`);
+    if (!last || last.arrived > moment) return `Request #${id} has not come yet, or left before these steps.`;
+    const words = [`Request #${id} came ${milliseconds(moment - last.arrived)} ago.`];
+    const first = this.list.findIndex((f) => f.running.some((r) => r.id === id && r.does !== "stall"));
+    if (first > 0) words.push(`It waited ${milliseconds(this.list[first].from - last.arrived)} for its first step.`);
     words.push(last.done ? `Its answer of ${number(last.output)} tokens is complete.` : `${number(last.tokens)} of ${number(last.output)} tokens of its answer are written,`);
     if (!last.done) words.push(`and the keys and values of ${number(last.stored)} tokens are in memory.`);
     return words.join(" ");

@@ -75,7 +75,7 @@ func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 		}
 	}
 	full.Clauses = slices.Clone(full.Clauses)
-	for i := range kept {
+	for i := range kept { // what is lost may have missed the SLO anyhow, so that the two overlap
 		full.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
 	}
 	return full, nil
