@@ -12,25 +12,25 @@ import (
 type Sessions struct {
 	// Completed sessions had an answer to every call. In Incomplete ones a call had none, or they
 	// were under way when the run ended.
-	Completed  int64 `json:"completed"`
-	Incomplete int64 `json:"incomplete"`
+	Completed  int64 `json:"completed" jsonschema:"sessions with an answer to every call; of completed sessions"`
+	Incomplete int64 `json:"incomplete" jsonschema:"sessions with a call that had none, or under way at the end; of begun sessions"`
 	// Mean, Median, P90 and P99 are the time of a completed session in seconds, from its first
 	// request to its last token.
 	Mean   float64 `json:"mean_s,omitzero"`
-	Median float64 `json:"median_s,omitzero"`
-	P90    float64 `json:"p90_s,omitzero"`
+	Median float64 `json:"median_s,omitzero" jsonschema:"median time; of completed sessions"`
+	P90    float64 `json:"p90_s,omitzero" jsonschema:"90th percentile of the time; of completed sessions"`
 	P99    float64 `json:"p99_s,omitzero"`
 	// ModelShare is the share of this time in which a call of the session was computed, QueueShare
 	// the share in which none was and a call waited for its first step, and WaitShare the rest, in
 	// which tools worked and users thought.
 	ModelShare float64 `json:"model_share"`
 	QueueShare float64 `json:"queue_share"`
-	WaitShare  float64 `json:"wait_share"`
+	WaitShare  float64 `json:"wait_share" jsonschema:"share of their time in which tools work and users think; of completed sessions"`
 	// Calls and tokens of a completed session, means.
-	Calls  float64 `json:"mean_calls,omitzero"`
-	Input  float64 `json:"mean_input_tokens,omitzero"`
-	Cached float64 `json:"mean_cached_tokens,omitzero"`
-	Output float64 `json:"mean_output_tokens,omitzero"`
+	Calls  float64 `json:"mean_calls,omitzero" jsonschema:"calls of a session; of completed sessions"`
+	Input  float64 `json:"mean_input_tokens,omitzero" jsonschema:"prompt tokens of a session; of completed sessions"`
+	Cached float64 `json:"mean_cached_tokens,omitzero" jsonschema:"prompt tokens from a prefix cache; of completed sessions"`
+	Output float64 `json:"mean_output_tokens,omitzero" jsonschema:"output tokens of a session; of completed sessions"`
 	// Turns sums up the calls by the number of calls that they continue: the first, the second, and
 	// then those up to each power of two.
 	Turns []Turns `json:"turns,omitempty"`
@@ -39,15 +39,15 @@ type Sessions struct {
 // Turns sums up the completed calls of sessions whose turn is in a range.
 type Turns struct {
 	// From and To are the first and the last turn, from 1.
-	From  int   `json:"from"`
-	To    int   `json:"to"`
-	Calls int64 `json:"calls"`
+	From  int   `json:"from" jsonschema:"first turn, from 1; of completed requests of sessions"`
+	To    int   `json:"to" jsonschema:"last turn; of completed requests of sessions"`
+	Calls int64 `json:"calls" jsonschema:"calls; of completed requests of sessions"`
 	// TTFT in milliseconds.
-	MeanTTFT   float64 `json:"mean_ttft_ms"`
-	MedianTTFT float64 `json:"median_ttft_ms"`
-	P99TTFT    float64 `json:"p99_ttft_ms"`
+	MeanTTFT   float64 `json:"mean_ttft_ms" jsonschema:"mean time to first token; of completed requests of sessions"`
+	MedianTTFT float64 `json:"median_ttft_ms" jsonschema:"median time to first token; of completed requests of sessions"`
+	P99TTFT    float64 `json:"p99_ttft_ms" jsonschema:"99th percentile of the time to first token; of completed requests of sessions"`
 	// CachedShare is the share of the prompt tokens that came from a prefix cache.
-	CachedShare float64 `json:"cached_share"`
+	CachedShare float64 `json:"cached_share" jsonschema:"share of the prompt tokens that came from a prefix cache; of completed requests of sessions"`
 }
 
 // sessions collects sessions whose calls are numbered.

@@ -80,15 +80,15 @@ func Cut(s *sim.Sequence, why sim.Rejection) (part sim.Sequence, cut bool) {
 type LimitResult struct {
 	Latency Latency `json:"latency"`
 	// Percentile is the share of the requests that must keep the limit, in percent.
-	Percentile float64 `json:"percentile"`
+	Percentile float64 `json:"percentile" jsonschema:"share in percent that must keep the limit; of arrived requests, or of gaps of admitted requests"`
 	// Joint reports whether the requests must keep other limits at the same time.
 	Joint bool `json:"joint"`
 	// Limit is the limit, and Measured the percentile of the answered requests, both in
 	// milliseconds.
-	Limit    float64 `json:"limit_ms"`
-	Measured float64 `json:"measured_ms,omitzero"`
+	Limit    float64 `json:"limit_ms" jsonschema:"the limit; of arrived requests"`
+	Measured float64 `json:"measured_ms,omitzero" jsonschema:"the percentile; of begun requests"`
 	// Within is the share of all requests, or of all gaps, that keeps the limit, in [0, 1].
-	Within float64 `json:"within"`
+	Within float64 `json:"within" jsonschema:"share that keeps the limit; of arrived requests, or of gaps of admitted requests"`
 	Met    bool    `json:"met"`
 }
 

@@ -74,7 +74,7 @@ type Summary struct {
 	PoolWrittenBytes int64 `json:"pool_written_bytes,omitempty"`
 	// PrefetchedBytes is the size of the KV caches that came from disks before their requests were
 	// queued.
-	PrefetchedBytes int64 `json:"prefetched_bytes,omitempty"`
+	PrefetchedBytes int64 `json:"prefetched_bytes,omitempty" jsonschema:"bytes of KV caches that came from disks before their requests were queued; of arrived requests"`
 	// Busy is the share of the time in which a replica ran a step, on average.
 	Busy float64 `json:"busy"`
 }
@@ -174,12 +174,12 @@ type Phases struct {
 // Attainment holds the shares of requests that kept a limit, in [0, 1]. A share is 1 if there is no
 // such limit, and 0 if there were no requests.
 type Attainment struct {
-	TTFT float64 `json:"ttft"`
-	TPOT float64 `json:"tpot"`
-	E2E  float64 `json:"e2e"`
+	TTFT float64 `json:"ttft" jsonschema:"share that kept the limit of TTFT; of arrived requests"`
+	TPOT float64 `json:"tpot" jsonschema:"share that kept the limit of TPOT; of arrived requests"`
+	E2E  float64 `json:"e2e" jsonschema:"share that kept the limit of the whole request; of arrived requests"`
 	// All is the share that kept every limit at once, and Target the share that the SLO asks for.
-	All    float64 `json:"all"`
-	Target float64 `json:"target"`
+	All    float64 `json:"all" jsonschema:"share that kept every limit; of arrived requests"`
+	Target float64 `json:"target" jsonschema:"share that the SLO asks for; of arrived requests"`
 }
 
 // ClassSummary is the outcome for the requests of one class or tenant. Inter-token latency is not

@@ -10,15 +10,15 @@ import (
 type Diagnosis struct {
 	Load LoadState `json:"load"`
 	// Served is the rate in 1/s at which requests were completed while others arrived.
-	Served float64 `json:"served_rate"`
+	Served float64 `json:"served_rate" jsonschema:"rate in 1/s while others arrive; of completed requests"`
 	// Early and Late are the mean numbers of requests at replicas in the samples of the second and
 	// of the last quarter of the time in which requests arrive.
-	Early float64 `json:"requests_in_system_early"`
-	Late  float64 `json:"requests_in_system_late"`
+	Early float64 `json:"requests_in_system_early" jsonschema:"mean number at replicas in samples of the second quarter of arrivals; of arrived requests"`
+	Late  float64 `json:"requests_in_system_late" jsonschema:"mean number at replicas in samples of the last quarter of arrivals; of arrived requests"`
 	// Prompts and Decoding are the shares of the time of steps that prompts and decoding take. Of a
 	// step for both, decoding counts the time that it would take alone, and prompts count the rest.
-	Prompts  float64 `json:"prompt_time_share"`
-	Decoding float64 `json:"decode_time_share"`
+	Prompts  float64 `json:"prompt_time_share" jsonschema:"share of the time that prompts take; of steps"`
+	Decoding float64 `json:"decode_time_share" jsonschema:"share of the time that decoding takes; of steps"`
 	// Remedies are changes that were tried because the SLO is missed or the system is overloaded.
 	Remedies []Remedy `json:"remedies,omitempty"`
 }
@@ -48,9 +48,9 @@ type Remedy struct {
 	// Kept is the share of requests that meet the SLO. TTFT and TPOT are 99th percentiles in
 	// milliseconds; a TPOT of 0 stands for none, as of static batches. Each is given before and
 	// after the change, in runs of equal length.
-	Kept [2]float64 `json:"slo_attainment"`
-	TTFT [2]float64 `json:"p99_ttft_ms"`
-	TPOT [2]float64 `json:"p99_tpot_ms"`
+	Kept [2]float64 `json:"slo_attainment" jsonschema:"shares that meet the SLO before and after the change; of arrived requests"`
+	TTFT [2]float64 `json:"p99_ttft_ms" jsonschema:"99th percentile of TTFT before and after; of begun requests"`
+	TPOT [2]float64 `json:"p99_tpot_ms" jsonschema:"99th percentile of TPOT before and after; of begun requests"`
 	// Met reports whether the SLO is met after the change, and Load whether the system keeps up.
 	Met  bool      `json:"slo_met"`
 	Load LoadState `json:"load"`
@@ -59,8 +59,8 @@ type Remedy struct {
 	Helps bool `json:"helps"`
 	// Price is the price of an hour after the change, divided by that before; absent if an
 	// accelerator has no price. Requests is the number of requests of the runs.
-	Price    float64 `json:"price,omitempty"`
-	Requests int64   `json:"requests"`
+	Price    float64 `json:"price,omitempty" jsonschema:"price of an hour after the change over that before; of the run"`
+	Requests int64   `json:"requests" jsonschema:"requests of each run; of arrived requests"`
 }
 
 // long is the time over which requests must arrive to show whether the system keeps up, as a

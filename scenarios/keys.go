@@ -108,7 +108,7 @@ func Figures() (list []Key) {
 		key := Key{Path: "result." + strings.Join(m.keys(), "."), Means: m.Title}
 		notes := []string{string(m.Unit), better[m.Better]}
 		if m.Population != "" {
-			notes = append(notes, "of "+string(m.Population)+" requests")
+			notes = append(notes, "of "+string(m.Population))
 		}
 		if m.ByClass() {
 			notes = append(notes, "by class too")

@@ -31,16 +31,20 @@ type Metric struct {
 	Absent float64
 }
 
-// Population is a set of requests over which a figure is taken. A share has the same population
+// Population is a set over which a figure is taken, named in words. A share has the same population
 // above and below the line.
 type Population string
 
 // Populations. A figure without one is of the run: of its time, its steps or its accelerators.
 const (
-	Arrived   Population = "arrived"   // all requests that were sent, however they ended
-	Admitted  Population = "admitted"  // those that a scheduler put into a step at least once
-	Begun     Population = "begun"     // those whose users had the first token: completed or cut
-	Completed Population = "completed" // those that were answered in full
+	// Arrived are all that were sent, however they ended, and Admitted those that a scheduler put
+	// into a step at least once. Users had the first token of Begun ones, which were completed or
+	// cut, and all of Completed ones. Ended sessions have an answer to every call.
+	Arrived   Population = "arrived requests"
+	Admitted  Population = "admitted requests"
+	Begun     Population = "begun requests"
+	Completed Population = "completed requests"
+	Ended     Population = "completed sessions"
 )
 
 // Unit is the unit of a figure.
@@ -220,16 +224,21 @@ func outcomeMetrics() []Metric {
 			Unit:  WattHours, Better: Lower, Swept: true},
 		{Name: "accelerator_hours", Title: "time for which accelerators are paid", Unit: Hours,
 			Better: Lower},
-		{Name: "sessions", Path: "sessions.completed", Title: "sessions completed"},
-		{Name: "mean_session_s", Path: "sessions.mean_s", Title: "mean time of a session",
+		{Name: "sessions", Population: Ended,
+			Path: "sessions.completed", Title: "sessions completed"},
+		{Name: "mean_session_s", Population: Ended,
+			Path: "sessions.mean_s", Title: "mean time of a session",
 			Unit: Seconds, Better: Lower},
-		{Name: "p99_session_s", Path: "sessions.p99_s", Unit: Seconds, Better: Lower,
+		{Name: "p99_session_s", Population: Ended,
+			Path: "sessions.p99_s", Unit: Seconds, Better: Lower,
 			Title: "99th percentile of the time of a session"},
-		{Name: "session_model_share", Path: "sessions.model_share", Unit: Share,
+		{Name: "session_model_share", Population: Ended, Path: "sessions.model_share", Unit: Share,
 			Title: "share of a session in which the model computes"},
-		{Name: "session_queue_share", Path: "sessions.queue_share", Unit: Share, Better: Lower,
+		{Name: "session_queue_share", Population: Ended,
+			Path: "sessions.queue_share", Unit: Share, Better: Lower,
 			Title: "share of a session in which it only waits in the queue"},
-		{Name: "cost_per_session", Title: "price of the output tokens of a session", Unit: Dollars,
+		{Name: "cost_per_session", Population: Ended,
+			Title: "price of the output tokens of a session", Unit: Dollars,
 			Better: Lower},
 		{Name: "adapter_loads", Population: Admitted,
 			Title: "adapters brought from host memory", Better: Lower},

@@ -10,22 +10,22 @@ import (
 type Phenomenon struct {
 	// Batch is the number of sequences, Tokens the number of their computed tokens, and Context the
 	// sum of the contexts to which the sequences attend.
-	Batch   int   `json:"batch"`
-	Tokens  int   `json:"tokens"`
-	Context int64 `json:"context"`
+	Batch   int   `json:"batch" jsonschema:"sequences; of steps"`
+	Tokens  int   `json:"tokens" jsonschema:"tokens that are computed; of steps"`
+	Context int64 `json:"context" jsonschema:"sum of the contexts of the sequences; of steps"`
 	// Prompts is the mean number of prompt tokens that steps which decode compute beside.
-	Prompts float64 `json:"prompt_tokens,omitzero"`
+	Prompts float64 `json:"prompt_tokens,omitzero" jsonschema:"mean number of prompt tokens beside decoding; of steps"`
 	// Step is the time of a step in milliseconds, through all pipeline stages. Plain is the mean
 	// time of the steps that decode without prompts; 0 if none did.
-	Step  float64 `json:"step_ms"`
-	Plain float64 `json:"without_prompts_ms,omitzero"`
+	Step  float64 `json:"step_ms" jsonschema:"time through all pipeline stages; of steps"`
+	Plain float64 `json:"without_prompts_ms,omitzero" jsonschema:"mean time without prompts; of steps"`
 	// Parts is Step in milliseconds by what it is spent on: weights, kv, scores, activations,
 	// arithmetic beyond reading, exchange, fixed, host, draft.
-	Parts map[string]float64 `json:"parts_ms"`
+	Parts map[string]float64 `json:"parts_ms" jsonschema:"the time by what it is spent on; of steps"`
 	// Bound is what takes the largest part of that time ("compute", "memory", "latency", "network",
 	// "host", "unfilled tiles" or "drafting"), and Share is this part.
 	Bound steptime.Bound `json:"bound"`
-	Share float64        `json:"share"`
+	Share float64        `json:"share" jsonschema:"share of the time that goes by what binds; of steps"`
 }
 
 // prefillPhenomenon is the step that computes a prompt of a length by itself.

@@ -19,37 +19,37 @@ type PoolResult struct {
 	Hardware string `json:"hardware"`
 	// Accelerators is the number of accelerators over all replicas, including those of draft
 	// models. MeanReplicas is the mean number of replicas that ran or were starting.
-	Replicas     int     `json:"replicas"`
-	Accelerators int     `json:"accelerators"`
-	MeanReplicas float64 `json:"mean_replicas"`
+	Replicas     int     `json:"replicas" jsonschema:"replicas; of the run"`
+	Accelerators int     `json:"accelerators" jsonschema:"accelerators, also those of draft models; of the run"`
+	MeanReplicas float64 `json:"mean_replicas" jsonschema:"mean number of replicas that run or start; of the run"`
 	// Completed counts requests that ended in this pool, HandedOver requests that went to another
 	// pool, and Rejected requests that this pool could not serve.
-	Completed  int64 `json:"completed"`
-	HandedOver int64 `json:"handed_over"`
-	Rejected   int64 `json:"rejected"`
+	Completed  int64 `json:"completed" jsonschema:"requests that ended here; of completed requests"`
+	HandedOver int64 `json:"handed_over" jsonschema:"requests that went on to another pool; of admitted requests"`
+	Rejected   int64 `json:"rejected" jsonschema:"requests that this pool could not serve; of arrived requests"`
 	// OutputTokens counts the tokens that came out, and PrefillTokens the prompt tokens that were
 	// computed; what a preempted request computes again counts again.
-	OutputTokens  int64 `json:"output_tokens"`
-	PrefillTokens int64 `json:"prefill_tokens"`
+	OutputTokens  int64 `json:"output_tokens" jsonschema:"tokens that came out; of admitted requests"`
+	PrefillTokens int64 `json:"prefill_tokens" jsonschema:"prompt tokens that were computed, again after a preemption too; of admitted requests"`
 	// Admitted counts the requests that were first scheduled in this pool, AdmittedTokens their
 	// prompt tokens, and CachedTokens the tokens among these that came from the prefix cache then.
-	Admitted       int64 `json:"admitted"`
-	AdmittedTokens int64 `json:"admitted_input_tokens"`
-	CachedTokens   int64 `json:"cached_tokens"`
-	Preemptions    int64 `json:"preemptions"`
+	Admitted       int64 `json:"admitted" jsonschema:"requests that were first scheduled here; of admitted requests"`
+	AdmittedTokens int64 `json:"admitted_input_tokens" jsonschema:"their prompt tokens; of admitted requests"`
+	CachedTokens   int64 `json:"cached_tokens" jsonschema:"prompt tokens from the prefix cache when first scheduled; of admitted requests"`
+	Preemptions    int64 `json:"preemptions" jsonschema:"preemptions; of admitted requests"`
 	metrics.Occupancy
 	// KVUsage is the mean share of the pool's KV memory in use, and PeakKVUsage the largest share
 	// of any of its replicas.
-	KVUsage     float64 `json:"kv_usage"`
-	PeakKVUsage float64 `json:"peak_kv_usage"`
+	KVUsage     float64 `json:"kv_usage" jsonschema:"mean share of the pool's KV memory in use; of the run"`
+	PeakKVUsage float64 `json:"peak_kv_usage" jsonschema:"largest share of the KV memory of a replica in use; of the run"`
 	// Busy is the share of the time in which a replica that was up ran a step. MFU, MBU, Cost,
 	// Energy and AcceleratorHours are those of Result, for the pool.
-	Busy             float64 `json:"busy"`
-	MFU              float64 `json:"mfu,omitzero"`
-	MBU              float64 `json:"mbu,omitzero"`
-	Cost             float64 `json:"cost"`
-	Energy           float64 `json:"energy"`
-	AcceleratorHours float64 `json:"accelerator_hours"`
+	Busy             float64 `json:"busy" jsonschema:"share of the time of replicas that are up in which steps run; of the run"`
+	MFU              float64 `json:"mfu,omitzero" jsonschema:"share of peak arithmetic used; of steps"`
+	MBU              float64 `json:"mbu,omitzero" jsonschema:"share of peak memory bandwidth used; of steps"`
+	Cost             float64 `json:"cost" jsonschema:"price of the pool; of the run"`
+	Energy           float64 `json:"energy" jsonschema:"energy of its accelerators in Wh; of the run"`
+	AcceleratorHours float64 `json:"accelerator_hours" jsonschema:"time for which its accelerators are paid; of the run"`
 	// Prefill and Decode say what bounds a typical step of the pool.
 	Prefill *Phenomenon `json:"prefill,omitempty"`
 	Decode  *Phenomenon `json:"decode,omitempty"`

@@ -52,15 +52,63 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 		if m.Means != "" {
 			p.Description += ": " + m.Means
 		}
-		if m.Population != "" {
-			p.Description += "; of " + string(m.Population) + " requests"
-		}
+		p.Description += "; of " + cmp.Or(string(m.Population), "the run")
 		if m.Better != scenarios.Neither {
 			p.Description += map[scenarios.Direction]string{scenarios.Lower: "; lower is better",
 				scenarios.Higher: "; higher is better"}[m.Better]
 		}
 	}
+	for _, group := range []*jsonschema.Schema{schema.Properties["classes"].AdditionalProperties,
+		schema.Properties["tenants"].AdditionalProperties, schema.Properties["pools"].Items} {
+		for key, p := range group.Properties {
+			if p.Description == "" && schema.Properties[key] != nil {
+				p.Description = schema.Properties[key].Description
+			}
+		}
+	}
 	return schema
+}
+
+// Each number of a result names in the schema of what it is, however deep in it: of which requests,
+// of sessions, of the steps that ran, or of the run.
+func TestFiguresNameTheirPopulation(t *testing.T) {
+	populations := []string{"; of arrived requests", "; of admitted requests",
+		"; of begun requests", "; of completed requests", "; of begun sessions",
+		"; of completed sessions", "; of steps", "; of the run"}
+	named := func(words string) bool {
+		return slices.ContainsFunc(populations, func(of string) bool {
+			return strings.Contains(words, of)
+		})
+	}
+	numbers := 0
+	var walk func(path, words string, s *jsonschema.Schema)
+	walk = func(path, words string, s *jsonschema.Schema) {
+		if s == nil {
+			return
+		}
+		words += s.Description
+		if types := append(s.Types, s.Type); slices.Contains(types, "number") ||
+			slices.Contains(types, "integer") {
+			if numbers++; !named(words) {
+				t.Errorf("%s: %q names no population", path, words)
+			}
+		}
+		for key, p := range s.Properties {
+			walk(path+"."+key, words, p)
+		}
+		walk(path+"[]", words, s.Items)
+		walk(path+".*", words, s.AdditionalProperties)
+	}
+	for key, p := range resultSchema(t).Properties {
+		// what was asked, and how sure the figures are
+		if !slices.Contains([]string{"seed", "slo", "class_slo", "scenario", "evidence",
+			"intervals"}, key) {
+			walk(key, "", p)
+		}
+	}
+	if numbers < 150 {
+		t.Errorf("%d numbers in the schema of results", numbers)
+	}
 }
 
 func TestResultSchemaIsCurrent(t *testing.T) {

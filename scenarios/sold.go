@@ -19,14 +19,14 @@ func CountTokens(s *metrics.Summary) TokenCounts {
 // Sold is the worth of the tokens of an hour.
 type Sold struct {
 	// Input, Cached and Output are millions of tokens an hour; Input leaves out the cached ones.
-	Input  float64 `json:"input_millions_per_hour"`
-	Cached float64 `json:"cached_input_millions_per_hour"`
-	Output float64 `json:"output_millions_per_hour"`
+	Input  float64 `json:"input_millions_per_hour" jsonschema:"prompt tokens that are computed; of completed requests"`
+	Cached float64 `json:"cached_input_millions_per_hour" jsonschema:"prompt tokens from a prefix cache; of completed requests"`
+	Output float64 `json:"output_millions_per_hour" jsonschema:"output tokens; of completed requests"`
 	// InputDollars, CachedDollars and OutputDollars are the worth of these tokens an hour, and
 	// Hourly is their sum, in the currency of the result.
-	InputDollars  float64 `json:"input_dollars_per_hour"`
-	CachedDollars float64 `json:"cached_input_dollars_per_hour"`
-	OutputDollars float64 `json:"output_dollars_per_hour"`
+	InputDollars  float64 `json:"input_dollars_per_hour" jsonschema:"worth of prompt tokens that are computed; of completed requests"`
+	CachedDollars float64 `json:"cached_input_dollars_per_hour" jsonschema:"worth of prompt tokens from a prefix cache; of completed requests"`
+	OutputDollars float64 `json:"output_dollars_per_hour" jsonschema:"worth of output tokens; of completed requests"`
 	Hourly        float64 `json:"dollars_per_hour"`
 	// Margin is Hourly less the price of the fleet; nil if that price is not known.
 	Margin *float64 `json:"margin_dollars_per_hour,omitempty"`

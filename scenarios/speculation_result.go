@@ -21,7 +21,7 @@ type SpeculationResult struct {
 	AcceptanceLength float64 `json:"spec_decode_acceptance_length"`
 	// PerPosition is, for each place in a row of drafted tokens, the share of drafts that were
 	// accepted that far.
-	PerPosition []float64 `json:"spec_decode_per_position_acceptance_rates"`
+	PerPosition []float64 `json:"spec_decode_per_position_acceptance_rates" jsonschema:"shares of drafts that were accepted that far; of admitted requests"`
 	// TokensPerStep is the mean number of tokens that a step gives to a sequence that decodes, with
 	// a draft or without.
 	TokensPerStep float64 `json:"tokens_per_step"`
@@ -39,9 +39,9 @@ type SpeculationResult struct {
 // Speedup holds factors by which speculative decoding is faster.
 type Speedup struct {
 	// TPOT and E2EL compare mean latencies, and OutputThroughput compares tokens a second.
-	TPOT             float64 `json:"tpot"`
-	E2EL             float64 `json:"e2el"`
-	OutputThroughput float64 `json:"output_throughput"`
+	TPOT             float64 `json:"tpot" jsonschema:"mean TPOT without drafts over that with them; of begun requests"`
+	E2EL             float64 `json:"e2el" jsonschema:"mean time of a request without drafts over that with them; of completed requests"`
+	OutputThroughput float64 `json:"output_throughput" jsonschema:"output tokens a second with drafts over those without; of completed requests"`
 }
 
 // speculationResult returns the figures of drafts, or nil if no pool drafts.

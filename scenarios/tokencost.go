@@ -12,11 +12,11 @@ package scenarios
 // output tokens for half the time from the first token to the last. Tokens that requests share pay
 // once for each of them.
 type TokenCosts struct {
-	Input  float64 `json:"input_dollars_per_million,omitzero"`
-	Cached float64 `json:"cached_input_dollars_per_million,omitzero"`
-	Output float64 `json:"output_dollars_per_million,omitzero"`
+	Input  float64 `json:"input_dollars_per_million,omitzero" jsonschema:"price of prompt tokens that are computed; of completed requests"`
+	Cached float64 `json:"cached_input_dollars_per_million,omitzero" jsonschema:"price of prompt tokens from a prefix cache; of completed requests"`
+	Output float64 `json:"output_dollars_per_million,omitzero" jsonschema:"price of output tokens; of completed requests"`
 	// TimeShare is the part of the price that goes by time.
-	TimeShare float64 `json:"time_share"`
+	TimeShare float64 `json:"time_share" jsonschema:"part of the price that goes by time; of the run"`
 }
 
 // pay holds what the kinds of tokens pay: parts of any unit.
