@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func finished(all map[string]string) map[string]string {
 
 // Killed at any moment, a command leaves no file half-written: each is there with the bytes of an
 // undisturbed run, or not at all. Run again, it comes to the same bytes, and what the killed ones
-// began is gone.
+// began is gone. What a living command writes into the same folder stays.
 func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 	llmsim := program(t)
 	for name, args := range map[string][]string{
@@ -74,6 +75,13 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 			if testing.Short() {
 				kills = 3
 			}
+			living := start(t, llmsim, "scenario", "speed", "--set", "workload.requests=1000000000",
+				"--out", killed)
+			var lives []string
+			for len(lives) == 0 && !living.endsWithin(t, time.Millisecond) {
+				lives, _ = filepath.Glob(filepath.Join(killed, ".unfinished-*", "requests.csv"))
+			}
+			testkit.OK(t, living.Process.Signal(syscall.SIGSTOP)) // alive, and takes no time
 			for range kills {
 				p := start(t, llmsim, append(args, "--out", killed)...)
 				time.Sleep(time.Duration(rand.Int64N(int64(whole))))
@@ -96,10 +104,16 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 				}
 			}
 			for name := range got {
-				if strings.Contains(name, ".unfinished-") {
+				name = filepath.Join(killed, name)
+				if strings.Contains(name, ".unfinished-") && name != lives[0] &&
+					!strings.HasPrefix(filepath.Dir(lives[0]), name) {
 					t.Errorf("%s is left behind", name)
 				}
 			}
+			if _, err := os.Stat(lives[0]); err != nil {
+				t.Errorf("what a living command writes is gone: %v", err)
+			}
+			living.kill(t)
 		})
 	}
 }

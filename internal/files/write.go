@@ -25,7 +25,7 @@ type Pending struct {
 
 // Create begins a file, in a folder that is made if needed. Call Commit or Discard in the end. A
 // path that is no ordinary file, such as /dev/stdout, is written directly; of a link, the file to
-// which it leads is replaced.
+// which it leads is replaced, or made.
 func Create(path string) (*Pending, error) { return create(path, 0o666) }
 
 func create(path string, mode fs.FileMode) (p *Pending, err error) {
@@ -37,8 +37,17 @@ func create(path string, mode fs.FileMode) (p *Pending, err error) {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		return &Pending{file, ""}, err
 	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
+	target, err := filepath.EvalSymlinks(path)
+	if link, notLink := os.Readlink(path); errors.Is(err, fs.ErrNotExist) && notLink == nil {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil &&
+			!filepath.IsAbs(link) {
+			link = filepath.Join(dir, link)
+		}
+		return create(link, mode) // it leads to no file yet
+	} else if err == nil {
 		path = target
+	} else if notLink == nil {
+		return nil, err
 	}
 	Clean(filepath.Dir(path))
 	for range attempts {

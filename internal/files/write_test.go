@@ -62,6 +62,32 @@ func TestFilesAreWrittenWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// What is written to a link, or to a link to a link, is in the file to which it leads, be the file
+// there or not; the links stay. A link that leads to itself is an error.
+func TestLinksStay(t *testing.T) {
+	dir := t.TempDir()
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte("before"), 0o666))
+	for name, target := range map[string]string{"link": "file", "far": "link",
+		"dangling": "deep/new", "further": "dangling", "absolute": filepath.Join(dir, "other"),
+		"circle": "circle"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, c := range [][2]string{{"link", "file"}, {"far", "file"}, {"dangling", "deep/new"},
+		{"further", "deep/new"}, {"absolute", "other"}} {
+		testkit.OK(t, WriteBytes(filepath.Join(dir, c[0]), []byte("by "+c[0]), 0o666))
+		data, err := os.ReadFile(filepath.Join(dir, c[1]))
+		if _, link := os.Readlink(filepath.Join(dir, c[0])); err != nil || link != nil ||
+			string(data) != "by "+c[0] {
+			t.Errorf("%s: %s holds %q, %v, %v", c[0], c[1], data, err, link)
+		}
+	}
+	if err := WriteBytes(filepath.Join(dir, "circle"), nil, 0o666); err == nil {
+		t.Error("a link that leads to itself was written")
+	}
+}
+
 // Who begins to write into a folder removes what nobody writes there any more, empty folders and
 // folders of older versions too, and nothing else.
 func TestWritersSpareTheLiving(t *testing.T) {
