@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/today"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
-
-	"github.com/spf13/cobra"
 )
 
 // currentFlags name the deployment that a plan's answer is put beside.
@@ -44,7 +44,7 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 	}
 	now, err := c.load(cmd, flags.strict)
 	if err == nil {
-		err = today.PutBeside(file, now)
+		err = detail.PutBeside(file, now)
 	}
 	if err != nil {
 		return fmt.Errorf("--current: %w", c.named(err))

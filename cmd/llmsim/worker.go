@@ -4,11 +4,11 @@ import (
 	"errors"
 	"runtime"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
-
-	"github.com/spf13/cobra"
 )
 
 func workerCommand() *cobra.Command {
@@ -41,5 +41,5 @@ func (flags *queueFlags) work(cmd *cobra.Command) error {
 		return err
 	}
 	return failed(queue.Work(cmd.Context(), c,
-		queue.Handlers{sweep.Kind: sweep.Simulate, oracle.Kind: oracle.Simulate}))
+		queue.Handlers{sweep.Kind: sweep.Simulate, judge.Kind: judge.Simulate}))
 }

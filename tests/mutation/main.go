@@ -20,11 +20,9 @@
 //	models/steptime                     13  7303
 //	hardware                            12  7309
 //	internal/planner/stats              13  7308
-//	internal/planner/capacity/strategy  12  7308
 //	internal/planner/capacity/judge     12  7313
 //	internal/planner/capacity/candidate 13  7313
 //	internal/planner/capacity/asked     14  7313
-//	internal/planner/capacity/menu      15  7313
 //
 // The other parts of internal/planner/capacity are tested by simulations of whole plans, in the
 // package above them: try these with -tests internal/planner/capacity, which takes minutes a

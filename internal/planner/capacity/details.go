@@ -2,15 +2,20 @@ package capacity
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // details adds the details of the best fleet to an answer. They do not depend on each other, and
@@ -54,7 +59,7 @@ func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.An
 
 // growth finds the best fleet for factor times the load.
 func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
-	later, err := s.perturbed(ctx, changes.Input{Plan: func(p *menu.Plan) { p.ScaleRate(factor) }},
+	later, err := s.perturbed(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(factor) }},
 		math.Inf(1))
 	if err != nil {
 		return nil, err
@@ -101,13 +106,13 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answ
 	if !s.Trials.Shard.Whole() {
 		return nil, nil, nil
 	}
-	r, _, err := changes.Observed(ctx, &s.Judge, s.chosen().Spared(s.Spare), s.size(),
+	r, _, err := detail.Observed(ctx, &s.Judge, s.chosen().Spared(s.Spare), s.size(),
 		candidate.AsPredicted())
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := s.outcomes[s.best].replicas; n > 1 && s.Goal().Find == menu.FindCheapest {
-		oneFewer, err = changes.Advise(ctx, &s.Judge, s.chosen(), n-1, s.options[s.best].Worst())
+	if n := s.outcomes[s.best].replicas; n > 1 && s.Goal().Find == asked.FindCheapest {
+		oneFewer, err = detail.Advise(ctx, &s.Judge, s.chosen(), n-1, s.options[s.best].Worst())
 	}
 	return diagnosis.Of(r), oneFewer, err
 }
@@ -115,7 +120,7 @@ func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answ
 // adviseNearest adds the changes that would help the option that comes closest to the SLO. The
 // option has all replicas that exist, or the least number that it needs.
 func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
-	if find := s.Trials.File.Plan.Goal.Find; n == nil || find != menu.FindCheapest ||
+	if find := s.Trials.File.Plan.Goal.Find; n == nil || find != asked.FindCheapest ||
 		!s.Trials.Shard.Whole() {
 		return nil
 	}
@@ -132,6 +137,155 @@ func (s *search) adviseNearest(ctx context.Context, n *answer.Nearest) error {
 		replicas = s.Fewest(o)
 	}
 	var err error
-	n.Advice, err = changes.Advise(ctx, &s.Judge, o, replicas, o.Worst())
+	n.Advice, err = detail.Advise(ctx, &s.Judge, o, replicas, o.Worst())
 	return err
+}
+
+// contender is by how much more than the answer an option may cost, by its bound, to be looked at
+// again with other inputs.
+const contender = 1.4
+
+// mostContenders bounds these options: of more, the nearest to the answer are looked at again, and
+// of each shape at most mostAlike, which differ in settings alone.
+const (
+	mostContenders = 96
+	mostAlike      = 12
+)
+
+// mostAgain is how many plans with other inputs are answered at the same time: each has options of
+// its own, up to a million.
+const mostAgain = 2
+
+// sensitivity answers the plan again with each input 10 % other than it is.
+func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) {
+	inputs := detail.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator)
+	list := make([]answer.Sensitivity, len(inputs))
+	group, ctx := errgroup.WithContext(ctx)
+	slots := make(chan struct{}, mostAgain)
+	for i, p := range inputs {
+		if !s.Trials.Shard.Mine(i) {
+			continue
+		}
+		slots <- struct{}{}
+		other, err := s.perturbed(ctx, p, contender)
+		if err != nil {
+			return nil, errors.Join(err, group.Wait())
+		}
+		group.Go(func() error {
+			defer func() { <-slots }()
+			if err := other.solveChanged(ctx, s, p.Harder); err != nil {
+				return err
+			}
+			list[i] = s.sensitivityOf(p.Name, other, p.Harder)
+			return nil
+		})
+	}
+	return list, group.Wait()
+}
+
+// solveChanged answers a plan that is harder or easier than that of s. A harder one never costs
+// less, so that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a
+// fleet to beat.
+func (s *search) solveChanged(ctx context.Context, easier *search, harder int) error {
+	i := slices.IndexFunc(s.options,
+		func(o *candidate.Option) bool { return s.label(o.Index) == easier.label(easier.best) })
+	n := easier.outcomes[easier.best].replicas
+	keeps := harder < 0
+	if harder > 0 {
+		var err error
+		o := s.options[i]
+		if keeps, _, err = s.Keeps(ctx, o, n, o.Worst(), s.Seeds); err != nil {
+			return err
+		}
+	}
+	if keeps {
+		s.outcomes = make([]outcome, len(s.options))
+		s.best, s.outcomes[i] = i, outcome{kind: chosen, replicas: n}
+		if harder > 0 {
+			return nil
+		}
+		var err error
+		if s.outcomes[i].running, err = s.Charge(ctx, s.options[i], n); err != nil {
+			return err
+		}
+	}
+	return s.answer(ctx)
+}
+
+// sensitivityOf says what another answer is in words. An easier plan that seems to cost more does
+// so by chance.
+func (s *search) sensitivityOf(input string, other *search, harder int) answer.Sensitivity {
+	switch {
+	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
+	case other.best < 0:
+		return answer.Sensitivity{Input: input, Changes: true, Answer: "no option meets the SLO"}
+	case other.label(other.best) != s.label(s.best):
+		return answer.Sensitivity{Input: input, Changes: true,
+			Answer: units.Plural(other.size(), "replica") + " of " + other.label(other.best)}
+	case other.size() != s.size():
+		return answer.Sensitivity{Input: input, Changes: true,
+			Answer: fmt.Sprintf("%s instead of %d",
+				units.Plural(other.size(), "replica"), s.size())}
+	}
+	return answer.Sensitivity{Input: input, Answer: "the same"}
+}
+
+// contenders returns the options that may win with other inputs, in the order of the menu: the ones
+// whose bound is at most within times the cost of the answer, with the settings of the menu or of
+// the answer. Where within is infinite, they are all of these. More reports whether others were
+// left out.
+func (s *search) contenders(within float64) (list []int, more bool) {
+	for i, o := range s.options {
+		ours := o.Settings() == nil || i == s.best
+		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
+			list = append(list, i)
+		}
+	}
+	if len(list) <= mostContenders || math.IsInf(within, 1) {
+		return list, false
+	}
+	s.sortByNearness(list)
+	alike, near := map[string]int{}, list[:0]
+	for _, i := range list {
+		shape := s.options[i].Shape()
+		alike[shape]++
+		if i == s.best || alike[shape] <= mostAlike && len(near) < mostContenders {
+			near = append(near, i)
+		}
+	}
+	slices.Sort(near)
+	return near, true
+}
+
+// perturbed returns a search with other inputs, among the contenders. Where prices alone change,
+// all else that is known of options holds.
+func (s *search) perturbed(ctx context.Context, p detail.Input, within float64) (*search, error) {
+	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
+	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
+	if p.Plan != nil {
+		p.Plan(&f.Plan)
+	}
+	trials := *s.Trials
+	trials.File = f
+	var contenders []*candidate.Option
+	list, _ := s.contenders(within)
+	for _, i := range list {
+		contenders = append(contenders, s.options[i])
+	}
+	options := candidate.Copies(contenders, f, p.Price)
+	if p.Price != nil {
+		again := &search{Judge: s.Judge, options: options, best: -1}
+		again.Trials = &trials
+		return again, nil
+	}
+	trials.Rough = true
+	other, err := among(ctx, options, &trials)
+	if err != nil {
+		return nil, err
+	}
+	other.Seeds, other.replicaShare = s.Seeds, s.replicaShare
+	if f.Plan.Scaled() {
+		other.Seeds = judge.FewSeeds // as rough as other loads are judged here
+	}
+	return other, nil
 }

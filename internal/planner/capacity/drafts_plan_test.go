@@ -12,7 +12,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -46,12 +45,12 @@ func TestDraftsKeepTheirBounds(t *testing.T) {
 		if o.Unfit() != "" {
 			t.Skip(o.Unfit())
 		}
-		observe := func(rate float64) oracle.Trial {
+		observe := func(rate float64) judge.Trial {
 			file, err := f.File(o.Scenario(&f.Plan.Menu, 1, o.Slow), rate, 400)
 			testkit.OK(t, err)
-			seen, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
+			seen, err := judge.Simulate(t.Context(), file, f.Plan.Params())
 			testkit.OK(t, err)
-			return seen.(oracle.Trial)
+			return seen.(judge.Trial)
 		}
 		light := observe(o.Ceiling * judge.LightLoad / 4)
 		noise := 5 * math.Sqrt((o.Alone*(1-o.Alone)+1e-3)/400)

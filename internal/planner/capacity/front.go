@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/report"
 )
 
@@ -59,14 +59,14 @@ func (g *frontGoal) show(_ context.Context, _ *search, a *answer.Answer) error {
 // once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
 // another is as good in all three are not simulated.
 func (s *search) front(ctx context.Context) ([]answer.Point, error) {
-	c := paired.New(s.Judge)
+	c := detail.NewComparison(s.Judge)
 	list, err := s.frontFleets(c)
 	if err != nil {
 		return nil, err
 	}
 	f := &fronts{search: s, c: c}
 	f.Open, f.AtOnce, f.MayWin = list, atOnce, f.mayWin
-	if err := strategy.Search(ctx, f); err != nil {
+	if err := judge.Search(ctx, f); err != nil {
 		return nil, err
 	}
 	markFront(f.all)
@@ -76,19 +76,19 @@ func (s *search) front(ctx context.Context) ([]answer.Point, error) {
 // fronts is the fleets that may be on a front, by their price.
 type fronts struct {
 	*search
-	strategy.Ordered[paired.Fleet]
-	c   *paired.Comparison
+	judge.Ordered[detail.Rival]
+	c   *detail.Comparison
 	all []answer.Point // of the fleets that keep the SLO
 }
 
 // mayWin reports whether no other fleet beats a fleet, whatever its simulation would show.
-func (f *fronts) mayWin(fleet paired.Fleet) bool {
+func (f *fronts) mayWin(fleet detail.Rival) bool {
 	least := answer.Point{Hourly: f.priceOf(fleet), Latency: fleet.Latency, Energy: fleet.Energy}
 	return !slices.ContainsFunc(f.all, func(p answer.Point) bool { return p.Dominates(&least) })
 }
 
 // Try simulates fleets.
-func (f *fronts) Try(ctx context.Context, some []paired.Fleet) error {
+func (f *fronts) Try(ctx context.Context, some []detail.Rival) error {
 	kept, err := f.points(ctx, f.c, some)
 	f.all = append(f.all, kept...)
 	return err
@@ -100,7 +100,7 @@ func (f *fronts) Try(ctx context.Context, some []paired.Fleet) error {
 func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
-	c, tried := paired.New(s.Judge), map[int]bool{}
+	c, tried := detail.NewComparison(s.Judge), map[int]bool{}
 	front := (&answer.Answer{Points: all}).Front()
 	if len(front) == 0 { // simulations failed
 		return all, nil
@@ -113,9 +113,9 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 		tried[base.Option] = true
 		err := s.inTurns(ctx, []int{base.Option}, s.changedAny, func(fresh []int,
 			left func() bool) (next []int, err error) {
-			var list []paired.Fleet
+			var list []detail.Rival
 			for _, i := range fresh {
-				list = append(list, paired.Fleet{Option: s.options[i],
+				list = append(list, detail.Rival{Option: s.options[i],
 					Replicas: base.Replicas - s.Spare})
 			}
 			s.tuned.Tried += len(list)
@@ -182,12 +182,12 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 // frontFleets lists the fleets of the menu that may be on the front, by price. These are the
 // cheapest fleet, and the fleets of each option that cost as much or more, in steps of a quarter,
 // up to the largest, which is the fastest.
-func (s *search) frontFleets(c *paired.Comparison) ([]paired.Fleet, error) {
+func (s *search) frontFleets(c *detail.Comparison) ([]detail.Rival, error) {
 	most := dearest * s.cost()
 	if b := s.Goal().Budget.Amount; b > 0 {
 		most = b
 	}
-	var list []paired.Fleet
+	var list []detail.Rival
 	for i, o := range s.options {
 		if kind := s.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew {
 			continue
@@ -209,13 +209,13 @@ func (s *search) frontFleets(c *paired.Comparison) ([]paired.Fleet, error) {
 			n = max(n+1, min(largest, int(math.Ceil(step*float64(n)))))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b paired.Fleet) int {
+	slices.SortStableFunc(list, func(a, b detail.Rival) int {
 		return cmp.Or(cmp.Compare(s.priceOf(a), s.priceOf(b)), cmp.Compare(a.Latency, b.Latency))
 	})
 	return list, nil
 }
 
-func (s *search) priceOf(f paired.Fleet) float64 {
+func (s *search) priceOf(f detail.Rival) float64 {
 	return f.Option.Cost(f.Replicas + s.Spare)
 }
 
@@ -225,5 +225,43 @@ func markFront(all []answer.Point) {
 		all[i].Front = !slices.ContainsFunc(all, func(p answer.Point) bool {
 			return p.Dominates(&all[i])
 		})
+	}
+}
+
+// points simulates fleets at the same time, notes what became of their options, and returns the
+// ones that keep the SLO.
+func (s *search) points(ctx context.Context, c *detail.Comparison,
+	list []detail.Rival) ([]answer.Point, error) {
+	for k := range list {
+		list[k].Known = list[k].Option.Index == s.best &&
+			list[k].Replicas == s.outcomes[s.best].replicas
+	}
+	results, err := c.Simulate(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	var kept []answer.Point
+	for k := range results {
+		s.notePoint(list[k], &results[k])
+		if results[k].Kept {
+			kept = append(kept, results[k].Point)
+		}
+	}
+	return kept, nil
+}
+
+// notePoint records the outcome of an option of which a fleet was simulated.
+func (s *search) notePoint(f detail.Rival, o *detail.Compared) {
+	outcome := &s.outcomes[f.Option.Index]
+	outcome.closest = max(outcome.closest, o.Reduced.Kept.Mean)
+	switch {
+	case outcome.kind == chosen:
+	case o.Failure != "":
+		outcome.kind, outcome.words = broken, o.Failure
+	case o.Kept:
+		outcome.kind, outcome.words = simulated, ""
+	case outcome.kind != simulated:
+		v := judge.Verdict{Rate: s.Rate / float64(f.Replicas), Trial: o.Reduced}
+		outcome.kind, outcome.words = simulated, s.whyLost(f.Option, f.Replicas, v)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/paired"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -62,7 +62,7 @@ func TestTheFrontHasTheLowestLatency(t *testing.T) {
 		if len(a.Warnings) != 2 || !strings.Contains(a.Warnings[1], fastest.Label) {
 			t.Errorf("plan %d: warnings %q, the fastest is %s", k, a.Warnings, fastest.Label)
 		}
-		c := paired.New(s.Judge)
+		c := detail.NewComparison(s.Judge)
 		for _, o := range s.options {
 			if o.Unfit() != "" || s.Allowed(o)-s.Spare < s.Fewest(o) {
 				continue
@@ -106,12 +106,12 @@ effort: {requests: 100, most-requests: 200}
 }
 
 // simulatedFleet simulates a fleet, and checks that its bounds hold.
-func simulatedFleet(t *testing.T, s *search, c *paired.Comparison, o *candidate.Option,
+func simulatedFleet(t *testing.T, s *search, c *detail.Comparison, o *candidate.Option,
 	replicas int) []answer.Point {
 	t.Helper()
 	f, err := c.Bounded(o, replicas)
 	testkit.OK(t, err)
-	points, err := s.points(context.Background(), c, []paired.Fleet{f})
+	points, err := s.points(context.Background(), c, []detail.Rival{f})
 	testkit.OK(t, err)
 	for _, p := range points {
 		if p.Latency < f.Latency || p.Energy < f.Energy || f.Latency == 0 || f.Energy == 0 {
@@ -155,7 +155,7 @@ func TestFront(t *testing.T) {
 			t.Errorf("plan %d: the front begins with $%g/h, the cheapest fleet costs $%g/h", k,
 				front[0].Hourly, s.cost())
 		}
-		c := paired.New(s.Judge)
+		c := detail.NewComparison(s.Judge)
 		list, err := s.frontFleets(c)
 		testkit.OK(t, err)
 		var all []answer.Point

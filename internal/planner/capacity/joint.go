@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
 // sized is a possible fleet of one of several models.
@@ -19,13 +18,13 @@ type sized struct {
 
 // choice is such a fleet with what it costs, and the accelerators of each counted offer that it
 // takes.
-type choice = strategy.Choice[sized]
+type choice = judge.Choice[sized]
 
 // jointSearch chooses fleets for several models that share accelerators.
 type jointSearch struct {
 	searches []*search
-	offers   []menu.Offer // the ones that are counted
-	stock    []int        // of each
+	offers   []asked.Offer // the ones that are counted
+	stock    []int         // of each
 	// sizes holds the least number of replicas of the options of each model, as far as it is known;
 	// 0 if none suffices.
 	sizes  []map[int]int
@@ -72,7 +71,7 @@ func (j *jointSearch) conflict() bool {
 			taken = append(taken, j.acceleratorsUsed(s, s.chosen(), s.outcomes[s.best].replicas))
 		}
 	}
-	return !strategy.Fit(j.stock, taken...)
+	return !judge.Fit(j.stock, taken...)
 }
 
 // choose finds the fleets of all models that cost the least together and for which there are
@@ -80,7 +79,7 @@ func (j *jointSearch) conflict() bool {
 // each option by the bounds, then sizes the chosen options, and repeats this until all chosen
 // options are sized.
 func (j *jointSearch) choose(ctx context.Context) (bool, error) {
-	if err := strategy.Search(ctx, j); err != nil || j.picked == nil {
+	if err := judge.Search(ctx, j); err != nil || j.picked == nil {
 		return false, err
 	}
 	for k, c := range j.picked {
@@ -123,7 +122,7 @@ func (j *jointSearch) size(ctx context.Context, k, option int) error {
 	best, before := s.best, s.outcomes[option]
 	s.best = -1
 	err := s.try(ctx, option)
-	if words, failed := oracle.Failure(err); failed {
+	if words, failed := judge.Failure(err); failed {
 		s.outcomes[option].kind, s.outcomes[option].words, err = broken, words, nil
 	}
 	kept := s.best >= 0
@@ -173,5 +172,5 @@ func (j *jointSearch) cheapest() []choice {
 	for k := range lists {
 		lists[k] = j.choices(k)
 	}
-	return strategy.Together(lists, j.stock)
+	return judge.Together(lists, j.stock)
 }

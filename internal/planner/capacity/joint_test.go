@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -80,7 +80,7 @@ func cheapestPair(t *testing.T, j *jointSearch) float64 {
 				continue
 			}
 			x, y := a.options[i], b.options[k]
-			if strategy.Fit(j.stock, j.acceleratorsUsed(a, x, n), j.acceleratorsUsed(b, y, m)) {
+			if judge.Fit(j.stock, j.acceleratorsUsed(a, x, n), j.acceleratorsUsed(b, y, m)) {
 				best = min(best, float64(n)*x.Price+float64(m)*y.Price)
 			}
 		}

@@ -6,10 +6,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -29,7 +28,7 @@ func TestPartsOfFleets(t *testing.T) {
 			"mean: 150, cv: 1, max: 2000}}\nslo: {ttft: 500ms, tpot: 60ms}\n" +
 			"menu: {hardware: [a100-80gb-sxm], tensor: [1], batching: [{max-sequences: 8}]"},
 	}
-	sizes, policies := []int{128, 512}, oracle.RoutingsOfParts()[1:]
+	sizes, policies := []int{128, 512}, judge.RoutingsOfParts()[1:]
 	if !*long {
 		loads, sizes, policies = loads[:1], []int{70}, []string{"least-requests"}
 	}
@@ -58,7 +57,7 @@ func comparePart(t *testing.T, text string, size int) {
 	}
 	f := one.Trials.File
 	f.Plan.Workload.Rate = scenarios.Rate{
-		Value: scenarios.PerSecond(menu.Round(each * float64(size)))}
+		Value: scenarios.PerSecond(asked.Round(each * float64(size)))}
 	options, err := candidate.Options(f)
 	testkit.OK(t, err)
 	s, err := among(ctx, options, one.Trials)
@@ -72,7 +71,7 @@ func comparePart(t *testing.T, text string, size int) {
 		t.Skipf("%d replicas, which are simulated whole", n)
 	}
 	whole := func(n int) bool {
-		_, ok, err := judge.PoolOf(s.Seeds, func(seed uint64) (oracle.Trial, int64, error) {
+		_, ok, err := judge.PoolOf(s.Seeds, func(seed uint64) (judge.Trial, int64, error) {
 			scenario := o.Scenario(&f.Plan.Menu, n, o.Slow)
 			scenario.Seed += seed
 			requests := f.Plan.Together(s.Rate, n)
@@ -83,7 +82,7 @@ func comparePart(t *testing.T, text string, size int) {
 		return ok
 	}
 	at := func(percent int) int {
-		return int(math.Round(float64(n) * (1 + float64(percent)/oracle.Finest)))
+		return int(math.Round(float64(n) * (1 + float64(percent)/judge.Finest)))
 	}
 	percent := 0
 	if whole(n) {

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // words returns the outcome of option i in words.
@@ -48,7 +49,7 @@ func (s *search) words(i int) string {
 // unaffordable says which limits of the goal the smallest fleet of an option breaks.
 func (s *search) unaffordable(o *candidate.Option) string {
 	n := 1 + s.Spare
-	if find := s.Goal().Find; find != menu.FindThroughput {
+	if find := s.Goal().Find; find != asked.FindThroughput {
 		n = s.Fewest(o) + s.Spare
 	}
 	words := fmt.Sprintf("%s cost %s/h", units.Plural(n, "replica"), s.Money(o.Cost(n)))
@@ -59,7 +60,7 @@ func (s *search) unaffordable(o *candidate.Option) string {
 }
 
 // whyLost says why n replicas of an option are not enough.
-func (s *search) whyLost(o *candidate.Option, n int, v oracle.Verdict) string {
+func (s *search) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.Rate), v.Trial.Limit)
 	switch _, taken := o.Interrupted(); {
 	case o.Scaled():
@@ -119,4 +120,104 @@ func (s *search) nearest() *answer.Nearest {
 	}
 	return &answer.Nearest{Option: best, Label: s.label(best), Kept: s.outcomes[best].closest,
 		Limit: s.words(best)}
+}
+
+// nearerToChosen reports whether option i is nearer to being chosen than option j, which comes
+// before it.
+func (s *search) nearerToChosen(i, j int) bool {
+	rank := func(k int) (int, float64) {
+		outcome := &s.outcomes[k]
+		switch {
+		case outcome.replicas > 0:
+			return 0, s.hourly(k)
+		case outcome.kind == simulated:
+			return 1, -outcome.closest
+		case outcome.kind == costsMore || outcome.kind == tooFew:
+			return 2, s.leastCost(k)
+		case outcome.kind == outOfReach || outcome.kind == broken:
+			return 3, -outcome.closest
+		}
+		return 4, 0
+	}
+	// Of options that cost as much by their bounds, the one that may serve more is nearer; drafts
+	// raise the bound by more than they help.
+	serves := func(k int) float64 {
+		o := s.options[k]
+		return o.Ceiling / o.Servers()[len(o.Servers())-1].Pace.Stride
+	}
+	rankI, costI := rank(i)
+	rankJ, costJ := rank(j)
+	return cmp.Or(cmp.Compare(rankI, rankJ), cmp.Compare(costI, costJ),
+		-cmp.Compare(serves(i), serves(j))) < 0
+}
+
+// sortByNearness sorts options, the nearest to being chosen first.
+func (s *search) sortByNearness(list []int) {
+	slices.SortStableFunc(list, func(i, j int) int {
+		switch {
+		case s.nearerToChosen(i, j):
+			return -1
+		case s.nearerToChosen(j, i):
+			return 1
+		}
+		return 0
+	})
+}
+
+// possible returns an error if no option of the menu can be built, or if the smallest fleet takes
+// more than the budget or the power. The error names the option that comes nearest.
+func (s *search) possible() error {
+	p := &s.Trials.File.Plan
+	name := s.Trials.File.Name
+	g := &p.Goal
+	for _, o := range s.options {
+		_, taken := o.Interrupted()
+		if taken && g.Find == asked.FindFront {
+			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
+				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
+				"choose another term", name, g.Find, o.Label(&p.Menu)))
+		}
+	}
+	if g.Budget.Amount == 0 && g.Power == 0 {
+		return nil
+	}
+	cheapest, leanest := -1, -1
+	for i, o := range s.options {
+		switch {
+		case o.Unfit() != "" || o.Tight:
+			continue
+		case g.Power > 0 && o.Watts() == 0:
+			return scenarios.BadInput(fmt.Errorf("%s: goal.power: the catalogue has no peak "+
+				"power for %s", name, o.Prefill.Offer.Accelerator))
+		case s.Allowed(o) > s.Spare:
+			return nil
+		}
+		if cheapest < 0 || o.Price < s.options[cheapest].Price {
+			cheapest = i
+		}
+		if leanest < 0 || o.Watts() < s.options[leanest].Watts() {
+			leanest = i
+		}
+	}
+	if cheapest < 0 {
+		return nil // nothing can keep the SLO, and the answer says why
+	}
+	fleet := float64(1 + s.Spare)
+	spares := ""
+	if s.Spare > 0 {
+		spares = " with its spares"
+	}
+	if least := fleet * s.options[cheapest].Price; g.Budget.Amount > 0 && least > g.Budget.Amount {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.budget: found %s/h, and the smallest "+
+			"fleet that may keep the SLO%s is of %s for %s/h", name,
+			scenarios.Money(g.Budget).Text(), spares, s.label(cheapest), s.Money(least)))
+	}
+	if least := fleet * s.options[leanest].Watts(); g.Power > 0 && least > float64(g.Power) {
+		return scenarios.BadInput(fmt.Errorf("%s: goal.power: found %s, and the smallest fleet "+
+			"that may keep the SLO%s is of %s, which draw up to %s", name,
+			units.FormatPower(float64(g.Power)), spares, s.label(leanest),
+			units.FormatPower(least)))
+	}
+	return scenarios.BadInput(fmt.Errorf("%s: goal: no fleet that may keep the SLO keeps to the "+
+		"budget, the power and the counts of menu.hardware together", name))
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -49,11 +48,11 @@ func TestKeysAreDocumented(t *testing.T) {
 			f := at.Field(i)
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			switch f.Type {
-			case reflect.TypeFor[menu.Menu](), reflect.TypeFor[menu.Fleet](),
-				reflect.TypeFor[menu.Effort]():
+			case reflect.TypeFor[asked.Menu](), reflect.TypeFor[asked.Fleet](),
+				reflect.TypeFor[asked.Effort]():
 				check(f.Type, key+".")
-			case reflect.TypeFor[[]menu.Offer]():
-				check(reflect.TypeFor[menu.Offer](), "")
+			case reflect.TypeFor[[]asked.Offer]():
+				check(reflect.TypeFor[asked.Offer](), "")
 			default:
 				if key != "name" && key != "-" && !strings.Contains(docs, "`"+path+key+"`") {
 					t.Errorf("docs/planning.md does not tell of %s%s", path, key)
@@ -61,7 +60,7 @@ func TestKeysAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	check(reflect.TypeFor[menu.Plan](), "")
+	check(reflect.TypeFor[asked.Plan](), "")
 }
 
 // Lengths of simulations grow with the rate and with the limit of the first token, so that an

@@ -6,8 +6,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -32,7 +30,7 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 		return nil
 	}
 	found := 0
-	l := strategy.Least{First: n, Low: n - 1, Most: s.Most(o), Step: 1, Near: 1}
+	l := judge.Least{First: n, Low: n - 1, Most: s.Most(o), Step: 1, Near: 1}
 	if _, err := l.Find(func(n int) (bool, error) {
 		seen, err := s.examine(ctx, i, n)
 		switch {
@@ -40,7 +38,7 @@ func (s *search) tryScaled(ctx context.Context, i int) error {
 		case seen.kept:
 			found = n
 		case seen.worth && seen.settled:
-			found, err = 0, strategy.ErrStop
+			found, err = 0, judge.ErrStop
 		}
 		return seen.kept || !seen.worth, err // what is not worth it has too many
 	}); err != nil || found == 0 {
@@ -127,18 +125,18 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 // a fixed fleet, or where the least fixed number is known, that of how many replicas run.
 func firstAsked(s *judge.Judge, o *candidate.Option,
 	known map[candidate.SameButScaling]int) (func(context.Context, *candidate.Option,
-	int) (oracle.Verdict, error), int) {
+	int) (judge.Verdict, error), int) {
 	n, found := known[o.Fixed()]
 	if n = max(n, o.Scaling.Always); found {
-		return func(ctx context.Context, o *candidate.Option, n int) (oracle.Verdict, error) {
+		return func(ctx context.Context, o *candidate.Option, n int) (judge.Verdict, error) {
 			_, _, err := s.MeanRunning(ctx, o, n, 1)
-			return oracle.Verdict{}, err
+			return judge.Verdict{}, err
 		}, n
 	}
 	fixed := o.Unscaled()
-	return func(ctx context.Context, o *candidate.Option, n int) (oracle.Verdict, error) {
+	return func(ctx context.Context, o *candidate.Option, n int) (judge.Verdict, error) {
 		_, _, err := s.Simulate(ctx, fixed, n, o.Worst(), 0)
-		return oracle.Verdict{}, err
+		return judge.Verdict{}, err
 	}, s.Fewest(fixed)
 }
 
@@ -151,7 +149,7 @@ func (s *search) leastFixed(ctx context.Context, o *candidate.Option) (int, erro
 	}
 	fixed := o.Unscaled()
 	n := s.Fewest(fixed)
-	l := strategy.Least{First: n, Low: n - 1, Most: s.Most(fixed), Step: 1, Near: 1}
+	l := judge.Least{First: n, Low: n - 1, Most: s.Most(fixed), Step: 1, Near: 1}
 	found, err := l.Find(func(n int) (bool, error) {
 		t, _, err := s.Simulate(ctx, fixed, n, o.Worst(), 0)
 		return t.Kept.Mean+t.Kept.Half >= t.Target, err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -61,7 +60,7 @@ var anomalies = []uint64{16, 66, 146, 195}
 
 // checked finds the cheapest fleet of a plan, with that many simulations of fleets that rules left
 // out which are not proven; 0 stands for the default.
-func checked(t *testing.T, text string, checks int) (*search, *oracle.Trials) {
+func checked(t *testing.T, text string, checks int) (*search, *judge.Trials) {
 	t.Helper()
 	s, trials := prepared(t, text)
 	s.Trials.File.Plan.Effort.Checks = checks

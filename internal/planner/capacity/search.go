@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -44,13 +44,13 @@ func (s *search) run(ctx context.Context) error {
 	c := &cheapest{search: s, lookahead: s.newLookahead()}
 	defer c.lookahead.close()
 	c.Open, c.AtOnce, c.MayWin = order, 1, c.mayWin
-	return strategy.Search(ctx, c)
+	return judge.Search(ctx, c)
 }
 
 // cheapest is the options of a menu, in the order of the least that they could cost.
 type cheapest struct {
 	*search
-	strategy.Ordered[int]
+	judge.Ordered[int]
 	lookahead *lookahead
 }
 
@@ -72,7 +72,7 @@ func (c *cheapest) Try(ctx context.Context, some []int) error {
 // unlessBroken notes an error that says that the simulations of an option failed, and returns any
 // other.
 func (s *search) unlessBroken(i int, err error) error {
-	if words, failed := oracle.Failure(err); failed {
+	if words, failed := judge.Failure(err); failed {
 		s.outcomes[i] = outcome{kind: broken, words: words}
 		return nil
 	}
@@ -80,7 +80,7 @@ func (s *search) unlessBroken(i int, err error) error {
 }
 
 // serves decides whether n replicas of option i serve the load, and notes what that says of one.
-func (s *search) serves(ctx context.Context, i, n int) (oracle.Verdict, error) {
+func (s *search) serves(ctx context.Context, i, n int) (judge.Verdict, error) {
 	v, err := s.Enough(ctx, s.options[i], n)
 	if err != nil {
 		return v, err
@@ -107,7 +107,7 @@ func (s *search) try(ctx context.Context, i int) error {
 		return nil
 	}
 	first, most := s.first(o)
-	l := strategy.Least{First: first, Low: s.Fewest(o) - 1, Most: most, Near: 1}
+	l := judge.Least{First: first, Low: s.Fewest(o) - 1, Most: most, Near: 1}
 	if s.best < 0 { // nothing is known of how many would win
 		l.Step = 1
 	}
@@ -124,7 +124,7 @@ func (s *search) try(ctx context.Context, i int) error {
 			// An option that misses the SLO at a light load misses it at any.
 			light, err := s.serveLoad(ctx, i, most)
 			if err == nil && !light {
-				err = strategy.ErrStop
+				err = judge.ErrStop
 			}
 			return false, err
 		}
@@ -160,7 +160,7 @@ const firstDecrease = 1.5
 // highest finds the highest rate that a replica sustains, to about 3 %, from what is known: falling
 // from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
 // of the lowest rate that is too high.
-func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle.Verdict,
+func (s *search) highest(ctx context.Context, i int) (rate float64, above judge.Verdict,
 	err error) {
 	o, outcome, t := s.options[i], &s.outcomes[i], *s.Trials
 	t.Rough = true
@@ -168,7 +168,7 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle
 	if outcome.missed != nil {
 		high, above = outcome.missed.Rate, *outcome.missed
 	}
-	light := menu.Round(o.Ceiling * judge.LightLoad)
+	light := asked.Round(o.Ceiling * judge.LightLoad)
 	for low == 0 || high/low > 1.03 {
 		next := math.Sqrt(low * high)
 		switch {
@@ -192,3 +192,63 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above oracle
 	}
 	return low, above, nil
 }
+
+// lookahead begins simulations that a search will need unless it finds a better fleet before. They
+// are those of the next options in order, so that cores and workers have work while one option is
+// tried. Their results are used if they are needed, and dropped otherwise, so the answer does not
+// depend on them.
+type lookahead struct {
+	s      *search
+	ahead  int // options to look ahead
+	begun  map[int]int
+	slots  chan struct{}
+	trials judge.Trials
+	group  sync.WaitGroup
+}
+
+func (s *search) newLookahead() *lookahead {
+	l := &lookahead{s: s, ahead: max(runtime.GOMAXPROCS(0), s.Trials.Workers) - 1,
+		begun: map[int]int{}}
+	l.slots = make(chan struct{}, max(1, l.ahead))
+	l.trials = *s.Trials
+	l.trials.Ahead = true
+	return l
+}
+
+// begin simulates the next options that may win, each with as many replicas as the search would.
+func (l *lookahead) begin(ctx context.Context, next []int) {
+	s := l.s
+	if s.best < 0 || l.trials.Recorded {
+		return // nothing is known yet of what the search will ask
+	}
+	other := s.Judge
+	other.Trials = &l.trials
+	for k, found := 0, 0; k < len(next) && found < l.ahead; k++ {
+		o := s.options[next[k]]
+		if !s.mayWin(o.Index) {
+			continue
+		}
+		found++
+		ask := other.Enough
+		n, _ := s.first(o)
+		if o.Scaled() {
+			ask, n = firstAsked(&other, o, s.fixed)
+		}
+		if l.begun[o.Index] == n {
+			continue
+		}
+		select {
+		case l.slots <- struct{}{}:
+		default:
+			return // enough is under way
+		}
+		l.begun[o.Index] = n
+		l.group.Go(func() {
+			defer func() { <-l.slots }()
+			_, _ = ask(ctx, o, n) // an error shows again where the trial is needed
+		})
+	}
+}
+
+// close waits for the simulations that run.
+func (l *lookahead) close() { l.group.Wait() }

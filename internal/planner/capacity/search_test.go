@@ -15,8 +15,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
@@ -132,13 +132,13 @@ func (m menuCase) text(whole bool) string {
 func testQueue(t *testing.T) *queue.Queue {
 	t.Helper()
 	q, err := queue.Open(context.Background(), queue.Config{},
-		queue.Handlers{oracle.Kind: oracle.Simulate})
+		queue.Handlers{judge.Kind: judge.Simulate})
 	testkit.OK(t, err)
 	t.Cleanup(q.Close)
 	return q
 }
 
-func prepared(t *testing.T, text string) (*search, *oracle.Trials) {
+func prepared(t *testing.T, text string) (*search, *judge.Trials) {
 	t.Helper()
 	f, err := asked.Parse("menu.yaml", []byte(text))
 	testkit.OK(t, err)
@@ -158,7 +158,7 @@ func exhaustive(t *testing.T, s *search) (best, replicas, all int) {
 			continue
 		}
 		all += s.Trials.Count()
-		s.Trials.Ledger = &oracle.Ledger{Known: map[string]*oracle.Entry{}}
+		s.Trials.Ledger = &judge.Ledger{Known: map[string]*judge.Entry{}}
 		low, high := 0, s.Most(o)
 		if high < 1 || !sustained(t, s, o, high) {
 			continue
@@ -315,7 +315,7 @@ func TestOtherInputsKeepTheEvidence(t *testing.T) {
 	s, _ := prepared(t, "model: llama-2-70b\nworkload: {rate: 6/s, prompt: 500, output: "+
 		"20}\nmenu: {hardware: [a100-80gb-sxm], tensor: [4]}")
 	s.best, s.outcomes = 0, []outcome{{kind: chosen, replicas: 1}}
-	for _, p := range changes.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator) {
+	for _, p := range detail.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator) {
 		other, err := s.perturbed(t.Context(), p, contender)
 		testkit.OK(t, err)
 		if got, want := other.options[0], s.options[0]; got.Grade != want.Grade ||
@@ -400,7 +400,7 @@ func TestOneReplicaNeedsNoRouting(t *testing.T) {
 		plain.Routing = scenarios.Policy{Policy: policy}
 		file, err := f.File(plain, 4, 200)
 		testkit.OK(t, err)
-		seen, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
+		seen, err := judge.Simulate(t.Context(), file, f.Plan.Params())
 		if err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -77,7 +77,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 	}
 	sh.KVTokens = o.Prefill.Room
 	replicas, err := s.needed(ctx, i, &sh)
-	if words, failed := oracle.Failure(err); failed {
+	if words, failed := judge.Failure(err); failed {
 		sh.Limit = words
 		return sh, nil
 	}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
 // answer finds the best option and sizes it as a fleet. An option of which no fleet keeps the SLO,
@@ -138,10 +137,10 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	if s.replicaShare > 0 {
 		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
 	}
-	l := strategy.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: s.Step(o,
+	l := judge.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: s.Step(o,
 		n)}
 	if s.Trials.Rough {
-		l.Near += n / oracle.Finest
+		l.Near += n / judge.Finest
 	}
 	return l.Find(func(n int) (bool, error) {
 		ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)

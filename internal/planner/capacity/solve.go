@@ -7,23 +7,24 @@
 // So n replicas sustain n times the rate of one, and the chosen fleet is simulated whole in the
 // end. For any other load, such as a recorded one, whole fleets are simulated.
 //
-// Data goes one way: package menu has what there is to choose from, asked what is asked for,
-// candidate and build what can be built of both and bounds on it, oracle simulates candidates,
-// judge decides with it whether fleets keep the SLO, this package has a goal for each thing that a
-// plan may ask for, which package strategy searches, and package answer has what was found, as
-// values and as text. Packages detail, mixed, paired, changes and today know fleets, and not how
-// they are looked for.
+// Data goes one way: package asked has what is asked for and what there is to choose from,
+// candidate what can be built of it and bounds on it, judge simulates candidates and decides
+// whether fleets keep the SLO, this package has a goal for each thing that a plan may ask for,
+// detail knows fleets, and not how they are looked for, and package answer has what was found, as
+// values and as text.
 package capacity
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/today"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -35,13 +36,13 @@ type finding struct {
 }
 
 // goalOf returns the goal of a plan.
-func goalOf(p *menu.Plan) goal {
+func goalOf(p *asked.Plan) goal {
 	switch p.Goal.Find {
-	case menu.FindJob:
+	case asked.FindJob:
 		return &jobGoal{}
-	case menu.FindThroughput:
+	case asked.FindThroughput:
 		return &throughputGoal{}
-	case menu.FindFront:
+	case asked.FindFront:
 		return &frontGoal{}
 	}
 	return cheapestGoal{}
@@ -54,7 +55,7 @@ func find(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*findi
 		return nil, err
 	}
 	if f.Today != nil { // what cannot be compared is refused before anything is simulated
-		if _, _, err := today.Deployment(&s.Judge, s.options); err != nil {
+		if _, _, err := detail.Deployment(&s.Judge, s.options); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +104,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 		if s.best >= 0 {
 			best = s.fleet()
 		}
-		if a.Today, err = today.Compare(ctx, &s.Judge, s.options, best); err != nil {
+		if a.Today, err = detail.Compare(ctx, &s.Judge, s.options, best); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +114,7 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 }
 
 // classSLOs returns the SLOs of classes that have one of their own.
-func classSLOs(p *menu.Plan) []answer.ClassSLO {
+func classSLOs(p *asked.Plan) []answer.ClassSLO {
 	var list []answer.ClassSLO
 	for _, c := range p.Workload.Classes {
 		if c.SLO != (scenarios.SLO{}) {
@@ -121,4 +122,139 @@ func classSLOs(p *menu.Plan) []answer.ClassSLO {
 		}
 	}
 	return list
+}
+
+// Solve answers the plan. An SLO that no option meets is an answer too: see Answer.Nearest. Several
+// models have the fleets that cost the least together.
+func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, error) {
+	q, err := queue.Open(ctx, o.Queue, queue.Handlers{judge.Kind: judge.Simulate})
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	all := &answer.Answers{Name: f.Plan.Name, Currency: f.Plan.Currency}
+	if all.Models, err = solveEach(ctx, f, q, o); err != nil {
+		return nil, f.Asked(err)
+	}
+	for _, a := range all.Models {
+		if d := a.Chosen; d != nil {
+			all.Accelerators += d.Accelerators
+			all.Hourly += d.Hourly
+		}
+	}
+	if o.Shard.Whole() {
+		return all, nil
+	}
+	if n := all.Failed(); n > 0 {
+		return nil, journal.ShardFailed(n)
+	}
+	return nil, nil
+}
+
+// solveEach answers the plan of each model: with the fleet that it would have alone, where there
+// are accelerators for all of these; else with fleets that are chosen jointly, or where none are
+// possible, in turn.
+func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
+	error) {
+	var list []*answer.Answer
+	var found []*finding
+	var searches []*search
+	parts := questions(f)
+	for _, part := range parts {
+		one, err := find(ctx, part, q, o)
+		if err != nil {
+			return nil, err
+		}
+		found, searches = append(found, one), append(searches, one.search)
+	}
+	j := newJointSearch(searches)
+	for _, one := range found {
+		one.joint = len(parts) > 1 && len(j.offers) > 0
+	}
+	if len(parts) > 1 && j.conflict() {
+		possible, err := j.choose(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !possible {
+			return inTurn(ctx, f, q, o)
+		}
+		for _, one := range found {
+			one.shared = true
+		}
+	}
+	for k, part := range parts {
+		a, err := newAnswer(ctx, part, found[k])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// inTurn answers the plan of each model with what the models before it leave.
+func inTurn(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
+	error) {
+	var list []*answer.Answer
+	hardware := f.Plan.Menu.Hardware
+	for _, part := range questions(f) {
+		if part.Plan.Menu.Hardware = hardware; len(hardware) == 0 {
+			return nil, scenarios.BadInput(
+				fmt.Errorf("%s: no accelerators are left for %s: the models before it take all "+
+					"of them",
+					f.Name, part.Plan.Name))
+		}
+		found, err := find(ctx, part, q, o)
+		if err != nil {
+			return nil, err
+		}
+		a, err := newAnswer(ctx, part, found)
+		if err != nil {
+			return nil, err
+		}
+		if a.Chosen != nil {
+			hardware = found.remaining(hardware)
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// parts returns a plan for each model.
+func questions(f *asked.File) []*asked.File {
+	var list []*asked.File
+	for _, m := range f.Plan.Models {
+		p := f.Plan
+		p.Models, p.Name = nil, cmp.Or(m.Name, m.Model)
+		p.Model, p.MaxModelLen, p.Workload, p.SLO = m.Model, m.MaxModelLen, m.Workload,
+			m.SLO.Complete()
+		p.SentOn = asked.EscalatedWords(m.Escalated)
+		list = append(list, &asked.File{Plan: p, Name: f.Name})
+	}
+	if list == nil {
+		return []*asked.File{f}
+	}
+	return list
+}
+
+// remaining returns the offers with the accelerators that are left when the best fleet has taken
+// its own.
+func (s *search) remaining(offers []asked.Offer) []asked.Offer {
+	var left []asked.Offer
+	for _, o := range offers {
+		took := 0
+		for _, offer := range s.chosen().Offers() {
+			if *offer == o {
+				took = s.chosen().Accelerators(offer, s.size())
+			}
+		}
+		if o.Count > 0 && took > 0 {
+			if o.Count -= took; o.Count <= 0 {
+				continue
+			}
+		}
+		left = append(left, o)
+	}
+	return left
 }

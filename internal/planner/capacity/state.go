@@ -1,12 +1,61 @@
 package capacity
 
 import (
+	"cmp"
+	"context"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/scenarios"
 )
+
+// Options say how to answer a plan.
+type Options struct {
+	// Queue says how many simulations run at the same time, and on which machines. The answer does
+	// not depend on it.
+	Queue queue.Config
+	// Shard is the part of the work to do; its results go into the journal, and there is no answer.
+	// All parts look for the cheapest fleet, and share the rest.
+	Shard journal.Shard
+	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
+	Recorded bool
+	// Journal keeps the results of simulations, so that a stopped plan can go on; nil keeps
+	// nothing.
+	Journal *journal.Journal
+	// Ran is called after each simulation, by several goroutines. It may be nil.
+	Ran func()
+}
+
+// newSearch prepares the options of the menu.
+func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*search, error) {
+	options, err := candidate.Options(f)
+	if err != nil {
+		return nil, err
+	}
+	t := &judge.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal,
+		Ran: o.Ran, Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
+		Ledger: &judge.Ledger{Known: map[string]*judge.Entry{}}}
+	s, err := among(ctx, options, t)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.CheckScalings(options)
+}
+
+// among returns a search among options of which it finds out first what can be built.
+func among(ctx context.Context, options []*candidate.Option, t *judge.Trials) (*search, error) {
+	if err := candidate.Prepare(ctx, t.File, options); err != nil {
+		return nil, err
+	}
+	p := &t.File.Plan
+	return &search{Judge: judge.Judge{Rate: p.Peak(), Spare: p.Fleet.Spare, Seeds: judge.MostSeeds,
+		Trials: t}, options: options, best: -1}, nil
+}
 
 // search looks for the cheapest fleet of replicas of one kind.
 type search struct {
@@ -29,7 +78,7 @@ type search struct {
 	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
 	// how many were since rules that are not proven had left them out, and how many of these were
 	// better than what was known.
-	sizes           map[int]*strategy.Numbers
+	sizes           map[int]*judge.Numbers
 	checked, better int
 	// tuned is what settings beside the menu's brought; nil where none were tried.
 	tuned *answer.Tuned
@@ -52,7 +101,7 @@ type outcome struct {
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
 	// on the lowest that is not; 0 and nil where none is known.
 	kept   float64
-	missed *oracle.Verdict
+	missed *judge.Verdict
 }
 
 // kind is the reason why an option was left out, in general; 0 if it is not known yet.
@@ -89,12 +138,111 @@ func (k kind) String() string {
 func (s *search) label(i int) string { return s.options[i].Label(&s.Trials.File.Plan.Menu) }
 
 // tried returns what is known of the fleets of option i.
-func (s *search) tried(i int) *strategy.Numbers {
+func (s *search) tried(i int) *judge.Numbers {
 	if s.sizes[i] == nil {
 		if s.sizes == nil {
-			s.sizes = map[int]*strategy.Numbers{}
+			s.sizes = map[int]*judge.Numbers{}
 		}
-		s.sizes[i] = &strategy.Numbers{}
+		s.sizes[i] = &judge.Numbers{}
 	}
 	return s.sizes[i]
+}
+
+// replicas and cost of the best fleet, spares included.
+func (s *search) size() int                 { return s.outcomes[s.best].replicas + s.Spare }
+func (s *search) cost() float64             { return s.hourly(s.best) }
+func (s *search) chosen() *candidate.Option { return s.options[s.best] }
+func (s *search) accelerators() int         { return s.size() * s.chosen().GPUs }
+
+// hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
+func (s *search) hourly(i int) float64 {
+	outcome, o := &s.outcomes[i], s.options[i]
+	if o.Scaled() {
+		return float64(outcome.running * o.Price)
+	}
+	return o.Cost(outcome.replicas + s.Spare)
+}
+
+// beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
+// the best.
+func (s *search) beats(o *candidate.Option, n int) bool {
+	return s.wins(o, n, o.Cost(n+s.Spare))
+}
+
+// wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
+// than the best: cheaper, or as cheap with better evidence, with fewer accelerators, or earlier on
+// the menu.
+func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
+	if s.best < 0 {
+		return true
+	}
+	return cmp.Or(cmp.Compare(hourly, s.cost()),
+		cmp.Compare(candidate.Rank(o.Grade), candidate.Rank(s.chosen().Grade)),
+		cmp.Compare((n+s.Spare)*o.GPUs, s.accelerators()), cmp.Compare(o.Index, s.best)) < 0
+}
+
+// mayWin reports whether an option could be the better answer, by the bounds.
+func (s *search) mayWin(i int) bool {
+	return s.wins(s.options[i], s.Fewest(s.options[i]), s.leastCost(i))
+}
+
+// leastCost returns the least that a fleet of option i could cost, by the bounds.
+func (s *search) leastCost(i int) float64 {
+	o := s.options[i]
+	if o.Scaled() {
+		return float64(max(o.Scaling.Mean, float64(o.Always()+s.Spare)) * o.Price)
+	}
+	return o.Cost(s.Fewest(o) + s.Spare)
+}
+
+// makeBest makes an option the best.
+func (s *search) makeBest(i int) {
+	if s.best >= 0 {
+		s.outcomes[s.best].kind = simulated
+	}
+	s.outcomes[i].kind, s.outcomes[i].words, s.best = chosen, "", i
+}
+
+// first returns how many replicas of an option are simulated first, and the most that may be asked
+// of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
+// as possible.
+func (s *search) first(o *candidate.Option) (n, most int) {
+	fewest, most := s.Fewest(o), s.Most(o)
+	if s.best < 0 {
+		return fewest, most
+	}
+	for most >= fewest && !s.beats(o, most) {
+		most = min(most-1, int(o.Affordable(s.cost()))-s.Spare)
+	}
+	return most, most
+}
+
+// load returns the load of the fleet, or nil if no option fits.
+func (s *search) load() *asked.Load {
+	for _, o := range s.options {
+		if o.Unfit() == "" {
+			return o.Load()
+		}
+	}
+	return nil
+}
+
+// fleet describes the best fleet.
+func (s *search) fleet() *detail.Fleet {
+	best := &s.outcomes[s.best]
+	return &detail.Fleet{Judge: s.Judge, Option: s.chosen(), Replicas: best.replicas,
+		Running: best.running, Hourly: s.cost(), Millions: s.millions(), LeastFixed: s.leastFixed}
+}
+
+// millions returns how many million output tokens the load asks for in an hour; 0 if that depends
+// on the fleet.
+func (s *search) millions() float64 {
+	flow := s.load().Flow
+	if peak := s.Trials.File.Plan.Peak(); s.Rate != peak {
+		flow *= s.Rate / peak // the goal was to raise it
+	}
+	if p := &s.Trials.File.Plan; p.Steady() && p.Peak() > 0 {
+		flow *= p.Mean() / p.Peak()
+	}
+	return flow * 3600 / 1e6
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -206,8 +206,8 @@ func TestBinomial(t *testing.T) {
 		n, p := rapid.IntRange(1, 300).Draw(t, "n"), rapid.Float64Range(0, 0.999).Draw(t, "p")
 		sum, mean := 0.0, 0.0
 		for k := range n + 1 {
-			sum += oracle.Binomial(n, k, p)
-			mean += float64(k) * oracle.Binomial(n, k, p)
+			sum += judge.Binomial(n, k, p)
+			mean += float64(k) * judge.Binomial(n, k, p)
 		}
 		if math.Abs(sum-1) > 1e-9 || math.Abs(mean-float64(n)*p) > 1e-6 {
 			t.Fatalf("sum %g, mean %g, want 1 and %g", sum, mean, float64(n)*p)

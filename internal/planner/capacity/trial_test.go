@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -24,12 +24,12 @@ func TestTrialsNeedNoSamples(t *testing.T) {
 		for _, load := range []float64{0.3, 1.5} {
 			file, err := f.File(o.Scenario(&f.Plan.Menu, 2, o.Slow), load*o.Ceiling, 300)
 			testkit.OK(t, err)
-			got, err := oracle.Simulate(t.Context(), file, f.Plan.Params())
+			got, err := judge.Simulate(t.Context(), file, f.Plan.Params())
 			testkit.OK(t, err)
 			seen, err := planner.Observe(t.Context(), file)
 			testkit.OK(t, err)
-			want := oracle.Judge(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
-			if diff := cmp.Diff(want, got.(oracle.Trial)); diff != "" {
+			want := judge.Summarize(seen, f.Plan.Effort.Confidence, f.Plan.Replayed())
+			if diff := cmp.Diff(want, got.(judge.Trial)); diff != "" {
 				t.Errorf("%s: with samples (-) and without (+):\n%s", menu.name, diff)
 			}
 		}

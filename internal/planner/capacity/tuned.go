@@ -1,16 +1,17 @@
 package capacity
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/build"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
 // The options whose settings are tried, the rounds, and the simulations after which no further
@@ -39,7 +40,7 @@ const worthTuning = 0.01
 // answer so far.
 func (s *search) tune(ctx context.Context) error {
 	p := &s.Trials.File.Plan
-	if s.best < 0 || !p.Tunes() || p.Goal.Find != menu.FindCheapest {
+	if s.best < 0 || !p.Tunes() || p.Goal.Find != asked.FindCheapest {
 		return nil
 	}
 	if p.Scaled() {
@@ -48,7 +49,7 @@ func (s *search) tune(ctx context.Context) error {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
 	missed := map[string]float64{} // by how much the base of a shape misses the SLO
-	bases := map[string]oracle.Trial{}
+	bases := map[string]judge.Trial{}
 	change := func(i int) ([]*candidate.Option, error) {
 		o, n := s.options[i], max(1, s.cheaper(i))
 		d, err := s.Decide(ctx, o, n, o.Worst())
@@ -59,7 +60,7 @@ func (s *search) tune(ctx context.Context) error {
 		if bases[o.Shape()], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
 			return nil, err
 		}
-		return changes.Changed(&s.Judge, bases[o.Shape()], o)
+		return detail.Changed(&s.Judge, bases[o.Shape()], o)
 	}
 	runs := map[string]int{}
 	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
@@ -142,7 +143,7 @@ func (s *search) tunable() []int {
 func (s *search) cheaper(i int) int {
 	n, most := s.mostWorthwhile(i), s.cost()*(1-worthTuning)
 	if s.ByPart(s.chosen(), s.size()) {
-		most *= 1 - oracle.PartError
+		most *= 1 - judge.PartError
 	}
 	for n > 0 && s.options[i].Cost(n+s.Spare) >= most {
 		n--
@@ -180,7 +181,7 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 	if fresh == nil {
 		return nil, nil
 	}
-	if err := build.Prepare(ctx, s.Trials.File, fresh); err != nil {
+	if err := candidate.Prepare(ctx, s.Trials.File, fresh); err != nil {
 		return nil, err
 	}
 	var places []int
@@ -201,7 +202,7 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err error) {
 	before := s.best
 	won, missing, err := s.beatsBest(ctx, i, s.cheaper(i))
-	if words, failed := oracle.Failure(err); failed {
+	if words, failed := judge.Failure(err); failed {
 		s.outcomes[i] = outcome{kind: broken, words: words}
 		return 1, nil
 	}
@@ -228,5 +229,175 @@ func (s *search) listed() int {
 
 // changedAny returns the options that differ from option i in one setting of any kind.
 func (s *search) changedAny(i int) ([]*candidate.Option, error) {
-	return changes.ChangedFor(&s.Judge, s.options[i], "")
+	return detail.ChangedFor(&s.Judge, s.options[i], "")
+}
+
+// promise is what one run says of whether a fleet keeps the SLO.
+type promise uint8
+
+const (
+	clearlyKeeps promise = iota
+	unclear
+	clearlyMisses
+)
+
+// firstRun is one run of an option with another setting, as the largest fleet that costs less than
+// the answer. Missing is by how much the share of requests that keep the SLO is below its target.
+type firstRun struct {
+	option  int
+	promise promise
+	missing float64
+}
+
+// firstRuns simulates options with other settings once each, and orders them by what that
+// promises: the settings that clearly keep the SLO are looked at closely before the runs of their
+// shape are used up. Left out are settings that change nothing in a run of the base of their shape,
+// and what is nearer to the default than these. It adds to the runs of each shape.
+func (s *search) firstRuns(ctx context.Context, fresh []int, bases map[string]judge.Trial,
+	runs map[string]int) ([]firstRun, error) {
+	var list []firstRun
+	idle := map[string]bool{}
+	for _, i := range fresh {
+		o, n := s.options[i], s.cheaper(i)
+		shape := o.Shape()
+		setting := shape + o.LastChanged()
+		if runs[shape] >= mostShapeRuns || idle[setting] || n < s.Fewest(o) {
+			continue
+		}
+		s.tuned.Tried++
+		runs[shape]++
+		t, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
+		if words, failed := judge.Failure(err); failed {
+			s.outcomes[i] = outcome{kind: broken, words: words}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if reflect.DeepEqual(t, bases[shape]) {
+			idle[setting] = true
+			continue
+		}
+		r := firstRun{option: i, promise: unclear, missing: t.Target - t.Kept.Mean}
+		switch clear := t.Kept.Excludes(t.Target); {
+		case clear && t.Keeps():
+			r.promise = clearlyKeeps
+		case clear && r.missing > 0:
+			r.promise = clearlyMisses
+			s.tried(i).Note(n)
+			s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
+		}
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list,
+		func(a, b firstRun) int { return cmp.Compare(a.promise, b.promise) })
+	return list, nil
+}
+
+// tuneScaled is tune for a menu whose replicas start and stop with the load. Each simulation has
+// the whole load, so settings get as many as the search took, and a setting is tried as a fleet of
+// up to as many replicas as its base was.
+func (s *search) tuneScaled(ctx context.Context) error {
+	most := min(max(2*fewChecks, s.Trials.Count()), mostTuningRuns)
+	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
+		WithoutScaled: s.chosen().Scaled(), WithoutHourly: s.cost()}
+	replicas := map[string]int{} // of each base
+	change := func(i int) ([]*candidate.Option, error) {
+		o, n := s.options[i], s.baseSize(i)
+		replicas[s.scalingOf(o)] = n
+		if i == s.best { // it keeps the SLO, and any setting may make it cheaper
+			return s.changedAny(i)
+		}
+		missed, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
+		if err != nil {
+			return nil, err
+		}
+		return detail.Changed(&s.Judge, missed, o)
+	}
+	begun := s.Trials.Count()
+	return s.inTurns(ctx, s.tunableScaled(), change, func(fresh []int, _ func() bool) ([]int,
+		error) {
+		before := s.best
+		for _, i := range fresh {
+			if s.Trials.Count()-begun >= most {
+				break
+			}
+			s.tuned.Tried++
+			if err := s.tryTunedScaled(ctx, i, replicas[s.scalingOf(s.options[i])]); err != nil {
+				return nil, err
+			}
+		}
+		if s.best == before {
+			return nil, nil
+		}
+		return []int{s.best}, nil
+	})
+}
+
+// tunableScaled returns the options whose settings are tried: of each shape the nearest with each
+// way of scaling, and with a fixed number of replicas, as far as their bounds allow that they cost
+// less than the answer.
+func (s *search) tunableScaled() []int {
+	var list []int
+	for i := range s.options {
+		if i == s.best || s.mayBeatBest(i) && s.leastCost(i) < s.cost()*(1-worthTuning) {
+			list = append(list, i)
+		}
+	}
+	s.sortByNearness(list)
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(i int) bool {
+		way := s.scalingOf(s.options[i])
+		again := seen[way]
+		seen[way] = true
+		return again
+	})
+	return list[:min(len(list), mostTuned)]
+}
+
+// scalingOf names the shape of an option and how it is scaled.
+func (s *search) scalingOf(o *candidate.Option) string {
+	if !o.Scaled() {
+		return o.Shape()
+	}
+	return o.Shape() + s.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index)
+}
+
+// baseSize returns the number of replicas, spares left out, of which fleets with other settings are
+// tried: that of the answer, or of the first fleet of option i that was simulated.
+func (s *search) baseSize(i int) int {
+	o := s.options[i]
+	switch {
+	case i == s.best:
+		return s.outcomes[i].replicas
+	case !o.Scaled():
+		return max(1, s.cheaper(i))
+	case s.tried(i).First > 0:
+		return s.tried(i).First
+	}
+	return max(s.Fewest(o), s.fixed[o.Fixed()])
+}
+
+// tryTunedScaled simulates an option with another setting, of up to n replicas where their number
+// is not fixed, and makes it the answer where it saves enough.
+func (s *search) tryTunedScaled(ctx context.Context, i, n int) error {
+	o := s.options[i]
+	if !o.Scaled() {
+		if s.cheaper(i) < s.Fewest(o) {
+			return nil
+		}
+		_, err := s.tryTuned(ctx, i)
+		return err
+	}
+	seen, err := s.examine(ctx, i, max(n, s.Fewest(o)))
+	if words, failed := judge.Failure(err); failed {
+		s.outcomes[i] = outcome{kind: broken, words: words}
+		return nil
+	}
+	if err != nil || !seen.kept ||
+		s.outcomes[i].running*o.Price >= s.cost()*(1-worthTuning) {
+		s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
+		return err
+	}
+	return s.prefer(ctx, i, max(n, s.Fewest(o)))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/changes"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
@@ -148,7 +148,7 @@ menu:
 	s, err := newSearch(context.Background(), f, testQueue(t), Options{})
 	testkit.OK(t, err)
 	s.outcomes = make([]outcome, len(s.options))
-	list, err := changes.ChangedFor(&s.Judge, s.options[len(s.options)-1], metrics.E2E)
+	list, err := detail.ChangedFor(&s.Judge, s.options[len(s.options)-1], metrics.E2E)
 	testkit.OK(t, err)
 	var names []string
 	for _, o := range list {

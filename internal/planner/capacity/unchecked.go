@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
 // fewChecks and checkShare bound the simulations of fleets that rules left out which are not
@@ -68,7 +68,7 @@ func (s *search) uncheckedOptions() []int {
 func (s *search) check(ctx context.Context) error {
 	begun := s.Trials.Count()
 	most := cmp.Or(s.Trials.File.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
-	return strategy.Search(ctx, &leftOut{search: s, until: begun + most})
+	return judge.Search(ctx, &leftOut{search: s, until: begun + most})
 }
 
 // leftOut is the fleets that rules left out.
@@ -141,9 +141,9 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 // the menu were simulated, or are excluded by bounds. Rules are the goal's.
 func (s *search) unproven(rules []string) *answer.Unproven {
 	u := &answer.Unproven{Rules: rules, Checked: s.checked, Better: s.better}
-	if s.Goal().Find == menu.FindCheapest || s.Goal().Find == menu.FindFront {
+	if s.Goal().Find == asked.FindCheapest || s.Goal().Find == asked.FindFront {
 		u.Options = len(s.uncheckedOptions())
-		if u.Options == 0 && s.Goal().Find == menu.FindCheapest {
+		if u.Options == 0 && s.Goal().Find == asked.FindCheapest {
 			return nil
 		}
 	}

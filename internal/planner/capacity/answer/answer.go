@@ -5,7 +5,7 @@ package answer
 import (
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -31,7 +31,7 @@ type Answer struct {
 	// Warnings says which keys of the plan were read as something else, or have no effect.
 	Warnings []string `json:"warnings,omitempty"`
 	// Goal is the goal of the plan in words.
-	Goal menu.Goal `json:"goal"`
+	Goal asked.Goal `json:"goal"`
 	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
 	// for US dollars.
 	Currency units.Currency `json:"currency,omitempty"`

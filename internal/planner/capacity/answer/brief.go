@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
@@ -172,7 +172,7 @@ func (a *Answer) addBrief(g *page) {
 
 // addFleets adds the fleets beside the answer.
 func (a *Answer) addFleets(g *page) {
-	if a.Goal.Find == menu.FindFront {
+	if a.Goal.Find == asked.FindFront {
 		points := func(most int) func(*report.Printer) {
 			return func(p *report.Printer) { a.printPoints(p, a.Front(), most) }
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -60,7 +60,7 @@ func TestNextIsWithinReach(t *testing.T) {
 		"3 replicas of b, less than 2/s (relative)": {Rate: 8, Throughputs: []Throughput{
 			{Label: "a", Replicas: 1, Bound: 9}, {Label: "b", Replicas: 3, Bound: 2,
 				Grade: "relative"}, {Label: "c", Replicas: 192, Bound: 1.9}}},
-		"3 replicas of b, p99_ttft_ms 40 (relative)": {Goal: menu.Goal{Measure: "p99_ttft_ms"},
+		"3 replicas of b, p99_ttft_ms 40 (relative)": {Goal: asked.Goal{Measure: "p99_ttft_ms"},
 			Points: []Point{{Label: "a", Latency: 10}, {Label: "b", Replicas: 3, Latency: 40,
 				Grade: "relative"}, {Label: "c", Replicas: 192, Latency: 41}}},
 		"3 replicas of b, $4.00, 2 hours (relative)": {Jobs: []JobDone{{Label: "a", Dollars: 1},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/units"
@@ -18,11 +18,11 @@ const mostRows = 24
 // printGoal prints the table of a goal other than the cheapest fleet.
 func (a *Answer) printGoal(p *report.Printer) {
 	switch a.Goal.Find {
-	case menu.FindJob:
+	case asked.FindJob:
 		a.printJobs(p)
-	case menu.FindThroughput:
+	case asked.FindThroughput:
 		a.printReaches(p)
-	case menu.FindFront:
+	case asked.FindFront:
 		front := a.Front()
 		p.Text(fmt.Sprintf("No other fleet is as good as one of these in price, latency and "+
 			"energy at once (%d of %d that keep the SLO):", len(front), len(a.Points)))

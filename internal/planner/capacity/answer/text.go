@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
@@ -31,11 +31,11 @@ func (a *Answer) WriteText(out io.Writer) error {
 	} else {
 		a.printNone(p)
 	}
-	if a.Nearest != nil && a.Goal.Find != menu.FindJob {
+	if a.Nearest != nil && a.Goal.Find != asked.FindJob {
 		a.Nearest.Advice.print(p, a.Confidence)
 	}
 	p.Gap()
-	if a.Goal.Find == menu.FindCheapest {
+	if a.Goal.Find == asked.FindCheapest {
 		a.printShapes(p)
 	} else {
 		a.printGoal(p)
@@ -68,7 +68,7 @@ func (a *Answer) printSentOn(p *report.Printer) {
 
 // printGoals prints the SLO and the goal.
 func (a *Answer) printGoals(p *report.Printer) {
-	if a.Goal.Find != menu.FindJob {
+	if a.Goal.Find != asked.FindJob {
 		p.Text("SLO: " + a.slo())
 	}
 	if words := a.Goal.Words(); words != "" {
@@ -91,7 +91,7 @@ func (a *Answer) printNone(p *report.Printer) {
 		return
 	}
 	p.Heading(a.Goal.Missed())
-	if a.Goal.Find != menu.FindJob {
+	if a.Goal.Find != asked.FindJob {
 		p.Text(fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: "+
 			"%s.", a.Nearest.Label,
 			report.Percent(a.Nearest.Kept), a.Nearest.Limit))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
@@ -82,13 +82,13 @@ func (t *Tuned) print(p *report.Printer, a *Answer) {
 }
 
 // printTried prints how many settings were tried.
-func (t *Tuned) printTried(p *report.Printer, goal menu.Goal) {
+func (t *Tuned) printTried(p *report.Printer, goal asked.Goal) {
 	if t == nil || t.Tried == 0 {
 		return
 	}
 	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
 		"the options nearest to the answer", t.Simulations, units.Plural(t.Tried, "setting"))
-	if t.Settings == nil && goal.Find != menu.FindFront {
+	if t.Settings == nil && goal.Find != asked.FindFront {
 		words += "; none makes a fleet better"
 	}
 	p.Text(words + ".")

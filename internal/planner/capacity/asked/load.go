@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -28,7 +27,7 @@ const (
 )
 
 // DrawnOf is how many requests of a workload are drawn for the bounds, if it does not end before.
-func DrawnOf(p *menu.Plan) int64 {
+func DrawnOf(p *Plan) int64 {
 	if p.Steady() {
 		return ManyDrawn
 	}
@@ -118,7 +117,7 @@ func (f *File) rest(source sim.Source, l *Load, last *sim.Request) (sim.Time, er
 	if !f.Plan.Scaled() {
 		return last.Arrival, nil
 	}
-	most := max(menu.WholeLoad, float64(f.Plan.Effort.MostRequests))
+	most := max(WholeLoad, float64(f.Plan.Effort.MostRequests))
 	for l.Requests <= most {
 		more := Draw(source, 1, 1)
 		if len(more) == 0 {

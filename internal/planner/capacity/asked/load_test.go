@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
@@ -130,14 +129,14 @@ func TestLoadsThatEnd(t *testing.T) {
 func TestLoadsAreRead(t *testing.T) {
 	f, s := built(t, "workload="+wave, "menu.scaling=[queue]")
 	all := Draw(s.Source, MostRead, 0)
-	for most, ok := range map[float64]bool{float64(len(all)): true, menu.WholeLoad + 1: false} {
+	for most, ok := range map[float64]bool{float64(len(all)): true, WholeLoad + 1: false} {
 		_, s := built(t, "workload="+wave, "menu.scaling=[queue]")
 		l := &Load{Work: Work{Requests: most - float64(len(all))}}
 		first := Draw(s.Source, 1, 1)
 		l.Add(&first[0])
 		last, err := f.rest(s.Source, l, &first[0])
 		if ok && (err != nil || last != all[len(all)-1].Arrival || l.Requests != most) ||
-			!ok && (!scenarios.IsInputError(err) || l.Requests != menu.WholeLoad+1) {
+			!ok && (!scenarios.IsInputError(err) || l.Requests != WholeLoad+1) {
 			t.Errorf("%g requests: %v, %v", l.Requests, last, err)
 		}
 	}

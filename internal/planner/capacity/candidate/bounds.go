@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
@@ -44,7 +43,7 @@ func (o *Option) divided(b Busy) float64 {
 
 // Bound sets what follows for all options of the same parts, and returns how long these are busy:
 // with the whole load, and then with each of its stretches.
-func (p *Parts) Bound(plan *menu.Plan) []Busy {
+func (p *Parts) Bound(plan *asked.Plan) []Busy {
 	if p.Unfit() != "" {
 		return nil
 	}
@@ -62,7 +61,7 @@ func (p *Parts) Bound(plan *menu.Plan) []Busy {
 }
 
 // judge sets how wrong the predicted step times may be.
-func (p *Parts) judge(plan *menu.Plan) {
+func (p *Parts) judge(plan *asked.Plan) {
 	weakest := *p.Prefill.Evidence
 	if p.Decode != nil {
 		weakest = evidence.Weakest([]evidence.Evidence{p.Prefill.Evidence.Apart(),

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -184,7 +183,7 @@ func testLoad() *asked.Load {
 
 // testServer serves a load with the plain pace; probe i takes i + 1 times 400 ms.
 func testServer(l *asked.Load) *Server {
-	s := &Server{Load: l, Pace: plainPace(), Offer: &menu.Offer{}, Price: 5, Context: 100,
+	s := &Server{Load: l, Pace: plainPace(), Offer: &asked.Offer{}, Price: 5, Context: 100,
 		Evidence: &evidence.Evidence{Grade: evidence.Relative}}
 	for i := range l.Probes {
 		s.Alone = append(s.Alone, Latency{TTFT: sim.Time(i+1) * 400 * sim.Millisecond,
@@ -197,7 +196,7 @@ func testServer(l *asked.Load) *Server {
 // The rate of an option is bounded by how long its replicas are busy, and their number by what must
 // be done within a time; both with the slack of bounds.
 func TestBoundsOfOptions(t *testing.T) {
-	plan := &menu.Plan{}
+	plan := &asked.Plan{}
 	plan.Effort.Confidence = 0.95
 	l := testLoad()
 	one := testServer(l)
@@ -279,7 +278,7 @@ func TestBoundsOfOptions(t *testing.T) {
 // The share of requests that keep the SLO alone counts those whose latencies keep all limits with
 // errors and the round trip, and is not enough where chance does not explain it.
 func TestLatenciesAlone(t *testing.T) {
-	plan := &menu.Plan{}
+	plan := &asked.Plan{}
 	plan.Effort.Confidence = 0.95
 	for _, c := range []struct {
 		name          string
@@ -374,7 +373,7 @@ func TestLatenciesAlone(t *testing.T) {
 // A plan that trusts one grade takes no server with a worse one, and of a group the worse counts.
 func TestTrustInGrades(t *testing.T) {
 	grades := evidence.Grades()
-	plan := &menu.Plan{}
+	plan := &asked.Plan{}
 	plan.Effort.Confidence = 0.95
 	for i, one := range grades {
 		for k, other := range grades {

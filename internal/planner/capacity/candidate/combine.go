@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -115,7 +114,7 @@ func (k *kinds) together() ([]*Option, error) {
 // apart lists the options with separate replicas for prompts. The choices that both sides leave to
 // the menu are common to both. They come first, then the choices of each side, and then the numbers
 // of replicas.
-func (k *kinds) apart(split *menu.Split) ([]*Option, error) {
+func (k *kinds) apart(split *asked.Split) ([]*Option, error) {
 	m := &k.file.Plan.Menu
 	prefill, decode := dimensions(m, &split.Prefill, &split.Decode, k.mixture),
 		dimensions(m, &split.Decode, &split.Prefill, k.mixture)
@@ -182,4 +181,70 @@ func sizesOf(list []dimension) []int {
 		sizes[i] = d.size
 	}
 	return sizes
+}
+
+// mostBase bounds the base beside spot replicas.
+const mostBase = 64
+
+// withBases adds an option of spot replicas to a list with a base of each server: of every size up
+// to eight, and larger ones a quarter apart.
+func withBases(o *Option, standing []*Server,
+	list []*Option) []*Option {
+	for _, s := range standing {
+		for n := 1; n <= mostBase; n += max(1, n/4) {
+			other := *o
+			other.Base, other.Standing = int32(n), s
+			list = append(list, &other)
+		}
+	}
+	return list
+}
+
+// basesOf returns the servers that may be a base beside server i of a list, in which the choice of
+// the accelerator varies slowest: they differ from it in terms alone. A base is tried for the
+// cheapest fleet of a fixed number of replicas.
+func basesOf(f *asked.File, servers []*Server, i int) (list []*Server) {
+	p := &f.Plan
+	if p.Goal.Find != asked.FindCheapest || p.Scaled() {
+		return nil
+	}
+	each := len(servers) / len(p.Menu.Hardware)
+	for k := i % each; k < len(servers); k += each {
+		if p.Stays(servers[k].Offer, servers[i].Offer) {
+			list = append(list, servers[k])
+		}
+	}
+	return list
+}
+
+// Copies returns options of their own for another plan, in which nothing was found out of servers
+// yet but what their steps take. Where reprice is not nil, only prices change, by it, and all that
+// was found out holds.
+func Copies(options []*Option, f *asked.File, reprice func(*Option)) []*Option {
+	var copies []*Option
+	servers, known := map[*Server]*Server{}, map[*Parts]*Parts{}
+	again := func(old *Server) *Server {
+		if old != nil && servers[old] == nil {
+			other := *old
+			other.File = f
+			servers[old] = &other
+		}
+		return servers[old]
+	}
+	for i, o := range options {
+		other := *o
+		other.Index = i
+		copies = append(copies, &other)
+		if reprice != nil {
+			reprice(&other)
+			continue
+		}
+		if known[o.Parts] == nil {
+			both := *o.Parts
+			both.Prefill, both.Decode = again(o.Prefill), again(o.Decode)
+			known[o.Parts] = &both
+		}
+		other.Parts, other.Scaling = known[o.Parts], o.Scaling.Copied()
+	}
+	return copies
 }

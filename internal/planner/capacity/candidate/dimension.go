@@ -1,10 +1,16 @@
 package candidate
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -24,18 +30,18 @@ type dimension struct {
 // own in place of the menu's; nil stands for a replica that does both. other is the other side of
 // the group.
 // mixture is set for models with routed experts.
-func dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []dimension {
+func dimensions(m *asked.Menu, side, other *asked.Side, mixture bool) []dimension {
 	if side == nil {
-		side, other = &menu.Side{}, &menu.Side{}
+		side, other = &asked.Side{}, &asked.Side{}
 	}
-	hardware, ownHardware := menu.Own(m.Hardware, side.Hardware, other.Hardware)
-	tensor, ownTensor := menu.Own(m.Tensor, side.Tensor, other.Tensor)
-	pipeline, ownPipeline := menu.Own(m.Pipeline, side.Pipeline, other.Pipeline)
-	data, ownData := menu.Own(m.Data, side.Data, other.Data)
-	expert, ownExpert := menu.Own(m.Expert, side.Expert, other.Expert)
-	weights, ownWeights := menu.Own(m.Weights, side.Weights, other.Weights)
-	memory, ownMemory := menu.Own(m.Memory, side.Memory, other.Memory)
-	batching, ownBatching := menu.Own(m.Batching, side.Batching, other.Batching)
+	hardware, ownHardware := asked.Own(m.Hardware, side.Hardware, other.Hardware)
+	tensor, ownTensor := asked.Own(m.Tensor, side.Tensor, other.Tensor)
+	pipeline, ownPipeline := asked.Own(m.Pipeline, side.Pipeline, other.Pipeline)
+	data, ownData := asked.Own(m.Data, side.Data, other.Data)
+	expert, ownExpert := asked.Own(m.Expert, side.Expert, other.Expert)
+	weights, ownWeights := asked.Own(m.Weights, side.Weights, other.Weights)
+	memory, ownMemory := asked.Own(m.Memory, side.Memory, other.Memory)
+	batching, ownBatching := asked.Own(m.Batching, side.Batching, other.Batching)
 	drafts := append([]scenarios.Speculation{{}}, m.Speculation...)
 	return []dimension{
 		{len(hardware), func(s *draft, i int) { s.choose(&hardware[i], hardware) }, nil,
@@ -48,19 +54,19 @@ func dimensions(m *menu.Menu, side, other *menu.Side, mixture bool) []dimension 
 			!ownData},
 		experts(expert, mixture, !ownExpert),
 		{max(1, len(m.Engines)), func(s *draft, i int) {
-			choose(&s.Scenario.Engine.Preset, menu.OrNone(m.Engines)[i])
+			choose(&s.Scenario.Engine.Preset, asked.OrNone(m.Engines)[i])
 		},
 			func(i int) string { return m.Engines[i] }, true},
 		{len(weights), func(s *draft, i int) { choose(&s.Scenario.Engine.Weights, weights[i]) },
 			func(i int) string { return weights[i] }, !ownWeights},
 		{max(1, len(m.KVCache)), func(s *draft, i int) {
-			choose(&s.Scenario.Engine.KVCache, menu.OrNone(m.KVCache)[i])
+			choose(&s.Scenario.Engine.KVCache, asked.OrNone(m.KVCache)[i])
 		},
 			func(i int) string { return "KV " + m.KVCache[i] }, true},
 		{len(memory), func(s *draft, i int) { s.Scenario.Memory = memory[i] },
 			func(i int) string { return MemoryWords(memory[i]) }, !ownMemory},
 		{len(batching), func(s *draft, i int) { s.Scenario.Batching = batching[i] },
-			func(i int) string { return menu.Settings(batching[i]) }, !ownBatching},
+			func(i int) string { return asked.Settings(batching[i]) }, !ownBatching},
 		{len(drafts), func(s *draft, i int) { s.speculate(drafts, i) },
 			func(i int) string { return draftWords(drafts, i) }, true},
 	}
@@ -114,10 +120,10 @@ func MemoryWords(m scenarios.KVMemory) string {
 		stores = append(stores, strings.TrimSpace(t.Size+" "+t.Store))
 	}
 	if m.Tiers = nil; len(stores) == 0 {
-		return menu.Settings(m)
+		return asked.Settings(m)
 	}
 	words := strings.Join(stores, " + ")
-	if rest := menu.Settings(m); rest != "" {
+	if rest := asked.Settings(m); rest != "" {
 		words += " " + rest
 	}
 	return words
@@ -148,3 +154,160 @@ func combinations(sizes []int) int {
 
 // mostOptions bounds a menu.
 const mostOptions = 2_000_000
+
+// newDraft is a scenario while the choices of the dimensions are made.
+type draft struct {
+	Scenario scenarios.Scenario // of one replica that does both
+	offer    *asked.Offer
+	terms    string // what distinguishes the offer from others of the same accelerator
+	twin     bool   // is set where other choices make the same server
+}
+
+// choose takes accelerators of a list.
+func (d *draft) choose(o *asked.Offer, list []asked.Offer) {
+	d.offer = o
+	d.Scenario.Fleet.RoundTrip = o.RoundTrip
+	d.Scenario.Hardware = scenarios.Hardware{Accelerator: o.Accelerator, File: o.File, Link: o.Link,
+		Network: o.Network, PerNode: o.PerNode, Price: o.Price}
+	d.terms = o.Terms(list)
+}
+
+// speculate takes one of several ways of speculative decoding, the first of which is none.
+func (d *draft) speculate(list []scenarios.Speculation, i int) {
+	if i > 0 {
+		way := list[i]
+		way.Baseline = "skip"
+		d.Scenario.Speculation = &way
+	}
+}
+
+// shape names accelerators, and how the replica is spread over them.
+func (d *draft) shape() string {
+	par := &d.Scenario.Parallelism
+	var ways []string
+	for _, way := range []struct {
+		name   string
+		degree int
+	}{{"tensor", par.Tensor}, {"pipeline", par.Pipeline}, {"data", par.Data},
+		{"expert", par.Expert}} {
+		if way.degree > 1 {
+			ways = append(ways, fmt.Sprintf("%s %d", way.name, way.degree))
+		}
+	}
+	if par.Data > 1 && par.Expert == 1 {
+		ways = append(ways, "each expert split")
+	}
+	shape := fmt.Sprintf("%d × %s", par.Accelerators(), d.offer.Accelerator)
+	if par.Pipeline > 1 || par.Data > 1 || par.Expert > 1 {
+		shape += " (" + strings.Join(ways, ", ") + ")"
+	}
+	return shape + d.terms
+}
+
+// Change is a setting of a server that differs from the engine's default.
+type Change struct {
+	Key, Value string
+	answer.Setting
+	Policy string // of batching
+}
+
+// KVCache is the key of the number format of the KV cache.
+const KVCache = "engine.kv-cache"
+
+// apply makes the change in a scenario of one replica.
+func (c *Change) apply(s *scenarios.Scenario) {
+	if c.Key == KVCache {
+		s.Engine.KVCache = c.Value
+		return
+	}
+	params := maps.Clone(s.Batching.Params)
+	if params == nil {
+		params = map[string]string{}
+	}
+	params[strings.TrimPrefix(c.Key, "batching.")] = c.Value
+	s.Batching = scenarios.Policy{Policy: c.Policy, Params: params}
+}
+
+// words names the change in labels.
+func (c *Change) words() string {
+	if c.Key == KVCache {
+		return "KV " + c.Value
+	}
+	return strings.TrimPrefix(c.Key, "batching.") + " " + c.Value
+}
+
+// With returns the server with one more setting changed, in place of an earlier change of the same
+// setting, and of a limit of chunks that are within a new budget anyway.
+func (s *Server) With(c Change) *Server {
+	others := slices.DeleteFunc(slices.Clone(s.Changes), func(old Change) bool {
+		return old.Key == c.Key || c.Key == "batching.token-budget" &&
+			old.Key == "batching.chunk-limit" && Helps(metrics.TTFT, c.Value, old.Value)
+	})
+	list, choices := s.list, s.choices
+	if s.Changes != nil { // the last dimension is that of the changes
+		list, choices = list[:len(list)-1], choices[:len(choices)-1]
+	}
+	changes := append(others, c)
+	last := dimension{size: 2, set: func(d *draft, _ int) {
+		for i := range changes {
+			changes[i].apply(&d.Scenario)
+		}
+	}, word: func(int) string {
+		words := make([]string, len(changes))
+		for i := range changes {
+			words[i] = changes[i].words()
+		}
+		return strings.Join(words, ", ")
+	}}
+	other, _ := newServer(s.File, append(slices.Clone(list), last),
+		append(slices.Clone(choices), 1))
+	other.Changes = changes
+	return other
+}
+
+// LastChanged returns the key of the last change of the option, and of which servers.
+func (o *Option) LastChanged() (key string) {
+	for _, s := range o.Servers() {
+		key += " of"
+		if n := len(s.Changes); n > 0 {
+			key += s.Changes[n-1].Key
+		}
+	}
+	return key
+}
+
+// Settings lists the changes of an option's servers.
+func (o *Option) Settings() []answer.Setting {
+	var list []answer.Setting
+	for _, s := range o.Servers() {
+		for i := range s.Changes {
+			setting := s.Changes[i].Setting
+			if o.Decode != nil && o.Decode != o.Prefill {
+				setting.Pool = map[bool]string{true: "prefill", false: "decode"}[s == o.Prefill]
+			}
+			list = append(list, setting)
+		}
+		if o.Decode == o.Prefill {
+			break
+		}
+	}
+	return list
+}
+
+// Helps reports whether another value of a batching parameter may help against a limit of a
+// latency. 0 stands for no bound.
+func Helps(latency metrics.Latency, now, value string) bool {
+	before, err := strconv.ParseFloat(now, 64)
+	after, err2 := strconv.ParseFloat(value, 64)
+	if cmp.Or(err, err2) != nil {
+		return false
+	}
+	smaller := after > 0 && (before == 0 || after < before)
+	switch latency {
+	case metrics.TTFT:
+		return !smaller
+	case metrics.TPOT, metrics.ITL:
+		return smaller
+	}
+	return true
+}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -29,7 +29,7 @@ type Interruption struct {
 func (o *Option) Interrupted() (Interruption, bool) {
 	var all Interruption
 	for _, s := range o.Servers() {
-		if s.Offer.Term != menu.Spot {
+		if s.Offer.Term != asked.Spot {
 			continue
 		}
 		notice, back := sim.Time(s.Offer.Notice).Seconds(), sim.Time(s.Offer.Return).Seconds()

@@ -4,14 +4,14 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // spotOffer is taken away so many times an hour, of which a share takes all.
-func spotOffer(hourly, together float64, notice, back sim.Time) *menu.Offer {
-	return &menu.Offer{Term: menu.Spot, Interruptions: scenarios.PerSecond(hourly / 3600),
+func spotOffer(hourly, together float64, notice, back sim.Time) *asked.Offer {
+	return &asked.Offer{Term: asked.Spot, Interruptions: scenarios.PerSecond(hourly / 3600),
 		Together: together, Notice: scenarios.Span(notice), Return: scenarios.Span(back)}
 }
 
@@ -19,9 +19,9 @@ func spotOffer(hourly, together float64, notice, back sim.Time) *menu.Offer {
 func TestInterruptionsOfOptions(t *testing.T) {
 	often := spotOffer(3, 0.5, 60*sim.Second, 360*sim.Second)
 	rarely := spotOffer(1, 0.1, 120*sim.Second, 240*sim.Second)
-	stays := &menu.Offer{Term: menu.Reserved}
+	stays := &asked.Offer{Term: asked.Reserved}
 	for _, c := range []struct {
-		first, second *menu.Offer
+		first, second *asked.Offer
 		want          Interruption
 	}{
 		{stays, nil, Interruption{}},

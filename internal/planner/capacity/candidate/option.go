@@ -1,5 +1,5 @@
 // Package candidate holds what a plan may choose: servers of its menu, options that say how fleets
-// are made of them, and bounds on what they do that need no simulation.
+// are made of them, whether they can be built, and bounds on what they do that need no simulation.
 package candidate
 
 import (
@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -85,7 +85,7 @@ func (o *Option) Sum(of func(*Server) float64) float64 {
 func (o *Option) Based() int { return int(o.Base) }
 
 // BaseTerms names the terms of the base.
-func (o *Option) BaseTerms(m *menu.Menu) string {
+func (o *Option) BaseTerms(m *asked.Menu) string {
 	words := strings.TrimSpace(o.Standing.Offer.Terms(m.Hardware))
 	if term := o.Standing.Offer.RentedOn(); !strings.HasPrefix(words, term) {
 		words = term + " " + words
@@ -106,8 +106,8 @@ func (o *Option) ScalePrice(factor float64) {
 }
 
 // Offers lists the accelerators that an option takes, each once.
-func (o *Option) Offers() []*menu.Offer {
-	list := []*menu.Offer{o.Prefill.Offer}
+func (o *Option) Offers() []*asked.Offer {
+	list := []*asked.Offer{o.Prefill.Offer}
 	if o.Decode != nil && o.Decode.Offer != o.Prefill.Offer {
 		list = append(list, o.Decode.Offer)
 	}
@@ -118,7 +118,7 @@ func (o *Option) Offers() []*menu.Offer {
 }
 
 // Accelerators returns how many of an offer n replicas or groups take.
-func (o *Option) Accelerators(offer *menu.Offer, n int) int {
+func (o *Option) Accelerators(offer *asked.Offer, n int) int {
 	if o.Standing != nil && o.Standing.Offer == offer {
 		return o.Based() * o.Standing.GPUs
 	}
@@ -137,7 +137,7 @@ func (o *Option) Available(n int) bool { return o.Shortest(n) == nil }
 
 // Shortest returns an offer that has too few accelerators for n replicas or groups; nil where all
 // offers have enough.
-func (o *Option) Shortest(n int) *menu.Offer {
+func (o *Option) Shortest(n int) *asked.Offer {
 	for _, offer := range o.Offers() {
 		if offer.Count > 0 && o.Accelerators(offer, n) > offer.Count {
 			return offer
@@ -172,10 +172,10 @@ func (o *Option) Shape() string {
 }
 
 // Label names the option among those of the menu.
-func (o *Option) Label(m *menu.Menu) string {
+func (o *Option) Label(m *asked.Menu) string {
 	words := o.grouped((*Server).Label)
 	if len(m.Routing) > 1 {
-		words += ", " + menu.Settings(m.Routing[o.Routing])
+		words += ", " + asked.Settings(m.Routing[o.Routing])
 	}
 	if o.Scaled() {
 		words += ", " + m.ScalingWords(o.Scaling.Index)
@@ -200,10 +200,10 @@ func (o *Option) grouped(name func(*Server) string) string {
 
 // Scenario returns n replicas or groups of the option, with steps that take slowdown times what is
 // predicted.
-func (o *Option) Scenario(m *menu.Menu, n int, slowdown float64) scenarios.Scenario {
+func (o *Option) Scenario(m *asked.Menu, n int, slowdown float64) scenarios.Scenario {
 	s := o.Prefill.Asked()
 	s.Engine.Slowdown = slowdown
-	s.Routing = menu.OrNone(m.Routing)[o.Routing]
+	s.Routing = asked.OrNone(m.Routing)[o.Routing]
 	switch {
 	case o.Decode == nil && o.Scaled():
 		s.Fleet.Pools = []scenarios.Pool{{Replicas: n, Scaling: o.scalingOf(m, 1)}}
@@ -235,3 +235,126 @@ func (o *Option) Scenario(m *menu.Menu, n int, slowdown float64) scenarios.Scena
 
 // shapeOf returns the shape of a server.
 func (s *Server) shapeOf() string { return s.Shape }
+
+// scaling is how replicas of an option start and stop with the load.
+type scaling struct {
+	Index  int // of Menu.scalings
+	Always int // the least number of replicas, or of groups, that run
+	// Standing is how many spares run beside these.
+	Standing int
+	// Mean bounds the replicas or groups that run on average from below.
+	Mean float64
+}
+
+// Copied returns a scaling of its own; nil for nil.
+func (w *scaling) Copied() *scaling {
+	if w == nil {
+		return nil
+	}
+	other := *w
+	return &other
+}
+
+// Scaled reports whether replicas of the option start and stop with the load.
+func (o *Option) Scaled() bool { return o.Scaling != nil }
+
+// Always is the least number of replicas, or of groups, that run of an option that is scaled; 0 of
+// others.
+func (o *Option) Always() int {
+	if o.Scaling == nil {
+		return 0
+	}
+	return o.Scaling.Always
+}
+
+// Each adds an option to a list with a fixed number of replicas, and in each way of scaling if all
+// its accelerators can be given back.
+func (o *Option) Each(ways []scenarios.Scaling, list []*Option) []*Option {
+	list = append(list, o)
+	for k := 1; k < len(ways) && o.scalable(); k++ {
+		other := *o
+		other.Scaling = &scaling{Index: k, Always: ways[k].Min}
+		list = append(list, &other)
+	}
+	return list
+}
+
+// scalable reports whether all accelerators of an option can be given back.
+func (o *Option) scalable() bool {
+	for _, s := range o.Servers() {
+		if !s.Offer.Scalable() {
+			return false
+		}
+	}
+	return true
+}
+
+// scalingOf returns how a pool is scaled that has some replicas in each group.
+func (o *Option) scalingOf(m *asked.Menu, each int) scenarios.Scaling {
+	way := m.Scalings()[o.Scaling.Index]
+	way.Min = (o.Scaling.Always + o.Scaling.Standing) * each
+	return way
+}
+
+// Unscaled returns the option with a fixed number of replicas.
+func (o *Option) Unscaled() *Option {
+	other := *o
+	other.Scaling = nil
+	return &other
+}
+
+// Spared returns the option with spares that run beside the least number of replicas.
+func (o *Option) Spared(n int) *Option {
+	if o.Scaling == nil {
+		return o
+	}
+	other := *o
+	other.Scaling = o.Scaling.Copied()
+	other.Scaling.Standing = n
+	return &other
+}
+
+// BusyCost is what the replicas of a scaled option cost at least that are busy, in $/h; 0 of
+// others.
+func (o *Option) BusyCost() float64 {
+	if o.Scaling == nil {
+		return 0
+	}
+	return float64(o.Scaling.Mean * o.Price)
+}
+
+// boundMean bounds how many replicas or groups run on average, however they are scaled: each serves
+// at most as much as the predicted pace allows, and requests must be served by some. In a group,
+// parts are weighted by their price.
+func (o *Option) boundMean(l *asked.Load) {
+	if !o.Scaled() {
+		return
+	}
+	paid := float64(o.Prefill.Pace.Both(&l.Work) * o.Prefill.Price)
+	if d := o.Decode; d != nil {
+		paid = float64(o.Prefill.Pace.Prefill(&l.Work)*o.Prefill.Price) +
+			float64(d.Pace.Decode(&l.Work)*d.Price)
+	}
+	o.Scaling.Mean = paid / (BoundSlack * l.Lasts * o.Sum((*Server).hourly))
+}
+
+// Paid returns how many replicas or groups the accelerators come to that run on average, given how
+// many replicas of each pool do.
+func (o *Option) Paid(running []float64) float64 {
+	sum := 0.0
+	for k, s := range o.Servers() {
+		sum += float64(running[k] * s.Price)
+	}
+	return sum / o.Sum((*Server).hourly)
+}
+
+// SameButScaling names options that differ in scaling alone.
+type SameButScaling struct {
+	parts                      *Parts
+	prefills, decodes, routing int32
+}
+
+// Fixed names an option whatever its scaling is.
+func (o *Option) Fixed() SameButScaling {
+	return SameButScaling{o.Parts, o.Prefills, o.Decodes, o.Routing}
+}

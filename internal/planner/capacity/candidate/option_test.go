@@ -4,14 +4,14 @@ import (
 	"math"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 )
 
 // Groups take the accelerators of both kinds, each offer is listed once, and a base takes its own
 // once, whatever the number of replicas is.
 func TestAcceleratorsOfOptions(t *testing.T) {
-	h100, l40s, demand := &menu.Offer{Count: 10}, &menu.Offer{}, &menu.Offer{Count: 5}
-	server := func(o *menu.Offer, gpus int) *Server { return &Server{Offer: o, GPUs: gpus} }
+	h100, l40s, demand := &asked.Offer{Count: 10}, &asked.Offer{}, &asked.Offer{Count: 5}
+	server := func(o *asked.Offer, gpus int) *Server { return &Server{Offer: o, GPUs: gpus} }
 	alike := &Option{Parts: &Parts{Prefill: server(h100, 2)}, Prefills: 1}
 	same := &Option{Parts: &Parts{Prefill: server(h100, 1), Decode: server(h100, 2)}, Prefills: 2,
 		Decodes: 3}
@@ -21,7 +21,7 @@ func TestAcceleratorsOfOptions(t *testing.T) {
 		Standing: server(demand, 1), Price: 2, Surcharge: 9}
 	for _, c := range []struct {
 		o       *Option
-		offer   *menu.Offer
+		offer   *asked.Offer
 		n, want int
 	}{
 		{alike, h100, 0, 0}, {alike, h100, 5, 10}, {same, h100, 3, 24}, {apart, h100, 3, 6},

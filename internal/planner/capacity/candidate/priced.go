@@ -3,16 +3,18 @@ package candidate
 import (
 	"slices"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Prices lists the prices of all servers that can be built of some options, with their sources,
 // those of the chosen one first, which may be nil. It names each offer once.
 func Prices(options []*Option, chosen *Option, currency units.Currency) []answer.Price {
 	var list []answer.Price
-	known := map[*menu.Offer]bool{}
+	known := map[*asked.Offer]bool{}
 	add := func(o *Option, chosen bool) {
 		for _, server := range []*Server{o.Prefill, o.Decode, o.Standing} {
 			if server == nil || server.Unfit != "" {
@@ -71,6 +73,28 @@ func priceOf(s *Server) answer.Price {
 		if l, known := o.Listed(); known {
 			price.Source, price.Date, price.Provider = l.Source, l.Date, l.Provider
 		}
+	}
+	return price
+}
+
+// Unpriced returns a memory without its prices.
+func Unpriced(m scenarios.KVMemory) scenarios.KVMemory {
+	none := scenarios.Price{}
+	m.Price, m.DiskPrice, m.PoolPrice = none, none, none
+	m.Tiers = slices.Clone(m.Tiers)
+	for i := range m.Tiers {
+		m.Tiers[i].Price = ""
+	}
+	return m
+}
+
+// StorePrice says where the price of a GiB of a store is from: the catalogue, if it is listed
+// there, or else the plan.
+func StorePrice(name, store string, hourly float64) answer.Price {
+	price := answer.Price{Accelerator: name, Hourly: hourly, Term: "on-demand",
+		Source: "menu.memory"}
+	if l, err := hardware.StorePrice(store); err == nil && l.Price == hourly {
+		price.Source, price.Date, price.Provider = l.Source, l.Date, l.Provider
 	}
 	return price
 }

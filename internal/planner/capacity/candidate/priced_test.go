@@ -6,7 +6,6 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -15,7 +14,7 @@ import (
 // costs something.
 func TestPricesOfOptions(t *testing.T) {
 	server := func(name string, price float64) *Server {
-		return &Server{Offer: &menu.Offer{Accelerator: name, Source: "a letter",
+		return &Server{Offer: &asked.Offer{Accelerator: name, Source: "a letter",
 			Price: scenarios.Price{Amount: price}}, GPUs: 2, Price: 2 * price}
 	}
 	a, b, c, unfit := server("a", 3), server("b", 4), server("c", 5), server("d", 6)
@@ -23,7 +22,7 @@ func TestPricesOfOptions(t *testing.T) {
 	a.Host, a.GiB, a.Disk = 1, 0.5, 0.25
 	a.Price += a.Host
 	again := *b // of another offer at the same price
-	again.Offer = &menu.Offer{}
+	again.Offer = &asked.Offer{}
 	*again.Offer = *b.Offer
 	options := []*Option{{Parts: &Parts{Prefill: b, Decode: unfit}},
 		{Parts: &Parts{Prefill: a, Decode: c}, Standing: &again}, {Parts: &Parts{Prefill: b}}}
@@ -54,7 +53,7 @@ func TestPricesOfOptions(t *testing.T) {
 
 // A price without a source is that of a file of accelerators, or of the catalogue.
 func TestSourcesOfPrices(t *testing.T) {
-	server := &Server{Offer: &menu.Offer{Accelerator: "h100-sxm"}, GPUs: 1, Price: 2}
+	server := &Server{Offer: &asked.Offer{Accelerator: "h100-sxm"}, GPUs: 1, Price: 2}
 	l, known := server.Offer.Listed()
 	if got := priceOf(server); !known || got.Source != l.Source || got.Date != l.Date ||
 		got.Provider != l.Provider || got.Source == "" {
@@ -101,7 +100,7 @@ func TestWordsOfMemory(t *testing.T) {
 
 // An hour of a server's accelerators draws what they draw at most, whose electricity emits so much.
 func TestEmissions(t *testing.T) {
-	s := &Server{Offer: &menu.Offer{Carbon: 380}, Peak: 700, Idle: 90}
+	s := &Server{Offer: &asked.Offer{Carbon: 380}, Peak: 700, Idle: 90}
 	if s.Emission() != 266_000 || s.IdlePower() != 90 ||
 		(&Option{Parts: &Parts{Prefill: s}, Prefills: 3}).Watts() != 2100 {
 		t.Errorf("%g, %g", s.Emission(), s.IdlePower())

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
@@ -18,7 +17,7 @@ type Server struct {
 	File    *asked.File
 	list    []dimension
 	choices []int // of each dimension
-	Offer   *menu.Offer
+	Offer   *asked.Offer
 	Shape   string // accelerator and parallelism
 	GPUs    int
 	// Changes are the settings that differ from the engine's defaults, where the search tries some

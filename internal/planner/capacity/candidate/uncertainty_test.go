@@ -3,7 +3,7 @@ package candidate
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -23,7 +23,7 @@ func TestTrustCountsBothLatencies(t *testing.T) {
 		{scenarios.SLO{TPOT: limit}, []evidence.Error{pace}, ""},
 		{scenarios.SLO{E2E: limit}, []evidence.Error{first}, "TPOT"},
 	} {
-		p := &menu.Plan{SLO: c.slo}
+		p := &asked.Plan{SLO: c.slo}
 		e := evidence.Evidence{Grade: evidence.Measured, Errors: c.errors}
 		if got := unmeasured(p, &e); got != c.want {
 			t.Errorf("%+v: %q was not measured, want %q", c.slo, got, c.want)

@@ -11,7 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -140,7 +139,7 @@ func (f *Fleet) keepsAtSlowSteps(r *lateRun) bool {
 func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
 	o := f.Option
 	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), First: 1}
-	var runs []oracle.Trial
+	var runs []judge.Trial
 	for seed := range f.Trials.File.Plan.Seeds(f.Few()) {
 		t, _, err := f.Simulate(ctx, o, n, wrong, uint64(seed))
 		if err != nil {
@@ -159,7 +158,7 @@ func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun
 
 // mostOf returns the largest factor on TTFT under which runs together keep the SLO; 0 where
 // latencies grow in one of them.
-func mostOf(runs []oracle.Trial) float64 {
+func mostOf(runs []judge.Trial) float64 {
 	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {

@@ -9,15 +9,16 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Deploy simulates the chosen fleet whole, with and without its spares.
 func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
-	var full, reduced oracle.Trial
+	var full, reduced judge.Trial
 	var file *scenarios.File
 	var interrupted *answer.Interrupted
 	var chances []answer.Chance
@@ -85,7 +86,7 @@ func (f *Fleet) WholeFile(requests int64) (*scenarios.File, error) {
 }
 
 // Deployment describes the fleet, given its scenario and what that shows with and without spares.
-func (f *Fleet) Deployment(file *scenarios.File, full, reduced oracle.Trial) (*answer.Deployment,
+func (f *Fleet) Deployment(file *scenarios.File, full, reduced judge.Trial) (*answer.Deployment,
 	error) {
 	simulation, err := file.Build(policies.Default())
 	if err != nil {
@@ -141,4 +142,120 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 		}
 	}
 	return nil
+}
+
+// Fleet is the best fleet.
+type Fleet struct {
+	judge.Judge
+	Option   *candidate.Option
+	Replicas int // without the spares
+	// Running is how many run on average, spares included, of a fleet that is scaled.
+	Running float64
+	Hourly  float64 // in units of the currency
+	// Millions is how many million output tokens the load asks for in an hour; 0 if that depends on
+	// the fleet.
+	Millions float64
+	// LeastFixed returns the least fixed number of replicas of a scaled option that may do.
+	LeastFixed func(context.Context, *candidate.Option) (int, error)
+}
+
+// Size returns the number of replicas, spares included.
+func (f *Fleet) Size() int { return f.Replicas + f.Spare }
+
+// Accelerators returns the number of accelerators, those of the spares included.
+func (f *Fleet) Accelerators() int { return f.Size() * f.Option.GPUs }
+
+// Label names the option.
+func (f *Fleet) Label() string { return f.Option.Label(&f.Trials.File.Plan.Menu) }
+
+// law returns how large fleets were judged: nil if the chosen one was simulated whole.
+func (f *Fleet) law() *answer.Law {
+	if !f.ByPart(f.Option, f.Size()) {
+		return nil
+	}
+	return &answer.Law{Replicas: f.Size(), Simulated: judge.Standing, Whole: judge.MostWhole}
+}
+
+// Base describes the base of the fleet; nil where it has none.
+func (f *Fleet) Base() *answer.Base {
+	o := f.Option
+	if o.Standing == nil {
+		return nil
+	}
+	return &answer.Base{Replicas: o.Based(), Terms: o.BaseTerms(&f.Trials.File.Plan.Menu),
+		Hourly: float64(o.Base) * o.Standing.Price}
+}
+
+// pooled returns the scenario of a fleet with a base in two pools, which differ in their price.
+func pooled(o *candidate.Option, s scenarios.Scenario, n int) scenarios.Scenario {
+	if o.Standing == nil {
+		return s
+	}
+	stays := s.Hardware
+	stays.Price = o.Standing.Asked().Hardware.Price
+	s.Replicas = 0
+	s.Fleet.Pools = []scenarios.Pool{
+		{Name: asked.Spot, Replicas: n - o.Based(), Hardware: s.Hardware},
+		{Name: o.Standing.Offer.RentedOn(), Replicas: o.Based(), Hardware: stays}}
+	return s
+}
+
+// certainty finds out how many replicas of the chosen option would be enough if all predictions
+// were right, in steps that double from the chosen number down. It returns nil for fleets that
+// start and stop replicas, or lose them.
+func (f *Fleet) certainty(ctx context.Context) (*answer.Certainty, error) {
+	o, n := f.Option, f.Replicas
+	if _, taken := o.Interrupted(); taken || o.Scaled() || f.Goal().Find == asked.FindThroughput {
+		return nil, nil
+	}
+	near := f.Step(o, n)
+	l := judge.Least{First: max(1, n-near), Most: n - 1, High: n, Step: 2 * near, Near: near}
+	high, err := l.Find(func(n int) (bool, error) {
+		ok, _, err := f.Keeps(ctx, o, n, candidate.AsPredicted(), f.Few())
+		return ok, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	more := float64(float64(n-high) * o.Price)
+	return &answer.Certainty{Predicted: high, Needed: n, Hourly: more}, nil
+}
+
+// mostSteps bounds how many numbers of replicas are tried beyond the least that may do.
+const mostSteps = 8
+
+// fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
+// spares left out; 0 where none of mostSteps does.
+func (f *Fleet) fixedInstead(ctx context.Context, o *candidate.Option) (int, error) {
+	n, err := f.LeastFixed(ctx, o)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	fixed := o.Unscaled()
+	for range mostSteps {
+		ok, _, err := f.Keeps(ctx, fixed, n, o.Worst(), f.Seeds)
+		if err != nil || ok {
+			return n, err
+		}
+		if n++; !o.Available(n + f.Spare) {
+			break
+		}
+	}
+	return 0, nil
+}
+
+// scaledFleet describes the chosen fleet, given what its simulation shows; nil where all replicas
+// run always.
+func (f *Fleet) scaledFleet(full *judge.Trial) *answer.ScaledFleet {
+	o := f.Option
+	if !o.Scaled() {
+		return nil
+	}
+	d := &answer.ScaledFleet{Policy: f.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index),
+		Fewest: o.Scaling.Always + f.Spare, Mean: f.Running}
+	for k, server := range o.Servers() {
+		d.Accelerators += float64(full.Running[k] * float64(server.GPUs))
+	}
+	d.Accelerators *= d.Mean / o.Paid(full.Running) // of all seeds
+	return d
 }

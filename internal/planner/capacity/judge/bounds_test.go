@@ -5,18 +5,16 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 )
 
 // Accelerators, budget and power bound the number of replicas, whichever suffices for fewest.
 // Spares are among them, and the bound of the rate says how few may serve.
 func TestHowManyReplicasThereMayBe(t *testing.T) {
 	file := &asked.File{}
-	offer := &menu.Offer{}
+	offer := &asked.Offer{}
 	o := &candidate.Option{Parts: &candidate.Parts{Prefill: &candidate.Server{Offer: offer,
 		GPUs: 2, Peak: 500}}, Prefills: 1, Price: 3, Ceiling: 10, Least: 1}
-	j := &Judge{Rate: 95, Spare: 1, Trials: &oracle.Trials{File: file}}
+	j := &Judge{Rate: 95, Spare: 1, Trials: &Trials{File: file}}
 	if got := j.Allowed(o); got != candidate.Unbounded {
 		t.Errorf("nothing bounds the fleet, and %d are allowed", got)
 	}
@@ -32,18 +30,18 @@ func TestHowManyReplicasThereMayBe(t *testing.T) {
 		{40, 300, 0, 20}, {0, 3, 0, 1}, {40, 0, 2500, 5}, {0, 30, 2499, 4}, {0, 0, 1, 0},
 	} {
 		offer.Count = c.count
-		file.Plan.Goal.Budget.Amount, file.Plan.Goal.Power = c.budget, menu.Watts(c.power)
+		file.Plan.Goal.Budget.Amount, file.Plan.Goal.Power = c.budget, asked.Watts(c.power)
 		if got := j.Allowed(o); got != c.want || j.Most(o) != min(608, c.want-1) {
 			t.Errorf("%+v: %d allowed, %d beside the spare", c, got, j.Most(o))
 		}
 	}
-	offer.Count, file.Plan.Goal = 7, menu.Goal{}
+	offer.Count, file.Plan.Goal = 7, asked.Goal{}
 	if o.Prefill.GPUs = 1; j.Allowed(o) != 7 {
 		t.Errorf("%d replicas of one of seven accelerators", j.Allowed(o))
 	}
 	o.Prefill.GPUs = 2
 	// With a base of three on demand, of which there are too few or enough.
-	base := &menu.Offer{Count: 2}
+	base := &asked.Offer{Count: 2}
 	o.Base, o.Standing = 3, &candidate.Server{Offer: base, GPUs: 1}
 	offer.Count = 40
 	if got := j.Allowed(o); got != 0 {

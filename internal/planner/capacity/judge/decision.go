@@ -5,7 +5,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
@@ -66,15 +65,15 @@ func (j *Judge) Decide(ctx context.Context, o *candidate.Option, n int,
 // and returns the runs. The fleet misses the SLO if latencies grow in one of the runs, or if a
 // second run without a miss would not make up for the requests of the first that miss it.
 func (j *Judge) Pool(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
-	seeds int) (runs []oracle.Trial, kept bool, err error) {
-	return PoolOf(j.Trials.File.Plan.Seeds(seeds), func(seed uint64) (oracle.Trial, int64, error) {
+	seeds int) (runs []Trial, kept bool, err error) {
+	return PoolOf(j.Trials.File.Plan.Seeds(seeds), func(seed uint64) (Trial, int64, error) {
 		return j.Simulate(ctx, o, n, wrong, seed)
 	})
 }
 
 // PoolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep
 // the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
-func PoolOf(seeds int, run func(seed uint64) (oracle.Trial, int64, error)) (runs []oracle.Trial,
+func PoolOf(seeds int, run func(seed uint64) (Trial, int64, error)) (runs []Trial,
 	kept bool, err error) {
 	var all [][]asked.Clause
 	var requests int64
@@ -117,7 +116,7 @@ func (j *Judge) Confirms(ctx context.Context, o *candidate.Option, n int) (bool,
 		t, err := j.KeepsOnSpotOver(ctx, o, n, o.Worst(), fresh)
 		return t.Keeps(), err
 	}
-	_, kept, err := PoolOf(seeds, func(seed uint64) (oracle.Trial, int64, error) {
+	_, kept, err := PoolOf(seeds, func(seed uint64) (Trial, int64, error) {
 		return j.Simulate(ctx, o, n, o.Worst(), MostSeeds+seed)
 	})
 	return kept, err
@@ -125,7 +124,7 @@ func (j *Judge) Confirms(ctx context.Context, o *candidate.Option, n int) (bool,
 
 // SharePooled returns the share of the requests of some runs that keep the part of the SLO that
 // binds: of the last run where latencies grow in it.
-func SharePooled(runs []oracle.Trial) stats.Interval {
+func SharePooled(runs []Trial) stats.Interval {
 	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {

@@ -1,13 +1,18 @@
-// Package judge decides by simulations whether fleets keep an SLO: fixed, scaled and spot ones, by
-// one replica, a part of the fleet or the whole of it. It knows nothing of what other fleets do.
+// Package judge simulates candidates of a plan, each once, and decides whether fleets keep an SLO:
+// fixed, scaled and spot ones, by one replica, a part of the fleet or the whole of it. It has the
+// ways in which fleets are looked for, without knowing what other fleets do: by bounds the best of
+// many candidates, and by trials the least number that suffices.
 package judge
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/menu"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
@@ -19,11 +24,11 @@ type Judge struct {
 	Rate   float64 // of the whole fleet, in requests/s; 0 for a load without a rate
 	Spare  int     // the replicas beside the ones that serve
 	Seeds  int     // the most runs of a whole fleet for a decision
-	Trials *oracle.Trials
+	Trials *Trials
 }
 
 // Goal returns what the plan asks to find.
-func (j *Judge) Goal() *menu.Goal { return &j.Trials.File.Plan.Goal }
+func (j *Judge) Goal() *asked.Goal { return &j.Trials.File.Plan.Goal }
 
 // Currency returns the currency of all prices.
 func (j *Judge) Currency() units.Currency { return j.Trials.File.Plan.Currency }
@@ -34,13 +39,13 @@ func (j *Judge) Money(x float64) string { return j.Currency().Format(report.Figu
 // Simulate runs replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the number of requests of the scenario too.
 func (j *Judge) Simulate(ctx context.Context, o *candidate.Option, replicas int,
-	wrong candidate.ErrorFactors, seed uint64) (oracle.Trial, int64, error) {
+	wrong candidate.ErrorFactors, seed uint64) (Trial, int64, error) {
 	return j.simulateAt(ctx, o, replicas, j.Rate, wrong, seed)
 }
 
 // simulateAt does so at another rate.
 func (j *Judge) simulateAt(ctx context.Context, o *candidate.Option, replicas int, rate float64,
-	wrong candidate.ErrorFactors, seed uint64) (oracle.Trial, int64, error) {
+	wrong candidate.ErrorFactors, seed uint64) (Trial, int64, error) {
 	p := &j.Trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
 	scenario.Seed += seed
@@ -58,4 +63,167 @@ func (j *Judge) Built(asked scenarios.Scenario) (*scenarios.Simulation, error) {
 		return nil, err
 	}
 	return simulation, simulation.Source.Close()
+}
+
+// Each calls f for all of a list at the same time, and returns the first error.
+func Each[T any](ctx context.Context, list []T, f func(context.Context, T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, v := range list {
+		group.Go(func() error { return f(ctx, v) })
+	}
+	return group.Wait()
+}
+
+// Indices lists the numbers below n.
+func Indices(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = k
+	}
+	return list
+}
+
+// ByPart reports whether n replicas of an option are judged by a part of them.
+func (j *Judge) ByPart(o *candidate.Option, n int) bool {
+	return n > MostWhole && o.Decode == nil && !o.Scaled() &&
+		j.Trials.Divides(asked.OrNone(j.Trials.File.Plan.Menu.Routing)[o.Routing].Policy)
+}
+
+// Step returns the least difference between numbers of replicas near n that the search resolves.
+func (j *Judge) Step(o *candidate.Option, n int) int {
+	if j.ByPart(o, n) {
+		return 1 + n/Finest
+	}
+	return 1
+}
+
+// Enough decides whether n replicas of o, without the spares, serve the load. It simulates one
+// replica if all are alike, and else the whole fleet.
+func (j *Judge) Enough(ctx context.Context, o *candidate.Option, n int) (Verdict, error) {
+	if o.Scaled() {
+		return j.keepsUp(ctx, o, n)
+	}
+	if _, taken := o.Interrupted(); taken {
+		t, err := j.KeepsOnSpot(ctx, o, n, j.Rate, o.Worst(), 0)
+		return Verdict{Rate: j.Rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
+	}
+	if j.Trials.File.Plan.Divisible() {
+		return j.Trials.Sustains(ctx, o, j.Rate/float64(n))
+	}
+	t, _, err := j.Simulate(ctx, o, n, o.Worst(), 0)
+	return Verdict{Rate: j.Rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
+}
+
+// keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
+// the whole fleet does, over pooled seeds.
+func (j *Judge) keepsUp(ctx context.Context, o *candidate.Option, n int) (Verdict, error) {
+	needed := Indices(j.Trials.File.Plan.Seeds(FewSeeds)) // which run at the same time
+	if err := Each(ctx, needed, func(ctx context.Context, seed int) error {
+		_, _, err := j.Simulate(ctx, o, n, o.Worst(), uint64(seed))
+		return err
+	}); err != nil {
+		return Verdict{}, err
+	}
+	runs, ok, err := j.Pool(ctx, o, n, o.Worst(), j.Seeds)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{Sustained: ok, Unused: true, Trial: runs[0]}
+	v.Trial.Kept.Mean = SharePooled(runs).Mean
+	for k := range runs {
+		v.Unused = v.Unused && NeverRan(o, &runs[k], n)
+	}
+	return v, nil
+}
+
+// Sustains decides whether n replicas of o sustain a rate: by one of them where they are alike,
+// else by the whole fleet.
+func (j *Judge) Sustains(ctx context.Context, o *candidate.Option, n int,
+	rate float64) (Verdict, error) {
+	if _, taken := o.Interrupted(); taken {
+		rate = asked.Round(rate)
+		t, err := j.KeepsOnSpot(ctx, o, n, rate, o.Worst(), 0)
+		return Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
+	}
+	if j.Trials.File.Plan.Divisible() {
+		return j.Trials.Sustains(ctx, o, rate/float64(n))
+	}
+	rate = asked.Round(rate)
+	t, _, err := j.simulateAt(ctx, o, n, rate, o.Worst(), 0)
+	return Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
+}
+
+// CheckScalings builds a fleet in each way of scaling, so that a policy or parameter that is not
+// known is refused before anything is simulated.
+func (j *Judge) CheckScalings(options []*candidate.Option) error {
+	f := j.Trials.File
+	done := map[int]bool{}
+	for _, o := range options {
+		if !o.Scaled() || done[o.Scaling.Index] || o.Unfit() != "" {
+			continue
+		}
+		done[o.Scaling.Index] = true
+		file, err := f.File(o.Scenario(&f.Plan.Menu, j.Fewest(o), 1), 0, asked.Probes)
+		if err != nil {
+			return err
+		}
+		file.Clocks = j.Trials.Clocks
+		simulation, err := file.Build(policies.Default())
+		if err == nil {
+			err = simulation.Source.Close()
+		}
+		if scenarios.IsInputError(err) {
+			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
+				f.Plan.Menu.ScalingWords(o.Scaling.Index), asked.Reason(err)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Charge returns how many replicas or groups of an option run on average, spares included, with
+// steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
+// that number.
+func (j *Judge) Charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
+	if !o.Scaled() {
+		return float64(n + j.Spare), nil
+	}
+	seeds := j.Trials.File.Plan.Seeds(FewSeeds)
+	sum, _, err := j.MeanRunning(ctx, o, n, seeds)
+	return sum / float64(seeds), err
+}
+
+// MeanRunning returns how many replicas or groups of a scaled option run on average, spares
+// included, with steps as predicted: the sum of some seeds; and whether some of them never run.
+func (j *Judge) MeanRunning(ctx context.Context, o *candidate.Option, n, seeds int) (sum float64,
+	unused bool,
+	err error) {
+	paid, idle := make([]float64, seeds), make([]bool, seeds)
+	err = Each(ctx, Indices(seeds), func(ctx context.Context, k int) error {
+		t, _, err := j.Simulate(ctx, o.Spared(j.Spare), n+j.Spare, candidate.AsPredicted(),
+			uint64(k))
+		if err == nil {
+			paid[k], idle[k] = o.Paid(t.Running), NeverRan(o.Spared(j.Spare), &t, n+j.Spare)
+		}
+		return err
+	})
+	for _, v := range paid {
+		sum += v
+	}
+	return sum, !slices.Contains(idle, false), err
+}
+
+// NeverRan reports whether some replicas of each pool never ran in a simulation of a scaled fleet
+// of up to n. Then fleets of up to more replicas show the same. A policy learns how many replicas
+// run, not how many there are, and the first that is off is started: as long as the last one is
+// off, no decision depends on how many come after it (TestReplicasThatNeverRun).
+func NeverRan(o *candidate.Option, t *Trial, n int) bool {
+	if o.Decode == nil {
+		return t.Unused > 0
+	}
+	// Of either pool all but the least number may be unused.
+	rest := n - o.Scaling.Always - o.Scaling.Standing
+	return t.Unused > rest*int(max(o.Prefills, o.Decodes))
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
@@ -69,9 +68,9 @@ func TestTheHighestRateIsFoundByHalves(t *testing.T) {
 }
 
 // run is a trial of which the given share keeps an SLO of 90 %, known to some half width.
-func run(mean, half float64) oracle.Trial {
+func run(mean, half float64) Trial {
 	kept := stats.Interval{Mean: mean, Half: half}
-	return oracle.Trial{Kept: kept, Target: 0.9,
+	return Trial{Kept: kept, Target: 0.9,
 		Clauses: []asked.Clause{{Kept: kept, Target: 0.9}}}
 }
 
@@ -83,7 +82,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 	growing.Growing = true
 	for _, c := range []struct {
 		name     string
-		one      oracle.Trial
+		one      Trial
 		requests int64
 		runs     int
 		kept     bool
@@ -100,7 +99,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 		{"close, enough requests at once", run(0.9, 0.9), 200_000, 2, true},
 	} {
 		seeds := []uint64{}
-		runs, kept, err := PoolOf(MostSeeds, func(seed uint64) (oracle.Trial, int64, error) {
+		runs, kept, err := PoolOf(MostSeeds, func(seed uint64) (Trial, int64, error) {
 			seeds = append(seeds, seed)
 			return c.one, c.requests, nil
 		})
@@ -114,7 +113,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 		}
 	}
 	turns := []float64{1, 0.8, 0.9, 0.9, 0.9, 0.9}
-	runs, kept, err := PoolOf(len(turns), func(seed uint64) (oracle.Trial, int64, error) {
+	runs, kept, err := PoolOf(len(turns), func(seed uint64) (Trial, int64, error) {
 		return run(turns[seed], 0.2), 1, nil
 	})
 	testkit.OK(t, err)
@@ -122,7 +121,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 		math.Abs(got.Half-0.2/math.Sqrt(6)) > 1e-12 {
 		t.Errorf("six runs around the target: kept %v, %+v", kept, got)
 	}
-	later := []oracle.Trial{run(1, 0), growing}
+	later := []Trial{run(1, 0), growing}
 	later[1].Kept.Mean = 0.3
 	if got := SharePooled(later); got.Mean != 0.3 {
 		t.Errorf("with a run that grows the share is %g", got.Mean)
@@ -133,7 +132,7 @@ func TestDecisionsTakeTheRunsTheyNeed(t *testing.T) {
 func TestReplicasThatMayBeOff(t *testing.T) {
 	for unused, want := range map[int]bool{0: false, 1: true, 5: true} {
 		alike := &candidate.Option{Parts: &candidate.Parts{}}
-		if got := NeverRan(alike, &oracle.Trial{Unused: unused}, 9); got != want {
+		if got := NeverRan(alike, &Trial{Unused: unused}, 9); got != want {
 			t.Errorf("%d unused: %v", unused, got)
 		}
 	}

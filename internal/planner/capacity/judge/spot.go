@@ -2,25 +2,25 @@ package judge
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
-	"github.com/llmsim/llmsim/internal/planner/capacity/strategy"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 )
 
 // KeepsOnSpot returns what n replicas of a spot option show at a rate although they are taken away
 // at random.
 func (j *Judge) KeepsOnSpot(ctx context.Context, o *candidate.Option, n int, rate float64,
-	wrong candidate.ErrorFactors, seed uint64) (oracle.Trial, error) {
+	wrong candidate.ErrorFactors, seed uint64) (Trial, error) {
 	l, err := j.InterruptedFleet(ctx, o, n, rate, wrong, seed)
 	if err != nil {
-		return oracle.Trial{}, err
+		return Trial{}, err
 	}
 	t, err := l.Judge(ctx)
 	if err != nil {
-		return oracle.Trial{}, err
+		return Trial{}, err
 	}
 	j.bind(o, &t)
 	return t, nil
@@ -28,18 +28,18 @@ func (j *Judge) KeepsOnSpot(ctx context.Context, o *candidate.Option, n int, rat
 
 // InterruptedFleet describes n replicas of a spot option.
 func (j *Judge) InterruptedFleet(ctx context.Context, o *candidate.Option, n int, rate float64,
-	wrong candidate.ErrorFactors, seed uint64) (*oracle.InterruptedFleet, error) {
+	wrong candidate.ErrorFactors, seed uint64) (*InterruptedFleet, error) {
 	p, _ := o.Interrupted()
 	one, err := j.Alone(ctx, o, wrong, seed)
 	if err != nil {
 		return nil, err
 	}
 	spot := n - o.Based()
-	return &oracle.InterruptedFleet{Interruption: p, Spot: spot, Rate: rate,
+	return &InterruptedFleet{Interruption: p, Spot: spot, Rate: rate,
 		Share:     float64(spot) / float64(n),
 		Step:      j.Step(o, n), // of large fleets, some numbers count as the next larger one
 		Sustained: func(away int) float64 { return float64(n-away) * one },
-		Simulate: func(ctx context.Context, away int) (oracle.Trial, error) {
+		Simulate: func(ctx context.Context, away int) (Trial, error) {
 			t, _, err := j.simulateAt(ctx, o, n-away, rate, wrong, seed)
 			return t, err
 		},
@@ -47,7 +47,7 @@ func (j *Judge) InterruptedFleet(ctx context.Context, o *candidate.Option, n int
 }
 
 // bind sets the share that a trial of a spot option keeps, from its clauses.
-func (j *Judge) bind(o *candidate.Option, t *oracle.Trial) {
+func (j *Judge) bind(o *candidate.Option, t *Trial) {
 	p, _ := o.Interrupted()
 	whole, binds := t.Keeps(), asked.Binding(t.Clauses)
 	t.Kept, t.Target = binds.Kept, binds.Target
@@ -58,12 +58,12 @@ func (j *Judge) bind(o *candidate.Option, t *oracle.Trial) {
 
 // KeepsOnSpotOver is keepsOnSpot over all of some seeds, each of which counts the same.
 func (j *Judge) KeepsOnSpotOver(ctx context.Context, o *candidate.Option, n int,
-	wrong candidate.ErrorFactors, seeds []uint64) (oracle.Trial, error) {
-	var all oracle.Trial
+	wrong candidate.ErrorFactors, seeds []uint64) (Trial, error) {
+	var all Trial
 	for k, seed := range seeds {
 		t, err := j.KeepsOnSpot(ctx, o, n, j.Rate, wrong, seed)
 		if err != nil {
-			return oracle.Trial{}, err
+			return Trial{}, err
 		}
 		if k == 0 {
 			all = t
@@ -120,7 +120,7 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 	grid := &RateGrid{Ceiling: slower.Ceiling}
 	rough := *j.Trials
 	rough.Rough, rough.Seed = true, seed
-	place, err := strategy.Least{First: (Grid + 1) / 2, Most: Grid, High: Grid + 1, Near: 1}.Find(
+	place, err := Least{First: (Grid + 1) / 2, Most: Grid, High: Grid + 1, Near: 1}.Find(
 		func(place int) (bool, error) {
 			v, err := rough.Sustains(ctx, &slower, grid.Rate(place))
 			return v.Sustained, err
@@ -129,4 +129,96 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 		return 0, err
 	}
 	return grid.Rate(place), nil
+}
+
+// leastAwayProbability is the probability below which a number of replicas that are away at once is
+// not examined. All requests are taken to miss the SLO then.
+const leastAwayProbability = 1e-5
+
+// InterruptedFleet is a fleet of which some replicas are taken away at random.
+type InterruptedFleet struct {
+	candidate.Interruption
+	Spot int     // the number of replicas or groups that are taken away
+	Step int     // numbers of absent replicas are examined in steps of as many, rounded up
+	Rate float64 // of requests, 1/s
+	// Share is the share of the requests that the spot replicas serve.
+	Share float64
+	// Sustained returns the rate that the fleet sustains with some of them away.
+	Sustained func(away int) float64
+	// Simulate returns what the fleet shows with some of them away.
+	Simulate func(ctx context.Context, away int) (Trial, error)
+}
+
+// Judge returns the trial of the whole fleet, with the shares that keep each part of the SLO in the
+// long run.
+//
+// The shares are means over how many replicas are away, each with its probability: binomial for
+// those taken away by themselves, besides the times when all go at once. Where the replicas that
+// are left sustain less than the rate, all requests are taken to miss the SLO, until the queue that
+// builds up has been served by all replicas again (a fluid queue). The requests that a replica has
+// under way when it goes are taken to miss it too.
+func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
+	full, err := f.Simulate(ctx, 0)
+	if err != nil {
+		return Trial{}, err
+	}
+	lost, kept := f.Interruption.Rate*f.underWay(&full), make([]float64, len(full.Clauses))
+	spare := max(f.Sustained(0)-f.Rate, 1e-3*f.Rate)
+	count := func(away int, chance float64) error {
+		if sustained := f.Sustained(away); sustained < f.Rate && away > 0 {
+			lost += chance * (f.Rate - sustained) / spare
+			return nil
+		}
+		t, err := f.Simulate(ctx, away)
+		if err != nil {
+			return err
+		}
+		for i := range kept {
+			kept[i] += float64(chance * t.Clauses[i].Kept.Mean)
+		}
+		return nil
+	}
+	own := 1 - f.All()
+	for away, rest := 0, own; rest > leastAwayProbability*own; away = min(away+f.Step, f.Spot) {
+		chance := 0.0 // of this many and, in steps of more than one, of those rounded up to it
+		for k := max(0, away-f.Step+1); k <= away; k++ {
+			chance += own * Binomial(f.Spot, k, f.Alone())
+		}
+		if rest -= chance; away == f.Spot {
+			rest = 0
+		}
+		if err := count(away, chance); err != nil {
+			return Trial{}, err
+		}
+	}
+	if f.All() > 0 {
+		if err := count(f.Spot, f.All()); err != nil {
+			return Trial{}, err
+		}
+	}
+	full.Clauses = slices.Clone(full.Clauses)
+	for i := range kept { // what is lost may have missed the SLO anyhow, so that the two overlap
+		full.Clauses[i].Kept = stats.Interval{Mean: max(0, kept[i]-lost)}
+	}
+	return full, nil
+}
+
+// underWay returns how many seconds' worth of all requests the spot replicas have under way, as far
+// as they serve them.
+func (f *InterruptedFleet) underWay(full *Trial) float64 {
+	return f.Share * full.Latencies["mean_e2el_ms"] / 1000
+}
+
+// Binomial is the probability of k out of n where each has the probability p.
+func Binomial(n, k int, p float64) float64 {
+	ways, _ := math.Lgamma(float64(n + 1))
+	for _, part := range []int{k, n - k} {
+		orders, _ := math.Lgamma(float64(part + 1))
+		ways -= orders
+	}
+	if p == 0 {
+		return float64(1 - min(k, 1))
+	}
+	return math.Exp(ways + float64(float64(k)*math.Log(p)) +
+		float64(float64(n-k)*math.Log1p(-p)))
 }

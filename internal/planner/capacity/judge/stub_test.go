@@ -9,7 +9,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
@@ -37,7 +36,7 @@ effort: {requests: 200, most-requests: 400}
 // stub answers simulations by a law, without simulating, and remembers what was asked.
 type stub struct {
 	mu     sync.Mutex
-	trials *oracle.Trials
+	trials *Trials
 	err    error
 	asked  []scenarios.Scenario
 }
@@ -54,7 +53,7 @@ func replicas(s *scenarios.Scenario) int {
 const each = 10
 
 // byCapacity is a law: all requests keep the SLO where replicas serve the rate, else none.
-func byCapacity(s *scenarios.Scenario) oracle.Trial {
+func byCapacity(s *scenarios.Scenario) Trial {
 	load := float64(s.Workload.Rate.Value) * s.Engine.Slowdown
 	if load > float64(each*replicas(s)) {
 		return run(0, 0)
@@ -76,15 +75,15 @@ func stubbed(t *testing.T, text string, overrides ...string) (*Judge, []*candida
 			s.Price = 2
 		}
 	}
-	law := &stub{trials: &oracle.Trials{File: f, Clocks: scenarios.NewClocks()}}
+	law := &stub{trials: &Trials{File: f, Clocks: scenarios.NewClocks()}}
 	law.obey(t, byCapacity)
 	return &Judge{Rate: f.Plan.Peak(), Seeds: MostSeeds, Trials: law.trials}, options, law
 }
 
 // obey answers by another law from now on, whatever was asked before.
-func (s *stub) obey(t *testing.T, law func(s *scenarios.Scenario) oracle.Trial) {
+func (s *stub) obey(t *testing.T, law func(s *scenarios.Scenario) Trial) {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Config{Workers: 1}, queue.Handlers{oracle.Kind: func(
+	q, err := queue.Open(t.Context(), queue.Config{Workers: 1}, queue.Handlers{Kind: func(
 		_ context.Context, f *scenarios.File, _ string) (any, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -94,7 +93,7 @@ func (s *stub) obey(t *testing.T, law func(s *scenarios.Scenario) oracle.Trial) 
 	testkit.OK(t, err)
 	t.Cleanup(q.Close)
 	s.trials.Queue, s.asked = q, nil
-	s.trials.Ledger = &oracle.Ledger{Known: map[string]*oracle.Entry{}}
+	s.trials.Ledger = &Ledger{Known: map[string]*Entry{}}
 }
 
 // seeds lists the seeds of the simulations in order.
@@ -109,7 +108,7 @@ func (s *stub) seeds() []uint64 {
 
 // steady is a run of which the given share keeps the SLO for sure, and where a request takes a
 // second.
-func steady(mean float64) oracle.Trial {
+func steady(mean float64) Trial {
 	t := run(mean, 0)
 	t.Latencies = map[string]float64{"mean_e2el_ms": 1000}
 	return t

@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/oracle"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
@@ -60,7 +59,7 @@ func TestDecisionsSayHowSureTheyAre(t *testing.T) {
 	growing.Growing = true
 	for _, c := range []struct {
 		name string
-		one  oracle.Trial
+		one  Trial
 		want Decision
 		runs int
 	}{
@@ -73,7 +72,7 @@ func TestDecisionsSayHowSureTheyAre(t *testing.T) {
 		{"growing", growing, Decision{Sure: true, Share: 0.95, Missing: -0.05}, 1},
 	} {
 		j, options, law := stubbed(t, steadyPlan)
-		law.obey(t, func(*scenarios.Scenario) oracle.Trial { return c.one })
+		law.obey(t, func(*scenarios.Scenario) Trial { return c.one })
 		got, err := j.Decide(t.Context(), options[0], 10, candidate.AsPredicted())
 		testkit.OK(t, err)
 		if got.Share = math.Round(got.Share*1e9) / 1e9; true {
@@ -96,7 +95,7 @@ func TestDecisionsSayHowSureTheyAre(t *testing.T) {
 func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 	j, options, law := stubbed(t, steadyPlan)
 	ctx, seed := t.Context(), j.Trials.File.Plan.Seed
-	law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+	law.obey(t, func(s *scenarios.Scenario) Trial {
 		if float64(s.Workload.Rate.Value)*s.Engine.Slowdown > each*float64(replicas(s)) {
 			return steady(0)
 		}
@@ -210,19 +209,19 @@ func TestTheRateOfOneReplica(t *testing.T) {
 		t.Errorf("seeds %v", law.seeds())
 	}
 	// All rates and none.
-	law.obey(t, func(*scenarios.Scenario) oracle.Trial { return run(1, 0) })
+	law.obey(t, func(*scenarios.Scenario) Trial { return run(1, 0) })
 	if got := rate(candidate.ErrorFactors{Steps: 2, First: 1}, 5); got != highest(20, 20) {
 		t.Errorf("at most %g/s, want %g", got, highest(20, 20))
 	}
 	if seeds := law.seeds(); len(seeds) != 1 || seeds[0] != base+5 {
 		t.Errorf("seeds %v, want 5 more than %d", seeds, base)
 	}
-	law.obey(t, func(*scenarios.Scenario) oracle.Trial { return run(0, 0) })
+	law.obey(t, func(*scenarios.Scenario) Trial { return run(0, 0) })
 	if got := rate(candidate.AsPredicted(), 0); got != 0 {
 		t.Errorf("at most %g/s where none is sustained", got)
 	}
 	// Slower steps sustain more by chance.
-	law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+	law.obey(t, func(s *scenarios.Scenario) Trial {
 		most := map[float64]float64{1: 4, 2: 6, 4: 8}[s.Engine.Slowdown]
 		if float64(s.Workload.Rate.Value) > most {
 			return run(0, 0)
@@ -236,7 +235,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 		}
 	}
 	// The SLO is kept where TTFT is at most twice what is predicted.
-	law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+	law.obey(t, func(s *scenarios.Scenario) Trial {
 		one := byCapacity(s)
 		for _, factor := range asked.LateFactors() {
 			kept := stats.Interval{}
@@ -266,7 +265,7 @@ func TestReplicasThatAreCharged(t *testing.T) {
 		t.Errorf("a fixed fleet of 5 and 3 spares is charged for %g, %v", got, err)
 	}
 	for _, unused := range []int{0, 1, 2, 4} {
-		law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+		law.obey(t, func(s *scenarios.Scenario) Trial {
 			one := steady(1)
 			one.Running = []float64{float64(2 + 3*(s.Seed-seed))}
 			if int(s.Seed-seed) < unused {
@@ -292,7 +291,7 @@ func TestReplicasThatAreCharged(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+	law.obey(t, func(s *scenarios.Scenario) Trial {
 		one := run(1-0.2*float64(s.Seed-seed), 0.5)
 		one.Unused = 1
 		return one
@@ -308,7 +307,7 @@ func TestReplicasThatAreCharged(t *testing.T) {
 		pair.Prefills, pair.Decodes = c[0], c[1]
 		// Of nine groups two and four spares always run.
 		for unused, want := range map[int]bool{int(3 * c[2]): false, int(3*c[2]) + 1: true} {
-			if got := NeverRan(&pair, &oracle.Trial{Unused: unused}, 9); got != want {
+			if got := NeverRan(&pair, &Trial{Unused: unused}, 9); got != want {
 				t.Errorf("%v: %d unused of nine groups: %v", c, unused, got)
 			}
 		}
@@ -418,7 +417,7 @@ func TestFreshDrawsConfirm(t *testing.T) {
 	j, options, law := stubbed(t, steadyPlan)
 	ctx, seed := t.Context(), j.Trials.File.Plan.Seed
 	for _, freshKeep := range []bool{true, false} {
-		law.obey(t, func(s *scenarios.Scenario) oracle.Trial {
+		law.obey(t, func(s *scenarios.Scenario) Trial {
 			if fresh := s.Seed-seed >= MostSeeds; fresh == freshKeep {
 				return steady(1)
 			}

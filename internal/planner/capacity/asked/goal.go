@@ -1,0 +1,142 @@
+package asked
+
+import (
+	"fmt"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Goal says what a plan looks for.
+type Goal struct {
+	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, or all fleets that no other fleet beats in price, latency and energy at once. latency is read as front, of which the fastest fleet is named. Default: cheapest."`
+	Budget  scenarios.Price `json:"budget,omitzero" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
+	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most power that the accelerators of the fleet may draw, all at their peak, such as 10kW."`
+	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goal front. Default: p99_e2el_ms."`
+
+	// Fastest is set where a plan asks for latency: the answer names the fastest of the front.
+	Fastest bool `json:"-"`
+}
+
+// The goals of a plan.
+const (
+	FindCheapest   = "cheapest"
+	FindThroughput = "throughput"
+	findLatency    = "latency" // is read as front
+	FindFront      = "front"
+	FindJob        = "job" // of a plan with a job
+)
+
+// check reports contradictions between the goal and the rest of a plan.
+func (g *Goal) check(p *Plan, doc *strict.Document,
+	problem func(field, format string, args ...any)) {
+	bounded := g.Budget.Amount > 0 || g.Power > 0
+	if g.Find == "" || g.Find == FindCheapest {
+		return
+	}
+	if len(p.Models) > 0 {
+		problem("goal", "found %s together with several models, which are planned for the least "+
+			"cost only; make a plan for each model", g.Find)
+	}
+	for _, key := range []string{"fleet.growth", "fleet.autoscaling"} {
+		if doc.Has(key) {
+			problem(key, "has a meaning for the cheapest fleet only; leave out this key or the "+
+				"goal")
+		}
+	}
+	if g.Find == FindThroughput && !p.Steady() {
+		problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
+			"users in a closed loop have no such rate")
+	}
+	if g.Find == FindThroughput && !bounded && !p.Menu.counted() {
+		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
+			"such as power: 10kW, or a count to each of menu.hardware")
+	}
+}
+
+// counted reports whether the menu gives the number of all accelerators.
+func (m *Menu) counted() bool {
+	lists := [][]Offer{m.Hardware}
+	for i := range m.Disaggregated {
+		s := &m.Disaggregated[i]
+		lists = append(lists, s.Prefill.Hardware, s.Decode.Hardware)
+	}
+	for _, list := range lists {
+		for i := range list {
+			if list[i].Count == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// complete fills in defaults.
+func (g *Goal) complete() {
+	if g.Find == "" {
+		g.Find = FindCheapest
+	}
+	if g.Find == findLatency {
+		g.Find, g.Fastest = FindFront, true
+	}
+	if g.Measure == "" && g.Find == FindFront {
+		g.Measure = "p99_e2el_ms"
+	}
+}
+
+// Words says what the goal is.
+func (g *Goal) Words() string {
+	var words string
+	switch g.Find {
+	case FindThroughput:
+		words = "the most requests a second"
+	case FindFront:
+		words = "fleets that no other beats in price, " + g.Measure + " and energy"
+	}
+	if g.Budget.Amount > 0 {
+		words += fmt.Sprintf(", for at most %s an hour",
+			g.Budget.Currency.Format(fmt.Sprintf("%g", g.Budget.Amount)))
+	}
+	if g.Power > 0 {
+		words += fmt.Sprintf(", with accelerators of at most %s in all",
+			units.FormatPower(float64(g.Power)))
+	}
+	return words
+}
+
+// Missed prints that there is no answer.
+func (g *Goal) Missed() string {
+	if g.Find == FindJob {
+		return "No option is in time."
+	}
+	return "No option meets the SLO."
+}
+
+// Job is a number of requests that all wait at the start, and must be answered within a time.
+type Job struct {
+	Within   scenarios.Span `json:"within" above:"0" required:"true" jsonschema:"The time in which the job must be done, such as 8h."`
+	Requests int64          `json:"requests,omitempty" min:"1" max:"1000000000" jsonschema:"The number of requests."`
+	Tokens   int64          `json:"tokens,omitempty" min:"1" jsonschema:"The number of tokens of prompts and answers together, in place of requests."`
+}
+
+// check reports contradictions between a job and the rest of a plan.
+func (j *Job) check(p *Plan, doc *strict.Document,
+	problem func(field, format string, args ...any)) {
+	if (j.Requests == 0) == (j.Tokens == 0) {
+		problem("job", "give either requests or tokens")
+	}
+	for _, key := range []string{"models", "goal", "slo", "fleet", "workload.rate",
+		"workload.arrivals", "workload.requests", "workload.duration", "workload.sessions"} {
+		if doc.Has(key) {
+			problem(key, "has no meaning for a job, whose requests all wait at the start; leave "+
+				"it out")
+		}
+	}
+	for i := range p.Workload.Classes {
+		if highest(&p.Workload.Classes[i].Rate) > 0 {
+			problem(fmt.Sprintf("workload.classes.%d.rate", i), "has no meaning for a job; give "+
+				"each class a share instead")
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package asked
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Menu is what there is to choose from: every combination of its lists is an option.
+type Menu struct {
+	Hardware []Offer              `json:"hardware" required:"true" jsonschema:"Accelerators, with prices and how many there are."`
+	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism. Default: 1, 2, 4 and 8."`
+	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages. Default: 1."`
+	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention, for mixtures of experts. Default: 1."`
+	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism. With data, the list must have the number of accelerators of a stage, over which the experts are spread, or 1, with which each expert is split over them. Default: with data, the experts are spread; else both, each expert split over the accelerators of a stage, and the experts spread over them."`
+	Engines  []string             `json:"engines,omitempty" jsonschema:"Engine presets. Default: that of a scenario."`
+	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights. Default: as published."`
+	KVCache  []string             `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number formats of the KV cache. Default: that of activations."`
+	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters. Default: that of a scenario."`
+	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters. Default: that of a scenario."`
+	Routing  []scenarios.Policy   `json:"routing,omitempty" jsonschema:"Routing policies with their parameters. Default: that of a scenario."`
+	Tune     string               `json:"tune,omitempty" enum:"leaders,none" jsonschema:"Whether settings that the menu leaves to the engine, of batching and of the KV cache's format, are tried beside its defaults for the options nearest to the answer. Default: leaders."`
+	// Speculation, Disaggregated and Scaling add options; those without are there always.
+	Speculation   []scenarios.Speculation `json:"speculation,omitempty" jsonschema:"Ways of speculative decoding. Options without it are tried too."`
+	Disaggregated []Split                 `json:"disaggregated,omitempty" jsonschema:"Groups of prefill and decode replicas. Replicas that do both are tried too."`
+	Scaling       []Autoscale             `json:"scaling,omitempty" jsonschema:"Ways of starting and stopping replicas while the load changes. Fixed numbers are tried too. The plan finds the largest number of running replicas."`
+}
+
+// Split is groups of replicas of which some compute prompts and the others go on from there. A
+// fleet of n groups has n times as many of each.
+type Split struct {
+	Prefill Side `json:"prefill" required:"true" jsonschema:"The replicas that compute prompts: their number, or a mapping."`
+	Decode  Side `json:"decode" required:"true" jsonschema:"The replicas that decode the answers: their number, or a mapping."`
+}
+
+// Side is what there is to choose from for one part of a group. Its lists take the place of the
+// menu's. A list that both parts leave to the menu is chosen from once, for both.
+type Side struct {
+	Replicas Counts               `json:"replicas" short:"true" required:"true" jsonschema:"The number of such replicas in a group: a number, or a range such as 1..4."`
+	Hardware []Offer              `json:"hardware,omitempty" jsonschema:"Accelerators, with prices and how many there are."`
+	Tensor   []int                `json:"tensor,omitempty" min:"1" max:"4096" jsonschema:"Degrees of tensor parallelism."`
+	Pipeline []int                `json:"pipeline,omitempty" min:"1" max:"4096" jsonschema:"Numbers of pipeline stages."`
+	Data     []int                `json:"data,omitempty" min:"1" max:"4096" jsonschema:"Numbers of data-parallel ranks of attention."`
+	Expert   []int                `json:"expert,omitempty" min:"1" max:"4096" jsonschema:"Degrees of expert parallelism."`
+	Weights  []string             `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number formats of the weights."`
+	Batching []scenarios.Policy   `json:"batching,omitempty" jsonschema:"Batching policies with their parameters."`
+	Memory   []scenarios.KVMemory `json:"memory,omitempty" jsonschema:"Memory policies with their parameters."`
+}
+
+// Offer is accelerators that can be had.
+type Offer struct {
+	Accelerator string          `json:"accelerator,omitempty" short:"true" required:"true" jsonschema:"The accelerator's name."`
+	File        string          `json:"file,omitempty" jsonschema:"A YAML file with accelerators of your own."`
+	Link        string          `json:"link,omitempty" jsonschema:"The link between the accelerators of a node."`
+	Network     string          `json:"network,omitempty" jsonschema:"What joins nodes."`
+	PerNode     int             `json:"per-node,omitempty" min:"1" max:"65536" jsonschema:"The number of accelerators of a node. Default: the catalogue's."`
+	Count       int             `json:"count,omitempty" min:"1" jsonschema:"The number of accelerators that exist. Default: as many as needed."`
+	Price       scenarios.Price `json:"price,omitzero" above:"0" jsonschema:"The price of one accelerator. Default: that of the price file, or the catalogue's."`
+	Currency    Currency        `json:"currency,omitzero" jsonschema:"The currency of the price, which has its sign too, such as EUR."`
+	Region      string          `json:"region,omitempty" jsonschema:"The region of the accelerator, as the price file names it."`
+	RoundTrip   scenarios.Span  `json:"round-trip,omitempty" above:"0" jsonschema:"How long a message takes from the users to the region of the accelerator and back: a part of every latency. Default: none."`
+	Carbon      Carbon          `json:"carbon,omitempty" above:"0" jsonschema:"The emissions of its electricity, such as 380g/kWh."`
+	Term        string          `json:"term,omitempty" kind:"true" enum:"on-demand,reserved,spot,owned" jsonschema:"How the accelerator is paid for: by the hour, for a long time, until the provider takes it back, or bought. Default: on-demand."`
+	Provider    string          `json:"provider,omitempty" jsonschema:"The company that offers the accelerator. A fleet has one provider, unless the plan has mix-providers."`
+	Date        string          `json:"date,omitempty" jsonschema:"The day of the price, such as 2026-11-22."`
+	Source      string          `json:"source,omitempty" jsonschema:"The source of the price."`
+	// What follows is how a spot accelerator is taken away.
+	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
+	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"The time between the announcement and the end of the replica, which serves until the end. Default: none."`
+	Together      float64             `json:"together,omitempty" above:"0" max:"1" only:"spot" jsonschema:"The share of the interruptions that take all replicas of the offer away at once, as when its region runs short. Default: none, each replica is taken away by itself."`
+	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"The time from the announcement until another replica serves in its place."`
+	// What follows is what an owned accelerator costs.
+	Purchase    Purchase    `json:"purchase,omitzero" above:"0" need:"owned" jsonschema:"What one accelerator with its share of the host cost, such as $30000."`
+	Years       float64     `json:"years,omitempty" above:"0" max:"50" need:"owned" jsonschema:"The years over which it is paid for."`
+	Draw        Watts       `json:"draw,omitempty" above:"0" need:"owned" jsonschema:"What one accelerator draws all the time with its share of the host and of cooling, such as 1.2kW."`
+	Electricity Electricity `json:"electricity,omitzero" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
+
+	// listed and listedPrice are the provider and the catalogue's price in USD an hour, where the
+	// offer has none of its own.
+	listed      string
+	listedPrice float64
+	exchanged   string // the rate at which the price was converted
+}
+
+// checkExperts refuses degrees of expert parallelism of which none spreads experts where attention
+// is data-parallel: there they are spread over all accelerators of a stage or not at all.
+func (m *Menu) checkExperts(problem func(field, format string, args ...any)) {
+	none := &Side{}
+	m.checkExpertsOf("menu.expert", none, none, problem)
+	for i := range m.Disaggregated {
+		field, d := fmt.Sprintf("menu.disaggregated.%d.", i), &m.Disaggregated[i]
+		m.checkExpertsOf(field+"prefill.expert", &d.Prefill, &d.Decode, problem)
+		m.checkExpertsOf(field+"decode.expert", &d.Decode, &d.Prefill, problem)
+	}
+}
+
+func (m *Menu) checkExpertsOf(field string, side, other *Side,
+	problem func(field, format string, args ...any)) {
+	expert, _ := Own(m.Expert, side.Expert, other.Expert)
+	data, _ := Own(m.Data, side.Data, other.Data)
+	tensor, _ := Own(m.Tensor, side.Tensor, other.Tensor)
+	if field != "menu.expert" && len(side.Expert)+len(side.Data)+len(side.Tensor) == 0 {
+		return // as the menu's
+	}
+	var spread []int
+	for _, ranks := range data {
+		for _, degree := range tensor {
+			if n := max(1, degree) * ranks; ranks > 1 && !slices.Contains(spread, n) {
+				spread = append(spread, n)
+			}
+		}
+	}
+	works := func(n int) bool { return n == 0 || slices.Contains(spread, n) }
+	if len(spread) == 0 || slices.Max(expert) == 1 || slices.ContainsFunc(expert, works) {
+		return
+	}
+	problem(field, "found %s; with data-parallel attention, the experts are spread over all %d "+
+		"accelerators of a stage, or with 1 each expert is split over them: add %[2]d, or leave "+
+		"expert out",
+		strings.Trim(fmt.Sprint(expert), "[]"), spread[0])
+}
+
+// Counts is a range of numbers of replicas, written 2 or 1..4.
+type Counts struct{ From, To int }
+
+// mostInGroup bounds the replicas of a group.
+const mostInGroup = 1000
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Counts) UnmarshalText(text []byte) error {
+	first, last, ranged := strings.Cut(string(text), "..")
+	if !ranged {
+		last = first
+	}
+	from, errFrom := strconv.Atoi(strings.TrimSpace(first))
+	to, errTo := strconv.Atoi(strings.TrimSpace(last))
+	if errFrom != nil || errTo != nil || from < 1 || to < from || to > mostInGroup {
+		return fmt.Errorf("found %q; want a number of replicas from 1 to %d, or a range such "+
+			"as 1..4", text, mostInGroup)
+	}
+	*c = Counts{from, to}
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Counts) MarshalText() ([]byte, error) {
+	if c.From == c.To {
+		return strconv.AppendInt(nil, int64(c.From), 10), nil
+	}
+	return fmt.Appendf(nil, "%d..%d", c.From, c.To), nil
+}
+
+// Size is how many numbers the range has.
+func (c Counts) Size() int { return c.To - c.From + 1 }
+
+// Own returns the list of a side, or the menu's list if the side has none, and reports whether one
+// of the two sides has a list of its own. An empty list becomes a list with one value that leaves
+// the choice to the scenario.
+func Own[T any](menu, side, other []T) ([]T, bool) {
+	if len(side) > 0 {
+		return side, true
+	}
+	return OrNone(menu), len(other) > 0
+}
+
+// OrNone returns the list or, if it is empty, a list with one value that leaves the choice to the
+// scenario's defaults.
+func OrNone[T any](list []T) []T {
+	if len(list) == 0 {
+		return make([]T, 1)
+	}
+	return list
+}
+
+// Settings writes a policy and its parameters on one line.
+func Settings(policy any) string {
+	plain, err := strict.Plain(policy)
+	if err != nil {
+		return fmt.Sprint(policy)
+	}
+	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
+}

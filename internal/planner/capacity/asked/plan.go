@@ -1,0 +1,174 @@
+// Package asked holds what a plan asks for: the file as it was written, the load with the work of
+// its requests, the parts of its SLO, the goal, and what there is to choose from. Nothing here
+// knows of simulations or of a search.
+package asked
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// Plan is the content of a plan file. The tags of its fields describe the keys.
+type Plan struct {
+	Name        string                 `json:"name,omitempty" jsonschema:"The name of the plan in reports."`
+	Models      []Service              `json:"models,omitempty" jsonschema:"Several models instead of one, each with its own workload and SLO. The answer has the fleets that cost the least together."`
+	Model       string                 `json:"model,omitempty" jsonschema:"The model, as in a scenario."`
+	MaxModelLen int                    `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together, as in a scenario's engine."`
+	Engine      scenarios.Engine       `json:"engine,omitzero" jsonschema:"Settings of the engine, as in a scenario: its deployment, factors and times. Presets, number formats and max-model-len have keys of their own."`
+	Workload    scenarios.Workload     `json:"workload,omitzero" jsonschema:"The requests, as in a scenario. The whole fleet must serve it."`
+	SLO         scenarios.SLO          `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
+	Job         *Job                   `json:"job,omitempty" jsonschema:"Requests that all wait at the start and must be answered within a time, instead of requests that arrive over time."`
+	Goal        Goal                   `json:"goal,omitzero" jsonschema:"What to look for. Default: the cheapest fleet that keeps the SLO."`
+	Menu        Menu                   `json:"menu" required:"true" jsonschema:"The parts from which the fleet is chosen."`
+	Prices      string                 `json:"prices,omitempty" jsonschema:"A file with a date and the prices of accelerators by region and term. An accelerator of the menu without a price stands for all its offers in this file."`
+	Mix         bool                   `json:"mix-providers,omitempty" jsonschema:"Whether one fleet may have accelerators of several providers. Default: false."`
+	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider. The answer then says what the tokens of an hour are worth. Default: that of the price file."`
+	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"Failures and growth that the fleet must be ready for."`
+	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How long and how carefully to simulate."`
+	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
+	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
+
+	// Currency is that of all prices of the plan once it is priced.
+	Currency units.Currency `json:"-"`
+
+	// SentOn says where the requests come from, if another model has them first.
+	SentOn string `json:"-"`
+
+	priced   string // the price file in words; empty where there is none
+	exchange []Exchange
+}
+
+// Service is one of several models.
+type Service struct {
+	Name        string             `json:"name,omitempty" jsonschema:"The name of this part of the answer. Default: the model."`
+	Model       string             `json:"model" required:"true" jsonschema:"The model, as in a scenario."`
+	MaxModelLen int                `json:"max-model-len,omitempty" min:"2" jsonschema:"The most tokens of a prompt and its answer together, as in a scenario's engine."`
+	Workload    scenarios.Workload `json:"workload,omitzero" jsonschema:"The requests, as in a scenario. Required, unless the model has escalated."`
+	SLO         scenarios.SLO      `json:"slo,omitzero" jsonschema:"The SLO, as in a scenario."`
+
+	Escalated *scenarios.Escalated `json:"escalated,omitempty" jsonschema:"The model before this one whose requests are sent on to this one after their answer, and the share of them. They take the place of a workload."`
+}
+
+// Fleet says for which failures and growth the fleet must be ready.
+type Fleet struct {
+	Spare       int     `json:"spare,omitempty" min:"0" max:"1000" jsonschema:"The number of replicas that may fail while the rest meets the SLO: 1 for N+1. Default: 0."`
+	Growth      float64 `json:"growth,omitempty" above:"0" max:"1000" jsonschema:"A factor by which the rate will grow, such as 2. The answer also gives the fleet for the larger rate."`
+	Autoscaling bool    `json:"autoscaling,omitempty" jsonschema:"Has no effect: menu.scaling simulates fleets whose replicas start and stop with the load."`
+}
+
+// Effort says how carefully to simulate.
+type Effort struct {
+	Requests     int64   `json:"requests,omitempty" min:"100" jsonschema:"Requests of the first simulation at a rate. Default: 1000."`
+	MostRequests int64   `json:"most-requests,omitempty" min:"100" jsonschema:"Requests of the longest simulation at a rate. A simulation is doubled in length up to this, until it is clear whether enough requests meet the SLO. Default: 16000."`
+	Checks       int     `json:"checks,omitempty" min:"1" jsonschema:"With menu.scaling: how many simulations the search may spend on fleets that were left out by rules that are not proven. Default: one for every 16 of the search, and at least 8."`
+	Confidence   float64 `json:"confidence,omitempty" above:"0" below:"1" jsonschema:"The confidence of the decision whether a rate is sustained. Default: 0.95."`
+}
+
+// firstRequests is the length of the first simulation at a rate, unless a plan says otherwise.
+const firstRequests = 1000
+
+// PricesFrom names the price file, its date and its source; it is empty where there is none.
+func (p *Plan) PricesFrom() string { return p.priced }
+
+// Tunes reports whether settings beside those of the menu are tried.
+func (p *Plan) Tunes() bool { return p.Menu.Tune != "none" }
+
+// Warnings says which keys of the plan have no effect, or are read as something else.
+func (p *Plan) Warnings() []string {
+	var list []string
+	if p.Fleet.Autoscaling {
+		list = append(list, "fleet.autoscaling has no effect: menu.scaling simulates fleets whose "+
+			"replicas start and stop with the load.")
+	}
+	if p.Goal.Fastest {
+		list = append(list, "The goal latency is read as front.")
+	}
+	return list
+}
+
+// Check reports contradictions in the plan.
+func (p *Plan) Check(doc *strict.Document) strict.Problems {
+	var list strict.Problems
+	problem := func(field, format string, args ...any) {
+		list = append(list, doc.Problem(field, format, args...))
+	}
+	switch {
+	case len(p.Models) > 0:
+		for _, key := range []string{"model", "max-model-len", "workload", "slo"} {
+			if doc.Has(key) {
+				problem(key, "has no meaning together with models, each of which has its own; "+
+					"leave out one of the two")
+			}
+		}
+	case !doc.Has("model"):
+		problem("model", "must be given: one model here, or several in models")
+	default:
+		if p.Goal.Find == FindThroughput && !doc.Has("workload.rate") && !rates(&p.Workload) {
+			p.Workload.Rate.Value = 1 // any will do: it is raised
+		}
+		if p.Job != nil {
+			p.Job.check(p, doc, problem)
+			break
+		}
+		p.checkService(doc, "", &p.Workload, &p.SLO, problem)
+	}
+	names := map[string]bool{}
+	for i := range p.Models {
+		m := &p.Models[i]
+		field := fmt.Sprintf("models.%d.", i)
+		if name := cmp.Or(m.Name, m.Model); names[name] || strings.ContainsAny(name, `/\`) &&
+			m.Name != "" {
+			problem(field+"name", "found %q; the names of models must differ, and be usable as "+
+				"names of folders", name)
+		} else {
+			names[name] = true
+		}
+		if !p.escalate(doc, field, i, problem) {
+			p.checkService(doc, field, &m.Workload, &m.SLO, problem)
+		}
+	}
+	if doc.Has("engine.slowdown") {
+		problem("engine.slowdown", "a plan tries slower steps by itself; leave it out")
+	}
+	p.Menu.checkExperts(problem)
+	p.checkScaling(doc, problem)
+	p.Goal.check(p, doc, problem)
+	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
+		problem("effort.most-requests", "found %d, which is less than the %d requests of the "+
+			"first simulation",
+			e.MostRequests, cmp.Or(e.Requests, firstRequests))
+	}
+	return list
+}
+
+// Complete fills in defaults.
+func (p *Plan) Complete() {
+	if p.Menu.Tensor == nil {
+		p.Menu.Tensor = []int{1, 2, 4, 8}
+	}
+	p.SLO = p.SLO.Complete()
+	p.onePeriod(&p.Workload)
+	for i := range p.Models {
+		p.onePeriod(&p.Models[i].Workload)
+	}
+	p.Goal.complete()
+	if p.Job != nil {
+		p.Goal.Find = FindJob
+	}
+	e := &p.Effort
+	e.Requests = cmp.Or(e.Requests, firstRequests)
+	if e.MostRequests == 0 {
+		e.MostRequests = max(16*e.Requests, 16000)
+	}
+	if e.Confidence == 0 {
+		e.Confidence = 0.95
+	}
+	if p.Fleet.Growth == 0 {
+		p.Fleet.Growth = 1
+	}
+}

@@ -1,0 +1,717 @@
+package asked
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
+)
+
+// PriceList is the content of a price file.
+type PriceList struct {
+	Date     string                 `json:"date,omitempty" jsonschema:"The day of the prices, such as 2026-11-22. Offers may have a date of their own."`
+	Source   string                 `json:"source,omitempty" jsonschema:"The source of the prices."`
+	Provider string                 `json:"provider,omitempty" jsonschema:"The company that offers the accelerators."`
+	Currency Currency               `json:"currency,omitzero" jsonschema:"The currency of the answer, such as EUR. Default: that of the first offer."`
+	Exchange []Exchange             `json:"exchange,omitempty" jsonschema:"Rates at which prices in other currencies, such as those of the catalogue, are converted."`
+	Offers   []Offer                `json:"offers" required:"true" jsonschema:"Accelerators with price, region, term and carbon."`
+	Tokens   *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider."`
+}
+
+// Price settles the currency of the plan and converts its prices. It replaces each entry of the
+// menu without a price by the offers of the price file for its accelerator, in its region and on
+// its terms where it names them.
+func (p *Plan) Price(doc *strict.Document) error {
+	if p.Prices == "" {
+		return p.settle(doc, nil)
+	}
+	list, err := readPrices(p.Prices)
+	if errors.Is(err, fs.ErrNotExist) {
+		return doc.Problem("prices", "%s: no such file", p.Prices)
+	}
+	if err != nil {
+		return err
+	}
+	p.priced = list.words(p.Prices)
+	if err := p.settle(doc, list); err != nil {
+		return err
+	}
+	p.Tokens = cmp.Or(p.Tokens, list.Tokens)
+	var problems strict.Problems
+	for field, offers := range p.offers() {
+		var priced []Offer
+		for i := range *offers {
+			o := &(*offers)[i]
+			found := list.of(o, doc.Has(fmt.Sprintf("%s.%d.term", field, i)))
+			if found == nil {
+				problems = append(problems, doc.Problem(fmt.Sprintf("%s.%d", field, i),
+					"found no price for it in %s: %s", p.Prices, list.missing(o)))
+			}
+			priced = append(priced, found...)
+		}
+		*offers = priced
+	}
+	slices.SortFunc(problems, func(a, b strict.Problem) int {
+		return cmp.Compare(a.Error(), b.Error())
+	})
+	if problems != nil {
+		return problems
+	}
+	return nil
+}
+
+// offers returns the lists of offers of the menu, by their fields.
+func (p *Plan) offers() map[string]*[]Offer {
+	p.Menu.Disaggregated = slices.Clone(p.Menu.Disaggregated)
+	lists := map[string]*[]Offer{"menu.hardware": &p.Menu.Hardware}
+	for i := range p.Menu.Disaggregated {
+		field := fmt.Sprintf("menu.disaggregated.%d.", i)
+		split := &p.Menu.Disaggregated[i]
+		lists[field+"prefill.hardware"] = &split.Prefill.Hardware
+		lists[field+"decode.hardware"] = &split.Decode.Hardware
+	}
+	return lists
+}
+
+// Own sets the prices of owned accelerators of the menu.
+func (p *Plan) Own(doc *strict.Document) error {
+	for field, offers := range p.offers() {
+		for i := range *offers {
+			if err := (*offers)[i].own(doc, fmt.Sprintf("%s.%d", field, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// words names the file, its date, or those of its offers, and its source.
+func (l *PriceList) words(name string) string {
+	oldest, newest := l.Offers[0].Date, l.Offers[0].Date
+	for i := range l.Offers {
+		oldest, newest = min(oldest, l.Offers[i].Date), max(newest, l.Offers[i].Date)
+	}
+	text := name + " of " + oldest
+	if newest > oldest {
+		text += " to " + newest
+	}
+	if l.Source != "" {
+		text += ", " + l.Source
+	}
+	return text
+}
+
+// readPrices reads a price file: CSV where its name ends so, else YAML.
+func readPrices(name string) (*PriceList, error) {
+	data, err := files.Read(files.Disk{}, name, strict.MostText)
+	if err != nil {
+		return nil, fmt.Errorf("prices: %w", err)
+	}
+	if strings.EqualFold(filepath.Ext(name), ".csv") {
+		if data, err = fromCSV(name, data); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := strict.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	list := new(PriceList)
+	if err := doc.Decode(list); err != nil {
+		return nil, err
+	}
+	if len(list.Offers) == 0 {
+		return nil, errors.New(name + ": offers: the list is empty")
+	}
+	for i := range list.Offers {
+		o, field := &list.Offers[i], fmt.Sprintf("offers.%d", i)
+		if err := o.own(doc, field); err != nil {
+			return nil, err
+		}
+		if o.Price.Amount == 0 {
+			return nil, doc.Problem(field, "has no price")
+		}
+		if o.Date == "" {
+			o.Date, field = list.Date, ""
+		}
+		o.Source, o.Provider = cmp.Or(o.Source, list.Source), cmp.Or(o.Provider, list.Provider)
+		if doc.Has(field+".currency") && o.Currency.Currency != o.Price.Currency {
+			return nil, doc.Problem(field+".currency", "found %s, and the price is in %s",
+				o.Currency.Code(), o.Price.Currency.Code())
+		}
+		field = strings.TrimPrefix(field+".date", ".")
+		if o.Date == "" {
+			return nil, doc.Problem(field, "must be given, for the file or for each of its offers")
+		}
+		if _, err := time.Parse(time.DateOnly, o.Date); err != nil {
+			return nil, doc.Problem(field, "found %q; want a day such as 2026-11-22", o.Date)
+		}
+	}
+	return list, list.settle(doc)
+}
+
+// of returns the offers that an entry of the menu stands for. An entry with a price stands for
+// itself.
+func (l *PriceList) of(entry *Offer, termed bool) []Offer {
+	if entry.Price.Amount > 0 {
+		return []Offer{*entry}
+	}
+	var list []Offer
+	for _, o := range l.Offers {
+		if o.Accelerator != entry.Accelerator || termed && o.RentedOn() != entry.RentedOn() ||
+			entry.Region != "" && o.Region != entry.Region {
+			continue
+		}
+		o.File, o.Link, o.Network = cmp.Or(entry.File, o.File), cmp.Or(entry.Link, o.Link),
+			cmp.Or(entry.Network, o.Network)
+		o.PerNode, o.Count = cmp.Or(entry.PerNode, o.PerNode), cmp.Or(entry.Count, o.Count)
+		list = append(list, o)
+	}
+	return list
+}
+
+// missing says which offer a price file does not have, and names the nearest offer.
+func (l *PriceList) missing(entry *Offer) string {
+	var names, terms []string
+	for i := range l.Offers {
+		o := &l.Offers[i]
+		names = append(names, o.Accelerator)
+		if o.Accelerator == entry.Accelerator {
+			terms = append(terms, strings.TrimSpace(o.RentedOn()+" "+o.Region))
+		}
+	}
+	if terms == nil {
+		slices.Sort(names)
+		return nearest.Unknown("accelerator", entry.Accelerator, slices.Compact(names))
+	}
+	return nearest.Unknown("offer", strings.TrimSpace(entry.Term+" "+entry.Region), terms)
+}
+
+// listed returns the rows of the catalogue's table of prices for an accelerator, by any of its
+// names.
+func listed(accelerator string) []hardware.Listing {
+	catalog, err := hardware.Load()
+	if err != nil {
+		return nil
+	}
+	a, err := catalog.Accelerator(accelerator)
+	if err != nil {
+		return nil // which is said where it is built
+	}
+	rows, err := hardware.Listings()
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(rows),
+		func(l hardware.Listing) bool { return l.Accelerator != a.Name })
+}
+
+// Listed returns the row of the catalogue's table that has the price of an offer: the first of its
+// provider and region, where it names them.
+func (o *Offer) Listed() (hardware.Listing, bool) {
+	for _, l := range listed(o.Accelerator) {
+		if (o.Provider == "" || o.Provider == l.Provider) &&
+			(o.Region == "" || o.Provider == "" || o.Region == l.Region) {
+			return l, true
+		}
+	}
+	return hardware.Listing{}, false
+}
+
+// List sets the prices of the accelerators of the menu that name a provider and have no price, from
+// the catalogue's table.
+func (p *Plan) List(doc *strict.Document) error {
+	for field, offers := range p.offers() {
+		for i := range *offers {
+			o := &(*offers)[i]
+			if o.Price.Amount > 0 {
+				continue
+			}
+			at := fmt.Sprintf("%s.%d", field, i)
+			if o.File != "" {
+				if p.Currency != "" {
+					return doc.Problem(at, "prices of files of accelerators are in USD, and those "+
+						"of the plan in %s: give a price", p.Currency.Code())
+				}
+				continue
+			}
+			l, known := o.Listed()
+			if o.Provider == "" {
+				o.listed, o.listedPrice = l.Provider, l.Price
+				if p.Currency == "" || !known {
+					continue
+				}
+			}
+			if !known {
+				return doc.Problem(at+".provider", "the catalogue has no "+
+					"price of %s: %s; give one, such as price: $2/h",
+					strings.TrimSpace(o.Accelerator+" "+o.Region), o.providers())
+			}
+			o.Price, o.Date, o.Source = scenarios.Price{Amount: l.Price}, l.Date, l.Source
+			if err := p.convert(doc, at, (*scenarios.Money)(&o.Price), o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// providers names the providers of the catalogue's prices of an offer's accelerator.
+func (o *Offer) providers() string {
+	var names []string
+	for _, l := range listed(o.Accelerator) {
+		if l.Provider != "" {
+			names = append(names, strings.TrimSpace(l.Provider+" "+l.Region))
+		}
+	}
+	if names == nil {
+		return "no provider is known"
+	}
+	return nearest.Unknown("provider", strings.TrimSpace(o.Provider+" "+o.Region), names)
+}
+
+// fromCSV writes a table of offers as a price file in YAML. The columns are the keys of an offer.
+// Each offer keeps its line, so that errors name that of the table.
+func fromCSV(name string, data []byte) ([]byte, error) {
+	if !utf8.Valid(data) {
+		return nil, fmt.Errorf("%s: not a text in UTF-8", name)
+	}
+	// Spreadsheets write a byte order mark.
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord = '#', true, -1
+	header, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: the table is empty", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	line, _ := r.FieldPos(0)
+	known := offerKeys()
+	for i, column := range header {
+		if !slices.Contains(known, column) {
+			return nil, fmt.Errorf("%s:%d: %s", name, line,
+				nearest.Unknown("column", column, known))
+		}
+		if slices.Contains(header[:i], column) {
+			return nil, fmt.Errorf("%s:%d: the column %s is given twice", name, line, column)
+		}
+	}
+	out := bytes.NewBuffer(bytes.Repeat([]byte("\n"), line-1))
+	out.WriteString("offers:")
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return out.Bytes(), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		at, _ := r.FieldPos(0)
+		if len(row) != len(header) {
+			return nil, fmt.Errorf("%s:%d: found %s; the first line names %d", name, at,
+				units.Plural(len(row), "field"), len(header))
+		}
+		cells, err := cellsOf(header, row)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, at, err)
+		}
+		out.WriteString(strings.Repeat("\n", at-line) + "- {" + strings.Join(cells, ", ") + "}")
+		line = at
+	}
+}
+
+// cellsOf writes the cells of a row that are not empty as keys with values.
+func cellsOf(header, row []string) ([]string, error) {
+	var cells []string
+	for i, cell := range row {
+		switch {
+		case strings.ContainsAny(cell, "\r\n"):
+			return nil, fmt.Errorf("%s: found %q; want one line", header[i], cell)
+		case cell == "":
+		default:
+			value := cell
+			if _, err := strconv.ParseFloat(cell, 64); err != nil {
+				text, err := json.Marshal(cell)
+				if err != nil {
+					return nil, err
+				}
+				value = string(text)
+			}
+			cells = append(cells, header[i]+": "+value)
+		}
+	}
+	return cells, nil
+}
+
+// offerKeys lists the keys of an offer.
+func offerKeys() []string {
+	var keys []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Offer]()) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Exchange is the rate at which amounts of another currency are converted.
+type Exchange struct {
+	From   Currency `json:"from" required:"true" jsonschema:"The currency that is converted, such as USD."`
+	Rate   float64  `json:"rate" required:"true" above:"0" jsonschema:"The amount in the currency of the file that one unit of it is worth."`
+	Date   string   `json:"date" required:"true" jsonschema:"The day of the rate."`
+	Source string   `json:"source" required:"true" jsonschema:"The source of the rate."`
+}
+
+// convert converts an amount, and notes the rate in the offer whose price it is; nil for none.
+func convert(rates []Exchange, to units.Currency, m *scenarios.Money, o *Offer) error {
+	if m.Amount == 0 || m.Currency == to {
+		return nil
+	}
+	for _, e := range rates {
+		if e.From.Currency == m.Currency {
+			if o != nil {
+				o.exchanged = fmt.Sprintf(", converted from %s at %s (%s, %s)", m.Text(),
+					to.Format(fmt.Sprintf("%g", e.Rate)), e.Source, e.Date)
+			}
+			*m = scenarios.Money{Amount: m.Amount * e.Rate, Currency: to}
+			return nil
+		}
+	}
+	return fmt.Errorf("the price is in %s, and the answer would be in %s: write all prices in one "+
+		"currency, or give the price file an exchange, such as {from: %[1]s, rate: 1.1, date: "+
+		"2026-11-22, source: a bank}", m.Currency.Code(), to.Code())
+}
+
+// settle converts the prices of a file to its currency.
+func (l *PriceList) settle(doc *strict.Document) error {
+	if !doc.Has("currency") {
+		l.Currency.Currency = l.Offers[0].Price.Currency
+	}
+	for i := range l.Offers {
+		o := &l.Offers[i]
+		err := convert(l.Exchange, l.Currency.Currency, (*scenarios.Money)(&o.Price), o)
+		if err != nil {
+			return doc.Problem(fmt.Sprintf("offers.%d.price", i), "%v", err)
+		}
+	}
+	tokens, err := convertTokens(l.Exchange, l.Currency.Currency, l.Tokens)
+	if err != nil {
+		return doc.Problem("tokens", "%v", err)
+	}
+	l.Tokens = tokens
+	return nil
+}
+
+func convertTokens(rates []Exchange, to units.Currency,
+	p *scenarios.TokenPrices) (*scenarios.TokenPrices, error) {
+	if p == nil {
+		return nil, nil
+	}
+	made := *p
+	list := []*scenarios.TokenPrice{&made.Input, &made.Output}
+	if p.Cached != nil {
+		cached := *p.Cached
+		made.Cached = &cached
+		list = append(list, made.Cached)
+	}
+	for _, price := range list {
+		if err := convert(rates, to, (*scenarios.Money)(price), nil); err != nil {
+			return nil, err
+		}
+	}
+	return &made, nil
+}
+
+// settle chooses the currency of the plan, and converts its prices: that of the price file, or else
+// that of the first accelerator of the menu. Prices of the catalogue are in US dollars.
+func (p *Plan) settle(doc *strict.Document, list *PriceList) error {
+	lists := p.offers()
+	fields := slices.Sorted(maps.Keys(lists))
+	if list != nil {
+		p.Currency, p.exchange = list.Currency.Currency, list.Exchange
+	} else if first := *lists["menu.hardware"]; len(first) > 0 {
+		p.Currency = first[0].Price.Currency
+	}
+	for _, field := range fields {
+		for i := range *lists[field] {
+			o, at := &(*lists[field])[i], fmt.Sprintf("%s.%d", field, i)
+			if doc.Has(at+".currency") && o.Currency.Currency != o.Price.Currency {
+				return doc.Problem(at+".currency", "found %s, and the price is in %s",
+					o.Currency.Code(), o.Price.Currency.Code())
+			}
+			if err := p.convert(doc, at+".price", (*scenarios.Money)(&o.Price), o); err != nil {
+				return err
+			}
+		}
+	}
+	if err := p.convert(doc, "goal.budget", (*scenarios.Money)(&p.Goal.Budget), nil); err != nil {
+		return err
+	}
+	if err := p.convertMemory(doc, "menu.memory", p.Menu.Memory); err != nil {
+		return err
+	}
+	for i := range p.Menu.Disaggregated {
+		field, split := fmt.Sprintf("menu.disaggregated.%d.", i), &p.Menu.Disaggregated[i]
+		err := errors.Join(p.convertMemory(doc, field+"prefill.memory", split.Prefill.Memory),
+			p.convertMemory(doc, field+"decode.memory", split.Decode.Memory))
+		if err != nil {
+			return err
+		}
+	}
+	tokens, err := convertTokens(p.exchange, p.Currency, p.Tokens)
+	if err != nil {
+		return doc.Problem("tokens", "%v", err)
+	}
+	p.Tokens = tokens
+	return nil
+}
+
+// convertMemory converts the prices of host memory, disks and pools.
+func (p *Plan) convertMemory(doc *strict.Document, field string, list []scenarios.KVMemory) error {
+	for i := range list {
+		m, at := &list[i], fmt.Sprintf("%s.%d.", field, i)
+		keys := []string{"price", "disk-price", "pool-price"}
+		for k, price := range []*scenarios.Price{&m.Price, &m.DiskPrice, &m.PoolPrice} {
+			if err := p.convert(doc, at+keys[k], (*scenarios.Money)(price), nil); err != nil {
+				return err
+			}
+		}
+		for k := range m.Tiers {
+			price, err := m.Tiers[k].Hourly()
+			if err != nil || price.Amount == 0 || price.Currency == p.Currency {
+				continue // what is wrong is refused where the tier is read
+			}
+			at := fmt.Sprintf("%stiers.%d.price", at, k)
+			if err := p.convert(doc, at, (*scenarios.Money)(&price), nil); err != nil {
+				return err
+			}
+			m.Tiers[k].Price = scenarios.Money(price).Text() + "/h"
+		}
+	}
+	return nil
+}
+
+// convert converts an amount to the currency of the plan.
+func (p *Plan) convert(doc *strict.Document, field string, m *scenarios.Money, o *Offer) error {
+	if err := convert(p.exchange, p.Currency, m, o); err != nil {
+		return doc.Problem(field, "%v", err)
+	}
+	return nil
+}
+
+// InCurrency returns an amount in the currency of the plan.
+func (p *Plan) InCurrency(m scenarios.Money) (float64, error) {
+	err := convert(p.exchange, p.Currency, &m, nil)
+	return m.Amount, err
+}
+
+// The terms on which accelerators are paid for.
+const (
+	onDemand = "on-demand"
+	Reserved = "reserved"
+	Spot     = "spot"
+	owned    = "owned"
+)
+
+// RentedOn returns the term of an offer.
+func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
+
+// ByHour reports whether an offer is paid for only while it runs.
+func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() == Spot }
+
+// Joins reports whether one fleet may have accelerators of two offers: those of different providers
+// only where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
+// without a provider join all others. All of a fleet is as far from its users.
+func (p *Plan) Joins(a, b *Offer) bool {
+	one, other := cmp.Or(a.Provider, a.listed), cmp.Or(b.Provider, b.listed)
+	return a.RoundTrip == b.RoundTrip && (p.Mix || one == "" || other == "" || one == other)
+}
+
+// Stays reports whether accelerators of an offer may be the base beside spot ones: they are the
+// same, join them, and are not taken away.
+func (p *Plan) Stays(o, spot *Offer) bool {
+	like := func(o *Offer) Offer {
+		return Offer{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network,
+			PerNode: o.PerNode}
+	}
+	return o.Term != Spot && spot.Term == Spot && like(o) == like(spot) && p.Joins(o, spot)
+}
+
+// Terms returns the terms of an offer in words, which distinguish it from other offers of the same
+// accelerator. They are empty for the only offer of an accelerator if it is on demand.
+func (o *Offer) Terms(list []Offer) string {
+	if o.RentedOn() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
+		return other.Accelerator == o.Accelerator && other != *o
+	}) {
+		return ""
+	}
+	if o.Region == "" && o.Term == "" && o.Provider == "" {
+		return o.at()
+	}
+	words := o.RentedOn()
+	if o.Provider != "" {
+		words += " from " + o.Provider
+	}
+	if o.Region != "" {
+		words += " in " + o.Region
+	}
+	return " " + words + o.at()
+}
+
+// at returns the price of an offer in words, that of the catalogue where it has none of its own. It
+// is empty where neither is known.
+func (o *Offer) at() string {
+	price := cmp.Or(o.Price.Amount, o.listedPrice)
+	if price == 0 {
+		return ""
+	}
+	return " at " + units.FormatPrice(price, o.Price.Currency)
+}
+
+// hoursOfYear is the hours of a year of 365.25 days.
+const hoursOfYear = 8766
+
+// own sets the price of an accelerator that was bought: its purchase price over the hours of its
+// years, and what it draws at the price of electricity.
+func (o *Offer) own(doc *strict.Document, field string) error {
+	if o.RentedOn() != owned {
+		return nil
+	}
+	if o.Price.Amount != 0 {
+		return doc.Problem(field+".price", "the price of an owned accelerator follows from "+
+			"purchase, years, draw and electricity; leave price out")
+	}
+	if o.Electricity.Currency != o.Purchase.Currency {
+		return doc.Problem(field+".electricity", "the price is in %s, and that of purchase in %s; "+
+			"convert one of them", o.Electricity.Currency.Code(), o.Purchase.Currency.Code())
+	}
+	o.Price = scenarios.Price{Currency: o.Purchase.Currency,
+		Amount: float64(o.Purchase.Amount/(o.Years*hoursOfYear)) +
+			float64(float64(o.Draw)/1000*o.Electricity.Amount)}
+	return nil
+}
+
+// PriceSource says where the price of an offer is from; it is empty where that is the catalogue.
+func (o *Offer) PriceSource() string {
+	return o.priceSource() + o.exchanged
+}
+
+func (o *Offer) priceSource() string {
+	switch {
+	case o.RentedOn() == owned:
+		c, number := o.Purchase.Currency, func(x float64) string { return fmt.Sprintf("%g", x) }
+		return strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at %s/kWh",
+			o.Source, c.Format(number(o.Purchase.Amount)), o.Years,
+			units.FormatPower(float64(o.Draw)), c.Format(number(o.Electricity.Amount))), ", ")
+	case o.Source == "" && o.Price.Amount > 0:
+		return "given without a source"
+	}
+	return o.Source
+}
+
+// Watts is a power, written as "10kW".
+type Watts float64
+
+// UnmarshalText reads a power with its unit.
+func (w *Watts) UnmarshalText(text []byte) error {
+	watts, err := units.ParsePower(string(text))
+	*w = Watts(watts)
+	return err
+}
+
+// MarshalText writes the power exactly, in watts.
+func (w Watts) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatFloat(float64(w), 'f', -1, 64) + "W"), nil
+}
+
+// Carbon is the emissions of electricity, in grams of CO2 equivalent a kWh, written as "380g/kWh".
+type Carbon float64
+
+// UnmarshalText reads an amount with its unit.
+func (c *Carbon) UnmarshalText(text []byte) error {
+	number, ok := strings.CutSuffix(strings.TrimSpace(string(text)), "g/kWh")
+	grams, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !ok || err != nil || !(grams >= 0 && grams < 1e5) {
+		return fmt.Errorf("found %q; want grams of CO2 a kWh, such as 380g/kWh", text)
+	}
+	*c = Carbon(grams)
+	return nil
+}
+
+// MarshalText writes the amount exactly.
+func (c Carbon) MarshalText() ([]byte, error) {
+	return []byte(strconv.FormatFloat(float64(c), 'f', -1, 64) + "g/kWh"), nil
+}
+
+// Currency is the currency of the prices of a file, by its code.
+type Currency struct{ units.Currency }
+
+// UnmarshalText reads the code of a currency.
+func (c *Currency) UnmarshalText(text []byte) (err error) {
+	c.Currency, err = units.ParseCurrency(string(text))
+	return err
+}
+
+// MarshalText writes the code.
+func (c Currency) MarshalText() ([]byte, error) { return []byte(c.Code()), nil }
+
+// Purchase is an amount of money, written as "$30000".
+type Purchase scenarios.Money
+
+// UnmarshalText reads an amount.
+func (p *Purchase) UnmarshalText(text []byte) error {
+	m, ok, err := scenarios.ParseMoney(string(text), "")
+	if err == nil && !ok {
+		err = fmt.Errorf("found %q; want an amount of money, such as $30000", text)
+	}
+	*p = Purchase(m)
+	return err
+}
+
+// MarshalText writes the amount exactly.
+func (p Purchase) MarshalText() ([]byte, error) { return []byte(scenarios.Money(p).Text()), nil }
+
+// Number returns the amount.
+func (p Purchase) Number() float64 { return p.Amount }
+
+// Electricity is the price of electricity, written as "$0.12/kWh".
+type Electricity scenarios.Money
+
+// UnmarshalText reads a price with its unit.
+func (e *Electricity) UnmarshalText(text []byte) error {
+	m, ok, err := scenarios.ParseMoney(string(text), "/kWh")
+	if err == nil && !ok {
+		err = fmt.Errorf("found %q; want a price of a kWh, such as $0.12/kWh", text)
+	}
+	*e = Electricity(m)
+	return err
+}
+
+// MarshalText writes the price exactly.
+func (e Electricity) MarshalText() ([]byte, error) {
+	return []byte(scenarios.Money(e).Text() + "/kWh"), nil
+}
+
+// Number returns the amount.
+func (e Electricity) Number() float64 { return e.Amount }

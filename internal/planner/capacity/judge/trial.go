@@ -1,0 +1,326 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// Trial is the result of a simulation of a replica, or of a fleet, at a rate.
+type Trial struct {
+	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target are
+	// those of the clause that binds.
+	Clauses []asked.Clause `json:"clauses"`
+	Kept    stats.Interval `json:"kept"`
+	Target  float64        `json:"target"`
+	// Classes has the share of each class of requests, if there are several.
+	Classes []answer.ClassKept `json:"classes,omitempty"`
+	// Growing reports whether latencies grow over the whole run, because more requests arrive than
+	// are served.
+	Growing bool `json:"growing"`
+	// Short reports whether requests take longer than half of the run, which then shows no
+	// steady state.
+	Short bool `json:"short"`
+	// Limit says in words why requests missed the SLO.
+	Limit string `json:"limit"`
+	// All is the share of all requests that met the SLO. Met reports whether the SLO was met, and
+	// Binds names the limit that binds.
+	All   float64 `json:"all"`
+	Met   bool    `json:"met"`
+	Binds string  `json:"binds"`
+	// Seconds is how long the run took.
+	Seconds float64 `json:"seconds"`
+	// Running is the mean number of replicas of each pool that ran or were starting, for the time
+	// from the first request to the last, including what they ran after that. It is empty if all
+	// replicas run all the time.
+	Running []float64 `json:"running,omitempty"`
+	// Unused is the number of replicas that never ran.
+	Unused int `json:"unused,omitempty"`
+	// Flow is the number of output tokens a second.
+	Flow float64 `json:"output_tokens_per_second"`
+	// Tokens counts the tokens of completed requests.
+	Tokens scenarios.TokenCounts `json:"tokens"`
+	// EnergyPerMillion is the energy for a million output tokens, in Wh.
+	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+	// Latencies are the latencies of all requests in milliseconds, by the names of metrics.
+	Latencies map[string]float64 `json:"latencies"`
+}
+
+// Under returns the trial where TTFT is that many times what was simulated.
+func (t Trial) Under(factor float64) Trial {
+	if factor == 1 || len(t.Clauses) == 0 {
+		return t
+	}
+	t.Clauses = slices.Clone(t.Clauses)
+	for i := range t.Clauses {
+		t.Clauses[i] = t.Clauses[i].Under(factor)
+	}
+	g := asked.Binding(t.Clauses)
+	t.Kept, t.Target = g.Kept, g.Target
+	return t
+}
+
+// Verdict is the decision whether a rate is sustained. Sure is false where the share that met the
+// SLO was too close to what the SLO asks for, for the longest simulation to tell.
+type Verdict struct {
+	Rate            float64
+	Sustained, sure bool
+	Trial           Trial
+	// Unused reports whether some replicas of a scaled fleet never ran, so that more would show the
+	// same.
+	Unused bool
+}
+
+// Kind is the kind of the queue's tasks that are simulations of a plan.
+const Kind = "trial"
+
+// Simulate runs a scenario and sums up what it shows, a queue.Handler. The parameter is the
+// confidence of the interval, and whether all requests count.
+func Simulate(ctx context.Context, f *scenarios.File, params string) (any, error) {
+	confidence, whole := strings.CutSuffix(params, asked.ReplayedWhole)
+	level, err := strconv.ParseFloat(confidence, 64)
+	if err != nil {
+		return nil, err
+	}
+	simulation, err := f.Build(policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	simulation.Unsampled()
+	seen, err := planner.Watch(ctx, simulation)
+	if err != nil {
+		return nil, err
+	}
+	return Summarize(seen, level, whole), nil
+}
+
+// Sustains decides whether a replica sustains a rate: the share of requests that meet the SLO is at
+// least what the SLO asks for, the queue does not grow, and the run is long enough to show it. The
+// simulation is doubled in length until the interval of that share is clear of what the SLO asks
+// for.
+func (t *Trials) Sustains(ctx context.Context, o *candidate.Option, rate float64) (Verdict, error) {
+	rate = asked.Round(rate)
+	v := Verdict{Rate: rate}
+	first, most := t.File.Plan.Lengths(rate)
+	if t.Rough {
+		most = min(most, 4*first)
+	}
+	for n := first; ; n = min(2*n, most) {
+		var err error
+		scenario := o.Scenario(&t.File.Plan.Menu, 1, o.Slow)
+		scenario.Seed += t.Seed
+		if v.Trial, err = t.Trial(ctx, scenario, rate, n); err != nil {
+			return v, err
+		}
+		v.Trial = v.Trial.Under(o.Late)
+		kept := v.Trial.Kept
+		v.sure = kept.Excludes(v.Trial.Target) || kept.Half == 0
+		v.Sustained = kept.Mean >= v.Trial.Target && !v.Trial.Growing && !v.Trial.Short
+		enough := v.Trial.fills(rate)
+		if v.Sustained && n < enough {
+			most = max(most, enough)
+			continue
+		}
+		if v.sure && (v.Sustained || kept.Mean < v.Trial.Target) || n >= most {
+			return v, nil
+		}
+	}
+}
+
+// Judge sums up what was observed: of all requests where whole, else of those after the warm-up and
+// before the end of the load shows.
+func Summarize(seen *planner.Observation, confidence float64, whole bool) Trial {
+	r := seen.Result
+	t := Trial{All: r.Attainment.All, Met: r.SLOMet, Binds: r.Binds,
+		EnergyPerMillion: r.EnergyPerMillion, Flow: r.OutputThroughput,
+		Seconds: r.Duration, Latencies: latencies(seen.Requests),
+		Tokens: scenarios.CountTokens(&r.Summary), Running: running(seen)}
+	if r.Fleet != nil {
+		t.Unused = r.Fleet.Replicas - r.Fleet.UsedReplicas
+	}
+	requests, drop := seen.Requests, 0
+	if !whole {
+		requests, drop = t.settled(seen)
+	}
+	t.Clauses = asked.Clauses(seen, requests[drop:], confidence)
+	g := asked.Binding(t.Clauses)
+	t.Kept, t.Target = g.Kept, g.Target
+	for _, c := range seen.Simulation.Scenario.Workload.Classes {
+		t.Classes = append(t.Classes, answer.ClassKept{Name: c.Name,
+			Kept: r.Classes[c.Name].Attainment.All})
+	}
+	t.Limit = limit(seen, &t, &g)
+	return t
+}
+
+// running returns how many replicas of each pool ran or were starting, over the time in which
+// requests arrived: from the first of them, as the duration of a result is counted, to the last.
+func running(seen *planner.Observation) []float64 {
+	r := seen.Result
+	lasts := r.Duration
+	if n := len(seen.Requests); n > 0 && seen.Requests[n-1].Arrival > seen.Requests[0].Arrival {
+		lasts = (seen.Requests[n-1].Arrival - seen.Requests[0].Arrival).Seconds()
+	}
+	var list []float64
+	for i := range r.Pools {
+		list = append(list, r.Pools[i].MeanReplicas*r.Duration/lasts)
+	}
+	if list == nil && r.Fleet != nil { // of one pool
+		list = append(list, r.Fleet.MeanReplicas*r.Duration/lasts)
+	}
+	return list
+}
+
+// settled returns the requests of the steady state, of which the first are warm-up, and notes
+// whether there is one.
+func (t *Trial) settled(seen *planner.Observation) (requests []planner.Request, drop int) {
+	requests = seen.Requests[:seen.Steady()]
+	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
+		requests = seen.Requests
+	}
+	ttft, tpot := make([]float64, len(requests)), make([]float64, len(requests))
+	for i := range requests {
+		ttft[i], tpot[i] = requests[i].TTFT.Seconds(), requests[i].TPOT.Seconds()
+	}
+	drop, settled := stats.WarmUp(ttft)
+	_, even := stats.WarmUp(tpot)
+	t.Growing = !settled && growing(ttft) || !even && growing(tpot)
+	return requests, drop
+}
+
+// growing reports whether the last quarter of a series is a tenth above the second.
+func growing(series []float64) bool {
+	quarter := len(series) / 4
+	early, late := 0.0, 0.0
+	for i := range quarter {
+		early += series[quarter+i]
+		late += series[3*quarter+i]
+	}
+	return late > 1.1*early
+}
+
+// limit says why requests miss the SLO, of which part g binds.
+func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
+	r := seen.Result
+	a, of := &r.Attainment, ""
+	if class, ok := r.Classes[g.Class]; ok {
+		a, of = &class.Attainment, "of "+g.Class+", "
+	}
+	latency, kept := diagnosis.Worst(a)
+	first, words := latency == "TTFT", fmt.Sprintf("%s of the requests keep the limit of %s",
+		report.Percent(kept), latency)
+	if g.Name != "" {
+		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("%s of the requests keep the "+
+			"limit of %s", report.Percent(g.Kept.Mean), g.Name)
+	}
+	if t.Growing {
+		words += ", and the queue grows"
+	}
+	return of + words + ": " + diagnosis.Cause(r, first)
+}
+
+// A replica that begins empty takes some lengths of a request to fill. What keeps the SLO at a rate
+// is simulated for enough of them, unless that takes more than mostFilling requests.
+const (
+	filling     = 10
+	mostFilling = 300_000
+)
+
+// fills returns how many requests it takes at a rate until what is served has been full for long.
+func (t *Trial) fills(rate float64) int64 {
+	return int64(min(mostFilling, filling*rate*t.Latencies["mean_e2el_ms"]/1000))
+}
+
+// Keeps reports whether the SLO was kept, and would still be kept in a longer run.
+func (t *Trial) Keeps() bool { return t.Kept.Mean >= t.Target-1e-12 && !t.Growing && !t.Short }
+
+// Hopeless reports whether a second run as long, all of whose requests keep the SLO, would not make
+// up for the requests that miss it.
+func (t *Trial) Hopeless() bool { return (t.Kept.Mean+1)/2 < t.Target-1e-12 }
+
+// rounding is how far above 1 the mean of shares may come by adding them up.
+const rounding = 1e-9
+
+// Check refuses results that no simulation gives: shares outside 0 to 1, and figures that are
+// negative or not finite.
+func (t *Trial) Check() error {
+	for name, share := range map[string]float64{"the mean share": t.Kept.Mean,
+		"the target": t.Target, "the share of all": t.All} {
+		if !(share >= 0 && share <= 1+rounding) {
+			return fmt.Errorf("%s: found %g, want 0 to 1", name, share)
+		}
+	}
+	for name, v := range map[string]float64{"the interval": t.Kept.Half,
+		"the energy": t.EnergyPerMillion, "the flow": t.Flow, "the duration": t.Seconds} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s: found %g, want a finite number from 0", name, v)
+		}
+	}
+	if c := t.Tokens; c.Cached < 0 || c.Cached > c.Input || c.Output < 0 {
+		return fmt.Errorf("the tokens: found %+v, which contradict each other", c)
+	}
+	for name, v := range t.Latencies {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("latencies.%s: found %g, want a finite number from 0", name, v)
+		}
+	}
+	return nil
+}
+
+// latencies returns the mean and the 99th percentile of each latency over the requests that were
+// served, in milliseconds, by the names of results. The time per token is that of answers of more
+// than one token.
+func latencies(requests []planner.Request) map[string]float64 {
+	ttft, e2e := make([]sim.Time, 0, len(requests)), make([]sim.Time, 0, len(requests))
+	tpot := make([]sim.Time, 0, len(requests))
+	for i := range requests {
+		r := &requests[i]
+		if r.Rejected {
+			continue
+		}
+		ttft = append(ttft, r.TTFT)
+		if !r.Cut {
+			e2e = append(e2e, r.E2E)
+		}
+		if r.Output > 1 {
+			tpot = append(tpot, r.TPOT)
+		}
+	}
+	figures := map[string]float64{}
+	for name, list := range map[string][]sim.Time{"ttft": ttft, "tpot": tpot, "e2el": e2e} {
+		figures["mean_"+name+"_ms"], figures["p99_"+name+"_ms"] = spreadOf(list)
+	}
+	return figures
+}
+
+// spreadOf returns the mean and the 99th percentile, by the nearest rank, in milliseconds; 0 of an
+// empty list. It sorts the list.
+func spreadOf(list []sim.Time) (mean, p99 float64) {
+	if len(list) == 0 {
+		return 0, 0
+	}
+	slices.Sort(list)
+	sum, n := 0.0, float64(len(list))
+	for _, t := range list {
+		sum += float64(Milliseconds(t))
+	}
+	return sum / n, Milliseconds(list[int(math.Ceil(0.99*n))-1])
+}
+
+// Milliseconds returns a time in milliseconds.
+func Milliseconds(t sim.Time) float64 { return 1000 * t.Seconds() }
