@@ -3,6 +3,8 @@ package scenarios
 import (
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
@@ -239,4 +241,120 @@ func (s *server) speculator(seed uint64, drafter speculation.Drafter,
 		return nil
 	}
 	return made
+}
+
+// sharedPool is the pool of KV caches that the replicas of a model share, with the wires from and
+// to it.
+type sharedPool struct {
+	model  int
+	shape  policies.KVPool
+	memory *memory.Pool
+	in     int // the wire into the pool; the one out of it is the next
+}
+
+// sharedPools are all of them, and the bandwidths of their wires.
+type sharedPools struct {
+	pools []sharedPool
+	wires []float64
+}
+
+// connect gives a replica its way to the disk from which it prefetches and to the pool of its
+// model, if its memory policy asks for them.
+func (a *sharedPools) connect(p *pool, r *sim.ReplicaConfig) {
+	policy := &p.Policies.Memory
+	cache := memory.Cache(r.Memory)
+	if policy.Policy == nil || cache == nil {
+		return // an error was reported when the memory was made
+	}
+	disk, err := policies.PrefetchDisk(policy.Policy, p.Place(0), policy.Params)
+	if err == nil && disk != nil {
+		r.Disk.Reads, r.Disk.Patience = []int{a.wire(disk.Rate)}, disk.Patience
+		r.Disk.Memory, err = memory.NewDisk(cache, disk.BlockBytes,
+			sim.Seconds(disk.BlockBytes/disk.Rate))
+		if err != nil {
+			p.problem("memory.prefetch", "%v", err)
+		}
+	}
+	shape, err := policies.SharedPool(policy.Policy, p.Place(0), policy.Params)
+	if err != nil || shape == nil {
+		return
+	}
+	k := slices.IndexFunc(a.pools, func(s sharedPool) bool { return s.model == p.model })
+	if k < 0 {
+		made, err := memory.NewPool(shape.Blocks, shape.BlockTokens)
+		if err != nil {
+			p.problem("memory.pool", "%v", err)
+			return
+		}
+		k = len(a.pools)
+		a.pools = append(a.pools, sharedPool{p.model, *shape, made, a.wire(shape.Rate)})
+	}
+	s := &a.pools[k]
+	if s.shape != *shape {
+		p.problem("memory.pool", "the replicas of a model share one pool: give them the same "+
+			"size, rates and blocks, and accelerators that store a token in as many bytes")
+		return
+	}
+	fetch := sim.Seconds(shape.BlockBytes / min(shape.Rate, shape.Link))
+	r.Pooling.Memory, err = memory.NewPooled(cache, s.memory, shape.BlockBytes, fetch)
+	if err != nil {
+		p.problem("memory.pool", "%v", err)
+		return
+	}
+	link := a.wire(shape.Link)
+	r.Pooling.Writes, r.Pooling.Reads = []int{s.in, link}, []int{s.in + 1, link + 1}
+}
+
+// wire adds a wire in either direction, and returns the number of the first.
+func (a *sharedPools) wire(rate float64) int {
+	a.wires = append(a.wires, rate, rate)
+	return len(a.wires) - 2
+}
+
+// together returns what runs tasks on a number of processors at the same time.
+func together(processors int) func(n int, task func(int)) {
+	return func(n int, task func(int)) {
+		var next atomic.Int64
+		work := func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				task(i)
+			}
+		}
+		var others sync.WaitGroup
+		for range min(processors, n) - 1 {
+			others.Go(work)
+		}
+		work()
+		others.Wait()
+	}
+}
+
+// groupsPerProcessor is how many groups of replicas there are for each processor, so that none
+// waits for long at the end. Each group takes a clock of its own.
+const groupsPerProcessor = 2
+
+// mostGroups bounds the memory of clocks.
+const mostGroups = 32
+
+// groups returns the number of groups of a number of replicas that may run at the same time.
+func groups(processors, replicas int) int {
+	if processors < 2 {
+		return 1
+	}
+	return min(groupsPerProcessor*processors, mostGroups, replicas)
+}
+
+// apart returns the servers of a pool by group. The clock of the pool itself is for
+// observers of its replicas, which ask it meanwhile.
+func (p *pool) apart(processors, groups int) []*deployment.Server {
+	list := make([]*deployment.Server, groups)
+	for i := range list {
+		list[i] = &p.Server
+		if processors > 1 {
+			fork := p.Server
+			fork.Clock = p.Clock.Fork()
+			list[i] = &fork
+		}
+	}
+	return list
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"slices"
 
 	"github.com/llmsim/llmsim/policies"
@@ -117,4 +118,14 @@ func sampleEvery(load workload.Summary, step sim.Time, replicas int) sim.Time {
 // givenOrTier reports whether the scenario sets the field, itself or by a tier.
 func (f *File) givenOrTier(field string) bool {
 	return f.given(field) || f.Scenario.Memory.tierField(field) != ""
+}
+
+// Run builds the scenario and simulates it: Build, then Simulation.Run.
+func (f *File) Run(ctx context.Context, registry *policies.Registry,
+	observers ...sim.Observer) (*Result, error) {
+	s, err := f.Build(registry)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(ctx, observers...)
 }

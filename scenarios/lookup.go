@@ -2,12 +2,18 @@ package scenarios
 
 import (
 	"cmp"
+	"fmt"
+	"io/fs"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
+	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // lookUp finds the entries of catalogues that a server names: a model, accelerators with their
@@ -154,4 +160,153 @@ func (v *server) schedule(e *engine) (changed bool) {
 		e.preset.Lookahead = 0
 	}
 	return true
+}
+
+// readOperators reads the kernel tables that the scenario names; nil where it names none.
+func (v *server) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
+	folder := v.locate("hardware.operators", v.written.Hardware.Operators)
+	if folder == "" {
+		return nil
+	}
+	if info, err := fs.Stat(v.file.files(), folder); err != nil || !info.IsDir() {
+		v.problem("hardware.operators",
+			"found %q, which is no folder; want one with tables such as GPU__gemm.csv", folder)
+		return nil
+	}
+	tables, err := steptime.ReadTables(files.Folder(v.file.files(), folder), measured.Wanted{
+		Accelerator: append([]string{a.Name}, a.Aliases...),
+		Engine:      e.Kernels, Version: v.written.Hardware.Kernels,
+	})
+	if err != nil {
+		v.problem("hardware.operators", "%s: %v", folder, err)
+	}
+	return tables
+}
+
+// exchangeTimes copies the times that e gives into the preset, and the preset's other times into e.
+// It reports whether the preset changed.
+func (e *Engine) exchangeTimes(preset *steptime.Engine) (changed bool) {
+	for _, pair := range []struct {
+		asked  *Span
+		preset *hardware.Seconds
+	}{
+		{&e.Request, &preset.Request},
+		{&e.Step, &preset.Step},
+		{&e.Sequence, &preset.Sequence},
+		{&e.Layer, &preset.Layer},
+		{&e.HostStep, &preset.HostStep},
+		{&e.HostSequence, &preset.HostSequence},
+		{&e.Launch, &preset.Launch},
+		{&e.LaunchPrompt, &preset.LaunchPrompt},
+	} {
+		if *pair.asked > 0 && *pair.asked != Span(sim.Seconds(float64(*pair.preset))) {
+			changed = true
+			*pair.preset = hardware.Seconds(sim.Time(*pair.asked).Seconds())
+		}
+		*pair.asked = Span(sim.Seconds(float64(*pair.preset)))
+	}
+	return changed
+}
+
+// largestImage is the longest side of an image in pixels, and longestSound the longest sound.
+const (
+	largestImage = 1 << 14
+	longestSound = 24 * 3600 * sim.Second
+)
+
+// findImages returns the images or sounds of the workload. The model must have a known way to make
+// tokens of them.
+func (v *server) findImages(model *models.Architecture) steptime.Images {
+	asked, sounds := v.written.Workload.Images, v.written.Workload.Audio
+	switch {
+	case model == nil || asked == nil && sounds == nil:
+		return steptime.Images{}
+	case asked != nil && sounds != nil:
+		v.problem("workload.audio", "prompts begin with images (workload.images) or with sounds; "+
+			"leave one of the two out")
+		return steptime.Images{}
+	case sounds != nil && sim.Time(sounds.Length) > longestSound:
+		v.problem("workload.audio.length", "found %v, want at most %v",
+			sim.Time(sounds.Length), longestSound)
+		return steptime.Images{}
+	case sounds != nil:
+		return v.counted("workload.audio", "sounds", model, steptime.Images{
+			Count: max(1, sounds.Count), Seconds: sim.Time(sounds.Length).Seconds()})
+	}
+	images := steptime.Images{Count: max(1, asked.Count)}
+	var rest string
+	n, _ := fmt.Sscanf(asked.Size+" .", "%dx%d %s", &images.Width, &images.Height, &rest)
+	least, most := min(images.Width, images.Height), max(images.Width, images.Height)
+	if n != 3 || rest != "." || least < 1 || most > largestImage {
+		v.problem("workload.images.size",
+			"found %q, want a width and a height from 1 to %d, such as 1024x768", asked.Size,
+			largestImage)
+		return steptime.Images{}
+	}
+	return v.counted("workload.images", "images", model, images)
+}
+
+// counted returns images, or sounds, of which the model makes tokens, and says how many.
+func (v *server) counted(field, kind string, model *models.Architecture,
+	images steptime.Images) steptime.Images {
+	tokens, _, err := steptime.ImageTokens(model, images)
+	if err != nil {
+		v.problem(field, "%v", err)
+		return steptime.Images{}
+	}
+	v.warn("each prompt begins with %d %s of %d tokens, which its length counts", images.Count,
+		kind, tokens)
+	return images
+}
+
+// defaultSlots is the largest default number of slots.
+const defaultSlots = 32
+
+// findAdapters returns the adapters of a server on the machine, also with their defaults filled in.
+func (v *server) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
+	if v.written.Adapters == nil {
+		return nil, steptime.Adapters{}
+	}
+	a := *v.written.Adapters
+	a.Slots = cmp.Or(a.Slots, min(a.Count, defaultSlots))
+	a.MaxRank, a.Layers = cmp.Or(a.MaxRank, a.Rank), cmp.Or(a.Layers, "all")
+	switch {
+	case a.Rank > a.MaxRank:
+		v.problem("adapters.rank", "found %d; a slot has room for a rank of %d "+
+			"(adapters.max-rank); set max-rank to %d, or leave it out", a.Rank, a.MaxRank,
+			roomOf(a.Rank))
+	case a.Slots < a.Count && m.hostLink == nil && m.accelerator != nil:
+		v.problem("adapters.slots", "found %d for %d adapters; %s has no link to host memory, so "+
+			"each adapter needs a slot: set it to %d", a.Slots, a.Count, m.accelerator.Name,
+			a.Count)
+	case v.written.Steps != nil:
+		v.problem("adapters", "given step times (steps) leave no place for those of adapters; "+
+			"leave one of the two out")
+	}
+	if a.Slots > a.Count {
+		v.warn("adapters.slots is %d for %d adapters; the others stay empty and take memory",
+			a.Slots, a.Count)
+	}
+	if a.Slots < a.Count {
+		v.warn("requests wait while those of other adapters use all %d slots (adapters.slots)",
+			a.Slots)
+	}
+	if room := roomOf(a.MaxRank); room != a.MaxRank && strings.HasPrefix(
+		cmp.Or(v.written.Engine.Preset, "vllm"), "vllm") {
+		v.warn("vLLM has no slots for a rank of %d; the nearest adapters.max-rank is %d", a.MaxRank,
+			room)
+	}
+	return &a, steptime.Adapters{Count: a.Count, Slots: a.Slots, Rank: a.Rank, Room: a.MaxRank,
+		AttentionOnly: a.Layers == "attention", Zipf: a.Zipf}
+}
+
+// roomOf returns the smallest rank for which vLLM has slots that have room for adapters of a rank
+// (MaxLoRARanks in vllm/config/lora.py, v0.15), and the rank itself where that is none.
+func roomOf(rank int) int {
+	for _, room := range []int{1, 8, 16, 32, 64, 128, 256, 320, 512} {
+		if rank <= room {
+			return room
+		}
+	}
+	return rank
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 )
@@ -51,4 +52,68 @@ func (f *finished) notices() []string {
 		}
 	}
 	return list
+}
+
+// shortfall returns the reason why fewer requests were sent than the scenario asks for, or "". A
+// run that ends at workload.duration has sent all that it should, unless it sent no request.
+// Requests that were opened, which is to say served before the run to warm caches, are a part of
+// those that the scenario asks for.
+func shortfall(w *Workload, opened, sent int64) string {
+	asked := w.Requests - opened
+	switch {
+	case sent == 0 && w.Duration > 0:
+		return fmt.Sprintf("no request arrived within workload.duration, %v: nothing was measured",
+			w.Duration)
+	case sent >= asked || w.Duration > 0:
+		return ""
+	case w.tracedClasses():
+		return fmt.Sprintf("the traces have %d of the %d requests that workload.requests asks for",
+			sent, asked)
+	case w.Trace != nil && !w.Trace.Repeat:
+		return fmt.Sprintf("the trace has %d of the %d requests that workload.requests asks for",
+			sent, asked)
+	case w.Ends():
+		return fmt.Sprintf("the rate ends after %d of the %d requests that workload.requests "+
+			"asks for", sent, asked)
+	}
+	return fmt.Sprintf("only %d of the %d requests arrived: the next would come after %s, the "+
+		"longest time that can be simulated; raise workload.rate or lower workload.requests",
+		sent, asked, units.FormatDuration(sim.Never.Seconds()))
+}
+
+// Unsteady returns the reason why the start and the end of a scenario's runs are part of what it
+// shows, so that no request may be left out as warm-up. It returns "" if the scenario has a steady
+// state.
+func (s *Scenario) Unsteady() string {
+	w := &s.Workload
+	switch {
+	case w.Recorded():
+		return "replays a recorded trace"
+	case len(s.Fleet.Outages) > 0:
+		return "has outages"
+	case w.Arrivals.Process == "at-once":
+		return "has all its requests at once"
+	case w.Rate.changes():
+		return "has a rate that changes"
+	}
+	for i := range w.Classes {
+		if w.Classes[i].Rate.changes() {
+			return "has a rate that changes"
+		}
+	}
+	for i := range s.Fleet.Pools {
+		if s.Fleet.Pools[i].Scaling.Policy != "" {
+			return "starts and stops replicas"
+		}
+	}
+	return ""
+}
+
+// changes reports whether a rate follows a pattern.
+func (r *Rate) changes() bool { return r.Pattern != "" && r.Pattern != "steady" }
+
+// offersRate reports whether requests arrive at a constant rate that does not depend on the
+// answers.
+func (s *Scenario) offersRate() bool {
+	return s.Unsteady() == "" && s.Workload.Arrivals.Process != "closed-loop"
 }

@@ -1,14 +1,56 @@
 package scenarios
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
+
+// KindResult describes a kind of server: the pools that have it, and the evidence for its
+// predictions.
+type KindResult struct {
+	Pools    []string
+	Evidence evidence.Evidence
+}
+
+// kindResults lists the kinds of servers.
+func kindResults(kinds []kind) []KindResult {
+	var list []KindResult
+	for _, k := range kinds {
+		key, own := k[0].Key()
+		e := evidence.Of(key, own)
+		if own := k[0].twin; own != nil {
+			e = evidence.Fitted(key, *own)
+		}
+		if r := k[0].Config.Release; !r.Version.IsZero() {
+			e = e.At(r.Version.String(), r.Measured.Compare(r.Version) == 0)
+		}
+		if k[0].role != sim.Mixed {
+			e = e.Apart()
+		}
+		list = append(list, KindResult{k.names(), e})
+	}
+	return list
+}
+
+// weakest returns the evidence of the lowest grade.
+func weakest(kinds []KindResult) evidence.Evidence {
+	list := make([]evidence.Evidence, len(kinds))
+	for i := range kinds {
+		list[i] = kinds[i].Evidence
+	}
+	return evidence.Weakest(list)
+}
 
 // PoolResult holds the work and the costs of one pool.
 type PoolResult struct {
@@ -216,4 +258,124 @@ func times(a, b float64) float64 {
 		return 0
 	}
 	return a / b
+}
+
+// FleetResult holds the figures of a fleet that concern several replicas.
+type FleetResult struct {
+	// Retries counts how often requests began anew after a failure.
+	Retries int64 `json:"retries" jsonschema:"times that requests began anew after a failure; of arrived requests"`
+	// MeanReplicas is the mean number of replicas that ran or were starting, and UsedReplicas the
+	// number of replicas that did so at some time.
+	Replicas     int     `json:"replicas" jsonschema:"replicas; of the run"`
+	MeanReplicas float64 `json:"mean_replicas" jsonschema:"mean number of replicas that run or start; of the run"`
+	UsedReplicas int     `json:"used_replicas" jsonschema:"replicas that did so at some time; of the run"`
+	// Transfers is the number of KV caches that were moved. VisibleTransfer is the mean time from
+	// the end of a prefill until its KV cache had arrived. LinkBusy is the share of the time in
+	// which the link was busy.
+	Transfers       int64   `json:"kv_transfers" jsonschema:"KV caches that were moved; of admitted requests"`
+	VisibleTransfer float64 `json:"mean_visible_transfer_ms" jsonschema:"mean time from the end of a prefill until its KV cache has arrived; of admitted requests"`
+	LinkBusy        float64 `json:"link_busy" jsonschema:"share of the time in which links are busy; of the run"`
+}
+
+// fleetResult returns the figures that concern several replicas, or nil if replicas served
+// independently.
+func (f *finished) fleetResult() *FleetResult {
+	if reflect.ValueOf(f.scenario.Fleet).IsZero() || f.outcome.End == 0 {
+		return nil
+	}
+	sum := &FleetResult{Retries: f.outcome.Retries, Replicas: len(f.outcome.Replicas)}
+	end := f.outcome.End.Seconds()
+	for i := range f.outcome.Replicas {
+		up := f.outcome.Replicas[i].Up
+		sum.MeanReplicas += up.Seconds() / end
+		if up > 0 {
+			sum.UsedReplicas++
+		}
+	}
+	visible := 0.0
+	for _, l := range f.outcome.Links {
+		sum.Transfers += l.Transfers
+		sum.LinkBusy += l.Busy.Seconds() / (end * float64(len(f.outcome.Links)))
+		visible += l.Visible.Milliseconds()
+	}
+	sum.VisibleTransfer = times(visible, float64(sum.Transfers))
+	return sum
+}
+
+// setup describes the servers in words.
+func setup(kinds []kind) string {
+	if len(kinds) == 1 {
+		return kinds[0].describe()
+	}
+	list := make([]string, len(kinds))
+	for i, k := range kinds {
+		list[i] = "pool " + strings.Join(k.names(), ", ") + ": " + k.describe()
+	}
+	return strings.Join(list, "; ")
+}
+
+// kind is the pools that have the same server.
+type kind []*pool
+
+// kindsOf groups pools by their servers.
+func kindsOf(pools []pool) []kind {
+	var list []kind
+	at := map[*server]int{}
+	for i := range pools {
+		p := &pools[i]
+		n, known := at[p.server]
+		if !known {
+			n, at[p.server] = len(list), len(list)
+			list = append(list, nil)
+		}
+		list[n] = append(list[n], p)
+	}
+	return list
+}
+
+func (k kind) names() []string {
+	names := make([]string, len(k))
+	for i, p := range k {
+		names[i] = p.name
+	}
+	return names
+}
+
+// describe describes the replicas in words.
+func (k kind) describe() string {
+	replicas, accelerators := 0, 0
+	for _, p := range k {
+		replicas += p.size
+		accelerators += p.accelerators()
+	}
+	s := k[0].server
+	p := &s.s.Parallelism
+	text := fmt.Sprintf("%s (%s) on %d × %s", s.Model.Name, s.s.Engine.Weights, accelerators,
+		s.Accelerator.Title)
+	if replicas > 1 {
+		text += fmt.Sprintf(", %d replicas", replicas)
+	}
+	for _, degree := range []struct {
+		name string
+		n    int
+	}{{"tensor", p.Tensor}, {"pipeline", p.Pipeline}, {"data", p.Data}, {"expert", p.Expert}} {
+		if degree.n > 1 {
+			text += fmt.Sprintf(", %s parallelism %d", degree.name, degree.n)
+		}
+	}
+	text += fmt.Sprintf("; engine %s%s, batching %s, memory %s", s.s.Engine.Preset,
+		releaseWords(&s.Config.Release), s.s.Batching.Policy, s.s.Memory.Policy)
+	if sp := s.s.Speculation; sp != nil {
+		text += fmt.Sprintf(", speculative decoding by %s, up to %s in a row", sp.Method,
+			units.Plural(sp.Tokens, "token"))
+	}
+	return text
+}
+
+// releaseWords says which release of an engine is predicted; "" for an engine without releases.
+func releaseWords(r *engines.Release) string {
+	if r.Version.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", r.Title, r.Version)
 }

@@ -1,8 +1,11 @@
 package scenarios
 
 import (
+	"cmp"
+
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Hardware describes the accelerators of a replica.
@@ -141,4 +144,84 @@ type Adapters struct {
 	MaxRank int     `json:"max-rank,omitempty" min:"1" max:"4096" jsonschema:"Rank for which a slot has room (vLLM's --max-lora-rank). Default: rank."`
 	Layers  string  `json:"layers,omitempty" enum:"all,attention" jsonschema:"Matrices that have adapters: those of attention and dense MLPs, or of attention alone. Default: all."`
 	Zipf    float64 `json:"zipf,omitempty" min:"0" max:"10" jsonschema:"Adapter number k is asked for in proportion to k^-zipf."`
+}
+
+// StepTimes are the times of a step, of one stage where there is a pipeline. A step with prompts
+// and answers takes the larger of the two fixed times.
+type StepTimes struct {
+	Prefill PrefillTimes `json:"prefill" required:"true" jsonschema:"Steps that compute prompts."`
+	Decode  DecodeTimes  `json:"decode" required:"true" jsonschema:"Steps that give each sequence one token."`
+}
+
+// PrefillTimes are those of prompts.
+type PrefillTimes struct {
+	Step   Span `json:"step" required:"true" above:"0" jsonschema:"Fixed time."`
+	Token  Span `json:"token,omitempty" min:"0" jsonschema:"Time for each prompt token."`
+	Square Span `json:"square,omitempty" min:"0" jsonschema:"Time for each pair of tokens of a prompt: n² pairs for n tokens."`
+}
+
+// DecodeTimes are those of answers.
+type DecodeTimes struct {
+	Step    Span `json:"step,omitempty" min:"0" jsonschema:"Fixed time."`
+	Token   Span `json:"token,omitempty" min:"0" jsonschema:"Time for each sequence."`
+	Context Span `json:"context,omitempty" min:"0" jsonschema:"Time for each token of the sequences' contexts."`
+}
+
+// given returns the step times as the clock takes them, or nil.
+func (s *StepTimes) given() *steptime.Given {
+	if s == nil {
+		return nil
+	}
+	return &steptime.Given{
+		PrefillStep: sim.Time(s.Prefill.Step), PrefillToken: sim.Time(s.Prefill.Token),
+		PrefillSquare: sim.Time(s.Prefill.Square),
+		DecodeStep:    sim.Time(s.Decode.Step), DecodeToken: sim.Time(s.Decode.Token),
+		DecodeContext: sim.Time(s.Decode.Context),
+	}
+}
+
+// TokenPrices holds the prices that users pay for tokens, or that a provider asks for them.
+type TokenPrices struct {
+	Input  TokenPrice  `json:"input" required:"true" jsonschema:"Price of a million prompt tokens, such as $0.15/M."`
+	Cached *TokenPrice `json:"cached-input,omitempty" jsonschema:"Price of a million prompt tokens that come from a prefix cache. Default: the price of other input."`
+	Output TokenPrice  `json:"output" required:"true" jsonschema:"Price of a million output tokens."`
+}
+
+// complete returns the prices with their defaults filled in; nil for nil.
+func (p *TokenPrices) complete() *TokenPrices {
+	if p == nil || p.Cached != nil {
+		return p
+	}
+	return &TokenPrices{Input: p.Input, Cached: &p.Input, Output: p.Output}
+}
+
+// Factors multiply the times of parts of a step and of a request. 0 means 1.
+type Factors struct {
+	Prompts   float64 `json:"prompts,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of what grows with the tokens of a step: arithmetic, the attention of prompts, and activations."`
+	Memory    float64 `json:"memory,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of reading weights."`
+	Cache     float64 `json:"cache,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of reading the KV cache to decode."`
+	Exchanges float64 `json:"exchanges,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time in which accelerators exchange data."`
+	Step      float64 `json:"step,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the host's time for each step."`
+	Sequence  float64 `json:"sequence,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the host's time for each sequence of a step."`
+	Request   float64 `json:"request,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the host's time for each request, outside of steps."`
+	Mixed     float64 `json:"mixed,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of the accelerators in steps that compute prompts beside very many decoding sequences. With p tokens of prompts and n sequences, n/(n+64)·p/(p+n) of it applies."`
+}
+
+// fitted returns the factors as the clock takes them.
+func (f Factors) fitted() steptime.Factors {
+	return steptime.Factors{
+		Prompts: f.Prompts, Memory: f.Memory, Cache: f.Cache, Exchanges: f.Exchanges,
+		Step: f.Step, Sequence: f.Sequence, Request: f.Request, Mixed: f.Mixed,
+	}
+}
+
+// or returns f, with the factors of g where f gives none.
+func (f Factors) or(g Factors) Factors {
+	return Factors{
+		Prompts: cmp.Or(f.Prompts, g.Prompts), Memory: cmp.Or(f.Memory, g.Memory),
+		Cache:     cmp.Or(f.Cache, g.Cache),
+		Exchanges: cmp.Or(f.Exchanges, g.Exchanges), Step: cmp.Or(f.Step, g.Step),
+		Sequence: cmp.Or(f.Sequence, g.Sequence), Request: cmp.Or(f.Request, g.Request),
+		Mixed: cmp.Or(f.Mixed, g.Mixed),
+	}
 }

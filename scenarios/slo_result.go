@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
@@ -39,4 +40,44 @@ func limitWords(l *metrics.LimitResult) string {
 		words += " (missed)"
 	}
 	return words
+}
+
+// rounding is how far a share may be outside of its range: steps take whole ticks, and sums of
+// floating-point numbers are rounded.
+const rounding = 1e-6
+
+// outside names the shares of a result that are not in [0, 1], or in [0, 100] if they are in
+// percent, and the figures below 0. Each is an error of llmsim, which the result does not hide.
+func (r *Result) outside() []string {
+	var list []string
+	check := func(name string, x, most float64) {
+		if !(x >= 0 && x <= most*(1+rounding)) {
+			list = append(list, fmt.Sprintf("%s is %g, outside of 0 to %g: this is an error of "+
+				"llmsim; please report it with the scenario", name, x, most))
+		}
+	}
+	for _, m := range Metrics() {
+		if x, found := numberAt(reflect.ValueOf(r).Elem(), m.keys()); found && !m.Signed {
+			most := x
+			switch m.Unit {
+			case Share:
+				most = 1
+			case Percent:
+				most = 100
+			}
+			check(m.Name, x, most)
+		}
+	}
+	for i := range r.Pools {
+		p := &r.Pools[i]
+		check(p.Name+": busy", p.Busy, 1)
+		check(p.Name+": mfu", p.MFU, 1)
+		check(p.Name+": mbu", p.MBU, 1)
+		check(p.Name+": cached_tokens", float64(p.CachedTokens), float64(p.AdmittedTokens))
+	}
+	if f := r.Fleet; f != nil {
+		check("link_busy", f.LinkBusy, 1)
+	}
+	check("cached_tokens", float64(r.CachedTokens), float64(r.TotalInputTokens))
+	return list
 }
