@@ -176,7 +176,7 @@ func TestLimitsBindAndAreKept(t *testing.T) {
 		{SLO{TTFT: q.TTFT() - 1}, false}, {SLO{TPOT: q.TPOT() - 1}, false},
 		{SLO{E2E: q.E2E() - 1}, false},
 	} {
-		if c.slo.Kept(q, false) != c.kept {
+		if c.slo.Kept(q, q.E2E()) != c.kept {
 			t.Errorf("%+v: kept %v", c.slo, !c.kept)
 		}
 	}

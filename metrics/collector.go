@@ -127,12 +127,12 @@ func (c *Collector) Steps(l *sim.Leap) {
 // Finished implements sim.Observer.
 func (c *Collector) Finished(s *sim.Sequence) {
 	c.sessions.finished(s)
-	c.add(s, false)
+	c.add(s, s.E2E(), false)
 }
 
 // Ended implements sim.EndObserver.
 func (c *Collector) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
-	part, cut := Cut(s, why)
+	part, e2e, cut := Cut(s, why)
 	switch {
 	case !cut:
 		c.Rejected(&s.Request, why)
@@ -142,22 +142,22 @@ func (c *Collector) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
 	default:
 		c.sessions.rejected(&s.Request)
 	}
-	c.add(&part, true)
+	c.add(&part, e2e, true)
 }
 
 // add adds a request that finished or was cut.
-func (c *Collector) add(s *sim.Sequence, cut bool) {
+func (c *Collector) add(s *sim.Sequence, e2e sim.Time, cut bool) {
 	c.seen(s.Arrival)
 	if s.Class >= len(c.classes) {
-		c.all.add(s, c.all.slo.judge(s, cut), cut)
+		c.all.add(s, e2e, c.all.slo.judge(s, e2e), cut)
 		return
 	}
 	g := c.classes[s.Class]
-	v := g.slo.judge(s, cut)
-	g.add(s, v, cut)
-	c.all.add(s, v, cut)
+	v := g.slo.judge(s, e2e)
+	g.add(s, e2e, v, cut)
+	c.all.add(s, e2e, v, cut)
 	if g := c.tenant(s.Tenant); g != nil {
-		g.add(s, v, cut)
+		g.add(s, e2e, v, cut)
 	}
 }
 

@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"slices"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // group sums up the requests of a class, of a tenant, or of the whole run.
 type group struct {
@@ -8,6 +12,8 @@ type group struct {
 	slo  SLO
 
 	ttft, tpot, e2e *Distribution
+	// whole has the E2E latencies of all answers that began, for limits; nil without limits of E2E
+	whole *Distribution
 	// The seconds that requests spent before their first step, in prefill, and in decode.
 	queued, prefill, frontEnd, decode float64
 
@@ -29,12 +35,20 @@ func newGroup(name string, slo SLO) (*group, error) {
 			return nil, err
 		}
 	}
+	if slo.E2E > 0 || slices.ContainsFunc(slo.Percentiles,
+		func(l PercentileLimit) bool { return l.Latency == E2E }) {
+		g.whole = newDistribution(requestAccuracy)
+	}
 	return g, nil
 }
 
-// add adds a request that finished or was cut, with the verdict on its limits.
-func (g *group) add(s *sim.Sequence, v verdict, cut bool) {
+// add adds a request that finished or was cut, with its E2E latency, which Cut says of what was
+// cut, and the verdict on its limits.
+func (g *group) add(s *sim.Sequence, e2e sim.Time, v verdict, cut bool) {
 	g.ttft.Add(s.TTFT())
+	if g.whole != nil {
+		g.whole.Add(e2e)
+	}
 	// an answer that comes at once has no time per token
 	if s.Output > 1 && s.LastToken > s.FirstToken {
 		g.tpot.Add(s.TPOT())
@@ -61,7 +75,7 @@ func (g *group) add(s *sim.Sequence, v verdict, cut bool) {
 	decode := (s.LastToken - s.FirstToken).Seconds()
 	g.held.Output += float64(float64(s.Output) / 2 * decode)
 	g.decode += decode
-	g.e2e.Add(s.E2E())
+	g.e2e.Add(e2e)
 }
 
 // endings counts the requests by how they ended.

@@ -19,9 +19,8 @@ type SLO struct {
 	Percentiles []PercentileLimit
 }
 
-// PercentileLimit is a limit of a percentile of a latency. Requests that ended before the latency
-// was over count as slower than any other: for TTFT and TPOT those without a first token, and for
-// E2E those without a whole answer.
+// PercentileLimit is a limit of a percentile of a latency. Requests whose users had no first token
+// count as slower than any other.
 type PercentileLimit struct {
 	Latency    Latency
 	Percentile float64 // in (0, 100)
@@ -50,30 +49,31 @@ type verdict struct{ ttft, tpot, e2e bool }
 
 func (v verdict) all() bool { return v.ttft && v.tpot && v.e2e }
 
-// judge says which limits a request kept that finished or was cut. A user who leaves in the middle
-// of an answer has had its first token, and others at a pace; only the whole answer is missing.
-func (s *SLO) judge(q *sim.Sequence, cut bool) verdict {
+// judge says which limits a request kept whose user had the first token, given its E2E latency, or
+// what Cut says of it.
+func (s *SLO) judge(q *sim.Sequence, e2e sim.Time) verdict {
 	return verdict{
 		ttft: s.TTFT == 0 || q.TTFT() <= s.TTFT,
 		tpot: s.TPOT == 0 || q.TPOT() <= s.TPOT,
-		e2e:  s.E2E == 0 || !cut && q.E2E() <= s.E2E,
+		e2e:  s.E2E == 0 || e2e <= s.E2E,
 	}
 }
 
-// Kept reports whether a request that finished, or that Cut returned, kept every limit for single
-// requests.
-func (s SLO) Kept(q *sim.Sequence, cut bool) bool { return s.judge(q, cut).all() }
+// Kept reports whether a request kept every limit for single requests, given its E2E latency.
+func (s SLO) Kept(q *sim.Sequence, e2e sim.Time) bool { return s.judge(q, e2e).all() }
 
-// Cut returns a request that ended without its last token as one whose answer has only the tokens
-// that its user had. It reports false if there were none, or if another reason than the user's
-// leaving ended it.
-func Cut(s *sim.Sequence, why sim.Rejection) (part sim.Sequence, cut bool) {
+// Cut returns a request whose user left in the middle of the answer as one whose answer has only
+// the tokens that the user had, and the E2E latency that it would have had if the other tokens had
+// come at the same pace: a user who leaves says nothing about a server that is quick enough, and
+// excuses none that is too slow. Cut reports false if the request ended otherwise.
+func Cut(s *sim.Sequence, why sim.Rejection) (part sim.Sequence, e2e sim.Time, cut bool) {
 	if why != sim.Cancelled || s.Answered == 0 {
-		return part, false
+		return part, 0, false
 	}
 	part = *s
 	part.Output, part.LastToken = s.Answered, max(s.FirstToken, s.LastToken)
-	return part, true
+	rest := float64(part.TPOT()) * float64(s.Output-s.Answered)
+	return part, part.E2E() + sim.Time(min(rest, float64(sim.Never/4))), true
 }
 
 // LimitResult says how well one limit of an SLO was kept.
@@ -83,8 +83,8 @@ type LimitResult struct {
 	Percentile float64 `json:"percentile" jsonschema:"share in percent that must keep the limit; of arrived requests, or of gaps of admitted requests"`
 	// Joint reports whether the requests must keep other limits at the same time.
 	Joint bool `json:"joint"`
-	// Limit is the limit, and Measured the percentile of the answered requests, both in
-	// milliseconds.
+	// Limit is the limit, and Measured the percentile of the requests whose answers began, both in
+	// milliseconds. E2E latencies of answers that were cut are as Cut says.
 	Limit    float64 `json:"limit_ms" jsonschema:"the limit; of arrived requests"`
 	Measured float64 `json:"measured_ms,omitzero" jsonschema:"the percentile; of begun requests"`
 	// Within is the share of all requests, or of all gaps, that keeps the limit, in [0, 1].

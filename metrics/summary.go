@@ -30,7 +30,7 @@ type Summary struct {
 
 	// Goodput is the rate in 1/s of completed requests that kept every limit of their SLO.
 	// Attainment holds shares of all requests, however they ended. A request that its user cut
-	// keeps limits of TTFT and TPOT as if its answer had ended there.
+	// keeps the limits that Cut says.
 	Goodput    float64    `json:"goodput"`
 	Attainment Attainment `json:"slo_attainment"`
 	// SLOMet reports whether every class with requests, or all requests together if there are no

@@ -192,15 +192,14 @@ func (d *Distribution) statistics() (mean, median float64, std *float64, p90, p9
 // limits returns the results of all limits of the group's SLO except those of gaps.
 func (g *group) limits() []LimitResult {
 	var list []LimitResult
-	a, begun := g.attainment(), g.ttft.Count()
+	a, unanswered := g.attainment(), g.sent()-g.ttft.Count()
 	for _, l := range []struct {
 		latency Latency
 		most    sim.Time
 		d       *Distribution
 		kept    float64
-		of      int64 // requests that have a verdict
-	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT, begun}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT, begun},
-		{E2E, g.slo.E2E, g.e2e, a.E2E, g.completed}} {
+	}{{TTFT, g.slo.TTFT, g.ttft, a.TTFT}, {TPOT, g.slo.TPOT, g.tpot, a.TPOT},
+		{E2E, g.slo.E2E, g.whole, a.E2E}} {
 		if l.most > 0 && g.slo.Share > 0 {
 			list = append(list, LimitResult{
 				Latency: l.latency, Percentile: 100 * g.slo.Share, Joint: true,
@@ -209,13 +208,12 @@ func (g *group) limits() []LimitResult {
 				Met: !g.empty() && l.kept >= g.slo.Share,
 			})
 		}
-		list = append(list, g.slo.percentiles(l.latency, l.d, g.sent()-l.of)...)
+		list = append(list, g.slo.percentiles(l.latency, l.d, unanswered)...)
 	}
 	return list
 }
 
-// percentiles returns the results of the limits of a latency's percentiles. Requests that have no
-// such latency because they ended before it count as unanswered.
+// percentiles returns the results of the limits of a latency's percentiles.
 func (s SLO) percentiles(latency Latency, d *Distribution, unanswered int64) []LimitResult {
 	var list []LimitResult
 	for _, l := range s.Percentiles {

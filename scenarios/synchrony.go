@@ -31,7 +31,7 @@ func (o *togetherness) Finished(s *sim.Sequence) {
 
 // Ended implements sim.EndObserver.
 func (o *togetherness) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
-	if part, cut := metrics.Cut(s, why); cut {
+	if part, _, cut := metrics.Cut(s, why); cut {
 		o.Finished(&part)
 	}
 }

@@ -190,7 +190,7 @@ func afterWarmUp(r *run, name string, drop int) (value, slack float64) {
 		if q.output > 1 && q.tpot > 0 {
 			lists["tpot"] = append(lists["tpot"], q.tpot)
 		}
-		yes, tie := judged(r.simulation.SLO(int(q.class)), q, cut)
+		yes, tie := judged(r, q)
 		if yes {
 			kept++
 		}

@@ -173,7 +173,7 @@ func (l *laws) group(name string, r *run, rows []row, class int64, x *metrics.La
 		l.that(math.Abs(q.ttft+q.tpot*float64(q.output-1)-q.e2e) <=
 			csvRounding*float64(q.output+2), "request %d: TTFT %v and %d gaps of %v are not the "+
 			"E2E of %v ms", q.id, q.ttft, q.output-1, q.tpot, q.e2e)
-		yes, tie := judged(r.simulation.SLO(int(q.class)), q, cut)
+		yes, tie := judged(r, q)
 		switch {
 		case yes && cut:
 			partly++
@@ -241,16 +241,26 @@ func known(x *float64) float64 {
 }
 
 // judged reports whether a row keeps the limits for single requests, and whether one of them is so
-// near that the digits of the row do not say.
-func judged(slo metrics.SLO, q *row, cut bool) (kept, unsure bool) {
-	kept = !cut || slo.E2E == 0
+// near that the digits of the row do not say. The rest of an answer that was cut would have come at
+// the pace of what the user had.
+func judged(r *run, q *row) (kept, unsure bool) {
+	kept = true
+	slo, e2e, slack := r.simulation.SLO(int(q.class)), q.e2e, csvRounding
+	if q.status == "cut" {
+		for i := range r.watch.record.Rejected {
+			if end := &r.watch.record.Rejected[i]; end.ID == q.id {
+				e2e += q.tpot * float64(end.Output-end.Answered)
+				slack *= float64(end.Output + 1)
+			}
+		}
+	}
 	for _, pair := range [][2]float64{{slo.TTFT.Milliseconds(), q.ttft},
-		{slo.TPOT.Milliseconds(), q.tpot}, {slo.E2E.Milliseconds(), q.e2e}} {
+		{slo.TPOT.Milliseconds(), q.tpot}, {slo.E2E.Milliseconds(), e2e}} {
 		if pair[0] == 0 {
 			continue
 		}
 		kept = kept && pair[1] <= pair[0]
-		unsure = unsure || math.Abs(pair[1]-pair[0]) <= csvRounding
+		unsure = unsure || math.Abs(pair[1]-pair[0]) <= slack
 	}
 	return kept, unsure
 }

@@ -81,7 +81,7 @@ type finishedRequest struct {
 
 type rejectedRequest struct {
 	ID                         int64
-	Class, Answered            int
+	Class, Answered, Output    int
 	Arrival, First, Last, Left sim.Time
 	Why                        sim.Rejection
 }
@@ -168,10 +168,11 @@ func (a *observer) Rejected(*sim.Request, sim.Rejection) { a.problem("told by Re
 // Ended implements sim.EndObserver.
 func (a *observer) Ended(s *sim.Sequence, why sim.Rejection, at sim.Time) {
 	a.ended(s.ID)
-	r := rejectedRequest{s.ID, s.Class, s.Answered, s.Arrival, s.FirstToken, s.LastToken, at, why}
+	r := rejectedRequest{s.ID, s.Class, s.Answered, s.Output, s.Arrival, s.FirstToken,
+		s.LastToken, at, why}
 	a.record.Rejected = append(a.record.Rejected, r)
 	a.stayed += max(0, at-s.Arrival)
-	part, cut := metrics.Cut(s, why)
+	part, _, cut := metrics.Cut(s, why)
 	if !cut {
 		a.interrupted = a.interrupted || s.FirstToken > 0 || s.Retries > 0
 		return

@@ -15,7 +15,8 @@ import (
 type Request struct {
 	// Arrival is when it was sent, Done when its last token came.
 	Arrival, Done sim.Time
-	// TTFT, TPOT and E2E are its latencies; 0 if it was refused. E2E is sim.Never if it was cut.
+	// TTFT, TPOT and E2E are its latencies; 0 if it was refused. E2E is what metrics.Cut
+	// says if it was cut.
 	TTFT, TPOT, E2E sim.Time
 	// Prompt and Output are its lengths in tokens, Class is that of sim.Request. Output is what the
 	// user had if it was cut.
@@ -92,20 +93,20 @@ func (l *requestLog) Finished(s *sim.Sequence) {
 	*l.at(s.ID) = Request{
 		Arrival: s.Arrival, Done: s.Arrival + s.E2E(), TTFT: s.TTFT(), TPOT: s.TPOT(), E2E: s.E2E(),
 		Prompt: s.Prompt, Output: s.Output, Class: s.Class,
-		Kept: l.Simulation.SLO(s.Class).Kept(s, false),
+		Kept: l.Simulation.SLO(s.Class).Kept(s, s.E2E()),
 	}
 }
 
 // Ended implements sim.EndObserver.
 func (l *requestLog) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
-	part, cut := metrics.Cut(s, why)
+	part, e2e, cut := metrics.Cut(s, why)
 	if !cut {
 		l.Rejected(&s.Request, why)
 		return
 	}
 	l.Finished(&part)
 	r := l.at(s.ID)
-	r.Kept, r.Cut, r.E2E = l.Simulation.SLO(s.Class).Kept(&part, true), true, sim.Never
+	r.Kept, r.Cut, r.E2E = l.Simulation.SLO(s.Class).Kept(&part, e2e), true, e2e
 }
 
 // Rejected implements sim.Observer.

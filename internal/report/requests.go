@@ -43,7 +43,7 @@ func finishedRow(s *sim.Sequence) requestRow {
 }
 
 func endedRow(s *sim.Sequence, why sim.Rejection) requestRow {
-	part, cut := metrics.Cut(s, why)
+	part, _, cut := metrics.Cut(s, why)
 	if !cut {
 		return rejectedRow(&s.Request, why)
 	}

@@ -115,7 +115,7 @@ func quantile(share float64, requests []*planner.Request,
 	values := make([]float64, len(requests))
 	for i, r := range requests {
 		if values[i] = turnedAway; !r.Rejected {
-			values[i] = min(of(r), turnedAway) // of a limit of E2E, what was cut uses all
+			values[i] = of(r)
 		}
 	}
 	slices.Sort(values)
