@@ -97,12 +97,13 @@ func (j *Job) whyNotSix(six float64) []string {
 			why = append(why, fmt.Sprintf("%+.1f %%: %s", 100*share, words))
 		}
 	}
-	say(3*attention, fmt.Sprintf("attention over %d tokens, which has no parameters", j.Seq))
+	products, scores := j.passes()
+	say(scores*attention, fmt.Sprintf("attention over %d tokens, which has no parameters", j.Seq))
 	rows := float64(p.Embedding + p.Positions)
 	if p.Head == 0 {
 		rows = float64(p.Positions)
 	}
-	say(-6*rows, "the embedding is a row that is looked up, not a product")
+	say(-2*products*rows, "the embedding is a row that is looked up, not a product")
 	if moe := j.Model.Experts(); moe != nil {
 		all := float64(j.Model.Parameters().Total() - p.Total())
 		why = append(why, fmt.Sprintf("N counts the parameters on the path of a token; the %.3g "+
@@ -110,9 +111,9 @@ func (j *Job) whyNotSix(six float64) []string {
 	}
 	switch j.Method {
 	case LoRA:
-		say(-six/3, "frozen weights have no gradients of their own")
+		say((products/3-1)*six, "frozen weights have no gradients of their own")
 	case DPO:
-		say(six/3, "the frozen copy computes forward")
+		say((products/3-1)*six, "the frozen copy computes forward")
 	}
 	return why
 }

@@ -191,32 +191,3 @@ func TestIntervalOfCheckpoints(t *testing.T) {
 		}
 	})
 }
-
-// A job on other numbers of accelerators has the same batch, one layout that fits on each, and on
-// its own number the layout and the time that it is given.
-func TestScaling(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		j := drawGPT(t)
-		j.Machine = machineNamed(t, "h100-sxm")
-		j.GPUs = rapid.SampledFrom([]int{1, 4, 6}).Draw(t, "accelerators")
-		j.Batch = 512
-		j.Layout = Layout{Tensor: 1, Context: 1, Pipeline: 1, Data: 1, Expert: 1, Micro: 1,
-			Virtual: 1, ZeRO: 1, Recompute: NoRecompute, Sequence: true}
-		last := 0
-		for _, s := range j.Scaling(nil) {
-			if s.GPUs <= last || s.GPUs > 8*j.GPUs {
-				t.Fatalf("%d accelerators after %d, of a job on %d", s.GPUs, last, j.GPUs)
-			}
-			last = s.GPUs
-			own := *j
-			own.GPUs, own.Layout = s.GPUs, s.Layout
-			testkit.OK(t, own.Check())
-			if memory := own.Memory(); !memory.Fits() {
-				t.Fatalf("%+v does not fit", s.Layout)
-			}
-			if step := own.Step(); step.Total() != s.Total {
-				t.Fatalf("a step takes %g s, want %g", s.Total, step.Total())
-			}
-		}
-	})
-}

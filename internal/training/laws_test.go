@@ -180,9 +180,11 @@ func TestStepByClosedForm(t *testing.T) {
 			passes*micro*layers*2*2*j.Machine.gather(vector, group{j.Layout.Tensor, 1}))
 
 		j.Layout.Tensor, j.Layout.ZeRO = 1, 0
+		o := rapid.SampledFrom(Optimizers()).Draw(t, "optimizer")
+		j.Optimizer = o
 		bandwidth := j.Machine.Accelerator.Bandwidth * j.Machine.Constants.Elementwise.Memory
 		near(t, "optimizer", j.update(), float64(j.Model.Parameters().Total())*
-			(2*j.Optimizer.States()+j.Optimizer.Gradient+2)/bandwidth)
+			(2*(o.Master+o.First+o.Second)+o.Gradient+2)/bandwidth)
 	})
 }
 
@@ -237,5 +239,26 @@ func TestNoAcceptedLayoutIsQuicker(t *testing.T) {
 			t.Errorf("%+v takes %g s, and the best %+v %g s", *l, step.Total(), best.Layout,
 				best.Step)
 		}
+	})
+}
+
+// Where computing takes no time, a pass of a product reads its operands and writes its result, of
+// 2 bytes each; the gradient of the weights is read and written in the optimizer's sum.
+func TestProductsMoveTheirOperands(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := drawJob(t)
+		j.Optimizer = rapid.SampledFrom(Optimizers()).Draw(t, "optimizer")
+		j.Machine.Accelerator.Peak = map[hardware.DType]float64{hardware.BF16: 1e40}
+		r := j.rates()
+		p := rapid.SampledFrom(j.Model.LinearLayers(j.Layout.Tensor)).Draw(t, "product")
+		n, k, rows := float64(p.N), float64(p.K), rapid.Float64Range(1, 1e5).Draw(t, "rows")
+		got := r.product(&p, rows)
+		moves := j.Machine.Accelerator.Bandwidth * j.Machine.Constants.Linear.Memory
+		near(t, "forward", got.forward, 2*(n*k+rows*k+rows*n)/moves)
+		near(t, "gradients of inputs", got.inputs, got.forward)
+		near(t, "gradients of weights", got.weights,
+			2*(rows*k+rows*n+j.Optimizer.Gradient*n*k)/moves)
+		near(t, "head", r.head(&p, rows).forward, got.forward+12*rows*n/r.moved)
+		near(t, "gradients of the head", r.head(&p, rows).inputs, got.inputs+4*rows*n/r.moved)
 	})
 }

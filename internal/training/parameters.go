@@ -85,13 +85,26 @@ func trained(m *models.Architecture, rank int) int64 {
 	return n
 }
 
-// ModelFLOPs returns the FLOP of a token that training needs: six for each weight of a product that
-// the token passes (a multiplication and an addition, three times: forward, and the gradients of
-// inputs and of weights), and three times those of attention. Causal counts only the pairs that a
-// token attends to; tables of 2021 to 2023 count all of them.
+// ModelFLOPs returns the FLOP of a token that training needs: two for each weight of a product that
+// the token passes (a multiplication and an addition), and those of attention, in each pass. Causal
+// counts only the pairs that a token attends to; tables of 2021 to 2023 count all of them.
 func (j *Job) ModelFLOPs(causal bool) float64 {
 	matrices, attention := j.forwardFLOPs(causal)
-	return 3 * (matrices + attention)
+	products, scores := j.passes()
+	return products*matrices + scores*attention
+}
+
+// passes returns how many times the arithmetic of a forward pass is needed, of products and of
+// attention: forward, and for the gradients of inputs and of weights. Frozen weights of LoRA have
+// no gradients, and the frozen copy of DPO computes forward.
+func (j *Job) passes() (products, attention float64) {
+	switch j.Method {
+	case LoRA:
+		return 2, 3
+	case DPO:
+		return 4, 4
+	}
+	return 3, 3
 }
 
 // forwardFLOPs returns the FLOP of a token in the forward pass, of matrices and of attention.

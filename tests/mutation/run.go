@@ -235,10 +235,12 @@ func (m *mutant) at(name string) string {
 }
 
 // test runs a program of the short tests of p, which draw the same inputs each time. Rapid draws a
-// fifth of its usual number in short tests.
+// fifth of its usual number in short tests. Tests in a browser, which starts in no bounded memory,
+// are left out.
 func (r *runner) test(ctx context.Context, p *pkg, program string, number int,
 	limit time.Duration) (fate, []byte) {
-	args := []string{program, "-test.short", "-test.failfast", "-test.timeout", limit.String()}
+	args := []string{program, "-test.short", "-test.failfast", "-test.timeout", limit.String(),
+		"-test.skip", "Browser"}
 	if p, err := exec.LookPath("prlimit"); err == nil { // a mutant may allocate without end
 		args = append([]string{p, "--as=17179869184"}, args...)
 	}
