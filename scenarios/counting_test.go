@@ -120,7 +120,7 @@ func TestUtilisationIsAShare(t *testing.T) {
 		}
 	}
 	r, _ := runCounted(t, text, "steps={prefill: {step: 1ms}, decode: {step: 1ms}}")
-	if r.MFU != 0 || r.MBU != 0 || len(r.outside()) > 0 {
+	if r.MFU != 0 || r.MBU != 0 || len(r.outside(false)) > 0 {
 		t.Errorf("MFU %g and MBU %g of steps that are given", r.MFU, r.MBU)
 	}
 }
@@ -144,12 +144,20 @@ func TestDraftTimeIsAShareOfSteps(t *testing.T) {
 // What is outside of its range is said, and not hidden.
 func TestShareOutsideOfItsRangeIsAWarning(t *testing.T) {
 	r, _ := runCounted(t, scarce)
-	if list := r.outside(); len(list) > 0 {
+	if list := r.outside(false); len(list) > 0 {
 		t.Errorf("found %q", list)
 	}
 	r.Busy, r.CachedTokens = 1.2, -1
-	if words := strings.Join(r.outside(), "\n"); !strings.Contains(words, "busy is 1.2") ||
+	if words := strings.Join(r.outside(false), "\n"); !strings.Contains(words, "busy is 1.2") ||
 		!strings.Contains(words, "cached_tokens is -1") {
 		t.Errorf("found %q", words)
+	}
+	// Tables that are quicker than the data sheet allows are at fault, and not llmsim.
+	quick, _ := runCounted(t, "model: codellama-7b\nhardware: {accelerator: rtx-5000-ada, "+
+		"operators: ../internal/audit/testdata/kernels}\nworkload: {requests: 8}")
+	words := strings.Join(quick.Warnings, "\n")
+	if quick.MBU <= 1 || strings.Contains(words, "error of llmsim") ||
+		!strings.Contains(words, "mbu is 1.52, above 1: times in the tables of hardware.op") {
+		t.Errorf("MBU %g, warnings %q", quick.MBU, words)
 	}
 }

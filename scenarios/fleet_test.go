@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -96,5 +97,28 @@ func TestFleetRefuses(t *testing.T) {
 		if err == nil || !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an input error about %q", fleet, err, want)
 		}
+	}
+}
+
+// Where prefill and decode are apart, a result names the constant that each TTFT has in it, and
+// what the constant rests on; elsewhere it names nothing.
+func TestHandoverIsNamed(t *testing.T) {
+	for _, e := range steptime.Engines() {
+		if (e.Handover > 0) != (e.HandoverSource != "") {
+			t.Errorf("%s: a hand-over of %v s rests on %q", e.Name, e.Handover, e.HandoverSource)
+		}
+	}
+	const text = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {requests: 20, rate: 1/s}\n"
+	mixed := runYAML(t, text+"replicas: 2\nrouting: random\n")
+	apart := runYAML(t, text+"fleet: {pools: [{role: prefill, replicas: 1}, "+
+		"{role: decode, replicas: 1}]}\n")
+	f := apart.Fleet
+	if added := apart.MeanFrontEnd - mixed.MeanFrontEnd; f.Handover <= 0 ||
+		!strings.Contains(f.HandoverSource, "measured row") || added < f.Handover-1e-6 {
+		t.Errorf("a hand-over of %v ms, which rests on %q, and %v ms more of the front end",
+			f.Handover, f.HandoverSource, added)
+	}
+	if mixed.Fleet != nil && (mixed.Fleet.Handover != 0 || mixed.Fleet.HandoverSource != "") {
+		t.Errorf("replicas that do both hand over: %+v", mixed.Fleet)
 	}
 }

@@ -275,6 +275,10 @@ type FleetResult struct {
 	Transfers       int64   `json:"kv_transfers" jsonschema:"KV caches that were moved; of admitted requests"`
 	VisibleTransfer float64 `json:"mean_visible_transfer_ms" jsonschema:"mean time from the end of a prefill until its KV cache has arrived; of admitted requests"`
 	LinkBusy        float64 `json:"link_busy" jsonschema:"share of the time in which links are busy; of the run"`
+	// Handover is a constant of the engine in milliseconds, which each TTFT has in it where prefill
+	// and decode are apart, and HandoverSource says what it rests on; the longest of several pools.
+	Handover       float64 `json:"handover_ms,omitzero" jsonschema:"constant of the engine that is in each time to first token; of begun requests"`
+	HandoverSource string  `json:"handover_source,omitempty"`
 }
 
 // fleetResult returns the figures that concern several replicas, or nil if replicas served
@@ -290,6 +294,12 @@ func (f *finished) fleetResult() *FleetResult {
 		sum.MeanReplicas += up.Seconds() / end
 		if up > 0 {
 			sum.UsedReplicas++
+		}
+	}
+	for i := range f.pools {
+		p := &f.pools[i]
+		if ms := p.Clock.Handover().Milliseconds(); p.role == sim.Prefill && ms > sum.Handover {
+			sum.Handover, sum.HandoverSource = ms, p.Engine.HandoverSource
 		}
 	}
 	visible := 0.0

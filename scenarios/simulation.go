@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/metrics"
@@ -95,7 +96,10 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	}
 	r, err := done.result()
 	if err == nil {
-		r.Warnings = append(r.Warnings, r.outside()...)
+		tables := slices.ContainsFunc(s.pools, func(p pool) bool {
+			return p.s.Hardware.Operators != ""
+		})
+		r.Warnings = append(r.Warnings, r.outside(tables)...)
 	}
 	return r, err
 }

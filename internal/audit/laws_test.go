@@ -369,6 +369,8 @@ func (l *laws) shares(r *run) {
 		}
 		l.that(value >= 0 || m.Signed, "%s is %v", m.Name, value)
 	}
+	l.that(!strings.Contains(strings.Join(r.result.Warnings, "\n"), "error of llmsim"),
+		"warnings %q", r.result.Warnings)
 	k := r.result.KVShares
 	sum := k.Tokens + k.Reserved + k.Internal + k.External
 	l.that(sum == 0 || math.Abs(sum-1) < rounding,
@@ -380,7 +382,8 @@ func (l *laws) shares(r *run) {
 func free(r *run, name string) bool {
 	return (name == "mfu" || name == "mbu") && (r.simulation.Scenario.Steps != nil ||
 		strings.Contains(string(r.json), `"steps": {`) || strings.Contains(string(r.json),
-		`"factors": {`))
+		`"factors": {`) || strings.Contains(strings.Join(r.result.Warnings, "\n"),
+		name+" is ") && strings.Contains(string(r.json), `"operators": "`))
 }
 
 // orElse returns the first text that is not empty.

@@ -295,11 +295,6 @@ func relate(d *drawer, s object) {
 		s["model"] = shape
 		delete(s, "shape")
 	}
-	for _, p := range append(entries(mapping(s, "fleet"), "pools"), s) {
-		if h := mapping(p, "hardware"); h["operators"] != nil {
-			h["accelerator"] = "h100-sxm" // which can be as quick as the tables are
-		}
-	}
 	relateServers(d, s)
 	relateModels(s, w)
 	for _, c := range append(classes, w) {

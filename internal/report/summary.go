@@ -203,6 +203,11 @@ func between(f *scenarios.FleetResult) string {
 			"%s KV caches moved, each seen for %s; the link is taken %s of the time",
 			count(f.Transfers), units.FormatDuration(f.VisibleTransfer/1000), percent(f.LinkBusy)))
 	}
+	if f.Handover > 0 {
+		list = append(list, fmt.Sprintf("%s of each time to first token are the engine's "+
+			"hand-over, a constant that rests on %s", units.FormatDuration(f.Handover/1000),
+			f.HandoverSource))
+	}
 	return strings.Join(list, "; ")
 }
 

@@ -107,8 +107,9 @@ type Engine struct {
 	// kernels there (DeepEP); 0 means Exchange.
 	WideExchange hardware.Seconds `yaml:"wide_exchange"`
 	// Handover is the time to continue a request at a decode replica, without the link: routing,
-	// registering memory, polling. It delays the first token.
-	Handover hardware.Seconds
+	// registering memory, polling. It delays the first token. HandoverSource says what it rests on.
+	Handover       hardware.Seconds
+	HandoverSource string `yaml:"handover_source"`
 	// FirstChunk is the number of decode steps after which a decode replica sends the first tokens
 	// of a request to its user, because engines send tokens in chunks.
 	FirstChunk float64 `yaml:"first_chunk"`
