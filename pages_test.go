@@ -68,3 +68,41 @@ func TestPagesShowEveryFolder(t *testing.T) {
 		}
 	}
 }
+
+// Links of every page lead to files, and to headings, that are there.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
+	testkit.OK(t, fs.WalkDir(os.DirFS("."), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".md" || strings.Contains(name, "testdata") {
+			return err
+		}
+		for _, found := range link.FindAllStringSubmatch(string(testkit.Read(t, name)), -1) {
+			target := name
+			if found[1] != "" {
+				target = filepath.Join(filepath.Dir(name), found[1])
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", name, found[1], err)
+			} else if found[2] != "" && filepath.Ext(target) == ".md" &&
+				!slices.Contains(anchors(string(testkit.Read(t, target))), found[2]) {
+				t.Errorf("%s links to %s%s, which is no heading there", name, found[1], found[2])
+			}
+		}
+		return nil
+	}))
+}
+
+// anchors lists the headings of a page, and the marks between, as links name them.
+func anchors(page string) (list []string) {
+	odd := regexp.MustCompile(`[^a-z0-9 _-]`)
+	for line := range strings.SplitSeq(page, "\n") {
+		if level, title, ok := strings.Cut(line, " "); ok && strings.Trim(level, "#") == "" {
+			title = odd.ReplaceAllString(strings.ToLower(title), "")
+			list = append(list, "#"+strings.ReplaceAll(title, " ", "-"))
+		}
+	}
+	for _, mark := range regexp.MustCompile(`<a id="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		list = append(list, "#"+mark[1])
+	}
+	return list
+}

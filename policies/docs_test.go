@@ -1,7 +1,6 @@
 package policies_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -103,41 +102,4 @@ func TestScenariosInThePagesLoad(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Links between the pages lead to files and headings that are there.
-func TestLinksOfThePages(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
-	for name, page := range pages(t) {
-		for _, found := range link.FindAllStringSubmatch(page, -1) {
-			target := name
-			if found[1] != "" {
-				target = filepath.Join(filepath.Dir(name), found[1])
-			}
-			if info, err := os.Stat(target); err != nil || info.IsDir() || found[2] == "" {
-				if err != nil {
-					t.Errorf("%s links to %s: %v", name, found[1], err)
-				}
-				continue
-			}
-			data := testkit.Read(t, target)
-			if !strings.Contains(anchors(string(data)), " "+found[2]+" ") {
-				t.Errorf("%s links to %s%s, which is no heading there", name, found[1], found[2])
-			}
-		}
-	}
-}
-
-// anchors lists the headings of a page as links name them.
-func anchors(page string) string {
-	list := " "
-	odd := regexp.MustCompile(`[^a-z0-9 -]`)
-	for _, line := range strings.Split(page, "\n") {
-		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok &&
-			strings.HasPrefix(line, "#") {
-			list += "#" + strings.ReplaceAll(odd.ReplaceAllString(strings.ToLower(title), ""), " ",
-				"-") + " "
-		}
-	}
-	return list
 }

@@ -52,7 +52,8 @@ func verdicts() map[string]map[string]string {
 func TestDemonstrationsShowTheirVerdict(t *testing.T) {
 	command := regexp.MustCompile("`(llmsim compare [^`]*)`")
 	named := map[string]bool{}
-	for _, page := range []string{"notebooks/README.md", "docs/slides.md", "docs/teaching.md"} {
+	for _, page := range []string{"notebooks/README.md", "docs/examples/slides.md",
+		"docs/teaching.md"} {
 		text := testkit.Read(t, filepath.Join("..", "..", page))
 		for _, found := range command.FindAllStringSubmatch(string(text), -1) {
 			named[found[1]] = true
@@ -103,7 +104,7 @@ func TestSlidesShowTheirFigures(t *testing.T) {
 	amount := regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?)[ \n]+(GB/s|TB/s|GB|MB|ms|s|GiB|FLOP/s)\b`)
 	command := regexp.MustCompile("`(llmsim [^`]*)`")
 	tested := 0
-	text := testkit.Read(t, filepath.Join("..", "..", "docs", "slides.md"))
+	text := testkit.Read(t, filepath.Join("..", "..", "docs", "examples", "slides.md"))
 	for slide := range strings.SplitSeq(string(text), "\n---\n") {
 		shown := amount.FindAllStringSubmatch(slide, -1)
 		if len(shown) == 0 {

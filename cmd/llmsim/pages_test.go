@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-// The questions of planners, the page of DeepSeek and that of plans show what their commands print.
+// The questions of planners and the page of plans show what their commands print.
 // With -update, figures are written anew; what has other words is for people to write.
 func TestPagesShowTheOutput(t *testing.T) {
 	if testing.Short() {
@@ -25,7 +25,7 @@ func TestPagesShowTheOutput(t *testing.T) {
 // pagesWithOutput returns the pages whose commands begin with "$" and are followed by what they
 // print.
 func pagesWithOutput() []string {
-	return []string{"questions.md", "deepseek.md", "planning.md", "comparing.md"}
+	return []string{"questions.md", "planning.md", "comparing.md"}
 }
 
 // showsOutput checks that a page of the documentation shows what its commands print in a folder,

@@ -28,7 +28,7 @@ func registryCommand() *cobra.Command {
 		Long: "Keep models (config.json), hardware, deployments (scenarios) and policies in a " +
 			"folder, under names and versions. " + registry.Variable + " names the folder; then " +
 			"all commands know the names, as NAME for the newest version or NAME@VERSION. What " +
-			"ships (llmsim list) keeps its names. docs/registry.md describes the files.",
+			"ships (llmsim list) keeps its names. docs/records.md describes the files.",
 		Example: "  export LLMSIM_REGISTRY=team\n  llmsim registry add model ours config.json\n" +
 			"  llmsim scenario chat --set model=ours",
 		Args: cobra.NoArgs,

@@ -3,7 +3,6 @@ package validation
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,7 +86,7 @@ var columns = []struct {
 	{"TensorRT-LLM, TPOT", "trtllm", "TPOT mean"},
 }
 
-// docs/ablation.md is what comes out where one term after another is left out.
+// ablation.md is what comes out where one term after another is left out.
 func TestAblationPageIsCurrent(t *testing.T) {
 	measuredReport(t) // skips where there are no tables
 	data, err := Read(sharedTables(t))
@@ -118,17 +117,17 @@ func TestAblationPageIsCurrent(t *testing.T) {
 		}
 		b.WriteByte('\n')
 	}
-	upToDate(t, filepath.Join("..", "..", "docs", "ablation.md"), b.String())
+	upToDate(t, "ablation.md", b.String())
 }
 
 const ablationHead = `# What each term is worth
 
 Median absolute error and median error, in percent, of servers of 2025 and 2026 at a fixed number of
-clients (` + "`silicon`" + `, each eighth row) with all terms of [a step's time](physics.md), and without
+clients (` + "`silicon`" + `, each eighth row) with all terms of [a step's time](../../docs/physics.md), and without
 one of them. The other constants are not
 fitted again: a row shows what predictions rest on, not how well another form could do.
 
 ` + "`go test ./internal/validation -run Ablation -update`" + ` writes this page, from the tables of
-[validation.md](validation.md).
+[validation.md](../../docs/validation.md).
 
 | without |`

@@ -14,7 +14,7 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write what scenarios tell of their accuracy, and docs/coverage.md")
+	"write what scenarios tell of their accuracy, and coverage.md")
 
 // What scenarios tell about their own accuracy is what comes out here.
 func TestScenariosTellTheirAccuracy(t *testing.T) {

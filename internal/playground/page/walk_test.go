@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the list of stops in docs/tours.md")
+	update = flag.Bool("update", false, "write the list of tours in docs/teaching.md")
 	walked = flag.String("stops", "", "how the names of the stops begin to walk through")
 )
 
@@ -296,31 +296,33 @@ func TestStepsLeadFromThePromptIntoTheAnswer(t *testing.T) {
 	}
 }
 
-// docs/tours.md lists every stop with its link and its question.
-func TestToursPageListsAllStops(t *testing.T) {
+// docs/teaching.md lists every tour with the link to its first stop.
+func TestTeachingPageListsAllTours(t *testing.T) {
 	r := open(t, "")
-	var list strings.Builder
-	tour := ""
-	for _, s := range stops(r) {
-		if s.Tour != tour {
-			tour = s.Tour
-			fmt.Fprintf(&list, "\n## %s\n\n", tour)
+	list := "| tour | first stop | stops |\n|---|---|---|\n"
+	all := stops(r)
+	for first := 0; first < len(all); {
+		n := 0
+		for first+n < len(all) && all[first+n].Tour == all[first].Tour {
+			n++
 		}
-		fmt.Fprintf(&list, "- **%s** (`#tour=%s`). %s\n", s.Title, s.Name, s.Ask)
+		list += fmt.Sprintf("| %s | `#tour=%s` | %d |\n", all[first].Tour, all[first].Name, n)
+		first += n
 	}
-	const page, mark = "../../../docs/tours.md", "<!-- The stops. -->\n"
-	text := testkit.Read(t, page)
-	head, _, found := strings.Cut(string(text), mark)
-	if !found {
-		t.Fatalf("%s has no line %q", page, mark)
+	const page, begin, end = "../../../docs/teaching.md", "<!-- The tours. -->\n", "<!-- end -->\n"
+	text := string(testkit.Read(t, page))
+	head, rest, opened := strings.Cut(text, begin)
+	_, tail, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("%s has no lines %q and %q", page, begin, end)
 	}
-	want := head + mark + list.String()
+	want := head + begin + list + end + tail
 	if *update {
 		testkit.OK(t, os.WriteFile(page, []byte(want), 0o644))
 		return
 	}
-	if string(text) != want {
-		t.Errorf("%s is out of date; go test ./internal/playground/page -run ToursPage -update",
+	if text != want {
+		t.Errorf("%s is out of date; go test ./internal/playground/page -run TeachingPage -update",
 			page)
 	}
 }
