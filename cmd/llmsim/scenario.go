@@ -152,7 +152,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	case len(args) > 0:
 		return nil, errors.New("--from takes the place of a scenario: leave out one of the two")
 	}
-	reading, err := launch.ReadFileOrText(flags.from)
+	reading, err := launch.ReadFileOrText(flags.from, flags.set...)
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}

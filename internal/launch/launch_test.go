@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -35,6 +37,26 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 		settings = append(settings, rapid.SampledFrom(choices).Draw(t, choices[0]))
 	}
 	one("model=deepseek-v2-lite", "model=llama-3.1-8b", "model=gpt-oss-20b", "model=qwen3-30b-a3b")
+	drafts := "acceptance: 0.7, tokens: " + n("draft", 1, 8)
+	tree := ", tree: {width: " + n("width", 1, 3) + "}"
+	if rapid.Bool().Draw(t, "nodes") {
+		tree = ", tree: {width: 3, nodes: " + n("nodes", 1, 3) + "}"
+	}
+	one("workload.requests=1", "speculation={method: mtp, "+drafts+"}",
+		"speculation={method: eagle, "+drafts+tree+"}",
+		"speculation={method: eagle, vocabulary: 32000, "+drafts+"}",
+		"speculation={method: eagle, vocabulary: 32000, "+drafts+tree+"}",
+		"speculation={method: n-gram, match: 0.5, "+drafts+"}",
+		"speculation={method: medusa, "+drafts+"}",
+		"speculation={method: layer-skip, layers: 2, "+drafts+"}",
+		"speculation={method: n-gram, length: adaptive, "+drafts+"}",
+		"speculation={method: mtp, scheduling: synchronous, "+drafts+"}",
+		"speculation={method: draft-model, draft: llama-3.2-1b, "+drafts+tree+"}",
+		"speculation={method: draft-model, draft: llama-3.2-1b, tensor: 1, "+drafts+"}",
+		"speculation={method: draft-model, draft: llama-3.1-8b, weights: fp8, "+drafts+"}",
+		"speculation={method: draft-model, draft: llama-3.2-1b, weights: int4, "+drafts+"}",
+		"speculation={method: draft-model, draft: qwen3-0.6b, "+drafts+"}",
+		"speculation={method: draft-model, draft: llama-3.2-1b, accelerator: l4, "+drafts+"}")
 	maybe("engine.max-model-len=" + n("len", 100, 5000))
 	maybe("engine.kv-cache=fp8")
 	maybe("engine.weights=fp8")
@@ -127,7 +149,7 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", line, err)
 					}
-					again := built(t, append(reading.Settings, "hardware=h200-sxm"))
+					again := built(t, drafted(reading))
 					got := engines.Groups(again)[0]
 					for _, d := range unsaid(differences(&g.Replica, &got.Replica), notes) {
 						t.Fatalf("%q\n%s\n%s\n%s; notes %q", settings, line,
@@ -137,6 +159,16 @@ func TestACommandIsReadAsItWasMeant(t *testing.T) {
 			})
 		})
 	}
+}
+
+// drafted returns the settings of a reading on H200, with the acceptance of its drafts if it has a
+// drafter.
+func drafted(r *Reading) []string {
+	var given []string
+	if len(r.drafts) > 0 {
+		given = append(given, "speculation.acceptance=0.7")
+	}
+	return slices.Concat(r.with(given).Settings, given, []string{"hardware=h200-sxm"})
 }
 
 // differences says what of one server is not so in another, by the keys of a scenario.
@@ -165,9 +197,20 @@ func differences(a, b *engines.Replica) (list []string) {
 	differ("memory.tokens", a.Memory.Tokens, b.Memory.Tokens)
 	differ("batching", a.Batching.Policy, b.Batching.Policy)
 	differ("memory", a.Memory.Policy, b.Memory.Policy)
-	// TensorRT-LLM's share is of what weights leave.
+	s, u := drafting(a), drafting(b)
+	differ("speculation.method", s.Method, u.Method)
+	differ("speculation.draft", s.Draft, u.Draft)
+	differ("speculation.weights", s.Weights, u.Weights)
+	differ("speculation.vocabulary", s.Vocabulary, u.Vocabulary)
+	differ("speculation.tokens", s.Tokens, u.Tokens)
+	differ("speculation.tensor", s.Tensor, u.Tensor)
+	differ("speculation.tree", *s.Tree, *u.Tree)
+	differ("speculation.length", s.Length.Policy, u.Length.Policy)
+	differ("speculation.scheduling", s.Scheduling, u.Scheduling)
+	// TensorRT-LLM's share is of what weights leave, the drafter's included.
 	if apart := a.Memory.Utilization - b.Memory.Utilization; math.Abs(apart) > 1e-4 &&
-		a.Server.Plan.Weights == b.Server.Plan.Weights {
+		a.Server.Plan.Weights == b.Server.Plan.Weights &&
+		a.Server.Plan.Draft == b.Server.Plan.Draft {
 		differ("memory.utilization", a.Memory.Utilization, b.Memory.Utilization)
 	}
 	for name, value := range a.Batching.Params {
@@ -177,6 +220,35 @@ func differences(a, b *engines.Replica) (list []string) {
 		differ("memory."+name, value, b.Memory.Params[name])
 	}
 	return list
+}
+
+// drafting returns the drafter of a server, with the defaults that the server has: its draft model
+// by the checkpoint, and a tree of its own size.
+func drafting(d *engines.Replica) scenarios.Speculation {
+	if d.Speculation == nil {
+		return scenarios.Speculation{Tree: &scenarios.Tree{}}
+	}
+	s := *d.Speculation
+	if s.Draft != "" {
+		catalogue, err := models.Load()
+		if err != nil {
+			panic(err)
+		}
+		model, err := catalogue.Lookup(s.Draft)
+		if err != nil {
+			panic(err)
+		}
+		s.Draft, s.Weights = model.Name, cmp.Or(s.Weights, string(model.DType))
+		s.Tensor = cmp.Or(s.Tensor, max(1, d.Parallelism.Tensor))
+	}
+	whole := scenarios.Tree{Width: 1, Nodes: s.Tokens}
+	if s.Tree != nil {
+		whole = *s.Tree
+		most := whole.Width + (s.Tokens-1)*whole.Width*whole.Width
+		whole.Nodes, whole.Siblings = min(cmp.Or(whole.Nodes, most), most), 0
+	}
+	s.Tree = &whole
+	return s
 }
 
 // trtllmScript is as nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve/
@@ -505,33 +577,66 @@ func TestNamesAreQuoted(t *testing.T) {
 	}
 }
 
-// A command starts the drafter that was simulated, with the number of tokens of a draft, or says
-// that it lacks it; read again, it asks for what no flag has, the acceptance.
+// The command of an engine starts each drafter that the engine has and whose checkpoint is known,
+// and what it lacks is said by name; read again, it has the drafter if the acceptance is given, and
+// else it says what is to be given.
 func TestACommandHasTheDrafter(t *testing.T) {
-	for _, c := range []struct {
-		drafter, engine, want string
-	}{
-		{"{method: mtp, tokens: 3, acceptance: 0.7}", "vllm",
-			`"method":"mtp","num_speculative_tokens":3`},
-		{"{method: mtp, acceptance: 0.7}", "vllm", `"method":"mtp","num_speculative_tokens":4`},
-		{"{method: mtp, tokens: 3, acceptance: 0.7}", "sglang", ""},
-		{"{method: eagle, acceptance: 0.7}", "vllm", ""},
+	none := ""
+	for _, c := range []struct{ model, drafter, vllm, sglang, trtllm string }{
+		{"deepseek-v3", "method: mtp, tokens: 3", `"method":"mtp","num_speculative_tokens":3`,
+			"--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 " +
+				"--speculative-num-draft-tokens 4", "num_nextn_predict_layers: 3"},
+		{"deepseek-v3", "method: mtp", `"method":"mtp","num_speculative_tokens":4`,
+			"--speculative-num-draft-tokens 5", "decoding_type: MTP"},
+		{"llama-3.1-8b", "method: eagle, vocabulary: 32000", `"method":"eagle3","model":"yuhuili`,
+			"--speculative-algorithm EAGLE3 --speculative-draft-model-path yuhuili/EAGLE3-LLaMA3.1",
+			"speculative_model_dir: yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"},
+		{"llama-3-8b", "method: eagle, tree: {width: 2, nodes: 7}", `"method":"eagle"`,
+			"--speculative-eagle-topk 2 --speculative-num-draft-tokens 8", none},
+		{"llama-3.1-70b", "method: draft-model, draft: llama-3.2-1b",
+			`"method":"draft_model","model":"meta-llama/Llama-3.2-1B-Instruct"`,
+			"--speculative-algorithm STANDALONE --speculative-draft-model-path meta-llama/Llama-3",
+			"decoding_type: DraftTarget"},
+		{"llama-3.1-8b", "method: n-gram, tokens: 5",
+			`{"method":"ngram","num_speculative_tokens":5}`, "--speculative-num-draft-tokens 6",
+			"decoding_type: NGram"},
+		{"deepseek-v3", "method: eagle", none, none, none},
+		{"llama-3.1-8b", "method: medusa", none, none, none},
+		{"llama-3.1-8b", "method: layer-skip, layers: 2", none, none, none},
 	} {
-		b, err := NewBundle(built(t, []string{"model=deepseek-v3", "hardware=h200-sxm",
-			"parallelism={tensor: 8}", "speculation=" + c.drafter}), c.engine)
-		testkit.OK(t, err)
-		script, err := b.Script()
-		testkit.OK(t, err)
-		lacks := slices.ContainsFunc(b.Notes, func(note string) bool {
-			return strings.Contains(note, "no flag is written")
-		})
-		if lacks != (c.want == "") || strings.Contains(string(script), "--speculative") == lacks ||
-			!strings.Contains(string(script), c.want) {
-			t.Errorf("%s on %s: %q\n%s", c.drafter, c.engine, b.Notes, script)
-		}
-		r, err := Read(script)
-		if err != nil || strings.Contains(strings.Join(r.Notes, "\n"), "acceptance rate") == lacks {
-			t.Errorf("%s on %s is read as %+v (%v)", c.drafter, c.engine, r, err)
+		for engine, want := range map[string]string{"vllm": c.vllm, "sglang": c.sglang,
+			"trtllm": c.trtllm} {
+			b, err := NewBundle(built(t, []string{"model=" + c.model, "hardware=h200-sxm",
+				"parallelism={tensor: 8}", "speculation={acceptance: 0.7, " + c.drafter + "}"}),
+				engine)
+			testkit.OK(t, err)
+			script, err := b.Script()
+			testkit.OK(t, err)
+			text := script + b.Servers[0].Config
+			read := func(overrides ...string) *Reading {
+				r, err := readWith(script, files(nil).or(map[string]string{
+					b.Servers[0].ConfigFile: b.Servers[0].Config}))
+				testkit.OK(t, err)
+				return r.with(overrides)
+			}
+			lacks := slices.ContainsFunc(b.Notes, func(note string) bool {
+				return strings.Contains(note, "no flag is written for it: ")
+			})
+			if starts := strings.Contains(text, "specul"); lacks != (want == none) ||
+				starts == lacks || !strings.Contains(text, want) {
+				t.Errorf("%s on %s: %q\n%s", c.drafter, engine, b.Notes, text)
+			}
+			r := read("speculation.acceptance=0.6")
+			method, _, _ := strings.Cut(strings.TrimPrefix(c.drafter, "method: "), ",")
+			if has := slices.Contains(r.Settings, "speculation.method="+method); has == lacks ||
+				strings.Contains(strings.Join(r.Notes, "\n"), "acceptance") {
+				t.Errorf("%s on %s is read as %+v", c.drafter, engine, r)
+			}
+			r = read()
+			asks := strings.Contains(strings.Join(r.Notes, "\n"), "speculation.acceptance=")
+			if asks == lacks || strings.Contains(strings.Join(r.Settings, "\n"), "speculation") {
+				t.Errorf("%s on %s without an acceptance is read as %+v", c.drafter, engine, r)
+			}
 		}
 	}
 }

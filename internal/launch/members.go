@@ -184,8 +184,19 @@ func (m *member) alone() (*Reading, error) {
 	case m.replicas > 1:
 		m.Set("replicas", strconv.Itoa(m.replicas))
 	}
+	drafts := m.takeDrafts()
 	return &Reading{Engine: m.engine.Name, Settings: settings(m.Terms),
-		Flags: m.reading.Flags, Notes: m.Notes, Ignored: m.Ignored}, nil
+		Flags: m.reading.Flags, Notes: m.Notes, Ignored: m.Ignored,
+		drafts: settings(drafts), drafters: m.Drafters}, nil
+}
+
+// takeDrafts takes the drafter out of the terms.
+func (m *member) takeDrafts() map[string]string {
+	drafts := m.section("speculation")
+	for key := range drafts {
+		delete(m.Terms, key)
+	}
+	return drafts
 }
 
 // scaled returns how the replicas are started and stopped, empty where all run always. It sets how

@@ -40,10 +40,17 @@ func notOneFleet(members []member) error {
 func joinPools(members []member) (*Reading, error) {
 	var list []section
 	roles := map[string]int{}
-	var lost []string
+	var lost, drafters []string
+	var drafts map[string]string
 	for i := range members {
 		delete(members[i].Terms, "pool")
 		lost = append(lost, members[i].Ignored...)
+		drafters = append(drafters, members[i].Drafters...)
+		if own := members[i].takeDrafts(); i == 0 || maps.Equal(own, drafts) {
+			drafts = own
+		} else {
+			drafts = nil // each pool has its own, which needs its own acceptance
+		}
 		roles[members[i].role]++
 	}
 	common, own := agreed(members)
@@ -68,7 +75,8 @@ func joinPools(members []member) (*Reading, error) {
 	}
 	common["fleet.pools"] = text
 	return &Reading{Engine: members[0].engine.Name, Settings: settings(common),
-		Notes: notesOf(members), Ignored: lost}, nil
+		Notes: notesOf(members), Ignored: lost, drafts: settings(drafts),
+		drafters: slices.Compact(slices.Sorted(slices.Values(drafters)))}, nil
 }
 
 // agreed returns the values of sections that are the same in all pools, and the names of the other

@@ -13,17 +13,26 @@ import (
 )
 
 // ReadFileOrText reads the file of that name, or the folder that Write filled, or if there is
-// neither, the text itself. A configuration that the command of a file names may lie beside it.
-func ReadFileOrText(text string) (*Reading, error) {
+// neither, the text itself. A configuration that the command of a file names may lie beside it. The
+// drafter that a command starts is read if overrides give the acceptance of its drafts.
+func ReadFileOrText(text string, overrides ...string) (*Reading, error) {
+	r, err := readFileOrText(text)
+	if err != nil {
+		return nil, err
+	}
+	return r.with(overrides), nil
+}
+
+func readFileOrText(text string) (*Reading, error) {
 	if strings.ContainsAny(text, " \n") {
-		return Read(text)
+		return readWith(text, nil)
 	}
 	if info, err := os.Stat(text); err == nil && info.IsDir() {
 		return readFolder(text)
 	}
 	data, err := readFile(os.Open(text))
 	if errors.Is(err, fs.ErrNotExist) {
-		r, err := Read(text)
+		r, err := readWith(text, nil)
 		if err != nil && strings.ContainsAny(text, "./") {
 			return nil, fmt.Errorf("there is no file %s, and as a command: %w", text, err)
 		}
@@ -77,7 +86,14 @@ func readFile(file *os.File, err error) (string, error) {
 
 // Read reads what starts an engine: a line for a shell, a shell script, Kubernetes manifests, or a
 // file of Docker Compose. It has one command that does, or commands of pools that share the work.
-func Read(text string) (*Reading, error) { return readWith(text, nil) }
+// Of overrides see ReadFileOrText.
+func Read(text string, overrides ...string) (*Reading, error) {
+	r, err := readWith(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	return r.with(overrides), nil
+}
 
 // readWith reads commands whose files are found beside them.
 func readWith(text string, beside files) (*Reading, error) {

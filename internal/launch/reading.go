@@ -20,6 +20,27 @@ type Reading struct {
 	// Notes say which flags were left out, and why, and Ignored names these.
 	Notes   []string
 	Ignored []string
+
+	// drafts are overrides for the drafter that the command starts, and drafters the flags that
+	// ask for it.
+	drafts, drafters []string
+}
+
+// with returns the reading for a scenario with further overrides: with the drafter, if they give
+// the acceptance of its drafts, which no command says, and else without one.
+func (r *Reading) with(overrides []string) *Reading {
+	if slices.ContainsFunc(overrides, func(set string) bool {
+		return strings.HasPrefix(set, "speculation.acceptance") ||
+			strings.HasPrefix(set, "speculation=")
+	}) {
+		r.Settings = append(r.Settings, r.drafts...)
+	} else if len(r.drafters) > 0 {
+		r.Ignored = append(r.Ignored, r.drafters...)
+		r.note("%s: speculative decoding needs an acceptance rate, which is a property of your "+
+			"texts: set speculation.acceptance, such as speculation.acceptance=0.7",
+			strings.Join(r.drafters, ", "))
+	}
+	return r
 }
 
 // reading is the keys of a command while they become those of a fleet.

@@ -14,13 +14,6 @@ import (
 func Missing(simulation *scenarios.Simulation, e *Engine, groups []Group) []string {
 	s := &simulation.Scenario
 	var list []string
-	if e.Name == "vllm" && drafterVLLM(s.Speculation) != "" {
-		list = append(list, "speculation.acceptance: it is a property of your texts")
-	} else if s.Speculation != nil {
-		list = append(list, fmt.Sprintf("speculation %s: no flag is written for it; give the "+
-			"engine its drafter. The acceptance that the scenario takes for granted is a "+
-			"property of your texts", s.Speculation.Method))
-	}
 	picker := "a gateway with an endpoint picker"
 	if e.Name == "vllm" {
 		picker = "llm-d.yaml, whose endpoint picker comes near"
@@ -31,6 +24,8 @@ func Missing(simulation *scenarios.Simulation, e *Engine, groups []Group) []stri
 	}
 	for i := range groups {
 		g := &groups[i]
+		_, lacks := g.drafter(e.Name)
+		list = append(list, lacks...)
 		list = append(list, g.missing(e)...)
 		list = append(list, g.missingParams(e)...)
 		list = append(list, e.Unscaled(g.Name, &g.Scaling)...)

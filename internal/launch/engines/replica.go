@@ -107,6 +107,9 @@ func Groups(simulation *scenarios.Simulation) []Group {
 		if p.Memory.Policy != "" {
 			one.Memory = p.Memory
 		}
+		if p.Speculation != nil {
+			one.Speculation = p.Speculation
+		}
 		one.Name, one.Server = fmt.Sprintf("%s-%d", one.Role, i), servers[i]
 		if p.Name != one.Role && p.Name != one.Name {
 			one.Pool = p.Name

@@ -62,11 +62,13 @@ func expressSGLang(d *Replica) options.Terms {
 		t["transfer"] = "nixl"
 	}
 	t["host"] = "0.0.0.0"
+	d.expressDrafter("sglang", t)
 	return t
 }
 
 // interpretSGLang turns what SGLang's flags mean together into keys.
 func interpretSGLang(r *Reading) {
+	r.interpretDrafter("sglang")
 	r.Set("engine.preset", "sglang")
 	r.Set("batching.policy", "sglang")
 	_, attention := r.Take("attention")

@@ -76,12 +76,14 @@ func expressTRTLLM(d *Replica) options.Terms {
 	if d.Role != "mixed" {
 		t["transfer"] = "DEFAULT"
 	}
+	d.expressDrafter("trtllm", t)
 	return t
 }
 
 // interpretTRTLLM names the preset and its policies, and turns what the flags mean together into
 // keys. Blocks of the cache are reused by default (tensorrt_llm/llmapi/llm_args.py, v1.0).
 func interpretTRTLLM(r *Reading) {
+	r.interpretDrafter("trtllm")
 	r.Set("engine.preset", "trtllm")
 	r.Set("batching.policy", "trtllm")
 	switch policy := r.Terms["memory.policy"]; {

@@ -1,14 +1,12 @@
 package engines
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
 // VLLMBehindSidecar is the port of vLLM in a pod where llm-d's proxy has vLLM's own.
@@ -67,26 +65,16 @@ func expressVLLM(d *Replica) options.Terms {
 		}
 	}
 	t.Set("engine.weights", d.asksWeights())
-	t.Set("drafter", drafterVLLM(d.Speculation))
+	d.expressDrafter("vllm", t)
 	if d.Role == "decode" {
 		t["port"] = strconv.Itoa(VLLMBehindSidecar)
 	}
 	return t
 }
 
-// drafterVLLM returns vLLM's configuration of the heads for multi-token prediction that the
-// checkpoint of the model has; empty for other drafters, whose checkpoint a scenario does not name,
-// and for drafts whose length is not fixed
-// (https://docs.vllm.ai/en/v0.15.1/features/speculative_decoding).
-func drafterVLLM(s *scenarios.Speculation) string {
-	if s == nil || s.Method != "mtp" || s.Length.Policy != "" && s.Length.Policy != "fixed" {
-		return ""
-	}
-	return fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, cmp.Or(s.Tokens, 4))
-}
-
 // interpretVLLM turns what vLLM's flags mean together into keys.
 func interpretVLLM(r *Reading) {
+	r.interpretDrafter("vllm")
 	_, spread := r.Take("expert-parallel")
 	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
 	if blocks := r.Number("rank-blocks", 0); blocks > 0 {

@@ -25,9 +25,6 @@ func (l leftOut) Error() string { return string(l) }
 // notes are what several options do that a scenario does not have.
 func notes(name string) string {
 	switch name {
-	case "acceptance":
-		return "speculative decoding needs an acceptance rate, which is a property of your " +
-			"texts: set speculation, such as speculation={method: eagle, acceptance: 0.7}"
 	case "kernels":
 		return "kernels follow from engine.preset"
 	case "exchange":

@@ -41,7 +41,8 @@ type Option struct {
 	Off string `yaml:"off"`
 	// Range is the versions that have it.
 	engines.Range `yaml:",inline"`
-	// Note says what it does that a scenario does not have: a text, or the name of one in notes.
+	// Note says what it does that a scenario does not have: a text, or the name of one in notes;
+	// drafter for options of drafters, which a scenario has if it has their acceptance.
 	Note string `yaml:"note"`
 }
 

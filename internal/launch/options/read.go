@@ -33,6 +33,8 @@ type Reading struct {
 	// Notes say which options were left out, and why, and Ignored names these.
 	Notes   []string
 	Ignored []string
+	// Drafters are the options that ask for a drafter.
+	Drafters []string
 
 	table   *Table
 	command *Command
@@ -175,7 +177,9 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	if v := r.command.Version; !v.IsZero() && !o.Has(v) {
 		r.Note("%s: %s has it %s, and the image has %s", name, r.table.Engine, o.Range, v)
 	}
-	if o.Note != "" {
+	if o.Note == "drafter" {
+		r.Drafters = append(r.Drafters, name)
+	} else if o.Note != "" {
 		r.noteFlag(name, notes(o.Note))
 	}
 	given := value
