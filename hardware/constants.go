@@ -30,8 +30,8 @@ var fittedCollectives = sync.OnceValue(func() []Collective {
 	return readFitted[Collective]("fitted/links")
 })
 
-// readFitted reads the files of an embedded folder, one value each, in the order of their names,
-// which are those of accelerators or links.
+// readFitted reads the files of an embedded folder, one value each, in the order of their names. A
+// file has the name of its accelerator or link.
 func readFitted[T any](dir string) []T {
 	entries, err := fittedFiles.ReadDir(dir)
 	if err != nil {
@@ -88,8 +88,8 @@ var carries = sync.OnceValue(func() relatives {
 })
 
 // FittedConstants returns the constants of an accelerator and of the links that join it. If the
-// accelerator or a link was not measured, the constants are those of a relative, and a warning says
-// so. Links may be nil.
+// accelerator or a link was not measured, a relative's constants hold, and a warning says so. Links
+// may be nil.
 func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []string) {
 	var warnings []string
 	c, own := a.own()

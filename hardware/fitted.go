@@ -28,7 +28,7 @@ type Constants struct {
 	Accelerator string
 	Fit         Fit
 	// Host is a factor on the host times of an engine. It is the time that the hosts of the
-	// measured accelerator take for some work, divided by that of the H100's hosts.
+	// measured accelerator take for some work, divided by the time of the H100's hosts.
 	Host        float64
 	Linear      Linear
 	Elementwise Elementwise
@@ -109,7 +109,7 @@ type Head struct {
 }
 
 // Experts describes the fused kernels of routed experts, whose compute and memory time overlap as
-// those of Linear.
+// in Linear.
 type Experts struct {
 	// Compute is the fraction of the peak rate that large batches reach, by number format of the
 	// operands. Memory is the fraction of the peak bandwidth at which weights stream in.

@@ -17,8 +17,8 @@ import (
 type form struct {
 	// file and path name the place of the table, for error messages.
 	file, path string
-	// source is the source of all figures that name none. If it is empty, each figure must name its
-	// own.
+	// source is the source of all figures that do not name their own. If it is empty, each figure
+	// must name its own.
 	source string
 	// sources receives the source of each figure, by its key.
 	sources map[string]string

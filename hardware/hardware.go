@@ -37,7 +37,7 @@ type Accelerator struct {
 	// Name is the catalogue name, such as "a100-80gb-sxm"; Aliases are other names that find it.
 	Name    string
 	Aliases []string
-	// Title is the name for people, such as "NVIDIA A100 SXM4 80 GB"; Name where none is given.
+	// Title is the name for people, such as "NVIDIA A100 SXM4 80 GB"; Name where no title is given.
 	Title string
 	// Kind is "gpu", "tpu", "npu" (of other makers) or "cpu".
 	Kind string
@@ -46,7 +46,7 @@ type Accelerator struct {
 	Generation string
 	// Memory is the device memory in bytes that a program sees, which determines the size of the KV
 	// cache. It differs from the number in the product's name: an "80 GB" A100 has 80 GiB on board,
-	// of which the driver leaves 79.15 GiB.
+	// and the driver leaves 79.15 GiB.
 	Memory float64
 	// Bandwidth is the peak memory bandwidth in B/s.
 	Bandwidth float64
@@ -56,8 +56,8 @@ type Accelerator struct {
 	SMs int
 	// L2 is the last-level cache in bytes; 0 where unknown.
 	L2 float64
-	// ScaleUp is the name of the link between accelerators of one node, HostLink that of the link
-	// to the host, and Network that of the link to other nodes.
+	// ScaleUp is the name of the link between accelerators of one node, HostLink names the link to
+	// the host, and Network the link to other nodes.
 	ScaleUp, HostLink, Network string
 	// PerNode is the number of accelerators that ScaleUp joins, at least 1.
 	PerNode int

@@ -91,8 +91,8 @@ func (k *Kernels) On(accelerator string) *Kernels {
 	return nil
 }
 
-// checkEngine returns an error, with the nearest name, for an engine family of which no kernel was
-// measured.
+// checkEngine returns an error, with the nearest name, for an engine family without a measured
+// kernel.
 func checkEngine(engine string) error {
 	var known []string
 	for _, f := range kernelFiles() {
@@ -133,7 +133,7 @@ var kernelFiles = sync.OnceValue(func() []kernelFile {
 // FindKernels returns the kernels of an engine family on a, or on the nearest relative of a that
 // was measured with that engine. Formats that were not measured with the engine take the kernels of
 // another engine on the same accelerator, because engines share most of their libraries. The error
-// names the nearest engine family if none of that name was measured.
+// names the nearest engine family if no kernel of that name was measured.
 func FindKernels(engine string, a *Accelerator) (*Kernels, error) {
 	if err := checkEngine(engine); err != nil {
 		return nil, err

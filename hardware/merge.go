@@ -12,7 +12,8 @@ import (
 // file is one parsed catalogue file.
 type file struct {
 	name string
-	// source is the source of figures that name none; "" if each figure must name its own.
+	// source is the source of figures that do not name their own; "" if each figure must name its
+	// own.
 	source string
 	root   node
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // constants adds the key for constants that a user fitted to an accelerator, in the format of the
-// program's own files. Constants that are left out are those of the data sheet: efficiencies of 1
+// program's own files. Constants that are left out follow from the data sheet: efficiencies of 1
 // and no fixed times.
 func (f *form) constants(key string, to **Constants) {
 	f.fields[key] = func(path string, value node) error {

@@ -16,13 +16,14 @@ var priceTable []byte
 var storeTable []byte
 
 // Listing is what one accelerator with its share of the host costs an hour with a provider, or a
-// GiB of a store of KV caches, whose name is then that of the Accelerator.
+// GiB of a store of KV caches, which Accelerator then names.
 type Listing struct {
 	Accelerator string `csv:"accelerator"`
 	// Price is in units of Currency an hour. The catalogue has US dollars only.
 	Price    float64 `csv:"price"`
 	Currency string  `csv:"currency"`
-	// Term is on-demand or owned. Provider and Region are empty where the source names none.
+	// Term is on-demand or owned. Provider and Region are empty where the source does not name
+	// them.
 	Term     string `csv:"term"`
 	Provider string `csv:"provider"`
 	Region   string `csv:"region"`

@@ -43,7 +43,7 @@ var recurrentKernels = sync.OnceValue(func() []RecurrentKernel {
 
 // FindRecurrent returns the kernels of an engine family for a kind of linear attention on a, or on
 // the nearest measured relative of a, or nil if no kernel of that kind was measured with it. An
-// empty engine means vllm. The error names the nearest engine family if none has that name.
+// empty engine means vllm. The error names the nearest engine family if no family has that name.
 func FindRecurrent(engine, kind string, a *Accelerator) (*RecurrentKernel, error) {
 	engine = cmp.Or(engine, "vllm")
 	if err := checkEngine(engine); err != nil {

@@ -38,7 +38,7 @@ func (b buckets) index(x float64) int {
 	return int(logarithm * b.perOctave)
 }
 
-// value returns the number that stands for all numbers of a bucket.
+// value returns the number that represents all numbers of a bucket.
 func (b buckets) value(index int) float64 { return b.least(index) * (1 + b.accuracy) }
 
 // least returns the smallest number of a bucket. It searches around a guess, which may differ

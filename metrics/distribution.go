@@ -131,7 +131,7 @@ func (d *Distribution) each(yield func(span, n float64) bool) {
 	}
 }
 
-// value returns the number that stands for the spans of a bucket.
+// value returns the number that represents the spans of a bucket.
 func (d *Distribution) value(bucket int) float64 {
 	return max(float64(d.least), min(d.buckets.value(bucket), float64(d.most)))
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Sessions sums up the sessions of a run. A mean over sessions is 0 and absent in JSON if none was
-// completed.
+// Sessions sums up the sessions of a run. A mean over sessions is 0 and absent in JSON if no
+// session was completed.
 type Sessions struct {
-	// Completed sessions had an answer to every call. In Incomplete ones a call had none, or they
-	// were under way when the run ended.
+	// Completed sessions had an answer to every call. In Incomplete ones a call had no answer, or
+	// they were under way when the run ended.
 	Completed  int64 `json:"completed" jsonschema:"sessions with an answer to every call; of completed sessions"`
 	Incomplete int64 `json:"incomplete" jsonschema:"sessions with a call that had none, or under way at the end; of begun sessions"`
 	// Mean, Median, P90 and P99 are the time of a completed session in seconds, from its first
@@ -21,8 +21,8 @@ type Sessions struct {
 	P90    float64 `json:"p90_s,omitzero" jsonschema:"90th percentile of the time; of completed sessions"`
 	P99    float64 `json:"p99_s,omitzero"`
 	// ModelShare is the share of this time in which a call of the session was computed, QueueShare
-	// the share in which none was and a call waited for its first step, and WaitShare the rest, in
-	// which tools worked and users thought.
+	// the share in which no call was computed and one waited for its first step, and WaitShare the
+	// rest, in which tools worked and users thought.
 	ModelShare float64 `json:"model_share"`
 	QueueShare float64 `json:"queue_share"`
 	WaitShare  float64 `json:"wait_share" jsonschema:"share of their time in which tools work and users think; of completed sessions"`

@@ -8,7 +8,7 @@ import (
 )
 
 // SLO is a service level objective. It has limits that a share of the requests must keep all at
-// once, and limits of percentiles, each of which must be kept by itself.
+// once, and limits of percentiles, which must each be kept by itself.
 type SLO struct {
 	// TTFT, TPOT and E2E are the limits for a single request; 0 means no limit.
 	TTFT, TPOT, E2E sim.Time
@@ -100,8 +100,8 @@ func (l *LimitResult) Name() string {
 // Used returns the measured percentile as a share of the limit.
 func (l *LimitResult) Used() float64 { return ratio(l.Measured, l.Limit) }
 
-// Binding returns the limit that binds. Among the missed limits, or among all if none is missed, it
-// is the limit of which the largest share is used. Binding returns nil if there is no limit.
+// Binding returns the limit that binds. Among the missed limits, or among all if each is kept, it
+// is the limit that is used by the largest share. Binding returns nil if there is no limit.
 func Binding(limits []LimitResult) *LimitResult {
 	if i := binding(limits); i >= 0 {
 		return &limits[i]
@@ -109,7 +109,7 @@ func Binding(limits []LimitResult) *LimitResult {
 	return nil
 }
 
-// binding returns the index of the limit that binds, or -1 if there is none.
+// binding returns the index of the limit that binds, or -1 without limits.
 func binding(limits []LimitResult) int {
 	best := -1
 	for i := range limits {

@@ -2,10 +2,10 @@ package metrics
 
 import "github.com/llmsim/llmsim/sim"
 
-// Summary is the outcome of a run. The JSON keys are those of vLLM's serving benchmark where it has
-// them. Times whose key ends in _ms are in milliseconds, and others in seconds. A latency that no
-// request has is 0. Answers of one token, and answers that come as a whole from a static batch,
-// have no TPOT and no gaps.
+// Summary is the outcome of a run. The JSON keys have the names of vLLM's serving benchmark where
+// it has them. Times whose key ends in _ms are in milliseconds, and others in seconds. A latency
+// that no request has is 0. Answers of one token, and answers that come as a whole from a static
+// batch, have no TPOT and no gaps.
 type Summary struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
@@ -45,13 +45,13 @@ type Summary struct {
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
 	// Tenants sums up the classes of each tenant, and as "others" the requests of tenants that a
-	// trace numbers and no class names. The SLOs are those of the classes.
+	// trace numbers and no class names. Each class keeps its SLO.
 	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
 
-	// Sessions sums up the sessions of which requests are calls; nil if there are none.
+	// Sessions sums up the sessions whose calls are requests; nil without sessions.
 	Sessions *Sessions `json:"sessions,omitempty"`
 
-	// Phases divide the time of a request; nil if none was answered.
+	// Phases divide the time of a request; nil if no request was answered.
 	*Phases
 
 	Preemptions     int64   `json:"preemptions"`

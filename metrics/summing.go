@@ -51,8 +51,8 @@ func window(r *sim.Result) string {
 	return "from the start until the last request ended"
 }
 
-// addClasses sums up by class, and decides which SLOs are met: that of each class, or that of all
-// requests if there are no classes. In either case the limits of gaps count too.
+// addClasses sums up by class, and decides which SLOs are met: for each class, or for all requests
+// if there are no classes. In either case the limits of gaps count too.
 func (s *Summary) addClasses(c *Collector, r *sim.Result) {
 	s.SLOMet = c.all.met()
 	gaps := c.all.slo.percentiles(ITL, c.itl, 0)
@@ -166,7 +166,7 @@ func (g *group) attainment() Attainment {
 }
 
 // met reports whether the limits were kept in the share of requests that the SLO asks for, and
-// those of percentiles. Without requests nothing was measured, and no SLO is met.
+// whether the limits of percentiles were. Without requests nothing was measured, and no SLO is met.
 func (g *group) met() bool {
 	if g.empty() || g.attainment().All < g.slo.Share {
 		return false
@@ -189,7 +189,7 @@ func (d *Distribution) statistics() (mean, median float64, std *float64, p90, p9
 		d.Quantile(0.95) / ms, d.Quantile(0.99) / ms
 }
 
-// limits returns the results of all limits of the group's SLO except those of gaps.
+// limits returns the results of all limits of the group's SLO except the limits of gaps.
 func (g *group) limits() []LimitResult {
 	var list []LimitResult
 	a, unanswered := g.attainment(), g.sent()-g.ttft.Count()

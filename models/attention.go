@@ -117,10 +117,10 @@ func (l *Attention) Prefill(n, c int) AttentionWork {
 	}
 }
 
-// Decode returns the work of sequences that decode tokens together (as many as there are sequences,
-// or more when drafts are verified) at the given sum of their contexts, the new tokens included. It
-// is affine in the context up to BendsAt, and beyond: a window counts as reached by all sequences
-// at once, when their mean context reaches it.
+// Decode returns the work of sequences that decode tokens together (one each, or more when drafts
+// are verified) at the given sum of their contexts, the new tokens included. It is affine in the
+// context up to BendsAt, and beyond: a window counts as reached by all sequences at once, when
+// their mean context reaches it.
 func (l *Attention) Decode(sequences, tokens int, context int64) AttentionWork {
 	if sequences == 0 {
 		return AttentionWork{}
@@ -148,7 +148,7 @@ func (l *Attention) BendsAt(n int) int64 { return int64(n) * int64(l.Window) }
 type RecurrentKind string
 
 const (
-	// GatedDeltaNet is that of Yang et al., arXiv:2412.06464 (Qwen3-Next, Qwen3.5).
+	// GatedDeltaNet is the layer of Yang et al., arXiv:2412.06464 (Qwen3-Next, Qwen3.5).
 	GatedDeltaNet RecurrentKind = "gated delta net"
 	// KimiDelta gates each channel of the key (Kimi Linear, arXiv:2510.26692, section 3).
 	KimiDelta RecurrentKind = "Kimi delta attention"

@@ -174,9 +174,9 @@ func (c *Catalog) Lookup(name string) (*Architecture, error) {
 		"give the path of a Hugging Face config.json)", name, len(names))
 }
 
-// WithKVHeads returns the model with n KV heads in each layer of softmax attention, to see
-// what sharing them saves (Ainslie et al., arXiv:2305.13245). The error says why it cannot have as
-// many.
+// WithKVHeads returns the model with n KV heads in each layer of softmax attention, to see what
+// sharing them saves (Ainslie et al., arXiv:2305.13245). The error says why it cannot have that
+// number.
 func (a *Architecture) WithKVHeads(n int) (*Architecture, error) {
 	changed := *a
 	changed.Name = fmt.Sprintf("%s with %d KV heads", a.Name, n)

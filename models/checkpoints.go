@@ -103,8 +103,8 @@ func NativeRelease(model *Architecture, called string) string {
 }
 
 // ReleaseOf returns the checkpoint that a server loads for a model with weights in a number format,
-// and whether one is published that is known. If none is, it returns that of the model as it is
-// published.
+// and whether one is published that is known. If no release is, it returns the repository of the
+// model as it is published.
 func ReleaseOf(model *Architecture, called string, weights hardware.DType) (string, bool) {
 	native := NativeRelease(model, called)
 	if weights == model.DType || weights == "" {

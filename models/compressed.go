@@ -11,11 +11,12 @@ import (
 // of tokens. The one key of a token is its value too.
 type Compressed struct {
 	Heads, HeadDim, RopeDim int
-	// QueryRank is the rank of the queries, OutputRank that of the output in each of OutputGroups.
+	// QueryRank is the rank of the queries, OutputRank the rank of the output in each of
+	// OutputGroups.
 	QueryRank, OutputRank, OutputGroups int
 	// Window is the number of last tokens that are kept as they are.
 	Window int
-	// Ratio is the number of tokens that an entry stands for; 0 means that there are no entries.
+	// Ratio is the number of tokens that an entry compresses; 0 means that there are no entries.
 	Ratio int
 	// Indexer chooses entries; nil means all. Its TopK counts entries.
 	Indexer *Indexer
@@ -80,8 +81,8 @@ func (m *Compressed) elementwise(_, tp int) []ElementwiseKernel {
 		{Name: "rotary", Elements: product(2, 2*split(m.Heads, tp)+1, m.RopeDim)}}
 }
 
-// attention implements Mixer: the window, the scan of the index, and the entries, each of which
-// costs a token the Ratioth part.
+// attention implements Mixer: the window, the scan of the index, and the entries, which each cost a
+// token the Ratioth part.
 func (m *Compressed) attention(tp int, kv hardware.DType) []Attention {
 	heads := float64(split(m.Heads, tp))
 	flops := 4 * heads * float64(m.HeadDim)
@@ -106,7 +107,7 @@ func (m *Compressed) attention(tp int, kv hardware.DType) []Attention {
 	return append(chosen, window)
 }
 
-// shared returns the work where one entry stands for the given number of tokens.
+// shared returns the work where one entry compresses the given number of tokens.
 func (l Attention) shared(tokens int) Attention {
 	l.PrefillFLOPs /= float64(tokens)
 	l.DecodeFLOPs /= float64(tokens)

@@ -12,8 +12,7 @@ type MoE struct {
 	// together.
 	Intermediate, SharedIntermediate int
 	// Latent is the width of the vectors that routed experts work on, where it differs from the
-	// hidden size (Nemotron 3 Super, Kimi-K3): two projections lead there and back. 0 means that
-	// there are none.
+	// hidden size (Nemotron 3 Super, Kimi-K3): two projections lead there and back. 0 without them.
 	Latent int
 	// Identity is the number of experts more that pass tokens on as they are (LongCat-Flash);
 	// Active counts none of them.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readHeads reads the heads: where KV heads are not given, multi_query means one, and else there
-// are as many as query heads.
+// readHeads reads the heads: where KV heads are not given, multi_query means one, and otherwise
+// each query head has one.
 func (c *config) readHeads(f family, s *shape) {
 	s.attention.Heads = c.need("num_attention_heads", "n_head", "n_heads", "num_heads")
 	kv := s.attention.Heads
@@ -36,8 +36,8 @@ func (c *config) readHeads(f family, s *shape) {
 	}
 }
 
-// readMLA reads multi-head latent attention, of which kv_lora_rank is the mark, and the indexer of
-// sparse attention.
+// readMLA reads multi-head latent attention, which kv_lora_rank marks, and the indexer of sparse
+// attention.
 func (c *config) readMLA(s *shape) {
 	rank := c.count(0, "kv_lora_rank")
 	if rank == 0 {

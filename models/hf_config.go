@@ -71,7 +71,7 @@ func (c *config) assume(defaults map[string]any) {
 	}
 }
 
-// top returns the whole file of which c is a section.
+// top returns the whole file that has the section c.
 func (c *config) top() *config {
 	for c.outer != nil {
 		c = c.outer

@@ -174,7 +174,7 @@ func readStep3(c *config, s *shape) {
 
 // readLongCat reads layers of two attentions and two MLPs, beside which experts run (LongCat-Flash,
 // arXiv:2509.01322, section 2). Some experts pass tokens on as they are: the number of visited ones
-// that compute is that of a token on average.
+// that compute is a token's average.
 func readLongCat(c *config, s *shape) {
 	routed, visited, identity := c.need("n_routed_experts"), c.need("moe_topk"),
 		c.count(0, "zero_expert_num")

@@ -116,8 +116,8 @@ func readBamba(c *config, s *shape) {
 	}
 }
 
-// readMiniMaxM1 reads layers with lightning attention, whose heads are as many and as wide as those
-// of queries.
+// readMiniMaxM1 reads layers with lightning attention, whose heads have the number and the width of
+// the query heads.
 func readMiniMaxM1(c *config, s *shape) {
 	s.mixers = map[string]Mixer{"linear_attention": &Recurrent{
 		Kind: Lightning, Heads: s.attention.Heads, KeyHeads: s.attention.Heads,
@@ -131,7 +131,7 @@ func readMiniMaxM1(c *config, s *shape) {
 }
 
 // readMamba2 reads models of Mamba-2 layers only (arXiv:2405.21060), which have neither attention
-// nor MLPs. Nothing limits their context: a default of 2²⁰ tokens stands for that.
+// nor MLPs. Nothing limits their context: a default of 2²⁰ tokens means that.
 func readMamba2(c *config, s *shape) {
 	mamba := &Recurrent{
 		Kind: Mamba2, Heads: s.attention.Heads, ValueDim: s.attention.HeadDim,

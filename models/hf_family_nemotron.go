@@ -39,7 +39,7 @@ func readNemotronH(c *config, s *shape) {
 	}
 }
 
-// nemotronExperts returns the experts, or nil where there are none.
+// nemotronExperts returns the experts, or nil without experts.
 func (c *config) nemotronExperts(s *shape) *MoE {
 	experts := c.count(0, "n_routed_experts")
 	if experts == 0 {

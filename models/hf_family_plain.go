@@ -80,7 +80,7 @@ func readPhi(_ *config, s *shape) {
 }
 
 // readOPT reads the table of positions, whose first two rows are unused, and the traits of
-// OPT-350M: norms after each part and so none at the end, and an embedding narrower than the
+// OPT-350M: norms after each part and so no norm at the end, and an embedding narrower than the
 // layers.
 func readOPT(c *config, s *shape) {
 	s.LearnedPositions = s.MaxContext + 2
@@ -92,7 +92,7 @@ func readOPT(c *config, s *shape) {
 }
 
 // readMPT reads the KV heads from their section, the expansion of the MLP, and the biases. Norms
-// have none, whatever it says.
+// have no biases, whatever it says.
 func readMPT(c *config, s *shape) {
 	attention := c.section("attn_config")
 	if attention.text("attn_type") == "multiquery_attention" {

@@ -112,7 +112,7 @@ func plainJSON(data []byte) []byte {
 	return out
 }
 
-// plainToken returns how many bytes of data the next piece has, and what stands for it.
+// plainToken returns how many bytes of data the next piece has, and what it means.
 func plainToken(data []byte) (int, []byte) {
 	switch {
 	case data[0] == '"':

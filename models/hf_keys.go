@@ -28,7 +28,7 @@ var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`swiglu_\w+|\w*softcapping|\w*soft_cap|logits_scaling|logit_scale|\w*_multiplier(s|_scale)?|query_pre_attn_scalar|attention_value_scale|`,
 	`attention_scale|attn_scale|attn_temperature_tuning|floor_scale|scale_\w+|\w*_clip\w*|clip_qkv|\w*_clamp\w*|gate_lower_bound|`,
 	`normalization_\w+|norm_type|interpolate_factor|normalize_\w+|norm_reduce\w*|rmsnorm\w*|\w*gemma_norm|layernorm_compute_dtype|apply_residual\w*|`,
-	// Routing that chooses other experts, but as many.
+	// Routing that chooses other experts, but the same number.
 	`norm_topk_prob|\w*routed_scaling_factor|router_\w*(coef|noise|scal|activation|logits|jitter|dtype|soft)\w*|\w*router_scaling\w*|scoring_func|moe_router\w*(dtype|func|fusion|load|scaling|topk_scaling)\w*|n_group|topk_group|`,
 	`topk_method|num_expert_group|use_grouped_topk|moe_renormalize|moe_\w*(loss|capacity|dropout|jitter|scale|norm_min|aux|gate_act)\w*|seq_aux|\w*aux_loss\w*|ep_size|`,
 	`moe_group_topk|moe_topk_group|num_limited_groups|group_limited\w*|moe_use_\w+|balancing_loss\w*|`,
@@ -83,9 +83,9 @@ var ofTowers = regexp.MustCompile(
 	`(?i)image|^img_|vision|visual|video|audio|speech|patch|pixel|projector|multimodal|^mm_|media|tile|frame|` +
 		`select_layer|downsample_ratio|understand|thumbnail|pad2square|spatial_merge`)
 
-// checkWrapper checks the keys beside the section of the language model: a key that says the same
-// as it does, and those of towers, are not looked at. Other parts of a model are not served here,
-// and a warning says so.
+// checkWrapper checks the keys beside the section of the language model: a key that repeats it, and
+// keys of towers, are not looked at. Other parts of a model are not served here, and a warning says
+// so.
 func (c *config) checkWrapper(text *config) {
 	c.use("tie_word_embeddings", "use_backbone_lora", "use_llm_lora", "template", "ps_version")
 	c.use(textSections...)
@@ -132,7 +132,7 @@ func (c *config) modelType() string {
 	return s
 }
 
-// inert reports whether a value says that there is none of something.
+// inert reports whether a value says that something is absent.
 func inert(value any) bool {
 	switch v := value.(type) {
 	case nil:

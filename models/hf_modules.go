@@ -23,8 +23,8 @@ type modulePattern struct {
 // modulePrefixes are what comes before "layers" in the checkpoints of different families.
 var modulePrefixes = regexp.MustCompile(`^(model\.|language_model\.|backbone\.|transformer\.)+`)
 
-// newModulePattern returns the pattern of a text, or an error for a regular expression that is
-// none.
+// newModulePattern returns the pattern of a text, or an error for a text that is no regular
+// expression.
 func newModulePattern(text string) (modulePattern, error) {
 	if source, found := strings.CutPrefix(text, "re:"); found {
 		expression, err := compile(source)
@@ -45,8 +45,8 @@ func compile(source string) (*regexp.Regexp, error) {
 	return regexp.Compile("^(?:" + source + ")")
 }
 
-// layer returns the number of the layer whose modules are named, or false where those of several
-// may be.
+// layer returns the number of the layer whose modules are named, or false where modules of several
+// layers may be.
 func (p modulePattern) layer() (int, bool) {
 	rest, found := strings.CutPrefix(p.text, "layers.")
 	if !found {
@@ -69,7 +69,7 @@ func (p modulePattern) matches(module string) bool {
 		return p.expression.MatchString(module) || p.expression.MatchString("model."+module) ||
 			p.expression.MatchString("model.language_model."+module) ||
 			p.expression.MatchString("language_model.model."+module)
-	// which stands for dots too; path.Match stops at slashes only
+	// which matches dots too; path.Match stops at slashes only
 	case strings.Contains(p.text, "*"):
 		matched, err := path.Match(p.text, module)
 		return err == nil && matched

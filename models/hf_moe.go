@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// readMoE reads a mixture of experts, of which a number of experts is the mark.
+// readMoE reads a mixture of experts, which a number of experts marks.
 func (c *config) readMoE(s *shape) {
 	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts",
 		"moe_n_experts")
@@ -111,8 +111,7 @@ func (c *config) enumerated(name, text string, layers int) []bool {
 	return named
 }
 
-// listed returns what a list says of each layer, which must have as many entries as there are
-// layers.
+// listed returns what a list says of each layer, which must have an entry for each layer.
 func (c *config) listed(name string, layers, entries int, has func(i int) bool) []bool {
 	if entries != layers {
 		c.fail("%s: found %d entries for %d layers", name, entries, layers)

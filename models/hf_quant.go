@@ -158,8 +158,8 @@ func (c *config) onlyModules() modulePatterns {
 	return ps
 }
 
-// quarkCache returns the number format in which AMD Quark's section says to cache, or empty: that
-// of the outputs of the modules that project keys and values.
+// quarkCache returns the number format in which AMD Quark's section says to cache, or empty: the
+// format of the outputs of the modules that project keys and values.
 func (c *config) quarkCache() hardware.DType {
 	section := c.section("kv_cache_quant_config")
 	for _, name := range slices.Sorted(maps.Keys(section.values)) {
@@ -185,7 +185,7 @@ type quantisation struct {
 	kv          hardware.DType
 }
 
-// quantised is a format with the modules that have it; none means all.
+// quantised is a format with the modules that have it; an empty list means all.
 type quantised struct {
 	targets modulePatterns
 	format  Format

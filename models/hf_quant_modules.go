@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rules reads formats of single modules that differ from those of the rest: GPTQModel's dynamic,
-// AutoRound's extra_config and AMD Quark's layer_quant_config. The rest has the format f.
+// rules reads formats of single modules that differ from the rest: GPTQModel's dynamic, AutoRound's
+// extra_config and AMD Quark's layer_quant_config. The rest has the format f.
 func (c *config) rules(f Format) []quantised {
 	rules := c.dynamic(f)
 	overrides := c.section("extra_config")

@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
-// refused are the model types of which it is known that they are no decoder-only language models,
-// or that layers of theirs are not modelled, and what they are.
+// refused are the model types that are known to be no decoder-only language models, or that layers
+// of theirs are not modelled, and what they are.
 var refused = map[string]string{
 	"bert": "an encoder", "roberta": "an encoder", "xlm-roberta": "an encoder",
 	"distilbert": "an encoder", "albert": "an encoder",

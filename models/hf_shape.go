@@ -11,7 +11,7 @@ type shape struct {
 	mla                  *MLA
 	moe                  *MoE
 	// gated, mlpBias and parallel are as in Dense and Group. norms is the number of norms of a
-	// layer; 0 means 2, and -1 none.
+	// layer; 0 means 2, and -1 means no norms.
 	gated, mlpBias, parallel bool
 	norms                    int
 	// mixers are the mixers by the words of kinds, which has the one of each layer. Without kinds
@@ -37,7 +37,7 @@ func (s *shape) full() Mixer {
 	return &s.attention
 }
 
-// mixer returns the mixer of the given kind, or nil where the model has none such.
+// mixer returns the mixer of the given kind, or nil where the model has no such layer.
 func (s *shape) mixer(kind string) Mixer {
 	if m, ok := s.mixers[kind]; ok {
 		return m

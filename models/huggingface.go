@@ -10,8 +10,8 @@ import (
 
 // Checkpoint is what is published beside the weights of a model.
 type Checkpoint struct {
-	// Config is config.json, of at most 16 MiB. Quantisation is hf_quant_config.json; nil where
-	// there is none.
+	// Config is config.json, of at most 16 MiB. Quantisation is hf_quant_config.json; nil without
+	// one.
 	Config, Quantisation io.Reader
 	// Assume is the model_type as which a config of an unknown type is read: "llama", or empty to
 	// refuse it.
@@ -23,9 +23,9 @@ func FromHuggingFace(r io.Reader, name string) (a *Architecture, warnings []stri
 	return Checkpoint{Config: r}.Read(name)
 }
 
-// Read reads the files of a checkpoint, in any of the spellings that the families use.
-// The name becomes the architecture's, and begins each error; that of a model which is read as what
-// it is not says so. Warnings tell what was assumed.
+// Read reads the files of a checkpoint, in any of the spellings that the families use. The name
+// becomes the architecture's, and begins each error; the name of a model which is read as what it
+// is not says so. Warnings tell what was assumed.
 //
 // It returns an error for a field that is missing, naming it and its known spellings; for a key
 // that is not understood and may change a cost; for numbers that contradict each other or make no

@@ -31,8 +31,8 @@ const (
 	// FixedSize stretches each image to Side, and pools it to Tokens (Gemma 3, arXiv:2503.19786,
 	// section 2).
 	FixedSize ImageRule = "fixed size"
-	// TiledSize cuts an image into as many as Tiles squares of Side whose shape is nearest to its
-	// own, with a small copy of the whole where they are several (InternVL 1.5, arXiv:2404.16821,
+	// TiledSize cuts an image into at most Tiles squares of Side whose shape is nearest to its own,
+	// with a small copy of the whole where they are several (InternVL 1.5, arXiv:2404.16821,
 	// section 3.3).
 	TiledSize ImageRule = "tiles"
 )

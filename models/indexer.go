@@ -6,7 +6,7 @@ import "github.com/llmsim/llmsim/hardware"
 // and the best are kept (DeepSeek sparse attention: DeepSeek-V3.2-Exp technical report, 2025,
 // section 2.1). MiniMax-M3 scores in the same way and keeps whole blocks.
 type Indexer struct {
-	// Heads and Dim are those of the scoring queries; the single key of a token has Dim too.
+	// Heads and Dim belong to the scoring queries; the single key of a token has Dim too.
 	Heads, Dim int
 	// TopK is the number of tokens that a query attends to.
 	TopK int

@@ -9,7 +9,7 @@ func (a *Architecture) Layers() int {
 	return n
 }
 
-// Experts returns the first mixture of experts of the layers, or nil where there is none.
+// Experts returns the first mixture of experts of the layers, or nil without one.
 func (a *Architecture) Experts() *MoE {
 	for i := range a.Groups {
 		if m, ok := a.Groups[i].MLP.(*MoE); ok {
@@ -30,7 +30,7 @@ func (a *Architecture) ExpertLayers() int {
 	return n
 }
 
-// Attends returns the first softmax attention of the layers, or nil where there is none.
+// Attends returns the first softmax attention of the layers, or nil without one.
 func (a *Architecture) Attends() *Softmax {
 	for i := range a.Groups {
 		if s, ok := a.Groups[i].Mixer.(*Softmax); ok {

@@ -64,7 +64,7 @@ const (
 	SharedPart
 )
 
-// M returns the number of rows that the layer computes in s. Those of routed experts are the sum
+// M returns the number of rows that the layer computes in s. A matrix of routed experts has the sum
 // over the experts.
 func (l *Linear) M(s *sim.Step) int {
 	switch l.Rows {
@@ -98,8 +98,8 @@ func (l *Linear) Matrices(m int) float64 {
 	return distinctExperts(l.Experts, l.Active, m/l.Active)
 }
 
-// Copied returns the matrix where there are the given copies of each expert on average, of which a
-// token visits one.
+// Copied returns the matrix where there are the given copies of each expert on average, and a token
+// visits one of them.
 func (l Linear) Copied(copies float64) *Linear {
 	l.Experts = int(math.Round(copies * float64(l.Experts)))
 	return &l

@@ -120,7 +120,7 @@ type part interface {
 type nonMatrixParameters struct {
 	// Norms is the widths of all norms, whose number of parameters doubles with LayerNorm.
 	Norms int64
-	// Biases is those of projections, attention sinks, short convolutions, and decays.
+	// Biases counts the biases of projections, attention sinks, short convolutions, and decays.
 	Biases int64
 	// Positions is projections of relative positions.
 	Positions int64

@@ -16,7 +16,7 @@ type Recurrent struct {
 	Heads, KeyHeads  int
 	KeyDim, ValueDim int
 	// Conv is the width of the causal convolution before the state, which keeps Conv−1 inputs; 0
-	// means that there is none.
+	// without one.
 	Conv int
 	// ConvBias reports whether it has a bias.
 	ConvBias bool

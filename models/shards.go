@@ -5,7 +5,7 @@ import "github.com/llmsim/llmsim/hardware"
 // Shard is the part of a quantised matrix that one accelerator holds, along the dimension that is
 // split.
 type Shard struct {
-	// Name is that of the linear layer. A merged matrix, such as gate and up, has a shard of each.
+	// Name names the linear layer. A merged matrix, such as gate and up, has a shard of each.
 	Name string
 	// Size is the number of outputs or inputs of the part.
 	Size   int

@@ -7,21 +7,21 @@ import (
 )
 
 // Softmax is softmax attention whose query heads share KV heads in groups (Ainslie et al.,
-// arXiv:2305.13245): multi-head with as many KV heads as query heads, multi-query with one.
+// arXiv:2305.13245): multi-head with a KV head for each query head, multi-query with one.
 type Softmax struct {
 	Heads, KVHeads int
-	// HeadDim is the width of a query and key, ValueDim that of a value where it differs; 0 means
-	// HeadDim.
+	// HeadDim is the width of a query and key, ValueDim the width of a value where it differs; 0
+	// means HeadDim.
 	HeadDim, ValueDim int
-	// QueryRank is the rank of the compression of the queries, which has a norm (Step-3); 0 means
-	// that there is none.
+	// QueryRank is the rank of the compression of the queries, which has a norm (Step-3); 0 without
+	// one.
 	QueryRank int
 	// Window is the number of last tokens that a token attends to, itself included; 0 means all.
 	Window int
 	// QKVBias and OutBias tell which projections have biases.
 	QKVBias, OutBias bool
-	// QKNorm adds a norm to the queries and keys of each head; WideQKNorm one to those of all heads
-	// together (MiniMax-M2).
+	// QKNorm adds a norm to the queries and keys of each head; WideQKNorm one to the queries and
+	// keys of all heads together (MiniMax-M2).
 	QKNorm, WideQKNorm bool
 	// Sinks reports whether each head has a learned logit that takes part in its softmax (gpt-oss).
 	Sinks bool
@@ -50,7 +50,7 @@ func (m *Softmax) valueDim() int {
 }
 
 // linears implements part: Megatron-LM's split (arXiv:1909.08053, section 3), the projections of
-// queries, keys and values by heads, that of the output by rows.
+// queries, keys and values by heads, the projection of the output by rows.
 func (m *Softmax) linears(hidden, tp int) []Linear {
 	heads, kvHeads := split(m.Heads, tp), split(m.KVHeads, tp)
 	width := heads*m.HeadDim + kvHeads*m.HeadDim

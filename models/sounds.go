@@ -32,7 +32,7 @@ const (
 	Pieces SoundRule = "pieces"
 )
 
-// LongestSound returns the length in seconds of the longest sound, +Inf where there is none.
+// LongestSound returns the length in seconds of the longest sound, +Inf without a bound.
 func (e *SoundEncoder) LongestSound() float64 {
 	if e.Rule == Padded {
 		return 30

@@ -25,9 +25,8 @@ func (a *Architecture) ElementwiseKernels(tp int) []ElementwiseKernel {
 }
 
 // LinearLayers lists the matrix multiplications of a step on one of tp GPUs, in the order of
-// execution, those of all layers that are alike as one. Column-parallel matrices split N,
-// row-parallel ones K (Megatron-LM, arXiv:1909.08053, section 3). Sizes that tp does not divide are
-// rounded up.
+// execution, with all layers that are alike as one. Column-parallel matrices split N, row-parallel
+// ones K (Megatron-LM, arXiv:1909.08053, section 3). Sizes that tp does not divide are rounded up.
 func (a *Architecture) LinearLayers(tp int) []Linear {
 	ls := make([]Linear, 0, 16)
 	if a.EmbeddingDim != 0 {

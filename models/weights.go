@@ -11,12 +11,12 @@ import (
 // WeightBytes returns the bytes of all weights when the matrices of the layers are stored as d.
 // Embeddings, positions, the output head, the router, norms and biases stay 16 bits wide under the
 // formats of 8 bits and less, as in published AWQ, GPTQ and FP8 checkpoints. Where d is the
-// published format, each matrix has that of the checkpoint.
+// published format, each matrix has the checkpoint's format.
 func (a *Architecture) WeightBytes(d hardware.DType) int64 {
 	return a.bytes(a.Parameters().Total(), d, allExperts)
 }
 
-// bytes returns the bytes of a number of parameters of which the matrices of the layers are some.
+// bytes returns the bytes of a number of parameters that includes the matrices of the layers.
 func (a *Architecture) bytes(parameters int64, d hardware.DType, share expertShare) int64 {
 	var matrices weightCount
 	for _, l := range a.LinearLayers(1) {
@@ -51,9 +51,8 @@ func (w weightCount) bytes() int64 {
 }
 
 // StreamedBytes returns the bytes of weights that one token of one sequence reads: all on its path
-// but the input embedding and the positions, of which it reads one row (and relative positions,
-// whose projection does not depend on the input). A tied embedding is read in full, by the output
-// head.
+// but the input embedding and the positions, where it reads one row (and relative positions, whose
+// projection does not depend on the input). A tied embedding is read in full, by the output head.
 func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 	p := a.ActiveParameters()
 	p.Positions, p.Towers = 0, 0

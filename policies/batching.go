@@ -13,7 +13,7 @@ func batchingPolicies() []Policy[sim.Scheduler] {
 	}
 }
 
-// with returns parameters of several policies and those of one.
+// with returns parameters of several policies and parameters of one.
 func with(shared []Param, own ...Param) []Param { return append(shared, own...) }
 
 func maxSequences() []Param {
@@ -161,7 +161,8 @@ func orca() Policy[sim.Scheduler] {
 		Doc: "iteration-level: requests join and leave between steps, with whole prompts " +
 			"beside decodes",
 		Source: "Yu et al., Orca, OSDI 2022, sections 3 and 4",
-		// The paper varies the batch; as many as Sarathi's, comparisons show the policies alone.
+		// The paper varies the batch; the same number as Sarathi's, comparisons show the policies
+		// alone.
 		Params:  []Param{{Name: "max-batch", Doc: "requests in a batch", Default: "128"}},
 		Refuses: requestLevel(),
 		Advice: func(memory string) string {

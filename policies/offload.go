@@ -172,7 +172,7 @@ type KVDisk struct {
 }
 
 // PrefetchDisk returns the disk from which a memory policy with the given parameters prefetches,
-// nil if it has none.
+// nil if it has no disk.
 func PrefetchDisk(p *Policy[sim.Memory], d Deployment,
 	written map[string]string) (*KVDisk, error) {
 	if !p.has("pool") {
@@ -205,7 +205,7 @@ type KVPool struct {
 }
 
 // SharedPool returns the pool that a memory policy asks for with the given parameters, nil if it
-// asks for none.
+// does not ask for one.
 func SharedPool(p *Policy[sim.Memory], d Deployment, written map[string]string) (*KVPool, error) {
 	if !p.has("pool") {
 		return nil, nil

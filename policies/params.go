@@ -21,7 +21,7 @@ const (
 	Count Kind = iota
 	// Number is a finite number, not negative.
 	Number
-	// Word is one of Param.Words, or any text where there are none.
+	// Word is one of Param.Words, or any text without Words.
 	Word
 	// Flag is true or false.
 	Flag

@@ -63,7 +63,7 @@ type Deployment struct {
 	MaxContext int
 	// TokenBytes is what the KV of a token takes on all accelerators of the replica together,
 	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
-	// their links to host memory, each in one direction, 0 where there is none.
+	// their links to host memory, each in one direction, 0 without one.
 	TokenBytes, SequenceBytes, HostRate float64
 	// Ranks is the number of data-parallel ranks of the replica; 0 and 1 mean one.
 	Ranks int

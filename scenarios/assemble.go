@@ -41,7 +41,7 @@ func (r *resolved) assemble() *assembly {
 	return a
 }
 
-// checkIndex refuses a router that needs reports of what is cached where a memory makes none.
+// checkIndex refuses a router that needs reports of what is cached where a memory makes no reports.
 func (a *assembly) checkIndex(field string, router sim.Router) {
 	cached, ok := router.(*routing.Cached)
 	if !ok || !cached.Exact() || len(a.problems) > 0 {
@@ -329,8 +329,8 @@ func together(processors int) func(n int, task func(int)) {
 	}
 }
 
-// groupsPerProcessor is how many groups of replicas there are for each processor, so that none
-// waits for long at the end. Each group takes a clock of its own.
+// groupsPerProcessor is how many groups of replicas there are for each processor, so that no
+// processor waits for long at the end. Each group takes a clock of its own.
 const groupsPerProcessor = 2
 
 // mostGroups bounds the memory of clocks.

@@ -20,8 +20,8 @@ type between struct {
 	router    deployment.Choice[sim.Router]
 	admission deployment.Choice[sim.Admission] // its Policy is nil where all are let in
 	outages   []sim.Outage
-	// link and handover describe the way of KV caches from prefill to decode; link is nil if there
-	// is none.
+	// link and handover describe the way of KV caches from prefill to decode; link is nil without
+	// such pools.
 	link     *sim.Link
 	handover deployment.Choice[sim.Router]
 	scalings []scaledPool
@@ -150,8 +150,8 @@ type scaledPool struct {
 	every  sim.Time
 	cold   sim.Time // what starting a replica takes
 	// first is the number of replicas that run at the start. least is the number of replicas that
-	// always run, including those of steady, which are the pools that serve the same requests and
-	// are not scaled.
+	// always run, including the replicas of steady, which are the pools that serve the same
+	// requests and are not scaled.
 	first, least int
 	steady       []int
 }

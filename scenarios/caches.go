@@ -240,7 +240,7 @@ func (s *snapshot) runs() (most uint64) {
 	return most
 }
 
-// snapshot reads the file of KV caches that the scenario names; nil if it names none.
+// snapshot reads the file of KV caches that the scenario names; nil if it names no file.
 func (r *resolved) snapshot() *snapshot {
 	c := r.file.Scenario.Caches
 	if c == nil || c.Start != "snapshot" {

@@ -34,7 +34,8 @@ func (d *demand) setObjectives() {
 	}
 }
 
-// classSLO returns the SLO of a class, or that of all requests if the class has none.
+// classSLO returns the SLO of a class, or the SLO of all requests if the class does not have its
+// own.
 func (d *demand) classSLO(field string, own SLO) SLO {
 	if own == (SLO{}) {
 		return d.slo.WithoutGaps()
@@ -47,7 +48,7 @@ func (d *demand) classSLO(field string, own SLO) SLO {
 	return own.Complete()
 }
 
-// classes returns the kinds of requests. There is one kind if the scenario names none.
+// classes returns the kinds of requests. There is one kind if the scenario does not name classes.
 func (d *demand) classes() []workload.Class {
 	w := &d.workload
 	if len(w.Classes) == 0 {
@@ -89,14 +90,14 @@ func (d *demand) classes() []workload.Class {
 	return list
 }
 
-// leaveToClasses empties what stands for each request, where classes or a trace have it.
+// leaveToClasses empties what describes each request, where classes or a trace have it.
 func (d *demand) leaveToClasses() {
 	w := &d.workload
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
 	w.Preset, w.Samples, w.BeamStep, w.Calls = "", 0, 0, nil
 }
 
-// anonymous returns the only class of a scenario that names none.
+// anonymous returns the only class of a scenario that does not name classes.
 func (d *demand) anonymous() Class {
 	w := &d.workload
 	return Class{
@@ -177,8 +178,8 @@ func (d *demand) checkContext(field string, c workload.Class) {
 	}
 }
 
-// escalates reports whether the requests of class i are those of another that are sent on. Then it
-// notes where they come from.
+// escalates reports whether the requests of class i are another class's requests that are sent on.
+// Then it notes where they come from.
 func (d *demand) escalates(field string, i int) bool {
 	list := d.workload.Classes
 	c := &list[i]

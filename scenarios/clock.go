@@ -99,7 +99,7 @@ func (c *server) draftClock(a *models.Architecture) *steptime.Clock {
 		d.Parallel = c.Config.Parallel
 		d.Parallel.TwoBatch = false
 	}
-	d.Physics.Operators, d.Physics.Given = nil, nil // they are those of the model
+	d.Physics.Operators, d.Physics.Given = nil, nil // they belong to the model
 	d.Engine.HostStep, d.Engine.HostSequence, d.Engine.Lookahead = 0, 0, 0
 	field := "speculation.method"
 	if sp.Method == "draft-model" {

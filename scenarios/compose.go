@@ -110,7 +110,7 @@ func (f *fleet) boundContexts(model int) {
 	}
 }
 
-// regions lists the regions of pools and of classes of requests, each once, those of pools first.
+// regions lists the regions of pools and of classes of requests, each once, the pools' first.
 func (l *layout) regions() []string {
 	var list []string
 	add := func(name string) {
@@ -127,7 +127,7 @@ func (l *layout) regions() []string {
 	return list
 }
 
-// regionOf returns the number of the region of users, which is the first where none is named.
+// regionOf returns the number of the region of users, which is the first where no region is named.
 func (l *layout) regionOf(field, name string) int {
 	if name == "" {
 		return 0

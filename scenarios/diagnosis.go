@@ -46,7 +46,7 @@ type Remedy struct {
 	Change string   `json:"change"`
 	Set    []string `json:"set"`
 	// Kept is the share of requests that meet the SLO. TTFT and TPOT are 99th percentiles in
-	// milliseconds; a TPOT of 0 stands for none, as of static batches. Each is given before and
+	// milliseconds; a TPOT of 0 means no TPOT, as with static batches. Each is given before and
 	// after the change, in runs of equal length.
 	Kept [2]float64 `json:"slo_attainment" jsonschema:"shares that meet the SLO before and after the change; of arrived requests"`
 	TTFT [2]float64 `json:"p99_ttft_ms" jsonschema:"99th percentile of TTFT before and after; of begun requests"`

@@ -12,9 +12,9 @@ import (
 type Equipment struct {
 	Model       *models.Architecture
 	Accelerator *hardware.Accelerator
-	// ScaleUp joins the accelerators of a node, and Network nodes; nil where there is none.
+	// ScaleUp joins the accelerators of a node, and Network nodes; nil without one.
 	ScaleUp, Network *hardware.Link
-	// Price is that of an accelerator; 0 if unknown.
+	// Price is an accelerator's; 0 if unknown.
 	Price    Price
 	Warnings []string
 }

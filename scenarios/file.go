@@ -20,9 +20,9 @@ type File struct {
 	// at some moment.
 	Tune func(a *hardware.Accelerator)
 	// Processors is how many processors a simulation may use at the same time, where replicas do
-	// not depend on each other; 0 stands for 1. With more than 1, the observers of Simulation.Run
-	// must not read what changes in the sequences of prompt chunks, see sim.Config.Apart. The
-	// result is the same. Policies of this module cost less than what more than 1 adds
+	// not depend on each other; 0 means 1. With more than 1, the observers of Simulation.Run must
+	// not read what changes in the sequences of prompt chunks, see sim.Config.Apart. The result is
+	// the same. Policies of this module cost less than what more than 1 adds
 	// (BenchmarkProcessorPairs), so that no command sets it; it is for policies that take long.
 	Processors int
 	// FS opens the files that the scenario names; nil means the files of the operating system.

@@ -18,8 +18,8 @@ import (
 //go:embed library/*.yaml library/papers/*.yaml
 var library embed.FS
 
-// Read returns the text of a scenario: of the file of that name, or if there is none, of the
-// deployment in the user's registry, or of the shipped scenario.
+// Read returns the text of a scenario: of the file of that name, or otherwise of the deployment in
+// the user's registry, or of the shipped scenario.
 func Read(name string) ([]byte, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if files.IsAbsent(err, name) {
@@ -48,8 +48,8 @@ func Source(name string) string {
 	return own
 }
 
-// Load reads a scenario: the file of that name, or if there is none, the shipped scenario (with or
-// without ".yaml"). Overrides are of the form "key.path=value".
+// Load reads a scenario: the file of that name, or otherwise the shipped scenario (with or without
+// ".yaml"). Overrides are of the form "key.path=value".
 func Load(name string, overrides ...string) (*File, error) {
 	data, err := Read(name)
 	if err != nil {
@@ -133,8 +133,8 @@ func CrossChecks() []string {
 	return names
 }
 
-// LoadCrossCheck reads a scenario to execute: the file of that name or, if there is none, the
-// scenario of CrossChecks. Overrides are as in Load.
+// LoadCrossCheck reads a scenario to execute: the file of that name or otherwise the scenario of
+// CrossChecks. Overrides are as in Load.
 func LoadCrossCheck(name string, overrides ...string) (*File, error) {
 	data, err := files.Read(files.Disk{}, name, strict.MostText)
 	if files.IsAbsent(err, name) {

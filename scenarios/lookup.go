@@ -162,7 +162,7 @@ func (v *server) schedule(e *engine) (changed bool) {
 	return true
 }
 
-// readOperators reads the kernel tables that the scenario names; nil where it names none.
+// readOperators reads the kernel tables that the scenario names; nil where it does not name tables.
 func (v *server) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
 	folder := v.locate("hardware.operators", v.written.Hardware.Operators)
 	if folder == "" {
@@ -246,7 +246,7 @@ func (v *server) findImages(model *models.Architecture) steptime.Images {
 	return v.counted("workload.images", "images", model, images)
 }
 
-// counted returns images, or sounds, of which the model makes tokens, and says how many.
+// counted returns images, or sounds, that the model turns into tokens, and says how many.
 func (v *server) counted(field, kind string, model *models.Architecture,
 	images steptime.Images) steptime.Images {
 	tokens, _, err := steptime.ImageTokens(model, images)
@@ -301,7 +301,7 @@ func (v *server) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
 }
 
 // roomOf returns the smallest rank for which vLLM has slots that have room for adapters of a rank
-// (MaxLoRARanks in vllm/config/lora.py, v0.15), and the rank itself where that is none.
+// (MaxLoRARanks in vllm/config/lora.py, v0.15), and the rank itself where vLLM has no such slots.
 func roomOf(rank int) int {
 	for _, room := range []int{1, 8, 16, 32, 64, 128, 256, 320, 512} {
 		if rank <= room {

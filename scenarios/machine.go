@@ -15,7 +15,7 @@ type machine struct {
 	written                    Hardware // with the catalogue's link, network, node and price
 	catalog                    hardware.Catalog
 	accelerator                *hardware.Accelerator
-	scaleUp, network, hostLink *hardware.Link // nil where there is none
+	scaleUp, network, hostLink *hardware.Link // nil without one
 }
 
 // findMachine looks in the catalogue and in the user's own file.

@@ -259,8 +259,8 @@ func outcomeMetrics() []Metric {
 	}
 }
 
-// soldMetrics lists the figures of tokens that are sold. A result without prices of tokens has
-// none.
+// soldMetrics lists the figures of tokens that are sold. A result without prices of tokens has no
+// such figure.
 func soldMetrics() []Metric {
 	return []Metric{
 		{Name: "tokens_sold", Population: Completed,

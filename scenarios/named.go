@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// registered returns the file of an entry of the user's registry; "" where there is none.
+// registered returns the file of an entry of the user's registry; "" without one.
 func registered(kind registry.Kind, name string) (string, error) {
 	store := registry.FromEnvironment()
 	if store == nil {

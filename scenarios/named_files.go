@@ -133,7 +133,7 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 	if err == nil {
 		return model, nil, nil
 	}
-	// The name of a checkpoint with quantised weights stands for the model in that format.
+	// The name of a checkpoint with quantised weights means the model in that format.
 	form, ok := models.ReadRelease(name)
 	if !ok {
 		return nil, nil, err
@@ -150,8 +150,8 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 // layer, take some MB.
 const mostConfig = 16 << 20
 
-// modelFile returns the path of the config.json that a model's name stands for, and whether it
-// stands for one.
+// modelFile returns the path of the config.json that a model's name means, and whether it means
+// one.
 func modelFile(fsys fs.FS, path string) (string, bool) {
 	if inside := filepath.Join(path, "config.json"); files.Exists(fsys, inside) {
 		return inside, true
@@ -160,8 +160,8 @@ func modelFile(fsys fs.FS, path string) (string, bool) {
 }
 
 // quantisations returns the paths of the files that may say how the weights of the config.json at a
-// path were quantised, the first of which counts: NAME_hf_quant_config.json beside
-// NAME_config.json, as collections of several models have them, and hf_quant_config.json.
+// path were quantised; the first one counts: NAME_hf_quant_config.json beside NAME_config.json, as
+// collections of several models have them, and hf_quant_config.json.
 func quantisations(path string) []string {
 	folder, name := filepath.Split(path)
 	list := []string{filepath.Join(folder, "hf_quant_config.json")}

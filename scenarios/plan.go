@@ -123,7 +123,7 @@ func (p *server) numberFormats() {
 	e.KVCache = cmp.Or(e.KVCache, string(cmp.Or(m.KV, sixteen)))
 }
 
-// spread returns the replica if it is spread over as many accelerators as the degrees say.
+// spread returns the replica if it is spread over the accelerators that the degrees ask for.
 func (p *server) spread(degrees steptime.Parallelism) deployment.Config {
 	c := p.unspread
 	c.Parallel, c.MaxContext = degrees, p.s.Engine.MaxModelLen
@@ -157,7 +157,8 @@ func (p *server) holds(c deployment.Config) bool {
 }
 
 // smallestTensor sets the smallest tensor parallelism within a node that holds the model, or 1 if
-// none does. Experts are spread over the accelerators where the engine cannot split each of them.
+// no degree does. Experts are spread over the accelerators where the engine cannot split each of
+// them.
 func (p *server) smallestTensor(to *Parallelism) {
 	degrees := to.degrees()
 	experts := p.Config.Model.Experts() != nil && degrees.Expert == 0 && degrees.Data <= 1
@@ -221,7 +222,7 @@ func (p *server) whatWouldFit() string {
 }
 
 // smallestLargerAccelerator returns the name of the accelerator of the same kind with the least
-// memory on which the model fits, "" where there is none.
+// memory on which the model fits, "" without one.
 func (p *server) smallestLargerAccelerator(degrees steptime.Parallelism) string {
 	best, least := "", 0.0
 	for _, a := range p.catalog.Accelerators {
@@ -234,7 +235,8 @@ func (p *server) smallestLargerAccelerator(degrees steptime.Parallelism) string 
 	return best
 }
 
-// fewerSlots says with how many slots for adapters the model would fit, "" if it would with none.
+// fewerSlots says with how many slots for adapters the model would fit, "" if it would with no
+// slot.
 func (p *server) fewerSlots() string {
 	slots := p.Config.Adapters.Slots
 	hold := sort.Search(slots, func(n int) bool { // n slots are held, and not one more

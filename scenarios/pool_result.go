@@ -59,7 +59,7 @@ type PoolResult struct {
 	// Model and Hardware are the names of the model and of the accelerator of the pool.
 	Model    string `json:"model"`
 	Hardware string `json:"hardware"`
-	// Accelerators is the number of accelerators over all replicas, including those of draft
+	// Accelerators is the number of accelerators over all replicas, including accelerators of draft
 	// models. MeanReplicas is the mean number of replicas that ran or were starting.
 	Replicas     int     `json:"replicas" jsonschema:"replicas; of the run"`
 	Accelerators int     `json:"accelerators" jsonschema:"accelerators, also those of draft models; of the run"`
@@ -85,7 +85,7 @@ type PoolResult struct {
 	KVUsage     float64 `json:"kv_usage" jsonschema:"mean share of the pool's KV memory in use; of the run"`
 	PeakKVUsage float64 `json:"peak_kv_usage" jsonschema:"largest share of the KV memory of a replica in use; of the run"`
 	// Busy is the share of the time in which a replica that was up ran a step. MFU, MBU, Cost,
-	// Energy and AcceleratorHours are those of Result, for the pool.
+	// Energy and AcceleratorHours are as in Result, for the pool.
 	Busy             float64 `json:"busy" jsonschema:"share of the time of replicas that are up in which steps run; of the run"`
 	MFU              float64 `json:"mfu,omitzero" jsonschema:"share of peak arithmetic used; of steps"`
 	MBU              float64 `json:"mbu,omitzero" jsonschema:"share of peak memory bandwidth used; of steps"`
@@ -97,7 +97,7 @@ type PoolResult struct {
 	Decode  *Phenomenon `json:"decode,omitempty"`
 }
 
-// accelerators returns how many the replicas have, without those of draft models.
+// accelerators returns how many the replicas have, without accelerators of draft models.
 func (p *pool) accelerators() int { return p.size * p.s.Parallelism.degrees().GPUs() }
 
 // draftAccelerators returns how many accelerators draft models have of their own over all replicas.
@@ -232,7 +232,7 @@ type bill struct {
 }
 
 // charge adds the cost and the energy of n accelerators for each replica. The power is the idle
-// power, and while steps run that of hardware.PowerLaw.
+// power, and while steps run the power of hardware.PowerLaw.
 func (sum *PoolResult) charge(n int, a *hardware.Accelerator, price float64, b *bill) {
 	each := float64(n) / float64(sum.Replicas) / 3600
 	sum.Accelerators += n

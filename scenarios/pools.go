@@ -23,7 +23,7 @@ type server struct {
 	*notes
 	registry *policies.Registry
 	written  Scenario // as the pool sees it; its own sections replace those at the top
-	section  string   // where the pool's own sections stand; empty where it has none
+	section  string   // where the pool's own sections stand; empty without its own sections
 	label    string   // the pool's name, where there are others
 	s        Scenario // written, with what each step fills in
 
@@ -40,7 +40,7 @@ type server struct {
 }
 
 // take takes steps of resolving for all servers. All take a step before any takes the next one, and
-// where a problem was noted none takes another.
+// where a problem was noted no server takes another.
 func (l *layout) take(steps ...func(*server)) {
 	for _, step := range steps {
 		if len(l.problems) > 0 {
@@ -79,7 +79,7 @@ func roleNames() []string { return []string{"mixed", "prefill", "decode"} }
 // a server.
 type layout struct {
 	*notes
-	written []Pool // with names and roles; none where the scenario names none
+	written []Pool // with names and roles; empty where the scenario does not name pools
 	places  []place
 	kinds   []*server
 	// replicas is the number of replicas over all pools.

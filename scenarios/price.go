@@ -125,7 +125,7 @@ func (f *finished) tokenTimes(pools []PoolResult) (sum pay) {
 
 // TokenCounts holds the numbers of tokens of completed requests. No user pays for other requests.
 type TokenCounts struct {
-	// Input counts all tokens of prompts, and Cached those of them that came from a prefix cache.
+	// Input counts all tokens of prompts, and Cached the ones that came from a prefix cache.
 	Input  int64 `json:"input"`
 	Cached int64 `json:"cached_input"`
 	Output int64 `json:"output"`
@@ -206,7 +206,7 @@ func (m *KVMemory) amounts(field string) []amount {
 	return list
 }
 
-// amounts lists prices of tokens, of which there may be none.
+// amounts lists prices of tokens, if there are any.
 func (p *TokenPrices) amounts() []amount {
 	if p == nil {
 		return nil

@@ -44,8 +44,8 @@ type Result struct {
 	// CostPerMillion is computed: "at the offered rate", or "over the whole run with its drain".
 	// PriceAlike gives several results the same.
 	Cost float64 `json:"cost,omitzero"`
-	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
-	// for US dollars.
+	// Currency is the currency of all amounts, also where the name of a figure has dollars in it;
+	// absent for US dollars.
 	Currency units.Currency `json:"currency,omitempty"`
 
 	CostPerMillion float64 `json:"cost_per_million_output_tokens,omitzero"`
@@ -59,7 +59,7 @@ type Result struct {
 	// Sold is the worth of the tokens of an hour, computed in the same way; nil if the scenario has
 	// no prices of tokens.
 	Sold *Sold `json:"tokens_sold,omitempty"`
-	// Energy is that of the accelerators in Wh, at their peak power while steps run and idle
+	// Energy is the energy of the accelerators in Wh, at their peak power while steps run and idle
 	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
 	EnergyPerMillion float64 `json:"energy_per_million_output_tokens,omitzero"`
@@ -88,7 +88,7 @@ type Result struct {
 	// Diagnosis says whether the system keeps up with the arrivals, and what its time is used for.
 	Diagnosis *Diagnosis `json:"diagnosis"`
 	// Evidence is the evidence for the predictions. If there are several kinds of servers, it is
-	// that of the lowest grade.
+	// the evidence of the lowest grade.
 	Evidence evidence.Evidence `json:"evidence"`
 	// Intervals say how uncertain the figures are; absent if they were not computed.
 	Intervals *Intervals `json:"intervals,omitempty"`
@@ -154,7 +154,7 @@ func (f *finished) result() (*Result, error) {
 	if slices.ContainsFunc(pools, func(p PoolResult) bool {
 		return p.Cost == 0 && p.AcceleratorHours > 0
 	}) {
-		r.Cost = 0 // an accelerator has no price, so the whole has none
+		r.Cost = 0 // an accelerator has no price, so the whole has no cost
 	}
 	r.TokenCosts = f.tokenCosts(r.Cost, pools)
 	if r.TotalOutputTokens > 0 {

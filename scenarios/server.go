@@ -153,14 +153,14 @@ type StepTimes struct {
 	Decode  DecodeTimes  `json:"decode" required:"true" jsonschema:"Steps that give each sequence one token."`
 }
 
-// PrefillTimes are those of prompts.
+// PrefillTimes are the times of prompts.
 type PrefillTimes struct {
 	Step   Span `json:"step" required:"true" above:"0" jsonschema:"Fixed time."`
 	Token  Span `json:"token,omitempty" min:"0" jsonschema:"Time for each prompt token."`
 	Square Span `json:"square,omitempty" min:"0" jsonschema:"Time for each pair of tokens of a prompt: n² pairs for n tokens."`
 }
 
-// DecodeTimes are those of answers.
+// DecodeTimes are the times of answers.
 type DecodeTimes struct {
 	Step    Span `json:"step,omitempty" min:"0" jsonschema:"Fixed time."`
 	Token   Span `json:"token,omitempty" min:"0" jsonschema:"Time for each sequence."`
@@ -215,7 +215,7 @@ func (f Factors) fitted() steptime.Factors {
 	}
 }
 
-// or returns f, with the factors of g where f gives none.
+// or returns f, with the factors of g where f leaves them out.
 func (f Factors) or(g Factors) Factors {
 	return Factors{
 		Prompts: cmp.Or(f.Prompts, g.Prompts), Memory: cmp.Or(f.Memory, g.Memory),

@@ -70,7 +70,7 @@ func (d *demand) calls(field string, list []Call, longest int) []workload.Call {
 	return calls
 }
 
-// call returns a call, of which those before it have numbers.
+// call returns a call; the calls before it have numbers.
 func (d *demand) call(field string, c *Call, number map[string]int, longest int) workload.Call {
 	c.Prompt.complete(Length{}, longest)
 	c.Output.complete(defaultOutput(), longest)
@@ -86,7 +86,7 @@ func (d *demand) call(field string, c *Call, number map[string]int, longest int)
 	return made
 }
 
-// circle notes calls that wait for each other, none of which has a number.
+// circle notes calls that wait for each other, which all lack a number.
 func (d *demand) circle(field string, list []Call, number map[string]int) {
 	next := func(c *Call) string {
 		for _, a := range c.After {
@@ -132,7 +132,7 @@ func (d *demand) described(field string, c *Class, traits workload.Traits,
 	return drawn
 }
 
-// prefix returns the prefix of a class, nil if it has none, and fills in its defaults.
+// prefix returns the prefix of a class, nil if it has no prefix, and fills in its defaults.
 func (d *demand) prefix(field string, c *Class, longest int) *workload.Prefix {
 	if c.Prefix == nil {
 		return nil

@@ -104,8 +104,8 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	return r, err
 }
 
-// Unsampled turns off the samples of the state of replicas. The result then has no series and none
-// of the figures that follow from it: how KV memory is divided, and whether the system is
+// Unsampled turns off the samples of the state of replicas. The result then has no series, and
+// lacks the figures that follow from it: how KV memory is divided, and whether the system is
 // overloaded.
 func (s *Simulation) Unsampled() { s.config.SampleEvery = 0 }
 
@@ -130,7 +130,7 @@ func (s *Simulation) Servers() []*deployment.Server {
 	return list
 }
 
-// Steps returns the step times that the simulation uses: those of the first pool.
+// Steps returns the step times that the simulation uses: the first pool's.
 func (s *Simulation) Steps() *Steps {
 	first := s.pools[0]
 	steps := &Steps{
@@ -156,8 +156,7 @@ func (s *Simulation) Ledger(l *sim.Leap) steptime.Ledger {
 	return nil
 }
 
-// DraftModel returns the model that the first pool runs for each drafted token, or nil if there is
-// none.
+// DraftModel returns the model that the first pool runs for each drafted token, or nil without one.
 func (s *Simulation) DraftModel() *models.Architecture { return s.pools[0].drafting.model }
 
 // Accelerators returns the number of accelerators over all replicas.

@@ -12,8 +12,7 @@ import (
 )
 
 // SLO is a service level objective. It has limits that a share of the requests must keep all at
-// once, and limits of percentiles, each of which must be kept by itself. A limit of zero is not
-// set.
+// once, and limits of percentiles, which must each be kept by itself. A limit of zero is not set.
 type SLO struct {
 	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"Longest time to first token."`
 	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"Longest mean time per output token, after the first token."`
@@ -174,8 +173,8 @@ func (l *Limits) percentiles() []percentileLimit {
 		{"p99", 99, l.P99}}
 }
 
-// Strictest returns the limit for single requests, or else that of the highest percentile; 0 if
-// there is none.
+// Strictest returns the limit for single requests, or otherwise the limit of the highest
+// percentile; 0 without one.
 func (l Limits) Strictest() Span {
 	limit := Span(0)
 	for _, p := range l.percentiles() {

@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// SpeculationResult holds the figures of drafts. The keys that begin with spec_decode are those of
-// vLLM's serving benchmark.
+// SpeculationResult holds the figures of drafts. The keys that begin with spec_decode have the
+// names of vLLM's serving benchmark.
 type SpeculationResult struct {
 	// Drafts is the number of drafts, DraftTokens the number of their tokens, and AcceptedTokens
 	// the number of accepted tokens. AcceptanceRate is the share of accepted tokens in percent.
@@ -28,8 +28,8 @@ type SpeculationResult struct {
 	// DraftTime is the share of the time of steps that drafting adds, including the host's
 	// overhead.
 	DraftTime float64 `json:"draft_time_share"`
-	// WastedFLOPs is the share of all arithmetic, including that of the drafter, that decoding
-	// without drafts would not have needed.
+	// WastedFLOPs is the share of all arithmetic, including the drafter's, that decoding without
+	// drafts would not have needed.
 	WastedFLOPs float64 `json:"wasted_flops_share"`
 	// Speedup is the comparison with the same scenario without speculative decoding; absent if that
 	// did not run.
@@ -94,7 +94,7 @@ func (f *finished) speculationResult() *SpeculationResult {
 	return d
 }
 
-// perPosition returns the shares of drafts of which at least 1, 2, … tokens were accepted.
+// perPosition returns the shares of drafts with at least 1, 2, … accepted tokens.
 func perPosition(accepted []int64) []float64 {
 	shares := make([]float64, len(accepted)-1)
 	var reached int64
@@ -110,7 +110,7 @@ func perPosition(accepted []int64) []float64 {
 	return shares
 }
 
-// speedup compares with the baseline; nil where there is none.
+// speedup compares with the baseline; nil without one.
 func (f *finished) speedup() *Speedup {
 	base, with := f.baseline, &f.summary
 	if base == nil {

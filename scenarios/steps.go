@@ -104,7 +104,7 @@ type Phenomenon struct {
 	// Prompts is the mean number of prompt tokens that steps which decode compute beside.
 	Prompts float64 `json:"prompt_tokens,omitzero" jsonschema:"mean number of prompt tokens beside decoding; of steps"`
 	// Step is the time of a step in milliseconds, through all pipeline stages. Plain is the mean
-	// time of the steps that decode without prompts; 0 if none did.
+	// time of the steps that decode without prompts; 0 if no sequence did.
 	Step  float64 `json:"step_ms" jsonschema:"time through all pipeline stages; of steps"`
 	Plain float64 `json:"without_prompts_ms,omitzero" jsonschema:"mean time without prompts; of steps"`
 	// Parts is Step in milliseconds by what it is spent on: weights, kv, scores, activations,

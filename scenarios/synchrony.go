@@ -78,8 +78,8 @@ func (o *togetherness) notice() string {
 		"spread them", p95.Seconds(), crowd)
 }
 
-// The mean lengths, in tokens, of which the cycle of a user is predicted where a trace has the
-// requests: those of a workload without lengths of its own, about.
+// The mean lengths, in tokens, that predict the cycle of a user where a trace has the requests:
+// about the lengths of a workload that gives none of its own.
 const (
 	usualPrompt = 500
 	usualOutput = 250
@@ -108,7 +108,7 @@ func cycle(pools []pool, users int) func(prompt, output float64, pause sim.Time)
 		one := int(math.Ceil(prompt))
 		alone := clock.Duration(&sim.Step{Prefill: []sim.Chunk{{New: one, Last: true}}})
 		// answer is the time of an answer among others: its steps, and the prompts of the others,
-		// of which each comes in once meanwhile.
+		// which each come in once meanwhile.
 		answer := func(batch float64) float64 {
 			n := max(1, int(batch)/stages)
 			step := clock.Duration(&sim.Step{Decodes: n, DecodeTokens: n,

@@ -104,8 +104,8 @@ func (m *KVMemory) takePrices(tiers []Tier, problem func(field, format string, a
 	}
 }
 
-// Hourly returns the price of a GiB of the tier, 0 if it has none: the one that is written, or that
-// of the catalogue.
+// Hourly returns the price of a GiB of the tier, 0 if it has no price: the one that is written, or
+// the catalogue's.
 func (t *Tier) Hourly() (price Price, err error) {
 	switch t.Price {
 	case "":

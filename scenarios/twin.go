@@ -48,8 +48,8 @@ type Traffic struct {
 	Output float64 `json:"output,omitempty" min:"0" jsonschema:"Tokens of an answer."`
 }
 
-// Errors are root mean squares of relative errors, by quantity: those of the part of the
-// measurements that was held out.
+// Errors are root mean squares of relative errors, by quantity: over the part of the measurements
+// that was held out.
 type Errors struct {
 	TTFT  float64 `json:"ttft,omitempty" min:"0" jsonschema:"Of the time to first token."`
 	TPOT  float64 `json:"tpot,omitempty" min:"0" jsonschema:"Of the time for each output token."`

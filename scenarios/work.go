@@ -83,7 +83,7 @@ func (m *workMeter) add(l *sim.Leap) {
 // work returns the work of all steps.
 func (m *workMeter) work() steptime.Work { return m.clock.WorkOf(&m.counts) }
 
-// divide adds the time of a leap to that of prompts and decoding. Of a step for both, decoding
+// divide adds the time of a leap to the times of prompts and decoding. Of a step for both, decoding
 // counts the time that it would take alone, and prompts count the rest.
 func (m *workMeter) divide(l *sim.Leap) {
 	decoding := l.End - l.Start
@@ -98,7 +98,7 @@ func (m *workMeter) divide(l *sim.Leap) {
 	m.prompts += l.End - l.Start - decoding
 }
 
-// meanDecode returns the mean of the steps in which sequences decoded, or nil if none did.
+// meanDecode returns the mean of the steps in which sequences decoded, or nil if no sequence did.
 func (m *workMeter) meanDecode() *sim.Step {
 	if m.decodeSteps == 0 {
 		return nil
@@ -118,7 +118,7 @@ type decodeMeter struct{ plain, mixed decodeSums }
 // decodeSums are sums over steps in which sequences decoded.
 type decodeSums struct {
 	steps, decodes, tokens, context int64
-	// chunks is the number of chunks of prompts, of which lasts complete one. They have prompts
+	// chunks is the number of chunks of prompts; lasts of them complete one. They have prompts
 	// tokens, after cached ones.
 	chunks, lasts, prompts, cached int64
 	time                           sim.Time

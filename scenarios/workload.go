@@ -44,7 +44,7 @@ func (w *Workload) tracedClasses() bool {
 	return slices.ContainsFunc(w.Classes, func(c Class) bool { return c.Trace != nil })
 }
 
-// Class is a kind of request. Keys that it leaves out are those of the workload around it.
+// Class is a kind of request. Keys that it leaves out follow the workload around it.
 type Class struct {
 	Name     string    `json:"name" required:"true" jsonschema:"Name in reports and in the class column of a trace."`
 	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"Its weight among the classes without a rate. Default: 1."`

@@ -66,7 +66,7 @@ func (c *Config) check() error {
 	return c.checkFleet()
 }
 
-// wired reports whether the wires exist, have a bandwidth, and none is listed twice.
+// wired reports whether the wires exist, have a bandwidth, and are each listed once.
 func (c *Config) wired(wires []int) bool {
 	for i, w := range wires {
 		if w < 0 || w >= len(c.Wires) || !(c.Wires[w] > 0) || math.IsInf(c.Wires[w], 1) ||

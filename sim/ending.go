@@ -145,7 +145,7 @@ func (p *Pool) giveUp() {
 	}
 }
 
-// giveUp ends the requests that wait for a replica. If there are none, the simulation is stuck.
+// giveUp ends the requests that wait for a replica. Without such requests, the simulation is stuck.
 func (f *fleet) giveUp() {
 	before := f.live
 	for _, p := range f.pools {

@@ -17,7 +17,7 @@ type flows struct {
 
 // flow is a transfer.
 type flow struct {
-	wires []int   // that it passes, none twice
+	wires []int   // that it passes, each once
 	bytes int64   // of the whole transfer
 	left  float64 // bytes
 	rate  float64 // byte/s
@@ -85,7 +85,7 @@ func (f *flows) finish(now Time) (done []*flow) {
 }
 
 // stop takes out the transfer from a store for s, and returns it and the bytes that have come; nil
-// if there is none.
+// without one.
 func (f *flows) stop(now Time, s *Sequence, from store) (w *flow, bytes int64) {
 	i := slices.IndexFunc(f.list, func(w *flow) bool { return w.s == s && w.from == from })
 	if i < 0 {

@@ -12,7 +12,7 @@ type forecast struct {
 	drafted int       // tokens drafted for each sequence in a step
 	origin  int64     // progress.steps at the beginning
 	until   int64     // where the block of draws ends, counted as in progress
-	begun   int64     // the steps, counted as in progress, of which the tokens have memory
+	begun   int64     // the steps, counted as in progress, whose tokens have memory
 	growth  [64]int64 // by step from origin: the units of memory that are taken when it begins
 
 	// The steps of the leap that is under way: the time from its start to their ends, the tokens to

@@ -7,7 +7,7 @@ type journey struct {
 	at             *load  // of the set of replicas where it counts, nil where it does in no set
 	assigned       bool   // it counts as a request of Sequence.Replica
 	ending         bool   // it ends with the step that it runs in, for the reason verdict
-	life           uint32 // that of the events on the agenda that concern it; others are stale
+	life           uint32 // number of the events on the agenda that concern it; others are stale
 	verdict        Rejection
 	gone           Time  // when it was to end; its step may end later
 	reportedTokens int   // tokens reported by Config.Tokens

@@ -10,8 +10,8 @@ type Memory interface {
 	// Fits reports whether the memory could hold a sequence of that many tokens if no other were
 	// there.
 	Fits(tokens int) bool
-	// Units returns the number of units that a sequence of that many tokens takes if it shares none
-	// with others.
+	// Units returns the number of units that a sequence of that many tokens takes if it shares no
+	// unit with others.
 	Units(tokens int) int64
 	// Match returns how many leading tokens of s, which waits, are stored already. The result is
 	// less than s.Remaining().
@@ -56,8 +56,8 @@ type SummingMemory interface {
 type TieredMemory interface {
 	Memory
 	// Fetched returns how many tokens the last Extend, of a sequence that enters a batch, brought
-	// from the slower memory to the accelerator, and for how long their transfer, and that of
-	// whatever else the sequence needs, keeps the link to host memory busy.
+	// from the slower memory to the accelerator, and for how long their transfer, with whatever
+	// else the sequence needs, keeps the link to host memory busy.
 	Fetched() (tokens int64, busy Time)
 }
 

@@ -114,7 +114,7 @@ type Leap struct {
 	Prefill []Chunk
 	// Gaps are the times between tokens that ended with the first step. In each later step, the gap
 	// of all Decodes sequences is the length of the step. A gap is a time between two arrivals at a
-	// user: tokens that arrive together have none between them. So the gaps of an answer are
+	// user: tokens that arrive together have no gap between them. So the gaps of an answer are
 	// together the time from its first token to its last.
 	Gaps []Gap
 	// Together reports whether answers arrive as a whole, when all of a static batch are complete.

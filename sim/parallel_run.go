@@ -23,7 +23,7 @@ type BlindRouter interface {
 // order in which a Simulation finds it event by event: by time, and of the same time by replica.
 //
 // While the replicas run through a window, the one before is carried out, and the requests of the
-// one after arrive. These two touch none of the fields of a replica that its run touches.
+// one after arrive. These two touch no field of a replica that its run touches.
 type parallelRun struct {
 	*Simulation
 	run    func(n int, task func(int))

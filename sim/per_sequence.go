@@ -51,7 +51,7 @@ type rows struct {
 	vacant []int // of them, the ones that are free again
 }
 
-// rowNumber returns the row of s, and gives it one if it has none.
+// rowNumber returns the row of s, and gives it one if it has no row.
 func (s *Sequence) rowNumber() int {
 	if s.row == 0 {
 		if k := len(s.rows.vacant) - 1; k >= 0 {

@@ -195,7 +195,7 @@ func (p *Pool) close(r *member, phase phase) {
 	p.changed(r)
 }
 
-// allFailed reports whether no replica accepts requests now, and none will later.
+// allFailed reports whether no replica accepts requests now or will later.
 func (p *Pool) allFailed() bool {
 	for _, i := range p.members {
 		switch r := &p.fleet.replicas[i]; r.phase {

@@ -1,6 +1,6 @@
 package sim
 
-// store returns what r knows of a store, nil if it has none, and the wires from it.
+// store returns what r knows of a store, nil without a store, and the wires from it.
 func (r *member) store(from store) (m PrefetchedMemory, reads []int) {
 	if from == onDisk {
 		return r.disk.Memory, r.disk.Reads
@@ -94,7 +94,7 @@ func (f *fleet) stopRead(s *Sequence) {
 	f.noteFlows()
 }
 
-// brought lets the request of a transfer go on, of which that many bytes have come.
+// brought lets the request of a transfer go on when that many of its bytes have come.
 func (f *fleet) brought(w *flow, bytes int64) {
 	r := &f.replicas[w.replica]
 	if r.generation != w.generation {

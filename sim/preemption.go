@@ -23,7 +23,7 @@ func (b *Batch) Victim() *Sequence {
 }
 
 // Preemptible yields the sequences in all batches of the replica, for policies that choose another
-// victim. It yields none while another batch runs a step.
+// victim. It yields no sequence while another batch runs a step.
 func (b *Batch) Preemptible(yield func(*Sequence) bool) {
 	if b.Victim() == nil {
 		return

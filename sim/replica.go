@@ -30,7 +30,7 @@ type replica struct {
 	listener         Listener       // scheduler, where it listens
 	summing          SummingMemory  // memory, where it can
 	tiered           TieredMemory   // memory, where it has tiers
-	encodings        EncoderCache   // nil where there is none
+	encodings        EncoderCache   // nil without one
 	lookahead        int64
 	handsOver        bool    // requests go on elsewhere after their prompt
 	relaysFirstToken bool    // and their first token with them
@@ -149,7 +149,7 @@ type Batch struct {
 	// The decoding sequences all advance together, by one token for each step of progress.
 	decodes  int
 	drafted  int         // tokens drafted for them in total
-	forecast *forecast   // of steps with drafts; nil where there is none
+	forecast *forecast   // of steps with drafts; nil without one
 	done     []*Sequence // they are complete with the steps with drafts that end now
 	context  int64       // tokens stored for them in total
 	finish   finishHeap

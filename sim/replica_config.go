@@ -6,7 +6,7 @@ type ReplicaConfig struct {
 	Memory    Memory
 	Pooling   Pooling
 	Disk      Disk
-	// Encodings is the cache of encoded images and sounds; nil where none is kept.
+	// Encodings is the cache of encoded images and sounds; nil where nothing is kept.
 	Encodings EncoderCache
 	Clock     StepClock
 	// Speculator drafts tokens; nil where sequences decode one token a step. It needs a replica of
@@ -100,7 +100,7 @@ type Disk struct {
 	// Memory is nil where nothing is prefetched.
 	Memory PrefetchedMemory
 	// Reads are indices in Config.Wires: what a transfer from the disk passes; one at least, and
-	// none twice.
+	// each once.
 	Reads []int
 	// Patience returns the longest time, from 0, for which a request waits for a read of that many
 	// bytes, where Memory is a PartMemory. It then goes on with what has come. Nil means that it
@@ -113,6 +113,6 @@ type Pooling struct {
 	// Memory is nil where there is no pool.
 	Memory PooledMemory
 	// Reads and Writes are indices in Config.Wires: what a transfer from the pool passes, and what
-	// one to it passes; one at least, and none twice.
+	// one to it passes; one at least, and each once.
 	Reads, Writes []int
 }

@@ -50,7 +50,7 @@ type ReplicaResult struct {
 	// KVIntegral is the integral over the time from 0 to Result.End of the units in use. It is
 	// exact: each step of a leap takes its memory when it begins.
 	KVIntegral Sum
-	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext that of
-	// decode attention.
+	// PrefillPairs is the number of (query, key) pairs of prefill attention, DecodeContext the
+	// number of pairs of decode attention.
 	PrefillPairs, DecodeContext int64
 }

@@ -19,18 +19,20 @@ type Request struct {
 	// Priority orders requests for priority policies; larger is more urgent, 0 the default.
 	Priority int
 	// Deadline is the time by which the answer should be complete, for deadline policies; 0 means
-	// none.
+	// no limit.
 	Deadline Time
-	// TTFT is the SLO's limit of the time to first token, for routers and admission; 0 means none.
+	// TTFT is the SLO's limit of the time to first token, for routers and admission; 0 means no
+	// limit.
 	TTFT Time
-	// Session names a conversation, for routers with affinity; 0 means none.
+	// Session names a conversation, for routers with affinity; 0 means no conversation.
 	Session int64
 	// Region is the index of the region of the user; 0 if there is only one.
 	Region int
 	// Model is the index of the requested model among the models that the fleet serves; 0 if there
 	// is only one.
 	Model int
-	// Adapter is the number of the adapter (LoRA) that the request asks for, from 1; 0 means none.
+	// Adapter is the number of the adapter (LoRA) that the request asks for, from 1; 0 means the
+	// model itself.
 	Adapter int
 	// Patience is how long the user waits for the whole answer before the request is cancelled; 0
 	// means without limit. It counts from the arrival.
@@ -42,7 +44,7 @@ type Request struct {
 	// unique to this request.
 	Content []Segment
 	// Answer is the segment ID that the generated tokens will have when a later prompt of the
-	// session repeats them; 0 means that none does.
+	// session repeats them; 0 means that no segment does.
 	Answer uint64
 	// Call is the place of the request in its session.
 	Call Call
@@ -51,11 +53,10 @@ type Request struct {
 	Answered int
 }
 
-// Call is the place of a request among the requests of a session, each of which calls the model
-// once.
+// Call is the place of a request among the requests of a session, which call the model once each.
 type Call struct {
 	// Number is the number of the call in its session, from 1; 0 if the calls of the session are
-	// not known, or there is none.
+	// not known, or it has no further call.
 	Number int32
 	// Turn is the number of calls before it whose text its prompt repeats.
 	Turn int32
@@ -84,7 +85,7 @@ const (
 	TooLarge
 	// Refused means that admission control turned the request away.
 	Refused
-	// Unavailable means that no replica serves the model, and none will.
+	// Unavailable means that no replica serves the model or will serve it.
 	Unavailable
 	// TimedOut means that the request waited longer than Config.QueueTimeout for its first step.
 	TimedOut

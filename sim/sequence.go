@@ -41,7 +41,7 @@ type Sequence struct {
 	row  int   // from 1; 0 before it has one, see rows
 
 	links     [listKinds]links
-	batch     *progress // that of the batch where it runs; nil while it waits
+	batch     *progress // the batch's where it runs; nil while it waits
 	admitted  int64     // orders admissions to the replica
 	joined    int64     // batch.steps when decoding began
 	epoch     uint32    // marks stale heap entries, see finishHeap

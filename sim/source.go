@@ -3,8 +3,8 @@ package sim
 // Source yields requests in order of arrival. Open-loop sources ignore Done. Closed-loop sources
 // send a user's next request after the previous one has ended.
 type Source interface {
-	// NextArrival returns the arrival time of the next known request, or Never if none is known.
-	// While requests are unfinished, Done may make more known. Only Next and Done change the
+	// NextArrival returns the arrival time of the next known request, or Never if no request is
+	// known. While requests are unfinished, Done may make more known. Only Next and Done change the
 	// result.
 	NextArrival() Time
 	// Next fills r with the request that NextArrival announced, and reuses the space of r.Content.

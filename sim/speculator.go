@@ -10,7 +10,7 @@ type Speculator interface {
 	Plan(b *Batch)
 	// Draft returns the number of tokens drafted for s in this step; 0 means that s decodes without
 	// a draft. All drafted tokens are verified and need KV memory. This includes all tokens of a
-	// tree, of which at most one path is kept.
+	// tree, where at most one path is kept.
 	Draft(s *Sequence) int
 	// Duration returns the time of a step including drafting, given the time verify that the model
 	// takes alone.

@@ -72,7 +72,7 @@ func (b *Batch) plan() Decision {
 
 func (b *Batch) empty() bool { return b.step.Decodes == 0 && len(b.step.Prefill) == 0 }
 
-// leap starts as many decode steps as the decision, the batch, memory and the form of the step time
+// leap starts all decode steps that the decision, the batch, memory and the form of the step time
 // allow.
 func (b *Batch) leap(d Decision) {
 	r, f := b.r, &b.flight
@@ -106,9 +106,9 @@ func (b *Batch) leap(d Decision) {
 	r.setSteps(b, steps)
 }
 
-// pipeline sends one step through the stages, each of which takes the given time and may still be
-// busy with an earlier one. The first begins when the first part of its transfers is there, and
-// ends when the last part is computed.
+// pipeline sends one step through the stages; a stage takes the given time and may still be busy
+// with an earlier one. The first begins when the first part of its transfers is there, and ends
+// when the last part is computed.
 func (b *Batch) pipeline(stage Time) {
 	stage = max(stage, 1)
 	at, last := b.flight.start, Time(0)

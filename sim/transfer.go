@@ -2,7 +2,7 @@ package sim
 
 // Transfer is the move of the KV cache of a request over a link.
 type Transfer struct {
-	// Link is the number of the link, ID that of the request.
+	// Link is the number of the link, ID the number of the request.
 	Link  int
 	ID    int64
 	Bytes int64

@@ -78,8 +78,8 @@ func (a *parallelRun) proceed(r *member, l *replicaLog, until Time) {
 	}
 }
 
-// keep gives b another report and other lists, because observers are given those of the leap that
-// has ended when the window is carried out.
+// keep gives b another report and other lists, because observers are given the lists of the leap
+// that has ended when the window is carried out.
 func (l *replicaLog) keep(b *Batch) {
 	var report *Leap
 	if n := len(l.reports); n > 0 {

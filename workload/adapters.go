@@ -37,7 +37,7 @@ func withAdapters(of ended, a *Adapters, seed uint64) (ended, error) {
 	return &adapted{ended: of, table: table, key: adapterStream.key(seed)}, nil
 }
 
-// Open implements sim.OpenLoop. Done is that of the source inside.
+// Open implements sim.OpenLoop. Done is the inner source's.
 func (a *adapted) Open() bool {
 	inside, ok := a.ended.(sim.OpenLoop)
 	return ok && inside.Open()

@@ -16,7 +16,8 @@ type Call struct {
 	// of the earlier calls whose text goes on, or −1 for a text that begins with the prefix.
 	After []int
 	From  int
-	// Prompt is the number of tokens that are new in the prompt, and Output that of the answer.
+	// Prompt is the number of tokens that are new in the prompt, and Output the number of tokens of
+	// the answer.
 	Prompt, Output *lengths.Distribution
 	// Wait is the time between the end of the calls before and this one.
 	Wait arrivals.Delay

@@ -31,7 +31,7 @@ type Class struct {
 	Prefix *Prefix
 	// Distinct, if not 0, is the number of different prompts that are sent in turn, again and
 	// again, as benchmarks do. Prompt number j always has the same length. With prefixes, it has
-	// that of group j modulo the number of groups.
+	// the prefix of group j modulo the number of groups.
 	Distinct int
 	// Turns, if any, makes each request a conversation.
 	Turns *Turns
@@ -52,7 +52,7 @@ type Class struct {
 // sim.Request.
 type Traits struct {
 	Priority, Tenant, Model int
-	// Deadline counts from the arrival. 0 means none, as for the other fields.
+	// Deadline counts from the arrival. 0 means unset, as for the other fields.
 	Deadline, TTFT, Patience sim.Time
 	Region                   int
 	AfterFirst               bool

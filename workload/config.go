@@ -58,14 +58,14 @@ type Trace struct {
 	// they are.
 	MaxWait sim.Time
 	// Part is the length of the parts into which the trace is cut, in its own time and from From
-	// on; 0 means that it is played as it is. As many parts as it has are drawn with replacement
-	// and played one after another. Only with the trace's own times.
+	// on; 0 means that it is played as it is. Its parts are drawn with replacement, and played one
+	// after another; their number stays. Only with the trace's own times.
 	Part sim.Time
-	// Traits are the traits of requests, by class. Requests of further classes have none.
+	// Traits are the traits of requests, by class. Requests of further classes have no session.
 	Traits []Traits
 }
 
-// Adapters are adapters (LoRA) of which each request, or each session, asks for one.
+// Adapters are adapters (LoRA); each request, or each session, asks for one.
 type Adapters struct {
 	// Count is the number of adapters, from 1 to 2^20.
 	Count int

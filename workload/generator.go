@@ -53,7 +53,7 @@ func newGenerator(c Config, l limit) (*generator, error) {
 	return g, nil
 }
 
-// anyClass stands for all classes that share arrivals.
+// anyClass means all classes that share arrivals.
 const anyClass = -1
 
 // opening is the arrival process of a class, with its next arrival.

@@ -4,7 +4,8 @@ import "github.com/llmsim/llmsim/sim"
 
 // limit ends a stream.
 type limit struct {
-	// left is the number of requests that may still be sent, and until the time from which none is.
+	// left is the number of requests that may still be sent, and until the time from which no
+	// request is.
 	left  int64
 	until sim.Time
 	timed bool // the time ended the stream

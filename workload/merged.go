@@ -48,7 +48,7 @@ func (m *merged) first() int {
 // NextArrival implements sim.Source.
 func (m *merged) NextArrival() sim.Time { return m.apply(m.parts[m.first()].NextArrival()) }
 
-// Next implements sim.Source. Traces number their texts from 0, each for itself, and share none.
+// Next implements sim.Source. Traces number their texts from 0, each for itself, and share no text.
 func (m *merged) Next(r *sim.Request) {
 	m.left--
 	k := m.first()

@@ -17,9 +17,9 @@ type script interface {
 	// more reports whether there is another request.
 	more() bool
 	// fill writes the next request of the given class into r: every field except ID and Arrival,
-	// with Deadline counted from the arrival. A class below 0 stands for any class that shares
-	// arrivals. If the request opens a session, fill returns its calls, which are valid until the
-	// next use of the script, and Content is the prefix alone.
+	// with Deadline counted from the arrival. A class below 0 means any class that shares arrivals.
+	// If the request opens a session, fill returns its calls, which are valid until the next use of
+	// the script, and Content is the prefix alone.
 	fill(r *sim.Request, class int) *graph
 	// talks reports whether requests may open sessions.
 	talks() bool
@@ -52,7 +52,7 @@ type drawnClass struct {
 	// popularity chooses among groups; nil if there is one.
 	popularity *lengths.Table
 	think      func() sim.Time
-	// work is the time that tools take; nil where there are none.
+	// work is the time that tools take; nil without them.
 	work func() sim.Time
 	// between are the times before calls.
 	between []func() sim.Time

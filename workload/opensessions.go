@@ -16,9 +16,9 @@ func newOpenSessions(keepCut bool) openSessions {
 	return openSessions{open: map[int64]*session{}, keepCut: keepCut}
 }
 
-// begin takes over a session of which r is the first request, at the given time. Other calls that
-// wait for none follow when their time has come. That many calls were made before; r becomes the
-// one after them.
+// begin takes over a session whose first request is r, at the given time. Other calls that do not
+// wait follow when their time has come. That many calls were made before; r becomes the one after
+// them.
 func (t *openSessions) begin(r *sim.Request, g *graph, at sim.Time, made int32) {
 	s := &session{}
 	if n := len(t.spare); n > 0 {

@@ -54,7 +54,7 @@ func (c Config) traits() (list []Traits) {
 	return list
 }
 
-// Open implements sim.OpenLoop. Done is that of the source inside.
+// Open implements sim.OpenLoop. Done is the inner source's.
 func (p *impatient) Open() bool {
 	inside, ok := p.ended.(sim.OpenLoop)
 	return ok && inside.Open()

@@ -54,7 +54,8 @@ func (p *replay) Next(r *sim.Request) {
 	stamp(r, r.Arrival)
 }
 
-// Done implements sim.Source; recorded arrivals do not wait for answers, but those of a session do.
+// Done implements sim.Source; recorded arrivals do not wait for answers, but the calls of a session
+// do.
 func (p *replay) Done(r *sim.Request, at sim.Time) {
 	if r.Session != 0 {
 		p.goOn(r, at)

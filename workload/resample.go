@@ -25,7 +25,7 @@ type parts struct {
 	before trace.Counts
 }
 
-// draw draws as many parts of a trace as it has. What is left at its end counts as a part if a
+// draw draws the parts of a trace, with their number. What is left at its end counts as a part if a
 // request arrives in the last tenth of that.
 func (t *Trace) draw(seed uint64) (*parts, error) {
 	if t.Part < 0 {
@@ -93,8 +93,8 @@ func (p *parts) next(counts trace.Counts) bool {
 	return true
 }
 
-// counts returns what happened to the rows so far, where counts are those of the part that plays,
-// or done says that all were played.
+// counts returns what happened to the rows so far, where counts belong to the part that plays, or
+// done says that all were played.
 func (p *parts) counts(playing trace.Counts, done bool) trace.Counts {
 	sum := p.before
 	if !done {
@@ -105,7 +105,7 @@ func (p *parts) counts(playing trace.Counts, done bool) trace.Counts {
 }
 
 // rename gives the texts of a request other names where its part was played before: the prompts of
-// another day are not those of the day that it resembles.
+// another day differ from the prompts of the day that it resembles.
 func (p *parts) rename(r *sim.Request) {
 	played := uint64(0)
 	for _, part := range p.drawn[:p.place] {

@@ -20,7 +20,7 @@ type call struct {
 	text    int32
 	message int
 	// output is the length of the answer, which begins with the given number of thinking tokens,
-	// and prompt that of the whole prompt.
+	// and prompt the length of the whole prompt.
 	output, thinking, prompt int
 	// after is the part of graph.after that lists the calls that must have ended, and wait is the
 	// time between the end of the last of them and this call.
@@ -167,8 +167,8 @@ type session struct {
 	open  int // calls that have not ended
 }
 
-// begin takes over a session of which r is the first request, with the prefix as its content,
-// reusing the space of s. It fills r in.
+// begin takes over a session whose first request is r, with the prefix as its content, reusing the
+// space of s. It fills r in.
 func (s *session) begin(r *sim.Request, g *graph) {
 	prefix := append(s.first.Content[:0], r.Content...)
 	s.first = *r

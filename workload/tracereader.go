@@ -18,8 +18,8 @@ type traceReader struct {
 	// ahead is the next request, unless dry is set.
 	ahead sim.Request
 	dry   bool
-	// later are the calls of the session that the next request begins, and calls those of the one
-	// that was sent last; empty where requests are no sessions.
+	// later are the calls of the session that the next request begins, and calls the calls of the
+	// session that was sent last; empty where requests are no sessions.
 	later, calls graph
 	// parts are played one after another; nil where the trace is played as it is.
 	parts *parts

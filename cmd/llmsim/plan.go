@@ -170,7 +170,7 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Ans
 	return answers, err
 }
 
-// jsonOf returns what --format json prints: the answer, or those of several models.
+// jsonOf returns what --format json prints: the answer, or the answers of several models.
 func jsonOf(all *answer.Answers) any {
 	if len(all.Models) == 1 {
 		return all.Models[0]
@@ -178,8 +178,8 @@ func jsonOf(all *answer.Answers) any {
 	return all
 }
 
-// write prints the answers, and writes the files of --out: where there are several models, those of
-// each in a folder of its own.
+// write prints the answers, and writes the files of --out: where there are several models, each has
+// a folder of its own.
 func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 	asJSON := func(w io.Writer) error { return report.JSON(w, jsonOf(all)) }
 	if flags.out != "" {

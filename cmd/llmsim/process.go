@@ -9,8 +9,8 @@ import (
 )
 
 // Simulations keep little, so collecting garbage often only costs time: with the usual 100, two
-// cores that plan are a tenth slower. The weights of GPT-2 are kept: with 400, those of 124M take
-// 1.3 GB at the peak, with 100 1 GB.
+// cores that plan are a tenth slower. The weights of GPT-2 are kept: with 400, processes with 124M
+// take 1.3 GB at the peak, with 100 1 GB.
 const (
 	growthOfSimulations = 400
 	growthOfWeights     = 100

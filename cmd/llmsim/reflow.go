@@ -6,8 +6,7 @@ import "strings"
 const columns = 100
 
 // reflow breaks the lines of a text anew so that they fit. Lines that follow each other are a
-// paragraph; a line that is indented stands for itself, and keeps its indentation where it is
-// broken.
+// paragraph; a line that is indented is a paragraph, and keeps its indentation where it is broken.
 func reflow(text string) string {
 	var out []string
 	paragraph := false // the last line can go on

@@ -76,7 +76,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if out.err != nil { // of which the help, for one, says nothing
+	if out.err != nil { // which the help, for one, does not mention
 		err = runError{out.err}
 	}
 	switch {

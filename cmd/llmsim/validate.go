@@ -137,7 +137,7 @@ func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) err
 	return result.WriteText(cmd.OutOrStdout())
 }
 
-// atMostOneFolder accepts an argument that is a folder, or none.
+// atMostOneFolder accepts an argument that is a folder, or no argument.
 func atMostOneFolder(cmd *cobra.Command, args []string) error {
 	if err := arguments(0, 1)(cmd, args); err != nil || len(args) == 0 {
 		return err
@@ -148,7 +148,7 @@ func atMostOneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// writeErrors writes every comparison, and draws those of each table.
+// writeErrors writes every comparison, and draws the errors of each table.
 func writeErrors(dir string, compared *accuracy.Report) error {
 	if err := files.Write(filepath.Join(dir, "rows.csv"), compared.WriteCSV); err != nil {
 		return err

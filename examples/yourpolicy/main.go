@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// withOurs returns llmsim's policies and those of this program.
+// withOurs returns llmsim's policies and this program's.
 func withOurs() (*policies.Registry, error) {
 	registry := policies.Default()
 	return registry, errors.Join(registry.Batching.Add(shortestPrompt()),

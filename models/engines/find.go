@@ -17,14 +17,14 @@ type Release struct {
 	// Version if the registry has no versions of the engine.
 	Version Version
 	// Measured is the version whose servers were measured that is nearest to Version. It is the
-	// zero Version if none of the preset's versions was measured.
+	// zero Version if no version of the preset was measured.
 	Measured Version
 	// Asked reports whether the version was given.
 	Asked bool
 }
 
 // Find returns the release of an engine or of a preset, at a version. An empty version means the
-// newest of which servers were measured. A preset takes only versions that it describes.
+// newest with measured servers. A preset takes only versions that it describes.
 func Find(name, version string) (Release, error) {
 	e, preset := lookUp(name)
 	if e == nil {

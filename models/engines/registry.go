@@ -25,7 +25,7 @@ type Engine struct {
 	Name, Title string
 	// Presets are the fitted constants by version, the newest versions last.
 	Presets []Preset
-	// Evidence lists the versions of which servers were measured, oldest first.
+	// Evidence lists the versions with measured servers, oldest first.
 	Evidence []Evidence
 	// Settings are what the engine does without further flags. Of those with the same key, the
 	// first one counts whose conditions hold.
@@ -40,20 +40,20 @@ type Preset struct {
 	Versions Range `yaml:",inline"`
 }
 
-// Evidence is a version of which servers were measured, the preset that was fitted to them, and the
-// tables that have them.
+// Evidence is a version with measured servers, the preset that was fitted to them, and the tables
+// that have them.
 type Evidence struct {
 	Version Version
 	Preset  string
 	Tables  []string
 	// Narrow reports whether servers of one accelerator alone were measured, so that the version is
-	// not taken for that of an engine whose version is not given.
+	// not assumed for an engine whose version is not given.
 	Narrow bool
 }
 
 // Setting is a value that an engine takes unless a flag says otherwise.
 type Setting struct {
-	// Key is that of a scenario, such as "batching.max-sequences", or of Server, such as
+	// Key is a key of a scenario, such as "batching.max-sequences", or of Server, such as
 	// "async-scheduling".
 	Key string
 	// Presets are the presets that have the value; an empty list means all.
@@ -86,8 +86,8 @@ type Conditions struct {
 type Backend struct {
 	// Operator is "product", "experts" or "attention".
 	Operator string
-	// Formats are the number formats of the weights, Generations those of accelerators. Empty lists
-	// mean any.
+	// Formats are number formats of the weights, and Generations are generations of accelerators.
+	// Empty lists mean any.
 	Formats     []hardware.DType
 	Generations []string
 	Versions    Range `yaml:",inline"`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Version is a release of an engine, such as 0.15.1. The zero value stands for no version.
+// Version is a release of an engine, such as 0.15.1. The zero value is no version.
 type Version struct {
 	numbers [3]int
 	text    string
@@ -39,7 +39,7 @@ func ParseVersion(text string) (Version, error) {
 // String returns the version as it was written, without a leading v.
 func (v Version) String() string { return v.text }
 
-// IsZero reports whether v stands for no version.
+// IsZero reports whether v is no version.
 func (v Version) IsZero() bool { return v.text == "" }
 
 // Compare returns -1, 0 or 1 if v is older than w, the same release, or newer.

@@ -34,11 +34,11 @@ type Wanted struct {
 type Table struct {
 	// Name is the name of the measured kernels: "gemm", "context_attention", "moe", …
 	Name string
-	// Engine and Version are those of the kernels; empty for CSV files, which do not name them.
+	// Engine and Version belong to the kernels; empty for CSV files, which do not name them.
 	Engine, Version string
 	// Path is the file within the folder.
 	Path string
-	// Instead says what was wanted if the table is that of another engine or version; else it is
+	// Instead says what was wanted if the table belongs to another engine or version; else it is
 	// empty.
 	Instead string
 }
@@ -101,8 +101,8 @@ func refuseParquet(dir fs.FS) error {
 	return err
 }
 
-// list returns the files whose names match a pattern and that are as many folders deep. Folders
-// that cannot be read are left out.
+// list returns the files whose names match a pattern and that are equally many folders deep.
+// Folders that cannot be read are left out.
 func list(dir fs.FS, depth int, pattern string) ([]string, error) {
 	var files []string
 	folders, seen := []string{"."}, int64(0)
@@ -202,7 +202,7 @@ func choose(files []string, w Wanted) ([]Table, error) {
 	return tables, nil
 }
 
-// rank orders tables of one name: those of the wanted engine and version first, then those of the
+// rank orders tables of one name: the wanted engine and version first, then other versions of the
 // engine.
 func (w Wanted) rank(t Table) int {
 	switch {

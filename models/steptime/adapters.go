@@ -8,7 +8,7 @@ import (
 )
 
 // Adapters describes low-rank adapters (LoRA; Hu et al., arXiv:2106.09685) beside the weights of a
-// model. The zero value means none.
+// model. The zero value means no adapters.
 type Adapters struct {
 	// Count is the number of adapters, and Slots the number of adapters that are in the
 	// accelerators' memory at once.

@@ -102,8 +102,8 @@ func (c *Clock) chunksAttention(prefill []sim.Chunk) sim.Time {
 	return t
 }
 
-// idle returns the length of a prompt for which the last tiles of a wave wait: chosen tokens are as
-// many for all queries.
+// idle returns the length of a prompt for which the last tiles of a wave wait: all queries have the
+// same number of chosen tokens.
 func (a *attention) idle(longest int) int {
 	if a.Gathered {
 		return min(longest, a.Window)
@@ -133,8 +133,7 @@ func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
 
-// attentionOperators appends the attention of the prompt chunks and that of the sequences that
-// decode.
+// attentionOperators appends the attention of the prompt chunks and of the sequences that decode.
 func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
 	k := &c.constants.Attention
 	moves := c.bandwidth * k.PrefillMemory // in B/s

@@ -11,7 +11,7 @@ type Clock struct {
 	cfg       Config
 	engine    *Engine
 	constants *hardware.Constants
-	// kernels are those of the engine, nil where none were measured.
+	// kernels are the engine's, nil where they were not measured.
 	kernels *hardware.Kernels
 	tables  *Tables
 	// productTables are the measured times of the matrix products, by their rows.
@@ -21,8 +21,8 @@ type Clock struct {
 	warnings      []string
 
 	// layers is the number of layers of the slowest pipeline stage, last reports whether it has the
-	// output head. allLayers is the number of layers of the model, latentLayers that of layers with
-	// latent attention in the stage.
+	// output head. allLayers is the number of layers of the model, latentLayers the number of
+	// layers with latent attention in the stage.
 	layers, allLayers, latentLayers float64
 	last                            bool
 	// bandwidth is in B/s, as Factors have it; operand and wide are the rates of quantised matrix
@@ -58,8 +58,8 @@ type Clock struct {
 
 	forms    []*form // by the number of sequences
 	verified *verifications
-	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand that of
-	// computing the keys and values of a cached token anew (MLA).
+	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand the time
+	// of computing the keys and values of a cached token anew (MLA).
 	decodeKernels, prefillKernels, expand sim.Time
 	images                                imageCost
 	different                             []float64 // adapters, by sequences; -1 where unknown
@@ -121,8 +121,8 @@ func (c *Clock) rank(n int) int {
 	return (n + c.ranks - 1) / c.ranks
 }
 
-// onRank returns the part of t, which all n sequences take together, that those of the busiest rank
-// do.
+// onRank returns the part of t, which all n sequences take together, that the sequences of the
+// busiest rank take.
 func onRank[T sim.Time | perToken](c *Clock, t T, n int) T {
 	if c.ranks == 1 {
 		return t

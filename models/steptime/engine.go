@@ -43,8 +43,8 @@ type Engine struct {
 	// Served holds factors by which the engine's kernels in a server differ from the accelerator's
 	// constants.
 	Served Served
-	// Levels are how versions differ from the constants, which are those of all others. The first
-	// one counts that holds.
+	// Levels are how versions differ from the constants, which hold for all other versions. The
+	// first one counts that holds.
 	Levels []Level
 	// Sorted reports whether requests ask for one of the most likely tokens (top-k, top-p), as the
 	// generation_config.json of most models does, so that the logits are sorted. Served.Sampling
@@ -170,7 +170,7 @@ var presets = sync.OnceValue(func() []Engine {
 })
 
 // Eager returns the engine without captured graphs and compiled code: the host launches every
-// kernel, as that of eager-2023 does, which was measured so.
+// kernel, as the host of eager-2023 does, which was measured so.
 func (e Engine) Eager() Engine {
 	eager, err := FindEngine("eager-2023")
 	if err != nil {

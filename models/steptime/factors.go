@@ -9,7 +9,7 @@ type Factors struct {
 	// Prompts is the factor on the time of what grows with the tokens of a step: arithmetic, the
 	// attention of prompts, and reading and writing activations.
 	Prompts float64
-	// Memory is the factor on the time of reading weights, and Cache on that of reading the KV
+	// Memory is the factor on the time of reading weights, and Cache on the time of reading the KV
 	// cache to decode.
 	Memory, Cache float64
 	// Exchanges is the factor on the time in which accelerators exchange data.
@@ -18,9 +18,9 @@ type Factors struct {
 	// of a step, and Request on its time for each request outside of steps.
 	Step, Sequence, Request float64
 	// Mixed is the factor on the time of the accelerators in steps that compute long prompts beside
-	// very many decoding sequences, as those of a saturated server do; of shorter prompts, or
-	// beside fewer sequences, a part of it applies. Accelerators that compute without a pause run
-	// into their limit of power.
+	// very many decoding sequences, as in a saturated server; of shorter prompts, or beside fewer
+	// sequences, a part of it applies. Accelerators that compute without a pause run into their
+	// limit of power.
 	Mixed float64
 }
 

@@ -38,11 +38,11 @@ const (
 	// routingKernels choose the experts of each token and sort the tokens by expert, in two kernels
 	// (vllm/model_executor/layers/fused_moe/fused_moe.py, v0.15).
 	routingKernels = 3
-	// chunkKernels are those of linear attention over chunks of a prompt, beside the one that
+	// chunkKernels are the kernels of linear attention over chunks of a prompt, beside the one that
 	// decodes: the convolution and gates, two norms, six for the chunks
 	// (fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py, v0.3), and four that
-	// gather, clear, convert and store the states
-	// (vllm/model_executor/models/qwen3_next.py, v0.15).
+	// gather, clear, convert and store the states (vllm/model_executor/models/qwen3_next.py,
+	// v0.15).
 	chunkKernels = 14
 )
 
@@ -71,8 +71,8 @@ func (c *Clock) kernelsOfStep(prompts bool) float64 {
 }
 
 // piecesOfStep returns the number of launches of a captured step with prompts. What is captured are
-// the pieces between the attention of one layer and that of the next: the host launches each piece,
-// and the kernels of attention, whose shapes depend on the prompts (vllm/compilation/backends.py,
+// the pieces between the attention of one layer and of the next: the host launches each piece, and
+// the kernels of attention, whose shapes depend on the prompts (vllm/compilation/backends.py,
 // splitting_ops, v0.15).
 func (c *Clock) piecesOfStep() float64 {
 	n := 0.0

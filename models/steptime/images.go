@@ -6,7 +6,8 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// Images describes the images or sounds that every prompt begins with. The zero value means none.
+// Images describes the images or sounds that every prompt begins with. The zero value means no
+// images.
 type Images struct {
 	// Count is the number of images, and Width and Height are the size of each in pixels. If
 	// Seconds is not 0, they are sounds of that length.

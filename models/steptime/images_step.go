@@ -18,12 +18,12 @@ func (c *Clock) chooseImages() error {
 	return nil
 }
 
-// ImageTime returns the time in which one image or sound is encoded, 0 if the clock has none.
+// ImageTime returns the time in which one image or sound is encoded, 0 if the clock has no encoder.
 func (c *Clock) ImageTime() sim.Time { return c.images.time }
 
 // encoded returns how many images step s encodes: the images whose first token is computed in it,
-// so that images of which the beginning is cached are not encoded again, less those that the
-// replica has encoded already.
+// so that images whose beginning is cached are not encoded again, less the images that the replica
+// has encoded already.
 func (c *Clock) encoded(s *sim.Step) int {
 	if c.images.count == 0 {
 		return 0

@@ -10,8 +10,8 @@ import (
 
 // peakRate returns the rates of products of matrices stored as d, and notes where another format
 // stands in for it. The constants of the accelerator come from servers: they say what 16-bit
-// products reach there, and those of other formats that were served. Of all others, and where the
-// constants are those of a relative, the kernels of the engine were measured apart: they count in
+// products reach there, and products of other formats that were served. Of all others, and where a
+// relative gives the constants, the kernels of the engine were measured apart: they count in
 // proportion to its kernels for 16 bits. The fixed time of a kernel measured apart has what the
 // host needs to launch it in it, which captured graphs spare, so that it does not count.
 func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
@@ -47,8 +47,8 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 	return r, nil
 }
 
-// halveSums sets the rate of 16-bit products to that of kernels that also sum in 16 bits, if the
-// engine uses such kernels and the accelerator is faster with them.
+// halveSums sets the rate of 16-bit products to the rate of kernels that also sum in 16 bits, if
+// the engine uses such kernels and the accelerator is faster with them.
 func (c *Clock) halveSums(r *peakRate) {
 	if c.sumsHalved(r.format) {
 		r.peak = max(r.peak, c.cfg.Accelerator.Peak[hardware.INT8]/2)
@@ -95,12 +95,11 @@ func efficiency(fitted map[hardware.DType]float64, d, used hardware.DType) float
 	return fitted[hardware.BF16]
 }
 
-// chooseExperts sets what the kernels of routed experts reach: those of the engine where they were
+// chooseExperts sets what the kernels of routed experts reach: the engine's kernels where they were
 // measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what
-// the constants of the accelerator say. Fixed times measured apart are those of launches by the
-// host, and weights that are read once stream more slowly than those of a server: so neither is
-// worse than those constants say. Where the constants were fitted to servers of the format, they
-// stand.
+// the constants of the accelerator say. Fixed times measured apart are times of launches by the
+// host, and weights that are read once stream more slowly than a server's: so neither is worse than
+// those constants say. Where the constants were fitted to servers of the format, they stand.
 func (c *Clock) chooseExperts() {
 	k := &c.constants.Experts
 	c.experts = hardware.ExpertKernel{
@@ -127,7 +126,7 @@ func (c *Clock) chooseExperts() {
 // expertKernels returns the format whose kernels compute the routed experts.
 func (c *Clock) expertKernels() hardware.DType {
 	switch {
-	case c.engine.HalfSums > 0: // those of all formats are alike
+	case c.engine.HalfSums > 0: // all formats are alike
 		return hardware.BF16
 	case c.cfg.Weights == hardware.MXFP4 && c.engine.Marlin:
 		return hardware.INT4

@@ -9,8 +9,8 @@ import (
 
 // tokenOperators appends the operators whose cost depends on numbers of tokens alone: the matrix
 // products of the layers, element-wise kernels, collectives and the send to the next pipeline
-// stage, for the tokens of a rank, and the routed experts, for those of all. Either is left out for
-// none.
+// stage, for the tokens of a rank, and the routed experts, for the tokens of all ranks. Without
+// tokens, either is left out.
 func (c *Clock) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 	for i := range c.linear {
 		l := &c.linear[i]
@@ -134,8 +134,8 @@ func roundUp(m, tile int) float64 {
 	return float64(m)
 }
 
-// routedExperts returns one of the products of the routed experts of tokens tokens, those of all
-// ranks. The busiest of the groups over which the experts are spread sets the pace.
+// routedExperts returns one of the products of the routed experts of tokens tokens, counted over
+// all ranks. The busiest of the groups over which the experts are spread sets the pace.
 func (c *Clock) routedExperts(l *models.Linear, tokens int) Operator {
 	k := &c.experts
 	rows := float64(l.Active) * float64(tokens)
@@ -189,7 +189,7 @@ func (c *Clock) expertWidth() float64 {
 
 // busiest returns how much more than the average the busiest of groups has to do when touched of n
 // experts, drawn at random, have tokens: the expected maximum of normal variables, mean +
-// deviation·√(2·ln groups) (Cramér 1946, section 28.6), where the deviation is that of the experts
+// deviation·√(2·ln groups) (Cramér 1946, section 28.6), where the deviation belongs to the experts
 // touched in one group, and never more than all experts of the group.
 func busiest(touched, n, groups float64) float64 {
 	if groups <= 1 {

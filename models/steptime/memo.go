@@ -27,7 +27,7 @@ func (m *memo) at(n int) sim.Time {
 }
 
 // verification is what a step that verifies drafts, and has no prompts, takes beside attention: the
-// time of the accelerators, that of adapters, and what the host adds. It does not depend on the
+// time of the accelerators, the time of adapters, and what the host adds. It does not depend on the
 // context, so that it is the same in most steps of a leap.
 type verification struct {
 	sequences, tokens             int

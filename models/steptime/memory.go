@@ -45,8 +45,8 @@ type MemoryConfig struct {
 type MemoryPlan struct {
 	// Total is the memory of the accelerator, and Usable the part that the engine may use.
 	Total, Usable float64
-	// Weights, Activations (their peak in the largest step, or that of sampling, whichever is
-	// larger) and Context (driver, libraries, captured graphs) are taken first.
+	// Weights, Activations (their peak in the largest step or in sampling, whichever is larger) and
+	// Context (driver, libraries, captured graphs) are taken first.
 	Weights, Activations, Context float64
 	// Experts is the part of the weights that routed experts take. If there are several ranks, each
 	// expert is on one rank only.
@@ -68,7 +68,7 @@ type MemoryPlan struct {
 	// fixed size.
 	State models.SequenceState
 	// BlockTokens is the number of tokens of a block; Blocks is the number of blocks of a rank, and
-	// Tokens what those of all hold.
+	// Tokens what all ranks hold.
 	BlockTokens, Blocks, Tokens int
 	// ContextTokens is the length asked for, Contexts the number of sequences of that length that
 	// fit at once.

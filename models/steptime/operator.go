@@ -12,10 +12,10 @@ const (
 	Latency Bound = "latency"
 	Network Bound = "network"
 	Host    Bound = "host"
-	// Tiles is arithmetic of which most goes into tiles and multiprocessors that the rows of a
+	// Tiles is arithmetic that goes mostly into tiles and multiprocessors that the rows of a
 	// product do not fill.
 	Tiles Bound = "unfilled tiles"
-	// Drafts is the time in which a drafter works, of which the model's ledger knows no more.
+	// Drafts is the time in which a drafter works; the model's ledger knows no more of it.
 	Drafts  Bound = "drafting"
 	Unknown Bound = "unknown" // step times that are given
 )

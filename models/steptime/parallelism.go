@@ -13,10 +13,10 @@ type Parallelism struct {
 	// all.
 	Tensor, Pipeline, Expert int
 	// Data is the number of data-parallel ranks. A rank has Tensor accelerators in each stage and
-	// all weights except those of routed experts. It serves sequences of its own, and all ranks
-	// take their steps together. The routed experts are shared by all ranks. With Expert =
-	// Tensor·Data, or 0, they are spread over the accelerators of all ranks. With Expert = 1, each
-	// expert is split over all of them.
+	// all weights except the routed experts'. It serves sequences of its own, and all ranks take
+	// their steps together. The routed experts are shared by all ranks. With Expert = Tensor·Data,
+	// or 0, they are spread over the accelerators of all ranks. With Expert = 1, each expert is
+	// split over all of them.
 	Data int
 	// Redundant is the number of additional copies of experts, for the experts that are chosen
 	// most. Expert divides experts and copies together, so the number of groups need not divide the

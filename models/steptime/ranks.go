@@ -38,7 +38,7 @@ func (c *Clock) busiest(s *sim.Step) load {
 }
 
 // fullest returns what the rank with the most of some undivided loads has at least, however they
-// are spread: of the n·ranks+1 largest, one rank has n+1, none of them smaller than the last (the
+// are spread: of the n·ranks+1 largest, one rank has n+1, each at least as large as the last (the
 // pigeonhole principle). It orders the loads.
 func fullest[T int | sim.Time](loads []T, ranks int) T {
 	slices.SortFunc(loads, func(a, b T) int { return int(min(max(b-a, -1), 1)) })

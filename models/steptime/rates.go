@@ -23,10 +23,10 @@ func rate(a *hardware.Accelerator, d hardware.DType) (float64, hardware.DType, e
 	return 0, "", fmt.Errorf("%s has no peak rate for %s, nor for bf16 or fp16", a.Name, d)
 }
 
-// operand returns the number format in which products of matrices stored as d compute: that of the
-// weights where activations are quantised too and the accelerator has arithmetic for it, else that
-// of the activations. Beside MXFP4 weights the activations have 8 bits on accelerators that compute
-// in 4 bits, and stay wide on others.
+// operand returns the number format in which products of matrices stored as d compute: the weights'
+// format where activations are quantised too and the accelerator has arithmetic for it, else the
+// activations'. Beside MXFP4 weights the activations have 8 bits on accelerators that compute in 4
+// bits, and stay wide on others.
 func operand(a *hardware.Accelerator, d, activations hardware.DType) hardware.DType {
 	format := d
 	switch d {
@@ -88,15 +88,15 @@ func or1(factor float64) float64 {
 
 // peakRate holds the constants of matrix products of one number format.
 type peakRate struct {
-	// format is that of the arithmetic, peak its peak in FLOP/s, efficiency the fraction of it that
-	// large products reach.
+	// format is the number format of the arithmetic, peak its peak in FLOP/s, efficiency the
+	// fraction of it that large products reach.
 	format           hardware.DType
 	peak, efficiency float64
 	// memory is the fraction of the bandwidth at which weights stream in, kernel the fixed time of
 	// a product in seconds, overlap joins compute and memory time.
 	memory, kernel, overlap float64
 	// blocks is the fixed time in seconds by which the engine's products in 8 bits with a scale a
-	// block take longer than those in 16 bits, which is that of a kernel before them; 0 for other
+	// block take longer than those in 16 bits: the time of a kernel before them; 0 for other
 	// formats, and where it was not measured.
 	blocks float64
 }

@@ -87,7 +87,7 @@ func defaultDType(d, otherwise hardware.DType) hardware.DType {
 func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accelerator.PerNode) }
 
 // at returns the configuration with the level of the engine's version, if it has one. A version
-// that is not known has none.
+// that is not known has no levels.
 func (c Config) at() Config {
 	if c.Version.IsZero() || c.Engine.Roofline {
 		return c

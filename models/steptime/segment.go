@@ -82,7 +82,7 @@ func (s segment) reaches(floor sim.Time) int64 {
 }
 
 // form is the time of a step of some number of decoding sequences and no prompts, by total context.
-// It has segments in order of context, the last of which has no end.
+// It has segments in order of context, and the last one has no end.
 type form struct {
 	// attention is the time to attend to the context, step is the whole step.
 	attention, step []segment

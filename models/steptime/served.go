@@ -21,20 +21,21 @@ type Served struct {
 	FP8 float64 `yaml:"fp8"`
 	FP4 float64 `yaml:"fp4"`
 	// Experts, ExpertsFP8 and ExpertsFP4 are the factors on the compute efficiency of routed
-	// experts by format. Formats of which no server was measured, such as INT4, have none.
+	// experts by format. Formats without a measured server, such as INT4, have no rate.
 	Experts    float64
 	ExpertsFP8 float64 `yaml:"experts_fp8"`
 	ExpertsFP4 float64 `yaml:"experts_fp4"`
 	// ExpertMemory, ExpertMemoryFP8 and ExpertMemoryFP4 are the fractions of the bandwidth, at most
-	// MostBandwidth, at which the weights of routed experts stream in. 0 means that of the kernels
-	// measured alone.
+	// MostBandwidth, at which the weights of routed experts stream in. 0 means the efficiency of
+	// the kernels measured alone.
 	ExpertMemory    float64 `yaml:"expert_memory"`
 	ExpertMemoryFP8 float64 `yaml:"expert_memory_fp8"`
 	ExpertMemoryFP4 float64 `yaml:"expert_memory_fp4"`
 }
 
 // MostBandwidth is the largest fraction of the bandwidth of a data sheet that kernels reach: of
-// those measured alone that read more than caches hold, none is above it by more than its error.
+// those measured alone that read more than caches hold, no kernel is above it by more than its
+// error.
 const MostBandwidth = 0.95
 
 // on returns the constants as the engine has them.

@@ -15,10 +15,10 @@ type Tables struct {
 	prefill  map[attentionKey]curve
 	decoding map[attentionKey][]batchCurve
 	experts  map[expertsKey]curve
-	// allReduce is the engine's own, library that of the collective library, by number of
-	// accelerators and bytes.
+	// allReduce is the engine's own, library the collective library's, by number of accelerators
+	// and bytes.
 	allReduce, library map[int]curve
-	// sizes are those of the products that were measured, by number format.
+	// sizes are the sizes of the products that were measured, by number format.
 	sizes map[hardware.DType]sizes
 	// read names the tables by the engine and version that they are of. Skipped are the files that
 	// were not understood, and notes say where a table of another engine or version was taken.
@@ -63,7 +63,7 @@ type point struct{ x, seconds float64 }
 // add puts in a measurement. Repeated measurements of the same count are averaged by finish.
 func (c curve) add(x, seconds float64) curve { return append(c, point{x, seconds}) }
 
-// finish sorts the points and averages those of the same count.
+// finish sorts the points and averages points of the same count.
 func (c curve) finish() curve {
 	slices.SortFunc(c, func(a, b point) int { return cmp.Compare(a.x, b.x) })
 	var out curve
@@ -78,7 +78,7 @@ func (c curve) finish() curve {
 	return out
 }
 
-// slowest sorts the points and keeps the slowest of those of the same count.
+// slowest sorts the points and keeps the slowest of points with the same count.
 func (c curve) slowest() curve {
 	slices.SortFunc(c, func(a, b point) int {
 		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(b.seconds, a.seconds))

@@ -191,8 +191,8 @@ func (t *tableReader) readExperts(r *measured.Row) {
 	t.experts[k] = t.experts[k].add(float64(tokens), s)
 }
 
-// readAllReduce takes the kernels of captured graphs, or those of engines that do not tell them
-// apart. message_size counts elements of 2 bytes.
+// readAllReduce takes the kernels of captured graphs, or the kernels of engines that do not tell
+// them apart. message_size counts elements of 2 bytes.
 func (t *tableReader) readAllReduce(r *measured.Row) {
 	ranks, bytes, s := r.Count("num_gpus"), 2*r.Number("message_size", 1), seconds(r)
 	if r.Err() == nil && !strings.HasSuffix(r.Text("kernel_source"), "eager") {

@@ -36,7 +36,7 @@ type gathering struct {
 	BatchWait
 	queue *fifo
 	// begun holds, for each batch, the number of its steps when newcomers began to wait, plus 1. It
-	// is 0 if none wait. Newcomers that have waited and find no memory do not wait again.
+	// is 0 if no sequence waits. Newcomers that have waited and find no memory do not wait again.
 	begun []int64
 }
 

@@ -43,7 +43,8 @@ type order interface {
 	first() *sim.Sequence
 	// remove takes a sequence out, which is usually the first.
 	remove(s *sim.Sequence)
-	// victim returns the running sequence that gives way first, or nil if none can give way now.
+	// victim returns the running sequence that gives way first, or nil if no sequence can give way
+	// now.
 	victim(b *sim.Batch) *sim.Sequence
 	// displaced returns a running sequence of b that gives way to the first waiting sequence, or
 	// nil.

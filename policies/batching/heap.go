@@ -9,8 +9,8 @@ import (
 // heap is a binary heap of sequences, the first in order on top.
 type heap struct {
 	entries []entry
-	// places says, by Sequence.Slot, which of the entries is that of a sequence in the heap. Heaps
-	// of which a sequence is in one at most can share it.
+	// places says, by Sequence.Slot, which entry of the heap holds a sequence. Heaps can share it
+	// if a sequence is in one of them at most.
 	places *[]int32
 }
 

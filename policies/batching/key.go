@@ -43,7 +43,7 @@ func functions() []string { return []string{"min", "max", "abs", "floor", "ceil"
 type value func(r *sim.Request) float64
 
 // ParseKey turns an expression into a key for NewPriority. An expression may use arrival, deadline
-// and ttft (s, 0 for none), prompt, output (tokens), class, tenant and priority, numbers,
+// and ttft (s, 0 without one), prompt, output (tokens), class, tenant and priority, numbers,
 // arithmetic, comparisons, and, or, not, a ? b : c, min, max, abs, floor, ceil and round
 // (https://expr-lang.org). The expression "-priority" gives the order of vLLM's --scheduling-policy
 // priority (vllm/v1/core/sched/request_queue.py, v0.15; vLLM counts priorities downwards). An error

@@ -35,7 +35,7 @@ func (w RankWait) validate(l *Limits, chunked bool) error {
 // on reports whether prompts wait.
 func (w RankWait) on() bool { return w.Steps > 0 && w.Ranks > 1 }
 
-// ranks is the order of the waiting sequences of each rank, that of arrival.
+// ranks has the waiting sequences of each rank in their order of arrival.
 type ranks struct {
 	RankWait
 	place   sim.PerSequence[place]

@@ -119,7 +119,7 @@ func (s *Static) proceed(b *sim.Batch) {
 	for i := 0; i < len(b.Prefilling()); {
 		if b.Prefill(b.Prefilling()[i], 1) > 0 {
 			i++
-		} else if !s.preemptNewest(b) { // perhaps i itself, but none before it
+		} else if !s.preemptNewest(b) { // perhaps i itself, but no sequence before it
 			return
 		}
 	}

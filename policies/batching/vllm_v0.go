@@ -9,10 +9,10 @@ import (
 
 // VLLMV0 is the scheduler of vLLM V0, as in the paper (Kwon et al., SOSP 2023, section 4.5;
 // vllm/core/scheduler.py, v0.5, without chunked prefill). A step either computes prompts or
-// decodes. Prompts come first, whole and in order of arrival, as many as the token budget and
-// memory allow. A part of memory, the watermark, stays free for the running sequences. When memory
-// runs out, the newest sequence is preempted: it is computed again later, or swapped out to host
-// memory. While a sequence is in host memory, no prompt starts.
+// decodes. Prompts come first, whole and in order of arrival, as far as the token budget and memory
+// allow. A part of memory, the watermark, stays free for the running sequences. When memory runs
+// out, the newest sequence is preempted: it is computed again later, or swapped out to host memory.
+// While a sequence is in host memory, no prompt starts.
 type VLLMV0 struct {
 	Continuous
 	watermark float64

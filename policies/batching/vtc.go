@@ -188,7 +188,7 @@ func (ts *tenants) delete(number int) {
 }
 
 // least returns the tenant that was served least among the tenants that wait and are not in except;
-// −1 if there is none.
+// −1 without one.
 func (ts *tenants) least(except []int) int {
 	least, counter := -1, 0.0
 	for _, i := range ts.waiting {

@@ -33,8 +33,8 @@ type adapterSlot struct {
 	older, newer   *adapterSlot // while there is no user
 }
 
-// NewAdapters returns a memory with slots for adapters beside it, at least 1, each of which is
-// loaded in the given time.
+// NewAdapters returns a memory with slots for adapters beside it, at least 1; a slot is loaded in
+// the given time.
 func NewAdapters(m sim.Memory, slots int, load sim.Time) (sim.Memory, error) {
 	if slots < 1 || load < 0 {
 		return nil, fmt.Errorf("%d slots for adapters that load in %v, want at least 1 in 0s or "+
@@ -88,7 +88,8 @@ func (a *Adapters) Blocked(s *sim.Sequence) bool {
 		a.held[s.Adapter] == nil && !*a.users.Of(s)
 }
 
-// take gives a slot to an adapter: a new one, or that of the adapter that was used least recently.
+// take gives a slot to an adapter: a new one, or the slot of the adapter that was used least
+// recently.
 func (a *Adapters) take(adapter int) *adapterSlot {
 	slot := &adapterSlot{}
 	if len(a.held) == a.slots {
@@ -133,7 +134,7 @@ func (a *Adapters) unlink(slot *adapterSlot) {
 	}
 }
 
-// Fetched implements sim.TieredMemory. The time includes that of the adapter.
+// Fetched implements sim.TieredMemory. The time includes the adapter's.
 func (a *Adapters) Fetched() (tokens int64, busy sim.Time) {
 	if a.tiered != nil {
 		tokens, busy = a.tiered.Fetched()

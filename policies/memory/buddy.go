@@ -7,7 +7,7 @@ import "math/bits"
 // The Art of Computer Programming, volume 1, section 2.5, algorithms R and S).
 type buddy struct {
 	pieces map[int]piece // that are free, by address
-	first  []int         // by order, the free piece returned last, or none
+	first  []int         // by order, the free piece returned last, or no piece
 }
 
 // piece is a free piece of 2^order tokens, and its neighbours in the list of its order.

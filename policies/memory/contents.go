@@ -10,7 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Contents is what a PrefixCache or a Pool keeps for later requests, of which another can begin.
+// Contents is what a PrefixCache or a Pool keeps for later requests, so that another can begin with
+// it.
 type Contents struct {
 	// Block is the number of tokens of a block.
 	Block int `json:"block_tokens"`
@@ -28,7 +29,7 @@ type Stored struct {
 	Text   []sim.Segment `json:"text"`
 	Offset int           `json:"offset,omitempty"`
 	Blocks int64         `json:"blocks"`
-	// After is the run before it in its texts, counted from 1 through all tiers; 0 for none.
+	// After is the run before it in its texts, counted from 1 through all tiers; 0 without one.
 	After int `json:"after,omitempty"`
 	// Uses is how often it was used, and Age the time since then; 0 where that does not matter.
 	Uses int32    `json:"uses"`
@@ -85,8 +86,8 @@ func (p *Pool) Restore(c *Contents) error {
 	return nil
 }
 
-// contents lists the nodes of the tree, none of which has a user. Blocks without a name, which
-// nobody can ask for, are left out.
+// contents lists the nodes of the tree, which must all be without users. Blocks without a name,
+// which nobody can ask for, are left out.
 func (t *runTree) contents(runs uint64) (*Contents, error) {
 	c := &Contents{Block: t.block, Runs: runs}
 	numbers := map[int32]int{0: 0}
@@ -220,7 +221,7 @@ func (t *runTree) node(s *Stored, first int32) (runNode, error) {
 	return n, nil
 }
 
-// fit makes room in tiers that are too full, of which the first has a number of blocks, and returns
+// fit makes room in tiers that are too full, where the first has a number of blocks, and returns
 // the number of blocks that left the first.
 func (t *runTree) fit(blocks int64) int64 {
 	for i := int32(len(t.tiers) - 1); i > 0; i-- {

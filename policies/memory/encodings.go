@@ -8,8 +8,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Encodings keeps what an encoder made of images or sounds, of which every prompt begins with the
-// same number; the least recently used one is dropped first. The same image comes again where
+// Encodings keeps what an encoder made of images or sounds; every prompt begins with the same
+// number of them; the least recently used one is dropped first. The same image comes again where
 // prompts share the text that it is in (sim.Segment). Like vLLM's cache, it counts tokens and has
 // room for one image at least (vllm/v1/core/encoder_cache_manager.py, v0.15). Unlike there, an
 // image whose prompt is computed in several steps may be dropped between them, since it is not

@@ -157,8 +157,8 @@ type pin struct {
 	path   path
 }
 
-// newPins returns the pins of segments in a memory of the given number of blocks, of which some
-// must be left.
+// newPins returns the pins of segments in a memory of the given number of blocks, where some must
+// be left.
 func newPins(segments iter.Seq[sim.Segment], block, capacity int64) (pins, error) {
 	x := pins{texts: map[uint64]*pin{}}
 	for s := range segments {

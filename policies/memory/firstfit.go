@@ -9,7 +9,7 @@ import (
 // Computer Programming, volume 1, section 2.5, algorithms A and B).
 type firstFit struct {
 	size  int
-	holes []hole // by address; none touches the next
+	holes []hole // by address; no hole touches the next
 }
 
 type hole struct{ address, tokens int }

@@ -14,7 +14,7 @@ type lanes struct {
 // sequence does not change while it decodes, and the turn goes down by one with each step.
 type lane struct {
 	turn   int64 // the phase whose sequences take a block in the next step
-	round  int64 // what they take in as many steps as a block has tokens
+	round  int64 // what they take in a step for each token of a block
 	phases []int64
 }
 
@@ -48,9 +48,9 @@ func (l *lane) add(context int, weight int64) {
 	l.round += weight
 }
 
-// growth returns the units that the lane takes in its next steps. In each run of as many steps as a
-// block has tokens, every sequence takes one block. In the remaining steps, the sequences whose
-// turn it is take one.
+// growth returns the units that the lane takes in its next steps. In each run of steps, one for
+// each token of a block, every sequence takes one block. In the remaining steps, the sequences
+// whose turn it is take one.
 func (l *lanes) growth(number int, steps int64) int64 {
 	if number >= len(l.lanes) {
 		return 0
@@ -141,7 +141,7 @@ func (l *lanes) advance(number int, steps int64) {
 	}
 }
 
-// after returns the phase whose turn comes a step after that of the given one.
+// after returns the phase whose turn comes a step after the given one's.
 func (l *lane) after(phase int64) int64 {
 	if phase == 0 {
 		return int64(len(l.phases)) - 1

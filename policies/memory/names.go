@@ -6,7 +6,7 @@ import "math/bits"
 // (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithms L and R). Names are
 // hashes already, and not 0.
 type names struct {
-	slots []named // a power of two of them, at least a quarter of which are free
+	slots []named // a power of two of them, and at least a quarter are free
 	n     int
 }
 
@@ -57,8 +57,8 @@ func (t *names) set(name uint64, number int32) {
 	*s = named{name, number}
 }
 
-// remove forgets a name, if it is there. Those that follow close the gap, so that none is cut off
-// from its home.
+// remove forgets a name, if it is there. Those that follow close the gap, so that no name is cut
+// off from its home.
 func (t *names) remove(name uint64) {
 	if t.n == 0 {
 		return

@@ -64,8 +64,8 @@ func (p *passage) cut(i int, within bool, space passage) (upper, lower passage) 
 	return passage{p.list[:i], p.before[:i]}, lower
 }
 
-// join puts a passage after the first i segments of another one. Its memory, or that of the other
-// one, is spent.
+// join puts a passage after the first i segments of another one. Its memory, or the other one's, is
+// spent.
 func (p *passage) join(i int, next passage) (whole, spent passage) {
 	if i == 0 {
 		return next, *p

@@ -29,7 +29,7 @@ func (p *Pool) use(text []sim.Segment, limit int64) int64 {
 	return n
 }
 
-// keep stores the leading blocks of a text, as many as the pool holds.
+// keep stores the leading blocks of a text, as far as the pool holds them.
 func (p *Pool) keep(text []sim.Segment, limit int64) {
 	var at path
 	n := limit - p.tree.share(&at, text, limit).blocks

@@ -9,7 +9,7 @@ import (
 )
 
 // PrefixCache is paged memory whose full blocks can be shared (vLLM's automatic prefix caching:
-// vllm/v1/core/kv_cache_manager.py and block_pool.py, v0.15). The name of a block stands for its
+// vllm/v1/core/kv_cache_manager.py and block_pool.py, v0.15). The name of a block identifies its
 // tokens and all tokens before it. A block stays in memory after its last user until its place is
 // needed; the least recently used block is dropped first. With blocks of one token it is SGLang's
 // RadixAttention (Zheng et al., NeurIPS 2024, section 3).
@@ -34,8 +34,8 @@ type PrefixCache struct {
 	runs     uint64 // of the simulator before, see Contents
 }
 
-// match is what was last found of the text of a request, of which at most a number of blocks was
-// looked for, while the tree did not change.
+// match is what was last found of the text of a request, among at most a number of its blocks,
+// while the tree did not change.
 type match struct {
 	prefixMatch
 	limit   int64

@@ -21,14 +21,14 @@ type runTree struct {
 	block  int   // tokens in one
 	unit   int64 // what a block takes of the memory
 	byName names
-	// by number; the first are the rings of the tiers, of which number 0 is also the root
+	// by number; the first are the rings of the tiers, and number 0 is also the root
 	nodes  []runNode
 	spare  []int32   // numbers for reuse
 	spent  []passage // empty ones for reuse
 	tiers  []tier
 	shared int64 // blocks, counted once for each user but the first
 	order  ordering
-	copies int64 // blocks of the accelerator of which the first lower tier has a copy
+	copies int64 // blocks of the accelerator with a copy in the first lower tier
 	// changes counts what may change what a probe finds, and lookups counts calls of find.
 	changes, lookups int64
 	journal          *[]Event // since the last call of Events; nil if nobody asked for them

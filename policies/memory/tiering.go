@@ -57,8 +57,8 @@ func (p *PrefixCache) copy() {
 	}
 }
 
-// worth returns how many of the stored blocks of a text are to be used: all of them, or those of
-// the higher tiers only, where computing the others is quicker than fetching them.
+// worth returns how many of the stored blocks of a text are to be used: all of them, or the blocks
+// of the higher tiers only, where computing the others is quicker than fetching them.
 func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMatch) int64 {
 	if p.Compute == nil || stored.lower == 0 {
 		return stored.blocks
@@ -85,8 +85,8 @@ func (p *PrefixCache) worth(s *sim.Sequence, text []sim.Segment, stored prefixMa
 	return best
 }
 
-// fetches reports whether the tokens of s up to all, of which some are here, are to be fetched in
-// the given time: always, or where that is quicker than computing them.
+// fetches reports whether the tokens of s up to all, some of them here, are to be fetched in the
+// given time: always, or where that is quicker than computing them.
 func (p *PrefixCache) fetches(s *sim.Sequence, here, all int, fetch sim.Time) bool {
 	return p.Compute == nil ||
 		p.Compute(here, s.Remaining()-here) > fetch+p.Compute(all, s.Remaining()-all)

@@ -2,7 +2,7 @@ package memory
 
 import "github.com/llmsim/llmsim/sim"
 
-// unitMemory is memory in units. Each sequence holds a number of units, and none is shared.
+// unitMemory is memory in units. Each sequence holds a number of units, and units are not shared.
 type unitMemory struct {
 	capacity, free int64
 	held           sim.PerSequence[int64]

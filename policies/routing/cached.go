@@ -19,10 +19,10 @@ type Scoring struct {
 	// indexedScoresToNormalizedScoredPods).
 	Spread bool
 	// Blocks takes the replica with the least sum of Prefix × the blocks that are to be computed
-	// and the blocks in use, each with those of the prompt that the replica does not have, in place
+	// and the blocks in use, each with the prompt's blocks that the replica does not have, in place
 	// of the weights (Dynamo: lib/llm/src/kv_router/scheduler.rs, DefaultWorkerSelector, at
 	// temperature 0). Dynamo counts blocks in use from the prompts that it sent; here the memories
-	// tell them, with those of answers and without those of requests that wait.
+	// tell them, with the blocks of answers and without the blocks of waiting requests.
 	Blocks bool
 }
 

@@ -39,8 +39,8 @@ type known struct {
 	order   *lru.List // the last used blocks first
 }
 
-// blockTokens is the size of blocks where replicas report nothing: vLLM's default, and that of
-// gateway-api-inference-extension (defaultBlockSizeTokens).
+// blockTokens is the size of blocks where replicas report nothing: vLLM's default, and
+// gateway-api-inference-extension's (defaultBlockSizeTokens).
 const blockTokens = 16
 
 func (x *Index) check() error {
@@ -92,7 +92,7 @@ func (x *Index) hear(replica int, m *memory.PrefixCache) {
 	x.events = m.Events(x.events[:0])
 	for _, e := range x.events {
 		switch draw := content.Hash(report ^ e.Name); {
-		case float64(draw>>11)/(1<<53) < x.Loss: // all events of a block in a report, or none
+		case float64(draw>>11)/(1<<53) < x.Loss: // all events of a block in a report, or no event
 		case e.Stored:
 			k.blocks[e.Name] = nil
 		default:

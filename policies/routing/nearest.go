@@ -51,7 +51,7 @@ func (n *Nearest) Route(r *sim.Request, pool *sim.Pool) int {
 	for _, group := range a.groups {
 		best := group[n.rng.IntN(len(group))]
 		other := group[n.rng.IntN(len(group))]
-		if !pool.Accepts(best) || !pool.Accepts(other) { // some stopped, and as many started
+		if !pool.Accepts(best) || !pool.Accepts(other) { // some stopped, the same number started
 			delete(n.known, at)
 			return n.Route(r, pool)
 		}

@@ -10,7 +10,7 @@ import (
 
 // Acceptance holds the probabilities that drafted tokens are accepted. It lists kinds of requests,
 // which are all equally frequent. For each kind it has the probability that the token at each
-// position is accepted, given that the tokens before it were. The last position stands for all
+// position is accepted, given that the tokens before it were. The last position holds for all
 // further ones.
 type Acceptance [][]float64
 
@@ -39,7 +39,7 @@ const kinds = 256
 // (0, 1) and standard deviation, since some texts are easier to draft than others. The distribution
 // is cut into 256 parts of equal probability, and each request has the mean of one part. Beta
 // returns an error for a deviation that is too large, with which nearly all requests accept all
-// tokens or none.
+// tokens or no token.
 func Beta(mean, std float64) (Acceptance, error) {
 	if !(mean > 0 && mean < 1) {
 		return nil, fmt.Errorf("the mean acceptance rate is %v, want more than 0 and less than 1",

@@ -11,8 +11,7 @@ import (
 // not examined. This is the maximum-likelihood estimate of a truncated geometric distribution.
 type estimate struct{ accepted, tried float64 }
 
-// prior returns the estimate that would follow from weight examined tokens of which a share was
-// accepted.
+// prior returns the estimate that would follow from weight examined tokens with an accepted share.
 func prior(rate, weight float64) estimate { return estimate{rate * weight, weight} }
 
 func (e *estimate) learn(length, accepted int) {

@@ -23,7 +23,7 @@ func (p *Speculator) Reach() [][]float64 {
 }
 
 // Least returns a lower bound of the time of a step in which a sequence with that context has a
-// draft. batch is the largest number of sequences in a batch; +Inf stands for any number.
+// draft. batch is the largest number of sequences in a batch; +Inf is any number.
 func (p *Speculator) Least(context int64, batch float64) sim.Time {
 	shortest := 1
 	longest := len(p.drafts) - 1

@@ -125,7 +125,7 @@ type Heads struct {
 }
 
 // NewHeads returns the drafter. The time of a head is the difference between the clocks of a model
-// with its output head and of the same model with nearly none.
+// with its output head and of the same model with nearly no output head.
 func NewHeads(with, without *steptime.Clock) *Heads {
 	row := sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}
 	return &Heads{with: with, without: without,

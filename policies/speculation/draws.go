@@ -24,7 +24,7 @@ const (
 
 // draws are a sequence's draws in a block of 64 steps.
 type draws struct {
-	block uint64 // its number, from 1; 0 for none
+	block uint64 // its number, from 1; 0 without one
 	from  uint64 // the bit of the step with which a leap looked at the sequence
 	// The draws are for drafts of a length. They have a word for each position; bits are set for
 	// steps in which at least the tokens up to it are accepted.

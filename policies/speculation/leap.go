@@ -7,16 +7,16 @@ import (
 )
 
 // leap is what is known of some steps in which all sequences have drafts of the same length. The
-// steps belong to a block of 64 draws, of which each has a bit.
+// steps belong to a block of 64 draws, one bit each.
 type leap struct {
 	able   bool
 	length int    // of the drafts
 	block  uint64 // its number, as in draws
 	first  uint64 // the number of the first step of the latest leap
-	// sums counts the accepted tokens over all sequences by step, whole the sequences of which all
-	// tokens are accepted, where they are more than one.
+	// sums counts the accepted tokens over all sequences by step, whole the sequences whose tokens
+	// are all accepted, where they are more than one.
 	sums, whole counter
-	asked       uint64 // the bit of which the sum was asked for last; none for none
+	asked       uint64 // the bit whose sum was asked for last, if any was
 	sum         int64
 	flops       []float64 // for the drafts of each step after the first
 }

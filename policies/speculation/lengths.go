@@ -18,7 +18,7 @@ type Lengths interface {
 // ByRequest is a Lengths that distinguishes requests of the same step.
 type ByRequest interface {
 	Lengths
-	// LengthOf returns the length for one sequence, in [0, length], where length is that of the
+	// LengthOf returns the length for one sequence, in [0, length], where length belongs to the
 	// step.
 	LengthOf(s *sim.Sequence, length int) int
 }
@@ -43,7 +43,7 @@ type ByBatch struct{ steps []batchStep }
 type batchStep struct{ sequences, length int }
 
 // NewByBatch reads a table such as "1:5, 16:3, 64:0": 5 tokens from 1 sequence on, 3 from 16 on,
-// and none from 64 on.
+// and 0 from 64 on.
 func NewByBatch(schedule string) (*ByBatch, error) {
 	var b ByBatch
 	for _, entry := range strings.Split(schedule, ",") {

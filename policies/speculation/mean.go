@@ -29,7 +29,7 @@ func (p *Speculator) PromptTime(chunks []sim.Chunk, verify sim.Time) sim.Time {
 }
 
 // MeanStep returns the step of n sequences that store context tokens in total. The drafter catches
-// up with as many tokens as a step gives on average.
+// up with the tokens that a step gives on average.
 func (p *Speculator) MeanStep(n int, context int64) MeanStep {
 	outlook := Outlook{speculator: p}
 	outlook.look(n, context)

@@ -23,8 +23,8 @@ type forecast struct {
 	times   []sim.Time
 }
 
-// tolerance is the share by which the context may differ from that of an earlier forecast that is
-// used again. The time of a step changes by less than that share.
+// tolerance is the share by which the context may differ from the context of an earlier forecast
+// that is used again. The time of a step changes by less than that share.
 const tolerance = 32
 
 // look turns to a step of the given number of sequences with the given context in total.
@@ -85,7 +85,7 @@ func (o *Outlook) predict(length int) sim.Time {
 	}
 	drafting := p.c.Drafter.Duration(&o.load)
 	if p.c.Ahead {
-		late := 1 - draft.reaches(length) // of the drafts made ahead, those of no use
+		late := 1 - draft.reaches(length) // of the drafts made ahead, the useless ones
 		return max(verify, drafting) + sim.Time(late*float64(drafting)) + p.host(n)
 	}
 	return verify + drafting + p.host(n)

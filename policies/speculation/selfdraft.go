@@ -21,8 +21,8 @@ func FeatureHead(target *models.Architecture, vocabulary int) *models.Architectu
 	return a
 }
 
-// denseWidth returns the width of the target's dense MLP. If the target has none, it returns the
-// width of all experts that a token visits together.
+// denseWidth returns the width of the target's dense MLP. If the target has no dense layer, it
+// returns the width of all experts that a token visits together.
 func denseWidth(target *models.Architecture) int {
 	for i := range target.Groups {
 		if m, ok := target.Groups[i].MLP.(*models.Dense); ok {

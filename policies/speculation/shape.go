@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Shape is the form of a draft: a chain, or a tree. The branches of a tree are alternatives, of
-// which at most one path is accepted (SpecInfer: Miao et al., ASPLOS 2024, arXiv:2305.09781,
-// section 3; EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
+// Shape is the form of a draft: a chain, or a tree. The branches of a tree are alternatives, and at
+// most one path is accepted (SpecInfer: Miao et al., ASPLOS 2024, arXiv:2305.09781, section 3;
+// EAGLE-2: Li et al., EMNLP 2024, arXiv:2406.16858, section 4).
 type Shape struct {
 	// Depth is the largest number of tokens drafted one after another: γ of a chain.
 	Depth int
@@ -124,8 +124,8 @@ func (s Shape) propose(a Acceptance, depth int) (nodes []node, expanded []int) {
 	return nodes, expanded
 }
 
-// chance returns the probability of the candidate of a rank, counted from 0, if that of the first
-// candidate is rate.
+// chance returns the probability of the candidate of a rank, counted from 0, if the first
+// candidate's is rate.
 func (s Shape) chance(rate float64, rank int) float64 {
 	if rank == 0 {
 		return rate

@@ -14,7 +14,7 @@ type Defaults struct {
 	// Utilization, StaticShare and KVShare are as in Memory. One of them is above 0.
 	Utilization, StaticShare, KVShare float64
 	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0
-	// means that of the preset.
+	// means the preset's.
 	Graph int
 }
 

@@ -26,20 +26,20 @@ type Config struct {
 	Weights, KV, Activations hardware.DType
 	// Engine is a preset, whose times may be changed.
 	Engine steptime.Engine
-	// Release is the engine and its version, which determine its defaults. The zero Release stands
-	// for the newest version of Engine with evidence.
+	// Release is the engine and its version, which determine its defaults. The zero Release means
+	// the newest version of Engine with evidence.
 	Release engines.Release
 	// MaxContext is the longest prompt and answer together that is served, in tokens; 0 means no
 	// limit.
 	MaxContext int
 	Memory     Memory
 	Policies   Policies
-	// Speculation names the method of speculative decoding; "" means none.
+	// Speculation names the method of speculative decoding; "" means no drafts.
 	Speculation string
 	// Adapters are the adapters of the model.
 	Adapters steptime.Adapters
 	// EncoderCache is the number of tokens of images and sounds whose encodings are kept, and
-	// EncodersApart says that replicas encode none themselves.
+	// EncodersApart says that replicas do not encode them.
 	EncoderCache  int
 	EncodersApart bool
 	Physics       Physics
@@ -52,15 +52,15 @@ type Physics struct {
 	// Host is the time of the host, as a multiple of the time of an H100 machine's host; 0 means as
 	// measured.
 	Host float64
-	// Operators are kernels measured on the accelerator; nil means none.
+	// Operators are kernels measured on the accelerator; nil means no tables.
 	Operators *steptime.Tables
-	// Given are step times that replace all predictions; nil means none.
+	// Given are step times that replace all predictions; nil means no given times.
 	Given *steptime.Given
 	// Images are the images that every prompt begins with.
 	Images steptime.Images
-	// Adjusted says that times of Config.Engine are not those of its preset.
+	// Adjusted says that times of Config.Engine differ from its preset's.
 	Adjusted bool
-	// Factors are those of a deployment to which the predictions were fitted.
+	// Factors come from a deployment to which the predictions were fitted.
 	Factors steptime.Factors
 	// Slowdown is a factor on the times of all steps; 0 means 1.
 	Slowdown float64

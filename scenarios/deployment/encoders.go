@@ -8,7 +8,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// encodings returns the cache of encoded images and sounds, nil where there is none.
+// encodings returns the cache of encoded images and sounds, nil without one.
 func (c *Config) encodings() (*memory.Encodings, error) {
 	if c.EncoderCache == 0 {
 		return nil, nil

@@ -7,7 +7,7 @@ import (
 // Key holds the properties of a server on which the accuracy of its predictions depends. A
 // measurement of one key says nothing about another.
 type Key struct {
-	// Engine is the name of a preset, which stands for an engine and a family of its versions.
+	// Engine is the name of a preset, which names an engine and a family of its versions.
 	Engine string `json:"engine" csv:"engine"`
 	// Accelerator and Model are names of the catalogues.
 	Accelerator string `json:"gpu" csv:"gpu"`

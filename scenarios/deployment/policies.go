@@ -45,7 +45,7 @@ func (c *Choice[T]) Build(place policies.Deployment) (T, error) {
 	return c.Policy.Build(place, c.Params)
 }
 
-// Name returns the name of the policy, or "" if none is chosen.
+// Name returns the name of the policy, or "" if no policy is chosen.
 func (c *Choice[T]) Name() string {
 	if c.Policy == nil {
 		return ""
@@ -53,7 +53,7 @@ func (c *Choice[T]) Name() string {
 	return c.Policy.Name
 }
 
-// count returns a whole-number parameter, 0 where the policy has none of that name.
+// count returns a whole-number parameter, 0 where the policy has no parameter of that name.
 func (c *Choice[T]) count(name string) int {
 	n, err := strconv.Atoi(c.Params[name])
 	if err != nil {

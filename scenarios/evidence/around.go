@@ -124,7 +124,7 @@ type Neighbour struct {
 // deciles are the places of five equal parts of a normal distribution, in standard deviations.
 var deciles = [5]float64{-1.2816, -0.5244, 0, 0.5244, 1.2816}
 
-// Points returns five deviations that stand for those of the server's rows.
+// Points returns five deviations that represent the server's rows.
 func (o Off) Points() [5]float64 {
 	var points [5]float64
 	for i, z := range deciles {
@@ -136,10 +136,10 @@ func (o Off) Points() [5]float64 {
 // priorServers is how many servers without any bias count beside the near ones.
 const priorServers = 2
 
-// Around returns where the errors of a server lie, by those of the servers around it that do not
-// have its engine, accelerator and model, each of which counts the less the further it is away: the
-// median of their deviations, and what holds four in five of them (localised conformal prediction:
-// Guan, Biometrika 110(1), 2023).
+// Around returns where the errors of a server lie, by the errors of the servers around it that do
+// not have its engine, accelerator and model; each server counts the less the further it is away:
+// the median of their deviations, and what holds four in five of them (localised conformal
+// prediction: Guan, Biometrika 110(1), 2023).
 func Around(key deployment.Key, list []Neighbour) Off {
 	type point struct{ x, weight float64 }
 	own := KinOf(key)

@@ -26,8 +26,8 @@ type Error struct {
 	Quantity string `json:"quantity" csv:"quantity"`
 	// Rows is the number of measured rows. LeftOut is the median of their absolute relative errors
 	// in predictions whose constants were fitted without any row of the engine, accelerator and
-	// model: 0.02 is 2 %. It is 0 if no such fit was made. Median is that of predictions with the
-	// shipped constants, which may have been fitted to the rows.
+	// model: 0.02 is 2 %. It is 0 if no such fit was made. Median is the median with the shipped
+	// constants, which may have been fitted to the rows.
 	Rows    int     `json:"rows" csv:"rows"`
 	LeftOut float64 `json:"left_out_error,omitempty"`
 	Median  float64 `json:"-" csv:"median_error"`
@@ -61,7 +61,7 @@ func (e *Error) Record() string {
 }
 
 // errorsOf returns the errors measured for a server, or for the same in the other format of 16
-// bits; none where no such server was measured.
+// bits; an empty list where no such server was measured.
 func errorsOf(key deployment.Key) []Error {
 	var list, alike []Error
 	for _, e := range measured() {
@@ -117,7 +117,7 @@ var measured = sync.OnceValue(func() []Error {
 	return files.MustReadTable[Error]("errors.csv", table)
 })
 
-// held returns the errors of one server in words, or "" if there are none: those of predictions
+// held returns the errors of one server in words, or "" without errors: the errors of predictions
 // that were fitted without it, and the versions that were measured beside the one that is
 // predicted.
 func held(list []Error, version string) string {
@@ -192,7 +192,7 @@ func span(versions []string) string {
 	return first + "–" + last
 }
 
-// among reports whether a version is one of a list, of which some name no patch.
+// among reports whether a version is one of a list, where some name no patch.
 func among(versions []string, version string) bool {
 	return slices.ContainsFunc(versions, func(v string) bool {
 		return v == version || strings.HasPrefix(v, version+".") ||

@@ -32,8 +32,8 @@ func Grades() []Grade { return []Grade{Measured, Relative, Kernels, Formula} }
 // Evidence says what is known about the errors of predictions for a server.
 type Evidence struct {
 	Grade Grade `json:"grade"`
-	// Errors are the errors of this server if it was measured, else those of the nearest measured
-	// server.
+	// Errors are the errors of this server if it was measured, or otherwise the errors of the
+	// nearest measured server.
 	Errors []Error `json:"errors,omitempty"`
 	// Nearest is the nearest measured server: of those with the most similar layers, the one that
 	// differs least else. Differs says in what it differs. Both are absent if this server was
@@ -47,7 +47,7 @@ type Evidence struct {
 	// Spread says how far the predictions may be from what would be measured.
 	Spread Spread `json:"spread"`
 
-	// Version is that of the engine that is predicted; "" if the engine has none.
+	// Version is the version of the engine that is predicted; "" if the engine has no versions.
 	Version string `json:"version,omitempty"`
 
 	// Server is the server that the evidence is about.
@@ -78,8 +78,8 @@ func Without(key deployment.Key) Evidence {
 }
 
 // At returns the evidence for a version of the engine. known reports whether any server was
-// measured under it. If none was, such servers under other versions are relatives, and ranges are
-// those of servers that were not measured.
+// measured under it. If no such server was, servers under other versions are relatives, and ranges
+// are as wide as for servers that were not measured.
 func (e Evidence) At(version string, known bool) Evidence {
 	e.Version = version
 	versions := versionsOf(e.Errors)

@@ -45,9 +45,9 @@ func (o Off) Below(g Grade) Off {
 }
 
 // beyond returns by how much, in logarithms, 80 of 100 predictions are off because less was
-// measured than of the servers around. With 0.15, ranges hold 81 % of the rates of 44 servers of
-// which only kernels were measured, and with 0.30 they hold 91 % of TPOTs and 78 % of TTFTs of
-// eight of which nothing was (errors of rows left out, validate DIR --fit, 2026).
+// measured than of the servers around. With 0.15, ranges hold 81 % of the rates of 44 servers with
+// only kernels measured, and with 0.30 they hold 91 % of TPOTs and 78 % of TTFTs of eight servers
+// with nothing measured (errors of rows left out, validate DIR --fit, 2026).
 func beyond(g Grade) float64 { return map[Grade]float64{Kernels: 0.15, Formula: 0.30}[g] }
 
 //go:embed spread.csv
@@ -75,9 +75,9 @@ func (o Off) Widened(quantity string) Off {
 	return Off{o.Bias, float64(o.Within * factors()[quantity])}
 }
 
-// Unmeasured returns how far predictions of a quantity may be off for a server of which nothing
-// with the same engine, accelerator and model was measured, by the servers around it that were left
-// out of the fit themselves.
+// Unmeasured returns how far predictions of a quantity may be off for a server whose engine,
+// accelerator and model were never measured together, by the servers around it that were left out
+// of the fit themselves.
 func Unmeasured(key deployment.Key, quantity string) Off {
 	return Around(key, neighbours()[quantity]).Widened(quantity)
 }

@@ -77,7 +77,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rule) {
 	}
 }
 
-// structure decodes a mapping, or the scalar that stands for one.
+// structure decodes a mapping, or the scalar that abbreviates one.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	list := fields(v.Type())
 	if n.Kind == yaml.ScalarNode {
@@ -141,7 +141,7 @@ func (d *decoder) applicable(n *yaml.Node, v reflect.Value, path string, list []
 	}
 }
 
-// placeOf returns the place of the key, or that of the value if it came from the command line.
+// placeOf returns the place of the key, or the place of the value if it came from the command line.
 func (d *decoder) placeOf(key, value *yaml.Node) *yaml.Node {
 	if _, ok := d.doc.overrides[value]; ok {
 		return value

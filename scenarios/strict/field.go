@@ -60,7 +60,7 @@ func find(list []field, name string) (field, bool) {
 	return list[i], true
 }
 
-// shortField returns the field that a scalar stands for.
+// shortField returns the field that a scalar sets.
 func shortField(list []field) (field, bool) {
 	i := slices.IndexFunc(list, func(f field) bool { return f.short })
 	if i < 0 {

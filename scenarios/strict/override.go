@@ -99,9 +99,9 @@ func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**
 		describe(parent))
 }
 
-// open makes the node in the slot a mapping whose keys can be set. This is a new mapping if there
-// is none, a copy of an anchored value, which others share, or the mapping that a scalar stands
-// for.
+// open makes the node in the slot a mapping whose keys can be set. This is a new mapping where the
+// key is absent, a copy of an anchored value, which others share, or the mapping that a scalar
+// abbreviates.
 func (d *Document) open(slot **yaml.Node, t reflect.Type, path string) {
 	if n := *slot; n.Kind == yaml.AliasNode {
 		copied := *n.Alias

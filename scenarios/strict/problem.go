@@ -47,7 +47,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// orNil returns the problems as an error, nil if there are none.
+// orNil returns the problems as an error, nil without problems.
 func (ps Problems) orNil() error {
 	if len(ps) == 0 {
 		return nil

@@ -70,7 +70,7 @@ func main() {
 	}
 }
 
-// commit returns a seed made from the commit of the tree; 1 where there is none.
+// commit returns a seed made from the commit of the tree; 1 without one.
 func commit(root string) uint64 {
 	out, err := exec.Command("git", "-C", root, "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

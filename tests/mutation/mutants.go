@@ -104,7 +104,7 @@ func mutants(file string, source []byte) ([]mutant, error) {
 	return all, nil
 }
 
-// labelled reports whether f has a label, of which there can be one in a function.
+// labelled reports whether f has a label; a function can have one.
 func labelled(f *ast.FuncDecl) bool {
 	found := false
 	ast.Inspect(f, func(n ast.Node) bool {

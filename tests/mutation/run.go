@@ -49,7 +49,7 @@ type count struct {
 
 type runner struct {
 	root, only string
-	tests      string // the package whose tests run; empty for those of the changed one
+	tests      string // the package whose tests run; empty for the tests of the changed one
 	n          int
 	seed       uint64
 	out        io.Writer

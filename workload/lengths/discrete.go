@@ -58,7 +58,7 @@ func NewTable(weights []float64) (*Table, error) {
 	return t, nil
 }
 
-// index builds the guide, with at least as many buckets as outcomes.
+// index builds the guide, with at least one bucket for each outcome.
 func (t *Table) index() {
 	width := bits.Len(uint(len(t.below) - 1))
 	t.guide = make([]uint32, 1<<width)

@@ -60,7 +60,7 @@ const (
 )
 
 // Read returns the empirical distribution of a text file of fsys with one length a line and, in a
-// second column, its weight (1 where there is none). Columns are separated by a comma or by blanks;
+// second column, its weight (1 where it is absent). Columns are separated by a comma or by blanks;
 // a first line that does not start with a number is taken as a header; empty lines and lines that
 // start with # are skipped.
 func Read(fsys fs.FS, path string) (*Distribution, error) {

@@ -18,8 +18,8 @@ import (
 
 // Curve is the blocks of the prompts of a trace, and how large a cache has to be to find them.
 type Curve struct {
-	// Requests and Blocks are the numbers of requests and of their blocks, and Distinct that of
-	// different blocks.
+	// Requests and Blocks are the numbers of requests and of their blocks, and Distinct the number
+	// of different blocks.
 	Requests int `json:"requests"`
 	Blocks   int `json:"blocks"`
 	Distinct int `json:"distinct_blocks"`

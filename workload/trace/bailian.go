@@ -16,8 +16,8 @@ const mostChats = 1 << 20
 // follows which.
 type bailian struct {
 	mooncake
-	// session is the number of a turn's chat, which is that of its first turn plus 1; turns are the
-	// keys, the oldest first.
+	// session is the number of a turn's chat, which is its first turn's plus 1; turns are the keys,
+	// the oldest first.
 	session map[int64]int64
 	turns   []int64
 }

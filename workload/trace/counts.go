@@ -8,8 +8,8 @@ type Counts struct {
 	// sessions, a row is a session with all its rounds, and a request its first.
 	Rows, Requests int64
 	// Failed is the number of rows that were failed requests in the recording. Dropped requests
-	// were longer than the context, and Outside ones were before or after the slice. None of these
-	// rows is delivered.
+	// were longer than the context, and Outside ones were before or after the slice. These rows are
+	// not delivered.
 	Failed, Dropped, Outside int64
 	// Clamped requests were cut to the context. Raised requests had no prompt token or no output
 	// token, and got one.

@@ -15,7 +15,7 @@ const maxTokens = 1 << 30
 type layout struct {
 	name                    string
 	arrival, prompt, output string
-	// total is a column that may be there, with the sum of prompt and output; empty for none.
+	// total is a column that may be there, with the sum of prompt and output; empty without one.
 	total string
 	// parse reads the arrival column, and times says in words what it takes.
 	parse func([]byte) (instant, error)
@@ -110,8 +110,8 @@ type csvDecoder struct {
 	file    *file
 	counts  *Counts
 	classes []string
-	// columns is the number of columns, and at the positions of the required ones.
-	// The position of the total is -1 if there is none.
+	// columns is the number of columns, and at the positions of the required ones. The position of
+	// the total is -1 without one.
 	columns  int
 	at       []int
 	total    int

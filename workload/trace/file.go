@@ -77,7 +77,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// split finds lines. What of a line comes before damage is none.
+// split finds lines. What comes before damage is no line.
 func (f *file) split(data []byte, end bool) (advance int, line []byte, err error) {
 	if end && f.damage != nil && bytes.IndexByte(data, '\n') < 0 {
 		return 0, nil, f.damage

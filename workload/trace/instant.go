@@ -45,7 +45,7 @@ func parseSeconds(field []byte) (instant, error) {
 	return fromNumber(x, 1)
 }
 
-// fromNumber converts a number, from 0, of units of which perSecond make a second.
+// fromNumber converts a number, from 0, of units; perSecond of them make a second.
 func fromNumber(x float64, perSecond int64) (instant, error) {
 	if !(x >= 0 && x < 1e15) {
 		return instant{}, errNoTime

@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// blockTokens is the number of prompt tokens that one of Mooncake's hash_ids stands for (Qin et
-// al., "Mooncake: Trading More Storage for Less Computation", FAST 2025, section on the released
+// blockTokens is the number of prompt tokens that one of Mooncake's hash_ids names (Qin et al.,
+// "Mooncake: Trading More Storage for Less Computation", FAST 2025, section on the released
 // traces).
 const blockTokens = 512
 
@@ -25,22 +25,22 @@ type mooncakeRow struct {
 	Input     int64    `json:"input_length"`
 	Output    int64    `json:"output_length"`
 	HashIDs   []uint64 `json:"hash_ids"`
-	// BlockSize is the number of tokens that a hash stands for; 0 means blockTokens.
+	// BlockSize is the number of tokens that a hash names; 0 means blockTokens.
 	BlockSize int64 `json:"block_size"`
 	// BlockSizes are the numbers of tokens of each hash, where they differ (llmsim serve --record).
 	BlockSizes []int64 `json:"block_sizes"`
 	// ChatID and ParentID number a turn and the one before it in Bailian's traces.
 	ChatID   int64 `json:"chat_id"`
 	ParentID int64 `json:"parent_chat_id"`
-	// AnswerID is the hash that the answer has in later prompts; 0 if none has it.
+	// AnswerID is the hash that the answer has in later prompts; 0 if no row has it.
 	AnswerID uint64 `json:"answer_id"`
 }
 
 type mooncake struct {
 	file *file
 	row  mooncakeRow
-	// perSecond is the number of units of a timestamp in a second, of which unit is the name, and
-	// block the number of tokens of a hash where a row does not say it.
+	// perSecond is the number of units of a timestamp in a second, unit is their name, and block
+	// the number of tokens of a hash where a row does not say it.
 	perSecond int64
 	unit      string
 	block     int64

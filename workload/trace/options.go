@@ -20,7 +20,7 @@ const (
 
 // Options say how a trace is read. The zero value reads the whole trace unchanged.
 type Options struct {
-	// FS is the file system of the file; nil means that of the operating system.
+	// FS is the file system of the file; nil means the operating system's.
 	FS fs.FS
 	// Format is one of Formats; empty means that the first line decides.
 	Format string

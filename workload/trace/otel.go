@@ -36,8 +36,8 @@ type otelSpan struct {
 	start, end time.Time
 }
 
-// otelAttributes are those of the semantic conventions for generative models. Messages are JSON
-// within a string.
+// otelAttributes are the attributes of the semantic conventions for generative models. Messages are
+// JSON within a string.
 type otelAttributes struct {
 	Input      string `json:"gen_ai.input.messages"`
 	Output     string `json:"gen_ai.output.messages"`

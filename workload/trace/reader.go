@@ -14,7 +14,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// ErrNoneLeft is the error for a trace that has rows, but none within the options.
+// ErrNoneLeft is the error for a trace that has rows, but no row within the options.
 var ErrNoneLeft = errors.New("no request is left")
 
 // Reader is an open trace.
@@ -62,7 +62,7 @@ func (r *Reader) detect() error {
 	return err
 }
 
-// Timed reports whether the trace has arrival times. If it has none, Arrival is 0.
+// Timed reports whether the trace has arrival times. Without one, Arrival is 0.
 func (r *Reader) Timed() bool { return r.decoder.timed() }
 
 // sessions is a decoder whose requests begin sessions.

@@ -21,7 +21,7 @@ type servegen struct {
 
 // client is a source of requests. It sends in some of its windows and is silent in the others.
 type client struct {
-	// times are those of requests without the silent windows.
+	// times are the times of requests without the silent windows.
 	times *arrivals.Times
 	next  sim.Time
 	// windows is the number of windows, and active the number of those that are not silent.
@@ -30,7 +30,7 @@ type client struct {
 	prompt, output  spread
 }
 
-// spread is a lognormal distribution of tokens, by its median and σ; the zero value is none.
+// spread is a lognormal distribution of tokens, by its median and σ; the zero value is no window.
 type spread struct{ median, sigma float64 }
 
 func (s spread) draw(random *rand.Rand) int {
@@ -148,8 +148,9 @@ func (g *servegen) add(f *file, columns, fields [][]byte) error {
 	return nil
 }
 
-// advance finds the client's next request. The table does not say which windows are silent; of
-// equal parts of all windows, as many as are active, each has one active window, drawn at random.
+// advance finds the client's next request. The table does not say which windows are silent; the
+// windows are cut into equal parts, one for each active window, and each part has one active
+// window, drawn at random.
 func (c *client) advance() {
 	t := c.times.Next()
 	part := t / servegenWindow

@@ -103,8 +103,8 @@ func (s *shareGPT) decode(r *sim.Request) error {
 	return nil
 }
 
-// timeKey returns the first key whose name is one of a time, in whatever spelling; empty if there
-// is none.
+// timeKey returns the first key whose name is one of a time, in whatever spelling; empty without
+// one.
 func timeKey(keys map[string]json.RawMessage) string {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		name := strings.ToLower(key)

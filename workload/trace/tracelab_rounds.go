@@ -14,8 +14,8 @@ import (
 )
 
 // tracelabRounds reads the calls that TraceLab recorded (github.com/uw-syfi/TraceLab, example
-// sessions and data set): an object a call, those of a session one after another. A prompt begins
-// with as many tokens of the session so far as the provider's cache supplied.
+// sessions and data set): an object a call, the calls of a session one after another. A prompt
+// begins with the tokens of the session so far that the provider's cache supplied.
 type tracelabRounds struct {
 	shareGPT
 	ahead    *tracelabCall // the first of the next session; nil at the end

@@ -11,7 +11,7 @@ import (
 )
 
 // weka reads Weka's traces of agents, which AgentX replays: an object for each session, with its
-// requests and those of the agents that they start.
+// requests and the requests of the agents that they start.
 type weka struct {
 	shareGPT
 	sessions int64
@@ -82,9 +82,9 @@ func (w *weka) decode(r *sim.Request) error {
 	return nil
 }
 
-// follow adds the calls of an agent one after another, the first after those of the given numbers,
-// which ended at the given time, and returns the last and its end. A call waits for the agents that
-// were started since the one before it.
+// follow adds the calls of an agent one after another, the first after the calls of the given
+// numbers, which ended at the given time, and returns the last and its end. A call waits for the
+// agents that were started since the one before it.
 func (w *weka) follow(s *wekaSession, requests []wekaRequest, after []int, end float64) ([]int,
 	float64, error) {
 	var ends []int // of the agents
