@@ -198,9 +198,6 @@ func (a *auditor) page(l *laws, s object, want *run) error {
 	if err != nil {
 		return nil // what needs files, or contradicts the page's own scenario
 	}
-	if sc := &want.simulation.Scenario; sc.Parallelism.Pipeline > 1 && sc.Fleet.Outages != nil {
-		return nil // the stage does not know which of the steps in the pipeline failed
-	}
 	frames, err := stage.Next(mostFrames)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)

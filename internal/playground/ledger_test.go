@@ -68,3 +68,20 @@ func TestFramesAreOfTheRoofline(t *testing.T) {
 		}
 	}
 }
+
+// After a failure, frames show the steps that ran, however many were in the pipeline: no part of
+// their time is below 0.
+func TestFramesAfterAFailure(t *testing.T) {
+	for _, retries := range []string{"0", "2"} {
+		for _, stages := range []string{"1", "2", "4"} {
+			for _, f := range play(t, "model=deepseek-v2-lite", "parallelism.pipeline="+stages,
+				"parallelism.tensor=1", "workload.requests=40", "workload.rate=20/s",
+				"fleet.retries="+retries, "fleet.outages=[{at: 1s, for: 70ms}]") {
+				if f.Parts.Rest < -1e-6 {
+					t.Errorf("%s stages, %s retries: step %d has parts %+v of %g ms", stages,
+						retries, f.Step, f.Parts, f.To-f.From)
+				}
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package playground
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -35,6 +36,10 @@ type step struct {
 	work     map[int64]work
 	sum      steptime.Operator // all operators of the step, as one
 	decoding int
+	// retries are those of its sequences when it began. A failure adds one to those that begin
+	// anew, or ends them as lost: then the step has failed, and does not end.
+	retries map[*sim.Sequence]int
+	failed  bool
 }
 
 // work is what a step does for a request: prompt tokens, or a token of its answer.
@@ -133,21 +138,33 @@ func (s *Stage) Duration(next *sim.Step) sim.Time {
 		return length
 	}
 	carried := &step{work: map[int64]work{}, sum: s.clock.Whole(next).Sum(),
-		decoding: next.Decodes}
+		decoding: next.Decodes, retries: map[*sim.Sequence]int{}}
 	for q := range next.Sequences {
-		carried.work[q.ID] = work{}
+		carried.work[q.ID], carried.retries[q] = work{}, q.Retries
 		s.running[q] = true
 	}
 	for i := range next.Prefill {
 		c := &next.Prefill[i]
 		carried.work[c.Sequence.ID] = work{c.New, c.Cached}
+		carried.retries[c.Sequence] = c.Sequence.Retries
 		s.running[c.Sequence] = true
 	}
-	if len(s.carrying) == s.clock.Stages() { // the replica failed in the first, which does not end
+	s.carrying = slices.DeleteFunc(s.carrying, (*step).hasFailed)
+	if len(s.carrying) == s.clock.Stages() { // all of the first had left when the replica failed
 		s.carrying = s.carrying[1:]
 	}
 	s.carrying = append(s.carrying, carried)
 	return length
+}
+
+// hasFailed reports whether the replica failed in the step.
+func (c *step) hasFailed() bool {
+	for q, retries := range c.retries {
+		if _, same := c.work[q.ID]; same && q.Retries != retries {
+			return true
+		}
+	}
+	return c.failed
 }
 
 // stageObserver is the sim.Observer of a stage.
@@ -177,7 +194,12 @@ func (s *stageObserver) Finished(q *sim.Sequence) {
 }
 
 // Rejected implements sim.Observer.
-func (s *stageObserver) Rejected(r *sim.Request, _ sim.Rejection) {
+func (s *stageObserver) Rejected(r *sim.Request, why sim.Rejection) {
+	for _, c := range s.carrying {
+		if _, carried := c.work[r.ID]; carried && why == sim.Lost {
+			c.failed = true
+		}
+	}
 	s.fresh.rejected = append(s.fresh.rejected, r.ID)
 	s.source.forget(r.ID)
 	maps.DeleteFunc(s.running, func(q *sim.Sequence, _ bool) bool { return q.ID == r.ID })
