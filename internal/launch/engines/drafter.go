@@ -108,6 +108,10 @@ func (d *Replica) drafter(engine string) (*drafter, []string) {
 		say("speculation.length %s: no flag is written for it; %d tokens are drafted always",
 			s.Length.Policy, f.tokens)
 	}
+	if d.Parallelism.Pipeline > 1 && engine == "vllm" {
+		say("parallelism.pipeline %d: vLLM up to 0.15 does not draft in pipeline stages "+
+			"(docs/features/spec_decode/README.md)", d.Parallelism.Pipeline)
+	}
 	if d.Given("speculation.scheduling") {
 		say("speculation.scheduling %s: no flag is written for it", s.Scheduling)
 	} else if engine == "trtllm" && s.Method != "mtp" && s.Method != "n-gram" {
