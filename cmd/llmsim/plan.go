@@ -197,14 +197,16 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 		}
 	}
 	started := flags.start(all) // before the text, whose reader may leave after its first lines
-	print := all.WriteShort
+	level := answer.Short
 	switch {
-	case flags.format == "json":
-		print = asJSON
 	case flags.format == "brief":
-		print = all.WriteBrief
+		level = answer.Brief
 	case flags.detail:
-		print = all.WriteText
+		level = answer.Whole
+	}
+	print := func(w io.Writer) error { return all.Write(w, level) }
+	if flags.format == "json" {
+		print = asJSON
 	}
 	// Where no file starts the answer, it is printed all the same.
 	if err := print(cmd.OutOrStdout()); err != nil {

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -82,10 +82,10 @@ effort: {requests: 100, most-requests: 200}
 		t.Errorf("it says that %q is lacking, and the files that %q is", chosen.Lacks,
 			chosen.Bundle.Notes)
 	}
-	for name, write := range map[string]func(io.Writer) error{"short": all.WriteShort,
-		"details": all.Models[0].WriteText} {
+	for name, level := range map[string]answer.Level{"short": answer.Short,
+		"details": answer.Whole} {
 		var out strings.Builder
-		testkit.OK(t, write(&out))
+		testkit.OK(t, all.Write(&out, level))
 		_, start, found := strings.Cut(out.String(), "To start a replica:")
 		if !found || !strings.Contains(start, "speculati") {
 			t.Errorf("%s: nothing is said of drafts in %q", name, start)

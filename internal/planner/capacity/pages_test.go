@@ -53,7 +53,7 @@ func TestShortAnswersHave25Lines(t *testing.T) {
 	check := func(t *testing.T, all *answer.Answers, shows string) {
 		t.Helper()
 		var out bytes.Buffer
-		testkit.OK(t, all.WriteShort(&out))
+		testkit.OK(t, all.Write(&out, answer.Short))
 		page := out.String()
 		if lines := strings.Count(page, "\n"); lines > 25 || !strings.Contains(page, shows) ||
 			!strings.HasSuffix(page, "more with --details.\n") {

@@ -1,9 +1,9 @@
 package answer
 
 import (
-	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -12,90 +12,309 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 )
 
-// WriteText prints the answer for people, in 80 columns.
-func (a *Answer) WriteText(out io.Writer) error {
+// Write prints the answers for people, in 80 columns: in brief, on a page of mostLines lines, or
+// whole. Of five models and more, a short page may take more lines.
+func (a *Answers) Write(out io.Writer, level Level) error {
 	p := report.NewPrinter(out)
-	if a.Name != "" {
-		p.Heading(a.Name)
+	several, left := len(a.Models) > 1, mostLines-1
+	if several {
+		left -= 2
 	}
-	a.printAsked(p)
-	a.printPrices(p, true)
-	a.printGoals(p)
-	a.printSentOn(p)
-	for _, words := range a.Warnings {
-		p.Text(words)
+	simulations, options, differ := 0, 0, false
+	for i, answer := range a.Models {
+		if i > 0 {
+			p.Gap()
+			left--
+		}
+		most := unlimited
+		if rest := len(a.Models) - i; level == Short {
+			most = (left - rest + 1) / rest
+		}
+		left -= answer.page(level, several).print(p, most)
+		options += answer.Options
+		simulations += answer.Simulations + answer.Further
+		differ = differ || answer.pricesDiffer()
 	}
-	p.Gap()
-	if a.Chosen != nil {
-		a.Chosen.print(p, a)
-	} else {
-		a.printNone(p)
+	if several {
+		p.Gap()
+		p.Text(fmt.Sprintf("Together: %s, %s an hour.",
+			units.Plural(a.Accelerators, "accelerator"), a.Currency.Cents(a.Hourly)))
 	}
-	if a.Nearest != nil && a.Goal.Find != asked.FindJob {
-		a.Nearest.Advice.print(p, a.Confidence)
+	if level == Short {
+		searched := fmt.Sprintf("%d options, %d simulations", options, simulations)
+		if differ {
+			searched += ", prices of several sources"
+		}
+		p.Text(searched + "; more with --details.")
 	}
-	p.Gap()
-	if a.Goal.Find == asked.FindCheapest {
-		a.printShapes(p)
-	} else {
-		a.printGoal(p)
-	}
-	p.Gap()
-	a.Today.print(p, a.Currency)
-	a.printMore(p)
-	a.printSearch(p)
 	return p.Err()
 }
 
-// printAsked prints the load of the plan, and where prices are from.
-func (a *Answer) printAsked(p *report.Printer) {
-	if a.Load == "" { // no server was built that the load could be drawn for
-		p.Text(a.Model)
+// page says what was asked, what the answer is and how certain, what comes after it, and what would
+// change it. At a lower level, it leaves out what only that of a higher one has.
+func (a *Answer) page(level Level, several bool) *page {
+	g, d, whole := &page{}, a.Chosen, level == Whole
+	if a.Name != "" && (several || level > Brief) {
+		g.add(essential, heading(a.Name))
+	}
+	if level > Brief {
+		a.addAsked(g, whole, several)
+	}
+	if d == nil {
+		a.addNone(g, whole)
 	} else {
-		p.Text(a.Model + "; " + a.Load)
+		a.addFleet(g, whole)
+		a.addOthers(g, whole)
 	}
+	if whole {
+		g.add(reasons, a.tables())
+		if a.Today != nil || a.Sensitivity != nil {
+			g.add(reasons, []Block{{Kind: Gap}})
+		}
+	}
+	g.add(asides, a.Today.blocks(a.Currency))
+	if d != nil {
+		a.addChanges(g, whole)
+	}
+	if d != nil && level > Brief && (whole || !several) {
+		g.add(commands, d.start(), texts(d.emitted()))
+	}
+	if whole {
+		g.add(reasons, a.search())
+	}
+	return g
+}
+
+// addAsked adds the load, and where prices are from: those of the chosen fleet, or all.
+func (a *Answer) addAsked(g *page, whole, several bool) {
+	asked, load := asides, a.Model
+	if several {
+		asked = sources
+	}
+	if a.Load != "" { // else no server was built that the load could be drawn for
+		load += "; " + a.Load
+	}
+	prices := ""
 	if a.Prices != "" {
-		p.Text("Prices: " + a.Prices)
+		prices = "Prices: " + a.Prices
+	}
+	g.add(asked, texts(load, prices))
+	for i := range a.PricesOf {
+		if price := &a.PricesOf[i]; whole && i < mostPrices || price.Chosen {
+			g.text(sources, "Price of "+price.words())
+		}
+	}
+	if more := len(a.PricesOf) - mostPrices; whole && more > 0 {
+		g.text(sources, fmt.Sprintf("The sources of %d more prices are in --format json.", more))
+	}
+	if whole && a.pricesDiffer() {
+		g.text(sources, "These prices differ in provider, source or date, so fleets may differ in "+
+			"cost for that reason too.")
+	}
+	if whole {
+		g.add(asides, []Block{{Kind: Gap}})
 	}
 }
 
-// printSentOn says where the requests come from, if another model has them first.
-func (a *Answer) printSentOn(p *report.Printer) {
-	if a.SentOn != "" {
-		p.Text(a.SentOn)
-	}
-}
-
-// printGoals prints the SLO and the goal.
-func (a *Answer) printGoals(p *report.Printer) {
-	if a.Goal.Find != asked.FindJob {
-		p.Text("SLO: " + a.slo())
-	}
-	if words := a.Goal.Words(); words != "" {
-		p.Text("Goal: " + words)
-	}
-}
-
-// rate prints a rate in requests a second, or in requests an hour if there are few.
-func rate(perSecond float64) string {
-	if perSecond < 0.05 {
-		return report.Figure(3600*perSecond) + "/h"
-	}
-	return report.Figure(perSecond) + "/s"
-}
-
-// printNone prints that there is no answer, and which option comes nearest.
-func (a *Answer) printNone(p *report.Printer) {
-	if a.Nearest == nil {
-		p.Heading("No option of the menu can be built.")
+// addNone says that there is no answer, and which option comes nearest.
+func (a *Answer) addNone(g *page, whole bool) {
+	n := a.Nearest
+	if n == nil {
+		g.add(essential, heading("No option of the menu can be built."))
+		for _, pruned := range a.Pruned {
+			g.add(reasons, items([]string{pruned.Example}))
+		}
 		return
 	}
-	p.Heading(a.Goal.Missed())
-	if a.Goal.Find != asked.FindJob {
-		p.Text(fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: "+
-			"%s.", a.Nearest.Label,
-			report.Percent(a.Nearest.Kept), a.Nearest.Limit))
+	g.add(essential, heading(a.Goal.Missed()))
+	if a.Goal.Find == asked.FindJob {
+		return
 	}
+	g.text(essential, fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: %s.",
+		n.Label, report.Percent(n.Kept), n.Limit))
+	if whole {
+		g.add(reasons, n.Advice.blocks(a.Confidence))
+	}
+}
+
+// addFleet adds the fleet, what it costs, and how certain it is to keep the SLO.
+func (a *Answer) addFleet(g *page, whole bool) {
+	d, c := a.Chosen, a.Currency
+	g.add(essential, heading(d.heading(a.Spare)))
+	g.text(asides, a.SentOn)
+	g.text(likely, a.Warnings...)
+	if words := a.Goal.Words(); words != "" {
+		g.text(asides, "Goal: "+words)
+	}
+	cost := texts(fmt.Sprintf("%s, %s an hour; %s for a million output tokens.", d.running(),
+		c.Cents(d.Hourly), c.Format(report.Figure(d.PerMillion))), d.fixed(c))
+	if d.JobHours > 0 {
+		g.add(essential, cost)
+		g.text(essential, d.jobWords())
+		if len(a.Jobs) > 0 {
+			j := &a.Jobs[0]
+			g.text(likely, fmt.Sprintf("With steps as slow as the asked confidence demands: %s "+
+				"hours, %s. %s", report.Figure(j.Hours), c.Cents(j.Dollars), j.odds()))
+		}
+	} else {
+		kept := fmt.Sprintf(". %s of the requests meet it; %s binds.", report.Percent(d.Kept),
+			d.Binds)
+		g.add(essential, texts("SLO: "+a.slo()+kept),
+			texts(fmt.Sprintf("SLO: one for each of %d classes%s", len(a.ClassSLOs), kept)))
+		g.text(reasons, d.Law.words())
+		g.text(likely, d.odds(a))
+		g.add(essential, cost)
+	}
+	g.text(chosenSettings, a.Tuned.words(a))
+	if d.Sold != nil {
+		g.text(reasons, "The tokens of an hour are worth "+diagnosis.Sold(d.Sold, c)+".")
+	}
+	if whole {
+		g.text(reasons, d.more(a.Spare)...)
+		g.text(reasons, d.Insights...)
+		g.add(reasons, d.OneFewer.blocks(a.Confidence))
+	}
+}
+
+// more says what else is known of a fleet.
+func (d *Deployment) more(spare int) []string {
+	list := []string{fmt.Sprintf("A million output tokens take %s GPU-hours and at most %s Wh.",
+		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion))}
+	if d.Carbon > 0 {
+		list = append(list, fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
+			report.Figure(d.Carbon)))
+	}
+	if d.JobHours > 0 || spare == 0 && len(d.Classes) == 0 {
+		return append(list, d.Interrupted.words())
+	}
+	words := "The whole fleet"
+	if d.Law != nil {
+		words = fmt.Sprintf("%d of the replicas", d.Law.Simulated)
+	}
+	words += fmt.Sprintf(" simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
+	if spare > 0 {
+		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
+	}
+	var classes []string
+	for _, c := range d.Classes {
+		classes = append(classes, report.Percent(c.Kept)+" of "+c.Name)
+	}
+	if classes != nil {
+		words += " (" + strings.Join(classes, ", ") + ")"
+	}
+	return append(list, words+".", d.Interrupted.words())
+}
+
+// addOthers adds the fleets beside the answer.
+func (a *Answer) addOthers(g *page, whole bool) {
+	if next := a.next(); a.Goal.Find == asked.FindFront && !whole {
+		g.add(alternatives, a.points(a.Front(), 10), a.points(a.Front(), 5),
+			a.points(a.Front(), 2))
+	} else if next != nil && !whole {
+		g.text(alternatives, "Next: "+strings.Join(next, "; ")+".")
+	}
+	g.text(alternatives, a.alone())
+	if o := a.Growth; o != nil && o.Replicas > 0 {
+		g.text(alternatives, fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", o.Factor,
+			units.Plural(o.Replicas, "replica"), o.Label, a.Currency.Cents(o.Hourly)))
+	} else if o != nil {
+		g.text(alternatives, fmt.Sprintf("For %g times the rate no option of the menu suffices.",
+			o.Factor))
+	}
+}
+
+// addChanges adds which inputs change the answer.
+func (a *Answer) addChanges(g *page, whole bool) {
+	if a.Sensitivity == nil {
+		return
+	}
+	wrong := "If an input is wrong by 10%"
+	if a.Contenders > 0 {
+		wrong += fmt.Sprintf(", among the %d nearest options", a.Contenders)
+	}
+	var all, same []string
+	for _, s := range a.Sensitivity {
+		if s.Changes {
+			all = append(all, s.Input+": "+s.Answer)
+		} else {
+			same = append(same, s.Input)
+		}
+	}
+	some := func(most int) []Block {
+		list := slices.Clone(all)
+		if more := len(all) - most; more > 0 {
+			list = append(list[:most], fmt.Sprintf("and %d more", more))
+		}
+		return texts(wrong + ": " + strings.Join(list, "; ") + ".")
+	}
+	switch {
+	case all == nil:
+		g.text(changes, wrong+", the answer is the same.")
+	case whole:
+		if same != nil {
+			all = append(all, "the same with "+strings.Join(same, ", "))
+		}
+		g.add(changes, append(texts(wrong+", the answer becomes:"), items(all)...))
+	default:
+		g.add(changes, some(mostChanges), some(2))
+	}
+}
+
+// The numbers of further fleets that a page names, and of inputs that would change the answer.
+const (
+	nextBest    = 2
+	mostChanges = 5
+)
+
+// outOfReach is how many times as dear or as slow as the answer a fleet may be that is named beside
+// it, and how many times the requests of that fleet the answer may serve. The table of the whole
+// page has the others.
+const outOfReach = 4
+
+// next names the fleets that come after the chosen one, with what they were compared by.
+func (a *Answer) next() []string {
+	var list []string
+	add := func(worse float64, replicas int, label, words string) {
+		if label != a.Chosen.Label && len(list) < nextBest && worse <= outOfReach {
+			list = append(list, fmt.Sprintf("%s of %s, %s", units.Plural(replicas, "replica"),
+				label, words))
+		}
+	}
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		if worse := s.Hourly / a.Chosen.Hourly; s.Replicas > 0 && (!a.Joint || worse >= 1) {
+			add(worse, s.Replicas, s.Label, fmt.Sprintf("%s an hour (%s)",
+				a.Currency.Cents(s.Hourly), s.Grade))
+		}
+	}
+	for i := range a.Throughputs {
+		r := &a.Throughputs[i]
+		add(a.Rate/r.Bound, r.Replicas, r.Label, fmt.Sprintf("less than %s/s (%s)",
+			report.Figure(r.Bound), r.Grade))
+	}
+	for i := range a.Points {
+		q := &a.Points[i]
+		add(q.Latency/a.Points[0].Latency, q.Replicas, q.Label, fmt.Sprintf("%s %s (%s)",
+			a.Goal.Measure, report.Figure(q.Latency), q.Grade))
+	}
+	for i := range a.Jobs {
+		j := &a.Jobs[i]
+		add(j.Dollars/a.Jobs[0].Dollars, j.Replicas, j.Label, fmt.Sprintf("%s, %s hours (%s)",
+			a.Currency.Cents(j.Dollars), report.Figure(j.Hours), j.Grade))
+	}
+	return list
+}
+
+// alone names the fleet that would be the answer if there were no other models.
+func (a *Answer) alone() string {
+	for i := range a.Shapes {
+		if s := &a.Shapes[i]; a.Joint && s.Replicas > 0 && s.Hourly < a.Chosen.Hourly*(1-1e-9) {
+			return fmt.Sprintf("Alone, this model would have %s of %s for %s an hour; all models "+
+				"together cost less with those accelerators elsewhere.",
+				units.Plural(s.Replicas, "replica"), s.Label, a.Currency.Cents(s.Hourly))
+		}
+	}
+	return ""
 }
 
 func (a *Answer) slo() string {
@@ -107,63 +326,16 @@ func (a *Answer) slo() string {
 	if parts != nil {
 		words = strings.Join(parts, "; ")
 	}
-	if a.Rate > 0 {
-		words = rate(a.Rate) + ", " + words
+	switch {
+	case a.Rate >= 0.05:
+		words = report.Figure(a.Rate) + "/s, " + words
+	case a.Rate > 0:
+		words = report.Figure(3600*a.Rate) + "/h, " + words
 	}
 	if a.Spare > 0 {
 		words += fmt.Sprintf("; also with %d down", a.Spare)
 	}
 	return words
-}
-
-func (d *Deployment) print(p *report.Printer, a *Answer) {
-	spare := a.Spare
-	p.Heading(d.heading(spare))
-	p.Text(fmt.Sprintf("%s, %s an hour; for a million output tokens %s, %s GPU-hours and at "+
-		"most %s Wh.", d.running(), a.Currency.Cents(d.Hourly),
-		a.Currency.Format(report.Figure(d.PerMillion)), report.Figure(d.GPUHours),
-		report.Figure(d.EnergyPerMillion)))
-	d.printFixed(p, a.Currency)
-	a.Tuned.print(p, a)
-	if d.Carbon > 0 {
-		p.Text(fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
-			report.Figure(d.Carbon)))
-	}
-	if d.Sold != nil {
-		p.Text("At these prices the tokens of an hour are worth " +
-			diagnosis.Sold(d.Sold, a.Currency) + ".")
-	}
-	if d.JobHours > 0 {
-		p.Text(d.jobWords())
-		if len(a.Jobs) > 0 {
-			p.Text(a.Jobs[0].odds())
-		}
-		d.printStart(p)
-		return
-	}
-	words := fmt.Sprintf("%s: %s of the requests meet the SLO", d.seen(),
-		report.Percent(d.Kept))
-	if spare > 0 {
-		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
-	}
-	var classes []string
-	for _, c := range d.Classes {
-		classes = append(classes, report.Percent(c.Kept)+" of "+c.Name)
-	}
-	if classes != nil {
-		words += " (" + strings.Join(classes, ", ") + ")"
-	}
-	p.Text(fmt.Sprintf("%s; %s binds.", words, d.Binds))
-	if i := d.Interrupted; i != nil {
-		p.Text(i.words())
-	}
-	d.Law.print(p)
-	p.Text(d.odds(a))
-	for _, words := range d.Insights {
-		p.Text(words)
-	}
-	d.OneFewer.print(p, a.Confidence)
-	d.printStart(p)
 }
 
 // heading names the fleet, some of whose replicas are spare.
@@ -178,116 +350,37 @@ func (d *Deployment) heading(spare int) string {
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
 
-// printStart prints the commands that start a replica, and what they do not express.
-func (d *Deployment) printStart(p *report.Printer) {
-	if p.Gap(); d.Launch == nil {
-		p.Text("No file starts it: " + d.Unstartable + ".")
-		return
+// emitted says how the fleet is started, without the commands.
+func (d *Deployment) emitted() string {
+	if d.Launch == nil {
+		return "No file starts it: " + d.Unstartable + "."
 	}
-	p.Text("To start a replica:")
+	return "To start it: --emit DIR writes commands and files."
+}
+
+// start returns the commands that start a replica, and what they do not express.
+func (d *Deployment) start() []Block {
+	if d.Launch == nil {
+		return texts(d.emitted())
+	}
+	list := append([]Block{{Kind: Gap}}, texts("To start a replica:")...)
 	for _, command := range d.Launch {
-		p.Command(command)
+		list = append(list, Block{Kind: Command, Words: command})
 	}
 	if len(d.Lacks) > 0 {
-		p.Text("What was simulated and is not in it:")
+		list = append(list, texts("What was simulated and is not in it:")...)
 	}
-	for _, note := range d.Lacks {
-		p.Item(note)
-	}
+	return append(list, items(d.Lacks)...)
 }
 
-func (a *Answer) printMore(p *report.Printer) {
-	for _, words := range a.others() {
-		p.Text(words)
-	}
-	a.printSensitivity(p)
-}
-
-// others returns paragraphs on alternatives to the answer.
-func (a *Answer) others() []string {
-	var list []string
-	if g := a.Growth; g != nil && g.Replicas > 0 {
-		list = append(list, fmt.Sprintf("For %g times the rate: %s of %s, %s an hour.", g.Factor,
-			units.Plural(g.Replicas, "replica"), g.Label, a.Currency.Cents(g.Hourly)))
-	} else if g != nil {
-		list = append(list, fmt.Sprintf("For %g times the rate no option of the menu suffices.",
-			g.Factor))
-	}
-	return list
-}
-
-// ifWrong begins a sentence about answers with other inputs.
-func (a *Answer) ifWrong() string {
-	if a.Contenders > 0 {
-		return fmt.Sprintf("If an input is wrong by 10%%, among the %d nearest options",
-			a.Contenders)
-	}
-	return "If an input is wrong by 10%"
-}
-
-// printSensitivity prints which inputs change the answer.
-func (a *Answer) printSensitivity(p *report.Printer) {
-	if len(a.Sensitivity) == 0 {
-		return
-	}
-	p.Text(a.ifWrong() + ", the answer becomes:")
-	same := ""
-	for _, s := range a.Sensitivity {
-		if s.Changes {
-			p.Item(s.Input + ": " + s.Answer)
-			continue
-		}
-		if same != "" {
-			same += ", "
-		}
-		same += s.Input
-	}
-	if same != "" {
-		p.Item("the same with " + same)
-	}
-	p.Gap()
-}
-
-func (a *Answer) printSearch(p *report.Printer) {
-	p.Text(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the rest of "+
-		"this page; decisions at %.4g%% confidence.",
-		a.Options, a.Simulations, a.Further, 100*a.Confidence))
-	a.Tuned.printTried(p, a.Goal)
+// search says how the answer was found.
+func (a *Answer) search() []Block {
+	list := texts(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the "+
+		"rest of this page; decisions at %.4g%% confidence.", a.Options, a.Simulations, a.Further,
+		100*a.Confidence), a.Tuned.tried(a.Goal))
 	for _, pruned := range a.Pruned {
-		p.Item(fmt.Sprintf("%d not simulated: %s. %s", pruned.Options, pruned.Why, pruned.Example))
+		list = append(list, Block{Kind: Item, Words: fmt.Sprintf("%d not simulated: %s. %s",
+			pruned.Options, pruned.Why, pruned.Example)})
 	}
-	a.Unproven.print(p)
-}
-
-// WriteText prints the answers for people, in 80 columns.
-func (a *Answers) WriteText(out io.Writer) error {
-	for i, answer := range a.Models {
-		if i > 0 {
-			if _, err := fmt.Fprintln(out); err != nil {
-				return err
-			}
-		}
-		if err := answer.WriteText(out); err != nil {
-			return err
-		}
-	}
-	if len(a.Models) == 1 {
-		return nil
-	}
-	p := report.NewPrinter(out)
-	p.Gap()
-	p.Heading(cmp.Or(a.Name, "All models"))
-	var rows [][]string
-	for _, answer := range a.Models {
-		row := []string{answer.Name, "none meets the SLO", "–", "–", "–"}
-		if d := answer.Chosen; d != nil {
-			row = []string{answer.Name, d.Label, fmt.Sprint(d.Replicas), fmt.Sprint(d.Accelerators),
-				fmt.Sprintf("%.2f", d.Hourly)}
-		}
-		rows = append(rows, row)
-	}
-	rows = append(rows, []string{"together", "", "", fmt.Sprint(a.Accelerators),
-		fmt.Sprintf("%.2f", a.Hourly)})
-	p.Table([]string{"model", "replica", "replicas", "GPUs", a.Currency.Unit() + "/h"}, rows, 0, 1)
-	return p.Err()
+	return append([]Block{{Kind: Gap}}, append(list, texts(a.Unproven.words())...)...)
 }

@@ -266,3 +266,76 @@ type ClassKept struct {
 
 // Certain is the least probability that is distinguished from 0, and from 1 by its complement.
 const Certain = 0.015
+
+// Tuned is what settings of the engine brought that the menu leaves to its defaults.
+type Tuned struct {
+	// Settings are those of the chosen fleet that differ from the defaults.
+	Settings []Setting `json:"settings,omitempty"`
+	// Without is the fleet that would be the answer with the defaults.
+	Without         string  `json:"without"`
+	WithoutReplicas int     `json:"without_replicas"`
+	WithoutHourly   float64 `json:"without_dollars_per_hour"`
+	// WithoutScaled reports whether its replicas start and stop, so that it has up to as many.
+	WithoutScaled bool `json:"without_scaled,omitempty"`
+	// WithoutJob is the price of a job with it.
+	WithoutJob float64 `json:"without_dollars,omitempty"`
+	// WithoutLatency is its latency in milliseconds, of a front.
+	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
+	// WithoutRate is the rate that it serves, in requests/s, where the highest is asked for.
+	WithoutRate float64 `json:"without_requests_per_second,omitempty"`
+	// Tried counts the options with other settings that were simulated, and Simulations their
+	// simulations.
+	Tried       int `json:"tried"`
+	Simulations int `json:"simulations"`
+}
+
+// Setting is a setting of a replica, or of one of a pool.
+type Setting struct {
+	// Name is the engine's flag, or the key of a scenario where no flag sets it.
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	// Pool is prefill or decode where only one of the two has it.
+	Pool string `json:"pool,omitempty"`
+}
+
+// Today is the deployment that serves now, beside the fleet of the answer. Both are simulated at
+// the predicted speed, with all replicas up and with the same seeds.
+type Today struct {
+	Label        string `json:"label"`
+	Replicas     int    `json:"replicas"`
+	Accelerators int    `json:"accelerators"`
+	// Hourly is its price an hour; nil where its accelerator has none.
+	Hourly *float64 `json:"dollars_per_hour,omitempty"`
+	// Kept is the share of requests after the warm-up that keep the part of the SLO that binds, and
+	// Met whether the SLO is kept. AnswerKept and AnswerMet are those of the answer's fleet; nil
+	// where there is none.
+	Kept       float64  `json:"slo_attainment"`
+	Met        bool     `json:"slo_met"`
+	AnswerKept *float64 `json:"answer_slo_attainment,omitempty"`
+	AnswerMet  *bool    `json:"answer_slo_met,omitempty"`
+	// Saved is what the answer costs less an hour; nil where a price is missing.
+	Saved *float64 `json:"saved_dollars_per_hour,omitempty"`
+	// Changes are the settings that the answer has differently, and Steps what leads from one
+	// fleet to the other, in order.
+	Changes []string `json:"changes,omitempty"`
+	Steps   []string `json:"steps,omitempty"`
+}
+
+// Price is the price of an accelerator of the menu and where it is from.
+type Price struct {
+	Accelerator string `json:"accelerator"`
+	// Hourly is the price an hour, in Currency, a code of ISO 4217.
+	Hourly   float64 `json:"hourly"`
+	Currency string  `json:"currency"`
+	Term     string  `json:"term"`
+	Region   string  `json:"region,omitempty"`
+	// Provider is empty where none is named.
+	Provider string `json:"provider,omitempty"`
+	// Date is a day, or of the catalogue a year or a month; empty where it is not known.
+	Date string `json:"date,omitempty"`
+	// Source is empty where none is given.
+	Source string `json:"source,omitempty"`
+	// Chosen reports whether the chosen fleet has the accelerator at this price.
+	Chosen bool `json:"chosen,omitempty"`
+}

@@ -30,7 +30,7 @@ func TestLongPagesAreCut(t *testing.T) {
 	}
 	for _, models := range [][]*Answer{{&long}, {&long, &long}, {&long, &long, &long}} {
 		var out strings.Builder
-		testkit.OK(t, (&Answers{Models: models}).WriteShort(&out))
+		testkit.OK(t, (&Answers{Models: models}).Write(&out, Short))
 		page := out.String()
 		if strings.Count(page, "\n") > 25 ||
 			strings.Count(page, "Answer: 6 replicas of "+label[:20]) != len(models) ||

@@ -1,0 +1,301 @@
+package answer
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// mostRows is the largest number of fleets that a page shows.
+const mostRows = 24
+
+// tables returns the fleets that were compared, with what is said of them.
+func (a *Answer) tables() (list []Block) {
+	switch a.Goal.Find {
+	case asked.FindJob:
+		list = a.jobs()
+	case asked.FindThroughput:
+		list = a.reaches()
+	case asked.FindFront:
+		front := a.Front()
+		list = append(texts(fmt.Sprintf("No other fleet is as good as one of these in price, "+
+			"latency and energy at once (%d of %d that keep the SLO):", len(front),
+			len(a.Points))), a.points(front, mostRows)...)
+	default:
+		list = a.shapes()
+	}
+	return append([]Block{{Kind: Gap}}, list...)
+}
+
+// Front returns the fleets of the front, by price.
+func (a *Answer) Front() []Point {
+	var list []Point
+	for _, p := range a.Points {
+		if p.Front {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Hourly, b.Hourly), cmp.Compare(a.Latency, b.Latency))
+	})
+	return list
+}
+
+// money heads a column of amounts a unit.
+func (a *Answer) money(unit string) string { return a.Currency.Unit() + unit }
+
+// points returns the table of simulated fleets, as many as most.
+func (a *Answer) points(list []Point, most int) []Block {
+	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", a.money("/h"),
+		a.Goal.Measure, "Wh/1M", "evidence"}}
+	for i := range list[:min(len(list), most)] {
+		q := &list[i]
+		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", q.Replicas, q.Label),
+			fmt.Sprintf("%.2f", q.Hourly), report.Figure(q.Latency), report.Figure(q.Energy),
+			string(q.Grade)})
+	}
+	left := ""
+	if n := len(list) - len(table.Rows); n > 0 {
+		left = fmt.Sprintf("%d more are in plan.json of --out.", n)
+	}
+	return append([]Block{table}, texts(left, "Latency and energy are simulated with slow steps: "+
+		"at the asked confidence, by how far predictions of such servers were off "+
+		"(docs/validation.md).")...)
+}
+
+func (a *Answer) reaches() []Block {
+	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", "1/s",
+		a.money("/h"), "peak power", "evidence"}}
+	for i := range a.Throughputs {
+		r := &a.Throughputs[i]
+		rate := report.Figure(r.Rate)
+		if r.Rate < 0.96*r.Bound {
+			rate = "< " + report.Figure(r.Bound)
+		}
+		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", r.Replicas, r.Label), rate,
+			fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts), string(r.Grade)})
+	}
+	return append([]Block{table}, texts("Rates are tried in steps of about 3%. The fleet of the "+
+		"answer was simulated whole at its rate; the other rates may be lower. A fleet with < "+
+		"serves less than another, and no more is known of it.")...)
+}
+
+// WriteFront draws the fleets that were simulated for a front into dir. It draws nothing if there
+// are none.
+func (a *Answer) WriteFront(dir string) error {
+	front := a.Front()
+	if len(front) == 0 {
+		return nil
+	}
+	others := plots.Series{Name: "beaten by another"}
+	for _, q := range a.Points {
+		if !q.Front {
+			others.X, others.Y = append(others.X, q.Hourly), append(others.Y, q.Latency)
+		}
+	}
+	byEnergy := slices.Clone(front)
+	slices.SortStableFunc(byEnergy, func(a, b Point) int { return cmp.Compare(a.Energy, b.Energy) })
+	var series []plots.Series
+	for third := range 3 {
+		part := byEnergy[third*len(front)/3 : (third+1)*len(front)/3]
+		if len(part) == 0 {
+			continue
+		}
+		s := plots.Series{Name: fmt.Sprintf("front, up to %s Wh for 1M tokens",
+			report.Figure(part[len(part)-1].Energy))}
+		for _, q := range part {
+			s.X, s.Y = append(s.X, q.Hourly), append(s.Y, q.Latency)
+		}
+		series = append(series, s)
+	}
+	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ("+a.money("/h")+")",
+		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", others, series)
+	if err != nil {
+		return err
+	}
+	return plots.Save(dir, "front", p)
+}
+
+// jobWords says how long a job takes.
+func (d *Deployment) jobWords() string {
+	words := fmt.Sprintf("The whole job simulated, with steps as predicted, takes %s hours.",
+		report.Figure(d.JobHours))
+	if d.JobShare < 1 {
+		words = fmt.Sprintf("With steps as predicted, the simulated %s of the job take %s hours, "+
+			"and so all of it about %.2g.", report.Percent(d.JobShare), report.Figure(d.JobHours),
+			d.JobHours/d.JobShare)
+	}
+	return words
+}
+
+func (a *Answer) jobs() []Block {
+	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", "hours",
+		a.money(""), a.money("/1M tokens"), "evidence"}}
+	first, measured := "", ""
+	for i := range a.Jobs {
+		j := &a.Jobs[i]
+		if i == 0 {
+			first = fmt.Sprintf("%d requests; with slow steps, at the asked confidence by how far "+
+				"predictions of such servers were off:", j.Requests)
+		}
+		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", j.Replicas, j.Label),
+			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion),
+			string(j.Grade)})
+	}
+	if j := a.measuredJob(); j != nil {
+		measured = fmt.Sprintf("The cheapest option of which a similar server was measured: %s of "+
+			"%s, %s, %s hours.", units.Plural(j.Replicas, "replica"), j.Label,
+			a.Currency.Cents(j.Dollars), report.Figure(j.Hours))
+	}
+	return append(append(texts(first), table), texts(measured)...)
+}
+
+// measuredJob returns the cheapest fleet of a job that rests on measurements; nil if there is none,
+// or if it is the answer.
+func (a *Answer) measuredJob() *JobDone {
+	i := slices.IndexFunc(a.Jobs, func(j JobDone) bool {
+		return j.Grade == evidence.Measured || j.Grade == evidence.Here
+	})
+	if i <= 0 {
+		return nil
+	}
+	return &a.Jobs[i]
+}
+
+// odds says how likely the fleet of the answer is in time.
+func (j *JobDone) odds() string {
+	share := report.Percent(j.InTime)
+	if j.InTime > 1-Certain {
+		share = "more than 98%"
+	}
+	return fmt.Sprintf("Over all errors of predicted step times (%s), it is in time in %s of "+
+		"cases.", j.Grade, share)
+}
+
+// shapes returns the ranking of the kinds of replicas, and the limit of each below it.
+func (a *Answer) shapes() []Block {
+	table := Block{Kind: Table, Left: []int{0, 6}, Header: []string{"replica", "KV ktok",
+		"1/s each", "replicas", a.money("/h"), a.money("/1M"), "evidence"}}
+	apart, unsized := false, false
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		apart = apart || !plainShape(s.Shape)
+		row := []string{s.Shape, "–", "–", "–", "–", "–", string(s.Grade)}
+		if s.KVTokens > 0 {
+			row[1] = report.Figure(float64(s.KVTokens) / 1000)
+		}
+		if s.Rate > 0 {
+			row[2] = report.Figure(s.Rate)
+		}
+		if unsized = unsized || s.Replicas == 0; s.Replicas > 0 {
+			row[3] = fmt.Sprint(s.Replicas)
+			if s.Fewest > 0 {
+				row[3] = fmt.Sprintf("%d–%d", s.Fewest, s.Replicas)
+			}
+			row[4] = report.Figure(s.Hourly)
+		}
+		if s.PerMillion > 0 {
+			row[5] = report.Figure(s.PerMillion)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	var words []string
+	if unsized {
+		words = append(words, "A row without replicas: no fleet of them that keeps the SLO was "+
+			"simulated.")
+	}
+	if a.FurtherShapes > 0 {
+		words = append(words, fmt.Sprintf("%d more kinds of replicas are farther from being "+
+			"chosen.", a.FurtherShapes))
+	}
+	if apart {
+		words = append(words, "xP+yD: a group of x replicas that compute prompts and y replicas "+
+			"that decode; all other replicas do both.")
+	}
+	if b := a.BestMeasured; b != nil {
+		which := "The cheapest fleet above of which a similar server was measured"
+		if b.Grade != evidence.Measured {
+			which = fmt.Sprintf("No fleet above was measured. The cheapest with better "+
+				"evidence (%s)", b.Grade)
+		}
+		words = append(words, fmt.Sprintf("%s: %s of %s, %s an hour.", which,
+			units.Plural(b.Replicas, "replica"), b.Label, a.Currency.Cents(b.Hourly)))
+	}
+	list := append([]Block{table}, texts(append(words, a.tightest()...)...)...)
+	list = append(append(list, Block{Kind: Gap}), texts("What limits each:")...)
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		list = append(list, Block{Kind: Item, Words: s.Label + ": " + s.Limit})
+	}
+	return list
+}
+
+// tightest says where the fewest accelerators that hold the model serve much less, each, than
+// more of them together.
+func (a *Answer) tightest() (list []string) {
+	const much = 1.1
+	tightest, best := map[string]*Shape{}, map[string]*Shape{}
+	var names []string
+	each := func(s *Shape) float64 { return s.Rate / float64(s.GPUs) }
+	for i := range a.Shapes {
+		s := &a.Shapes[i]
+		if s.Rate == 0 || !plainShape(s.Shape) {
+			continue
+		}
+		t := tightest[s.Accelerator]
+		if t == nil {
+			names = append(names, s.Accelerator)
+		}
+		if t == nil || s.GPUs < t.GPUs {
+			tightest[s.Accelerator] = s
+		}
+		if b := best[s.Accelerator]; b == nil || each(s) > each(b) {
+			best[s.Accelerator] = s
+		}
+	}
+	for _, name := range names {
+		if t, b := tightest[name], best[name]; each(b) > much*each(t) {
+			holds := "hold the model, and leave"
+			if t.GPUs == 1 {
+				holds = "holds the model, and leaves"
+			}
+			list = append(list, fmt.Sprintf(
+				"%s %s KV memory for %s tokens: %s requests a second for each GPU. %s hold %s "+
+					"tokens, and serve %s for each.",
+				t.Shape, holds, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape,
+				report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
+		}
+	}
+	return list
+}
+
+// plainShape reports whether replicas do both.
+func plainShape(shape string) bool { return !strings.Contains(shape, "P+") }
+
+// WriteCSV writes the outcome of every option, one row each, in the order of the menu.
+func (a *Answer) WriteCSV(out io.Writer) error {
+	w := csv.NewWriter(out)
+	if err := w.Write([]string{"option", "outcome", "why",
+		"bound_requests_per_second"}); err != nil {
+		return err
+	}
+	for _, f := range a.Outcomes {
+		row := []string{f.Label, f.Kind, f.Words,
+			strconv.FormatFloat(f.Ceiling, 'g', -1, 64)}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
