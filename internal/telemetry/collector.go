@@ -172,6 +172,7 @@ func (c *Collector) Finished(s *sim.Sequence) {
 	e.ended[how]++
 	e.preemptions += int64(s.Preemptions)
 	e.accepted += int64(s.Accepted)
+	e.generated += int64(s.Accepted) // Steps counts one token for each sequence and step
 	e.e2e.add(s.E2E().Seconds(), 1)
 	e.queue.add((s.Scheduled - s.Arrival).Seconds(), 1)
 	e.inference.add((s.LastToken - s.Scheduled).Seconds(), 1)

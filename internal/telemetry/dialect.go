@@ -1,5 +1,10 @@
 package telemetry
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Dialect is the names and buckets of an engine.
 type Dialect struct {
 	name                  string
@@ -20,18 +25,14 @@ func DialectOf(name string) Dialect {
 
 // vllm returns the families of vLLM's V1 engine; buckets are those of vllm/v1/metrics/loggers.py.
 func vllm() Dialect {
-	latency := []float64{
-		0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920,
-		7680,
-	}
+	latency := bounds("0.3 0.5 0.8 1 1.5 2 2.5 5 10 15 20 30 40 50 60 120 240 480 960 " +
+		"1920 7680")
 	return Dialect{
 		name: "vllm", families: vllmFamilies,
-		ttft: []float64{
-			0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-			20, 40, 80, 160, 640, 2560,
-		},
-		itl: []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5,
-			7.5, 10, 20, 40, 80},
+		ttft: bounds("0.001 0.005 0.01 0.02 0.04 0.06 0.08 0.1 0.25 0.5 0.75 1 2.5 5 " +
+			"7.5 10 20 40 80 160 640 2560"),
+		itl: bounds("0.01 0.025 0.05 0.075 0.1 0.15 0.2 0.3 0.4 0.5 0.75 1 2.5 5 " +
+			"7.5 10 20 40 80"),
 		e2e: latency, queue: latency,
 	}
 }
@@ -41,21 +42,28 @@ func vllm() Dialect {
 func sglang() Dialect {
 	return Dialect{
 		name: "sglang", families: sglangFamilies,
-		ttft: []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400},
-		itl: []float64{
-			0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08,
-			0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8,
-		},
-		e2e: []float64{
-			0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200,
-			1800, 2400,
-		},
-		queue: []float64{
-			0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60,
-			70, 80, 90, 100, 200, 300, 400,
-			500, 600, 700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000,
-		},
+		ttft: bounds("0.1 0.2 0.4 0.6 0.8 1 2 4 6 8 10 20 40 60 80 100 200 400"),
+		itl: bounds("0.002 0.004 0.006 0.008 0.01 0.015 0.02 0.025 0.03 0.035 0.04 " +
+			"0.06 0.08 0.1 0.2 0.4 0.6 0.8 1 2 4 6 8"),
+		e2e: bounds("0.1 0.2 0.4 0.6 0.8 1 2 4 6 8 10 20 40 60 80 100 200 400 600 " +
+			"1200 1800 2400"),
+		queue: bounds("0 0.001 0.005 0.01 0.05 0.1 0.2 0.5 1 2 3 4 5 10 15 20 30 40 " +
+			"50 60 70 80 90 100 200 300 400 500 600 700 800 900 1000 1200 " +
+			"1400 1600 1800 2000 2500 3000"),
 	}
+}
+
+// bounds reads the upper bounds of buckets, in order.
+func bounds(text string) []float64 {
+	var list []float64
+	for _, word := range strings.Fields(text) {
+		bound, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			panic(err) // the text is part of the program
+		}
+		list = append(list, bound)
+	}
+	return list
 }
 
 // family is a metric: its values are a gauge, a counter, or a histogram.

@@ -315,7 +315,13 @@ func TestCheckIsExact(t *testing.T) {
 			j.Model.Groups = models.Uniform(6, j.Model.Attends(),
 				&models.MoE{Experts: experts, Active: 2, Intermediate: 64})
 		}
-		draw := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }
+		draw := func(name string, most int) int {
+			n := rapid.IntRange(-2*most, most).Draw(t, name)
+			if n < 0 {
+				return 1
+			}
+			return n
+		}
 		l := &j.Layout
 		*l = Layout{Tensor: draw("tensor", 4), Context: draw("context", 2),
 			Pipeline: draw("pipeline", 7), Data: draw("data", 4), Expert: draw("expert", 4),
@@ -446,6 +452,53 @@ func TestUsualBatch(t *testing.T) {
 		if n%j.GPUs != 0 || n < j.GPUs || n > j.GPUs && n*j.Seq > 4<<20 ||
 			(n+j.GPUs)*j.Seq <= 4<<20 {
 			t.Errorf("%d sequences of %d tokens on %d accelerators", n, j.Seq, j.GPUs)
+		}
+	})
+}
+
+// Optimizers keep what AdamW keeps, in 32 bits each, but for what they do without, or keep in fewer
+// bits: 18 bytes of a parameter with its 16-bit weight, or 16 with the gradients of Rajbhandari et
+// al., arXiv:1910.02054.
+func TestOptimizersKeepWhatTheyNeed(t *testing.T) {
+	adam := Optimizer{Master: 4, First: 4, Second: 4, Gradient: 4}
+	of := func(change func(o *Optimizer)) Optimizer {
+		o := adam
+		change(&o)
+		return o
+	}
+	oneMean := of(func(o *Optimizer) { o.Second = 0 })
+	half := of(func(o *Optimizer) { o.Master, o.First, o.Second, o.Gradient = 0, 2, 2, 2 })
+	want := map[string]Optimizer{"adamw": adam, "muon": oneMean, "lion": oneMean, "sgd": oneMean,
+		"adafactor":             of(func(o *Optimizer) { o.First, o.Second = 0, 0 }),
+		"adamw-16bit-gradients": of(func(o *Optimizer) { o.Gradient = 2 }),
+		"adamw-8bit":            of(func(o *Optimizer) { o.First, o.Second = 1, 1 }),
+		"adamw-pure-16bit":      half, "adamw-8bit-pure-16bit": {First: 1, Second: 1, Gradient: 2}}
+	for _, o := range Optimizers() {
+		found, err := FindOptimizer(o.Name)
+		testkit.OK(t, err)
+		found.Name, found.Source = "", ""
+		if found != want[o.Name] || o.Source == "" {
+			t.Errorf("%s keeps %+v, want %+v", o.Name, found, want[o.Name])
+		}
+	}
+	if _, err := FindOptimizer("adam"); err == nil || !strings.Contains(err.Error(), "adamw") {
+		t.Errorf("adam: %v", err)
+	}
+}
+
+// Adapters of rank 16 have 16·(N+K) parameters for each product of a layer, which are trained with
+// the optimizer's states; the frozen weights have gradients no more.
+func TestAdapters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := drawGPT(t)
+		j.Method = LoRA
+		l, h := j.Layout, float64(j.Model.Hidden)
+		products := (3*h + h) + (h + h) + 2*(h+4*h)
+		m := j.stageMemory("first", j.Model.Layers()/l.Pipeline, 0, 1, false)
+		near(t, "adapters", m.Of("adapters"), 16*products*float64(j.Model.Layers())*(2+4+12)/
+			float64(l.Pipeline*l.Tensor))
+		if m.Of("gradients") != 0 || m.Of("master weights") != 0 {
+			t.Errorf("frozen weights have %+v", m.Lines)
 		}
 	})
 }
