@@ -81,7 +81,6 @@ func guideBenchmark(in *input, b object) observed.Run {
 
 // guideRequests reads requests: before 0.5 with times of their own, later with info.timings.
 func guideRequests(list []object, run *observed.Run) {
-	origin := 0.0
 	for _, r := range list {
 		times, first, last := r, "first_token_time", "last_token_time"
 		start := r.number("start_time")
@@ -92,10 +91,7 @@ func guideRequests(list []object, run *observed.Run) {
 				first, last = "first_token_iteration", "last_token_iteration"
 			}
 		}
-		if origin == 0 {
-			origin = start
-		}
-		q := observed.Request{Arrival: max(0, start-origin), Prompt: r.count("prompt_tokens"),
+		q := observed.Request{Arrival: start, Prompt: r.count("prompt_tokens"),
 			Output: r.count("output_tokens"), TTFT: max(0, times.number(first)-start),
 			E2E: max(0, times.number(last)-start)}
 		if q.Output > 0 {
@@ -103,4 +99,7 @@ func guideRequests(list []object, run *observed.Run) {
 		}
 	}
 	run.Sort()
+	for i := len(run.Requests) - 1; i >= 0; i-- { // they are listed as they ended
+		run.Requests[i].Arrival -= run.Requests[0].Arrival
+	}
 }
