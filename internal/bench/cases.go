@@ -32,7 +32,7 @@ type Case struct {
 	// Interval is true for a run with the further simulations that show how uncertain the figures
 	// are, and Out for one that writes its requests, pictures and page.
 	Interval, Out bool
-	// Goal is the wanted ratio of a request's time to that of the base; 0 without one.
+	// Goal is the wanted ratio of a request's time to the base's; 0 without one.
 	Goal float64
 	// Axis is what grows in a list of cases, and Value how large it is; empty for cases by
 	// themselves.

@@ -17,8 +17,8 @@ type Counts struct {
 	Bytes       float64 `json:"bytes"`
 }
 
-// Count returns the counts of a request of the case: those of a run with many requests beyond those
-// of a run with few, so that what a run costs by itself does not count.
+// Count returns the counts of a request of the case: the counts of a run with many requests less
+// the counts of a run with few, so that what a run costs by itself does not count.
 func Count(ctx context.Context, c *Case) (Counts, error) {
 	const few, many = 10_000, 30_000
 	if _, err := count(ctx, c, few); err != nil { // fills what all runs share

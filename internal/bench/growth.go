@@ -34,7 +34,7 @@ func Growth() []Case {
 }
 
 // Draw draws how time and memory grow, and writes growth-time and growth-memory into dir as SVG and
-// PNG. The results are those of the cases that Growth lists.
+// PNG. The results belong to the cases that Growth lists.
 func Draw(dir string, cases []Case, results []Result) error {
 	var times, memory []plots.Series
 	for i := range cases {

@@ -7,8 +7,8 @@ import (
 
 // Options say what is measured.
 type Options struct {
-	// Program is the path of the build that is measured, and Against that of another one; empty for
-	// none.
+	// Program is the path of the build that is measured, and Against the path of another one; empty
+	// without one.
 	Program, Against string
 	// Rounds is how often each case runs, at least 1.
 	Rounds int
@@ -20,24 +20,23 @@ type Options struct {
 type Result struct {
 	Case     string `json:"case"`
 	Requests int    `json:"requests"`
-	// Seconds is the processor's time of a run (median), and Microseconds that of a request.
+	// Seconds is the processor's time of a run (median), and Microseconds the time of a request.
 	Seconds      float64 `json:"cpu_seconds"`
 	Microseconds float64 `json:"us_per_request"`
 	// Memory is the most that a run had at once, in bytes.
 	Memory int64 `json:"memory,omitempty"`
-	// Ratio is the time of a request over that of the base, the first case (median over rounds, in
-	// each of which both ran), and Goal the ratio that is wanted. The base has neither.
+	// Ratio is the time of a request over the base's, the first case (median over rounds in which
+	// both ran), and Goal the ratio that is wanted. The base has neither.
 	Ratio float64 `json:"ratio,omitempty"`
 	Goal  float64 `json:"goal,omitempty"`
-	// Counts are those of the simulation; nil for cases that run several simulations or write
-	// files.
+	// Counts are the simulation's; nil for cases that run several simulations or write files.
 	Counts *Counts `json:"counts,omitempty"`
 	// Against compares the build with the other one; nil without one.
 	Against *Pairs `json:"against,omitempty"`
 }
 
 // Measure runs the cases in rounds, and calls progress before each run. In each round every case
-// runs once, or once with each of two builds, of which one begins in every other round.
+// runs once, or once with each of two builds, which take turns to begin.
 func Measure(ctx context.Context, cases []Case, o Options, progress func(string)) ([]Result,
 	error) {
 	results := make([]Result, len(cases))

@@ -14,7 +14,7 @@ type Pairs struct {
 	Pairs      int     `json:"pairs"`
 }
 
-// compare compares times with those of another build, pair by pair.
+// compare compares times with another build's, pair by pair.
 func compare(times, others []float64) *Pairs {
 	list := ratios(times, others)
 	slices.Sort(list)

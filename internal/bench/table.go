@@ -61,7 +61,7 @@ func WriteMarkdown(w io.Writer, results []Result) error {
 	return err
 }
 
-// known prints a figure, or nothing where it is 0, which stands for one that is not known.
+// known prints a figure, or nothing where it is 0, which means that it is not known.
 func known(x float64, format string) string {
 	if x == 0 {
 		return ""

@@ -16,7 +16,7 @@ const (
 	Question                 // what follows it in a prompt that is sent more than once
 	UserMessage              // what a user adds in a turn of a conversation
 	Answer                   // the tokens generated in a turn
-	Conclusion               // these tokens without those of thinking
+	Conclusion               // these tokens without thinking
 	kinds
 )
 
@@ -45,7 +45,7 @@ type Cursor struct {
 	Before          uint64
 }
 
-// Name names the full block that begins at the cursor. The name stands for its tokens and all
+// Name names the full block that begins at the cursor. The name identifies its tokens and all
 // tokens before it. It is 0 if the text ends before the block does.
 func (c Cursor) Name(text []sim.Segment, block int) uint64 {
 	if c.Segment == len(text) {
@@ -89,7 +89,7 @@ func (c Cursor) Left(text []sim.Segment) int {
 	return tokens
 }
 
-// After returns the hash of all segments up to s, from that of the segments before it.
+// After returns the hash of all segments up to s, from the hash of the segments before it.
 func After(before uint64, s *sim.Segment) uint64 {
 	return Hash(before ^ Hash(s.ID^Hash(uint64(s.Tokens))))
 }

@@ -34,11 +34,11 @@ type Clock struct {
 // Drafting is speculative decoding with models that run.
 type Drafting interface {
 	// Draft is called before a step. It adds drafted tokens, New−1 at most, to the sequences of
-	// decodes, of which only the token before them is there, and sets New and Logits to what it
-	// made; and has the drafter compute what prompts are about to.
+	// decodes, which hold only the token before them, and sets New and Logits to what it made; and
+	// has the drafter compute what prompts are about to.
 	Draft(decodes, prompts []Chunk) error
 	// Verify is called after the step. It takes rejected tokens away and adds one to each sequence
-	// of decodes, and to those of prompts that are complete.
+	// of decodes, and to each sequence whose prompt is complete.
 	Verify(decodes, prompts []Chunk) error
 	// Forget is told that a sequence ends.
 	Forget(s *Sequence)
@@ -99,7 +99,7 @@ func (c *Clock) timed(do func() error) time.Duration {
 	return c.Now() - begin
 }
 
-// Sequence returns the sequence of a request; nil where the engine holds none.
+// Sequence returns the sequence of a request; nil where the engine does not hold the sequence.
 func (c *Clock) Sequence(id int64) *Sequence {
 	if s := c.sequences[id]; s != nil {
 		return s.Sequence

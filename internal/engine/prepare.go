@@ -75,7 +75,7 @@ func (c *Clock) bringAll(s *sim.Step) error {
 }
 
 // bring adds a chunk of n tokens of a request after the first cached ones, which it makes sure are
-// stored. Tokens of which logits are wanted, but for the first, are drafts.
+// stored. Tokens whose logits are wanted are drafts, but for the first.
 func (c *Clock) bring(r *sim.Request, cached, n, logits int) error {
 	s := c.sequences[r.ID]
 	if s == nil {

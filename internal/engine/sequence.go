@@ -182,7 +182,7 @@ func token(r *sim.Request, i, vocab int) int32 {
 		}
 		rest -= segment.Tokens
 	}
-	const unshared = 1 << 63 // keeps requests' numbers apart from those of segments
+	const unshared = 1 << 63 // keeps requests' numbers apart from segments'
 	return mix(uint64(r.ID)|unshared, i, vocab)
 }
 

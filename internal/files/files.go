@@ -70,8 +70,8 @@ func Repeatable(fsys fs.FS, name string) error {
 	return nil
 }
 
-// Read returns the contents of a file of at most a number of bytes. It does not trust the
-// file's size: a device has none.
+// Read returns the contents of a file of at most a number of bytes. It does not trust the file's
+// size: a device has no size.
 func Read(fsys fs.FS, name string, most int64) ([]byte, error) {
 	file, err := fsys.Open(name)
 	if err != nil {

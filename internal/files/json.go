@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// CheckKeys reports the first key that an object of a JSON document has twice, of which readers
-// would take one or the other. The error names its line. Whether the document is JSON at all is for
-// others to say.
+// CheckKeys reports the first key that an object of a JSON document has twice; readers would take
+// one or the other. The error names its line. Whether the document is JSON at all is for others to
+// say.
 func CheckKeys(data []byte) error {
 	return checkKeys(data, func(key string) string { return key })
 }

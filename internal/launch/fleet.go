@@ -23,8 +23,8 @@ type Bundle = manifests.Bundle
 // Engines returns the names of the engines that are known; the first is the default.
 func Engines() []string { return engines.Names() }
 
-// EngineOf returns the name of the engine that a preset describes, and false where it describes
-// none that can be started.
+// EngineOf returns the name of the engine that a preset describes, and false where it describes no
+// engine that can be started.
 func EngineOf(preset string) (string, bool) {
 	if e := engines.Of(preset); e != nil {
 		return e.Name, true
@@ -32,7 +32,7 @@ func EngineOf(preset string) (string, bool) {
 	return "", false
 }
 
-// Flag returns the flag of an engine that sets a key of a scenario, and false where none does.
+// Flag returns the flag of an engine that sets a key of a scenario, and false where no flag does.
 func Flag(engine, key string) (string, bool) {
 	e, err := engines.Find(engine)
 	if err != nil {

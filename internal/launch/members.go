@@ -26,7 +26,7 @@ type member struct {
 	replicas int
 }
 
-// mostPools bounds the commands of a fleet, of which a large one has some ten.
+// mostPools bounds the commands of a fleet; a large one has some ten.
 const mostPools = 100
 
 // fleetOf returns the fleet that commands start.
@@ -140,7 +140,7 @@ func (s started) member(file files, behind map[string]string) (member, error) {
 	return m, nil
 }
 
-// version returns that of the engine by its image; zero where that does not say it.
+// version returns the engine's by its image; zero where that does not say it.
 func (s *started) version() registry.Version {
 	if !engines.IsImage(s.Image) {
 		return registry.Version{}
@@ -148,7 +148,7 @@ func (s *started) version() registry.Version {
 	return options.VersionOf(s.Image)
 }
 
-// nodes returns the number of nodes that a command says its replica spans; 1 where it says none.
+// nodes returns the number of nodes that a command says its replica spans; 1 where it says nothing.
 func (s *started) nodes() int {
 	for _, value := range valuesOf(s.words, "--nnodes") {
 		if n, err := strconv.Atoi(value); err == nil && n > 0 {

@@ -43,7 +43,7 @@ func (r *Reading) with(overrides []string) *Reading {
 	return r
 }
 
-// reading is the keys of a command while they become those of a fleet.
+// reading is the keys of a command while they become a fleet's.
 type reading = engines.Reading
 
 // files returns the text of a file that a command names, and whether it is at hand.

@@ -75,7 +75,7 @@ type trtllmServers struct {
 	Generation struct{ URLs []string } `yaml:"generation_servers"`
 }
 
-// disaggregated returns the file of that name, empty where it is not at hand or none.
+// disaggregated returns the file of that name, empty where it is not at hand or no such file.
 func disaggregated(name string, file files) (config trtllmServers) {
 	text, found := file(path.Base(name))
 	if !found || commands.Unmarshal(text, &config) != nil {

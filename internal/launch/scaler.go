@@ -58,7 +58,7 @@ func targetsOf(e *engines.Engine, spec any) (targets map[string]float64, notes [
 }
 
 // policyOf returns the scaling policy that comes nearest to targets, with its parameter; empty
-// where there is none.
+// without one.
 func policyOf(e *engines.Engine, targets map[string]float64) (name, parameter string,
 	value float64) {
 	waiting, queued := targets[e.Waiting]

@@ -49,8 +49,8 @@ func withoutPrefix(words []string) []string {
 	return words
 }
 
-// launched returns the engine's command in that of a program that starts others, such as mpirun,
-// and any other command as it is.
+// launched returns the engine's command within the command of a program that starts others, such as
+// mpirun, and any other command as it is.
 func launched(words []string) []string {
 	if len(words) == 0 || !slices.Contains([]string{"mpirun", "mpiexec", "srun", "numactl", "uv",
 		"uvx", "time", "trtllm-llmapi-launch"}, commands.Base(words[0])) {

@@ -13,7 +13,7 @@ type vendor struct {
 	Name string
 	// Resource is the name under which its device plugin counts accelerators.
 	Resource string
-	// Label is the label of nodes that names their accelerator; empty where there is none.
+	// Label is the label of nodes that names their accelerator; empty without one.
 	Label string
 	// Source says where both are from.
 	Source string

@@ -67,7 +67,7 @@ func (c *client) request(ctx context.Context, method, path string, body io.Reade
 	return r, nil
 }
 
-// findModel asks the server for its first model where none is named.
+// findModel asks the server for its first model where no model is named.
 func (c *client) findModel(ctx context.Context) error {
 	if c.model != "" {
 		return nil

@@ -4,7 +4,7 @@
 // A request's times count from the moment at which the workload sends it, and not from the moment
 // at which the generator sent it. So delays by a slow server, or by a limit on requests in flight,
 // are part of the measured times ("coordinated omission": Tene, How NOT to Measure Latency, 2013).
-// For requests that are sent in time, the definitions are those of vLLM's serving benchmark.
+// For requests that are sent in time, the definitions are vLLM's serving benchmark's.
 package load
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	Model string
 	// Chat sends chat messages, which are text; else prompts are sent as token numbers.
 	Chat bool
-	// APIKey is sent as a bearer token; empty means none.
+	// APIKey is sent as a bearer token; empty means no key.
 	APIKey string
 	// Speed is the number of seconds of the workload in one second of wall-clock time, above 0.
 	// Measured times are multiplied by it. It is 1 for a real server.
@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // Run sends the workload until its end, or until ctx is cancelled. Then requests in flight are
-// given up, and the error is that of ctx.
+// given up, and the error is ctx's.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (c *client) body(r *sim.Request) []byte {
 	return body
 }
 
-// unshared keeps the numbers of requests apart from those of segments.
+// unshared keeps the numbers of requests apart from the segments'.
 const unshared = 1 << 63
 
 // prompt makes up the prompt of r. What the workload says that prompts share, they share, and

@@ -10,12 +10,12 @@ import (
 // most is how many names are offered at once.
 const most = 3
 
-// longest bounds the names that are compared, in bytes. None that is known is as long.
+// longest bounds the names that are compared, in bytes. Known names are shorter.
 const longest = 200
 
 // Names returns up to three known names that are near the given one, the nearest first: names that
 // begin with it, names in which at most a third of its letters (and at least one) have to change,
-// and names that contain it. None is near a name of more than 200 bytes.
+// and names that contain it. A name of more than 200 bytes has no near name.
 func Names(name string, known []string) []string {
 	if len(name) > longest {
 		return nil

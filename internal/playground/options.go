@@ -24,7 +24,7 @@ type Model struct {
 	Parameters float64 `json:"parameters"`
 }
 
-// Accelerator is one of the catalogue: bytes, B/s and FLOP/s of BF16, 0 where it has none.
+// Accelerator is one of the catalogue: bytes, B/s and FLOP/s of BF16, 0 where it has no such rate.
 type Accelerator struct {
 	Name      string  `json:"name"`
 	Title     string  `json:"title"`
@@ -34,7 +34,7 @@ type Accelerator struct {
 }
 
 // Batching is a policy, and the names of its parameters that bound a batch in sequences and a step
-// in tokens; empty where it has none.
+// in tokens; empty without one.
 type Batching struct {
 	Name   string `json:"name"`
 	Doc    string `json:"doc"`

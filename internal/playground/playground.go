@@ -35,7 +35,7 @@ func Load(settings []string) (*scenarios.File, error) {
 //
 //	llmsim scenario playground --set … --format json --no-interval
 //
-// prints, byte by byte. Settings that begin with Training are those of a training run.
+// prints, byte by byte. Settings that begin with Training describe a training run.
 func Result(ctx context.Context, settings []string) ([]byte, error) {
 	if len(settings) > 0 && settings[0] == Training {
 		return train(settings[1:])

@@ -113,7 +113,7 @@ func (s *Stage) Skip(until float64) error {
 	}
 }
 
-// Next returns the next steps, n at most; none where the run is over.
+// Next returns the next steps, n at most; empty where the run is over.
 func (s *Stage) Next(n int) ([]Frame, error) {
 	for len(s.frames) < n {
 		t := s.simulation.Next()

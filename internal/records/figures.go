@@ -63,7 +63,7 @@ func walk(path string, v any, depth int, list *[]Leaf) error {
 	return nil
 }
 
-// Figures returns the numbers of a result by their paths, without those of the scenario, of its
+// Figures returns the numbers of a result by their paths, without numbers of the scenario, of its
 // evidence and of lists.
 func (r *Record) Figures() (map[string]float64, error) {
 	leaves, err := r.Leaves()
@@ -112,8 +112,8 @@ func (r *Record) Settings() (map[string]string, error) {
 	return settings, nil
 }
 
-// Difference is a setting or a figure in which two records differ; One or Other is empty where
-// one has none.
+// Difference is a setting or a figure in which two records differ; One or Other is empty where one
+// lacks it.
 type Difference struct {
 	Key   string `json:"key"`
 	One   string `json:"one"`

@@ -28,7 +28,7 @@ type Record struct {
 	Args    []string `json:"args"`
 	// Name is what the user calls the run: the scenario's name, or its file.
 	Name string `json:"name"`
-	// Version is that of the program.
+	// Version is the program's.
 	Version string `json:"version"`
 	// Seed is the scenario's seed; nil where nothing is random.
 	Seed *uint64 `json:"seed,omitempty"`

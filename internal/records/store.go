@@ -38,7 +38,7 @@ const (
 	// mostRecord bounds a record, in bytes, and mostRecords the number that is listed.
 	mostRecord  = 256 << 20
 	mostRecords = 1 << 20
-	// Latest stands for the record that was written last.
+	// Latest names the record that was written last.
 	Latest = "latest"
 	// shortest is how many characters of a name at least stand for it.
 	shortest = 4
@@ -137,8 +137,8 @@ func (s *Store) read(id string) (*Entry, error) {
 	return &Entry{ID: id, About: about, Record: r}, nil
 }
 
-// Get returns the record that a name stands for: the beginning of its hash, a tag that one record
-// has, or Latest.
+// Get returns the record that a name means: the beginning of its hash, a tag that one record has,
+// or Latest.
 func (s *Store) Get(name string) (*Entry, error) {
 	id, err := s.find(name)
 	if err != nil {

@@ -66,7 +66,7 @@ type Store struct{ dir string }
 // Open returns the registry in a folder, which is made when something is added.
 func Open(dir string) *Store { return &Store{dir} }
 
-// FromEnvironment returns the registry that the environment names; nil where it names none.
+// FromEnvironment returns the registry that the environment names; nil where it names nothing.
 func FromEnvironment() *Store {
 	if dir := os.Getenv(Variable); dir != "" {
 		return Open(dir)
@@ -147,7 +147,7 @@ func (s *Store) put(e *Entry, data []byte) error {
 	return nil
 }
 
-// Find returns the entry that a name stands for: its newest version, or NAME@VERSION. The error is
+// Find returns the entry that a name means: its newest version, or NAME@VERSION. The error is
 // fs.ErrNotExist where there is no such name.
 func (s *Store) Find(kind Kind, name string) (*Entry, error) {
 	bare, given, pinned := strings.Cut(name, "@")

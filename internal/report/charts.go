@@ -49,8 +49,8 @@ func (p *Printer) histogram(name string, h *metrics.Histogram) {
 		fmt.Sprintf("%s to p99 %s", units.FormatDuration(h.Low), units.FormatDuration(h.High)))
 }
 
-// overTime draws the samples of a state over time. Full height, of which the words tell, is the
-// peak, also if it falls between samples.
+// overTime draws the samples of a state over time. Full height, which the words tell, is the peak,
+// also if it falls between samples.
 func (p *Printer) overTime(name string, series []metrics.Point, value func(*metrics.Point) float64,
 	peak float64, words func(most float64) string) {
 	values := make([]float64, len(series))

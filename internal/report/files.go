@@ -13,7 +13,7 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 )
 
-// folder is the files of one run: all of them appear when the run is done, or none does.
+// folder is the files of one run: all of them appear when the run is done, or no file does.
 type folder struct {
 	dir     string
 	staging *files.Staged

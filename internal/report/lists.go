@@ -66,8 +66,8 @@ func decimalBytes(bytes float64) string {
 }
 
 // ModelEntry is a line of the model list. Weights are the bytes of the model as published,
-// KVPerToken those of a token in a 16-bit KV cache; Context is the longest in tokens, 0 where there
-// is no limit.
+// KVPerToken the bytes of a token in a 16-bit KV cache; Context is the longest in tokens, 0 where
+// there is no limit.
 type ModelEntry struct {
 	Name       string         `json:"name"`
 	Aliases    []string       `json:"aliases,omitempty"`
@@ -227,8 +227,8 @@ func (p *Printer) Links(list []LinkEntry) {
 	p.grid(table.Row{"link", "bandwidth", "latency", "each", ""}, rows, 0, 3, 4)
 }
 
-// EngineEntry is a line of the list of engine presets; times are in seconds. Those of the host are
-// a step, and a step and sequence.
+// EngineEntry is a line of the list of engine presets; times are in seconds. Times of the host are
+// for each step, and for each step and sequence.
 type EngineEntry struct {
 	Name         string  `json:"name"`
 	Title        string  `json:"title"`

@@ -93,7 +93,7 @@ func (p *Printer) ranges(r *scenarios.Result) {
 	}
 }
 
-// sessions describes the sessions; "" if the workload has none.
+// sessions describes the sessions; "" if the workload has no such text.
 func sessions(r *scenarios.Result) string {
 	s := r.Sessions
 	if s == nil {

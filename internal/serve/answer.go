@@ -29,7 +29,7 @@ type progress struct {
 	tokens, bytes, cached int
 	begun, finished       bool
 	text                  []byte // all of it, where the end repeats it
-	// logprobs are those of the tokens so far, and firstUnsent the number of the first that was not
+	// logprobs belong to the tokens so far, and firstUnsent the number of the first that was not
 	// sent; offset is where it begins, in characters of the answer.
 	logprobs            []openai.TokenLogprobs
 	firstUnsent, offset int
@@ -177,7 +177,8 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 	p.choice.Logprobs = c.logprobs(i)
 }
 
-// logprobs returns the probabilities of the tokens of a plan that were not sent yet; nil for none.
+// logprobs returns the probabilities of the tokens of a plan that were not sent yet; nil without
+// one.
 func (c *call) logprobs(i int) json.RawMessage {
 	done := &c.sent[i]
 	if done.firstUnsent == len(done.logprobs) {

@@ -24,7 +24,7 @@ type Config struct {
 	Limits Limits
 	// Warn, if set, is told when the times that clients see can no longer be trusted.
 	Warn func(message string)
-	// Log gets a line for every request that generates; nil means none.
+	// Log gets a line for every request that generates; nil means no log.
 	Log *slog.Logger
 	// Spans, if set, gets a span for every request that generates.
 	Spans *Spans

@@ -25,8 +25,8 @@ type answers struct {
 
 // content describes a prompt for prefix caches. Each segment ends where a whole block of the prompt
 // does, where an answer begins that this server gave earlier, or where that answer ends, and its ID
-// stands for all tokens up to there. So equal beginnings have equal segments, and an answer is the
-// segment of the request that got it. The name stands for the whole prompt.
+// identifies all tokens up to there. So equal beginnings have equal segments, and an answer is the
+// segment of the request that got it. The name identifies the whole prompt.
 func (p *answers) content(tokens []text.Token) (list []sim.Segment, name uint64) {
 	list = make([]sim.Segment, 0, len(tokens)/contentBlock+1)
 	begin := 0
@@ -66,7 +66,7 @@ func (p *answers) answer(prompt uint64, index int) uint64 {
 }
 
 // repeated returns which made-up answer to the prompt of a name comes next, and how many tokens of
-// it; 0 if none does.
+// it; 0 if no answer does.
 func (p *answers) repeated(prompt uint64, next []text.Token) (index, n int) {
 	if p.words == nil {
 		return 0, 0

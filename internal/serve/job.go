@@ -25,7 +25,7 @@ type Job struct {
 	// Came is when the server began to read the client's request.
 	Came time.Time
 	// Logprobs is the number of alternatives whose probabilities a backend that computes gives with
-	// each token; −1 for none.
+	// each token; −1 without one.
 	Logprobs int
 	// IgnoreEnd goes on after a token that ends a text.
 	IgnoreEnd bool
@@ -51,9 +51,9 @@ type JobState struct {
 	Tokens, Cached int
 	// Text holds the tokens if the backend computes them; else they are made up.
 	Text []text.Token
-	// logprobs are those of the tokens of Text, where they are wanted.
+	// logprobs belong to the tokens of Text, where they are wanted.
 	logprobs []tokenLogprobs
-	// Due is when the oldest change was due that nobody has looked at yet; zero if there is none.
+	// Due is when the oldest change was due that nobody has looked at yet; zero without one.
 	Due time.Time
 	// Stopped says that the model ended its text.
 	Stopped bool

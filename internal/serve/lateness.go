@@ -7,7 +7,7 @@ import (
 )
 
 // Lateness of delivery is looked at in windows of this length. Above doubtful, the times that
-// clients measure are no longer those of the fleet.
+// clients measure are no longer the fleet's.
 const (
 	latenessWindow = 5 * time.Second
 	doubtful       = 10 * time.Millisecond

@@ -6,7 +6,7 @@ import "github.com/llmsim/llmsim/sim"
 const mostLengths = 1000
 
 // Lengths returns the lengths of the first answers of a workload, whose users do not wait for them;
-// one of 128 tokens where there are none.
+// one of 128 tokens without them.
 func Lengths(source sim.Source) []int {
 	var list []int
 	var r sim.Request

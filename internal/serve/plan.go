@@ -17,7 +17,7 @@ type plan struct {
 	job    *Job
 	choice openai.Choice
 	script script
-	// tokens is the length of the answer, and bytes that of its text.
+	// tokens is the length of the answer, and bytes the length of its text.
 	tokens, bytes int
 	// repeatable names the answer for later prompts that repeat it; 0 if that cannot be seen.
 	repeatable uint64
@@ -183,7 +183,7 @@ func (p *planner) json(r *openai.Request, words generatedText, most int) (*plan,
 	return one, nil
 }
 
-// split returns the text of tokens in as many pieces, none of which ends within a character.
+// split returns the text of tokens in one piece for each, and pieces do not end within a character.
 func (p *planner) split(tokens []text.Token) scriptedText {
 	pieces := make(scriptedText, len(tokens))
 	var left holdBack

@@ -35,7 +35,8 @@ type Options struct {
 	// Dialect is one of telemetry.Dialects, and Version the answer of /version.
 	Dialect, Version string
 	APIKey           string
-	// Log gets a line for every request; nil means none. Recorder, if set, records each request.
+	// Log gets a line for every request; nil means no observer. Recorder, if set, records each
+	// request.
 	Log      *slog.Logger
 	Recorder *Recorder
 	// Warn, if set, is told when the times that clients see can no longer be trusted.
@@ -46,7 +47,7 @@ type Options struct {
 	// Executor, if set, is the replica in Simulation that computes answers.
 	Executor *Executor
 
-	observer sim.Observer // of tests; nil for none
+	observer sim.Observer // of tests; nil without one
 }
 
 // Service is a fleet and the server in front of it.
@@ -103,7 +104,7 @@ func Open(o Options) (*Service, error) {
 	return s, err
 }
 
-// models describes what is served: a model's context is the least of those of its replicas.
+// models describes what is served: a model's context is the least of its replicas' contexts.
 func models(names []string, engines []telemetry.Engine) []Model {
 	list := make([]Model, len(names))
 	for i, name := range names {

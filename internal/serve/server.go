@@ -59,7 +59,7 @@ func (s *Server) model(name string) (Model, int, error) {
 	return s.models[i], i, nil
 }
 
-// admit counts answers, unless there are as many as there may be.
+// admit counts answers, unless their largest number is reached.
 func (s *Server) admit(n int) bool {
 	if s.underWay.Add(int64(n)) > int64(s.Limits.Requests) {
 		s.underWay.Add(int64(-n))

@@ -15,7 +15,7 @@ type Dialect struct {
 // Dialects returns the names of all dialects.
 func Dialects() []string { return []string{"vllm", "sglang"} }
 
-// DialectOf returns the dialect of a name; the first where there is none.
+// DialectOf returns the dialect of a name; the first where no model is named.
 func DialectOf(name string) Dialect {
 	if name == "sglang" {
 		return sglang()
@@ -23,7 +23,7 @@ func DialectOf(name string) Dialect {
 	return vllm()
 }
 
-// vllm returns the families of vLLM's V1 engine; buckets are those of vllm/v1/metrics/loggers.py.
+// vllm returns the families of vLLM's V1 engine; buckets are taken from vllm/v1/metrics/loggers.py.
 func vllm() Dialect {
 	latency := bounds("0.3 0.5 0.8 1 1.5 2 2.5 5 10 15 20 30 40 50 60 120 240 480 960 " +
 		"1920 7680")
@@ -37,7 +37,7 @@ func vllm() Dialect {
 	}
 }
 
-// sglang returns the families of SGLang; buckets are those of
+// sglang returns the families of SGLang; buckets are taken from
 // srt/observability/metrics_collector.py.
 func sglang() Dialect {
 	return Dialect{

@@ -54,7 +54,7 @@ func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
 	return append(all, g.about()...), nil
 }
 
-// number is that of an engine in its labels: 0 where it is the only one shown.
+// number is an engine's in its labels: 0 where it is the only one shown.
 func (g Gatherer) number(i int) int {
 	if g.replica >= 0 {
 		return 0

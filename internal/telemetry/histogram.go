@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// histogram counts values in buckets, each of which holds what is at most its bound.
+// histogram counts values in buckets; a bucket holds what is at most its bound.
 type histogram struct {
 	bounds []float64
 	counts []uint64 // one more than bounds, for what is above all
@@ -32,7 +32,7 @@ func (h *histogram) add(v float64, count int64) {
 }
 
 // addSteps takes in the lengths of the later steps of a leap, in seconds, once for each sequence
-// that decodes. Lengths grow from step to step, so that those of a bucket are found together.
+// that decodes. Lengths grow from step to step, so that the lengths of a bucket are found together.
 func (h *histogram) addSteps(l *sim.Leap) {
 	decodes := int64(l.Decodes)
 	if l.Ends != nil {

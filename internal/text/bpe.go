@@ -32,8 +32,8 @@ func newBPE() *Tokenizer {
 		first: firstPiece, spell: spelling()}
 }
 
-// mostVocabulary bounds the files of a vocabulary, in bytes: those of a quarter of a million tokens
-// have a tenth of that.
+// mostVocabulary bounds the files of a vocabulary, in bytes: vocabularies of a quarter of a million
+// tokens have a tenth of it.
 const mostVocabulary = 64 << 20
 
 func readBPE(vocabPath, mergesPath string) (*Tokenizer, error) {
@@ -93,8 +93,8 @@ func (t *Tokenizer) readMerges(path string) error {
 	return nil
 }
 
-// spelling returns the character that stands for each byte: itself if it is printable, else one
-// from U+0100 on.
+// spelling returns the character that spells each byte: itself if it is printable, else one from
+// U+0100 on.
 func spelling() (spell [256]string) {
 	next := rune(0x100)
 	for i := range spell {
@@ -108,8 +108,8 @@ func spelling() (spell [256]string) {
 	return spell
 }
 
-// unspell returns the bytes that a word of the vocabulary stands for. Special tokens stand for
-// their own text.
+// unspell returns the bytes that a word of the vocabulary spells. Special tokens stand for their
+// own text.
 func unspell(word string, bytes map[rune]byte) []byte {
 	var text []byte
 	for _, r := range word {

@@ -9,8 +9,8 @@ import (
 // contractions are split off words.
 var contractions = [...]string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}
 
-// firstPiece returns the length in bytes of the first piece of text, which is not empty. Pieces are
-// those of GPT-2's pattern
+// firstPiece returns the length in bytes of the first piece of text, which is not empty. Pieces
+// match GPT-2's pattern
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
@@ -49,7 +49,7 @@ func spaceBefore(text string) int {
 }
 
 // firstPieceCL100K returns the length in bytes of the first piece of text, which is not empty.
-// Pieces are those of the pattern of cl100k_base (openai/tiktoken, tiktoken_ext/openai_public.py)
+// Pieces match the pattern of cl100k_base (openai/tiktoken, tiktoken_ext/openai_public.py)
 //
 //	'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
 //	\s*[\r\n]+|\s+(?!\S)|\s+

@@ -41,14 +41,14 @@ func ForModel(dir string, vocab int) (*Tokenizer, error) {
 // Token numbers a piece of text in the vocabulary.
 type Token = int32
 
-// Vocabulary encodes and decodes with cl100k_base; its counts differ by some percent from those
-// of other tokenizers. It is safe for use by several goroutines.
+// Vocabulary encodes and decodes with cl100k_base; its counts differ by some percent from other
+// tokenizers'. It is safe for use by several goroutines.
 type Vocabulary struct {
 	tokens *Tokenizer
 	words  []word
 }
 
-// word is a token that stands for a whole word, and the text of it.
+// word is a token that is a whole word, and the text of it.
 type word struct {
 	token Token
 	text  string
@@ -103,8 +103,8 @@ func (v *Vocabulary) Piece(t Token) string {
 	return s
 }
 
-// Word returns the i-th word of the text that a name stands for: the same for the same name.
-// Words in a row have one token each, also after they were decoded and encoded again.
+// Word returns the i-th word of the text that a name means: the same for the same name. Words in a
+// row have one token each, also after they were decoded and encoded again.
 func (v *Vocabulary) Word(name uint64, i int) Token { return v.pick(name, i).token }
 
 // Spell returns the text of that word, a space before it.

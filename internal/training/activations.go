@@ -105,8 +105,8 @@ func (j *Job) layerBytes(r Recompute) float64 {
 }
 
 // inFlight returns for how many micro-batches the first stage keeps activations at the peak, each
-// of all its layers: as many as there are stages (Narayanan et al., arXiv:2104.04473, section
-// 2.2.1), and 1+(p−1)/(p·v) times as many when interleaved (Korthikanti et al., section 4.2.3).
+// of all its layers: one for each stage (Narayanan et al., arXiv:2104.04473, section 2.2.1), and
+// 1+(p−1)/(p·v) times that number when interleaved (Korthikanti et al., section 4.2.3).
 func (j *Job) inFlight() float64 {
 	l := &j.Layout
 	p, v := float64(l.Pipeline), float64(l.Virtual)

@@ -12,7 +12,7 @@ import (
 type Cost struct {
 	Memory Memory `json:"memory"`
 	Step   Step   `json:"step"`
-	// StepSeconds is the time of a step, TokensPerSecond that of all accelerators together.
+	// StepSeconds is the time of a step, TokensPerSecond the rate of all accelerators together.
 	StepSeconds     float64 `json:"step_s"`
 	TokensPerSecond float64 `json:"tokens_per_s"`
 	// MFU is the share of the peak rate in 16 bits that the model's arithmetic takes (Chowdhery et
@@ -21,13 +21,14 @@ type Cost struct {
 	MFU        float64        `json:"mfu"`
 	HFU        float64        `json:"hfu"`
 	PeakFormat hardware.DType `json:"peak_format"`
-	// FLOPs are those of a token, and SixN the six for each parameter that the rule of 6ND counts.
+	// FLOPs are for a token, and SixN the six for each parameter that the rule of 6ND counts.
 	FLOPs float64 `json:"flops_per_token"`
 	SixN  float64 `json:"six_n"`
 	// Why says why the two differ.
 	Why []string `json:"why_they_differ"`
-	// Days, Dollars and KWh are of the whole run, failures included; Dollars is 0 where no price
-	// is known. Currency is that of Dollars; absent for US dollars. Steps is the number of steps.
+	// Days, Dollars and KWh are of the whole run, failures included; Dollars is 0 where no price is
+	// known. Currency is the currency of Dollars; absent for US dollars. Steps is the number of
+	// steps.
 	Steps    float64  `json:"steps"`
 	Failures Failures `json:"failures"`
 	Days     float64  `json:"days"`
@@ -40,7 +41,7 @@ type Cost struct {
 	Fitted bool `json:"fitted_to_this_accelerator"`
 }
 
-// Compute returns the cost of a job at a price of one accelerator; 0 means that none is known.
+// Compute returns the cost of a job at a price of one accelerator; 0 means that no price is known.
 func (j *Job) Compute(price scenarios.Price) Cost {
 	step := j.Step()
 	c := Cost{Memory: j.Memory(), Step: step, StepSeconds: step.Total(), PeakFormat: j.Precision}

@@ -18,7 +18,7 @@ const (
 	assumed = "own estimate: no published run determines it"
 )
 
-// reaches lists the accelerators whose published runs were fitted. Others take those of their
+// reaches lists the accelerators whose published runs were fitted. Others take the rates of their
 // generation, the first that is listed.
 func reaches() []productEfficiency {
 	return []productEfficiency{

@@ -11,7 +11,7 @@ type exchanges struct {
 }
 
 // exchanges computes what the ranks of a layout exchange. Ranks of the tensor dimension are next to
-// each other, then those of context, data and pipeline, as in Megatron-LM.
+// each other, then the ranks of context, data and pipeline, as in Megatron-LM.
 func (j *Job) exchanges() exchanges {
 	l, m := &j.Layout, &j.Machine
 	var x exchanges
@@ -54,7 +54,7 @@ func (j *Job) exchanges() exchanges {
 	return x
 }
 
-// denseGroup is the ranks that share dense weights, expertGroup those of the same experts.
+// denseGroup is the ranks that share dense weights, expertGroup the ranks of the same experts.
 func (j *Job) denseGroup() group { return group{j.shards(), j.Layout.Tensor} }
 
 // shards returns the number of ranks over which ZeRO shares.
@@ -77,8 +77,8 @@ func (j *Job) expertGroup() group {
 }
 
 // contextExchange returns the seconds of the rings in which keys and values pass the context ranks,
-// once forward and twice backward (Liu et al., arXiv:2310.01889, section 3), of which attention
-// hides what it can.
+// once forward and twice backward (Liu et al., arXiv:2310.01889, section 3); attention hides what
+// it can of them.
 func (j *Job) contextExchange() float64 {
 	l := &j.Layout
 	bytes := float64(j.Model.KVBytesPerTokenPerGPU("bf16", l.Tensor)) * j.rows()

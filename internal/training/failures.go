@@ -21,7 +21,7 @@ const (
 	// arXiv:2407.21783, section 3.3.4 and table 5).
 	gpuMTBF = 54 * 86400 * 16384.0 / 419
 	// nodeStorage is the B/s with which a node of 8 accelerators saves: 2 TB/s sustained for 7,500
-	// servers, of which up to 2,000 trained (arXiv:2407.21783, section 3.3.1), taken as 1 GB/s.
+	// servers; up to 2,000 trained (arXiv:2407.21783, section 3.3.1), taken as 1 GB/s.
 	nodeStorage = 1e9
 	// restart is the seconds to find a failure, replace what failed and load: an own estimate.
 	restart = 10 * 60

@@ -1,6 +1,6 @@
-// Package training computes what it costs to train a language model: the memory of each
-// accelerator line by line, the time of a step by part, and the days, dollars and energy of a run
-// with its failures. Models, accelerators and links are those of the simulator of serving.
+// Package training computes what it costs to train a language model: the memory of each accelerator
+// line by line, the time of a step by part, and the days, dollars and energy of a run with its
+// failures. Models, accelerators and links come from the simulator of serving.
 //
 // A Job says what is trained on what, and Compute returns its Cost. Formulas are closed, since all
 // accelerators do the same work at the same time; only the answers of reinforcement learning are
@@ -16,7 +16,7 @@ import (
 type Job struct {
 	Model   *models.Architecture
 	Machine Machine
-	// GPUs is the number of accelerators, Tokens that of tokens to train on, in all.
+	// GPUs is the number of accelerators, Tokens the number of tokens to train on, in all.
 	GPUs   int
 	Tokens float64
 	// Batch is the number of sequences of a step over all accelerators, Seq the tokens of each.

@@ -9,7 +9,7 @@ import (
 // Machine is accelerators of one kind with the links that join them.
 type Machine struct {
 	Accelerator hardware.Accelerator
-	// ScaleUp joins the accelerators of a node, and Network nodes; nil where there is none.
+	// ScaleUp joins the accelerators of a node, and Network nodes; nil without one.
 	ScaleUp, Network *hardware.Link
 	// Constants are the constants that were fitted to servers.
 	Constants hardware.Constants

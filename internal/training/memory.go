@@ -26,7 +26,7 @@ func (m *Memory) Total() float64 {
 	return sum
 }
 
-// Of returns the bytes of a line; 0 where there is none.
+// Of returns the bytes of a line; 0 without one.
 func (m *Memory) Of(name string) float64 {
 	for _, l := range m.Lines {
 		if l.Name == name {
@@ -61,8 +61,8 @@ func (j *Job) FirstStage() Memory {
 	return j.stageMemory("first", first, j.embedding(), j.inFlight(), j.Layout.Pipeline == 1)
 }
 
-// Memory returns what the fullest accelerator holds: that of the first stage, which keeps the most
-// micro-batches, or that of the last, which has the output head.
+// Memory returns what the fullest accelerator holds: the first stage's, which keeps the most
+// micro-batches, or the last one's, which has the output head.
 func (j *Job) Memory() Memory {
 	first, inner, last := j.stageLayers()
 	if j.Layout.Pipeline == 1 {
@@ -120,8 +120,8 @@ func (j *Job) stageMemory(name string, layers int, ends, inFlight float64, head 
 }
 
 // addStates adds weights, gradients and the optimizer's states (Rajbhandari et al.,
-// arXiv:1910.02054, figure 1). Dense ones are shared by data and context ranks, those of experts by
-// the ranks that hold the same ones.
+// arXiv:1910.02054, figure 1). Dense ones are shared by data and context ranks, expert parameters
+// by the ranks that hold the same experts.
 func (j *Job) addStates(h held, layers int, add func(string, float64, string)) {
 	l, o := &j.Layout, &j.Optimizer
 	dense := float64(j.shards())
@@ -148,9 +148,9 @@ func (j *Job) addStates(h held, layers int, add func(string, float64, string)) {
 	add("second mean", o.Second*share(1), "the optimizer's mean of squares")
 }
 
-// loraRank is the rank of adapters: that of Hu et al., arXiv:2106.09685, lies between 1 and 64.
+// loraRank is the rank of adapters: the rank of Hu et al., arXiv:2106.09685, lies between 1 and 64.
 const loraRank = 16
 
-// weightBytes returns the bytes of a weight as products read it: 16 bits, of which narrower
-// formats are made anew for each product.
+// weightBytes returns the bytes of a weight as products read it: 16 bits; narrower formats are made
+// anew for each product.
 func (j *Job) weightBytes() float64 { return 2 }

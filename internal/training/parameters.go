@@ -5,10 +5,10 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// held is the parameters that the fullest accelerators hold: those of the first, of an inner and
-// of the last stage may differ.
+// held is the parameters that the fullest accelerators hold: the first, an inner and the last stage
+// may differ.
 type held struct {
-	// Dense is shared by all data ranks, Expert by those of the expert group only.
+	// Dense is shared by all data ranks, Expert by the ranks of the expert group only.
 	Dense, Expert float64
 }
 
@@ -86,8 +86,8 @@ func trained(m *models.Architecture, rank int) int64 {
 }
 
 // ModelFLOPs returns the FLOP of a token that training needs: two for each weight of a product that
-// the token passes (a multiplication and an addition), and those of attention, in each pass. Causal
-// counts only the pairs that a token attends to; tables of 2021 to 2023 count all of them.
+// the token passes (a multiplication and an addition), and the FLOP of attention, in each pass.
+// Causal counts only the pairs that a token attends to; tables of 2021 to 2023 count all of them.
 func (j *Job) ModelFLOPs(causal bool) float64 {
 	matrices, attention := j.forwardFLOPs(causal)
 	products, scores := j.passes()

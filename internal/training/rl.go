@@ -43,14 +43,14 @@ type RLLoop struct {
 	Job *Job
 	// Prompts are the different prompts of a step, Samples the answers to each.
 	Prompts, Samples int
-	// PromptTokens is the length of prompts, Mean and CV are those of answers, which are drawn from
-	// a lognormal distribution and cut off at Most tokens.
+	// PromptTokens is the length of prompts, Mean and CV describe the lengths of answers, which are
+	// drawn from a lognormal distribution and cut off at Most tokens.
 	PromptTokens, Mean, Most int
 	CV                       float64
 	// Model and Hardware are the names of the scenario that answers; Set are its settings.
 	Model, Hardware string
 	Set             []string
-	// GPUs is the number of accelerators that answer, Tensor that of a replica.
+	// GPUs is the number of accelerators that answer, Tensor the number of a replica.
 	GPUs, Tensor int
 }
 
@@ -70,11 +70,12 @@ type RLResult struct {
 	Update   float64 `json:"update_s"`
 	Transfer float64 `json:"transfer_s"`
 	Step     float64 `json:"step_s"`
-	// Tokens are those of prompts and answers of a step, and Rate is tokens a second and
-	// accelerator over the whole step.
+	// Tokens counts prompts and answers of a step, and Rate is tokens a second and accelerator over
+	// the whole step.
 	Tokens float64 `json:"tokens"`
 	Rate   float64 `json:"tokens_per_s_per_gpu"`
-	// Idle is the share of the accelerators' time in which those of a part wait for another.
+	// Idle is the share of the accelerators' time in which one part's accelerators wait for
+	// another.
 	Idle     float64  `json:"idle"`
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -15,8 +15,8 @@ type Scaled struct {
 }
 
 // Scaling returns the job on an eighth, a quarter and half of its accelerators, on all, and on two,
-// four and eight times as many, with the same batch. Dimensions of the layout that are not given
-// are chosen for each; numbers of accelerators on which no layout fits are left out.
+// four and eight times their number, with the same batch. Dimensions of the layout that are not
+// given are chosen for each; numbers of accelerators on which no layout fits are left out.
 func (j *Job) Scaling(given map[string]bool) []Scaled {
 	var list []Scaled
 	for n := 1; n <= 64; n *= 2 {

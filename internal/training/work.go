@@ -53,7 +53,7 @@ func (j *Job) work() work {
 	return w
 }
 
-// backward returns the seconds of the gradients of a product. Frozen weights have none.
+// backward returns the seconds of the gradients of a product. Frozen weights have no gradients.
 func (j *Job) backward(t seconds) float64 {
 	if j.Method == LoRA {
 		return t.inputs
@@ -197,8 +197,8 @@ func (r *rates) head(p *models.Linear, rows float64) seconds {
 	return t
 }
 
-// grouped returns the seconds of the products of experts, of which an accelerator has local ones,
-// with rows rows over all of them.
+// grouped returns the seconds of the products of experts, local of them on an accelerator, with
+// rows rows over all of them.
 func (r *rates) grouped(p *models.Linear, rows float64, local int) seconds {
 	each := *p
 	t := r.product(&each, rows/float64(max(1, local)))

@@ -76,7 +76,7 @@ func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, er
 
 // Options says how long and against what is measured.
 type Options struct {
-	// Least is the time spent in timed steps, of which there are at least three.
+	// Least is the time spent in timed steps; at least three are made.
 	Least time.Duration
 	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means
 	// probe.DefaultBytes.

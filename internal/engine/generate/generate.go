@@ -21,7 +21,7 @@ type Stats struct {
 	FirstToken, Total time.Duration
 }
 
-// TokensPerSecond returns the rate of the tokens after the first; 0 where there are none.
+// TokensPerSecond returns the rate of the tokens after the first; 0 without drafts.
 func (s Stats) TokensPerSecond() float64 {
 	if s.Output < 2 {
 		return 0
@@ -138,8 +138,8 @@ func (d *drafted) next() ([]int32, error) {
 func (d *drafted) len() int { return d.stream[0].Len() }
 func (d *drafted) end()     { d.decoder.Stop(d.stream[0]) }
 
-// Measure continues prompt as many times at once as Settings.Streams says, by at least n tokens
-// each where the context has room, only to fill the acceptance table. It needs drafts.
+// Measure continues prompt in Settings.Streams streams at once, by at least n tokens each where the
+// context has room, only to fill the acceptance table. It needs drafts.
 func (s *Session) Measure(ctx context.Context, prompt []int32, n int) error {
 	end := min(len(prompt)+n, s.engine.Model().Config.Context)
 	var streams []*Stream

@@ -71,7 +71,7 @@ func (d Draft) check() error {
 type Session struct {
 	settings Settings
 	engine   *engine.Engine
-	words    *text.Tokenizer // nil where the model has none
+	words    *text.Tokenizer // nil without one
 	noWords  error           // why
 	decoder  *Decoder        // nil without drafts
 	close    []func() error
@@ -117,7 +117,7 @@ func (s *Session) open() error {
 	return err
 }
 
-// blocks returns the KV blocks that as many texts as are continued at once take at most.
+// blocks returns the KV blocks that the texts continued at once take at most.
 func (s *Session) blocks(m *gpt2.Model) int {
 	return max(s.settings.Streams,
 		1) * ((m.Config.Context + gpt2.BlockTokens - 1) / gpt2.BlockTokens)

@@ -34,9 +34,9 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 func (a Algorithm) String() string { return [...]string{"leviathan", "chen"}[a] }
 
 // Verify decides about drafted tokens. target[i] is the target's distribution of the token at the
-// place of drafted[i], and target[len(drafted)] that of the token after them; draft[i] is the
-// distribution that drafted[i] was drawn from, or nil where the proposer was certain. It returns
-// how many tokens are accepted and the token that follows them. target is overwritten.
+// place of drafted[i], and target[len(drafted)] the distribution of the token after them; draft[i]
+// is the distribution that drafted[i] was drawn from, or nil where the proposer was certain. It
+// returns how many tokens are accepted and the token that follows them. target is overwritten.
 func (a Algorithm) Verify(target, draft [][]float64, drafted []int32, rng *rand.Rand) (accepted int,
 	next int32) {
 	if a == Leviathan {

@@ -2,7 +2,7 @@ package gpt2
 
 import "github.com/llmsim/llmsim/internal/engine/kernels"
 
-// queryRows is how many query tokens share the keys and values that they read: as many as a
+// queryRows is how many query tokens share the keys and values that they read: the number that a
 // micro-kernel computes at once.
 const queryRows = 12
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Config is the shape of a GPT-2, as Hugging Face's config.json gives it. Fields that the file
-// leaves out are those of GPT-2 small, as in the transformers library.
+// leaves out are as in GPT-2 small, as in the transformers library.
 type Config struct {
 	ModelType string `json:"model_type"`
 	// Vocab is the number of tokens, Context the longest sequence, Width the length of a hidden
@@ -21,8 +21,7 @@ type Config struct {
 	Width   int `json:"n_embd"`
 	Layers  int `json:"n_layer"`
 	Heads   int `json:"n_head"`
-	// Inner is the width between the two matrices of the MLP; 0 (null in the file) stands for
-	// 4·Width.
+	// Inner is the width between the two matrices of the MLP; 0 (null in the file) means 4·Width.
 	Inner      int     `json:"n_inner"`
 	Activation string  `json:"activation_function"`
 	Epsilon    float64 `json:"layer_norm_epsilon"`
@@ -32,7 +31,7 @@ type Config struct {
 	ScaleByLayer   bool `json:"scale_attn_by_inverse_layer_idx"`
 	// Tied means that the output head is the token embedding.
 	Tied bool `json:"tie_word_embeddings"`
-	// EndOfText is the token that ends a text; -1 where there is none.
+	// EndOfText is the token that ends a text; -1 without one.
 	EndOfText int `json:"eos_token_id"`
 }
 
@@ -51,7 +50,7 @@ func DefaultConfig() Config {
 func Shapes() []string { return []string{"124M", "355M", "774M", "1558M"} }
 
 // ShapeConfig returns the configuration of a published size, which also goes by "small", "medium",
-// "large" or "xl", or that of a config.json, whose path ends with ".json".
+// "large" or "xl", or the configuration in a config.json, whose path ends with ".json".
 func ShapeConfig(shape string) (Config, error) {
 	c := DefaultConfig()
 	switch shape {

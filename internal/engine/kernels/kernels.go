@@ -11,7 +11,7 @@ import (
 )
 
 // PanelWidth is the number of columns of a weight panel, and of tokens of a KV block: the
-// micro-kernels compute as many columns of the result at once.
+// micro-kernels compute this number of columns of the result at once.
 const PanelWidth = 32
 
 // Format is the number format in which weights are held in memory. Sums are always float32.
@@ -69,14 +69,14 @@ type Set struct {
 // gemmFunc adds a·b to dst for rows rows of a (k elements, lda apart) and of dst (ldd apart). An
 // element of a is a float32, or a pair of 16-bit numbers where the set has a roundFunc for the
 // format. b is a half or whole panel: k rows of weights, or 2k, PanelWidth apart. scales points to
-// the columns' scales where the format has them, and units to those of the rows of a.
+// the columns' scales where the format has them, and units to the scales of the rows of a.
 //
 // ahead is what to prefetch, advancing by stride bytes with each row of weights.
 type gemmFunc func(dst *float32, ldd int, a *float32, lda int, b unsafe.Pointer, k, rows int,
 	scales *float32, ahead uintptr, stride int, units *float32)
 
 // roundFunc sets dst to 16-bit numbers for x, which has the same length, at most depth, and returns
-// what a number of 1 stands for.
+// the value of a number of 1.
 type roundFunc func(dst []uint16, x []float32) float32
 
 // Best returns the fastest set for this machine, the last of Available.
@@ -225,7 +225,7 @@ func (m *Softmax) Reset() {
 	}
 }
 
-// lowest stands for minus infinity, whose differences would be NaN.
+// lowest replaces minus infinity, whose differences would be NaN.
 const lowest = -1e30
 
 // Update takes the scores of the next PanelWidth keys for each of rows rows (PanelWidth apart),

@@ -10,7 +10,7 @@ import (
 // all rows of the first 32 columns, then all rows of the next. A kernel that computes 32 columns
 // then reads memory in one straight line. The last panel is filled up with zeros.
 type Matrix struct {
-	// In is the length of x and Out that of y.
+	// In is the length of x and Out the length of y.
 	In, Out int
 	format  Format
 	data    []byte
@@ -27,7 +27,7 @@ func MatrixSize(in, out int, format Format) int {
 }
 
 // stored returns the rows of weights that a panel has: kernels may take 16-bit and 8-bit weights in
-// pairs of rows, the last of which may be zeros.
+// pairs of rows, and the last row may be zeros.
 func stored(in int, format Format) int {
 	if format == F32 {
 		return in
@@ -113,8 +113,8 @@ func (m *Matrix) Bytes() int { return len(m.data) + 4*len(m.scales) }
 const depth = 256
 
 // MulAdd adds x·W to y for the columns of panels first ≤ p < last. x was prepared by this set for
-// m. y has as many rows, ldy apart, of Panels·PanelWidth columns. Each element is summed in the
-// same order whatever the number of rows is.
+// m. y has the same number of rows, ldy apart, of Panels·PanelWidth columns. Each element is summed
+// in the same order whatever the number of rows is.
 func (s *Set) MulAdd(y []float32, ldy int, x *Operand, m *Matrix, first, last int) {
 	checkRows(len(y), ldy, last*PanelWidth, x.rows)
 	if first < 0 || first > last || last > m.Panels() {

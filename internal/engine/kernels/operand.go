@@ -13,7 +13,7 @@ type Operand struct {
 	x             []float32
 	ldx           int
 	// halves has a row of ldh numbers for each row of x, where the set rounds them; units has, for
-	// each depth columns of x, what an integer of each row stands for.
+	// each depth columns of x, the value of an integer of 1 in each row.
 	halves []uint16
 	ldh    int
 	units  []float32

@@ -157,7 +157,7 @@ func (p *Pool) join(me *worker, seen uint64) uint64 {
 	}
 }
 
-// work does iterations until none is left: first worker w's own, from the front, then others', from
+// work does iterations until all are done: first worker w's own, from the front, then others', from
 // the back.
 func (p *Pool) work(w int) {
 	for {

@@ -15,7 +15,7 @@ func (v variables) compute(expression syntax.ArithmExpr) (int, bool) {
 	case *syntax.Word:
 		text, plain := v.literal(e)
 		if value, is := v.values[text]; is {
-			text = value // a name stands for its value here
+			text = value // a name means its value here
 		}
 		n, err := strconv.Atoi(text)
 		decimal := err == nil && strconv.Itoa(n) == text // others are octal, say

@@ -41,7 +41,7 @@ func (v variables) arm(item *syntax.CaseItem) arm {
 	return a
 }
 
-// ofArm returns the role with which the name of a group begins; empty where it has none.
+// ofArm returns the role with which the name of a group begins; empty without one.
 func ofArm(name string) string {
 	switch role, _, _ := strings.Cut(name, "-"); role {
 	case "mixed", "prefill", "decode":

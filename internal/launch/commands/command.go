@@ -9,9 +9,9 @@ type Command struct {
 }
 
 // Place is what stands around a command: the object of a manifest, or the arm of a case in a
-// script. That of a command that stands alone is empty.
+// script. A command that stands alone has an empty one.
 type Place struct {
-	// Name is that of the object or the arm.
+	// Name is the object's or the arm's.
 	Name string
 	// Role is what it says that the command does: mixed, prefill or decode; empty where it says
 	// nothing.
@@ -31,12 +31,11 @@ type Place struct {
 	size int
 	// Mounted is the files of the ConfigMaps that the object names.
 	Mounted []map[string]string
-	// OfPods is set where Replicas counts pods, of which some may make up one replica of an engine.
+	// OfPods is set where Replicas counts pods; several pods may make up one replica of an engine.
 	OfPods bool
 	// Looped is set where the command stands in a loop.
 	Looped bool
-	// Scaler is the HorizontalPodAutoscaler of the object, or what stands for one, nil where it has
-	// none.
+	// Scaler is the HorizontalPodAutoscaler of the object, or what replaces one, nil without one.
 	Scaler map[string]any
 }
 
@@ -96,8 +95,8 @@ func (p Place) predictor(object map[string]any) Place {
 	return p
 }
 
-// labelled returns the role that a value of llm-d's label stands for
-// (llm-d-inference-scheduler, docs/architecture.md); empty for another value.
+// labelled returns the role that a value of llm-d's label means (llm-d-inference-scheduler,
+// docs/architecture.md); empty for another value.
 func labelled(value string) string {
 	switch value {
 	case "prefill", "decode":
@@ -108,7 +107,7 @@ func labelled(value string) string {
 	return ""
 }
 
-// At returns the value at a path of keys of decoded YAML; nil where there is none.
+// At returns the value at a path of keys of decoded YAML; nil without one.
 func At(value any, path ...string) any {
 	for _, key := range path {
 		object, _ := value.(map[string]any)
@@ -135,7 +134,7 @@ type Programs struct {
 	// Written are the files that a script writes from text of its own, by their names without
 	// folders.
 	Written map[string]string
-	// Documents are those of manifests; nil for a script.
+	// Documents are the documents of manifests; nil for a script.
 	Documents []map[string]any
 	// Skipped are notes on what may start engines and is not read.
 	Skipped []string

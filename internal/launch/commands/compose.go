@@ -19,8 +19,8 @@ func services(document map[string]any) map[string]any {
 
 // ofCompose finds the commands of the services in a file of Docker Compose
 // (https://github.com/compose-spec/compose-spec, spec.md): each is read as the container of a
-// manifest. The role of a service is said by the label llm-d.ai/role, or by its name, as that of an
-// arm in a script is.
+// manifest. The role of a service is said by the label llm-d.ai/role, or by its name, as the role
+// of an arm in a script is.
 func ofCompose(document map[string]any, starts func([]string) bool) *Programs {
 	m := readContainers(nil, starts)
 	all := services(document)

@@ -12,7 +12,7 @@ import (
 // mostDocuments bounds the documents of a manifest: a deployment has some ten.
 const mostDocuments = 1000
 
-// mostKeys bounds the keys of a mapping, each of which the decoder compares with all others.
+// mostKeys bounds the keys of a mapping, since the decoder compares each with all others.
 const mostKeys = 1000
 
 // Decode returns the documents of a text that is YAML, all of them mappings.
@@ -66,7 +66,7 @@ func decodeNode(node *yaml.Node, value any) error {
 	return node.Decode(value)
 }
 
-// tooWide returns the line of a mapping with too many keys, 0 where there is none.
+// tooWide returns the line of a mapping with too many keys, 0 without one.
 func tooWide(node *yaml.Node) int {
 	if node.Kind == yaml.MappingNode && len(node.Content) > 2*mostKeys {
 		return node.Line

@@ -118,8 +118,8 @@ func (m *manifest) collect(value any, around Place) {
 	}
 }
 
-// inOrder returns the keys of a mapping in their order, but those of Dynamo's decode workers last:
-// prefill comes before decode.
+// inOrder returns the keys of a mapping in their order, but the keys of Dynamo's decode workers
+// last: prefill comes before decode.
 func inOrder(object map[string]any) []string {
 	keys := slices.Sorted(maps.Keys(object))
 	decodes := func(key string) int {

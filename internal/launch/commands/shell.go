@@ -99,7 +99,7 @@ func (v variables) words(call *syntax.CallExpr) []string {
 	return words
 }
 
-// of returns the variables that are set for a simple command: those of the script, and its own.
+// of returns the variables that are set for a simple command: the script's, and its own.
 func (v variables) of(call *syntax.CallExpr) map[string]string {
 	own := maps.Clone(v.values)
 	for _, a := range call.Assigns {
@@ -113,8 +113,8 @@ func (v variables) of(call *syntax.CallExpr) map[string]string {
 	return own
 }
 
-// line returns the line with what needs a shell in a word: that of the word, or the one that sets
-// the variable in it.
+// line returns the line with what needs a shell in a word: the line of the word, or the one that
+// sets the variable in it.
 func (v variables) line(word *syntax.Word) uint {
 	line := word.Pos().Line()
 	syntax.Walk(word, func(node syntax.Node) bool {
@@ -152,7 +152,7 @@ type variables struct {
 	set map[string]uint
 }
 
-// noVariables returns variables of which none is set.
+// noVariables returns variables that are all unset.
 func noVariables() variables {
 	left := MostText
 	return variables{values: map[string]string{}, left: &left}
@@ -258,7 +258,7 @@ func (v variables) value(p *syntax.ParamExp) (string, bool) {
 	return value, true
 }
 
-// split returns the words that a variable alone stands for, and false for any other word.
+// split returns the words that a variable alone expands to, and false for any other word.
 func (v variables) split(word *syntax.Word) ([]string, bool) {
 	if len(word.Parts) != 1 {
 		return nil, false

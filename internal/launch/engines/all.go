@@ -40,7 +40,8 @@ func Find(name string) (*Engine, error) {
 	return all[i], nil
 }
 
-// Of returns the engine that a preset describes; nil where it describes none that can be started.
+// Of returns the engine that a preset describes; nil where it describes no engine that can be
+// started.
 func Of(preset string) *Engine {
 	for _, e := range All() {
 		if e.describes(preset) {

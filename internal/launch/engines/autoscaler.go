@@ -29,8 +29,8 @@ type Metric struct{ Name, Target string }
 // (https://pkg.go.dev/k8s.io/api/autoscaling/v2#HPAScalingRules).
 const longestHold = 3600
 
-// Autoscaler returns what comes nearest to a way of scaling; nil where there is none, or where the
-// engine exports no metric for it.
+// Autoscaler returns what comes nearest to a way of scaling; nil without one, or where the engine
+// exports no metric for it.
 func (e *Engine) Autoscaler(s *scenarios.Scaling) *Autoscaler {
 	if s.Policy == "" || e.Waiting == "" {
 		return nil

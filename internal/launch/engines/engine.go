@@ -21,7 +21,7 @@ type Engine struct {
 	// preset is the prefix of the engine presets that describe it.
 	preset string
 	// Waiting and Running are the Prometheus metrics of the requests that wait and that run; empty
-	// where the engine exports none.
+	// where the engine does not export it.
 	Waiting, Running string
 	// Dynamo is the worker by which Dynamo starts it.
 	Dynamo Dynamo
@@ -39,16 +39,16 @@ type Engine struct {
 type Dynamo struct {
 	Module string // of Python
 	Image  string
-	// Version is that of the engine in the image, by docs/reference/support-matrix.md of
-	// ai-dynamo/dynamo at 00552b23.
+	// Version is the engine's in the image, by docs/reference/support-matrix.md of ai-dynamo/dynamo
+	// at 00552b23.
 	Version string
 }
 
 // describes reports whether a preset describes the engine.
 func (e *Engine) describes(preset string) bool { return strings.HasPrefix(preset, e.preset) }
 
-// VersionOf returns the version that starts a replica: the one that is simulated, or that of the
-// table where the scenario has another engine.
+// VersionOf returns the version that starts a replica: the one that is simulated, or the table's
+// where the scenario has another engine.
 func (e *Engine) VersionOf(d *Replica) registry.Version {
 	v, err := registry.ParseVersion(d.Engine.Version)
 	if !e.describes(d.Engine.Preset) || err != nil {

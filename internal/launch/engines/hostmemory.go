@@ -10,14 +10,14 @@ import (
 	"github.com/llmsim/llmsim/policies"
 )
 
-// Engines count host memory for KV caches in different parts: vLLM that of a data-parallel rank
-// (vllm/config/cache.py, kv_offloading_size), SGLang that of an accelerator in whole GB
-// (docs.sglang.io/advanced_features/hicache_design.html, --hicache-size), and TensorRT-LLM that of
-// an accelerator in bytes (tensorrt_llm/_torch/pyexecutor/resource_manager.py, host_cache_size). A
-// scenario's memory.cpu is that of a replica.
+// Engines count host memory for KV caches in different parts: vLLM the size of a data-parallel rank
+// (vllm/config/cache.py, kv_offloading_size), SGLang the size of an accelerator in whole GB
+// (docs.sglang.io/advanced_features/hicache_design.html, --hicache-size), and TensorRT-LLM the size
+// of an accelerator in bytes (tensorrt_llm/_torch/pyexecutor/resource_manager.py, host_cache_size).
+// A scenario's memory.cpu is a replica's.
 
 // hostMemory returns the bytes of host memory that each part of a replica keeps KV caches in, 0
-// where its memory policy keeps none there.
+// where its memory policy keeps nothing there.
 func (d *Replica) hostMemory(parts int) float64 {
 	if !policies.Offloads(d.Memory.Policy) {
 		return 0
@@ -37,7 +37,7 @@ func (d *Replica) setHostMemory(t options.Terms, parts int) bool {
 }
 
 // offloads sets the memory policy of an engine that keeps KV caches in host memory, if the command
-// says so. The size that it gives is that of each part of a replica.
+// says so. The size that it gives belongs to each part of a replica.
 func (r *Reading) offloads(policy string, parts int) {
 	given, sized := r.Terms["memory.cpu"]
 	if !sized {

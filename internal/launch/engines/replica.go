@@ -14,8 +14,8 @@ import (
 
 // Replica is a replica of a group as an engine sees it, with every default filled in.
 type Replica struct {
-	// Name is that of the group, Role mixed, prefill or decode, and Pool the name that the scenario
-	// gives it; empty where it gives none.
+	// Name is the group's, Role mixed, prefill or decode, and Pool the name that the scenario gives
+	// it; empty where it gives no name.
 	Name, Role, Pool string
 	// Model is the checkpoint that it loads, and Stored is set where its weights are published in
 	// the format of the scenario.
@@ -28,7 +28,7 @@ type Replica struct {
 	Memory      scenarios.KVMemory
 	Scaling     scenarios.Scaling // without a policy where all replicas run always
 	Speculation *scenarios.Speculation
-	// Given reports whether the scenario gives a key, and Graph is that of Engine where it does.
+	// Given reports whether the scenario gives a key, and Graph is Engine's where it does.
 	Given  func(key string) bool
 	Graph  int
 	Server *deployment.Server
@@ -138,7 +138,7 @@ func givenIn(simulation *scenarios.Simulation, pool int) func(key string) bool {
 	}
 }
 
-// perRank returns a limit of all data-parallel ranks together as that of one of them.
+// perRank returns a limit of all data-parallel ranks together as the limit of one of them.
 func perRank(limit string, ranks int) string {
 	if n, err := strconv.Atoi(limit); err == nil && ranks > 1 {
 		return strconv.Itoa((n + ranks - 1) / ranks)

@@ -17,7 +17,7 @@ import (
 type Bundle struct {
 	// Engine and Version name the engine whose flags the commands use.
 	Engine, Version string
-	// Name is that of the Kubernetes objects.
+	// Name is the Kubernetes objects'.
 	Name    string
 	Port    int
 	Servers []Server

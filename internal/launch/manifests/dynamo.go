@@ -7,8 +7,8 @@ import (
 	"github.com/llmsim/llmsim/internal/launch/engines"
 )
 
-// dynamoVersion is that of NVIDIA Dynamo whose manifests are written: github.com/ai-dynamo/dynamo,
-// docs/reference/release-artifacts.md at 00552b23.
+// dynamoVersion is the version of NVIDIA Dynamo whose manifests are written:
+// github.com/ai-dynamo/dynamo, docs/reference/release-artifacts.md at 00552b23.
 const dynamoVersion = "1.1.1"
 
 // RouterMode returns the --router-mode of Dynamo's frontend that comes nearest to a routing policy,
@@ -28,15 +28,15 @@ func RouterMode(routing string) (mode string, same bool) {
 	return "round-robin", false
 }
 
-// RoutingOf returns the routing policy that a --router-mode stands for; empty for one that has no
-// such policy.
+// RoutingOf returns the routing policy that a --router-mode means; empty for one that has no such
+// policy.
 func RoutingOf(mode string) string {
 	return map[string]string{"round-robin": "round-robin", "random": "random",
 		"kv": "prefix-aware", "power-of-two": "choices", "least-loaded": "least-requests"}[mode]
 }
 
 // Dynamo returns the manifest that starts the fleet under NVIDIA Dynamo, in place of Manifests; or
-// nothing, and why there is none.
+// nothing, and why.
 func (b *Bundle) Dynamo() (text, why string, err error) {
 	if why := b.beyondDynamo(); why != "" {
 		return "", why, nil
@@ -61,7 +61,7 @@ func imageOf(w *engines.Dynamo) string {
 }
 
 // dynamoName returns the beginning of a name that leaves room for what Dynamo's scheduler appends:
-// with those of a component over several nodes and of its pods it has 45 characters at most
+// with the names of a component over several nodes and of its pods it has 45 characters at most
 // (deploy/operator, validation of DynamoGraphDeployments).
 func dynamoName(name string) string {
 	const longest = 45 - len("prefill-00") - len("prefill-00-ldr")

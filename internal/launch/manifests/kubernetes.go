@@ -25,7 +25,7 @@ func (b *Bundle) Claim() string { return b.Name + "-models" }
 // and within how many it has ended.
 func (b *Bundle) Drain() int { return drain }
 
-// Grace is the longest time from the end of new requests to that of the replica, in seconds.
+// Grace is the longest time from the end of new requests to the end of the replica, in seconds.
 func (b *Bundle) Grace() int { return grace }
 
 // Storage is the size of the volume in GiB: the checkpoints and a fifth more, in tens.
@@ -40,7 +40,7 @@ func (b *Bundle) Storage() int64 {
 	return 10 * (sum*12/10/(10<<30) + 1)
 }
 
-// Access is how pods share the volume: those of several replicas or nodes write to it.
+// Access is how pods share the volume: pods of several replicas or nodes write to it.
 func (b *Bundle) Access() string {
 	pods := 0
 	for i := range b.Servers {
@@ -105,7 +105,7 @@ func parsed() (*template.Template, error) {
 		"dollars": dollars}).ParseFS(templates, "templates/*.yaml")
 }
 
-// indent returns lines of which all but the first begin with n spaces.
+// indent returns lines that begin with n spaces, but for the first.
 func indent(n int, text string) string {
 	text = strings.TrimSuffix(text, "\n")
 	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", n))

@@ -13,7 +13,7 @@ const (
 )
 
 // Scorer is a plugin of the endpoint picker that rates pods, with its weight and its parameters,
-// which are empty where it needs none.
+// which are empty where it needs no parameters.
 type Scorer struct{ Name, Weight, Parameters string }
 
 // ScorersOf returns the plugins that come nearest to a routing policy. A policy without such
@@ -43,7 +43,7 @@ func (s *Server) LLMDRole() string {
 	return s.Role
 }
 
-// LLMD returns the manifests that put llm-d in front of those of Manifests; empty for an engine
+// LLMD returns the manifests that put llm-d in front of what Manifests returns; empty for an engine
 // other than vLLM.
 func (b *Bundle) LLMD() (string, error) {
 	if b.Engine != "vllm" {
@@ -57,7 +57,7 @@ func (b *Bundle) LLMD() (string, error) {
 		*Bundle
 		Picker, PickerImage string
 		Scorers             []Scorer
-		// Profiles are the stages for which a pod is picked, each from those of its role.
+		// Profiles are the stages for which a pod is picked, each from the pods of its role.
 		Profiles      []string
 		Disaggregated bool
 	}{b, b.picker(), pickerImage, ScorersOf(b.Routing), []string{"decode"}, b.disaggregated()}

@@ -14,7 +14,7 @@ type Server struct {
 	// Name is unique in a fleet and made of lower-case letters, digits and hyphens.
 	Name string
 	// Role is mixed, prefill or decode, and Pool the name that the scenario gives the group; empty
-	// where it gives none.
+	// where it gives no version.
 	Role, Pool string
 	// Command is the program and its arguments.
 	Command []string
@@ -25,10 +25,10 @@ type Server struct {
 	// empty where all nodes have the same.
 	headless string
 	// Config is the text of the YAML file that the command names, ConfigFile its name; empty where
-	// it needs none. Each group has its own: pools may differ.
+	// it needs nothing. Each group has its own: pools may differ.
 	Config, ConfigFile string
 	// WorkerArgs are the arguments of Dynamo's worker for the same replica, WorkerConfig the text
-	// of the YAML file that they name, by the name ConfigFile; empty where it needs none.
+	// of the YAML file that they name, by the name ConfigFile; empty where it needs nothing.
 	WorkerArgs   []string
 	WorkerConfig string
 	// Replicas is how many there are, Accelerators how many each has, on Nodes of them.
@@ -36,15 +36,15 @@ type Server struct {
 	// Autoscaler says how they are started and stopped; nil where the scenario does not, or the
 	// engine has no metric for it.
 	Autoscaler *engines.Autoscaler
-	// Image is the container image of the engine; Imageless is set where none is known for the
+	// Image is the container image of the engine; Imageless is set where no image is known for the
 	// accelerator, and Image then says so in a form that no cluster takes for one.
 	Image     string
 	Imageless bool
 	// Port is the one on which the engine listens.
 	Port int
 	// Resource is the name under which Kubernetes counts the accelerators, such as nvidia.com/gpu,
-	// Label that of the label of nodes that have them, and Product its value; empty where that is
-	// not known.
+	// Label the name of the label of nodes that have them, and Product its value; empty where that
+	// is not known.
 	Resource, Label, Product string
 	// Machine is how many accelerators a node has.
 	Machine int

@@ -18,10 +18,10 @@ type field struct {
 	node       *yaml.Node
 }
 
-// configured returns words with those of the configuration file that they name, or the fields of
-// one that stands above the flags.
+// configured returns words with the words of the configuration file that they name, or the fields
+// of one that stands above the flags.
 //
-// vLLM and SGLang read a file of flags, which stand before those of the command
+// vLLM and SGLang read a file of flags, which stand before the command's
 // (vllm/utils/argparse_utils.py, v0.15, _pull_args_from_config;
 // sglang/srt/server_args_config_parser.py, v0.5); TensorRT-LLM reads one of fields.
 func (r *Reading) configured(words []string) ([]string, []field, error) {
@@ -81,8 +81,7 @@ func (r *Reading) open(flag, name string) ([]field, error) {
 	return fieldsOf("", name, top), nil
 }
 
-// resolved returns the node that stands for another: the root of a document, or what an alias
-// names.
+// resolved returns the node that an alias means: the root of a document, or what an alias names.
 func resolved(node *yaml.Node) *yaml.Node {
 	switch {
 	case node.Kind == yaml.DocumentNode && len(node.Content) > 0:
@@ -202,7 +201,7 @@ func fieldsText(pairs [][2]string) string {
 	return string(text)
 }
 
-// inner returns the mapping of a name in a mapping, which it adds where there is none.
+// inner returns the mapping of a name in a mapping, which it adds where it is absent.
 func inner(mapping *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// kind is how the value of an option stands for that of a term.
+// kind is how the value of an option translates to a term's.
 type kind struct {
 	// read returns the term's value for the option's. An empty one sets nothing.
 	read func(text string) (string, error)
-	// write returns the option's value for the term's, and false where it has none.
+	// write returns the option's value for the term's, and false where it has no such value.
 	write func(value string) (string, bool)
 }
 
@@ -33,7 +33,7 @@ func notes(name string) string {
 	return name
 }
 
-// eager is the size of the largest captured graph where none is captured: it sets engine.eager.
+// eager is the size of the largest captured graph where no graph is captured: it sets engine.eager.
 const eager = "eager"
 
 // unread is the kind of options that are written, and say nothing where they are read.
@@ -112,7 +112,7 @@ func kindOf(name string) kind {
 	panic("options: no kind " + name)
 }
 
-// oneOf returns a writer of certain values: each in turn with what stands for it.
+// oneOf returns a writer of certain values: each in turn with its spelling.
 func oneOf(pairs ...string) func(string) (string, bool) {
 	return func(value string) (string, bool) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -124,8 +124,7 @@ func oneOf(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-// words returns a reader of certain words, in any case of letters: each in turn with what it stands
-// for.
+// words returns a reader of certain words, in any case of letters: each in turn with its meaning.
 func words(pairs ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		var known []string
@@ -165,7 +164,7 @@ func count(text string) (string, error) {
 	return strconv.Itoa(n), nil
 }
 
-// share reads a number above 0; 0 stands for what is not set.
+// share reads a number above 0; 0 means that it is not set.
 func share(text string) (string, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	switch {
@@ -177,7 +176,7 @@ func share(text string) (string, error) {
 	return strconv.FormatFloat(x, 'g', -1, 64), nil
 }
 
-// largest reads counts with commas or spaces between them, of which the largest counts.
+// largest reads counts with commas or spaces between them; the largest counts.
 func largest(text string) (string, error) {
 	most := 0
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
@@ -256,7 +255,7 @@ func stored(text string) (string, error) {
 }
 
 // precision reads the number format of activations. Weights of 16 bits take the same time in both
-// formats, and those of a checkpoint that is quantized stay as they are.
+// formats, and the weights of a checkpoint that is quantized stay as they are.
 func precision(text string) (string, error) {
 	if read, err := format(text); err != nil || read == "fp32" {
 		return read, err
@@ -309,8 +308,8 @@ func graphMode(text string) (string, error) {
 	return "", nil
 }
 
-// level reads vLLM's level of optimization, of which 0 captures no graphs
-// (vllm/config/vllm.py, v0.15, OptimizationLevel).
+// level reads vLLM's level of optimization; level 0 captures no graphs (vllm/config/vllm.py, v0.15,
+// OptimizationLevel).
 func level(text string) (string, error) {
 	if text == "0" {
 		return eager, nil

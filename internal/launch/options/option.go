@@ -18,8 +18,8 @@ import (
 
 // Option is a line of a table.
 type Option struct {
-	// Flags are its spellings, the first of which is written. One that begins with a dot is the
-	// path of a field in the engine's configuration file.
+	// Flags are its spellings; the first one is written. One that begins with a dot is the path of
+	// a field in the engine's configuration file.
 	Flags []string `yaml:"flags"`
 	// Env are the environment variables that stand for it.
 	Env []string `yaml:"env"`
@@ -33,7 +33,7 @@ type Option struct {
 	Term string `yaml:"term"`
 	// Kind names how its value is read and written: see kinds.
 	Kind string `yaml:"kind"`
-	// Per is rank where the value is that of one data-parallel rank.
+	// Per is rank where the value belongs to one data-parallel rank.
 	Per string `yaml:"per"`
 	// On is what a flag without a value sets the term to, Off what its form --no-… does; both are
 	// empty where the flag takes a value.
@@ -52,10 +52,10 @@ func (o *Option) isSwitch() bool { return o.On != "" }
 // Table is the options of an engine.
 type Table struct {
 	Engine string `yaml:"engine"`
-	// Version is that of the engine whose options are written.
+	// Version is the version of the engine whose options are written.
 	Version engines.Version `yaml:"version"`
 	Options []Option        `yaml:"options"`
-	// Ignored take a value, and Switches take none; they do not change how long anything takes.
+	// Ignored take a value, and Switches do not; they do not change how long anything takes.
 	Ignored  []string `yaml:"ignored"`
 	Switches []string `yaml:"switches"`
 
@@ -66,7 +66,7 @@ type Table struct {
 //go:embed *.yaml
 var tables embed.FS
 
-// Load returns the table of an engine. It panics for an engine that has none, and on a mistake in
+// Load returns the table of an engine. It panics for an engine without a table, and on a mistake in
 // a table, which is part of the program.
 func Load(engine string) *Table {
 	var own, shared Table

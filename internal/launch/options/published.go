@@ -61,7 +61,7 @@ func (v values) take(words []string, joined bool) (taken, rest []string) {
 var dotted = regexp.MustCompile(`(?:^|[^0-9.])v?([0-9]+\.[0-9]+(?:\.[0-9]+)?(?:\.post[0-9]+|rc[0-9]+)?)`)
 
 // VersionOf returns the version that the tag of an engine's image says, such as 0.15.1 of
-// vllm/vllm-openai:v0.15.1; zero where it says none.
+// vllm/vllm-openai:v0.15.1; zero where it says no version.
 func VersionOf(image string) engines.Version {
 	tag := image[strings.LastIndexByte(image, '/')+1:]
 	_, tag, _ = strings.Cut(tag, ":")

@@ -19,7 +19,7 @@ type Command struct {
 	Words []string
 	// Env are the environment variables that are known.
 	Env map[string]string
-	// Version is that of the engine; zero where it is not known.
+	// Version is the engine's; zero where it is not known.
 	Version engines.Version
 	// File returns the text of a file that the command names, and whether it is at hand.
 	File func(name string) (string, bool)
@@ -240,7 +240,7 @@ func (r *Reading) contradicts(term, flag, value string) bool {
 	return written[earlier] > 0 && written[flag] > 0
 }
 
-// noteFlag says why a flag is left out, once for flags of which the same is to be said.
+// noteFlag says why a flag is left out, once for flags that share the reason.
 func (r *Reading) noteFlag(flag, why string) {
 	r.Ignored = append(r.Ignored, flag)
 	for i, note := range r.Notes {

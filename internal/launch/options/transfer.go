@@ -7,8 +7,8 @@ import "encoding/json"
 const hostMemory = "host memory "
 
 // transfer reads what a replica does with the KV caches of others: it makes them in a prefill pool,
-// and takes them over in a decode pool. Connectors to host memory are none of a pool: they are read
-// as --kv-offloading-backend and --kv-offloading-size, which set them.
+// and takes them over in a decode pool. Connectors to host memory do not lead to a pool: they are
+// read as --kv-offloading-backend and --kv-offloading-size, which set them.
 func transfer(text string) (string, error) {
 	var config struct {
 		Connector string `json:"kv_connector"`
@@ -31,7 +31,7 @@ func transfer(text string) (string, error) {
 	return transferRole(config.Role)
 }
 
-// transferRole reads the role alone. Any other than of one pool is that of some pool.
+// transferRole reads the role alone. Any other connector leads to some pool.
 func transferRole(name string) (string, error) {
 	switch name {
 	case "kv_producer":

@@ -44,8 +44,8 @@ type Written struct {
 	Left []string
 }
 
-// Write returns the options of a version that set the terms. Limits of data-parallel ranks are
-// those of one of as many.
+// Write returns the options of a version that set the terms. Limits of all data-parallel ranks are
+// divided by their number.
 func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form) Written {
 	var w Written
 	var fields [][2]string
@@ -90,8 +90,8 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 	return w
 }
 
-// write returns the option's value for that of its term, and false where it has none. The value of
-// a switch is true or false.
+// write returns the option's value for its term's, and false where it has no such value. The value
+// of a switch is true or false.
 func (o *Option) write(value string, ranks int) (string, bool) {
 	switch {
 	case o.isSwitch() && value == o.On:

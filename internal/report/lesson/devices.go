@@ -55,7 +55,7 @@ type Rate struct {
 }
 
 const (
-	// meanContext is that of generating 512 tokens from an empty context.
+	// meanContext is the mean context of generating 512 tokens from an empty context.
 	meanContext = 256
 	// prompt is the length of the prompts.
 	prompt = 512

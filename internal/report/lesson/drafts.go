@@ -75,7 +75,7 @@ func NewDrafts(seed uint64) Drafts {
 	return show
 }
 
-// random draws numbers of which the next can be seen beforehand.
+// random draws numbers, and shows the next one beforehand.
 type random struct {
 	source *rand.PCG
 	*rand.Rand

@@ -100,7 +100,7 @@ func intervalText(r *scenarios.Result, m scenarios.Metric) string {
 }
 
 // latency adds the median of a latency. Where no request has it, as TPOT where answers come at
-// once, there is none to show.
+// once, there is nothing to show.
 func (c *column) latency(label, kind string, r *scenarios.Result) {
 	key := "median_" + kind + "_ms"
 	median, p99 := scenarios.MetricNamed(key).Of(r), scenarios.MetricNamed("p99_"+kind+"_ms").Of(r)

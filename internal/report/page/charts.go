@@ -15,7 +15,7 @@ type chart struct {
 	Table            *Table
 }
 
-// charts lists the charts of runs. That of replicas is there where their number changes.
+// charts lists the charts of runs. The chart of replicas is there where their number changes.
 func charts(runs []Run, d *pageData) []chart {
 	list := []chart{
 		{ID: "timeline", Title: "Batch and queue", Words: each(runs, queueWords),

@@ -17,7 +17,7 @@ type PartTime struct {
 	Fits bool `json:"fits"`
 }
 
-// StepBatches is the number of batch sizes of which steps are shown.
+// StepBatches is the number of batch sizes whose steps are shown.
 const StepBatches = 5
 
 // shown lists the parts of decode steps in the order of the chart. There are no more without drafts
@@ -28,7 +28,7 @@ func shown() []steptime.Part {
 		steptime.FixedTimes, steptime.OnHost, steptime.Drafting, steptime.Undivided}
 }
 
-// Rank returns the place of a part among all parts, which is also that of its colour.
+// Rank returns the place of a part among all parts, which is also its colour's.
 func Rank(part string) int {
 	return slices.IndexFunc(shown(), func(p steptime.Part) bool { return p.String() == part })
 }

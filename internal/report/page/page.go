@@ -37,7 +37,7 @@ const SampleSize = 4000
 
 // Run is one run on a page.
 type Run struct {
-	// Name distinguishes it from others of a comparison; empty for that of the scenario.
+	// Name distinguishes it from others of a comparison; empty for the scenario's.
 	Name   string
 	Result *scenarios.Result
 	Sample *Sample
@@ -165,7 +165,7 @@ type runData struct {
 	Parts     []PartTime `json:"parts"`
 }
 
-// limits are those of an SLO in seconds; 0 where there is none, or where each class has its own.
+// limits are an SLO's in seconds; 0 without a limit, or where each class has its own.
 type limits struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`

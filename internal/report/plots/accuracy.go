@@ -12,7 +12,7 @@ import (
 
 // Accuracy is predictions beside measurements.
 type Accuracy struct {
-	// Title heads the picture, Unit is that of all figures.
+	// Title heads the picture, Unit is the unit of all figures.
 	Title, Unit string
 	// X, Y and Diagonal name the axes and the line on which they are equal; where they are empty,
 	// they are measured, predicted and equal, with a band around the line.

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Series is a named row of points. Missed says which of them miss the SLO; nil if none does.
+// Series is a named row of points. Missed says which of them miss the SLO; nil if no value does.
 type Series struct {
 	Name   string
 	X, Y   []float64
@@ -32,7 +32,7 @@ type Curves struct {
 	Percent bool
 	// Points leaves the lines out, where there is nothing between the marks.
 	Points bool
-	// Limit is a value that is not to be exceeded, with its name; 0 for none.
+	// Limit is a value that is not to be exceeded, with its name; 0 without one.
 	Limit     float64
 	LimitName string
 }
@@ -291,8 +291,8 @@ func roomForLegend(p *plot.Plot, lines int) {
 	leaveRoom(p, lines+1)
 }
 
-// leaveRoom raises the top of a vertical axis, so that as many lines of a legend stand above the
-// data: each takes a twentieth of the picture.
+// leaveRoom raises the top of a vertical axis, so that this number of lines of a legend stand above
+// the data: each takes a twentieth of the picture.
 func leaveRoom(p *plot.Plot, lines int) {
 	share := min(0.5, float64(lines)/20)
 	p.Y.Max += share / (1 - share) * (p.Y.Max - p.Y.Min)

@@ -59,7 +59,7 @@ type sloLine struct {
 	at    float64
 }
 
-// sloLines returns the limits of the SLO of a run, none where each class has its own.
+// sloLines returns the limits of the SLO of a run, an empty list where each class has its own.
 func sloLines(r *scenarios.Result) (list []sloLine) {
 	if r.ByClass() {
 		return nil

@@ -57,8 +57,8 @@ func shapes() []draw.GlyphDrawer {
 	}
 }
 
-// shape returns the shape of series i. Colours repeat after as many series as there are shapes;
-// then each has another shape.
+// shape returns the shape of series i. Colours repeat when each shape has had a series; then each
+// has another shape.
 func shape(i int) draw.GlyphDrawer {
 	all := shapes()
 	return all[(i+i/len(colours()))%len(all)]

@@ -47,7 +47,7 @@ func number(x, step float64) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// tickStep returns 1, 2 or 5 times a power of ten, four to nine of which make up a range.
+// tickStep returns 1, 2 or 5 times a power of ten; four to nine such steps make up a range.
 func tickStep(span float64) float64 {
 	rough := span / 5
 	power := math.Pow(10, math.Floor(math.Log10(rough)))

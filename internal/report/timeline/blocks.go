@@ -16,7 +16,7 @@ type Blocks struct {
 	Holders  []Holder
 }
 
-// Holder is a request that holds KV memory: room for Room tokens, of which Stored are there.
+// Holder is a request that holds KV memory: room for Room tokens, with Stored there.
 type Holder struct {
 	ID           int64
 	Room, Stored int64

@@ -13,8 +13,8 @@ import (
 // Step is a step of a batch.
 type Step struct {
 	From, To sim.Time
-	// Prompt is the number of prompt tokens that it computes, Decodes that of sequences that get a
-	// token, Padding the number of finished ones that keep a place.
+	// Prompt is the number of prompt tokens that it computes, Decodes the number of sequences that
+	// get a token, Padding the number of finished ones that keep a place.
 	Prompt, Decodes, Padding int
 }
 

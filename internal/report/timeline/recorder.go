@@ -29,14 +29,14 @@ type running struct {
 	// high is the largest number of tokens that were stored, given the number of tokens of the
 	// answer so far.
 	high, given int
-	// preemptions and retries are those of which the parts tell, and out is set where the request
-	// was in no batch when a step of its last one ended.
+	// preemptions and retries are counted so far in the parts, and out is set where the request was
+	// in no batch when a step of its last one ended.
 	preemptions, retries int
 	out                  bool
 }
 
 // NewRecorder returns a recorder that calls done with each life that is complete, in the order in
-// which requests finish. Requests without an answer have none.
+// which requests finish. Requests without an answer have no life.
 func NewRecorder(done func(*Life)) *Recorder {
 	return &Recorder{done: done, under: map[int64]*running{}, batches: map[batch][]*running{}}
 }

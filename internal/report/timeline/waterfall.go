@@ -12,7 +12,7 @@ import (
 
 // Waterfall is the life of one request.
 type Waterfall struct {
-	// Name distinguishes it from those of other variants.
+	// Name distinguishes it from other variants' waterfalls.
 	Name string
 	*Life
 }
@@ -46,7 +46,7 @@ func RecordLife(ctx context.Context, s *scenarios.Simulation, id int64,
 // errSeen ends a run in which the request has been seen.
 var errSeen = errors.New("the request has been seen")
 
-// lifeRecorder records lives until that of one request is complete.
+// lifeRecorder records lives until one request's is complete.
 type lifeRecorder struct {
 	*Recorder
 	id    int64

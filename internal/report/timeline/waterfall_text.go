@@ -50,7 +50,7 @@ func WriteWaterfalls(out io.Writer, all []Waterfall) error {
 
 func duration(t sim.Time) string { return units.FormatDuration(t.Seconds()) }
 
-// counted says how many there are of something, and nothing where there are none.
+// counted says how many there are of something, and nothing for 0.
 func counted(n int64, noun string) string {
 	if n == 0 {
 		return ""
@@ -82,7 +82,7 @@ type row struct {
 }
 
 // rows returns the lines in order, and how many parts they leave out. Where there are many parts,
-// those of one kind that only waiting separates become one line.
+// parts of one kind that only waiting separates become one line.
 func (w *Waterfall) rows() (list []row, left int) {
 	join := len(w.Parts) > mostParts
 	for _, p := range w.Parts {

@@ -27,7 +27,7 @@ type Choice struct {
 	Finish string
 	// Stop is the text that ended the answer; nil for another end. Responses does not show it.
 	Stop *string
-	// Logprobs are the probabilities of the tokens; nil for none.
+	// Logprobs are the probabilities of the tokens; nil without one.
 	Logprobs json.RawMessage
 }
 

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// MostAlternatives is the largest number of alternatives to a token of which the probability can
-// be asked (vLLM's default limit).
+// MostAlternatives is the largest number of alternatives to a token whose probability can be asked
+// (vLLM's default limit).
 const MostAlternatives = 20
 
 // TokenLogprob is a piece of text and the natural logarithm of its probability.

@@ -38,7 +38,7 @@ func parts(schema any) int {
 }
 
 // kind returns the type that s allows first, or, where a plain one is wanted, the first that has no
-// parts. A schema that says none but what belongs to one is of that type.
+// parts. A schema without a type, but with keys of one, is of that type.
 func kind(s object, plain bool) string {
 	switch t := s["type"].(type) {
 	case string:

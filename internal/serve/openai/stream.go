@@ -15,7 +15,7 @@ type Stream struct {
 	// Continuous adds the usage so far to every event.
 	Continuous bool
 	// Logprobs are the probabilities of the next piece, or of what comes at the end of a choice;
-	// nil for none.
+	// nil without one.
 	Logprobs json.RawMessage
 
 	prefix []byte // of every event of Completions and Chat

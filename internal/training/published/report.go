@@ -27,8 +27,8 @@ type Errors struct {
 	Memory      *Median `json:"memory,omitempty"`
 }
 
-// Median is the median of the errors of some rows, and that of their absolute values, as fractions
-// of what is published.
+// Median holds medians over some rows: Signed of the errors, Absolute of their absolute values, as
+// fractions of what is published.
 type Median struct {
 	Rows     int     `json:"rows"`
 	Signed   float64 `json:"signed"`
@@ -74,7 +74,7 @@ func (d *Data) Report() *Report {
 	return r
 }
 
-// median returns the medians of errors; nil where there are none.
+// median returns the medians of errors; nil without rows.
 func median(errors []float64) *Median {
 	if len(errors) == 0 {
 		return nil

@@ -42,7 +42,7 @@ type Data struct {
 // record is a row of a CSV table by the names of its columns.
 type record map[string]string
 
-// number returns the number of a column; 0 where it is empty or none.
+// number returns the number of a column; 0 where it is empty or no number.
 func (r record) number(column string) float64 {
 	v, err := strconv.ParseFloat(strings.TrimSpace(r[column]), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -57,7 +57,7 @@ func (r record) word(column string) string {
 	return word
 }
 
-// count returns the whole number of a column; 0 where it is empty or none.
+// count returns the whole number of a column; 0 where it is empty or no number.
 func (r record) count(column string) int {
 	v := r.number(column)
 	if v < 0 || v > 1e9 {

@@ -9,7 +9,7 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// gpt returns a model of GPT-2's kind: as many KV heads as heads, MLPs four times as wide, learned
+// gpt returns a model of GPT-2's kind: a KV head for each head, MLPs four times as wide, learned
 // positions and tied embeddings (Narayanan et al., arXiv:2104.04473, section 5.1).
 func gpt(hidden, layers, heads, vocab, positions int) *models.Architecture {
 	if hidden == 0 || layers == 0 || heads == 0 || hidden%heads != 0 {
@@ -43,7 +43,7 @@ func mpt(name string) *models.Architecture {
 	return a
 }
 
-// catalogued returns the model that tables call name; nil where the catalogue has none.
+// catalogued returns the model that tables call name; nil where the catalogue has no such model.
 func catalogued(name string) *models.Architecture {
 	known := map[string]string{"LLAMA3_70B": "llama-3-70b", "LLAMA3.1_405B": "llama-3.1-405b",
 		"LLAMA3_8B": "llama-3-8b", "LLAMA3.1_8B": "llama-3.1-8b",
@@ -57,7 +57,7 @@ func catalogued(name string) *models.Architecture {
 	return entry(known[name])
 }
 
-// entry returns the model of the catalogue of that name; nil where it has none.
+// entry returns the model of the catalogue of that name; nil where it names no model.
 func entry(id string) *models.Architecture {
 	catalog, err := models.Load()
 	if err != nil {

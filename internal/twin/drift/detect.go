@@ -57,7 +57,7 @@ type Finding struct {
 	// Shift is by how much the figure is off, as a fraction: over the blocks from Since on, or over
 	// all if nothing changed.
 	Shift float64 `json:"shift"`
-	// Tolerance is that of the figure, Deviation the noise of a block, as fractions.
+	// Tolerance is the figure's, Deviation the noise of a block, as fractions.
 	Tolerance float64 `json:"tolerance"`
 	Deviation float64 `json:"deviation"`
 	Blocks    int     `json:"blocks"`

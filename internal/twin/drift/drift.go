@@ -23,7 +23,7 @@ type Config struct {
 	Apart float64
 }
 
-// block is the number of requests of which a figure is taken.
+// block is the number of requests that a figure is taken of.
 const block = 50
 
 // Tolerances: what a figure may be off without a change. A machine is as far from its twin as it
@@ -61,7 +61,7 @@ func anyChanged(list []Finding) bool {
 }
 
 // Run compares the runs with the twin under the same traffic, so that other traffic does not look
-// like another machine, and the traffic with that of the fit.
+// like another machine, and the traffic with the fit's.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	r := &Result{Apart: c.Apart}
 	var pairs []fit.Pair

@@ -82,7 +82,8 @@ type section struct {
 // worst is a request whose latency is far from what was predicted.
 type worst struct{ At, Prompt, Output, Measured, Predicted, Ratio string }
 
-// mostWorst is the number of requests that a page lists, mostPoints that of the points of a curve.
+// mostWorst is the number of requests that a page lists, mostPoints the number of points of a
+// curve.
 const (
 	mostWorst  = 20
 	mostPoints = 100

@@ -24,7 +24,7 @@ type Result struct {
 	Factors []FittedFactor `json:"factors"`
 	// Errors compare predictions before and after.
 	Errors []Error `json:"errors"`
-	// Unknown names the factors of which the data say no more than the prior.
+	// Unknown names the factors about which the data say no more than the prior.
 	Unknown []string `json:"unknown,omitempty"`
 	// Next are loads that could be measured next, the most informative first.
 	Next []Next `json:"next,omitempty"`
@@ -43,7 +43,7 @@ type FittedFactor struct {
 	Learnt bool `json:"learnt"`
 }
 
-// Error is that of a quantity of a run: predicted over measured, less 1.
+// Error is the error of a quantity of a run: predicted over measured, less 1.
 type Error struct {
 	Run      string  `json:"run"`
 	Quantity string  `json:"quantity"`
@@ -83,7 +83,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return r, nil
 }
 
-// Values returns the factors as a scenario has them: those of which the data say nothing are 1.
+// Values returns the factors as a scenario has them: factors about which the data say nothing are
+// 1.
 func (r *Result) Values() scenarios.Factors {
 	return r.pick(func(f *FittedFactor) float64 { return f.Value })
 }
@@ -154,8 +155,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// HeldOut returns the root mean squares of the errors that were held out, by quantity; 0 where none
-// was.
+// HeldOut returns the root mean squares of the errors that were held out, by quantity; 0 where no
+// run was.
 func (r *Result) HeldOut() scenarios.Errors {
 	square := func(quantity string) float64 {
 		sum, n := 0.0, 0

@@ -22,10 +22,10 @@ type datum struct {
 	run      int
 	quantity string
 	measured float64
-	// deviation is that of the logarithm of measured over predicted, without an error of the
-	// factors.
+	// deviation is the standard deviation of the logarithm of measured over predicted, without an
+	// error of the factors.
 	deviation float64
-	// held says that the datum is not fitted to, and whole that it stands for all of a part of the
+	// held says that the datum is not fitted to, and whole that it summarises all of a part of the
 	// run rather than for a group of it.
 	held, whole bool
 	// predicted returns the figure of a simulated run.
@@ -44,7 +44,7 @@ const sumModel = 0.03
 // that they met.
 const groupsOfLoad = 3
 
-// fewest is the least number of requests, or steps, of which a group has figures.
+// fewest is the least number of requests, or steps, for which a group has figures.
 const fewest = 8
 
 // data lists the data of all runs. Of each run, the last part of the time is held out; of runs with
@@ -79,7 +79,7 @@ func summaryOnly(r *observed.Run) bool {
 		r.Summary != observed.Figures{}
 }
 
-// figure is a quantity of requests, and how it is read of a simulated one; 0 where it has none.
+// figure is a quantity of requests, and how it is read of a simulated one; 0 where it has no limit.
 type figure struct {
 	quantity  string
 	measured  func(r *observed.Request) float64
@@ -230,8 +230,8 @@ func intervalData(run int, r *observed.Run, hold float64) []datum {
 	return list
 }
 
-// sumData returns the means of sums over intervals, as counters of servers give them: those of
-// requests for TTFT and E2E, and of tokens for TPOT.
+// sumData returns the means of sums over intervals, as counters of servers give them: requests for
+// TTFT and E2E, and tokens for TPOT.
 func sumData(run int, group []*observed.Interval, held, whole bool) []datum {
 	var list []datum
 	for _, f := range []struct {

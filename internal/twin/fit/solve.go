@@ -100,8 +100,8 @@ func (p *problem) datum(i int) *datum {
 }
 
 // fitted reports whether a datum is one that is fitted to. The E2E latency is what TTFT and TPOT
-// make it, so that it counts only where these are not known; figures of a whole part are in those
-// of its groups.
+// make it, so that it counts only where these are not known; figures of a whole part are in its
+// groups' figures.
 func (p *problem) fitted(d *datum) bool {
 	if d.held {
 		return false
@@ -124,8 +124,8 @@ func robust(z float64) float64 { return 1 / math.Sqrt(1+z*z) }
 // requests that change their places in the batch, which would look like a small slope.
 const slopeStep = 0.4
 
-// mostRounds bounds the rounds of a fit, each of which finds the slopes anew. It ends earlier
-// where a round gains less than enoughGain.
+// mostRounds bounds the rounds of a fit; each finds the slopes anew. It ends earlier where a round
+// gains less than enoughGain.
 const (
 	mostRounds = 8
 	enoughGain = 0.002
@@ -134,9 +134,9 @@ const (
 // solution is where a fit ended.
 type solution struct {
 	at point
-	// slopes are those of the logarithm of each predicted figure by each factor.
+	// slopes are derivatives of the logarithm of each predicted figure by each factor.
 	slopes [][]float64
-	// covariance is that of the factors' logarithms.
+	// covariance is the covariance of the factors' logarithms.
 	covariance *mat.SymDense
 	predicted  []float64
 }

@@ -87,8 +87,8 @@ func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 // mostDrawn bounds the requests that are drawn for a run whose requests are not known one by one.
 const mostDrawn = 20_000
 
-// drawnRequests returns requests at random, for a run of which only figures are known: given their
-// number, those of a Poisson process are independent and uniform.
+// drawnRequests returns requests at random, for a run with only its figures known: given their
+// number, the arrivals of a Poisson process are independent and uniform.
 func drawnRequests(r *observed.Run) (list []sim.Request, before int) {
 	l := &r.Load
 	rng := rand.New(rand.NewPCG(0, 1))

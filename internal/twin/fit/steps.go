@@ -48,8 +48,8 @@ const (
 	stepModel     = 0.007
 )
 
-// Steps whose time differs by these factors from that of alike steps are left out: two outputs that
-// are handled at once give a long and a short step, and the first step of a shape compiles.
+// Steps whose time differs by these factors from the time of alike steps are left out: two outputs
+// that are handled at once give a long and a short step, and the first step of a shape compiles.
 const (
 	tooLong  = 1.6
 	tooShort = 0.6

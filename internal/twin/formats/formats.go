@@ -1,7 +1,7 @@
 // Package formats reads what operators of LLM servers have: results of load generators, logs,
 // metrics and traces. Each reader is one file. A reader keeps no text of a prompt.
 //
-// Fields, units, buckets and versions are those of the programs named at each reader.
+// Fields, units, buckets and versions follow the programs named at each reader.
 package formats
 
 import (

@@ -2,7 +2,7 @@ package formats
 
 import "slices"
 
-// jsonFormat is a format of JSON files: the file's objects are those of its lines, or of its list.
+// jsonFormat is a format of JSON files: the file's objects are its lines, or the items of its list.
 type jsonFormat struct {
 	name string
 	// fits reports whether the first object is one of the format.

@@ -14,7 +14,7 @@ import (
 // floating number holds.
 type object map[string]any
 
-// at returns the object at a path of keys; nil, of which all values are absent, if there is none.
+// at returns the object at a path of keys; nil, whose values are all absent, without one.
 func (o object) at(path ...string) object {
 	for _, key := range path {
 		next, _ := o[key].(map[string]any)
@@ -23,7 +23,7 @@ func (o object) at(path ...string) object {
 	return o
 }
 
-// number returns the number at a key; 0 if there is none, or one that is negative or not finite.
+// number returns the number at a key; 0 if it is absent, negative or not finite.
 func (o object) number(key string) float64 {
 	n, _ := o[key].(json.Number)
 	v, err := n.Float64()
@@ -147,7 +147,7 @@ func finite(data []byte) []byte {
 	return out
 }
 
-// contents returns the objects of a JSON file; none if it is not JSON.
+// contents returns the objects of a JSON file; nothing if it is not JSON.
 func contents(data []byte) []object {
 	trimmed := bytes.TrimLeft(data, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {

@@ -119,7 +119,7 @@ func plain(v any, depth int) any {
 	return fmt.Sprint(v)
 }
 
-// refused says why a known format is not read; empty if the data have none.
+// refused says why a known format is not read; empty if the data do not have it.
 func refused(data []byte) string {
 	start := string(head(data))
 	switch {

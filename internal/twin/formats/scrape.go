@@ -17,7 +17,7 @@ import (
 
 // Scrape says what is read.
 type Scrape struct {
-	// Address is that of the server, or of Prometheus.
+	// Address is the server's, or Prometheus's.
 	Address    string
 	Prometheus bool
 	// Selector chooses series of Prometheus by their labels, such as job="vllm".
@@ -28,7 +28,7 @@ type Scrape struct {
 
 // mostPages bounds the pages of a run, mostScraped the size of one.
 const (
-	mostPages   = 11_000 // as many as Prometheus gives in an answer
+	mostPages   = 11_000 // the most that Prometheus gives in an answer
 	mostScraped = 32 << 20
 )
 

@@ -25,7 +25,7 @@ type Observed struct {
 // Source is a file, and what was found in it.
 type Source struct {
 	File string `json:"file"`
-	// Format is the name of the reader, Version that of the format or of its producer.
+	// Format is the name of the reader, Version the version of the format or of its producer.
 	Format  string `json:"format"`
 	Version string `json:"version,omitempty"`
 	// Found says what the file has, Notes what a reader should know of it.
@@ -40,7 +40,7 @@ type Server struct {
 	Model   string `json:"model,omitempty"`
 	GPU     string `json:"gpu,omitempty"`
 	Tensor  int    `json:"tensor,omitempty"`
-	// CacheTokens is the size of the KV cache in tokens, BlockTokens that of a block.
+	// CacheTokens is the size of the KV cache in tokens, BlockTokens the size of a block.
 	CacheTokens int    `json:"cache_tokens,omitempty"`
 	BlockTokens int    `json:"block_tokens,omitempty"`
 	Flags       string `json:"flags,omitempty"`
@@ -132,8 +132,8 @@ type Interval struct {
 	// At is the start of the interval from the start of the run, Seconds its length.
 	At      float64 `json:"at"`
 	Seconds float64 `json:"s"`
-	// Requests is the number of requests that got a first token, Tokens those of prompts and
-	// answers, Cached those of prompts that the cache had.
+	// Requests is the number of requests that got a first token, Tokens the number of tokens of
+	// prompts and answers, Cached the number of prompt tokens that the cache had.
 	Requests     float64 `json:"requests,omitempty"`
 	PromptTokens float64 `json:"prompt_tokens,omitempty"`
 	OutputTokens float64 `json:"output_tokens,omitempty"`

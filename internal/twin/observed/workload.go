@@ -56,7 +56,7 @@ func length(mean, spread float64) string {
 	return strconv.Itoa(max(1, int(mean+0.5)))
 }
 
-// trafficRun returns the last run with requests, or the last with a load; nil for none.
+// trafficRun returns the last run with requests, or the last with a load; nil without one.
 func (o *Observed) trafficRun() *Run {
 	var found *Run
 	for i := range o.Runs {
@@ -68,7 +68,7 @@ func (o *Observed) trafficRun() *Run {
 	return found
 }
 
-// Traffic returns the rate and the mean lengths of the last run that says them; zero for none.
+// Traffic returns the rate and the mean lengths of the last run that says them; zero without one.
 func (o *Observed) Traffic() Load {
 	r := o.trafficRun()
 	if r == nil {
