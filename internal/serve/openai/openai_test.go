@@ -152,7 +152,14 @@ func drawSchema(t *rapid.T, depth int) any {
 	case "anyOf":
 		return map[string]any{"anyOf": []any{drawSchema(t, depth+1), drawSchema(t, depth+1)}}
 	case "allOf":
-		return map[string]any{"allOf": []any{drawSchema(t, depth+1)}}
+		parts := []any{drawSchema(t, depth+1)}
+		if rapid.Bool().Draw(t, "bounds") {
+			low := rapid.IntRange(-9, 9).Draw(t, "low")
+			parts = []any{map[string]any{"type": "integer", "minimum": low, "maximum": low + 20},
+				map[string]any{"minimum": low + 9, "maximum": low + 12},
+				map[string]any{"maximum": 30}}
+		}
+		return map[string]any{"allOf": parts}
 	case "integer", "number":
 		low := rapid.IntRange(-50, 50).Draw(t, "low")
 		return map[string]any{"type": kind, "minimum": low, "maximum": low +

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // object is a JSON object, such as a schema.
@@ -107,7 +108,8 @@ func integer(s object, key string, otherwise int) int {
 	return int(min(max(f, 0), maxInstance+1))
 }
 
-// merge returns a with what b adds: properties and required are taken together.
+// merge returns a with what b adds: properties and required are taken together, and of bounds the
+// tighter one.
 func merge(a object, b any) object {
 	inner, ok := b.(object)
 	if !ok {
@@ -128,6 +130,14 @@ func merge(a object, b any) object {
 		case []any:
 			if list, ok := v.([]any); ok && k == "required" {
 				v = append(slices.Clone(list), old...)
+			}
+		case json.Number:
+			mine, isNumber := number(a, k)
+			other, _ := number(inner, k)
+			lower := strings.HasPrefix(k, "min") || k == "exclusiveMinimum"
+			upper := strings.HasPrefix(k, "max") || k == "exclusiveMaximum"
+			if isNumber && (lower && mine < other || upper && mine > other) {
+				v = old
 			}
 		}
 		out[k] = v
