@@ -12,7 +12,7 @@ type backlog struct {
 
 // waitingBlock takes 8 KiB. Those behind the tail are free.
 type waitingBlock struct {
-	list [46]waiting
+	list [44]waiting
 	next *waitingBlock
 }
 

@@ -132,6 +132,7 @@ func (r *replica) abort(now Time) {
 	r.account(now)
 	for i := range r.batches {
 		b := &r.batches[i]
+		b.flight.lost = 0
 		if b.flight.active {
 			b.leaving = b.leaving[:0] // fail takes all sequences out
 			b.abort()
@@ -176,7 +177,6 @@ func (r *replica) countLost() {
 		b := &r.batches[i]
 		b.steps += b.flight.lost
 		b.context += b.flight.lost * int64(b.decodes)
-		b.flight.lost = 0
 	}
 }
 

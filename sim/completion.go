@@ -69,6 +69,9 @@ func (b *Batch) expel(s *Sequence) {
 	b.leave(s, true)
 	b.r.memory.Release(s, false)
 	b.r.vacate(s.Slot, s.row)
+	if b.together && s.FirstToken > 0 { // what came out elsewhere is all that the user had
+		s.Generated, s.LastToken = 1, s.FirstToken
+	}
 }
 
 // expelLeaving removes the sequences that were to leave when the step ended, except sequences that

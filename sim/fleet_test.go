@@ -255,40 +255,62 @@ type ends struct {
 type end struct {
 	id                       int64
 	why                      sim.Rejection
-	answered                 int
+	answered, retries        int
 	arrival, first, last, at sim.Time
 }
 
 func (e *ends) Ended(s *sim.Sequence, why sim.Rejection, at sim.Time) {
 	e.journal.Rejected(&s.Request, why)
-	e.list = append(e.list, end{s.ID, why, s.Answered, s.Arrival, s.FirstToken, s.LastToken, at})
+	e.list = append(e.list, end{s.ID, why, s.Answered, s.Retries, s.Arrival, s.FirstToken,
+		s.LastToken, at})
 }
 
-// A user whose patience counts from the first token has it, and leaves when the patience is over,
-// or with the step that runs then. A user whose patience counts from the arrival has as many tokens
-// as came before, and none that came first thereafter. What a source is told of an answer is what
-// came out of it.
+// A user whose patience counts from the first token has it, and leaves when the patience is over:
+// tokens come out at one instant after that at most, with the step that runs then. A user whose
+// patience counts from the arrival has the first token only if it came before. What a source is
+// told of an answer is what came out for the user.
 func TestUsersLeaveWithWhatTheyHad(t *testing.T) {
 	cut := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
-		config, all := c.config(t, 0)
+		config, all := c.config(t, 1)
+		latency := span(t, "latency of users", 0, 2e9)
+		for i := range config.Replicas {
+			config.Replicas[i].Latency = latency
+		}
 		told := &told{config.Source, map[int64]int{}, map[int64]sim.Time{}}
 		config.Source = told
+		out, seen := map[[2]int64]int{}, map[[2]int64][]sim.Time{}
+		config.Tokens = func(s *sim.Sequence, n int, at sim.Time) {
+			try := [2]int64{s.ID, int64(s.Retries)}
+			out[try] += n
+			list := seen[try] // when the first tokens came, and others after the user left
+			if leaves := s.Patience + latency; len(list) == 0 || at > list[0]+leaves &&
+				at > list[len(list)-1] && s.AfterFirst && s.Patience > 0 {
+				list = append(list, at)
+			}
+			// What the user of a relayed first token does is known when its step has ended.
+			if seen[try] = list; len(list) > 2 && !c.relays || len(list) > 3 {
+				t.Fatalf("request %d has tokens at %v, and its user left after %v", s.ID, list,
+					s.Patience+latency)
+			}
+		}
 		_, err := sim.Run(context.Background(), config)
 		testkit.OK(t, err)
 		for _, e := range all.list {
-			patience, late := told.patience[e.id], e.first > 0 && e.answered == 0
-			if told.answered[e.id] != e.answered {
-				t.Fatalf("the source was told of %d tokens: %+v", told.answered[e.id], e)
+			patience, begun := told.patience[e.id], e.first+latency
+			if told.answered[e.id] != e.answered ||
+				e.answered > 0 && out[[2]int64{e.id, int64(e.retries)}] != e.answered {
+				t.Fatalf("the source was told of %d tokens, the user of %d: %+v",
+					told.answered[e.id], out[[2]int64{e.id, int64(e.retries)}], e)
 			}
 			if e.why != sim.Cancelled {
 				continue
 			}
-			if patience < 0 && (e.answered == 0 || e.at < e.first-patience) ||
+			if patience < 0 && (e.answered == 0 || e.at < begun-patience) ||
 				patience > 0 && (e.at < e.arrival+patience ||
-					e.answered > 0 && e.first > e.arrival+patience ||
-					late && e.first <= e.arrival+patience && !c.relays) {
+					e.answered > 0 && begun > e.arrival+patience ||
+					e.answered == 0 && e.first > 0 && begun <= e.arrival+patience && !c.relays) {
 				t.Fatalf("patience %v: %+v", patience, e)
 			}
 			if e.answered > 0 {

@@ -42,7 +42,7 @@ func (b *Batch) stopProgress(s *Sequence) {
 	}
 	fresh := s.advance() == 0
 	if !fresh {
-		s.LastToken = b.lastToken
+		s.LastToken = max(s.LastToken, b.lastToken)
 	}
 	if fresh || s.FirstToken > s.LastToken {
 		b.newcomers = without(b.newcomers, s)

@@ -35,10 +35,8 @@ type Request struct {
 	// model itself.
 	Adapter int
 	// Patience is how long the user waits for the whole answer before the request is cancelled; 0
-	// means without limit. It counts from the arrival.
+	// means without limit. It counts from the arrival, unless AfterFirst is set.
 	Patience Time
-	// AfterFirst lets Patience count from the moment at which the user has the first token.
-	AfterFirst bool
 	// Content describes the prompt for prefix caches as runs of tokens from the start; empty means
 	// that no other prompt shares anything with it. Lengths sum to at most Prompt; the rest is
 	// unique to this request.
@@ -48,6 +46,8 @@ type Request struct {
 	Answer uint64
 	// Call is the place of the request in its session.
 	Call Call
+	// AfterFirst lets Patience count from the moment at which the user has the first token.
+	AfterFirst bool
 	// Answered is the number of tokens that the user had of the answer when the request ended:
 	// Output, or fewer where it ended before. The simulator sets it before Source.Done.
 	Answered int

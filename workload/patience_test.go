@@ -90,6 +90,24 @@ func TestSessionsGoOnFromCutAnswers(top *testing.T) {
 	})
 }
 
+// Where prompts do not repeat thinking, a cut answer has as little of it as came out, and a prompt
+// has the tokens of its texts.
+func TestCutThinkingIsNotRepeated(t *testing.T) {
+	c := Config{Requests: 200, Arrivals: poisson(1), KeepCut: true, Classes: []Class{{Weight: 1,
+		Prompt: fixed(20), Output: must(lengths.Uniform(1, 90)), Turns: &Turns{Count: fixed(5),
+			Thinking: Thinking{Share: 0.6, Keep: KeepNone}}}}}
+	cut := &cutting{open(t, c), map[[2]int64]int{}}
+	for _, r := range serve(t, cut, 1000, func() sim.Time { return sim.Second }).sent {
+		tokens := 0
+		for _, segment := range r.Content {
+			tokens += segment.Tokens
+		}
+		if tokens != r.Prompt || r.Call.Turn == 0 && tokens != 20 {
+			t.Fatalf("texts of %d tokens: %+v", tokens, r)
+		}
+	}
+}
+
 // Patience that is drawn has the mean and the deviation that were asked for, changes nothing else
 // of a workload, and belongs to a request of a session, however fast answers come.
 func TestPatienceIsDrawn(t *testing.T) {
