@@ -35,7 +35,7 @@ type Options struct {
 	// Dialect is one of telemetry.Dialects, and Version the answer of /version.
 	Dialect, Version string
 	APIKey           string
-	// Log gets a line for every request; nil means no observer. Recorder, if set, records each
+	// Log gets a line for every request; nil means no log. Recorder, if set, records each
 	// request.
 	Log      *slog.Logger
 	Recorder *Recorder

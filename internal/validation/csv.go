@@ -27,8 +27,8 @@ type table struct {
 	skipped  map[string]int
 }
 
-// sources returns what the column source names, each once. A row that says "as above" has that of
-// the row before.
+// sources returns what the column source names, each once. A row that says "as above" has the
+// source of the row before.
 func (t *table) sources() []string {
 	var list []string
 	for i := range t.rows {
@@ -204,7 +204,7 @@ func (r *row) countOf(columns string) int {
 	return r.count(r.table.first(strings.Split(columns, "|")...))
 }
 
-// version returns the release of the engine: that of a column, or of the file's name; "" where
+// version returns the release of the engine: from a column, or from the file's name; "" where
 // neither says it.
 func (r *row) version() string {
 	for _, column := range []string{"engine_version", "backend_version", "vllm", "trtllm_version",
@@ -251,7 +251,7 @@ const (
 	maxRequests = 1 << 20
 )
 
-// figure returns the number in a column, or 0 where it is absent or none. It notes nothing.
+// figure returns the number in a column, or 0 where it is absent or no number. It notes nothing.
 func (r *row) figure(column string) float64 {
 	x, err := strconv.ParseFloat(r.text(column), 64)
 	if err != nil {

@@ -15,7 +15,7 @@ type degrees struct {
 var degreesLabel = regexp.MustCompile(`^(?:tp(\d+))?_?(?:dp(\d+))?_?(ep(\d+)?)?$`)
 
 // parseDegrees reads such a label, and reports whether it is one. A number of ranks over which
-// experts are spread must be that of all GPUs, or 1.
+// experts are spread must be the number of all GPUs, or 1.
 func parseDegrees(label string) (degrees, bool) {
 	m := degreesLabel.FindStringSubmatch(label)
 	if m == nil || label == "" {

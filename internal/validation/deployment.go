@@ -33,7 +33,7 @@ type deployment struct {
 	scaleUp, network *hardware.Link
 	// expert is 0 for experts that are split like the other layers.
 	tensor, expert int
-	// pipeline is the number of stages, data that of data-parallel ranks, each of tensor
+	// pipeline is the number of stages, data the number of data-parallel ranks, each of tensor
 	// accelerators; 0 counts as 1.
 	pipeline, data int
 	// redundant is the number of copies of routed experts.
@@ -75,14 +75,14 @@ type deployment struct {
 	rankWait int
 	// graph is the largest number of tokens of a step that is launched as a graph; 0 means the
 	// engine's. Where captured is set, all steps with prompts are launched so, where eagerPrompts
-	// is set, none of them, and where eager is set, no steps at all.
+	// is set, no such step, and where eager is set, no steps at all.
 	graph                         int
 	captured, eagerPrompts, eager bool
 	// flash reports whether attention keeps its scores on the chip, whatever the engine's does.
 	flash bool
 	// marlin reports whether experts in 4 bits have Marlin's kernels.
 	marlin bool
-	// drafts are those of multi-token prediction; the zero value means none.
+	// drafts are drafts of multi-token prediction; the zero value means no drafts.
 	drafts drafts
 	// fusedAllReduce reports whether all-reduces also normalise, if the engine does not do so by
 	// itself.
@@ -134,8 +134,8 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 }
 
 // publishedByBlock reports whether a model's makers publish its weights in FP8 with a scale for
-// each block of 128×128: the config.json of DeepSeek-V3, Kimi-K2 and MiniMax-M2 says so, as do
-// those of Qwen's checkpoints that end in -FP8.
+// each block of 128×128: the config.json of DeepSeek-V3, Kimi-K2 and MiniMax-M2 says so, as do the
+// files of Qwen's checkpoints that end in -FP8.
 func publishedByBlock(model string) bool {
 	for _, family := range []string{"deepseek-v3", "kimi-k2", "minimax-m2"} {
 		if strings.HasPrefix(model, family) {
@@ -275,8 +275,8 @@ func (d *deployment) clock(p *accuracy.Physics) (*steptime.Clock, error) {
 	return c.NewClock()
 }
 
-// key returns what is known of the server's accuracy by. Kernels measured without an engine have
-// none.
+// key returns what is known of the server's accuracy by. Kernels measured without an engine have no
+// version.
 func (d *deployment) key() servers.Key {
 	c, err := d.config(&accuracy.Physics{}, steptime.Engine{Name: d.engine}, blockTokens)
 	if err != nil || d.engine == "" {
@@ -369,7 +369,8 @@ func (d *deployment) setVLLMDefaults() {
 	}
 }
 
-// limitRanks makes the limits of an engine, which each data-parallel rank has, those of all.
+// limitRanks turns the limits of an engine, which each data-parallel rank has, into limits of all
+// ranks.
 func (d *deployment) limitRanks() {
 	d.maxSequences *= max(1, d.data)
 	d.tokenBudget *= max(1, d.data)

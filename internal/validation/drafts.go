@@ -49,12 +49,12 @@ func (d *deployment) draftByHead(tokens int) {
 // about a thousand tokens: a step with three drafted tokens gives 2.46 and 2.61 tokens for
 // DeepSeek-V3 and V3.2 (sgl-project/sgl-cookbook, docs/autoregressive, 7b5bd9c0, accept length),
 // and 1 + a + a² + a³ is the mean of both. Qwen3.5-397B, with 3.12 and 3.31 there, is taken to
-// accept as many here as DeepSeek, since the text is the same.
+// accept the same number here as DeepSeek, since the text is the same.
 const nightlyAcceptance = 0.7
 
 // Answers that go on after their end, since benchmarks have servers ignore it, repeat themselves,
 // and repetitions are drafted well (Blackwellboy/model-serving-minefield, issue 108). A token takes
-// 1.19 and 1.24 times less time in answers of 8,192 than in those of 1,024 with drafts, under
+// 1.19 and 1.24 times less time in answers of 8,192 than in answers of 1,024 with drafts, under
 // TensorRT-LLM and SGLang, and 1.03 and 1.11 times without (silicon_2026.csv, up to 16 clients): a
 // step gives 1.14 times the tokens, with repeatedRejection of the rejections.
 const (
@@ -110,7 +110,7 @@ const maxDrafted = 16
 var draftSteps = regexp.MustCompile(`steps=(\d+)`)
 
 // draftedSteps returns the number of tokens that a text such as "EAGLE steps=3 topk=1" names; 0
-// where it names none.
+// where it names no drafts.
 func draftedSteps(text string) int {
 	m := draftSteps.FindStringSubmatch(text)
 	if m == nil {
@@ -122,7 +122,7 @@ func draftedSteps(text string) int {
 
 // nightlyDrafts returns the number of tokens that servers of InferenceX' application, whose rows do
 // not say it, are taken to draft: three, as flags of TensorRT-LLM's runs in silicon_2026 have it.
-// With data-parallel attention one is assumed, of which no flag is known.
+// With data-parallel attention one is assumed; its flag is not known.
 func nightlyDrafts(engine string, ranks bool) int {
 	if engine == "trtllm" && ranks {
 		return 1

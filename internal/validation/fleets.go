@@ -21,10 +21,10 @@ type fleet struct {
 	engine, gpu, dtype          string
 	prompt, output, concurrency int
 	prefill, decode             workers
-	// batch is the number of sequences that a rank of a decode worker takes, frontends that of
-	// routers before the workers.
+	// batch is the number of sequences that a rank of a decode worker takes, frontends the number
+	// of routers before the workers.
 	batch, drafted, frontends int
-	// tokens are those of a step that a rank of a prefill worker takes (--max_num_tokens).
+	// tokens are the tokens of a step that a rank of a prefill worker takes (--max_num_tokens).
 	tokens int
 }
 
@@ -65,13 +65,14 @@ var fleets = sync.OnceValue(func() []fleet {
 	return list
 })
 
-// accelerators returns those of a worker at an end that the row names, prefill or decode.
+// accelerators returns the accelerators of a worker at an end that the row names, prefill or
+// decode.
 func (r *row) accelerators(end string) int {
 	return int(max(1, r.optional(end+"_tp", 1)) * max(1, r.optional(end+"_dp", 1)))
 }
 
 // published returns the fleets that may be the one of the row, without multi-token prediction and
-// with it. Workers have to be as many as the row says, if it does, and as large.
+// with it. Workers must have the number that the row says, if it does, and the size.
 func published(r *row) (plain, drafting []fleet) {
 	for _, f := range fleets() {
 		same := f.engine == r.text("backend") && strings.HasPrefix(r.text("gpu"), f.gpu) &&
@@ -142,7 +143,7 @@ func apartMeasurement(r *row) string {
 	return strings.Join([]string{apartLoad(r), r.text("ttft_ms"), r.text("tpot_ms")}, ",")
 }
 
-// fleet returns the published fleet of a row, nil where there is none but the row itself says
+// fleet returns the published fleet of a row, nil where it is not published but the row itself says
 // enough, or why the row is left out.
 func (s *apartSurvey) fleet(r *row) (f *fleet, why string) {
 	plain, drafted := published(r)

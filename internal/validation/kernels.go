@@ -14,7 +14,7 @@ import (
 type allReduceKind int
 
 const (
-	// engineAllReduce is that of a serving engine, libraryAllReduce that of the collective library,
+	// engineAllReduce is a serving engine's, libraryAllReduce the collective library's,
 	// launchedAllReduce the latter where the host launches each by itself.
 	engineAllReduce allReduceKind = iota
 	libraryAllReduce
@@ -80,7 +80,7 @@ func (t kernelTimes) attention() float64 {
 	return sum
 }
 
-// allReduces returns the time of the all-reduces within layers, without that of the embedding.
+// allReduces returns the time of the all-reduces within layers, without the embedding's.
 func (t kernelTimes) allReduces(m *models.Architecture) float64 {
 	all := m.AllReduces()
 	return t["all_reduce"] * float64(all-1) / float64(all)

@@ -68,8 +68,8 @@ func kinds() []kind {
 	}
 }
 
-// kindsOf returns the kinds of table that a file name states: none, or one, or the kinds of a file
-// with measurements of several kinds.
+// kindsOf returns the kinds of table that a file name states: an empty list, or one, or the kinds
+// of a file with measurements of several kinds.
 func kindsOf(file string) []kind {
 	base := strings.ToLower(path.Base(file))
 	var list []kind

@@ -41,7 +41,7 @@ func spread(n int, span float64, rng *rand.Rand) []float64 {
 }
 
 // offlineLoad returns n requests that are queued at once, with lengths that vary around their means
-// as those of real questions and answers do.
+// as the lengths of real questions and answers do.
 func offlineLoad(n, prompt, output int) (sim.Source, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	draw := func(mean int) (func() int, error) {
@@ -92,9 +92,9 @@ func closedLoop(clients int, requests int64, prompt, output int, least float64) 
 	})
 }
 
-// frontends send a request by way of one of several at random, each of which takes the replicas in
-// turn, wherever it is in the round: Dynamo's frontends do so unless told otherwise (its router
-// guide, --router-mode).
+// frontends send a request by way of one of several at random; each takes the replicas in turn,
+// wherever it is in the round: Dynamo's frontends do so unless told otherwise (its router guide,
+// --router-mode).
 type frontends struct {
 	rng  *rand.Rand
 	next []int

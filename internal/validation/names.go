@@ -79,15 +79,15 @@ func (c *catalogs) accelerator(name string) (hardware.Accelerator, error) {
 	return hardware.Accelerator{}, &unknownName{"GPU", name}
 }
 
-// holds reports whether an accelerator is sold with the given size of memory, of which what it
-// reports may be 15 % less; 0 is any size.
+// holds reports whether an accelerator is sold with the given size of memory; what it reports may
+// be 15 % less; 0 is any size.
 func holds(a *hardware.Accelerator, gigabytes int) bool {
 	return gigabytes == 0 || a.Memory < 1.01*float64(gigabytes)*(1<<30) &&
 		a.Memory > 0.85*float64(gigabytes)*1e9
 }
 
 // gpuWords splits a GPU's name into words, without vendor, family, kind of memory and number of the
-// socket, and the size of its memory in GB or GiB; 0 where the name has none.
+// socket, and the size of its memory in GB or GiB; 0 where the name has no size.
 func gpuWords(name string) (words []string, size int) {
 	for _, word := range strings.FieldsFunc(strings.ToLower(name),
 		func(r rune) bool { return strings.ContainsRune(" -_", r) }) {
@@ -108,7 +108,7 @@ func gpuWords(name string) (words []string, size int) {
 	return words, size
 }
 
-// links returns the usual links of an accelerator; nil where it has none.
+// links returns the usual links of an accelerator; nil where it has no such entry.
 func (c *catalogs) links(a *hardware.Accelerator) (scaleUp, network *hardware.Link, err error) {
 	find := func(name string) *hardware.Link {
 		if name == "" || err != nil {
@@ -195,8 +195,8 @@ func nightlyRelease(engine, date string) string {
 }
 
 // nightlyVersion sets the release of a server of the nightly benchmark in a month, where its row
-// has none, or that of Dynamo, which serves TensorRT-LLM of about its time. No month changes
-// nothing.
+// has no release, or the release of Dynamo, which serves TensorRT-LLM of about its time. No month
+// changes nothing.
 func (d *deployment) nightlyVersion(month string) {
 	if month != "" && (d.version == "" ||
 		d.engine == "trtllm" && strings.HasPrefix(d.version, "0.")) {

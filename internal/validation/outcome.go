@@ -15,7 +15,7 @@ type outcome struct {
 	last     sim.Time
 	// gaps are the times between tokens.
 	gaps *metrics.Distribution
-	// rehearsal is a sample of the steps, nil where none is taken.
+	// rehearsal is a sample of the steps, nil where no sample is taken.
 	rehearsal *rehearsal
 }
 

@@ -74,7 +74,7 @@ func Read(folder fs.FS) (*Data, error) {
 	return data, err
 }
 
-// readFile adds the measurements of a file, or says why it has none.
+// readFile adds the measurements of a file, or says why it has no measurements.
 func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 	if strings.ToLower(path.Ext(file)) != ".csv" {
 		return "not a table (.csv)"

@@ -18,7 +18,7 @@ type rehearsal struct {
 	// request and token are what a request and each token of its prompt cost besides steps, in ms;
 	// 0 where that does not count.
 	request, token float64
-	// tokens is the number of tokens of all prompts, completed that of prompts.
+	// tokens is the number of tokens of all prompts, completed the number of prompts.
 	tokens, completed float64
 	rng               *rand.Rand
 }
@@ -39,7 +39,7 @@ type rehearsed struct {
 	step  sim.Step
 	steps float64
 	// took is the time of all, waiting the number of sequences that had their first token and got
-	// none meanwhile or one a step.
+	// no token meanwhile or one a step.
 	took    float64
 	waiting float64
 }
@@ -84,8 +84,8 @@ func (r *rehearsal) see(l *sim.Leap) {
 }
 
 // sums returns, scaled to all leaps that were shown, the time of all steps, that time for each
-// sequence that waits for a token, and the time of steps with prompts alone. Nil stands for the
-// times of the run itself.
+// sequence that waits for a token, and the time of steps with prompts alone. Nil means the times of
+// the run itself.
 func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 	for _, from := range []*reservoir{&r.prompts, &r.decodes} {
 		scale := float64(from.seen) / float64(max(1, len(from.kept)))

@@ -8,8 +8,8 @@ import (
 )
 
 // siliconArtefact says why a row says nothing about a server of its description; empty where it
-// does. The reasons are those of the tables' own notes, and of the columns; none looks at a
-// prediction.
+// does. The reasons come from the tables' own notes, and from the columns; predictions play no
+// part.
 func siliconArtefact(r *row) string {
 	model, gpu, engine := strings.ToLower(r.text("model")), strings.ToLower(r.text("gpu")),
 		r.text("backend")
@@ -52,9 +52,9 @@ func siliconArtefact(r *row) string {
 const drafting = 0.88
 
 // speculativeTwins returns the rows that have a twin, alike in all columns but the times, the
-// version and which DeepSeek it is, with as many clients or fewer, that took longer by more than
-// runs of one server differ: the table has no column for multi-token prediction, and DeepSeek's
-// were run with it and without.
+// version and which DeepSeek it is, with at most the same number of clients, that took longer by
+// more than runs of one server differ: the table has no column for multi-token prediction, and
+// DeepSeek's were run with it and without.
 func speculativeTwins(t *table) map[int]bool {
 	alike := map[string][]*row{}
 	for i := range t.rows {
@@ -99,8 +99,8 @@ func (l *trial) siliconMeasured(r *row) {
 	}
 }
 
-// siliconFlags sets the limits with which the servers were started. Those of InferenceX are its
-// scripts' (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); those of a vendor's own runs
+// siliconFlags sets the limits with which the servers were started. Flags of InferenceX are its
+// scripts' (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); flags of a vendor's own runs
 // (aic) are the engines' defaults.
 func (l *trial) siliconFlags(r *row, engine string) {
 	public := r.text("source") == "inferencex" || repeated(r)
@@ -147,13 +147,13 @@ func (l *trial) wideCache(version string, public bool) bool {
 	return strings.HasPrefix(l.engine, "vllm") && before(version, 0, 19, 0)
 }
 
-// repeated reports whether a row that the table gives to the vendor is a run of InferenceX: those
-// of Qwen3.5 are the same to the last digit.
+// repeated reports whether a row that the table gives to the vendor is a run of InferenceX:
+// Qwen3.5's are the same to the last digit.
 func repeated(r *row) bool {
 	return strings.Contains(strings.ToLower(r.text("model")), "qwen3.5")
 }
 
-// publicFlags are those of InferenceX' scripts, in the month of the run.
+// publicFlags are the flags of InferenceX' scripts, in the month of the run.
 func (l *trial) publicFlags(version, month string) {
 	ranks := max(1, l.data)
 	switch l.engine {

@@ -38,7 +38,7 @@ var closedLoopRows = rowSpec{
 
 func isTTFT(quantity string) bool { return accuracy.QuantityFamily(quantity) == "TTFT" }
 
-// configure sets what follows from the engine and its version. Rows without a version are those of
+// configure sets what follows from the engine and its version. Rows without a version come from
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,
 // --max-num-batched-tokens 8192 and --async-scheduling.
 func (l *trial) configure(engine, version string) {

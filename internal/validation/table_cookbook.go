@@ -9,7 +9,7 @@ import (
 )
 
 // SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
-// Lengths are uniform from 1 to the limits isl and osl, or those of ShareGPT.
+// Lengths are uniform from 1 to the limits isl and osl, or ShareGPT's.
 var cookbookColumns = []string{"model", "gpu", "tp", "speculative", "dataset", "requests",
 	"max_concurrency", "prompt_tokens_mean", "output_tokens_mean", "ttft_median_ms",
 	"tpot_median_ms"}

@@ -14,7 +14,7 @@ var (
 		"latency"}
 )
 
-// Attention is that of prompts or of sequences that decode.
+// Attention is of prompts or of sequences that decode.
 var (
 	readContextAttention    = kernelReader("attention_prefill", attentionKernel, contextStep)
 	readGenerationAttention = kernelReader("attention_decode", attentionKernel, generationStep)

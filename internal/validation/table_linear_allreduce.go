@@ -128,8 +128,8 @@ func readNCCL(c *catalogs, t *table) []experiment {
 	return list
 }
 
-// allReduceOf describes an all-reduce as one of those of a step of one token, whose hidden vector
-// is the message.
+// allReduceOf describes an all-reduce as part of a step of one token, whose hidden vector is the
+// message.
 func allReduceOf(r *row, kind allReduceKind) *operator {
 	gpus, elements := r.batch("num_gpus"), r.count("message_size")
 	if r.err == nil && gpus < 2 {

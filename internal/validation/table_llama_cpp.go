@@ -14,7 +14,7 @@ var llamaCppColumns = []string{"device", "count", "model", "quantisation", "phas
 	"tokens_per_s"}
 
 // A prompt is computed in batches of promptBatch tokens (-ub). Up to batchesAhead of them (-b 2048)
-// follow each other through several devices, each of which has some of the layers.
+// follow each other through several devices, which each have some of the layers.
 const (
 	promptBatch  = 512
 	batchesAhead = 4
@@ -61,9 +61,9 @@ var llamaCppRows = rowSpec{
 	},
 }
 
-// overlap returns how many devices compute a prompt at the same time, on average: as many of them
-// wait as have no batch yet or no more. With 4-bit weights none do: two devices and four read
-// prompts equally fast.
+// overlap returns how many devices compute a prompt at the same time, on average: devices wait
+// while they have no batch yet or no more. With 4-bit weights they do not: two devices and four
+// read prompts equally fast.
 func (t *trial) overlap(devices int) float64 {
 	if t.weights != hardware.FP16 {
 		return 1

@@ -23,8 +23,9 @@ var mlEnergyFigures = []figure{
 }
 
 // taskPrompts are the mean lengths of the prompts of a task, which are not published: estimates
-// from the data sets. That of chats is what makes steps with a prompt as much longer than others as
-// they are for dense models on H100 in small batches: 7 ms for Llama-3.1-8B, 20 ms for Gemma-3-27B.
+// from the data sets. The share for chats is what makes steps with a prompt longer than others by
+// the factor that is measured for dense models on H100 in small batches: 7 ms for Llama-3.1-8B, 20
+// ms for Gemma-3-27B.
 var taskPrompts = map[string]int{"lm-arena-chat": 230, "gpqa": 280, "sourcegraph-fim": 900,
 	"image-chat": 1000, "video-chat": 3000}
 
@@ -107,9 +108,9 @@ type fullSteps struct {
 }
 
 // steps looks at the steps of the server. While f.batch sequences run, one in f.output of them
-// begins anew each step: a share of the steps has a prompt to compute, the others none. Contexts
-// are those of sequences that are met at a random time, with lengths that vary by lengthSpread:
-// long ones are met more often.
+// begins anew each step: a share of the steps has a prompt to compute, the others have no prompt.
+// Contexts belong to sequences that are met at a random time, with lengths that vary by
+// lengthSpread: long ones are met more often.
 func (f *fullBatch) steps(p *accuracy.Physics) (s fullSteps, err error) {
 	clock, err := f.clock(p)
 	if err != nil {

@@ -17,8 +17,8 @@ var mlperfColumns = []string{"submitter", "model", "scenario", "accelerator", "g
 
 // benchmark is a workload of MLPerf Inference v5.1: the model, the samples of the data set, and
 // mean lengths (mlcommons/inference, language/*/README.md and user.conf; the output lengths are
-// TOKENS_PER_SAMPLE of the submission checker). The prompts of Llama-2-70B are those of 1,056 of
-// the 24,576 samples, taken from each of the four parts of OpenOrca: 221 tokens on average, ± 4
+// TOKENS_PER_SAMPLE of the submission checker). The prompts of Llama-2-70B come from 1,056 of the
+// 24,576 samples, taken from each of the four parts of OpenOrca: 221 tokens on average, ± 4
 // (openshift-psap/performance-dashboard, mlperf-data/summaries/llama2-70b-99.csv).
 type benchmark struct {
 	architecture            string
@@ -141,7 +141,7 @@ var someOf = regexp.MustCompile(`\(x(\d+)\)`)
 var round = regexp.MustCompile(`_v\d+(\.\d+)?`)
 
 // checkpoint returns the model that a submission ran and the format of its weights. Where
-// used_model names another model than that of the benchmark, it names its format too
+// used_model names another model than the benchmark's, it names its format too
 // (llama3_1-70b-fp8_dyn), and weights is the format of the model that it was made from.
 func (b *benchmark) checkpoint(r *row) (model, weights string) {
 	used := strings.Replace(r.text("used_model"), "_", ".", 1) // llama3_1
@@ -163,8 +163,8 @@ var (
 // results ends in vLLM (version 0.10 at the time, which schedules step by step), and AMD's on one
 // of their own. All others run on TensorRT-LLM: on PyTorch where their software names a 1.x, or
 // TensorRT from 10.13 on, which 1.2 was the first to need (triton-inference-server/
-// tensorrtllm_backend, pull request 820). Round 5.1 names neither, and TensorRT 10.11 is that of
-// releases before 1.0 too: these count as compiled.
+// tensorrtllm_backend, pull request 820). Round 5.1 names neither, and releases before 1.0 have
+// TensorRT 10.11 too: these count as compiled.
 func mlperfEngine(generation, software, results string) (engine, version string) {
 	vllm := strings.Contains(software, "vLLM") && !strings.Contains(software, "TensorRT")
 	switch {

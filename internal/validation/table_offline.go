@@ -56,9 +56,9 @@ var offlineRows = rowSpec{
 	},
 }
 
-// options are those of the pages. From version 1.0 on, models with experts but gpt-oss on one GPU
-// run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper
-// (TensorRT-LLM, docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
+// options are the pages' options. From version 1.0 on, models with experts but gpt-oss on one GPU
+// run with data-parallel attention, and gpt-oss keeps a cache of 16 bits on Hopper (TensorRT-LLM,
+// docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
 func (o *trial) options(version string) {
 	compiled := version == "" || before(version, 1, 0, 0)
 	if o.engine = "trtllm"; compiled {

@@ -97,9 +97,10 @@ func inFlight(requests []sim.Request, latencies []float64) int {
 	return most
 }
 
-// throughHost lets GPUs reach each other through the memory of the host. So do those of these runs,
-// by the first request of Qwen3-32B on two of them: it is alone, and its 2,361 tokens take 510 ms,
-// of which products take 300 and all-reduces 200 at 16 GB/s; without the host it would be 90.
+// throughHost lets GPUs reach each other through the memory of the host. So do the servers of these
+// runs, by the first request of Qwen3-32B on two of them: it is alone, and its 2,361 tokens take
+// 510 ms; products take 300 of them and all-reduces 200 at 16 GB/s; without the host it would be
+// 90.
 func (d *deployment) throughHost(c *catalogs) {
 	if link, err := c.hardware.Link("pcie5-x16"); err == nil {
 		d.scaleUp = &link

@@ -53,8 +53,8 @@ var reuseRows = rowSpec{
 	},
 }
 
-// poisson returns n requests at random times of a rate, with lengths that vary as those of real
-// questions and answers do.
+// poisson returns n requests at random times of a rate, with lengths that vary as in real questions
+// and answers.
 func poisson(n int, rate float64, prompt, output int) (sim.Source, error) {
 	rng := rand.New(rand.NewPCG(0, 0))
 	prompts, err := lengths.LogNormal(float64(prompt), realSpread, 1, longestReal*prompt)

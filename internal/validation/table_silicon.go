@@ -7,8 +7,8 @@ import (
 
 // Servers at a fixed number of clients, aggregated or with prefill and decode apart
 // (ai-dynamo/aiconfigurator, silicon_sample.csv). A server has the flags of its row, and otherwise
-// those of InferenceX's scripts or the engine's defaults; flags in doubt, which begin with "?", set
-// nothing. Servers with multi-token prediction are predicted with the acceptance that drafts.go
+// the flags of InferenceX's scripts or the engine's defaults; flags in doubt, which begin with "?",
+// set nothing. Servers with multi-token prediction are predicted with the acceptance that drafts.go
 // takes for random prompts, and nothing is fitted to them. From 64 clients on, 4 requests for each
 // client are simulated, and the first wave counts for a tenth. Left out are rows of fleets, rows
 // whose experts are spread over another number of GPUs, rows that multi-token prediction must have
@@ -22,8 +22,7 @@ var siliconColumns = []string{
 
 var siliconFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}}
 
-// readSilicon reads aggregated servers. Rows with prefill and decode apart are those of
-// readSiliconApart.
+// readSilicon reads aggregated servers. readSiliconApart reads rows with prefill and decode apart.
 func readSilicon(c *catalogs, t *table) []experiment {
 	drafted := speculativeTwins(t)
 	return trials(rowSpec{
@@ -67,17 +66,17 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 	return ""
 }
 
-// joinRanks makes one tensor-parallel group of what the table gives as data-parallel ranks of as
-// many GPUs each. Each such row of vLLM has a twin with tensor and expert parallelism over tp GPUs,
-// whose times it has to 1 %: the column counts the same GPUs again.
+// joinRanks makes one tensor-parallel group of what the table gives as data-parallel ranks of the
+// same number of GPUs each. Each such row of vLLM has a twin with tensor and expert parallelism
+// over tp GPUs, whose times it has to 1 %: the column counts the same GPUs again.
 func (d *deployment) joinRanks() {
 	if d.data = 0; d.expert > 1 {
 		d.expert = d.tensor
 	}
 }
 
-// siliconFormat returns the number format of the weights: that of the experts where it is by block,
-// or of the dense products. The vendor's own runs of Qwen3-32B under TensorRT-LLM 1.0.0rc3 served
+// siliconFormat returns the number format of the weights: the experts' where it is by block, or of
+// the dense products. The vendor's own runs of Qwen3-32B under TensorRT-LLM 1.0.0rc3 served
 // Qwen/Qwen3-32B-FP8, which has a scale for each block (ai-dynamo/aiconfigurator,
 // tools/automation/config.env, MODEL_HF_REPO, and docs/dynamo_deployment_guide.md).
 func siliconFormat(r *row) string {

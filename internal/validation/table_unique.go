@@ -9,9 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// vLLM 0.23 under a constant rate of prompts of which none is like another, so that every prompt is
-// computed (inference-sim/residency-vllm). The client has at most max_in_flight requests in
-// flight.
+// vLLM 0.23 under a constant rate of prompts that are all different, so that every prompt is
+// computed (inference-sim/residency-vllm). The client has at most max_in_flight requests in flight.
 var uniqueColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "unique_prompts",
 	"rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens", "max_in_flight",
 	"mean_in_flight"}

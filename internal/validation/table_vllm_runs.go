@@ -180,7 +180,7 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 	return r
 }
 
-// AMD's page of vLLM: throughput with as many requests as may run, and the latency of batches of
+// AMD's page of vLLM: throughput with the most requests that may run, and the latency of batches of
 // equal requests.
 var vllmOfflineColumns = []string{"model", "gpu", "tp", "dtype", "isl", "osl",
 	"max_num_seqs_or_batch"}

@@ -103,15 +103,15 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 	return list
 }
 
-// demoDrafted is the number of tokens that the demo's server drafts where its description has none
-// (demos/kubecon-na-2025/vllm+eagle/manifests.yaml, num_speculative_tokens).
+// demoDrafted is the number of tokens that the demo's server drafts where its description has no
+// number (demos/kubecon-na-2025/vllm+eagle/manifests.yaml, num_speculative_tokens).
 const demoDrafted = 4
 
 var draftedFlag = regexp.MustCompile(
 	`num_speculative_tokens\D{0,4}(\d+)|(\d+) (?:speculative|drafted|draft)`)
 
 // describedDrafts returns the number of drafted tokens that a description has, or the demo's where
-// it has none. Otherwise why says what was found.
+// it has no number. Otherwise why says what was found.
 func describedDrafts(what string) (n int, why string) {
 	m := draftedFlag.FindStringSubmatch(what)
 	if m == nil {

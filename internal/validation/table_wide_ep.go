@@ -71,7 +71,7 @@ func (t *trial) wideRate(clock *steptime.Clock, prompts, production bool) float6
 	}
 	batch := wideBatch
 	step := func(n int) float64 { return clock.Duration(decode(n*t.data, t.prompt)).Seconds() }
-	if production { // as many as keep the speed of a user
+	if production { // the number that keeps the speed of a user
 		for batch = 1; batch < maxBatch && step(batch+1)*productionSpeed < 1; batch++ {
 		}
 	}

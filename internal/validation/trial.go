@@ -18,7 +18,7 @@ type trial struct {
 	accuracy.Place
 	measured []accuracy.Measurement
 	// count is the number of clients, of requests or of sequences; prompt and output are lengths in
-	// tokens, of which lengths are at least the share least.
+	// tokens; drawn lengths are at least the share least of them.
 	count, prompt, output int
 	least                 float64
 	// load returns the requests; figures sums up what became of them. Where figures is nil, they
@@ -107,7 +107,7 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 
 func (t *trial) at() accuracy.Place { return t.Place }
 
-// key returns that of the server; servers apart have none.
+// key returns the server's; servers apart have no key.
 func (t *trial) key() servers.Key {
 	if t.apart != nil {
 		return servers.Key{}
@@ -154,8 +154,8 @@ func (t *trial) drop(r *row, why string, drops func(quantity string) bool) {
 	}
 }
 
-// closed makes the load of the trial its number of clients, each of which sends its next request
-// when the last one is answered.
+// closed makes the load of the trial its number of clients; each sends its next request when the
+// last one is answered.
 func (t *trial) closed() {
 	t.load = func() (sim.Source, error) {
 		return closedLoop(t.count, waves(t.count), t.prompt, t.output, t.least)

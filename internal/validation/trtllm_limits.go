@@ -9,16 +9,16 @@ import (
 
 // built are the limits with which trtllm-bench of version 0.14 built an engine.
 type built struct {
-	// model is the beginning of the model's name; length is that of the requests, 0 for all others.
+	// model is the beginning of the model's name; length is the requests' length, 0 for all others.
 	model          string
 	tensor, length int
 	// sequences and tokens are max_batch_size and max_num_tokens.
 	sequences, tokens int
 }
 
-// builtEngines are those of NVIDIA/TensorRT-LLM, tensorrt_llm/bench/build/benchmark_config.yml,
-// commit 8fcf9fc2 (2024), where Llama 3.1 has the entries of Llama 3. The first that fits counts;
-// groups larger than the largest that is listed have the limits of that.
+// builtEngines come from NVIDIA/TensorRT-LLM, tensorrt_llm/bench/build/benchmark_config.yml, commit
+// 8fcf9fc2 (2024), where Llama 3.1 has the entries of Llama 3. The first that fits counts; groups
+// larger than the largest that is listed have the limits of that.
 var builtEngines = []built{
 	{"llama-2-7b", 1, 0, 4096, 8192},
 	{"llama-2-70b", 2, 0, 2048, 2048},
@@ -56,7 +56,7 @@ func (o *trial) builtLimits() {
 	}
 }
 
-// tunedLimits sets the limits that trtllm-bench chooses from version 0.15 on: as many sequences as
+// tunedLimits sets the limits that trtllm-bench chooses from version 0.15 on: the sequences that
 // might have room beside the weights, and the tokens of a step that keep up with them. Without
 // chunks a step has room for a prompt (tensorrt_llm/bench/build/tuning.py, calc_engine_setting and
 // finetune_setting; bench/benchmark/utils/general.py, get_settings). Attention by data-parallel
@@ -102,7 +102,7 @@ func roundTo(x, small, first, large, second, third float64) float64 {
 	return step * math.Ceil(x/step)
 }
 
-// trtllmFlags are those of InferenceX' scripts for TensorRT-LLM (SemiAnalysisAI/InferenceX,
+// trtllmFlags are the flags of InferenceX' scripts for TensorRT-LLM (SemiAnalysisAI/InferenceX,
 // benchmarks: 70b_fp8_b200_trt_slurm.sh, gptoss_fp4_b200_trt.sh, dsr1_fp4_b200_trt.sh,
 // dsr1_fp8_b200_trt.sh). Prompts are whole. Ranks wait for each other (attention_dp_config:
 // enable_balance true, batching_wait_iters 0, timeout_iters 60).
@@ -128,8 +128,8 @@ func (l *trial) trtllmFlags(month string) {
 	}
 }
 
-// captureFlags are those of 2026 for DeepSeek: which loads have their prompts launched as graphs
-// (enable_piecewise_cuda_graph), and which let newcomers wait for each other.
+// captureFlags are the flags of 2026 for DeepSeek: which loads have their prompts launched as
+// graphs (enable_piecewise_cuda_graph), and which let newcomers wait for each other.
 func (l *trial) captureFlags(chat bool) {
 	if l.weights == hardware.FP4 {
 		l.captured = chat && l.tensor == 8 && l.expert == 8

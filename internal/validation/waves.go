@@ -24,9 +24,9 @@ func waves(clients int) int64 {
 	return int64(requestsPerClient * clients)
 }
 
-// figuresOfWaves returns the figures of a run of requestsPerClient requests a client, of which
-// waves were simulated: in means the first requests, which come all at once, count for one, and the
-// others for all that follow. Medians are those of what follows.
+// figuresOfWaves returns the figures of a run of requestsPerClient requests a client; waves of them
+// were simulated: in means the first requests, which come all at once, count for one, and the
+// others for all that follow. Medians are taken over what follows.
 func (o *outcome) figuresOfWaves(clients int) map[string]float64 {
 	all := o.latenciesAndRate()
 	if waves(clients) == int64(requestsPerClient*clients) {

@@ -33,7 +33,7 @@ func (g *Group) String() string {
 // Comparison is one predicted figure beside the measured one.
 type Comparison struct {
 	Group
-	// Key is that of the server; zero for kernels and steps measured without one.
+	// Key is the server's; zero for kernels and steps measured without one.
 	Key servers.Key
 	// Table is the kind of table, File and Line where the row is.
 	Table string
@@ -97,7 +97,7 @@ func (p *Place) Compare(measured []Measurement, predicted map[string]float64) []
 // WithDrafts says of figures that they are of servers with drafts, which the fit does not take.
 const WithDrafts = ", with drafts"
 
-// QuantityFamily is the name of a quantity without that of a statistic: TTFT for TTFT p99.
+// QuantityFamily is the name of a quantity without the name of a statistic: TTFT for TTFT p99.
 func QuantityFamily(quantity string) string {
 	quantity = strings.TrimSuffix(quantity, WithDrafts)
 	for _, statistic := range []string{" mean", " p50", " p90", " p99"} {

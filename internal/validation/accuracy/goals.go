@@ -68,8 +68,7 @@ type GoalResult struct {
 	Median  float64 `json:"median_ape_pct"`
 	Bias    float64 `json:"bias_pct"`
 	Reached bool    `json:"reached"`
-	// Worst is the group of worstRows rows or more with the largest median error; nil where there
-	// is none.
+	// Worst is the group of worstRows rows or more with the largest median error; nil without one.
 	Worst *GroupError `json:"worst_group,omitempty"`
 }
 
@@ -162,7 +161,7 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 // explainedError is the median error in percent of a group from which on it is shown.
 const explainedError = 15
 
-// errorAndBias writes an error and its bias, "–" for none.
+// errorAndBias writes an error and its bias, "–" without one.
 func errorAndBias(median, bias *float64) string {
 	if median == nil || bias == nil {
 		return "–"

@@ -84,8 +84,8 @@ func groupErrors(rows []Comparison, least int) []GroupError {
 	return list
 }
 
-// worst returns the group of at least that many rows with the largest median error; nil where there
-// is none.
+// worst returns the group of at least that many rows with the largest median error; nil without
+// one.
 func worst(rows []Comparison, least int) *GroupError {
 	list := groupErrors(rows, least)
 	if len(list) == 0 {

@@ -35,7 +35,7 @@ func (r *Report) Held() Held {
 }
 
 // HeldBy returns the share of the chosen latencies in ranges of the given standard deviations, each
-// server and latency counting the same, and how many these are; 0 where there are none.
+// server and latency counting the same, and how many these are; 0 without rows.
 func HeldBy(all []Graded, width float64, chooses func(*Graded) bool) (share float64, count int) {
 	for i := range all {
 		if g := &all[i]; g.shown == g.Quantity && chooses(g) {
@@ -48,7 +48,7 @@ func HeldBy(all []Graded, width float64, chooses func(*Graded) bool) (share floa
 
 // HeldByOtherShapes returns the share of what was measured of a shape of prompts and answers that
 // lies in ranges which rest on the server's other shapes and on the servers around it, each server
-// of several shapes counting the same, and the number of these; 0 where there are none.
+// of several shapes counting the same, and the number of these; 0 without rows.
 func (r *Report) HeldByOtherShapes() (share float64, count int) {
 	order, of := serversOf(r.served(false))
 	for _, s := range order {

@@ -13,7 +13,7 @@ type Physics struct {
 	// Constants returns the fitted constants of an accelerator and its links; nil means the
 	// constants that ship with the program.
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
-	// Hosts are those of machines; nil means the ones that ship with the program.
+	// Hosts are the hosts of machines; nil means the ones that ship with the program.
 	Hosts map[string]float64
 	// Power returns what is known of the power that an accelerator draws.
 	Power func(a *hardware.Accelerator) *hardware.PowerLaw

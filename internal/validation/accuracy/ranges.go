@@ -13,7 +13,7 @@ import (
 // intervalLevel is the share of measurements that ranges of results are to hold.
 const intervalLevel = 0.8
 
-// served is a measured latency of a server, or what stands for one, with the logarithm of the
+// served is a measured latency of a server, or what represents one, with the logarithm of the
 // measured over the predicted time.
 type served struct {
 	*Comparison
@@ -47,9 +47,9 @@ func latency(c *Comparison) (name string, rate bool) {
 	return "", false
 }
 
-// Saturated ends the case of an open load that the server could not take: the client had as many
-// requests under way as it may. What the server bears is compared there, as a rate: the latencies
-// follow from the length of the run.
+// Saturated ends the case of an open load that the server could not take: the client had its
+// largest number of requests under way. What the server bears is compared there, as a rate: the
+// latencies follow from the length of the run.
 const Saturated = " in flight"
 
 // hasMedians are the tables that have medians rather than means.
@@ -106,8 +106,8 @@ func (s *served) shape() string {
 	return s.Version + " " + lengths
 }
 
-// given returns where further rows of a server lie of which some were measured, and what is known
-// of the servers around it. Of n shapes that are no different from the next one, the one of rank
+// given returns where further rows of a server lie when some were measured, and what is known of
+// the servers around it. Of n shapes that are no different from the next one, the one of rank
 // 0.8·(n+1) is not exceeded by it in 80 of 100 cases (Vovk, Gammerman and Shafer, "Algorithmic
 // Learning in a Random World", 2005).
 func given(before evidence.Off, rows []served) evidence.Off {
@@ -140,7 +140,7 @@ func spreadOf(deviations []float64, bias, share float64) float64 {
 	return max(leastWithin, far[rank-1])
 }
 
-// server is a server and a quantity of which rows were measured.
+// server is a server and a quantity with measured rows.
 type server struct {
 	Key      servers.Key
 	Quantity string

@@ -35,7 +35,7 @@ type Graded struct {
 	off          evidence.Off
 	LeftOut      bool
 	rows         int
-	// deviations are those of the rows, or five that stand for them where leftOut is set.
+	// deviations are the rows', or five that represent them where leftOut is set.
 	deviations []float64
 }
 
@@ -52,7 +52,7 @@ func (g *Graded) inside(width float64) float64 {
 }
 
 // Grades returns the report's servers, and all that were left out of the fit, with no table where
-// the report has none of their rows.
+// the report has no row of theirs.
 func (r *Report) Grades() []Graded {
 	type place struct {
 		server
@@ -144,7 +144,7 @@ func reliability(all []Graded) []Reliability {
 	return list
 }
 
-// Calibrated reports whether ranges hold as many values as they are to.
+// Calibrated reports whether ranges hold the share of values that they are to hold.
 func Calibrated(share float64) bool { return share >= 0.75 && share <= 0.85 }
 
 // ByChance reports whether a share of servers' values may differ from what ranges are to hold as it

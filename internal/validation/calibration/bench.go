@@ -10,7 +10,7 @@ import (
 type stepBench struct {
 	machine *Machine
 	kv      *gpt2.KV
-	blocks  []int32 // in random order: after long service, those of a sequence lie anywhere
+	blocks  []int32 // in random order: after long service, the blocks of a sequence lie anywhere
 	runner  *gpt2.Runner
 	vocab   int
 	sum     float32 // so that reading logits has a result

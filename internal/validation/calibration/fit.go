@@ -118,8 +118,8 @@ func medianError(points []Point, predicted []float64) float64 {
 }
 
 // fit returns the constants with which the points that are kept are predicted best, in each round
-// for a machine of the rates of that round. The search is that of Nelder and Mead (The Computer
-// Journal 7(4), 1965), begun again from where it ended until that changes nothing.
+// for a machine of the rates of that round. The search is Nelder and Mead's (The Computer Journal
+// 7(4), 1965), begun again from where it ended until that changes nothing.
 func fit(a *hardware.Accelerator, model *models.Architecture, m *Measurement,
 	kept []bool) (*hardware.Constants, error) {
 	problem := optimize.Problem{Func: func(x []float64) float64 {

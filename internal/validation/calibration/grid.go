@@ -17,8 +17,8 @@ type Shape struct {
 }
 
 // Grid returns the steps that are measured: decode batch × context, prefill chunk × cached prefix,
-// and some with both. Contexts end in the middle of a KV block, as they do on average. None is
-// longer than the context of the model.
+// and some with both. Contexts end in the middle of a KV block, as they do on average. All of them
+// fit into the context of the model.
 func Grid(context int) []Shape {
 	const most = 12 << 10 // tokens of context in a step, for the sake of memory
 	var list []Shape

@@ -152,7 +152,8 @@ func (m *Machines) Close() error {
 	return err
 }
 
-// Processor returns the name of the processor as the system has it, or that of its instruction set.
+// Processor returns the name of the processor as the system has it, or the name of its instruction
+// set.
 func Processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

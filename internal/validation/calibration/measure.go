@@ -21,7 +21,7 @@ type Point struct {
 
 // Round is one pass over all steps.
 type Round struct {
-	// Rates are those of the machine meanwhile, Seconds the time of each step.
+	// Rates are the machine's meanwhile, Seconds the time of each step.
 	Rates   Rates
 	Seconds []float64
 }

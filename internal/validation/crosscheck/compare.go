@@ -19,7 +19,7 @@ import (
 
 // Comparison is a scenario, predicted and executed.
 type Comparison struct {
-	// Name is that of the scenario file, Title what the scenario calls itself.
+	// Name is the scenario file's, Title what the scenario calls itself.
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Measures compare what users and operators see, Steps single steps: each executed step with
@@ -83,7 +83,8 @@ type Options struct {
 	RealTime bool
 }
 
-// Compare predicts the scenario, and executes it on as many threads as its host was measured with.
+// Compare predicts the scenario, and executes it on the number of threads that its host was
+// measured with.
 func Compare(ctx context.Context, name string, f *scenarios.File, hosts *calibration.Machines,
 	o Options) (c *Comparison, err error) {
 	d, err := open(ctx, name, f, hosts)
@@ -238,7 +239,7 @@ func (c *Comparison) compareSteps() {
 // Error returns what was predicted for the step over what it took, less 1.
 func (s *Step) Error() float64 { return float64(s.Predicted)/float64(s.Took) - 1 }
 
-// Measure returns the measure of that name; the zero value where there is none.
+// Measure returns the measure of that name; the zero value without one.
 func (c *Comparison) Measure(name string) Measure {
 	for _, m := range c.Measures {
 		if m.Name == name {

@@ -69,8 +69,8 @@ func (d *drafts) decoder(seed uint64) (*generate.Decoder, error) {
 type draftMeasurement struct {
 	// Table says how many drafted tokens are accepted.
 	generate.AcceptanceTable
-	// sampling is the time of choosing tokens for a sequence in a step with drafts, beyond that of
-	// choosing the most likely ones, which is part of every step that is predicted.
+	// sampling is the time of choosing tokens for a sequence in a step with drafts, beyond the time
+	// of choosing the most likely ones, which is part of every step that is predicted.
 	sampling sim.Time
 }
 

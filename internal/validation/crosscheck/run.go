@@ -21,7 +21,7 @@ type Run struct {
 	// Result is what the scenario command would print.
 	Result *scenarios.Result
 	// Requests are in the order in which they finished, Steps in the order in which they ran;
-	// predicted runs leap, and have none.
+	// predicted runs leap, and have no steps.
 	Requests []Request
 	Steps    []Step
 	// Spans are the steps of executed and predicted runs as they followed each other.

@@ -30,7 +30,7 @@ type row struct {
 // columns is the largest number of sizes that a kernel has.
 const columns = 7
 
-// tables lists what is distilled of which table, with the columns of its sizes.
+// tables lists what is distilled from each table, with the columns of its sizes.
 func tables() map[string]struct {
 	format  string
 	columns []string
@@ -67,7 +67,7 @@ func Kernels(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.Ke
 	return list, nil
 }
 
-// of distils the tables of one engine and accelerator; the result is empty where there are none.
+// of distils the tables of one engine and accelerator; the result is empty without rows.
 func of(dir fs.FS, engine string, a *hardware.Accelerator) (hardware.Kernels, error) {
 	k := hardware.Kernels{
 		Engine: engine, Accelerator: a.Name,

@@ -70,7 +70,7 @@ func fitExperts(kernels []kernel) ([]float64, hardware.KernelFit) {
 }
 
 // expertKernel returns the form of hardware.ExpertKernel for a row: all tokens choose among all
-// experts, of which the accelerator has a part.
+// experts, and the accelerator has a part of them.
 func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 	tokens, hidden, active, experts := r.sizes[0], r.sizes[1], r.sizes[3], r.sizes[4]
 	width, ranks := r.sizes[2]/r.sizes[5], r.sizes[6]

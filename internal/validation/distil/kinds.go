@@ -14,7 +14,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// table says of which kind of mixer a table is, and how its rows are read: false leaves one out.
+// table says which kind of mixer a table has, and how its rows are read: false leaves one out.
 // whole reports whether each row of a table is a time of its own; in other tables kernels add up.
 type mixerTable struct {
 	kind  string

@@ -33,7 +33,7 @@ type mixerKernel struct {
 	shape string
 	layer func() *models.Architecture
 	step  *sim.Step
-	// parts begin the names of the operators of which the kernel is.
+	// parts begin the names of the operators that make up the kernel.
 	parts       []string
 	weights, kv hardware.DType
 }

@@ -36,7 +36,7 @@ func products(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error
 			continue
 		}
 		fixed := parameter{5e-6, 5e-7, 2e-5}
-		if launch > 0 { // then it is not known, and that of others is taken
+		if launch > 0 { // then it is not known, and other accelerators' is taken
 			fixed = parameter{4e-6, 2e-6, 6e-6}
 		}
 		p, quality := fit(kernels, []parameter{{0.6, 0.05, 1}, {0.8, 0.2, 1}, fixed})
@@ -104,7 +104,8 @@ func byFormat(rows []row) map[format][]row {
 	return groups
 }
 
-// peak returns the rate of the arithmetic in FLOP/s, or that of 16 bits where there is none.
+// peak returns the rate of the arithmetic in FLOP/s, or the rate in 16 bits where it has no such
+// arithmetic.
 func peak(a *hardware.Accelerator, f format) float64 {
 	if p := a.Peak[f.operand]; p > 0 {
 		return p

@@ -52,7 +52,7 @@ func Recurrent(dir fs.FS, catalog hardware.Catalog, date time.Time) ([]hardware.
 	return list, nil
 }
 
-// recurrence is a step of one layer, of which the kernels add up.
+// recurrence is a step of one layer, whose kernels add up.
 type recurrence struct {
 	models.Attention
 	shape         string

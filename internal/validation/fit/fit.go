@@ -24,7 +24,7 @@ import (
 
 // Result is what a fit found.
 type Result struct {
-	// Constants are all that predictions of the rows rest on, Errors those of the predictions.
+	// Constants are all that predictions of the rows rest on, Errors the errors of the predictions.
 	Constants []Constant `json:"constants"`
 	Errors    []Error    `json:"errors"`
 	// Goals are what the fitted constants reach on all rows, with the errors of rows left out of
@@ -75,8 +75,8 @@ type basis struct {
 }
 
 // Run fits the constants of the given engines, accelerators and links to the data, or of all where
-// none is given, and leaves out each model and each accelerator in turn. Other constants stay as
-// they ship. It reports to progress what it does. A name without constants is an error.
+// they are not given, and leaves out each model and each accelerator in turn. Other constants stay
+// as they ship. It reports to progress what it does. A name without constants is an error.
 func Run(ctx context.Context, data *validation.Data, owners []string, progress func(string)) (
 	*Result, error) {
 	p, shipped, err := newProblem(ctx, data, owners, progress)

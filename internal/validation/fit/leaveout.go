@@ -12,9 +12,9 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
-// leaveOut predicts the rows of each model with constants fitted to those of all others, and the
+// leaveOut predicts the rows of each model with constants fitted to all other models' rows, and the
 // same for accelerators, which then take the constants of their nearest relative. Rows of an engine
-// of which nothing else was measured cannot be left out. Either report is nil where there is
+// cannot be left out if nothing else of it was measured. Either report is nil where there is
 // nothing to leave out.
 func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 	solution *linearised) (models, accelerators *accuracy.Report, err error) {
@@ -28,8 +28,8 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 	return models, accelerators, err
 }
 
-// leaveOutGroups predicts the rows that goals are about with constants fitted to all but those of
-// the same engine, accelerator and model. The laws of power are fitted without them, too.
+// leaveOutGroups predicts the rows that goals are about with constants fitted to all rows but the
+// ones of the same engine, accelerator and model. The laws of power are fitted without them, too.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 	solution *linearised, draws []validation.Draw) (*accuracy.Report, error) {
 	same := func(a, b *accuracy.Group) bool {
@@ -71,7 +71,7 @@ func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
 	return all, nil
 }
 
-// names lists what rows other than those of single kernels have.
+// names lists what rows other than single kernels' have.
 func (p *problem) names(of func(*row) string) []string {
 	seen := map[string]bool{}
 	for i := range p.rows {
@@ -110,7 +110,7 @@ func (p *problem) fold(ctx context.Context, data *validation.Data, solution *lin
 	return all, nil
 }
 
-// forget drops the constants of accelerators, links and engines of which no row is kept.
+// forget drops the constants of accelerators, links and engines without a kept row.
 func (p *problem) forget(v *values, weights []float64) {
 	accelerators, links, engines := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, w := range weights {
@@ -128,7 +128,7 @@ func (p *problem) forget(v *values, weights []float64) {
 	maps.DeleteFunc(v.engines, func(name string, _ steptime.Engine) bool { return !engines[name] })
 }
 
-// add appends the rows of a report to those of the same tables.
+// add appends the rows of a report to the rows of the same tables.
 func add(all, part *accuracy.Report) {
 	for _, t := range part.Tables {
 		i := slices.IndexFunc(all.Tables, func(a accuracy.Table) bool { return a.Name == t.Name })

@@ -14,7 +14,7 @@ const freedom = 4.0
 // robust is the loss of an error of z deviations, with its first derivative and a curvature: the
 // negative logarithm of Student's t distribution, under which an outlier pulls less the further it
 // is off (Lange, Little and Taylor, Journal of the American Statistical Association 84, 1989). The
-// curvature is that of the parabola above the loss that touches it at z, which is never negative.
+// curvature is the parabola's above the loss that touches it at z, which is never negative.
 func robust(z float64) (loss, first, curvature float64) {
 	w := (freedom + 1) / (freedom + z*z)
 	return (freedom + 1) / 2 * math.Log1p(z*z/freedom), w * z, w

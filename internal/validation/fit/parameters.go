@@ -32,7 +32,7 @@ type kind struct {
 type parameter struct {
 	kind
 	owner string
-	// centre and deviation are those of the logarithm, as it is believed without measurements.
+	// centre and deviation belong to the logarithm, as it is believed without measurements.
 	centre, deviation float64
 	// believed and spread are the centre and the deviation before constants of one kind are
 	// pooled; least and most bound the logarithm.
@@ -45,7 +45,7 @@ type parameter struct {
 const reference = "h100-sxm"
 
 // parameters lists what can be fitted of the shipped constants: the ones that are not zero, of the
-// given owners, or of all where none is given. An owner without constants is an error.
+// given owners, or of all where no owner is given. An owner without constants is an error.
 func parameters(shipped *values, owners []string) ([]parameter, error) {
 	list := parametersOf(accelerator, acceleratorConstants, shipped,
 		func(v *values) map[string]hardware.Constants { return v.accelerators })
@@ -135,9 +135,10 @@ func (p *problem) within(i int, x float64) float64 {
 // pooled is the number of owners from which on constants of a kind are pooled.
 const pooled = 3
 
-// pool moves what is believed of each constant of a kind to where those of all its owners lie, with
-// the deviation that they have there; what was believed before counts as one more owner (Gelman et
-// al., "Bayesian Data Analysis", 3rd edition, section 5.4, with the moments of the estimates).
+// pool moves what is believed of each constant of a kind to where the constants of all its owners
+// lie, with the deviation that they have there; what was believed before counts as one more owner
+// (Gelman et al., "Bayesian Data Analysis", 3rd edition, section 5.4, with the moments of the
+// estimates).
 func (p *problem) pool(x point) {
 	for _, k := range p.kinds {
 		sum, n := 0.0, 0.0
@@ -171,8 +172,8 @@ func (p *problem) pool(x point) {
 	}
 }
 
-// isFactor reports whether the constant is a ratio of an engine's kernels to others, of which 1
-// says that they do not differ.
+// isFactor reports whether the constant is a ratio of an engine's kernels to others; 1 says that
+// they do not differ.
 func (p *parameter) isFactor() bool {
 	return p.scope == engine && (p.name == "compute" || strings.HasPrefix(p.name, levels) ||
 		strings.HasPrefix(p.name, "served.") && p.name != "served.sampling")

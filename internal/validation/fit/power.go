@@ -80,7 +80,8 @@ func powerError(l *hardware.PowerLaw, d *validation.Draw) float64 {
 	return l.Watts(d.Accelerator, d.Usage)/d.Watts - 1
 }
 
-// of returns the law of an accelerator, or that which comes with the program where none was fitted.
+// of returns the law of an accelerator, or that which comes with the program where no law was
+// fitted.
 func (l powerLaws) of(a *hardware.Accelerator) *hardware.PowerLaw {
 	if law := l[a.Name]; law != nil {
 		return law

@@ -26,7 +26,8 @@ type problem struct {
 	only    []string
 	shipped *values
 	models  *models.Catalog
-	// accelerators names the constants by accelerator, links those of the link within a node.
+	// accelerators names the constants by accelerator, links the constants of the link within a
+	// node.
 	accelerators, links map[string]string
 	// progress says what is going on, for people.
 	progress func(string)
@@ -104,7 +105,7 @@ func (p *problem) prior(x point, step []float64) float64 {
 type prediction struct {
 	at     point
 	errors []float64
-	// found are the comparisons themselves by row, nil where there is none.
+	// found are the comparisons themselves by row, nil without one.
 	found []*accuracy.Comparison
 }
 

@@ -125,8 +125,8 @@ type row struct {
 	// weight is proportional to 1/√n for n kernels, or n loads of a server, of the same table,
 	// group and quantity. These rows share most of their errors, so n of them count as √n rows.
 	weight float64
-	// parameters are the places of the parameters on which the row may depend, by kind; -1 where
-	// there is none.
+	// parameters are the places of the parameters on which the row may depend, by kind; -1 without
+	// one.
 	parameters []int
 }
 
@@ -206,11 +206,11 @@ func isKernelTable(table string) bool {
 // an engine that launches each.
 var launched = kind{engine, "all_reduce"}
 
-// launcher is the engine of which kernels measured apart take that time.
+// launcher is the engine whose kernels measured apart take that time.
 const launcher = "eager-2023"
 
-// apart is the engine whose kernels have nothing in common with those of the others, so that it
-// says nothing of an accelerator's constants.
+// apart is the engine whose kernels have nothing in common with the other engines', so that it says
+// nothing of an accelerator's constants.
 const apart = "llama.cpp"
 
 // touches reports whether rows of a table and group may depend on a kind of constant.

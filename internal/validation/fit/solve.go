@@ -117,7 +117,7 @@ func (p *problem) known(l *linearised) (known []bool, deviations []float64, err 
 }
 
 // without returns the constants fitted to the rows that keep accepts: a step from the solution for
-// all rows, with its slopes. Most of the rows stay, so that the loss is nearly that of the
+// all rows, with its slopes. Most of the rows stay, so that the loss is nearly the loss of the
 // solution's neighbourhood.
 func (p *problem) without(solution *linearised, keep func(*row) bool) (*values, []float64, error) {
 	l := *solution

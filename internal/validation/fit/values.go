@@ -18,7 +18,7 @@ type values struct {
 	links        map[string]hardware.Collective
 	// engines are by the name of their family.
 	engines map[string]steptime.Engine
-	// machines are those of a table, see validation.Machine.
+	// machines are the machines of a table, see validation.Machine.
 	machines map[string]machineHost
 }
 
@@ -121,8 +121,8 @@ func family(name string) string {
 type constantsUsed struct {
 	sync.Mutex
 	shipped *values
-	// accelerators names the constants by accelerator: its own, or those of a relative of its
-	// generation. Links names those of the link within a node by accelerator.
+	// accelerators names the constants by accelerator: its own, or a relative's of its generation.
+	// Links names the constants of the link within a node by accelerator.
 	accelerators, links map[string]string
 }
 

@@ -91,8 +91,7 @@ func (r *Result) Write(dir string, date time.Time) error {
 	return nil
 }
 
-// measuredApart returns what a source says, behind that of the fit, of constants that the fit
-// keeps.
+// measuredApart returns what a source says, behind the fit's own, of constants that the fit keeps.
 func measuredApart(source string) string {
 	for _, begin := range []string{"; bulk:", "; memory:", "; launch:"} {
 		if i := strings.Index(source, begin); i >= 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// figures is what expressions can use of a run: the keys of its JSON, and those of latencies below.
+// figures is what expressions can use of a run: the keys of its JSON, and the keys of latencies
+// below.
 type figures map[string]any
 
 // do runs the scenario, once or several times, or searches its capacity.
