@@ -443,7 +443,7 @@ func TestStepsOfLogs(t *testing.T) {
 			fmt.Fprintf(&iterations,
 				"Iteration(%d): %d context requests, %d context tokens, %d generation "+
 					"requests, %d generation tokens, iteration elapsed time: %g ms%s\n", i,
-						s.Prefills,
+				s.Prefills,
 				s.PrefillTokens, s.Decodes, s.Decodes, s.Seconds*1000, dummy)
 			kv := count.Draw(t, "kv")
 			wall := s.Seconds
@@ -462,7 +462,7 @@ func TestStepsOfLogs(t *testing.T) {
 			fmt.Fprintf(&rates,
 				"INFO 08-01 12:%02d:10 Engine 000: Avg prompt throughput: %d tokens/s, Avg "+
 					"generation throughput: %d tokens/s, Running: %d reqs, Waiting: %d reqs\n",
-						minute,
+				minute,
 				i, 2*i,
 				3*i, 4*i)
 			minute += rapid.IntRange(1, 2).Draw(t, "minutes")
