@@ -79,7 +79,7 @@ func summaryOnly(r *observed.Run) bool {
 		r.Summary != observed.Figures{}
 }
 
-// figure is a quantity of requests, and how it is read of a simulated one; 0 where the request lacks it.
+// figure is a quantity of requests, and how it is read of a simulated one; 0 where it is absent.
 type figure struct {
 	quantity  string
 	measured  func(r *observed.Request) float64
