@@ -1,5 +1,6 @@
 // Command llmsim-queue is the NATS server that llmsim starts for a sweep or plan with --listen. It
-// takes its options from its input and ends with it; nobody needs to call it by hand.
+// takes its configuration file as its argument and ends with its input; nobody needs to call it by
+// hand.
 package main
 
 import (
@@ -14,7 +15,11 @@ import (
 func main() {
 	// A terminal sends Ctrl-C to llmsim too, which ends this process when it has tidied up.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
-	if err := host.Serve(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "llmsim-queue: want a configuration file, which llmsim writes")
+		os.Exit(2)
+	}
+	if err := host.Serve(os.Args[1], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "llmsim-queue:", err)
 		os.Exit(1)
 	}

@@ -24,17 +24,24 @@ import (
 // Queue gives tasks to workers and collects their results. Its methods may be called by several
 // goroutines.
 type Queue struct {
-	config    Config
-	sums      *sums
-	inProcess *inProcess // where no other process takes part; else what follows
-	server    *hosted    // nil where the server is elsewhere
-	conn      *nats.Conn
-	store     *store
-	stop      context.CancelFunc
-	workers   sync.WaitGroup
+	config  Config
+	sums    *sums
+	begin   func(*Task) // does a task where no other process takes part; else what follows
+	server  *hosted     // nil where the server is elsewhere
+	conn    *nats.Conn
+	store   *store
+	stop    context.CancelFunc
+	workers sync.WaitGroup
 
 	mu      sync.Mutex
 	waiting map[string]*pending
+}
+
+// pending is a result to come.
+type pending struct {
+	task    *Task         // once it is queued
+	ready   chan struct{} // closed when there is one
+	outcome outcome
 }
 
 // Open connects to the server of the configuration, or starts one in this process, and starts the
@@ -54,10 +61,19 @@ func Open(ctx context.Context, c Config, handlers Handlers) (*Queue, error) {
 func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
 	if !q.config.shared() {
 		ctx, q.stop = context.WithCancel(ctx)
-		q.inProcess = newInProcess()
+		slots := make(chan *slot, q.config.Workers)
 		for range q.config.Workers {
-			h := &slot{handlers: handlers, clocks: scenarios.NewClocks(), log: q.config.Log}
-			q.workers.Go(func() { q.inProcess.serve(ctx, h) })
+			slots <- &slot{handlers: handlers, clocks: scenarios.NewClocks(), log: q.config.Log}
+		}
+		q.begin = func(t *Task) {
+			select {
+			case <-ctx.Done():
+			case h := <-slots:
+				o := h.tried(ctx, t)
+				if slots <- h; ctx.Err() == nil {
+					q.fulfil(t.Key, o)
+				}
+			}
 		}
 		return nil
 	}
@@ -100,9 +116,6 @@ func (q *Queue) Close() {
 	if q.stop != nil {
 		q.stop()
 	}
-	if q.inProcess != nil {
-		q.inProcess.close()
-	}
 	q.workers.Wait()
 	if q.store != nil {
 		q.store.close()
@@ -140,19 +153,13 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 		if try == tries {
 			return &Parked{refused.Error()}
 		}
-		if err := q.forget(ctx, t.Key); err != nil {
+		if q.store == nil {
+			continue
+		}
+		if err := q.store.forget(ctx, t.Key); err != nil {
 			return err
 		}
 	}
-}
-
-// forget drops the result of a key.
-func (q *Queue) forget(ctx context.Context, key string) error {
-	if q.inProcess != nil {
-		q.inProcess.forget(key)
-		return nil
-	}
-	return q.store.forget(ctx, key)
 }
 
 // refuse logs that a result is not believed.
@@ -162,11 +169,11 @@ func (q *Queue) refuse(key string, why error) {
 
 // outcome waits for the outcome of a task.
 func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
-	if q.inProcess != nil {
-		return q.inProcess.outcome(ctx, t)
-	}
 	p, first := q.expect(t.Key)
-	if first {
+	switch {
+	case first && q.begin != nil:
+		q.workers.Go(func() { q.begin(t) })
+	case first:
 		if err := q.submit(ctx, t); err != nil {
 			return nil, err
 		}

@@ -2,18 +2,18 @@ package queue
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/planner/queue/wire"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -22,7 +22,8 @@ import (
 type hosted struct {
 	url     string
 	process *exec.Cmd
-	pipe    *pipe            // the process ends with it
+	in      io.Closer        // its input: the process ends with it
+	conn    net.Conn         // the connection of this process, by its input and output
 	dir     string           // what it stores, removed with it
 	own     *files.Temporary // holds dir, where nobody named one
 }
@@ -48,9 +49,7 @@ func startServer(c *Config, k *key) (*hosted, error) {
 	if err := s.makeFolder(c.Dir); err != nil {
 		return nil, err
 	}
-	err = s.start(path, wire.Options{Host: a.host, Port: a.port, User: public, Dir: s.dir,
-		Cert: c.Cert, Key: c.Key, CA: c.CA})
-	if err != nil {
+	if err := s.start(path, c.serverConfig(a, public, s.dir)); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -79,47 +78,70 @@ func findProgram() (string, error) {
 	return path, nil
 }
 
+// serverConfig returns a configuration file of a NATS server that only one user can reach.
+func (c *Config) serverConfig(a address, user, dir string) string {
+	if a.port == 0 {
+		a.port = -1 // a free one
+	}
+	text := fmt.Sprintf("server_name: llmsim\nhost: %q\nport: %d\nauthorization {users: [{nkey: "+
+		"%q}]}\njetstream {store_dir: %q, max_memory_store: %d, max_file_store: %d}\n", a.host,
+		a.port, user, filepath.ToSlash(dir), 1<<30, int64(1)<<40)
+	if c.Cert == "" {
+		return text
+	}
+	text += fmt.Sprintf("tls {cert_file: %q, key_file: %q, timeout: 5", filepath.ToSlash(c.Cert),
+		filepath.ToSlash(c.Key))
+	if c.CA != "" {
+		text += fmt.Sprintf(", ca_file: %q, verify: true", filepath.ToSlash(c.CA))
+	}
+	return text + "}\n"
+}
+
 // start starts the process, and waits until it listens.
-func (s *hosted) start(path string, o wire.Options) error {
-	options, err := json.Marshal(o)
-	if err != nil {
+func (s *hosted) start(path, config string) error {
+	file := filepath.Join(s.dir, "server.conf")
+	if err := files.Write(file, func(w io.Writer) error {
+		_, err := io.WriteString(w, config)
+		return err
+	}); err != nil {
 		return err
 	}
-	process := exec.Command(path)
+	process := exec.Command(path, file)
 	process.Stderr = os.Stderr
-	theirs, in, err := os.Pipe()
+	in, err := process.StdinPipe()
 	if err != nil {
 		return err
 	}
-	defer theirs.Close()
-	out, answers, err := os.Pipe()
+	out, err := process.StdoutPipe()
 	if err != nil {
-		return errors.Join(err, in.Close())
+		return err
 	}
-	defer answers.Close()
-	s.pipe = &pipe{in: in, out: bufio.NewReader(out), from: out}
-	process.Stdin, process.Stdout = theirs, answers
 	if err := process.Start(); err != nil {
 		return err
 	}
-	s.process = process
-	if _, err := s.pipe.Write(append(options, '\n')); err != nil {
-		return err
-	}
-	answers.Close() // so that reading ends if the process does
-	line, err := s.pipe.out.ReadBytes('\n')
+	s.process, s.in = process, in
+	answers := bufio.NewReader(out)
+	line, err := answers.ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("%s ended before it listened: %w", path, err)
 	}
-	var started wire.Started
-	if err := json.Unmarshal(line, &started); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	failed := false
+	if s.url, failed = strings.CutPrefix(strings.TrimSpace(line), failedPrefix); failed {
+		return errors.New(s.url)
 	}
-	if s.url = started.URL; s.url == "" {
-		return errors.New(started.Error)
+	mine, theirs := net.Pipe()
+	s.conn = mine
+	copied := func(to io.WriteCloser, from io.Reader) {
+		_, _ = io.Copy(to, from) // where it breaks, the connection ends
+		to.Close()
 	}
+	go copied(in, theirs)
+	go copied(theirs, answers)
 	return nil
 }
+
+// failedPrefix is what the server's program answers before an error, in place of its address.
+const failedPrefix = "error: "
 
 // makeFolder makes an empty folder for the server: dir, or a temporary one.
 func (s *hosted) makeFolder(dir string) error {
@@ -138,13 +160,14 @@ func (s *hosted) makeFolder(dir string) error {
 }
 
 // InProcessConn implements nats.InProcessConnProvider: the one connection of this process.
-func (s *hosted) InProcessConn() (net.Conn, error) { return s.pipe, nil }
+func (s *hosted) InProcessConn() (net.Conn, error) { return s.conn, nil }
 
 func (s *hosted) close() {
-	if s.pipe != nil {
-		s.pipe.Close()
+	if s.conn != nil {
+		s.conn.Close()
 	}
 	if s.process != nil {
+		s.in.Close()
 		patience := time.AfterFunc(5*time.Second, func() { _ = s.process.Process.Kill() })
 		_ = s.process.Wait() // how it ended matters no more
 		patience.Stop()

@@ -42,31 +42,10 @@ type store struct {
 	version string
 }
 
-// openStore finds the streams, or makes them.
-func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
-	js, err := jetstream.New(conn)
-	if err != nil {
-		return nil, err
-	}
-	s := &store{js: js, key: k}
-	keep, storage := keepOnServer, jetstream.FileStorage
-	if c.URL == "" {
-		keep, storage = keepInProcess, jetstream.MemoryStorage
-	}
-	// One message for a key at a time: what is queued is not queued again.
-	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: streamName, Subjects: []string{subject + ">"}, Retention: jetstream.WorkQueuePolicy,
-		Storage:           storage,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-	}); err != nil {
-		return nil, err
-	}
-	if s.results, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: resultBucket, TTL: keep, Storage: storage}); err != nil {
-		return nil, err
-	}
-	if s.files, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: fileBucket, TTL: keepOnServer}); err != nil {
+// newStore returns a store whose buckets are not known yet.
+func newStore(conn *nats.Conn, c *Config, k *key) (s *store, err error) {
+	s = &store{key: k}
+	if s.js, err = jetstream.New(conn); err != nil {
 		return nil, err
 	}
 	if s.version, err = c.identity(); err != nil {
@@ -76,28 +55,50 @@ func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	return s, err
 }
 
-// joinStore finds the streams that another process made, and waits until they exist.
-func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
-	js, err := jetstream.New(conn)
+// openStore finds the streams, or makes them.
+func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
+	s, err := newStore(conn, c, k)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{js: js, key: k}
-	if s.version, err = c.identity(); err != nil {
+	keep, storage := keepOnServer, jetstream.FileStorage
+	if c.URL == "" {
+		keep, storage = keepInProcess, jetstream.MemoryStorage
+	}
+	// One message for a key at a time: what is queued is not queued again.
+	if _, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: streamName, Subjects: []string{subject + ">"}, Retention: jetstream.WorkQueuePolicy,
+		Storage:           storage,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+	}); err == nil {
+		s.results, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: resultBucket, TTL: keep, Storage: storage})
+	}
+	if err == nil {
+		s.files, err = s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: fileBucket, TTL: keepOnServer})
+	}
+	return s, err
+}
+
+// joinStore finds the streams that another process made, and waits until they exist.
+func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
+	s, err := newStore(conn, c, k)
+	if err != nil {
 		return nil, err
 	}
 	if s.results, err = eventually(ctx, func() (jetstream.KeyValue, error) {
-		return js.KeyValue(ctx, resultBucket)
-	}); err != nil {
+		return s.js.KeyValue(ctx, resultBucket)
+	}); err == nil {
+		s.files, err = eventually(ctx, func() (jetstream.ObjectStore, error) {
+			return s.js.ObjectStore(ctx, fileBucket)
+		})
+	}
+	if err != nil {
+		s.close()
 		return nil, err
 	}
-	if s.files, err = eventually(ctx, func() (jetstream.ObjectStore, error) {
-		return js.ObjectStore(ctx, fileBucket)
-	}); err != nil {
-		return nil, err
-	}
-	s.cache, err = newCache()
-	return s, err
+	return s, nil
 }
 
 // eventually tries each second until something is there.

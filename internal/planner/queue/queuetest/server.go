@@ -22,7 +22,7 @@ const hosting = "LLMSIM_TEST_QUEUE"
 // tests do, the test program is the server of a queue.
 func Main(m *testing.M) int {
 	if os.Getenv(hosting) != "" {
-		if err := host.Serve(os.Stdin, os.Stdout); err != nil {
+		if err := host.Serve(os.Args[1], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
