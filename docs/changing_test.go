@@ -127,6 +127,59 @@ func TestExercisesPass(t *testing.T) {
 	}
 }
 
+// breach is a row of the page's table of changes that break a law: a text of a file, the text that
+// takes its place, and the command whose test then fails.
+type breach struct{ file, text, wrong, command string }
+
+// breaches reads the table. Each text is once in its file.
+func breaches(t *testing.T) (list []breach) {
+	t.Helper()
+	table := section(t, "Break a law, and see which test tells")
+	cells := regexp.MustCompile("(?m)^\\| [^|]+" + strings.Repeat(" \\| `(.+)`", 4) + " \\|$")
+	for _, row := range cells.FindAllStringSubmatch(table, -1) {
+		b := breach{row[1], row[2], row[3], row[4]}
+		if n := bytes.Count(testkit.Read(t, filepath.Join("..", b.file)), []byte(b.text)); n != 1 {
+			t.Errorf("%s has %d times the text %q, want one", b.file, n, b.text)
+		}
+		list = append(list, b)
+	}
+	if len(list) < 5 {
+		t.Fatalf("%s has %d changes that break a law, want 5 or more", changing, len(list))
+	}
+	return list
+}
+
+// Each change of the page's last table breaks the test beside it, which passes before.
+func TestChangesBreakTheTestThatThePageNames(t *testing.T) {
+	all := breaches(t)
+	if testing.Short() {
+		t.Skip("builds and tests a copy of the tree")
+	}
+	dir := copied(t)
+	for _, b := range all {
+		run := func() (string, error) {
+			command := testkit.Command(t, "sh", "-c", b.command+" -short")
+			command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath -vet=off",
+				"LLMSIM_REQUIRE_SHARED=")
+			out, err := command.CombinedOutput()
+			return string(out), err
+		}
+		if out, err := run(); err != nil {
+			t.Fatalf("%s fails before the change: %.2000s", b.command, out)
+		}
+		path := filepath.Join(dir, b.file)
+		was := testkit.Read(t, path)
+		wrong := bytes.Replace(was, []byte(b.text), []byte(b.wrong), 1)
+		testkit.OK(t, os.WriteFile(path, wrong, 0o666))
+		_, test, _ := strings.Cut(b.command, " -run ")
+		if out, err := run(); err == nil || !strings.Contains(out, "--- FAIL: "+test+" ") {
+			t.Errorf("%s: %q in place of %q does not break %s: %.2000s", b.file, b.wrong, b.text,
+				test, out)
+		}
+		testkit.OK(t, os.WriteFile(path, was, 0o666))
+	}
+}
+
 // commands returns those of the section of an exercise, after ones that run the tests it brings.
 func (e exercise) commands(t *testing.T) (list []string) {
 	t.Helper()

@@ -4,6 +4,7 @@ package evidence
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -45,6 +46,11 @@ type versions []string
 func (v *versions) UnmarshalText(text []byte) error {
 	*v = strings.Fields(string(text))
 	return nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler: in JSON the versions are a list.
+func (v *versions) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, (*[]string)(v))
 }
 
 // Header is the first line of the table.

@@ -1,10 +1,13 @@
 package evidence
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/engines"
 )
 
@@ -88,6 +91,19 @@ func TestTheRegistryKnowsEveryMeasuredVersion(t *testing.T) {
 			}) {
 				t.Errorf("%s %s is not among the versions with evidence (%v)", e.Engine, text, err)
 			}
+		}
+	}
+}
+
+// What a result says of measured errors is read back from its JSON as it was written.
+func TestErrorsAreReadBack(t *testing.T) {
+	for _, want := range []Error{{}, {Quantity: "TPOT", Versions: versions{"0.15.1", "0.19.0"}}} {
+		text, err := json.Marshal(want)
+		testkit.OK(t, err)
+		var got Error
+		testkit.OK(t, json.Unmarshal(text, &got))
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is read as %+v", text, got)
 		}
 	}
 }

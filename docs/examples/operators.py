@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Times the operators of a model on the GPUs of this machine, and writes tables that llmsim reads.
 
-    python3 kit/operators.py --model config.json --gpu h100_sxm --out operators
+    python3 docs/examples/operators.py --model config.json --gpu h100_sxm --out operators
     llmsim scenario s.yaml --set hardware.operators=operators
 
 --model is the config.json of a Hugging Face model; --tensor is the tensor parallelism. All-reduces
-are timed if the script is started on several GPUs: torchrun --nproc-per-node 2 kit/operators.py ...
+are timed if the script is started on several GPUs: torchrun --nproc-per-node 2 docs/examples/operators.py ...
 It needs PyTorch and nothing else, and takes about five minutes. The tables have the columns of
 ai-dynamo/aiconfigurator: m, n, k, isl, batch_size, latency in ms and so on.
 
