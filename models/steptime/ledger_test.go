@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 
 	"pgregory.net/rapid"
@@ -82,4 +84,36 @@ func TestStagesReadTheModelOnce(t *testing.T) {
 				piped.FLOPs, alone.Weights, alone.FLOPs)
 		}
 	})
+}
+
+// Of the stages of a pipeline whose layers do not divide, a clock prices the one that the other
+// exceeds by less, over a decode step and a prompt.
+func TestThePricedStageIsTheSlowest(t *testing.T) {
+	_, known := catalogues(t)
+	uneven := 0
+	for _, m := range known {
+		for stages := 2; stages <= min(7, m.Layers()); stages++ {
+			cfg := Config{Model: m, Accelerator: h100(), Engine: Engines()[0],
+				ScaleUp:  &hardware.Link{Name: "some", Bandwidth: 100e9},
+				Parallel: Parallelism{Pipeline: stages}}
+			c, err := New(cfg)
+			if err != nil || m.Layers()%stages == 0 {
+				continue
+			}
+			uneven++
+			other, layers := *c, m.Layers()/stages
+			if c.last {
+				layers++
+			}
+			testkit.OK(t, other.price(layers, !c.last))
+			a, b := c.probe(), other.probe()
+			if exceeds(b, a) > exceeds(a, b)*(1+1e-9) {
+				t.Errorf("%s in %d stages: a step and a prompt take %v in the stage that is "+
+					"priced and %v in another", m.Name, stages, a, b)
+			}
+		}
+	}
+	if uneven < 50 {
+		t.Errorf("%d pipelines with uneven stages", uneven)
+	}
 }

@@ -57,10 +57,44 @@ func New(cfg Config) (*Clock, error) {
 	return c, nil
 }
 
-// priceStage chooses the slowest pipeline stage and prices its attention and the host's work for
-// it.
+// priceStage chooses and prices a pipeline stage: the last, which has the output head, or one of
+// those with the most layers, where the stages cannot be equal. Remaining layers go to stages other
+// than the last. One may be slower for decoding and the other for prompts: it takes the stage that
+// the other exceeds by less.
 func (c *Clock) priceStage() error {
-	c.chooseStage()
+	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
+	c.allLayers = float64(layers)
+	most, fewest := (layers+stages-1)/stages, layers/stages
+	if err := c.price(fewest, true); err != nil || most == fewest {
+		return err
+	}
+	last := c.probe()
+	if err := c.price(most, false); err != nil {
+		return err
+	}
+	if longest := c.probe(); exceeds(longest, last) > exceeds(last, longest) {
+		return nil
+	}
+	return c.price(fewest, true)
+}
+
+// probe returns the times of a decode step for one sequence and of a prompt. They do not run.
+func (c *Clock) probe() [2]sim.Time {
+	aside := c.Aside()
+	aside.outside = outside{}
+	return [2]sim.Time{aside.Duration(&sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}),
+		aside.Duration(&sim.Step{Prefill: []sim.Chunk{{New: 512, Last: true}}})}
+}
+
+// exceeds returns the largest ratio of times in a to those in b.
+func exceeds(a, b [2]sim.Time) float64 {
+	return max(float64(a[0])/float64(b[0]), float64(a[1])/float64(b[1]))
+}
+
+// price prices attention and the host's work for a stage with the given layers, which may be the
+// last.
+func (c *Clock) price(layers int, last bool) error {
+	c.layers, c.last = float64(layers), last
 	c.attention, c.latentLayers = nil, 0
 	c.decodeKernels, c.prefillKernels, c.expand = 0, 0, 0
 	for _, l := range c.cfg.Model.AttentionLayers(c.cfg.Parallel.Tensor, c.cfg.KV) {
@@ -84,29 +118,6 @@ func (c *Clock) priceStage() error {
 	c.findHostTimes()
 	c.forget()
 	return nil
-}
-
-// chooseStage finds the pipeline stage that takes longest: the last, which has the output head, or
-// one of those with the most layers, where the stages cannot be equal. Remaining layers go to
-// stages other than the last.
-func (c *Clock) chooseStage() {
-	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
-	c.allLayers = float64(layers)
-	most, fewest := (layers+stages-1)/stages, layers/stages
-	var perLayer, head float64
-	for i := range c.linear {
-		l := &c.linear[i]
-		if bytes := l.Matrices(l.Active) * float64(
-			l.MatrixBytes(c.cfg.Weights)); l.Rows == models.SampledRows {
-			head += bytes
-		} else {
-			perLayer += bytes * float64(l.Count) / float64(layers)
-		}
-	}
-	c.layers, c.last = float64(fewest), true
-	if float64(most)*perLayer > float64(fewest)*perLayer+head {
-		c.layers, c.last = float64(most), false
-	}
 }
 
 // totalOf returns the time of the operators that list appends, in space that is used again.
