@@ -180,6 +180,9 @@ func TestIntervalOfCheckpoints(t *testing.T) {
 			return interval / (f.MTBF * math.Exp(f.Restart/f.MTBF) *
 				math.Expm1((interval+f.Checkpoint)/f.MTBF))
 		}
+		bytes := float64(j.Model.Parameters().Total()) * (2 + 12)
+		near(t, "checkpoint", f.Checkpoint, bytes/(1e9*max(1, float64(j.GPUs)/8)))
+		near(t, "goodput", at(f.Interval), f.Goodput)
 		if !(f.Goodput > 0 && f.Goodput < 1) {
 			t.Fatalf("goodput %g", f.Goodput)
 		}

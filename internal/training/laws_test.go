@@ -183,7 +183,7 @@ func TestStepByClosedForm(t *testing.T) {
 		o := rapid.SampledFrom(Optimizers()).Draw(t, "optimizer")
 		j.Optimizer = o
 		bandwidth := j.Machine.Accelerator.Bandwidth * j.Machine.Constants.Elementwise.Memory
-		near(t, "optimizer", j.update(), float64(j.Model.Parameters().Total())*
+		near(t, "optimizer", j.Step().Optimizer, float64(j.Model.Parameters().Total())*
 			(2*(o.Master+o.First+o.Second)+o.Gradient+2)/bandwidth)
 	})
 }

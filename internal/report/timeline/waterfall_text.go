@@ -109,8 +109,13 @@ func (w *Waterfall) rows() (list []row, left int) {
 	}
 	slices.Sort(spans)
 	shortest, kept := spans[left], list[:0]
-	for _, r := range list {
-		if r.Span() >= shortest && len(kept) < mostParts {
+	last, _ := slices.BinarySearch(spans, shortest+1)
+	for alike := last - left; len(list) > 0; list = list[1:] {
+		r := list[0]
+		if r.Span() == shortest {
+			alike--
+		}
+		if r.Span() > shortest || r.Span() == shortest && alike >= 0 {
 			kept = append(kept, r)
 		}
 	}

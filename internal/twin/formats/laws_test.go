@@ -252,7 +252,8 @@ func TestFiguresOfAllClients(t *testing.T) {
 	}
 	bench := func(o dict) dict { o["model_id"], o["tokenizer_id"] = "m", "m"; return o }
 	for name, o := range map[string]any{
-		"vllm bench": bench(flat(1e3, dict{}, "mean", "median", "p99", "_ms", "ttft", "tpot",
+		"vllm bench": bench(flat(1e3, dict{"backend": "vllm"}, "mean", "median", "p99", "_ms",
+			"ttft", "tpot",
 			"e2el")),
 		"InferenceX": bench(flat(1, dict{}, "mean", "median", "p99", "", "ttft", "tpot", "e2el")),
 		"sglang": flat(1e3, dict{"backend": "sglang"}, "mean", "median", "p99", "_ms", "ttft",
@@ -277,6 +278,10 @@ func TestFiguresOfAllClients(t *testing.T) {
 			continue
 		}
 		r, figures := &got.Runs[0], want
+		if engine := map[string]string{"vllm bench": "vllm", "sglang": "sglang"}[name]; engine !=
+			got.Server.Engine {
+			t.Errorf("%s: the engine is %q, want %q", name, got.Server.Engine, engine)
+		}
 		if name == "report" { // has no rate of tokens
 			figures.OutputRate = 0
 		}
@@ -460,11 +465,9 @@ func TestStepsOfLogs(t *testing.T) {
 				want = append(want, s)
 			}
 			fmt.Fprintf(&rates,
-				"INFO 08-01 12:%02d:10 Engine 000: Avg prompt throughput: %d tokens/s, Avg "+
+				"INFO 08-01 12:%02d:%02d Engine 000: Avg prompt throughput: %d tokens/s, Avg "+
 					"generation throughput: %d tokens/s, Running: %d reqs, Waiting: %d reqs\n",
-				minute,
-				i, 2*i,
-				3*i, 4*i)
+				minute, i, i, 2*i, 3*i, 4*i)
 			minute += rapid.IntRange(1, 2).Draw(t, "minutes")
 		}
 		read := func(text string) *observed.Run {
@@ -489,7 +492,7 @@ func TestStepsOfLogs(t *testing.T) {
 		for i, v := range read(rates.String()).Intervals {
 			if v.PromptTokens != float64(i)*v.Seconds || v.OutputTokens != 2*v.PromptTokens ||
 				v.Running != float64(3*i) || v.Waiting != float64(4*i) || v.Seconds != 10 ||
-				math.Mod(v.At, 60) != 0 || (i == 0) != (v.At == 0) {
+				math.Mod(v.At, 60) != float64(i) || (i == 0) != (v.At == 0) {
 				t.Errorf("interval %d is %+v", i, v)
 			}
 		}

@@ -1,0 +1,307 @@
+package timeline
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// drawLife draws a life of parts that follow each other, with computing and waiting between.
+func drawLife(t *rapid.T, id int64) *Life {
+	ms := rapid.Int64Range(1, 900)
+	l := &Life{ID: id, Arrival: sim.Time(ms.Draw(t, "arrival")) * sim.Millisecond, Prompt: 5,
+		Output: 3}
+	at := l.Arrival
+	for range rapid.IntRange(1, 60).Draw(t, "parts") {
+		p := Part{Kind: rapid.SampledFrom([]Kind{Queued, Prefill, Waiting, Decode, Held}).Draw(t,
+			"kind"),
+			From: at, Replica: rapid.IntRange(0, 1).Draw(t, "replica")}
+		at += sim.Time(ms.Draw(t, "takes")) * sim.Millisecond
+		if p.To = at; p.Kind == Prefill || p.Kind == Decode {
+			p.Steps, p.Tokens = rapid.Int64Range(1, 9).Draw(t, "steps"), 7
+		}
+		l.Parts = append(l.Parts, p)
+	}
+	l.First, l.Last, l.End = l.Arrival+(at-l.Arrival)/2, at, at
+	return l
+}
+
+// The rows of a waterfall are its parts: in order, with their steps, tokens and time, whatever is
+// joined; 24 at most, of which none is shorter than one that is left out.
+func TestRowsAreTheParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &Waterfall{Name: "w", Life: drawLife(t, 1)}
+		rows, left := w.rows()
+		var steps, shown int64
+		var tokens, has int
+		var span, covered sim.Time
+		for _, p := range w.Parts {
+			steps, tokens, span = steps+p.Steps, tokens+p.Tokens, span+p.Span()
+		}
+		shortest, kinds := sim.Time(math.MaxInt64), map[Kind]sim.Time{}
+		for i, r := range rows {
+			shown, has, covered = shown+r.Steps, has+r.Tokens, covered+r.Span()
+			shortest = min(shortest, r.Span())
+			kinds[r.Kind] += r.Span() - r.waiting
+			kinds[Waiting] += r.waiting
+			if i > 0 && r.From < rows[i-1].To || r.waiting < 0 || r.waiting >= r.Span() {
+				t.Errorf("row %d is %+v after %+v", i, r, rows[i-1])
+			}
+		}
+		if len(rows) > 24 || (len(w.Parts) <= 24) != (len(rows) == len(w.Parts) && left == 0) &&
+			len(w.Parts) <= 24 {
+			t.Errorf("%d parts in %d rows, %d left out", len(w.Parts), len(rows), left)
+		}
+		if left > 0 && (len(rows) != 24 || span-covered > sim.Time(left)*shortest) {
+			t.Errorf("%d rows, and %v in %d others, where the shortest has %v", len(rows),
+				span-covered, left,
+				shortest)
+		}
+		if left == 0 {
+			if shown != steps || has != tokens || covered != span {
+				t.Errorf("%d steps, %d tokens and %v, want %d, %d and %v", shown, has, covered,
+					steps, tokens,
+					span)
+			}
+			for _, total := range w.Totals() {
+				if kinds[total.Kind] != total.Span {
+					t.Errorf("%v in rows of %s, want %v", kinds[total.Kind], total.Kind, total.Span)
+				}
+			}
+		}
+		for i := range rows {
+			line := w.line(&rows[i])
+			bar := []rune(line)[21:]
+			for k := range min(barWidth, len(bar)) { // where the row lies, and nothing beside it
+				from := float64(rows[i].From-w.Arrival) / float64(w.E2E()) * barWidth
+				to := float64(rows[i].To-w.Arrival) / float64(w.E2E()) * barWidth
+				drawn := string(bar[k]) == shade(rows[i].Kind)
+				if inside := float64(k) >= from && float64(k+1) <= to; inside && !drawn ||
+					drawn && (float64(k+1) < from-1e-6 || float64(k) > to+1e-6) {
+					t.Errorf("column %d of a row from %g to %g is %q", k, from, to, bar[k])
+				}
+			}
+		}
+		var b strings.Builder
+		testkit.OK(t, WriteWaterfalls(&b, []Waterfall{*w}))
+		if is := strings.Contains(b.String(), " are left out."); is != (left > 0) {
+			t.Errorf("%d parts are left out:\n%s", left, b.String())
+		}
+	})
+}
+
+// A row of a chart is drawn from arrival to the last token, and each of its parts is seen, as long
+// as its share of the time to a character.
+func TestCharactersOfALife(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLife(t, 1)
+		whole := l.Last + sim.Time(rapid.Int64Range(0, 9).Draw(t, "rest"))*sim.Second
+		text := drawRow(l, whole)
+		cells := float64(textWidth) / float64(whole)
+		if utf8.RuneCountInString(text) != textWidth {
+			t.Fatalf("%q", text)
+		}
+		drawn := utf8.RuneCountInString(strings.ReplaceAll(text, " ", ""))
+		if before := utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text,
+			" ")); math.Abs(
+			float64(before)-float64(l.Arrival)*cells) > 1 ||
+			math.Abs(float64(drawn)-float64(l.Last-l.Arrival)*cells) > 2.01 {
+			t.Errorf("%d characters from %d on of %q", drawn, before, text)
+		}
+		for _, p := range l.Parts {
+			if p.Kind == Prefill && !strings.Contains(text, "▒") {
+				t.Errorf("no prefill in %q", text)
+			}
+		}
+	})
+}
+
+// pixels are what a picture has of an element: its attributes, and the text that follows.
+type pixels struct {
+	name string
+	at   map[string]float64
+	fill string
+	path string
+	text string
+}
+
+// elements reads a picture.
+func elements(t *rapid.T, picture string) (list []pixels) {
+	decoder := xml.NewDecoder(strings.NewReader(picture))
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return list
+		}
+		testkit.OK(t, err)
+		switch token := token.(type) {
+		case xml.StartElement:
+			p := pixels{name: token.Name.Local, at: map[string]float64{}}
+			for _, a := range token.Attr {
+				if v, err := strconv.ParseFloat(a.Value, 64); err == nil {
+					p.at[a.Name.Local] = v
+				}
+				switch a.Name.Local {
+				case "fill":
+					p.fill = a.Value
+				case "d":
+					p.path = a.Value
+				}
+			}
+			list = append(list, p)
+		case xml.CharData:
+			if n := len(list); n > 0 {
+				list[n-1].text += string(token)
+			}
+		}
+	}
+}
+
+// A picture has everything inside of it and in order: a row for each request at its times, evenly
+// below each other, a box for each step, the map of the memory with its share of cells, and under
+// them an axis with round ticks at their times.
+func TestThePictureIsToScale(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &Chart{Name: "c"}
+		for i := range rapid.IntRange(1, 5).Draw(t, "requests") {
+			c.Rows = append(c.Rows, drawLife(t, int64(i)))
+			c.End = max(c.End, c.Rows[i].Last)
+		}
+		for i := range rapid.IntRange(1, 2).Draw(t, "tracks") {
+			c.Tracks = append(c.Tracks, Track{Replica: i, Steps: []Step{{From: 0, To: c.End / 2,
+				Prompt:  3,
+				Decodes: 1}, {From: c.End / 2, To: c.End, Decodes: 2}}})
+		}
+		if rapid.Bool().Draw(t, "memory") {
+			c.Blocks = &Blocks{Capacity: 76800, Holders: []Holder{{1, 25600, 12800}, {2, 12800,
+				12800}}}
+		}
+		list := elements(t, svg("title", []*Chart{c}))
+		high := list[0].at["height"]
+		x := func(at sim.Time) float64 { return 96 + (1180-96-24)*float64(at)/float64(c.End) }
+		var rows, boxes []pixels
+		cells := map[string]int{}
+		axis, lowest := 0.0, 0.0
+		for _, p := range list {
+			switch {
+			case p.name == "line":
+				rows = append(rows, p)
+				lowest = max(lowest, p.at["y1"])
+			case p.name == "rect" && p.at["height"] == 10:
+				cells[p.fill]++
+				lowest = max(lowest, p.at["y"]+10)
+			case p.name == "rect" && p.at["height"] == stepTall-8 && p.fill == decode.colour():
+				boxes = append(boxes, p)
+			case p.name == "path" && strings.Contains(p.path, "H"):
+				_, err := fmt.Sscanf(p.path, "M96 %g H1156", &axis)
+				testkit.OK(t, err)
+			}
+			if p.name == "rect" && (p.at["x"] < 0 || p.at["x"]+p.at["width"] > 1180.01 ||
+				p.at["y"] < 0 ||
+				p.at["y"]+p.at["height"] > high) {
+				t.Errorf("%+v is outside of the picture, %g high", p, high)
+			}
+		}
+		if len(rows) != len(c.Rows) || len(boxes) != 2*len(c.Tracks) || lowest >= axis ||
+			axis+36 > high {
+			t.Fatalf("%d rows, %d boxes down to %g, the axis at %g of %g", len(rows), len(boxes),
+				lowest, axis,
+				high)
+		}
+		for i, p := range rows {
+			if l := c.Rows[i]; math.Abs(p.at["x1"]-x(l.Arrival)) > 0.01 ||
+				math.Abs(p.at["x2"]-x(l.Last)) > 0.01 ||
+				p.at["y1"] != rows[0].at["y1"]+18*float64(i) ||
+				p.at["y1"] != p.at["y2"] {
+				t.Errorf("row %d is %+v", i, p)
+			}
+		}
+		for i, p := range boxes {
+			if half := x(c.End/2) - 96; math.Abs(p.at["x"]-96-half*float64(i%2)) > 0.01 ||
+				math.Abs(p.at["width"]-half+1) > 0.02 ||
+				p.at["y"] != boxes[0].at["y"]+stepTall*float64(i/2) ||
+				p.at["y"] >= rows[0].at["y1"] {
+				t.Errorf("box %d is %+v", i, p)
+			}
+		}
+		if want := map[string]int{"#0072b2": 128, "#b3d5e8": 128, "#d55e00": 128,
+			"#eceef1": 384}; c.Blocks !=
+			nil {
+			for fill, n := range want {
+				if cells[fill] != n {
+					t.Errorf("%d cells are %s, want %d of %v", cells[fill], fill, n, cells)
+				}
+			}
+		} else if len(cells) > 0 {
+			t.Errorf("cells of no memory: %v", cells)
+		}
+		ticks(t, list, axis, c.End)
+	})
+}
+
+// ticks checks the scale of time.
+func ticks(t *rapid.T, list []pixels, axis float64, whole sim.Time) {
+	var values []float64
+	by := 1.0
+	if whole.Seconds() < 2 {
+		by = 1000
+	}
+	for _, p := range list {
+		v, err := strconv.ParseFloat(strings.TrimSpace(p.text), 64)
+		if p.name != "text" || p.at["y"] != axis+18 || err != nil {
+			continue
+		}
+		if want := 96 + 1060*v/by/whole.Seconds(); math.Abs(p.at["x"]-want) > 0.06 {
+			t.Errorf("the tick of %g is at %g, want %g", v, p.at["x"], want)
+		}
+		values = append(values, v)
+	}
+	if len(values) < 4 || len(values) > 10 || values[0] != 0 {
+		t.Fatalf("ticks %v of %g s", values, whole.Seconds())
+	}
+	step := values[1]
+	digits := strconv.FormatFloat(step, 'e', -1, 64)
+	if !slices.Contains([]string{"1", "2", "5"}, digits[:1]) || digits[1] != 'e' ||
+		(values[len(values)-1]+step)/by <= whole.Seconds() {
+		t.Errorf("ticks %v of %g s", values, whole.Seconds())
+	}
+	for i, v := range values {
+		if math.Abs(v-step*float64(i)) > 1e-6*v {
+			t.Errorf("ticks %v", values)
+		}
+	}
+}
+
+// The memory is what holds tokens, what is taken and empty, and what is free.
+func TestSharesOfMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := &Blocks{Capacity: 1000}
+		var room, stored int64
+		for i := range rapid.IntRange(0, 4).Draw(t, "requests") {
+			h := Holder{ID: int64(i), Room: rapid.Int64Range(0, 20).Draw(t, "room") * 10}
+			h.Stored = h.Room / 2
+			b.Holders = append(b.Holders, h)
+			room, stored = room+h.Room, stored+h.Stored
+		}
+		want := fmt.Sprintf("%d requests; %g%% holds tokens, %g%% is taken and empty, "+
+			"%g%% is free.",
+			len(b.Holders), math.Round(float64(stored)/10), 0.0, math.Round(float64(1000-room)/10))
+		got := b.words()
+		for i, part := range strings.Split(want, ", ") {
+			if i != 1 && stored%10 == 0 && !strings.Contains(got, part) {
+				t.Errorf("%q, want %q", got, part)
+			}
+		}
+	})
+}
