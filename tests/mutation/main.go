@@ -43,9 +43,21 @@ import (
 	"time"
 )
 
-// packages are the packages that decide what the simulator says.
-var packages = []string{"sim", "metrics", "policies/...", "models/steptime", "hardware",
-	"internal/planner/stats", "internal/planner/capacity/..."}
+// rooms are the packages that are tried, and the package whose short tests run where it is another
+// than the changed one.
+var rooms = []struct {
+	packages []string
+	tests    string
+}{
+	{[]string{"sim", "metrics", "policies/...", "models/steptime", "hardware", "workload/...",
+		"internal/planner/stats", "internal/planner/capacity/...", "internal/training",
+		"internal/twin/...", "internal/records", "internal/report/...", "internal/launch",
+		"internal/launch/options", "internal/serve/...", "internal/telemetry",
+		"internal/load"}, ""},
+	// what is written for an engine is read back as it was meant
+	{[]string{"internal/launch/commands", "internal/launch/engines",
+		"internal/launch/manifests"}, "internal/launch"},
+}
 
 func main() {
 	n := flag.Int("n", 12, "mutants to try in each package, besides those that do not build")
@@ -59,14 +71,18 @@ func main() {
 	if s == 0 {
 		s = commit(*root)
 	}
-	patterns := flag.Args()
-	if len(patterns) == 0 {
-		patterns = packages
-	}
 	r := runner{root: *root, n: *n, seed: s, only: *only, tests: *tests, out: os.Stdout}
-	if err := r.run(context.Background(), patterns); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	tried := rooms
+	if flag.NArg() > 0 {
+		tried = rooms[:1]
+		tried[0].packages, tried[0].tests = flag.Args(), *tests
+	}
+	for _, room := range tried {
+		r.tests = room.tests
+		if err := r.run(context.Background(), room.packages); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 }
 

@@ -55,7 +55,9 @@ func WriteDevices(out io.Writer, rows []Device) error {
 	p.Text("Weights of 4 bits are read four times as fast as weights of 16 bits, but the " +
 		"arithmetic is the same. So they move a point to the right in the first table only. The " +
 		"A100 is farthest from the law of decoding, because of its kernels for 4 bits.")
-	p.Text(farthest(rows))
+	if words := farthest(rows); words != "" {
+		p.Text(words)
+	}
 	p.Text("Measured with " + Source + ". A prediction is shown for machines of the catalogue.")
 	return p.Err()
 }

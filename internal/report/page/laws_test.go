@@ -1,0 +1,342 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
+)
+
+// drawResult draws the figures that cards show; latencies of which there are some, or no.
+func drawResult(t *rapid.T) *scenarios.Result {
+	r := &scenarios.Result{Diagnosis: &scenarios.Diagnosis{}, Accelerators: 8}
+	figure := rapid.SampledFrom([]float64{0, 1.5, 40, 250})
+	share := rapid.SampledFrom([]float64{0, 0.25, 0.5})
+	r.Completed, r.Lost = rapid.Int64Range(0, 2000).Draw(t, "completed"), rapid.Int64Range(0,
+		2).Draw(t, "lost")
+	r.Cut = rapid.Int64Range(0, 2).Draw(t, "cut")
+	r.Duration, r.OfferedRate = figure.Draw(t, "duration"), figure.Draw(t, "rate")
+	r.MedianTTFT, r.P99TTFT = figure.Draw(t, "ttft"), figure.Draw(t, "p99 ttft")
+	r.MedianE2EL, r.P99E2EL = 100, 200
+	r.RequestThroughput, r.Goodput, r.OutputThroughput = 2.4567, 1.2345, 123.456
+	r.MeanDecodeBatch, r.PeakBatch = 3.4567, 9
+	r.KVUsage, r.PeakKVUsage = share.Draw(t, "kv"), 0.75
+	r.Cost, r.CostPerMillion, r.PricedOver = figure.Draw(t, "cost"), figure.Draw(t, "price"),
+		"at it"
+	r.EnergyPerMillion = figure.Draw(t, "energy")
+	if rapid.Bool().Draw(t, "sold") {
+		r.Sold = &scenarios.Sold{Hourly: 12.3456}
+	}
+	r.SLOMet, r.Attainment = rapid.Bool().Draw(t, "met"), metrics.Attainment{All: 0.875,
+		Target: 0.9}
+	r.SLO.TTFT.Request = scenarios.Span(rapid.SampledFrom([]sim.Time{0, sim.Second}).Draw(t,
+		"limit"))
+	if rapid.Bool().Draw(t, "by class") {
+		r.ClassSLOs = map[string]scenarios.SLO{"a": {Percentile: 5}}
+	}
+	if rapid.Bool().Draw(t, "ranges") {
+		r.Intervals = &scenarios.Intervals{Level: 0.75, Of: map[string]scenarios.Range{
+			"goodput": {Low: 1.2342, High: 2.3456}, "request_throughput": {Low: 2.4567,
+				High: 2.4567},
+			"median_ttft_ms": {Low: 10, High: 20}}}
+	}
+	r.Phases = &metrics.Phases{MeanQueue: 10 * share.Draw(t, "queue"), MeanPrefill: 20,
+		MeanFrontEnd: 5,
+		MeanDecode:   100}
+	r.TotalOutputTokens = 11 * r.Completed
+	return r
+}
+
+// A card has its figure to some digits and in full, and what it means beside it; where a figure is
+// not known there is no card, or a dash.
+func TestCardsHaveTheirFigures(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawResult(t)
+		c, cards := newColumn(r), map[string]card{}
+		for _, one := range c.Cards {
+			cards[one.Key] = one
+			if want := fmt.Sprint(scenarios.MetricNamed(one.Key).Of(r)); one.Exact != want {
+				t.Errorf("%s is %s, want %s", one.Key, one.Exact, want)
+			}
+		}
+		says := func(key, value string, notes map[string]bool) {
+			t.Helper()
+			if cards[key].Value != value {
+				t.Errorf("%s is %q, want %q", key, cards[key].Value, value)
+			}
+			for words, is := range notes {
+				if strings.Contains(cards[key].Note, words) != is {
+					t.Errorf("%s: %q is said: %v, in %q", key, words, !is, cards[key].Note)
+				}
+			}
+		}
+		ranges := r.Intervals != nil
+		says("completed", units.Count(r.Completed), map[string]bool{
+			fmt.Sprintf(", %d without an answer", r.Lost): r.Lost > 0,
+			"without an answer":                           r.Lost > 0,
+			fmt.Sprintf(", %d cut by their users", r.Cut): r.Cut > 0, "cut": r.Cut > 0,
+			"in " + units.FormatDuration(r.Duration): true, ", in ": r.Lost+r.Cut > 0})
+		if r.MedianTTFT+r.P99TTFT > 0 {
+			says("median_ttft_ms", units.FormatDuration(r.MedianTTFT/1000), map[string]bool{
+				"99% within " + units.FormatDuration(r.P99TTFT/1000): true,
+				"; 75% sure: 10 ms to 20 ms":                         ranges})
+		} else {
+			says("median_ttft_ms", "–", map[string]bool{"no request has one": true})
+		}
+		says("median_tpot_ms", "–", nil)
+		says("request_throughput", "2.46/s", map[string]bool{"sure": false,
+			"all arrive at once": r.OfferedRate == 0, "/s arrive": r.OfferedRate > 0})
+		says("goodput", "1.23/s", map[string]bool{"; 75% sure: 1.23 to 2.35": ranges})
+		says("output_throughput", "123.5/s", nil)
+		says("median_e2el_ms", "100 ms", map[string]bool{"99% within 200 ms": true})
+		says("mean_decode_batch", "3.46", map[string]bool{"; 9 at most": true})
+		says("kv_usage", units.Significant(100*r.KVUsage, 2)+"%",
+			map[string]bool{"75% at most": true})
+		known := r.Cost > 0 && r.Duration > 0
+		says("accelerators", "8", map[string]bool{"price not known": !known,
+			"$" + units.Significant(r.Cost/r.Duration*3600, 4) + " an hour": known})
+		if _, priced := cards["cost_per_million_output_tokens"]; priced != (r.CostPerMillion > 0) {
+			t.Errorf("a price of %g is shown: %v", r.CostPerMillion, priced)
+		}
+		if e,
+			shown := cards["energy_per_million_output_tokens"]; shown != (r.EnergyPerMillion > 0) ||
+			shown && e.Value != units.Significant(r.EnergyPerMillion, 3)+" Wh" {
+			t.Errorf("an energy of %g is shown: %+v", r.EnergyPerMillion, e)
+		}
+		if sold, shown := cards["tokens_sold"]; shown != (r.Sold != nil) || shown &&
+			(sold.Value != "$12.35" || !strings.HasPrefix(sold.Note,
+				"at it they are worth $12.35")) {
+			t.Errorf("what is sold is shown: %+v", sold)
+		}
+		byClass, answered := r.ByClass(), r.Begun() > 0
+		for words, is := range map[string]bool{"SLO missed: no request was answered": !answered,
+			"SLO met: ": answered && r.SLOMet,
+			"87.5% of the requests meet the SLO of their class": answered && byClass,
+			"at least 90% are wanted": answered && !byClass &&
+				r.SLO.Joint()} {
+			if strings.Contains(c.Verdict, words) != is {
+				t.Errorf("%q is said: %v, in %q", words, !is, c.Verdict)
+			}
+		}
+	})
+}
+
+// The parts of a mean request make up all of it.
+func TestPartsOfAMeanRequest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawResult(t)
+		w, sum := newWaterfall(r), 0.0
+		total := r.MeanQueue + 25 + 100
+		for i, time := range []float64{r.MeanQueue, 20, 5, 100} {
+			p := w.Parts[i]
+			if sum += p.Share; math.Abs(p.Share*total-time) > 1e-9 ||
+				p.Time != units.FormatDuration(time/1000) {
+				t.Errorf("%+v, want %g ms of %g", p, time, total)
+			}
+		}
+		after := "10"
+		if r.Completed == 0 {
+			after = "-1"
+		}
+		if math.Abs(sum-1) > 1e-12 || !strings.Contains(w.Words, "here "+
+			units.FormatDuration((r.MeanQueue+25)/1000)+".") || !strings.Contains(w.Words,
+			"100 ms more for the "+after+" that follow") {
+			t.Errorf("%g in all: %s", sum, w.Words)
+		}
+		if r.Phases = nil; newWaterfall(r) != nil {
+			t.Error("phases that are not known are shown")
+		}
+	})
+}
+
+// Tables have the state of each run at moments from its first on, evenly apart, twelve at most, and
+// the parts of its steps, under its name where there are several.
+func TestTablesOfCharts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &pageData{}
+		rows, parts := 0, 0
+		runs := rapid.IntRange(1, 3).Draw(t, "runs")
+		for i := range runs {
+			r := runData{Name: fmt.Sprint("run ", i), Parts: []PartTime{{Batch: 4, Name: "part",
+				Time: 2500,
+				Fits: i == 0}}}
+			n := rapid.IntRange(0, 40).Draw(t, "points")
+			for k := range n {
+				r.Series = append(r.Series, Point{At: float64(k), Running: k, Waiting: 2 * k,
+					KV: float64(k) / 100, Up: 1 + k/39})
+			}
+			if scales := r.scales(); scales != (n == 40) {
+				t.Errorf("%d points change: %v", n, scales)
+			}
+			rows, parts = rows+min(n, 12), parts+1
+			d.Runs = append(d.Runs, r)
+		}
+		series, steps := seriesTable(d), partsTable(d)
+		if len(series.Rows) != rows || len(steps.Rows) != parts {
+			t.Fatalf("%d and %d rows, want %d and %d", len(series.Rows), len(steps.Rows), rows,
+				parts)
+		}
+		before := map[string]int{}
+		for _, row := range series.Rows {
+			run, _, several := strings.Cut(row[0], ", ")
+			k := 0
+			_, err := fmt.Sscan(row[1], &k)
+			testkit.OK(t, err)
+			last, begun := before[run]
+			if several != (runs > 1) || row[2] != fmt.Sprint(2*k) || !strings.HasSuffix(row[0],
+				units.FormatDuration(float64(k))) || row[3] != units.Significant(float64(k),
+				2)+"%" ||
+				several && (!begun && k != 0 || begun && (k <= last || k > last+4)) {
+				t.Errorf("row %q after %d", row, last)
+			}
+			before[run] = k
+		}
+		for i, row := range steps.Rows {
+			if row[1] != "4" || row[2] != "2.5 s" || (row[3] == "yes") != (i == 0) ||
+				strings.HasPrefix(row[0], "run ") != (runs > 1) {
+				t.Errorf("row %q", row)
+			}
+		}
+	})
+}
+
+// A sample has all requests as long as there is room, and is an even one of more: each request is
+// as likely in it as any other.
+func TestSampleIsEven(t *testing.T) {
+	s, sum := NewSample(1000), 0.0
+	for i := range 20_000 {
+		q := &sim.Sequence{LastToken: 2 * sim.Second, FirstToken: sim.Second}
+		q.ID, q.Prompt, q.Output = int64(i), 3, 5
+		if s.Finished(q); len(s.Requests()) != min(i+1, 1000) {
+			t.Fatalf("%d of %d requests", len(s.Requests()), i+1)
+		}
+	}
+	for _, r := range s.Requests() {
+		sum += float64(r.ID) / 1000
+		if r.Prompt != 3 || r.Output != 5 || r.TTFT != 1 || r.E2E != 2 || r.TPOT != 0.25 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if far := 5 * 20_000 / math.Sqrt(12*1000); math.Abs(sum-10_000) > far {
+		t.Errorf("a mean number of %g, want 10,000 within %g", sum, far)
+	}
+}
+
+// The words of charts have the figures of their runs, each under its name where there are several.
+func TestWordsOfCharts(t *testing.T) {
+	file, err := scenarios.Load("chat", "workload.requests=20")
+	testkit.OK(t, err)
+	s, err := file.Build(policies.Default())
+	testkit.OK(t, err)
+	sample := NewSample(5)
+	r, err := s.Run(t.Context(), sample)
+	testkit.OK(t, err)
+	run := Run{Result: r, Sample: sample, Steps: s.Steps()}
+	for _, runs := range [][]Run{{run}, {run, {Name: "other", Result: r, Sample: sample,
+		Steps: s.Steps()}}} {
+		d := newData(runs)
+		all := charts(runs, &d)
+		sums := map[int]float64{}
+		for _, p := range d.Runs[0].Parts {
+			sums[p.Batch] += p.Time
+			if Rank(p.Name) != p.Rank || !p.Fits {
+				t.Errorf("%+v", p)
+			}
+		}
+		want := map[string]string{
+			"timeline": units.Significant(r.MeanRunning, 3) +
+				" requests are in a batch on average, up to " +
+				fmt.Sprint(r.PeakRunning) + "; " + units.Significant(r.MeanWaiting, 3) +
+				" wait, up to " +
+				fmt.Sprint(r.PeakWaiting),
+			"memory": units.Significant(100*r.KVUsage, 2) +
+				"% of the KV memory is in use on average, " +
+				units.Significant(100*r.PeakKVUsage, 2) + "% at most",
+			"scatter": "a TTFT within " + units.FormatDuration(r.MedianTTFT/1000) +
+				", 99% within " +
+				units.FormatDuration(r.P99TTFT/1000),
+			"operators": fmt.Sprintf("A step of 1 takes %s, of 256 %s.",
+				units.FormatDuration(sums[1]/1000),
+				units.FormatDuration(sums[256]/1000))}
+		for _, c := range all {
+			if words, is := want[c.ID]; is && (len(c.Words) != len(runs) ||
+				!strings.Contains(c.Words[len(runs)-1], words) ||
+				strings.HasPrefix(c.Words[len(runs)-1], "other: ") != (len(runs) > 1)) {
+				t.Errorf("%s says %q, want %q", c.ID, c.Words, words)
+			}
+			delete(want, c.ID)
+		}
+		var text strings.Builder
+		if len(runs) == 1 {
+			testkit.OK(t, Write(&text, run))
+		} else {
+			testkit.OK(t, WriteComparison(&text, &Comparison{Title: "two", Runs: runs}))
+		}
+		if n := strings.Count(text.String(), "llama-3.1-8b&#34;"); n < len(runs) {
+			t.Errorf("the scenario is told %d times", n)
+		}
+		if named := strings.Contains(text.String(), ">other<"); named != (len(runs) > 1) {
+			t.Errorf("the second run is named: %v", named)
+		}
+		if len(want) > 0 || len(d.Runs[0].Series) != len(r.Series) || len(d.Runs[0].Requests) != 5 {
+			t.Errorf("no charts of %v", want)
+		}
+	}
+}
+
+// The table of latencies has each statistic of each, or a dash where no request has it, and the
+// limit of the SLO where one holds for all requests; tables of classes and pools have a row each.
+func TestTableOfLatencies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawResult(t)
+		r.MeanTPOT, r.MedianTPOT, r.P90TPOT, r.P95TPOT, r.P99TPOT = 1, 2, 3, 4, 5
+		r.MeanTTFT, r.P90TTFT, r.P95TTFT = 6, 7, 8
+		r.Classes = map[string]metrics.ClassSummary{"b": {},
+			"a": {Endings: metrics.Endings{Completed: 1,
+				Rejected: 2, TimedOut: 3, Cancelled: 4, Cut: 5, Lost: 6}, Latencies: r.Latencies,
+				Attainment: metrics.Attainment{All: 0.12345}}}
+		r.Pools = []scenarios.PoolResult{{Name: "p", Replicas: 2, Completed: 3, HandedOver: 4,
+			Busy: 0.12345,
+			Cost: 1.2345}, {Name: "q", MeanReplicas: 1.2345}}
+		tables := newTables(r)
+		ms := func(x float64) string {
+			if x == 0 {
+				return "–"
+			}
+			return units.FormatDuration(x / 1000)
+		}
+		limit := ""
+		if !r.ByClass() {
+			limit = r.SLO.TTFT.Words()
+		}
+		zero := func(x float64) string { return units.FormatDuration(x / 1000) }
+		for i, want := range map[[2]int][]string{
+			{0, 0}: {ms(6), ms(r.MedianTTFT), ms(7), ms(8), ms(r.P99TTFT), limit},
+			{0, 1}: {"1 ms", "2 ms", "3 ms", "4 ms", "5 ms", ""},
+			{0, 2}: {"–", "–", "–", "–", "–", ""}, {0, 3}: {"–", "100 ms", "–", "–", "200 ms", ""},
+			{1, 0}: {"1", "2", "3", "4", "5", "6", zero(r.MedianTTFT), zero(r.P99TTFT), "2 ms",
+				"5 ms",
+				"200 ms", "12.35%"},
+			{2, 0}: {"", "", "", "2", "0", "7", "12.3%", "–", "–", "$1.23", "0 Wh"},
+			{2, 1}: {"", "", "", "0", "1.23", "0", "0%", "–", "–", "–", "0 Wh"},
+		} {
+			table := tables[i[0]]
+			if got := table.Rows[i[1]]; strings.Join(got[1:], "|") != strings.Join(want, "|") ||
+				len(got) != len(table.Header) {
+				t.Errorf("row %v is %q, want %q", i, got, want)
+			}
+		}
+		if tables[1].Rows[0][0] != "a" || tables[1].Rows[1][0] != "b" || len(tables) != 3 {
+			t.Errorf("%+v", tables)
+		}
+	})
+}
