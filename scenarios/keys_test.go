@@ -1,14 +1,11 @@
 package scenarios
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Each key and figure says what it means, and what it takes if it is a key.
@@ -25,10 +22,8 @@ func TestEveryKeyHasADoc(t *testing.T) {
 	}
 }
 
-// The keys are those of schema.json: a section that is shared has its keys once.
+// Keys lists the keys of the schema: a section that is shared has its keys once.
 func TestKeysAreTheSchemas(t *testing.T) {
-	var schema jsonschema.Schema
-	testkit.OK(t, json.Unmarshal(testkit.Read(t, "schema.json"), &schema))
 	var want []string
 	var walk func(path string, s *jsonschema.Schema)
 	walk = func(path string, s *jsonschema.Schema) {
@@ -43,7 +38,7 @@ func TestKeysAreTheSchemas(t *testing.T) {
 			walk(path+name+".", inner)
 		}
 	}
-	walk("", &schema)
+	walk("", scenarioSchema(t))
 	listed, at := map[string]bool{}, map[string]string{}
 	for _, key := range Keys() {
 		listed[key.Path] = true
@@ -52,7 +47,7 @@ func TestKeysAreTheSchemas(t *testing.T) {
 			at[key.Path+"."] = other + "."
 		}
 		if !slices.Contains(want, key.Path) && !strings.HasSuffix(key.Path, "…") {
-			t.Errorf("schema.json does not have %s", key.Path)
+			t.Errorf("the schema does not have %s", key.Path)
 		}
 	}
 	for _, path := range want {
