@@ -1,3 +1,7 @@
+// Package planner answers questions about many simulations at once: which of two scenarios is
+// better (compare), how results change over a grid of scenarios (sweep), and which fleet meets an
+// SLO at least cost (capacity), what would help a system that misses its SLO (TryRemedies), and
+// which accelerators can serve a model (Support). Its results are plain structs.
 package planner
 
 import (
@@ -120,3 +124,8 @@ func (l *requestLog) Steps(*sim.Leap) {}
 
 // Sampled implements sim.Observer.
 func (l *requestLog) Sampled(sim.Time, int, sim.State) {}
+
+// Metrics lists the figures of a result that sweeps have a column and a plot of.
+func Metrics() []scenarios.Metric {
+	return slices.DeleteFunc(scenarios.Metrics(), func(m scenarios.Metric) bool { return !m.Swept })
+}

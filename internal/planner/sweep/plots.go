@@ -1,7 +1,9 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -258,4 +260,39 @@ func (s byX) Less(i, j int) bool { return s.X[i] < s.X[j] }
 func (s byX) Swap(i, j int) {
 	s.X[i], s.X[j] = s.X[j], s.X[i]
 	s.Y[i], s.Y[j] = s.Y[j], s.Y[i]
+}
+
+// The two sides of the Pareto front, by the names of metrics.
+const (
+	frontCost    = "cost_per_million_output_tokens"
+	frontLatency = "p99_e2el_ms"
+)
+
+// column returns the place of a metric in Row.Values.
+func column(name string) int {
+	return slices.IndexFunc(planner.Metrics(), func(m scenarios.Metric) bool {
+		return m.Name == name
+	})
+}
+
+// markFront marks the rows that no other row beats in both the price of a token and the 99th
+// percentile of the latency. There is no front if prices are not known.
+func (r *Results) markFront() {
+	cost, latency := column(frontCost), column(frontLatency)
+	var order []int
+	for i := range r.Rows {
+		if v := r.Rows[i].Values; v != nil && v[cost] > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := r.Rows[a].Values, r.Rows[b].Values
+		return cmp.Or(cmp.Compare(x[cost], y[cost]), cmp.Compare(x[latency], y[latency]))
+	})
+	fastest := math.Inf(1)
+	for _, i := range order {
+		if l := r.Rows[i].Values[latency]; l < fastest {
+			r.Rows[i].Pareto, fastest = true, l
+		}
+	}
 }
