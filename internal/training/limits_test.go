@@ -502,3 +502,44 @@ func TestAdapters(t *testing.T) {
 		}
 	})
 }
+
+// Data ranks sum the gradients of what is trained, and gather new weights of 2 bytes where they
+// share them; what computing is longer than hides, but for the share by which it slows down.
+func TestSumsOfGradients(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := drawGPT(t)
+		j.Eager = rapid.Bool().Draw(t, "eager")
+		j.Method = rapid.SampledFrom(methods()).Draw(t, "method")
+		l, h := &j.Layout, float64(j.Model.Hidden)
+		l.ZeRO = rapid.IntRange(0, 3).Draw(t, "zero")
+		step := &Step{Forward: rapid.Float64Range(0, 0.1).Draw(t, "forward"),
+			Backward: rapid.Float64Range(0, 0.1).Draw(t, "backward")}
+		trains := j.stage(j.Model.Layers()/l.Pipeline, j.embedding()).Dense
+		if j.Method == LoRA {
+			trains = 16 * (4*h + 2*h +
+				10*h) * float64(j.Model.Layers()) / float64(l.Pipeline*l.Tensor)
+		}
+		share := 0.2
+		if j.Eager {
+			share = 0.48
+		}
+		exposed := func(exchange, computing float64) float64 {
+			return max(exchange+(share-1)*computing, share*exchange)
+		}
+		gather := func(bytes float64) float64 {
+			return j.Machine.gather(bytes*trains, group{l.Data, l.Tensor})
+		}
+		sums, spread, times := gather(j.Optimizer.Gradient), gather(2), 1.0
+		switch l.ZeRO {
+		case 0:
+			spread = sums
+		case 2:
+			times = float64(l.MicroBatches(j.Batch))
+		}
+		want := exposed(times*sums, times*step.Backward) + exposed(spread, step.Forward)
+		if l.ZeRO == 3 { // layer by layer
+			want = 0
+		}
+		near(t, "seconds", j.synchronise(step), want)
+	})
+}

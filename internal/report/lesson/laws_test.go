@@ -104,7 +104,7 @@ func TestTablesOfMachines(t *testing.T) {
 // probabilities; a draft is kept where its coin is below its chance. Bars are as long as their
 // probabilities.
 func TestTablesOfDrafts(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(4) {
 		s := NewDrafts(seed)
 		var out bytes.Buffer
 		testkit.OK(t, s.Write(&out))

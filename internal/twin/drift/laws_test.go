@@ -181,6 +181,11 @@ func TestTrafficIsOffByItsFactor(t *testing.T) {
 		if r.Unknown || len(r.Traffic) != 3 {
 			t.Errorf("the traffic is unknown: %v; %+v", r.Unknown, r.Traffic)
 		}
+		d.Traffic.Prompt, d.Traffic.Output = 0, 0
+		some := &Result{}
+		if some.traffic(d, pairs, 100); len(some.Traffic) != 1 || some.Traffic[0].Figure != "rate" {
+			t.Errorf("where only a rate was fitted to: %+v", some.Traffic)
+		}
 		none := &Result{}
 		none.traffic(&scenarios.Fitted{}, pairs, 100)
 		if !none.Unknown || none.Traffic != nil {
@@ -335,6 +340,14 @@ func TestRulesHaveTheTwinsFigures(t *testing.T) {
 		value, err := strconv.ParseFloat(limits[i][1], 64)
 		if err != nil || math.Abs(value/want[0]-1) > 1e-3 || limits[i][2] != fmt.Sprint(want[1]) {
 			t.Errorf("rule %d asks for %v, want %v", i, limits[i][1:], want)
+		}
+	}
+	found, err := Run(context.Background(), Config{Server: server, Fitted: d,
+		Runs: []observed.Run{alone}, Apart: 100})
+	testkit.OK(t, err)
+	for i, want := range []float64{0.1, 0.03} { // TTFT, E2E
+		if f := found.Machine[i]; f.Tolerance != want || f.Blocks != 1 {
+			t.Errorf("%+v, want a tolerance of %g", f, want)
 		}
 	}
 	d.Traffic.Output = 0
