@@ -254,7 +254,9 @@ func TestAnswersAreRepeated(t *testing.T) {
 func TestTextOfALoad(t *testing.T) {
 	r := &Result{Model: "m", URL: "u", Duration: 90, RequestThroughput: 3, OutputThroughput: 70,
 		TotalTokenThroughput: 500, MeanSendDelay: 2, MaxSendDelay: 8,
-		Errors: map[string]int64{"rare": 1, "b": 5, "a": 5}, Limits: []metrics.LimitResult{{}}}
+		Errors: map[string]int64{"rare": 1, "b": 5, "a": 5},
+		Limits: []metrics.LimitResult{{Latency: "itl", Percentile: 99,
+			Measured: 30, Limit: 40}, {Latency: "ttft", Joint: true}}}
 	r.Completed, r.Lost, r.Attainment.All, r.Attainment.Target = 11, 4, 0.25, 0.99
 	rows := []string{"time to first token", "time per output token", "gap between tokens",
 		"whole request"}
@@ -274,13 +276,54 @@ func TestTextOfALoad(t *testing.T) {
 	for _, words := range append(rows, "m at u\n",
 		"11 completed, 4 without an answer, in 1.5 min\n",
 		"3 requests/s, 70 output tokens/s, 500 tokens/s in all\n",
-		"kept by 25 % of the requests, 99 % wanted\n", "by 2 ms on average, 8 ms at most\n",
+		"kept by 25 % of the requests, 99 % wanted\n             p99 ITL is 30 ms, 40 ms wanted\n",
+		"by 2 ms on average, 8 ms at most\n",
 		"error        5 × a\nerror        5 × b\nerror        1 × rare\n") {
 		if !strings.Contains(b.String(), words) {
 			t.Errorf("%q is not in\n%s", words, b.String())
 		}
 	}
-	if strings.Contains(b.String(), "cut by their users") {
+	if strings.Contains(b.String(), "cut by their users") || strings.Contains(b.String(),
+		" TTFT is ") {
 		t.Errorf("nobody left:\n%s", b.String())
 	}
+}
+
+// A conversation has all tokens of the prompt in its messages, whatever their segments: what the
+// server answered is the assistant's, and the rest the user's.
+func TestMessagesHaveThePrompt(t *testing.T) {
+	words, err := text.NewVocabulary()
+	testkit.OK(t, err)
+	rapid.Check(t, func(t *rapid.T) {
+		c := newClient(&Config{}, words)
+		answer, err := words.Decode([]text.Token{words.Word(2, 0), words.Word(2, 1), words.Word(2,
+			2)})
+		testkit.OK(t, err)
+		c.answers.add(2, answer)
+		r := &sim.Request{ID: 5, Prompt: rapid.IntRange(1, 12).Draw(t, "prompt")}
+		left, answered := r.Prompt, false
+		for range rapid.IntRange(0, 4).Draw(t, "segments") {
+			s := sim.Segment{ID: rapid.Uint64Range(1, 3).Draw(t, "id"),
+				Tokens: rapid.IntRange(1, 5).Draw(t, "tokens")}
+			answered = answered || s.ID == 2 && left > 0
+			left -= s.Tokens
+			r.Content = append(r.Content, s)
+		}
+		tokens := c.prompt(r)
+		var all strings.Builder
+		said := false
+		for i, m := range c.messages(r) {
+			all.WriteString(m.Content)
+			said = said || m.Role == "assistant"
+			if m.Content == "" || m.Role != "user" && m.Role != "assistant" {
+				t.Errorf("message %d is %+v", i, m)
+			}
+		}
+		if want := c.spell(tokens); len(tokens) != r.Prompt || all.String() != want ||
+			said != answered {
+			t.Errorf("%d tokens of %d: %q, want %q; the assistant speaks: %v", len(tokens),
+				r.Prompt,
+				all.String(), want, said)
+		}
+	})
 }

@@ -396,3 +396,48 @@ func TestLeastNumber(t *testing.T) {
 		}
 	})
 }
+
+// A prompt is a text or tokens, and several are a list of either: each is read as it is, and an
+// empty one, a number that is no token, or more than 1,024 are refused.
+func TestPromptsAreReadAsTheyAre(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want []Prompt
+		texts := rapid.Bool().Draw(t, "texts")
+		for range rapid.SampledFrom([]int{0, 1, 2, 3, 1024, 1025}).Draw(t, "prompts") {
+			p := Prompt{Text: "a text"}
+			if !texts {
+				p = Prompt{Tokens: []int32{0, 7, math.MaxInt32}[:1+len(want)%3]}
+			}
+			want = append(want, p)
+		}
+		var value any
+		var rows [][]int32
+		var words []string
+		for _, p := range want {
+			rows, words = append(rows, p.Tokens), append(words, p.Text)
+		}
+		if value = rows; texts {
+			value = words
+		}
+		if n := len(want); n == 1 && rapid.Bool().Draw(t, "alone") {
+			if value = rows[0]; texts {
+				value = words[0]
+			}
+		}
+		raw, err := json.Marshal(value)
+		testkit.OK(t, err)
+		got, err := prompts(raw)
+		if ok := len(want) > 0 && len(want) <= 1024; (err == nil) != ok ||
+			ok && !reflect.DeepEqual(got, want) {
+			t.Errorf("%.60s: %d prompts, want %d: %v", raw, len(got), len(want), err)
+		}
+	})
+	for _, text := range []string{`""`, `["a",""]`, "[]", "[[]]", "[-1]", "[2147483648]", "7",
+		"null",
+		"[[1],[]]", `["a",1]`} {
+		if got, err := prompts(json.RawMessage(text)); err == nil ||
+			!strings.HasPrefix(err.Error(), "prompt: found ") {
+			t.Errorf("%s is read as %+v, %v", text, got, err)
+		}
+	}
+}
