@@ -23,6 +23,35 @@
 //	internal/planner/capacity/judge     12  7313
 //	internal/planner/capacity/candidate 13  7313
 //	internal/planner/capacity/asked     14  7313
+//	workload                            11  7471
+//	workload/arrivals                   12  7401
+//	workload/lengths                    14  7401
+//	workload/reuse                      14  7401
+//	workload/trace                      11  7401
+//	internal/training                   11  7471
+//	internal/twin/observed              13  7471
+//	internal/twin/drift                 12  7481
+//	internal/twin/fit                   10  7471
+//	internal/twin/formats                8  7471
+//	internal/records                    12  7471
+//	internal/telemetry                  10  7471
+//	internal/load                       11  7431
+//	internal/serve                      12  7401
+//	internal/serve/openai               13  7481
+//	internal/report                      6  7481
+//	internal/report/diagnosis           11  7471
+//	internal/report/lesson              10  7471
+//	internal/report/page                11  7471
+//	internal/report/plots                2  7471
+//	internal/report/timeline             8  7481
+//	internal/launch                      9  7401
+//	internal/launch/options              8  7481
+//
+// And by the short tests of internal/launch:
+//
+//	internal/launch/commands            11  7471
+//	internal/launch/engines              8  7471
+//	internal/launch/manifests            7  7471
 //
 // The other parts of internal/planner/capacity are tested by simulations of whole plans, in the
 // package above them: try these with -tests internal/planner/capacity, which takes minutes a
