@@ -549,12 +549,6 @@ func relateRegions(s object, classes []object) {
 	}
 }
 
-// mapping returns the mapping of a key; nil where there is another value.
-func mapping(of object, key string) object {
-	m, _ := of[key].(object)
-	return m
-}
-
 // entries returns the mappings in a list of a mapping.
 func entries(of object, key string) (found []object) {
 	list, _ := of[key].([]any)
