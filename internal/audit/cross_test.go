@@ -152,7 +152,8 @@ func agree(l *laws, registry *policies.Registry, s object, kinds map[string]int)
 	p := report.NewPrinter(&out)
 	p.Lesson(report.NewLesson(steps, desktop, 33, 500))
 	l.that(p.Err() == nil, "explain: %v", p.Err())
-	l.explained(out.String(), one, steps.Room(501))
+	own := strings.Contains(string(text(s)), `"operators":`)
+	l.explained(out.String(), one, steps.Room(501), own)
 	var drawn bytes.Buffer
 	p = report.NewPrinter(&drawn)
 	p.Roofline(one)
@@ -191,7 +192,7 @@ var (
 
 // explained: what explain says of steps is what the roofline has. Where the scenario gives the
 // times of steps, it says nothing of arithmetic and bytes.
-func (l *laws) explained(page string, roof *report.Roofline, room int) {
+func (l *laws) explained(page string, roof *report.Roofline, room int, own bool) {
 	l.words("explain", page)
 	words, found, known := plainWords(page), 0, roof.Steps[0].Placed()
 	l.that(known != strings.Contains(words, "The scenario gives the times of steps") &&
@@ -213,8 +214,9 @@ func (l *laws) explained(page string, roof *report.Roofline, room int) {
 				"FLOP/byte", said, each)
 			said = most.FindStringSubmatch(words)
 			bound, err := strconv.ParseFloat(strings.ReplaceAll(said[1], ",", ""), 64)
-			l.that(err == nil && bound*1.01+1 >= s.Given/s.Time, "explain: no more than %s tokens "+
-				"a second, and one user gets %v in %v s", said[1], s.Given, s.Time)
+			// kernels of one's own may be quicker than the data sheet
+			l.that(err == nil && (own || bound*1.01+1 >= s.Given/s.Time), "explain: no more than "+
+				"%s tokens a second, and one user gets %v in %v s", said[1], s.Given, s.Time)
 		}
 		if row := rowOf(page, s.Tokens); s.Phase == "decode" && row != nil {
 			found++
