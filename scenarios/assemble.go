@@ -97,8 +97,8 @@ func (a *assembly) addReplicas() {
 			}
 			if p.role == sim.Prefill {
 				r.KVBytes, r.Relays = p.HandedOver(),
-					a.between.written.Transfer.FirstToken == "decode"
-				if !a.between.written.Transfer.Whole {
+					a.between.meant.Transfer.FirstToken == "decode"
+				if !a.between.meant.Transfer.Whole {
 					r.Layers = p.Model.Layers()
 				}
 			}
@@ -137,7 +137,7 @@ func (a *assembly) pin(p *pool, m sim.Memory) {
 // addFleet adds the parts of the configuration that concern several replicas.
 func (a *assembly) addFleet() {
 	b, c := a.between, &a.config
-	w := &b.written
+	w := &b.meant
 	a.addEncoders(w.Encoders)
 	if b.admission.Policy != nil {
 		c.Admission = buildPolicy(a, "fleet.admission", &b.admission)

@@ -15,8 +15,8 @@ type between struct {
 	*server // with the scenario at the top
 	fleet   *fleet
 
-	routing   Policy // as it is meant
-	written   Fleet  // as it is meant
+	routing   Policy // with its defaults
+	meant     Fleet  // with its defaults
 	router    deployment.Choice[sim.Router]
 	admission deployment.Choice[sim.Admission] // its Policy is nil where all are let in
 	outages   []sim.Outage
@@ -34,10 +34,10 @@ func (f *fleet) between(registry *policies.Registry) *between {
 	s := f.file.Scenario
 	b := &between{
 		server: &server{notes: f.notes, registry: registry, written: s, s: s},
-		fleet:  f, routing: s.Routing, written: s.Fleet,
+		fleet:  f, routing: s.Routing, meant: s.Fleet,
 	}
-	w := &b.written
-	w.Pools = append([]Pool(nil), f.written...)
+	w := &b.meant
+	w.Pools = append([]Pool(nil), f.named...)
 	b.router = choosePolicy(b, "routing", &registry.Routing, &b.routing)
 	if w.Admission.Policy != "" {
 		b.admission = choosePolicy(b, "fleet.admission", &registry.Admission, &w.Admission)
@@ -64,7 +64,7 @@ func choosePolicy[T any](b *between, field string, family *policies.Family[T],
 
 // findOutages checks that the replicas of outages exist.
 func (b *between) findOutages() {
-	for i, o := range b.written.Outages {
+	for i, o := range b.meant.Outages {
 		if o.Replica >= b.fleet.replicas {
 			b.problem(fmt.Sprintf("fleet.outages.%d.replica", i), "found %d; allowed: 0 to %d",
 				o.Replica, b.fleet.replicas-1)
@@ -82,7 +82,7 @@ func (b *between) findOutages() {
 // findWay finds the link for KV caches from prefill to decode replicas. The slowest network sets
 // the pace.
 func (b *between) findWay() {
-	t := &b.written.Transfer
+	t := &b.meant.Transfer
 	asked := *t
 	networks, ports := map[string]bool{}, map[int]bool{}
 	for i := range b.fleet.pools {
@@ -124,8 +124,8 @@ func (b *between) findWay() {
 	}
 	t.Link, t.Ports = cmp.Or(t.Link, only(networks)), cmp.Or(t.Ports, only(ports))
 	t.FirstToken = cmp.Or(t.FirstToken, "prefill")
-	b.written.Handover.Policy = cmp.Or(b.written.Handover.Policy, "least-tokens")
-	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.written.Handover)
+	b.meant.Handover.Policy = cmp.Or(b.meant.Handover.Policy, "least-tokens")
+	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.meant.Handover)
 }
 
 // returnsWhole reports whether a batching policy returns answers as a whole.

@@ -118,8 +118,8 @@ func (l *layout) regions() []string {
 			list = append(list, name)
 		}
 	}
-	for i := range l.written {
-		add(l.written[i].Region)
+	for i := range l.named {
+		add(l.named[i].Region)
 	}
 	for i := range l.file.Scenario.Workload.Classes {
 		add(l.file.Scenario.Workload.Classes[i].Region)
@@ -132,7 +132,7 @@ func (l *layout) regionOf(field, name string) int {
 	if name == "" {
 		return 0
 	}
-	if !slices.ContainsFunc(l.written, func(p Pool) bool { return p.Region != "" }) {
+	if !slices.ContainsFunc(l.named, func(p Pool) bool { return p.Region != "" }) {
 		l.problem(field, "found %s, and no pool has a region; give each pool one", name)
 		return 0
 	}
@@ -142,7 +142,7 @@ func (l *layout) regionOf(field, name string) int {
 // trips returns how long messages take from users of each region to replicas of each pool and back;
 // nil where there are no regions.
 func (f *fleet) trips(w *Fleet) [][]sim.Time {
-	pools := f.written
+	pools := f.named
 	list := make([][]sim.Time, max(1, len(pools)))
 	named := slices.IndexFunc(pools, func(p Pool) bool { return p.Region != "" })
 	if named < 0 {

@@ -79,9 +79,9 @@ func roleNames() []string { return []string{"mixed", "prefill", "decode"} }
 // a server.
 type layout struct {
 	*notes
-	written []Pool // with names and roles; empty where the scenario does not name pools
-	places  []place
-	kinds   []*server
+	named  []Pool // with names and roles; empty where the scenario does not name pools
+	places []place
+	kinds  []*server
 	// replicas is the number of replicas over all pools.
 	replicas int
 }
@@ -96,14 +96,14 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 			kinds: []*server{{notes: n, registry: registry, written: s, s: s}},
 		}
 	}
-	l := &layout{notes: n, written: slices.Clone(s.Fleet.Pools)}
+	l := &layout{notes: n, named: slices.Clone(s.Fleet.Pools)}
 	common := -1 // the server of the pools that have no sections of their own
-	for i := range l.written {
-		p := &l.written[i]
+	for i := range l.named {
+		p := &l.named[i]
 		p.Role = cmp.Or(p.Role, "mixed")
 		p.Name = cmp.Or(p.Name, p.Role)
 		field := fmt.Sprintf("fleet.pools.%d", i)
-		if slices.ContainsFunc(l.written[:i],
+		if slices.ContainsFunc(l.named[:i],
 			func(other Pool) bool { return other.Name == p.Name }) {
 			n.problem(field, "found a second pool called %s; give each a name of its own", p.Name)
 		}
@@ -116,7 +116,7 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 			} else {
 				common = number
 			}
-			if len(l.written) > 1 {
+			if len(l.named) > 1 {
 				v.label = p.Name
 			}
 			l.kinds = append(l.kinds, v)

@@ -77,9 +77,9 @@ func explainKeysCommand() *cobra.Command {
 		Long: reflow("Explain every key of a scenario file and every figure of a result, or KEY " +
 			"and the keys below it. In brackets are the type of a value and its bounds; of a " +
 			"figure, the unit, which values are better, and the requests that it counts: arrived " +
-			"are all requests, admitted those that a scheduler put into a step at least once, " +
-			"begun those whose users had the first token, completed those that were answered in " +
-			"full. A figure without requests is of the run: its time, steps, accelerators."),
+			"(all requests), admitted (a scheduler put them into a step at least once), begun " +
+			"(their users had the first token) or completed (they were answered in full). A " +
+			"figure without requests describes the run: its time, steps, accelerators."),
 		Example: `  llmsim explain keys workload.arrivals
   llmsim explain keys result`,
 		Args: arguments(0, 1),

@@ -36,8 +36,8 @@ type step struct {
 	work     map[int64]work
 	sum      steptime.Operator // all operators of the step, as one
 	decoding int
-	// retries are those of its sequences when it began. A failure adds one to those that begin
-	// anew, or ends them as lost: then the step has failed, and does not end.
+	// retries counts the restarts of its sequences when it began. A failure adds one to sequences
+	// that begin anew, or ends them as lost: then the step has failed, and does not end.
 	retries map[*sim.Sequence]int
 	failed  bool
 }

@@ -450,8 +450,8 @@ type Line struct {
 	Verdict    string `json:"verdict"`
 }
 
-// Between returns the figures of a comparison for two kept runs, of those that both have. A run is
-// one sample: the verdict is "one run" where a run has no ranges, and "unsure" where the ranges
+// Between returns the figures of a comparison for two kept runs: the figures that both have. A run
+// is one sample: the verdict is "one run" where a run has no ranges, and "unsure" where the ranges
 // overlap.
 func Between(a, b Kept, currency string) (lines []Line) {
 	for _, m := range measures(false) {

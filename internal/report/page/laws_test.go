@@ -16,7 +16,7 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// drawResult draws the figures that cards show; latencies of which there are some, or no.
+// drawResult draws the figures that cards show, some of them without latencies.
 func drawResult(t *rapid.T) *scenarios.Result {
 	r := &scenarios.Result{Diagnosis: &scenarios.Diagnosis{}, Accelerators: 8}
 	figure := rapid.SampledFrom([]float64{0, 1.5, 40, 250})

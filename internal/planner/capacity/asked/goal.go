@@ -10,7 +10,7 @@ import (
 
 // Goal says what a plan looks for.
 type Goal struct {
-	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, or all fleets that no other fleet beats in price, latency and energy at once. latency is read as front, of which the fastest fleet is named. Default: cheapest."`
+	Find    string          `json:"find,omitempty" short:"true" kind:"true" enum:"cheapest,throughput,latency,front" jsonschema:"What to look for: the cheapest fleet that keeps the SLO, the fleet that serves the most requests of this kind, or all fleets that no other fleet beats in price, latency and energy at once. latency is read as front, and the answer then names the fastest fleet. Default: cheapest."`
 	Budget  scenarios.Price `json:"budget,omitzero" above:"0" only:"throughput,latency,front" jsonschema:"The most that the fleet may cost, such as $40/h. Default for a front: twice the price of the cheapest fleet."`
 	Power   Watts           `json:"power,omitempty" above:"0" only:"throughput,latency,front" jsonschema:"The most power that the accelerators of the fleet may draw, all at their peak, such as 10kW."`
 	Measure string          `json:"measure,omitempty" only:"latency,front" enum:"mean_ttft_ms,p99_ttft_ms,mean_tpot_ms,p99_tpot_ms,mean_e2el_ms,p99_e2el_ms" jsonschema:"The latency to compare, for the goal front. Default: p99_e2el_ms."`

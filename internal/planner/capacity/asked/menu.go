@@ -1,11 +1,13 @@
 package asked
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
@@ -183,4 +185,108 @@ func Settings(policy any) string {
 		return fmt.Sprint(policy)
 	}
 	return strings.NewReplacer("map[", "", "]", "").Replace(fmt.Sprint(plain))
+}
+
+// The terms on which accelerators are paid for.
+const (
+	onDemand = "on-demand"
+	Reserved = "reserved"
+	Spot     = "spot"
+	owned    = "owned"
+)
+
+// RentedOn returns the term of an offer.
+func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
+
+// ByHour reports whether an offer is paid for only while it runs.
+func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() == Spot }
+
+// Joins reports whether one fleet may have accelerators of two offers: those of different providers
+// only where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
+// without a provider join all others. All of a fleet is as far from its users.
+func (p *Plan) Joins(a, b *Offer) bool {
+	one, other := cmp.Or(a.Provider, a.listed), cmp.Or(b.Provider, b.listed)
+	return a.RoundTrip == b.RoundTrip && (p.Mix || one == "" || other == "" || one == other)
+}
+
+// Stays reports whether accelerators of an offer may be the base beside spot ones: they are the
+// same, join them, and are not taken away.
+func (p *Plan) Stays(o, spot *Offer) bool {
+	like := func(o *Offer) Offer {
+		return Offer{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network,
+			PerNode: o.PerNode}
+	}
+	return o.Term != Spot && spot.Term == Spot && like(o) == like(spot) && p.Joins(o, spot)
+}
+
+// Terms returns the terms of an offer in words, which distinguish it from other offers of the same
+// accelerator. They are empty for the only offer of an accelerator if it is on demand.
+func (o *Offer) Terms(list []Offer) string {
+	if o.RentedOn() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
+		return other.Accelerator == o.Accelerator && other != *o
+	}) {
+		return ""
+	}
+	if o.Region == "" && o.Term == "" && o.Provider == "" {
+		return o.at()
+	}
+	words := o.RentedOn()
+	if o.Provider != "" {
+		words += " from " + o.Provider
+	}
+	if o.Region != "" {
+		words += " in " + o.Region
+	}
+	return " " + words + o.at()
+}
+
+// at returns the price of an offer in words, that of the catalogue where it has none of its own. It
+// is empty where neither is known.
+func (o *Offer) at() string {
+	price := cmp.Or(o.Price.Amount, o.listedPrice)
+	if price == 0 {
+		return ""
+	}
+	return " at " + units.FormatPrice(price, o.Price.Currency)
+}
+
+// hoursOfYear is the hours of a year of 365.25 days.
+const hoursOfYear = 8766
+
+// own sets the price of an accelerator that was bought: its purchase price over the hours of its
+// years, and what it draws at the price of electricity.
+func (o *Offer) own(doc *strict.Document, field string) error {
+	if o.RentedOn() != owned {
+		return nil
+	}
+	if o.Price.Amount != 0 {
+		return doc.Problem(field+".price", "the price of an owned accelerator follows from "+
+			"purchase, years, draw and electricity; leave price out")
+	}
+	if o.Electricity.Currency != o.Purchase.Currency {
+		return doc.Problem(field+".electricity", "the price is in %s, and that of purchase in %s; "+
+			"convert one of them", o.Electricity.Currency.Code(), o.Purchase.Currency.Code())
+	}
+	o.Price = scenarios.Price{Currency: o.Purchase.Currency,
+		Amount: float64(o.Purchase.Amount/(o.Years*hoursOfYear)) +
+			float64(float64(o.Draw)/1000*o.Electricity.Amount)}
+	return nil
+}
+
+// PriceSource says where the price of an offer is from; it is empty where that is the catalogue.
+func (o *Offer) PriceSource() string {
+	return o.priceSource() + o.exchanged
+}
+
+func (o *Offer) priceSource() string {
+	switch {
+	case o.RentedOn() == owned:
+		c, number := o.Purchase.Currency, func(x float64) string { return fmt.Sprintf("%g", x) }
+		return strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at %s/kWh",
+			o.Source, c.Format(number(o.Purchase.Amount)), o.Years,
+			units.FormatPower(float64(o.Draw)), c.Format(number(o.Electricity.Amount))), ", ")
+	case o.Source == "" && o.Price.Amount > 0:
+		return "given without a source"
+	}
+	return o.Source
 }

@@ -1,22 +1,16 @@
 package asked
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
@@ -127,7 +121,7 @@ func readPrices(name string) (*PriceList, error) {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
 	if strings.EqualFold(filepath.Ext(name), ".csv") {
-		if data, err = fromCSV(name, data); err != nil {
+		if data, err = fromCSV(name, data, offerKeys()); err != nil {
 			return nil, err
 		}
 	}
@@ -289,92 +283,6 @@ func (o *Offer) providers() string {
 	return nearest.Unknown("provider", strings.TrimSpace(o.Provider+" "+o.Region), names)
 }
 
-// fromCSV writes a table of offers as a price file in YAML. The columns are the keys of an offer.
-// Each offer keeps its line, so that errors name that of the table.
-func fromCSV(name string, data []byte) ([]byte, error) {
-	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%s: not a text in UTF-8", name)
-	}
-	// Spreadsheets write a byte order mark.
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord = '#', true, -1
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: the table is empty", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	line, _ := r.FieldPos(0)
-	known := offerKeys()
-	for i, column := range header {
-		if !slices.Contains(known, column) {
-			return nil, fmt.Errorf("%s:%d: %s", name, line,
-				nearest.Unknown("column", column, known))
-		}
-		if slices.Contains(header[:i], column) {
-			return nil, fmt.Errorf("%s:%d: the column %s is given twice", name, line, column)
-		}
-	}
-	out := bytes.NewBuffer(bytes.Repeat([]byte("\n"), line-1))
-	out.WriteString("offers:")
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return out.Bytes(), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		at, _ := r.FieldPos(0)
-		if len(row) != len(header) {
-			return nil, fmt.Errorf("%s:%d: found %s; the first line names %d", name, at,
-				units.Plural(len(row), "field"), len(header))
-		}
-		cells, err := cellsOf(header, row)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, at, err)
-		}
-		out.WriteString(strings.Repeat("\n", at-line) + "- {" + strings.Join(cells, ", ") + "}")
-		line = at
-	}
-}
-
-// cellsOf writes the cells of a row that are not empty as keys with values.
-func cellsOf(header, row []string) ([]string, error) {
-	var cells []string
-	for i, cell := range row {
-		switch {
-		case strings.ContainsAny(cell, "\r\n"):
-			return nil, fmt.Errorf("%s: found %q; want one line", header[i], cell)
-		case cell == "":
-		default:
-			value := cell
-			if _, err := strconv.ParseFloat(cell, 64); err != nil {
-				text, err := json.Marshal(cell)
-				if err != nil {
-					return nil, err
-				}
-				value = string(text)
-			}
-			cells = append(cells, header[i]+": "+value)
-		}
-	}
-	return cells, nil
-}
-
-// offerKeys lists the keys of an offer.
-func offerKeys() []string {
-	var keys []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Offer]()) {
-		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 // Exchange is the rate at which amounts of another currency are converted.
 type Exchange struct {
 	From   Currency `json:"from" required:"true" jsonschema:"The currency that is converted, such as USD."`
@@ -526,192 +434,14 @@ func (p *Plan) InCurrency(m scenarios.Money) (float64, error) {
 	return m.Amount, err
 }
 
-// The terms on which accelerators are paid for.
-const (
-	onDemand = "on-demand"
-	Reserved = "reserved"
-	Spot     = "spot"
-	owned    = "owned"
-)
-
-// RentedOn returns the term of an offer.
-func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
-
-// ByHour reports whether an offer is paid for only while it runs.
-func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() == Spot }
-
-// Joins reports whether one fleet may have accelerators of two offers: those of different providers
-// only where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
-// without a provider join all others. All of a fleet is as far from its users.
-func (p *Plan) Joins(a, b *Offer) bool {
-	one, other := cmp.Or(a.Provider, a.listed), cmp.Or(b.Provider, b.listed)
-	return a.RoundTrip == b.RoundTrip && (p.Mix || one == "" || other == "" || one == other)
-}
-
-// Stays reports whether accelerators of an offer may be the base beside spot ones: they are the
-// same, join them, and are not taken away.
-func (p *Plan) Stays(o, spot *Offer) bool {
-	like := func(o *Offer) Offer {
-		return Offer{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network,
-			PerNode: o.PerNode}
+// offerKeys lists the keys of an offer.
+func offerKeys() []string {
+	var keys []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Offer]()) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() {
+			keys = append(keys, key)
+		}
 	}
-	return o.Term != Spot && spot.Term == Spot && like(o) == like(spot) && p.Joins(o, spot)
+	return keys
 }
-
-// Terms returns the terms of an offer in words, which distinguish it from other offers of the same
-// accelerator. They are empty for the only offer of an accelerator if it is on demand.
-func (o *Offer) Terms(list []Offer) string {
-	if o.RentedOn() == onDemand && !slices.ContainsFunc(list, func(other Offer) bool {
-		return other.Accelerator == o.Accelerator && other != *o
-	}) {
-		return ""
-	}
-	if o.Region == "" && o.Term == "" && o.Provider == "" {
-		return o.at()
-	}
-	words := o.RentedOn()
-	if o.Provider != "" {
-		words += " from " + o.Provider
-	}
-	if o.Region != "" {
-		words += " in " + o.Region
-	}
-	return " " + words + o.at()
-}
-
-// at returns the price of an offer in words, that of the catalogue where it has none of its own. It
-// is empty where neither is known.
-func (o *Offer) at() string {
-	price := cmp.Or(o.Price.Amount, o.listedPrice)
-	if price == 0 {
-		return ""
-	}
-	return " at " + units.FormatPrice(price, o.Price.Currency)
-}
-
-// hoursOfYear is the hours of a year of 365.25 days.
-const hoursOfYear = 8766
-
-// own sets the price of an accelerator that was bought: its purchase price over the hours of its
-// years, and what it draws at the price of electricity.
-func (o *Offer) own(doc *strict.Document, field string) error {
-	if o.RentedOn() != owned {
-		return nil
-	}
-	if o.Price.Amount != 0 {
-		return doc.Problem(field+".price", "the price of an owned accelerator follows from "+
-			"purchase, years, draw and electricity; leave price out")
-	}
-	if o.Electricity.Currency != o.Purchase.Currency {
-		return doc.Problem(field+".electricity", "the price is in %s, and that of purchase in %s; "+
-			"convert one of them", o.Electricity.Currency.Code(), o.Purchase.Currency.Code())
-	}
-	o.Price = scenarios.Price{Currency: o.Purchase.Currency,
-		Amount: float64(o.Purchase.Amount/(o.Years*hoursOfYear)) +
-			float64(float64(o.Draw)/1000*o.Electricity.Amount)}
-	return nil
-}
-
-// PriceSource says where the price of an offer is from; it is empty where that is the catalogue.
-func (o *Offer) PriceSource() string {
-	return o.priceSource() + o.exchanged
-}
-
-func (o *Offer) priceSource() string {
-	switch {
-	case o.RentedOn() == owned:
-		c, number := o.Purchase.Currency, func(x float64) string { return fmt.Sprintf("%g", x) }
-		return strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at %s/kWh",
-			o.Source, c.Format(number(o.Purchase.Amount)), o.Years,
-			units.FormatPower(float64(o.Draw)), c.Format(number(o.Electricity.Amount))), ", ")
-	case o.Source == "" && o.Price.Amount > 0:
-		return "given without a source"
-	}
-	return o.Source
-}
-
-// Watts is a power, written as "10kW".
-type Watts float64
-
-// UnmarshalText reads a power with its unit.
-func (w *Watts) UnmarshalText(text []byte) error {
-	watts, err := units.ParsePower(string(text))
-	*w = Watts(watts)
-	return err
-}
-
-// MarshalText writes the power exactly, in watts.
-func (w Watts) MarshalText() ([]byte, error) {
-	return []byte(strconv.FormatFloat(float64(w), 'f', -1, 64) + "W"), nil
-}
-
-// Carbon is the emissions of electricity, in grams of CO2 equivalent a kWh, written as "380g/kWh".
-type Carbon float64
-
-// UnmarshalText reads an amount with its unit.
-func (c *Carbon) UnmarshalText(text []byte) error {
-	number, ok := strings.CutSuffix(strings.TrimSpace(string(text)), "g/kWh")
-	grams, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if !ok || err != nil || !(grams >= 0 && grams < 1e5) {
-		return fmt.Errorf("found %q; want grams of CO2 a kWh, such as 380g/kWh", text)
-	}
-	*c = Carbon(grams)
-	return nil
-}
-
-// MarshalText writes the amount exactly.
-func (c Carbon) MarshalText() ([]byte, error) {
-	return []byte(strconv.FormatFloat(float64(c), 'f', -1, 64) + "g/kWh"), nil
-}
-
-// Currency is the currency of the prices of a file, by its code.
-type Currency struct{ units.Currency }
-
-// UnmarshalText reads the code of a currency.
-func (c *Currency) UnmarshalText(text []byte) (err error) {
-	c.Currency, err = units.ParseCurrency(string(text))
-	return err
-}
-
-// MarshalText writes the code.
-func (c Currency) MarshalText() ([]byte, error) { return []byte(c.Code()), nil }
-
-// Purchase is an amount of money, written as "$30000".
-type Purchase scenarios.Money
-
-// UnmarshalText reads an amount.
-func (p *Purchase) UnmarshalText(text []byte) error {
-	m, ok, err := scenarios.ParseMoney(string(text), "")
-	if err == nil && !ok {
-		err = fmt.Errorf("found %q; want an amount of money, such as $30000", text)
-	}
-	*p = Purchase(m)
-	return err
-}
-
-// MarshalText writes the amount exactly.
-func (p Purchase) MarshalText() ([]byte, error) { return []byte(scenarios.Money(p).Text()), nil }
-
-// Number returns the amount.
-func (p Purchase) Number() float64 { return p.Amount }
-
-// Electricity is the price of electricity, written as "$0.12/kWh".
-type Electricity scenarios.Money
-
-// UnmarshalText reads a price with its unit.
-func (e *Electricity) UnmarshalText(text []byte) error {
-	m, ok, err := scenarios.ParseMoney(string(text), "/kWh")
-	if err == nil && !ok {
-		err = fmt.Errorf("found %q; want a price of a kWh, such as $0.12/kWh", text)
-	}
-	*e = Electricity(m)
-	return err
-}
-
-// MarshalText writes the price exactly.
-func (e Electricity) MarshalText() ([]byte, error) {
-	return []byte(scenarios.Money(e).Text() + "/kWh"), nil
-}
-
-// Number returns the amount.
-func (e Electricity) Number() float64 { return e.Amount }

@@ -131,7 +131,7 @@ func FuzzTableOfPrices(f *testing.F) {
 	f.Add([]byte("accelerator,price,date\nl4,$1/h,2026-01-01\n"))
 	f.Add([]byte("accelerator,price\n# a comment\n\n\"a}, b: {\",\"$1\"\"\"\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, err := fromCSV("prices.csv", data)
+		text, err := fromCSV("prices.csv", data, offerKeys())
 		if err != nil {
 			return
 		}
