@@ -14,7 +14,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -22,7 +21,6 @@ import (
 // are computed at the same time as what further adds to their group.
 func (s *search) details(ctx context.Context, a *answer.Answer,
 	further func(context.Context, *errgroup.Group)) error {
-	var insights []string
 	var oneFewer *answer.Advice
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -30,14 +28,14 @@ func (s *search) details(ctx context.Context, a *answer.Answer,
 		return err
 	})
 	group.Go(func() (err error) {
-		insights, oneFewer, err = s.explain(ctx)
+		oneFewer, err = s.oneFewer(ctx)
 		return err
 	})
 	further(ctx, group)
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	a.Chosen.Insights, a.Chosen.OneFewer = insights, oneFewer
+	a.Chosen.OneFewer = oneFewer
 	return nil
 }
 
@@ -99,22 +97,14 @@ func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth,
 	return nil, nil
 }
 
-// explain returns the diagnosis of the chosen fleet, as `llmsim scenario` gives it, and the changes
-// with which one replica fewer would suffice.
-func (s *search) explain(ctx context.Context) (insights []string, oneFewer *answer.Advice,
-	err error) {
-	if !s.Trials.Shard.Whole() {
-		return nil, nil, nil
+// oneFewer returns the changes with which one replica fewer would suffice; nil where that is not
+// asked.
+func (s *search) oneFewer(ctx context.Context) (*answer.Advice, error) {
+	n := s.outcomes[s.best].replicas
+	if n <= 1 || s.Goal().Find != asked.FindCheapest || !s.Trials.Shard.Whole() {
+		return nil, nil
 	}
-	r, _, err := detail.Observed(ctx, &s.Judge, s.chosen().Spared(s.Spare), s.size(),
-		candidate.AsPredicted())
-	if err != nil {
-		return nil, nil, err
-	}
-	if n := s.outcomes[s.best].replicas; n > 1 && s.Goal().Find == asked.FindCheapest {
-		oneFewer, err = detail.Advise(ctx, &s.Judge, s.chosen(), n-1, s.options[s.best].Worst())
-	}
-	return diagnosis.Of(r), oneFewer, err
+	return detail.Advise(ctx, &s.Judge, s.chosen(), n-1, s.options[s.best].Worst())
 }
 
 // adviseNearest adds the changes that would help the option that comes closest to the SLO. The

@@ -127,7 +127,7 @@ func changesOf(j *judge.Judge, server *candidate.Server,
 // Advise simulates a number of replicas of an option, and tries changes that may help.
 func Advise(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*answer.Advice, error) {
-	r, load, err := Observed(ctx, j, o, replicas, wrong)
+	r, load, err := observed(ctx, j, o, replicas, wrong)
 	if err != nil || r.Begun() == 0 {
 		return nil, err
 	}
@@ -146,9 +146,9 @@ func Advise(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas i
 	return a, nil
 }
 
-// Observed simulates a whole fleet in this process, and returns a function that reads its scenario
+// observed simulates a whole fleet in this process, and returns a function that reads its scenario
 // again.
-func Observed(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas int,
+func observed(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas int,
 	wrong candidate.ErrorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &j.Trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)

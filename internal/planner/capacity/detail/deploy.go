@@ -12,30 +12,34 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Deploy simulates the chosen fleet whole, with and without its spares.
+// Deploy simulates the chosen fleet whole, with and without its spares, for as many requests, so
+// that the scenario of the answer shows both.
 func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	var full, reduced judge.Trial
 	var file *scenarios.File
 	var interrupted *answer.Interrupted
 	var chances []answer.Chance
+	var insights []string
 	var certainty *answer.Certainty
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		reduced, _, err = f.Simulate(within, f.Option, f.Replicas,
-			candidate.AsPredicted(), 0)
-		return err
-	})
-	group.Go(func() (err error) {
 		var requests int64
-		full, requests, err = f.Simulate(within, f.Option.Spared(f.Spare), f.Size(),
+		reduced, requests, err = f.Simulate(within, f.Option, f.Replicas,
 			candidate.AsPredicted(), 0)
-		if err == nil {
-			file, err = f.WholeFile(requests)
+		if err != nil {
+			return err
+		}
+		if full, err = f.whole(within, requests); err != nil {
+			return err
+		}
+		if file, err = f.WholeFile(requests); err == nil && f.Trials.Shard.Whole() {
+			insights, err = f.insights(within, requests)
 		}
 		return err
 	})
@@ -65,11 +69,42 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 		return nil, err
 	}
 	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
+	d.Insights = insights
 	if fixed > 0 {
 		d.Scaled.Fixed = fixed + f.Spare
 		d.Scaled.FixedHourly = f.Option.Cost(fixed + f.Spare)
 	}
 	return d, nil
+}
+
+// part returns the scenario of the fleet with all its replicas and its rate, or those of the part
+// that is simulated for it.
+func (f *Fleet) part() (scenarios.Scenario, float64) {
+	return f.Trials.Part(f.Option.Spared(f.Spare).Scenario(&f.Trials.File.Plan.Menu, f.Size(), 1),
+		f.Rate)
+}
+
+// whole simulates the fleet with all its replicas.
+func (f *Fleet) whole(ctx context.Context, requests int64) (judge.Trial, error) {
+	scenario, rate := f.part()
+	return f.Trials.Trial(ctx, scenario, rate, requests)
+}
+
+// insights returns the diagnosis of the fleet, as `llmsim scenario` gives it for its scenario.
+func (f *Fleet) insights(ctx context.Context, requests int64) ([]string, error) {
+	file, err := f.WholeFile(requests)
+	if f.ByPart(f.Option, f.Size()) {
+		scenario, rate := f.part()
+		file, err = f.Trials.File.File(scenario, rate, requests)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := file.Run(ctx, policies.Default())
+	if err != nil {
+		return nil, err
+	}
+	return diagnosis.Of(r), nil
 }
 
 // WholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests

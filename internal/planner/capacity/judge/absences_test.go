@@ -1,11 +1,35 @@
 package judge
 
 import (
+	"context"
 	"math"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/internal/testkit"
 )
+
+// Where no replica is left, nothing is simulated and all requests miss the SLO, also of a load
+// without a steady rate.
+func TestNothingIsServedByNoReplica(t *testing.T) {
+	p := candidate.Interruption{Rate: 0.05 / 3600, Together: 0.5, Away: 300}
+	f := &InterruptedFleet{Interruption: p, Spot: 2, Step: 1, Share: 1,
+		Sustained: func(away int) float64 { return float64(2 - away) },
+		Simulate: func(_ context.Context, away int) (Trial, error) {
+			if away == 2 {
+				t.Error("a fleet of no replica is simulated")
+			}
+			return Trial{Clauses: []asked.Clause{{Kept: stats.Interval{Mean: 1}, Target: 0.5}},
+				Latencies: map[string]float64{"mean_e2el_ms": 2000}}, nil
+		}}
+	full, err := f.Judge(context.Background())
+	testkit.OK(t, err)
+	if kept, most := full.Clauses[0].Kept.Mean, 1-p.All(); kept > most || !(kept > 0) {
+		t.Errorf("%g of the requests keep the SLO, want at most %g", kept, most)
+	}
+}
 
 // Interruptions of all replicas at once are as frequent for each replica as its own, and those of a
 // fleet do not depend on how large it is.

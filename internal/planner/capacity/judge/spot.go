@@ -165,8 +165,10 @@ func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 	lost, kept := f.Interruption.Rate*f.underWay(&full), make([]float64, len(full.Clauses))
 	spare := max(f.Sustained(0)-f.Rate, 1e-3*f.Rate)
 	count := func(away int, chance float64) error {
-		if sustained := f.Sustained(away); sustained < f.Rate && away > 0 {
-			lost += chance * (f.Rate - sustained) / spare
+		if left := f.Sustained(away); away > 0 && (left == 0 || left < f.Rate) {
+			if f.Rate > 0 { // of a steady load, the queue that builds up misses it too
+				lost += chance * (f.Rate - left) / spare
+			}
 			return nil
 		}
 		t, err := f.Simulate(ctx, away)
