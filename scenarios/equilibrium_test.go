@@ -3,6 +3,8 @@ package scenarios_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +49,7 @@ func TestCycleIsLittles(t *testing.T) {
 		{"workload.arrivals.users=64", "model=llama-3.1-70b",
 			"parallelism={tensor: 2, pipeline: 2}"},
 		{"workload.arrivals.users=100", "memory.tokens=40000"},
+		{"workload.arrivals.users=100", "batching.max-sequences=16"},
 		{"workload.arrivals.users=60", "workload.sessions={turns: 5, think: 10s}"},
 	} {
 		t.Run(strings.Join(c, " "), func(t *testing.T) {
@@ -94,6 +97,37 @@ func TestEquilibriumIsNoBurst(t *testing.T) {
 		if steps(loop) || !steps(together) {
 			t.Errorf("seed %d: said to march in step: %v in equilibrium, %v together", seed,
 				steps(loop), steps(together))
+		}
+	}
+}
+
+// Any load is said to come together where its late requests do: in bursts, and in a trace of which
+// many requests have one time; not a Poisson process, nor a wave, whatever the seed.
+func TestBurstsAreNoticed(t *testing.T) {
+	burst := filepath.Join(t.TempDir(), "burst.csv")
+	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+	for i := range 300 { // ten at a time, every ten seconds
+		rows += fmt.Sprintf("2023-11-16 18:%02d:%02d.0000000,2000,40\n", i/60, i/10*10%60)
+	}
+	testkit.OK(t, os.WriteFile(burst, []byte(rows), 0o600))
+	for load, want := range map[string]bool{
+		"workload.rate={pattern: bursts, high: 60/s, for: 1s, pause: 20s}": true,
+		"workload={trace: " + burst + ", requests: 300}":                   true,
+		"workload.rate=2/s": false,
+		"workload.rate={pattern: wave, average: 4/s, swing: 0.5, period: 5m}": false,
+	} {
+		for seed := range 5 {
+			f, err := scenarios.Parse("open.yaml", []byte("model: llama-3.1-8b\nhardware: "+
+				"h100-sxm\nworkload: {prompt: 2000, output: 40, requests: 600}\n"), load,
+				fmt.Sprintf("seed=%d", seed))
+			testkit.OK(t, err)
+			r, err := f.Run(context.Background(), policies.Default())
+			testkit.OK(t, err)
+			words := strings.Join(r.Warnings, "\n")
+			if strings.Contains(words, "arrive together") != want {
+				t.Errorf("%s, seed %d: said to come together: %v, want %v: %q", load, seed, !want,
+					want, words)
+			}
 		}
 	}
 }

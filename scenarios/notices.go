@@ -35,7 +35,7 @@ func (f *finished) notices() []string {
 		f.summary.Sent()); words != "" {
 		list = append(list, words)
 	}
-	if words := f.crowd.notice(); words != "" {
+	if words := f.crowd.notice(f.scenario.Workload.Arrivals.Process == "closed-loop"); words != "" {
 		list = append(list, words)
 	}
 	counts := f.source.Counts()

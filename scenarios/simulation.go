@@ -66,7 +66,7 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	config := s.config
 	config.Observer = runObserver{collector, work}
 	crowd := &togetherness{}
-	if s.Scenario.Workload.Arrivals.Process == "closed-loop" {
+	if s.config.SampleEvery > 0 && s.Scenario.Workload.Arrivals.Process != "at-once" {
 		observers = append(observers[:len(observers):len(observers)], crowd)
 	}
 	if len(observers) > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
@@ -40,10 +41,11 @@ func (o *togetherness) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
 const fewTogether = 8
 
 // notice says that the p95 of the TTFT comes from requests that arrive together, if it does. That
-// is so if the median request beyond the p95 came within a p95 of many others: of 8 or more, and of
-// more than what arrivals at random have on average by six of their standard deviations. It returns
-// "" otherwise.
-func (o *togetherness) notice() string {
+// is so if the median request beyond the p95 came within a p95 of many others: of 8 or more, of
+// twice as many as come in such a time on average, and of more than arrivals at random have by six
+// of their standard deviations. It returns "" otherwise. closed reports whether users wait for
+// answers.
+func (o *togetherness) notice(closed bool) string {
 	if len(o.seen) < fewTogether {
 		return ""
 	}
@@ -70,12 +72,16 @@ func (o *togetherness) notice() string {
 	crowd := crowds[len(crowds)/2]
 	span := o.seen[len(o.seen)-1].arrival - o.seen[0].arrival
 	mean := float64(len(o.seen)) * float64(min(p95, span)) / float64(max(span, 1))
-	if crowd < fewTogether || float64(crowd) < mean+6*math.Sqrt(mean) {
+	if crowd < fewTogether || float64(crowd) < max(2*mean, mean+6*math.Sqrt(mean)) {
 		return ""
 	}
-	return fmt.Sprintf("the p95 of TTFT, %.3g s, comes from %d requests that arrive together: "+
-		"users whose requests are alike march in step; lengths and thinking times that vary "+
-		"spread them", p95.Seconds(), crowd)
+	words := fmt.Sprintf("the p95 of TTFT, %.3g s, comes from %d requests that arrive together, "+
+		"where %.3g do on average", p95.Seconds(), crowd, mean)
+	if closed {
+		words += ": users whose requests are alike march in step; lengths and thinking times " +
+			"that vary spread them"
+	}
+	return words
 }
 
 // The mean lengths, in tokens, that predict the cycle of a user where a trace has the requests:
@@ -86,8 +92,8 @@ const (
 )
 
 // cycle returns a function that predicts the mean time from a user's request to the next, for users
-// who share the replicas of the pools evenly: see workload.Users.Cycle. It ignores cached prompts,
-// drafts and limits of the batch, so that it is only good for spreading users over a cycle.
+// who share the replicas of the pools evenly: see workload.Users.Cycle. It ignores cached prompts
+// and drafts, so that it is only good for spreading users over a cycle.
 func cycle(pools []pool, users int) func(prompt, output float64, pause sim.Time) sim.Time {
 	return func(prompt, output float64, pause sim.Time) sim.Time {
 		if prompt == 0 {
@@ -103,6 +109,10 @@ func cycle(pools []pool, users int) func(prompt, output float64, pause sim.Time)
 		room := share // sequences that the KV cache holds
 		if tokens := float64(decoding.Plan.Tokens); tokens > 0 {
 			room = max(1, min(room, math.Floor(tokens/(prompt+output))))
+		}
+		most, err := strconv.Atoi(decoding.s.Batching.Params["max-sequences"])
+		if err == nil && most > 0 {
+			room = min(room, float64(most))
 		}
 		clock, stages := decoding.Clock.Aside(), max(1, decoding.Parallel.Pipeline)
 		one := int(math.Ceil(prompt))

@@ -211,7 +211,7 @@ type Arrivals struct {
 	Start    string  `json:"start,omitempty" only:"closed-loop" enum:"equilibrium,together" jsonschema:"When users send their first requests: each at a random place of the mean cycle of answer and thinking, as if they had been there before (equilibrium), or all at once (together), as benchmarks do. Default: equilibrium, or over ramp-up."`
 	RampUp   Span    `json:"ramp-up,omitempty" only:"closed-loop" min:"0" jsonschema:"Time over which the users' first requests are spread evenly, in place of start."`
 	StartMin float64 `json:"start-min,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Least share of the calls of a user's first session that were made before the run, as in AgentX."`
-	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Largest such share."`
+	StartMax float64 `json:"start-max,omitempty" only:"closed-loop" min:"0" max:"1" jsonschema:"Largest such share. Default: 1 in equilibrium, 0 otherwise."`
 }
 
 // Length is a distribution of token counts. Continuous ones are rounded, and truncated to [min,

@@ -89,10 +89,13 @@ type Users struct {
 	// loop begins in equilibrium: the first requests are spread at random, by the seed, over the
 	// mean time from a user's request to the next. Cycle predicts this time, at least 0, from the
 	// mean lengths of prompts and of outputs in tokens (0 where a trace has them) and the mean
-	// pause of users between requests. The first user starts at 0. Only without RampUp.
+	// pause of users between requests. The first user starts at 0. Only without RampUp. Unless
+	// StartMax is set, a user's first session begins at any of its calls, so that users are spread
+	// over the whole of their sessions.
 	Cycle func(prompt, output float64, pause sim.Time) sim.Time
 	// StartMin and StartMax, in [0, 1], bound the share of the calls of a user's first session that
-	// were made before; the session begins with the next call. 0 both means at the first call.
+	// were made before; the session begins with the next call. 0 both means at the first call,
+	// without Cycle.
 	StartMin, StartMax float64
 }
 

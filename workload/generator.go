@@ -105,11 +105,13 @@ func (g *generator) schedule(c Config) error {
 		return fmt.Errorf("users: start: found %v to %v, allowed: 0 to 1, the smaller first",
 			u.StartMin, u.StartMax)
 	}
-	if u.StartMax > 0 {
+	low, high := u.StartMin, u.StartMax
+	if u.Cycle != nil && high == 0 {
+		high = 1 // at any call of the session
+	}
+	if high > 0 {
 		random := rand.New(startStream.source(c.Seed))
-		g.start = func() float64 {
-			return u.StartMin + (u.StartMax-u.StartMin)*random.Float64()
-		}
+		g.start = func() float64 { return low + (high-low)*random.Float64() }
 	}
 	var err error
 	if g.think, err = u.Think.Sampler(userThinkStream.source(c.Seed)); err != nil {

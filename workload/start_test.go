@@ -13,7 +13,8 @@ import (
 
 // Users who start in equilibrium are spread evenly over a cycle, whatever the seed: the share of
 // them in any part of it is that part but for the bound of Dvoretzky, Kiefer and Wolfowitz, which
-// is exceeded with a probability of 1e-9. The first starts at 0, the same seed gives the same
+// is exceeded with a probability of 1e-9. So are the calls at which their first sessions begin. The
+// first user starts at 0, the same seed gives the same
 // places, and the cycle is asked for with the means of the workload.
 func TestUsersStartOverACycle(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -32,16 +33,26 @@ func TestUsersStartOverACycle(t *testing.T) {
 			}
 			return cycle
 		}
+		calls := make([]int, turns) // by the call at which a user's first session begins
 		at := func() (list []sim.Time) {
 			source := open(t, c)
 			for source.NextArrival() != sim.Never {
 				var r sim.Request
 				source.Next(&r)
 				list = append(list, r.Arrival)
+				calls[max(0, r.Call.Number-1)]++
 			}
 			return list
 		}
 		list := at()
+		began := 0
+		for k, n := range calls {
+			began += n
+			off := float64(began)/float64(users) - float64(k+1)/float64(turns)
+			if bound := 3.3 / math.Sqrt(float64(users)); off > bound || -off > bound {
+				rt.Fatalf("%d users begin at calls %v", users, calls)
+			}
+		}
 		if len(list) != users || list[0] != 0 || !slices.IsSorted(list) ||
 			list[users-1] > cycle || !slices.Equal(list, at()) {
 			rt.Fatalf("%d users start at %v", users, list)
