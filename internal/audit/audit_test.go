@@ -24,7 +24,7 @@ var (
 	first   = flag.Uint64("first-scenario", 0,
 		"the seed of the first scenario; 0 means one that follows from RAPID_SEED")
 	dear = flag.Uint64("outputs", 10, "of how many scenarios one is also drawn as pictures, "+
-		"swept, recorded, explained and shown by the page")
+		"swept, recorded and shown by the page")
 )
 
 // firstSeed returns the seed of the first scenario. Each commit that .ci/run checks has its own
@@ -245,6 +245,13 @@ func (a *auditor) audit(s object, seed uint64) ([]string, error) {
 		problems = append(problems, leaps.differences(how, apart)...)
 		if string(apart.json) != string(leaps.json) {
 			problems = append(problems, how+" give other bytes")
+		}
+	}
+	if seed%3 == 0 {
+		wrong := &laws{}
+		err := a.explained(wrong, leaps)
+		if problems = append(problems, wrong.wrong...); err != nil {
+			problems = append(problems, err.Error())
 		}
 	}
 	if seed%*dear == 0 {

@@ -28,7 +28,7 @@ import (
 func (a *auditor) outputs(s object, want *run, seed uint64) (wrong []string, err error) {
 	defer panics(&err)
 	l := &laws{}
-	steps := []func(*laws, object, *run) error{a.folder, a.sweep, a.record, a.explained, a.page}
+	steps := []func(*laws, object, *run) error{a.folder, a.sweep, a.record, a.page}
 	for _, step := range steps {
 		if err := step(l, s, want); err != nil {
 			return l.wrong, err
@@ -148,7 +148,7 @@ func (a *auditor) record(l *laws, s object, want *run) error {
 }
 
 // explained: with every default written out, a scenario gives the same.
-func (a *auditor) explained(l *laws, _ object, want *run) error {
+func (a *auditor) explained(l *laws, want *run) error {
 	all, err := want.simulation.Explain()
 	if err != nil {
 		return fmt.Errorf("explain: %w", err)
