@@ -160,6 +160,8 @@ func (l *laws) plan(plan object, kinds map[string]int) (err error) {
 		var out bytes.Buffer
 		l.that(print(&out) == nil, "the %s of the plan are not printed", how)
 		l.words(how, out.String())
+		l.that(!strings.Contains(out.String(), "more than 98%"), "the %s say what is not known",
+			how)
 	}
 	text, err := json.Marshal(all.Models[0])
 	if err != nil {
@@ -182,7 +184,8 @@ func (l *laws) chosen(a *planned.Answer, kinds map[string]int) error {
 		return err
 	}
 	for kind, is := range map[string]bool{"spare": a.Spare > 0, "scaled": d.Scaled != nil,
-		"apart": d.Base == nil && len(r.Pools) > 1, "base": d.Base != nil, "law": d.Law != nil, "spot": d.Interrupted != nil,
+		"apart": d.Base == nil && len(r.Pools) > 1, "base": d.Base != nil, "law": d.Law != nil,
+		"spot":              d.Interrupted != nil,
 		string(a.Goal.Find): true, "classes": len(d.Classes) > 1} {
 		if is {
 			kinds[kind]++
@@ -218,6 +221,13 @@ func (l *laws) chosen(a *planned.Answer, kinds map[string]int) error {
 		(several+4/math.Sqrt(float64(r.Completed)))*d.PerMillion)
 	l.same("GPU-hours of a million tokens", d.GPUHours,
 		d.PerMillion*d.MeanAccelerators()/d.Hourly, 0)
+	if _, servers := d.Grade.Supported(1); servers > 0 {
+		for _, c := range d.Chances {
+			most := float64(servers+1) / float64(servers+2)
+			l.that(max(c.Probability, c.High) <= most, "%d servers were left out of the fit, and "+
+				"a chance is %+v", servers, c)
+		}
+	}
 	if a.Spare > 0 && d.Law == nil {
 		less, _, err := runOf(d.Scenario, func(s *scenarios.Scenario) {
 			s.Replicas -= a.Spare

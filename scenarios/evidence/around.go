@@ -5,8 +5,11 @@ import (
 	_ "embed"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
@@ -109,6 +112,12 @@ func (k *Kin) distanceTo(other *Kin) float64 {
 	return d
 }
 
+// weightOf returns how much another server counts, from 0 to 1.
+func (k *Kin) weightOf(other *Kin) float64 {
+	// The last digits of math.Exp differ between machines.
+	return math.Round(1e9*math.Exp(-k.distanceTo(other))) / 1e9
+}
+
 // engineOf returns the engine of a preset: vllm of vllm-v1-sync.
 func engineOf(preset string) string {
 	name, _, _ := strings.Cut(preset, "-")
@@ -133,6 +142,17 @@ func (o Off) Points() [5]float64 {
 	return points
 }
 
+// Reach returns the distance from the predicted time, in logarithms, that 80 % of the rows do not
+// exceed.
+func (o Off) Reach() float64 {
+	points := o.Points()
+	for i, x := range points {
+		points[i] = math.Abs(x)
+	}
+	slices.Sort(points[:])
+	return points[3]
+}
+
 // priorServers is how many servers without any bias count beside the near ones.
 const priorServers = 2
 
@@ -149,8 +169,7 @@ func Around(key deployment.Key, list []Neighbour) Off {
 		if together(key, list[i].key) {
 			continue
 		}
-		// The last digits of math.Exp differ between machines.
-		weight := math.Round(1e9*math.Exp(-own.distanceTo(&list[i].Kin))) / 1e9
+		weight := own.weightOf(&list[i].Kin)
 		total += weight
 		for _, x := range list[i].Points() {
 			points = append(points, point{x, weight / 5})
@@ -175,6 +194,56 @@ func Around(key deployment.Key, list []Neighbour) Off {
 		return math.Abs(x - bias)
 	})}
 }
+
+// Supported returns the probability that is known where a range of the given grade says p that a
+// latency is not later: at most the share of the servers that were left out of the fit whose rows
+// were not later than their ranges say with p, by Laplace's rule of succession. Errors have longer
+// tails than normal ones, so that p says too much. It returns the number of these servers, too; 0
+// where a deployment's own measurements decide, of which a part was held out.
+func (g Grade) Supported(p float64) (known float64, servers int) {
+	if g == Here {
+		return p, 0
+	}
+	known, servers = p, math.MaxInt
+	z := distuv.UnitNormal.Quantile(min(p, mostSure))
+	for _, late := range lateness() {
+		n := len(late) / len(deciles)
+		k := sort.SearchFloat64s(late, z+1e-9)
+		known = min(known, (float64(k)/float64(len(deciles))+1)/float64(n+2))
+		servers = min(servers, n)
+	}
+	return known, servers
+}
+
+// mostSure is the largest probability that is told from certainty: beyond it, the tail of a normal
+// distribution says nothing of errors.
+const mostSure = 0.985
+
+// lateness has, for each quantity, how late the rows of servers were that were left out of the fit,
+// in standard deviations of the range that a result would have had, in order. Each server has five
+// values.
+var lateness = sync.OnceValue(func() map[string][]float64 {
+	list := map[string][]float64{}
+	ranges := map[deployment.Key]Spread{}
+	for _, e := range LeftOut() {
+		s, known := ranges[e.Key]
+		if !known {
+			s = Without(e.Key).Spread
+			ranges[e.Key] = s
+		}
+		bias, deviation := s.TPOTBias, s.TPOT
+		if e.Quantity == "TTFT" {
+			bias, deviation = s.TTFTBias, s.TTFT
+		}
+		for _, x := range e.Off.Points() {
+			list[e.Quantity] = append(list[e.Quantity], (x-bias)/deviation)
+		}
+	}
+	for _, late := range list {
+		slices.Sort(late)
+	}
+	return list
+})
 
 // NeighboursOf returns the servers of errors by quantity.
 func NeighboursOf(list []Error) map[string][]Neighbour {

@@ -33,7 +33,7 @@ type Error struct {
 	LeftOut float64 `json:"left_out_error,omitempty"`
 	Median  float64 `json:"-" csv:"median_error"`
 	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms. The
-	// Within of a server's evidence is at least LeftOut with the noise of repeats.
+	// Within of a server's evidence is at least what leastWithin returns.
 	Off Off `json:"off"`
 	// Versions are the releases of the engine that were measured, as far as they are known.
 	Versions versions `json:"versions,omitempty" csv:"versions"`
@@ -82,28 +82,47 @@ func errorsOf(key deployment.Key) []Error {
 		list = alike
 	}
 	for i := range list {
-		for _, e := range LeftOut() {
-			if e.Key == list[i].Key && e.Quantity == list[i].Quantity {
-				list[i].LeftOut = e.Median
-			}
+		e := &list[i]
+		without := leftOutOf(e.Key, e.Quantity)
+		if without != nil {
+			e.LeftOut = without.Median
 		}
-		list[i].Off.Within = max(list[i].Off.Within, list[i].leastWithin())
+		e.Off.Within = max(e.Off.Within, leastWithin(e.Key, e.Quantity, without))
 	}
 	return list
 }
 
-// leastWithin returns the least distance to each side of a range for a server that was measured:
-// its error in predictions that were fitted without it, joined with the noise of repeats. The
-// constants of shipped predictions were fitted to its rows, so that these predict the next ones
-// less well than their own errors say. Where no fit without the server was made, it is the
-// distance for a server that was not measured.
-func (e *Error) leastWithin() float64 {
-	known := math.Log1p(e.LeftOut)
-	if e.LeftOut == 0 {
-		known = Unmeasured(e.Key, e.Quantity).Within
+// leftOutOf returns the errors of a server in predictions that were fitted without it; nil where no
+// such fit was made.
+func leftOutOf(key deployment.Key, quantity string) *Error {
+	for i := range LeftOut() {
+		if e := &LeftOut()[i]; e.Key == key && e.Quantity == quantity {
+			return e
+		}
 	}
-	noise := leastOwn * Width80
-	return math.Sqrt(float64(known*known) + float64(noise*noise))
+	return nil
+}
+
+// fewRows is the number of measured rows below which no row is the 80 % point of the next: of n
+// rows, that is the row of rank 0.8·(n+1).
+const fewRows = 4
+
+// leastWithin returns the least distance to each side of a range of 80 % for a server that was
+// measured: the distance that 80 % of its rows do not exceed in predictions that were fitted
+// without them, joined with the noise of repeats. The constants of shipped predictions were fitted
+// to its rows, so that their errors there say too little of the next rows. Where such a fit was not
+// made, or was compared with fewer than fewRows rows, the distance is at least that for a server
+// that was not measured.
+func leastWithin(key deployment.Key, quantity string, without *Error) float64 {
+	known, noise := 0.0, leastOwn*Width80
+	if without != nil {
+		known = without.Off.Reach()
+	}
+	least := math.Sqrt(float64(known*known) + float64(noise*noise))
+	if without == nil || without.Rows < fewRows {
+		least = max(least, Unmeasured(key, quantity).Within)
+	}
+	return least
 }
 
 // sixteen returns the key with BF16 for FP16, which has the same bytes and the same rates on every

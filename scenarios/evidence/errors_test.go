@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -105,5 +106,83 @@ func TestErrorsAreReadBack(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is read as %+v", text, got)
 		}
+	}
+}
+
+// The range of a measured server holds what 80 % of its rows are off by in predictions that were
+// fitted without them, with the noise of repeats beside it. Where few rows were left out, it is no
+// narrower than that of a server that was not measured.
+func TestMeasuredRangesHoldErrorsLeftOut(t *testing.T) {
+	checked := 0
+	for _, key := range servers() {
+		e := Of(key, true)
+		for _, quantity := range []string{"TPOT", "TTFT"} {
+			without := leftOutOf(key, quantity)
+			within := off(e.Grade, key, e.Errors, quantity).Within
+			if without == nil || !slices.ContainsFunc(e.Errors,
+				func(e Error) bool { return e.Quantity == quantity }) {
+				continue
+			}
+			checked++
+			inside := 0
+			for _, x := range without.Off.Points() {
+				if math.Abs(x) < within {
+					inside++
+				}
+			}
+			if inside < 4 {
+				t.Errorf("%s of %+v: a range of %g to each side holds %d of 5 errors left out",
+					quantity, key, within, inside)
+			}
+			if near := Unmeasured(key, quantity).Within; without.Rows < fewRows && within < near {
+				t.Errorf("%s of %+v, of which %d rows are known: %g, without them %g", quantity,
+					key, without.Rows, within, near)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d servers were left out of the fit", checked)
+	}
+}
+
+// No chance is above what the servers bear out that were left out of the fit: their number, and the
+// share of them that was no later than normal errors say.
+func TestChancesAreBorneOut(t *testing.T) {
+	last := 0.0
+	for i := range 101 {
+		p := float64(i) / 100
+		known, servers := Measured.Supported(p)
+		if most := float64(servers+1) / float64(servers+2); servers < 100 || known > most ||
+			known > p || known < last {
+			t.Errorf("%g of %g is known by %d servers, after %g", known, p, servers, last)
+		}
+		last = known
+	}
+	const late, sd = 0.98, 2.0537489106318225
+	known, _ := Relative.Supported(late)
+	for _, quantity := range []string{"TPOT", "TTFT"} {
+		kept, all := 0.0, 0.0
+		for _, e := range LeftOut() {
+			if e.Quantity != quantity {
+				continue
+			}
+			s := Without(e.Key).Spread
+			bias, deviation := s.TPOTBias, s.TPOT
+			if quantity == "TTFT" {
+				bias, deviation = s.TTFTBias, s.TTFT
+			}
+			for _, x := range e.Off.Points() {
+				if all++; x <= bias+sd*deviation {
+					kept++
+				}
+			}
+		}
+		if share := kept / all; known > share+0.01 {
+			t.Errorf("%s: %g is called known, and %g of the servers were no later", quantity, known,
+				share)
+		}
+	}
+	if known, servers := Here.Supported(0.99); known != 0.99 || servers != 0 {
+		t.Errorf("of a deployment's own measurements: %g by %d servers", known, servers)
 	}
 }

@@ -106,8 +106,11 @@ func (e *Evidence) find(key deployment.Key, leftOut func(deployment.Key) bool) {
 		kin := layerDifferences(key.Model, other.Model)
 		if cmp.Or(cmp.Compare(kin, strange), cmp.Compare(d, best)) < 0 {
 			best, strange = d, kin
-			e.Grade, e.Nearest, e.Differs, e.Errors = Relative, &other, differs, errorsOf(other)
+			e.Grade, e.Nearest, e.Differs = Relative, &other, differs
 		}
+	}
+	if e.Nearest != nil {
+		e.Errors = errorsOf(*e.Nearest)
 	}
 	if e.Grade != Relative && kernelsMeasured(key) {
 		e.Grade = Kernels

@@ -89,8 +89,10 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 				s.label(found[k].option), found[k].dollars)
 		}
 	}
-	if done := s.jobDone(found[k]); done.Grade != evidence.Measured || done.InTime < 0.95 {
-		t.Errorf("%+v, want a measured fleet that is in time in the asked share of cases", done)
+	sure, _ := evidence.Measured.Supported(0.95)
+	if done := s.jobDone(found[k]); done.Grade != evidence.Measured || done.InTime < sure-1e-9 {
+		t.Errorf("%+v, want a measured fleet that is in time in as many cases as "+
+			"are known of the asked share", done)
 	}
 }
 

@@ -289,7 +289,8 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 	l := s.load()
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
 	o, within := s.options[j.option], sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
-	return answer.JobDone{Grade: o.Grade, InTime: o.Physics.Steps.Below(o.Slow * within / j.total),
+	inTime, _ := o.Grade.Supported(o.Physics.Steps.Below(o.Slow * within / j.total))
+	return answer.JobDone{Grade: o.Grade, InTime: inTime,
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Dollars: j.dollars, PerMillion: j.dollars / tokens * 1e6}
 }

@@ -174,12 +174,14 @@ func (a *Answer) measuredJob() *JobDone {
 
 // odds says how likely the fleet of the answer is in time.
 func (j *JobDone) odds() string {
-	share := report.Percent(j.InTime)
-	if j.InTime > 1-Certain {
-		share = "more than 98%"
+	_, servers := j.Grade.Supported(1)
+	bear := ""
+	if servers > 0 {
+		bear = fmt.Sprintf(", as far as %d servers bear it out that were left out of the fit",
+			servers)
 	}
 	return fmt.Sprintf("Over all errors of predicted step times (%s), it is in time in %s of "+
-		"cases.", j.Grade, share)
+		"cases%s.", j.Grade, percentChance(j.InTime), bear)
 }
 
 // shapes returns the ranking of the kinds of replicas, and the limit of each below it.

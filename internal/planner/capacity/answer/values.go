@@ -165,8 +165,9 @@ type Growth struct {
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.
 type Chance struct {
 	Replicas int `json:"replicas"`
-	// Probability is over the errors of both latencies. It is 0 for less than 0.015, and 1 for more
-	// than 0.985.
+	// Probability is over the errors of both latencies, and not above what servers bear out that
+	// were left out of the fit of constants. It is 0 for less than 0.015, and where a deployment's
+	// own measurements decide, 1 for more than 0.985.
 	Probability float64 `json:"probability"`
 	// Low and High are the interval of the probability over seeds, at 95 % confidence.
 	Low  float64 `json:"low"`
@@ -228,7 +229,8 @@ type JobDone struct {
 	Dollars    float64 `json:"dollars"`
 	PerMillion float64 `json:"dollars_per_million_tokens"`
 	// Grade says what the predictions rest on, and InTime in which share of the cases the fleet is
-	// in time, over all errors of predicted step times, if the job takes as much longer as they do.
+	// in time, over all errors of predicted step times, if the job takes as much longer as they do,
+	// as far as servers bear it out that were left out of the fit.
 	Grade  evidence.Grade `json:"grade"`
 	InTime float64        `json:"in_time_probability"`
 }

@@ -15,8 +15,9 @@ import (
 // odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
 func (d *Deployment) odds(a *Answer) string {
 	var parts []string
+	most, servers := d.Grade.Supported(1)
 	for i, c := range d.Chances {
-		if i > 0 && d.Chances[i-1].Probability > 1-Certain {
+		if i > 0 && d.Chances[i-1].Probability > most-Certain {
 			break // more replicas keep it all the more
 		}
 		parts = append(parts, fmt.Sprintf("%d in %s", c.Replicas, c.words()))
@@ -28,9 +29,14 @@ func (d *Deployment) odds(a *Answer) string {
 	}
 	// The last chance but one is that of the answer.
 	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < a.Confidence {
+		bear := ""
+		if servers > 0 {
+			bear = fmt.Sprintf("as far as %d servers bear it out that were left out of the fit, ",
+				servers)
+		}
 		words += fmt.Sprintf(" The answer is decided with both latencies at their %.4g%% "+
-			"quantiles at once; a chance counts all errors, with the interval over draws of "+
-			"the load in brackets, and may be lower.", 100*a.Confidence)
+			"quantiles at once; a chance counts all errors, %swith the interval over draws of "+
+			"the load in brackets, and may be lower.", 100*a.Confidence, bear)
 	}
 	return words
 }

@@ -17,7 +17,8 @@ import (
 // sureOf is the confidence of the interval of a probability.
 const sureOf = 0.95
 
-// chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more.
+// chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more,
+// as far as servers that were left out of the fit bear it out.
 func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := f.Replicas
 	step := f.Step(f.Option, n)
@@ -33,9 +34,15 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 			return err
 		}
 		if _, taken := f.Option.Interrupted(); taken {
-			return f.chanceTogether(ctx, c)
+			err = f.chanceTogether(ctx, c)
+		} else {
+			err = f.chance(ctx, c)
 		}
-		return f.chance(ctx, c)
+		for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
+			known, _ := f.Option.Grade.Supported(*p)
+			*p = math.Floor(100*known+1e-9) / 100
+		}
+		return err
 	})
 	return list, err
 }
