@@ -152,13 +152,10 @@ func (l *laws) plan(plan object, kinds map[string]int) (err error) {
 	if err != nil {
 		return err
 	}
-	for how, print := range map[string]func(*bytes.Buffer) error{
-		"details": func(b *bytes.Buffer) error { return all.Models[0].WriteText(b) },
-		"brief":   func(b *bytes.Buffer) error { return all.WriteBrief(b) },
-		"page":    func(b *bytes.Buffer) error { return all.WriteShort(b) },
-	} {
+	for how, level := range map[string]planned.Level{"details": planned.Whole,
+		"brief": planned.Brief, "page": planned.Short} {
 		var out bytes.Buffer
-		l.that(print(&out) == nil, "the %s of the plan are not printed", how)
+		l.that(all.Write(&out, level) == nil, "the %s of the plan are not printed", how)
 		l.words(how, out.String())
 		l.that(!strings.Contains(out.String(), "more than 98%"), "the %s say what is not known",
 			how)
