@@ -5,64 +5,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// batchingPolicies returns the entries of package batching, the default first.
-func batchingPolicies() []Policy[sim.Scheduler] {
-	return []Policy[sim.Scheduler]{
-		vllmV1(), vllmV0(), sarathi(), orca(), trtllm(), sglang(), static(), dynamic(),
-		sjf(), srtf(), mlfq(), priority(), edf(), vtc(),
-	}
-}
-
-// with returns parameters of several policies and parameters of one.
-func with(shared []Param, own ...Param) []Param { return append(shared, own...) }
-
-func maxSequences() []Param {
-	return []Param{{Name: "max-sequences", Doc: "sequences in a batch (max_num_seqs)",
-		Default: "256"}}
-}
-
-func tokenBudget() []Param {
-	return with(maxSequences(),
-		Param{Name: "token-budget", Doc: "tokens in a step (max_num_batched_tokens)",
-			Default: "8192"})
-}
-
-func chunkLimit() []Param {
-	return with(tokenBudget(),
-		Param{Name: "chunk-limit",
-			Doc: "prompt tokens of one request in a step (long_prefill_token_threshold); 0 for " +
-				"no limit", Default: "0"})
-}
-
-func limits(v Values) batching.Limits {
-	return batching.Limits{MaxSequences: v.Count("max-sequences"),
-		TokenBudget: v.Count("token-budget"), ChunkLimit: v.Count("chunk-limit")}
-}
-
-// preemption returns the parameter that decides what happens to the KV cache of sequences that give
-// way.
-func preemption() Param {
-	return Param{
-		Name: "preemption", Doc: "whether the KV cache of sequences that give way is " +
-			"computed again " +
-			"or swapped out to host memory",
-		Default: "recompute", Kind: Word, Words: []string{"recompute", "swap"},
-	}
-}
-
-// swaps reads the parameter of preemption, and refuses what the deployment does not have.
-func swaps(d Deployment, v Values) (bool, error) {
-	if v.Word("preemption") == "recompute" {
-		return false, nil
-	}
-	if d.HostTokens == 0 {
-		return false, &ParamError{
-			"preemption", "swap needs host memory for KV caches: set memory.swap, such as 16GiB, " +
-				"or use recompute"}
-	}
-	return true, nil
-}
-
 // Parameters of other batching policies, and why a policy does not have them.
 const (
 	wholePrompts = "it computes whole prompts; vllm-v1, sarathi and trtllm (chunked-context) " +
@@ -73,242 +15,359 @@ const (
 		"srtf, mlfq, priority and edf can swap"
 )
 
-// requestLevel refuses what policies do not have that bound requests, and not tokens.
-func requestLevel() map[string]string {
-	return map[string]string{"chunk-limit": wholePrompts, "chunk": wholePrompts,
+// batchingPolicies returns the entries of package batching, the default first. From sjf on they are
+// those in which another request than the oldest may come first.
+func batchingPolicies() []Policy[sim.Scheduler] {
+	recomputed := map[string]string{"preemption": recomputes}
+	ofRequests := map[string]string{"chunk-limit": wholePrompts, "chunk": wholePrompts,
 		"token-budget": noTokenBudget, "preemption": recomputes}
-}
-
-func displace() Param {
-	return Param{Name: "displace",
-		Doc: "whether one that waits takes the place of one that runs and is behind it " +
-			"in order",
-		Default: "false", Kind: Flag}
-}
-
-func vllmV1() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "vllm-v1",
-		Doc: "one token budget for decodes and chunked prefills; the newest is preempted and " +
-			"recomputed",
-		Source: "vllm/v1/core/sched/scheduler.py, v0.15",
-		Params: with(chunkLimit(), Param{Name: "prefill-interval",
-			Doc: "steps from one with prompts to the next while others decode " +
-				"(prefill_schedule_interval)", Default: "1"}),
-		Refuses: map[string]string{"preemption": recomputes},
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			l := limits(v)
-			c, err := batching.NewVLLMV1(l.MaxSequences, l.TokenBudget, l.ChunkLimit)
-			if err == nil {
-				err = c.SpacePrompts(v.Count("prefill-interval"))
-			}
-			return c, err
+	return []Policy[sim.Scheduler]{
+		{
+			Name:     "vllm-v1",
+			Doc:      `one token budget for decodes and chunked prefills; the newest is preempted and recomputed`,
+			Source:   "vllm/v1/core/sched/scheduler.py, v0.15",
+			Settings: vllmV1{}, Refuses: recomputed,
 		},
-	}
-}
-
-func vllmV0() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "vllm-v0",
-		Doc: "whole prompts in steps of their own, before decodes; the newest is preempted " +
-			"and recomputed or swapped out",
-		Source: "Kwon et al., PagedAttention, SOSP 2023, section 4.5; " +
-			"vllm/core/scheduler.py, v0.5",
-		Params: with(tokenBudget(),
-			Param{Name: "watermark", Doc: "share of KV memory that newcomers leave free",
-				Default: "0.01", Kind: Number}, preemption()),
-		Refuses: map[string]string{"chunk-limit": wholePrompts, "chunk": wholePrompts},
-		New: func(d Deployment, v Values) (sim.Scheduler, error) {
-			swap, err := swaps(d, v)
-			if err != nil {
-				return nil, err
-			}
-			return batching.NewVLLMV0(v.Count("max-sequences"), v.Count("token-budget"),
-				v.Number("watermark"), swap)
+		{
+			Name:     "vllm-v0",
+			Doc:      `whole prompts in steps of their own, before decodes; the newest is preempted and recomputed or swapped out`,
+			Source:   `Kwon et al., PagedAttention, SOSP 2023, section 4.5; vllm/core/scheduler.py, v0.5`,
+			Settings: vllmV0{},
+			Refuses:  map[string]string{"chunk-limit": wholePrompts, "chunk": wholePrompts},
 		},
-	}
-}
-
-func sarathi() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "sarathi",
-		Doc: "stall-free batching: decodes in every step, and chunks of prompts in what they " +
-			"leave of a token budget",
-		Source: "Agrawal et al., Sarathi-Serve, OSDI 2024, algorithm 3 and table 4",
-		Params: []Param{
-			{Name: "max-sequences", Doc: "sequences in a batch", Default: "128"},
-			{Name: "token-budget", Doc: "tokens in a step", Default: "512"},
-			{Name: "mode", Doc: "combined, or one of its two ideas alone", Default: "combined",
-				Kind: Word, Words: []string{"combined", "hybrid-only", "chunked-only"}},
+		{
+			Name:     "sarathi",
+			Doc:      `stall-free batching: decodes in every step, and chunks of prompts in what they leave of a token budget`,
+			Source:   "Agrawal et al., Sarathi-Serve, OSDI 2024, algorithm 3 and table 4",
+			Settings: sarathi{}, Refuses: recomputed,
 		},
-		Refuses: map[string]string{"preemption": recomputes},
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			n, budget := v.Count("max-sequences"), v.Count("token-budget")
-			switch v.Word("mode") {
-			case "hybrid-only":
-				return batching.NewHybridOnly(n, budget)
-			case "chunked-only":
-				return batching.NewChunkedOnly(n, budget)
-			}
-			return batching.NewSarathi(n, budget)
+		{
+			Name:     "orca",
+			Doc:      `iteration-level: requests join and leave between steps, with whole prompts beside decodes`,
+			Source:   "Yu et al., Orca, OSDI 2022, sections 3 and 4",
+			Settings: orca{}, Refuses: ofRequests,
+			Advice: func(memory string) string {
+				if memory == "contiguous" {
+					return ""
+				}
+				return "orca reserves KV memory for the whole request, as the memory policy " +
+					"contiguous does; with " + memory + ", requests give way where memory is short"
+			},
 		},
-	}
-}
-
-func orca() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "orca",
-		Doc: "iteration-level: requests join and leave between steps, with whole prompts " +
-			"beside decodes",
-		Source: "Yu et al., Orca, OSDI 2022, sections 3 and 4",
-		// The paper varies the batch; the same number as Sarathi's, comparisons show the policies
-		// alone.
-		Params:  []Param{{Name: "max-batch", Doc: "requests in a batch", Default: "128"}},
-		Refuses: requestLevel(),
-		Advice: func(memory string) string {
-			if memory == "contiguous" {
+		{
+			Name:     "trtllm",
+			Doc:      `in-flight batching of TensorRT-LLM: whole prompts beside decodes, with room for all to finish or as many as fit`,
+			Source:   "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp, v0.15",
+			Settings: trtllm{}, Refuses: recomputed,
+		},
+		{
+			Name:     "sglang",
+			Doc:      `prompts before decodes, the longest cached prefix first, admitted by a falling ratio of new tokens`,
+			Source:   `Zheng et al., SGLang, NeurIPS 2024, section 3; sglang/srt/managers/schedule_policy.py, v0.4`,
+			Settings: sglang{}, Refuses: recomputed,
+			Advice: func(memory string) string {
+				switch memory {
+				case "paged", "sliding-window", "contiguous":
+					return "sglang starts the longest cached prefix first, and the memory policy " +
+						memory + " caches none: the order is that of arrival; use radix"
+				}
 				return ""
-			}
-			return "orca reserves KV memory for the whole request, as the memory policy " +
-				"contiguous does; with " + memory + ", requests give way where memory is short"
+			},
 		},
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			return batching.NewOrca(v.Count("max-batch"))
+		{
+			Name:     "static",
+			Doc:      `request-level: a batch runs until all in it are complete, and answers are returned together`,
+			Source:   `FasterTransformer, as described by Yu et al., Orca, OSDI 2022, section 2; shortest: gpt.h and gpt_sample.py of its v4.0, 2021`,
+			Settings: static{}, Refuses: ofRequests,
 		},
-	}
-}
-
-func maxOutput() Param {
-	return Param{Name: "max-output",
-		Doc: "output tokens for which every request asks room (max_tokens); 0 for just what it " +
-			"generates", Default: "0"}
-}
-
-func trtllm() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "trtllm",
-		Doc: "in-flight batching of TensorRT-LLM: whole prompts beside decodes, with room for " +
-			"all to finish or as many as fit",
-		Source: "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp, v0.15",
-		Params: []Param{
-			{Name: "max-sequences", Doc: "sequences in a batch (max_batch_size)", Default: "256"},
-			{Name: "token-budget", Doc: "tokens in a step (max_num_tokens)", Default: "8192"},
-			{Name: "capacity", Doc: "the capacity policy", Default: "guaranteed-no-evict",
-				Kind: Word, Words: []string{"guaranteed-no-evict", "max-utilization"}},
-			{Name: "chunked-context",
-				Doc:     "whether prompts are cut into chunks (enable_chunked_context)",
-				Default: "false", Kind: Flag},
-			maxOutput(),
-			{Name: "wait-steps", Doc: "most decode steps for which newcomers wait for others " +
-				"(batch_wait_timeout_iters)", Default: "0"},
-			{Name: "wait-tokens", Doc: "share of the token budget with which they wait no longer " +
-				"(batch_wait_max_tokens_ratio)", Default: "0", Kind: Number},
-			{Name: "rank-wait", Doc: "most steps for which prompts wait until every " +
-				"data-parallel rank has one (attention_dp_config)", Default: "0"},
+		{
+			Name:     "dynamic",
+			Doc:      "static batches that wait to be full, up to a time after the first request",
+			Source:   `NVIDIA Triton Inference Server, dynamic batcher: max_batch_size, max_queue_delay_microseconds`,
+			Settings: dynamic{}, Refuses: ofRequests,
 		},
-		Refuses: map[string]string{"preemption": recomputes},
-		New: func(d Deployment, v Values) (sim.Scheduler, error) {
-			n, budget, chunked := v.Count("max-sequences"), v.Count("token-budget"),
-				v.Flag("chunked-context")
-			wait := batching.BatchWait{Steps: v.Count("wait-steps"),
-				Tokens: v.Number("wait-tokens")}
-			if steps := v.Count("rank-wait"); steps > 0 {
-				wait.Ranks = batching.RankWait{Ranks: d.Ranks, Steps: steps}
-			}
-			if v.Word("capacity") == "guaranteed-no-evict" {
-				return batching.NewTRTLLMNoEvict(n, budget, chunked, wait, v.Count("max-output"))
-			}
-			if v.Count("max-output") > 0 {
-				return nil, &ParamError{
-					"max-output",
-					"max-utilization reserves nothing for answers: leave it at 0, or use " +
-						"guaranteed-no-evict"}
-			}
-			return batching.NewTRTLLMMaxUtilization(n, budget, chunked, wait)
+		{
+			Name:     "sjf",
+			Doc:      "vllm-v1 with the shortest answer first, its length known or predicted",
+			Source:   "Fu et al., Efficient LLM Scheduling by Learning to Rank, NeurIPS 2024",
+			Settings: sjf{},
+		},
+		{
+			Name:     "srtf",
+			Doc:      "vllm-v1 with the fewest tokens to come first, also before running ones",
+			Source:   "Schrage, Operations Research 16 (1968); Shahout et al., TRAIL, ICLR 2025",
+			Settings: srtf{},
+		},
+		{
+			Name:     "mlfq",
+			Doc:      `skip-join multi-level feedback queue: requests that have run for long make way, without knowing lengths`,
+			Source:   "Wu et al., FastServe, arXiv:2305.05920, section 4",
+			Settings: mlfq{},
+		},
+		{
+			Name:     "priority",
+			Doc:      `vllm-v1 with the lowest value of an expression first; as it stands, the highest priority`,
+			Source:   "vllm/v1/core/sched/request_queue.py, v0.15; expressions: expr-lang.org",
+			Settings: priority{},
+		},
+		{
+			Name:     "edf",
+			Doc:      "vllm-v1 with the earliest deadline first; requests without one come last",
+			Source:   "Liu and Layland, JACM 20 (1973)",
+			Settings: edf{},
+		},
+		{
+			Name:     "vtc",
+			Doc:      `vllm-v1 with the tenant first that was served least, by a virtual token counter`,
+			Source:   `Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, algorithm 2`,
+			Settings: vtc{},
 		},
 	}
 }
 
-func sglang() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "sglang",
-		Doc: "prompts before decodes, the longest cached prefix first, admitted by a falling " +
-			"ratio of new tokens",
-		Source: "Zheng et al., SGLang, NeurIPS 2024, section 3; " +
-			"sglang/srt/managers/schedule_policy.py, v0.4",
-		Params: []Param{
-			{Name: "max-sequences", Doc: "sequences in a batch (max_running_requests)",
-				Default: "256"},
-			{Name: "chunk", Doc: "prompt tokens in a step (chunked_prefill_size)", Default: "8192"},
-			{Name: "new-token-ratio",
-				Doc:     "share of the output still to come that is taken as used at first",
-				Default: "0.7", Kind: Number},
-			maxOutput(),
-			{Name: "receive-interval", Doc: "decode steps between two looks at what arrived " +
-				"(scheduler_recv_interval)", Default: "1"},
-		},
-		Refuses: map[string]string{"preemption": recomputes},
-		Advice: func(memory string) string {
-			switch memory {
-			case "paged", "sliding-window", "contiguous":
-				return "sglang starts the longest cached prefix first, and the memory policy " +
-					memory + " caches none: the order is that of arrival; use radix"
-			}
-			return ""
-		},
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			return batching.NewSGLang(v.Count("max-sequences"), v.Count("chunk"),
-				v.Number("new-token-ratio"), v.Count("max-output"), v.Count("receive-interval"))
-		},
-	}
+type maxSequences struct {
+	MaxSequences int `json:"max-sequences" default:"256" engine:"max_num_seqs" role:"sequences" tune:"16.." jsonschema:"sequences in a batch"`
 }
 
-func batchSize() []Param {
-	return []Param{
-		{Name: "batch-size", Doc: "most sequences in a batch", Default: "8"},
-		{Name: "prompts", Doc: "whether prompts are padded to the longest of a batch, computed " +
-			"each for itself, or together as far as the shortest goes and then token by token",
-			Default: "padded", Kind: Word, Words: []string{"padded", "packed", "shortest"}},
-		{Name: "alone", Doc: "whether a batch has the whole pipeline to itself; otherwise each " +
-			"stage may have one", Default: "false", Kind: Flag},
-	}
+type tokenBudget struct {
+	maxSequences
+	TokenBudget int `json:"token-budget" default:"8192" engine:"max_num_batched_tokens" role:"tokens" tune:"256.." jsonschema:"tokens in a step"`
 }
 
-// newStatic makes a static scheduler from the parameters that its two policies share.
-func newStatic(v Values, delay sim.Time) (sim.Scheduler, error) {
+type chunkLimit struct {
+	tokenBudget
+	ChunkLimit int `json:"chunk-limit" default:"0" engine:"long_prefill_token_threshold" role:"prompt-of-one" tune:"0,512,2048" jsonschema:"prompt tokens of one request in a step; 0 for no limit"`
+}
+
+func (c *chunkLimit) limits() batching.Limits {
+	return batching.Limits{MaxSequences: c.MaxSequences, TokenBudget: c.TokenBudget,
+		ChunkLimit: c.ChunkLimit}
+}
+
+// preemption decides what happens to the KV cache of sequences that give way.
+type preemption struct {
+	Preemption string `json:"preemption" default:"recompute" enum:"recompute,swap" jsonschema:"whether the KV cache of sequences that give way is computed again or swapped out to host memory"`
+}
+
+// swaps refuses what the deployment does not have.
+func (p *preemption) swaps(d Deployment) (bool, error) {
+	if p.Preemption == "swap" && d.HostTokens == 0 {
+		return false, &ParamError{
+			"preemption", "swap needs host memory for KV caches: set memory.swap, such as 16GiB, " +
+				"or use recompute"}
+	}
+	return p.Preemption == "swap", nil
+}
+
+type displace struct {
+	Displace bool `json:"displace" default:"false" jsonschema:"whether one that waits takes the place of one that runs and is behind it in order"`
+}
+
+type maxOutput struct {
+	MaxOutput int `json:"max-output" default:"0" engine:"max_tokens" jsonschema:"output tokens for which every request asks room; 0 for just what it generates"`
+}
+
+type vllmV1 struct {
+	chunkLimit
+	PrefillInterval int `json:"prefill-interval" default:"1" engine:"prefill_schedule_interval" jsonschema:"steps from one with prompts to the next while others decode"`
+}
+
+func (s vllmV1) New(Deployment) (sim.Scheduler, error) {
+	c, err := batching.NewVLLMV1(s.MaxSequences, s.TokenBudget, s.ChunkLimit)
+	if err == nil {
+		err = c.SpacePrompts(s.PrefillInterval)
+	}
+	return c, err
+}
+
+type vllmV0 struct {
+	tokenBudget
+	Watermark float64 `json:"watermark" default:"0.01" jsonschema:"share of KV memory that newcomers leave free"`
+	preemption
+}
+
+func (s vllmV0) New(d Deployment) (sim.Scheduler, error) {
+	swap, err := s.swaps(d)
+	if err != nil {
+		return nil, err
+	}
+	return batching.NewVLLMV0(s.MaxSequences, s.TokenBudget, s.Watermark, swap)
+}
+
+type sarathi struct {
+	MaxSequences int    `json:"max-sequences" default:"128" role:"sequences" tune:"16.." jsonschema:"sequences in a batch"`
+	TokenBudget  int    `json:"token-budget" default:"512" role:"tokens" tune:"256.." jsonschema:"tokens in a step"`
+	Mode         string `json:"mode" default:"combined" enum:"combined,hybrid-only,chunked-only" jsonschema:"combined, or one of its two ideas alone"`
+}
+
+func (s sarathi) New(Deployment) (sim.Scheduler, error) {
+	switch s.Mode {
+	case "hybrid-only":
+		return batching.NewHybridOnly(s.MaxSequences, s.TokenBudget)
+	case "chunked-only":
+		return batching.NewChunkedOnly(s.MaxSequences, s.TokenBudget)
+	}
+	return batching.NewSarathi(s.MaxSequences, s.TokenBudget)
+}
+
+// orca has by default a batch as large as Sarathi's, so that comparisons show the policies alone;
+// the paper varies it.
+type orca struct {
+	MaxBatch int `json:"max-batch" default:"128" role:"requests" jsonschema:"requests in a batch"`
+}
+
+func (s orca) New(Deployment) (sim.Scheduler, error) { return batching.NewOrca(s.MaxBatch) }
+
+type trtllm struct {
+	MaxSequences int    `json:"max-sequences" default:"256" engine:"max_batch_size" role:"sequences" tune:"16.." jsonschema:"sequences in a batch"`
+	TokenBudget  int    `json:"token-budget" default:"8192" engine:"max_num_tokens" role:"tokens" tune:"256.." jsonschema:"tokens in a step"`
+	Capacity     string `json:"capacity" default:"guaranteed-no-evict" enum:"guaranteed-no-evict,max-utilization" jsonschema:"the capacity policy"`
+	Chunked      bool   `json:"chunked-context" default:"false" engine:"enable_chunked_context" jsonschema:"whether prompts are cut into chunks"`
+	maxOutput
+	WaitSteps  int     `json:"wait-steps" default:"0" engine:"batch_wait_timeout_iters" jsonschema:"most decode steps for which newcomers wait for others"`
+	WaitTokens float64 `json:"wait-tokens" default:"0" engine:"batch_wait_max_tokens_ratio" jsonschema:"share of the token budget with which they wait no longer"`
+	RankWait   int     `json:"rank-wait" default:"0" engine:"attention_dp_config" jsonschema:"most steps for which prompts wait until every data-parallel rank has one"`
+}
+
+func (s trtllm) New(d Deployment) (sim.Scheduler, error) {
+	wait := batching.BatchWait{Steps: s.WaitSteps, Tokens: s.WaitTokens}
+	if s.RankWait > 0 {
+		wait.Ranks = batching.RankWait{Ranks: d.Ranks, Steps: s.RankWait}
+	}
+	if s.Capacity == "guaranteed-no-evict" {
+		return batching.NewTRTLLMNoEvict(s.MaxSequences, s.TokenBudget, s.Chunked, wait,
+			s.MaxOutput)
+	}
+	if s.MaxOutput > 0 {
+		return nil, &ParamError{"max-output", "max-utilization reserves nothing for answers: " +
+			"leave it at 0, or use guaranteed-no-evict"}
+	}
+	return batching.NewTRTLLMMaxUtilization(s.MaxSequences, s.TokenBudget, s.Chunked, wait)
+}
+
+type sglang struct {
+	MaxSequences  int     `json:"max-sequences" default:"256" engine:"max_running_requests" role:"sequences" tune:"16.." jsonschema:"sequences in a batch"`
+	Chunk         int     `json:"chunk" default:"8192" engine:"chunked_prefill_size" role:"prompt-tokens" tune:"256.." jsonschema:"prompt tokens in a step"`
+	NewTokenRatio float64 `json:"new-token-ratio" default:"0.7" jsonschema:"share of the output still to come that is taken as used at first"`
+	maxOutput
+	ReceiveInterval int `json:"receive-interval" default:"1" engine:"scheduler_recv_interval" jsonschema:"decode steps between two looks at what arrived"`
+}
+
+func (s sglang) New(Deployment) (sim.Scheduler, error) {
+	return batching.NewSGLang(s.MaxSequences, s.Chunk, s.NewTokenRatio, s.MaxOutput,
+		s.ReceiveInterval)
+}
+
+type static struct {
+	BatchSize int    `json:"batch-size" default:"8" role:"requests" jsonschema:"most sequences in a batch"`
+	Prompts   string `json:"prompts" default:"padded" enum:"padded,packed,shortest" jsonschema:"whether prompts are padded to the longest of a batch, computed each for itself, or together as far as the shortest goes and then token by token"`
+	Alone     bool   `json:"alone" default:"false" jsonschema:"whether a batch has the whole pipeline to itself; otherwise each stage may have one"`
+}
+
+func (s static) New(Deployment) (sim.Scheduler, error) { return s.delayed(0) }
+
+func (s *static) delayed(delay Span) (sim.Scheduler, error) {
 	prompts := map[string]batching.Prompts{"padded": batching.Padded, "packed": batching.Packed,
 		"shortest": batching.Shortest}
-	return batching.NewStatic(v.Count("batch-size"), delay, prompts[v.Word("prompts")],
-		v.Flag("alone"))
+	return batching.NewStatic(s.BatchSize, sim.Time(delay), prompts[s.Prompts], s.Alone)
 }
 
-func static() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "static",
-		Doc: "request-level: a batch runs until all in it are complete, and answers are " +
-			"returned together",
-		Source: "FasterTransformer, as described by Yu et al., Orca, OSDI 2022, section 2; " +
-			"shortest: gpt.h and gpt_sample.py of its v4.0, 2021",
-		Params:  batchSize(),
-		Refuses: requestLevel(),
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			return newStatic(v, 0)
-		},
-	}
+type dynamic struct {
+	static
+	MaxDelay Span `json:"max-delay" default:"100ms" jsonschema:"how long the first request waits for others"`
 }
 
-func dynamic() Policy[sim.Scheduler] {
-	return Policy[sim.Scheduler]{
-		Name: "dynamic",
-		Doc:  "static batches that wait to be full, up to a time after the first request",
-		Source: "NVIDIA Triton Inference Server, dynamic batcher: max_batch_size, " +
-			"max_queue_delay_microseconds",
-		Params: with(batchSize(),
-			Param{Name: "max-delay", Doc: "how long the first request waits for others",
-				Default: "100ms", Kind: Duration}),
-		Refuses: requestLevel(),
-		New: func(_ Deployment, v Values) (sim.Scheduler, error) {
-			return newStatic(v, v.Duration("max-delay"))
-		},
+func (s dynamic) New(Deployment) (sim.Scheduler, error) { return s.delayed(s.MaxDelay) }
+
+type predicted struct {
+	PredictionError float64 `json:"prediction-error" default:"0" jsonschema:"standard deviation of the logarithm of predicted over true output length; 0 where lengths are known"`
+}
+
+func (s *predicted) prediction(d Deployment) batching.Prediction {
+	return batching.Prediction{Sigma: s.PredictionError, Seed: d.Seed}
+}
+
+type sjf struct {
+	chunkLimit
+	predicted
+}
+
+func (s sjf) New(d Deployment) (sim.Scheduler, error) {
+	return batching.NewSJF(s.limits(), s.prediction(d))
+}
+
+type srtf struct {
+	chunkLimit
+	predicted
+	preemption
+}
+
+func (s srtf) New(d Deployment) (sim.Scheduler, error) {
+	swap, err := s.swaps(d)
+	if err != nil {
+		return nil, err
 	}
+	return batching.NewSRTF(s.limits(), s.prediction(d), swap)
+}
+
+type mlfq struct {
+	maxSequences
+	Levels      int     `json:"levels" default:"8" jsonschema:"number of queues"`
+	Quantum     Span    `json:"quantum" default:"50ms" jsonschema:"quantum of the first queue; each is twice that of the one before"`
+	PrefillRate float64 `json:"prefill-rate" default:"10000" jsonschema:"prompt tokens computed in a second, as profiled: a request enters the first queue that holds its prompt"`
+	Starvation  Span    `json:"starvation" default:"0s" jsonschema:"time in a queue after which a request comes into the first one; 0s for never"`
+	preemption
+}
+
+func (s mlfq) New(d Deployment) (sim.Scheduler, error) {
+	swap, err := s.swaps(d)
+	if err != nil {
+		return nil, err
+	}
+	return batching.NewMLFQ(batching.MLFQConfig{MaxSequences: s.MaxSequences, Levels: s.Levels,
+		Quantum: sim.Time(s.Quantum), PrefillRate: s.PrefillRate,
+		Starvation: sim.Time(s.Starvation), Swap: swap})
+}
+
+type priority struct {
+	chunkLimit
+	Key string `json:"key" default:"-priority" jsonschema:"an expression over arrival, deadline, ttft (s), prompt, output (tokens), class, tenant and priority"`
+	displace
+	preemption
+}
+
+func (s priority) New(d Deployment) (sim.Scheduler, error) {
+	swap, err := s.swaps(d)
+	if err != nil {
+		return nil, err
+	}
+	key, err := batching.ParseKey(s.Key)
+	if err != nil {
+		return nil, &ParamError{"key", err.Error()}
+	}
+	return batching.NewPriority(s.limits(), key, s.Displace, swap)
+}
+
+type edf struct {
+	chunkLimit
+	displace
+	preemption
+}
+
+func (s edf) New(d Deployment) (sim.Scheduler, error) {
+	swap, err := s.swaps(d)
+	if err != nil {
+		return nil, err
+	}
+	return batching.NewEDF(s.limits(), s.Displace, swap)
+}
+
+type vtc struct {
+	chunkLimit
+	InputWeight  float64 `json:"input-weight" default:"1" jsonschema:"service of an input token"`
+	OutputWeight float64 `json:"output-weight" default:"2" jsonschema:"service of an output token"`
+}
+
+func (s vtc) New(Deployment) (sim.Scheduler, error) {
+	return batching.NewVTC(s.limits(), s.InputWeight, s.OutputWeight)
 }

@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -67,7 +68,7 @@ func documented[T any](t *testing.T, index string, entries []string, family *pol
 				continue
 			}
 			missing = missing[:0]
-			for _, param := range p.Params {
+			for _, param := range p.Params() {
 				if want := "`" + param.Name + "` " + param.Default; !strings.Contains(entry, want) {
 					missing = append(missing, want)
 				}
@@ -80,6 +81,30 @@ func documented[T any](t *testing.T, index string, entries []string, family *pol
 			t.Errorf("no section and no row of docs/policies*.md is about the %s %s with its "+
 				"parameters and defaults; missing: %v", family.Kind, p.Name, missing)
 		}
+	}
+}
+
+// A limit of a policy is named where its struct declares it, and nowhere else: other code reads it
+// by its role.
+func TestLimitsAreNamedOnce(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" ||
+			strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		seen++
+		text := string(testkit.Read(t, path))
+		for _, name := range []string{"token-budget", "max-sequences"} {
+			inTag := strings.Count(text, `json:"`+name+`"`)
+			if strings.Count(text, `"`+name+`"`) > inTag && filepath.Dir(path) != "../policies" {
+				t.Errorf("%s names %q; read it by its role", path, name)
+			}
+		}
+		return nil
+	})
+	if err != nil || seen < 500 {
+		t.Errorf("%d files: %v", seen, err)
 	}
 }
 

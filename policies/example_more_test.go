@@ -13,6 +13,9 @@ import (
 // last sends each request to the last replica.
 type last struct{}
 
+// New implements policies.Settings.
+func (l last) New(policies.Deployment) (sim.Router, error) { return l, nil }
+
 // Route implements sim.Router.
 func (last) Route(_ *sim.Request, p *sim.Pool) int { return p.At(p.Len() - 1) }
 
@@ -20,7 +23,7 @@ func (last) Route(_ *sim.Request, p *sim.Pool) int { return p.At(p.Len() - 1) }
 func ExampleFamily_Add() {
 	registry := policies.Default()
 	err := registry.Routing.Add(policies.Policy[sim.Router]{Name: "last", Doc: "the last replica",
-		New: func(policies.Deployment, policies.Values) (sim.Router, error) { return last{}, nil }})
+		Settings: last{}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/llmsim/llmsim/policies/routing"
 	"github.com/llmsim/llmsim/policies/scaling"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -183,7 +184,12 @@ func TestPoolsAreMadeOfTheirParameters(t *testing.T) {
 			written["pool"] = params
 		}
 		for _, p := range memoryPolicies() {
-			got, err := SharedPool(&p, place(), written)
+			settings, err := p.Read(written)
+			if !Offloads(p.Name) {
+				settings, err = p.Read(nil)
+			}
+			testkit.OK(t, err)
+			got, err := SharedPool(settings, place())
 			tiers := strings.Contains("offload vllm-offload lmcache hicache", p.Name)
 			if p.Name == "mooncake" && params == "" {
 				continue // which has a pool unless told otherwise
@@ -199,51 +205,45 @@ func TestPoolsAreMadeOfTheirParameters(t *testing.T) {
 // Each kind of parameter reads its values in their unit, with bounds, and refuses others at the
 // parameter.
 func TestParametersAreRead(t *testing.T) {
-	list := []Param{{Name: "c", Kind: Count}, {Name: "n", Kind: Number},
-		{Name: "w", Kind: Word, Words: []string{"one", "two"}}, {Name: "text", Kind: Word},
-		{Name: "f", Kind: Flag}, {Name: "d", Kind: Duration}, {Name: "b", Kind: Bytes},
-		{Name: "r", Kind: ByteRate}}
-	defaults := map[string]string{"c": "1", "n": "0.5", "w": "one", "text": "", "f": "false",
-		"d": "1s", "b": "1B", "r": "1B/s"}
-	for i := range list {
-		list[i].Default = defaults[list[i].Name]
-	}
 	type read struct {
-		c       int
-		n, b, r float64
-		w, text string
-		f       bool
-		d       sim.Time
+		C int      `json:"c" default:"1"`
+		N float64  `json:"n" default:"0.5"`
+		B Bytes    `json:"b" default:"1B"`
+		R ByteRate `json:"r" default:"1B/s"`
+		W string   `json:"w" default:"one" enum:"one,two"`
+		T string   `json:"text"`
+		F bool     `json:"f" default:"false"`
+		D Span     `json:"d" default:"1s"`
 	}
-	usual := read{c: 1, n: 0.5, b: 1, r: 1, w: "one", d: sim.Second}
+	list := strict.Settings(reflect.TypeFor[read]())
+	usual := read{C: 1, N: 0.5, B: 1, R: 1, W: "one", D: Span(sim.Second)}
 	for written, change := range map[string]func(*read){
-		"c=0":             func(v *read) { v.c = 0 },
-		"c=1099511627775": func(v *read) { v.c = 1<<40 - 1 },
-		"n=0":             func(v *read) { v.n = 0 },
-		"n=2.5":           func(v *read) { v.n = 2.5 },
-		"w=two":           func(v *read) { v.w = "two" },
-		"text=any":        func(v *read) { v.text = "any" },
-		"f=true":          func(v *read) { v.f = true },
-		"d=50ms":          func(v *read) { v.d = 50 * sim.Millisecond },
-		"b=2KiB":          func(v *read) { v.b = 2048 },
-		"r=3GB/s":         func(v *read) { v.r = 3e9 },
+		"c=0":             func(v *read) { v.C = 0 },
+		"c=1099511627775": func(v *read) { v.C = 1<<40 - 1 },
+		"n=0":             func(v *read) { v.N = 0 },
+		"n=2.5":           func(v *read) { v.N = 2.5 },
+		"w=two":           func(v *read) { v.W = "two" },
+		"text=any":        func(v *read) { v.T = "any" },
+		"f=true":          func(v *read) { v.F = true },
+		"d=50ms":          func(v *read) { v.D = Span(50 * sim.Millisecond) },
+		"b=2KiB":          func(v *read) { v.B = 2048 },
+		"r=3GB/s":         func(v *read) { v.R = 3e9 },
 		"c=1099511627776": nil, "c=-1": nil, "c=1.5": nil, "n=-1": nil, "n=NaN": nil, "n=Inf": nil,
 		"w=three": nil, "f=yes": nil, "d=5": nil, "d=-1s": nil, "b=3GB/s": nil, "r=3GB": nil,
 		"other=1": nil,
 	} {
 		name, text, _ := strings.Cut(written, "=")
-		v, err := parse(list, map[string]string{name: text})
+		var got read
+		err := strict.FillSettings(&got, list, map[string]string{name: text})
 		want := usual
 		if change == nil {
-			var bad *ParamError
-			if !errors.As(err, &bad) || bad.Name != name {
+			var bad strict.Problem
+			if !errors.As(err, &bad) || bad.Path != name {
 				t.Errorf("%s: error %v, want one at %s", written, err, name)
 			}
 			continue
 		}
 		testkit.OK(t, err)
-		got := read{v.Count("c"), v.Number("n"), v.Number("b"), v.Number("r"), v.Word("w"),
-			v.Word("text"), v.Flag("f"), v.Duration("d")}
 		if change(&want); got != want {
 			t.Errorf("%s: %+v, want %+v", written, got, want)
 		}

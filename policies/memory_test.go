@@ -102,7 +102,9 @@ func TestCompressionIsMoreMemory(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	packed["pool"] = "7GiB"
-	shape, err := SharedPool(p, place(), packed)
+	settings, err := p.Read(packed)
+	testkit.OK(t, err)
+	shape, err := SharedPool(settings, place())
 	testkit.OK(t, err)
 	if want := 131072.0 * 16 / 2; shape.BlockBytes != want ||
 		shape.Blocks != int64((7<<30)/want) {

@@ -5,13 +5,17 @@
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -27,6 +31,19 @@ type Registry struct {
 	Drafting Family[speculation.Lengths]
 }
 
+// Default returns a registry of the policies that llmsim ships.
+func Default() *Registry {
+	return &Registry{
+		Batching:  Family[sim.Scheduler]{Kind: "batching policy", Policies: batchingPolicies()},
+		Memory:    Family[sim.Memory]{Kind: "memory policy", Policies: memoryPolicies()},
+		Routing:   Family[sim.Router]{Kind: "routing policy", Policies: routingPolicies()},
+		Admission: Family[sim.Admission]{Kind: "admission policy", Policies: admissionPolicies()},
+		Drafting: Family[speculation.Lengths]{Kind: "draft-length policy",
+			Policies: draftLengths()},
+		Scaling: Family[sim.Scaler]{Kind: "scaling policy", Policies: scalingPolicies()},
+	}
+}
+
 // Family is the policies of one kind, the default one first.
 type Family[T any] struct {
 	// Kind names the family in messages, such as "batching policy".
@@ -34,21 +51,34 @@ type Family[T any] struct {
 	Policies []Policy[T]
 }
 
-// Policy is a way to make a T, with its parameters.
+// Policy is a way to make a T.
 type Policy[T any] struct {
 	// Name is what scenarios call it, Doc what it does in a line, Source where it is from.
 	Name, Doc, Source string
-	Params            []Param
+	// Settings is a struct whose fields are the parameters. Their tags say all that is known of
+	// them: see package strict.
+	Settings Settings[T]
+	// Defaults are the defaults in which the policy differs from the tags.
+	Defaults map[string]string
 	// Refuses says of parameters that other policies have why this one does not, and what would
 	// work.
 	Refuses map[string]string
 	// Advice says what somebody should know who uses it with the memory policy of that name; nil or
 	// "" where there is nothing.
 	Advice func(memory string) string
-	// New makes one for a replica (or, for routing, for the fleet). Every parameter has its value
-	// or its default.
-	New func(d Deployment, v Values) (T, error)
 }
+
+// Settings are the parameters of a policy.
+type Settings[T any] interface {
+	// New makes the policy for a replica (or, for routing, for the fleet). All parameters have
+	// values within the ranges of their tags.
+	New(d Deployment) (T, error)
+}
+
+// plain is the settings of a policy without parameters.
+type plain[T any] struct{ make func(d Deployment) T }
+
+func (p plain[T]) New(d Deployment) (T, error) { return p.make(d), nil }
 
 // Deployment is what a policy may have to know of the place where it works.
 type Deployment struct {
@@ -63,7 +93,7 @@ type Deployment struct {
 	MaxContext int
 	// TokenBytes is what the KV of a token takes on all accelerators of the replica together,
 	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
-	// their links to host memory, each in one direction, 0 without one.
+	// their links to host memory, each in one direction, 0 where there is none.
 	TokenBytes, SequenceBytes, HostRate float64
 	// Ranks is the number of data-parallel ranks of the replica; 0 and 1 mean one.
 	Ranks int
@@ -73,6 +103,14 @@ type Deployment struct {
 	// Layers says what the model's layers keep.
 	Layers memory.Layers
 }
+
+// ParamError says what is wrong with one parameter.
+type ParamError struct {
+	Name    string
+	Problem string
+}
+
+func (e *ParamError) Error() string { return e.Name + ": " + e.Problem }
 
 // Add appends a policy; a name that is taken is an error.
 func (f *Family[T]) Add(p Policy[T]) error {
@@ -97,18 +135,96 @@ func (f *Family[T]) Lookup(name string) (*Policy[T], error) {
 	return nil, fmt.Errorf("%s", nearest.Unknown(f.Kind, name, names))
 }
 
-// Build makes the policy with the given parameters, as written in a scenario; those left out take
-// their defaults. What is wrong with a parameter is a *ParamError.
-func (p *Policy[T]) Build(d Deployment, written map[string]string) (T, error) {
-	var none T
-	for _, name := range slices.Sorted(maps.Keys(written)) {
-		if why, ok := p.Refuses[name]; ok {
-			return none, &ParamError{name, why}
+// Params lists the parameters in the order of their fields.
+func (p *Policy[T]) Params() []strict.Setting {
+	list := strict.Settings(reflect.TypeOf(p.Settings))
+	for i := range list {
+		if other, ok := p.Defaults[list[i].Name]; ok {
+			list[i].Default = other
 		}
 	}
-	v, err := parse(p.Params, written)
+	return list
+}
+
+// Read returns the settings with the given parameters, as written in a scenario; those left out
+// take their defaults. What is wrong with a parameter is a *ParamError.
+func (p *Policy[T]) Read(written map[string]string) (Settings[T], error) {
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if why, ok := p.Refuses[name]; ok {
+			return nil, &ParamError{name, why}
+		}
+	}
+	into := reflect.New(reflect.TypeOf(p.Settings))
+	into.Elem().Set(reflect.ValueOf(p.Settings))
+	var wrong strict.Problem
+	if errors.As(strict.FillSettings(into.Interface(), p.Params(), written), &wrong) {
+		return nil, &ParamError{wrong.Path, wrong.Message}
+	}
+	return into.Elem().Interface().(Settings[T]), nil
+}
+
+// Build makes the policy with the given parameters: see Read.
+func (p *Policy[T]) Build(d Deployment, written map[string]string) (T, error) {
+	settings, err := p.Read(written)
 	if err != nil {
+		var none T
 		return none, err
 	}
-	return p.New(d, v)
+	return settings.New(d)
+}
+
+// Roles of parameters: what other parts of the program read a parameter for.
+const (
+	// Sequences bounds the sequences in a batch, and Tokens the tokens in a step. PromptTokens
+	// bounds the prompt tokens in a step alone.
+	Sequences, Tokens, PromptTokens = "sequences", "tokens", "prompt-tokens"
+	// PromptOfOne bounds the prompt tokens of one request in a step.
+	PromptOfOne = "prompt-of-one"
+	// Requests bounds the requests in a batch of a policy that computes whole prompts, so that the
+	// tokens of a step have no bound.
+	Requests = "requests"
+	// Block is the number of tokens in a KV block.
+	Block = "block"
+)
+
+// Param returns the parameter with one of the roles: the first role that the policy has a
+// parameter for; nil where it has none.
+func (p *Policy[T]) Param(roles ...string) *strict.Setting {
+	list := p.Params()
+	for _, role := range roles {
+		for i := range list {
+			if list[i].Tag.Get("role") == role {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Span is a parameter that is a length of time, such as 50ms.
+type Span sim.Time
+
+// UnmarshalText reads a duration with its unit.
+func (s *Span) UnmarshalText(text []byte) error {
+	seconds, err := units.ParseDuration(string(text))
+	*s = Span(sim.Seconds(seconds))
+	return err
+}
+
+// Bytes is a parameter that is an amount of memory, such as 64GiB.
+type Bytes float64
+
+// UnmarshalText reads an amount with its unit.
+func (b *Bytes) UnmarshalText(text []byte) (err error) {
+	*(*float64)(b), err = units.ParseBytes(string(text))
+	return err
+}
+
+// ByteRate is a parameter that is a rate in B/s, such as 3GB/s.
+type ByteRate float64
+
+// UnmarshalText reads a rate with its unit.
+func (r *ByteRate) UnmarshalText(text []byte) (err error) {
+	*(*float64)(r), err = units.ParseByteRate(string(text))
+	return err
 }

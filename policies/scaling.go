@@ -7,69 +7,69 @@ import (
 
 // scalingPolicies returns the scalers of package scaling, the default first.
 func scalingPolicies() []Policy[sim.Scaler] {
-	return []Policy[sim.Scaler]{scaleOutstanding(), scaleQueue(), scaleUtilization(),
-		scaleForecast()}
+	return []Policy[sim.Scaler]{
+		{
+			Name: "outstanding", Doc: "a number of unfinished requests for each replica",
+			Settings: scaleOutstanding{},
+		},
+		{
+			Name: "queue", Doc: "more replicas while requests wait for a place in a batch",
+			Settings: scaleQueue{},
+		},
+		{
+			Name: "utilization", Doc: "a share of time in which steps run",
+			Source:   "the rule of the Kubernetes horizontal pod autoscaler",
+			Settings: scaleUtilization{},
+		},
+		{
+			Name:     "forecast",
+			Doc:      `the rate of arrivals and its trend, as far ahead as a replica takes to start`,
+			Source:   `Holt, Forecasting seasonals and trends by exponentially weighted moving averages, Int. J. Forecasting 20(1), 2004`,
+			Settings: scaleForecast{},
+		},
+	}
 }
 
 // keep is how long a replica stays that is not needed.
-func keep(own ...Param) []Param {
-	return append(own, Param{Name: "keep", Doc: "time for which replicas stay that are not needed",
-		Default: "5m", Kind: Duration})
+type keep struct {
+	Keep Span `json:"keep" default:"5m" jsonschema:"time for which replicas stay that are not needed"`
 }
 
-func scaleOutstanding() Policy[sim.Scaler] {
-	return Policy[sim.Scaler]{
-		Name: "outstanding",
-		Doc:  "a number of unfinished requests for each replica",
-		Params: keep(Param{Name: "target", Doc: "unfinished requests for each replica",
-			Default: "32", Kind: Number}),
-		New: func(_ Deployment, v Values) (sim.Scaler, error) {
-			return scaling.NewOutstanding(v.Number("target"), v.Duration("keep"))
-		},
-	}
+type scaleOutstanding struct {
+	Target float64 `json:"target" default:"32" jsonschema:"unfinished requests for each replica"`
+	keep
 }
 
-func scaleQueue() Policy[sim.Scaler] {
-	return Policy[sim.Scaler]{
-		Name: "queue",
-		Doc:  "more replicas while requests wait for a place in a batch",
-		Params: keep(Param{Name: "per-replica",
-			Doc: "waiting requests that call for a replica more", Default: "8", Kind: Number}),
-		New: func(_ Deployment, v Values) (sim.Scaler, error) {
-			return scaling.NewQueue(v.Number("per-replica"), v.Duration("keep"))
-		},
-	}
+func (s scaleOutstanding) New(Deployment) (sim.Scaler, error) {
+	return scaling.NewOutstanding(s.Target, sim.Time(s.Keep))
 }
 
-func scaleUtilization() Policy[sim.Scaler] {
-	return Policy[sim.Scaler]{
-		Name:   "utilization",
-		Doc:    "a share of time in which steps run",
-		Source: "the rule of the Kubernetes horizontal pod autoscaler",
-		Params: keep(Param{Name: "target", Doc: "share of the time", Default: "0.7", Kind: Number}),
-		New: func(_ Deployment, v Values) (sim.Scaler, error) {
-			return scaling.NewUtilization(v.Number("target"), v.Duration("keep"))
-		},
-	}
+type scaleQueue struct {
+	PerReplica float64 `json:"per-replica" default:"8" jsonschema:"waiting requests that call for a replica more"`
+	keep
 }
 
-func scaleForecast() Policy[sim.Scaler] {
-	return Policy[sim.Scaler]{
-		Name: "forecast",
-		Doc:  "the rate of arrivals and its trend, as far ahead as a replica takes to start",
-		Source: "Holt, Forecasting seasonals and trends by exponentially weighted moving " +
-			"averages, Int. J. Forecasting 20(1), 2004",
-		Params: keep(
-			Param{Name: "per-replica", Doc: "requests a second that one replica serves",
-				Default: "5", Kind: Number},
-			Param{Name: "ahead", Doc: "how far to look ahead", Default: "1m", Kind: Duration},
-			Param{Name: "level", Doc: "weight of the newest rate", Default: "0.3", Kind: Number},
-			Param{Name: "trend", Doc: "weight of the newest change of the rate", Default: "0.1",
-				Kind: Number},
-		),
-		New: func(_ Deployment, v Values) (sim.Scaler, error) {
-			return scaling.NewForecast(v.Number("per-replica"), v.Duration("ahead"),
-				v.Duration("keep"), v.Number("level"), v.Number("trend"))
-		},
-	}
+func (s scaleQueue) New(Deployment) (sim.Scaler, error) {
+	return scaling.NewQueue(s.PerReplica, sim.Time(s.Keep))
+}
+
+type scaleUtilization struct {
+	Target float64 `json:"target" default:"0.7" jsonschema:"share of the time"`
+	keep
+}
+
+func (s scaleUtilization) New(Deployment) (sim.Scaler, error) {
+	return scaling.NewUtilization(s.Target, sim.Time(s.Keep))
+}
+
+type scaleForecast struct {
+	PerReplica float64 `json:"per-replica" default:"5" jsonschema:"requests a second that one replica serves"`
+	Ahead      Span    `json:"ahead" default:"1m" jsonschema:"how far to look ahead"`
+	Level      float64 `json:"level" default:"0.3" jsonschema:"weight of the newest rate"`
+	Trend      float64 `json:"trend" default:"0.1" jsonschema:"weight of the newest change of the rate"`
+	keep
+}
+
+func (s scaleForecast) New(Deployment) (sim.Scaler, error) {
+	return scaling.NewForecast(s.PerReplica, sim.Time(s.Ahead), sim.Time(s.Keep), s.Level, s.Trend)
 }

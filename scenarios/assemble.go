@@ -112,9 +112,8 @@ func (a *assembly) addReplicas() {
 
 // pin lets the memory of a replica pin the prefixes of its model's requests, if its policy does.
 func (a *assembly) pin(p *pool, m sim.Memory) {
-	policy := &p.Policies.Memory
 	cache := memory.Cache(m)
-	if cache == nil || !policies.Pins(policy.Policy, policy.Params) {
+	if cache == nil || !policies.Pins(p.Policies.Memory.Settings) {
 		return
 	}
 	c := &a.demand.config
@@ -261,12 +260,12 @@ type sharedPools struct {
 // connect gives a replica its way to the disk from which it prefetches and to the pool of its
 // model, if its memory policy asks for them.
 func (a *sharedPools) connect(p *pool, r *sim.ReplicaConfig) {
-	policy := &p.Policies.Memory
+	settings := p.Policies.Memory.Settings
 	cache := memory.Cache(r.Memory)
-	if policy.Policy == nil || cache == nil {
+	if settings == nil || cache == nil {
 		return // an error was reported when the memory was made
 	}
-	disk, err := policies.PrefetchDisk(policy.Policy, p.Place(0), policy.Params)
+	disk, err := policies.PrefetchDisk(settings, p.Place(0))
 	if err == nil && disk != nil {
 		r.Disk.Reads, r.Disk.Patience = []int{a.wire(disk.Rate)}, disk.Patience
 		r.Disk.Memory, err = memory.NewDisk(cache, disk.BlockBytes,
@@ -275,7 +274,7 @@ func (a *sharedPools) connect(p *pool, r *sim.ReplicaConfig) {
 			p.problem("memory.prefetch", "%v", err)
 		}
 	}
-	shape, err := policies.SharedPool(policy.Policy, p.Place(0), policy.Params)
+	shape, err := policies.SharedPool(settings, p.Place(0))
 	if err != nil || shape == nil {
 		return
 	}

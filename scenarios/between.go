@@ -59,7 +59,7 @@ func (f *fleet) between(registry *policies.Registry) *between {
 // choosePolicy chooses a policy that serves the whole fleet.
 func choosePolicy[T any](b *between, field string, family *policies.Family[T],
 	p *Policy) deployment.Choice[T] {
-	return choose(b.server, b.fleet.pools[0].Anywhere(), field, family, &p.Policy, &p.Params)
+	return choose(b.server, b.fleet.pools[0].Anywhere(), field, family, p.slot(field), nil)
 }
 
 // findOutages checks that the replicas of outages exist.
@@ -190,8 +190,8 @@ func (f *fleet) scale(top *server, pool int, w *Scaling) (scaledPool, bool) {
 		}
 	}
 	made.cold = g.coldStart(field+".cold-start", &w.ColdStart)
-	made.policy = choose(top, g.Anywhere(), field, &top.registry.Scaling, &w.Policy,
-		&w.Params)
+	made.policy = choose(top, g.Anywhere(), field, &top.registry.Scaling,
+		policySlot{field, &w.Policy, &w.Params, nil}, nil)
 	return made, true
 }
 

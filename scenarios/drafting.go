@@ -82,7 +82,7 @@ func (f *server) findDrafting() drafting {
 		sp.Tree = &tree
 	}
 	d.lengths = choose(f, f.Config.Anywhere(), "speculation.length", &f.registry.Drafting,
-		&sp.Length.Policy, &sp.Length.Params)
+		sp.Length.slot("speculation.length"), nil)
 	sp.Scheduling = f.scheduling(sp)
 	d.acceptance = f.readAcceptance(sp)
 	f.findDrafter(&d)

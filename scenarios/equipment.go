@@ -42,7 +42,7 @@ func (f *File) CheckNames(registry *policies.Registry) error {
 	if len(n.problems) == 0 {
 		routing := f.Scenario.Routing
 		choose(&server{notes: n, written: f.Scenario}, l.kinds[0].Anywhere(), "routing",
-			&registry.Routing, &routing.Policy, &routing.Params)
+			&registry.Routing, routing.slot("routing"), nil)
 	}
 	return n.err()
 }

@@ -23,8 +23,7 @@ type Key struct {
 func Keys() []Key { return keysOf("", reflect.TypeFor[Scenario](), map[reflect.Type]string{}) }
 
 func keysOf(section string, t reflect.Type, shown map[reflect.Type]string) (list []Key) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range keyFields(t) {
 		if f.Tag.Get("rest") == "true" {
 			list = append(list, Key{section + "…", "parameters of the policy",
 				"As llmsim list policies prints them."})
@@ -42,6 +41,18 @@ func keysOf(section string, t reflect.Type, shown map[reflect.Type]string) (list
 		default:
 			shown[inner] = key.Path
 			list = append(append(list, key), keysOf(key.Path+".", inner, shown)...)
+		}
+	}
+	return list
+}
+
+// keyFields returns the fields of a struct that are keys of a file, with the field that takes the
+// parameters of a policy.
+func keyFields(t reflect.Type) (list []reflect.StructField) {
+	for _, f := range reflect.VisibleFields(t) {
+		unnamed := f.Tag.Get("json") == "" || f.Tag.Get("json") == "-"
+		if f.IsExported() && (!unnamed || f.Tag.Get("rest") == "true") {
+			list = append(list, f)
 		}
 	}
 	return list

@@ -44,22 +44,12 @@ func namedFiles(s *Scenario) []string {
 	return list
 }
 
-// policySlot is a place of a scenario that names a policy.
-type policySlot struct {
-	section string
-	policy  *string
-	params  *map[string]string
-}
-
 // policySlots lists the places of a scenario that name policies.
 func (s *Scenario) policySlots() []policySlot {
-	list := []policySlot{{"batching", &s.Batching.Policy, &s.Batching.Params},
-		{"memory", &s.Memory.Policy, &s.Memory.Params},
-		{"routing", &s.Routing.Policy, &s.Routing.Params}}
+	list := []policySlot{s.Batching.slot("batching"), s.Memory.slot(), s.Routing.slot("routing")}
 	for i := range s.Fleet.Pools {
 		p := &s.Fleet.Pools[i]
-		list = append(list, policySlot{"batching", &p.Batching.Policy, &p.Batching.Params},
-			policySlot{"memory", &p.Memory.Policy, &p.Memory.Params})
+		list = append(list, p.Batching.slot("batching"), p.Memory.slot())
 	}
 	return list
 }

@@ -3,14 +3,13 @@ package scenarios
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
@@ -83,17 +82,15 @@ func (p *server) captureGraphs() {
 // limitRunning sets the largest number of sequences that run together, if the engine computes it
 // from the size of its cache.
 func (p *server) limitRunning() {
-	own := p.Config.Defaults().Batching
-	_, given := p.written.Batching.Params["max-sequences"]
-	if given || !own.RunningLimit || p.s.Batching.Policy != own.Name || p.Plan.Blocks == 0 {
+	own, batching := p.Config.Defaults().Batching, &p.Config.Policies.Batching
+	name, _ := batching.Number(policies.Sequences)
+	_, given := p.written.Batching.Params[name]
+	if given || !own.RunningLimit || batching.Name() != own.Name || p.Plan.Blocks == 0 {
 		return
 	}
-	limit := strconv.Itoa(p.Config.RunningLimit(&p.Plan))
-	p.s.Batching.Params = maps.Clone(p.s.Batching.Params)
-	p.s.Batching.Params["max-sequences"] = limit
-	policies := &p.Config.Policies
-	policies.Batching.Params = maps.Clone(policies.Batching.Params)
-	policies.Batching.Params["max-sequences"] = limit
+	batching.SetLimit(p.Config.RunningLimit(&p.Plan), policies.Sequences)
+	chosen, slot := *batching, p.s.Batching.slot("batching")
+	slot.fill(&chosen)
 }
 
 // oneShare refuses a scenario that gives more than one of the shares of memory.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Any number of processors gives the same result, to the last bit: for every key of a workload and
@@ -130,13 +131,13 @@ func policyExamples(registry *policies.Registry) []example {
 	for i := range registry.Admission.Policies {
 		p := &registry.Admission.Policies[i]
 		add("admission "+p.Name, "replicas=4", load, "routing=round-robin",
-			"fleet.admission="+withRequired(p.Name, p.Params), "slo={ttft: 200ms}")
+			"fleet.admission="+withRequired(p.Name, p.Params()), "slo={ttft: 200ms}")
 	}
 	return list
 }
 
 // withRequired writes a policy with the parameters that have no default.
-func withRequired(name string, params []policies.Param) string {
+func withRequired(name string, params []strict.Setting) string {
 	text := "{policy: " + name
 	for i := range params {
 		if params[i].Default == "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // resolved is a scenario in which all names are looked up and all defaults filled in. It depends
@@ -87,12 +88,13 @@ func (c *server) choosePolicies() {
 	c.s.Memory.takeTiers(c.problem)
 	own, anywhere := c.Config.Defaults(), c.Config.Anywhere()
 	batching, kv := &c.s.Batching, &c.s.Memory
-	batching.Params = own.Batching.Complete(&batching.Policy, batching.Params)
+	given := batching.Params
+	batching.Params = own.Batching.Complete(&batching.Policy, given)
 	kv.Params = own.Memory.Complete(&kv.Policy, kv.Params)
 	c.Config.Policies = deployment.Policies{
-		Batching: choose(c, anywhere, "batching", &c.registry.Batching, &batching.Policy,
-			&batching.Params),
-		Memory: choose(c, anywhere, "memory", &c.registry.Memory, &kv.Policy, &kv.Params),
+		Batching: choose(c, anywhere, "batching", &c.registry.Batching, batching.slot("batching"),
+			func(b *deployment.Choice[sim.Scheduler]) { own.Batching.WithinBudget(b, given) }),
+		Memory: choose(c, anywhere, "memory", &c.registry.Memory, kv.slot(), nil),
 	}
 	c.advise()
 	if c.s.drafts() {

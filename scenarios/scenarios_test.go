@@ -123,7 +123,7 @@ func TestBadScenarios(t *testing.T) {
 		{"parameter", good + "batching:\n  policy: vllm-v1\n  max-sequence: 3\n",
 			`s.yaml:5: batching.max-sequence: unknown parameter "max-sequence"; did you mean max-sequences`},
 		{"parameter value", good + "batching: {max-sequences: many}\n",
-			`s.yaml:3: batching.max-sequences: found "many", want a whole number`},
+			`s.yaml:3: batching.max-sequences: found "many"; want a whole number`},
 		{"parameters together", good + "batching: {max-sequences: 64, token-budget: 32}\n",
 			"s.yaml:3: batching: token-budget is 32, want at least max-sequences (64)"},
 		{"does not fit", "model: llama-2-70b\nhardware: a100-80gb-sxm\nparallelism: {tensor: 1}\n",

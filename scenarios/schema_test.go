@@ -65,8 +65,7 @@ func scenarioSchema(t *testing.T) *jsonschema.Schema {
 func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 	s.Required = nil
 	var short *jsonschema.Schema
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range keyFields(t) {
 		if f.Tag.Get("rest") == "true" {
 			s.AdditionalProperties = &jsonschema.Schema{
 				Types: []string{"string", "number", "boolean"}}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -67,6 +69,67 @@ type Attention struct {
 type Policy struct {
 	Policy string            `json:"policy,omitempty" short:"true" jsonschema:"Name of the policy."`
 	Params map[string]string `json:"-" rest:"true"`
+	Chosen `json:"-"`
+}
+
+// policySlot is a place of a scenario that names a policy.
+type policySlot struct {
+	section string
+	policy  *string
+	params  *map[string]string
+	chosen  *Chosen // nil where nobody asks for them
+}
+
+func (p *Policy) slot(section string) policySlot {
+	return policySlot{section, &p.Policy, &p.Params, &p.Chosen}
+}
+
+func (m *KVMemory) slot() policySlot {
+	return policySlot{"memory", &m.Policy, &m.Params, &m.Chosen}
+}
+
+// fill writes the parameters of a chosen policy, with the defaults of those that were left out.
+func (p *policySlot) fill(chosen deployment.Settings) {
+	*p.params = map[string]string{}
+	for _, setting := range chosen.List() {
+		(*p.params)[setting.Name] = setting.Default
+	}
+	if p.chosen != nil {
+		*p.chosen = Chosen{chosen}
+	}
+}
+
+// Chosen is what the program knows of the parameters of a policy, once defaults have been filled
+// in. A scenario as written has nothing of it, so that all are equal.
+type Chosen struct{ settings deployment.Settings }
+
+// Equal reports true.
+func (Chosen) Equal(Chosen) bool { return true }
+
+// Limits returns the most sequences in a batch and the most tokens in a step, 0 where the policy
+// has no such limit.
+func (c Chosen) Limits() (sequences, tokens int) {
+	if c.settings == nil {
+		return 0, 0
+	}
+	return c.settings.Limits()
+}
+
+// Number returns the name and the value of the whole-number parameter with one of the roles of
+// package policies; "" and 0 where the policy has none.
+func (c Chosen) Number(roles ...string) (name string, value int) {
+	if c.settings == nil {
+		return "", 0
+	}
+	return c.settings.Number(roles...)
+}
+
+// Settings describes the parameters, with the text of each in place of its default.
+func (c Chosen) Settings() []strict.Setting {
+	if c.settings == nil {
+		return nil
+	}
+	return c.settings.List()
 }
 
 // KVMemory describes the KV memory of a replica: its size, and the policy that manages it.
@@ -82,6 +145,7 @@ type KVMemory struct {
 	DiskPrice   Price             `json:"disk-price,omitzero" above:"0" jsonschema:"Price of a GiB of disk for KV caches."`
 	PoolPrice   Price             `json:"pool-price,omitzero" above:"0" jsonschema:"Price of a GiB of the pool, which the replicas of a model pay together."`
 	Params      map[string]string `json:"-" rest:"true"`
+	Chosen      `json:"-"`
 }
 
 // HostHourly returns the price an hour of the host memory and the disk of a replica, as far as

@@ -1,12 +1,14 @@
 package sim_test
 
 import (
+	"reflect"
 	"strconv"
 
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -54,8 +56,8 @@ func drawPolicies(t *rapid.T, c *setting) {
 	}, Parts: rapid.IntRange(0, 4).Draw(t, "parts")}
 	d.place.PromptTime = func(_, tokens int) sim.Time { return sim.Time(tokens) * 1e9 }
 	values := c.values(d.place.HostTokens)
-	d.params = drawParams(t, d.batching.Params, values)
-	d.blocks = drawParams(t, d.memory.Params, values)
+	d.params = drawParams(t, d.batching.Params(), values)
+	d.blocks = drawParams(t, d.memory.Params(), values)
 	for i := range c.requests {
 		q := &c.requests[i]
 		q.Tenant = rapid.IntRange(0, 2).Draw(t, "tenant")
@@ -98,12 +100,12 @@ func (c *setting) values(hostTokens int64) map[string][]string {
 	}
 }
 
-func drawParams(t *rapid.T, params []policies.Param, values map[string][]string) map[string]string {
+func drawParams(t *rapid.T, params []strict.Setting, values map[string][]string) map[string]string {
 	set := map[string]string{}
 	for _, p := range params {
 		among := values[p.Name]
 		switch {
-		case p.Kind == policies.Flag:
+		case p.Type.Kind() == reflect.Bool:
 			among = []string{"false", "true"}
 		case among == nil && p.Words != nil:
 			among = p.Words

@@ -60,7 +60,7 @@ func TestPooledLeapEqualsStep(t *testing.T) {
 		testkit.OK(t, err)
 		c.drawn.memory = memory
 		c.drawn.place.Layers.Fixed = 0
-		c.drawn.blocks = drawParams(t, memory.Params, c.values(0))
+		c.drawn.blocks = drawParams(t, memory.Params(), c.values(0))
 		for i := range c.requests {
 			q := &c.requests[i]
 			text := rapid.Uint64Range(1, 3).Draw(t, "text")

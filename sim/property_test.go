@@ -244,7 +244,7 @@ func TestConservationAndCausality(t *testing.T) {
 		}
 		var seen []int64
 		var tokens, gaps int64
-		together := c.drawn != nil && c.drawn.batching.Params[0].Name == "batch-size"
+		together := c.drawn != nil && c.drawn.batching.Params()[0].Name == "batch-size"
 		for _, f := range j.finished {
 			seen = append(seen, f.ID)
 			tokens += int64(f.Output)

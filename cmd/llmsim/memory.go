@@ -12,7 +12,7 @@ import (
 type memoryFlag struct{ flag, key, usage string }
 
 func memoryFlags() []memoryFlag {
-	return []memoryFlag{
+	list := []memoryFlag{
 		{"tensor-parallel", "parallelism.tensor",
 			"the number of accelerators that share each layer (default: the fewest that hold the " +
 				"model)"},
@@ -25,9 +25,14 @@ func memoryFlags() []memoryFlag {
 		{"max-model-len", "engine.max-model-len", "the most tokens of a prompt and its answer " +
 			"together"},
 		{"utilization", "memory.utilization", "share of the memory that the engine takes"},
-		{"token-budget", "batching.token-budget", "the most tokens in a step"},
-		{"max-sequences", "batching.max-sequences", "the most sequences in a batch"},
 	}
+	batching := &policies.Default().Batching.Policies[0]
+	for _, role := range []string{policies.Tokens, policies.Sequences} {
+		limit := batching.Param(role)
+		list = append(list, memoryFlag{limit.Name, "batching." + limit.Name,
+			"the most " + limit.Tag.Get("jsonschema")})
+	}
+	return list
 }
 
 func memoryCommand() *cobra.Command {

@@ -32,8 +32,14 @@ func main() {
 // withOurs returns llmsim's policies and this program's.
 func withOurs() (*policies.Registry, error) {
 	registry := policies.Default()
-	return registry, errors.Join(registry.Batching.Add(shortestPrompt()),
-		registry.Routing.Add(longApart()), registry.Memory.Add(careful()))
+	return registry, errors.Join(
+		registry.Batching.Add(policies.Policy[sim.Scheduler]{Name: "shortest-prompt",
+			Doc: "the shortest prompt first, with ageing", Settings: ShortestPrompt{}}),
+		registry.Routing.Add(policies.Policy[sim.Router]{Name: "long-apart",
+			Doc: "long prompts to the last replica, others to any", Settings: LongApart{}}),
+		registry.Memory.Add(policies.Policy[sim.Memory]{Name: "careful",
+			Doc:      "blocks of 16 tokens, some of which newcomers leave free",
+			Settings: Careful{}}))
 }
 
 // serve runs the chat scenario with changes: for a minute, with short answers and more prompts than
@@ -50,23 +56,4 @@ func serve(registry *policies.Registry, changes ...string) (*scenarios.Result, e
 		return nil, err
 	}
 	return simulation.Run(context.Background())
-}
-
-// shortestPrompt describes the policy: its name in scenarios, its parameters, and how to make one
-// for a replica.
-func shortestPrompt() policies.Policy[sim.Scheduler] {
-	return policies.Policy[sim.Scheduler]{
-		Name: "shortest-prompt",
-		Doc:  "the shortest prompt first, with ageing",
-		Params: []policies.Param{
-			{Name: "max-sequences", Doc: "sequences in a batch", Default: "256"},
-			{Name: "token-budget", Doc: "tokens in a step", Default: "8192"},
-			{Name: "ageing", Doc: "prompt tokens that a second of waiting is worth", Default: "0",
-				Kind: policies.Number},
-		},
-		New: func(_ policies.Deployment, v policies.Values) (sim.Scheduler, error) {
-			return &ShortestPrompt{maxSequences: v.Count("max-sequences"),
-				budget: v.Count("token-budget"), ageing: v.Number("ageing")}, nil
-		},
-	}
 }

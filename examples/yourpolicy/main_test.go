@@ -121,14 +121,14 @@ func TestOtherFamilies(t *testing.T) {
 // says.
 func TestContracts(t *testing.T) {
 	simtest.Check(t, simtest.Policies{Scheduler: func() sim.Scheduler {
-		return &ShortestPrompt{maxSequences: 8, budget: 64, ageing: 10}
+		return &ShortestPrompt{MaxSequences: 8, TokenBudget: 64, Ageing: 10}
 	}})
 	simtest.Check(t, simtest.Policies{Memory: func() sim.Memory {
 		paged, err := memory.NewPaged(64, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Careful{Paged: paged, free: 8}
+		return Careful{Paged: paged, blocks: 8}
 	}})
 }
 
@@ -143,7 +143,8 @@ func TestThePageShowsTheProgram(t *testing.T) {
 			t.Errorf("the page shows what the program does not have:\n%s", block[1])
 		}
 	}
-	for _, part := range []string{"func (p *ShortestPrompt) Schedule", "func shortestPrompt",
+	for _, part := range []string{"func (p *ShortestPrompt) Schedule",
+		"func (p ShortestPrompt) New",
 		"func withOurs", "func serve"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page does not show %s", part)

@@ -8,55 +8,42 @@ import (
 
 // LongApart is a router: long prompts go to the last replica, so that short ones do not wait for
 // them.
-type LongApart struct{ tokens int }
+type LongApart struct {
+	Tokens int `json:"tokens" default:"1000" jsonschema:"tokens from which on a prompt is long"`
+}
+
+// New implements policies.Settings.
+func (l LongApart) New(policies.Deployment) (sim.Router, error) { return l, nil }
 
 // Route implements sim.Router.
 func (l LongApart) Route(r *sim.Request, p *sim.Pool) int {
-	if r.Prompt >= l.tokens {
+	if r.Prompt >= l.Tokens {
 		return p.At(p.Len() - 1)
 	}
 	return p.LeastRequests()
 }
 
-func longApart() policies.Policy[sim.Router] {
-	return policies.Policy[sim.Router]{
-		Name: "long-apart",
-		Doc:  "long prompts to the last replica, others to the one with the fewest requests",
-		Params: []policies.Param{
-			{Name: "tokens", Doc: "tokens from which on a prompt is long", Default: "1000"}},
-		New: func(_ policies.Deployment, v policies.Values) (sim.Router, error) {
-			return LongApart{v.Count("tokens")}, nil
-		},
-	}
-}
-
 // Careful is a paged memory in which newcomers leave blocks free for the answers of running
 // sequences.
 type Careful struct {
+	Free float64 `json:"free" default:"0.1" max:"1" jsonschema:"share of the blocks"`
 	*memory.Paged
-	free int64
+	blocks int64
+}
+
+// New implements policies.Settings.
+func (c Careful) New(d policies.Deployment) (m sim.Memory, err error) {
+	c.Paged, err = memory.NewPaged(d.KVTokens/16, 16)
+	if err == nil {
+		c.blocks = int64(c.Free * float64(c.Capacity()))
+	}
+	return c, err
 }
 
 // Extend implements sim.Memory.
 func (c Careful) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	if !s.Running() && c.Used() > 0 {
-		reserve += c.free
+		reserve += c.blocks
 	}
 	return c.Paged.Extend(s, n, reserve)
-}
-
-func careful() policies.Policy[sim.Memory] {
-	return policies.Policy[sim.Memory]{
-		Name: "careful",
-		Doc:  "blocks of 16 tokens, some of which newcomers leave free",
-		Params: []policies.Param{
-			{Name: "free", Doc: "share of the blocks", Default: "0.1", Kind: policies.Number}},
-		New: func(d policies.Deployment, v policies.Values) (sim.Memory, error) {
-			p, err := memory.NewPaged(d.KVTokens/16, 16)
-			if err != nil {
-				return nil, err
-			}
-			return Careful{p, int64(v.Number("free") * float64(p.Capacity()))}, nil
-		},
-	}
 }

@@ -3,16 +3,21 @@ package main
 import (
 	"math"
 
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/sim"
 )
 
 // ShortestPrompt starts the shortest prompt first. A second of waiting is worth some tokens, so
-// that nobody waits for ever.
+// that nobody waits for ever. Its parameters are the fields with tags.
 type ShortestPrompt struct {
-	maxSequences, budget int
-	ageing               float64 // tokens a second
-	waiting              sim.Queue
+	MaxSequences int     `json:"max-sequences" default:"256" role:"sequences" jsonschema:"sequences in a batch"`
+	TokenBudget  int     `json:"token-budget" default:"8192" role:"tokens" jsonschema:"tokens in a step"`
+	Ageing       float64 `json:"ageing" default:"0" jsonschema:"prompt tokens that a second of waiting is worth"`
+	waiting      sim.Queue
 }
+
+// New implements policies.Settings: it makes the policy for a replica.
+func (p ShortestPrompt) New(policies.Deployment) (sim.Scheduler, error) { return &p, nil }
 
 // Enqueue implements sim.Scheduler: s arrived.
 func (p *ShortestPrompt) Enqueue(s *sim.Sequence) { p.waiting.Push(s) }
@@ -28,8 +33,8 @@ func (p *ShortestPrompt) Schedule(b *sim.Batch) sim.Decision {
 			return sim.Decision{Steps: 1}
 		}
 	}
-	for budget := p.budget - b.DecodeTokens(); budget > 0 && p.waiting.Len() > 0 &&
-		b.Running() < p.maxSequences; {
+	for budget := p.TokenBudget - b.DecodeTokens(); budget > 0 && p.waiting.Len() > 0 &&
+		b.Running() < p.MaxSequences; {
 		s := p.first()
 		n := b.Prefill(s, math.MaxInt)
 		if n == 0 { // no memory for it
@@ -45,7 +50,7 @@ func (p *ShortestPrompt) Schedule(b *sim.Batch) sim.Decision {
 func (p *ShortestPrompt) first() *sim.Sequence {
 	best, least := p.waiting.Front(), math.Inf(1)
 	for s := range p.waiting.All {
-		if key := float64(s.Prompt) + p.ageing*s.Arrival.Seconds(); key < least {
+		if key := float64(s.Prompt) + p.Ageing*s.Arrival.Seconds(); key < least {
 			best, least = s, key
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // undrawn gives the keys that no scenario of the auditor has, by how they begin, with the reason.
@@ -146,7 +147,7 @@ func features(registry *policies.Registry, s object) (list []string) {
 				list = append(list, key+"="+name)
 			}
 			for k, x := range v {
-				if slices.ContainsFunc(params, func(p policies.Param) bool { return p.Name == k }) {
+				if slices.ContainsFunc(params, func(p strict.Setting) bool { return p.Name == k }) {
 					list = append(list, key+"="+name+"."+k)
 					continue
 				}

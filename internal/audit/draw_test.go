@@ -18,6 +18,7 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // drawer draws a scenario from the Go types of which the schema is made: their fields, their tags
@@ -87,9 +88,11 @@ type tagged struct {
 
 // fieldsOf lists the keys of a structure.
 func fieldsOf(t reflect.Type) (list []tagged) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if (name == "" || name == "-") && f.Tag.Get("rest") == "" {
+			continue
+		}
 		is := func(tag string) bool { return f.Tag.Get(tag) == "true" }
 		words := func(tag string) []string {
 			return strings.FieldsFunc(f.Tag.Get(tag), func(r rune) bool { return r == ',' })
@@ -178,22 +181,22 @@ func (d *drawer) policy(path string, made object) {
 }
 
 // param draws a value of a parameter: its default, or one small enough to matter in a short run.
-func (d *drawer) param(key string, p *policies.Param) any {
+func (d *drawer) param(key string, p *strict.Setting) any {
 	with := func(others ...string) string { return pick(d, key, append(others, p.Default)) }
 	switch {
-	case p.Kind == policies.Flag:
+	case p.Type.Kind() == reflect.Bool:
 		return d.chance(key, 0.5)
 	case len(p.Words) > 0:
 		return pick(d, key, p.Words)
-	case p.Kind == policies.Duration:
+	case p.Type == reflect.TypeFor[policies.Span]():
 		return with("50ms", "1s")
-	case p.Kind == policies.Bytes:
+	case p.Type == reflect.TypeFor[policies.Bytes]():
 		return with("10MB", "2GiB")
-	case p.Kind == policies.ByteRate:
+	case p.Type == reflect.TypeFor[policies.ByteRate]():
 		return with("1GB/s", "100MB/s")
-	case p.Kind == policies.Number:
+	case p.Type.Kind() == reflect.Float64:
 		return plain(with("0.1", "0.8", "2"))
-	case p.Kind == policies.Word:
+	case p.Type.Kind() == reflect.String:
 		return p.Default
 	case strings.Contains(p.Name, "budget"):
 		return plain(with("300", "2048"))

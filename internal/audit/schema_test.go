@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // node is a schema, as far as the schema of scenarios uses JSON Schema.
@@ -79,7 +80,7 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // policyParams returns the names of the policies that a key takes and the parameters of each; nil
 // for a key that takes no policy.
-func policyParams(registry *policies.Registry, key string) map[string][]policies.Param {
+func policyParams(registry *policies.Registry, key string) map[string][]strict.Setting {
 	switch key {
 	case "batching":
 		return paramsOf(&registry.Batching)
@@ -97,10 +98,10 @@ func policyParams(registry *policies.Registry, key string) map[string][]policies
 	return nil
 }
 
-func paramsOf[T any](family *policies.Family[T]) map[string][]policies.Param {
-	all := map[string][]policies.Param{}
+func paramsOf[T any](family *policies.Family[T]) map[string][]strict.Setting {
+	all := map[string][]strict.Setting{}
 	for i := range family.Policies {
-		all[family.Policies[i].Name] = family.Policies[i].Params
+		all[family.Policies[i].Name] = family.Policies[i].Params()
 	}
 	return all
 }

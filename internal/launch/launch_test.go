@@ -188,7 +188,7 @@ func differences(a, b *engines.Replica) (list []string) {
 	differ("parallelism.overlap", p.Overlap, q.Overlap)
 	differ("engine.weights", a.Engine.Weights, b.Engine.Weights)
 	differ("engine.kv-cache", a.Engine.KVCache, b.Engine.KVCache)
-	if most, err := strconv.Atoi(a.Limit("max-sequences")); err == nil && a.Graph < most {
+	if a.Graph < a.Limit(policies.Sequences) {
 		differ("engine.graph", a.Engine.Graph, b.Engine.Graph)
 	}
 	differ("engine.eager", a.Engine.Eager, b.Engine.Eager)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -98,13 +99,14 @@ func (p *pool) batches(s *scenarios.Scenario, r *scenarios.Result) []candidate {
 	if policy.Policy == "" {
 		policy = s.Batching // which the pool shares
 	}
-	if most := parameter(policy, "max-sequences"); p.answers && most > 0 && r.PeakBatch >= most {
-		list = append(list, p.batch(policy, "max-sequences", much*most,
+	name, most := policy.Number(policies.Sequences)
+	if p.answers && most > 0 && r.PeakBatch >= most {
+		list = append(list, p.batch(policy, name, much*most,
 			fmt.Sprintf("a batch of up to %d sequences in place of %d", much*most, most)))
 	}
-	if budget := parameter(policy, "token-budget"); p.prompts && budget > 0 {
+	if name, budget := policy.Number(policies.Tokens); p.prompts && budget > 0 {
 		for _, n := range []int{max(1, budget/much), much * budget} {
-			list = append(list, p.batch(policy, "token-budget", n,
+			list = append(list, p.batch(policy, name, n,
 				fmt.Sprintf("a chunk budget of %d tokens a step in place of %d", n, budget)))
 		}
 	}
@@ -127,15 +129,6 @@ func (p *pool) batch(policy scenarios.Policy, name string, value int, words stri
 	}
 	return candidate{words + p.of, []string{set},
 		func(s *scenarios.Scenario) { *p.batching(s) = changed }}
-}
-
-// parameter returns a parameter of a policy; 0 where it has none of that name.
-func parameter(p scenarios.Policy, name string) int {
-	n, err := strconv.Atoi(p.Params[name])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // larger returns the change to the given number of more replicas.

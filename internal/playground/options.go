@@ -2,7 +2,6 @@ package playground
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -61,21 +60,14 @@ func Choices() ([]byte, error) {
 			a.Peak[hardware.BF16]})
 	}
 	for _, p := range policies.Default().Batching.Policies {
-		o.Batching = append(o.Batching, Batching{
-			Name: p.Name, Doc: p.Doc,
-			Limit:  firstParam(p.Params, "max-sequences", "max-batch", "batch-size"),
-			Budget: firstParam(p.Params, "token-budget", "chunk"),
-		})
+		b := Batching{Name: p.Name, Doc: p.Doc}
+		if limit := p.Param(policies.Sequences, policies.Requests); limit != nil {
+			b.Limit = limit.Name
+		}
+		if budget := p.Param(policies.Tokens, policies.PromptTokens); budget != nil {
+			b.Budget = budget.Name
+		}
+		o.Batching = append(o.Batching, b)
 	}
 	return json.Marshal(o)
-}
-
-// firstParam returns the first of the names that is a parameter, or "".
-func firstParam(params []policies.Param, names ...string) string {
-	for _, name := range names {
-		if slices.ContainsFunc(params, func(p policies.Param) bool { return p.Name == name }) {
-			return name
-		}
-	}
-	return ""
 }

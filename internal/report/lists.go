@@ -132,7 +132,7 @@ func policyEntries[T any](f *policies.Family[T]) []PolicyEntry {
 	for _, policy := range f.Policies {
 		entry := PolicyEntry{Family: f.Kind, Name: policy.Name, Doc: policy.Doc,
 			Source: policy.Source}
-		for _, param := range policy.Params {
+		for _, param := range policy.Params() {
 			entry.Params = append(entry.Params, ParamEntry{param.Name, param.Doc, param.Default})
 		}
 		list = append(list, entry)

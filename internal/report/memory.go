@@ -75,7 +75,7 @@ func (p *Printer) Memory(m *scenarios.Memory) {
 			fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor,
 				s.Parallelism.Pipeline)},
 		{"activation peak", minus(plan.Activations),
-			fmt.Sprintf("steps of %s tokens", s.Batching.Params["token-budget"])},
+			stepWords(&s.Batching)},
 		{"engine", minus(plan.Context), "driver, libraries, captured graphs"},
 		{"KV cache", "= " + units.FormatBytes(plan.KV),
 			fmt.Sprintf("%s, %s a token", s.Engine.KVCache,
@@ -145,4 +145,12 @@ func (p *Printer) memoryBar(m *scenarios.Memory) {
 	}
 	p.printf(" %s\n %s\n\n", p.paint(blue, Stack(parts, max(plan.Total, sum), columns-2)),
 		strings.Join(legend, "  "))
+}
+
+// stepWords says how large a step is for which activations have room.
+func stepWords(p *scenarios.Policy) string {
+	if _, tokens := p.Limits(); tokens > 0 {
+		return fmt.Sprintf("steps of %d tokens", tokens)
+	}
+	return "steps of any size"
 }

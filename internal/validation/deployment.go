@@ -209,13 +209,9 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	}
 	setting, _ := release.Setting("batching.policy", engines.Place{Accelerator: &d.accelerator})
 	own := setting.Value
-	params := map[string]string{
-		"max-sequences": strconv.Itoa(d.maxSequences), "token-budget": strconv.Itoa(d.tokenBudget),
-	}
+	params := map[string]string{}
 	if own == "sglang" {
-		params["chunk"] = params["token-budget"]
 		params["receive-interval"] = strconv.Itoa(max(1, d.receive))
-		delete(params, "token-budget")
 	}
 	if d.chunked {
 		params["chunked-context"] = "true"
@@ -231,6 +227,8 @@ func (d *deployment) policies(blockTokens int) (servers.Policies, error) {
 	if err != nil {
 		return servers.Policies{}, err
 	}
+	batching.SetLimit(d.maxSequences, policies.Sequences)
+	batching.SetLimit(d.tokenBudget, policies.Tokens, policies.PromptTokens)
 	manager := "paged"
 	if d.prefixCaching {
 		manager = "prefix-cache"

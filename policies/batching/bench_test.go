@@ -83,7 +83,7 @@ type load struct {
 func (l *load) serve(t testing.TB, p *policies.Policy[sim.Scheduler], n int) sim.ReplicaResult {
 	t.Helper()
 	params := map[string]string{}
-	for _, param := range p.Params {
+	for _, param := range p.Params() {
 		switch param.Name {
 		case "max-sequences", "max-batch", "batch-size":
 			params[param.Name] = "256"

@@ -3,9 +3,12 @@ package deployment
 import (
 	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Defaults holds the policies and limits of an engine without further flags.
@@ -40,9 +43,10 @@ func (c *Config) defaultsOf(r *engines.Release) Defaults {
 		Utilization: share("memory.utilization"), KVShare: share("memory.kv-share"),
 		Graph: r.Count("engine.graph", at),
 	}
-	for _, param := range []string{"max-sequences", "token-budget", "chunk"} {
-		s, ok := r.Setting("batching."+param, at)
-		if !ok {
+	for i := range r.Settings {
+		param, ofBatching := strings.CutPrefix(r.Settings[i].Key, "batching.")
+		s, ok := r.Setting(r.Settings[i].Key, at)
+		if !ofBatching || !ok || param == "policy" {
 			continue
 		}
 		n, _ := strconv.Atoi(s.Value)
@@ -74,8 +78,7 @@ func (c *Config) RunningLimit(plan *steptime.MemoryPlan) int {
 }
 
 // Complete returns the name and the parameters of a policy. An empty name becomes the engine's own
-// policy. If the policy is the engine's own, missing parameters take the engine's values. A token
-// budget below the engine's number of sequences lowers that number, as in vLLM.
+// policy. If the policy is the engine's own, missing parameters take the engine's values.
 func (o *OwnPolicy) Complete(name *string, given map[string]string) map[string]string {
 	if *name == "" {
 		*name = o.Name
@@ -83,16 +86,19 @@ func (o *OwnPolicy) Complete(name *string, given map[string]string) map[string]s
 	if *name != o.Name {
 		return given
 	}
-	all := maps.Clone(o.Params)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, o.Params)
 	maps.Copy(all, given)
-	_, sequencesGiven := given["max-sequences"]
-	budget, err := strconv.Atoi(all["token-budget"])
-	sequences, _ := strconv.Atoi(all["max-sequences"])
-	if err == nil && 0 < budget && budget < sequences && !sequencesGiven {
-		all["max-sequences"] = all["token-budget"]
-	}
 	return all
+}
+
+// WithinBudget lowers the engine's number of sequences to a token budget below it, as in vLLM,
+// unless the number was given.
+func (o *OwnPolicy) WithinBudget(c *Choice[sim.Scheduler], given map[string]string) {
+	name, sequences := c.Number(policies.Sequences)
+	_, budget := c.Number(policies.Tokens)
+	if c.Name() == o.Name && o.Params[name] != "" && given[name] == "" && 0 < budget &&
+		budget < sequences {
+		c.SetLimit(budget, policies.Sequences)
+	}
 }

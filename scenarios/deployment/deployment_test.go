@@ -3,6 +3,7 @@ package deployment_test
 import (
 	"maps"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -122,18 +123,61 @@ func TestGivenParametersStay(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		given             map[string]string
-		sequences, budget string
+		sequences, budget int
 	}{
-		{"", nil, "1024", "8192"},
-		{"vllm-v1", nil, "1024", "8192"},
-		{"", map[string]string{"token-budget": "512"}, "512", "512"},
-		{"", map[string]string{"token-budget": "512", "max-sequences": "9"}, "9", "512"},
-		{"sarathi", map[string]string{"token-budget": "512"}, "", "512"},
+		{"", nil, 1024, 8192},
+		{"vllm-v1", nil, 1024, 8192},
+		{"", map[string]string{"token-budget": "512"}, 512, 512},
+		{"", map[string]string{"token-budget": "512", "max-sequences": "9"}, 9, 512},
+		{"sarathi", map[string]string{"token-budget": "512"}, 128, 512},
+		{"sarathi", map[string]string{"token-budget": "64"}, 128, 64},
+		{"orca", nil, 0, 0},
 	} {
 		name := c.name
-		got := own.Complete(&name, c.given)
-		if name == "" || got["max-sequences"] != c.sequences || got["token-budget"] != c.budget {
-			t.Errorf("%q with %v: %s with %v", c.name, c.given, name, got)
+		params := own.Complete(&name, c.given)
+		got, err := deployment.Choose(&policies.Default().Batching, name, params)
+		testkit.OK(t, err)
+		own.WithinBudget(&got, c.given)
+		if sequences, budget := got.Limits(); sequences != c.sequences || budget != c.budget {
+			t.Errorf("%q with %v: %d sequences, %d tokens", c.name, c.given, sequences, budget)
+		}
+	}
+}
+
+// What a chosen policy tells of its parameters, read again, is the same policy: for each family,
+// policy and parameter, with the defaults and with a limit that was set.
+func TestSettingsReadBack(t *testing.T) {
+	r := policies.Default()
+	readBack(t, &r.Batching)
+	readBack(t, &r.Memory)
+	readBack(t, &r.Routing)
+	readBack(t, &r.Admission)
+	readBack(t, &r.Scaling)
+	readBack(t, &r.Drafting)
+}
+
+func readBack[T any](t *testing.T, family *policies.Family[T]) {
+	t.Helper()
+	roles := []string{policies.Sequences, policies.Tokens, policies.PromptTokens,
+		policies.PromptOfOne, policies.Requests, policies.Block}
+	for i := range family.Policies {
+		name := family.Policies[i].Name
+		c, err := deployment.Choose(family, name, nil)
+		testkit.OK(t, err)
+		for k := range len(roles) + 1 { // first with the defaults
+			c.SetLimit(3, roles[:k]...)
+			if param, n := c.Number(roles[:k]...); param != "" && n != 3 {
+				t.Errorf("%s: %s is %d, want 3", name, param, n)
+			}
+			written := map[string]string{}
+			for _, p := range c.List() {
+				written[p.Name] = p.Default
+			}
+			again, err := deployment.Choose(family, name, written)
+			testkit.OK(t, err)
+			if len(written) > 0 && !reflect.DeepEqual(again.Settings, c.Settings) {
+				t.Errorf("%s: %+v, read again %+v", name, c.Settings, again.Settings)
+			}
 		}
 	}
 }

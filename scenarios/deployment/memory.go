@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // Memory says how the memory of a replica is divided.
@@ -80,11 +81,12 @@ func (c *Config) Utilization() (float64, error) {
 }
 
 func (c *Config) memory() steptime.MemoryConfig {
+	sequences, tokens := c.Policies.Batching.Limits()
+	_, block := c.Policies.Memory.Number(policies.Block)
 	m := steptime.MemoryConfig{
 		Model: c.Model, Accelerator: c.Accelerator, Parallel: c.Parallel,
 		Weights: c.Weights, KV: c.KV, Engine: c.Engine, Utilisation: c.Memory.Utilization,
-		TokenBudget: c.Policies.tokenBudget(), Sequences: c.Policies.maxSequences(),
-		BlockTokens: c.Policies.blockTokens(), Context: c.MaxContext,
+		TokenBudget: tokens, Sequences: sequences, BlockTokens: block, Context: c.MaxContext,
 		Windows:      c.Policies.forgetsWindows(),
 		DraftWeights: c.Memory.DraftWeights, DraftKV: c.Memory.DraftKV,
 		Adapters: c.Adapters, Encodings: c.EncoderCache,

@@ -1,12 +1,14 @@
 package deployment
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/memory"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -16,34 +18,27 @@ type Policies struct {
 	Memory   Choice[sim.Memory]
 }
 
-// Choice is a policy with its parameters, as a scenario writes them. Parameters that are left out
-// take their defaults.
+// Choice is a policy with its settings.
 type Choice[T any] struct {
-	Policy *policies.Policy[T]
-	Params map[string]string
+	Policy   *policies.Policy[T]
+	Settings policies.Settings[T]
+	written  map[string]string
 }
 
-// Choose finds the policy of that name in a family, and completes its parameters.
+// Choose finds the policy of that name in a family, and reads its parameters. Those that are left
+// out take their defaults. An error in a parameter is a *policies.ParamError.
 func Choose[T any](family *policies.Family[T], name string, params map[string]string) (Choice[T],
 	error) {
 	policy, err := family.Lookup(name)
 	if err != nil {
 		return Choice[T]{}, err
 	}
-	all := map[string]string{}
-	for _, p := range policy.Params {
-		all[p.Name] = p.Default
-	}
-	for key, value := range params {
-		all[key] = value
-	}
-	return Choice[T]{policy, all}, nil
+	settings, err := policy.Read(params)
+	return Choice[T]{policy, settings, params}, err
 }
 
 // Build makes the policy for a place. An error in a parameter is a *policies.ParamError.
-func (c *Choice[T]) Build(place policies.Deployment) (T, error) {
-	return c.Policy.Build(place, c.Params)
-}
+func (c *Choice[T]) Build(place policies.Deployment) (T, error) { return c.Settings.New(place) }
 
 // Name returns the name of the policy, or "" if no policy is chosen.
 func (c *Choice[T]) Name() string {
@@ -53,28 +48,69 @@ func (c *Choice[T]) Name() string {
 	return c.Policy.Name
 }
 
-// count returns a whole-number parameter, 0 where the policy has no parameter of that name.
-func (c *Choice[T]) count(name string) int {
-	n, err := strconv.Atoi(c.Params[name])
-	if err != nil {
-		return 0
+// Settings is what the rest of the program knows of a policy's parameters.
+type Settings interface {
+	// Limits returns the most sequences in a batch and the most tokens in a step, 0 where the
+	// policy has no such limit.
+	Limits() (sequences, tokens int)
+	// Number returns the name and the value of the whole-number parameter with one of the roles; ""
+	// and 0 where the policy has none.
+	Number(roles ...string) (name string, value int)
+	// List describes the parameters, with the text of each in place of its default.
+	List() []strict.Setting
+}
+
+// Limits implements Settings.
+func (c *Choice[T]) Limits() (sequences, tokens int) {
+	_, sequences = c.Number(policies.Sequences)
+	_, tokens = c.Number(policies.Tokens, policies.PromptTokens)
+	return sequences, tokens
+}
+
+// Number implements Settings.
+func (c *Choice[T]) Number(roles ...string) (name string, value int) {
+	if c.Settings == nil {
+		return "", 0
 	}
-	return n
+	p := c.Policy.Param(roles...)
+	if p == nil {
+		return "", 0
+	}
+	return p.Name, int(reflect.ValueOf(c.Settings).FieldByIndex(p.Index).Int())
 }
 
-// tokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such
-// limit.
-func (p *Policies) tokenBudget() int {
-	return max(p.Batching.count("token-budget"), p.Batching.count("chunk"))
+// SetLimit sets the whole-number parameter with one of the roles, if the policy has one.
+func (c *Choice[T]) SetLimit(value int, roles ...string) {
+	if p := c.Policy.Param(roles...); p != nil {
+		into := reflect.New(reflect.TypeOf(c.Settings)).Elem()
+		into.Set(reflect.ValueOf(c.Settings))
+		into.FieldByIndex(p.Index).SetInt(int64(value))
+		c.Settings = into.Interface().(policies.Settings[T])
+	}
 }
 
-func (p *Policies) maxSequences() int { return p.Batching.count("max-sequences") }
-
-func (p *Policies) blockTokens() int { return p.Memory.count("block-size") }
+// List implements Settings.
+func (c *Choice[T]) List() []strict.Setting {
+	list := c.Policy.Params()
+	for i := range list {
+		p := &list[i]
+		if text, ok := c.written[p.Name]; ok {
+			p.Default = text
+		}
+		if p.Type.Kind() == reflect.Int {
+			value := reflect.ValueOf(c.Settings).FieldByIndex(p.Index)
+			p.Default = strconv.FormatInt(value.Int(), 10)
+		}
+	}
+	return list
+}
 
 // TokenBudget returns the largest number of tokens of a step, 0 where the scheduler has no such
 // limit.
-func (c *Config) TokenBudget() int { return c.Policies.tokenBudget() }
+func (c *Config) TokenBudget() int {
+	_, tokens := c.Policies.Batching.Limits()
+	return tokens
+}
 
 // Anywhere describes a place with enough memory for any policy. It serves to check parameters
 // before the memory is planned.
@@ -133,7 +169,7 @@ func (s *Server) Replica(seed uint64) (sim.ReplicaConfig, error) {
 	if r.Scheduler, err = s.Policies.Batching.Build(place); err != nil {
 		return r, &PolicyError{"batching", err}
 	}
-	if s.Policies.Memory.Params["overlap"] == "layers" {
+	if policies.FetchesLayers(s.Policies.Memory.Settings) {
 		r.Host.Parts = s.Model.Layers()
 	}
 	if r.Memory, err = s.Policies.Memory.Build(place); err != nil {

@@ -82,7 +82,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	list := fields(v.Type())
 	if n.Kind == yaml.ScalarNode {
 		if short, ok := shortField(list); ok {
-			d.value(n, v.Field(short.index), join(path, short.name), short.rule)
+			d.value(n, v.FieldByIndex(short.index), join(path, short.name), short.rule)
 			d.doc.places[path] = n
 			return
 		}
@@ -105,9 +105,9 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 			d.fail(d.placeOf(key, value), path, "%s",
 				nearest.Unknown("key", key.Value, names(list)))
 		case f.rest:
-			d.rest(key.Value, value, v.Field(f.index), join(path, key.Value))
+			d.rest(key.Value, value, v.FieldByIndex(f.index), join(path, key.Value))
 		default:
-			d.value(value, v.Field(f.index), join(path, f.name), f.rule)
+			d.value(value, v.FieldByIndex(f.index), join(path, f.name), f.rule)
 		}
 		keys[key.Value] = d.placeOf(key, value)
 	}
@@ -214,7 +214,7 @@ func want(t reflect.Type) string {
 	case reflect.Struct:
 		keys := "a mapping with the keys " + strings.Join(names(fields(t)), ", ")
 		if short, ok := shortField(fields(t)); ok {
-			return want(t.Field(short.index).Type) + " or " + keys
+			return want(t.FieldByIndex(short.index).Type) + " or " + keys
 		}
 		return keys
 	case reflect.Slice:

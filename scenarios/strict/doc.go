@@ -16,4 +16,12 @@
 //	need:"a,b"            the key applies to these kinds only, and must be given
 //	required:"true"       the key must be given
 //	required:"unless key" it must be given where the other key is not
+//	jsonschema:"…"        the meaning, with the unit
+//
+// A struct of settings, such as a policy's, has these tags besides:
+//
+//	default:"8192"        the value of a key that is not given
+//	engine:"max_num_seqs" what the engine calls it
+//	role:"sequences"      what other parts of the program read it for (package policies)
+//	tune:"16.."           the values that a search for better settings tries
 package strict

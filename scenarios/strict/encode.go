@@ -80,7 +80,7 @@ func mappingNode(v reflect.Value, path string, given func(string) bool) (*yaml.N
 	}
 	short := false
 	for _, f := range fields(v.Type()) {
-		inner := v.Field(f.index)
+		inner := v.FieldByIndex(f.index)
 		if f.rest {
 			params := inner.Interface().(map[string]string)
 			for _, key := range slices.Sorted(maps.Keys(params)) {

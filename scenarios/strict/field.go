@@ -15,7 +15,7 @@ import (
 // field is one key of a struct, as its tags describe it.
 type field struct {
 	name  string
-	index int
+	index []int
 	short bool
 	rest  bool
 	omit  bool // leave out where it is zero
@@ -27,11 +27,19 @@ type rule struct {
 	tag reflect.StructTag
 }
 
-// fields lists the keys of a struct in their order.
+// fields lists the keys of a struct in their order. The keys of an embedded struct without a name
+// are keys of the struct around it.
 func fields(t reflect.Type) []field {
 	list := make([]field, 0, t.NumField())
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous && f.Tag.Get("json") == "" && f.Type.Kind() == reflect.Struct {
+			for _, inner := range fields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				list = append(list, inner)
+			}
+			continue
+		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		unnamed := name == "" || name == "-"
 		rest := unnamed && f.Tag.Get("rest") == "true"
@@ -39,7 +47,7 @@ func fields(t reflect.Type) []field {
 			continue
 		}
 		list = append(list, field{
-			name: name, index: i, rest: rest, rule: rule{f.Tag},
+			name: name, index: f.Index, rest: rest, rule: rule{f.Tag},
 			short: f.Tag.Get("short") == "true", omit: strings.Contains(options, "omit"),
 		})
 	}
@@ -84,7 +92,7 @@ func names(list []field) []string {
 func kindOf(list []field, v reflect.Value) (key, word string) {
 	for _, f := range list {
 		if f.rule.tag.Get("kind") == "true" {
-			if word = v.Field(f.index).String(); word == "" {
+			if word = v.FieldByIndex(f.index).String(); word == "" {
 				word = f.rule.words("enum")[0]
 			}
 			return f.name, word

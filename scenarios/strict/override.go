@@ -87,13 +87,13 @@ func (d *Document) slot(parent *yaml.Node, t reflect.Type, key, path string) (**
 		}
 		for i := 0; i+1 < len(parent.Content); i += 2 {
 			if parent.Content[i].Value == key {
-				return &parent.Content[i+1], indirect(t.Field(f.index).Type), ""
+				return &parent.Content[i+1], indirect(t.FieldByIndex(f.index).Type), ""
 			}
 		}
 		name := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}
 		d.overrides[name] = path
 		parent.Content = append(parent.Content, name, &yaml.Node{})
-		return &parent.Content[len(parent.Content)-1], indirect(t.Field(f.index).Type), ""
+		return &parent.Content[len(parent.Content)-1], indirect(t.FieldByIndex(f.index).Type), ""
 	}
 	return nil, nil, fmt.Sprintf("no key %s here: the value around it is %s", quote(key),
 		describe(parent))

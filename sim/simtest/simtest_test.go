@@ -19,7 +19,7 @@ func TestOurPoliciesPass(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			simtest.Check(t, simtest.Policies{
-				Scheduler: func() sim.Scheduler { return build(t, p, place, small(p.Params)) }})
+				Scheduler: func() sim.Scheduler { return build(t, p, place, small()) }})
 		})
 	}
 	for i := range r.Memory.Policies {
@@ -38,7 +38,7 @@ func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment
 	params map[string]string) T {
 	for name := range params {
 		known := false
-		for _, q := range p.Params {
+		for _, q := range p.Params() {
 			known = known || q.Name == name
 		}
 		if !known {
@@ -51,7 +51,7 @@ func build[T any](t *testing.T, p *policies.Policy[T], place policies.Deployment
 }
 
 // small returns parameters by which batches are small, so that requests wait.
-func small(params []policies.Param) map[string]string {
+func small() map[string]string {
 	return map[string]string{
 		"max-sequences": "6", "max-batch": "6", "batch-size": "4", "token-budget": "50",
 		"chunk": "20", "chunk-limit": "20",

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -59,11 +59,10 @@ func (d *Replica) missing(e *Engine) (list []string) {
 		say("batching.prefill-interval %s: vLLM has it since 0.25; add --prefill-schedule-interval",
 			n)
 	}
-	for _, name := range []string{"max-sequences", "token-budget"} {
-		n, err := strconv.Atoi(d.Batching.Params[name])
-		if err == nil && n%d.Ranks() > 0 && e.Name != "sglang" {
-			say("batching.%s %d: each of %d ranks has a limit of its own, %s", name, n, d.Ranks(),
-				d.Limit(name))
+	for _, role := range []string{policies.Sequences, policies.Tokens} {
+		if name, n := d.Batching.Number(role); n%d.Ranks() > 0 && e.Name != "sglang" {
+			say("batching.%s %d: each of %d ranks has a limit of its own, %d", name, n, d.Ranks(),
+				d.Limit(role))
 		}
 	}
 	p := d.Parallelism

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/deployment"
@@ -37,8 +38,19 @@ type Replica struct {
 // ConfigFile is the name of the file in which an engine finds settings that have no flag.
 func (d *Replica) ConfigFile() string { return d.Name + "-extra-llm-api-config.yaml" }
 
-// Limit returns a parameter of the batching policy as the limit of one data-parallel rank.
-func (d *Replica) Limit(name string) string { return perRank(d.Batching.Params[name], d.Ranks()) }
+// Limit returns the parameter of the batching policy with a role as the limit of one data-parallel
+// rank.
+func (d *Replica) Limit(role string) int {
+	_, n := d.Batching.Number(role)
+	return (n + d.Ranks() - 1) / d.Ranks()
+}
+
+// setLimit sets the term for the parameter of the batching policy with a role.
+func (d *Replica) setLimit(t options.Terms, role string) {
+	if name, value := d.Batching.Number(role); name != "" {
+		t.Set("batching."+name, strconv.Itoa(value))
+	}
+}
 
 // load sets the checkpoint of the model that a scenario calls by a name.
 func (d *Replica) load(called string) {
@@ -136,12 +148,4 @@ func givenIn(simulation *scenarios.Simulation, pool int) func(key string) bool {
 		}
 		return simulation.Given(key)
 	}
-}
-
-// perRank returns a limit of all data-parallel ranks together as the limit of one of them.
-func perRank(limit string, ranks int) string {
-	if n, err := strconv.Atoi(limit); err == nil && ranks > 1 {
-		return strconv.Itoa((n + ranks - 1) / ranks)
-	}
-	return limit
 }

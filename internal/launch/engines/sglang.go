@@ -1,7 +1,6 @@
 package engines
 
 import (
-	"cmp"
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
@@ -33,7 +32,6 @@ func sglang() *Engine {
 
 func expressSGLang(d *Replica) options.Terms {
 	t := d.common()
-	delete(t, "batching.token-budget")
 	d.ofAllRanks(t)
 	if d.Parallelism.Data > 1 {
 		t["attention"] = "data"
@@ -41,7 +39,8 @@ func expressSGLang(d *Replica) options.Terms {
 	t.Set("parallelism.overlap", d.Parallelism.Overlap)
 	t["memory.static-share"] = staticShare(&d.Server.Plan)
 	t.Set("memory.tokens", strconv.Itoa(d.tokens()*d.Ranks()))
-	t.Set("batching.chunk", cmp.Or(d.Batching.Params["chunk"], d.Batching.Params["token-budget"]))
+	_, tokens := d.Batching.Limits()
+	t.Set("batching.chunk", strconv.Itoa(tokens))
 	if interval := d.Batching.Params["receive-interval"]; interval != "1" {
 		t.Set("batching.receive-interval", interval)
 	}

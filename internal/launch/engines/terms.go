@@ -17,9 +17,7 @@ func (d *Replica) common() options.Terms {
 	t.Degree("parallelism.pipeline", p.Pipeline)
 	t.Degree("parallelism.data", p.Data)
 	t.Set("parallelism.redundant-experts", strconv.Itoa(p.Redundant))
-	for _, limit := range []string{"max-sequences", "token-budget"} {
-		t.Set("batching."+limit, d.Batching.Params[limit])
-	}
+	d.setLimit(t, policies.Sequences)
 	if d.Engine.KVCache == "fp8" {
 		t["engine.kv-cache"] = "fp8"
 	}

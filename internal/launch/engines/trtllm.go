@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // trtllm describes TensorRT-LLM:
@@ -37,6 +38,7 @@ func trtllm() *Engine {
 
 func expressTRTLLM(d *Replica) options.Terms {
 	t := d.common()
+	d.setLimit(t, policies.Tokens)
 	delete(t, "parallelism.data")
 	d.ofAllRanks(t)
 	t["backend"], t["host"], t["config"] = "pytorch", "0.0.0.0", d.ConfigFile()
@@ -64,7 +66,7 @@ func expressTRTLLM(d *Replica) options.Terms {
 		t["rank-balance"] = "true"
 	}
 	// Graphs are captured for all batches that the scenario does not launch kernel by kernel.
-	batch, _ := strconv.Atoi(d.Limit("max-sequences"))
+	batch := d.Limit(policies.Sequences)
 	delete(t, "engine.graph")
 	if d.Engine.Graph > 0 && batch > 0 && !d.Engine.Eager {
 		t["graph-padding"] = "true"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // VLLMBehindSidecar is the port of vLLM in a pod where llm-d's proxy has vLLM's own.
@@ -36,6 +37,7 @@ func vllm() *Engine {
 
 func expressVLLM(d *Replica) options.Terms {
 	t := d.common()
+	d.setLimit(t, policies.Tokens)
 	if d.Parallelism.Expert > 1 {
 		t["expert-parallel"] = "true"
 	}

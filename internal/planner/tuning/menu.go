@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Dimension is one setting to tune. The first of its choices is that of the scenario.
@@ -16,6 +17,8 @@ type Dimension struct {
 	// Name is the engine's flag, or the key of the scenario where no flag sets it.
 	Name    string
 	Choices []Choice
+	// Role is the role of the parameter that it sets, as in package policies.
+	Role string
 }
 
 // Choice is a value of a dimension, and what it sets in the scenario.
@@ -57,9 +60,9 @@ func namedDimensions(s *scenarios.Scenario, axes []planner.Axis) []Dimension {
 	list := make([]Dimension, len(axes))
 	for i, a := range axes {
 		own := "as it is"
-		for _, n := range numbers() {
+		for _, n := range numbers(s) {
 			if n.key == a.Key {
-				own = n.of(s)
+				own = n.present
 			}
 		}
 		list[i] = Dimension{Name: a.Key, Choices: []Choice{{Label: own}}}
@@ -89,7 +92,7 @@ func engineDimensions(simulation *scenarios.Simulation) ([]Dimension, error) {
 func Numbers(s *scenarios.Scenario) []Dimension {
 	engine, _ := launch.EngineOf(s.Engine.Preset)
 	var list []Dimension
-	for _, n := range numbers() {
+	for _, n := range numbers(s) {
 		name := n.key
 		if engine != "" {
 			switch flag, known := launch.Flag(engine, n.key); {
@@ -99,7 +102,7 @@ func Numbers(s *scenarios.Scenario) []Dimension {
 				continue
 			}
 		}
-		if d := n.dimension(name, n.of(s)); len(d.Choices) > 1 {
+		if d := n.dimension(name); len(d.Choices) > 1 {
 			list = append(list, d)
 		}
 	}
@@ -108,62 +111,53 @@ func Numbers(s *scenarios.Scenario) []Dimension {
 
 // number is a number that engines are tuned by.
 type number struct {
-	key string
-	// of returns what a scenario has; empty where its policy has no such parameter.
-	of func(s *scenarios.Scenario) string
-	// values returns the values that are tried beside a present one.
-	values func(present float64) []float64
+	key, present string
+	// tried are the values beside the present one, as the tag tune of a parameter has them: a list,
+	// or "16.." for an eighth, a quarter, half, twice and four times of the present one that are 16
+	// at least.
+	tried string
+	role  string
 }
 
-// numbers lists the numbers that are tuned. No share of memory above 0.95 is tried: what other
-// programs, fragments and graphs take is not simulated.
-func numbers() []number {
-	batching := func(name string) func(*scenarios.Scenario) string {
-		return func(s *scenarios.Scenario) string { return s.Batching.Params[name] }
-	}
-	fixed := func(values ...float64) func(float64) []float64 {
-		return func(float64) []float64 { return values }
-	}
-	return []number{
-		{"batching.max-sequences", batching("max-sequences"), multiples(16)},
-		{"batching.token-budget", batching("token-budget"), multiples(256)},
-		{"batching.chunk", batching("chunk"), multiples(256)},
-		{"batching.chunk-limit", batching("chunk-limit"), fixed(0, 512, 2048)},
-		{"memory.block-size",
-			func(s *scenarios.Scenario) string { return s.Memory.Params["block-size"] },
-			fixed(16, 32, 64)},
-		{"memory.utilization", func(s *scenarios.Scenario) string {
-			if s.Memory.Tokens > 0 {
-				return "" // the size of the cache is given
-			}
-			return strconv.FormatFloat(s.Memory.Utilization, 'g', -1, 64)
-		}, fixed(0.85, 0.9, 0.95)},
-	}
-}
-
-// multiples returns an eighth, a quarter, half, twice and four times of what there is, none below a
-// least number.
-func multiples(least float64) func(present float64) []float64 {
-	return func(present float64) (list []float64) {
-		for _, factor := range []float64{1. / 8, 1. / 4, 1. / 2, 2, 4} {
-			if x := float64(int(present * factor)); x >= least {
-				list = append(list, x)
+// numbers lists the numbers of a scenario that are tuned. No share of memory above 0.95 is tried:
+// what other programs, fragments and graphs take is not simulated.
+func numbers(s *scenarios.Scenario) []number {
+	var list []number
+	add := func(section string, settings []strict.Setting) {
+		for _, p := range settings {
+			if tried := p.Tag.Get("tune"); tried != "" {
+				list = append(list, number{section + p.Name, p.Default, tried, p.Tag.Get("role")})
 			}
 		}
-		return list
 	}
+	add("batching.", s.Batching.Settings())
+	add("memory.", s.Memory.Settings())
+	if s.Memory.Tokens == 0 { // else the size of the cache is given
+		share := strconv.FormatFloat(s.Memory.Utilization, 'g', -1, 64)
+		list = append(list, number{"memory.utilization", share, "0.85,0.9,0.95", ""})
+	}
+	return list
 }
 
 // dimension returns the choices of a number, beside the present one.
-func (n *number) dimension(name, present string) Dimension {
-	d := Dimension{Name: name, Choices: []Choice{{Label: present}}}
-	value, err := strconv.ParseFloat(present, 64)
+func (n *number) dimension(name string) Dimension {
+	d := Dimension{Name: name, Choices: []Choice{{Label: n.present}}, Role: n.role}
+	present, err := strconv.ParseFloat(n.present, 64)
 	if err != nil {
 		return d
 	}
-	for _, x := range n.values(value) {
-		if x != value {
-			label := strconv.FormatFloat(x, 'g', -1, 64)
+	tried := strings.Split(n.tried, ",")
+	if least, multiples := strings.CutSuffix(n.tried, ".."); multiples {
+		tried = nil
+		for _, factor := range []float64{1. / 8, 1. / 4, 1. / 2, 2, 4} {
+			x := int(present * factor)
+			if n, err := strconv.Atoi(least); err == nil && x >= n {
+				tried = append(tried, strconv.Itoa(x))
+			}
+		}
+	}
+	for _, label := range tried {
+		if x, err := strconv.ParseFloat(label, 64); err == nil && x != present {
 			d.Choices = append(d.Choices, Choice{label, []string{n.key + "=" + label}})
 		}
 	}

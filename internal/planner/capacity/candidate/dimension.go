@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -209,6 +210,7 @@ type Change struct {
 	Key, Value string
 	answer.Setting
 	Policy string // of batching
+	Role   string // of the policy's parameter
 }
 
 // KVCache is the key of the number format of the KV cache.
@@ -240,8 +242,8 @@ func (c *Change) words() string {
 // setting, and of a limit of chunks that are within a new budget anyway.
 func (s *Server) With(c Change) *Server {
 	others := slices.DeleteFunc(slices.Clone(s.Changes), func(old Change) bool {
-		return old.Key == c.Key || c.Key == "batching.token-budget" &&
-			old.Key == "batching.chunk-limit" && Helps(metrics.TTFT, c.Value, old.Value)
+		return old.Key == c.Key || c.Role == policies.Tokens && old.Role == policies.PromptOfOne &&
+			Helps(metrics.TTFT, c.Value, old.Value)
 	})
 	list, choices := s.list, s.choices
 	if s.Changes != nil { // the last dimension is that of the changes

@@ -65,7 +65,7 @@ func NewPace(s *scenarios.Steps) Pace {
 // Under returns the pace with the limits of a server's policies and memory.
 func (p Pace) Under(s *scenarios.Steps) Pace {
 	p.Batch, p.room, p.Stride, p.Mean = math.Inf(1), math.Inf(1), 1, 1
-	if most := Count(s.Scenario.Batching.Params["max-sequences"]); most > 0 {
+	if most, _ := s.Scenario.Batching.Limits(); most > 0 {
 		p.Batch = float64(most)
 	}
 	if kept := s.Memory.State; kept.Windowed == 0 && kept.Fixed == 0 {

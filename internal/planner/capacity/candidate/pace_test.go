@@ -148,7 +148,7 @@ func TestLimitsOfAPace(t *testing.T) {
 	if other.Stride != 4 || other.Mean != 4 || !other.Shares {
 		t.Errorf("with drafts %+v", other)
 	}
-	s.Scenario.Batching.Params = nil
+	s.Scenario.Batching = scenarios.Policy{}
 	s.Memory.State.Fixed = 1
 	if free := (Pace{}).Under(s); !math.IsInf(free.Batch, 1) || !math.IsInf(free.room, 1) {
 		t.Errorf("without limits %+v", free)

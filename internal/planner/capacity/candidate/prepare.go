@@ -249,7 +249,7 @@ func (p *preparer) describe(s *Server, steps *scenarios.Steps) {
 	s.Peak, s.Idle = float64(n*a.PeakPower), float64(n*a.IdlePower)
 	s.Run = float64(n*p.pace.Watts) - s.Idle
 	s.Context, s.Room = steps.Scenario.Engine.MaxModelLen, steps.Memory.Tokens
-	s.Budget = Count(steps.Scenario.Batching.Params["token-budget"])
+	_, s.Budget = steps.Scenario.Batching.Number(policies.Tokens)
 }
 
 // setProbeTimes sets what the probes of the load would take with the server to themselves.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -39,13 +40,14 @@ func TestValuesThatHelp(t *testing.T) {
 func TestChangesOfServers(t *testing.T) {
 	_, list := optionsOf(t, "menu.weights=[bf16, fp8]")
 	s := list[1].Prefill
-	change := func(key, value string) Change {
-		return Change{Key: key, Value: value, Policy: "chunked-prefill",
+	change := func(key, value, role string) Change {
+		return Change{Key: key, Value: value, Policy: "chunked-prefill", Role: role,
 			Setting: answer.Setting{Name: key, Value: value}}
 	}
-	cache := change(KVCache, "fp8")
-	chunk := change("batching.chunk-limit", "512")
-	wide, narrow := change("batching.token-budget", "4096"), change("batching.token-budget", "256")
+	cache := change(KVCache, "fp8", "")
+	chunk := change("batching.chunk-limit", "512", policies.PromptOfOne)
+	wide := change("batching.token-budget", "4096", policies.Tokens)
+	narrow := change("batching.token-budget", "256", policies.Tokens)
 	for _, c := range []struct {
 		changes []Change
 		label   string

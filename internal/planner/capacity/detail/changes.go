@@ -108,6 +108,9 @@ func changesOf(j *judge.Judge, server *candidate.Server,
 			if left && strings.HasPrefix(key, "batching.") &&
 				candidate.Helps(latency, d.Choices[0].Label, value) {
 				list = add(list, key, d.Name, value, d.Choices[0].Label)
+				if n := len(list); n > 0 && list[n-1].Key == key {
+					list[n-1].Role = d.Role
+				}
 			}
 		}
 	}
