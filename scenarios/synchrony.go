@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/sim"
@@ -21,7 +20,7 @@ type togetherness struct {
 type waited struct{ arrival, ttft sim.Time }
 
 // mostWaited bounds the requests that are kept, the first to be answered.
-const mostWaited = 1 << 14
+const mostWaited = 1 << 12
 
 // Finished implements sim.Observer.
 func (o *togetherness) Finished(s *sim.Sequence) {
@@ -110,8 +109,7 @@ func cycle(pools []pool, users int) func(prompt, output float64, pause sim.Time)
 		if tokens := float64(decoding.Plan.Tokens); tokens > 0 {
 			room = max(1, min(room, math.Floor(tokens/(prompt+output))))
 		}
-		most, err := strconv.Atoi(decoding.s.Batching.Params["max-sequences"])
-		if err == nil && most > 0 {
+		if most, _ := decoding.Config.Policies.Batching.Limits(); most > 0 {
 			room = min(room, float64(most))
 		}
 		clock, stages := decoding.Clock.Aside(), max(1, decoding.Parallel.Pipeline)
