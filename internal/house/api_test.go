@@ -1,4 +1,4 @@
-package llmsim_test
+package house
 
 import (
 	"bytes"
@@ -18,6 +18,9 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
+// written is the folder with the lists of what programs may rely on.
+const written = "internal/house/testdata/api"
+
 var update = flag.Bool("update", false, "write the list of what programs may rely on")
 
 // stable lists the packages whose exported names keep their meaning throughout version 1.
@@ -28,15 +31,15 @@ var stable = []string{"sim", "sim/simtest", "policies", "policies/batching", "po
 // line that is changed or removed breaks programs, and needs a new major version.
 func TestStableAPI(t *testing.T) {
 	for _, dir := range stable {
-		path := filepath.Join("testdata", "api", strings.ReplaceAll(dir, "/", "-")+".txt")
+		path := filepath.Join(written, strings.ReplaceAll(dir, "/", "-")+".txt")
 		got := strings.Join(exported(t, dir), "\n") + "\n"
 		if *update {
 			testkit.OK(t, os.WriteFile(path, []byte(got), 0o666))
 		}
 		want := testkit.Read(t, path)
 		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("the exported names of %s are not those of %s: go test . -run StableAPI "+
-				"-update\n%s", dir, path, diff)
+			t.Errorf("the exported names of %s differ from %s: go test ./internal/house "+
+				"-run StableAPI -update\n%s", dir, path, diff)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package llmsim_test
+package house
 
 import (
 	"encoding/json"
@@ -26,14 +26,14 @@ func TestFormatsKeepTheirKeys(t *testing.T) {
 		}
 		keys := map[string]bool{}
 		addKeys(keys, "", of)
-		path := filepath.Join("testdata", "api", name+"-keys.txt")
+		path := filepath.Join(written, name+"-keys.txt")
 		got := strings.Join(slices.Sorted(maps.Keys(keys)), "\n") + "\n"
 		if *update {
 			testkit.OK(t, os.WriteFile(path, []byte(got), 0o666))
 		}
 		if diff := cmp.Diff(string(testkit.Read(t, path)), got); diff != "" {
-			t.Errorf("the keys of a %s are not those of %s: go test . -run Formats -update\n%s",
-				name, path, diff)
+			t.Errorf("the keys of a %s differ from %s: go test ./internal/house -run Formats "+
+				"-update\n%s", name, path, diff)
 		}
 	}
 }
