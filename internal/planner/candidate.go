@@ -113,7 +113,7 @@ func (p *pool) batches(s *scenarios.Scenario, r *scenarios.Result) []candidate {
 	return list
 }
 
-// batch returns the change of one parameter of the pool's batching policy. A pool that had none of
+// batch returns the change of one parameter of the pool's batching policy. A pool without one of
 // its own has to name the policy too.
 func (p *pool) batch(policy scenarios.Policy, name string, value int, words string) candidate {
 	params := maps.Clone(policy.Params)
@@ -143,7 +143,7 @@ func (p *pool) larger(s *scenarios.Scenario, more int) candidate {
 		func(s *scenarios.Scenario) { *p.replicas(s) = n }}
 }
 
-// mostTimes bounds how many times as many replicas are tried.
+// mostTimes is the largest factor by which replicas are multiplied.
 const mostTimes = 16
 
 // missing returns how many more replicas of an overloaded system would serve what arrives, if each

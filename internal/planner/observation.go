@@ -22,7 +22,7 @@ type Request struct {
 	// TTFT, TPOT and E2E are its latencies; 0 if it was refused. E2E is what metrics.Cut
 	// says if it was cut.
 	TTFT, TPOT, E2E sim.Time
-	// Prompt and Output are its lengths in tokens, Class is that of sim.Request. Output is what the
+	// Prompt and Output are its lengths in tokens, Class is sim.Request's class. Output is what the
 	// user had if it was cut.
 	Prompt, Output, Class int
 	// Kept reports whether it kept every limit of its SLO, Cut whether its user left in the middle

@@ -118,7 +118,7 @@ func run(ctx context.Context, load func() (*scenarios.File, error),
 	return r, &simulation.Scenario, err
 }
 
-// replicas counts those of a scenario.
+// replicas counts the replicas of a scenario.
 func replicas(s *scenarios.Scenario) int {
 	n := 0
 	for i := range s.Fleet.Pools {

@@ -11,7 +11,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// line is a line of the table: an accelerator, and the degrees of tensor parallelism of which the
+// line is a line of the table: an accelerator, and the degrees of tensor parallelism for which the
 // same is known.
 type line struct {
 	accelerator  string
@@ -67,7 +67,7 @@ func (l *line) cells() []string {
 	return []string{l.accelerator, l.tensor(), tokens, string(l.grade), l.tpot, l.ttft}
 }
 
-// tensor writes the degrees, as a range where none is missing: 1–8.
+// tensor writes the degrees, as a range where no degree is missing: 1–8.
 func (l *line) tensor() string {
 	first, last := l.degrees[0], l.degrees[len(l.degrees)-1]
 	n := len(l.degrees)
@@ -106,10 +106,11 @@ func (m *SupportMatrix) WriteText(out io.Writer) error {
 	return p.Err()
 }
 
-// basis is a measured server on which predictions for another rest; the zero value stands for none.
+// basis is a measured server on which predictions for another rest; the zero value means that there
+// is no range.
 type basis struct {
 	model, weights, engine, accelerator string
-	layers                              string // where those of the other model differ
+	layers                              string // where the other model's differ
 }
 
 // basisOf returns the nearest measured server of evidence.

@@ -19,23 +19,23 @@ type drafter struct {
 	method, model string
 	// vocabulary is the number of tokens that an EAGLE-3 head can draft; 0 for another drafter.
 	vocabulary int
-	// tensor is the number of accelerators that share a draft model; 0 for those of the model.
+	// tensor is the number of accelerators that share a draft model; 0 means the model's
+	// accelerators.
 	tensor int
 	// tokens is the depth of a draft, width the candidates after each token of it, and nodes the
 	// number of tokens to verify.
 	tokens, width, nodes int
 }
 
-// head is a published EAGLE head, and its vocabulary if that is its own, as that of EAGLE-3 is.
+// head is a published EAGLE head, and its vocabulary if it has its own, as EAGLE-3's has.
 type head struct {
 	repository string
 	vocabulary int
 }
 
 // headOf returns the published head of a model of the catalogue, for EAGLE or for EAGLE-3; the zero
-// head where the documents of the engines name none: docs/features/spec_decode.md of
-// vllm-project/vllm at 08fbd35d, docs/source/features/speculative-decoding.md of
-// NVIDIA/TensorRT-LLM at 04c8822c.
+// head where the engines' documents name no head: docs/features/spec_decode.md of vllm-project/vllm
+// at 08fbd35d, docs/source/features/speculative-decoding.md of NVIDIA/TensorRT-LLM at 04c8822c.
 func headOf(model string, vocabulary int) head {
 	if vocabulary > 0 {
 		return map[string]head{
@@ -144,7 +144,7 @@ type vllmDrafter struct {
 	Tensor int    `json:"draft_tensor_parallel_size,omitempty"`
 }
 
-// vllmMethods returns vLLM's names of drafters by those of a scenario; EAGLE-3 has one of its own.
+// vllmMethods returns vLLM's names of drafters by the scenario's names; EAGLE-3 has one of its own.
 func vllmMethods() map[string]string {
 	return map[string]string{"draft-model": "draft_model", "eagle": "eagle", "mtp": "mtp",
 		"n-gram": "ngram"}

@@ -23,7 +23,7 @@ func Amount(bytes float64) string {
 }
 
 // bytesIn returns the kind of amounts of memory that are counted in the given unit of bytes, and
-// written as whole numbers of them or not. The value none sets nothing.
+// written as whole numbers of them or not. The value "none" sets nothing.
 func bytesIn(unit float64, whole bool) kind {
 	return kind{func(text string) (string, error) {
 		n, err := strconv.ParseFloat(text, 64)

@@ -76,8 +76,8 @@ func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, er
 // load confirm a fleet.
 const mostFurther = 3
 
-// confirmed returns the best fleet, with as many replicas as keep the SLO with draws of the load
-// that decided nothing; nil if these confirm no such fleet.
+// confirmed returns the best fleet, with the number of replicas that keeps the SLO with draws of
+// the load that decided nothing; nil if these confirm no such fleet.
 func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth, error) {
 	o := s.chosen()
 	for n := s.size(); n <= s.size()+mostFurther && o.Available(n); n++ {
@@ -173,7 +173,7 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 	return list, group.Wait()
 }
 
-// solveChanged answers a plan that is harder or easier than that of s. A harder one never costs
+// solveChanged answers a plan that is harder or easier than the one of s. A harder one never costs
 // less, so that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a
 // fleet to beat.
 func (s *search) solveChanged(ctx context.Context, easier *search, harder int) error {

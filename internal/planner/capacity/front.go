@@ -138,7 +138,7 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 }
 
 // better reports whether a point has a latency or an energy that is lower by more than a hundredth
-// than that of all that cost no more.
+// than at every point that costs no more.
 func better(p *answer.Point, all []answer.Point) bool {
 	latency, energy := math.Inf(1), math.Inf(1)
 	for i := range all {
@@ -250,7 +250,7 @@ func (s *search) points(ctx context.Context, c *detail.Comparison,
 	return kept, nil
 }
 
-// notePoint records the outcome of an option of which a fleet was simulated.
+// notePoint records the outcome of an option that had a fleet simulated.
 func (s *search) notePoint(f detail.Rival, o *detail.Compared) {
 	outcome := &s.outcomes[f.Option.Index]
 	outcome.closest = max(outcome.closest, o.Reduced.Kept.Mean)

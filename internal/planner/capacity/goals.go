@@ -10,7 +10,7 @@ import (
 
 // goal is what a plan asks to find.
 type goal interface {
-	// find makes the fleet that is asked for the best of a search; there may be none.
+	// find makes the fleet that is asked for the best of a search; there may be no option.
 	find(ctx context.Context, s *search) error
 	// rules say what fleets are left out by that is not proven.
 	rules(s *search) []string

@@ -211,7 +211,7 @@ const (
 // and a fixed time for the beginning and the end.
 type jobFleet struct {
 	option, replicas   int
-	each, begin, total float64 // in seconds; total is that of the fleet
+	each, begin, total float64 // in seconds; total is the whole fleet's
 	dollars            float64 // of the fleet until it is done
 }
 

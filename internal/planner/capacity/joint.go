@@ -26,9 +26,9 @@ type jointSearch struct {
 	offers   []asked.Offer // the ones that are counted
 	stock    []int         // of each
 	// sizes holds the least number of replicas of the options of each model, as far as it is known;
-	// 0 if none suffices.
+	// 0 if no number suffices.
 	sizes  []map[int]int
-	picked []choice // the cheapest fleets by what is known; nil where there are none
+	picked []choice // the cheapest fleets by what is known; nil where there are no such fleets
 }
 
 // newJointSearch prepares the choice from the fleets that each model would have alone.
@@ -89,7 +89,7 @@ func (j *jointSearch) choose(ctx context.Context) (bool, error) {
 }
 
 // Next returns the choices to size: of the cheapest fleets together the ones that are bounds. It
-// returns none where all are sized, or where there are no such fleets.
+// returns no candidate where all are sized, or where there are no such fleets.
 func (j *jointSearch) Next() []choice {
 	j.picked = j.cheapest()
 	return slices.DeleteFunc(slices.Clone(j.picked), func(c choice) bool { return c.Is.exact })
@@ -166,7 +166,7 @@ func (j *jointSearch) choices(k int) []choice {
 }
 
 // cheapest returns the cheapest choices for all models for which there are accelerators, or nil if
-// there are none.
+// there are no such choices.
 func (j *jointSearch) cheapest() []choice {
 	lists := make([][]choice, len(j.searches))
 	for k := range lists {

@@ -101,9 +101,8 @@ func addOutcomes(a *answer.Answer, s *search) {
 	}
 }
 
-// nearest returns the option under which the most requests meet the SLO. Of several options under
-// which none does, it returns the one that misses the SLO by least. It returns nil if no option
-// fits.
+// nearest returns the option under which the most requests meet the SLO. If no option keeps it, it
+// returns the one that misses the SLO by least. It returns nil if no option fits.
 func (s *search) nearest() *answer.Nearest {
 	best := -1
 	for i := range s.outcomes {

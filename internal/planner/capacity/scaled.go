@@ -121,8 +121,9 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 	return true, unused, nil
 }
 
-// firstAsked returns the simulation that tryScaled begins with, and its number of replicas: that of
-// a fixed fleet, or where the least fixed number is known, that of how many replicas run.
+// firstAsked returns the simulation that tryScaled begins with, and its number of replicas: the
+// bound of a fixed fleet, or where the least fixed number is known, the bound of how many replicas
+// run.
 func firstAsked(s *judge.Judge, o *candidate.Option,
 	known map[candidate.SameButScaling]int) (func(context.Context, *candidate.Option,
 	int) (judge.Verdict, error), int) {

@@ -16,7 +16,7 @@ import (
 
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
 // that most of them are seen to cost more than the best so far without a simulation, and most
-// others are simulated once: with as many replicas as would be cheaper.
+// others are simulated once: with the most replicas that would still be cheaper.
 func (s *search) run(ctx context.Context) error {
 	if s.outcomes == nil { // else a fleet to beat is known
 		s.best, s.outcomes = -1, make([]outcome, len(s.options))
@@ -158,8 +158,8 @@ func (s *search) serveLoad(ctx context.Context, i, n int) (bool, error) {
 const firstDecrease = 1.5
 
 // highest finds the highest rate that a replica sustains, to about 3 %, from what is known: falling
-// from the bound, and then by bisection; 0 where even a light load is too much. The verdict is that
-// of the lowest rate that is too high.
+// from the bound, and then by bisection; 0 where even a light load is too much. The verdict belongs
+// to the lowest rate that is too high.
 func (s *search) highest(ctx context.Context, i int) (rate float64, above judge.Verdict,
 	err error) {
 	o, outcome, t := s.options[i], &s.outcomes[i], *s.Trials
@@ -175,7 +175,7 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above judge.
 		case low > 0:
 		case high <= light:
 			return 0, above, nil
-		case high < o.Ceiling/4: // there may be none
+		case high < o.Ceiling/4: // there may be no option
 			next = light
 		default:
 			next = max(light, high/firstDecrease)
@@ -194,7 +194,7 @@ func (s *search) highest(ctx context.Context, i int) (rate float64, above judge.
 }
 
 // lookahead begins simulations that a search will need unless it finds a better fleet before. They
-// are those of the next options in order, so that cores and workers have work while one option is
+// belong to the next options in order, so that cores and workers have work while one option is
 // tried. Their results are used if they are needed, and dropped otherwise, so the answer does not
 // depend on them.
 type lookahead struct {
@@ -215,7 +215,8 @@ func (s *search) newLookahead() *lookahead {
 	return l
 }
 
-// begin simulates the next options that may win, each with as many replicas as the search would.
+// begin simulates the next options that may win, each with the number of replicas that the search
+// would take.
 func (l *lookahead) begin(ctx context.Context, next []int) {
 	s := l.s
 	if s.best < 0 || l.trials.Recorded {

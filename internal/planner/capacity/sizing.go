@@ -7,7 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 )
 
-// answer finds the best option and sizes it as a fleet. An option of which no fleet keeps the SLO,
+// answer finds the best option and sizes it as a fleet. An option whose fleets all miss the SLO,
 // although one replica suggests it, is left out, and the search begins again.
 func (s *search) answer(ctx context.Context) error {
 	for {
@@ -73,7 +73,7 @@ func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing floa
 }
 
 // nextCheaper returns an option that was not tried yet and might cost less than the best, or -1 if
-// there is none.
+// there is no such option.
 func (s *search) nextCheaper(tried map[int]bool) int {
 	for i, o := range s.options {
 		if o.Scaled() {
@@ -97,7 +97,7 @@ func (s *search) mayBeatBest(i int) bool {
 }
 
 // mostWorthwhile returns the largest number of replicas with which an option beats the best; 0 if
-// none does.
+// no number does.
 func (s *search) mostWorthwhile(i int) int {
 	o := s.options[i]
 	n := min(s.Most(o), int(o.Affordable(s.cost()))-s.Spare+1)
@@ -124,11 +124,11 @@ func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 }
 
 // smallest returns the least number of replicas of option i that keep the SLO with the asked
-// confidence; 0 where there is none. It begins with the n that one replica suggests: a fleet shares
-// its requests more evenly than chance does, and a router may do better or worse. From there it
-// moves by steps that double, and bisects the last one, so that one replica fewer is known to miss
-// it. The number of a large fleet, or of a fleet that is shown beside the answer, is found to one
-// in a hundred, and of one that is both, to one in fifty. Each number is noted with the share of
+// confidence; 0 without one. It begins with the n that one replica suggests: a fleet shares its
+// requests more evenly than chance does, and a router may do better or worse. From there it moves
+// by steps that double, and bisects the last one, so that one replica fewer is known to miss it.
+// The number of a large fleet, or of a fleet that is shown beside the answer, is found to one in a
+// hundred, and of one that is both, to one in fifty. Each number is noted with the share of
 // requests that keep the SLO.
 func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
 	error) {

@@ -152,8 +152,8 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 }
 
 // solveEach answers the plan of each model: with the fleet that it would have alone, where there
-// are accelerators for all of these; else with fleets that are chosen jointly, or where none are
-// possible, in turn.
+// are accelerators for all of these; else with fleets that are chosen jointly, or where no joint
+// choice is possible, in turn.
 func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
 	error) {
 	var list []*answer.Answer

@@ -47,7 +47,7 @@ func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	return s, s.CheckScalings(options)
 }
 
-// among returns a search among options of which it finds out first what can be built.
+// among returns a search among options, after finding out which of them can be built.
 func among(ctx context.Context, options []*candidate.Option, t *judge.Trials) (*search, error) {
 	if err := candidate.Prepare(ctx, t.File, options); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ type search struct {
 	judge.Judge
 	options  []*candidate.Option
 	outcomes []outcome
-	best     int // index of the option; -1 where there is none
+	best     int // index of the option; -1 without one
 	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
 	// do; 0 where that is not known.
 	replicaShare float64
@@ -72,7 +72,7 @@ type search struct {
 	shared bool
 	// fixed is what is known of the least fixed number of replicas of options that are scaled.
 	fixed map[candidate.SameButScaling]int
-	// missing is what became of options of which no fleet keeps the SLO, although one replica
+	// missing is what became of options whose fleets all miss the SLO, although one replica
 	// suggests it.
 	missing map[int]outcome
 	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
@@ -80,7 +80,7 @@ type search struct {
 	// better than what was known.
 	sizes           map[int]*judge.Numbers
 	checked, better int
-	// tuned is what settings beside the menu's brought; nil where none were tried.
+	// tuned is what settings beside the menu's brought; nil where no settings were tried.
 	tuned *answer.Tuned
 }
 
@@ -99,7 +99,7 @@ type outcome struct {
 	// number of replicas is known.
 	running float64
 	// kept is the highest rate of a replica that is known to be sustained, and missed the verdict
-	// on the lowest that is not; 0 and nil where none is known.
+	// on the lowest that is not; 0 and nil where it is unknown.
 	kept   float64
 	missed *judge.Verdict
 }
@@ -204,8 +204,8 @@ func (s *search) makeBest(i int) {
 }
 
 // first returns how many replicas of an option are simulated first, and the most that may be asked
-// of it: as many as would be cheaper than the best, or where there is nothing to beat yet, as few
-// as possible.
+// of it: the most that would be cheaper than the best, or where there is nothing to beat yet, the
+// fewest possible.
 func (s *search) first(o *candidate.Option) (n, most int) {
 	fewest, most := s.Fewest(o), s.Most(o)
 	if s.best < 0 {

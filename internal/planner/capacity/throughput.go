@@ -85,9 +85,9 @@ func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
 }
 
 // throughputAlone finds the fleet that serves the most at a rate that its replicas sustain alone.
-// Of the fleets whose bounds are highest, those bounds are narrowed, until none is above what the
-// best would serve if its replicas did what one does. That fleet is then simulated whole. Where it
-// misses the SLO, less is known of it, and the search goes on.
+// The highest bounds are narrowed until no bound is above what the best would serve if its replicas
+// did what one does. That fleet is then simulated whole. Where it misses the SLO, less is known of
+// it, and the search goes on.
 func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
 	s.best, s.outcomes = -1, make([]outcome, len(s.options))
 	r := &rates{search: s, all: s.rateRanges()}
@@ -118,8 +118,8 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 	return nil
 }
 
-// raiseOne tries a fleet at rates above that of the answer, and makes it the answer at the highest
-// that it serves.
+// raiseOne tries a fleet at rates above the answer's, and makes it the answer at the highest that
+// it serves.
 func (s *search) raiseOne(ctx context.Context, r *rateRange) error {
 	missed := 0 // in a row
 	for place := r.Above(s.Rate); place > 0 && missed < mostMissesInARow; place-- {
@@ -244,8 +244,7 @@ type rates struct {
 	found  bool
 }
 
-// Next takes the fleets of which it is not known whether they serve the most, or where there are
-// none, the one that is believed to.
+// Next takes the fleets that may serve the most, or else the one that is believed to.
 func (r *rates) Next() []*rateRange {
 	if r.found || len(r.open) == 0 || r.open[0].Highest() <= 0 {
 		return nil
@@ -357,7 +356,7 @@ type rateRange struct {
 }
 
 // rateHeap is a heap.Interface with the fleet first that may sustain the highest rate: of equal
-// ones, those of which that is not known, and then the cheapest.
+// ones, first the fleets whose rate is unknown, and then the cheapest.
 type rateHeap []*rateRange
 
 func (h rateHeap) Len() int { return len(h) }
@@ -380,8 +379,7 @@ func (h *rateHeap) Pop() any {
 	return last
 }
 
-// unknown takes fleets from the heap of which it is not known whether they sustain more than served
-// or as much: up to atOnce.
+// unknown takes fleets from the heap that may sustain at least the rate served: up to atOnce.
 func (h *rateHeap) unknown(served float64) []*rateRange {
 	var list []*rateRange
 	for len(*h) > 0 && len(list) < atOnce && !(*h)[0].Done() && (*h)[0].Highest() >= served {

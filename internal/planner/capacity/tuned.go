@@ -138,8 +138,8 @@ func (s *search) tunable() []int {
 }
 
 // cheaper returns the largest number of replicas of option i that cost less than the best by what
-// makes other settings worth it; 0 where none do. Where a part stands for the best fleet, they cost
-// less by more than it may be off.
+// makes other settings worth it; 0 where no settings do. Where a part of the best fleet was
+// simulated, they cost less by more than it may be off.
 func (s *search) cheaper(i int) int {
 	n, most := s.mostWorthwhile(i), s.cost()*(1-worthTuning)
 	if s.ByPart(s.chosen(), s.size()) {
@@ -295,8 +295,8 @@ func (s *search) firstRuns(ctx context.Context, fresh []int, bases map[string]ju
 }
 
 // tuneScaled is tune for a menu whose replicas start and stop with the load. Each simulation has
-// the whole load, so settings get as many as the search took, and a setting is tried as a fleet of
-// up to as many replicas as its base was.
+// the whole load, so settings get the number of simulations that the search took, and a setting is
+// tried with at most the replicas of its base.
 func (s *search) tuneScaled(ctx context.Context) error {
 	most := min(max(2*fewChecks, s.Trials.Count()), mostTuningRuns)
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
@@ -363,8 +363,8 @@ func (s *search) scalingOf(o *candidate.Option) string {
 	return o.Shape() + s.Trials.File.Plan.Menu.ScalingWords(o.Scaling.Index)
 }
 
-// baseSize returns the number of replicas, spares left out, of which fleets with other settings are
-// tried: that of the answer, or of the first fleet of option i that was simulated.
+// baseSize returns the number of replicas, spares left out, at which fleets with other settings are
+// tried: the size of the answer, or of the first fleet of option i that was simulated.
 func (s *search) baseSize(i int) int {
 	o := s.options[i]
 	switch {

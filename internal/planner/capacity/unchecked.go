@@ -19,7 +19,7 @@ const (
 
 // unchecked returns a number of replicas of option i that was not simulated as a fleet, although no
 // bound says that this fleet is worse than the best: a rule left it out that is not proven. It is 0
-// where there is none.
+// without one.
 func (s *search) unchecked(i int) int {
 	o := s.options[i]
 	switch s.outcomes[i].kind {
@@ -40,8 +40,8 @@ func (s *search) unchecked(i int) int {
 	return s.tried(i).Next(s.Fewest(o), to, near)
 }
 
-// uncheckedOptions lists the options that have fleets that only rules left out: that of the answer
-// first, then the ones that seem cheapest.
+// uncheckedOptions lists the options that have fleets that only rules left out: the answer's first,
+// then the ones that seem cheapest.
 func (s *search) uncheckedOptions() []int {
 	var list []int
 	for i := range s.options {
@@ -62,9 +62,9 @@ func (s *search) uncheckedOptions() []int {
 	return list
 }
 
-// check simulates fleets that rules left out, as many as the plan has time for. It takes the
-// options that seem cheapest, and of each the number of replicas that is nearest to the ones that
-// were simulated. A fleet that is better becomes the answer.
+// check simulates the fleets that rules left out, up to the number that the plan has time for. It
+// takes the options that seem cheapest, and of each the number of replicas that is nearest to the
+// ones that were simulated. A fleet that is better becomes the answer.
 func (s *search) check(ctx context.Context) error {
 	begun := s.Trials.Count()
 	most := cmp.Or(s.Trials.File.Plan.Effort.Checks, max(fewChecks, begun/checkShare))
@@ -74,7 +74,7 @@ func (s *search) check(ctx context.Context) error {
 // leftOut is the fleets that rules left out.
 type leftOut struct {
 	*search
-	round []int // the options of which one fleet each is tried next
+	round []int // the options that are tried next, with one fleet each
 	until int   // the number of simulations after which no further fleet is tried
 }
 
@@ -150,7 +150,7 @@ func (s *search) unproven(rules []string) *answer.Unproven {
 	return u
 }
 
-// andScaled adds the rules of fleets that start and stop to those of a goal.
+// andScaled adds the rules of fleets that start and stop to the rules of a goal.
 func (s *search) andScaled(rules ...string) []string {
 	if s.Trials.File.Plan.Scaled() {
 		rules = append(rules, "up to n replicas that start and stop miss an SLO that n fixed ones "+

@@ -224,9 +224,9 @@ func settingsOf(base, other *trial) (a, b tree) {
 	return a, b
 }
 
-// mapping returns a value as a mapping. A name such as hardware: h100-sxm stands for the key that
-// has this name in the resolved scenario, and a missing value for an empty mapping. It returns
-// false for values that cannot be mappings.
+// mapping returns a value as a mapping. A name such as hardware: h100-sxm means the key that has
+// this name in the resolved scenario, and a missing value for an empty mapping. It returns false
+// for values that cannot be mappings.
 func mapping(v, meant any) (tree, bool) {
 	all, ok := meant.(tree)
 	switch value := v.(type) {

@@ -433,7 +433,7 @@ func Points(name string, overrides []string, points []planner.Point) []Variant {
 // Kept is the figures of one run that was kept as a record.
 type Kept struct {
 	// Figures are the numbers of the result by their paths, and Ranges the ranges of metrics by
-	// their names; empty where the run had none.
+	// their names; empty if the run had no figures or ranges.
 	Figures map[string]float64
 	Ranges  map[string]scenarios.Range
 	// KeepsUp reports whether the run served the load that was offered.

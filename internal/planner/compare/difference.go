@@ -32,8 +32,8 @@ func (f *Figure) difference(base float64) string {
 	return relative(f.Difference, f.shareBase(base))
 }
 
-// shareBase returns the value of which a difference is printed as a share. It is 0 for a figure
-// that may be negative, whose differences are printed in its unit.
+// shareBase returns the value that a difference is printed as a share of. It is 0 for a figure that
+// may be negative, whose differences are printed in its unit.
 func (f *Figure) shareBase(base float64) float64 {
 	if scenarios.MetricNamed(f.Name).Signed {
 		return 0
@@ -160,7 +160,7 @@ func (v *Outcome) slo() string {
 	return "met in " + report.Percent(v.SLOMet)
 }
 
-// amount prints a value with its unit, or a dash for none.
+// amount prints a value with its unit, or a dash without a value.
 func amount(x float64, unit string) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -291,7 +291,7 @@ func constants(t *trial) map[server]bool {
 	return all
 }
 
-// figures sums up the runs of t, and their differences from those of base with the same random
+// figures sums up the runs of t, and their differences from base's runs with the same random
 // numbers.
 func (c *Comparison) figures(base, t *trial) []Figure {
 	all := c.measures()
@@ -328,7 +328,7 @@ func (c *Comparison) figures(base, t *trial) []Figure {
 	return list
 }
 
-// Comparison is the result of several variants, of which the others are compared with the first.
+// Comparison is the result of several variants, all compared with the first.
 type Comparison struct {
 	// Replications is the number of runs of each variant. It is 1 if the results do not depend on
 	// the seed, as with a recorded trace; then there is no noise.
@@ -371,7 +371,7 @@ type Outcome struct {
 	Effects []Effect `json:"effects,omitempty"`
 }
 
-// Figure is a figure of a variant, and its difference from that of the first.
+// Figure is a figure of a variant, and its difference from the first variant's.
 type Figure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`

@@ -21,7 +21,7 @@ func difference(a, b float64) float64 {
 	return a - b
 }
 
-// measure is a metric of a run, taken after its warm-up; NaN where the run has none.
+// measure is a metric of a run, taken after its warm-up; NaN where the run has no such value.
 type measure struct {
 	scenarios.Metric
 	of func(w *window) float64
@@ -178,7 +178,7 @@ func mean(values []float64) float64 {
 	return mean
 }
 
-// quantile returns a quantile of sorted values, NaN where there are none.
+// quantile returns a quantile of sorted values, NaN where there are no values.
 func quantile(q float64, sorted []float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

@@ -54,7 +54,7 @@ type Question struct {
 	Text string   `json:"text"`
 	Set  []string `json:"set,omitempty"`
 	Vary []string `json:"vary,omitempty"`
-	// Version is that of the program.
+	// Version is the program's version.
 	Version string `json:"version"`
 }
 

@@ -40,7 +40,7 @@ type Config struct {
 	// Redeliver is how long a worker may be silent before its task is given to another. Default: 10
 	// s.
 	Redeliver time.Duration
-	// version stands for that of the program, in tests.
+	// version replaces the program's version in tests.
 	version string
 	// Log, if not nil, is called with messages for people, such as that the connection is lost.
 	Log func(string)

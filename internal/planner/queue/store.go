@@ -25,8 +25,8 @@ const (
 	consumerName = "workers-"
 )
 
-// Results and files are kept on a server for a month, and results on that of a planner, where they
-// are taken at once, for a minute.
+// Results and files are kept on a server for a month, and results on a planner's, where they are
+// taken at once, for a minute.
 const (
 	keepOnServer  = 30 * 24 * time.Hour
 	keepInProcess = time.Minute

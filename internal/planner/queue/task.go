@@ -106,7 +106,7 @@ func (f SentFile) check() error {
 }
 
 // Handler does tasks of a kind: it returns a result that can be written as JSON. An error of the
-// input ends the work of which the task is a part; after another error the task is tried again.
+// input ends the work that the task belongs to; after another error the task is tried again.
 type Handler func(ctx context.Context, f *scenarios.File, params string) (any, error)
 
 // Handlers are the kinds of tasks that a worker can do.
@@ -158,7 +158,7 @@ type slot struct {
 	handlers Handlers
 	clocks   *scenarios.Clocks
 	log      func(string)
-	// fetch returns the files of a task; nil where they are those of this process.
+	// fetch returns the files of a task; nil where they belong to this process.
 	fetch func(ctx context.Context, t *Task) (*taskFiles, error)
 }
 

@@ -79,8 +79,8 @@ func (r *Results) titled(title string) string {
 	return title + ": " + r.Scenario
 }
 
-// limit returns the limit of the SLO on a metric in milliseconds, with words for it; 0 where there
-// is none, or where an axis changes it. A mean or median is not what an SLO limits.
+// limit returns the limit of the SLO on a metric in milliseconds, with words for it; 0 without one,
+// or where an axis changes it. A mean or median is not what an SLO limits.
 func (r *Results) limit(metric string) (limit float64, words string) {
 	if slices.ContainsFunc(r.Axes, func(a planner.Axis) bool {
 		return strings.HasPrefix(a.Key, "slo")
@@ -115,8 +115,8 @@ func (r *Results) plotTradeoff(dir string, style plots.Style, latency string) er
 	return style.Save(dir, "throughput_"+latency, p)
 }
 
-// tradeoff returns the points of each line in order of the axis to plot over; none where that has
-// no order. Points without the latency are left out.
+// tradeoff returns the points of each line in order of the axis to plot over; nothing where that
+// has no order. Points without the latency are left out.
 func (r *Results) tradeoff(latency string) []plots.Series {
 	axis := r.horizontal()
 	if _, _, numeric := numbers(r.Axes[axis].Values); !numeric {

@@ -35,7 +35,8 @@ type Options struct {
 	// Queue says how many runs take place at the same time, and on which machines. The results do
 	// not depend on it.
 	Queue queue.Config
-	// Shard is the part of the work to do. Its results go into the journal, and Run returns none.
+	// Shard is the part of the work to do. Its results go into the journal, and Run returns no
+	// points.
 	Shard journal.Shard
 	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool

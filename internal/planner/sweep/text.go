@@ -138,7 +138,7 @@ func (r *Results) WriteText(out io.Writer) error {
 	return p.Err()
 }
 
-// writeTable prints the points that ran, with as many columns as there is room for.
+// writeTable prints the points that ran, with the columns that there is room for.
 func (r *Results) writeTable(p *report.Printer, ran []*Row) {
 	list, same := r.tableColumns(ran)
 	header, rows, words := tableOf(list, ran)

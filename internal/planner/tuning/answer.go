@@ -39,7 +39,7 @@ type Answer struct {
 	Notes  []string `json:"notes,omitempty"`
 
 	// Options is the number of combinations, and Tried the number of combinations that were tried.
-	// Unfit lists those of them that cannot run, by reason.
+	// Unfit lists the ones that cannot run, by reason.
 	Options int     `json:"options"`
 	Tried   int     `json:"tried"`
 	Unfit   []Unfit `json:"cannot_run,omitempty"`
@@ -143,7 +143,7 @@ func (t *tuner) answer(ctx context.Context, r *halving, tuned option) (*Answer, 
 	if err != nil {
 		return nil, err
 	}
-	// Bonferroni: that of all gains together is as asked
+	// Bonferroni: the level of all gains together is as asked
 	confidence := 1 - (1-t.Confidence)/float64(1+len(changed))
 	a := &Answer{
 		Goal: t.goal.Name, Title: t.goal.Title, Unit: t.goal.Unit, Higher: t.goal.Higher,

@@ -13,8 +13,8 @@ import (
 
 // Rung is a round of successive halving (Jamieson and Talwalkar, arXiv:1502.07943).
 type Rung struct {
-	// Options is the number of options that ran, Requests that of each of their simulations, and
-	// Seeds the number of these.
+	// Options is the number of options that ran, Requests the number of requests of each of their
+	// simulations, and Seeds the number of simulations.
 	Options  int   `json:"options"`
 	Requests int64 `json:"requests"`
 	Seeds    int   `json:"seeds"`
@@ -41,7 +41,7 @@ type halving struct {
 	// last are the trials of the last rung and of the neighbours of the best, the best first; the
 	// default is among them.
 	last []trial
-	// requests and seeds are those of the last rung.
+	// requests and seeds belong to the last rung.
 	requests int64
 	seeds    []uint64
 }
@@ -110,8 +110,8 @@ func (t *tuner) halve(ctx context.Context, steady bool) (*halving, error) {
 	return r, nil
 }
 
-// climb runs the options of the last round, then the neighbours of the best option, and then those
-// of each new best option, since short runs may have left out an option that is slightly better.
+// climb runs the options of the last round, then the neighbours of the best option, and of each new
+// best option in turn, since short runs may have left out an option that is slightly better.
 func (t *tuner) climb(ctx context.Context, r *halving, fresh []option) error {
 	const rounds = 8
 	done := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// Dimension is one setting to tune. The first of its choices is that of the scenario.
+// Dimension is one setting to tune. The first of its choices is the scenario's.
 type Dimension struct {
 	// Name is the engine's flag, or the key of the scenario where no flag sets it.
 	Name    string
@@ -31,7 +31,7 @@ type Choice struct {
 const mostOptions = 1_000_000
 
 // menu returns the dimensions of a scenario, whose defaults are filled in. They are the given axes
-// or, if there are none, parallelism and the numbers that its engine has a flag for.
+// or, without them, parallelism and the numbers that its engine has a flag for.
 func menu(s *scenarios.Simulation, axes []planner.Axis) ([]Dimension, error) {
 	list, err := namedDimensions(&s.Scenario, axes), error(nil)
 	if len(axes) == 0 {
@@ -167,7 +167,7 @@ func (n *number) dimension(name string) Dimension {
 // layout is a way to divide accelerators into replicas and each replica's among its ranks.
 type layout struct{ replicas, tensor, data, expert int }
 
-// layouts returns the layouts that use as many accelerators as the scenario does, and as many
+// layouts returns the layouts that use the scenario's number of accelerators, and its number of
 // stages of a pipeline.
 func layouts(simulation *scenarios.Simulation) Dimension {
 	p := simulation.Scenario.Parallelism

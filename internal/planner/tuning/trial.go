@@ -23,7 +23,7 @@ type trial struct {
 
 // run is what is kept of a simulation.
 type run struct {
-	loss     float64 // that of the goal
+	loss     float64 // the goal's
 	figures  [figureCount]float64
 	met      bool // whether the SLO was
 	sent     int64
@@ -52,7 +52,7 @@ func same(a, b *trial) bool {
 	return true
 }
 
-// difference returns how much larger the loss of a is than that of b, under the same seeds.
+// difference returns how much larger a's loss is than b's, under the same seeds.
 func difference(a, b trial, confidence float64) stats.Interval {
 	list := make([]float64, len(a.runs))
 	for i := range a.runs {

@@ -245,8 +245,8 @@ func (o option) without(dimension int) option {
 
 // Goal is a figure to make as small, or as large, as possible.
 type Goal struct {
-	// Name is the word for --goal. Title names the figure, and Unit is its unit: "%" or that of a
-	// metric.
+	// Name is the word for --goal. Title names the figure, and Unit is its unit: "%" or the
+	// metric's unit.
 	Name, Title, Unit string
 	// Higher is set where more is better.
 	Higher bool
@@ -283,7 +283,7 @@ func goal(name string, s *scenarios.Scenario) (Goal, error) {
 	return Goal{}, scenarios.BadInput(errors.New(nearest.Unknown("goal", name, names)))
 }
 
-// loss returns a figure as one of which less is better.
+// loss returns a figure so that less is better.
 func (g *Goal) loss(o *planner.Observation) float64 {
 	if g.Higher {
 		return -g.of(o)
@@ -295,7 +295,7 @@ func (g *Goal) loss(o *planner.Observation) float64 {
 const turnedAway = 1000
 
 // use returns how much of the limits of its SLO a run uses, in percent: at 100 the SLO is just
-// kept. It is that of the class and the limit that binds.
+// kept. It is the share of the class and the limit that binds.
 func use(o *planner.Observation) float64 {
 	byClass := map[int][]*planner.Request{}
 	for i := range o.Requests {
@@ -332,7 +332,7 @@ func useOf(slo metrics.SLO, requests []*planner.Request) float64 {
 	return most
 }
 
-// ratio returns a latency as a share of its limit; 0 where there is none.
+// ratio returns a latency as a share of its limit; 0 without one.
 func ratio(latency, limit sim.Time) float64 {
 	if limit == 0 {
 		return 0

@@ -32,12 +32,12 @@ type Answer struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Goal is the goal of the plan in words.
 	Goal asked.Goal `json:"goal"`
-	// Currency is that of all amounts, also where the name of a figure has dollars in it; absent
-	// for US dollars.
+	// Currency is the currency of all amounts, even where the name of a figure has dollars in it;
+	// absent for US dollars.
 	Currency units.Currency `json:"currency,omitempty"`
-	// Prices names the price file and its date; empty if there is none.
+	// Prices names the price file and its date; it may be empty.
 	Prices string `json:"prices,omitempty"`
-	// PricesOf are the prices of the menu, those of the chosen fleet first.
+	// PricesOf are the prices of the menu, with the chosen fleet's first.
 	PricesOf []Price `json:"prices_of,omitempty"`
 	// Chosen is the fleet that the goal asks for, and of a front the cheapest fleet. It is nil if
 	// no option meets the SLO. Then Nearest is the option that comes closest, if any option fits.
@@ -69,7 +69,7 @@ type Answer struct {
 	// for, the nearest to the answer; 0 where they are all that may win.
 	Contenders int `json:"sensitivity_options,omitempty"`
 
-	// Tuned is what settings beside those of the menu brought; nil where none were tried.
+	// Tuned is what settings beside the menu's brought; nil where no such setting was tried.
 	Tuned *Tuned `json:"tuned,omitempty"`
 
 	// Options is the size of the menu. Simulations is the number of simulations that the search
@@ -84,8 +84,8 @@ type Answer struct {
 	Unproven *Unproven `json:"unproven,omitempty"`
 	// Pruned counts options that were not simulated, by reason.
 	Pruned []Pruned `json:"pruned"`
-	// Outcomes has the outcome of every option, in the order of the menu; for a large menu, that of
-	// every simulated option.
+	// Outcomes has the outcome of every option, in the order of the menu; for a large menu, every
+	// simulated option's.
 	Outcomes []Outcome `json:"options_in_order"`
 }
 
@@ -134,10 +134,10 @@ type Unproven struct {
 type Answers struct {
 	Name   string    `json:"name,omitempty"`
 	Models []*Answer `json:"models"`
-	// Accelerators and Hourly are those of all chosen fleets together.
+	// Accelerators and Hourly add up over all chosen fleets.
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
-	// Currency is that of Hourly; absent for US dollars.
+	// Currency is the currency of Hourly; absent for US dollars.
 	Currency units.Currency `json:"currency,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 type Block struct {
 	Kind  Kind
 	Words string
-	// Header and Rows are those of a table, whose columns Left are aligned to the left.
+	// Header and Rows make a table. Its columns Left are aligned to the left.
 	Header []string
 	Rows   [][]string
 	Left   []int

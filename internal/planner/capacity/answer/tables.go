@@ -54,7 +54,7 @@ func (a *Answer) Front() []Point {
 // money heads a column of amounts a unit.
 func (a *Answer) money(unit string) string { return a.Currency.Unit() + unit }
 
-// points returns the table of simulated fleets, as many as most.
+// points returns the table of at most `most` simulated fleets.
 func (a *Answer) points(list []Point, most int) []Block {
 	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", a.money("/h"),
 		a.Goal.Measure, "Wh/1M", "evidence"}}
@@ -90,8 +90,8 @@ func (a *Answer) reaches() []Block {
 		"serves less than another, and no more is known of it.")...)
 }
 
-// WriteFront draws the fleets that were simulated for a front into dir. It draws nothing if there
-// are none.
+// WriteFront draws the fleets that were simulated for a front into dir. Without points it draws
+// nothing.
 func (a *Answer) WriteFront(dir string) error {
 	front := a.Front()
 	if len(front) == 0 {
@@ -160,8 +160,8 @@ func (a *Answer) jobs() []Block {
 	return append(append(texts(first), table), texts(measured)...)
 }
 
-// measuredJob returns the cheapest fleet of a job that rests on measurements; nil if there is none,
-// or if it is the answer.
+// measuredJob returns the cheapest fleet of a job that rests on measurements; nil if no such fleet
+// is known, or if it is the answer.
 func (a *Answer) measuredJob() *JobDone {
 	i := slices.IndexFunc(a.Jobs, func(j JobDone) bool {
 		return j.Grade == evidence.Measured || j.Grade == evidence.Here

@@ -51,7 +51,7 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 }
 
 // page says what was asked, what the answer is and how certain, what comes after it, and what would
-// change it. At a lower level, it leaves out what only that of a higher one has.
+// change it. At a lower level, it leaves out what only a higher one shows.
 func (a *Answer) page(level Level, several bool) *page {
 	g, d, whole := &page{}, a.Chosen, level == Whole
 	if a.Name != "" && (several || level > Brief) {
@@ -85,7 +85,7 @@ func (a *Answer) page(level Level, several bool) *page {
 	return g
 }
 
-// addAsked adds the load, and where prices are from: those of the chosen fleet, or all.
+// addAsked adds the load, and where prices are from: only the chosen fleet's, or all.
 func (a *Answer) addAsked(g *page, whole, several bool) {
 	asked, load := asides, a.Model
 	if several {

@@ -14,11 +14,11 @@ type Deployment struct {
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
-	// Base is the replicas of a spot fleet that are not taken away; nil where there are none.
+	// Base is the replicas of a spot fleet that are not taken away; nil without them.
 	Base *Base `json:"base,omitempty"`
 	// Scaled says how many replicas run, if they start and stop with the load. The price of an hour
-	// is then that of the running replicas, on average. Scaled is nil if all replicas run all the
-	// time.
+	// is then the average over time of the running replicas' price. Scaled is nil if all replicas
+	// run all the time.
 	Scaled *ScaledFleet `json:"scaled,omitempty"`
 	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh
 	// (an upper bound) and hours of an accelerator.
@@ -31,8 +31,8 @@ type Deployment struct {
 	Sold *scenarios.Sold `json:"tokens_sold,omitempty"`
 	// Law says that a part of the fleet was simulated for all of it; nil if all of it was.
 	Law *Law `json:"law,omitempty"`
-	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil if
-	// there are none.
+	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil
+	// without them.
 	Interrupted *Interrupted `json:"interrupted,omitempty"`
 	// JobHours is the time in hours of the simulated part of a job, with steps as predicted; 0 for
 	// other loads.
@@ -78,8 +78,8 @@ type Base struct {
 	Hourly float64 `json:"dollars_per_hour"`
 }
 
-// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each of
-// which gets as many requests a second.
+// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each at the
+// same requests a second.
 type Law struct {
 	Replicas  int `json:"replicas"`
 	Simulated int `json:"simulated_replicas"`
@@ -136,7 +136,7 @@ type Shape struct {
 	// known.
 	Label string `json:"label"`
 	// Rate is the highest rate that a replica sustains, in requests/s, to about 3 %. It is 0 if a
-	// replica sustains none, or if replicas are not judged one by one.
+	// replica sustains no request, or if replicas are not judged one by one.
 	Rate float64 `json:"rate"`
 	// KVTokens is the number of tokens that the KV memory of a replica holds; 0 if the model does
 	// not fit.
@@ -224,8 +224,8 @@ type JobDone struct {
 	Replicas int     `json:"replicas"`
 	Requests int64   `json:"requests"`
 	Hours    float64 `json:"hours"`
-	// Dollars is the price of the fleet until the job is done, PerMillion that of a million tokens,
-	// prompts and answers together.
+	// Dollars is the price of the fleet until the job is done, PerMillion the price of a million
+	// tokens, prompts and answers together.
 	Dollars    float64 `json:"dollars"`
 	PerMillion float64 `json:"dollars_per_million_tokens"`
 	// Grade says what the predictions rest on, and InTime in which share of the cases the fleet is
@@ -246,7 +246,7 @@ type ScaledFleet struct {
 	Mean         float64 `json:"mean_replicas"`
 	Accelerators float64 `json:"mean_accelerators"`
 	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
-	// included, and FixedHourly what they cost; 0 where none was found.
+	// included, and FixedHourly what they cost; 0 where no number was found.
 	Fixed       int     `json:"fixed_replicas"`
 	FixedHourly float64 `json:"fixed_dollars_per_hour"`
 }
@@ -271,13 +271,14 @@ const Certain = 0.015
 
 // Tuned is what settings of the engine brought that the menu leaves to its defaults.
 type Tuned struct {
-	// Settings are those of the chosen fleet that differ from the defaults.
+	// Settings are the chosen fleet's settings that differ from the defaults.
 	Settings []Setting `json:"settings,omitempty"`
 	// Without is the fleet that would be the answer with the defaults.
 	Without         string  `json:"without"`
 	WithoutReplicas int     `json:"without_replicas"`
 	WithoutHourly   float64 `json:"without_dollars_per_hour"`
-	// WithoutScaled reports whether its replicas start and stop, so that it has up to as many.
+	// WithoutScaled reports whether its replicas start and stop, so that Replicas is their largest
+	// number.
 	WithoutScaled bool `json:"without_scaled,omitempty"`
 	// WithoutJob is the price of a job with it.
 	WithoutJob float64 `json:"without_dollars,omitempty"`
@@ -307,11 +308,11 @@ type Today struct {
 	Label        string `json:"label"`
 	Replicas     int    `json:"replicas"`
 	Accelerators int    `json:"accelerators"`
-	// Hourly is its price an hour; nil where its accelerator has none.
+	// Hourly is its price an hour; nil where its accelerator has no price.
 	Hourly *float64 `json:"dollars_per_hour,omitempty"`
 	// Kept is the share of requests after the warm-up that keep the part of the SLO that binds, and
-	// Met whether the SLO is kept. AnswerKept and AnswerMet are those of the answer's fleet; nil
-	// where there is none.
+	// Met whether the SLO is kept. AnswerKept and AnswerMet describe the answer's fleet; nil
+	// without an answer.
 	Kept       float64  `json:"slo_attainment"`
 	Met        bool     `json:"slo_met"`
 	AnswerKept *float64 `json:"answer_slo_attainment,omitempty"`
@@ -332,11 +333,11 @@ type Price struct {
 	Currency string  `json:"currency"`
 	Term     string  `json:"term"`
 	Region   string  `json:"region,omitempty"`
-	// Provider is empty where none is named.
+	// Provider is empty where the menu names no provider.
 	Provider string `json:"provider,omitempty"`
 	// Date is a day, or of the catalogue a year or a month; empty where it is not known.
 	Date string `json:"date,omitempty"`
-	// Source is empty where none is given.
+	// Source is empty where the menu gives no source.
 	Source string `json:"source,omitempty"`
 	// Chosen reports whether the chosen fleet has the accelerator at this price.
 	Chosen bool `json:"chosen,omitempty"`

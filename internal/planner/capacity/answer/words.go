@@ -27,7 +27,7 @@ func (d *Deployment) odds(a *Answer) string {
 	if d.Certainty != nil {
 		words = d.Certainty.words(d, a) + " " + words
 	}
-	// The last chance but one is that of the answer.
+	// The last chance but one is the answer's.
 	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < a.Confidence {
 		bear := ""
 		if servers > 0 {

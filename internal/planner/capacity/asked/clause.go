@@ -17,7 +17,7 @@ type Clause struct {
 	Name string `json:"name,omitempty"`
 	// Class names the class of the requests that must keep it, if there are several classes.
 	Class string `json:"class,omitempty"`
-	// Latency is that of the limit, or empty.
+	// Latency names the latency that is limited, or is empty.
 	Latency metrics.Latency `json:"latency,omitempty"`
 	Kept    stats.Interval  `json:"kept"`
 	Target  float64         `json:"target"`
@@ -141,8 +141,8 @@ func (g Clause) Under(factor float64) Clause {
 	return g
 }
 
-// MostLate returns the largest factor on TTFT under which clauses are kept: 0 for none, and +Inf
-// where TTFT does not matter.
+// MostLate returns the largest factor on TTFT under which clauses are kept: 0 where no factor is
+// small enough, and +Inf where TTFT does not matter.
 func MostLate(clauses []Clause) float64 {
 	least := math.Inf(1)
 	for i := range clauses {
@@ -172,8 +172,8 @@ func LateFactors() []float64 {
 	return list
 }
 
-// Room returns the largest factor on a request's TTFT under which it keeps its limits, of which 0
-// stands for none: the time after the first token stays what it is.
+// Room returns the largest factor on a request's TTFT under which it keeps its limits (a limit of 0
+// does not apply): the time after the first token stays what it is.
 func Room(r *planner.Request, limits *metrics.SLO) float64 {
 	if r.Rejected || limits.TPOT > 0 && r.TPOT > limits.TPOT {
 		return 0
@@ -209,7 +209,7 @@ func Lateness(rooms []float64, confidence float64) []stats.Interval {
 		upTo[k][i/size]++
 	}
 	means, kept := make([]float64, BatchCount), [BatchCount]int{}
-	for k := len(factors); k > 0; k-- { // those of more factors keep it for this one too
+	for k := len(factors); k > 0; k-- { // every share at a larger factor keeps it for this one too
 		for batch := range kept {
 			kept[batch] += upTo[k][batch]
 			means[batch] = float64(kept[batch]) / float64(size)
@@ -231,7 +231,7 @@ func ShareKept(rooms []float64, factor, confidence float64) stats.Interval {
 	return shareOf(series, confidence)
 }
 
-// shareKeptAt returns the share for a factor on TTFT, between those of lateness.
+// shareKeptAt returns the share for a factor on TTFT, interpolated between the factors of lateness.
 func shareKeptAt(list []stats.Interval, factor float64) stats.Interval {
 	place := float64(lateSteps) * (1 + math.Log(factor)/math.Log(lateMost))
 	place = min(max(place, 0), 2*lateSteps)
@@ -241,8 +241,9 @@ func shareKeptAt(list []stats.Interval, factor float64) stats.Interval {
 	return stats.Interval{Mean: between(a.Mean, b.Mean), Half: between(a.Half, b.Half)}
 }
 
-// MostKept returns the largest factor on TTFT under which a share is kept, between those of
-// lateness: 0 for none, and +Inf for more than was looked at.
+// MostKept returns the largest factor on TTFT under which a share is kept, interpolated between the
+// factors of lateness: 0 where no factor keeps it, and +Inf above the largest factor that was
+// looked at.
 func MostKept(list []stats.Interval, target float64) float64 {
 	factors := LateFactors()
 	last := -1
@@ -266,7 +267,7 @@ func MostKept(list []stats.Interval, target float64) float64 {
 // analysis of simulation output", Operations Research 30, 1982: ten to thirty).
 const BatchCount = 20
 
-// shareOf returns the mean of a series of ones and zeros with its interval; 1 for none.
+// shareOf returns the mean of a series of ones and zeros with its interval; 1 for an empty series.
 func shareOf(series []float64, confidence float64) stats.Interval {
 	switch {
 	case len(series) == 0:

@@ -106,8 +106,8 @@ func EscalatedWords(e *scenarios.Escalated) string {
 		e.From)
 }
 
-// Steady reports whether requests arrive at constant rates, or follow a wave, of which the highest
-// rate counts. Such a load can be simulated for as long as necessary.
+// Steady reports whether requests arrive at constant rates, or follow a wave, whose highest rate
+// counts. Such a load can be simulated for as long as necessary.
 func (p *Plan) Steady() bool {
 	w := &p.Workload
 	if p.Scaled() || w.Arrivals.Process == "closed-loop" || p.RecordedTimes() || !holds(&w.Rate) {
@@ -309,7 +309,7 @@ func (p *Plan) Seeds(n int) int {
 	return n
 }
 
-// ScaleLimits multiplies all limits of latencies, those of classes too.
+// ScaleLimits multiplies all limits of latencies, the classes' too.
 func (p *Plan) ScaleLimits(by float64) {
 	scale := func(s *scenarios.SLO) {
 		for _, limits := range []*scenarios.Limits{&s.TTFT, &s.TPOT, &s.ITL, &s.E2E} {
@@ -322,7 +322,7 @@ func (p *Plan) ScaleLimits(by float64) {
 	}
 }
 
-// ScaleLengths multiplies the lengths of prompts and answers, those of classes too.
+// ScaleLengths multiplies the lengths of prompts and answers, the classes' too.
 func (p *Plan) ScaleLengths(prompt, output float64) {
 	w := &p.Workload
 	w.Prompt, w.Output = w.Prompt.Scaled(prompt), w.Output.Scaled(output)
@@ -351,7 +351,7 @@ type Autoscale struct {
 	Params    map[string]string   `json:"-" rest:"true"`
 }
 
-// Scalings lists the ways of scaling of the menu, of which the first is a fixed number of replicas.
+// Scalings lists the ways of scaling of the menu, beginning with a fixed number of replicas.
 func (m *Menu) Scalings() []scenarios.Scaling {
 	list := make([]scenarios.Scaling, 1)
 	for i := range m.Scaling {
@@ -365,7 +365,7 @@ func (m *Menu) Scalings() []scenarios.Scaling {
 	return list
 }
 
-// ScalingWords names a way of scaling among those of the menu. What all have in common is left out.
+// ScalingWords names a way of scaling within the menu. What all have in common is left out.
 func (m *Menu) ScalingWords(i int) string {
 	way := m.Scalings()[i]
 	first := &m.Scaling[0]
@@ -433,7 +433,7 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 	}
 }
 
-// longestPeriod returns the longest period of the waves of a workload; 0 where there are none.
+// longestPeriod returns the longest period of the waves of a workload; 0 without them.
 func longestPeriod(w *scenarios.Workload) scenarios.Span {
 	longest := scenarios.Span(0)
 	note := func(r *scenarios.Rate) {
@@ -463,5 +463,5 @@ func (p *Plan) onePeriod(w *scenarios.Workload) {
 	}
 }
 
-// Day is the period of a wave that names none.
+// Day is the period of a wave that names no period.
 const Day = scenarios.Span(24 * 3600 * sim.Second)

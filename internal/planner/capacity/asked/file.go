@@ -22,7 +22,7 @@ type File struct {
 	Plan Plan
 	Name string
 	doc  *strict.Document // nil of a part of a plan
-	// Today is the deployment that the answer is put beside; nil for none.
+	// Today is the deployment that the answer is put beside; nil without one.
 	Today *scenarios.File
 }
 

@@ -48,10 +48,10 @@ type Work struct {
 // Load is a workload as far as the bounds need it.
 type Load struct {
 	Work
-	// Low is a bound from below of the work of as many requests in the long run.
+	// Low is a bound from below of the work of an equal number of requests in the long run.
 	Low Work
 	// Kept is a bound from below of the work of the requests that keep the SLO, and tpot the
-	// longest limit of any on the time per token; 0 where some have none.
+	// longest limit of any on the time per token; 0 where some request has no limit.
 	Kept Work
 	TPOT sim.Time
 	// Lasts is the time from the first request to the last of a load that ends, in seconds.
@@ -170,8 +170,8 @@ func (w *Work) Add(r *sim.Request) {
 // pieces is into how many stretches a recorded workload is divided at most.
 const pieces = 32
 
-// stretches divides requests into the whole, halves, quarters and so on. Those of a stretch have
-// come when it ends, and requests that keep the SLO are answered a longest answer later.
+// stretches divides requests into the whole, halves, quarters and so on. The requests of a stretch
+// have come when it ends, and requests that keep the SLO are answered a longest answer later.
 func stretches(requests []sim.Request, s *scenarios.Simulation) []stretch {
 	missed := allowance(requests, s)
 	var list []stretch
@@ -200,7 +200,7 @@ func allowance(requests []sim.Request, s *scenarios.Simulation) int {
 	return int(math.Ceil(missed))
 }
 
-// longestPace returns the longest limit on the time per token; 0 if some requests have none.
+// longestPace returns the longest limit on the time per token; 0 if some requests have no limit.
 func longestPace(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 	longest := sim.Time(0)
 	for i := range requests {
@@ -274,9 +274,9 @@ func workOf(figures []float64) Work {
 // workConfidence is the confidence of the intervals of the work of drawn requests.
 const workConfidence = 0.999
 
-// inTheLongRun bounds the work of as many requests as were drawn from below, as it is in the long
-// run, and with it that of all except any missed of them: by the lower ends of the intervals of the
-// means. It sorts the figures of the requests.
+// inTheLongRun bounds from below the work of the number of requests that were drawn, as it is in
+// the long run, and with it the work of all except any missed of them: by the lower ends of the
+// intervals of the means. It sorts the figures of the requests.
 func inTheLongRun(figures [][]float64, missed int) (all, kept Work) {
 	low, shares := make([]float64, len(figures)), make([]float64, len(figures))
 	for k, list := range figures {

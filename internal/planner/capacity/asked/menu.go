@@ -32,8 +32,8 @@ type Menu struct {
 	Scaling       []Autoscale             `json:"scaling,omitempty" jsonschema:"Ways of starting and stopping replicas while the load changes. Fixed numbers are tried too. The plan finds the largest number of running replicas."`
 }
 
-// Split is groups of replicas of which some compute prompts and the others go on from there. A
-// fleet of n groups has n times as many of each.
+// Split is groups of replicas; within one, some compute prompts and the others go on from there. A
+// fleet of n groups has n times the replicas of each kind.
 type Split struct {
 	Prefill Side `json:"prefill" required:"true" jsonschema:"The replicas that compute prompts: their number, or a mapping."`
 	Decode  Side `json:"decode" required:"true" jsonschema:"The replicas that decode the answers: their number, or a mapping."`
@@ -82,13 +82,13 @@ type Offer struct {
 	Electricity Electricity `json:"electricity,omitzero" above:"0" need:"owned" jsonschema:"The price of electricity, such as $0.12/kWh."`
 
 	// listed and listedPrice are the provider and the catalogue's price in USD an hour, where the
-	// offer has none of its own.
+	// offer has no price of its own.
 	listed      string
 	listedPrice float64
 	exchanged   string // the rate at which the price was converted
 }
 
-// checkExperts refuses degrees of expert parallelism of which none spreads experts where attention
+// checkExperts refuses degrees of expert parallelism that never spread experts although attention
 // is data-parallel: there they are spread over all accelerators of a stage or not at all.
 func (m *Menu) checkExperts(problem func(field, format string, args ...any)) {
 	none := &Side{}
@@ -159,9 +159,9 @@ func (c Counts) MarshalText() ([]byte, error) {
 // Size is how many numbers the range has.
 func (c Counts) Size() int { return c.To - c.From + 1 }
 
-// Own returns the list of a side, or the menu's list if the side has none, and reports whether one
-// of the two sides has a list of its own. An empty list becomes a list with one value that leaves
-// the choice to the scenario.
+// Own returns the list of a side, or else the menu's list, and reports whether one of the two sides
+// has a list of its own. An empty list becomes a list with one value that leaves the choice to the
+// scenario.
 func Own[T any](menu, side, other []T) ([]T, bool) {
 	if len(side) > 0 {
 		return side, true
@@ -201,8 +201,8 @@ func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
 // ByHour reports whether an offer is paid for only while it runs.
 func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() == Spot }
 
-// Joins reports whether one fleet may have accelerators of two offers: those of different providers
-// only where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
+// Joins reports whether one fleet may have accelerators of two offers: different providers' only
+// where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
 // without a provider join all others. All of a fleet is as far from its users.
 func (p *Plan) Joins(a, b *Offer) bool {
 	one, other := cmp.Or(a.Provider, a.listed), cmp.Or(b.Provider, b.listed)
@@ -240,7 +240,7 @@ func (o *Offer) Terms(list []Offer) string {
 	return " " + words + o.at()
 }
 
-// at returns the price of an offer in words, that of the catalogue where it has none of its own. It
+// at returns the price of an offer in words, the catalogue's where it has no price of its own. It
 // is empty where neither is known.
 func (o *Offer) at() string {
 	price := cmp.Or(o.Price.Amount, o.listedPrice)

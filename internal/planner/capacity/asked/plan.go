@@ -33,13 +33,13 @@ type Plan struct {
 	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
 	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
 
-	// Currency is that of all prices of the plan once it is priced.
+	// Currency is the currency of all prices of the plan once it is priced.
 	Currency units.Currency `json:"-"`
 
 	// SentOn says where the requests come from, if another model has them first.
 	SentOn string `json:"-"`
 
-	priced   string // the price file in words; empty where there is none
+	priced   string // the price file in words; may be empty
 	exchange []Exchange
 }
 
@@ -72,10 +72,10 @@ type Effort struct {
 // firstRequests is the length of the first simulation at a rate, unless a plan says otherwise.
 const firstRequests = 1000
 
-// PricesFrom names the price file, its date and its source; it is empty where there is none.
+// PricesFrom names the price file, its date and its source; it may be empty.
 func (p *Plan) PricesFrom() string { return p.priced }
 
-// Tunes reports whether settings beside those of the menu are tried.
+// Tunes reports whether settings beside the menu's are tried.
 func (p *Plan) Tunes() bool { return p.Menu.Tune != "none" }
 
 // Warnings says which keys of the plan have no effect, or are read as something else.

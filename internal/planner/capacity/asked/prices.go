@@ -98,7 +98,7 @@ func (p *Plan) Own(doc *strict.Document) error {
 	return nil
 }
 
-// words names the file, its date, or those of its offers, and its source.
+// words names the file, its date, or its offers' dates, and its source.
 func (l *PriceList) words(name string) string {
 	oldest, newest := l.Offers[0].Date, l.Offers[0].Date
 	for i := range l.Offers {
@@ -163,8 +163,7 @@ func readPrices(name string) (*PriceList, error) {
 	return list, list.settle(doc)
 }
 
-// of returns the offers that an entry of the menu stands for. An entry with a price stands for
-// itself.
+// of returns the offers that an entry of the menu means. An entry with a price means itself.
 func (l *PriceList) of(entry *Offer, termed bool) []Offer {
 	if entry.Price.Amount > 0 {
 		return []Offer{*entry}
@@ -291,7 +290,7 @@ type Exchange struct {
 	Source string   `json:"source" required:"true" jsonschema:"The source of the rate."`
 }
 
-// convert converts an amount, and notes the rate in the offer whose price it is; nil for none.
+// convert converts an amount, and notes the rate in the offer whose price it is; nil without one.
 func convert(rates []Exchange, to units.Currency, m *scenarios.Money, o *Offer) error {
 	if m.Amount == 0 || m.Currency == to {
 		return nil
@@ -351,8 +350,8 @@ func convertTokens(rates []Exchange, to units.Currency,
 	return &made, nil
 }
 
-// settle chooses the currency of the plan, and converts its prices: that of the price file, or else
-// that of the first accelerator of the menu. Prices of the catalogue are in US dollars.
+// settle chooses the currency of the plan, and converts its prices: the price file's, or else the
+// first of the menu's accelerators'. Prices of the catalogue are in US dollars.
 func (p *Plan) settle(doc *strict.Document, list *PriceList) error {
 	lists := p.offers()
 	fields := slices.Sorted(maps.Keys(lists))

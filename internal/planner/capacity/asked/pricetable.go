@@ -17,7 +17,7 @@ import (
 )
 
 // fromCSV writes a table of offers as a price file in YAML. The columns are known keys of an offer.
-// Each offer keeps its line, so that errors name that of the table.
+// Each offer keeps its line, so that errors name the table's line.
 func fromCSV(name string, data []byte, known []string) ([]byte, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: not a text in UTF-8", name)

@@ -91,7 +91,7 @@ func (p *Parts) Load() *asked.Load {
 }
 
 // busy bounds the seconds for which one replica of each kind is busy with the work w. The part kept
-// is of requests that keep a limit on the time per token; a limit of 0 stands for none.
+// is of requests that keep a limit on the time per token; a limit of 0 does not apply.
 func (p *Parts) busy(w, kept *asked.Work, limit sim.Time) Busy {
 	b := Busy{first: p.Prefill.Pace.Both(w)}
 	slowest, last := &b.first, &p.Prefill.Pace
@@ -139,7 +139,7 @@ func (p *Parts) latencies(l *asked.Load) {
 	p.Alone = kept / n
 	p.Tight = p.Alone+float64(3*math.Sqrt(p.Alone*(1-p.Alone)/n)) < l.Target-1e-9
 	if last.Drafts != nil {
-		p.Alone = math.Round(1e4*p.Alone) / 1e4 // a chance of 1e-19 is none
+		p.Alone = math.Round(1e4*p.Alone) / 1e4 // a chance of 1e-19 counts as 0
 	}
 }
 
@@ -177,8 +177,8 @@ func (p *Parts) Floor() string {
 // Unbounded is the number of replicas if nothing limits it.
 const Unbounded = math.MaxInt32
 
-// inTime bounds the chance that a probe keeps a limit on the time per token, 0 standing for none,
-// with the server to itself and steps that take slow times what is predicted.
+// inTime bounds the chance that a probe keeps a limit on the time per token (0: no limit), with the
+// server to itself and steps that take slow times what is predicted.
 func (s *Server) inTime(probe int, limit sim.Time, slow float64) float64 {
 	tokens := s.Load.Probes[probe].Output - 1
 	if s.Drafts == nil || limit == 0 || tokens < 1 {

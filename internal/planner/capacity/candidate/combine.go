@@ -29,8 +29,8 @@ func Options(f *asked.File) ([]*Option, error) {
 	return list, err
 }
 
-// mixture reports whether the model of a plan has routed experts. A model that cannot be read has
-// none; its error is found where a server is built.
+// mixture reports whether the model of a plan has routed experts. For a model that cannot be read
+// it returns false; the error is found where a server is built.
 func mixture(f *asked.File) bool {
 	first := &f.Plan.Menu.Hardware[0] // a scenario must have some
 	file, err := f.File(scenarios.Scenario{Model: f.Plan.Model, Workload: f.Plan.Workload,

@@ -28,9 +28,8 @@ type dimension struct {
 }
 
 // dimensions lists the choices for a replica, the first varying slowest. side may have lists of its
-// own in place of the menu's; nil stands for a replica that does both. other is the other side of
-// the group.
-// mixture is set for models with routed experts.
+// own in place of the menu's; nil means a replica that does both. other is the other side of the
+// group. mixture is set for models with routed experts.
 func dimensions(m *asked.Menu, side, other *asked.Side, mixture bool) []dimension {
 	if side == nil {
 		side, other = &asked.Side{}, &asked.Side{}
@@ -73,9 +72,9 @@ func dimensions(m *asked.Menu, side, other *asked.Side, mixture bool) []dimensio
 	}
 }
 
-// experts is the choice of a degree of expert parallelism. A list that has none is a choice of two
-// for a mixture of experts: each expert split over the accelerators of a stage, or the experts
-// spread over them. Beside data-parallel attention they are spread only, as in a scenario.
+// experts is the choice of a degree of expert parallelism. An empty list is a choice of two for a
+// mixture of experts: each expert split over the accelerators of a stage, or the experts spread
+// over them. Beside data-parallel attention they are spread only, as in a scenario.
 func experts(list []int, mixture, common bool) dimension {
 	if !mixture || len(list) != 1 || list[0] != 0 {
 		return dimension{len(list), func(s *draft, i int) {
@@ -173,7 +172,7 @@ func (d *draft) choose(o *asked.Offer, list []asked.Offer) {
 	d.terms = o.Terms(list)
 }
 
-// speculate takes one of several ways of speculative decoding, the first of which is none.
+// speculate takes one of several ways of speculative decoding, the first being no speculation.
 func (d *draft) speculate(list []scenarios.Speculation, i int) {
 	if i > 0 {
 		way := list[i]
@@ -246,7 +245,7 @@ func (s *Server) With(c Change) *Server {
 			Helps(metrics.TTFT, c.Value, old.Value)
 	})
 	list, choices := s.list, s.choices
-	if s.Changes != nil { // the last dimension is that of the changes
+	if s.Changes != nil { // the last dimension chooses the changes
 		list, choices = list[:len(list)-1], choices[:len(choices)-1]
 	}
 	changes := append(others, c)
@@ -267,7 +266,7 @@ func (s *Server) With(c Change) *Server {
 	return other
 }
 
-// LastChanged returns the key of the last change of the option, and of which servers.
+// LastChanged returns the key of the last change of the option, and the servers that it changes.
 func (o *Option) LastChanged() (key string) {
 	for _, s := range o.Servers() {
 		key += " of"
@@ -297,7 +296,7 @@ func (o *Option) Settings() []answer.Setting {
 }
 
 // Helps reports whether another value of a batching parameter may help against a limit of a
-// latency. 0 stands for no bound.
+// latency. 0 means no bound.
 func Helps(latency metrics.Latency, now, value string) bool {
 	before, err := strconv.ParseFloat(now, 64)
 	after, err2 := strconv.ParseFloat(value, 64)

@@ -27,7 +27,7 @@ type waiting struct {
 	plain, drafted, within sim.Time
 }
 
-// NewDrafting looks at the speculative decoding of a server's replica; nil where there is none.
+// NewDrafting looks at the speculative decoding of a server's replica; nil without drafts.
 func NewDrafting(s *scenarios.Simulation, batch float64) *drafting {
 	p := s.Speculators()[0]
 	if p == nil {
@@ -40,7 +40,7 @@ func NewDrafting(s *scenarios.Simulation, batch float64) *drafting {
 
 // Mean bounds the tokens that a step gives a sequence on average over a long run, where requests of
 // all kinds are as frequent: Leviathan et al. 2023 (arXiv:2211.17192), equation 1, for each kind.
-// Kinds that get fewer take more steps for as many tokens, so that it is the harmonic mean.
+// Kinds that get fewer take more steps for the same tokens, so that it is the harmonic mean.
 func (d *drafting) Mean() float64 {
 	steps := 0.0
 	for _, reach := range d.reach {
@@ -53,7 +53,7 @@ func (d *drafting) Mean() float64 {
 	return float64(len(d.reach)) / steps
 }
 
-// Least bounds the time of a step in which a sequence has a draft, given that of a plain one.
+// Least bounds the time of a step in which a sequence has a draft, given the time of a plain one.
 func (d *drafting) Least(r *sim.Request, plain sim.Time) sim.Time {
 	if d.sometimes {
 		return plain

@@ -19,13 +19,13 @@ type Interruption struct {
 	Rate float64 // how often each, 1/s
 	// Together is the share of the interruptions that take all replicas away at once.
 	Together float64
-	// Notice passes from the announcement until a replica is gone, and away is for how long then
-	// none serves in its place, in seconds.
+	// Notice passes from the announcement until a replica is gone, and away is for how long then no
+	// replica serves in its place, in seconds.
 	Notice, Away float64
 }
 
 // Interrupted returns how replicas of an option are taken away; false where they are not. Of a
-// group, all replicas go together, as often as those of either kind would.
+// group, all replicas go together, at the sum of both kinds' rates.
 func (o *Option) Interrupted() (Interruption, bool) {
 	var all Interruption
 	for _, s := range o.Servers() {
@@ -65,7 +65,7 @@ func (p Interruption) Alone() float64 { return p.absent((1 - p.Together) * p.Rat
 // Down returns the share of the time for which a replica is away in the long run.
 func (p Interruption) Down() float64 { return 1 - float64((1-p.All())*(1-p.Alone())) }
 
-// Words says what interruptions leave of the SLO of a fleet that keeps it while they are none.
+// Words says what interruptions leave of the SLO of a fleet that keeps it without interruptions.
 func (p Interruption) Words(kept float64) string {
 	words := ""
 	if p.Together > 0 {
@@ -80,8 +80,8 @@ func (p Interruption) Words(kept float64) string {
 type Absence struct{ From, To float64 }
 
 // Draw draws the absences of n replicas or groups whose interruptions are announced within a time
-// in seconds. Those of each replica come from a source of its own, and those of all from another
-// one, so that they do not depend on n.
+// in seconds. Each replica's own come from a source of its own, and the ones that hit all from
+// another, so that they do not depend on n.
 func (p Interruption) Draw(n int, within float64, seed uint64) [][]Absence {
 	shared := p.renew(p.Together*p.Rate, within, rand.New(rand.NewPCG(^seed, 0)))
 	all := make([][]Absence, n)
@@ -103,7 +103,7 @@ func (p Interruption) renew(rate, within float64, source *rand.Rand) []Absence {
 	return list
 }
 
-// union joins two lists of absences, of which some may overlap.
+// union joins two lists of absences, which may overlap.
 func union(a, b []Absence) []Absence {
 	if len(b) == 0 {
 		return a

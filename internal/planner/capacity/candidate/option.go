@@ -28,7 +28,8 @@ type Option struct {
 	Prefills, Decodes int32
 	Routing           int32 // of the menu's
 	// Base is how many replicas of a spot fleet are of the server standing, and so are not taken
-	// away, and surcharge what they cost more than spot replicas, in $/h; nil and 0 where none are.
+	// away, and surcharge what they cost more than spot replicas, in $/h; nil and 0 without such
+	// replicas.
 	Base      int32
 	Standing  *Server
 	Surcharge float64
@@ -40,7 +41,7 @@ type Option struct {
 // differ only in numbers of replicas, or in policies of the whole fleet, share it.
 type Parts struct {
 	// Prefill is the kind of the replicas that compute prompts, or do both, and decode of those
-	// that go on from there; nil where there are none.
+	// that go on from there; nil where all replicas do both.
 	Prefill, Decode *Server
 	// Physics says how wrong predictions may be, and grade why. slow is the factor on step times,
 	// and late the further factor on TTFT, under which an option must keep the SLO.
@@ -96,10 +97,10 @@ func (o *Option) BaseTerms(m *asked.Menu) string {
 // Cost is what n replicas or groups cost, in $/h.
 func (o *Option) Cost(n int) float64 { return float64(float64(n)*o.Price) + o.Surcharge }
 
-// Affordable returns how many replicas or groups cost as many dollars an hour.
+// Affordable returns how many replicas or groups a number of dollars an hour pays for.
 func (o *Option) Affordable(dollars float64) float64 { return (dollars - o.Surcharge) / o.Price }
 
-// ScalePrice makes the option as many times as dear.
+// ScalePrice multiplies the price of the option by a factor.
 func (o *Option) ScalePrice(factor float64) {
 	o.Price *= factor
 	o.Surcharge *= factor
@@ -171,7 +172,7 @@ func (o *Option) Shape() string {
 	return words
 }
 
-// Label names the option among those of the menu.
+// Label names the option within the menu.
 func (o *Option) Label(m *asked.Menu) string {
 	words := o.grouped((*Server).Label)
 	if len(m.Routing) > 1 {

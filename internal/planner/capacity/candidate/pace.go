@@ -20,11 +20,11 @@ type Pace struct {
 	// Hull is the lower convex hull through the seconds of steps of 1, 2, 3, 4, 6, 8, 12, … tokens,
 	// attention left out.
 	Hull []point
-	// curve has the least seconds of steps of as many sequences and more that decode, attention
+	// curve has the least seconds of steps in which at least that many sequences decode, attention
 	// left out, for growing numbers of them.
 	curve []point
-	// token is the least time for a token of a prompt in the best of steps, context that of
-	// attending to a token of context, both in seconds.
+	// token is the least time for a token of a prompt in the best of steps, context the least time
+	// to attend to a token of context, both in seconds.
 	token, context float64
 	// Batch is the largest number of sequences of a step, and room the KV memory in tokens; +Inf if
 	// it is no bound.
@@ -103,10 +103,10 @@ func (p *Pace) Step(n float64) float64 {
 }
 
 // Both bounds the seconds for which a server that does both is busy with requests. They take k
-// steps together at least: as many as their answers have tokens, divided by the sequences of a
-// step, which the batching policy and the KV memory limit. With steps of n tokens taking f(n), f
-// convex, that is at least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N;
-// attention to the context comes on top.
+// steps together at least: the tokens of their answers, divided by the sequences of a step, which
+// the batching policy and the KV memory limit. With steps of n tokens taking f(n), f convex, that
+// is at least k·f(N/k) for N tokens in all (Jensen), which grows with k and with N; attention to
+// the context comes on top.
 func (p *Pace) Both(w *asked.Work) float64 {
 	prompt := w.Prompt
 	if p.Shares {
@@ -287,7 +287,7 @@ func PlainStep(steps *scenarios.Steps, r *sim.Request) sim.Time {
 	return steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
 }
 
-// Count reads a whole number; 0 if there is none.
+// Count reads a whole number; 0 without one.
 func Count(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

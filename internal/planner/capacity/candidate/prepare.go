@@ -26,7 +26,7 @@ const block = 4096
 type loads struct {
 	mu    sync.Mutex
 	known map[int]*asked.Load
-	// words are those of servers that do not fit: few, for many servers.
+	// words say why servers do not fit: few, for many servers.
 	words map[string]string
 }
 
@@ -62,7 +62,7 @@ type preparer struct {
 	clocks *scenarios.Clocks
 	// policies are those that scenarios may name.
 	policies *policies.Registry
-	// clock is that of the last server, pace its pace, and evidence that for the last key:
+	// clock is the last server's clock, pace its pace, and evidence the evidence for the last key:
 	// neighbours on the menu often have the same.
 	clock    *steptime.Clock
 	pace     Pace
@@ -120,7 +120,7 @@ func Prepare(ctx context.Context, f *asked.File, options []*Option) error {
 }
 
 // checkRouting finds routing policies of the menu that do not exist. Simulations do not show all of
-// them: one replica needs none.
+// them: one replica needs no router.
 func checkRouting(f *asked.File, options []*Option) error {
 	for _, policy := range f.Plan.Menu.Routing {
 		s := options[0].Prefill.Asked()
@@ -136,7 +136,7 @@ func checkRouting(f *asked.File, options []*Option) error {
 	return nil
 }
 
-// prepareAll has servers prepared, each worker those of a part of the menu.
+// prepareAll has servers prepared, each worker the servers of a part of the menu.
 func prepareAll(ctx context.Context, workers []*preparer, list []*Server) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, w := range workers {

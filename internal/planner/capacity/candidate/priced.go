@@ -10,8 +10,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Prices lists the prices of all servers that can be built of some options, with their sources,
-// those of the chosen one first, which may be nil. It names each offer once.
+// Prices lists the prices of all servers that can be built of some options, with their sources, the
+// chosen option's first; chosen may be nil. It names each offer once.
 func Prices(options []*Option, chosen *Option, currency units.Currency) []answer.Price {
 	var list []answer.Price
 	known := map[*asked.Offer]bool{}

@@ -13,10 +13,10 @@ import (
 )
 
 // predictionErrors says how wrong predictions may be, in the same way for all requests. The
-// logarithms of the real over the predicted times are normally distributed: those of steps with a
-// bias and a spread, and those of TTFT with these and, independently, with a bias and a spread of
-// its own, which are of all that comes before the first token beside steps. So the errors of both
-// latencies are correlated: slow steps make both late.
+// logarithms of the real over the predicted times are normally distributed: steps with a bias and a
+// spread; TTFT with these and, independently, with a bias and a spread of its own, for all that
+// comes before the first token beside steps. So the errors of both latencies are correlated: slow
+// steps make both late.
 type predictionErrors struct {
 	Steps, First Normal
 }
@@ -24,7 +24,7 @@ type predictionErrors struct {
 // Normal is a normal distribution of a logarithm.
 type Normal struct{ Bias, Spread float64 }
 
-// ErrorFactors is how far real times are from predicted ones: factors on those of steps, and on
+// ErrorFactors is how far real times are from predicted ones: factors on the times of steps, and on
 // TTFT beyond that.
 type ErrorFactors struct{ Steps, First float64 }
 
@@ -81,7 +81,7 @@ func (p predictionErrors) Worst(confidence float64) ErrorFactors {
 	return ErrorFactors{steps, max(1, math.Round(1e4*p.Late().Quantile(confidence)/steps)/1e4)}
 }
 
-// Rank returns the place of a grade among those of shipped evidence, the best first; -1 for
+// Rank returns the place of a grade among the grades of shipped evidence, the best first; -1 for
 // evidence.Here, which is better than all of them.
 func Rank(g evidence.Grade) int { return slices.Index(evidence.Grades(), g) }
 
@@ -91,7 +91,7 @@ func trusted(trust string, grade evidence.Grade) bool {
 }
 
 // unmeasured names a latency that the SLO limits, of a server that was measured, but without this
-// latency; empty where there is none.
+// latency; empty without one.
 func unmeasured(p *asked.Plan, e *evidence.Evidence) string {
 	if e.Grade != evidence.Measured {
 		return ""
@@ -117,8 +117,8 @@ func unmeasured(p *asked.Plan, e *evidence.Evidence) string {
 }
 
 // BestMeasured returns the cheapest measured shape. If no shape was measured, it returns the
-// cheapest shape with a better grade than the cheapest of all. It returns nil if there is none, or
-// if the cheapest of all was measured.
+// cheapest shape with a better grade than the cheapest of all. It returns nil if no option was
+// measured, or if the cheapest of all was measured.
 func BestMeasured(shapes []answer.Shape) *answer.Shape {
 	var best *answer.Shape
 	for i := range shapes {

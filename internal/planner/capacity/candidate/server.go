@@ -24,7 +24,7 @@ type Server struct {
 	// beside the menu's.
 	Changes []Change
 
-	// Twin reports whether other choices make the same server, which stands for both.
+	// Twin reports whether other choices make the same server, which then represents both.
 	Twin bool
 	// Unfit says why no replica can be built. If it is empty, a replica can be built, and the other
 	// fields are set.
@@ -37,7 +37,7 @@ type Server struct {
 	Peak, Idle, Run float64
 	Context         int // the longest prompt and answer together, in tokens
 	Room            int // of the KV memory, in tokens
-	Budget          int // tokens of a step; 0 where the policy has none
+	Budget          int // tokens of a step; 0 where the policy has no limit
 	Evidence        *evidence.Evidence
 	Pace            Pace
 	Load            *asked.Load
@@ -46,8 +46,8 @@ type Server struct {
 	// average.
 	Alone   []Latency
 	Slowest Latency
-	// Drafts describes the speculative decoding of the server, until options are bounded; nil if
-	// there is none.
+	// Drafts describes the speculative decoding of the server, until options are bounded; nil
+	// without one.
 	Drafts *drafting
 }
 
@@ -80,7 +80,7 @@ func newServer(f *asked.File, list []dimension, choices []int) (*Server, *draft)
 // Asked returns the scenario of one replica that does both.
 func (s *Server) Asked() scenarios.Scenario { return newDraft(s.File, s.list, s.choices).Scenario }
 
-// Label names the server among those of the menu.
+// Label names the server within the menu.
 func (s *Server) Label() string {
 	words := []string{s.Shape}
 	for i, d := range s.list {

@@ -118,7 +118,8 @@ func chanceNodes() []float64 {
 }
 
 // followsFrom returns what runs with faster and with slower steps say of some deviations: where no
-// TTFT is early enough, none is with slower steps, and where all are, all are with faster ones.
+// TTFT is early enough, slower steps make no TTFT early enough, and where all are, all are with
+// faster ones.
 func (f *Fleet) followsFrom(runs []lateRun, deviations float64) (lateRun, bool) {
 	for _, r := range runs {
 		if r.deviations < deviations && !r.keepsSome() ||
@@ -177,7 +178,7 @@ func mostOf(runs []judge.Trial) float64 {
 }
 
 // set sets the probability and its interval from runs at growing deviations. Between runs,
-// probabilities are interpolated. The interval is that of the jackknife over seeds (Efron, "The
+// probabilities are interpolated. The interval is the jackknife's over seeds (Efron, "The
 // Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3).
 func setChance(c *answer.Chance, runs []lateRun, first candidate.Normal) {
 	var list []float64

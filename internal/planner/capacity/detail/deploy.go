@@ -17,8 +17,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Deploy simulates the chosen fleet whole, with and without its spares, for as many requests, so
-// that the scenario of the answer shows both.
+// Deploy simulates the chosen fleet whole, with and without its spares, for the same number of
+// requests, so that the scenario of the answer shows both.
 func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	var full, reduced judge.Trial
 	var file *scenarios.File
@@ -77,8 +77,8 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	return d, nil
 }
 
-// part returns the scenario of the fleet with all its replicas and its rate, or those of the part
-// that is simulated for it.
+// part returns the scenario of the fleet with all its replicas and its whole rate, or the replicas
+// and the rate of the part that is simulated for it.
 func (f *Fleet) part() (scenarios.Scenario, float64) {
 	return f.Trials.Part(f.Option.Spared(f.Spare).Scenario(&f.Trials.File.Plan.Menu, f.Size(), 1),
 		f.Rate)
@@ -107,8 +107,9 @@ func (f *Fleet) insights(ctx context.Context, requests int64) ([]string, error) 
 	return diagnosis.Of(r), nil
 }
 
-// WholeFile returns the scenario of the chosen fleet with all its replicas, for as many requests
-// as were simulated, or where a part of the fleet was, as many as one of its size has.
+// WholeFile returns the scenario of the chosen fleet with all its replicas, for the number of
+// requests that were simulated, or where a part of the fleet was, the number that a fleet of its
+// size has.
 func (f *Fleet) WholeFile(requests int64) (*scenarios.File, error) {
 	p := &f.Trials.File.Plan
 	if f.ByPart(f.Option, f.Size()) {
@@ -197,7 +198,7 @@ type Fleet struct {
 // Size returns the number of replicas, spares included.
 func (f *Fleet) Size() int { return f.Replicas + f.Spare }
 
-// Accelerators returns the number of accelerators, those of the spares included.
+// Accelerators returns the number of accelerators, including the spares'.
 func (f *Fleet) Accelerators() int { return f.Size() * f.Option.GPUs }
 
 // Label names the option.
@@ -211,7 +212,7 @@ func (f *Fleet) law() *answer.Law {
 	return &answer.Law{Replicas: f.Size(), Simulated: judge.Standing, Whole: judge.MostWhole}
 }
 
-// Base describes the base of the fleet; nil where it has none.
+// Base describes the base of the fleet; nil without one.
 func (f *Fleet) Base() *answer.Base {
 	o := f.Option
 	if o.Standing == nil {
@@ -260,7 +261,7 @@ func (f *Fleet) certainty(ctx context.Context) (*answer.Certainty, error) {
 const mostSteps = 8
 
 // fixedInstead returns the least fixed number of the replicas of an option that keeps the SLO,
-// spares left out; 0 where none of mostSteps does.
+// spares left out; 0 where no step up to mostSteps does.
 func (f *Fleet) fixedInstead(ctx context.Context, o *candidate.Option) (int, error) {
 	n, err := f.LeastFixed(ctx, o)
 	if err != nil || n == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// The length of the simulation in which the chosen fleet loses replicas at random: as many
-// interruptions, unless those are so rare that they take more requests.
+// The length of the simulation in which the chosen fleet loses replicas at random: the number of
+// interruptions, unless they are so rare that they take more requests.
 const (
 	wantedInterruptions = 20
 	mostInterrupted     = 200_000
@@ -56,8 +56,8 @@ func members(o *candidate.Option, group, n int) []int {
 }
 
 // Interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
-// are not, where the load is not steady, or where a part stands for the fleet: the smaller a fleet,
-// the more the share of it that is away varies.
+// are not, where the load is not steady, or where a part of the fleet is simulated in its place:
+// the smaller a fleet, the more the share of it that is away varies.
 func (f *Fleet) Interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := f.Option, f.Size()
 	p, taken := o.Interrupted()

@@ -112,8 +112,8 @@ func (c *Comparison) same(ctx context.Context, o *candidate.Option, n int) (judg
 	return t.Under(o.Late), err
 }
 
-// floor bounds the measure of the goal for any fleet of o from below, in milliseconds: by that of
-// requests each of which has a replica to itself.
+// floor bounds the measure of the goal for any fleet of o from below, in milliseconds: by the time
+// of requests that each have a replica to themselves.
 func (c *Comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 	last := o.Servers()[len(o.Servers())-1]
 	prompts, err := c.Trials.Steps(o.Prefill)
@@ -135,7 +135,7 @@ func (c *Comparison) floor(s *sample, o *candidate.Option) (float64, error) {
 	return o.Slow * s.measured(c.Goal().Measure, first, pace) / candidate.BoundSlack, nil
 }
 
-// weightedValue is a figure that stands for a number of requests.
+// weightedValue is a figure with the number of requests that it represents.
 type weightedValue struct{ value, weight float64 }
 
 // meanAndP99 returns the mean and the 99th percentile, by the nearest rank; 0 of an empty list.
@@ -159,7 +159,7 @@ func meanAndP99(list []weightedValue) (mean, p99 float64) {
 }
 
 // sample is the requests with which fleets are compared, as far as bounds need them: sorted into
-// cells of similar lengths, of which the least stand for all.
+// cells of similar lengths, whose least represents them all.
 type sample struct {
 	prompts []int      // the least of each group of similar prompts
 	cells   []cell     // in no order

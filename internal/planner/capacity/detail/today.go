@@ -19,8 +19,8 @@ import (
 )
 
 // PutBeside has the answer compared with a deployment that serves now. Its workload, SLO and seed
-// are those of the plan. The plan must ask for the cheapest fleet of one model, and the deployment
-// must be a fixed number of alike replicas.
+// are the plan's. The plan must ask for the cheapest fleet of one model, and the deployment must be
+// a fixed number of alike replicas.
 func PutBeside(f *asked.File, today *scenarios.File) error {
 	p := &f.Plan
 	switch {
@@ -62,7 +62,7 @@ func Deployment(j *judge.Judge, options []*candidate.Option) (scenarios.Scenario
 }
 
 // Compare simulates the deployment of today and the best fleet, or nil, with the same seeds.
-// Options are those of the plan.
+// Options are the plan's options.
 func Compare(ctx context.Context, j *judge.Judge, options []*candidate.Option,
 	best *Fleet) (*answer.Today, error) {
 	p := &j.Trials.File.Plan
@@ -103,7 +103,7 @@ func Compare(ctx context.Context, j *judge.Judge, options []*candidate.Option,
 	return t, lead(ctx, best, t, built)
 }
 
-// sameModel refuses a deployment of another model than that of the plan.
+// sameModel refuses a deployment of another model than the plan's.
 func sameModel(j *judge.Judge, options []*candidate.Option, now *scenarios.Simulation) error {
 	for _, o := range options {
 		if o.Unfit() != "" {
@@ -173,7 +173,7 @@ type move struct {
 	// be restarted where it is.
 	same          bool
 	changes       []string // settings of replicas
-	routing       string   // the change of the routing; empty for none
+	routing       string   // the change of the routing; empty without one
 	today, answer string   // labels of the replicas
 	beside        int      // the accelerators of the new fleet
 }

@@ -16,8 +16,8 @@ func (j *Judge) Fewest(o *candidate.Option) int {
 	return max(int(o.Least), o.Always(), o.Based()+1, int(math.Ceil(j.Rate/o.Ceiling)))
 }
 
-// Most returns the largest number of replicas to consider: as many as there are accelerators for,
-// or the number at which the load of each is light.
+// Most returns the largest number of replicas to consider: the number that there are accelerators
+// for, or the number at which the load of each is light.
 func (j *Judge) Most(o *candidate.Option) int {
 	n := max(o.Based()+1, int(math.Ceil(j.Rate/(o.Ceiling*LightLoad))))
 	if j.Rate == 0 {

@@ -44,7 +44,7 @@ type Decision struct {
 
 const farBelow = 0.05
 
-// Decide is keeps over as many seeds as a decision takes.
+// Decide is Keeps over the number of seeds that a decision takes.
 func (j *Judge) Decide(ctx context.Context, o *candidate.Option, n int,
 	wrong candidate.ErrorFactors) (Decision, error) {
 	if _, taken := o.Interrupted(); taken {
@@ -136,7 +136,7 @@ func SharePooled(runs []Trial) stats.Interval {
 }
 
 // Few returns the most runs that a probability rests on. Days of a trace differ more than draws of
-// one load do, so a trace that is resampled has as many runs as for a decision.
+// one load do, so a trace that is resampled has the number of runs of a decision.
 func (j *Judge) Few() int {
 	if j.Trials.File.Plan.Workload.Resampled() {
 		return j.Seeds

@@ -184,8 +184,8 @@ func (j *Judge) CheckScalings(options []*candidate.Option) error {
 }
 
 // Charge returns how many replicas or groups of an option run on average, spares included, with
-// steps as predicted: the mean of as many seeds as a figure that is shown. Of a fixed number it is
-// that number.
+// steps as predicted: the mean over the number of seeds that a shown figure takes. Of a fixed
+// number it is that number.
 func (j *Judge) Charge(ctx context.Context, o *candidate.Option, n int) (float64, error) {
 	if !o.Scaled() {
 		return float64(n + j.Spare), nil

@@ -11,15 +11,15 @@ import (
 // Space is what is searched: the candidates that are open, with bounds on how good they can be.
 type Space[C any] interface {
 	// Next takes candidates that may be the best, by their bounds, off the open ones: those to try
-	// at the same time. It returns none where the search is at its end.
+	// at the same time. It returns no candidate at the end of the search.
 	Next() []C
 	// Try tries candidates, notes what that shows, and may put them back with narrower bounds. An
 	// error ends the search.
 	Try(ctx context.Context, some []C) error
 }
 
-// Search tries the candidates of a space, the ones with the best bounds first, until none that is
-// open may be better than what was found. This is best-first branch and bound (Lawler and Wood,
+// Search tries the candidates of a space, the ones with the best bounds first, until no open one
+// may be better than what was found. This is best-first branch and bound (Lawler and Wood,
 // "Branch-and-Bound Methods: A Survey", Operations Research 14(4), 1966).
 func Search[C any](ctx context.Context, s Space[C]) error {
 	for some := s.Next(); len(some) > 0; some = s.Next() {
@@ -50,7 +50,7 @@ func (o *Ordered[C]) Next() []C {
 	return some
 }
 
-// ErrStop ends the search for the least number, of which then none is found.
+// ErrStop ends the search for the least number, which then stays unknown.
 var ErrStop = errors.New("stop")
 
 // Least looks for the least number that suffices, where more than a number that does suffice too.
@@ -59,12 +59,14 @@ type Least struct {
 	First int
 	Low   int // does not suffice
 	Most  int // the largest number to try
-	High  int // is known to suffice, above Most; 0 where none is known
-	Step  int // the first step; with 0, what is between Low and a number that suffices is bisected
-	Near  int // how much more than the least may be found, plus 1; but 0 is found only if none is
+	High  int // is known to suffice, above Most; 0 where it is unknown
+	Step  int // the first step; 0 bisects from Low to the first number that suffices
+	// Near is 1 plus how far above the least the result may be. The result is 0 only where no
+	// number up to Most suffices.
+	Near int
 }
 
-// Find returns the least number; 0 where none up to Most suffices. An error of enough ends it.
+// Find returns the least number; 0 where no number up to Most suffices. An error of enough ends it.
 func (l Least) Find(enough func(n int) (bool, error)) (int, error) {
 	n, low, high, found := l.First, l.Low, l.Most+1, l.High > 0
 	if found {
@@ -99,9 +101,9 @@ func (l Least) Find(enough func(n int) (bool, error)) (int, error) {
 
 // Numbers is which numbers were tried, of those whose order is not proven to matter.
 type Numbers struct {
-	First int // the first that was tried; 0 where none was
+	First int // the first that was tried; 0 where no number was
 	seen  map[int]bool
-	top   int // a higher number shows the same as this; 0 where none is known
+	top   int // a higher number shows the same as this; 0 where it is unknown
 }
 
 // Note counts a number as tried.
@@ -170,7 +172,7 @@ func Fit(stocks []int, takes ...[]int) bool {
 }
 
 // Together picks a choice for each need so that the stocks suffice and all cost the least together;
-// nil where there are none.
+// nil without them.
 func Together[T any](needs [][]Choice[T], stocks []int) []Choice[T] {
 	lists := make([][]Choice[T], len(needs))
 	rest := make([]float64, len(lists)+1) // the least that the needs from k on cost
@@ -207,8 +209,8 @@ func Together[T any](needs [][]Choice[T], stocks []int) []Choice[T] {
 	return best
 }
 
-// worthTaking returns choices, the cheapest first, without the ones of which another costs no more
-// and takes no more of every stock.
+// worthTaking returns choices, the cheapest first, without each one that another dominates: it
+// costs no more and takes no more of every stock.
 func worthTaking[T any](all []Choice[T]) []Choice[T] {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Choice[T]) int { return cmp.Compare(a.Cost, b.Cost) })

@@ -56,7 +56,7 @@ func (j *Judge) bind(o *candidate.Option, t *Trial) {
 	}
 }
 
-// KeepsOnSpotOver is keepsOnSpot over all of some seeds, each of which counts the same.
+// KeepsOnSpotOver is keepsOnSpot over all of some seeds, with equal weights.
 func (j *Judge) KeepsOnSpotOver(ctx context.Context, o *candidate.Option, n int,
 	wrong candidate.ErrorFactors, seeds []uint64) (Trial, error) {
 	var all Trial
@@ -135,11 +135,11 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 // not examined. All requests are taken to miss the SLO then.
 const leastAwayProbability = 1e-5
 
-// InterruptedFleet is a fleet of which some replicas are taken away at random.
+// InterruptedFleet is a fleet that loses some replicas at random.
 type InterruptedFleet struct {
 	candidate.Interruption
 	Spot int     // the number of replicas or groups that are taken away
-	Step int     // numbers of absent replicas are examined in steps of as many, rounded up
+	Step int     // the step between the numbers of absent replicas that are examined, rounded up
 	Rate float64 // of requests, 1/s
 	// Share is the share of the requests that the spot replicas serve.
 	Share float64

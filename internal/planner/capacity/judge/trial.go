@@ -23,8 +23,8 @@ import (
 
 // Trial is the result of a simulation of a replica, or of a fleet, at a rate.
 type Trial struct {
-	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target are
-	// those of the clause that binds.
+	// Clauses are the parts of the SLO, over the requests after the warm-up; Kept and Target belong
+	// to the clause that binds.
 	Clauses []asked.Clause `json:"clauses"`
 	Kept    stats.Interval `json:"kept"`
 	Target  float64        `json:"target"`
@@ -186,8 +186,8 @@ func running(seen *planner.Observation) []float64 {
 	return list
 }
 
-// settled returns the requests of the steady state, of which the first are warm-up, and notes
-// whether there is one.
+// settled returns the requests of the steady state after the warm-up, and notes whether there is a
+// steady state.
 func (t *Trial) settled(seen *planner.Observation) (requests []planner.Request, drop int) {
 	requests = seen.Requests[:seen.Steady()]
 	if t.Short = 2*len(requests) < len(seen.Requests); t.Short {
@@ -214,7 +214,7 @@ func growing(series []float64) bool {
 	return late > 1.1*early
 }
 
-// limit says why requests miss the SLO, of which part g binds.
+// limit says why requests miss the SLO; its part g binds.
 func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 	r := seen.Result
 	a, of := &r.Attainment, ""
@@ -283,8 +283,8 @@ func (t *Trial) Check() error {
 }
 
 // latencies returns the mean and the 99th percentile of each latency over the requests that were
-// served, in milliseconds, by the names of results. The time per token is that of answers of more
-// than one token.
+// served, in milliseconds, by the names of results. The time per token is over answers of more than
+// one token.
 func latencies(requests []planner.Request) map[string]float64 {
 	ttft, e2e := make([]sim.Time, 0, len(requests)), make([]sim.Time, 0, len(requests))
 	tpot := make([]sim.Time, 0, len(requests))

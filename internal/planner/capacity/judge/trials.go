@@ -229,14 +229,14 @@ func (t *Trials) Steps(s *candidate.Server) (*scenarios.Steps, error) {
 }
 
 // mostDoubled bounds how often the simulation of a whole fleet is doubled in length. Where answers
-// take minutes, as those of the plan decode-heavy, half of the runs seem to grow after two.
+// take minutes, as in the plan decode-heavy, half of the runs seem to grow after two.
 const mostDoubled = 4
 
-// Fleet simulates a fleet, or the part that stands for it, for as long as one of that many replicas
-// is, where TTFT is late times what is predicted. While the SLO is kept and yet latencies seem to
-// grow, which a short run may show by chance, the simulation is doubled in length. Of a run that
-// misses the SLO, the share of requests that keep it tells enough, so that one in which queues are
-// long by chance counts like others.
+// Fleet simulates a fleet, or the part that is simulated in its place, for as long as one of that
+// many replicas is, where TTFT is late times what is predicted. While the SLO is kept and yet
+// latencies seem to grow, which a short run may show by chance, the simulation is doubled in
+// length. Of a run that misses the SLO, the share of requests that keep it tells enough, so that
+// one in which queues are long by chance counts like others.
 func (t *Trials) Fleet(ctx context.Context, scenario scenarios.Scenario, replicas int,
 	rate, late float64) (run Trial, requests int64, err error) {
 	scenario, rate = t.Part(scenario, rate)
@@ -258,8 +258,8 @@ func (t *Trials) Fleet(ctx context.Context, scenario scenarios.Scenario, replica
 	}
 }
 
-// A fleet of more than MostWhole alike replicas is judged by Standing of them, each of which gets
-// as many requests a second. If Poisson arrivals are dealt out at random, those of each replica are
+// A fleet of more than MostWhole alike replicas is judged by Standing of them, each at the same
+// requests a second. If Poisson arrivals are dealt out at random, the requests of each replica are
 // the same in both fleets (Kingman, "Poisson Processes", 1993, colouring theorem). In turn, or by
 // the load of replicas, arrivals at each are no less even in the larger fleet. TestPartsOfFleets
 // compares both. Numbers of replicas of such fleets are found to one in Finest, since a part cannot
@@ -276,7 +276,7 @@ func RoutingsOfParts() []string {
 	return []string{"", "round-robin", "random", "least-requests", "least-tokens", "choices"}
 }
 
-// Divides reports whether a part of a fleet stands for all of it, under a routing policy.
+// Divides reports whether a part of a fleet may be simulated for all of it, under a routing policy.
 func (t *Trials) Divides(routing string) bool {
 	process := t.File.Plan.Workload.Arrivals.Process
 	return t.File.Plan.Divisible() && slices.Contains(RoutingsOfParts(), routing) &&

@@ -16,9 +16,9 @@ import (
 // without.
 const failedPrefix = "error: "
 
-// Serve starts the server of a configuration file, and answers with its address, or why there is
-// none, as a line. After that, input and output are a connection to the server. Serve ends with the
-// input, as when the process that started this one is gone.
+// Serve starts the server of a configuration file, and answers with its address, or why it did not
+// start, as a line. After that, input and output are a connection to the server. Serve ends with
+// the input, as when the process that started this one is gone.
 func Serve(config string, in io.Reader, out io.Writer) error {
 	s, err := start(config)
 	if err != nil {
