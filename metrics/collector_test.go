@@ -42,16 +42,19 @@ func TestSummaryByHand(t *testing.T) {
 		Busy: 100 * sim.Millisecond, Steps: 10, DecodeTokens: 14, Preemptions: 3, KVCapacity: 10,
 	}, {Busy: 40 * sim.Millisecond}}})
 	want := Summary{
-		Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150,
-		TotalOutputTokens: 16, Duration: 0.2,
-		KVHeld: KVHeld{Input: 150 * 0.089, Output: 4.5*0.08 + 3.5*0.06},
-		Window: "from the start until the last request ended", OfferedRate: 3 / 0.16,
-		RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
-		Goodput:     5, // of chat: the other misses 5 ms a token
-		Attainment:  Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4, Target: 0.5},
+		Service: Service{
+			Endings: Endings{Completed: 2, Rejected: 1, Cancelled: 1}, TotalInputTokens: 150,
+			TotalOutputTokens: 16, Duration: 0.2,
+			Window: "from the start until the last request ended", OfferedRate: 3 / 0.16,
+			RequestThroughput: 10, OutputThroughput: 80, TotalTokenThroughput: 830,
+			Goodput: 5, // of chat: the other misses 5 ms a token
+			Attainment: Attainment{TTFT: 2. / 4, TPOT: 1. / 4, E2E: 2. / 4, All: 1. / 4,
+				Target: 0.5},
+			Binds: "code: p90 TPOT", // 10 ms of 5, where chat has 20 ms of 30
+		},
+		KVHeld:      KVHeld{Input: 150 * 0.089, Output: 4.5*0.08 + 3.5*0.06},
 		Phases:      &Phases{10, 19, 1, 70},
 		Preemptions: 3, Steps: 10, MeanDecodeBatch: 1.4, Busy: 0.35,
-		Binds: "code: p90 TPOT", // 10 ms of 5, where chat has 20 ms of 30
 	}
 	for _, f := range []struct {
 		name      string

@@ -7,14 +7,54 @@ import "github.com/llmsim/llmsim/sim"
 // that no request has is 0. Answers of one token, and answers that come as a whole from a static
 // batch, have no TPOT and no gaps.
 type Summary struct {
+	Service
+	// Tenants sums up the classes of each tenant, and as "others" the requests of tenants that a
+	// trace numbers and no class names. Each class keeps its SLO.
+	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
+
+	// Sessions sums up the sessions whose calls are requests; nil without sessions.
+	Sessions *Sessions `json:"sessions,omitempty"`
+
+	// Phases divide the time of a request; nil if no request was answered.
+	*Phases
+
+	// KVHeld is how long the KV of tokens of completed requests was held.
+	KVHeld KVHeld `json:"-"`
+
+	Preemptions     int64   `json:"preemptions"`
+	Steps           int64   `json:"steps"`
+	MeanDecodeBatch float64 `json:"mean_decode_batch"`
+	PeakBatch       int     `json:"peak_batch"`
+	// KVUsage is the mean share of the KV memory in use over the replicas and the window, from the
+	// exact integral, and PeakKVUsage the largest share of any replica.
+	KVUsage     float64 `json:"kv_usage"`
+	PeakKVUsage float64 `json:"peak_kv_usage"`
+	KVShares
+	Occupancy
+	// FetchedTokens is the number of tokens that came from slower memory, for all requests.
+	// SwappedTokens is the number of tokens that moved to host memory or back.
+	FetchedTokens int64 `json:"fetched_tokens"`
+	SwappedTokens int64 `json:"swapped_tokens"`
+	// PoolReadBytes and PoolWrittenBytes are the sizes of KV caches that came from a pool which
+	// replicas share, and that went to it.
+	PoolReadBytes    int64 `json:"pool_read_bytes,omitempty"`
+	PoolWrittenBytes int64 `json:"pool_written_bytes,omitempty"`
+	// PrefetchedBytes is the size of the KV caches that came from disks before their requests were
+	// queued.
+	PrefetchedBytes int64 `json:"prefetched_bytes,omitempty" jsonschema:"bytes of KV caches that came from disks before their requests were queued; of arrived requests"`
+	// Busy is the share of the time in which a replica ran a step, on average.
+	Busy float64 `json:"busy"`
+}
+
+// Service is what the users of a server see: how their requests ended, tokens, rates, latencies and
+// limits. The result of a simulation and that of a load on a real server hold the same.
+type Service struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`
 	TotalOutputTokens int64 `json:"total_output_tokens"`
 	// CachedTokens is the number of the TotalInputTokens that came from a prefix cache when the
 	// request was first scheduled. Engines report the same number to users.
 	CachedTokens int64 `json:"cached_tokens"`
-	// KVHeld is how long the KV of tokens of completed requests was held.
-	KVHeld KVHeld `json:"-"`
 	// Duration is the length of the window over which every rate, cost, share and mean of a state
 	// is taken, and Window describes the window: it starts at time 0, and ends when the last
 	// request has ended, with an answer or without, and the asked duration is over.
@@ -44,39 +84,6 @@ type Summary struct {
 	Binds  string        `json:"slo_binds,omitempty"`
 
 	Classes map[string]ClassSummary `json:"classes,omitempty"`
-	// Tenants sums up the classes of each tenant, and as "others" the requests of tenants that a
-	// trace numbers and no class names. Each class keeps its SLO.
-	Tenants map[string]ClassSummary `json:"tenants,omitempty"`
-
-	// Sessions sums up the sessions whose calls are requests; nil without sessions.
-	Sessions *Sessions `json:"sessions,omitempty"`
-
-	// Phases divide the time of a request; nil if no request was answered.
-	*Phases
-
-	Preemptions     int64   `json:"preemptions"`
-	Steps           int64   `json:"steps"`
-	MeanDecodeBatch float64 `json:"mean_decode_batch"`
-	PeakBatch       int     `json:"peak_batch"`
-	// KVUsage is the mean share of the KV memory in use over the replicas and the window, from the
-	// exact integral, and PeakKVUsage the largest share of any replica.
-	KVUsage     float64 `json:"kv_usage"`
-	PeakKVUsage float64 `json:"peak_kv_usage"`
-	KVShares
-	Occupancy
-	// FetchedTokens is the number of tokens that came from slower memory, for all requests.
-	// SwappedTokens is the number of tokens that moved to host memory or back.
-	FetchedTokens int64 `json:"fetched_tokens"`
-	SwappedTokens int64 `json:"swapped_tokens"`
-	// PoolReadBytes and PoolWrittenBytes are the sizes of KV caches that came from a pool which
-	// replicas share, and that went to it.
-	PoolReadBytes    int64 `json:"pool_read_bytes,omitempty"`
-	PoolWrittenBytes int64 `json:"pool_written_bytes,omitempty"`
-	// PrefetchedBytes is the size of the KV caches that came from disks before their requests were
-	// queued.
-	PrefetchedBytes int64 `json:"prefetched_bytes,omitempty" jsonschema:"bytes of KV caches that came from disks before their requests were queued; of arrived requests"`
-	// Busy is the share of the time in which a replica ran a step, on average.
-	Busy float64 `json:"busy"`
 }
 
 // Occupancy is how many requests are in the system, exactly: integrals over the window, divided by

@@ -12,21 +12,23 @@ func (c *Collector) Summary(r *sim.Result) Summary {
 	duration := r.End.Seconds()
 	g := c.all
 	s := Summary{
-		Endings:          g.endings(),
-		TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
-		CachedTokens:         g.cachedInput,
-		KVHeld:               g.held,
-		Duration:             duration,
-		Window:               window(r),
-		OfferedRate:          ratio(float64(g.sent()-1), (c.newest - c.first).Seconds()),
-		RequestThroughput:    ratio(float64(g.completed), duration),
-		OutputThroughput:     ratio(float64(g.outputTokens), duration),
-		TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),
-		Latencies:            g.latencies(),
-		Goodput:              ratio(float64(g.good), duration),
-		Attainment:           g.attainment(),
-		PeakBatch:            c.peak,
-		Sessions:             c.sessions.summary(),
+		Service: Service{
+			Endings:          g.endings(),
+			TotalInputTokens: g.inputTokens, TotalOutputTokens: g.outputTokens,
+			CachedTokens:         g.cachedInput,
+			Duration:             duration,
+			Window:               window(r),
+			OfferedRate:          ratio(float64(g.sent()-1), (c.newest - c.first).Seconds()),
+			RequestThroughput:    ratio(float64(g.completed), duration),
+			OutputThroughput:     ratio(float64(g.outputTokens), duration),
+			TotalTokenThroughput: ratio(float64(g.inputTokens+g.outputTokens), duration),
+			Latencies:            g.latencies(),
+			Goodput:              ratio(float64(g.good), duration),
+			Attainment:           g.attainment(),
+		},
+		KVHeld:    g.held,
+		PeakBatch: c.peak,
+		Sessions:  c.sessions.summary(),
 	}
 	if n := float64(g.ttft.Count()); n > 0 {
 		s.Phases = &Phases{1000 * g.queued / n, 1000 * g.prefill / n, 1000 * g.frontEnd / n,

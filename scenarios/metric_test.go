@@ -14,7 +14,8 @@ import (
 func full() *Result {
 	return &Result{SpeculationResult: &SpeculationResult{Speedup: &Speedup{}},
 		Sold: &Sold{Margin: new(float64)}, Cost: 1, CostPerMillion: 1, EnergyPerMillion: 1,
-		Summary: metrics.Summary{Latencies: spread(), Phases: &metrics.Phases{},
+		Summary: metrics.Summary{Service: metrics.Service{Latencies: spread()},
+			Phases: &metrics.Phases{},
 			Sessions: &metrics.Sessions{Mean: 1, Median: 1, P90: 1, P99: 1, Calls: 1,
 				Input: 1, Cached: 1, Output: 1}}, CostPerSession: 1, AdapterLoads: 1}
 }

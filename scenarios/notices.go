@@ -35,7 +35,8 @@ func (f *finished) notices() []string {
 		f.summary.Sent()); words != "" {
 		list = append(list, words)
 	}
-	if words := f.crowd.notice(f.scenario.Workload.Arrivals.Process == "closed-loop"); words != "" {
+	closed := f.scenario.Workload.Arrivals.Process == "closed-loop"
+	if words := f.crowd.notice(f.summary.P95TTFT, closed); words != "" {
 		list = append(list, words)
 	}
 	counts := f.source.Counts()

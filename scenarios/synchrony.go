@@ -42,9 +42,9 @@ const fewTogether = 8
 // notice says that the p95 of the TTFT comes from requests that arrive together, if it does. That
 // is so if the median request beyond the p95 came within a p95 of many others: of 8 or more, of
 // twice as many as come in such a time on average, and of more than arrivals at random have by six
-// of their standard deviations. It returns "" otherwise. closed reports whether users wait for
-// answers.
-func (o *togetherness) notice(closed bool) string {
+// of their standard deviations. It returns "" otherwise. ms is the p95 of the TTFT of all answers
+// in milliseconds; closed reports whether users wait for answers.
+func (o *togetherness) notice(ms float64, closed bool) string {
 	if len(o.seen) < fewTogether {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (o *togetherness) notice(closed bool) string {
 		return ""
 	}
 	words := fmt.Sprintf("the p95 of TTFT, %.3g s, comes from %d requests that arrive together, "+
-		"where %.3g do on average", p95.Seconds(), crowd, mean)
+		"where %.3g do on average", ms/1000, crowd, mean)
 	if closed {
 		words += ": users whose requests are alike march in step; lengths and thinking times " +
 			"that vary spread them"

@@ -252,11 +252,11 @@ func TestAnswersAreRepeated(t *testing.T) {
 // The text has each latency in its row, by its mean and its percentiles, what ended how, and the
 // most frequent errors first.
 func TestTextOfALoad(t *testing.T) {
-	r := &Result{Model: "m", URL: "u", Duration: 90, RequestThroughput: 3, OutputThroughput: 70,
-		TotalTokenThroughput: 500, MeanSendDelay: 2, MaxSendDelay: 8,
+	r := &Result{Model: "m", URL: "u", MeanSendDelay: 2, MaxSendDelay: 8,
 		Errors: map[string]int64{"rare": 1, "b": 5, "a": 5},
-		Limits: []metrics.LimitResult{{Latency: "itl", Percentile: 99,
-			Measured: 30, Limit: 40}, {Latency: "ttft", Joint: true}}}
+		Service: metrics.Service{Duration: 90, RequestThroughput: 3, OutputThroughput: 70,
+			TotalTokenThroughput: 500, Limits: []metrics.LimitResult{{Latency: "itl",
+				Percentile: 99, Measured: 30, Limit: 40}, {Latency: "ttft", Joint: true}}}}
 	r.Completed, r.Lost, r.Attainment.All, r.Attainment.Target = 11, 4, 0.25, 0.99
 	rows := []string{"time to first token", "time per output token", "gap between tokens",
 		"whole request"}

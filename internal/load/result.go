@@ -19,23 +19,7 @@ type Result struct {
 	// Model is the requested model, and URL the address of the server.
 	Model string `json:"model"`
 	URL   string `json:"url"`
-	metrics.Endings
-	TotalInputTokens  int64 `json:"total_input_tokens"`
-	TotalOutputTokens int64 `json:"total_output_tokens"`
-	CachedTokens      int64 `json:"cached_tokens"`
-	// Duration is the length in seconds of the window over which rates are taken, see Window.
-	Duration             float64 `json:"duration"`
-	Window               string  `json:"window"`
-	RequestThroughput    float64 `json:"request_throughput"`
-	OutputThroughput     float64 `json:"output_throughput"`
-	TotalTokenThroughput float64 `json:"total_token_throughput"`
-	metrics.Latencies
-	Goodput    float64                         `json:"goodput"`
-	Attainment metrics.Attainment              `json:"slo_attainment"`
-	SLOMet     bool                            `json:"slo_met"`
-	Limits     []metrics.LimitResult           `json:"slo_limits,omitempty"`
-	Binds      string                          `json:"slo_binds,omitempty"`
-	Classes    map[string]metrics.ClassSummary `json:"classes,omitempty"`
+	metrics.Service
 	// MeanSendDelay and MaxSendDelay are the delays with which requests were sent, in milliseconds
 	// of wall-clock time. They are part of TTFT and E2E latency.
 	MeanSendDelay float64 `json:"mean_send_delay_ms"`
@@ -83,17 +67,10 @@ func (g *generator) result() *Result {
 	s := g.collect.Summary(&sim.Result{Ended: g.ended, End: end,
 		Replicas: make([]sim.ReplicaResult, 1)})
 	r := &Result{
-		Model: g.client.model, URL: g.URL, Endings: s.Endings, Speed: g.Speed,
-		Errors:           g.tally.errors,
-		TotalInputTokens: s.TotalInputTokens, TotalOutputTokens: s.TotalOutputTokens,
-		CachedTokens: g.cached,
-		Duration:     s.Duration, Window: s.Window, RequestThroughput: s.RequestThroughput,
-		OutputThroughput:     s.OutputThroughput,
-		TotalTokenThroughput: s.TotalTokenThroughput, Latencies: s.Latencies,
-		Goodput: s.Goodput, Attainment: s.Attainment, SLOMet: s.SLOMet, Classes: s.Classes,
-		Limits: s.Limits, Binds: s.Binds,
-		MaxSendDelay: milliseconds(g.tally.max),
+		Model: g.client.model, URL: g.URL, Service: s.Service, Speed: g.Speed,
+		Errors: g.tally.errors, MaxSendDelay: milliseconds(g.tally.max),
 	}
+	r.CachedTokens = g.cached
 	if g.tally.sent > 0 {
 		r.MeanSendDelay = milliseconds(g.tally.late) / float64(g.tally.sent)
 	}
