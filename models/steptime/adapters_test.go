@@ -23,7 +23,7 @@ func TestAdaptersTakeTime(t *testing.T) {
 		if n == 0 || rapid.Bool().Draw(t, "prompt") {
 			s.Prefill = []sim.Chunk{{New: rapid.IntRange(2, 3000).Draw(t, "new")}}
 		}
-		o := c.adapterOperator(s.Tokens(), s.Decodes+len(s.Prefill))
+		o := c.stage.adapterOperator(s.Tokens(), s.Decodes+len(s.Prefill))
 		more, least := c.Duration(s)-without.Duration(s),
 			sim.Seconds(o.Bytes()/h100().Bandwidth)
 		if more < 0 || o.Time < least || more > o.Time+2 {

@@ -1,14 +1,69 @@
 package steptime
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/sim"
 )
 
-// newAttention prices one kind of layer.
-func (c *Clock) newAttention(l models.Attention) (attention, error) {
-	a := attention{Attention: l, count: c.share(l.Count), peak: c.wide.peak,
+// attention is the cost of the attention kernels of alike layers of the stage.
+type attention struct {
+	models.Attention
+	count float64
+	// perContext is the time for each token of context in all of the layers, perQuery for each
+	// query token.
+	perContext perToken
+	perQuery   sim.Time
+	// peak is the rate of its arithmetic in FLOP/s.
+	peak float64
+	// decodeCompute is the fraction of the peak that decode reaches.
+	decodeCompute float64
+	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at
+	// which decode reads what sequences keep, decodeKernel and prefillKernel are the fixed times in
+	// seconds.
+	prefillCompute, decodeRate  float64
+	decodeKernel, prefillKernel float64
+	// perToken is the time of each new token of the longest prompt.
+	perToken sim.Time
+	// perLength is the idle time of the last tiles for each token of the longest prompt.
+	perLength sim.Time
+}
+
+// attentionCosts predicts the attention kernels of a pipeline stage. Nothing changes after add,
+// except for what byPrompt and tables remember.
+type attentionCosts struct {
+	*setup
+	products *productCosts
+	tables   *lookup
+	// kinds has alike layers together; latentLayers is the number of layers with latent attention.
+	kinds        []attention
+	latentLayers float64
+	// cacheRate is the rate in B/s at which decode attention reads the cache.
+	cacheRate float64
+	// decodeKernels and prefillKernels are the fixed times in a step, and expand the time of
+	// computing the keys and values of a cached token anew (MLA).
+	decodeKernels, prefillKernels, expand sim.Time
+	byPrompt                              memo // chunks of one prompt, by its tokens
+}
+
+func newAttentionCosts(products *productCosts, expand sim.Time) attentionCosts {
+	c := attentionCosts{setup: products.setup, products: products, expand: expand}
+	c.cacheRate = c.cfg.Accelerator.Bandwidth * c.constants.Attention.DecodeMemory /
+		or1(c.cfg.Factors.Cache)
+	if narrow := c.constants.Attention.DecodeNarrow; narrow > 0 && c.narrowCache() &&
+		!c.engine.NativeFP8Attention {
+		c.cacheRate *= narrow
+	}
+	return c
+}
+
+// add prices a kind of layer, of which the stage has count.
+func (c *attentionCosts) add(l models.Attention, count float64) error {
+	a := attention{Attention: l, count: count, peak: c.products.wide.peak,
 		decodeCompute: c.decodeCompute(&l)}
 	if eight := c.cfg.Accelerator.Peak[hardware.FP8]; l.Scan && eight > 0 {
 		a.peak = eight
@@ -17,7 +72,7 @@ func (c *Clock) newAttention(l models.Attention) (attention, error) {
 	a.prefillCompute, a.decodeRate = k.PrefillCompute, c.cacheRate
 	a.decodeKernel, a.prefillKernel = float64(k.DecodeKernel), float64(k.PrefillKernel)
 	if err := c.linearAttention(&a); err != nil {
-		return a, err
+		return err
 	}
 	a.perContext = perTokenOf(a.count,
 		max(l.DecodeFLOPs/(a.peak*a.decodeCompute), l.KVBytes/c.cacheRate))
@@ -28,61 +83,86 @@ func (c *Clock) newAttention(l models.Attention) (attention, error) {
 	a.perQuery = times(a.count, query)
 	wave := 128 * float64(c.cfg.Accelerator.SMs)
 	a.perLength = times(a.count, k.PrefillTail*wave*l.HeadFLOPs/(a.peak*k.PrefillCompute))
-	return a, nil
+	c.kinds = append(c.kinds, a)
+	if l.Latent {
+		c.latentLayers += a.count
+	}
+	c.decodeKernels += times(a.count, a.decodeKernel)
+	c.prefillKernels += times(a.count, a.prefillKernel)
+	return nil
 }
 
-// decodeAttention returns the time of the attention of the sequences of s that decode.
-func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
-	if s.DecodeTokens == s.Decodes {
-		f := c.form(s.Decodes)
-		if f.measured {
-			f.reach(c, s.Decodes, s.Context)
-		}
-		return formAt(f.attention, s.Context).At(s.Context)
+// linearAttention prices linear attention as the engine's kernels were measured (see
+// hardware.RecurrentKernel), where they were: chunks of a prompt follow one another, and states are
+// read and written at a rate of their own.
+func (c *attentionCosts) linearAttention(a *attention) error {
+	if a.Recurrent == "" || c.engine.Roofline {
+		return nil
 	}
+	k, err := hardware.FindRecurrent(c.engine.Kernels, string(a.Recurrent), c.cfg.Accelerator)
+	if err != nil || k == nil {
+		return err
+	}
+	a.prefillCompute, a.decodeRate = k.Compute/or1(c.cfg.Factors.Prompts), c.bandwidth*k.Memory
+	a.perToken = times(a.count, float64(k.Serial))
+	a.decodeKernel, a.prefillKernel = float64(k.Decode), float64(k.Prefill)
+	return nil
+}
+
+// decodeCompute returns the fraction of the peak that decode attention reaches.
+func (c *attentionCosts) decodeCompute(l *models.Attention) float64 {
+	reached := c.constants.Attention.DecodeCompute
+	// an indexer scores all tokens with tensor cores, as latent attention does
+	if l.Latent || l.Scan {
+		reached = c.constants.Attention.LatentCompute
+	}
+	if c.engine.DecodeCompute > 0 {
+		reached = min(reached, c.engine.DecodeCompute)
+	}
+	return reached
+}
+
+// verify returns the time in which the sequences of s attend to their contexts with more queries
+// than one each: the cache is read once, the arithmetic is done for each.
+func (c *attentionCosts) verify(s *sim.Step) sim.Time {
 	t := c.decodeKernels
-	for i := range c.attention {
-		t += c.verify(&c.attention[i], s.Decodes, s.DecodeTokens, s.Context)
+	for i := range c.kinds {
+		a := &c.kinds[i]
+		w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
+		read := times(a.count, max(w.FLOPs/(a.peak*a.decodeCompute), w.KVRead/c.cacheRate))
+		t += a.perQuery*sim.Time(c.rank(s.DecodeTokens)) + onRank(c.setup, read, s.Decodes)
 	}
 	return t
 }
 
-// verify returns the time in which n sequences attend to a total context with more queries than one
-// each: the cache is read once, the arithmetic is done for each.
-func (c *Clock) verify(a *attention, n, queries int, context int64) sim.Time {
-	w := a.Decode(n, queries, context)
-	read := times(a.count, max(w.FLOPs/(a.peak*a.decodeCompute), w.KVRead/c.cacheRate))
-	return a.perQuery*sim.Time(c.rank(queries)) + onRank(c, read, n)
-}
-
-// prefillAttention returns the time of the attention of the prompt chunks of s: fixed times and the
+// prefill returns the time of the attention of the prompt chunks of s: fixed times and the
 // idle tail once, and the work of each chunk. With MLA, the keys and values of cached tokens are
 // computed anew. Ranks share the chunks, undivided, as evenly as that allows.
-func (c *Clock) prefillAttention(s *sim.Step) sim.Time {
+func (c *attentionCosts) prefill(s *sim.Step) sim.Time {
 	if len(s.Prefill) == 1 && s.Prefill[0].Cached == 0 {
 		return c.byPrompt.at(s.Prefill[0].Rows())
 	}
-	return c.chunksAttention(s.Prefill)
+	return c.chunks(s.Prefill)
 }
 
-// chunksAttention is prefillAttention for any chunks.
-func (c *Clock) chunksAttention(prefill []sim.Chunk) sim.Time {
+// chunks is prefill for any chunks.
+func (c *attentionCosts) chunks(prefill []sim.Chunk) sim.Time {
 	var t sim.Time
 	var chunks []sim.Time
 	longest, newest := 0, 0
 	for i := range prefill {
 		n, cached := prefill[i].Rows(), prefill[i].Cached
-		if cached == 0 && c.tables != nil {
-			if seconds, ok := c.measured(c.tables.chunk(c.attentionKey()), "prefill attention",
-				"tokens", float64(n)); ok && c.attention[0].Window == 0 {
-				t += times(c.attention[0].count, seconds)
+		if cached == 0 && c.tables.Tables != nil {
+			if seconds, ok := c.tables.measured(c.tables.chunk(c.key()), "prefill attention",
+				"tokens", float64(n)); ok && c.kinds[0].Window == 0 {
+				t += times(c.kinds[0].count, seconds)
 				continue
 			}
 		}
 		longest, newest = max(longest, n+cached), max(newest, n)
 		work := c.expand * sim.Time(cached)
-		for j := range c.attention {
-			work += c.chunk(&c.attention[j], n, cached)
+		for j := range c.kinds {
+			work += c.chunk(&c.kinds[j], n, cached)
 		}
 		t += work
 		if c.ranks > 1 {
@@ -94,9 +174,9 @@ func (c *Clock) chunksAttention(prefill []sim.Chunk) sim.Time {
 	}
 	if longest > 0 {
 		t += c.prefillKernels
-		for j := range c.attention {
-			t += c.attention[j].perLength*sim.Time(c.attention[j].idle(longest)) +
-				c.attention[j].perToken*sim.Time(newest)
+		for j := range c.kinds {
+			t += c.kinds[j].perLength*sim.Time(c.kinds[j].idle(longest)) +
+				c.kinds[j].perToken*sim.Time(newest)
 		}
 	}
 	return t
@@ -113,7 +193,7 @@ func (a *attention) idle(longest int) int {
 
 // chunk returns the time that a chunk of n tokens after cached ones needs in all of the layers:
 // arithmetic, then moving queries, keys, values and outputs.
-func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
+func (c *attentionCosts) chunk(a *attention, n, cached int) sim.Time {
 	k := &c.constants.Attention
 	w := a.Prefill(n, cached)
 	if c.engine.NaiveAttention {
@@ -133,77 +213,146 @@ func (c *Clock) chunk(a *attention, n, cached int) sim.Time {
 	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
 }
 
-// attentionOperators appends the attention of the prompt chunks and of the sequences that decode.
-func (c *Clock) attentionOperators(ops []Operator, s *sim.Step) []Operator {
-	k := &c.constants.Attention
-	moves := c.bandwidth * k.PrefillMemory // in B/s
-	if len(s.Prefill) > 0 {
-		o := Operator{Name: "attention_prefill", Time: c.prefillAttention(s)}
-		spent := spending{FixedTimes: c.prefillKernels.Seconds()}
-		for i := range c.attention {
-			for j := range s.Prefill {
-				a, n, cached := &c.attention[i], s.Prefill[j].Rows(), s.Prefill[j].Cached
-				w := a.Prefill(n, cached)
-				scores := 0.0
-				if c.engine.NaiveAttention {
-					naive := c.naive(a, w, n, cached)
-					w, scores = naive, naive.IO-w.IO
-				}
-				part := a.count / float64(c.ranks)
-				o.FLOPs += a.count * w.FLOPs / float64(c.ranks)
-				o.KV += a.count * w.KVRead / float64(c.ranks)
-				o.Scores += a.count * scores / float64(c.ranks)
-				if a.perToken == 0 { // what linear attention moves is in its rate of arithmetic
-					spent[ReadingKV] += part * w.KVRead / moves
-					spent[MovingScores] += part * scores / moves
-					spent[MovingActivations] += part * (w.IO - scores) / moves
-				}
-			}
-		}
-		if c.engine.Roofline { // nothing but the cache is moved
-			spent[MovingActivations] = 0
-		}
-		compute := o.FLOPs / (c.wide.peak * k.PrefillCompute)
-		o.Bound = largest(compute, o.Bytes()/moves, c.prefillKernels.Seconds())
-		o.Computing = sim.Seconds(compute)
-		o.spend(spent)
-		ops = append(ops, o)
+// naive returns the work of a chunk whose scores are moved through memory: all pairs are computed,
+// also the pairs that a mask or a window hides, and for each pair and head a score is written, read
+// and written as a probability, and read again (Dao et al., arXiv:2205.14135, algorithm 0). Kernels
+// that choose tokens, and linear attention, have no such form.
+func (c *attentionCosts) naive(a *attention, w models.AttentionWork,
+	n, cached int) models.AttentionWork {
+	if a.HeadFLOPs == 0 || a.Scan || a.Gathered {
+		return w
 	}
-	if s.Decodes > 0 {
-		o := Operator{Name: "attention_decode", Time: c.decodeAttention(s)}
-		spent := spending{FixedTimes: c.decodeKernels.Seconds()}
-		compute := 0.0
-		for i := range c.attention {
-			a := &c.attention[i]
-			w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
-			o.FLOPs += a.count * w.FLOPs / float64(c.ranks)
-			o.KV += a.count * w.KVRead / float64(c.ranks)
-			part := a.count / float64(c.ranks)
-			spent[ReadingKV] += part * w.KVRead / c.cacheRate
-			if !c.engine.Roofline {
-				spent[ReadingKV] += part * w.KVWritten / c.cacheRate
-				spent[MovingActivations] += part * w.IO / c.cacheRate
-			}
-			compute += a.count * w.FLOPs /
-				(float64(c.ranks) * a.peak * a.decodeCompute)
-		}
-		o.Bound = largest(compute, o.Bytes()/c.cacheRate, c.decodeKernels.Seconds())
-		o.Computing = sim.Seconds(compute)
-		o.spend(spent)
-		ops = append(ops, o)
-	}
-	return ops
+	pairs, heads := float64(n)*float64(n+cached), a.PrefillFLOPs/a.HeadFLOPs
+	w.FLOPs = a.PrefillFLOPs * pairs
+	w.IO += 4 * heads * pairs * c.activationBytes
+	return w
 }
 
-// decodeCompute returns the fraction of the peak that decode attention reaches.
-func (c *Clock) decodeCompute(l *models.Attention) float64 {
-	reached := c.constants.Attention.DecodeCompute
-	// an indexer scores all tokens with tensor cores, as latent attention does
-	if l.Latent || l.Scan {
-		reached = c.constants.Attention.LatentCompute
+// prefillOperator returns the attention of the prompt chunks of s.
+func (c *attentionCosts) prefillOperator(s *sim.Step) Operator {
+	k, ranks := &c.constants.Attention, float64(c.ranks)
+	moves := c.bandwidth * k.PrefillMemory // in B/s
+	o := Operator{Name: "attention_prefill", Time: c.prefill(s)}
+	spent := spending{FixedTimes: c.prefillKernels.Seconds()}
+	for i := range c.kinds {
+		for j := range s.Prefill {
+			a, n, cached := &c.kinds[i], s.Prefill[j].Rows(), s.Prefill[j].Cached
+			w := a.Prefill(n, cached)
+			scores := 0.0
+			if c.engine.NaiveAttention {
+				naive := c.naive(a, w, n, cached)
+				w, scores = naive, naive.IO-w.IO
+			}
+			part := a.count / ranks
+			o.FLOPs += a.count * w.FLOPs / ranks
+			o.KV += a.count * w.KVRead / ranks
+			o.Scores += a.count * scores / ranks
+			if a.perToken == 0 { // what linear attention moves is in its rate of arithmetic
+				spent[ReadingKV] += part * w.KVRead / moves
+				spent[MovingScores] += part * scores / moves
+				spent[MovingActivations] += part * (w.IO - scores) / moves
+			}
+		}
 	}
-	if c.engine.DecodeCompute > 0 {
-		reached = min(reached, c.engine.DecodeCompute)
+	if c.engine.Roofline { // nothing but the cache is moved
+		spent[MovingActivations] = 0
 	}
-	return reached
+	compute := o.FLOPs / (c.products.wide.peak * k.PrefillCompute)
+	o.Bound = largest(compute, o.Bytes()/moves, c.prefillKernels.Seconds())
+	o.Computing = sim.Seconds(compute)
+	o.spend(spent)
+	return o
+}
+
+// decodeOperator returns the attention of the sequences of s that decode, which takes t.
+func (c *attentionCosts) decodeOperator(s *sim.Step, t sim.Time) Operator {
+	ranks := float64(c.ranks)
+	o := Operator{Name: "attention_decode", Time: t}
+	spent := spending{FixedTimes: c.decodeKernels.Seconds()}
+	compute := 0.0
+	for i := range c.kinds {
+		a := &c.kinds[i]
+		w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
+		o.FLOPs += a.count * w.FLOPs / ranks
+		o.KV += a.count * w.KVRead / ranks
+		part := a.count / ranks
+		spent[ReadingKV] += part * w.KVRead / c.cacheRate
+		if !c.engine.Roofline {
+			spent[ReadingKV] += part * w.KVWritten / c.cacheRate
+			spent[MovingActivations] += part * w.IO / c.cacheRate
+		}
+		compute += a.count * w.FLOPs / (ranks * a.peak * a.decodeCompute)
+	}
+	o.Bound = largest(compute, o.Bytes()/c.cacheRate, c.decodeKernels.Seconds())
+	o.Computing = sim.Seconds(compute)
+	o.spend(spent)
+	return o
+}
+
+// form returns the time that n sequences need to attend to a total context. It bends where
+// windows are full, and at the points of measured tables.
+func (c *attentionCosts) form(n int) []segment {
+	base, slope := c.decodeKernels, perToken(0)
+	var bends []bend
+	for i := range c.kinds {
+		a := &c.kinds[i]
+		perContext := onRank(c.setup, a.perContext, n)
+		base += a.perQuery * sim.Time(c.rank(n))
+		slope += perContext
+		if at := a.BendsAt(n); at > 0 {
+			bends = append(bends, bend{at, perContext})
+		}
+	}
+	if len(bends) == 0 {
+		return c.measuredForm(n, segment{base, slope, math.MaxInt64})
+	}
+	slices.SortFunc(bends, func(a, b bend) int { return cmp.Compare(a.at, b.at) })
+	var segments []segment
+	for _, b := range bends {
+		segments = append(segments, segment{base, slope, b.at})
+		base, slope = base+b.perContext.times(b.at), slope-b.perContext
+	}
+	return append(segments, segment{base, slope, math.MaxInt64})
+}
+
+// bend is a total context from which on a kind of attention costs no more, and what a token cost
+// before.
+type bend struct {
+	at         int64
+	perContext perToken
+}
+
+// key names the attention of the model's layers on one accelerator.
+func (c *attentionCosts) key() attentionKey {
+	if len(c.kinds) == 0 {
+		return attentionKey{}
+	}
+	l := &c.kinds[0].Attention
+	if l.Latent {
+		return attentionKey{heads: l.Heads, kv: sixteen(c.cfg.KV)}
+	}
+	return attentionKey{l.Heads, l.KVHeads, l.HeadDim, sixteen(c.cfg.KV)}
+}
+
+// measuredForm returns the form of decode attention for n sequences: measured points joined by
+// straight lines, and the formula before the first and after the last.
+func (c *attentionCosts) measuredForm(n int, formula segment) []segment {
+	points := c.tables.contexts(c.key(), n)
+	if len(points) < 2 {
+		if c.tables.Tables != nil && len(c.tables.decoding[c.key()]) > 0 {
+			c.tables.record("decode attention", "sequences", float64(n))
+		}
+		return []segment{formula}
+	}
+	count := c.kinds[0].count
+	var segments []segment
+	for i := range points[1:] {
+		from, to := int64(points[i].x)*int64(n), int64(points[i+1].x)*int64(n)
+		start, end := times(count, points[i].seconds), times(count, points[i+1].seconds)
+		slope := perToken(max(0, (end-start)*fraction/sim.Time(to-from)))
+		segments = append(segments, segment{start - slope.times(from), slope, to})
+	}
+	before, after := formula, formula
+	before.through = int64(points[0].x)*int64(n) - 1
+	return append(append([]segment{before}, segments...), after)
 }

@@ -81,9 +81,10 @@ func TestNothingBeatsTheHardware(t *testing.T) {
 			return
 		}
 		a := cfg.Accelerator
-		peak := max(c.operand.peak, c.wide.peak)
-		for i := range c.attention { // an indexer scans in FP8, whatever the format of the weights
-			peak = max(peak, c.attention[i].peak)
+		peak := max(c.stage.products.operand.peak, c.stage.products.wide.peak)
+		// an indexer scans in FP8, whatever the format of the weights
+		for i := range c.stage.attention.kinds {
+			peak = max(peak, c.stage.attention.kinds[i].peak)
 		}
 		for _, o := range c.Breakdown(s) {
 			// A thousandth, and two ticks for each of the terms that are rounded.

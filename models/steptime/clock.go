@@ -1,147 +1,187 @@
+// Package steptime predicts how long a step takes: the physics between a model's FLOPs and bytes
+// and a server's milliseconds.
+//
+// A step is the sum of its operators (matrix products, attention, collectives, sampling), each the
+// larger of compute and memory time at the efficiencies fitted to measurements of the accelerator,
+// plus a fixed time a kernel; an engine preset adds what the host costs. docs/physics.md gives each
+// formula with its source.
+//
+// A Clock implements sim.LeapClock. Costs that depend on a count (tokens, sampled rows, sequences)
+// are computed once for each count and kept as integer ticks, so that predicting a step takes
+// nanoseconds and allocates nothing.
 package steptime
 
 import (
-	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/models"
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/llmsim/llmsim/sim"
 )
 
 // Clock predicts step times. Only one goroutine may use it at a time.
 type Clock struct {
-	cfg       Config
-	engine    *Engine
-	constants *hardware.Constants
-	// kernels are the engine's, nil where they were not measured.
-	kernels *hardware.Kernels
-	tables  *Tables
-	// productTables are the measured times of the matrix products, by their rows.
-	productTables map[*models.Linear]curve
-	outside       outside
-	forks         []*Clock
-	warnings      []string
+	*setup
+	stage    *stage // the slowest pipeline stage
+	host     hostCosts
+	images   imageCost
+	work     workForm
+	warnings []string
+	// forks are the clocks whose steps Outside reports too.
+	forks []*Clock
 
-	// layers is the number of layers of the slowest pipeline stage, last reports whether it has the
-	// output head. allLayers is the number of layers of the model, latentLayers the number of
-	// layers with latent attention in the stage.
-	layers, allLayers, latentLayers float64
-	last                            bool
-	// bandwidth is in B/s, as Factors have it; operand and wide are the rates of quantised matrix
-	// products and of all other arithmetic.
-	bandwidth       float64
-	operand, wide   peakRate
-	activationBytes float64
-	// byFormat are the rates of products of matrices that are stored in other formats than most.
-	byFormat map[hardware.DType]*peakRate
-	// experts holds the constants of the kernels of routed experts.
-	experts hardware.ExpertKernel
-	// expertOverlap joins their compute and memory time. expertsWhole reports whether their fixed
-	// time has all that comes between and after the two products in it.
-	expertOverlap float64
-	expertsWhole  bool
-	// cacheRate is the rate in B/s at which decode attention reads the cache.
-	cacheRate    float64
-	crossesNodes bool
-	// ranks is the number of data-parallel ranks.
-	ranks int
-
-	linear    []models.Linear
-	pointwise []models.ElementwiseKernel
-	attention []attention
-
-	byTokens, byRows, byRouted, byExchanged, byPrompt memo
-
-	// launch and launchPrompt are the times in which the host launches a step without and with
-	// prompts. scheduling has the time that the host takes to schedule a step, by the number of
-	// sequences, and serial the time for which the accelerators wait for the host.
-	launch, launchPrompt, launchPieces sim.Time
-	scheduling, serial                 memo
-
-	forms    []*form // by the number of sequences
+	forms    []*form // by the number of sequences; nil where it was not asked for
 	verified *verifications
-	// decodeKernels and prefillKernels are the fixed times of attention in a step, expand the time
-	// of computing the keys and values of a cached token anew (MLA).
-	decodeKernels, prefillKernels, expand sim.Time
-	images                                imageCost
-	different                             []float64 // adapters, by sequences; -1 where unknown
-	work                                  workForm
 	// unsplit is the clock of all layers in one stage, for Whole; nil before it is asked for.
 	unsplit *Clock
 }
 
 var _ sim.LeapClock = (*Clock)(nil)
 
-// attention is the cost of the attention kernels of alike layers of the stage.
-type attention struct {
-	models.Attention
-	count float64
-	// perContext is the time for each token of context in all of the layers, perQuery for each
-	// query token.
-	perContext perToken
-	perQuery   sim.Time
-	// peak is the rate of its arithmetic in FLOP/s.
-	peak float64
-	// decodeCompute is the fraction of the peak that decode reaches.
-	decodeCompute float64
-	// prefillCompute is the fraction of the peak that prompts reach, decodeRate the rate in B/s at
-	// which decode reads what sequences keep, decodeKernel and prefillKernel are the fixed times in
-	// seconds.
-	prefillCompute, decodeRate  float64
-	decodeKernel, prefillKernel float64
-	// perToken is the time of each new token of the longest prompt.
-	perToken sim.Time
-	// perLength is the idle time of the last tiles for each token of the longest prompt.
-	perLength sim.Time
-}
-
-// imageCost is the cost of images.
-type imageCost struct {
-	// tokens is the number of tokens of one image, flops the number of FLOP of its encoder, and
-	// time the time of the encoder.
-	tokens, count int
-	flops         float64
-	time          sim.Time
-}
-
-// share returns how many of count kernels of the model are in the stage.
-func (c *Clock) share(count int) float64 {
-	if count <= 1 {
-		return float64(count)
+// New returns the clock of one replica, or an error that says why the configuration cannot run. New
+// does not check whether the model fits into memory: see Plan.
+func New(cfg Config) (*Clock, error) {
+	cfg, warnings, err := cfg.resolve()
+	if err != nil {
+		return nil, err
 	}
-	return float64(count) * c.layers / c.allLayers
-}
-
-// narrowCache reports whether the elements of the KV cache have 8 bits.
-func (c *Clock) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
-
-// rank returns how many of n are on the busiest rank.
-func (c *Clock) rank(n int) int {
-	if c.ranks == 1 { // a division takes long
-		return n
+	products, err := newProductCosts(newSetup(cfg))
+	if err != nil {
+		return nil, err
 	}
-	return (n + c.ranks - 1) / c.ranks
-}
-
-// onRank returns the part of t, which all n sequences take together, that the sequences of the
-// busiest rank take.
-func onRank[T sim.Time | perToken](c *Clock, t T, n int) T {
-	if c.ranks == 1 {
-		return t
+	c := &Clock{setup: products.setup, work: newWorkForm(&cfg),
+		warnings: append(warnings, products.warnings...)}
+	if c.images, err = newImageCost(products); err != nil {
+		return nil, err
 	}
-	return (t*T(c.rank(n)) + T(n) - 1) / T(n)
-}
-
-// routed returns the time of the routed experts of the given tokens.
-func (c *Clock) routed(tokens int) sim.Time {
-	if c.cfg.Model.Experts() == nil {
-		return 0
+	if err := c.priceStage(products); err != nil {
+		return nil, err
 	}
-	return c.byRouted.at(tokens)
+	if cfg.Operators != nil {
+		c.warnings = append(c.warnings, c.stage.coverage()...)
+	}
+	return c, nil
 }
 
-// slowing reports whether a slowdown is configured.
-func (c *Clock) slowing() bool { return c.cfg.Slowdown != 0 && c.cfg.Slowdown != 1 }
+// priceStage chooses and prices a pipeline stage: the last, which has the output head, or one of
+// those with the most layers, where the stages cannot be equal. Remaining layers go to stages other
+// than the last. One may be slower for decoding and the other for prompts: it takes the stage that
+// the other exceeds by less.
+func (c *Clock) priceStage(products *productCosts) error {
+	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
+	most, fewest := (layers+stages-1)/stages, layers/stages
+	if err := c.price(products, fewest, true); err != nil || most == fewest {
+		return err
+	}
+	last, times := *c, c.probe()
+	if err := c.price(products, most, false); err != nil {
+		return err
+	}
+	if longest := c.probe(); exceeds(longest, times) <= exceeds(times, longest) {
+		*c = last
+	}
+	return nil
+}
 
-// expertLayers returns the number of layers of the stage that have routed experts.
-func (c *Clock) expertLayers() float64 {
-	return c.share(c.cfg.Model.ExpertLayers())
+// price sets the stage to one of the given layers, which may be the last.
+func (c *Clock) price(products *productCosts, layers int, last bool) error {
+	stage, err := newStage(products, layers, last)
+	if err != nil {
+		return err
+	}
+	c.stage, c.host = stage, newHostCosts(stage)
+	c.forget()
+	return nil
+}
+
+// probe returns the times of a decode step for one sequence and of a prompt. They do not run.
+func (c *Clock) probe() [2]sim.Time {
+	aside := c.Aside()
+	return [2]sim.Time{aside.Duration(&sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}),
+		aside.Duration(&sim.Step{Prefill: []sim.Chunk{{New: 512, Last: true}}})}
+}
+
+// exceeds returns the largest ratio of times in a to those in b.
+func exceeds(a, b [2]sim.Time) float64 {
+	return max(float64(a[0])/float64(b[0]), float64(a[1])/float64(b[1]))
+}
+
+// Fork returns another clock with the same times, which another goroutine may use. Outside of c
+// also reports the steps of its forks.
+func (c *Clock) Fork() *Clock {
+	fork := c.Aside()
+	c.forks = append(c.forks, fork)
+	return fork
+}
+
+// Aside returns another clock with the same times, for steps that are asked for and do not run:
+// Outside of c does not report them.
+func (c *Clock) Aside() *Clock {
+	aside := *c
+	aside.stage, aside.host = c.stage.fresh(), c.host.fresh()
+	aside.forget()
+	return &aside
+}
+
+// forget drops what c itself remembers of the steps so far.
+func (c *Clock) forget() { c.forms, c.verified, c.forks, c.unsplit = nil, nil, nil, nil }
+
+// slowdown returns the factor on all times that is configured.
+func (c *Clock) slowdown() slowdown { return slowdown(c.cfg.Slowdown) }
+
+// Warnings returns facts about the basis of the predictions that a reader should know.
+func (c *Clock) Warnings() []string { return c.warnings }
+
+// ImageTime returns the time in which one image or sound is encoded, 0 if the clock has no encoder.
+func (c *Clock) ImageTime() sim.Time { return c.images.time }
+
+// Outside describes the steps so far for which operator tables did not reach, so that formulas were
+// used. It returns nil if the tables covered all steps.
+func (c *Clock) Outside() []string {
+	var list []string
+	all := c.allOutside()
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
+		e := all[key]
+		many := fmt.Sprintf("some of %.0f to %.0f %s", e.least, e.most, key[1])
+		// a leap asks for the first of its steps, so the largest context follows from how steps are
+		// taken
+		if e.least == e.most || key[1] == contextTokens {
+			many = fmt.Sprintf("%.0f %s", e.least, key[1])
+		}
+		list = append(list, fmt.Sprintf("%s: %s are not in the operator table, so by formula",
+			key[0], many))
+	}
+	return list
+}
+
+// allOutside returns what c and its forks recorded.
+func (c *Clock) allOutside() outside {
+	all := outside{}
+	maps.Copy(all, c.stage.tables.outside)
+	for _, fork := range c.forks {
+		for key, e := range fork.allOutside() {
+			all.add(key, e)
+		}
+	}
+	return all
+}
+
+// Handover returns the host's time that delays the first token of a request that continues at
+// another replica.
+func (c *Clock) Handover() sim.Time {
+	return sim.Seconds(float64(c.engine.Handover) * c.constants.Host)
+}
+
+// RequestLatency returns the host's time that delays the first token of a request, without steps:
+// what a request takes, and what each token of its prompt takes in addition. Engines without
+// requests have neither.
+func (c *Clock) RequestLatency() (request, token sim.Time) {
+	if c.engine.Request == 0 {
+		return 0, 0
+	}
+	factor := or1(c.cfg.Factors.Request) * c.constants.Host
+	return sim.Seconds(factor * float64(c.engine.Request)),
+		sim.Seconds(factor * c.cfg.Model.Tokenise())
 }

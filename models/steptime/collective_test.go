@@ -23,7 +23,7 @@ func reduction(t *testing.T, network string, nodes, perNode int, bytes float64) 
 	model.Attends().Heads, model.Attends().KVHeads, chip.PerNode = 64, 64, perNode
 	c := mustClock(t, Config{Model: model, Accelerator: chip, ScaleUp: nvlink4, Network: &link,
 		Parallel: Parallelism{Tensor: nodes * perNode}})
-	return c.allReduce(bytes, nodes*perNode)
+	return c.stage.exchanges.allReduce(bytes, nodes*perNode)
 }
 
 // NVIDIA/nccl issue 450 (2021): four nodes of 8 V100 at 100 Gb/s TCP reach 4 to 6 GB/s of bus
@@ -69,7 +69,7 @@ func TestExchangeReachesThePublishedBandwidth(t *testing.T) {
 		c := mustClock(t, Config{Model: known[at], Accelerator: h100(), ScaleUp: &inside,
 			Network: &link, Parallel: Parallelism{Data: 8 * nodes}})
 		const bytes = 8192 * 7168
-		seconds, _ := c.exchange(bytes)
+		seconds, _ := c.stage.exchanges.exchange(bytes)
 		visited := float64(nodes) * (1 - math.Pow(1-1/float64(nodes), 8))
 		if logical := bytes * visited / seconds; math.Abs(logical/published-1) > 0.15 {
 			t.Errorf("%d nodes: %g B/s, published %g", nodes, logical, published)
@@ -86,7 +86,7 @@ func TestAllReducesWaitForTheLastRank(t *testing.T) {
 			e := Engine{Name: "test", Skew: hardware.Seconds(skew), Graph: graph}
 			c := mustClock(t, Config{Model: llama8B(), Accelerator: h100(), ScaleUp: nvlink4,
 				Engine: e, Parallel: Parallelism{Tensor: ranks}})
-			for _, o := range c.collectives(nil, tokens) {
+			for _, o := range c.stage.collectives(nil, tokens) {
 				return o.Time.Seconds()
 			}
 			return 0
@@ -113,7 +113,7 @@ func TestRanksSumSquaresWhereNormsSpanHeads(t *testing.T) {
 				Engine: Engines()[0], Parallel: Parallelism{Tensor: tp}})
 			want := 0.0
 			if wide && tp > 1 {
-				want = float64(model.Layers()) * c.allReduce(16*8, tp) * 1e3
+				want = float64(model.Layers()) * c.stage.exchanges.allReduce(16*8, tp) * 1e3
 			}
 			got := operatorTime(c, &step, "all_reduce_squares")
 			if math.Abs(got-want) > 1e-6 {

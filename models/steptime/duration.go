@@ -1,6 +1,12 @@
 package steptime
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"math/bits"
+
+	"math"
+
+	"github.com/llmsim/llmsim/sim"
+)
 
 // Duration returns the time of step s in the slowest pipeline stage, including the send to the next
 // stage.
@@ -9,10 +15,10 @@ func (c *Clock) Duration(s *sim.Step) sim.Time {
 		if n, context, ok := decoding(s); ok {
 			return c.Decode(n, context).At(context)
 		} else if len(s.Prefill) == 0 {
-			return c.slowed(c.verifyDrafts(s))
+			return c.slowdown().time(c.verifyDrafts(s))
 		}
 	}
-	return c.slowed(c.predicted(s))
+	return c.slowdown().time(c.predicted(s))
 }
 
 // predicted returns the time of step s without the configured slowdown.
@@ -27,15 +33,15 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 		return c.verifyDrafts(s)
 	}
 	l := c.busiest(s)
-	t := c.byTokens.at(l.tokens) + c.byRows.at(l.rows) + c.routed(l.routed) + c.prefillAttention(s)
+	t := c.stage.unattended(l) + c.stage.attention.prefill(s)
 	if s.Decodes > 0 {
 		t += c.decodeAttention(s)
 	}
-	t -= c.overlapped(t, l.tokens)
-	t = c.mixed(t, s)
-	t += c.encode(s) + c.adapt(l.tokens, l.sequences)
-	return max(1, max(t, c.hostFloor(l.tokens, l.sequences, len(s.Prefill) > 0))+
-		c.serial.at(l.sequences))
+	t -= c.stage.overlapped(t, l.tokens)
+	t = c.cfg.Factors.mixed(t, s)
+	t += c.images.encode(s) + c.stage.adapt(l.tokens, l.sequences)
+	return max(1, max(t, c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0))+
+		c.host.serial.at(l.sequences))
 }
 
 // decoding reports whether s has one row for each sequence, for how many, and the context they
@@ -54,5 +60,150 @@ func decoding(s *sim.Step) (n int, context int64, ok bool) {
 	return n, context, s.DecodeTokens == s.Decodes
 }
 
-// Warnings returns facts about the basis of the predictions that a reader should know.
-func (c *Clock) Warnings() []string { return c.warnings }
+// Decode returns the form of a step in which n sequences decode one token each.
+func (c *Clock) Decode(n int, context int64) sim.Affine {
+	a := c.decode(n, context)
+	if f := c.slowdown(); f.on() {
+		return f.form(a, context)
+	}
+	return a
+}
+
+// decode is Decode without the configured slowdown.
+func (c *Clock) decode(n int, context int64) sim.Affine {
+	if c.cfg.Given != nil {
+		return c.cfg.Given.decode(n)
+	}
+	f := c.form(n)
+	if f.measured {
+		f.reach(c.stage.tables, n, context)
+	}
+	return formAt(f.step, context)
+}
+
+// reach notes contexts to which tables of decode attention do not reach: the formula is the first
+// segment then, and the last.
+func (f *form) reach(tables *lookup, n int, context int64) {
+	last := len(f.attention) - 1
+	if context <= f.attention[0].through || context > f.attention[last-1].through {
+		tables.record("decode attention", contextTokens,
+			math.Round(float64(context)/float64(n)))
+	}
+}
+
+// form returns the form for n sequences.
+func (c *Clock) form(n int) *form {
+	if n < len(c.forms) && c.forms[n] != nil {
+		return c.forms[n]
+	}
+	if missing := n + 1 - len(c.forms); missing > 0 {
+		c.forms = append(c.forms, make([]*form, missing)...)
+	}
+	f := c.newForm(n)
+	c.forms[n] = &f
+	return &f
+}
+
+// newForm builds the form for n sequences: attention and the rest of the accelerators' time, and
+// the floor of the host under it.
+func (c *Clock) newForm(n int) form {
+	if n == 0 {
+		return form{step: []segment{{base: 1, through: math.MaxInt64}}}
+	}
+	f := form{attention: c.stage.attention.form(n)}
+	f.measured = c.cfg.Operators != nil && len(f.attention) > 2
+	each := c.rank(n)
+	rest := c.stage.unattended(load{tokens: each, rows: each, routed: n}) +
+		c.stage.adapt(each, each)
+	floor, serial := c.host.floor(each, each, false), c.host.serial.at(each)
+	for _, s := range f.attention {
+		s.base += rest
+		f.step = appendAbove(f.step, s, floor, serial)
+	}
+	return f
+}
+
+// decodeAttention returns the time of the attention of the sequences of s that decode.
+func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
+	if s.DecodeTokens == s.Decodes {
+		f := c.form(s.Decodes)
+		if f.measured {
+			f.reach(c.stage.tables, s.Decodes, s.Context)
+		}
+		return formAt(f.attention, s.Context).At(s.Context)
+	}
+	return c.stage.attention.verify(s)
+}
+
+// verification is what a step that verifies drafts, and has no prompts, takes beside attention: the
+// time of the accelerators, the time of adapters, and what the host adds. It does not depend on the
+// context, so that it is the same in most steps of a leap.
+type verification struct {
+	sequences, tokens             int
+	rest, adapters, floor, serial sim.Time
+}
+
+// verifications is a number of places that is a power of two. Each keeps the last verification that
+// falls there.
+type verifications [64]verification
+
+// verification returns what a step takes beside attention.
+func (c *Clock) verification(sequences, tokens int) *verification {
+	if c.verified == nil {
+		c.verified = new(verifications)
+	}
+	v := &c.verified[uint(sequences*5+tokens)%uint(len(c.verified))]
+	if v.sequences == sequences && v.tokens == tokens {
+		return v
+	}
+	each, of := c.rank(tokens), c.rank(sequences)
+	*v = verification{sequences: sequences, tokens: tokens,
+		rest:     c.stage.unattended(load{tokens: each, rows: each, routed: tokens}),
+		adapters: c.stage.adapt(each, of),
+		floor:    c.host.floor(each, of, false), serial: c.host.serial.at(of)}
+	return v
+}
+
+// verifyDrafts returns the time of a step without prompts in which sequences have several tokens.
+func (c *Clock) verifyDrafts(s *sim.Step) sim.Time {
+	v := c.verification(s.Decodes, s.DecodeTokens)
+	t := v.rest + c.stage.attention.verify(s)
+	if c.cfg.Parallel.TwoBatch {
+		t -= c.stage.overlapped(t, c.rank(s.DecodeTokens))
+	}
+	return max(1, max(t+v.adapters, v.floor)+v.serial)
+}
+
+// slowdown is a factor on the times of steps; 0 and 1 change nothing.
+type slowdown float64
+
+// on reports whether the factor changes anything.
+func (f slowdown) on() bool { return f != 0 && f != 1 }
+
+// slowdownUnit is what factors on step times are counted in, so that they multiply whole
+// ticks the same on every machine.
+const slowdownUnit = 1_000_000
+
+// time returns a time under the slowdown.
+func (f slowdown) time(t sim.Time) sim.Time {
+	switch {
+	case !f.on():
+		return t
+	case t < 0:
+		return -f.time(-t)
+	}
+	high, low := bits.Mul64(uint64(t), uint64(math.Round(float64(f)*slowdownUnit)))
+	if high >= slowdownUnit {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, slowdownUnit)
+	return sim.Time(min(quotient, math.MaxInt64))
+}
+
+// form returns a form at a context under the slowdown: exact where a piece
+// ends, and not less before.
+func (f slowdown) form(a sim.Affine, context int64) sim.Affine {
+	end := min(a.Through, pieceEnd(context))
+	each := f.time(a.PerToken)
+	return sim.Affine{Base: f.time(a.At(end)) - each*sim.Time(end), PerToken: each, Through: end}
+}

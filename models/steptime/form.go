@@ -1,106 +1,93 @@
 package steptime
 
 import (
-	"cmp"
 	"math"
-	"slices"
+	"math/bits"
+	"sort"
 
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Decode returns the form of a step in which n sequences decode one token each.
-func (c *Clock) Decode(n int, context int64) sim.Affine {
-	a := c.decode(n, context)
-	if c.slowing() {
-		return c.slowedForm(a, context)
-	}
-	return a
+// segment is a cost that is affine in the total context, base + slope·context, for contexts up to
+// through.
+type segment struct {
+	base    sim.Time
+	slope   perToken
+	through int64
 }
 
-// decode is Decode without the configured slowdown.
-func (c *Clock) decode(n int, context int64) sim.Affine {
-	if c.cfg.Given != nil {
-		return c.cfg.Given.decode(n)
-	}
-	f := c.form(n)
-	if f.measured {
-		f.reach(c, n, context)
-	}
-	return formAt(f.step, context)
+// perToken is a time for each token of context, in ticks / 1024: contexts have millions of tokens,
+// and one may take less than a nanosecond, where the accelerators of many data-parallel ranks share
+// them. It has no sign, so that a division by fraction is a shift.
+type perToken uint64
+
+// fraction is the part of a tick in which perToken counts.
+const fraction = 1 << 10
+
+// perTokenOf returns the time for each token of n runs of s seconds each, rounded up: what is
+// multiplied by a long context must not come out faster than the hardware.
+func perTokenOf(n, s float64) perToken {
+	return perToken(math.Ceil(n * s * float64(sim.Second) * fraction))
 }
 
-// reach notes contexts to which tables of decode attention do not reach: the formula is the first
-// segment then, and the last.
-func (f *form) reach(c *Clock, n int, context int64) {
-	last := len(f.attention) - 1
-	if context <= f.attention[0].through || context > f.attention[last-1].through {
-		c.outside.note("decode attention", contextTokens,
-			math.Round(float64(context)/float64(n)))
-	}
+// times returns the time of a number of tokens, rounded up.
+func (t perToken) times(tokens int64) sim.Time {
+	n := perToken(tokens)
+	return sim.Time(t/fraction*n + (t%fraction*n+fraction-1)/fraction)
 }
 
-// form returns the form for n sequences.
-func (c *Clock) form(n int) *form {
-	if n < len(c.forms) && c.forms[n] != nil {
-		return c.forms[n]
+// affine returns the form that holds at a context: in whole ticks by token, and never less than s.
+func (s segment) affine(context int64) sim.Affine {
+	whole, rest := s.slope/fraction, s.slope%fraction
+	if rest == 0 {
+		return sim.Affine{Base: s.base, PerToken: sim.Time(whole), Through: s.through}
 	}
-	if missing := n + 1 - len(c.forms); missing > 0 {
-		c.forms = append(c.forms, make([]*form, missing)...)
-	}
-	f := c.newForm(n)
-	c.forms[n] = &f
-	return &f
+	through := min(s.through, pieceEnd(context))
+	return sim.Affine{Base: s.base + rest.times(through), PerToken: sim.Time(whole),
+		Through: through}
 }
 
-// newForm builds the form for n sequences: attention and the rest of the accelerators' time, and
-// the floor of the host under it.
-func (c *Clock) newForm(n int) form {
-	if n == 0 {
-		return form{step: []segment{{base: 1, through: math.MaxInt64}}}
-	}
-	f := form{attention: c.attentionForm(n)}
-	f.measured = c.tables != nil && len(f.attention) > 2
-	each := c.rank(n)
-	rest := c.byTokens.at(each) + c.byRows.at(each) + c.routed(n) + c.adapt(each, each)
-	floor, serial := c.hostFloor(each, each, false), c.serial.at(each)
-	for _, s := range f.attention {
-		s.base += rest
-		f.step = appendAbove(f.step, s, floor, serial)
-	}
-	return f
+// pieceEnd returns the last context of the piece in which a context is: forms hold within a piece,
+// and count whole ticks for each of its tokens. Pieces grow with the context, so that few leaps end
+// there, and what whole ticks leave out is at most a sixteenth of a tick for each token of context.
+func pieceEnd(context int64) int64 {
+	const least, parts = 12, 4 // log2 of a piece's tokens, and of the parts of a doubling range
+	before := max(context-1, 0)
+	size := uint(max(least, bits.Len64(uint64(before))-1-parts))
+	return (before>>size + 1) << size
 }
 
-// attentionForm returns the time that n sequences need to attend to a total context. It bends where
-// windows are full, and at the points of measured tables.
-func (c *Clock) attentionForm(n int) []segment {
-	base, slope := c.decodeKernels, perToken(0)
-	var bends []bend
-	for i := range c.attention {
-		a := &c.attention[i]
-		perContext := onRank(c, a.perContext, n)
-		base += a.perQuery * sim.Time(c.rank(n))
-		slope += perContext
-		if at := a.BendsAt(n); at > 0 {
-			bends = append(bends, bend{at, perContext})
-		}
+// formAt returns the form that holds at a context, of segments in order of context.
+func formAt(segments []segment, context int64) sim.Affine {
+	i := 0
+	for context > segments[i].through {
+		i++
 	}
-	if len(bends) == 0 {
-		return c.tables.decode(c, n, segment{base, slope, math.MaxInt64})
-	}
-	slices.SortFunc(bends, func(a, b bend) int { return cmp.Compare(a.at, b.at) })
-	var segments []segment
-	for _, b := range bends {
-		segments = append(segments, segment{base, slope, b.at})
-		base, slope = base+b.perContext.times(b.at), slope-b.perContext
-	}
-	return append(segments, segment{base, slope, math.MaxInt64})
+	return segments[i].affine(context)
 }
 
-// bend is a total context from which on a kind of attention costs no more, and what a token cost
-// before.
-type bend struct {
-	at         int64
-	perContext perToken
+// reaches returns the largest context at which s is at most floor, -1 where it is above everywhere.
+func (s segment) reaches(floor sim.Time) int64 {
+	switch {
+	case s.base >= floor:
+		return -1
+	case s.slope == 0:
+		return s.through
+	}
+	beyond := float64(floor-s.base) * fraction / float64(s.slope) // without what is rounded up
+	most := int(min(beyond, float64(s.through-1))) + 1
+	return int64(sort.Search(most, func(context int) bool {
+		return s.affine(int64(context+1)).At(int64(context+1)) > floor
+	}))
+}
+
+// form is the time of a step of some number of decoding sequences and no prompts, by total context.
+// It has segments in order of context, and the last one has no end.
+type form struct {
+	// attention is the time to attend to the context, step is the whole step.
+	attention, step []segment
+	// measured reports whether attention is from tables, except for its first and its last segment.
+	measured bool
 }
 
 // appendAbove appends the larger of a floor and a segment, plus serial.
@@ -114,4 +101,28 @@ func appendAbove(segments []segment, s segment, floor, serial sim.Time) []segmen
 		segments = append(segments, s)
 	}
 	return segments
+}
+
+// memo keeps the values of a cost that depends on a count. Values for counts beyond its limit are
+// computed each time.
+type memo struct {
+	times []sim.Time
+	fill  func(n int) sim.Time
+}
+
+// memoLimit bounds the memory of a memo: 8 MiB.
+const memoLimit = 1 << 20
+
+func (m *memo) at(n int) sim.Time {
+	if n < len(m.times) && m.times[n] > 0 {
+		return m.times[n]
+	}
+	if n == 0 || n >= memoLimit {
+		return m.fill(n)
+	}
+	if missing := n + 1 - len(m.times); missing > 0 {
+		m.times = append(m.times, make([]sim.Time, missing)...)
+	}
+	m.times[n] = m.fill(n)
+	return m.times[n]
 }

@@ -3,8 +3,9 @@ package steptime
 import (
 	"testing"
 
-	"github.com/llmsim/llmsim/sim"
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Given step times are what a step takes: however a prompt is cut, its tokens and their pairs cost

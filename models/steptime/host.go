@@ -1,10 +1,43 @@
 package steptime
 
-import "github.com/llmsim/llmsim/sim"
+import (
+	"github.com/llmsim/llmsim/sim"
+)
 
-// hostFloor returns the time that the host needs for a step of the given tokens and sequences, to
+// hostCosts predicts the host's part in the steps of a stage.
+type hostCosts struct {
+	*setup
+	// launch and launchPrompt are the times in which the host launches a step without and with
+	// prompts, and launchPieces the time for a captured step with prompts.
+	launch, launchPrompt, launchPieces sim.Time
+	// scheduling has the time that the host takes to schedule a step, by the number of sequences,
+	// and serial the time for which the accelerators wait for the host.
+	scheduling, serial memo
+}
+
+func newHostCosts(s *stage) hostCosts {
+	c := hostCosts{setup: s.setup}
+	step, prompt := or1(s.cfg.Factors.Step), float64(s.engine.LaunchPrompt)
+	c.launch = s.host(step * (s.kernelsOfStep(false) * float64(s.engine.Launch)))
+	c.launchPieces = s.host(step * (s.attention.piecesOfStep() * prompt))
+	c.launchPrompt = s.host(step * (s.kernelsOfStep(true)*prompt +
+		s.attention.latentLayers*float64(s.engine.LaunchLatent)))
+	return c.fresh()
+}
+
+// fresh returns the costs without what they remember of steps.
+func (c *hostCosts) fresh() hostCosts {
+	own, s := *c, c.setup
+	own.scheduling = memo{fill: func(sequences int) sim.Time {
+		return s.host(s.hostWork(sequences))
+	}}
+	own.serial = memo{fill: func(sequences int) sim.Time { return s.host(s.wait(sequences)) }}
+	return own
+}
+
+// floor returns the time that the host needs for a step of the given tokens and sequences, to
 // launch it and to schedule the next one. A step cannot be shorter.
-func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
+func (c *hostCosts) floor(tokens, sequences int, prompts bool) sim.Time {
 	var floor sim.Time
 	switch captured := tokens <= c.engine.Graph; {
 	case captured && !prompts:
@@ -21,18 +54,6 @@ func (c *Clock) hostFloor(tokens, sequences int, prompts bool) sim.Time {
 	return floor
 }
 
-// findHostTimes prepares the times that the host takes.
-func (c *Clock) findHostTimes() {
-	step := or1(c.cfg.Factors.Step)
-	c.launch = c.host(step * (c.kernelsOfStep(false) * float64(c.engine.Launch)))
-	c.launchPieces = c.host(step * (c.piecesOfStep() * float64(c.engine.LaunchPrompt)))
-	c.launchPrompt = c.host(step * (c.kernelsOfStep(true)*float64(c.engine.LaunchPrompt) +
-		c.latentLayers*float64(c.engine.LaunchLatent)))
-}
-
-// host returns the time that this host takes for what the constants say in seconds.
-func (c *Clock) host(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
-
 // Kernels that are launched beside products, element-wise kernels and attention.
 const (
 	// routingKernels choose the experts of each token and sort the tokens by expert, in two kernels
@@ -48,7 +69,7 @@ const (
 
 // kernelsOfStep returns the number of kernels that the stage's layers launch in a step, with
 // prompts or without.
-func (c *Clock) kernelsOfStep(prompts bool) float64 {
+func (c *stage) kernelsOfStep(prompts bool) float64 {
 	n := routingKernels * c.expertLayers()
 	for i := range c.linear {
 		if l := &c.linear[i]; !l.Fused {
@@ -58,10 +79,10 @@ func (c *Clock) kernelsOfStep(prompts bool) float64 {
 	for i := range c.pointwise {
 		n += c.launches(&c.pointwise[i])
 	}
-	for i := range c.attention {
-		n += c.attention[i].count
-		if prompts && c.attention[i].Recurrent != "" {
-			n += chunkKernels * c.attention[i].count
+	for i := range c.attention.kinds {
+		n += c.attention.kinds[i].count
+		if prompts && c.attention.kinds[i].Recurrent != "" {
+			n += chunkKernels * c.attention.kinds[i].count
 		}
 	}
 	for _, o := range c.collectives(nil, 1) {
@@ -74,51 +95,13 @@ func (c *Clock) kernelsOfStep(prompts bool) float64 {
 // the pieces between the attention of one layer and of the next: the host launches each piece, and
 // the kernels of attention, whose shapes depend on the prompts (vllm/compilation/backends.py,
 // splitting_ops, v0.15).
-func (c *Clock) piecesOfStep() float64 {
+func (c *attentionCosts) piecesOfStep() float64 {
 	n := 0.0
-	for i := range c.attention {
-		n += 2 * c.attention[i].count
-		if c.attention[i].Recurrent != "" {
-			n += chunkKernels * c.attention[i].count
+	for i := range c.kinds {
+		n += 2 * c.kinds[i].count
+		if c.kinds[i].Recurrent != "" {
+			n += chunkKernels * c.kinds[i].count
 		}
 	}
 	return n
-}
-
-// wait returns the seconds for which the accelerators wait for the reference host in a step of the
-// given sequences.
-func (c *Clock) wait(sequences int) float64 {
-	f := &c.cfg.Factors
-	wait := or1(f.Step)*float64(c.engine.Step) +
-		or1(f.Sequence)*(float64(sequences)*float64(c.engine.Sequence))
-	if c.engine.Lookahead == 0 {
-		wait += c.hostWork(sequences)
-	}
-	return wait
-}
-
-// hostWork returns the seconds in which the reference host schedules a step of the given sequences
-// and handles what comes out.
-func (c *Clock) hostWork(sequences int) float64 {
-	f := &c.cfg.Factors
-	return or1(f.Step)*float64(c.engine.HostStep) +
-		or1(f.Sequence)*(float64(sequences)*float64(c.engine.HostSequence))
-}
-
-// Handover returns the host's time that delays the first token of a request that continues at
-// another replica.
-func (c *Clock) Handover() sim.Time {
-	return sim.Seconds(float64(c.engine.Handover) * c.constants.Host)
-}
-
-// RequestLatency returns the host's time that delays the first token of a request, without steps:
-// what a request takes, and what each token of its prompt takes in addition. Engines without
-// requests have neither.
-func (c *Clock) RequestLatency() (request, token sim.Time) {
-	if c.engine.Request == 0 {
-		return 0, 0
-	}
-	factor := or1(c.cfg.Factors.Request) * c.constants.Host
-	return sim.Seconds(factor * float64(c.engine.Request)),
-		sim.Seconds(factor * c.cfg.Model.Tokenise())
 }

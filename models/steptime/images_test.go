@@ -24,7 +24,7 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 	n, layers := 4.*tokens, 27.
 	flops := layers * (2*n*(4*1152*1152+2*1152*4304) + 4*n*n*1152)
 	if got := c.images; got.tokens != tokens || got.flops != flops ||
-		got.time != times(1, flops/(c.wide.peak*c.wide.efficiency)) {
+		got.time != times(1, flops/(c.stage.products.wide.peak*c.stage.products.wide.efficiency)) {
 		t.Fatalf("an image is %+v, want %d tokens and %g FLOPs", got, tokens, flops)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -34,16 +34,16 @@ func TestImagesAreEncodedOnce(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "chunks") {
 			chunk := sim.Chunk{New: rapid.IntRange(2, 700).Draw(t, "new"), Cached: whole}
 			s := &sim.Step{Prefill: []sim.Chunk{chunk}}
-			encoded += c.encoded(s)
-			known := rapid.IntRange(0, c.encoded(s)).Draw(t, "known")
+			encoded += c.images.encoded(s)
+			known := rapid.IntRange(0, c.images.encoded(s)).Draw(t, "known")
 			fewer := &sim.Step{Prefill: []sim.Chunk{chunk}}
 			fewer.Prefill[0].Encoded = known
 			if saved := c.Duration(s) - c.Duration(fewer); saved != sim.Time(known)*c.images.time {
 				t.Fatalf("%d images that are there already save %v", known, saved)
 			}
-			if more := c.Duration(s) - blind.Duration(s); c.encoded(s) == 0 && more != 0 ||
+			if more := c.Duration(s) - blind.Duration(s); c.images.encoded(s) == 0 && more != 0 ||
 				more < 0 {
-				t.Fatalf("%+v takes %v more with %d images", chunk, more, c.encoded(s))
+				t.Fatalf("%+v takes %v more with %d images", chunk, more, c.images.encoded(s))
 			}
 			if sum := total(c.Breakdown(s)); sum != c.Duration(s) {
 				t.Fatalf("operators sum to %v of %v", sum, c.Duration(s))
@@ -75,7 +75,7 @@ func TestSoundsTakeTime(t *testing.T) {
 		Images: Images{Count: 2, Seconds: 10}}
 	c := mustClock(t, config)
 	_, flops := hearing.Towers[0].Sounds.Encode(10)
-	if c.images.tokens != 250 || c.images.flops != flops || c.encoded(&sim.Step{
+	if c.images.tokens != 250 || c.images.flops != flops || c.images.encoded(&sim.Step{
 		Prefill: []sim.Chunk{{New: 251}}}) != 2 {
 		t.Errorf("%+v, want 250 tokens and %g FLOPs", c.images, flops)
 	}

@@ -6,7 +6,42 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
 )
+
+// productCosts has the rates that matrix products reach on the accelerator. It does not change
+// after newProductCosts.
+type productCosts struct {
+	*setup
+	// operand is the rate of products of matrices in most layers' format, wide the rate of all
+	// other arithmetic, and byFormat the rates of matrices stored in other formats.
+	operand, wide peakRate
+	byFormat      map[hardware.DType]*peakRate
+	// experts holds the constants of the kernels of routed experts, and expertOverlap joins their
+	// compute and memory time as peakRate.overlap does. expertsWhole reports whether their fixed
+	// time includes all that comes between and after the two products.
+	experts       hardware.ExpertKernel
+	expertOverlap float64
+	expertsWhole  bool
+	// warnings say where another format is computed than the one that is asked for.
+	warnings []string
+}
+
+func newProductCosts(s *setup) (*productCosts, error) {
+	c := &productCosts{setup: s}
+	var err error
+	if c.operand, err = c.peakRate(s.cfg.Weights); err != nil {
+		return nil, err
+	}
+	if c.wide, err = c.peakRate(s.cfg.Activations); err != nil {
+		return nil, err
+	}
+	if err := c.findRates(); err != nil {
+		return nil, err
+	}
+	c.chooseExperts()
+	return c, nil
+}
 
 // peakRate returns the rates of products of matrices stored as d, and notes where another format
 // stands in for it. The constants of the accelerator come from servers: they say what 16-bit
@@ -14,7 +49,7 @@ import (
 // relative gives the constants, the kernels of the engine were measured apart: they count in
 // proportion to its kernels for 16 bits. The fixed time of a kernel measured apart has what the
 // host needs to launch it in it, which captured graphs spare, so that it does not count.
-func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
+func (c *productCosts) peakRate(d hardware.DType) (peakRate, error) {
 	wanted := operand(c.cfg.Accelerator, d, c.cfg.Activations)
 	if c.engine.HalfSums > 0 {
 		wanted = c.cfg.Activations // all formats have the same kernels
@@ -49,7 +84,7 @@ func (c *Clock) peakRate(d hardware.DType) (peakRate, error) {
 
 // halveSums sets the rate of 16-bit products to the rate of kernels that also sum in 16 bits, if
 // the engine uses such kernels and the accelerator is faster with them.
-func (c *Clock) halveSums(r *peakRate) {
+func (c *productCosts) halveSums(r *peakRate) {
 	if c.sumsHalved(r.format) {
 		r.peak = max(r.peak, c.cfg.Accelerator.Peak[hardware.INT8]/2)
 		r.efficiency = min(1, r.efficiency*c.engine.HalfSums)
@@ -57,14 +92,14 @@ func (c *Clock) halveSums(r *peakRate) {
 }
 
 // sumsHalved reports whether products that compute in format d have the kernels of HalfSums.
-func (c *Clock) sumsHalved(d hardware.DType) bool {
+func (c *productCosts) sumsHalved(d hardware.DType) bool {
 	return c.engine.HalfSums > 0 && c.cfg.Accelerator.Peak[hardware.INT8] > 0 &&
 		(d == hardware.BF16 || d == hardware.FP16)
 }
 
 // relative returns the engine's kernels for dense products of matrices stored as d, and those for
 // 16 bits on the accelerator whose constants are in use.
-func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, ok bool) {
+func (c *productCosts) relative(d hardware.DType) (own, apart hardware.ProductKernel, ok bool) {
 	if c.kernels == nil {
 		return own, apart, false
 	}
@@ -75,7 +110,7 @@ func (c *Clock) relative(d hardware.DType) (own, apart hardware.ProductKernel, o
 
 // anchor returns the engine's kernels for 16-bit products on the accelerator whose constants are in
 // use.
-func (c *Clock) anchor() (hardware.ProductKernel, bool) {
+func (c *productCosts) anchor() (hardware.ProductKernel, bool) {
 	k := c.kernels
 	if own := k.On(c.constants.Accelerator); own != nil {
 		k = own
@@ -95,12 +130,70 @@ func efficiency(fitted map[hardware.DType]float64, d, used hardware.DType) float
 	return fitted[hardware.BF16]
 }
 
+// rateOf returns the rates of the format in which the product is computed.
+func (c *productCosts) rateOf(l *models.Linear) *peakRate {
+	switch d := c.formatOf(l); {
+	case !l.Quantised || l.Format(c.cfg.Weights).WeightOnly:
+		return &c.wide
+	case d == c.cfg.Weights:
+		return &c.operand
+	default:
+		return c.byFormat[d]
+	}
+}
+
+// findRates finds the rates of products of matrices that are stored in other formats than most.
+func (c *productCosts) findRates() error {
+	c.byFormat = map[hardware.DType]*peakRate{}
+	for i := range c.linear {
+		l := &c.linear[i]
+		d := c.formatOf(l)
+		if !l.Quantised || d == c.cfg.Weights || c.byFormat[d] != nil {
+			continue
+		}
+		r, err := c.peakRate(d)
+		if err != nil {
+			return err
+		}
+		c.byFormat[d] = &r
+	}
+	return nil
+}
+
+// widening returns the FLOP that it takes to bring a weight to the wider format in which the
+// product is computed.
+func (c *productCosts) widening(l *models.Linear, r *peakRate) float64 {
+	if l.Quantised && l.Format(c.cfg.Weights).DType != r.format && bytesOf(r.format) >= 2 &&
+		c.cfg.Weights != c.cfg.Activations {
+		return c.engine.Widening
+	}
+	return 0
+}
+
+// quantise returns the seconds to bring the activations of m rows to the number format of the
+// weights, where that is what the product computes in: the fixed time of a kernel, and the time in
+// which they are read and written once.
+func (c *productCosts) quantise(l *models.Linear, m int) (launch, moved float64) {
+	r := c.rateOf(l)
+	if r.format == c.wide.format || c.engine.Roofline || c.fusesQuantise(l) {
+		return 0, 0
+	}
+	k := &c.constants.Elementwise
+	bytes := float64(m) * float64(l.K) * (c.activationBytes + bytesOf(r.format))
+	return max(float64(k.Kernel), r.blocks), bytes / (c.bandwidth * k.Memory)
+}
+
+// fusesQuantise reports whether the kernel before the product brings its activations to the format.
+func (c *productCosts) fusesQuantise(l *models.Linear) bool {
+	return c.engine.FusedQuantise && l.Format(c.cfg.Weights).DType == hardware.FP8
+}
+
 // chooseExperts sets what the kernels of routed experts reach: the engine's kernels where they were
 // measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what
 // the constants of the accelerator say. Fixed times measured apart are times of launches by the
 // host, and weights that are read once stream more slowly than a server's: so neither is worse than
 // those constants say. Where the constants were fitted to servers of the format, they stand.
-func (c *Clock) chooseExperts() {
+func (c *productCosts) chooseExperts() {
 	k := &c.constants.Experts
 	c.experts = hardware.ExpertKernel{
 		Compute: efficiency(k.Compute, c.cfg.Weights, c.operand.format), Memory: k.Memory,
@@ -124,7 +217,7 @@ func (c *Clock) chooseExperts() {
 }
 
 // expertKernels returns the format whose kernels compute the routed experts.
-func (c *Clock) expertKernels() hardware.DType {
+func (c *productCosts) expertKernels() hardware.DType {
 	switch {
 	case c.engine.HalfSums > 0: // all formats are alike
 		return hardware.BF16
@@ -136,7 +229,7 @@ func (c *Clock) expertKernels() hardware.DType {
 
 // takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was
 // not served.
-func (c *Clock) takeKernelsOfExperts() {
+func (c *productCosts) takeKernelsOfExperts() {
 	k := &c.constants.Experts
 	if c.kernels == nil {
 		return
@@ -158,10 +251,50 @@ func (c *Clock) takeKernelsOfExperts() {
 	c.expertsWhole = true
 }
 
-// formatOf returns the number format in which the matrix is stored.
-func (c *Clock) formatOf(l *models.Linear) hardware.DType {
-	if l.Quantised {
-		return l.Format(c.cfg.Weights).DType
-	}
-	return c.cfg.Activations
+// imageCost is the cost of images.
+type imageCost struct {
+	// tokens is the number of tokens of one image, flops the number of FLOP of its encoder, and
+	// time the time of the encoder.
+	tokens, count int
+	flops         float64
+	time          sim.Time
 }
+
+// newImageCost prices images: matrix products and attention at the rate that large products reach,
+// split over the accelerators of a stage as engines split encoders.
+func newImageCost(c *productCosts) (imageCost, error) {
+	i := c.cfg.Images
+	if i.Count == 0 {
+		return imageCost{}, nil
+	}
+	tokens, flops, err := ImageTokens(c.cfg.Model, i)
+	if err != nil {
+		return imageCost{}, err
+	}
+	seconds := flops / (float64(c.cfg.Parallel.Tensor) * c.wide.peak * c.wide.efficiency)
+	return imageCost{tokens, i.Count, flops, times(1, seconds)}, nil
+}
+
+// begunIn returns how many images have their first token computed in the chunks of a step.
+func (i *imageCost) begunIn(prefill []sim.Chunk) int {
+	n := 0
+	begun := func(tokens int) int { return min(i.count, (tokens+i.tokens-1)/i.tokens) }
+	for k := range prefill {
+		chunk := &prefill[k]
+		n += begun(chunk.Cached+chunk.New) - begun(chunk.Cached) - chunk.Encoded
+	}
+	return n
+}
+
+// encoded returns how many images step s encodes: the images whose first token is computed in it,
+// so that images whose beginning is cached are not encoded again, less the images that the replica
+// has encoded already.
+func (i *imageCost) encoded(s *sim.Step) int {
+	if i.count == 0 {
+		return 0
+	}
+	return i.begunIn(s.Prefill)
+}
+
+// encode returns the time in which step s encodes images.
+func (i *imageCost) encode(s *sim.Step) sim.Time { return sim.Time(i.encoded(s)) * i.time }

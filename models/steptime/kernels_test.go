@@ -41,7 +41,7 @@ func TestExpertsDoNotBeatTheHardware(t *testing.T) {
 				continue
 			}
 			limit := o.Time.Seconds()*1.001 + 1e-9
-			if o.FLOPs/c.operand.peak > limit || o.Bytes()/c.bandwidth > limit {
+			if o.FLOPs/c.stage.products.operand.peak > limit || o.Bytes()/c.bandwidth > limit {
 				t.Fatalf("%s of %s in %s on %s: %v for %g FLOP and %g B", o.Name, cfg.Model.Name,
 					cfg.Weights,
 					cfg.Accelerator.Name, o.Time, o.FLOPs, o.Bytes())
@@ -72,12 +72,12 @@ func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 			Model: model, Accelerator: &a, ScaleUp: &link, Engine: engine,
 			Weights: hardware.FP8Block, Parallel: Parallelism{Tensor: 8},
 		})
-		d := c.byRouted.at(8192)
+		d := c.stage.byRouted.at(8192)
 		if other, same := seen[d]; same {
 			t.Errorf("%s has the experts of %s: %v", name, other, d)
 		}
 		seen[d] = name
-		if c.experts.Name == "" {
+		if c.stage.products.experts.Name == "" {
 			t.Errorf("%s: experts without a measured kernel", name)
 		}
 	}
@@ -86,14 +86,14 @@ func TestEnginesHaveTheirOwnExperts(t *testing.T) {
 // In an engine whose products all have the same kernels, the number format of the weights changes
 // what is read, not the rate of the arithmetic, for experts too.
 func TestKernelsOfAllFormatsAreAlike(t *testing.T) {
-	clock := func(weights hardware.DType) *Clock {
+	products := func(weights hardware.DType) *productCosts {
 		cfg := named(t, "qwen3-30b-a3b", "gb10", "llama.cpp")
 		cfg.Weights = weights
-		return mustClock(t, cfg)
+		return mustClock(t, cfg).stage.products
 	}
-	sixteen := clock(hardware.BF16)
+	sixteen := products(hardware.BF16)
 	for _, weights := range []hardware.DType{hardware.INT8, hardware.MXFP4, hardware.INT4} {
-		c := clock(weights)
+		c := products(weights)
 		if c.operand.peak*c.operand.efficiency != sixteen.operand.peak*sixteen.operand.efficiency ||
 			c.experts.Compute != sixteen.experts.Compute {
 			t.Errorf("%s: products reach %g of %g and experts %g, in 16 bits %g of %g and %g",

@@ -10,6 +10,60 @@ import (
 // step is a sum over it.
 type Ledger []Operator
 
+// Breakdown returns the operators of step s, in the slowest pipeline stage and on one of its
+// accelerators. Their times sum to Duration.
+func (c *Clock) Breakdown(s *sim.Step) Ledger {
+	if c.cfg.Given != nil {
+		return Ledger{undivided("given", c.Duration(s), Unknown)}
+	}
+	if n, context, ok := decoding(s); ok {
+		s = &sim.Step{Decodes: n, DecodeTokens: n, Context: context}
+	}
+	l := c.busiest(s)
+	ops := c.stage.tokenOperators(nil, l.tokens, l.routed)
+	if len(s.Prefill) > 0 {
+		ops = append(ops, c.stage.attention.prefillOperator(s))
+	}
+	if s.Decodes > 0 {
+		ops = append(ops, c.stage.attention.decodeOperator(s, c.decodeAttention(s)))
+	}
+	ops = c.stage.headOperators(ops, l.rows)
+	hide(ops, c.stage.overlapped(total(ops), l.tokens))
+	for i := range ops {
+		ops[i].take(c.cfg.Factors.mixed(ops[i].Time, s))
+	}
+	if t := c.images.encode(s); t > 0 {
+		encode := undivided("encode_images", t, Compute)
+		encode.FLOPs = float64(c.images.encoded(s)) * c.images.flops
+		ops = append(ops, encode)
+	}
+	if c.cfg.Adapters.Count > 0 {
+		ops = append(ops, c.stage.adapterOperator(l.tokens, l.sequences))
+	}
+	if wait := c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0) - total(ops); wait > 0 &&
+		l.sequences > 0 {
+		ops = append(ops, undivided("launch", wait, Host))
+	}
+	if rest := c.predicted(s) - total(ops); rest > 0 {
+		ops = append(ops, undivided("host", rest, Host))
+	}
+	for i := range ops {
+		ops[i].take(c.slowdown().time(ops[i].Time))
+	}
+	return Ledger(ops).summingTo(c.Duration(s))
+}
+
+// hide takes what goes on beside other operators from the exchange between ranks, last first.
+func hide(ops []Operator, hidden sim.Time) {
+	for i := len(ops) - 1; i >= 0; i-- {
+		if o := &ops[i]; o.Name == "dispatch" || o.Name == "combine" {
+			part := min(hidden, o.Time)
+			o.take(o.Time - part)
+			hidden -= part
+		}
+	}
+}
+
 // Whole returns what one accelerator of each pipeline stage does while step s passes through all of
 // them, one stage after another. The times sum to Stages times Duration: each stage is taken to
 // last as long as the slowest. With one stage it is Breakdown.
@@ -49,9 +103,11 @@ func (c *Clock) Stages() int { return max(1, c.cfg.Parallel.Pipeline) }
 
 // joined returns the clock of a single stage with all layers.
 func (c *Clock) joined() (*Clock, error) {
-	all := *c
-	all.cfg.Parallel.Pipeline = 1
-	return &all, all.priceStage()
+	all, one := *c, *c.setup
+	one.cfg.Parallel.Pipeline = 1
+	products := *c.stage.products
+	all.setup, products.setup = &one, &one
+	return &all, all.priceStage(&products)
 }
 
 // summingTo gives what rounding leaves to an operator, the last one that is long enough. Where

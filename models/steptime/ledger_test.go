@@ -102,10 +102,10 @@ func TestThePricedStageIsTheSlowest(t *testing.T) {
 			}
 			uneven++
 			other, layers := *c, m.Layers()/stages
-			if c.last {
+			if c.stage.last {
 				layers++
 			}
-			testkit.OK(t, other.price(layers, !c.last))
+			testkit.OK(t, other.price(c.stage.products, layers, !c.stage.last))
 			a, b := c.probe(), other.probe()
 			if exceeds(b, a) > exceeds(a, b)*(1+1e-9) {
 				t.Errorf("%s in %d stages: a step and a prompt take %v in the stage that is "+

@@ -37,13 +37,14 @@ func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 				if err != nil || e.Roofline {
 					continue // a format or a size that the accelerator does not have
 				}
-				if c.experts.Memory > MostBandwidth || c.operand.memory > MostBandwidth {
+				p := c.stage.products
+				if p.experts.Memory > MostBandwidth || p.operand.memory > MostBandwidth {
 					t.Errorf("%s on %s: %s streams in at %g in experts and %g in products",
-						e.Name, gpu.Name, d, c.experts.Memory, c.operand.memory)
+						e.Name, gpu.Name, d, p.experts.Memory, p.operand.memory)
 				}
-				if c.expertsWhole && c.experts.Compute > c.kernels.Experts[d].Compute {
+				if p.expertsWhole && p.experts.Compute > c.kernels.Experts[d].Compute {
 					t.Errorf("%s on %s: experts in %s compute at %g, alone at %g", e.Name,
-						gpu.Name, d, c.experts.Compute, c.kernels.Experts[d].Compute)
+						gpu.Name, d, p.experts.Compute, c.kernels.Experts[d].Compute)
 				}
 			}
 		}
@@ -62,8 +63,8 @@ func TestProductsReachThePeakAtMost(t *testing.T) {
 		for _, e.HalfSums = range []float64{0, 1000} {
 			c, err := New(Config{Model: model, Accelerator: &gpu, Engine: e})
 			testkit.OK(t, err)
-			if c.operand.efficiency != 1 {
-				t.Errorf("%s: products reach %g of the peak", e.Name, c.operand.efficiency)
+			if p := c.stage.products; p.operand.efficiency != 1 {
+				t.Errorf("%s: products reach %g of the peak", e.Name, p.operand.efficiency)
 			}
 		}
 	}

@@ -1,56 +1,44 @@
 package steptime
 
-import "github.com/llmsim/llmsim/sim"
+// lookup reads measured tables for one clock, and records for which counts they do not reach.
+// Tables is nil without measurements.
+type lookup struct {
+	*Tables
+	outside outside
+}
 
-// measured returns the seconds that a table has for a count, and notes counts outside the table.
-func (c *Clock) measured(table curve, operator, unit string, count float64) (seconds float64,
+// measured returns the seconds that a table has for a count, and records counts outside the table.
+func (l *lookup) measured(table curve, operator, unit string, count float64) (seconds float64,
 	ok bool) {
 	seconds, ok = table.at(count)
 	if !ok && len(table) > 0 {
-		c.outside.note(operator, unit, count)
+		l.record(operator, unit, count)
 	}
 	return seconds, ok
 }
 
-// attentionKey names the attention of the model's layers on one accelerator.
-func (c *Clock) attentionKey() attentionKey {
-	if len(c.attention) == 0 {
-		return attentionKey{}
+// record records a count outside the table of an operator.
+func (l *lookup) record(operator, unit string, count float64) {
+	if l.outside == nil {
+		l.outside = outside{}
 	}
-	l := &c.attention[0].Attention
-	if l.Latent {
-		return attentionKey{heads: l.Heads, kv: sixteen(c.cfg.KV)}
-	}
-	return attentionKey{l.Heads, l.KVHeads, l.HeadDim, sixteen(c.cfg.KV)}
+	l.outside.add([2]string{operator, unit}, extent{count, count})
 }
 
-// expertsKey names the routed experts of the model as tables do.
-func (c *Clock) expertsKey() expertsKey {
-	m, p := c.cfg.Model.Experts(), c.cfg.Parallel
-	weights, operand := sixteen(c.cfg.Weights), sixteen(c.operand.format)
-	return expertsKey{weights, operand, c.cfg.Model.Hidden, m.Intermediate, m.Active, m.Experts,
-		p.Tensor / p.Expert, p.Expert}
-}
+// contextTokens is the unit in which tables of the attention of decode count.
+const contextTokens = "tokens of context"
 
-// decode returns the form of decode attention for n sequences: measured points joined by straight
-// lines, and the formula before the first and after the last.
-func (t *Tables) decode(c *Clock, n int, formula segment) []segment {
-	points := t.contexts(c.attentionKey(), n)
-	if len(points) < 2 {
-		if t != nil && len(t.decoding[c.attentionKey()]) > 0 {
-			c.outside.note("decode attention", "sequences", float64(n))
-		}
-		return []segment{formula}
+// outside holds the counts for which tables were used outside their range, by operator and the unit
+// of its counts.
+type outside map[[2]string]extent
+
+// extent is the least and the most of something.
+type extent struct{ least, most float64 }
+
+// add adds counts of an operator.
+func (o outside) add(key [2]string, e extent) {
+	if known, ok := o[key]; ok {
+		e = extent{min(known.least, e.least), max(known.most, e.most)}
 	}
-	count := c.attention[0].count
-	var segments []segment
-	for i := range points[1:] {
-		from, to := int64(points[i].x)*int64(n), int64(points[i+1].x)*int64(n)
-		start, end := times(count, points[i].seconds), times(count, points[i+1].seconds)
-		slope := perToken(max(0, (end-start)*fraction/sim.Time(to-from)))
-		segments = append(segments, segment{start - slope.times(from), slope, to})
-	}
-	before, after := formula, formula
-	before.through = int64(points[0].x)*int64(n) - 1
-	return append(append([]segment{before}, segments...), after)
+	o[key] = e
 }

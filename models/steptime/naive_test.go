@@ -19,14 +19,15 @@ func TestNaiveAttention(t *testing.T) {
 	flash, naive := clock(false), clock(true)
 	extra := func(n int) float64 {
 		s := &sim.Step{Prefill: []sim.Chunk{{New: n, Last: true}}}
-		return (naive.prefillAttention(s) - flash.prefillAttention(s)).Seconds()
+		return (naive.stage.attention.prefill(s) - flash.stage.attention.prefill(s)).Seconds()
 	}
 	const layers, heads, dim = 32, 32, 128
 	for _, n := range []float64{1024, 4096} {
 		k := &flash.constants.Attention
 		scores := 4 * layers * heads * n * n * 2 / (flash.bandwidth * k.PrefillMemory)
 		above := n*n - n*(n+1)/2 // the pairs above the diagonal
-		hidden := layers * 4 * heads * dim * above / (flash.wide.peak * k.PrefillCompute)
+		hidden := layers * 4 * heads * dim * above /
+			(flash.stage.products.wide.peak * k.PrefillCompute)
 		if got, want := extra(int(n)), scores+hidden; math.Abs(got-want) > 1e-6*want {
 			t.Errorf("%g tokens take %g s more, want %g", n, got, want)
 		}

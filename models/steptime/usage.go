@@ -34,7 +34,8 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 	// An operator is shortened by what the others were rounded up, so that they add up to the step:
 	// the others may compute for longer than the step takes, by some ticks.
 	return hardware.Usage{Bandwidth: u.Bandwidth / float64(step*bandwidth),
-		Computing: min(1, computing/step), Arithmetic: u.Arithmetic / float64(step*c.operand.peak)}
+		Computing:  min(1, computing/step),
+		Arithmetic: u.Arithmetic / float64(step*c.stage.products.operand.peak)}
 }
 
 // givenUsage returns the usage of a step whose time is given. What binds the step is not known.
@@ -51,7 +52,7 @@ func (c *Clock) Work(s *sim.Step) Work {
 	tokens, rows, cached := s.DecodeTokens, s.DecodeTokens, 0
 	var w Work
 	if c.images.count > 0 {
-		w.FLOPs = float64(float64(c.encoded(s)) * c.images.flops)
+		w.FLOPs = float64(float64(c.images.encoded(s)) * c.images.flops)
 	}
 	for i := range s.Prefill {
 		chunk := &s.Prefill[i]
@@ -99,5 +100,5 @@ func (c *Clock) Attainable() (flops, bandwidth float64, known bool) {
 // format of the matrix products, and move to and from memory, in B/s.
 func (c *Clock) Peaks() (flops, bandwidth float64) {
 	n := float64(c.cfg.Parallel.GPUs())
-	return n * c.operand.peak, n * c.cfg.Accelerator.Bandwidth
+	return n * c.stage.products.operand.peak, n * c.cfg.Accelerator.Bandwidth
 }
