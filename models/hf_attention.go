@@ -8,7 +8,7 @@ import (
 
 // readHeads reads the heads: where KV heads are not given, multi_query means one, and otherwise
 // each query head has one.
-func (c *config) readHeads(f family, s *shape) {
+func (s *shape) readHeads(c *config, f family) {
 	s.attention.Heads = c.need("num_attention_heads", "n_head", "n_heads", "num_heads")
 	kv := s.attention.Heads
 	if c.flag(false, "multi_query", "multi_query_attention") {
@@ -38,7 +38,7 @@ func (c *config) readHeads(f family, s *shape) {
 
 // readMLA reads multi-head latent attention, which kv_lora_rank marks, and the indexer of sparse
 // attention.
-func (c *config) readMLA(s *shape) {
+func (s *shape) readMLA(c *config) {
 	rank := c.count(0, "kv_lora_rank")
 	if rank == 0 {
 		return
@@ -60,13 +60,13 @@ func (c *config) readMLA(s *shape) {
 	if topK := c.count(0, "index_topk"); topK > 0 {
 		s.mla.Indexer = &Indexer{Heads: c.need("index_n_heads"), Dim: c.need("index_head_dim"),
 			TopK: topK}
-		c.readIndexerTypes(s)
+		s.readIndexerTypes(c)
 	}
 }
 
 // readIndexerTypes reads which layers score tokens themselves, and which take the choice of the one
 // before them.
-func (c *config) readIndexerTypes(s *shape) {
+func (s *shape) readIndexerTypes(c *config) {
 	types := c.indexerTypes(s.layers)
 	if types != nil && len(types) != s.layers {
 		c.fail("indexer_types: found %d entries for %d layers", len(types), s.layers)
@@ -125,7 +125,7 @@ func (c *config) indexerTypes(layers int) []string {
 
 // readMixers reads what each layer has where not all have the same: sliding windows, chunks, and
 // recurrent layers.
-func (c *config) readMixers(s *shape) {
+func (s *shape) readMixers(c *config) {
 	// says that there is none
 	if n, ok := c.values["sliding_window"].(json.Number); ok && n.String() == "-1" {
 		c.values["sliding_window"] = nil
@@ -146,7 +146,7 @@ func (c *config) readMixers(s *shape) {
 			s.mixers[kind] = &windowed
 		}
 	}
-	kinds := c.layerKinds(s, window)
+	kinds := s.layerKinds(c, window)
 	for i, kind := range kinds {
 		if s.mixer(kind) == nil {
 			c.fail("layer_types: layer %d is %q, which is not known for model_type %q", i, kind,
@@ -163,7 +163,7 @@ func (c *config) readMixers(s *shape) {
 
 // layerKinds returns the kind of each layer: what layer_types names, or all but one in a fixed
 // number with a window, or all after the first few, or all.
-func (c *config) layerKinds(s *shape, window int) []string {
+func (s *shape) layerKinds(c *config, window int) []string {
 	if s.kinds != nil {
 		return s.kinds
 	}

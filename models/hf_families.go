@@ -87,7 +87,7 @@ func (s *shape) traits() map[string]*bool {
 
 // readFlags sets the traits that keys of the family give, and refuses values that are not modelled.
 // Where a key is silent, a trait follows the row, whatever attention_bias says.
-func (c *config) readFlags(f family, s *shape) {
+func (s *shape) readFlags(c *config, f family) {
 	base := f.shape()
 	traits, implied := s.traits(), base.traits()
 	for _, names := range f.Flags {

@@ -62,7 +62,7 @@ func readKimiLinear(c *config, s *shape) {
 }
 
 // mambaOf reads a Mamba-2 layer with the keys of transformers' Bamba.
-func (c *config) mambaOf(s *shape) *Recurrent {
+func (s *shape) mambaOf(c *config) *Recurrent {
 	heads, width := c.need("mamba_n_heads"), c.first(0, "mamba_d_head")
 	inner := c.first(c.count(2, "mamba_expand")*s.Hidden, "mamba_d_ssm")
 	if width == 0 && heads > 0 {
@@ -85,7 +85,7 @@ func (c *config) mambaOf(s *shape) *Recurrent {
 
 // readFalconH1 reads attention and a Mamba-2 layer beside each other in every layer.
 func readFalconH1(c *config, s *shape) {
-	both := &ParallelMixers{One: &s.attention, Other: c.mambaOf(s)}
+	both := &ParallelMixers{One: &s.attention, Other: s.mambaOf(c)}
 	s.mixers = map[string]Mixer{"full_attention": both}
 	s.kinds = slices.Repeat([]string{"full_attention"}, min(s.layers, maxLayers))
 }
@@ -93,7 +93,7 @@ func readFalconH1(c *config, s *shape) {
 // readGraniteHybrid reads Mamba-2 layers, and an MLP beside the experts of each layer, or in place
 // of them.
 func readGraniteHybrid(c *config, s *shape) {
-	s.mixers = map[string]Mixer{"mamba": c.mambaOf(s)}
+	s.mixers = map[string]Mixer{"mamba": s.mambaOf(c)}
 	s.attention.NoRotary = c.text("position_embedding_type") == "nope"
 	if c.count(0, "num_local_experts") == 0 {
 		s.intermediate = c.need("shared_intermediate_size")
@@ -105,7 +105,7 @@ func readGraniteHybrid(c *config, s *shape) {
 
 // readBamba reads which layers have attention in place of Mamba-2.
 func readBamba(c *config, s *shape) {
-	s.mixers = map[string]Mixer{"mamba": c.mambaOf(s)}
+	s.mixers = map[string]Mixer{"mamba": s.mambaOf(c)}
 	attention := distinctBelow(c.list("attn_layer_indices"), s.layers)
 	for i := range min(s.layers, maxLayers) {
 		kind := "mamba"

@@ -15,7 +15,7 @@ func readNemotronH(c *config, s *shape) {
 		ProjectionBias: c.flag(false, "use_bias"), StateType: c.stateType(hardware.FP32,
 			"mamba_ssm_cache_dtype"),
 	}
-	s.moe = c.nemotronExperts(s)
+	s.moe = s.nemotronExperts(c)
 	dense := &Dense{Intermediate: s.intermediate, Bias: s.mlpBias}
 	for i, kind := range c.nemotronLayers() {
 		g := Group{Count: 1, Norms: 1}
@@ -40,7 +40,7 @@ func readNemotronH(c *config, s *shape) {
 }
 
 // nemotronExperts returns the experts, or nil without experts.
-func (c *config) nemotronExperts(s *shape) *MoE {
+func (s *shape) nemotronExperts(c *config) *MoE {
 	experts := c.count(0, "n_routed_experts")
 	if experts == 0 {
 		return nil
@@ -82,8 +82,8 @@ func readNemotronNAS(c *config, s *shape) {
 		b := newConfig(values)
 		b.outer, b.path = c, "block_configs"
 		g := Group{Count: 1}
-		g.Mixer = b.nasAttention(s)
-		g.MLP = b.nasMLP(s)
+		g.Mixer = s.nasAttention(b)
+		g.MLP = s.nasMLP(b)
 		g.Norms = len(g.parts())
 		s.built = append(s.built, g)
 	}
@@ -108,7 +108,7 @@ func (g *Group) shareParts(other *Group) {
 	}
 }
 
-func (c *config) nasAttention(s *shape) Mixer {
+func (s *shape) nasAttention(c *config) Mixer {
 	a := c.section("attention")
 	switch {
 	case a.flag(false, "no_op"):
@@ -129,7 +129,7 @@ func (c *config) nasAttention(s *shape) Mixer {
 	return &m
 }
 
-func (c *config) nasMLP(s *shape) MLP {
+func (s *shape) nasMLP(c *config) MLP {
 	f := c.section("ffn")
 	switch {
 	case f.flag(false, "no_op"):

@@ -234,7 +234,7 @@ func mostUsed(a *Architecture, layers []Group, otherwise hardware.DType) hardwar
 }
 
 // patterns reads lists of modules.
-func (c *config) patterns(spellings ...string) modulePatterns {
+func (c quantSection) patterns(spellings ...string) modulePatterns {
 	var ps modulePatterns
 	for _, name := range spellings {
 		for _, w := range c.words(name) {
@@ -250,7 +250,7 @@ func (c *config) patterns(spellings ...string) modulePatterns {
 }
 
 // pattern returns one pattern.
-func (c *config) pattern(text string) modulePatterns {
+func (c quantSection) pattern(text string) modulePatterns {
 	var ps modulePatterns
 	p, err := newModulePattern(text)
 	if err != nil {

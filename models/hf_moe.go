@@ -8,7 +8,7 @@ import (
 )
 
 // readMoE reads a mixture of experts, which a number of experts marks.
-func (c *config) readMoE(s *shape) {
+func (s *shape) readMoE(c *config) {
 	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts",
 		"moe_n_experts")
 	layers := c.expertLayers(s.layers)

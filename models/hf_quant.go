@@ -2,15 +2,25 @@ package models
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 )
 
+// quantSection is a section of a config that says how matrices are stored.
+type quantSection struct{ *config }
+
+// section returns the fields of a nested object, or of an empty one.
+func (c quantSection) section(spellings ...string) quantSection {
+	return quantSection{c.config.section(spellings...)}
+}
+
 // quantise lays out the layers with the formats of their matrices, from quantization_config and
 // hf_quant_config.json.
-func (c *config) quantise(s *shape, layers []Group, beside *config) *Architecture {
-	if q := c.quantisation(beside); q != nil {
+func (s *shape) quantise(c *config, layers []Group, beside *config) *Architecture {
+	if q := readQuantisation(c, beside); q != nil {
 		s.KV = q.kv
 		q.apply(s, layers)
 		s.DType = mostUsed(&s.Architecture, layers, s.DType)
@@ -22,17 +32,17 @@ func (c *config) quantise(s *shape, layers []Group, beside *config) *Architectur
 	return &a
 }
 
-// quantisation reads how matrices are stored; nil where all are as the tensors. What is said twice
-// must agree.
-func (c *config) quantisation(beside *config) *quantisation {
-	inside := c.section("quantization_config")
+// readQuantisation reads how matrices are stored; nil where all are as the tensors. What is said
+// twice must agree.
+func readQuantisation(c, beside *config) *quantisation {
+	inside := quantSection{c.section("quantization_config")}
 	if len(inside.values) == 0 && beside == nil {
 		return nil
 	}
 	if len(inside.values) == 0 {
-		return beside.besideConfig(c)
+		return quantSection{beside}.besideConfig(c)
 	}
-	q := inside.readQuantisation()
+	q := inside.quantisation()
 	if beside == nil || q == nil {
 		return q
 	}
@@ -45,7 +55,7 @@ func (c *config) quantisation(beside *config) *quantisation {
 }
 
 // besideConfig reads hf_quant_config.json, in which ModelOpt writes one section.
-func (c *config) besideConfig(into *config) *quantisation {
+func (c quantSection) besideConfig(into *config) *quantisation {
 	section := c.section("quantization")
 	if len(section.values) == 0 {
 		into.fail("hf_quant_config.json: quantization is missing")
@@ -58,9 +68,9 @@ func (c *config) besideConfig(into *config) *quantisation {
 	return q
 }
 
-// readQuantisation reads quantization_config, and refuses keys in it that may cost something and
+// quantisation reads quantization_config, and refuses keys in it that may cost something and
 // are not understood.
-func (c *config) readQuantisation() *quantisation {
+func (c quantSection) quantisation() *quantisation {
 	q := c.method()
 	if q != nil && q.kv == "" {
 		q.kv = c.quarkCache()
@@ -70,7 +80,7 @@ func (c *config) readQuantisation() *quantisation {
 }
 
 // method reads what the method of quantisation says, on which the keys depend.
-func (c *config) method() *quantisation {
+func (c quantSection) method() *quantisation {
 	method := c.text("quant_method")
 	if method == "" && c.has("quant_algo") {
 		method = "modelopt"
@@ -122,7 +132,7 @@ const routedExperts = "re:.*experts\\.\\d+.*"
 
 // fp8 adds what checkpoints have besides: experts in four bits (DeepSeek-V4's expert_dtype), or
 // single modules in formats of their own.
-func (c *config) fp8(q *quantisation) *quantisation {
+func (c quantSection) fp8(q *quantisation) *quantisation {
 	expert := c.outer.text("expert_dtype")
 	switch expert {
 	case "", "fp8":
@@ -139,7 +149,7 @@ func (c *config) fp8(q *quantisation) *quantisation {
 }
 
 // onlyModules reads the lists of modules that GPTQ quantised, where not all were.
-func (c *config) onlyModules() modulePatterns {
+func (c quantSection) onlyModules() modulePatterns {
 	var ps modulePatterns
 	for _, inner := range c.list("modules_in_block_to_quantize") {
 		names, ok := inner.([]any)
@@ -160,7 +170,7 @@ func (c *config) onlyModules() modulePatterns {
 
 // quarkCache returns the number format in which AMD Quark's section says to cache, or empty: the
 // format of the outputs of the modules that project keys and values.
-func (c *config) quarkCache() hardware.DType {
+func (c quantSection) quarkCache() hardware.DType {
 	section := c.section("kv_cache_quant_config")
 	for _, name := range slices.Sorted(maps.Keys(section.values)) {
 		if f := section.section(name).section("output_tensors").quarkWeight(); f.Bits < 16 {
@@ -189,4 +199,108 @@ type quantisation struct {
 type quantised struct {
 	targets modulePatterns
 	format  Format
+}
+
+// rules reads formats of single modules that differ from the rest: GPTQModel's dynamic, AutoRound's
+// extra_config and AMD Quark's layer_quant_config. The rest has the format f.
+func (c quantSection) rules(f Format) []quantised {
+	rules := c.dynamic(f)
+	overrides := c.section("extra_config")
+	for _, name := range slices.Sorted(maps.Keys(overrides.values)) {
+		rules = append(rules, quantised{targets: c.pattern(asExpression(name)),
+			format: overrides.section(name).override(f)})
+	}
+	layers := c.section("layer_quant_config")
+	for _, name := range slices.Sorted(maps.Keys(layers.values)) {
+		rules = append(rules, quantised{targets: c.pattern(name),
+			format: layers.section(name).section("weight").quarkWeight()})
+	}
+	return rules
+}
+
+// dynamic reads GPTQModel's rules: a regular expression after "-:" names modules that are not
+// quantised, one after "+:" or nothing those with settings of their own. Modules that are not
+// quantised come first.
+func (c quantSection) dynamic(f Format) []quantised {
+	section := c.section("dynamic")
+	var rules, skipped []quantised
+	for _, name := range slices.Sorted(maps.Keys(section.values)) {
+		if expression, skip := strings.CutPrefix(name, "-:"); skip {
+			skipped = append(skipped, quantised{targets: c.pattern("re:" + expression),
+				format: plain16})
+			continue
+		}
+		own := section.section(name).override(f)
+		rules = append(rules, quantised{targets: c.pattern("re:" + strings.TrimPrefix(name, "+:")),
+			format: own})
+	}
+	return append(skipped, rules...)
+}
+
+// override returns f with the bits and the group of a module of its own; 16 bits and more mean that
+// it is not quantised.
+func (c quantSection) override(f Format) Format {
+	bits := int64(c.count(int(f.Bits), "bits", "w_bit"))
+	c.use("data_type", "sym", "desc_act", "act_bits", "act_data_type", "act_dynamic",
+		"act_group_size", "act_sym", "mse", "damp_percent")
+	switch {
+	case bits >= 16:
+		return plain16
+	case bits < 2 || bits > 8 || bits == 7:
+		c.fail("bits: found %d, want 2, 3, 4, 5, 6, 8 or 16", bits)
+		return f
+	}
+	f.GroupBits += bits - f.Bits
+	f.Bits, f.DType = bits, integerType(bits)
+	if c.has("group_size") {
+		f.Group = int64(c.group("group_size"))
+	}
+	return f
+}
+
+// asExpression returns a pattern for a name in which there may be the signs of regular expressions.
+func asExpression(name string) string {
+	if strings.ContainsAny(name, "*^$[(|\\") {
+		return "re:" + name
+	}
+	return name
+}
+
+// costlyQuantisation are words in keys of quantization_config that may change what is stored.
+var costlyQuantisation = regexp.MustCompile(
+	`(?i)bits|dtype|layer|group|lm_head|spars|kv_|cache|dynamic|config|head|module|skip|` +
+		`ignore|exclude|embed|expert|weight|block|codebook|rank`)
+
+// harmlessQuantisation are keys that say how weights were found or packed, not how many bits they
+// have.
+var harmlessQuantisation = regexp.MustCompile(
+	`^(activation_scheme|weight_block_size|quant_method|desc_act|(fp8_|)block_name_to_quantize|` +
+		`to_quant_block_names|quant_block_list|modules_to_fuse|exllama_config|module_name_preceding_first_block|algo_config|` +
+		`export|weight_format|scale_dtype|super_group_size|super_bits|act_\w*|bnb_4bit_\w*|llm_int8_\w*|cache_block_outputs|` +
+		`dynamic_max_gap|enable_norm_bias_tuning|enable_quanted_input|low_\w*|quant_nontext_module|ignore_scale_zp_bits|` +
+		`modules_in_block_to_quantize_unused|scale_fmt|checkpoint_format|packing_format|is_checkpoint_\w*|linear_activation_scheme|` +
+		`moe_activation_scheme|dequantize|run_compressed|quantization_status|global_compression_ratio|group_size|hyb_act|nblocks|` +
+		`static_groups|pack_dtype|meta|format|transform_config|input_activations|output_tensors|quant_mode)$`)
+
+// checkQuantisation returns an error for keys of quantization_config that were not read and may
+// change what is stored.
+func (c quantSection) checkQuantisation() {
+	if sparse := c.section("sparsity_config"); len(sparse.values) > 0 {
+		if format := sparse.text("format"); format != "dense" {
+			c.fail("sparsity_config: format: found %q, but weights of which some are left out "+
+				"are not modelled", format)
+		}
+	}
+	if c.flag(false, "lm_head", "quant_lm_head") {
+		c.top().warn("the output head is quantised in the checkpoint; it is counted in 16 bits")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.values)) {
+		value := c.values[name]
+		if !c.used[name] && !inert(value) && !harmlessQuantisation.MatchString(name) &&
+			costlyQuantisation.MatchString(name) {
+			c.fail("the key %s (found %s) is not understood, and may change what is stored", name,
+				describe(value))
+			return
+		}
+	}
 }

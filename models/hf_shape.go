@@ -91,7 +91,7 @@ func (a *Architecture) addLayer(g Group) {
 
 // readPredictors reads the layers for multi-token prediction, which are like the last layer but see
 // all tokens.
-func (c *config) readPredictors(s *shape) {
+func (s *shape) readPredictors(c *config) {
 	n := c.first(0, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 	c.use("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings",
 		"mtp_hybrid_override_pattern", "mtp_layers_block_type")

@@ -2,11 +2,14 @@ package models
 
 import "strings"
 
+// towerSection is the section of a config that describes an encoder of images or sounds.
+type towerSection struct{ *config }
+
 // readTowers counts the encoders of images and sounds, and reads how they make tokens.
-func (c *config) readTowers(s *shape) {
+func (s *shape) readTowers(c *config) {
 	for _, t := range []struct{ section, name string }{{"vision_config", "vision"},
 		{"audio_config", "audio"}} {
-		tower := c.section(t.section)
+		tower := towerSection{c.section(t.section)}
 		if len(tower.values) == 0 {
 			continue
 		}
@@ -28,7 +31,7 @@ func (c *config) readTowers(s *shape) {
 // sound, for a language model of the given width: blocks of four projections of attention and two
 // or three matrices, each with biases unless a key says otherwise, the patch embedding, positions,
 // and the projector. Norms of the ends are neglected where the config does not give their kind.
-func (c *config) encoder(hidden int) (int64, ImageEncoder) {
+func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
 		"num_layers")
 	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
@@ -59,7 +62,7 @@ func (c *config) encoder(hidden int) (int64, ImageEncoder) {
 
 // images returns the encoder with the rule by which it makes tokens of pixels, which follows from
 // its type and from the keys beside it; nil where that is not known, or its numbers are not there.
-func (c *config) images(e ImageEncoder) *ImageEncoder {
+func (c towerSection) images(e ImageEncoder) *ImageEncoder {
 	wrapper := c.outer
 	e.Patch, e.Join, e.Side = c.first(0, "patch_size"), c.first(1, "spatial_merge_size"),
 		c.first(0, "image_size")
@@ -91,7 +94,7 @@ func (c *config) images(e ImageEncoder) *ImageEncoder {
 
 // sounds returns the encoder with the rule by which it makes tokens of frames, which follows from
 // its type; nil where that is not known.
-func (c *config) sounds(e ImageEncoder) *SoundEncoder {
+func (c towerSection) sounds(e ImageEncoder) *SoundEncoder {
 	s := SoundEncoder{Layers: e.Layers, Width: e.Width, Attention: e.Attention,
 		Intermediate: e.Intermediate}
 	switch kind := c.modelType(); {
@@ -111,7 +114,7 @@ func (c *config) sounds(e ImageEncoder) *SoundEncoder {
 
 // gatedEncoder reports whether the MLPs of an encoder have three matrices, which follows from its
 // type.
-func (c *config) gatedEncoder() bool {
+func (c towerSection) gatedEncoder() bool {
 	switch c.modelType() {
 	case "gemma4_vision", "pixtral", "qwen2_5_vl":
 		return true
@@ -120,7 +123,7 @@ func (c *config) gatedEncoder() bool {
 }
 
 // patches counts the embedding of patches and their positions.
-func (c *config) patches(width int) int64 {
+func (c towerSection) patches(width int) int64 {
 	patch := min(c.first(0, "patch_size"), 1<<10)
 	n := product(min(c.first(3, "in_channels", "num_channels", "in_chans"), 1<<10),
 		min(c.first(1, "temporal_patch_size"), 16), patch, patch, width) + int64(width)
@@ -140,7 +143,7 @@ func (c *config) patches(width int) int64 {
 // projector counts the way into the language model: neighbouring patches are joined, and go through
 // two matrices (one where they are not joined); the Qwen3-VL family does so for some inner layers
 // too (DeepStack), which are normalised after they are joined (transformers, modeling_qwen3_vl.py).
-func (c *config) projector(width, hidden int) int64 {
+func (c towerSection) projector(width, hidden int) int64 {
 	out := min(c.first(hidden, "out_hidden_size", "text_hidden_size", "output_dim"), 1<<17)
 	joined := min(c.first(1, "spatial_merge_size"), 16)
 	joined *= joined

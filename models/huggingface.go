@@ -99,23 +99,23 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 	s := f.shape()
 	s.Family = modelType
 	s.Source = "config.json"
-	text.readSizes(f, &s)
-	text.readHeads(f, &s)
-	text.readMLA(&s)
-	text.readFlags(f, &s)
+	s.readSizes(text, f)
+	s.readHeads(text, f)
+	s.readMLA(text)
+	s.readFlags(text, f)
 	if read := readers[f.Code]; read != nil {
 		read(text, &s)
 	}
 	if s.built == nil {
-		text.readMoE(&s)
-		text.readMixers(&s)
+		s.readMoE(text)
+		s.readMixers(text)
 	}
 	for wrapper := text; wrapper != nil; wrapper = wrapper.outer {
-		wrapper.readTowers(&s)
+		s.readTowers(wrapper)
 	}
-	text.readPredictors(&s)
+	s.readPredictors(text)
 	layers := s.layOut(text)
-	a := text.quantise(&s, layers, quantised)
+	a := s.quantise(text, layers, quantised)
 	text.checkKeys()
 	for wrapper := text.outer; wrapper != nil; wrapper = wrapper.outer {
 		wrapper.checkWrapper(text)
@@ -127,7 +127,7 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 }
 
 // readSizes reads what all models have.
-func (c *config) readSizes(f family, s *shape) {
+func (s *shape) readSizes(c *config, f family) {
 	counts := []string{"num_hidden_layers", "n_layer", "n_layers", "num_layers"}
 	if _, _, found := c.find(counts...); !found {
 		s.layers = len(c.list("layers_block_type")) // Nemotron-3-Ultra lists layers alone

@@ -1,9 +1,8 @@
 package steptime
 
 import (
-	"math/bits"
-
 	"math"
+	"math/bits"
 
 	"github.com/llmsim/llmsim/sim"
 )
