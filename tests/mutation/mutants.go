@@ -65,8 +65,9 @@ func mutants(file string, source []byte) ([]mutant, error) {
 		switch n := n.(type) {
 		case *ast.ArrayType, *ast.ImportSpec: // a length is a type
 			return false
-		case *ast.CallExpr: // any number above 0 is a sign
-			if f, ok := n.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Inf") {
+		case *ast.CallExpr: // any number above 0 is a sign, and any size but 32 reads a float64
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && (f.Sel.Name == "ParseFloat" ||
+				strings.HasSuffix(f.Sel.Name, "Inf")) {
 				for _, a := range n.Args[:max(0, len(n.Args)-1)] {
 					ast.Inspect(a, visit)
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -51,43 +52,16 @@ func TestFlagsThatAreReadArePublished(t *testing.T) {
 
 // What is written for a term is read as that term, in both forms, by flags and by files.
 func TestTermsAreReadAsTheyWereWritten(t *testing.T) {
-	values := map[string][]string{"memory.utilization": {"0.5", "0.91"},
-		"memory.static-share": {"0.8"}, "memory.kv-share": {"0.9"}, "model": {"m", "a/b c"},
-		"engine.kv-cache": {"fp8"}, "engine.weights": {"fp8", "fp32"},
-		"batching.policy": {"priority"}, "batching.wait-tokens": {"0.25"},
-		"memory.cpu": {"64GB"}, "memory.write": {"back", "through"},
-		"offload-backend": {"native", "lmcache"},
-		"pool":            {"prefill", "decode"}, "engine.eager": {"true"}}
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			table := Load(name)
 			rapid.Check(t, func(t *rapid.T) {
 				form := rapid.SampledFrom([]Form{Server, Worker}).Draw(t, "form")
-				terms := Terms{"model": "m"}
-				for _, o := range table.Options {
-					choices := values[o.Term]
-					switch {
-					case o.Term == "" || o.Term == "config" || o.Kind == unread ||
-						len(o.Flags) == 0 || !rapid.Bool().Draw(t, o.Term):
-						continue
-					case o.isSwitch() && o.Off != "":
-						choices = []string{o.On, o.Off}
-					case o.isSwitch() && choices == nil:
-						choices = []string{o.On}
-					case choices == nil:
-						n := rapid.SampledFrom([]string{"8", "16", "512"}).Draw(t, "count")
-						choices = []string{n}
-					}
-					terms[o.Term] = rapid.SampledFrom(choices).Draw(t, "value")
-				}
-				if terms["engine.eager"] != "" { // without graphs, the largest says nothing
-					delete(terms, "engine.graph")
-				}
-				if terms["engine.eager"] == "false" { // as it is without the flag
-					delete(terms, "engine.eager")
-				}
+				terms := drawTerms(t, table)
 				w := table.Write(terms, table.Version, 1, form)
 				words := w.Words
+				var once map[string]any // which has no key twice
+				testkit.OK(t, yaml.Unmarshal([]byte(w.Config), &once))
 				if w.Config != "" {
 					words = append(words, "--config", "c")
 				}
@@ -109,20 +83,55 @@ func TestTermsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// The parser for published options accepts and refuses what vLLM does.
+// What is written parses by the options that are published for its form. It no longer does with a
+// value too few or too many, an option twice, one that nobody has, or one of the other form.
 func TestCheck(t *testing.T) {
-	for text, good := range map[string]bool{
-		"-tp 2 --enable-expert-parallel --no-enable-prefix-caching": true,
-		"--served-model-name a b --seed 1":                          true,
-		"--max-num-seqs 4 --max-num-seqs 4":                         false,
-		"--max-num-seq 4":                                           false,
-		"--max-num-seqs":                                            false,
-		"--no-max-num-seqs":                                         false,
-		"--enforce-eager true":                                      false,
-	} {
-		if err := Load("vllm").Check(strings.Fields(text), Server); (err == nil) != good {
-			t.Errorf("%s: %v", text, err)
-		}
+	for _, name := range names() {
+		table := Load(name)
+		rapid.Check(t, func(t *rapid.T) {
+			form := rapid.SampledFrom([]Form{Server, Worker}).Draw(t, "form")
+			terms := drawTerms(t, table)
+			delete(terms, "batching.prefill-interval") // of later versions, and never written
+			list := optionsOf(table.Write(terms, table.Version, 1, form).Words)
+			if len(list) > 0 && !strings.HasPrefix(list[0][0], "-") {
+				list = list[1:] // the model
+			}
+			check := func(list ...[]string) error {
+				return table.Check(slices.Concat(list...), form)
+			}
+			if err := check(list...); err != nil {
+				t.Fatalf("%s, %s: %v", name, form, err)
+			}
+			if len(list) == 0 {
+				return
+			}
+			i := rapid.IntRange(0, len(list)-1).Draw(t, "option")
+			before, one, after := list[:i], list[i], list[i+1:]
+			rest := slices.Concat(before, after)
+			for why, changed := range map[string][][]string{
+				"is there twice":     slices.Concat(list, [][]string{one}),
+				one[0] + "-":         slices.Concat(rest, [][]string{{one[0] + "-", "v"}}),
+				one[0]:               slices.Concat(rest, [][]string{{one[0]}}),
+				"v is not published": slices.Concat(rest, [][]string{one, {"v"}}),
+				"--no-zzzz":          slices.Concat(list, [][]string{{"--no-zzzz"}}),
+				"no-" + one[0][2:]: slices.Concat(rest, [][]string{{"--no-" + one[0][2:],
+					"v"}}),
+				"--no-max-num-seqs is": slices.Concat(list, [][]string{{"--no-max-num-seqs", "v"}}),
+			} {
+				valued := len(one) > 1
+				if takes := table.published[one[0]]; why == one[0] && !valued ||
+					strings.HasPrefix(why, "no-") && !valued || strings.HasPrefix(why, "v is") &&
+					takes == several {
+					continue // which is as good
+				}
+				if err := check(changed...); err == nil || !strings.Contains(err.Error(), why) {
+					t.Fatalf("%q: %v, want an error with %q", changed, err, why)
+				}
+			}
+		})
+	}
+	if err := Load("trtllm").Check([]string{"--tp_size", "2"}, Worker); err == nil {
+		t.Error("Dynamo's worker takes --tp_size")
 	}
 }
 
