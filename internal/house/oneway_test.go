@@ -114,6 +114,64 @@ func knots(uses map[string]map[string]bool) (list [][]string) {
 	return list
 }
 
+// A type with many methods holds several ideas, each with fields and invariants of its own. Types
+// that are still too large are listed with the number of methods that they may have.
+func TestTypesHaveFewMethods(t *testing.T) {
+	const most = 40
+	large := map[string]int{
+		"internal/planner/capacity.search": 115, "internal/report.Printer": 46,
+		"internal/training.Job": 60, "models.config": 80, "models/steptime.Clock": 104,
+		"policies/memory.runTree": 42, "scenarios.server": 47, "sim.Batch": 76, "sim.fleet": 60,
+	}
+	methods := map[string]map[string]bool{} // by type; a method may be in files of several systems
+	for dir := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		testkit.OK(t, err)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			testkit.OK(t, err)
+			for _, d := range file.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if !ok || f.Recv == nil {
+					continue
+				}
+				of := dir + "." + receiver(f.Recv.List[0].Type)
+				if methods[of] == nil {
+					methods[of] = map[string]bool{}
+				}
+				methods[of][f.Name.Name] = true
+			}
+		}
+	}
+	if len(methods) < 500 {
+		t.Fatalf("found %d types with methods; is this the module's root?", len(methods))
+	}
+	for of, list := range methods {
+		if limit := max(most, large[of]); len(list) > limit {
+			t.Errorf("%s has %d methods, at most %d may: divide it by what it owns", of, len(list),
+				limit)
+		}
+	}
+}
+
+// receiver returns the name of the type of a receiver: T of T, *T, T[E] and *T[E].
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
 // A replica knows nothing of the fleet that it is in: no file of sim that makes up a replica names
 // anything that a file of the fleet declares, nor a field of it. The journey of a request is data
 // that a replica carries along for the fleet, unseen.
