@@ -19,7 +19,7 @@ import (
 
 // details adds the details of the best fleet to an answer. They do not depend on each other, and
 // are computed at the same time as what further adds to their group.
-func (s *search) details(ctx context.Context, a *answer.Answer,
+func (s *fleetGoal) details(ctx context.Context, a *answer.Answer,
 	further func(context.Context, *errgroup.Group)) error {
 	var oneFewer *answer.Advice
 	group, ctx := errgroup.WithContext(ctx)
@@ -40,7 +40,7 @@ func (s *search) details(ctx context.Context, a *answer.Answer,
 }
 
 // others lets a group compute the alternatives to the cheapest fleet.
-func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.Answer) {
+func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *answer.Answer) {
 	group.Go(func() (err error) {
 		if growth := s.Trials.File.Plan.Fleet.Growth; growth != 1 {
 			if a.Growth, err = s.growth(ctx, growth); err != nil {
@@ -56,7 +56,7 @@ func (s *search) others(ctx context.Context, group *errgroup.Group, a *answer.An
 }
 
 // growth finds the best fleet for factor times the load.
-func (s *search) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
+func (s *cheapestGoal) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
 	later, err := s.perturbed(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(factor) }},
 		math.Inf(1))
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth,
 
 // oneFewer returns the changes with which one replica fewer would suffice; nil where that is not
 // asked.
-func (s *search) oneFewer(ctx context.Context) (*answer.Advice, error) {
+func (s *fleetGoal) oneFewer(ctx context.Context) (*answer.Advice, error) {
 	n := s.outcomes[s.best].replicas
 	if n <= 1 || s.Goal().Find != asked.FindCheapest || !s.Trials.Shard.Whole() {
 		return nil, nil
@@ -147,7 +147,7 @@ const (
 const mostAgain = 2
 
 // sensitivity answers the plan again with each input 10 % other than it is.
-func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) {
+func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) {
 	inputs := detail.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator)
 	list := make([]answer.Sensitivity, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -163,7 +163,7 @@ func (s *search) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) 
 		}
 		group.Go(func() error {
 			defer func() { <-slots }()
-			if err := other.solveChanged(ctx, s, p.Harder); err != nil {
+			if err := other.solveChanged(ctx, s.search, p.Harder); err != nil {
 				return err
 			}
 			list[i] = s.sensitivityOf(p.Name, other, p.Harder)
@@ -204,7 +204,7 @@ func (s *search) solveChanged(ctx context.Context, easier *search, harder int) e
 
 // sensitivityOf says what another answer is in words. An easier plan that seems to cost more does
 // so by chance.
-func (s *search) sensitivityOf(input string, other *search, harder int) answer.Sensitivity {
+func (s *cheapestGoal) sensitivityOf(input string, other *search, harder int) answer.Sensitivity {
 	switch {
 	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
 	case other.best < 0:
@@ -224,7 +224,7 @@ func (s *search) sensitivityOf(input string, other *search, harder int) answer.S
 // whose bound is at most within times the cost of the answer, with the settings of the menu or of
 // the answer. Where within is infinite, they are all of these. More reports whether others were
 // left out.
-func (s *search) contenders(within float64) (list []int, more bool) {
+func (s *cheapestGoal) contenders(within float64) (list []int, more bool) {
 	for i, o := range s.options {
 		ours := o.Settings() == nil || i == s.best
 		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
@@ -249,7 +249,8 @@ func (s *search) contenders(within float64) (list []int, more bool) {
 
 // perturbed returns a search with other inputs, among the contenders. Where prices alone change,
 // all else that is known of options holds.
-func (s *search) perturbed(ctx context.Context, p detail.Input, within float64) (*search, error) {
+func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input, within float64) (*search,
+	error) {
 	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.Plan != nil {
@@ -264,7 +265,7 @@ func (s *search) perturbed(ctx context.Context, p detail.Input, within float64) 
 	}
 	options := candidate.Copies(contenders, f, p.Price)
 	if p.Price != nil {
-		again := &search{Judge: s.Judge, options: options, best: -1}
+		again := &search{standing: standing{Judge: s.Judge, options: options, best: -1}}
 		again.Trials = &trials
 		return again, nil
 	}

@@ -23,27 +23,29 @@ const (
 // frontGoal is all fleets that no other beats in price, latency and energy at once.
 type frontGoal struct {
 	fleetGoal
-	points []answer.Point
+	judge.Ordered[detail.Rival]
+	comparison *detail.Comparison
+	all        []answer.Point // of the fleets that keep the SLO
 }
 
-func (g *frontGoal) find(ctx context.Context, s *search) error {
-	err := cheapestGoal{}.find(ctx, s)
+func (s *frontGoal) find(ctx context.Context) error {
+	err := s.cheapest(ctx)
 	if err != nil || s.best < 0 {
 		return err
 	}
-	if g.points, err = s.front(ctx); err == nil && s.Trials.File.Plan.Tunes() {
-		g.points, err = s.tuneFront(ctx, g.points)
+	if err = s.front(ctx); err == nil && s.Trials.File.Plan.Tunes() {
+		err = s.tuneFront(ctx)
 	}
 	return err
 }
 
-func (*frontGoal) rules(s *search) []string {
+func (s *frontGoal) rules() []string {
 	return s.andScaled("where a fleet misses the SLO, it does so with fewer replicas",
 		"fleets between those whose sizes are a quarter apart add nothing")
 }
 
-func (g *frontGoal) show(_ context.Context, _ *search, a *answer.Answer) error {
-	a.Points = g.points
+func (s *frontGoal) show(_ context.Context, a *answer.Answer) error {
+	a.Points = s.all
 	if front := a.Front(); a.Goal.Fastest && len(front) > 0 {
 		p := slices.MinFunc(front, func(a, b answer.Point) int {
 			return cmp.Compare(a.Latency, b.Latency)
@@ -58,52 +60,41 @@ func (g *frontGoal) show(_ context.Context, _ *search, a *answer.Answer) error {
 // front finds the fleets that keep the SLO and that no other beats in price, latency and energy at
 // once, from the cheapest on. Fleets are taken by their price; fleets whose bounds show that
 // another is as good in all three are not simulated.
-func (s *search) front(ctx context.Context) ([]answer.Point, error) {
-	c := detail.NewComparison(s.Judge)
-	list, err := s.frontFleets(c)
+func (s *frontGoal) front(ctx context.Context) error {
+	s.comparison = detail.NewComparison(s.Judge)
+	list, err := s.frontFleets()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &fronts{search: s, c: c}
-	f.Open, f.AtOnce, f.MayWin = list, atOnce, f.mayWin
-	if err := judge.Search(ctx, f); err != nil {
-		return nil, err
-	}
-	markFront(f.all)
-	return f.all, nil
+	s.Open, s.AtOnce, s.MayWin = list, atOnce, s.mayBeOnFront
+	err = judge.Search(ctx, s)
+	markFront(s.all)
+	return err
 }
 
-// fronts is the fleets that may be on a front, by their price.
-type fronts struct {
-	*search
-	judge.Ordered[detail.Rival]
-	c   *detail.Comparison
-	all []answer.Point // of the fleets that keep the SLO
-}
-
-// mayWin reports whether no other fleet beats a fleet, whatever its simulation would show.
-func (f *fronts) mayWin(fleet detail.Rival) bool {
-	least := answer.Point{Hourly: f.priceOf(fleet), Latency: fleet.Latency, Energy: fleet.Energy}
-	return !slices.ContainsFunc(f.all, func(p answer.Point) bool { return p.Dominates(&least) })
+// mayBeOnFront reports whether no other fleet beats a fleet, whatever its simulation would show.
+func (s *frontGoal) mayBeOnFront(fleet detail.Rival) bool {
+	least := answer.Point{Hourly: s.priceOf(fleet), Latency: fleet.Latency, Energy: fleet.Energy}
+	return !slices.ContainsFunc(s.all, func(p answer.Point) bool { return p.Dominates(&least) })
 }
 
 // Try simulates fleets.
-func (f *fronts) Try(ctx context.Context, some []detail.Rival) error {
-	kept, err := f.points(ctx, f.c, some)
-	f.all = append(f.all, kept...)
+func (s *frontGoal) Try(ctx context.Context, some []detail.Rival) error {
+	kept, err := s.points(ctx, some)
+	s.all = append(s.all, kept...)
 	return err
 }
 
 // tuneFront tries settings that the menu leaves to the engine's defaults in the cheapest fleet of a
 // front, in the one with the lowest latency and in one between, and adds the fleets that are better
 // by more than a hundredth.
-func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
+func (s *frontGoal) tuneFront(ctx context.Context) error {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
-	c, tried := detail.NewComparison(s.Judge), map[int]bool{}
-	front := (&answer.Answer{Points: all}).Front()
+	t, tried := &tuner{s.search}, map[int]bool{}
+	front := (&answer.Answer{Points: s.all}).Front()
 	if len(front) == 0 { // simulations failed
-		return all, nil
+		return nil
 	}
 	for _, k := range []int{0, len(front) / 2, len(front) - 1} {
 		base := front[k]
@@ -111,7 +102,7 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 			continue
 		}
 		tried[base.Option] = true
-		err := s.inTurns(ctx, []int{base.Option}, s.changedAny, func(fresh []int,
+		err := t.inTurns(ctx, []int{base.Option}, t.changedAny, func(fresh []int,
 			left func() bool) (next []int, err error) {
 			var list []detail.Rival
 			for _, i := range fresh {
@@ -119,10 +110,10 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 					Replicas: base.Replicas - s.Spare})
 			}
 			s.tuned.Tried += len(list)
-			kept, err := s.points(ctx, c, list)
+			kept, err := s.points(ctx, list)
 			for _, p := range kept {
-				if better(&p, all) {
-					all, next = append(all, p), []int{p.Option}
+				if better(&p, s.all) {
+					s.all, next = append(s.all, p), []int{p.Option}
 				}
 			}
 			if !left() {
@@ -131,10 +122,10 @@ func (s *search) tuneFront(ctx context.Context, all []answer.Point) ([]answer.Po
 			return next, err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s.cheapestOfFront(ctx, all)
+	return s.cheapestOfFront(ctx)
 }
 
 // better reports whether a point has a latency or an energy that is lower by more than a hundredth
@@ -151,8 +142,9 @@ func better(p *answer.Point, all []answer.Point) bool {
 
 // cheapestOfFront marks the front, and where a fleet with other settings beats the answer at its
 // price, makes it the answer, if it keeps the SLO over several seeds; else it leaves it out.
-func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]answer.Point, error) {
+func (s *frontGoal) cheapestOfFront(ctx context.Context) error {
 	for {
+		all := s.all
 		markFront(all)
 		own := slices.IndexFunc(all, func(p answer.Point) bool {
 			return p.Option == s.best && p.Replicas == s.size()
@@ -162,15 +154,15 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 		})
 		if by < 0 {
 			s.tuned.Settings = s.chosen().Settings()
-			return all, nil
+			return nil
 		}
 		o, n := s.options[all[by].Option], all[by].Replicas-s.Spare
 		d, err := s.Decide(ctx, o, n, o.Worst())
 		switch {
 		case err != nil:
-			return nil, err
+			return err
 		case !d.Kept:
-			all = slices.Delete(all, by, by+1)
+			s.all = slices.Delete(all, by, by+1)
 		default:
 			s.tuned.WithoutLatency = cmp.Or(s.tuned.WithoutLatency, all[own].Latency)
 			s.makeBest(all[by].Option)
@@ -182,7 +174,7 @@ func (s *search) cheapestOfFront(ctx context.Context, all []answer.Point) ([]ans
 // frontFleets lists the fleets of the menu that may be on the front, by price. These are the
 // cheapest fleet, and the fleets of each option that cost as much or more, in steps of a quarter,
 // up to the largest, which is the fastest.
-func (s *search) frontFleets(c *detail.Comparison) ([]detail.Rival, error) {
+func (s *frontGoal) frontFleets() ([]detail.Rival, error) {
 	most := dearest * s.cost()
 	if b := s.Goal().Budget.Amount; b > 0 {
 		most = b
@@ -201,7 +193,7 @@ func (s *search) frontFleets(c *detail.Comparison) ([]detail.Rival, error) {
 		}
 		largest := min(int(o.Affordable(most*(1+1e-9))), s.Allowed(o)) - s.Spare
 		for n := least; n <= largest; {
-			f, err := c.Bounded(o, n)
+			f, err := s.comparison.Bounded(o, n)
 			if err != nil {
 				return nil, err
 			}
@@ -215,7 +207,7 @@ func (s *search) frontFleets(c *detail.Comparison) ([]detail.Rival, error) {
 	return list, nil
 }
 
-func (s *search) priceOf(f detail.Rival) float64 {
+func (s *frontGoal) priceOf(f detail.Rival) float64 {
 	return f.Option.Cost(f.Replicas + s.Spare)
 }
 
@@ -230,13 +222,12 @@ func markFront(all []answer.Point) {
 
 // points simulates fleets at the same time, notes what became of their options, and returns the
 // ones that keep the SLO.
-func (s *search) points(ctx context.Context, c *detail.Comparison,
-	list []detail.Rival) ([]answer.Point, error) {
+func (s *frontGoal) points(ctx context.Context, list []detail.Rival) ([]answer.Point, error) {
 	for k := range list {
 		list[k].Known = list[k].Option.Index == s.best &&
 			list[k].Replicas == s.outcomes[s.best].replicas
 	}
-	results, err := c.Simulate(ctx, list)
+	results, err := s.comparison.Simulate(ctx, list)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +242,7 @@ func (s *search) points(ctx context.Context, c *detail.Comparison,
 }
 
 // notePoint records the outcome of an option that had a fleet simulated.
-func (s *search) notePoint(f detail.Rival, o *detail.Compared) {
+func (s *frontGoal) notePoint(f detail.Rival, o *detail.Compared) {
 	outcome := &s.outcomes[f.Option.Index]
 	outcome.closest = max(outcome.closest, o.Reduced.Kept.Mean)
 	switch {

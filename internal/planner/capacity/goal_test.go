@@ -49,25 +49,22 @@ func TestTheFrontHasTheLowestLatency(t *testing.T) {
 	for k, text := range goalPlans("{find: latency, budget: $12/h, measure: mean_ttft_ms}")[:1] {
 		s, trials := prepared(t, text)
 		f := trials.File
-		g := &frontGoal{}
-		testkit.OK(t, cheapestGoal{}.find(t.Context(), s))
-		found, err := s.front(t.Context())
-		testkit.OK(t, err)
-		g.points = found
+		g := goalOf(s).(*frontGoal)
+		testkit.OK(t, s.cheapest(t.Context()))
+		testkit.OK(t, g.front(t.Context()))
 		a := &answer.Answer{Goal: f.Plan.Goal, Warnings: f.Plan.Warnings()}
-		testkit.OK(t, g.show(t.Context(), s, a))
+		testkit.OK(t, g.show(t.Context(), a))
 		fastest := slices.MinFunc(a.Front(), func(p, q answer.Point) int {
 			return cmp.Compare(p.Latency, q.Latency)
 		})
 		if len(a.Warnings) != 2 || !strings.Contains(a.Warnings[1], fastest.Label) {
 			t.Errorf("plan %d: warnings %q, the fastest is %s", k, a.Warnings, fastest.Label)
 		}
-		c := detail.NewComparison(s.Judge)
 		for _, o := range s.options {
 			if o.Unfit() != "" || s.Allowed(o)-s.Spare < s.Fewest(o) {
 				continue
 			}
-			for _, p := range simulatedFleet(t, s, c, o, s.Allowed(o)-s.Spare) {
+			for _, p := range simulatedFleet(t, g, o, s.Allowed(o)-s.Spare) {
 				if p.Latency < fastest.Latency {
 					t.Errorf("plan %d: %s takes %g ms, the fastest of the front %g", k, p.Label,
 						p.Latency, fastest.Latency)
@@ -89,12 +86,11 @@ menu: {hardware: [h100-sxm], tensor: [1]}
 effort: {requests: 100, most-requests: 200}
 `)
 	testkit.OK(t, s.answer(t.Context()))
-	found, err := s.front(t.Context())
-	testkit.OK(t, err)
-	found, err = s.tuneFront(t.Context(), found)
-	testkit.OK(t, err)
+	g := goalOf(s).(*frontGoal)
+	testkit.OK(t, g.front(t.Context()))
+	testkit.OK(t, g.tuneFront(t.Context()))
 	tuned, own := 0, false
-	for _, p := range (&answer.Answer{Points: found}).Front() {
+	for _, p := range (&answer.Answer{Points: g.all}).Front() {
 		own = own || p.Option == s.best && p.Replicas == s.size()
 		if s.options[p.Option].Settings() != nil {
 			tuned++
@@ -106,12 +102,12 @@ effort: {requests: 100, most-requests: 200}
 }
 
 // simulatedFleet simulates a fleet, and checks that its bounds hold.
-func simulatedFleet(t *testing.T, s *search, c *detail.Comparison, o *candidate.Option,
+func simulatedFleet(t *testing.T, g *frontGoal, o *candidate.Option,
 	replicas int) []answer.Point {
 	t.Helper()
-	f, err := c.Bounded(o, replicas)
+	f, err := g.comparison.Bounded(o, replicas)
 	testkit.OK(t, err)
-	points, err := s.points(context.Background(), c, []detail.Rival{f})
+	points, err := g.points(context.Background(), []detail.Rival{f})
 	testkit.OK(t, err)
 	for _, p := range points {
 		if p.Latency < f.Latency || p.Energy < f.Energy || f.Latency == 0 || f.Energy == 0 {
@@ -137,8 +133,9 @@ func TestFront(t *testing.T) {
 		if err := s.answer(context.Background()); err != nil || s.best < 0 {
 			t.Fatal("no answer", err)
 		}
-		found, err := s.front(context.Background())
-		testkit.OK(t, err)
+		g := goalOf(s).(*frontGoal)
+		testkit.OK(t, g.front(context.Background()))
+		found := g.all
 		front := (&answer.Answer{Points: found}).Front()
 		for _, p := range found {
 			beaten := 0
@@ -155,12 +152,11 @@ func TestFront(t *testing.T) {
 			t.Errorf("plan %d: the front begins with $%g/h, the cheapest fleet costs $%g/h", k,
 				front[0].Hourly, s.cost())
 		}
-		c := detail.NewComparison(s.Judge)
-		list, err := s.frontFleets(c)
+		list, err := g.frontFleets()
 		testkit.OK(t, err)
 		var all []answer.Point
 		for _, f := range list {
-			all = append(all, simulatedFleet(t, s, c, f.Option, f.Replicas)...)
+			all = append(all, simulatedFleet(t, g, f.Option, f.Replicas)...)
 		}
 		markFront(all)
 		exhaustive := (&answer.Answer{Points: all}).Front()

@@ -10,47 +10,50 @@ import (
 
 // goal is what a plan asks to find.
 type goal interface {
-	// find makes the fleet that is asked for the best of a search; there may be no option.
-	find(ctx context.Context, s *search) error
+	// find makes the fleet that is asked for the best of a search; there may be no such fleet.
+	find(ctx context.Context) error
 	// rules say what fleets are left out by that is not proven.
-	rules(s *search) []string
+	rules() []string
 	// show adds to an answer what was found beside the best fleet.
-	show(ctx context.Context, s *search, a *answer.Answer) error
+	show(ctx context.Context, a *answer.Answer) error
 	// describe adds the best fleet to an answer.
-	describe(ctx context.Context, s *search, a *answer.Answer) error
+	describe(ctx context.Context, a *answer.Answer) error
 }
 
 // fleetGoal is what goals have in common whose answer is a fleet for a load.
-type fleetGoal struct{}
+type fleetGoal struct{ *search }
 
-func (fleetGoal) describe(ctx context.Context, s *search, a *answer.Answer) error {
+func (s *fleetGoal) describe(ctx context.Context, a *answer.Answer) error {
 	return s.details(ctx, a, func(context.Context, *errgroup.Group) {})
 }
 
 // cheapestGoal is the cheapest fleet that keeps the SLO.
-type cheapestGoal struct{}
+type cheapestGoal struct{ fleetGoal }
 
-func (cheapestGoal) find(ctx context.Context, s *search) error {
+func (s *cheapestGoal) find(ctx context.Context) error { return s.cheapest(ctx) }
+
+// cheapest finds the cheapest fleet that keeps the SLO.
+func (s *search) cheapest(ctx context.Context) error {
 	err := s.answer(ctx)
 	if err == nil && s.Trials.File.Plan.Scaled() {
 		err = s.check(ctx)
 	}
 	if err == nil {
-		err = s.tune(ctx)
+		err = (&tuner{s}).tune(ctx)
 	}
 	return err
 }
 
-func (cheapestGoal) rules(s *search) []string {
+func (s *cheapestGoal) rules() []string {
 	return s.andScaled("where a fleet misses the SLO, it does so with fewer replicas")
 }
 
-func (cheapestGoal) show(ctx context.Context, s *search, a *answer.Answer) (err error) {
+func (s *cheapestGoal) show(ctx context.Context, a *answer.Answer) (err error) {
 	a.Shapes, a.FurtherShapes, err = s.shapes(ctx)
 	return err
 }
 
-func (cheapestGoal) describe(ctx context.Context, s *search, a *answer.Answer) error {
+func (s *cheapestGoal) describe(ctx context.Context, a *answer.Answer) error {
 	return s.details(ctx, a, func(ctx context.Context, group *errgroup.Group) {
 		if !s.shared {
 			s.others(ctx, group, a)

@@ -24,16 +24,17 @@ menu: {hardware: [l4, l40s, a100-80gb-sxm, {accelerator: h100-sxm, count: 2}], t
 // takes what was said, and is in time.
 func TestJob(t *testing.T) {
 	s, _ := prepared(t, jobText)
-	found, err := s.doJob(context.Background())
-	if err != nil || s.best < 0 {
+	g := goalOf(s).(*jobGoal)
+	if err := g.find(context.Background()); err != nil || s.best < 0 {
 		t.Fatal("no answer", err)
 	}
-	requests := s.jobRequests()
+	requests, found := g.requests, g.all
 	if l := s.load(); math.Abs(float64(requests)*(l.Prompt+l.Output)/l.Requests/10e6-1) > 1e-3 {
 		t.Errorf("%d requests are not 10 million tokens", requests)
 	}
 	every, _ := prepared(t, jobText)
 	every.outcomes = make([]outcome, len(every.options))
+	each := &jobGoal{search: every, requests: requests}
 	simulated := 0
 	for i, o := range every.options {
 		if o.Unfit() != "" {
@@ -41,7 +42,7 @@ func TestJob(t *testing.T) {
 		}
 		simulated++
 		j := &jobFleet{option: i}
-		testkit.OK(t, every.timeJob(context.Background(), j, requests))
+		testkit.OK(t, each.timeJob(context.Background(), j))
 		if j.replicas > 0 && j.dollars < found[0].dollars*(1-1e-9) {
 			t.Errorf("%s does it for $%g, the answer for $%g", every.label(i), j.dollars,
 				found[0].dollars)
@@ -68,8 +69,9 @@ workload: {prompt: 1200, output: 50}
 job: {requests: 20000, within: 15m}
 menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16, fp8], tune: none}
 `)
-	found, err := s.doJob(t.Context())
-	testkit.OK(t, err)
+	g := goalOf(s).(*jobGoal)
+	testkit.OK(t, g.find(t.Context()))
+	found := g.all
 	measured := func(i int) bool { return s.options[i].Grade == evidence.Measured }
 	if len(found) == 0 || measured(found[0].option) {
 		t.Fatalf("%d fleets, and the first was measured", len(found))
@@ -83,14 +85,14 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 			continue
 		}
 		j := &jobFleet{option: i}
-		testkit.OK(t, s.timeJob(t.Context(), j, s.jobRequests()))
+		testkit.OK(t, g.timeJob(t.Context(), j))
 		if j.replicas > 0 && j.dollars < found[k].dollars {
 			t.Errorf("%s does it for $%g, the fallback %s for $%g", s.label(i), j.dollars,
 				s.label(found[k].option), found[k].dollars)
 		}
 	}
 	sure, _ := evidence.Measured.Supported(0.95)
-	if done := s.jobDone(found[k]); done.Grade != evidence.Measured || done.InTime < sure-1e-9 {
+	if done := g.jobDone(found[k]); done.Grade != evidence.Measured || done.InTime < sure-1e-9 {
 		t.Errorf("%+v, want a measured fleet that is in time in as many cases as "+
 			"are known of the asked share", done)
 	}

@@ -17,42 +17,41 @@ import (
 )
 
 // jobGoal is the fleet that does a job in time for the least money.
-type jobGoal struct{ all []*jobFleet }
-
-func (g *jobGoal) find(ctx context.Context, s *search) (err error) {
-	g.all, err = s.doJob(ctx)
-	return err
+type jobGoal struct {
+	*search
+	judge.Ordered[int]
+	requests int64       // of the job
+	all      []*jobFleet // the fleets that are in time, the cheapest first
 }
 
-func (*jobGoal) rules(*search) []string {
+func (*jobGoal) rules() []string {
 	return []string{"a replica takes as long for each further request of the job as for those of " +
 		"the two simulations"}
 }
 
-func (g *jobGoal) show(_ context.Context, s *search, a *answer.Answer) error {
-	for _, j := range g.all[:min(len(g.all), mostShapes)] {
+func (s *jobGoal) show(_ context.Context, a *answer.Answer) error {
+	for _, j := range s.all[:min(len(s.all), mostShapes)] {
 		a.Jobs = append(a.Jobs, s.jobDone(j))
 	}
 	return nil
 }
 
-func (*jobGoal) describe(ctx context.Context, s *search, a *answer.Answer) (err error) {
+func (s *jobGoal) describe(ctx context.Context, a *answer.Answer) (err error) {
 	a.Chosen, err = s.deployJob(ctx)
 	return err
 }
 
-// doJob finds the fleet that does the job in time for the least money, each option with as few
+// find finds the fleet that does the job in time for the least money, each option with as few
 // replicas as are in time. Options are tried in the order of the least that the job costs by their
 // bounds, until that is more than the best.
-func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
-	s.best, s.outcomes = -1, make([]outcome, len(s.options))
-	requests := s.jobRequests()
+func (s *jobGoal) find(ctx context.Context) error {
+	s.best, s.outcomes, s.requests = -1, make([]outcome, len(s.options)), s.jobRequests()
 	var order []int
 	for i, o := range s.options {
 		switch {
 		case o.Unfit() != "":
 			s.outcomes[i] = outcome{kind: unfit}
-		case s.Allowed(o) < s.fewestInJob(o, requests):
+		case s.Allowed(o) < s.fewestInJob(o):
 			s.outcomes[i] = outcome{kind: tooFew}
 		default:
 			s.outcomes[i] = outcome{kind: outdone}
@@ -60,51 +59,50 @@ func (s *search) doJob(ctx context.Context) ([]*jobFleet, error) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(s.leastForJob(a, requests), s.leastForJob(b, requests))
+		return cmp.Compare(s.leastForJob(a), s.leastForJob(b))
 	})
-	all, err := s.timeJobs(ctx, order, requests, nil)
-	if err == nil && len(all) > 0 {
-		all, err = s.tuneJob(ctx, all, requests)
+	err := s.timeJobs(ctx, order)
+	if err == nil && len(s.all) > 0 && s.Trials.File.Plan.Tunes() {
+		err = s.tuneJob(ctx)
 	}
-	if err == nil && len(all) > 0 {
-		all, err = s.withMeasured(ctx, order, requests, all)
+	if err == nil && len(s.all) > 0 {
+		err = s.addMeasured(ctx, order)
 	}
-	if err != nil || len(all) == 0 {
-		return nil, err
+	if err != nil || len(s.all) == 0 {
+		return err
 	}
-	s.best = all[0].option
-	s.outcomes[s.best] = outcome{kind: chosen, replicas: all[0].replicas}
+	s.best = s.all[0].option
+	s.outcomes[s.best] = outcome{kind: chosen, replicas: s.all[0].replicas}
 	if s.tuned != nil {
 		s.tuned.Settings = s.chosen().Settings()
 	}
-	return all, nil
+	return nil
 }
 
-// withMeasured adds the cheapest fleet that rests on measurements, unless one is known or the
+// addMeasured adds the cheapest fleet that rests on measurements, unless one is known or the
 // cheapest of all does.
-func (s *search) withMeasured(ctx context.Context, order []int, requests int64,
-	all []*jobFleet) ([]*jobFleet, error) {
-	best := candidate.Rank(evidence.Measured)
+func (s *jobGoal) addMeasured(ctx context.Context, order []int) error {
+	best, all := candidate.Rank(evidence.Measured), s.all
 	if candidate.Rank(s.options[all[0].option].Grade) <= best {
-		return all, nil
+		return nil
 	}
-	var known []*jobFleet
+	s.all = nil
 	for _, j := range all {
 		if candidate.Rank(s.options[j.option].Grade) <= best {
-			known = append(known, j)
+			s.all = append(s.all, j)
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(order), func(i int) bool {
 		return s.outcomes[i].kind != outdone || candidate.Rank(s.options[i].Grade) > best
 	})
-	measured, err := s.timeJobs(ctx, open, requests, known)
-	for _, j := range measured {
-		if !slices.Contains(all, j) {
-			all = append(all, j)
+	err := s.timeJobs(ctx, open)
+	for _, j := range all {
+		if !slices.Contains(s.all, j) {
+			s.all = append(s.all, j)
 		}
 	}
-	sortJobs(all)
-	return all, err
+	sortJobs(s.all)
+	return err
 }
 
 // sortJobs sorts fleets, the cheapest first.
@@ -115,88 +113,74 @@ func sortJobs(all []*jobFleet) {
 }
 
 // timeJobs times options in an order, until the least that the job costs with one is more than the
-// best of all that are known, and returns all fleets that are in time, the cheapest first.
-func (s *search) timeJobs(ctx context.Context, order []int, requests int64,
-	all []*jobFleet) ([]*jobFleet, error) {
-	j := &jobs{search: s, requests: requests, all: all}
-	j.Open, j.AtOnce, j.MayWin = order, atOnce, j.mayWin
-	err := judge.Search(ctx, j)
-	return j.all, err
+// best of all that are known.
+func (s *jobGoal) timeJobs(ctx context.Context, order []int) error {
+	s.Open, s.AtOnce, s.MayWin = order, atOnce, s.mayCostLeast
+	return judge.Search(ctx, s)
 }
 
-// jobs is options in the order of the least that a job could cost with them.
-type jobs struct {
-	*search
-	judge.Ordered[int]
-	requests int64
-	all      []*jobFleet // that are in time, the cheapest first
-}
-
-// mayWin reports whether a job could cost the least with an option, and notes where it could not.
-func (j *jobs) mayWin(i int) bool {
-	least := j.leastForJob(i, j.requests)
-	if len(j.all) == 0 || least < j.all[0].dollars {
+// mayCostLeast reports whether a job could cost the least with an option, and notes where it could
+// not.
+func (s *jobGoal) mayCostLeast(i int) bool {
+	least := s.leastForJob(i)
+	if len(s.all) == 0 || least < s.all[0].dollars {
 		return true
 	}
-	j.outcomes[i].words = fmt.Sprintf("by the roofline the job costs %s at least",
-		j.Currency().Cents(least))
+	s.outcomes[i].words = fmt.Sprintf("by the roofline the job costs %s at least",
+		s.Currency().Cents(least))
 	return false
 }
 
 // Try times the job with options.
-func (j *jobs) Try(ctx context.Context, some []int) error {
+func (s *jobGoal) Try(ctx context.Context, some []int) error {
 	now := make([]*jobFleet, len(some))
 	err := judge.Each(ctx, judge.Indices(len(some)), func(ctx context.Context, k int) error {
 		now[k] = &jobFleet{option: some[k]}
-		return j.timeJob(ctx, now[k], j.requests)
+		return s.timeJob(ctx, now[k])
 	})
 	if err != nil {
 		return err
 	}
 	for _, fleet := range now {
 		if fleet.replicas > 0 {
-			j.all = append(j.all, fleet)
+			s.all = append(s.all, fleet)
 		}
 	}
-	sortJobs(j.all)
+	sortJobs(s.all)
 	return nil
 }
 
 // tuneJob times the cheapest fleets of a job with larger batches and chunks than the engine's, and
 // a smaller cache, as tune does.
-func (s *search) tuneJob(ctx context.Context, all []*jobFleet,
-	requests int64) ([]*jobFleet, error) {
-	if !s.Trials.File.Plan.Tunes() {
-		return all, nil
-	}
-	first, listed := all[0], len(s.options)
+func (s *jobGoal) tuneJob(ctx context.Context) error {
+	first, listed := s.all[0], len(s.options)
 	s.tuned = &answer.Tuned{Without: s.label(first.option), WithoutReplicas: first.replicas,
 		WithoutHourly: float64(first.replicas) * s.options[first.option].Price,
 		WithoutJob:    first.dollars}
 	var bases []int
-	for _, j := range all[:min(len(all), mostTuned)] {
+	for _, j := range s.all[:min(len(s.all), mostTuned)] {
 		bases = append(bases, j.option)
 	}
 	change := func(i int) ([]*candidate.Option, error) {
 		return detail.ChangedFor(&s.Judge, s.options[i], metrics.TTFT)
 	}
-	err := s.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
+	t := &tuner{s.search}
+	err := t.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
 		err error) {
 		s.tuned.Tried += len(fresh)
-		before := all[0]
-		all, err = s.timeJobs(ctx, fresh, requests, all)
-		if err == nil && all[0] != before && left() {
-			next = []int{all[0].option}
+		before := s.all[0]
+		err = s.timeJobs(ctx, fresh)
+		if err == nil && s.all[0] != before && left() {
+			next = []int{s.all[0].option}
 		}
 		return next, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	worth := all[0].dollars < first.dollars*(1-worthTuning)
-	return slices.DeleteFunc(all, func(j *jobFleet) bool {
-		return j.option >= listed && !(worth && j == all[0])
-	}), nil
+	best := s.all[0]
+	worth := best.dollars < first.dollars*(1-worthTuning)
+	s.all = slices.DeleteFunc(s.all, func(j *jobFleet) bool {
+		return j.option >= listed && !(worth && j == best)
+	})
+	return err
 }
 
 // The requests of the two simulations by which the time that a replica takes for each more request
@@ -221,7 +205,7 @@ func (j *jobFleet) seconds(requests int64, n int) float64 {
 }
 
 // jobRequests returns the number of requests of the job.
-func (s *search) jobRequests() int64 {
+func (s *jobGoal) jobRequests() int64 {
 	j := s.Trials.File.Plan.Job
 	if l := s.load(); j.Requests == 0 && l != nil {
 		each := (l.Prompt + l.Output) / l.Requests
@@ -231,21 +215,21 @@ func (s *search) jobRequests() int64 {
 }
 
 // fewestInJob returns the least number of replicas that may be in time, by the bounds.
-func (s *search) fewestInJob(o *candidate.Option, requests int64) int {
+func (s *jobGoal) fewestInJob(o *candidate.Option) int {
 	within := sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
-	return max(1, int(math.Ceil(min(candidate.Unbounded, float64(requests)/o.Ceiling/within))))
+	return max(1, int(math.Ceil(min(candidate.Unbounded, float64(s.requests)/o.Ceiling/within))))
 }
 
 // leastForJob returns the least that a job costs with option i, by its bounds.
-func (s *search) leastForJob(i int, requests int64) float64 {
+func (s *jobGoal) leastForJob(i int) float64 {
 	o := s.options[i]
-	return o.Price * float64(requests) / o.Ceiling / 3600
+	return o.Price * float64(s.requests) / o.Ceiling / 3600
 }
 
 // timeJob finds out how long a replica takes, and from that the number of replicas that are in
 // time, if there are enough accelerators.
-func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error {
-	o, outcome := s.options[j.option], &s.outcomes[j.option]
+func (s *jobGoal) timeJob(ctx context.Context, j *jobFleet) error {
+	o, outcome, requests := s.options[j.option], &s.outcomes[j.option], s.requests
 	sample := min(requests, jobSample)
 	t, err := s.Trials.Trial(ctx, o.Scenario(&s.Trials.File.Plan.Menu, 1, o.Slow), 0, sample)
 	if err == nil && sample > 1 {
@@ -284,9 +268,8 @@ func (s *search) timeJob(ctx context.Context, j *jobFleet, requests int64) error
 }
 
 // jobDone returns the time and the price of the job with an option.
-func (s *search) jobDone(j *jobFleet) answer.JobDone {
-	requests := s.jobRequests()
-	l := s.load()
+func (s *jobGoal) jobDone(j *jobFleet) answer.JobDone {
+	l, requests := s.load(), s.requests
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
 	o, within := s.options[j.option], sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
 	inTime, _ := o.Grade.Supported(o.Physics.Steps.Below(o.Slow * within / j.total))
@@ -297,22 +280,22 @@ func (s *search) jobDone(j *jobFleet) answer.JobDone {
 
 // deployJob simulates the chosen fleet with the whole job, or as much of it as mostInJob, with
 // steps as predicted.
-func (s *search) deployJob(ctx context.Context) (*answer.Deployment, error) {
+func (s *jobGoal) deployJob(ctx context.Context) (*answer.Deployment, error) {
 	o, n := s.chosen(), s.size()
 	scenario := o.Scenario(&s.Trials.File.Plan.Menu, n, 1)
-	requests := min(s.jobRequests(), mostInJob)
+	requests := min(s.requests, mostInJob)
 	t, err := s.Trials.Trial(ctx, scenario, 0, requests)
 	if err != nil {
 		return nil, err
 	}
-	file, err := s.Trials.File.File(scenario, 0, s.jobRequests())
+	file, err := s.Trials.File.File(scenario, 0, s.requests)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.fleet().Deployment(file, t, t)
 	if err == nil {
 		d.JobHours = t.Seconds / 3600
-		d.JobShare = float64(requests) / float64(s.jobRequests())
+		d.JobShare = float64(requests) / float64(s.requests)
 	}
 	return d, err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // words returns the outcome of option i in words.
-func (s *search) words(i int) string {
+func (s *standing) words(i int) string {
 	o, outcome := s.options[i], &s.outcomes[i]
 	switch outcome.kind {
 	case unfit:
@@ -47,7 +47,7 @@ func (s *search) words(i int) string {
 }
 
 // unaffordable says which limits of the goal the smallest fleet of an option breaks.
-func (s *search) unaffordable(o *candidate.Option) string {
+func (s *standing) unaffordable(o *candidate.Option) string {
 	n := 1 + s.Spare
 	if find := s.Goal().Find; find != asked.FindThroughput {
 		n = s.Fewest(o) + s.Spare
@@ -60,7 +60,7 @@ func (s *search) unaffordable(o *candidate.Option) string {
 }
 
 // whyLost says why n replicas of an option are not enough.
-func (s *search) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
+func (s *standing) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.Rate), v.Trial.Limit)
 	switch _, taken := o.Interrupted(); {
 	case o.Scaled():
@@ -103,7 +103,7 @@ func addOutcomes(a *answer.Answer, s *search) {
 
 // nearest returns the option under which the most requests meet the SLO. If no option keeps it, it
 // returns the one that misses the SLO by least. It returns nil if no option fits.
-func (s *search) nearest() *answer.Nearest {
+func (s *standing) nearest() *answer.Nearest {
 	best := -1
 	for i := range s.outcomes {
 		if s.outcomes[i].kind == unfit {
@@ -123,7 +123,7 @@ func (s *search) nearest() *answer.Nearest {
 
 // nearerToChosen reports whether option i is nearer to being chosen than option j, which comes
 // before it.
-func (s *search) nearerToChosen(i, j int) bool {
+func (s *standing) nearerToChosen(i, j int) bool {
 	rank := func(k int) (int, float64) {
 		outcome := &s.outcomes[k]
 		switch {
@@ -151,7 +151,7 @@ func (s *search) nearerToChosen(i, j int) bool {
 }
 
 // sortByNearness sorts options, the nearest to being chosen first.
-func (s *search) sortByNearness(list []int) {
+func (s *standing) sortByNearness(list []int) {
 	slices.SortStableFunc(list, func(i, j int) int {
 		switch {
 		case s.nearerToChosen(i, j):

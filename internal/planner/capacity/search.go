@@ -71,7 +71,7 @@ func (c *cheapest) Try(ctx context.Context, some []int) error {
 
 // unlessBroken notes an error that says that the simulations of an option failed, and returns any
 // other.
-func (s *search) unlessBroken(i int, err error) error {
+func (s *standing) unlessBroken(i int, err error) error {
 	if words, failed := judge.Failure(err); failed {
 		s.outcomes[i] = outcome{kind: broken, words: words}
 		return nil

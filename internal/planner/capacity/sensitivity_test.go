@@ -25,7 +25,7 @@ menu:
 	s.outcomes = make([]outcome, len(s.options))
 	s.best = 59 // the last with an H100, which is dearer
 	s.outcomes[s.best] = outcome{kind: chosen, replicas: 1}
-	list, more := s.contenders(contender)
+	list, more := (&cheapestGoal{fleetGoal{s}}).contenders(contender)
 	shapes := map[string]int{}
 	for _, i := range list {
 		shapes[s.options[i].Shape()]++

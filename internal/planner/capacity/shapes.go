@@ -19,7 +19,7 @@ const mostShapes = 24
 
 // leaders returns the option of each shape that is nearest to being chosen, the nearest of all
 // first, and the number of shapes that are left out.
-func (s *search) leaders() (list []int, left int) {
+func (s *standing) leaders() (list []int, left int) {
 	at := map[string]int{}
 	for i, o := range s.options {
 		name := o.Shape()
@@ -39,7 +39,7 @@ func (s *search) leaders() (list []int, left int) {
 }
 
 // shapes shows each accelerator and parallelism at its best settings, as far as they are known.
-func (s *search) shapes(ctx context.Context) (list []answer.Shape, left int, err error) {
+func (s *cheapestGoal) shapes(ctx context.Context) (list []answer.Shape, left int, err error) {
 	leaders, left := s.leaders()
 	list = make([]answer.Shape, len(leaders))
 	group, ctx := errgroup.WithContext(ctx)
@@ -65,7 +65,7 @@ func (s *search) shapes(ctx context.Context) (list []answer.Shape, left int, err
 func sign(n int) int { return min(n, 1) }
 
 // shape finds the highest rate of an option, and the fleet that it would take.
-func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
+func (s *cheapestGoal) shape(ctx context.Context, i int) (answer.Shape, error) {
 	o, outcome := s.options[i], &s.outcomes[i]
 	sh := answer.Shape{Shape: o.Shape(), GPUs: o.GPUs, Label: s.label(i), Grade: o.Grade, Option: i}
 	if o.Decode == nil || o.Decode.Offer.Accelerator == o.Prefill.Offer.Accelerator {
@@ -99,7 +99,7 @@ func (s *search) shape(ctx context.Context, i int) (answer.Shape, error) {
 // needed returns how many replicas of option i keep the SLO in a simulation of that very fleet,
 // spares down; 0 where no fleet does, or where no fleet was simulated. It notes the highest rate of
 // a replica that is judged alone, and what limits the option.
-func (s *search) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
+func (s *cheapestGoal) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
 	o, replicas := s.options[i], s.outcomes[i].replicas
 	_, taken := o.Interrupted()
 	switch {
@@ -144,14 +144,14 @@ const comparable = 2
 
 // sizedBesideAnswer reports whether an option that is judged by whole fleets is sized beside the
 // answer.
-func (s *search) sizedBesideAnswer(i int) bool {
+func (s *cheapestGoal) sizedBesideAnswer(i int) bool {
 	kind, o := s.outcomes[i].kind, s.options[i]
 	return s.best >= 0 && i != s.best && !o.Scaled() && (kind == simulated || kind == costsMore) &&
 		s.leastCost(i) <= comparable*s.cost()
 }
 
 // fleetOf sizes an option as a fleet; 0 where no fleet keeps the SLO.
-func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
+func (s *cheapestGoal) fleetOf(ctx context.Context, i int) (int, error) {
 	rough := *s
 	trials := *s.Trials
 	trials.Rough, rough.Trials, rough.replicaShare = true, &trials, 0
@@ -163,7 +163,8 @@ func (s *search) fleetOf(ctx context.Context, i int) (int, error) {
 // sizeAlternative sizes an option that is nearly as cheap as the answer as a fleet, from the n
 // replicas that one replica suggests; 0 where its fleets miss the SLO. Fleets that cost less than
 // the answer were tried before, unless other models have the accelerators.
-func (s *search) sizeAlternative(ctx context.Context, i, n int, sh *answer.Shape) (int, error) {
+func (s *cheapestGoal) sizeAlternative(ctx context.Context, i, n int, sh *answer.Shape) (int,
+	error) {
 	o, most := s.options[i], s.Most(s.options[i])
 	if most < s.Fewest(o) {
 		sh.Limit = s.words(i)

@@ -79,7 +79,7 @@ menu: {hardware: [l40s, h100-sxm, h200, a100-80gb-sxm], tensor: [1, 2], tune: no
 effort: {requests: 300, most-requests: 2000}
 `)
 	testkit.OK(t, s.answer(t.Context()))
-	shapes, _, err := s.shapes(t.Context())
+	shapes, _, err := (&cheapestGoal{fleetGoal{s}}).shapes(t.Context())
 	testkit.OK(t, err)
 	sized := 0
 	for i := range shapes {

@@ -91,14 +91,14 @@ func (s *search) nextCheaper(tried map[int]bool) int {
 
 // mayBeatBest reports whether an option may keep the SLO as a fleet that costs less than the best,
 // whatever one replica showed: a fleet shares its requests more evenly than chance does.
-func (s *search) mayBeatBest(i int) bool {
+func (s *standing) mayBeatBest(i int) bool {
 	kind := s.outcomes[i].kind
 	return kind == simulated || kind == costsMore || s.outcomes[i].replicas > 0
 }
 
 // mostWorthwhile returns the largest number of replicas with which an option beats the best; 0 if
 // no number does.
-func (s *search) mostWorthwhile(i int) int {
+func (s *standing) mostWorthwhile(i int) int {
 	o := s.options[i]
 	n := min(s.Most(o), int(o.Affordable(s.cost()))-s.Spare+1)
 	for n > 0 && !s.beats(o, n) {

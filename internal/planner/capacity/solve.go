@@ -36,16 +36,16 @@ type finding struct {
 }
 
 // goalOf returns the goal of a plan.
-func goalOf(p *asked.Plan) goal {
-	switch p.Goal.Find {
+func goalOf(s *search) goal {
+	switch s.Goal().Find {
 	case asked.FindJob:
-		return &jobGoal{}
+		return &jobGoal{search: s}
 	case asked.FindThroughput:
-		return &throughputGoal{}
+		return &throughputGoal{fleetGoal: fleetGoal{s}}
 	case asked.FindFront:
-		return &frontGoal{}
+		return &frontGoal{fleetGoal: fleetGoal{s}}
 	}
-	return cheapestGoal{}
+	return &cheapestGoal{fleetGoal{s}}
 }
 
 // find searches for the fleet that the goal asks for, for one model.
@@ -62,8 +62,8 @@ func find(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*findi
 	if err := s.possible(); err != nil {
 		return nil, err
 	}
-	found := &finding{search: s, goal: goalOf(&f.Plan)}
-	return found, found.goal.find(ctx, s)
+	found := &finding{search: s, goal: goalOf(s)}
+	return found, found.goal.find(ctx)
 }
 
 // newAnswer makes an answer from a finding.
@@ -85,13 +85,13 @@ func newAnswer(ctx context.Context, f *asked.File, found *finding) (*answer.Answ
 	}
 	a.PricesOf = candidate.Prices(s.options, chosen, s.Currency())
 	addOutcomes(a, s)
-	a.Unproven = s.unproven(found.goal.rules(s))
-	if err := found.goal.show(ctx, s, a); err != nil {
+	a.Unproven = s.unproven(found.goal.rules())
+	if err := found.goal.show(ctx, a); err != nil {
 		return nil, err
 	}
 	a.BestMeasured = candidate.BestMeasured(a.Shapes)
 	if s.best >= 0 {
-		err = found.goal.describe(ctx, s, a)
+		err = found.goal.describe(ctx, a)
 	} else {
 		a.Nearest = s.nearest()
 		err = s.adviseNearest(ctx, a.Nearest)

@@ -53,16 +53,23 @@ func among(ctx context.Context, options []*candidate.Option, t *judge.Trials) (*
 		return nil, err
 	}
 	p := &t.File.Plan
-	return &search{Judge: judge.Judge{Rate: p.Peak(), Spare: p.Fleet.Spare, Seeds: judge.MostSeeds,
-		Trials: t}, options: options, best: -1}, nil
+	return &search{standing: standing{options: options, best: -1, Judge: judge.Judge{
+		Rate: p.Peak(), Spare: p.Fleet.Spare, Seeds: judge.MostSeeds, Trials: t}}}, nil
+}
+
+// standing is what is known of each option, and which of them leads.
+type standing struct {
+	judge.Judge
+	options  []*candidate.Option
+	outcomes []outcome // of each option
+	best     int       // index of the option that leads; -1 without one
+	// sizes is what is known of fleets that were simulated whole, by option.
+	sizes map[int]*judge.Numbers
 }
 
 // search looks for the cheapest fleet of replicas of one kind.
 type search struct {
-	judge.Judge
-	options  []*candidate.Option
-	outcomes []outcome
-	best     int // index of the option; -1 without one
+	standing
 	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
 	// do; 0 where that is not known.
 	replicaShare float64
@@ -75,10 +82,8 @@ type search struct {
 	// missing is what became of options whose fleets all miss the SLO, although one replica
 	// suggests it.
 	missing map[int]outcome
-	// sizes is what is known of fleets that were simulated whole, by option; checked and better are
-	// how many were since rules that are not proven had left them out, and how many of these were
-	// better than what was known.
-	sizes           map[int]*judge.Numbers
+	// checked is how many fleets were simulated whole because rules that are not proven had left
+	// them out, and better how many of these were better than what was known.
 	checked, better int
 	// tuned is what settings beside the menu's brought; nil where no settings were tried.
 	tuned *answer.Tuned
@@ -135,10 +140,10 @@ func (k kind) String() string {
 }
 
 // label names option i.
-func (s *search) label(i int) string { return s.options[i].Label(&s.Trials.File.Plan.Menu) }
+func (s *standing) label(i int) string { return s.options[i].Label(&s.Trials.File.Plan.Menu) }
 
 // tried returns what is known of the fleets of option i.
-func (s *search) tried(i int) *judge.Numbers {
+func (s *standing) tried(i int) *judge.Numbers {
 	if s.sizes[i] == nil {
 		if s.sizes == nil {
 			s.sizes = map[int]*judge.Numbers{}
@@ -149,13 +154,13 @@ func (s *search) tried(i int) *judge.Numbers {
 }
 
 // replicas and cost of the best fleet, spares included.
-func (s *search) size() int                 { return s.outcomes[s.best].replicas + s.Spare }
-func (s *search) cost() float64             { return s.hourly(s.best) }
-func (s *search) chosen() *candidate.Option { return s.options[s.best] }
-func (s *search) accelerators() int         { return s.size() * s.chosen().GPUs }
+func (s *standing) size() int                 { return s.outcomes[s.best].replicas + s.Spare }
+func (s *standing) cost() float64             { return s.hourly(s.best) }
+func (s *standing) chosen() *candidate.Option { return s.options[s.best] }
+func (s *standing) accelerators() int         { return s.size() * s.chosen().GPUs }
 
 // hourly is what the fleet of an option costs whose number of replicas is known, in $/h.
-func (s *search) hourly(i int) float64 {
+func (s *standing) hourly(i int) float64 {
 	outcome, o := &s.outcomes[i], s.options[i]
 	if o.Scaled() {
 		return float64(outcome.running * o.Price)
@@ -165,14 +170,14 @@ func (s *search) hourly(i int) float64 {
 
 // beats reports whether a fixed number of replicas of o, with the spares, is a better answer than
 // the best.
-func (s *search) beats(o *candidate.Option, n int) bool {
+func (s *standing) beats(o *candidate.Option, n int) bool {
 	return s.wins(o, n, o.Cost(n+s.Spare))
 }
 
 // wins reports whether n replicas of o, with the spares, at that price an hour are a better answer
 // than the best: cheaper, or as cheap with better evidence, with fewer accelerators, or earlier on
 // the menu.
-func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
+func (s *standing) wins(o *candidate.Option, n int, hourly float64) bool {
 	if s.best < 0 {
 		return true
 	}
@@ -182,12 +187,12 @@ func (s *search) wins(o *candidate.Option, n int, hourly float64) bool {
 }
 
 // mayWin reports whether an option could be the better answer, by the bounds.
-func (s *search) mayWin(i int) bool {
+func (s *standing) mayWin(i int) bool {
 	return s.wins(s.options[i], s.Fewest(s.options[i]), s.leastCost(i))
 }
 
 // leastCost returns the least that a fleet of option i could cost, by the bounds.
-func (s *search) leastCost(i int) float64 {
+func (s *standing) leastCost(i int) float64 {
 	o := s.options[i]
 	if o.Scaled() {
 		return float64(max(o.Scaling.Mean, float64(o.Always()+s.Spare)) * o.Price)
@@ -196,7 +201,7 @@ func (s *search) leastCost(i int) float64 {
 }
 
 // makeBest makes an option the best.
-func (s *search) makeBest(i int) {
+func (s *standing) makeBest(i int) {
 	if s.best >= 0 {
 		s.outcomes[s.best].kind = simulated
 	}
@@ -206,7 +211,7 @@ func (s *search) makeBest(i int) {
 // first returns how many replicas of an option are simulated first, and the most that may be asked
 // of it: the most that would be cheaper than the best, or where there is nothing to beat yet, the
 // fewest possible.
-func (s *search) first(o *candidate.Option) (n, most int) {
+func (s *standing) first(o *candidate.Option) (n, most int) {
 	fewest, most := s.Fewest(o), s.Most(o)
 	if s.best < 0 {
 		return fewest, most
@@ -218,7 +223,7 @@ func (s *search) first(o *candidate.Option) (n, most int) {
 }
 
 // load returns the load of the fleet, or nil if no option fits.
-func (s *search) load() *asked.Load {
+func (s *standing) load() *asked.Load {
 	for _, o := range s.options {
 		if o.Unfit() == "" {
 			return o.Load()
@@ -236,7 +241,7 @@ func (s *search) fleet() *detail.Fleet {
 
 // millions returns how many million output tokens the load asks for in an hour; 0 if that depends
 // on the fleet.
-func (s *search) millions() float64 {
+func (s *standing) millions() float64 {
 	flow := s.load().Flow
 	if peak := s.Trials.File.Plan.Peak(); s.Rate != peak {
 		flow *= s.Rate / peak // the goal was to raise it

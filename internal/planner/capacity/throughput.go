@@ -16,26 +16,20 @@ import (
 // throughputGoal is the fleet that serves the most requests.
 type throughputGoal struct {
 	fleetGoal
-	all []*rateRange
+	all    []*rateRange
+	open   rateHeap
+	served float64 // the highest rate that any fleet is believed to serve
+	whole  bool    // whether the fleets to try are simulated whole
+	found  bool
 }
 
-func (g *throughputGoal) find(ctx context.Context, s *search) (err error) {
-	g.all, err = s.findThroughput(ctx)
-	return err
-}
-
-func (*throughputGoal) rules(s *search) []string {
+func (s *throughputGoal) rules() []string {
 	return s.andScaled("where a fleet misses the SLO, it does so at a higher rate and with fewer " +
 		"replicas")
 }
 
-func (g *throughputGoal) show(_ context.Context, s *search, a *answer.Answer) error {
-	a.Throughputs = s.throughputs(g.all)
-	return nil
-}
-
-func (g *throughputGoal) describe(ctx context.Context, s *search, a *answer.Answer) error {
-	err := g.fleetGoal.describe(ctx, s, a)
+func (s *throughputGoal) describe(ctx context.Context, a *answer.Answer) error {
+	err := s.fleetGoal.describe(ctx, a)
 	if err == nil {
 		a.Load = a.Chosen.Load
 	}
@@ -44,7 +38,7 @@ func (g *throughputGoal) describe(ctx context.Context, s *search, a *answer.Answ
 
 // rateRanges returns the fleets among which the one that serves most is to be found: of each option
 // the largest.
-func (s *search) rateRanges() []*rateRange {
+func (s *throughputGoal) rateRanges() []*rateRange {
 	var list []*rateRange
 	for i, o := range s.options {
 		n := s.Allowed(o) - s.Spare
@@ -64,48 +58,46 @@ func (s *search) rateRanges() []*rateRange {
 }
 
 // rateRange returns what is known of n replicas of option i without a simulation.
-func (s *search) rateRange(i, n int) *rateRange {
+func (s *throughputGoal) rateRange(i, n int) *rateRange {
 	o := s.options[i]
 	return &rateRange{RateGrid: judge.RateGrid{Kept: judge.Grid + 1,
 		Ceiling: float64(n) * o.Ceiling},
 		option: i, replicas: n, price: o.Cost(n + s.Spare)}
 }
 
-// findThroughput finds the fleet that serves the most requests a second within the limits of the
-// goal, and returns the reach of each fleet.
-func (s *search) findThroughput(ctx context.Context) ([]*rateRange, error) {
-	all, err := s.throughputAlone(ctx)
+// find finds the fleet that serves the most requests a second within the limits of the goal.
+func (s *throughputGoal) find(ctx context.Context) error {
+	err := s.throughputAlone(ctx)
 	if err == nil && s.best >= 0 {
-		err = s.raise(ctx, all)
+		err = s.raise(ctx)
 	}
 	if err == nil && s.best >= 0 && s.Trials.File.Plan.Tunes() {
-		return s.tuneThroughput(ctx, all)
+		err = s.tuneThroughput(ctx)
 	}
-	return all, err
+	return err
 }
 
 // throughputAlone finds the fleet that serves the most at a rate that its replicas sustain alone.
 // The highest bounds are narrowed until no bound is above what the best would serve if its replicas
 // did what one does. That fleet is then simulated whole. Where it misses the SLO, less is known of
 // it, and the search goes on.
-func (s *search) throughputAlone(ctx context.Context) ([]*rateRange, error) {
+func (s *throughputGoal) throughputAlone(ctx context.Context) error {
 	s.best, s.outcomes = -1, make([]outcome, len(s.options))
-	r := &rates{search: s, all: s.rateRanges()}
-	r.open = slices.Clone(r.all)
-	heap.Init(&r.open)
-	err := judge.Search(ctx, r)
-	return r.all, err
+	s.all = s.rateRanges()
+	s.open = slices.Clone(s.all)
+	heap.Init(&s.open)
+	return judge.Search(ctx, s)
 }
 
 // raise looks for a fleet that serves more than the answer. A fleet shares its requests more evenly
 // than chance does, and may sustain more than its replicas do alone: the answer is tried at higher
 // rates until it misses the SLO for sure, and so is each other fleet whose bound is above that.
-func (s *search) raise(ctx context.Context, all []*rateRange) error {
-	own := slices.IndexFunc(all, func(r *rateRange) bool {
+func (s *throughputGoal) raise(ctx context.Context) error {
+	own := slices.IndexFunc(s.all, func(r *rateRange) bool {
 		return r.option == s.best && r.replicas == s.outcomes[s.best].replicas
 	})
-	order := []*rateRange{all[own]}
-	for i, r := range all {
+	order := []*rateRange{s.all[own]}
+	for i, r := range s.all {
 		if i != own && !r.settling && s.outcomes[r.option].kind != broken {
 			order = append(order, r)
 		}
@@ -120,7 +112,7 @@ func (s *search) raise(ctx context.Context, all []*rateRange) error {
 
 // raiseOne tries a fleet at rates above the answer's, and makes it the answer at the highest that
 // it serves.
-func (s *search) raiseOne(ctx context.Context, r *rateRange) error {
+func (s *throughputGoal) raiseOne(ctx context.Context, r *rateRange) error {
 	missed := 0 // in a row
 	for place := r.Above(s.Rate); place > 0 && missed < mostMissesInARow; place-- {
 		d, err := s.sustainsRate(ctx, r, r.Rate(place))
@@ -141,17 +133,18 @@ func (s *search) raiseOne(ctx context.Context, r *rateRange) error {
 }
 
 // tuneThroughput tries settings that the menu leaves to the engine's defaults in the fleets that
-// serve most, at higher rates than the answer does, and returns the reach of each fleet.
-func (s *search) tuneThroughput(ctx context.Context, all []*rateRange) ([]*rateRange, error) {
+// serve most, at higher rates than the answer does.
+func (s *throughputGoal) tuneThroughput(ctx context.Context) error {
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost(), WithoutRate: s.Rate}
 	bases := []int{s.best}
-	for _, r := range all {
+	for _, r := range s.all {
 		if !slices.Contains(bases, r.option) && len(bases) < mostTuned && r.Highest() > s.Rate {
 			bases = append(bases, r.option)
 		}
 	}
-	err := s.inTurns(ctx, bases, s.changedAny, func(fresh []int, left func() bool) ([]int, error) {
+	t := &tuner{s.search}
+	return t.inTurns(ctx, bases, t.changedAny, func(fresh []int, left func() bool) ([]int, error) {
 		before := s.best
 		for _, i := range fresh {
 			n := s.Allowed(s.options[i]) - s.Spare
@@ -167,7 +160,7 @@ func (s *search) tuneThroughput(ctx context.Context, all []*rateRange) ([]*rateR
 				return nil, err
 			}
 			if s.best == i {
-				all = append(all, r)
+				s.all = append(s.all, r)
 			}
 		}
 		if s.best == before {
@@ -175,7 +168,6 @@ func (s *search) tuneThroughput(ctx context.Context, all []*rateRange) ([]*rateR
 		}
 		return []int{s.best}, nil
 	})
-	return all, err
 }
 
 // mostMissesInARow is at how many rates in a row a fleet misses the SLO for sure, but not by far,
@@ -183,7 +175,7 @@ func (s *search) tuneThroughput(ctx context.Context, all []*rateRange) ([]*rateR
 const mostMissesInARow = 3
 
 // replace makes a fleet the answer that serves more, at the rate of the search.
-func (s *search) replace(r *rateRange, place int) {
+func (s *throughputGoal) replace(r *rateRange, place int) {
 	was := &s.outcomes[s.best]
 	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
 		units.Plural(was.replicas, "replica"), report.Figure(s.Rate))
@@ -194,8 +186,8 @@ func (s *search) replace(r *rateRange, place int) {
 
 // sustainsRate decides whether the fleet keeps the SLO at a rate: simulated whole, with its spares
 // down, over several seeds. If it does, that rate is the one of the search.
-func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (judge.Decision,
-	error) {
+func (s *throughputGoal) sustainsRate(ctx context.Context, r *rateRange,
+	rate float64) (judge.Decision, error) {
 	before, outcome := s.Rate, &s.outcomes[r.option]
 	s.Rate = rate
 	d, err := s.Decide(ctx, s.options[r.option], r.replicas, s.options[r.option].Worst())
@@ -210,64 +202,53 @@ func (s *search) sustainsRate(ctx context.Context, r *rateRange, rate float64) (
 	return d, err
 }
 
-// throughputs returns what is known of the fleets that serve most, of each accelerator and
-// parallelism the best, up to mostShapes.
-func (s *search) throughputs(all []*rateRange) []answer.Throughput {
-	var list []answer.Throughput
+// show adds what is known of the fleets that serve most, of each accelerator and parallelism the
+// best, up to mostShapes.
+func (s *throughputGoal) show(_ context.Context, a *answer.Answer) error {
 	seen := map[string]bool{}
-	slices.SortStableFunc(all, func(a, b *rateRange) int {
+	slices.SortStableFunc(s.all, func(a, b *rateRange) int {
 		return cmp.Or(-cmp.Compare(a.Highest(), b.Highest()), cmp.Compare(a.price, b.price),
 			cmp.Compare(a.option, b.option))
 	})
-	for _, r := range all {
+	for _, r := range s.all {
 		o := s.options[r.option]
-		if shape := o.Shape(); seen[shape] || len(list) == mostShapes {
+		if shape := o.Shape(); seen[shape] || len(a.Throughputs) == mostShapes {
 			continue
 		} else {
 			seen[shape] = true
 		}
 		n := r.replicas + s.Spare
-		list = append(list, answer.Throughput{Label: s.label(r.option), Replicas: n,
-			Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
+		a.Throughputs = append(a.Throughputs, answer.Throughput{Label: s.label(r.option),
+			Replicas: n, Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
 			Rate: r.Rate(r.Kept), Bound: r.Rate(r.Missed), Grade: o.Grade})
 	}
-	return list
-}
-
-// rates is fleets by the highest rate that they may serve.
-type rates struct {
-	*search
-	all    []*rateRange
-	open   rateHeap
-	served float64 // the highest rate that any fleet is believed to serve
-	whole  bool    // whether the fleets to try are simulated whole
-	found  bool
+	return nil
 }
 
 // Next takes the fleets that may serve the most, or else the one that is believed to.
-func (r *rates) Next() []*rateRange {
-	if r.found || len(r.open) == 0 || r.open[0].Highest() <= 0 {
+func (s *throughputGoal) Next() []*rateRange {
+	if s.found || len(s.open) == 0 || s.open[0].Highest() <= 0 {
 		return nil
 	}
-	some := r.open.unknown(r.served)
-	if r.whole = len(some) == 0; r.whole {
-		some = []*rateRange{heap.Pop(&r.open).(*rateRange)}
+	some := s.open.unknown(s.served)
+	if s.whole = len(some) == 0; s.whole {
+		some = []*rateRange{heap.Pop(&s.open).(*rateRange)}
 	}
 	return some
 }
 
 // Try narrows the bounds of fleets, or simulates one whole.
-func (r *rates) Try(ctx context.Context, some []*rateRange) error {
-	if r.whole {
-		return r.tryWhole(ctx, some[0])
+func (s *throughputGoal) Try(ctx context.Context, some []*rateRange) error {
+	if s.whole {
+		return s.tryWhole(ctx, some[0])
 	}
-	if err := r.narrow(ctx, some, r.served); err != nil {
+	if err := s.narrow(ctx, some); err != nil {
 		return err
 	}
 	for _, one := range some {
-		if r.outcomes[one.option].kind != broken {
-			r.served = max(r.served, one.Rate(one.Kept))
-			heap.Push(&r.open, one)
+		if s.outcomes[one.option].kind != broken {
+			s.served = max(s.served, one.Rate(one.Kept))
+			heap.Push(&s.open, one)
 		}
 	}
 	return nil
@@ -275,32 +256,32 @@ func (r *rates) Try(ctx context.Context, some []*rateRange) error {
 
 // tryWhole makes a fleet the answer if it serves what it is believed to, and else puts it back,
 // with a smaller one of its option.
-func (r *rates) tryWhole(ctx context.Context, one *rateRange) error {
-	d, err := r.sustainsRate(ctx, one, one.Highest())
+func (s *throughputGoal) tryWhole(ctx context.Context, one *rateRange) error {
+	d, err := s.sustainsRate(ctx, one, one.Highest())
 	if err != nil {
 		return err
 	}
-	if r.found = d.Kept; r.found {
-		r.choose(one, r.open)
+	if s.found = d.Kept; s.found {
+		s.choose(one)
 		return nil
 	}
-	if r.outcomes[one.option].kind != broken {
-		fewer := r.lower(one)
-		heap.Push(&r.open, one)
+	if s.outcomes[one.option].kind != broken {
+		fewer := s.lower(one)
+		heap.Push(&s.open, one)
 		if fewer != nil {
-			r.all = append(r.all, fewer)
-			heap.Push(&r.open, fewer)
+			s.all = append(s.all, fewer)
+			heap.Push(&s.open, fewer)
 		}
 	}
-	r.served = r.open.served()
+	s.served = s.open.served()
 	return nil
 }
 
 // narrow simulates each fleet once, where another is known to serve a rate.
-func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) error {
+func (s *throughputGoal) narrow(ctx context.Context, list []*rateRange) error {
 	return judge.Each(ctx, list, func(ctx context.Context, r *rateRange) error {
 		o, outcome := s.options[r.option], &s.outcomes[r.option]
-		place := r.Next(served)
+		place := r.Next(s.served)
 		v, err := s.Sustains(ctx, o, r.replicas, r.Rate(place))
 		if words, failed := judge.Failure(err); failed {
 			outcome.kind, outcome.words = broken, words
@@ -324,7 +305,7 @@ func (s *search) narrow(ctx context.Context, list []*rateRange, served float64) 
 // lower notes that a fleet misses the SLO at the highest rate that it might have sustained. It
 // returns a smaller fleet of the option if that may serve more now, which only large ones do: their
 // replicas serve as much as one does alone.
-func (s *search) lower(r *rateRange) *rateRange {
+func (s *throughputGoal) lower(r *rateRange) *rateRange {
 	settling := r.settling
 	r.Missed, r.Kept, r.settling = r.Kept, r.Kept+1, true
 	n := min(r.replicas-1, int(float64(r.replicas)*r.Rate(r.Kept)/r.Rate(r.Missed)))
@@ -337,8 +318,8 @@ func (s *search) lower(r *rateRange) *rateRange {
 }
 
 // choose makes a fleet the answer, and notes that the others serve less.
-func (s *search) choose(best *rateRange, others rateHeap) {
-	for _, r := range others {
+func (s *throughputGoal) choose(best *rateRange) {
+	for _, r := range s.open {
 		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
 			units.Plural(r.replicas, "replica"), report.Figure(r.Rate(r.Missed)))
 	}

@@ -62,9 +62,7 @@ func TestMostThroughput(t *testing.T) {
 		for _, budget := range budgets {
 			text := throughputPlan(rand.New(rand.NewPCG(seed, 0)), budget)
 			s, _ := prepared(t, text)
-			if _, err := s.findThroughput(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, goalOf(s).find(context.Background()))
 			every, _ := prepared(t, text)
 			best := highestOfAll(t, every, s.Rate)
 			if s.best < 0 {
@@ -102,10 +100,11 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 	if found == 0 {
 		most = math.Inf(1)
 	}
-	for _, r := range s.rateRanges() {
+	g := goalOf(s).(*throughputGoal)
+	for _, r := range g.rateRanges() {
 		for n := r.replicas; n >= 1; n-- {
 			for place := 1; place <= judge.Grid; place++ {
-				s.Rate = s.rateRange(r.option, n).Rate(place)
+				s.Rate = g.rateRange(r.option, n).Rate(place)
 				if s.Rate <= best {
 					break
 				}

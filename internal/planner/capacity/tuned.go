@@ -34,11 +34,14 @@ const missesCheaper = "as a fleet that costs less, it misses the SLO"
 // engine's defaults must save: less is within the errors of simulations.
 const worthTuning = 0.01
 
+// tuner tries settings that the menu leaves to the engine's defaults.
+type tuner struct{ *search }
+
 // tune tries settings that the menu leaves to the engine's defaults, for the options nearest to the
 // answer: each setting by itself, and then for each shape on top of what was found to be better, or
 // else comes nearest to it. A tuned option is tried as the largest fleet that costs less than the
 // answer so far.
-func (s *search) tune(ctx context.Context) error {
+func (s *tuner) tune(ctx context.Context) error {
 	p := &s.Trials.File.Plan
 	if s.best < 0 || !p.Tunes() || p.Goal.Find != asked.FindCheapest {
 		return nil
@@ -106,7 +109,7 @@ func (s *search) tune(ctx context.Context) error {
 // inTurns tries settings of some options, and then of the ones that a turn found to be better, or
 // to come nearest: change makes the options that differ in one setting, and try simulates them
 // while simulations are left, and returns whose settings are tried next.
-func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option,
+func (s *tuner) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option,
 	error), try func(fresh []int, left func() bool) ([]int, error)) error {
 	begun := s.Trials.Count()
 	left := func() bool { return s.Trials.Count()-begun < mostTuningRuns }
@@ -128,7 +131,7 @@ func (s *search) inTurns(ctx context.Context, bases []int, change func(int) ([]*
 
 // tunable returns the options whose settings are tried: of each shape the nearest to being chosen,
 // as far as their bounds allow that they cost less than the answer.
-func (s *search) tunable() []int {
+func (s *tuner) tunable() []int {
 	list, _ := s.leaders()
 	list = slices.DeleteFunc(list, func(i int) bool {
 		return i != s.best && !s.mayBeatBest(i) || s.cheaper(i) < s.Fewest(s.options[i])
@@ -140,7 +143,7 @@ func (s *search) tunable() []int {
 // cheaper returns the largest number of replicas of option i that cost less than the best by what
 // makes other settings worth it; 0 where no settings do. Where a part of the best fleet was
 // simulated, they cost less by more than it may be off.
-func (s *search) cheaper(i int) int {
+func (s *tuner) cheaper(i int) int {
 	n, most := s.mostWorthwhile(i), s.cost()*(1-worthTuning)
 	if s.ByPart(s.chosen(), s.size()) {
 		most *= 1 - judge.PartError
@@ -153,7 +156,7 @@ func (s *search) cheaper(i int) int {
 
 // variants adds the options that change makes of some, which differ from them in one setting, and
 // returns their places.
-func (s *search) variants(ctx context.Context, bases []int,
+func (s *tuner) variants(ctx context.Context, bases []int,
 	change func(int) ([]*candidate.Option, error)) ([]int, error) {
 	var list []*candidate.Option
 	for _, i := range bases {
@@ -167,7 +170,7 @@ func (s *search) variants(ctx context.Context, bases []int,
 }
 
 // added adds options that can be built and that are not known yet, and returns their places.
-func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, error) {
+func (s *tuner) added(ctx context.Context, list []*candidate.Option) ([]int, error) {
 	known := map[string]bool{}
 	for i := s.listed(); i < len(s.options); i++ {
 		known[s.label(i)] = true
@@ -199,7 +202,7 @@ func (s *search) added(ctx context.Context, list []*candidate.Option) ([]int, er
 // tryTuned simulates an option as the largest fleet that costs less than the answer, and makes its
 // smallest fleet the answer if that fleet keeps the SLO. It returns by how much the share of
 // requests that keep the SLO is below what the SLO asks for.
-func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err error) {
+func (s *tuner) tryTuned(ctx context.Context, i int) (missing float64, err error) {
 	before := s.best
 	won, missing, err := s.beatsBest(ctx, i, s.cheaper(i))
 	if words, failed := judge.Failure(err); failed {
@@ -219,7 +222,7 @@ func (s *search) tryTuned(ctx context.Context, i int) (missing float64, err erro
 }
 
 // listed returns the number of options of the menu.
-func (s *search) listed() int {
+func (s *standing) listed() int {
 	n := len(s.options)
 	for n > 0 && s.options[n-1].Settings() != nil {
 		n--
@@ -228,7 +231,7 @@ func (s *search) listed() int {
 }
 
 // changedAny returns the options that differ from option i in one setting of any kind.
-func (s *search) changedAny(i int) ([]*candidate.Option, error) {
+func (s *tuner) changedAny(i int) ([]*candidate.Option, error) {
 	return detail.ChangedFor(&s.Judge, s.options[i], "")
 }
 
@@ -253,7 +256,7 @@ type firstRun struct {
 // promises: the settings that clearly keep the SLO are looked at closely before the runs of their
 // shape are used up. Left out are settings that change nothing in a run of the base of their shape,
 // and what is nearer to the default than these. It adds to the runs of each shape.
-func (s *search) firstRuns(ctx context.Context, fresh []int, bases map[string]judge.Trial,
+func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[string]judge.Trial,
 	runs map[string]int) ([]firstRun, error) {
 	var list []firstRun
 	idle := map[string]bool{}
@@ -297,7 +300,7 @@ func (s *search) firstRuns(ctx context.Context, fresh []int, bases map[string]ju
 // tuneScaled is tune for a menu whose replicas start and stop with the load. Each simulation has
 // the whole load, so settings get the number of simulations that the search took, and a setting is
 // tried with at most the replicas of its base.
-func (s *search) tuneScaled(ctx context.Context) error {
+func (s *tuner) tuneScaled(ctx context.Context) error {
 	most := min(max(2*fewChecks, s.Trials.Count()), mostTuningRuns)
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutScaled: s.chosen().Scaled(), WithoutHourly: s.cost()}
@@ -337,7 +340,7 @@ func (s *search) tuneScaled(ctx context.Context) error {
 // tunableScaled returns the options whose settings are tried: of each shape the nearest with each
 // way of scaling, and with a fixed number of replicas, as far as their bounds allow that they cost
 // less than the answer.
-func (s *search) tunableScaled() []int {
+func (s *tuner) tunableScaled() []int {
 	var list []int
 	for i := range s.options {
 		if i == s.best || s.mayBeatBest(i) && s.leastCost(i) < s.cost()*(1-worthTuning) {
@@ -356,7 +359,7 @@ func (s *search) tunableScaled() []int {
 }
 
 // scalingOf names the shape of an option and how it is scaled.
-func (s *search) scalingOf(o *candidate.Option) string {
+func (s *tuner) scalingOf(o *candidate.Option) string {
 	if !o.Scaled() {
 		return o.Shape()
 	}
@@ -365,7 +368,7 @@ func (s *search) scalingOf(o *candidate.Option) string {
 
 // baseSize returns the number of replicas, spares left out, at which fleets with other settings are
 // tried: the size of the answer, or of the first fleet of option i that was simulated.
-func (s *search) baseSize(i int) int {
+func (s *tuner) baseSize(i int) int {
 	o := s.options[i]
 	switch {
 	case i == s.best:
@@ -380,7 +383,7 @@ func (s *search) baseSize(i int) int {
 
 // tryTunedScaled simulates an option with another setting, of up to n replicas where their number
 // is not fixed, and makes it the answer where it saves enough.
-func (s *search) tryTunedScaled(ctx context.Context, i, n int) error {
+func (s *tuner) tryTunedScaled(ctx context.Context, i, n int) error {
 	o := s.options[i]
 	if !o.Scaled() {
 		if s.cheaper(i) < s.Fewest(o) {

@@ -114,8 +114,8 @@ goal: {find: throughput, budget: $3/h}
 menu: {hardware: [h100-sxm], tensor: [1]}
 effort: {requests: 200, most-requests: 400}
 `)
-	all, err := s.findThroughput(t.Context())
-	testkit.OK(t, err)
+	g := goalOf(s)
+	testkit.OK(t, g.find(t.Context()))
 	if s.tuned.Settings == nil || s.Rate <= s.tuned.WithoutRate {
 		t.Fatalf("%g/s with %+v, %g/s without", s.Rate, s.tuned.Settings, s.tuned.WithoutRate)
 	}
@@ -125,7 +125,9 @@ effort: {requests: 200, most-requests: 400}
 	if !kept {
 		t.Errorf("%g of the requests keep the SLO at %g/s", share, s.Rate)
 	}
-	if list := s.throughputs(all); list[0].Rate != s.Rate || list[0].Label != s.label(s.best) {
+	a := &answer.Answer{}
+	testkit.OK(t, g.show(t.Context(), a))
+	if list := a.Throughputs; list[0].Rate != s.Rate || list[0].Label != s.label(s.best) {
 		t.Errorf("%+v, want %s with %g/s", list[0], s.label(s.best), s.Rate)
 	}
 }

@@ -20,7 +20,7 @@ const (
 // unchecked returns a number of replicas of option i that was not simulated as a fleet, although no
 // bound says that this fleet is worse than the best: a rule left it out that is not proven. It is 0
 // without one.
-func (s *search) unchecked(i int) int {
+func (s *leftOut) unchecked(i int) int {
 	o := s.options[i]
 	switch s.outcomes[i].kind {
 	case unfit, outOfReach, tooFew, broken:
@@ -42,7 +42,7 @@ func (s *search) unchecked(i int) int {
 
 // uncheckedOptions lists the options that have fleets that only rules left out: the answer's first,
 // then the ones that seem cheapest.
-func (s *search) uncheckedOptions() []int {
+func (s *leftOut) uncheckedOptions() []int {
 	var list []int
 	for i := range s.options {
 		if s.unchecked(i) > 0 {
@@ -117,7 +117,7 @@ func (l *leftOut) Try(ctx context.Context, some []leftOutFleet) error {
 
 // checkOne simulates n replicas of option i, makes them the answer if they are better, and reports
 // whether they are.
-func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
+func (s *leftOut) checkOne(ctx context.Context, i, n int) (bool, error) {
 	o := s.options[i]
 	if o.Scaled() {
 		seen, err := s.examine(ctx, i, n)
@@ -142,7 +142,7 @@ func (s *search) checkOne(ctx context.Context, i, n int) (bool, error) {
 func (s *search) unproven(rules []string) *answer.Unproven {
 	u := &answer.Unproven{Rules: rules, Checked: s.checked, Better: s.better}
 	if s.Goal().Find == asked.FindCheapest || s.Goal().Find == asked.FindFront {
-		u.Options = len(s.uncheckedOptions())
+		u.Options = len((&leftOut{search: s}).uncheckedOptions())
 		if u.Options == 0 && s.Goal().Find == asked.FindCheapest {
 			return nil
 		}
