@@ -3,6 +3,7 @@ package scenarios
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -39,8 +40,16 @@ func keysOf(section string, t reflect.Type, shown map[reflect.Type]string) (list
 			key.Takes += ", the keys of " + at
 			list = append(list, key)
 		default:
-			shown[inner] = key.Path
-			list = append(append(list, key), keysOf(key.Path+".", inner, shown)...)
+			except := strings.Split(f.Tag.Get("except"), ",")
+			if except[0] == "" {
+				shown[inner] = key.Path
+			}
+			for _, k := range append([]Key{key}, keysOf(key.Path+".", inner, shown)...) {
+				name := strings.TrimPrefix(k.Path, key.Path+".")
+				if !slices.Contains(except, name) {
+					list = append(list, k)
+				}
+			}
 		}
 	}
 	return list
@@ -94,6 +103,9 @@ func limits(f reflect.StructField) (text string) {
 		text += " For " + only + " only."
 	} else if need := words("need"); need != "" {
 		text += " For no other."
+	}
+	if except := words("except"); except != "" {
+		text += " Without " + except + "."
 	}
 	if other, alternative := strings.CutPrefix(f.Tag.Get("required"), "unless "); alternative {
 		text += " Required, unless all pools of " + other + " have their own."

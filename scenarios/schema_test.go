@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,7 +76,7 @@ func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		p := s.Properties[name]
 		description := p.Description
-		p = decorateField(p, f)
+		p = without(decorateField(p, f), f)
 		p.Description = description
 		s.Properties[name] = p
 		switch other, alternative := strings.CutPrefix(f.Tag.Get("required"), "unless "); {
@@ -96,6 +98,26 @@ func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 		return s
 	}
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{short, s}}
+}
+
+// without takes out of a field's schema the keys and the words that have no meaning there, with
+// what is short for one of them.
+func without(s *jsonschema.Schema, f reflect.StructField) *jsonschema.Schema {
+	for _, name := range strings.Fields(strings.ReplaceAll(f.Tag.Get("except"), ",", " ")) {
+		for _, either := range append(s.AnyOf, s) {
+			delete(either.Properties, name)
+			for _, p := range append(slices.Collect(maps.Values(either.Properties)), either) {
+				p.Enum = slices.DeleteFunc(slices.Clone(p.Enum),
+					func(word any) bool { return word == name })
+			}
+		}
+		for _, key := range keyFields(itemType(f.Type)) {
+			if key.Tag.Get("short") == "true" && strings.HasPrefix(key.Tag.Get("json"), name+",") {
+				s = s.AnyOf[1]
+			}
+		}
+	}
+	return s
 }
 
 func decorateField(p *jsonschema.Schema, f reflect.StructField) *jsonschema.Schema {

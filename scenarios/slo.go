@@ -16,7 +16,7 @@ import (
 type SLO struct {
 	TTFT       Limits  `json:"ttft,omitzero" jsonschema:"Longest time to first token."`
 	TPOT       Limits  `json:"tpot,omitzero" jsonschema:"Longest mean time per output token, after the first token."`
-	ITL        Limits  `json:"itl,omitzero" jsonschema:"Longest gap between tokens, for percentiles of all gaps."`
+	ITL        Limits  `json:"itl,omitzero" except:"request" jsonschema:"Longest gap between tokens, for percentiles of all gaps."`
 	E2E        Limits  `json:"e2e,omitzero" jsonschema:"Longest time from request to last token."`
 	Percentile float64 `json:"percentile,omitempty" above:"0" max:"100" jsonschema:"Share of the requests, in percent, that must keep all limits for single requests at once. Default: 99."`
 }

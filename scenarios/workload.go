@@ -49,7 +49,7 @@ type Class struct {
 	Name     string    `json:"name" required:"true" jsonschema:"Name in reports and in the class column of a trace."`
 	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"Its weight among the classes without a rate. Default: 1."`
 	Rate     Rate      `json:"rate,omitzero" jsonschema:"Its own rate. Default: by its share."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly they arrive, if the class has a rate. Default: poisson."`
+	Arrivals Arrivals  `json:"arrivals,omitzero" except:"closed-loop,at-once,users,think,start,ramp-up,start-min,start-max" jsonschema:"How evenly they arrive, if the class has a rate. Default: poisson."`
 	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"As in the workload, whose value is the default."`
 	Prompt   Length    `json:"prompt,omitzero" jsonschema:"As in the workload, whose value is the default."`
 	Output   Length    `json:"output,omitzero" jsonschema:"As in the workload, whose value is the default."`
@@ -59,13 +59,13 @@ type Class struct {
 	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"As in the workload, whose value is the default."`
 	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"As in the workload, whose value is the default."`
 	Calls    []Call    `json:"calls,omitempty" jsonschema:"As in the workload, whose value is the default."`
-	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests of this class, at their own times. All classes have one, or none has."`
+	Trace    *Trace    `json:"trace,omitempty" except:"repeat,max-wait" jsonschema:"Recorded requests of this class, at their own times. All classes have one, or none has."`
 	Model    string    `json:"model,omitempty" jsonschema:"Model that its requests name, if the pools serve several models."`
 	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it; larger is more urgent."`
 	Tenant   string    `json:"tenant,omitempty" jsonschema:"Tenant who sends its requests, for fair policies and reports. Tenants are numbered from 0 in the order of the classes. Default: the same for all."`
 	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"Time by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
 	Patience Patience  `json:"patience,omitzero" jsonschema:"As in the workload, whose value is the default."`
-	SLO      SLO       `json:"slo,omitzero" jsonschema:"Its SLO. Default: that of the scenario."`
+	SLO      SLO       `json:"slo,omitzero" except:"itl" jsonschema:"Its SLO. Default: that of the scenario."`
 
 	Region string `json:"region,omitempty" jsonschema:"Region of its users, if pools have regions. Default: that of the first pool."`
 

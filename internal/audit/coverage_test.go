@@ -10,50 +10,18 @@ import (
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// undrawn gives the keys that no scenario of the auditor has, by how they begin, with the reason.
-var undrawn = map[string]string{
-	"caches.file":                              "a snapshot fits one scenario",
-	"caches=snapshot":                          "the same",
-	"hardware.operators-version":               "it needs tables of several versions",
-	"fleet.pools[].hardware.operators-version": "the same",
-	"workload.audio":                           "no model of the catalogue listens",
-	"slo.itl.request":                          "gaps between tokens have percentiles alone",
-	"workload.classes[].slo.itl":               "gaps between tokens are not kept by class",
-	"workload.classes[].arrivals.think":        "a class with a rate has no closed loop",
-	"workload.classes[].arrivals=closed-loop":  "the same",
-	"workload.classes[].arrivals.ramp-up":      "the same",
-	"workload.classes[].arrivals.start":        "the same",
-	"workload.classes[].arrivals.users":        "the same",
-	"workload.classes[].arrivals=at-once":      "a class with a rate does not come at once",
-	"workload.classes[].trace.repeat":          "traces of classes have their own times",
-	"workload.classes[].trace.max-wait":        "the same",
-	"workload.classes[].trace.format":          "some formats have no times",
-	"workload.trace.resample":                  "the samples are shorter than a part",
-}
-
-// excused returns the reason for which a feature is not drawn.
-func excused(feature string) string {
-	for begin, why := range undrawn {
-		if strings.HasPrefix(feature, begin) {
-			return why
-		}
-	}
-	return ""
-}
-
 // mostTries is how many scenarios with a feature are mended until it is given up.
 const mostTries = 40
 
-// Every key of the schema, every word of an enumeration, every policy and every parameter of one is
-// in a scenario that can be built. What is new is drawn without an entry anywhere.
+// Every key of the schema, every word of an enumeration, every policy and every parameter of one,
+// and every entry of the catalogues and registries is in a scenario that can be built. What is new
+// is drawn without an entry anywhere.
 func TestEveryKeyIsDrawn(t *testing.T) {
 	registry := policies.Default()
 	missing := map[string]int{} // with the number of scenarios that were tried
 	all, reasons := allFeatures(registry), map[string]string{}
 	for _, f := range all {
-		if excused(f) == "" {
-			missing[f] = 0
-		}
+		missing[f] = 0
 	}
 	wanted, seed := len(missing), uint64(0)
 	for ; seed < 24_000 && len(missing) > 0; seed++ {
@@ -82,13 +50,13 @@ func TestEveryKeyIsDrawn(t *testing.T) {
 			delete(missing, f)
 		}
 	}
-	t.Logf("%d keys, words, policies and parameters of %d are in the first %d scenarios",
+	t.Logf("%d keys, words, policies, parameters and entries of %d are in the first %d scenarios",
 		wanted-len(missing), len(all), seed)
 	if len(missing) > 0 {
 		t.Errorf("never drawn in %d scenarios that can be built, with how often it was tried: %v",
 			seed, missing)
 		for _, f := range sortedKeys(missing) {
-			t.Logf("%s, the last time:\n%s", f, reasons[f])
+			t.Logf("%s, the last time:\n%.2000s", f, reasons[f])
 		}
 	}
 }
@@ -112,6 +80,11 @@ func allFeatures(registry *policies.Registry) (list []string) {
 			list = append(list, fmt.Sprint(withoutKind(path), "=", word))
 		}
 	})
+	for _, words := range texts() {
+		for _, word := range words {
+			list = append(list, "entry "+word)
+		}
+	}
 	for _, key := range families() {
 		for name, params := range policyParams(registry, key) {
 			list = append(list, key+"="+name)
@@ -160,6 +133,12 @@ func features(registry *policies.Registry, s object) (list []string) {
 			}
 		case string:
 			list = append(list, path, withoutKind(path)+"="+v)
+			for _, short := range []string{"", ".accelerator", ".preset", ".size", ".file",
+				".link"} {
+				if slices.Contains(textOf(general(path)+short), v) {
+					list = append(list, "entry "+v)
+				}
+			}
 			if policyParams(registry, key) != nil {
 				list = append(list, key+"="+v)
 			}

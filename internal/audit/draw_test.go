@@ -35,7 +35,7 @@ type object = map[string]any
 // drawScenario returns the scenario of a seed.
 func drawScenario(registry *policies.Registry, seed uint64) object {
 	d := &drawer{seed, registry}
-	s, _ := d.structure(reflect.TypeFor[scenarios.Scenario](), "").(object)
+	s, _ := d.structure(reflect.TypeFor[scenarios.Scenario](), "", "").(object)
 	w, _ := s["workload"].(object)
 	if w == nil {
 		w = object{}
@@ -120,9 +120,13 @@ var often = map[string]float64{
 	"workload.classes.rate": 0.4, "workload.classes.arrivals": 0.4,
 }
 
-// structure draws a mapping, or the value that is short for one.
-func (d *drawer) structure(t reflect.Type, path string) any {
+// structure draws a mapping, or the value that is short for one. The tag of its key says which keys
+// and words have no meaning there.
+func (d *drawer) structure(t reflect.Type, tag reflect.StructTag, path string) any {
 	fields, kind, optional := fieldsOf(t), "", 0
+	except := strings.Split(tag.Get("except"), ",")
+	fields = slices.DeleteFunc(fields,
+		func(f tagged) bool { return slices.Contains(except, f.name) })
 	for i := range fields {
 		f := &fields[i]
 		if f.short && d.chance(path+" short", 0.35) &&
@@ -130,10 +134,10 @@ func (d *drawer) structure(t reflect.Type, path string) any {
 			if names := policyParams(d.registry, lastKey(path)); names != nil {
 				return pick(d, path+".policy", sortedKeys(names))
 			}
-			return d.value(f.field, join(path, f.name))
+			return d.value(f.field, join(path, f.name), except...)
 		}
 		if f.kind {
-			kind, _ = d.value(f.field, join(path, f.name)).(string)
+			kind, _ = d.value(f.field, join(path, f.name), except...).(string)
 		}
 		if !f.required && len(f.need) == 0 {
 			optional++
@@ -216,10 +220,11 @@ func plain(text string) any {
 	return text
 }
 
-// value draws the value of a field.
-func (d *drawer) value(f reflect.StructField, path string) any {
+// value draws the value of a field. Some words of an enumeration may be excepted.
+func (d *drawer) value(f reflect.StructField, path string, except ...string) any {
 	if words := f.Tag.Get("enum"); words != "" && f.Type.Kind() == reflect.String {
-		return pick(d, path, strings.Split(words, ","))
+		return pick(d, path, slices.DeleteFunc(strings.Split(words, ","),
+			func(word string) bool { return slices.Contains(except, word) }))
 	}
 	return d.of(f.Type, f.Tag, path)
 }
@@ -245,7 +250,7 @@ func (d *drawer) of(t reflect.Type, tag reflect.StructTag, path string) any {
 	case reflect.Pointer:
 		return d.of(t.Elem(), tag, path)
 	case reflect.Struct:
-		return d.structure(t, path)
+		return d.structure(t, tag, path)
 	case reflect.Slice:
 		return d.list(t, tag, path)
 	case reflect.Bool:
@@ -388,13 +393,10 @@ func general(path string) string {
 // textOf returns the texts to choose from for a key that takes a name, a file or a text of a form
 // of its own; nil for all others.
 func textOf(path string) []string {
-	parts := strings.Split(path, ".")
-	for i := range parts {
-		if list := texts()[strings.Join(parts[i:], ".")]; list != nil {
-			return list
-		}
+	for texts()[path] == nil && path != "" {
+		_, path, _ = strings.Cut(path, ".")
 	}
-	return nil
+	return texts()[path]
 }
 
 var texts = sync.OnceValue(func() map[string][]string {
@@ -416,9 +418,7 @@ var texts = sync.OnceValue(func() map[string][]string {
 		networks = append(networks, l.Name)
 	}
 	for _, m := range known.All() {
-		if m.Parameters().Total() < 80e9 {
-			names = append(names, m.Name)
-		}
+		names = append(names, m.Name)
 	}
 	for _, h := range catalog.Hosts {
 		hosts = append(hosts, h.Name)
@@ -428,16 +428,18 @@ var texts = sync.OnceValue(func() map[string][]string {
 	}
 	return map[string][]string{
 		"accelerator": accelerators, "link": links, "network": networks, "transfer.link": networks,
-		"model": names, "draft": names, "engine.preset": engines,
+		"model": append(names, "testdata/listener/config.json"),
+		"draft": names, "engine.preset": engines,
 		"version":     {"0.23.0", "0.15.1", "0.9", "1.0", "1.2.0"},
 		"images.size": {"512x512", "64x900"}, "name": {"a"}, "tenant": {"x", "y"},
 		"region": {"here", "there"}, "distances.from": {"here"}, "distances.to": {"there"},
-		"tiers.size": {"1GiB", "40GiB"}, "tiers.rate": {"7GB/s"}, "tiers.link": {"10GB/s"},
+		"tiers.size": {"40GiB"}, "tiers.rate": {"7GB/s"}, "tiers.link": {"10GB/s"},
 		"tiers.price": {"$0.0034/h", "listed"}, "cold-start.disk": hosts,
 		"cold-start.network": networks, "hardware.file": {"testdata/own.yaml"},
-		"operators": {"testdata/kernels"}, "operators-version": {"1.0"},
-		"deployment":      {"testdata/deployment.yaml"},
-		"acceptance.file": {"testdata/acceptance.json"}, "prompt.file": lengths,
+		"operators":         {"testdata/kernels", "testdata/kernels-of-versions"},
+		"operators-version": {"0.9.0", "0.10.0"},
+		"deployment":        {"testdata/deployment.yaml"},
+		"acceptance.file":   {"testdata/acceptance.json"}, "prompt.file": lengths,
 		"output.file": lengths, "tokens.file": lengths, "turns.file": lengths,
 		"count.file": lengths, "result.file": lengths,
 		"trace.file": traces,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -13,8 +14,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
@@ -61,8 +65,18 @@ func panics(err *error) {
 }
 
 // repair takes out of a scenario, one by one, what its error messages blame, until it can be built.
-// It returns what was blamed, and the last error.
+// It returns what was blamed, and the last error. A snapshot of caches is written by the scenario
+// without it.
 func repair(d *drawer, s object) (blamed []string, err error) {
+	caches, _ := s["caches"].(object)
+	if snapshot := caches["start"] == "snapshot"; snapshot {
+		delete(s, "caches")
+		defer func() {
+			if err == nil {
+				err = d.snapshot(s, caches)
+			}
+		}()
+	}
 	for range mostRepairs {
 		var simulation *scenarios.Simulation
 		if simulation, err = build(d.registry, s, 1); err == nil {
@@ -78,6 +92,38 @@ func repair(d *drawer, s object) (blamed []string, err error) {
 		}
 	}
 	return blamed, err
+}
+
+// snapshot runs a scenario, writes what its caches hold, and lets it begin with that. The scenario
+// stays as it is where its caches have no place in files, or where the run does not end.
+func (d *drawer) snapshot(s, caches object) error {
+	r, err := execute(d.registry, s, 1, false)
+	if err != nil {
+		return nil // the auditor meets the error again
+	}
+	name := filepath.Join(scratch(), fmt.Sprint("caches-", d.seed, ".json"))
+	if err := files.Write(name, r.simulation.SaveCaches); err != nil {
+		return nil
+	}
+	caches["file"], s["caches"] = name, caches
+	simulation, err := build(d.registry, s, 1)
+	if err == nil {
+		err = simulation.Source.Close()
+	}
+	return err
+}
+
+// scratch returns a folder that the tests of this package remove at their end.
+var scratch = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "audit")
+	fatal(err)
+	return dir
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(scratch())
+	os.Exit(code)
 }
 
 // mend takes the key out that the first problem blames.
@@ -320,6 +366,19 @@ func relate(d *drawer, s object) {
 		}
 	}
 	replay := len(classes) > 0 && classes[0]["trace"] != nil
+	for _, c := range append(classes, w) {
+		for _, name := range []string{"share", "rate", "arrivals", "preset", "prompt", "output",
+			"prefix", "distinct", "samples", "beam-step", "sessions", "calls"} {
+			if replay {
+				delete(c, name) // traces say what requests ask for and when
+			}
+		}
+	}
+	if t, ok := w["trace"].(object); ok && t["resample"] != nil {
+		delete(t, "repeat")
+		delete(w, "rate")
+		delete(w, "arrivals")
+	}
 	for i, c := range classes {
 		if w["trace"] != nil {
 			delete(c, "rate")
@@ -348,8 +407,8 @@ func relate(d *drawer, s object) {
 	if c, ok := s["caches"].(object); ok && c["share"] != nil {
 		delete(c, "requests")
 	}
-	if c, ok := s["caches"].(object); ok && c["start"] == "snapshot" || s["caches"] == "snapshot" {
-		delete(s, "caches") // there is no snapshot yet
+	if s["caches"] == "snapshot" {
+		s["caches"] = object{"start": "snapshot"}
 	}
 	if fleet, ok := s["fleet"].(object); ok && fleet["pools"] != nil {
 		delete(s, "replicas")
@@ -364,9 +423,13 @@ func relate(d *drawer, s object) {
 	}
 }
 
-// relateTrace gives a trace the file of its format.
+// relateTrace gives a trace the file of its format, or one with sessions whose calls wait.
 func relateTrace(c object) {
 	t, ok := c["trace"].(object)
+	if ok && t["max-wait"] != nil {
+		t["format"] = "tracelab"
+		delete(t, "repeat")
+	}
 	if !ok || t["format"] == nil {
 		return
 	}
@@ -382,7 +445,7 @@ func relateTrace(c object) {
 // experts to what spreads experts.
 func relateModels(s, w object) {
 	fleet, _ := s["fleet"].(object)
-	images := w["images"] != nil || fleet["encoders"] != nil
+	images := w["images"] != nil || w["audio"] != nil || fleet["encoders"] != nil
 	experts := false
 	servers := append(entries(fleet, "pools"), s)
 	for _, p := range servers {
@@ -412,12 +475,23 @@ func relateModels(s, w object) {
 	if images {
 		s["model"] = "qwen3-vl-8b"
 	}
+	if w["audio"] != nil {
+		s["model"] = "testdata/listener/config.json"
+		delete(w, "images")
+	}
 }
 
 // relateServers makes drafts and tiers of the scenario and of its pools possible.
 func relateServers(d *drawer, s object) {
 	fleet, _ := s["fleet"].(object)
 	for i, p := range append(entries(fleet, "pools"), s) {
+		if name, _ := p["model"].(string); large()[name] {
+			p["hardware"] = pick(d, fmt.Sprint("node of ", i), []string{"b300-sxm", "mi355x"})
+			p["parallelism"] = object{"tensor": 8}
+			if d.chance(fmt.Sprint("nodes of ", i), 0.3) {
+				p["parallelism"] = object{"tensor": 8, "pipeline": 2}
+			}
+		}
 		if m, ok := p["memory"].(object); ok {
 			if tiers, ok := m["tiers"].([]any); ok {
 				m["tiers"] = relateTiers(tiers)
@@ -442,6 +516,17 @@ func relateServers(d *drawer, s object) {
 		}
 	}
 }
+
+// large has the models that need a node of accelerators.
+var large = sync.OnceValue(func() map[string]bool {
+	known, err := models.Load()
+	fatal(err)
+	all := map[string]bool{}
+	for _, m := range known.All() {
+		all[m.Name] = m.Parameters().Total() >= 80e9
+	}
+	return all
+})
 
 // relateTiers puts the accelerators' memory and the hosts' first, and gives what is slower a size.
 func relateTiers(drawn []any) []any {

@@ -16,6 +16,8 @@
 //	need:"a,b"            the key applies to these kinds only, and must be given
 //	required:"true"       the key must be given
 //	required:"unless key" it must be given where the other key is not
+//	except:"a,b"          keys and words of the mapping that have no meaning here. Schemas and
+//	                      lists leave them out; the reader of the file refuses them, with a reason
 //	jsonschema:"…"        the meaning, with the unit
 //
 // A struct of settings, such as a policy's, has these tags besides:
