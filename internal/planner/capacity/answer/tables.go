@@ -177,7 +177,7 @@ func (j *JobDone) odds() string {
 	_, servers := j.Grade.Supported(1)
 	bear := ""
 	if servers > 0 {
-		bear = fmt.Sprintf(", as far as %d servers bear it out that were left out of the fit",
+		bear = fmt.Sprintf(", as far as %d servers left out of the fit bear it out",
 			servers)
 	}
 	return fmt.Sprintf("Over all errors of predicted step times (%s), it is in time in %s of "+

@@ -29,14 +29,16 @@ func (d *Deployment) odds(a *Answer) string {
 	}
 	// The last chance but one is the answer's.
 	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < a.Confidence {
-		bear := ""
+		words += fmt.Sprintf(" The answer holds at both latencies' %.4g%% quantiles at once",
+			100*a.Confidence)
 		if servers > 0 {
-			bear = fmt.Sprintf("as far as %d servers bear it out that were left out of the fit, ",
-				servers)
+			words += fmt.Sprintf("; chances go as far as %d servers left out of the fit bear "+
+				"them out", servers)
 		}
-		words += fmt.Sprintf(" The answer is decided with both latencies at their %.4g%% "+
-			"quantiles at once; a chance counts all errors, %swith the interval over draws of "+
-			"the load in brackets, and may be lower.", 100*a.Confidence, bear)
+		words += "."
+		if strings.Contains(words, "–") {
+			words += " Brackets span draws of the load."
+		}
 	}
 	return words
 }
