@@ -70,6 +70,25 @@ func TestTunedFleetsCostLess(t *testing.T) {
 	}
 }
 
+// More ways of routing on the menu never make the answer dearer, also where a setting that is
+// tried cannot be, such as a token budget below the number of sequences: it is left out.
+func TestMoreRoutingsCostNoMore(t *testing.T) {
+	hourly := func(routings string) float64 {
+		s, _ := prepared(t, `
+model: llama-3.1-8b
+workload: {rate: 12/s, prompt: 1000, output: 200}
+slo: {ttft: 1s, tpot: 50ms}
+menu: {hardware: [l40s], tensor: [1], routing: [`+routings+`]}
+effort: {requests: 100, most-requests: 400}
+`)
+		testkit.OK(t, s.cheapest(t.Context()))
+		return s.cost()
+	}
+	if one, two := hourly("round-robin"), hourly("round-robin, least-requests"); two > one {
+		t.Errorf("$%g/h with one routing, $%g/h with a second one to choose", one, two)
+	}
+}
+
 // Where replicas start and stop, settings beside the engine's defaults let fewer of them run: the
 // fleet costs a hundredth less at least than without them, and keeps the SLO. Settings take no more
 // simulations than the search did, beside those of the last option that is tried.

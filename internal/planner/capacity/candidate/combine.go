@@ -26,6 +26,9 @@ func Options(f *asked.File) ([]*Option, error) {
 	for i, o := range list {
 		o.Index = i
 	}
+	if err == nil {
+		err = checkRouting(f, list)
+	}
 	return list, err
 }
 

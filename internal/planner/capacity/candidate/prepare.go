@@ -78,9 +78,6 @@ func Prepare(ctx context.Context, f *asked.File, options []*Option) error {
 		workers[i] = &preparer{file: f, loads: shared, clocks: scenarios.NewClocks(),
 			policies: policies.Default()}
 	}
-	if err := checkRouting(f, options); err != nil {
-		return err
-	}
 	ready := map[*Server]bool{}
 	var last *Parts
 	var all []Busy

@@ -1,4 +1,4 @@
-package llmsim_test
+package house
 
 import (
 	"go/parser"
