@@ -1,6 +1,7 @@
 package engines_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -214,4 +215,56 @@ func version(t *rapid.T, n [3]int) engines.Version {
 	v, err := engines.ParseVersion(fmt.Sprintf("%d.%d.%d", n[0], n[1], n[2]))
 	testkit.OK(t, err)
 	return v
+}
+
+// The table of docs/engines.md names every preset of each engine that it has a row for, and the
+// versions that were measured: each of a list's versions and ends of ranges is one, and each one is
+// in the list. Versions are compared as far as the page writes them.
+func TestPageOfEngines(t *testing.T) {
+	page := string(testkit.Read(t, "../../docs/engines.md"))
+	for _, e := range engines.All() {
+		if len(e.Evidence) < 2 {
+			continue // shares a row
+		}
+		at := strings.Index(page, "\n| `"+e.Name+"` |")
+		if at < 0 {
+			t.Errorf("%s: found no row", e.Name)
+			continue
+		}
+		row, _, _ := strings.Cut(page[at+1:], "\n")
+		cells := strings.Split(row, "|")
+		for _, p := range e.Presets {
+			if !strings.Contains(cells[2], "`"+p.Name+"`") {
+				t.Errorf("%s: the row lacks the preset %s: %s", e.Name, p.Name, cells[2])
+			}
+		}
+		same := func(v engines.Version, text string) bool {
+			return v.String() == text || strings.HasPrefix(v.String(), text+".")
+		}
+		measured := func(text string) engines.Version {
+			i := slices.IndexFunc(e.Evidence, func(x engines.Evidence) bool {
+				return same(x.Version, text)
+			})
+			if i < 0 {
+				t.Errorf("%s: the page has %s, which was not measured", e.Name, text)
+				return engines.Version{}
+			}
+			return e.Evidence[i].Version
+		}
+		listed := map[string]bool{}
+		for item := range strings.SplitSeq(strings.TrimSpace(cells[3]), ", ") {
+			first, last, _ := strings.Cut(item, " to ")
+			from, to := measured(first), measured(cmp.Or(last, first))
+			for _, x := range e.Evidence {
+				if x.Version.Compare(from) >= 0 && x.Version.Compare(to) <= 0 {
+					listed[x.Version.String()] = true
+				}
+			}
+		}
+		for _, x := range e.Evidence {
+			if !listed[x.Version.String()] {
+				t.Errorf("%s: the page lacks %s, which was measured", e.Name, x.Version)
+			}
+		}
+	}
 }
