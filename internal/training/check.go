@@ -52,7 +52,7 @@ func (j *Job) checkNumbers() error {
 		return fmt.Errorf("zero: found %d, want 0, 1, 2 or 3", l.ZeRO)
 	}
 	if d := j.Precision; j.Machine.Accelerator.Peak[d] == 0 || !slices.Contains(Precisions(), d) {
-		known := strings.Join(j.formats(), ", ")
+		known := strings.Join(formatsOf(&j.Machine.Accelerator), ", ")
 		if known == "" {
 			known = "none of those that training computes in"
 		}
@@ -67,11 +67,11 @@ func Precisions() []hardware.DType {
 	return []hardware.DType{hardware.BF16, hardware.FP16, hardware.FP8, hardware.FP4}
 }
 
-// formats lists the number formats in which the accelerator computes products.
-func (j *Job) formats() []string {
+// formatsOf lists the number formats in which the accelerator computes products.
+func formatsOf(a *hardware.Accelerator) []string {
 	var names []string
 	for _, d := range Precisions() {
-		if j.Machine.Accelerator.Peak[d] > 0 {
+		if a.Peak[d] > 0 {
 			names = append(names, string(d))
 		}
 	}

@@ -41,39 +41,18 @@ func (j *Job) exchanges() exchanges {
 			m.send(vector/float64(l.Tensor), l.Tensor*l.Context*l.Data)
 	}
 	if l.ZeRO == 3 {
-		h := j.layerParameters()
-		h.Dense += (j.embedding() + j.head()) / float64(l.Pipeline)
+		s := j.spread()
+		h := s.layerParameters()
+		h.Dense += (s.embedding() + s.head()) / float64(l.Pipeline)
 		gathers, sums := 2.0, 1.0 // forward and backward; gradients, in 16 bits as FSDP's
 		if j.Method == LoRA {
 			sums = 0
 		}
-		x.weights = (gathers+sums)*m.gather(2*h.Dense, j.denseGroup()) +
-			(gathers+sums)*m.gather(2*h.Expert, j.expertGroup()) +
-			2*m.gather(2*h.Dense/float64(j.shards()), j.copies())
+		x.weights = (gathers+sums)*m.gather(2*h.Dense, s.denseGroup()) +
+			(gathers+sums)*m.gather(2*h.Expert, s.expertGroup()) +
+			2*m.gather(2*h.Dense/float64(s.shards()), s.copies())
 	}
 	return x
-}
-
-// denseGroup is the ranks that share dense weights, expertGroup the ranks of the same experts.
-func (j *Job) denseGroup() group { return group{j.shards(), j.Layout.Tensor} }
-
-// shards returns the number of ranks over which ZeRO shares.
-func (j *Job) shards() int {
-	if j.Layout.Shard > 0 {
-		return j.Layout.Shard
-	}
-	return j.Layout.Data * j.Layout.Context
-}
-
-// copies is the ranks that hold the same shares of dense weights.
-func (j *Job) copies() group {
-	n := j.shards()
-	return group{j.Layout.Data * j.Layout.Context / n, j.Layout.Tensor * n}
-}
-
-func (j *Job) expertGroup() group {
-	l := &j.Layout
-	return group{l.Tensor * l.Context * l.Data / l.Expert, l.Expert}
 }
 
 // contextExchange returns the seconds of the rings in which keys and values pass the context ranks,
@@ -104,15 +83,11 @@ func (j *Job) synchronise(slow *Step) float64 {
 	if l.ZeRO == 3 {
 		return 0
 	}
-	first, inner, _ := j.stageLayers()
-	h := j.stage(max(first, inner), j.embedding())
-	if j.Method == LoRA {
-		h = held{Dense: float64(trained(j.Model, loraRank)) / float64(l.Pipeline*l.Tensor)}
-	}
+	s, h := j.spread(), j.learned()
 	gather := func(bytes float64) float64 {
-		return j.Machine.gather(bytes*h.Dense, j.denseGroup()) +
-			j.Machine.gather(bytes*h.Dense/float64(j.shards()), j.copies()) +
-			j.Machine.gather(bytes*h.Expert, j.expertGroup())
+		return j.Machine.gather(bytes*h.Dense, s.denseGroup()) +
+			j.Machine.gather(bytes*h.Dense/float64(s.shards()), s.copies()) +
+			j.Machine.gather(bytes*h.Expert, s.expertGroup())
 	}
 	sum, spread := gather(o.Gradient), gather(o.Gradient)
 	if l.ZeRO > 0 {

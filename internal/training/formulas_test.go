@@ -154,7 +154,7 @@ func TestBestIsExhaustive(t *testing.T) {
 		j.Machine.Accelerator.Memory *= rapid.Float64Range(0.05, 2).Draw(t, "memory")
 		fixed := map[string]bool{"context": true}
 		a, errA := j.Best(Search{fixed})
-		b, errB := j.choose(Search{fixed}, false)
+		b, errB := (&Search{fixed}).choose(j, false)
 		if (errA == nil) != (errB == nil) || a != b {
 			t.Errorf("chose %+v (%v), want %+v (%v)", a, errA, b, errB)
 		}

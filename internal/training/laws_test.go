@@ -213,7 +213,7 @@ func TestLogits(t *testing.T) {
 		if j.ChunkedLoss = rapid.Bool().Draw(t, "chunked"); j.ChunkedLoss {
 			want /= 8
 		}
-		m := j.stageMemory("last", 1, j.head(), 1, true)
+		m := j.stageMemory("last", 1, j.spread().head(), 1, true)
 		near(t, "logits", m.Of("logits"), want)
 	})
 }

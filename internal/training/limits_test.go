@@ -161,7 +161,7 @@ func TestExpertsByClosedForm(t *testing.T) {
 		j.Machine.Accelerator.Bandwidth = 1e40
 		j.Method = rapid.SampledFrom(methods()).Draw(t, "method")
 		r, w := j.rates(), work{}
-		j.addExperts(&w, &r)
+		r.addExperts(&w)
 		h, i := float64(j.Model.Hidden), float64(moe.Intermediate)
 		visits := j.rows() / float64(j.Layout.Tensor) * float64(j.Model.Layers()*moe.Active)
 		want := visits * 4 * h * i / r.wide / expertShare
@@ -203,17 +203,17 @@ func TestStagesHoldTheModel(t *testing.T) {
 		j := drawJob(t)
 		j.Model.TiedEmbeddings = rapid.Bool().Draw(t, "tied")
 		l, p := &j.Layout, j.Model.Parameters()
-		whole := j.stage(j.Model.Layers(), j.embedding()+j.head())
+		whole := j.spread().stage(j.Model.Layers(), j.spread().embedding()+j.spread().head())
 		want := p.Total() + int64(l.Tensor-1)*(p.Router+p.Norms+p.Biases)
 		if l.Pipeline > 1 && j.Model.TiedEmbeddings {
 			want += p.Embedding
 		}
 		near(t, "parameters", whole.Dense*float64(l.Tensor)+whole.Expert*float64(l.Expert),
 			float64(want))
-		first, inner, last := j.stageLayers()
-		half := j.stage(first, 0)
+		first, inner, last := j.spread().stageLayers()
+		half := j.spread().stage(first, 0)
 		near(t, "of a stage", half.total()*float64(j.Model.Layers()),
-			j.stage(j.Model.Layers(), 0).total()*float64(first))
+			j.spread().stage(j.Model.Layers(), 0).total()*float64(first))
 		n, stages := j.Model.Layers(), l.Pipeline
 		if stages == 1 {
 			last, inner = 0, 0
@@ -514,7 +514,7 @@ func TestSumsOfGradients(t *testing.T) {
 		l.ZeRO = rapid.IntRange(0, 3).Draw(t, "zero")
 		step := &Step{Forward: rapid.Float64Range(0, 0.1).Draw(t, "forward"),
 			Backward: rapid.Float64Range(0, 0.1).Draw(t, "backward")}
-		trains := j.stage(j.Model.Layers()/l.Pipeline, j.embedding()).Dense
+		trains := j.spread().stage(j.Model.Layers()/l.Pipeline, j.spread().embedding()).Dense
 		if j.Method == LoRA {
 			trains = 16 * (4*h + 2*h +
 				10*h) * float64(j.Model.Layers()) / float64(l.Pipeline*l.Tensor)

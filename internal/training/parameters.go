@@ -14,44 +14,73 @@ type held struct {
 
 func (h held) total() float64 { return h.Dense + h.Expert }
 
-// parameters counts the parameters of the model, anew unless a search has counted them before.
-func (j *Job) parameters() models.Parameters {
-	if j.counted != nil {
-		return *j.counted
+// spread is a model in a layout: what one accelerator holds of its parameters, and with which
+// others it shares them.
+type spread struct {
+	model  *models.Architecture
+	layout *Layout
+	// counted is the parameters of model where a search has counted them; else they are counted
+	// each time.
+	counted *models.Parameters
+}
+
+func (j *Job) spread() *spread { return &spread{j.Model, &j.Layout, j.counted} }
+
+// learned returns the parameters of an accelerator of the fullest stage that learn.
+func (j *Job) learned() held {
+	s, l := j.spread(), &j.Layout
+	if j.Method == LoRA {
+		return held{Dense: float64(trained(j.Model, loraRank)) / float64(l.Pipeline*l.Tensor)}
 	}
-	return j.Model.Parameters()
+	first, inner, _ := s.stageLayers()
+	return s.stage(max(first, inner), s.embedding())
+}
+
+// share returns the number of parameters that an accelerator has of h, where ZeRO shares them.
+func (s *spread) share(h held) float64 {
+	l := s.layout
+	expert := max(1, float64(l.Tensor*l.Context*l.Data)/float64(l.Expert))
+	return h.Dense/float64(s.shards()) + h.Expert/expert
+}
+
+// parameters counts the parameters of the model.
+func (s *spread) parameters() models.Parameters {
+	if s.counted != nil {
+		return *s.counted
+	}
+	return s.model.Parameters()
 }
 
 // layerParameters returns the parameters of all layers on one accelerator, as if they were on one
 // stage: matrices split over tensor ranks, experts over the expert group.
-func (j *Job) layerParameters() held {
-	p := j.parameters()
-	tp := float64(j.Layout.Tensor)
+func (s *spread) layerParameters() held {
+	p := s.parameters()
+	tp := float64(s.layout.Tensor)
 	split := float64(p.Attention+p.MLP+p.SharedExperts) / tp
 	whole := float64(p.Router + p.Norms + p.Biases)
-	return held{split + whole, float64(p.Experts) / float64(j.Layout.Expert)}
+	return held{split + whole, float64(p.Experts) / float64(s.layout.Expert)}
 }
 
 // embedding and head are the parameters of the ends of the model on one accelerator.
-func (j *Job) embedding() float64 {
-	p := j.parameters()
-	return float64(p.Embedding+p.Positions) / float64(j.Layout.Tensor)
+func (s *spread) embedding() float64 {
+	p := s.parameters()
+	return float64(p.Embedding+p.Positions) / float64(s.layout.Tensor)
 }
 
 // head is a copy of the embedding where the two are tied but on different stages.
-func (j *Job) head() float64 {
-	p := j.parameters()
-	if p.Head == 0 && j.Layout.Pipeline > 1 {
-		return float64(p.Embedding) / float64(j.Layout.Tensor)
+func (s *spread) head() float64 {
+	p := s.parameters()
+	if p.Head == 0 && s.layout.Pipeline > 1 {
+		return float64(p.Embedding) / float64(s.layout.Tensor)
 	}
-	return float64(p.Head) / float64(j.Layout.Tensor)
+	return float64(p.Head) / float64(s.layout.Tensor)
 }
 
 // stageLayers returns how many layers the first, an inner and the last stage have. What is left
 // over goes to inner stages, since the ends have embedding and head besides (Llama 3,
 // arXiv:2407.21783, section 3.3.2).
-func (j *Job) stageLayers() (first, inner, last int) {
-	n, p := j.Model.Layers(), j.Layout.Pipeline
+func (s *spread) stageLayers() (first, inner, last int) {
+	n, p := s.model.Layers(), s.layout.Pipeline
 	if p == 1 {
 		return n, n, n
 	}
@@ -67,9 +96,9 @@ func (j *Job) stageLayers() (first, inner, last int) {
 }
 
 // stage returns the parameters that an accelerator of a stage with that many layers holds.
-func (j *Job) stage(layers int, ends float64) held {
-	h := j.layerParameters()
-	part := float64(layers) / float64(j.Model.Layers())
+func (s *spread) stage(layers int, ends float64) held {
+	h := s.layerParameters()
+	part := float64(layers) / float64(s.model.Layers())
 	return held{h.Dense*part + ends, h.Expert * part}
 }
 
@@ -90,15 +119,15 @@ func trained(m *models.Architecture, rank int) int64 {
 // Causal counts only the pairs that a token attends to; tables of 2021 to 2023 count all of them.
 func (j *Job) ModelFLOPs(causal bool) float64 {
 	matrices, attention := j.forwardFLOPs(causal)
-	products, scores := j.passes()
+	products, scores := j.Method.passes()
 	return products*matrices + scores*attention
 }
 
 // passes returns how many times the arithmetic of a forward pass is needed, of products and of
 // attention: forward, and for the gradients of inputs and of weights. Frozen weights of LoRA have
 // no gradients, and the frozen copy of DPO computes forward.
-func (j *Job) passes() (products, attention float64) {
-	switch j.Method {
+func (m Method) passes() (products, attention float64) {
+	switch m {
 	case LoRA:
 		return 2, 3
 	case DPO:
@@ -125,3 +154,28 @@ func (j *Job) forwardFLOPs(causal bool) (matrices, attention float64) {
 	}
 	return matrices, attention
 }
+
+// denseGroup is the ranks that share dense weights, expertGroup the ranks of the same experts.
+func (s *spread) denseGroup() group { return group{s.shards(), s.layout.Tensor} }
+
+// shards returns the number of ranks over which ZeRO shares.
+func (s *spread) shards() int {
+	if s.layout.Shard > 0 {
+		return s.layout.Shard
+	}
+	return s.layout.Data * s.layout.Context
+}
+
+// copies is the ranks that hold the same shares of dense weights.
+func (s *spread) copies() group {
+	n := s.shards()
+	return group{s.layout.Data * s.layout.Context / n, s.layout.Tensor * n}
+}
+
+func (s *spread) expertGroup() group {
+	l := s.layout
+	return group{l.Tensor * l.Context * l.Data / l.Expert, l.Expert}
+}
+
+// loraRank is the rank of adapters: the rank of Hu et al., arXiv:2106.09685, lies between 1 and 64.
+const loraRank = 16

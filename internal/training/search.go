@@ -3,6 +3,10 @@ package training
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // Candidate is a layout with its time and memory.
@@ -23,11 +27,11 @@ type Search struct {
 // larger micro-batches than the first that does not fit, since memory grows with them. Ties go to
 // the layout that is tried first, with fewer tensor ranks and fewer stages.
 func (j *Job) Best(s Search) (Candidate, error) {
-	return j.choose(s, true)
+	return s.choose(j, true)
 }
 
 // choose tries layouts, all of them unless it may pass over layouts that cannot fit.
-func (j *Job) choose(s Search, prune bool) (Candidate, error) {
+func (s *Search) choose(j *Job, prune bool) (Candidate, error) {
 	var best Candidate
 	if err := j.checkNumbers(); err != nil {
 		return best, err
@@ -36,7 +40,7 @@ func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 	tried := 0
 	var refused error // the layout that was tried first
 	counted := j.Model.Parameters()
-	for _, l := range j.layouts(s) {
+	for _, l := range s.layouts(j) {
 		for _, micro := range s.options("micro-batch", j.Layout.Micro, doubles(64)) {
 			t := *j
 			t.Layout, t.counted = l, &counted
@@ -64,7 +68,7 @@ func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 	}
 	switch {
 	case tried == 0:
-		return best, j.whyNone(s, refused)
+		return best, s.whyNone(j, refused)
 	case best.Step == 0:
 		return best, fmt.Errorf("no layout fits: the smallest of %d needs %s of the %s that %s "+
 			"has; %s", tried, gib(least), gib(j.Machine.Accelerator.Memory),
@@ -75,7 +79,7 @@ func (j *Job) choose(s Search, prune bool) (Candidate, error) {
 
 // whyNone says why no layout can be tried: dimensions that are given and do not divide the
 // accelerators, or what the first layout was refused for.
-func (j *Job) whyNone(s Search, refused error) error {
+func (s *Search) whyNone(j *Job, refused error) error {
 	if refused != nil {
 		return fmt.Errorf("no layout divides the accelerators, the heads, the experts and the "+
 			"batch; the first one that was tried: %w", refused)
@@ -109,7 +113,7 @@ func (j *Job) wouldFit(bytes float64) string {
 }
 
 // layouts lists the layouts that a search tries, without their micro-batches.
-func (j *Job) layouts(s Search) []Layout {
+func (s *Search) layouts(j *Job) []Layout {
 	var list []Layout
 	given := &j.Layout
 	for _, tensor := range s.options("tensor", given.Tensor, doubles(min(64, j.GPUs))) {
@@ -126,7 +130,7 @@ func (j *Job) layouts(s Search) []Layout {
 				if s.Fixed["data"] && l.Data != given.Data {
 					continue
 				}
-				list = append(list, j.inner(s, l)...)
+				list = append(list, s.inner(j, l)...)
 			}
 		}
 	}
@@ -134,11 +138,11 @@ func (j *Job) layouts(s Search) []Layout {
 }
 
 // inner lists what may be chosen within the dimensions of a layout.
-func (j *Job) inner(s Search, l Layout) []Layout {
+func (s *Search) inner(j *Job, l Layout) []Layout {
 	var list []Layout
 	spread := divisors(experts(j.Model), l.Tensor*l.Context*l.Data)
 	for _, expert := range s.options("expert", j.Layout.Expert, spread) {
-		for _, virtual := range s.options("virtual", j.Layout.Virtual, j.chunks(l.Pipeline)) {
+		for _, virtual := range s.options("virtual", j.Layout.Virtual, s.chunks(j, l.Pipeline)) {
 			for _, zero := range s.options("zero", j.Layout.ZeRO, []int{1, 2, 3}) {
 				for _, recompute := range []Recompute{NoRecompute, Selective, Full} {
 					if s.Fixed["recompute"] && recompute != j.Layout.Recompute ||
@@ -156,7 +160,7 @@ func (j *Job) inner(s Search, l Layout) []Layout {
 }
 
 // chunks lists how many chunks a stage may have: as Check accepts them, up to 8.
-func (j *Job) chunks(pipeline int) []int {
+func (s *Search) chunks(j *Job, pipeline int) []int {
 	list := []int{1}
 	if pipeline == 1 || j.Layout.Schedule == ZeroBubble {
 		return list
@@ -195,4 +199,148 @@ func divisors(n, of int) []int {
 		}
 	}
 	return list
+}
+
+// Dimensions are the names of what Fill chooses where it is not given.
+func Dimensions() []string {
+	return []string{"tensor", "pipeline", "data", "expert", "micro-batch", "virtual", "zero",
+		"recompute"}
+}
+
+// UsualBatch returns the sequences of a step of about four million tokens, whole ones for every
+// accelerator.
+func (j *Job) UsualBatch() int { return max(1, (4<<20)/(j.Seq*j.GPUs)) * j.GPUs }
+
+// Fill chooses the dimensions of the layout that are not given, by their names, so that a step is
+// shortest. What is given and does not go together, and a job that fits into no memory, are errors.
+func (j *Job) Fill(given map[string]bool) error {
+	fixed := map[string]bool{"context": true}
+	for _, name := range Dimensions() {
+		fixed[name] = given[name]
+	}
+	l := &j.Layout
+	if fixed["tensor"] && fixed["pipeline"] && !fixed["data"] && l.Tensor > 0 &&
+		l.Pipeline > 0 && l.Context > 0 {
+		l.Data = max(1, j.GPUs/(l.Tensor*l.Pipeline*l.Context))
+		fixed["data"] = true
+	}
+	spread := fixed["tensor"] && fixed["pipeline"]
+	if spread { // what is wrong with what was given is said before anything is chosen
+		if err := j.Check(); err != nil {
+			return err
+		}
+	}
+	if spread && fixed["micro-batch"] && fixed["recompute"] {
+		if err := j.Check(); err != nil {
+			return err
+		}
+		return j.Fit()
+	}
+	best, err := j.Best(Search{Fixed: fixed})
+	if err != nil {
+		return err
+	}
+	j.Layout = best.Layout
+	return nil
+}
+
+// ParseTokens reads a number of tokens such as 300B or 1.5e12, up to 1e18.
+func ParseTokens(text string) (float64, error) {
+	scale, number := 1.0, text
+	for suffix, s := range map[string]float64{"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12} {
+		if before, ok := strings.CutSuffix(text, suffix); ok {
+			number, scale = before, s
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(n > 0) || n*scale > 1e18 {
+		return 0, fmt.Errorf("found %q, want a number of tokens up to 1e18, such as 300B or 15T",
+			text)
+	}
+	return n * scale, nil
+}
+
+// Result is a job with what it costs, as JSON has it.
+type Result struct {
+	Model       string `json:"model"`
+	Accelerator string `json:"accelerator"`
+	GPUs        int    `json:"gpus"`
+	// Batch is the number of sequences of a step, Seq the tokens of each.
+	Batch  int    `json:"global_batch"`
+	Seq    int    `json:"seq"`
+	Layout Layout `json:"layout"`
+	Cost
+}
+
+// Result returns the job with its cost.
+func (j *Job) Result(c Cost) Result {
+	return Result{j.Model.Name, j.Machine.Accelerator.Name, j.GPUs, j.Batch, j.Seq, j.Layout, c}
+}
+
+// Scaled is a job on another number of accelerators.
+type Scaled struct {
+	GPUs   int     `json:"gpus"`
+	Layout Layout  `json:"layout"`
+	Step   Step    `json:"step"`
+	Total  float64 `json:"step_s"`
+}
+
+// Scaling returns the job on an eighth, a quarter and half of its accelerators, on all, and on two,
+// four and eight times their number, with the same batch. Dimensions of the layout that are not
+// given are chosen for each; numbers of accelerators on which no layout fits are left out.
+func (j *Job) Scaling(given map[string]bool) []Scaled {
+	var list []Scaled
+	for n := 1; n <= 64; n *= 2 {
+		if j.GPUs*n%8 != 0 {
+			continue
+		}
+		t := *j
+		t.GPUs = j.GPUs * n / 8
+		if t.Fill(given) != nil {
+			continue
+		}
+		step := t.Step()
+		list = append(list, Scaled{t.GPUs, t.Layout, step, step.Total()})
+	}
+	return list
+}
+
+// Share is what a part of a step takes on several numbers of accelerators, in accelerators times
+// seconds.
+type Share struct {
+	Name string
+	Y    []float64
+}
+
+// Shares names the numbers of accelerators, and returns the parts that take a hundredth of any of
+// their steps; the others are one part together. Steps are equally long in sum where twice the
+// accelerators take half the time.
+func Shares(scaling []Scaled) (names []string, shares []Share) {
+	rest := Share{Name: "the rest", Y: make([]float64, len(scaling))}
+	var parts []Share
+	for i := range scaling {
+		s := &scaling[i]
+		names = append(names, fmt.Sprintf("%d\n%s s", s.GPUs, units.Significant(s.Total, 3)))
+		for k, part := range s.Step.Parts() {
+			if i == 0 {
+				parts = append(parts, Share{Name: part.Name,
+					Y: make([]float64, len(scaling))})
+			}
+			parts[k].Y[i] = part.Seconds * float64(s.GPUs)
+		}
+	}
+	for _, part := range parts {
+		large := false
+		for i, y := range part.Y {
+			large = large || y >= 0.01*scaling[i].Total*float64(scaling[i].GPUs)
+		}
+		if large {
+			shares = append(shares, part)
+			continue
+		}
+		for i, y := range part.Y {
+			rest.Y[i] += y
+		}
+	}
+	return names, append(shares, rest)
 }

@@ -32,7 +32,7 @@ func (s *Step) Total() float64 {
 func (j *Job) Step() Step {
 	l, w := &j.Layout, j.work()
 	m := float64(l.MicroBatches(j.Batch))
-	first, inner, last := j.stageLayers()
+	first, inner, last := j.spread().stageLayers()
 	layers := float64(j.Model.Layers())
 	x := j.exchanges()
 	// micro is the time of a micro-batch on a stage, by part
@@ -99,16 +99,10 @@ func (s Step) times(n float64) Step {
 // update returns the seconds in which the optimizer reads and writes its states and reads the
 // gradients of its share.
 func (j *Job) update() float64 {
-	l, o := &j.Layout, &j.Optimizer
-	first, inner, _ := j.stageLayers()
-	h := j.stage(max(first, inner), j.embedding())
-	if j.Method == LoRA {
-		h = held{Dense: float64(trained(j.Model, loraRank)) / float64(l.Pipeline*l.Tensor)}
-	}
+	o, h := &j.Optimizer, j.learned()
 	n := h.total()
-	if l.ZeRO >= 1 {
-		expert := max(1, float64(l.Tensor*l.Context*l.Data)/float64(l.Expert))
-		n = h.Dense/float64(j.shards()) + h.Expert/expert
+	if j.Layout.ZeRO >= 1 {
+		n = j.spread().share(h)
 	}
 	k := &j.Machine.Constants.Elementwise
 	return n * (2*o.States() + o.Gradient + 2) / (j.Machine.Accelerator.Bandwidth * k.Memory)

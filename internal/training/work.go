@@ -40,22 +40,22 @@ func (j *Job) work() work {
 		if p.Name == "lm_head" {
 			t = rates.head(&p, rows)
 			w.HeadForward += n * t.forward
-			w.HeadBackward += n * j.backward(t)
+			w.HeadBackward += n * rates.backward(t)
 			continue
 		}
 		w.Forward += n * t.forward
-		w.Backward += n * j.backward(t)
+		w.Backward += n * rates.backward(t)
 		w.Weights += n * t.weights
 	}
-	j.addExperts(&w, &rates)
-	j.addAttention(&w, &rates)
-	j.addElementwise(&w, &rates)
+	rates.addExperts(&w)
+	rates.addAttention(&w)
+	rates.addElementwise(&w)
 	return w
 }
 
 // backward returns the seconds of the gradients of a product. Frozen weights have no gradients.
-func (j *Job) backward(t seconds) float64 {
-	if j.Method == LoRA {
+func (r *rates) backward(t seconds) float64 {
+	if r.job.Method == LoRA {
 		return t.inputs
 	}
 	return t.inputs + t.weights
@@ -63,7 +63,8 @@ func (j *Job) backward(t seconds) float64 {
 
 // addExperts adds the routed experts. Each is whole on one accelerator (an expert-tensor size of
 // 1), the tokens of the expert group are spread evenly, and tensor ranks share the tokens.
-func (j *Job) addExperts(w *work, r *rates) {
+func (r *rates) addExperts(w *work) {
+	j := r.job
 	for _, p := range j.Model.LinearLayers(1) {
 		if p.Part != models.ExpertPart {
 			continue
@@ -72,15 +73,15 @@ func (j *Job) addExperts(w *work, r *rates) {
 			p.Experts/j.Layout.Expert)
 		n := float64(p.Count)
 		w.Forward += n * t.forward
-		w.Backward += n * j.backward(t)
+		w.Backward += n * r.backward(t)
 		w.Weights += n * t.weights
 	}
 }
 
 // addAttention adds what touches keys and values. The backward pass of flash attention computes 5
 // products for the 2 of the forward pass (Dao, arXiv:2307.08691, section 3.1.2).
-func (j *Job) addAttention(w *work, r *rates) {
-	l := &j.Layout
+func (r *rates) addAttention(w *work) {
+	j, l := r.job, &r.job.Layout
 	sequences := float64(l.Micro) / float64(l.Context)
 	for _, a := range j.Model.AttentionLayers(l.Tensor, hardware.BF16) {
 		n := float64(a.Count) * sequences
@@ -101,7 +102,8 @@ func (j *Job) addAttention(w *work, r *rates) {
 
 // addElementwise adds norms, activations and rotations: the forward pass reads and writes what the
 // simulator of serving counts, and the backward pass twice as much, for it reads what was kept too.
-func (j *Job) addElementwise(w *work, r *rates) {
+func (r *rates) addElementwise(w *work) {
+	j := r.job
 	rows, tp := j.rows(), float64(j.Layout.Tensor)
 	for _, k := range j.Model.ElementwiseKernels(j.Layout.Tensor) {
 		n := rows * float64(k.Count) * float64(k.Elements)
@@ -141,8 +143,10 @@ type rates struct {
 	// activations.
 	attention, attentionBackward float64
 	bandwidth, moved             float64
-	overlap                      float64
-	narrow                       bool
+	// overlap joins compute and memory time: see join.
+	overlap float64
+	// narrow reports whether products are computed in less than 16 bits.
+	narrow bool
 }
 
 // rates finds the speeds of the job's accelerator.
@@ -155,15 +159,12 @@ func (j *Job) rates() rates {
 		attention: peak * forward, attentionBackward: peak * backward,
 		bandwidth: a.Bandwidth * k.Linear.Memory, moved: a.Bandwidth * k.Elementwise.Memory,
 		overlap: k.Linear.Overlap}
-	if j.narrow() {
+	if j.Precision == hardware.FP8 || j.Precision == hardware.FP4 {
 		narrow, _ := productEfficiencyOf(a, j.Precision)
 		r.operand, r.narrow = a.Peak[j.Precision]*narrow, true
 	}
 	return r
 }
-
-// narrow reports whether products are computed in less than 16 bits.
-func (j *Job) narrow() bool { return j.Precision == hardware.FP8 || j.Precision == hardware.FP4 }
 
 // product returns the seconds of a product with rows rows. Each pass streams its operands and its
 // result, and the gradient of the weights is added to a sum in memory.
