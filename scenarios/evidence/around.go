@@ -30,8 +30,8 @@ var leftOut = sync.OnceValue(func() []Error {
 	return files.MustReadTable[Error]("left_out.csv", leftOutTable)
 })
 
-// Kin says how alike servers are, as far as errors of predictions go.
-type Kin struct {
+// kin says how alike servers are, as far as errors of predictions go.
+type kin struct {
 	key                deployment.Key
 	generation, family string
 	vendor             string
@@ -40,9 +40,9 @@ type Kin struct {
 	ranks              bool
 }
 
-// KinOf returns what servers like this have in common.
-func KinOf(key deployment.Key) Kin {
-	k := Kin{key: key, bits: 16, ranks: key.Data > 1}
+// kinOf returns what servers like this have in common.
+func kinOf(key deployment.Key) kin {
+	k := kin{key: key, bits: 16, ranks: key.Data > 1}
 	switch key.Weights {
 	case hardware.FP8, hardware.FP8Block, hardware.INT8:
 		k.bits = 8
@@ -90,7 +90,7 @@ const (
 )
 
 // distanceTo returns how far apart two servers are.
-func (k *Kin) distanceTo(other *Kin) float64 {
+func (k *kin) distanceTo(other *kin) float64 {
 	a, b := &k.key, &other.key
 	d := 0.0
 	add := func(differ bool, by float64) {
@@ -113,7 +113,7 @@ func (k *Kin) distanceTo(other *Kin) float64 {
 }
 
 // weightOf returns how much another server counts, from 0 to 1.
-func (k *Kin) weightOf(other *Kin) float64 {
+func (k *kin) weightOf(other *kin) float64 {
 	// The last digits of math.Exp differ between machines.
 	return math.Round(1e9*math.Exp(-k.distanceTo(other))) / 1e9
 }
@@ -124,10 +124,16 @@ func engineOf(preset string) string {
 	return name
 }
 
-// Neighbour is a measured server with the errors of one quantity.
-type Neighbour struct {
-	Kin
-	Off
+// Neighbours are measured servers with the errors of one quantity.
+type Neighbours struct {
+	servers []kin
+	points  []point // the Points of all servers, in ascending order
+}
+
+// point is a deviation of a server, an index of Neighbours.servers.
+type point struct {
+	x      float64
+	server int
 }
 
 // deciles are the places of five equal parts of a normal distribution, in standard deviations.
@@ -160,39 +166,39 @@ const priorServers = 2
 // not have its engine, accelerator and model; each server counts the less the further it is away:
 // the median of their deviations, and what holds four in five of them (localised conformal
 // prediction: Guan, Biometrika 110(1), 2023).
-func Around(key deployment.Key, list []Neighbour) Off {
-	type point struct{ x, weight float64 }
-	own := KinOf(key)
-	var points []point
-	var total float64
-	for i := range list {
-		if together(key, list[i].key) {
-			continue
-		}
-		weight := own.weightOf(&list[i].Kin)
-		total += weight
-		for _, x := range list[i].Points() {
-			points = append(points, point{x, weight / 5})
+func Around(key deployment.Key, near Neighbours) Off {
+	own := kinOf(key)
+	weights, total := make([]float64, len(near.servers)), 0.0
+	for i := range near.servers {
+		if other := &near.servers[i]; !together(key, other.key) {
+			weight := own.weightOf(other)
+			weights[i] = weight / float64(len(deciles))
+			total += weight
 		}
 	}
 	if total == 0 {
 		return Off{}
 	}
-	quantile := func(p float64, of func(float64) float64) float64 {
-		slices.SortFunc(points, func(a, b point) int { return cmp.Compare(of(a.x), of(b.x)) })
-		sum := 0.0
-		for _, q := range points {
-			if sum += q.weight; sum >= p*total*(1-1e-9) {
-				return of(q.x)
-			}
-		}
-		return 0
+	points := near.points
+	median, sum := 0, weights[points[0].server]
+	for ; sum < 0.5*total*(1-1e-9); sum += weights[points[median].server] {
+		median++
 	}
-	same := func(x float64) float64 { return x }
-	bias := quantile(0.5, same) * total / (total + priorServers)
-	return Off{Bias: bias, Within: quantile(0.8, func(x float64) float64 {
-		return math.Abs(x - bias)
-	})}
+	bias := points[median].x * total / (total + priorServers)
+	// From the bias outwards, the nearer point first.
+	right := sort.Search(len(points), func(i int) bool { return points[i].x >= bias })
+	left, within := right-1, 0.0
+	for sum = 0; sum < 0.8*total*(1-1e-9); {
+		if at := right; left < 0 ||
+			right < len(points) && points[right].x-bias < bias-points[left].x {
+			right++
+			within, sum = points[at].x-bias, sum+weights[points[at].server]
+		} else {
+			within, sum = bias-points[left].x, sum+weights[points[left].server]
+			left--
+		}
+	}
+	return Off{Bias: bias, Within: within}
 }
 
 // Supported returns the probability that is known where a range of the given grade says p that a
@@ -246,14 +252,22 @@ var lateness = sync.OnceValue(func() map[string][]float64 {
 })
 
 // NeighboursOf returns the servers of errors by quantity.
-func NeighboursOf(list []Error) map[string][]Neighbour {
-	near := map[string][]Neighbour{}
+func NeighboursOf(list []Error) map[string]Neighbours {
+	near := map[string]Neighbours{}
 	for i := range list {
 		e := &list[i]
-		near[e.Quantity] = append(near[e.Quantity], Neighbour{KinOf(e.Key), e.Off})
+		n := near[e.Quantity]
+		for _, x := range e.Off.Points() {
+			n.points = append(n.points, point{x, len(n.servers)})
+		}
+		n.servers = append(n.servers, kinOf(e.Key))
+		near[e.Quantity] = n
+	}
+	for _, n := range near {
+		slices.SortStableFunc(n.points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
 	}
 	return near
 }
 
 // neighbours are the servers that were left out of the fit.
-var neighbours = sync.OnceValue(func() map[string][]Neighbour { return NeighboursOf(LeftOut()) })
+var neighbours = sync.OnceValue(func() map[string]Neighbours { return NeighboursOf(LeftOut()) })

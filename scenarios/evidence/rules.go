@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -82,16 +83,19 @@ func familyOf(a *models.Architecture) string {
 
 // sameGeneration reports whether two accelerators have the same cores.
 func sameGeneration(a, b string) bool {
-	if a == b {
-		return true
-	}
-	one, err := shipped().hardware.Accelerator(a)
-	if err != nil {
-		return false
-	}
-	other, err := shipped().hardware.Accelerator(b)
-	return err == nil && one.Generation == other.Generation
+	one, known := generations()[a]
+	other, knownToo := generations()[b]
+	return a == b || known && knownToo && one == other
 }
+
+// generations are those of the shipped accelerators by name.
+var generations = sync.OnceValue(func() map[string]string {
+	of := map[string]string{}
+	for _, a := range shipped().hardware.Accelerators {
+		of[a.Name] = a.Generation
+	}
+	return of
+})
 
 // kernelsMeasured reports whether kernels of the engine were measured on the accelerator itself.
 func kernelsMeasured(key deployment.Key) bool {

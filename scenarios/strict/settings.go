@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/nearest"
 )
@@ -24,6 +25,9 @@ type Setting struct {
 // Settings lists the fields of a struct of settings. What an engine calls a setting is in brackets
 // behind the first part of its meaning.
 func Settings(t reflect.Type) []Setting {
+	if list, ok := listed.Load(t); ok {
+		return slices.Clone(list.([]Setting))
+	}
 	var list []Setting
 	for _, f := range fields(t) {
 		tag := f.rule.tag
@@ -37,8 +41,12 @@ func Settings(t reflect.Type) []Setting {
 		list = append(list, Setting{f.name, doc, tag.Get("default"), f.rule.words("enum"),
 			t.FieldByIndex(f.index).Type, tag, f.index})
 	}
+	listed.Store(t, slices.Clone(list))
 	return list
 }
+
+// listed has the lists that Settings made, by type: to read tags takes longer than to copy a list.
+var listed sync.Map
 
 // FillSettings sets the fields of the struct that into points to: each to its text in written, or
 // else to its default. Numbers are 0 or more unless tags say otherwise, and whole numbers less than

@@ -24,9 +24,8 @@ type Held struct {
 	Servers int     `json:"left_out_servers"`
 }
 
-// Held sums up how often ranges hold what was measured.
-func (r *Report) Held() Held {
-	all := r.Grades()
+// held sums up how often ranges hold what was measured, given all grades of the report.
+func (r *Report) held(all []Graded) Held {
 	h := Held{}
 	h.Shapes, _ = r.HeldByOtherShapes()
 	h.Shown, _ = HeldBy(all, evidence.Width80, func(g *Graded) bool { return !g.LeftOut })

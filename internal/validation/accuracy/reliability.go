@@ -112,9 +112,7 @@ func offOf(e *evidence.Evidence, quantity string) evidence.Off {
 	return evidence.Off{Bias: s.TPOTBias, Within: s.TPOT * evidence.Width80}
 }
 
-// Reliability says of each grade, table and quantity how often ranges hold what was measured.
-func (r *Report) Reliability() []Reliability { return reliability(r.Grades()) }
-
+// reliability says of each grade, table and quantity how often ranges hold what was measured.
 func reliability(all []Graded) []Reliability {
 	var list []Reliability
 	for i := range all {

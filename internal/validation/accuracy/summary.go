@@ -73,8 +73,9 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
+	grades := r.Grades()
 	s := Summary{Tables: []TableSummary{}, Targets: r.Targets(), Goals: r.Goals(),
-		Reliability: r.Reliability(), Held: r.Held(), Ignored: r.Ignored}
+		Reliability: reliability(grades), Held: r.held(grades), Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
 	}

@@ -90,9 +90,26 @@ func run(t *testing.T, data *validation.Data) *Result {
 	return r
 }
 
-func TestFitRecoversTheConstantsThatMadeTheRows(t *testing.T) {
+// A fit to rows that the clock made with other constants.
+func TestFitToRowsOfTheClock(t *testing.T) {
 	other := otherH100(t)
-	r := run(t, layers(t, other))
+	data := layers(t, other)
+	r := run(t, data)
+	t.Run("recovers the constants", func(t *testing.T) { recoversConstants(t, r, other) })
+	t.Run("is the same each time", func(t *testing.T) {
+		again := run(t, data)
+		if !reflect.DeepEqual(r.Constants, again.Constants) ||
+			!reflect.DeepEqual(r.Errors, again.Errors) {
+			t.Error("two fits to the same rows differ")
+		}
+	})
+	t.Run("writes files that read back and replaces none", func(t *testing.T) {
+		writesFiles(t, r)
+	})
+}
+
+// recoversConstants checks that a fit found the constants that made its rows.
+func recoversConstants(t *testing.T, r *Result, other *values) {
 	c := other.accelerators["h100-sxm"]
 	want := map[string]float64{"linear.compute.bf16": c.Linear.Compute[hardware.BF16],
 		"linear.memory": c.Linear.Memory, "linear.kernel": float64(c.Linear.Kernel),
@@ -128,14 +145,6 @@ func TestFitRecoversTheConstantsThatMadeTheRows(t *testing.T) {
 	}
 }
 
-func TestFitIsTheSameEachTime(t *testing.T) {
-	data := layers(t, otherH100(t))
-	a, b := run(t, data), run(t, data)
-	if !reflect.DeepEqual(a.Constants, b.Constants) || !reflect.DeepEqual(a.Errors, b.Errors) {
-		t.Error("two fits to the same rows differ")
-	}
-}
-
 func TestLossFallsAsItsGradientSays(t *testing.T) {
 	p, _, err := newProblem(context.Background(), layers(t, otherH100(t)), nil, func(string) {})
 	testkit.OK(t, err)
@@ -160,8 +169,8 @@ func TestLossFallsAsItsGradientSays(t *testing.T) {
 	}
 }
 
-func TestWriteMakesFilesThatReadBackAndReplacesNone(t *testing.T) {
-	r := run(t, layers(t, otherH100(t)))
+// writesFiles checks that the files of a fit read back and that it replaces none.
+func writesFiles(t *testing.T, r *Result) {
 	dir := t.TempDir()
 	date := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	testkit.OK(t, r.Write(dir, date))
