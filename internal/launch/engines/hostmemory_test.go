@@ -1,10 +1,11 @@
-package launch
+package engines_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -40,7 +41,7 @@ func TestHostMemoryIsRead(t *testing.T) {
 			"batching.policy=trtllm engine.preset=trtllm memory.cpu=4GiB memory.policy=offload " +
 				"model=m parallelism.tensor=4", ""},
 	} {
-		r, err := Read(c.text)
+		r, err := launch.Read(c.text)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -74,7 +75,7 @@ func TestHostMemoryIsWritten(t *testing.T) {
 		if c.more != "" {
 			settings = append(settings, c.more)
 		}
-		b, err := NewBundle(built(t, settings), c.engine)
+		b, err := launch.NewBundle(built(t, settings), c.engine)
 		testkit.OK(t, err)
 		line, err := b.Servers[0].Line()
 		if err != nil || !strings.Contains(line, c.flag) {

@@ -1,10 +1,11 @@
-package launch
+package engines_test
 
 import (
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/launch/options"
 )
@@ -26,7 +27,7 @@ func TestCommandsParseByPublishedOptions(t *testing.T) {
 				if err != nil {
 					t.Skip(err)
 				}
-				b, err := NewBundle(s, e.Name)
+				b, err := launch.NewBundle(s, e.Name)
 				if err != nil {
 					t.Fatalf("%q: %v", settings, err)
 				}
