@@ -225,9 +225,7 @@ func (t *runTree) node(s *Stored, first int32) (runNode, error) {
 // the number of blocks that left the first.
 func (t *runTree) fit(blocks int64) int64 {
 	for i := int32(len(t.tiers) - 1); i > 0; i-- {
-		if excess := t.tiers[i].unused - max(0, t.room(i)); excess > 0 {
-			t.evict(i, excess)
-		}
+		t.trim(i)
 	}
 	if excess := t.tiers[0].unused - blocks; excess > 0 {
 		return t.evict(0, excess)

@@ -18,9 +18,9 @@ func (t *runTree) evict(from int32, units int64) (made int64) {
 		if to := t.next(number, from); to == 0 {
 			t.forget(number, k)
 		} else {
-			k = min(k, t.room(to))
+			k = min(k, t.tiers[to].room())
 			if t.order.ranks() { // one by one, since each may go before those below
-				k = min(k, max(1, t.room(to)-t.tiers[to].unused))
+				k = min(k, max(1, t.tiers[to].room()-t.tiers[to].unused))
 			}
 			t.demote(number, k, to)
 		}
@@ -29,12 +29,19 @@ func (t *runTree) evict(from int32, units int64) (made int64) {
 	return made
 }
 
+// trim evicts what a lower tier holds beyond its room.
+func (t *runTree) trim(tier int32) {
+	if excess := t.tiers[tier].unused - max(0, t.tiers[tier].room()); excess > 0 {
+		t.evict(tier, excess)
+	}
+}
+
 // forget drops the last blocks of an unused node.
 func (t *runTree) forget(number int32, blocks int64) {
 	t.changes++
 	n := &t.nodes[number]
 	n.blocks -= blocks
-	t.note(n, n.blocks, blocks, false)
+	t.journal.record(&n.passage, n.offset+int(n.blocks)*t.block, blocks, false)
 	t.tiers[n.tier].unused -= blocks * n.unit
 	if n.blocks > 0 {
 		return
@@ -49,7 +56,7 @@ func (t *runTree) remove(number int32) {
 	if n.name != 0 {
 		t.byName.remove(n.name)
 		t.nodes[n.parent].children--
-		t.spend(n.passage)
+		t.spent.put(n.passage)
 	}
 	*n = runNode{}
 	t.spare = append(t.spare, number)
@@ -57,7 +64,7 @@ func (t *runTree) remove(number int32) {
 
 // demote moves the last blocks of an unused node to the newest end of a lower tier.
 func (t *runTree) demote(number int32, blocks int64, to int32) {
-	if room := t.room(to) - t.tiers[to].unused; room < blocks {
+	if room := t.tiers[to].room() - t.tiers[to].unused; room < blocks {
 		t.evict(to, blocks-room)
 	}
 	n, newest := &t.nodes[number], t.nodes[to].older
@@ -95,7 +102,7 @@ func (t *runTree) continues(number, next int32) bool {
 func (t *runTree) merge(number, next int32) {
 	t.shift(number, next, 0)
 	t.nodes[next].parent = t.nodes[number].parent
-	t.spend(t.nodes[number].passage)
+	t.spent.put(t.nodes[number].passage)
 	t.nodes[number] = runNode{}
 	t.spare = append(t.spare, number)
 }
@@ -118,27 +125,14 @@ func (t *runTree) shift(number, next int32, rest int64) {
 		t.byName.set(m.name, next)
 		var lower, spent passage
 		n.passage, lower = n.cut(at.Segment, at.Offset > 0,
-			t.passage(len(n.list)-at.Segment))
+			t.spent.take(len(n.list)-at.Segment))
 		at.Segment += n.segment
 		m.passage, spent = lower.join(m.segment-at.Segment, m.passage)
-		t.spend(spent)
+		t.spent.put(spent)
 		m.segment, m.offset = at.Segment, at.Offset
 	}
 	m.blocks += n.blocks - rest
 	n.blocks = rest
-}
-
-// note writes down what happens to blocks of a node, from the one with the given number on, if
-// somebody asks for events.
-func (t *runTree) note(n *runNode, from, blocks int64, stored bool) {
-	if t.journal == nil || n.name == 0 {
-		return
-	}
-	at := n.seek(n.offset + int(from)*t.block)
-	for range blocks {
-		*t.journal = append(*t.journal, Event{at.Name(n.list, t.block), stored})
-		at.Skip(n.list, t.block)
-	}
 }
 
 // pins are texts that never leave the accelerator's memory once it has them, such as system prompts

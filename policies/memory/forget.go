@@ -6,7 +6,7 @@ func (p *PrefixCache) Forget() {
 	p.settle()
 	p.pins.release(&p.tree)
 	if p.Survives {
-		p.tree.copies = 0
+		p.tree.tiers[1].copies = 0
 		p.free += p.tree.evict(0, p.tree.tiers[0].unused)
 		return
 	}

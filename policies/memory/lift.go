@@ -10,7 +10,7 @@ import (
 // most the given number.
 func (t *runTree) liftable(text []sim.Segment, limit, most int64) (blocks, low int64) {
 	var at content.Cursor
-	room := t.room(1)
+	room := t.tiers[1].room()
 	for number := int32(0); blocks < limit; {
 		n := int64(0)
 		if number, n, at = t.find(number, at, text, limit-blocks); n == 0 {
@@ -57,7 +57,7 @@ func (t *runTree) storeInHost(text []sim.Segment, limit int64) {
 		p = path{number, p.blocks + n, after}
 	}
 	held := p.leaf
-	free := func() int64 { return t.room(1) - t.tiers[1].unused - low }
+	free := func() int64 { return t.tiers[1].room() - t.tiers[1].unused - low }
 	want := limit - p.blocks
 	if short := want - free(); short > 0 {
 		t.evict(1, min(short, t.tiers[1].unused))
@@ -73,8 +73,6 @@ func (t *runTree) storeInHost(text []sim.Segment, limit int64) {
 	}
 	t.leave(&p)
 	for i := int32(1); int(i) < len(t.tiers); i++ { // what stayed may have lost its place
-		if excess := t.tiers[i].unused - max(0, t.room(i)); excess > 0 {
-			t.evict(i, excess)
-		}
+		t.trim(i)
 	}
 }

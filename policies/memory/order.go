@@ -106,7 +106,7 @@ func (t *runTree) first(tier int32) int32 {
 // tier, which is full.
 func (t *runTree) precedes(number, tier int32) bool {
 	of := &t.tiers[tier]
-	return len(of.heap) > 0 && of.unused >= t.room(tier) &&
+	return len(of.heap) > 0 && of.unused >= of.room() &&
 		t.order.rank(&t.nodes[number]) < of.heap[0].rank
 }
 
@@ -114,29 +114,12 @@ func (t *runTree) precedes(number, tier int32) bool {
 // tiers that are full of what is to be kept before it, so that no block is dropped while one that
 // continues it stays in a lower tier.
 func (t *runTree) next(number, tier int32) int32 {
-	to := t.below(tier)
-	for to != 0 && t.precedes(number, to) {
-		to = t.below(to)
-	}
-	return to
-}
-
-// below returns the next lower tier that has room for anything, or 0.
-func (t *runTree) below(tier int32) int32 {
 	for to := tier + 1; int(to) < len(t.tiers); to++ {
-		if t.room(to) > 0 {
+		if t.tiers[to].room() > 0 && !t.precedes(number, to) {
 			return to
 		}
 	}
 	return 0
-}
-
-// room returns the number of blocks of a lower tier that are not copies of others.
-func (t *runTree) room(tier int32) int64 {
-	if tier == 1 {
-		return t.tiers[1].Blocks - t.copies
-	}
-	return t.tiers[tier].Blocks
 }
 
 // expire drops all blocks whose time is over, and returns the number of those on the accelerator.

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"slices"
+
 	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -71,4 +73,22 @@ func (p *passage) join(i int, next passage) (whole, spent passage) {
 		return next, *p
 	}
 	return passage{append(p.list[:i], next.list...), append(p.before[:i], next.before...)}, next
+}
+
+// spentPassages are empty passages whose memory is reused.
+type spentPassages []passage
+
+// take returns an empty passage with room for some segments.
+func (l *spentPassages) take(room int) (p passage) {
+	if k := len(*l); k > 0 {
+		p, *l = (*l)[k-1], (*l)[:k-1]
+	}
+	return passage{slices.Grow(p.list, room), slices.Grow(p.before, room)}
+}
+
+// put keeps the memory of a passage for the next one.
+func (l *spentPassages) put(p passage) {
+	if p.list != nil {
+		*l = append(*l, passage{p.list[:0], p.before[:0]})
+	}
 }

@@ -331,3 +331,20 @@ func (p *PrefixCache) Hold(s *sim.Sequence, tokens int) {
 	h := p.holders.Of(s)
 	h.others = p.blocks(tokens) - h.blocks
 }
+
+// Events appends what happened since the last call to a list. The first call appends all that is
+// stored. Of the blocks that were dropped at once, the order does not matter.
+func (p *PrefixCache) Events(list []Event) []Event {
+	p.expire()
+	j := &p.tree.journal
+	if !j.on {
+		j.on = true
+		for i := range p.tree.nodes {
+			n := &p.tree.nodes[i]
+			j.record(&n.passage, n.offset, n.blocks, true)
+		}
+	}
+	list = append(list, j.events...)
+	j.events = j.events[:0]
+	return list
+}

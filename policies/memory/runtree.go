@@ -2,7 +2,6 @@ package memory
 
 import (
 	"container/heap"
-	"slices"
 
 	"github.com/llmsim/llmsim/internal/content"
 	"github.com/llmsim/llmsim/sim"
@@ -23,23 +22,26 @@ type runTree struct {
 	byName names
 	// by number; the first are the rings of the tiers, and number 0 is also the root
 	nodes  []runNode
-	spare  []int32   // numbers for reuse
-	spent  []passage // empty ones for reuse
+	spare  []int32 // numbers for reuse
+	spent  spentPassages
 	tiers  []tier
 	shared int64 // blocks, counted once for each user but the first
 	order  ordering
-	copies int64 // blocks of the accelerator with a copy in the first lower tier
 	// changes counts what may change what a probe finds, and lookups counts calls of find.
 	changes, lookups int64
-	journal          *[]Event // since the last call of Events; nil if nobody asked for them
+	journal          journal
 }
 
 // tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
 type tier struct {
 	Tier
-	unused int64 // what blocks that no sequence uses take
+	unused int64 // units of the blocks that no sequence uses
+	copies int64 // blocks of the accelerator with a copy here; only in the first lower tier
 	heap   []ranked
 }
+
+// room returns the number of blocks of a lower tier that are not copies of others.
+func (t *tier) room() int64 { return t.Blocks - t.copies }
 
 // runNode is a run of blocks.
 type runNode struct {
@@ -80,7 +82,7 @@ type prefixMatch struct {
 
 // newRunTree returns a tree over the accelerator's memory and lower tiers.
 func newRunTree(block int, lower []Tier) runTree {
-	t := runTree{block: block, unit: 1, tiers: make([]tier, 1)}
+	t := runTree{block: block, unit: 1, tiers: make([]tier, 1), journal: journal{block: block}}
 	for _, l := range lower {
 		t.tiers = append(t.tiers, tier{Tier: l})
 	}
@@ -216,7 +218,7 @@ func (t *runTree) add(p *path, text []sim.Segment, limit int64) int64 {
 		n := &t.nodes[p.leaf]
 		at := n.resume(p.at.Segment-n.segment, p.at, text, int(limit)*t.block)
 		n.blocks += limit
-		t.note(n, n.blocks-limit, limit, true)
+		t.journal.record(&n.passage, n.offset+int(n.blocks-limit)*t.block, limit, true)
 		*p = path{p.leaf, p.blocks + limit, at}
 		return limit
 	}
@@ -238,27 +240,12 @@ func (t *runTree) store(p *path, text []sim.Segment, blocks int64) {
 			name: p.at.Name(text, t.block), offset: p.at.Offset,
 			segment: p.at.Segment, blocks: most, unit: t.unit, users: 1, uses: 1, parent: p.leaf,
 		}
-		n.passage = t.passage(1 + min(int(most), len(text)-p.at.Segment))
+		n.passage = t.spent.take(1 + min(int(most), len(text)-p.at.Segment))
 		at := n.resume(0, p.at, text, int(most)*t.block)
 		t.nodes[p.leaf].children++
 		t.byName.set(n.name, number)
-		t.note(n, 0, most, true)
+		t.journal.record(&n.passage, n.offset, most, true)
 		*p = path{number, p.blocks + most, at}
-	}
-}
-
-// passage returns an empty passage with room for some segments.
-func (t *runTree) passage(room int) (p passage) {
-	if k := len(t.spent); k > 0 {
-		p, t.spent = t.spent[k-1], t.spent[:k-1]
-	}
-	return passage{slices.Grow(p.list, room), slices.Grow(p.before, room)}
-}
-
-// spend keeps the memory of a passage for the next one.
-func (t *runTree) spend(p passage) {
-	if p.list != nil {
-		t.spent = append(t.spent, passage{p.list[:0], p.before[:0]})
 	}
 }
 
@@ -276,7 +263,7 @@ func (t *runTree) split(number int32, blocks int64) (upper int32) {
 		at := n.seek(n.offset + int(blocks)*t.block)
 		n.name = at.Name(n.list, t.block)
 		u.passage, n.passage = n.cut(at.Segment, at.Offset > 0,
-			t.passage(len(n.list)-at.Segment))
+			t.spent.take(len(n.list)-at.Segment))
 		n.segment, n.offset = n.segment+at.Segment, at.Offset
 		t.byName.set(u.name, upper)
 		t.byName.set(n.name, number)

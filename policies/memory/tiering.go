@@ -51,10 +51,8 @@ func (p *PrefixCache) Clock(now func() sim.Time) { p.tree.order.now = now }
 // copy makes room in the first lower tier for copies of the blocks on the accelerator.
 func (p *PrefixCache) copy() {
 	t := &p.tree
-	t.copies = p.capacity - p.free
-	if excess := t.tiers[1].unused - max(0, t.room(1)); excess > 0 {
-		t.evict(1, excess)
-	}
+	t.tiers[1].copies = p.capacity - p.free
+	t.trim(1)
 }
 
 // worth returns how many of the stored blocks of a text are to be used: all of them, or the blocks
