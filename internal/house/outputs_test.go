@@ -19,7 +19,7 @@ func TestOutputsAreWrittenWhole(t *testing.T) {
 		"CreateTemp": true}
 	others := map[string]string{
 		"internal/planner/journal/journal.go":       "a journal grows line by line",
-		"internal/planner/queue/key.go":             "a key is made once, and linked in place",
+		"internal/planner/queue/config.go":          "a key is made once, and linked in place",
 		"internal/report/files.go":                  "the files of a run are staged in a folder",
 		"internal/validation/distil/write.go":       "it replaces no file",
 		"internal/playground/page/generate/main.go": "a tool that builds the page",

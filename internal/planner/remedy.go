@@ -3,8 +3,11 @@ package planner
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/policies"
@@ -125,4 +128,150 @@ func replicas(s *scenarios.Scenario) int {
 		n += s.Fleet.Pools[i].Replicas
 	}
 	return max(1, n, s.Replicas)
+}
+
+// candidate is a change that may help.
+type candidate struct {
+	words string
+	set   []string // the overrides that make it
+	apply func(*scenarios.Scenario)
+}
+
+// much is how many times smaller or larger a parameter is tried.
+const much = 4
+
+// candidates lists the changes to a scenario that may help: for each pool a larger batch where the
+// batch was full, another share of a step for prompts, and more replicas; and more of all pools
+// where the system is overloaded.
+func candidates(s *scenarios.Scenario, r *scenarios.Result) []candidate {
+	var list []candidate
+	all := candidate{words: "more replicas of each pool", apply: func(*scenarios.Scenario) {}}
+	pools := poolsOf(s)
+	for _, p := range pools {
+		list = append(list, p.batches(s, r)...)
+		more := p.larger(s, 1)
+		list = append(list, more)
+		if r.Diagnosis.Load == scenarios.Overloaded {
+			enough := p.larger(s, p.missing(s, r))
+			if enough.words != more.words {
+				list = append(list, enough)
+			}
+			all.set = append(all.set, enough.set...)
+			before := all.apply
+			all.apply = func(s *scenarios.Scenario) { before(s); enough.apply(s) }
+		}
+	}
+	if len(all.set) > 1 {
+		list = append(list, all)
+	}
+	return list
+}
+
+// pool is replicas of a scenario that are alike.
+type pool struct {
+	// key is the beginning of the names of its overrides, and index its place in fleet.pools; -1
+	// where the scenario has no pools.
+	key   string
+	index int
+	// of says which pool a change is of; empty where there is one.
+	of string
+	// prompts and answers tell what it computes.
+	prompts, answers bool
+}
+
+// poolsOf lists the pools of a scenario whose defaults are filled in.
+func poolsOf(s *scenarios.Scenario) []pool {
+	if len(s.Fleet.Pools) == 0 {
+		return []pool{{index: -1, prompts: true, answers: true}}
+	}
+	var list []pool
+	for i := range s.Fleet.Pools {
+		p := &s.Fleet.Pools[i]
+		list = append(list, pool{
+			key: fmt.Sprintf("fleet.pools.%d.", i), index: i, of: " in pool " + p.Name,
+			prompts: p.Role != "decode", answers: p.Role != "prefill",
+		})
+	}
+	return list
+}
+
+// batching returns the pool's batching policy, as it is written or to be written.
+func (p *pool) batching(s *scenarios.Scenario) *scenarios.Policy {
+	if p.index < 0 {
+		return &s.Batching
+	}
+	return &s.Fleet.Pools[p.index].Batching
+}
+
+// replicas returns the number of the pool's replicas, as it is written or to be written.
+func (p *pool) replicas(s *scenarios.Scenario) *int {
+	if p.index < 0 {
+		return &s.Replicas
+	}
+	return &s.Fleet.Pools[p.index].Replicas
+}
+
+// batches lists the changes of the pool's batching policy.
+func (p *pool) batches(s *scenarios.Scenario, r *scenarios.Result) []candidate {
+	var list []candidate
+	policy := *p.batching(s)
+	if policy.Policy == "" {
+		policy = s.Batching // which the pool shares
+	}
+	name, most := policy.Number(policies.Sequences)
+	if p.answers && most > 0 && r.PeakBatch >= most {
+		list = append(list, p.batch(policy, name, much*most,
+			fmt.Sprintf("a batch of up to %d sequences in place of %d", much*most, most)))
+	}
+	if name, budget := policy.Number(policies.Tokens); p.prompts && budget > 0 {
+		for _, n := range []int{max(1, budget/much), much * budget} {
+			list = append(list, p.batch(policy, name, n,
+				fmt.Sprintf("a chunk budget of %d tokens a step in place of %d", n, budget)))
+		}
+	}
+	return list
+}
+
+// batch returns the change of one parameter of the pool's batching policy. A pool without one of
+// its own has to name the policy too.
+func (p *pool) batch(policy scenarios.Policy, name string, value int, words string) candidate {
+	params := maps.Clone(policy.Params)
+	params[name] = strconv.Itoa(value)
+	changed := scenarios.Policy{Policy: policy.Policy, Params: params}
+	set := fmt.Sprintf("%sbatching.%s=%d", p.key, name, value)
+	if p.index >= 0 {
+		words := "policy: " + policy.Policy
+		for _, key := range slices.Sorted(maps.Keys(params)) {
+			words += fmt.Sprintf(", %s: %s", key, params[key])
+		}
+		set = fmt.Sprintf("%sbatching={%s}", p.key, words)
+	}
+	return candidate{words + p.of, []string{set},
+		func(s *scenarios.Scenario) { *p.batching(s) = changed }}
+}
+
+// larger returns the change to the given number of more replicas.
+func (p *pool) larger(s *scenarios.Scenario, more int) candidate {
+	was := max(1, *p.replicas(s))
+	n := was + more
+	words := "a second replica"
+	if n > 2 {
+		words = fmt.Sprintf("%d replicas in place of %d", n, was)
+	}
+	return candidate{words + p.of, []string{fmt.Sprintf("%sreplicas=%d", p.key, n)},
+		func(s *scenarios.Scenario) { *p.replicas(s) = n }}
+}
+
+// mostTimes is the largest factor by which replicas are multiplied.
+const mostTimes = 16
+
+// missing returns how many more replicas of an overloaded system would serve what arrives, if each
+// served as much as it does now.
+func (p *pool) missing(s *scenarios.Scenario, r *scenarios.Result) int {
+	times := float64(mostTimes)
+	if served := r.Diagnosis.Served; served > 0 {
+		times = min(times, r.OfferedRate/served)
+	}
+	n := float64(max(1, *p.replicas(s)))
+	return max(1, int(math.Ceil(n*times-1e-9)-n))
 }

@@ -1,9 +1,14 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
+	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -93,4 +98,154 @@ func (q *SupportQuestion) row(accelerator string, tensor int) (SupportRow, error
 	weakest := simulation.Evidence()
 	row.Evidence = &weakest
 	return row, nil
+}
+
+// line is a line of the table: an accelerator, and the degrees of tensor parallelism for which the
+// same is known.
+type line struct {
+	accelerator  string
+	degrees      []int
+	fewest, most int // KV tokens
+	grade        evidence.Grade
+	tpot, ttft   string // where 80 of 100 measured values are expected
+	// strange counts in how much the layers of the nearest measured server differ, and basis is
+	// that server.
+	strange int
+	basis   basis
+}
+
+// lines returns the table, the best known first, and the accelerators on which the model cannot be
+// served.
+func (m *SupportMatrix) lines() (table []line, unfit []string) {
+	for i := range m.Rows {
+		r := &m.Rows[i]
+		if r.Evidence == nil {
+			unfit = append(unfit, r.Accelerator)
+			continue
+		}
+		l := line{r.Accelerator, []int{r.Tensor}, r.KVTokens, r.KVTokens,
+			r.Evidence.Grade, sure(r.Evidence.Spread.Range()), sure(r.Evidence.Spread.RangeTTFT()),
+			r.Evidence.Strangeness(), basisOf(r.Evidence)}
+		same := slices.IndexFunc(table, func(other line) bool { return other.knows(&l) })
+		if same < 0 {
+			table = append(table, l)
+			continue
+		}
+		table[same].degrees = append(table[same].degrees, l.degrees...)
+		table[same].most = l.most
+	}
+	slices.SortStableFunc(table, func(a, b line) int {
+		rank := func(l line) int { return slices.Index(evidence.Grades(), l.grade) }
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.strange, b.strange))
+	})
+	return table, unfit
+}
+
+// knows reports whether the same is known of other, on the same accelerator.
+func (l *line) knows(other *line) bool {
+	return l.accelerator == other.accelerator && l.grade == other.grade && l.tpot == other.tpot &&
+		l.ttft == other.ttft && l.basis == other.basis
+}
+
+// cells returns the line as cells of the table.
+func (l *line) cells() []string {
+	tokens := report.Figure(float64(l.fewest) / 1000)
+	if l.most > l.fewest {
+		tokens += "–" + report.Figure(float64(l.most)/1000)
+	}
+	return []string{l.accelerator, l.tensor(), tokens, string(l.grade), l.tpot, l.ttft}
+}
+
+// tensor writes the degrees, as a range where no degree is missing: 1–8.
+func (l *line) tensor() string {
+	first, last := l.degrees[0], l.degrees[len(l.degrees)-1]
+	n := len(l.degrees)
+	if at := slices.Index(degrees(), first); n > 2 && slices.Equal(degrees()[at:at+n], l.degrees) {
+		return fmt.Sprintf("%d–%d", first, last)
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(l.degrees), " ", ","), "[]")
+}
+
+// WriteText prints the matrix for people, in 80 columns.
+func (m *SupportMatrix) WriteText(out io.Writer) error {
+	p := report.NewPrinter(out)
+	p.Heading(m.Model)
+	table, unfit := m.lines()
+	var rows [][]string
+	for i := range table {
+		rows = append(rows, table[i].cells())
+	}
+	p.Table([]string{"on", "TP", "KV ktok", "evidence", "TPOT", "TTFT"}, rows, 0, 3)
+	p.Gap()
+	for _, words := range relatives(table) {
+		p.Item(words)
+	}
+	p.Gap()
+	p.Text("“TP” is the number of accelerators of a replica, by tensor parallelism. “KV ktok” is " +
+		"the size of its KV cache, in thousands of tokens.")
+	p.Text("“TPOT” and “TTFT” are where measured values are expected, against the predicted " +
+		"ones, in 80 of 100 cases. For “measured” they follow from the errors on this server's " +
+		"own rows. Else they follow from those on all servers under this engine with such a kind " +
+		"of model, or under all engines where none was measured, and are wider the less was " +
+		"measured; for “formula only” by a guess, from how far constants carry to other " +
+		"accelerators. `llmsim validate` shows for each table how often such ranges held.")
+	if len(unfit) > 0 {
+		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
+	}
+	return p.Err()
+}
+
+// basis is a measured server on which predictions for another rest; the zero value means that there
+// is no range.
+type basis struct {
+	model, weights, engine, accelerator string
+	layers                              string // where the other model's differ
+}
+
+// basisOf returns the nearest measured server of evidence.
+func basisOf(e *evidence.Evidence) basis {
+	if e.Nearest == nil {
+		return basis{}
+	}
+	b := basis{model: e.Nearest.Model, weights: string(e.Nearest.Weights),
+		engine: e.Nearest.Engine, accelerator: e.Nearest.Accelerator}
+	for _, words := range e.Differs {
+		if strings.HasPrefix(words, "layers") {
+			b.layers = words
+		}
+	}
+	return b
+}
+
+// relatives says for the accelerators of a table which measured server is nearest to them.
+func relatives(table []line) []string {
+	var all []basis
+	of := map[basis][]string{}
+	for i := range table {
+		l := &table[i]
+		if l.basis == (basis{}) {
+			continue
+		}
+		if of[l.basis] == nil {
+			all = append(all, l.basis)
+		}
+		if !slices.Contains(of[l.basis], l.accelerator) {
+			of[l.basis] = append(of[l.basis], l.accelerator)
+		}
+	}
+	var list []string
+	for _, b := range all {
+		words := fmt.Sprintf("%s: the nearest measured server is of %s (%s) under %s on %s",
+			strings.Join(of[b], ", "), b.model, b.weights, b.engine, b.accelerator)
+		if b.layers != "" {
+			words += ", whose model has " + b.layers
+		}
+		list = append(list, words)
+	}
+	return list
+}
+
+// sure prints where 80 of 100 measured values are expected, as shares of the predicted one.
+func sure(low, high float64) string {
+	return fmt.Sprintf("%+.0f to %+.0f%%", 100*(low-1), 100*(high-1))
 }

@@ -220,3 +220,24 @@ func (s *search) possible() error {
 	return scenarios.BadInput(fmt.Errorf("%s: goal: no fleet that may keep the SLO keeps to the "+
 		"budget, the power and the counts of menu.hardware together", name))
 }
+
+// leaders returns the option of each shape that is nearest to being chosen, the nearest of all
+// first, and the number of shapes that are left out.
+func (s *standing) leaders() (list []int, left int) {
+	at := map[string]int{}
+	for i, o := range s.options {
+		name := o.Shape()
+		k, seen := at[name]
+		switch {
+		case !seen:
+			at[name] = len(list)
+			list = append(list, i)
+		case s.nearerToChosen(i, list[k]):
+			list[k] = i
+		}
+	}
+	if left = max(0, len(list)-mostShapes); left > 0 {
+		s.sortByNearness(list)
+	}
+	return list[:len(list)-left], left
+}

@@ -9,9 +9,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // run finds the best fleet. Options are taken in the order of the least that they could cost, so
@@ -67,16 +72,6 @@ func (c *cheapest) mayWin(i int) bool {
 func (c *cheapest) Try(ctx context.Context, some []int) error {
 	c.lookahead.begin(ctx, c.Open)
 	return c.unlessBroken(some[0], c.try(ctx, some[0]))
-}
-
-// unlessBroken notes an error that says that the simulations of an option failed, and returns any
-// other.
-func (s *standing) unlessBroken(i int, err error) error {
-	if words, failed := judge.Failure(err); failed {
-		s.outcomes[i] = outcome{kind: broken, words: words}
-		return nil
-	}
-	return err
 }
 
 // serves decides whether n replicas of option i serve the load, and notes what that says of one.
@@ -253,3 +248,184 @@ func (l *lookahead) begin(ctx context.Context, next []int) {
 
 // close waits for the simulations that run.
 func (l *lookahead) close() { l.group.Wait() }
+
+// answer finds the best option and sizes it as a fleet. An option whose fleets all miss the SLO,
+// although one replica suggests it, is left out, and the search begins again.
+func (s *search) answer(ctx context.Context) error {
+	for {
+		if err := s.run(ctx); err != nil || s.best < 0 {
+			return err
+		}
+		if kept, err := s.sizeBest(ctx); kept || err != nil {
+			return err
+		}
+		if s.missing == nil {
+			s.missing = map[int]outcome{}
+		}
+		s.missing[s.best] = outcome{kind: simulated, closest: s.outcomes[s.best].closest,
+			words: "one replica sustains its share, but no fleet keeps the SLO over several runs"}
+		s.outcomes = nil
+	}
+}
+
+// sizeBest finds the size of the best option by simulating whole fleets. Then it tries each other
+// option as the largest fleet that costs less, unless a bound excludes it. It reports whether a
+// fleet of the best option keeps the SLO.
+func (s *search) sizeBest(ctx context.Context) (bool, error) {
+	tried := map[int]bool{}
+	for next := s.best; next >= 0; next = s.nextCheaper(tried) {
+		tried[next] = true
+		if s.options[next].Scaled() { // sized as a fleet from the start
+			if next != s.best {
+				if err := s.try(ctx, next); err != nil {
+					return false, err
+				}
+			}
+			continue
+		}
+		if next != s.best {
+			if won, _, err := s.beatsBest(ctx, next, s.mostWorthwhile(next)); err != nil {
+				return false, err
+			} else if !won {
+				continue
+			}
+		}
+		if kept, err := s.sizeFleet(ctx); err != nil || !kept {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// beatsBest simulates n replicas of option i whole, and makes them the best if they keep the SLO.
+// Missing is by how much the share of requests that keep it is below its target.
+func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing float64, err error) {
+	o := s.options[i]
+	d, err := s.Decide(ctx, o, n, o.Worst())
+	if err != nil {
+		return false, 0, err
+	}
+	s.tried(i).Note(n)
+	if d.Kept {
+		s.outcomes[i].replicas = n
+		s.outcomes[s.best].words = "another costs less"
+		s.makeBest(i)
+	}
+	return d.Kept, d.Missing, nil
+}
+
+// nextCheaper returns an option that was not tried yet and might cost less than the best, or -1 if
+// there is no such option.
+func (s *search) nextCheaper(tried map[int]bool) int {
+	for i, o := range s.options {
+		if o.Scaled() {
+			if !tried[i] && s.openScaled(i) {
+				return i
+			}
+			continue
+		}
+		if s.mayBeatBest(i) && !tried[i] && s.mostWorthwhile(i) >= s.Fewest(s.options[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// sizeFleet finds the smallest fleet that keeps the SLO with the asked confidence, and reports
+// whether there is one.
+func (s *search) sizeFleet(ctx context.Context) (bool, error) {
+	outcome := &s.outcomes[s.best]
+	n, err := s.smallest(ctx, s.best, outcome.replicas, func(n int, kept float64) {
+		s.tried(s.best).Note(n)
+		outcome.closest = max(outcome.closest, kept)
+	})
+	if err != nil || n == 0 {
+		return false, err
+	}
+	s.replicaShare = float64(n) / float64(outcome.replicas)
+	outcome.replicas = n
+	return true, nil
+}
+
+// smallest returns the least number of replicas of option i that keep the SLO with the asked
+// confidence; 0 without one. It begins with the n that one replica suggests: a fleet shares its
+// requests more evenly than chance does, and a router may do better or worse. From there it moves
+// by steps that double, and bisects the last one, so that one replica fewer is known to miss it.
+// The number of a large fleet, or of a fleet that is shown beside the answer, is found to one in a
+// hundred, and of one that is both, to one in fifty. Each number is noted with the share of
+// requests that keep the SLO.
+func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept float64)) (int,
+	error) {
+	o := s.options[i]
+	most := max(n, s.Most(o))
+	if s.replicaShare > 0 {
+		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
+	}
+	l := judge.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: s.Step(o,
+		n)}
+	if s.Trials.Rough {
+		l.Near += n / judge.Finest
+	}
+	return l.Find(func(n int) (bool, error) {
+		ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
+		if err == nil {
+			note(n, kept)
+		}
+		return ok, err
+	})
+}
+
+// newSearch prepares the options of the menu.
+func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*search, error) {
+	options, err := candidate.Options(f)
+	if err != nil {
+		return nil, err
+	}
+	t := &judge.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal,
+		Ran: o.Ran, Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
+		Ledger: &judge.Ledger{Known: map[string]*judge.Entry{}}}
+	s, err := among(ctx, options, t)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.CheckScalings(options)
+}
+
+// among returns a search among options, after finding out which of them can be built.
+func among(ctx context.Context, options []*candidate.Option, t *judge.Trials) (*search, error) {
+	if err := candidate.Prepare(ctx, t.File, options); err != nil {
+		return nil, err
+	}
+	p := &t.File.Plan
+	return &search{standing: standing{options: options, best: -1, Judge: judge.Judge{
+		Rate: p.Peak(), Spare: p.Fleet.Spare, Seeds: judge.MostSeeds, Trials: t}}}, nil
+}
+
+// search looks for the cheapest fleet of replicas of one kind.
+type search struct {
+	standing
+	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
+	// do; 0 where that is not known.
+	replicaShare float64
+	// joint is set where other models take accelerators from the same stock.
+	joint bool
+	// shared is set where the fleet is not the best for this model alone for that reason.
+	shared bool
+	// fixed is what is known of the least fixed number of replicas of options that are scaled.
+	fixed map[candidate.SameButScaling]int
+	// missing is what became of options whose fleets all miss the SLO, although one replica
+	// suggests it.
+	missing map[int]outcome
+	// checked is how many fleets were simulated whole because rules that are not proven had left
+	// them out, and better how many of these were better than what was known.
+	checked, better int
+	// tuned is what settings beside the menu's brought; nil where no settings were tried.
+	tuned *answer.Tuned
+}
+
+// fleet describes the best fleet.
+func (s *search) fleet() *detail.Fleet {
+	best := &s.outcomes[s.best]
+	return &detail.Fleet{Judge: s.Judge, Option: s.chosen(), Replicas: best.replicas,
+		Running: best.running, Hourly: s.cost(), Millions: s.millions(), LeastFixed: s.leastFixed}
+}

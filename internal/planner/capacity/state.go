@@ -2,16 +2,12 @@ package capacity
 
 import (
 	"cmp"
-	"context"
 
-	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Options say how to answer a plan.
@@ -31,32 +27,6 @@ type Options struct {
 	Ran func()
 }
 
-// newSearch prepares the options of the menu.
-func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*search, error) {
-	options, err := candidate.Options(f)
-	if err != nil {
-		return nil, err
-	}
-	t := &judge.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q, Journal: o.Journal,
-		Ran: o.Ran, Shard: o.Shard, Recorded: o.Recorded, Workers: o.Queue.Workers,
-		Ledger: &judge.Ledger{Known: map[string]*judge.Entry{}}}
-	s, err := among(ctx, options, t)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.CheckScalings(options)
-}
-
-// among returns a search among options, after finding out which of them can be built.
-func among(ctx context.Context, options []*candidate.Option, t *judge.Trials) (*search, error) {
-	if err := candidate.Prepare(ctx, t.File, options); err != nil {
-		return nil, err
-	}
-	p := &t.File.Plan
-	return &search{standing: standing{options: options, best: -1, Judge: judge.Judge{
-		Rate: p.Peak(), Spare: p.Fleet.Spare, Seeds: judge.MostSeeds, Trials: t}}}, nil
-}
-
 // standing is what is known of each option, and which of them leads.
 type standing struct {
 	judge.Judge
@@ -65,28 +35,6 @@ type standing struct {
 	best     int       // index of the option that leads; -1 without one
 	// sizes is what is known of fleets that were simulated whole, by option.
 	sizes map[int]*judge.Numbers
-}
-
-// search looks for the cheapest fleet of replicas of one kind.
-type search struct {
-	standing
-	// replicaShare is the share of the replicas that one suggests with which a fleet was found to
-	// do; 0 where that is not known.
-	replicaShare float64
-	// joint is set where other models take accelerators from the same stock.
-	joint bool
-	// shared is set where the fleet is not the best for this model alone for that reason.
-	shared bool
-	// fixed is what is known of the least fixed number of replicas of options that are scaled.
-	fixed map[candidate.SameButScaling]int
-	// missing is what became of options whose fleets all miss the SLO, although one replica
-	// suggests it.
-	missing map[int]outcome
-	// checked is how many fleets were simulated whole because rules that are not proven had left
-	// them out, and better how many of these were better than what was known.
-	checked, better int
-	// tuned is what settings beside the menu's brought; nil where no settings were tried.
-	tuned *answer.Tuned
 }
 
 // outcome says what the search found out about an option.
@@ -232,13 +180,6 @@ func (s *standing) load() *asked.Load {
 	return nil
 }
 
-// fleet describes the best fleet.
-func (s *search) fleet() *detail.Fleet {
-	best := &s.outcomes[s.best]
-	return &detail.Fleet{Judge: s.Judge, Option: s.chosen(), Replicas: best.replicas,
-		Running: best.running, Hourly: s.cost(), Millions: s.millions(), LeastFixed: s.leastFixed}
-}
-
 // millions returns how many million output tokens the load asks for in an hour; 0 if that depends
 // on the fleet.
 func (s *standing) millions() float64 {
@@ -250,4 +191,32 @@ func (s *standing) millions() float64 {
 		flow *= p.Mean() / p.Peak()
 	}
 	return flow * 3600 / 1e6
+}
+
+// unlessBroken notes an error that says that the simulations of an option failed, and returns any
+// other.
+func (s *standing) unlessBroken(i int, err error) error {
+	if words, failed := judge.Failure(err); failed {
+		s.outcomes[i] = outcome{kind: broken, words: words}
+		return nil
+	}
+	return err
+}
+
+// mayBeatBest reports whether an option may keep the SLO as a fleet that costs less than the best,
+// whatever one replica showed: a fleet shares its requests more evenly than chance does.
+func (s *standing) mayBeatBest(i int) bool {
+	kind := s.outcomes[i].kind
+	return kind == simulated || kind == costsMore || s.outcomes[i].replicas > 0
+}
+
+// mostWorthwhile returns the largest number of replicas with which an option beats the best; 0 if
+// no number does.
+func (s *standing) mostWorthwhile(i int) int {
+	o := s.options[i]
+	n := min(s.Most(o), int(o.Affordable(s.cost()))-s.Spare+1)
+	for n > 0 && !s.beats(o, n) {
+		n--
+	}
+	return n
 }

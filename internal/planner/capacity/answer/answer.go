@@ -5,9 +5,11 @@ package answer
 import (
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Answer is the outcome of a plan for one model.
@@ -160,4 +162,341 @@ func (a *Answers) Buildable() bool {
 // Met reports whether there is a fleet for every model.
 func (a *Answers) Met() bool {
 	return !slices.ContainsFunc(a.Models, func(answer *Answer) bool { return answer.Chosen == nil })
+}
+
+// Deployment is a fleet of equal replicas.
+type Deployment struct {
+	Load  string `json:"-"` // in words
+	Label string `json:"label"`
+	// Replicas includes the spares.
+	Replicas     int     `json:"replicas"`
+	Accelerators int     `json:"accelerators"`
+	Hourly       float64 `json:"dollars_per_hour"`
+	// Base is the replicas of a spot fleet that are not taken away; nil without them.
+	Base *Base `json:"base,omitempty"`
+	// Scaled says how many replicas run, if they start and stop with the load. The price of an hour
+	// is then the average over time of the running replicas' price. Scaled is nil if all replicas
+	// run all the time.
+	Scaled *ScaledFleet `json:"scaled,omitempty"`
+	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh
+	// (an upper bound) and hours of an accelerator.
+	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
+	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+	GPUHours         float64 `json:"gpu_hours_per_million_output_tokens"`
+	// Carbon is the emissions for that energy, in grams of CO2 equivalent; 0 if unknown.
+	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
+	// Sold is the worth of the tokens of an hour; nil if the plan has no prices of tokens.
+	Sold *scenarios.Sold `json:"tokens_sold,omitempty"`
+	// Law says that a part of the fleet was simulated for all of it; nil if all of it was.
+	Law *Law `json:"law,omitempty"`
+	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil
+	// without them.
+	Interrupted *Interrupted `json:"interrupted,omitempty"`
+	// JobHours is the time in hours of the simulated part of a job, with steps as predicted; 0 for
+	// other loads.
+	JobHours float64 `json:"job_hours,omitempty"`
+	JobShare float64 `json:"job_share_simulated,omitempty"`
+	// Kept is the share of requests that meet the SLO in the simulation of the whole fleet, and
+	// KeptWithoutSpares the share when the spares are down.
+	Kept              float64 `json:"kept"`
+	KeptWithoutSpares float64 `json:"kept_without_spares"`
+	// Binds names the limit of the SLO that binds the whole fleet.
+	Binds string `json:"slo_binds"`
+	// Classes are the shares by class, if there are several.
+	Classes []ClassKept `json:"classes,omitempty"`
+	// Grade says what the predictions for the fleet rest on.
+	Grade evidence.Grade `json:"grade"`
+	// Chances are the probabilities that this number of replicas without the spares, one fewer and
+	// one more keep the SLO, given how wrong the predictions of TPOT and TTFT may be.
+	Chances []Chance `json:"chances"`
+	// Certainty is what the fleet costs beyond one that is enough if all predictions are right; nil
+	// where that was not looked for.
+	Certainty *Certainty `json:"certainty,omitempty"`
+	// Insights explain the figures of the whole fleet, as for a scenario.
+	Insights []string `json:"insights"`
+	// OneFewer says why one replica fewer misses the SLO, and what would help; nil if the fleet has
+	// one replica.
+	OneFewer *Advice `json:"one_fewer,omitempty"`
+	// Scenario is the fleet as a scenario file. Launch has the commands that start a replica, one
+	// for each pool, and Lacks says what was simulated that they do not express.
+	Scenario string   `json:"scenario"`
+	Launch   []string `json:"launch"`
+	Lacks    []string `json:"launch_lacks,omitempty"`
+	// Bundle has the files that start the fleet. It is nil if no known engine runs on its hardware,
+	// for the reason in Unstartable.
+	Bundle      *launch.Bundle `json:"-"`
+	Unstartable string         `json:"unstartable,omitempty"`
+}
+
+// Base is the replicas of a fleet of spot accelerators that are paid for on other terms.
+type Base struct {
+	Replicas int    `json:"replicas"`
+	Terms    string `json:"terms"`
+	// Hourly is what they cost an hour, in the currency of the answer.
+	Hourly float64 `json:"dollars_per_hour"`
+}
+
+// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each at the
+// same requests a second.
+type Law struct {
+	Replicas  int `json:"replicas"`
+	Simulated int `json:"simulated_replicas"`
+	// Whole is the largest fleet that is simulated whole.
+	Whole int `json:"largest_whole_fleet"`
+}
+
+// Certainty is what it costs that the SLO is kept although predictions may be wrong.
+type Certainty struct {
+	// Predicted is the least number of replicas, spares left out, that keep the SLO if all
+	// predictions are right.
+	Predicted int `json:"replicas_as_predicted"`
+	// Needed is the number of the fleet, spares left out.
+	Needed int `json:"replicas"`
+	// Hourly is the price of the further replicas of the fleet, in US dollars an hour.
+	Hourly float64 `json:"dollars_per_hour"`
+}
+
+// Nearest is the option that comes closest to the SLO.
+type Nearest struct {
+	Option int     `json:"-"` // its number on the menu
+	Label  string  `json:"label"`
+	Kept   float64 `json:"kept"`
+	Limit  string  `json:"limit"`
+	// Advice says what would help the option; nil if it cannot be simulated.
+	Advice *Advice `json:"advice,omitempty"`
+}
+
+// Advice says why a fleet misses the SLO, and which changes outside the menu were tried.
+type Advice struct {
+	// Replicas is the number that run. Slowdown is the factor on predicted step times, and Late the
+	// further factor on TTFT, under which they must keep the SLO, and Kept is the share of requests
+	// that do.
+	Replicas int     `json:"replicas"`
+	Slowdown float64 `json:"slowdown"`
+	Late     float64 `json:"ttft_factor"`
+	Kept     float64 `json:"kept"`
+	// Insights explain the figures of the run, as for a scenario, and say what helps.
+	Insights []string           `json:"insights"`
+	Remedies []scenarios.Remedy `json:"remedies,omitempty"`
+}
+
+// Shape is a kind of replica by accelerator and parallelism.
+type Shape struct {
+	Option int    `json:"-"` // its number on the menu
+	Shape  string `json:"shape"`
+	// Accelerator is the name of its accelerators; empty if it has two kinds. GPUs is the number of
+	// accelerators of a replica or a group.
+	Accelerator string `json:"accelerator"`
+	GPUs        int    `json:"gpus"`
+	// Grade says what the predictions rest on.
+	Grade evidence.Grade `json:"grade"`
+	// Label names the option of this shape that is shown, which is the cheapest one as far as is
+	// known.
+	Label string `json:"label"`
+	// Rate is the highest rate that a replica sustains, in requests/s, to about 3 %. It is 0 if a
+	// replica sustains no request, or if replicas are not judged one by one.
+	Rate float64 `json:"rate"`
+	// KVTokens is the number of tokens that the KV memory of a replica holds; 0 if the model does
+	// not fit.
+	KVTokens int `json:"kv_tokens"`
+	// Replicas and Accelerators are the numbers of the fleet, spares included; 0 if no fleet
+	// that meets the SLO was simulated.
+	Replicas     int `json:"replicas"`
+	Accelerators int `json:"accelerators"`
+	// Fewest is the least number of running replicas, spares included, if they start and stop with
+	// the load; 0 if all run all the time.
+	Fewest     int     `json:"fewest_replicas,omitempty"`
+	Hourly     float64 `json:"dollars_per_hour"`
+	PerMillion float64 `json:"dollars_per_million_output_tokens"`
+	// Limit says what limits the shape: why it does not fit, or what it misses at a higher rate.
+	Limit string `json:"limit"`
+}
+
+// Growth is the cheapest fleet for a higher rate.
+type Growth struct {
+	Factor   float64 `json:"factor"`
+	Label    string  `json:"label,omitempty"`
+	Replicas int     `json:"replicas"`
+	Hourly   float64 `json:"dollars_per_hour"`
+}
+
+// Chance is the probability that a number of replicas keeps the SLO, with the spares down.
+type Chance struct {
+	Replicas int `json:"replicas"`
+	// Probability is over the errors of both latencies, and not above what servers bear out that
+	// were left out of the fit of constants. It is 0 for less than 0.015, and where a deployment's
+	// own measurements decide, 1 for more than 0.985.
+	Probability float64 `json:"probability"`
+	// Low and High are the interval of the probability over seeds, at 95 % confidence.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Kept is the share of requests that keep the SLO with the predicted times.
+	Kept float64 `json:"kept"`
+}
+
+// Point is a simulated fleet with its price and its figures. Steps are slow: as slow as the asked
+// confidence demands, by how far predictions of such servers were off.
+type Point struct {
+	Option   int    `json:"-"` // its number on the menu
+	Label    string `json:"label"`
+	Replicas int    `json:"replicas"` // with the spares
+	// Hourly is its price in US dollars an hour, Latency the measure of the goal in milliseconds,
+	// and Energy the energy for a million output tokens in Wh.
+	Hourly  float64 `json:"dollars_per_hour"`
+	Latency float64 `json:"latency_ms"`
+	Energy  float64 `json:"wh_per_million_output_tokens"`
+	// Kept is the share of requests that keep the part of the SLO that binds, with the spares down.
+	Kept float64 `json:"kept"`
+	// Front reports whether no other fleet is better in one of these three and as good in the
+	// others.
+	Front bool `json:"front"`
+	// Grade says what the predictions rest on.
+	Grade evidence.Grade `json:"grade"`
+}
+
+// Dominates reports whether p is at least as good as q in price, latency and energy, and better in
+// one.
+func (p *Point) Dominates(q *Point) bool {
+	return p.Hourly <= q.Hourly && p.Latency <= q.Latency && p.Energy <= q.Energy &&
+		(p.Hourly < q.Hourly || p.Latency < q.Latency || p.Energy < q.Energy)
+}
+
+// Throughput says how many requests the largest fleet of an option serves, as far as is known.
+type Throughput struct {
+	Label    string  `json:"label"`
+	Replicas int     `json:"replicas"` // with the spares
+	Hourly   float64 `json:"dollars_per_hour"`
+	Watts    float64 `json:"peak_watts"`
+	// Rate is a rate in requests/s that the fleet serves, and Bound a rate that it does not serve.
+	// For the answer both hold for the whole fleet. For other fleets with equal replicas, they
+	// follow from one replica.
+	Rate  float64 `json:"rate"`
+	Bound float64 `json:"rate_bound"`
+	// Grade says what the predictions rest on.
+	Grade evidence.Grade `json:"grade"`
+}
+
+// JobDone is the fleet of a job, or an option that would do it.
+type JobDone struct {
+	Label    string  `json:"label"`
+	Replicas int     `json:"replicas"`
+	Requests int64   `json:"requests"`
+	Hours    float64 `json:"hours"`
+	// Dollars is the price of the fleet until the job is done, PerMillion the price of a million
+	// tokens, prompts and answers together.
+	Dollars    float64 `json:"dollars"`
+	PerMillion float64 `json:"dollars_per_million_tokens"`
+	// Grade says what the predictions rest on, and InTime in which share of the cases the fleet is
+	// in time, over all errors of predicted step times, if the job takes as much longer as they do,
+	// as far as servers bear it out that were left out of the fit.
+	Grade  evidence.Grade `json:"grade"`
+	InTime float64        `json:"in_time_probability"`
+}
+
+// ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares
+// included.
+type ScaledFleet struct {
+	// Policy is the way of scaling in words.
+	Policy string `json:"policy"`
+	// Fewest run always; Mean is how many replicas, or groups, run on average, parts of a group
+	// weighted by their price, and Accelerators how many accelerators do.
+	Fewest       int     `json:"fewest_replicas"`
+	Mean         float64 `json:"mean_replicas"`
+	Accelerators float64 `json:"mean_accelerators"`
+	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
+	// included, and FixedHourly what they cost; 0 where no number was found.
+	Fixed       int     `json:"fixed_replicas"`
+	FixedHourly float64 `json:"fixed_dollars_per_hour"`
+}
+
+// Interrupted is the result of a simulation in which replicas of the fleet are taken away at
+// random.
+type Interrupted struct {
+	Interruptions int     `json:"interruptions"`
+	Hours         float64 `json:"hours"`
+	// Kept is the share of requests that kept the SLO, with steps as predicted.
+	Kept float64 `json:"kept"`
+}
+
+// ClassKept is the share of the requests of a class that met its SLO.
+type ClassKept struct {
+	Name string  `json:"name"`
+	Kept float64 `json:"kept"`
+}
+
+// Certain is the least probability that is distinguished from 0, and from 1 by its complement.
+const Certain = 0.015
+
+// Tuned is what settings of the engine brought that the menu leaves to its defaults.
+type Tuned struct {
+	// Settings are the chosen fleet's settings that differ from the defaults.
+	Settings []Setting `json:"settings,omitempty"`
+	// Without is the fleet that would be the answer with the defaults.
+	Without         string  `json:"without"`
+	WithoutReplicas int     `json:"without_replicas"`
+	WithoutHourly   float64 `json:"without_dollars_per_hour"`
+	// WithoutScaled reports whether its replicas start and stop, so that Replicas is their largest
+	// number.
+	WithoutScaled bool `json:"without_scaled,omitempty"`
+	// WithoutJob is the price of a job with it.
+	WithoutJob float64 `json:"without_dollars,omitempty"`
+	// WithoutLatency is its latency in milliseconds, of a front.
+	WithoutLatency float64 `json:"without_latency_ms,omitempty"`
+	// WithoutRate is the rate that it serves, in requests/s, where the highest is asked for.
+	WithoutRate float64 `json:"without_requests_per_second,omitempty"`
+	// Tried counts the options with other settings that were simulated, and Simulations their
+	// simulations.
+	Tried       int `json:"tried"`
+	Simulations int `json:"simulations"`
+}
+
+// Setting is a setting of a replica, or of one of a pool.
+type Setting struct {
+	// Name is the engine's flag, or the key of a scenario where no flag sets it.
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	// Pool is prefill or decode where only one of the two has it.
+	Pool string `json:"pool,omitempty"`
+}
+
+// Today is the deployment that serves now, beside the fleet of the answer. Both are simulated at
+// the predicted speed, with all replicas up and with the same seeds.
+type Today struct {
+	Label        string `json:"label"`
+	Replicas     int    `json:"replicas"`
+	Accelerators int    `json:"accelerators"`
+	// Hourly is its price an hour; nil where its accelerator has no price.
+	Hourly *float64 `json:"dollars_per_hour,omitempty"`
+	// Kept is the share of requests after the warm-up that keep the part of the SLO that binds, and
+	// Met whether the SLO is kept. AnswerKept and AnswerMet describe the answer's fleet; nil
+	// without an answer.
+	Kept       float64  `json:"slo_attainment"`
+	Met        bool     `json:"slo_met"`
+	AnswerKept *float64 `json:"answer_slo_attainment,omitempty"`
+	AnswerMet  *bool    `json:"answer_slo_met,omitempty"`
+	// Saved is what the answer costs less an hour; nil where a price is missing.
+	Saved *float64 `json:"saved_dollars_per_hour,omitempty"`
+	// Changes are the settings that the answer has differently, and Steps what leads from one
+	// fleet to the other, in order.
+	Changes []string `json:"changes,omitempty"`
+	Steps   []string `json:"steps,omitempty"`
+}
+
+// Price is the price of an accelerator of the menu and where it is from.
+type Price struct {
+	Accelerator string `json:"accelerator"`
+	// Hourly is the price an hour, in Currency, a code of ISO 4217.
+	Hourly   float64 `json:"hourly"`
+	Currency string  `json:"currency"`
+	Term     string  `json:"term"`
+	Region   string  `json:"region,omitempty"`
+	// Provider is empty where the menu names no provider.
+	Provider string `json:"provider,omitempty"`
+	// Date is a day, or of the catalogue a year or a month; empty where it is not known.
+	Date string `json:"date,omitempty"`
+	// Source is empty where the menu gives no source.
+	Source string `json:"source,omitempty"`
+	// Chosen reports whether the chosen fleet has the accelerator at this price.
+	Chosen bool `json:"chosen,omitempty"`
 }

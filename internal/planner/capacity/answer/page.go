@@ -1,9 +1,16 @@
 package answer
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Block is one thing that a page says: a heading, a paragraph, an item of a list, a command that
@@ -153,4 +160,286 @@ func (g page) print(p *report.Printer, most int) int {
 		}
 	}
 	return printed
+}
+
+// odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
+func (d *Deployment) odds(a *Answer) string {
+	var parts []string
+	most, servers := d.Grade.Supported(1)
+	for i, c := range d.Chances {
+		if i > 0 && d.Chances[i-1].Probability > most-Certain {
+			break // more replicas keep it all the more
+		}
+		parts = append(parts, fmt.Sprintf("%d in %s", c.Replicas, c.words()))
+	}
+	words := fmt.Sprintf("Over all errors of predicted TPOT and TTFT (%s), the SLO is kept by %s "+
+		"of cases.", d.Grade, strings.Join(parts, ", by "))
+	if d.Certainty != nil {
+		words = d.Certainty.words(d, a) + " " + words
+	}
+	// The last chance but one is the answer's.
+	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < a.Confidence {
+		words += fmt.Sprintf(" The answer holds at both latencies' %.4g%% quantiles at once",
+			100*a.Confidence)
+		if servers > 0 {
+			words += fmt.Sprintf("; chances go as far as %d servers left out of the fit bear "+
+				"them out", servers)
+		}
+		words += "."
+		if strings.Contains(words, "–") {
+			words += " Brackets span draws of the load."
+		}
+	}
+	return words
+}
+
+// words says what certainty costs.
+func (c *Certainty) words(d *Deployment, a *Answer) string {
+	late := fmt.Sprintf("if each latency is as late as in %.4g%% of cases", 100*a.Confidence)
+	if c.Needed == c.Predicted {
+		return fmt.Sprintf("%s enough at the predicted speed and %s.", enough(c.Predicted), late)
+	}
+	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs %s an hour "+
+		"more", enough(c.Predicted), c.Needed, late, a.Currency.Format(report.Figure(c.Hourly)))
+	if d.Grade != evidence.Measured {
+		words += ", and a measurement of this server would settle it"
+	}
+	return words + "."
+}
+
+func enough(n int) string {
+	if n == 1 {
+		return "1 replica is"
+	}
+	return fmt.Sprintf("%d replicas are", n)
+}
+
+// words returns a probability with its interval over seeds, where that is wider than a point.
+func (c *Chance) words() string {
+	words := percentChance(c.Probability)
+	if c.Probability >= Certain && c.Probability <= 1-Certain && c.High-c.Low > 0.02 {
+		words += fmt.Sprintf(" (%s–%s)", report.Percent(c.Low), report.Percent(c.High))
+	}
+	return words
+}
+
+// percentChance prints a probability that is known to about a hundredth.
+func percentChance(p float64) string {
+	switch {
+	case p < Certain:
+		return "less than 2%"
+	case p > 1-Certain:
+		return "more than 98%"
+	}
+	return report.Percent(p)
+}
+
+// words says by which rule a large fleet was judged; nothing for nil.
+func (l *Law) words() string {
+	if l == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d replicas were simulated for the fleet, at the same rate each. In tests "+
+		"with up to 512 replicas, whole simulations gave from 4%% fewer replicas to 2%% "+
+		"more. Fleets of more than %d replicas are sized to 1%%.", l.Simulated, l.Whole)
+}
+
+// running says how many accelerators run.
+func (d *Deployment) running() string {
+	words := units.Plural(d.Accelerators, "accelerator")
+	if f := d.Scaled; f != nil {
+		return fmt.Sprintf("On average %s replicas run, on %s of at most %s",
+			report.Figure(f.Mean), report.Figure(f.Accelerators), words)
+	}
+	return words
+}
+
+// fixed says what a fixed number of the replicas of a scaled fleet would cost.
+func (d *Deployment) fixed(c units.Currency) string {
+	f := d.Scaled
+	if f == nil || f.Fixed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("A fixed number of them that keeps the SLO is %d, for %s an hour.", f.Fixed,
+		c.Cents(f.FixedHourly))
+}
+
+// MeanAccelerators is how many accelerators of a fleet run on average.
+func (d *Deployment) MeanAccelerators() float64 {
+	if d.Scaled != nil {
+		return d.Scaled.Accelerators
+	}
+	return float64(d.Accelerators)
+}
+
+// words returns the result of the simulation in words; nothing for nil.
+func (i *Interrupted) words() string {
+	if i == nil {
+		return ""
+	}
+	return fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated time, "+
+		"%s meet the SLO.", units.Plural(i.Interruptions, "time"), i.Hours, report.Percent(i.Kept))
+}
+
+// blocks says why a fleet misses the SLO, and what would help; nothing for nil.
+func (a *Advice) blocks(confidence float64) []Block {
+	if a == nil {
+		return nil
+	}
+	return append(texts(fmt.Sprintf("With %s, steps %.3g times and TTFT %.3g times as long as "+
+		"predicted, which %.3g%% of cases stay within, %s of the requests meet the SLO.",
+		units.Plural(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
+		report.Percent(a.Kept))), items(a.Insights)...)
+}
+
+// words says by which rules fleets were left out; nothing for nil.
+func (u *Unproven) words() string {
+	if u == nil {
+		return ""
+	}
+	words := "Fleets were left out by rules that are not proven: "
+	if u.Options > 0 {
+		words = fmt.Sprintf("Of %s, fleets were left out by rules that are not proven: ",
+			units.Plural(u.Options, "option"))
+	}
+	words += strings.Join(u.Rules, "; ") + "."
+	if u.Checked > 0 {
+		found := "none was better"
+		if u.Better > 0 {
+			found = fmt.Sprintf("%d were better than the answer so far", u.Better)
+		}
+		words += fmt.Sprintf(" %d of them were simulated in the end, and %s.", u.Checked, found)
+	}
+	return words
+}
+
+// words says which settings the answer has and what they bring; nothing where it has the defaults.
+func (t *Tuned) words(a *Answer) string {
+	if t == nil || t.Settings == nil {
+		return ""
+	}
+	words, cache := make([]string, len(t.Settings)), ""
+	for i, s := range t.Settings {
+		words[i] = fmt.Sprintf("%s %s in place of %s", s.Name, s.Value, s.Default)
+		if s.Pool != "" {
+			words[i] += " for " + s.Pool
+		}
+		if strings.HasPrefix(s.Value, "fp") {
+			cache = " What the format of the cache does to the texts is not predicted."
+		}
+	}
+	saved := a.Currency.Cents(t.WithoutHourly-a.Chosen.Hourly) + " an hour more"
+	if len(a.Jobs) > 0 {
+		saved = fmt.Sprintf("%s in place of %s for the job", a.Currency.Cents(t.WithoutJob),
+			a.Currency.Cents(a.Jobs[0].Dollars))
+	}
+	for i := range a.Points {
+		if q := &a.Points[i]; t.WithoutLatency > 0 && q.Label == a.Chosen.Label &&
+			q.Replicas == a.Chosen.Replicas {
+			saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
+				report.Figure(t.WithoutLatency), report.Figure(q.Latency))
+		}
+	}
+	if t.WithoutRate > 0 {
+		saved = fmt.Sprintf("which serve %s/s in place of %s/s", report.Figure(t.WithoutRate),
+			report.Figure(a.Rate))
+	}
+	upTo := ""
+	if t.WithoutScaled {
+		upTo = "up to "
+	}
+	return fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
+		"would be %s%s of %s, %s.%s", strings.Join(words, ", "), upTo,
+		units.Plural(t.WithoutReplicas, "replica"), t.Without, saved, cache)
+}
+
+// tried says how many settings were tried.
+func (t *Tuned) tried(goal asked.Goal) string {
+	if t == nil || t.Tried == 0 {
+		return ""
+	}
+	words := fmt.Sprintf("Of these simulations, %d were of %s beside the engine's defaults, for "+
+		"the options nearest to the answer", t.Simulations, units.Plural(t.Tried, "setting"))
+	if t.Settings == nil && goal.Find != asked.FindFront {
+		words += "; none makes a fleet better"
+	}
+	return words + "."
+}
+
+// blocks says what the deployment does beside the answer; nothing for nil.
+func (t *Today) blocks(c units.Currency) []Block {
+	if t == nil {
+		return nil
+	}
+	cost := "without a price"
+	if t.Hourly != nil {
+		cost = c.Cents(*t.Hourly) + " an hour"
+	}
+	list := texts(fmt.Sprintf("Today: %s of %s, %s. At the predicted speed with all replicas up, "+
+		"it %s the SLO (%s)%s.", units.Plural(t.Replicas, "replica"), t.Label, cost,
+		keepsOrMisses(t.Met), report.Percent(t.Kept), t.beside(c)))
+	if t.Steps != nil {
+		list = append(list, texts("What to change, in this order:")...)
+	}
+	return append(list, items(t.Steps)...)
+}
+
+// beside says what the answer does with the same seeds.
+func (t *Today) beside(c units.Currency) string {
+	if t.AnswerKept == nil {
+		return ""
+	}
+	words := fmt.Sprintf("; the answer %s it (%s)", keepsOrMisses(*t.AnswerMet),
+		report.Percent(*t.AnswerKept))
+	switch {
+	case t.Saved == nil:
+		return words
+	case *t.Saved == 0:
+		return words + " and costs the same"
+	case *t.Saved < 0:
+		return words + " and costs " + c.Cents(-*t.Saved) + " an hour more"
+	}
+	return words + " and costs " + c.Cents(*t.Saved) + " an hour less"
+}
+
+func keepsOrMisses(met bool) string {
+	if met {
+		return "keeps"
+	}
+	return "misses"
+}
+
+// words says where a price is from.
+func (p *Price) words() string {
+	text := p.Accelerator + " " + p.Term
+	if p.Term == "on-demand" {
+		text = p.Accelerator
+	}
+	if p.Region != "" {
+		text += " in " + p.Region
+	}
+	text += " at " + units.FormatPrice(p.Hourly, units.Currency(p.Currency)) + ": "
+	if p.Provider != "" && !strings.Contains(p.Source, p.Provider) {
+		text += p.Provider + ", "
+	}
+	text += cmp.Or(p.Source, "no source is given")
+	switch {
+	case p.Date == "":
+		text += ", no date is known"
+	case !strings.Contains(p.Source, p.Date[:min(len(p.Date), len("2026"))]):
+		text += ", of " + p.Date
+	}
+	return text
+}
+
+// mostPrices bounds the prices that a page names.
+const mostPrices = 12
+
+// pricesDiffer reports whether the prices are not all of one provider, source and date.
+func (a *Answer) pricesDiffer() bool {
+	return slices.ContainsFunc(a.PricesOf, func(price Price) bool {
+		first := &a.PricesOf[0]
+		return price.Provider != first.Provider || price.Date != first.Date ||
+			price.Source != first.Source
+	})
 }
