@@ -12,8 +12,9 @@ import (
 
 // between holds the settings that concern several replicas of a fleet.
 type between struct {
-	*server // with the scenario at the top
-	fleet   *fleet
+	*view    // of the scenario at the top
+	registry *policies.Registry
+	fleet    *fleet
 
 	routing   Policy // with its defaults
 	meant     Fleet  // with its defaults
@@ -33,8 +34,8 @@ type between struct {
 func (f *fleet) between(registry *policies.Registry) *between {
 	s := f.file.Scenario
 	b := &between{
-		server: &server{notes: f.notes, registry: registry, written: s, s: s},
-		fleet:  f, routing: s.Routing, meant: s.Fleet,
+		view: &view{notes: f.notes, written: s}, registry: registry,
+		fleet: f, routing: s.Routing, meant: s.Fleet,
 	}
 	w := &b.meant
 	w.Pools = append([]Pool(nil), f.named...)
@@ -49,7 +50,7 @@ func (f *fleet) between(registry *policies.Registry) *between {
 		if !f.scaled(i) {
 			continue
 		}
-		if made, ok := f.scale(b.server, i, &w.Pools[i].Scaling); ok {
+		if made, ok := f.scale(b, i, &w.Pools[i].Scaling); ok {
 			b.scalings = append(b.scalings, made)
 		}
 	}
@@ -59,7 +60,7 @@ func (f *fleet) between(registry *policies.Registry) *between {
 // choosePolicy chooses a policy that serves the whole fleet.
 func choosePolicy[T any](b *between, field string, family *policies.Family[T],
 	p *Policy) deployment.Choice[T] {
-	return choose(b.server, b.fleet.pools[0].Anywhere(), field, family, p.slot(field), nil)
+	return choose(b.view, b.fleet.pools[0].Anywhere(), field, family, p.slot(field), nil)
 }
 
 // findOutages checks that the replicas of outages exist.
@@ -163,7 +164,7 @@ func (f *fleet) scaled(pool int) bool { return f.file.given(scalingField(pool)) 
 
 // scale sets up the scaling of a pool, and fills the defaults into w. It returns false, and notes
 // the problem, if the scaling is wrong.
-func (f *fleet) scale(top *server, pool int, w *Scaling) (scaledPool, bool) {
+func (f *fleet) scale(top *between, pool int, w *Scaling) (scaledPool, bool) {
 	g, field := &f.pools[pool], scalingField(pool)
 	w.Min = cmp.Or(w.Min, 1)
 	w.Every = cmp.Or(w.Every, Span(15*sim.Second))
@@ -190,7 +191,7 @@ func (f *fleet) scale(top *server, pool int, w *Scaling) (scaledPool, bool) {
 		}
 	}
 	made.cold = g.coldStart(field+".cold-start", &w.ColdStart)
-	made.policy = choose(top, g.Anywhere(), field, &top.registry.Scaling,
+	made.policy = choose(top.view, g.Anywhere(), field, &top.registry.Scaling,
 		policySlot{field, &w.Policy, &w.Params, nil}, nil)
 	return made, true
 }

@@ -81,7 +81,7 @@ func (f *server) findDrafting() drafting {
 		tree.Siblings = cmp.Or(tree.Siblings, defaultSiblings)
 		sp.Tree = &tree
 	}
-	d.lengths = choose(f, f.Config.Anywhere(), "speculation.length", &f.registry.Drafting,
+	d.lengths = choose(&f.view, f.Config.Anywhere(), "speculation.length", &f.registry.Drafting,
 		sp.Length.slot("speculation.length"), nil)
 	sp.Scheduling = f.scheduling(sp)
 	d.acceptance = f.readAcceptance(sp)

@@ -8,11 +8,13 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/registry"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -71,7 +73,7 @@ func (f *File) Model() (*models.Architecture, error) {
 }
 
 // findModel finds the model, in the shape that the scenario gives it.
-func (v *server) findModel() *models.Architecture {
+func (v *view) findModel() *models.Architecture {
 	path := v.locate("model", v.written.Model)
 	model, warnings, err := findModel(v.file.files(), v.written.Model, path, v.written.Shape.Assume)
 	v.addWarnings(warnings)
@@ -97,7 +99,7 @@ type engine struct {
 
 // findEngine looks up the engine, its version and its preset, and sets the times that the scenario
 // changes.
-func (v *server) findEngine() engine {
+func (v *view) findEngine() engine {
 	made := engine{written: v.written.Engine}
 	e := &made.written
 	name := cmp.Or(e.Preset, "vllm-v1")
@@ -143,7 +145,7 @@ func (v *server) findEngine() engine {
 // schedule makes the engine schedule as the scenario asks, and reports whether it would not by
 // itself. An engine keeps its constants whether it schedules ahead or not: they were fitted to the
 // way in which its version does it.
-func (v *server) schedule(e *engine) (changed bool) {
+func (v *view) schedule(e *engine) (changed bool) {
 	asked := e.written.Scheduling
 	ahead := e.preset.Lookahead > 0
 	if asked == "" || (asked == "asynchronous") == ahead {
@@ -163,7 +165,7 @@ func (v *server) schedule(e *engine) (changed bool) {
 }
 
 // readOperators reads the kernel tables that the scenario names; nil where it does not name tables.
-func (v *server) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
+func (v *view) readOperators(a *hardware.Accelerator, e *steptime.Engine) *steptime.Tables {
 	folder := v.locate("hardware.operators", v.written.Hardware.Operators)
 	if folder == "" {
 		return nil
@@ -216,7 +218,7 @@ const (
 
 // findImages returns the images or sounds of the workload. The model must have a known way to make
 // tokens of them.
-func (v *server) findImages(model *models.Architecture) steptime.Images {
+func (v *view) findImages(model *models.Architecture) steptime.Images {
 	asked, sounds := v.written.Workload.Images, v.written.Workload.Audio
 	switch {
 	case model == nil || asked == nil && sounds == nil:
@@ -247,7 +249,7 @@ func (v *server) findImages(model *models.Architecture) steptime.Images {
 }
 
 // counted returns images, or sounds, that the model turns into tokens, and says how many.
-func (v *server) counted(field, kind string, model *models.Architecture,
+func (v *view) counted(field, kind string, model *models.Architecture,
 	images steptime.Images) steptime.Images {
 	tokens, _, err := steptime.ImageTokens(model, images)
 	if err != nil {
@@ -263,7 +265,7 @@ func (v *server) counted(field, kind string, model *models.Architecture,
 const defaultSlots = 32
 
 // findAdapters returns the adapters of a server on the machine, also with their defaults filled in.
-func (v *server) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
+func (v *view) findAdapters(m *machine) (*Adapters, steptime.Adapters) {
 	if v.written.Adapters == nil {
 		return nil, steptime.Adapters{}
 	}
@@ -309,4 +311,74 @@ func roomOf(rank int) int {
 		}
 	}
 	return rank
+}
+
+// machine is the accelerators of a replica with their links.
+type machine struct {
+	written                    Hardware // with the catalogue's link, network, node and price
+	catalog                    hardware.Catalog
+	accelerator                *hardware.Accelerator
+	scaleUp, network, hostLink *hardware.Link // nil without one
+}
+
+// findMachine looks in the catalogue and in the user's own file.
+func (v *view) findMachine() machine {
+	m := machine{written: v.written.Hardware}
+	h := &m.written
+	var err error
+	if m.catalog, err = v.hardwareCatalog(); err != nil {
+		v.problem("hardware.file", "%v", err)
+		return m
+	}
+	accelerator, err := m.catalog.Accelerator(h.Accelerator)
+	if err != nil {
+		v.problem("hardware.accelerator", "%v", err)
+		return m
+	}
+	if v.file.Tune != nil {
+		v.file.Tune(&accelerator)
+	}
+	h.Link = cmp.Or(h.Link, accelerator.ScaleUp)
+	h.Network = cmp.Or(h.Network, accelerator.Network)
+	h.PerNode = cmp.Or(h.PerNode, accelerator.PerNode)
+	h.Price = cmp.Or(h.Price, Price{Amount: accelerator.Price})
+	accelerator.PerNode = h.PerNode
+	m.accelerator = &accelerator
+	m.scaleUp = v.findLink(m.catalog, "hardware.link", h.Link)
+	m.network = v.findLink(m.catalog, "hardware.network", h.Network)
+	m.hostLink = v.findLink(m.catalog, "hardware.accelerator", accelerator.HostLink)
+	if v.written.Memory.Swap > 0 && m.hostLink == nil {
+		v.problem("memory.swap", "%s has no link to host memory; leave swap out", accelerator.Name)
+	}
+	return m
+}
+
+// hardwareCatalog returns the catalogue with the entries of the scenario's own file, if one is
+// given.
+func (v *view) hardwareCatalog() (hardware.Catalog, error) {
+	catalog, err := hardware.Load()
+	path := v.locate("hardware.file", v.written.Hardware.File)
+	if path == "" && err == nil && v.file.FS == nil {
+		path, err = registered(registry.Hardware, v.written.Hardware.Accelerator)
+	}
+	if err != nil || path == "" {
+		return catalog, err
+	}
+	data, err := files.Read(v.file.files(), path, strict.MostText)
+	if err != nil {
+		return catalog, plainPathError(err)
+	}
+	return catalog.With(path, data)
+}
+
+// findLink returns the link of a name, or nil if the name is empty.
+func (v *view) findLink(catalog hardware.Catalog, field, name string) *hardware.Link {
+	if name == "" {
+		return nil
+	}
+	link, err := catalog.Link(name)
+	if err != nil {
+		v.problem(field, "%v", err)
+	}
+	return &link
 }

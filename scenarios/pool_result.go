@@ -12,8 +12,10 @@ import (
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/workload"
 )
 
 // KindResult describes a kind of server: the pools that have it, and the evidence for its
@@ -388,4 +390,24 @@ func releaseWords(r *engines.Release) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", r.Title, r.Version)
+}
+
+// finished is a simulation after its run, from which the result is made.
+type finished struct {
+	scenario    Scenario
+	warnings    []string
+	pools       []pool
+	speculators []*speculation.Speculator // by replica; nil for replicas that did not draft
+	source      workload.Source
+
+	outcome   *sim.Result
+	collector *metrics.Collector
+	summary   metrics.Summary
+	work      *fleetWork
+	crowd     *togetherness
+	// adapterLoads counts the adapters that came from host memory.
+	adapterLoads int64
+	// baseline is the summary of the run without speculative decoding; nil if there is no
+	// comparison.
+	baseline *metrics.Summary
 }

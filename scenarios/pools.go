@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,15 +17,21 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
+// view is a scenario as a pool sees it. It finds what the scenario names in catalogues and files,
+// and notes problems where the pool's own sections stand.
+type view struct {
+	*notes
+	written Scenario // the pool's own sections replace those at the top
+	section string   // where the pool's own sections stand; empty without its own sections
+	label   string   // the pool's name, where there are others
+}
+
 // server is what the replicas of a pool have in common: a model on accelerators, under policies. It
 // is resolved in steps: lookUp, choosePolicies, planMemory, fit, startClock and startDrafting. A
 // step reads what earlier ones set; each field is set by the step that its comment names.
 type server struct {
-	*notes
+	view
 	registry *policies.Registry
-	written  Scenario // as the pool sees it; its own sections replace those at the top
-	section  string   // where the pool's own sections stand; empty without its own sections
-	label    string   // the pool's name, where there are others
 	s        Scenario // written, with what each step fills in
 
 	catalog hardware.Catalog // lookUp
@@ -93,7 +100,7 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 		size := cmp.Or(s.Replicas, 1)
 		return &layout{
 			notes: n, places: []place{{size: size}}, replicas: size,
-			kinds: []*server{{notes: n, registry: registry, written: s, s: s}},
+			kinds: []*server{{view: view{notes: n, written: s}, registry: registry, s: s}},
 		}
 	}
 	l := &layout{notes: n, named: slices.Clone(s.Fleet.Pools)}
@@ -110,7 +117,7 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 		number := common
 		if seen, differs := p.over(s); differs || common < 0 {
 			number = len(l.kinds)
-			v := &server{notes: n, registry: registry, written: seen, s: seen}
+			v := &server{view: view{notes: n, written: seen}, registry: registry, s: seen}
 			if differs {
 				v.section = field
 			} else {
@@ -163,7 +170,7 @@ func sections(s *Scenario, p *Pool) []section {
 
 // problem notes a problem with a field of the server. If several pools share the field, the problem
 // is noted once, without the name of a pool.
-func (v *server) problem(field, format string, args ...any) {
+func (v *view) problem(field, format string, args ...any) {
 	p := v.file.doc.Problem(v.at(field), format, args...)
 	for i, other := range v.problems {
 		if other.Path == p.Path && strings.HasSuffix(other.Message, p.Message) {
@@ -177,7 +184,7 @@ func (v *server) problem(field, format string, args ...any) {
 	v.problems = append(v.problems, p)
 }
 
-func (v *server) warn(format string, args ...any) {
+func (v *view) warn(format string, args ...any) {
 	words := fmt.Sprintf(format, args...)
 	if v.label != "" {
 		words = "pool " + v.label + ": " + words
@@ -186,7 +193,7 @@ func (v *server) warn(format string, args ...any) {
 }
 
 // at returns the path of a field of the server in the scenario: in the pool, or at the top.
-func (v *server) at(field string) string {
+func (v *view) at(field string) string {
 	if tier := v.written.Memory.tierField(field); tier != "" && !v.given(field) {
 		field = tier
 	}
@@ -198,9 +205,45 @@ func (v *server) at(field string) string {
 }
 
 // given reports whether the pool or the top sets the field.
-func (v *server) given(field string) bool {
+func (v *view) given(field string) bool {
 	return v.section != "" && v.file.given(v.section+"."+field) || v.file.given(field)
 }
 
 // locate returns the path of a file that the server names.
-func (v *server) locate(field, path string) string { return v.file.locate(v.at(field), path) }
+func (v *view) locate(field, path string) string { return v.file.locate(v.at(field), path) }
+
+// choose finds the policy of that name, or the family's first, and completes its parameters. If
+// there is no such policy, it notes the problem, and the Policy of the result is nil. anywhere is a
+// place that has everything that a policy may need; adjust may change settings.
+func choose[T any](v *view, anywhere policies.Deployment, field string,
+	family *policies.Family[T], to policySlot,
+	adjust func(c *deployment.Choice[T])) deployment.Choice[T] {
+	*to.policy = cmp.Or(*to.policy, family.Policies[0].Name)
+	choice, err := deployment.Choose(family, *to.policy, *to.params)
+	if choice.Policy == nil {
+		v.problem(field+".policy", "%v", err)
+		return choice
+	}
+	if err == nil {
+		if adjust != nil {
+			adjust(&choice)
+		}
+		to.fill(&choice)
+		_, err = choice.Build(anywhere)
+	}
+	if err != nil {
+		v.policyProblem(field, err)
+		return deployment.Choice[T]{}
+	}
+	return choice
+}
+
+// policyProblem notes an error of a policy at the parameter that caused it.
+func (v *view) policyProblem(field string, err error) {
+	var parameter *policies.ParamError
+	if errors.As(err, &parameter) {
+		v.problem(field+"."+parameter.Name, "%s", parameter.Problem)
+		return
+	}
+	v.problem(field, "%v", err)
+}

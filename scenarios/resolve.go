@@ -92,9 +92,10 @@ func (c *server) choosePolicies() {
 	batching.Params = own.Batching.Complete(&batching.Policy, given)
 	kv.Params = own.Memory.Complete(&kv.Policy, kv.Params)
 	c.Config.Policies = deployment.Policies{
-		Batching: choose(c, anywhere, "batching", &c.registry.Batching, batching.slot("batching"),
+		Batching: choose(&c.view, anywhere, "batching", &c.registry.Batching,
+			batching.slot("batching"),
 			func(b *deployment.Choice[sim.Scheduler]) { own.Batching.WithinBudget(b, given) }),
-		Memory: choose(c, anywhere, "memory", &c.registry.Memory, kv.slot(), nil),
+		Memory: choose(&c.view, anywhere, "memory", &c.registry.Memory, kv.slot(), nil),
 	}
 	c.advise()
 	if c.s.drafts() {

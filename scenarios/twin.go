@@ -66,7 +66,7 @@ func (d *Fitted) Encode() ([]byte, error) {
 // takeDeployment applies the deployment that the scenario names to its engine and to the server, if
 // it is of the same model, accelerator and engine, and returns its evidence. A file of another one
 // changes nothing, and a warning says so.
-func (v *server) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
+func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
 	var fitted Factors
 	if e.Deployment != "" && len(v.problems) == 0 {
 		if d := v.readDeployment(); d != nil && v.fittedTo(d, c) {
@@ -83,7 +83,7 @@ func (v *server) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.
 	return own
 }
 
-func (v *server) readDeployment() *Fitted {
+func (v *view) readDeployment() *Fitted {
 	path := v.locate("engine.deployment", v.written.Engine.Deployment)
 	d, err := ReadFitted(v.file.files(), path)
 	if err != nil {
@@ -119,7 +119,7 @@ func ReadFitted(fsys fs.FS, path string) (*Fitted, error) {
 
 // fittedTo reports whether a deployment has the model, the accelerator and the engine of the
 // server.
-func (v *server) fittedTo(d *Fitted, c *deployment.Config) bool {
+func (v *view) fittedTo(d *Fitted, c *deployment.Config) bool {
 	var other []string
 	for _, part := range [][3]string{{"model", d.Model, c.Model.Name},
 		{"accelerator", d.Accelerator, c.Accelerator.Name}, {"engine", d.Engine, c.Engine.Name}} {
@@ -135,7 +135,7 @@ func (v *server) fittedTo(d *Fitted, c *deployment.Config) bool {
 
 // evidence returns what a deployment's measurements say of the server: nothing, if it is spread
 // over another number of accelerators or has another version of the engine.
-func (v *server) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
+func (v *view) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
 	fitted, here := cmp.Or(d.Tensor, 1), c.Parallel.Tensor
 	version := c.Release.Version.String()
 	switch {
