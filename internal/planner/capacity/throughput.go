@@ -202,25 +202,61 @@ func (s *throughputGoal) sustainsRate(ctx context.Context, r *rateRange,
 	return d, err
 }
 
-// show adds what is known of the fleets that serve most, of each accelerator and parallelism the
-// best, up to mostShapes.
-func (s *throughputGoal) show(_ context.Context, a *answer.Answer) error {
+// show adds what the fleets serve that serve most, of each accelerator and parallelism the best, up
+// to mostShapes.
+func (s *throughputGoal) show(ctx context.Context, a *answer.Answer) error {
 	seen := map[string]bool{}
 	slices.SortStableFunc(s.all, func(a, b *rateRange) int {
 		return cmp.Or(-cmp.Compare(a.Highest(), b.Highest()), cmp.Compare(a.price, b.price),
 			cmp.Compare(a.option, b.option))
 	})
 	for _, r := range s.all {
-		o := s.options[r.option]
-		if shape := o.Shape(); seen[shape] || len(a.Throughputs) == mostShapes {
+		o, n := s.options[r.option], r.replicas+s.Spare
+		shape := o.Shape()
+		if seen[shape] || len(a.Throughputs) == mostShapes || s.best < 0 {
 			continue
-		} else {
-			seen[shape] = true
 		}
-		n := r.replicas + s.Spare
-		a.Throughputs = append(a.Throughputs, answer.Throughput{Label: s.label(r.option),
-			Replicas: n, Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
-			Rate: r.Rate(r.Kept), Bound: r.Rate(r.Missed), Grade: o.Grade})
+		seen[shape] = true
+		if err := s.measure(ctx, r); err != nil {
+			return err
+		}
+		if r.Kept <= judge.Grid && s.outcomes[r.option].kind != broken {
+			a.Throughputs = append(a.Throughputs, answer.Throughput{Label: s.label(r.option),
+				Replicas: n, Hourly: o.Cost(n), Watts: float64(n) * o.Watts(),
+				Rate: r.Rate(r.Kept), Grade: o.Grade})
+		}
+	}
+	slices.SortStableFunc(a.Throughputs, func(a, b answer.Throughput) int {
+		return -cmp.Compare(a.Rate, b.Rate)
+	})
+	return nil
+}
+
+// measure simulates another fleet than the answer whole, at rates up to the answer's, until the
+// highest is known that it serves. The first rate is the one that its replicas serve alone.
+func (s *throughputGoal) measure(ctx context.Context, r *rateRange) error {
+	if r.option == s.best && r.replicas == s.outcomes[s.best].replicas {
+		return nil
+	}
+	rate := s.Rate
+	defer func() { s.Rate = rate }()
+	place, step := min(r.Kept, r.Missed+1), 1
+	r.Missed, r.Kept = r.Above(rate), judge.Grid+1
+	for ; !r.Done() && s.outcomes[r.option].kind != broken; step *= 2 {
+		if place <= r.Missed || place >= r.Kept {
+			place = (r.Missed + r.Kept) / 2
+		}
+		d, err := s.sustainsRate(ctx, r, r.Rate(place))
+		switch {
+		case err != nil:
+			return err
+		case d.Kept:
+			r.Kept = place
+			place -= step
+		default:
+			r.Missed = place
+			place += step
+		}
 	}
 	return nil
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/queue"
@@ -121,6 +123,47 @@ func highestOfAll(t *testing.T, s *search, found float64) float64 {
 		}
 	}
 	return best
+}
+
+// What a plan says that fleets serve is what they serve when they are simulated whole: each keeps
+// the SLO at its rate and misses it at the next, or would serve more than the answer there.
+func TestThroughputsAreOfWholeFleets(t *testing.T) {
+	shown, seeds := 0, []uint64{12, 20}
+	if testing.Short() {
+		seeds = seeds[:1]
+	}
+	for _, seed := range seeds {
+		s, _ := prepared(t, throughputPlan(rand.New(rand.NewPCG(seed, 0)), 8))
+		g, a := goalOf(s).(*throughputGoal), &answer.Answer{}
+		testkit.OK(t, g.find(t.Context()))
+		testkit.OK(t, g.show(t.Context(), a))
+		most := s.Rate
+		for i, row := range a.Throughputs {
+			at := slices.IndexFunc(g.all, func(r *rateRange) bool {
+				return s.label(r.option) == row.Label && r.replicas == row.Replicas-s.Spare
+			})
+			r := g.all[at]
+			for place, want := range map[int]bool{r.Kept: true, r.Kept - 1: false} {
+				if s.Rate = r.Rate(place); s.Rate > most {
+					continue
+				}
+				o := s.options[r.option]
+				kept, share, err := s.Keeps(t.Context(), o, r.replicas, o.Worst(), s.Seeds)
+				if err != nil || kept != want || s.Rate != row.Rate && want {
+					t.Errorf("seed %d: %+v: at %g/s %g of the requests keep the SLO, error %v",
+						seed, row, s.Rate, share, err)
+				}
+			}
+			if row.Rate > most || i == 0 && row.Rate != most {
+				t.Errorf("seed %d: row %d serves %g/s, the answer %g/s", seed, i, row.Rate, most)
+			}
+			s.Rate = most
+		}
+		shown += len(a.Throughputs)
+	}
+	if shown < 2*len(seeds) {
+		t.Errorf("only %d fleets were shown", shown)
+	}
 }
 
 // The answer does not depend on how many simulations there are at the same time.

@@ -47,8 +47,8 @@ type Answer struct {
 	Nearest *Nearest    `json:"nearest,omitempty"`
 	// Today is the deployment that serves now, where one was given.
 	Today *Today `json:"today,omitempty"`
-	// Points are the simulated fleets of the goal front. Throughputs are the highest known rates of
-	// fleets for the goal throughput. Both are empty for other goals.
+	// Points are the simulated fleets of the goal front. Throughputs are the rates of fleets
+	// for the goal throughput. Both are empty for other goals.
 	Points      []Point      `json:"points,omitempty"`
 	Throughputs []Throughput `json:"reaches,omitempty"`
 	// Jobs are the fleets of a job that would be in time, the cheapest first, and among them, if
@@ -361,27 +361,28 @@ func (p *Point) Dominates(q *Point) bool {
 		(p.Hourly < q.Hourly || p.Latency < q.Latency || p.Energy < q.Energy)
 }
 
-// Throughput says how many requests the largest fleet of an option serves, as far as is known.
+// Throughput says how many requests the largest fleet of an option serves.
 type Throughput struct {
 	Label    string  `json:"label"`
 	Replicas int     `json:"replicas"` // with the spares
 	Hourly   float64 `json:"dollars_per_hour"`
 	Watts    float64 `json:"peak_watts"`
-	// Rate is a rate in requests/s that the fleet serves, and Bound a rate that it does not serve.
-	// For the answer both hold for the whole fleet. For other fleets with equal replicas, they
-	// follow from one replica.
-	Rate  float64 `json:"rate"`
-	Bound float64 `json:"rate_bound"`
+	// Rate is the highest rate in requests/s, of rates about 3 % apart, at which the whole fleet
+	// was simulated and keeps the SLO.
+	Rate float64 `json:"rate"`
 	// Grade says what the predictions rest on.
 	Grade evidence.Grade `json:"grade"`
 }
 
 // JobDone is the fleet of a job, or an option that would do it.
 type JobDone struct {
-	Label    string  `json:"label"`
-	Replicas int     `json:"replicas"`
-	Requests int64   `json:"requests"`
-	Hours    float64 `json:"hours"`
+	Label    string `json:"label"`
+	Replicas int    `json:"replicas"`
+	Requests int64  `json:"requests"`
+	// Hours is what the whole fleet takes with slow steps, and the share of it Interruptions more,
+	// by their mean number, which are not simulated.
+	Hours         float64 `json:"hours"`
+	Interruptions float64 `json:"interruptions_share,omitempty"`
 	// Dollars is the price of the fleet until the job is done, PerMillion the price of a million
 	// tokens, prompts and answers together.
 	Dollars    float64 `json:"dollars"`

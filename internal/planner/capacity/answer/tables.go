@@ -78,16 +78,12 @@ func (a *Answer) reaches() []Block {
 		a.money("/h"), "peak power", "evidence"}}
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
-		rate := report.Figure(r.Rate)
-		if r.Rate < 0.96*r.Bound {
-			rate = "< " + report.Figure(r.Bound)
-		}
-		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", r.Replicas, r.Label), rate,
-			fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts), string(r.Grade)})
+		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", r.Replicas, r.Label),
+			report.Figure(r.Rate), fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts),
+			string(r.Grade)})
 	}
-	return append([]Block{table}, texts("Rates are tried in steps of about 3%. The fleet of the "+
-		"answer was simulated whole at its rate; the other rates may be lower. A fleet with < "+
-		"serves less than another, and no more is known of it.")...)
+	return append([]Block{table}, texts("Each fleet was simulated whole, at rates in steps of "+
+		"about 3%.")...)
 }
 
 // WriteFront draws the fleets that were simulated for a front into dir. Without points it draws
@@ -141,12 +137,12 @@ func (d *Deployment) jobWords() string {
 func (a *Answer) jobs() []Block {
 	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", "hours",
 		a.money(""), a.money("/1M tokens"), "evidence"}}
-	first, measured := "", ""
+	first, measured, longer := "", "", 0.0
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
-		if i == 0 {
-			first = fmt.Sprintf("%d requests; with slow steps, at the asked confidence by how far "+
-				"predictions of such servers were off:", j.Requests)
+		if longer = max(longer, j.Interruptions); i == 0 {
+			first = fmt.Sprintf("%d requests; each fleet was simulated with slow steps, at the "+
+				"asked confidence by how far predictions of such servers were off:", j.Requests)
 		}
 		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", j.Replicas, j.Label),
 			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion),
@@ -157,7 +153,15 @@ func (a *Answer) jobs() []Block {
 			"%s, %s, %s hours.", units.Plural(j.Replicas, "replica"), j.Label,
 			a.Currency.Cents(j.Dollars), report.Figure(j.Hours))
 	}
-	return append(append(texts(first), table), texts(measured)...)
+	if longer > 0 {
+		measured += fmt.Sprintf(" The hours of spot fleets are up to %s longer than simulated, by "+
+			"the mean number of interruptions.", report.Percent(longer))
+	}
+	if d := a.Chosen; d != nil && d.JobShare > 0 && d.JobShare < 1 {
+		measured += fmt.Sprintf(" %s of the requests were simulated; hours are in proportion.",
+			report.Percent(d.JobShare))
+	}
+	return append(append(texts(first), table), texts(strings.TrimSpace(measured))...)
 }
 
 // measuredJob returns the cheapest fleet of a job that rests on measurements; nil if no such fleet

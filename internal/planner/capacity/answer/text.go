@@ -289,8 +289,8 @@ func (a *Answer) next() []string {
 	}
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
-		add(a.Rate/r.Bound, r.Replicas, r.Label, fmt.Sprintf("less than %s/s (%s)",
-			report.Figure(r.Bound), r.Grade))
+		add(a.Rate/r.Rate, r.Replicas, r.Label, fmt.Sprintf("%s/s (%s)",
+			report.Figure(r.Rate), r.Grade))
 	}
 	for i := range a.Points {
 		q := &a.Points[i]

@@ -57,9 +57,9 @@ func TestNextIsWithinReach(t *testing.T) {
 			{Label: "b", Replicas: 3, Hourly: 40, Grade: "measured"},
 			{Label: "c", Replicas: 192, Hourly: 41, Grade: "measured"},
 			{Label: "d", Grade: "measured"}}},
-		"3 replicas of b, less than 2/s (relative)": {Rate: 8, Throughputs: []Throughput{
-			{Label: "a", Replicas: 1, Bound: 9}, {Label: "b", Replicas: 3, Bound: 2,
-				Grade: "relative"}, {Label: "c", Replicas: 192, Bound: 1.9}}},
+		"3 replicas of b, 2/s (relative)": {Rate: 8, Throughputs: []Throughput{
+			{Label: "a", Replicas: 1, Rate: 8}, {Label: "b", Replicas: 3, Rate: 2,
+				Grade: "relative"}, {Label: "c", Replicas: 192, Rate: 1.9}}},
 		"3 replicas of b, p99_ttft_ms 40 (relative)": {Goal: asked.Goal{Measure: "p99_ttft_ms"},
 			Points: []Point{{Label: "a", Latency: 10}, {Label: "b", Replicas: 3, Latency: 40,
 				Grade: "relative"}, {Label: "c", Replicas: 192, Latency: 41}}},
