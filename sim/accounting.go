@@ -1,7 +1,8 @@
 package sim
 
 // assign counts s as a request of r.
-func (f *fleet) assign(r *member, s *Sequence) {
+func (r *member) assign(s *Sequence) {
+	f := r.pool.fleet
 	s.Replica, s.assigned = r.index, true
 	r.outstanding++
 	r.pool.outstanding++
@@ -18,13 +19,13 @@ func (f *fleet) assign(r *member, s *Sequence) {
 	r.pool.changed(r)
 }
 
-// unassign stops counting s as a request of its replica.
-func (f *fleet) unassign(s *Sequence) {
+// unassign stops counting s, whose replica is r, as a request of r.
+func (r *member) unassign(s *Sequence) {
 	if !s.assigned {
 		return
 	}
+	f := r.pool.fleet
 	s.assigned = false
-	r := &f.replicas[s.Replica]
 	r.outstanding--
 	r.pool.outstanding--
 	r.prompts -= int64(s.Prompt)
@@ -39,18 +40,17 @@ func (f *fleet) unassign(s *Sequence) {
 	}
 	r.pool.changed(r)
 	if r.phase == draining {
-		f.restIfDrained(r)
+		r.restIfDrained()
 	}
 }
 
 // promptDone notes that the prompt of s is computed.
-func (f *fleet) promptDone(r *member, s *Sequence) {
+func (r *member) promptDone(s *Sequence) {
 	r.uncomputed -= int64(s.Prompt)
 	if r.pool.predicting {
-		r.predict(f.now)
+		r.predict(r.pool.fleet.now)
 	}
 	r.pool.changed(r)
-	f.begun(s)
 }
 
 // begun schedules when the user of s leaves, if that counts from the first token and it is known
@@ -63,42 +63,43 @@ func (f *fleet) begun(s *Sequence) {
 }
 
 // restIfDrained turns r off if it has nothing left to do.
-func (f *fleet) restIfDrained(r *member) {
+func (r *member) restIfDrained() {
 	if r.phase == draining && r.outstanding == 0 && r.leases == 0 {
-		f.rest(r)
+		r.rest()
 	}
 }
 
-func (f *fleet) rest(r *member) {
+// rest turns r off.
+func (r *member) rest() {
 	r.phase = off
 	r.generation++
-	r.result.Up += f.now - r.since
+	r.result.Up += r.pool.fleet.now - r.since
 	r.forget()
 }
 
 // count notes that s waits or runs from now on, at a replica with the given load, or at no replica
 // if it is nil; or that s has ended.
-func (f *fleet) count(s *Sequence, to stage, at *load) {
-	from, l := s.stage, &f.loads
+func (l *loads) count(now Time, s *Sequence, to stage, at *load) {
+	from := s.stage
 	if from != to {
-		l.all.move(f.now, from, to)
+		l.all.move(now, from, to)
 		if uint(s.Class) < uint(len(l.classes)) {
-			l.classes[s.Class].move(f.now, from, to)
+			l.classes[s.Class].move(now, from, to)
 		}
 		if i := min(s.Tenant, len(l.tenants)-1); i >= 0 {
-			l.tenants[i].move(f.now, from, to)
+			l.tenants[i].move(now, from, to)
 		}
 		s.stage = to
 	}
 	switch before := s.at; {
 	case before == at && at != nil:
-		at.move(f.now, from, to)
+		at.move(now, from, to)
 	default:
 		if before != nil {
-			before.move(f.now, from, outside)
+			before.move(now, from, outside)
 		}
 		if at != nil {
-			at.move(f.now, outside, to)
+			at.move(now, outside, to)
 		}
 		s.at = at
 	}

@@ -25,7 +25,7 @@ func (f *fleet) end(s *Sequence, why Rejection) {
 
 // drop ends s without an answer. No batch or queue may hold s.
 func (f *fleet) drop(s *Sequence, why Rejection) {
-	f.unassign(s)
+	f.replicas[s.Replica].unassign(s)
 	f.yield(s)
 	f.result.Ended = max(f.result.Ended, f.now)
 	switch why {
@@ -45,15 +45,9 @@ func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.retire(s, f.now)
 }
 
-// reject drops s, which r cannot serve.
-func (f *fleet) reject(r *member, s *Sequence, why Rejection) {
-	r.result.Rejected++
-	f.drop(s, why)
-}
-
 // finish counts s, whose last token came out now.
 func (f *fleet) finish(s *Sequence) {
-	f.unassign(s)
+	f.replicas[s.Replica].unassign(s)
 	f.beginPoolWrite(s)
 	f.result.Completed++
 	f.result.Ended = max(f.result.Ended, s.LastToken+s.Latency)
@@ -65,19 +59,11 @@ func (f *fleet) finish(s *Sequence) {
 	f.retire(s, s.LastToken+s.Latency)
 }
 
-// reportTokens reports the tokens of s that came out since the last report.
-func (f *fleet) reportTokens(s *Sequence, at Time) {
-	if n := s.Progress() - s.reportedTokens; n > 0 {
-		s.reportedTokens += n
-		f.tokens(s, n, at)
-	}
-}
-
 // scheduleFirstToken lets the user of s have its first token at the given time, with all tokens
 // that have come out by then.
 func (f *fleet) scheduleFirstToken(s *Sequence, at Time) {
 	if at <= f.now {
-		f.reportTokens(s, at)
+		s.reportTokens(f.tokens, at)
 		return
 	}
 	f.schedule(at, event{kind: showing, s: s, n: s.Retries})
@@ -87,17 +73,18 @@ func (f *fleet) scheduleFirstToken(s *Sequence, at Time) {
 func (f *fleet) retire(s *Sequence, at Time) {
 	f.live--
 	if s.stage != outside {
-		f.count(s, outside, nil)
+		f.loads.count(f.now, s, outside, nil)
 	}
 	if len(f.pushed) > 0 {
 		delete(f.pushed, s.ID)
 	}
-	known := f.arrival
-	f.source.Done(&s.Request, f.after(max(at, s.Arrival)))
-	f.expect(f.now + 1)
-	if f.parallel && f.arrival != known {
+	known := f.arrivals.next
+	f.arrivals.source.Done(&s.Request, f.after(max(at, s.Arrival)))
+	f.arrivals.expect(f.now + 1)
+	if f.parallel && f.arrivals.next != known {
 		f.fault("the source %T says by Open that Done changes nothing; when request %d ended, "+
-			"the next arrival changed from %v to %v", f.source, s.ID, known, f.arrival)
+			"the next arrival changed from %v to %v", f.arrivals.source, s.ID, known,
+			f.arrivals.next)
 	}
 	if f.parallel && s.Preemptions > 0 {
 		return // its replica, which runs meanwhile, may look at an entry that s left behind
@@ -113,11 +100,11 @@ func (f *fleet) retryOrLose(s *Sequence) {
 	case s.Retries >= f.retry.Attempts:
 		f.drop(s, Lost)
 	default:
-		f.unassign(s)
+		f.replicas[s.Replica].unassign(s)
 		f.yield(s)
 		f.result.Retries++
 		if s.stage != outside {
-			f.count(s, waits, nil)
+			f.loads.count(f.now, s, waits, nil)
 		}
 		s.again()
 		f.schedule(later(f.now, f.retry.Delay), event{kind: placing, s: s})
@@ -135,7 +122,7 @@ func (f *fleet) yield(s *Sequence) {
 	r.leases--
 	r.releaseMoved(s, m.slot, m.row, f.now)
 	f.carryOutEffects(r)
-	f.restIfDrained(r)
+	r.restIfDrained()
 }
 
 // giveUp ends the requests that wait for a replica.
@@ -148,17 +135,17 @@ func (p *Pool) giveUp() {
 // giveUp ends the requests that wait for a replica. Without such requests, the simulation is stuck.
 func (f *fleet) giveUp() {
 	before := f.live
-	for _, p := range f.pools {
+	for _, p := range f.pools.list {
 		p.giveUp()
 	}
 	f.stuck = f.live == before
 }
 
 // abandoned returns an error if a scheduler forms no step although requests wait.
-func (f *fleet) abandoned() error {
+func abandoned(replicas []member) error {
 	var errs []error
-	for i := range f.replicas {
-		r := &f.replicas[i]
+	for i := range replicas {
+		r := &replicas[i]
 		if r.outstanding > 0 {
 			errs = append(errs, fmt.Errorf("sim: the scheduler %T of replica %d rests although %d "+
 				"requests wait",

@@ -7,15 +7,14 @@ import (
 
 // fleet runs the replicas, and carries out what happens between them.
 type fleet struct {
-	source    Source
+	arrivals  arrivals
 	router    Router
 	handover  Router
 	admission Admission
 	observer  Observer
 	replicas  []member
 	next      tournament // when something happens at each replica
-	pools     []*Pool
-	entries   []*Pool // where requests go first, by model
+	pools     pools
 	links     []link
 	agenda    agenda
 	flows     flows // from and to pools of KV caches
@@ -23,40 +22,37 @@ type fleet struct {
 
 	encoding     encoding // of images and sounds, apart from replicas
 	queueTimeout Time
-	announce     Time // before requests of sessions arrive
 	outages      []Outage
 	fallible     bool // replicas may fail
 	parallel     bool // replicas run while effects are carried out
 	retry        Retry
 	scalings     []Scaling
 
-	now      Time // of what happens, or happened last; -1 before anything did
-	arrival  Time // of the next request of the source, or when it may be announced, or Never
-	numbered int64
-	live     int  // requests that have not ended
-	stuck    bool // nothing can happen any more although there are some
-	err      error
-	spares   spares
-	loads    loads
-	result   Result
-	tokens   func(s *Sequence, n int, at Time)
-	sent     func(t Transfer)
-	pushed   map[int64]*Sequence // requests from outside that have not ended, by ID
+	now    Time // of what happens, or happened last; -1 before anything did
+	live   int  // requests that have not ended
+	stuck  bool // nothing can happen any more although there are some
+	err    error
+	spares spares
+	loads  loads
+	result Result
+	tokens func(s *Sequence, n int, at Time)
+	sent   func(t Transfer)
+	pushed map[int64]*Sequence // requests from outside that have not ended, by ID
 }
 
 func newFleet(c *Config) *fleet {
 	f := &fleet{
-		source: c.Source, router: c.Router, handover: c.Handover, admission: c.Admission,
+		arrivals: arrivals{source: c.Source, announce: c.Announce}, router: c.Router,
+		handover: c.Handover, admission: c.Admission,
 		observer: c.Observer, next: newTournament(len(c.Replicas)), queueTimeout: c.QueueTimeout,
-		announce: c.Announce,
-		outages:  slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
+		outages: slices.Clone(c.Outages), retry: c.Retry, scalings: c.Scalings,
 		fallible: true, now: -1, tokens: c.Tokens, sent: c.Sent,
-		pushed: map[int64]*Sequence{},
+		loads: newLoads(c), pushed: map[int64]*Sequence{},
 	}
-	if f.source == nil {
-		f.source = noRequests{}
+	if c.Source == nil {
+		f.arrivals.source = noRequests{}
 	}
-	f.expect(0)
+	f.arrivals.expect(0)
 	maxLeap := c.MaxLeap
 	if maxLeap == 0 {
 		maxLeap = Forever
@@ -72,78 +68,38 @@ func newFleet(c *Config) *fleet {
 		*m = newMember(i, &c.Replicas[i], maxLeap)
 		m.observed, m.streamed = c.Observer != nil, c.Tokens != nil
 		m.init(stages, reports)
-		f.join(m, &c.Replicas[i])
+		f.pools.join(f, m, &c.Replicas[i])
+		if f.loads.sets != nil {
+			m.load = &f.loads.sets[c.Replicas[i].Set]
+		}
 	}
 	for _, l := range c.Links {
 		f.links = append(f.links, link{Link: l})
 	}
 	f.flows.wires = c.Wires
 	f.encoding = newEncoding(c.Encoders)
-	f.loads.classes, f.loads.tenants = make([]load, c.Classes), make([]load, c.Tenants)
-	f.divideReplicas(c.Replicas)
 	for n, o := range c.Outages {
 		f.agenda.push(event{at: o.At, kind: failing, n: n})
 	}
 	for n, s := range c.Scalings {
-		f.pool(s.Model, s.Role).scaled = true
+		f.pools.find(s.Model, s.Role).scaled = true
 		f.agenda.push(event{at: s.Every, kind: scaling, n: n})
 	}
 	return f
 }
 
-// divideReplicas prepares the loads of sets of replicas, if there are several.
-func (f *fleet) divideReplicas(list []ReplicaConfig) {
+// newLoads returns the loads of a fleet that is about to start. One set of replicas has no load of
+// its own.
+func newLoads(c *Config) loads {
+	l := loads{classes: make([]load, c.Classes), tenants: make([]load, c.Tenants)}
 	sets := 0
-	for i := range list {
-		sets = max(sets, list[i].Set+1)
+	for i := range c.Replicas {
+		sets = max(sets, c.Replicas[i].Set+1)
 	}
-	if sets < 2 {
-		return
+	if sets > 1 {
+		l.sets = make([]load, sets)
 	}
-	f.loads.sets = make([]load, sets)
-	for i := range f.replicas {
-		f.replicas[i].load = &f.loads.sets[list[i].Set]
-	}
-}
-
-// expect notes when the next request of the source is taken in, at the given time or later.
-func (f *fleet) expect(from Time) {
-	f.arrival = f.source.NextArrival()
-	if f.announce > 0 && f.arrival != Never {
-		f.arrival = min(f.arrival, max(f.arrival-f.announce, from))
-	}
-}
-
-// join makes r a member of its pool.
-func (f *fleet) join(r *member, c *ReplicaConfig) {
-	p := f.pool(c.Model, c.Role)
-	if p == nil {
-		p = &Pool{fleet: f, model: c.Model, role: c.Role}
-		f.pools = append(f.pools, p)
-		for len(f.entries) <= c.Model {
-			f.entries = append(f.entries, nil)
-		}
-		if c.Role == Prefill || c.Role == Mixed && f.entries[c.Model] == nil {
-			f.entries[c.Model] = p
-		}
-	}
-	r.pool, r.position = p, len(p.members)
-	p.members = append(p.members, r.index)
-	if c.Off {
-		r.phase = off
-	} else {
-		p.accepting = append(p.accepting, r.index)
-	}
-}
-
-// pool returns the replicas of a model and a role, or nil.
-func (f *fleet) pool(model int, role Role) *Pool {
-	for _, p := range f.pools {
-		if p.model == model && p.role == role {
-			return p
-		}
-	}
-	return nil
+	return l
 }
 
 // fault stops the simulation with an error.
@@ -152,48 +108,7 @@ func (f *fleet) fault(format string, args ...any) {
 }
 
 // over reports whether all requests have ended, or nothing can happen to the others.
-func (f *fleet) over() bool { return f.arrival == Never && (f.live == 0 || f.stuck) }
-
-// until returns the time for which the source was asked, or 0.
-func (f *fleet) until() Time {
-	if t, ok := f.source.(Timed); ok {
-		return t.Until()
-	}
-	return 0
-}
-
-func (f *fleet) summary() Result {
-	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
-	f.result.End = max(f.result.Ended, f.now)
-	if f.over() {
-		f.result.End = max(f.result.Ended, min(f.until(), f.now))
-	}
-	end, l := f.result.End, &f.loads
-	f.result.Load, f.result.Sets = l.all.until(end), allUntil(end, l.sets)
-	f.result.Classes, f.result.Tenants = allUntil(end, l.classes), allUntil(end, l.tenants)
-	for i := range f.replicas {
-		r := &f.replicas[i]
-		r.account(f.result.End)
-		w := r.result
-		switch span := max(0, f.result.End-r.since); r.phase {
-		case off:
-		case failed:
-			w.Failed += span
-		default:
-			w.Up += span
-		}
-		w.KVCapacity = r.memory.Capacity()
-		f.result.Replicas[i] = w
-	}
-	f.result.Links = make([]LinkResult, len(f.links))
-	for i := range f.links {
-		l := &f.links[i]
-		f.result.Links[i] = l.result
-		// KV caches whose users have left are on the link for longer than the run lasts.
-		f.result.Links[i].Busy -= max(0, l.free-f.result.End)
-	}
-	return f.result
-}
+func (f *fleet) over() bool { return f.arrivals.next == Never && (f.live == 0 || f.stuck) }
 
 // member is a replica in the fleet, and what the fleet knows of it.
 type member struct {

@@ -25,7 +25,7 @@ func (f *fleet) lend(r *member, s *Sequence, step Time) {
 		sourceGeneration: r.generation,
 	}
 	s.place = underWay
-	f.count(s, waits, nil)
+	f.loads.count(f.now, s, waits, nil)
 	r.leases++
 	r.pool.Sibling(Decode).arrived++
 	f.schedule(f.now, event{kind: handingOver, s: s})
@@ -42,18 +42,19 @@ func (f *fleet) handOver(s *Sequence) {
 		f.retryOrLose(s)
 		return
 	}
-	f.unassign(s)
+	f.replicas[s.Replica].unassign(s)
 	i, ok := f.choose(s, f.handover, source.pool.Sibling(Decode))
 	if !ok {
 		return
 	}
 	target := &f.replicas[i]
 	if why, fits := target.serves(&s.Request); !fits {
-		f.reject(target, s, why)
+		target.result.Rejected++
+		f.drop(s, why)
 		return
 	}
 	s.place, s.move.targetGeneration = underWay, target.generation
-	f.assign(target, s)
+	target.assign(s)
 	bytes := source.kvBytes.Of(s.Swapped)
 	l := &f.links[source.link]
 	at := l.send(bytes, source.layers, s.move.computed, s.move.step)

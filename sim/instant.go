@@ -3,7 +3,7 @@ package sim
 // due returns the time of the next event, including those at which a scaler is asked.
 func (f *fleet) due() Time {
 	_, at := f.next.min()
-	return min(f.arrival, f.agenda.next(), Time(at))
+	return min(f.arrivals.next, f.agenda.next(), Time(at))
 }
 
 // step carries out the first event of the given time, which is the time of the next event.
@@ -11,11 +11,11 @@ func (s *Simulation) step(at Time) {
 	f := s.fleet
 	s.takeSamples(at)
 	switch at {
-	case f.arrival:
+	case f.arrivals.next:
 		f.arriveNext(at)
 	case f.agenda.next():
 		_, running := f.next.min()
-		idle := f.arrival == Never && Time(running) == Never && f.agenda.pending == 0
+		idle := f.arrivals.next == Never && Time(running) == Never && f.agenda.pending == 0
 		f.handle(f.agenda.pop())
 		if idle && s.closed && f.live > 0 && f.agenda.pending == 0 {
 			f.giveUp() // no scaler starts a replica for requests that wait for one
@@ -37,7 +37,7 @@ func (f *fleet) handle(e event) {
 		f.arrive(e.s, e.at)
 	case beginning:
 		if e.s.stage == outside {
-			f.count(e.s, waits, nil)
+			f.loads.count(f.now, e.s, waits, nil)
 		}
 	case placing:
 		f.place(e.s)
@@ -67,7 +67,7 @@ func (f *fleet) handle(e event) {
 		f.stopRead(e.s)
 	case showing:
 		if e.s.Retries == e.n {
-			f.reportTokens(e.s, e.at)
+			e.s.reportTokens(f.tokens, e.at)
 		}
 	case yielding:
 		f.yield(e.s)
@@ -76,7 +76,9 @@ func (f *fleet) handle(e event) {
 	case recovering:
 		f.recover(&f.replicas[e.n], e.life)
 	case readying:
-		f.ready(&f.replicas[e.n], e.life)
+		if r := &f.replicas[e.n]; r.generation == e.life { // it was not stopped meanwhile
+			f.open(r)
+		}
 	case scaling:
 		f.scale(e.n)
 	}

@@ -14,6 +14,14 @@ type journey struct {
 	move           *move // while memory of another replica holds its KV cache
 }
 
+// reportTokens reports the tokens of s that came out since the last report.
+func (s *Sequence) reportTokens(to func(s *Sequence, n int, at Time), at Time) {
+	if n := s.Progress() - s.reportedTokens; n > 0 {
+		s.reportedTokens += n
+		to(s, n, at)
+	}
+}
+
 // place is where a request is.
 type place uint8
 

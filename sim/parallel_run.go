@@ -107,7 +107,7 @@ func (a *parallelRun) through(ctx context.Context) error {
 		}
 		next := a.other
 		if a.running.last || next.arrivals == 0 && next.end == Never ||
-			next.arrivals == 0 && f.arrival == Never && (f.live == 0 || a.idle()) {
+			next.arrivals == 0 && f.arrivals.next == Never && (f.live == 0 || a.idle()) {
 			break
 		}
 		a.running, a.other = next, a.running
@@ -142,9 +142,9 @@ func (a *parallelRun) fill(w *window) {
 	a.begin(w)
 	most := max(leastActs, actsPerReplica*len(f.replicas))
 	w.end = later(w.start, a.span)
-	for ; f.arrival < w.end; w.arrivals++ {
+	for ; f.arrivals.next < w.end; w.arrivals++ {
 		if w.arrivals == most {
-			w.end = f.arrival
+			w.end = f.arrivals.next
 			// Requests that come together wait in less space where replicas do not run apart.
 			w.last = w.end == w.start && len(f.replicas) == 1
 			break
@@ -187,7 +187,7 @@ func (a *parallelRun) begin(w *window) {
 // must end before it: the request is wrong, or it lets replicas depend on each other.
 func (a *parallelRun) arriveNext(w *window) bool {
 	f := a.fleet
-	at := f.arrival
+	at := f.arrivals.next
 	f.now = a.newest
 	s := f.take(at)
 	if f.err != nil {
@@ -200,7 +200,7 @@ func (a *parallelRun) arriveNext(w *window) bool {
 		a.rest, w.end = s, at
 		return false
 	}
-	p := f.entries[s.Model]
+	p := f.pools.entries[s.Model]
 	f.result.Arrived++
 	p.arrived++
 	i, ok := f.choose(s, f.router, p)
@@ -215,7 +215,7 @@ func (a *parallelRun) arriveNext(w *window) bool {
 	if !ok {
 		return true
 	}
-	f.assign(r, s)
+	r.assign(s)
 	s.place, s.Latency = atReplica, r.latencyOf(s)
 	w.logs[i].arrivals = append(w.logs[i].arrivals, s)
 	return true
@@ -237,9 +237,10 @@ func (a *parallelRun) carryOutWindow(w *window) {
 			a.takeSamplesOf(w, q.at)
 			f.now = q.at
 			if r := &f.replicas[q.replica]; q.rejected {
-				f.reject(r, q.s, q.why)
+				r.result.Rejected++
+				f.drop(q.s, q.why)
 			} else {
-				f.count(q.s, waits, r.load)
+				f.loads.count(f.now, q.s, waits, r.load)
 			}
 			continue
 		}
@@ -250,7 +251,7 @@ func (a *parallelRun) carryOutWindow(w *window) {
 		f.now = at
 		a.carryOutAct(&f.replicas[i], &w.logs[i])
 	}
-	if w.end < Never && (f.live > 0 || f.arrival != Never) { // something happens after it
+	if w.end < Never && (f.live > 0 || f.arrivals.next != Never) { // something happens after it
 		a.takeSamplesOf(w, w.end)
 	}
 }

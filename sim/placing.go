@@ -20,33 +20,27 @@ func (f *fleet) arriveNext(at Time) {
 // is wrong is a fault.
 func (f *fleet) take(at Time) *Sequence {
 	s := f.spares.take()
-	f.source.Next(&s.Request)
-	f.expect(at)
-	f.number(s)
-	if at < f.now || s.Arrival < at || s.Arrival-at > f.announce {
+	f.arrivals.source.Next(&s.Request)
+	f.arrivals.expect(at)
+	f.arrivals.number(&s.Request)
+	f.live++
+	if at < f.now || s.Arrival < at || s.Arrival-at > f.arrivals.announce {
 		f.fault("request %d arrives at %v, announced for %v, when it is %v already",
 			s.ID, s.Arrival, at, f.now)
 	} else {
-		f.err = f.admissible(&s.Request)
+		f.err = f.pools.admissible(&s.Request)
 	}
 	return s
 }
 
-// number sets the ID of s, which is about to arrive.
-func (f *fleet) number(s *Sequence) {
-	s.ID = f.numbered
-	f.numbered++
-	f.live++
-}
-
 // admissible returns an error if q is not a valid request, or if no replica serves its model.
-func (f *fleet) admissible(q *Request) error {
+func (p *pools) admissible(q *Request) error {
 	switch {
 	case q.Prompt < 1 || q.Output < 1:
 		return fmt.Errorf("sim: request %d has %d prompt and %d output tokens, want 1 or more of "+
 			"each",
 			q.ID, q.Prompt, q.Output)
-	case q.Model < 0 || q.Model >= len(f.entries) || f.entries[q.Model] == nil:
+	case q.Model < 0 || q.Model >= len(p.entries) || p.entries[q.Model] == nil:
 		return fmt.Errorf("sim: request %d is for model %d, which no replica serves", q.ID, q.Model)
 	}
 	return nil
@@ -56,7 +50,7 @@ func (f *fleet) admissible(q *Request) error {
 func (f *fleet) arrive(s *Sequence, now Time) {
 	f.now = now
 	f.result.Arrived++
-	p := f.entries[s.Model]
+	p := f.pools.entries[s.Model]
 	p.arrived++
 	if f.admission != nil && !f.admission.Admit(&s.Request, p) {
 		f.drop(s, Refused)
@@ -65,7 +59,7 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 	if s.Arrival > f.now {
 		f.schedule(s.Arrival, event{kind: beginning, s: s})
 	} else {
-		f.count(s, waits, nil)
+		f.loads.count(f.now, s, waits, nil)
 	}
 	if f.queueTimeout > 0 {
 		f.schedule(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
@@ -85,16 +79,17 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 
 // place takes s to a replica.
 func (f *fleet) place(s *Sequence) {
-	i, ok := f.choose(s, f.router, f.entries[s.Model])
+	i, ok := f.choose(s, f.router, f.pools.entries[s.Model])
 	if !ok {
 		return
 	}
 	r := &f.replicas[i]
 	if why, ok := r.serves(&s.Request); !ok {
-		f.reject(r, s, why)
+		r.result.Rejected++
+		f.drop(s, why)
 		return
 	}
-	f.assign(r, s)
+	r.assign(s)
 	f.prefetch(r, s, onDisk)
 }
 
@@ -132,7 +127,7 @@ func (f *fleet) accept(r *member, s *Sequence) {
 	}
 	s.place = atReplica
 	s.Latency = r.latencyOf(s)
-	f.count(s, waits, r.load)
+	f.loads.count(f.now, s, waits, r.load)
 	r.accept(s, f.now)
 	f.carryOutEffects(r)
 }

@@ -129,7 +129,7 @@ func (p *Pool) LeastPending() int { return p.least(byPending) }
 func (p *Pool) LeastWait() int { return p.least(byWait) }
 
 // Sibling returns the pool of another role that serves the same model, or nil.
-func (p *Pool) Sibling(role Role) *Pool { return p.fleet.pool(p.model, role) }
+func (p *Pool) Sibling(role Role) *Pool { return p.fleet.pools.find(p.model, role) }
 
 func (p *Pool) least(by measure) int {
 	if p.trees[by] == nil {
@@ -243,4 +243,44 @@ func (p *Pool) Busy() Time {
 		sum += p.fleet.replicas[i].busy(p.fleet.now)
 	}
 	return sum
+}
+
+// pools are the pools of a fleet, one for each model and role that a replica has.
+type pools struct {
+	list []*Pool
+	// entries has the pool where the requests of each model go first: its prefill pool if it has
+	// one. It is nil for a model without replicas.
+	entries []*Pool
+}
+
+// join makes r a member of its pool.
+func (l *pools) join(f *fleet, r *member, c *ReplicaConfig) {
+	p := l.find(c.Model, c.Role)
+	if p == nil {
+		p = &Pool{fleet: f, model: c.Model, role: c.Role}
+		l.list = append(l.list, p)
+		for len(l.entries) <= c.Model {
+			l.entries = append(l.entries, nil)
+		}
+		if c.Role == Prefill || c.Role == Mixed && l.entries[c.Model] == nil {
+			l.entries[c.Model] = p
+		}
+	}
+	r.pool, r.position = p, len(p.members)
+	p.members = append(p.members, r.index)
+	if c.Off {
+		r.phase = off
+	} else {
+		p.accepting = append(p.accepting, r.index)
+	}
+}
+
+// find returns the replicas of a model and a role, or nil.
+func (l *pools) find(model int, role Role) *Pool {
+	for _, p := range l.list {
+		if p.model == model && p.role == role {
+			return p
+		}
+	}
+	return nil
 }

@@ -53,13 +53,15 @@ func (f *fleet) beginPoolWrite(s *Sequence) {
 	}
 }
 
+// transmit begins a transfer of KV cache.
 func (f *fleet) transmit(bytes int64, w *flow) {
 	f.flows.begin(f.now, bytes, w)
-	f.noteFlows()
+	f.scheduleFlows()
 }
 
-// noteFlows notes when the next transfer is through. Earlier notes are stale.
-func (f *fleet) noteFlows() {
+// scheduleFlows schedules the end of the transfer that is through next. Its earlier events are
+// stale.
+func (f *fleet) scheduleFlows() {
 	f.flowing++
 	if at := f.flows.next(); at != Never {
 		f.schedule(at, event{kind: flowing, n: f.flowing})
@@ -80,7 +82,7 @@ func (f *fleet) receive() {
 			f.brought(w, w.bytes)
 		}
 	}
-	f.noteFlows()
+	f.scheduleFlows()
 }
 
 // stopRead ends the read from disk for which s waits, if it is not through.
@@ -91,7 +93,7 @@ func (f *fleet) stopRead(s *Sequence) {
 	}
 	f.replicas[w.replica].result.PrefetchedBytes -= w.bytes - bytes
 	f.brought(w, bytes)
-	f.noteFlows()
+	f.scheduleFlows()
 }
 
 // brought lets the request of a transfer go on when that many of its bytes have come.

@@ -39,20 +39,17 @@ func (p *spares) put(s *Sequence) {
 	s.links[resident].behind, p.latest = p.latest, s
 }
 
-// allowBacklogs lets requests wait in backlogs at the replicas whose schedulers know the order. It
-// must not be called where something else refers to the sequences of waiting requests.
-func (f *fleet) allowBacklogs() {
-	for i := range f.replicas {
-		m := &f.replicas[i]
-		r, take := &m.replica, func() *Sequence {
-			s := f.spares.take()
-			s.place, s.assigned, s.stage, s.at = atReplica, true, waits, m.load
-			return s
-		}
-		scheduler, ok := r.scheduler.(InOrder)
-		_, adapters := r.memory.(AdapterMemory)
-		if ok && scheduler.InOrder() && !adapters {
-			r.backlog.take, r.backlog.put = take, f.spares.put
-		}
+// allowBacklog lets requests wait in a backlog if the scheduler knows their order. It must not be
+// called where something else refers to the sequences of waiting requests.
+func (r *member) allowBacklog(from *spares) {
+	scheduler, ok := r.scheduler.(InOrder)
+	if _, adapters := r.memory.(AdapterMemory); !ok || !scheduler.InOrder() || adapters {
+		return
+	}
+	r.backlog.put = from.put
+	r.backlog.take = func() *Sequence {
+		s := from.take()
+		s.place, s.assigned, s.stage, s.at = atReplica, true, waits, r.load
+		return s
 	}
 }

@@ -36,11 +36,12 @@ func (f *fleet) carryOut(r *member, e *effect) {
 		e.leap.Replica = r.index
 		f.observer.Steps(e.leap)
 	case prompted:
-		f.promptDone(r, e.s)
+		r.promptDone(e.s)
+		f.begun(e.s)
 	case begun:
 		f.begun(e.s)
 	case emitted:
-		f.reportTokens(e.s, e.time)
+		e.s.reportTokens(f.tokens, e.time)
 	case announced:
 		f.scheduleFirstToken(e.s, e.time)
 	case finished:
@@ -50,9 +51,9 @@ func (f *fleet) carryOut(r *member, e *effect) {
 	case passed:
 		f.lend(r, e.s, e.time)
 	case entered:
-		f.count(e.s, runs, r.load)
+		f.loads.count(f.now, e.s, runs, r.load)
 	case displaced:
-		f.count(e.s, waits, r.load)
+		f.loads.count(f.now, e.s, waits, r.load)
 	case admitted:
 		f.schedule(f.now, event{kind: yielding, s: e.s})
 	}

@@ -4,18 +4,19 @@ package sim
 // replicas.
 func (f *fleet) scale(n int) {
 	sc := &f.scalings[n]
-	p := f.pool(sc.Model, sc.Role)
+	p := f.pools.find(sc.Model, sc.Role)
 	want := min(max(sc.Scaler.Replicas(p), sc.Min), len(p.members))
 	have := p.Running()
-	for ; have < want && f.start(p); have++ {
+	for ; have < want && p.start(); have++ {
 	}
-	for ; have > want && f.stop(p); have-- {
+	for ; have > want && p.stop(); have-- {
 	}
 	f.schedule(later(f.now, sc.Every), event{kind: scaling, n: n})
 }
 
 // start lets one more replica run: a replica that drains, else the first that is off.
-func (f *fleet) start(p *Pool) bool {
+func (p *Pool) start() bool {
+	f := p.fleet
 	for _, i := range p.members {
 		if r := &f.replicas[i]; r.phase == draining {
 			f.open(r)
@@ -34,26 +35,20 @@ func (f *fleet) start(p *Pool) bool {
 
 // stop stops one replica that is not steady: the last that is starting, else the last that takes
 // requests.
-func (f *fleet) stop(p *Pool) bool {
+func (p *Pool) stop() bool {
+	f := p.fleet
 	for k := len(p.members) - 1; k >= 0; k-- {
 		if r := &f.replicas[p.members[k]]; r.phase == starting {
-			f.rest(r)
+			r.rest()
 			return true
 		}
 	}
 	for k := len(p.accepting) - 1; k >= 0; k-- {
 		if r := &f.replicas[p.accepting[k]]; !r.steady {
 			p.close(r, draining)
-			f.restIfDrained(r)
+			r.restIfDrained()
 			return true
 		}
 	}
 	return false
-}
-
-// ready lets a replica that has started take requests.
-func (f *fleet) ready(r *member, generation uint32) {
-	if r.generation == generation { // it was not stopped meanwhile
-		f.open(r)
-	}
 }

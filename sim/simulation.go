@@ -37,7 +37,9 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	}
 	if c.QueueTimeout == 0 && c.Handover == nil && len(c.Outages)+len(c.Wires) == 0 &&
 		c.Announce == 0 && c.Encoders == nil {
-		s.fleet.allowBacklogs()
+		for i := range s.fleet.replicas {
+			s.fleet.replicas[i].allowBacklog(&s.fleet.spares)
+		}
 	}
 	var cancelled atomic.Bool // quicker to read than ctx.Err
 	cancelled.Store(ctx.Err() != nil)
@@ -74,7 +76,7 @@ func (s *Simulation) Now() Time { return max(s.fleet.now, 0) }
 func (s *Simulation) Next() Time {
 	f := s.fleet
 	at := f.due()
-	if f.err != nil || f.over() && at > f.until() {
+	if f.err != nil || f.over() && at > f.arrivals.until() {
 		return Never
 	}
 	return at
@@ -83,7 +85,7 @@ func (s *Simulation) Next() Time {
 // conclude lets the time pass that is left until the end of the run.
 func (s *Simulation) conclude() {
 	if f := s.fleet; f.err == nil && f.over() {
-		end := max(f.result.Ended, f.until())
+		end := max(f.result.Ended, f.arrivals.until())
 		s.takeSamples(end)
 		f.now = max(f.now, end)
 	}
@@ -114,14 +116,15 @@ func (s *Simulation) Advance(until Time) error {
 // error if the request is wrong.
 func (s *Simulation) Push(r Request) (id int64, err error) {
 	f := s.fleet
-	r.ID = f.numbered
-	if err := errors.Join(f.err, f.admissible(&r)); err != nil {
+	r.ID = f.arrivals.numbered
+	if err := errors.Join(f.err, f.pools.admissible(&r)); err != nil {
 		return 0, err
 	}
 	q := f.spares.take()
 	q.Request, q.Content = r, append(q.Content[:0], r.Content...)
 	q.Arrival = f.after(r.Arrival)
-	f.number(q)
+	f.arrivals.number(&q.Request)
+	f.live++
 	f.pushed[q.ID] = q
 	f.schedule(q.Arrival, event{kind: arriving, s: q})
 	f.stuck, s.closed = false, false
@@ -162,7 +165,39 @@ func (s *Simulation) Recover(replica int) error {
 }
 
 // Result returns the figures of the run so far.
-func (s *Simulation) Result() Result { return s.fleet.summary() }
+func (s *Simulation) Result() Result {
+	f := s.fleet
+	f.result.Replicas = make([]ReplicaResult, len(f.replicas))
+	f.result.End = max(f.result.Ended, f.now)
+	if f.over() {
+		f.result.End = max(f.result.Ended, min(f.arrivals.until(), f.now))
+	}
+	end, l := f.result.End, &f.loads
+	f.result.Load, f.result.Sets = l.all.until(end), allUntil(end, l.sets)
+	f.result.Classes, f.result.Tenants = allUntil(end, l.classes), allUntil(end, l.tenants)
+	for i := range f.replicas {
+		r := &f.replicas[i]
+		r.account(f.result.End)
+		w := r.result
+		switch span := max(0, f.result.End-r.since); r.phase {
+		case off:
+		case failed:
+			w.Failed += span
+		default:
+			w.Up += span
+		}
+		w.KVCapacity = r.memory.Capacity()
+		f.result.Replicas[i] = w
+	}
+	f.result.Links = make([]LinkResult, len(f.links))
+	for i := range f.links {
+		l := &f.links[i]
+		f.result.Links[i] = l.result
+		// KV caches whose users have left are on the link for longer than the run lasts.
+		f.result.Links[i].Busy -= max(0, l.free-f.result.End)
+	}
+	return f.result
+}
 
 // Err returns the error that stopped the simulation. Once Next is Never, Err also returns an error
 // of the source, or an error that names the scheduler that rests although requests wait.
@@ -171,8 +206,8 @@ func (s *Simulation) Err() error {
 	if f.err != nil || s.Next() != Never {
 		return f.err
 	}
-	if err := f.source.Err(); err != nil {
+	if err := f.arrivals.source.Err(); err != nil {
 		return err
 	}
-	return f.abandoned()
+	return abandoned(f.replicas)
 }

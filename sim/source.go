@@ -65,3 +65,36 @@ func (noRequests) Next(*Request) {}
 func (noRequests) Done(*Request, Time) {}
 
 func (noRequests) Err() error { return nil }
+
+// arrivals are the requests that the source has yet to give.
+type arrivals struct {
+	source Source
+	// announce is how long before its arrival a request that goes on with a session is taken in.
+	announce Time
+	// next is when the next request is taken in: when it arrives, or up to announce before. It is
+	// Never after the last request. Only expect sets it, whenever the source may have changed.
+	next     Time
+	numbered int64 // requests that have an ID so far, also those from outside: the next ID
+}
+
+// expect notes when the next request of the source is taken in, at the given time or later.
+func (a *arrivals) expect(from Time) {
+	a.next = a.source.NextArrival()
+	if a.announce > 0 && a.next != Never {
+		a.next = min(a.next, max(a.next-a.announce, from))
+	}
+}
+
+// number gives q, which is about to arrive, its ID.
+func (a *arrivals) number(q *Request) {
+	q.ID = a.numbered
+	a.numbered++
+}
+
+// until returns the time for which the source was asked, or 0.
+func (a *arrivals) until() Time {
+	if t, ok := a.source.(Timed); ok {
+		return t.Until()
+	}
+	return 0
+}
