@@ -55,7 +55,7 @@ func (d *Replica) missing(e *Engine) (list []string) {
 	if known := Of(d.Engine.Preset); known != e {
 		say("engine.preset %s is simulated; the commands start %s", d.Engine.Preset, e.Name)
 	}
-	if n := d.Batching.Params["prefill-interval"]; n != "" && n != "1" {
+	if n := d.Batching.Params["prefill-interval"]; e.Name == "vllm" && n != "" && n != "1" {
 		say("batching.prefill-interval %s: vLLM has it since 0.25; add --prefill-schedule-interval",
 			n)
 	}

@@ -1,0 +1,302 @@
+package engines_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/launch/engines"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// Each form of a command starts one engine with whatever follows it, from any folder and under any
+// version of Python; what is shorter, or another program, starts nothing.
+func TestCommandsStartOneEngine(t *testing.T) {
+	forms := map[string]string{"vllm serve": "vllm", "sglang serve": "sglang",
+		"python -m vllm.entrypoints.openai.api_server": "vllm", "python -m dynamo.vllm": "vllm",
+		"python -m sglang.launch_server": "sglang", "python -m dynamo.sglang": "sglang",
+		"python -m dynamo.trtllm": "trtllm", "trtllm-serve serve": "trtllm",
+		"trtllm-serve":               "trtllm",
+		"trtllm-serve disaggregated": "", "trtllm-serve disaggregated_mpi_worker": "",
+		"python -m http": "", "python -c vllm": "", "vllm bench": "", "sglang bench": "",
+		"perl -m dynamo.vllm": "", "perl -m dynamo.sglang": "", "perl -m dynamo.trtllm": "",
+		"python -c dynamo.vllm": "", "python -c dynamo.sglang": "", "python -c dynamo.trtllm": "",
+		"other serve": ""}
+	for form, engine := range forms {
+		for _, rest := range [][]string{nil, {"m"}, {"m", "--x", "1"}} {
+			words := strings.Fields(form)
+			whole := slices.Concat(words, rest)
+			for _, e := range engines.All() {
+				want := 0
+				if e.Name == engine {
+					want = len(words)
+				}
+				for _, before := range []string{"", "/usr/bin/"} {
+					whole[0] = before + strings.Replace(words[0], "python", "python3.12", 1)
+					if got := e.Starts(whole); got != want {
+						t.Errorf("%q starts %s by %d words, want %d", whole, e.Name, got, want)
+					}
+				}
+				for n := range len(words) - 1 {
+					if n == 1 && words[0] == "trtllm-serve" {
+						continue // which is whole
+					}
+					if got := e.Starts(words[:n]); got != 0 {
+						t.Errorf("%q starts %s by %d words", words[:n], e.Name, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A command is read as the accelerators, the host memory and the limits that the engine takes for
+// it, in whatever parts its flags count them.
+func TestACommandIsReadWithAllThatItTakes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(name string) int { return rapid.IntRange(1, 6).Draw(t, name) }
+		tensor, pipeline, data, size, limit := n("tensor"), n("pipeline"), n("data"), n("GB"),
+			n("limit")
+		experts := rapid.Bool().Draw(t, "experts")
+		name := rapid.SampledFrom(engines.Names()).Draw(t, "engine")
+		var line string
+		accelerators, parts, ranks := tensor*pipeline, tensor*pipeline, 1
+		switch attention := rapid.Bool().Draw(t, "attention"); name {
+		case "vllm":
+			line = fmt.Sprintf("vllm serve m -tp %d -pp %d -dp %d --max-num-seqs %d "+
+				"--num-gpu-blocks-override %d --kv-offloading-size %g", tensor, pipeline, data,
+				limit, limit, float64(size)*1e9/(1<<30))
+			if accelerators *= data; experts {
+				line, ranks = line+" -ep", data
+			}
+			parts, limit = ranks, limit*ranks
+		case "sglang":
+			line = fmt.Sprintf("sglang serve --model m --tp %d --pp %d --dp %d "+
+				"--max-running-requests %d --max-total-tokens %d --enable-hierarchical-cache "+
+				"--hicache-size %d", tensor, pipeline, data, limit, 16*limit, size)
+			if attention {
+				line += " --enable-dp-attention"
+			} else {
+				accelerators *= data
+			}
+		default:
+			line = fmt.Sprintf("cat >f <<E\nkv_cache_config: {host_cache_size: %d000000000, "+
+				"max_tokens: %d}\nenable_attention_dp: %t\nE\ntrtllm-serve m --tp_size %d "+
+				"--pp_size %d --max_batch_size %d --config f", size, 16*limit, attention, tensor,
+				pipeline, limit)
+			if attention {
+				limit *= tensor
+			}
+		}
+		r, err := launch.Read(line)
+		testkit.OK(t, err)
+		set := map[string]string{}
+		for _, setting := range r.Settings {
+			key, value, _ := strings.Cut(setting, "=")
+			set[key] = value
+		}
+		got := 1
+		for _, key := range []string{"parallelism.tensor", "parallelism.pipeline",
+			"parallelism.data", "replicas"} {
+			if n, err := strconv.Atoi(set[key]); err == nil {
+				got *= n
+			}
+		}
+		memory, err := units.ParseBytes(set["memory.cpu"])
+		if err != nil || got != accelerators ||
+			math.Abs(memory-float64(size*parts)*1e9) > float64(parts) {
+			t.Fatalf("%s\nis read as %d accelerators with %g bytes, want %d, %d GB: %q", line, got,
+				memory, accelerators, size*parts, r.Settings)
+		}
+		if set["batching.max-sequences"] != strconv.Itoa(limit) ||
+			set["memory.tokens"] != strconv.Itoa(16*limit) {
+			t.Fatalf("%s\nwith a limit of %d is read as %q", line, limit, r.Settings)
+		}
+		if degree := set["parallelism.expert"]; name == "vllm" &&
+			(degree == strconv.Itoa(tensor)) != (experts && data == 1 && tensor > 1) {
+			t.Fatalf("%s\nspreads experts over %q", line, degree)
+		}
+	})
+}
+
+// An autoscaler has the least replicas of a policy, holds replicas for as long as the policy keeps
+// them, up to an hour, and wants its target to a thousandth; what it does otherwise is said by the
+// key. Without a policy, or without metrics of the engine, there is no autoscaler.
+func TestAutoscalersDoWhatPoliciesAsk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := float64(rapid.IntRange(1, 70_000).Draw(t, "thousandths")) / 1000
+		least := rapid.IntRange(0, 5).Draw(t, "least")
+		keep := rapid.IntRange(0, 8000).Draw(t, "keep")
+		every := rapid.SampledFrom([]string{"15s", "10s"}).Draw(t, "every")
+		policy := rapid.SampledFrom([]string{"outstanding", "queue", "schedule"}).Draw(t, "policy")
+		s := &scenarios.Scaling{Policy: policy, Min: least, Params: map[string]string{
+			"target": fmt.Sprint(target), "per-replica": fmt.Sprint(target),
+			"keep": fmt.Sprintf("%gs", float64(keep)/2)}}
+		testkit.OK(t, s.Every.UnmarshalText([]byte(every)))
+		for _, e := range engines.All() {
+			a, said := e.Autoscaler(s), e.Unscaled("p", s)
+			for _, note := range said {
+				if !strings.HasPrefix(note, "fleet.pools p: scaling ") {
+					t.Fatalf("note %q", note)
+				}
+			}
+			if e.Waiting == "" {
+				if a != nil || len(said) != 1 || !strings.Contains(said[0], "no autoscaler") {
+					t.Fatalf("%s: %+v, %q", e.Name, a, said)
+				}
+				continue
+			}
+			if a.Least != max(1, least) || a.Hold != min((keep+1)/2, 3600) {
+				t.Fatalf("%+v of %+v", a, s)
+			}
+			want := map[string]float64{e.Waiting: target}
+			switch policy {
+			case "outstanding":
+				want[e.Running] = target
+			case "schedule":
+				want[e.Waiting] = 1
+			}
+			for _, m := range a.Metrics {
+				digits, thousandths := strings.CutSuffix(m.Target, "m")
+				n, err := strconv.ParseFloat(digits, 64)
+				testkit.OK(t, err)
+				if thousandths {
+					n /= 1000
+				}
+				if math.Abs(n-want[m.Name]) > 1e-9 {
+					t.Fatalf("%s %s, want %g", m.Name, m.Target, want[m.Name])
+				}
+				delete(want, m.Name)
+			}
+			for key, is := range map[string]bool{"every " + every: every != "15s",
+				"keep ": keep > 7200, policy: true} {
+				if slices.ContainsFunc(said, func(note string) bool {
+					return strings.Contains(note, "scaling "+key)
+				}) != is {
+					t.Fatalf("%q, want %q: %t", said, key, is)
+				}
+			}
+			if len(want) > 0 {
+				t.Fatalf("no target for %v", want)
+			}
+		}
+	})
+	for _, e := range engines.All() {
+		none := &scenarios.Scaling{}
+		if a, said := e.Autoscaler(none), e.Unscaled("p", none); a != nil || len(said) > 0 {
+			t.Errorf("without a policy: %+v, %q", a, said)
+		}
+	}
+	for _, text := range []string{"0.0001", "2e9", "x"} {
+		a := engines.All()[0].Autoscaler(&scenarios.Scaling{Policy: "queue",
+			Params: map[string]string{"per-replica": text}})
+		if a.Metrics[0].Target != "1" {
+			t.Errorf("a target of %s is %s", text, a.Metrics[0].Target)
+		}
+	}
+}
+
+// A setting that an engine has no flag for adds notes that begin with its key, and only under such
+// an engine; a scenario of what flags express has no note.
+func TestWhatHasNoFlagIsSaid(t *testing.T) {
+	const pools = "fleet.pools=[{role: prefill, replicas: 1}, {role: decode, replicas: 1}]"
+	for _, c := range []struct{ setting, key, engines string }{
+		{"routing=kv-aware", "", "vllm sglang trtllm"},
+		{"replicas=2", "", "vllm sglang trtllm"},
+		{"replicas=2; routing=kv-aware", "routing kv-aware: ", ""},
+		{"batching.prefill-interval=2", "batching.prefill-interval 2: vLLM has it",
+			"sglang trtllm"},
+		{"batching.prefill-interval=1", "batching.prefill-interval 1: vLLM has it",
+			"vllm sglang trtllm"},
+		{"engine.kv-cache=int8", "engine.kv-cache int8: ", ""},
+		{"engine.kv-cache=fp8", "engine.kv-cache", "vllm sglang trtllm"},
+		{pools, "fleet.pools: a request goes to prefill", "sglang trtllm"},
+		{pools, "fleet.pools: clients need a proxy", "vllm"},
+		{pools, "engine.scheduling: under TensorRT-LLM", "vllm sglang"},
+		{"batching=priority", "batching priority: only vLLM", "vllm"},
+		{"batching=orca", "batching orca: ", ""},
+		{"fleet.pools=[{name: a, replicas: 1}, {name: b, replicas: 1, hardware: l40s}]",
+			"fleet.pools: where a cluster has several", ""},
+		{"fleet.pools=[{name: a, replicas: 1}, {name: b, replicas: 1}]", "fleet.pools",
+			"vllm sglang trtllm"},
+		{"parallelism={tensor: 1, data: 2}; model=deepseek-v2-lite; batching.max-sequences=9",
+			"batching.max-sequences 9: each of 2 ranks has a limit of its own, 5", "sglang"},
+		{"parallelism={tensor: 1, data: 2}; model=deepseek-v2-lite; batching.max-sequences=10",
+			"batching.max-sequences", "vllm sglang trtllm"},
+		{"model=llama-2-7b; engine.weights=mxfp4", "engine.weights mxfp4: no published", ""},
+	} {
+		for _, e := range engines.All() {
+			settings := []string{"model=llama-3.1-8b", "hardware=h200-sxm"}
+			if !strings.HasPrefix(c.setting, "batching") {
+				settings = append(settings, "engine.preset="+map[string]string{"vllm": "vllm-v1",
+					"sglang": "sglang", "trtllm": "trtllm"}[e.Name])
+			}
+			settings = append(settings, strings.Split(c.setting, "; ")...)
+			simulation, err := build(settings)
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.setting, e.Name, err)
+				continue
+			}
+			notes := engines.Missing(simulation, e, engines.Groups(simulation))
+			said := slices.ContainsFunc(notes, func(note string) bool {
+				return c.key != "" && strings.HasPrefix(note, c.key)
+			})
+			silent := strings.Contains(c.engines, e.Name)
+			if said == silent || c.key == "" && len(notes) > 0 {
+				t.Errorf("%s under %s: notes %q, want one with %q: %t", c.setting, e.Name, notes,
+					c.key, !silent)
+			}
+			if !slices.IsSorted(notes) || len(slices.Compact(slices.Clone(notes))) != len(notes) {
+				t.Errorf("%s under %s: notes %q", c.setting, e.Name, notes)
+			}
+		}
+	}
+}
+
+// Each published EAGLE head is written for its model, and read as a head of it.
+func TestEachPublishedHeadIsWritten(t *testing.T) {
+	for model, head := range map[string]string{"llama-2-7b": "llama2-chat-7B",
+		"llama-2-13b": "llama2-chat-13B", "llama-2-70b": "llama2-chat-70B",
+		"llama-3-8b": "LLaMA3-Instruct-8B", "llama-3-70b": "LLaMA3-Instruct-70B",
+		"mixtral-8x7b": "mixtral-instruct-8x7B"} {
+		simulation := built(t, []string{"model=" + model, "hardware=h200-sxm",
+			"parallelism.tensor=4", "speculation={method: eagle, acceptance: 0.7}"})
+		b, err := launch.NewBundle(simulation, "vllm")
+		testkit.OK(t, err)
+		script := text(t, &b.Servers[0])
+		r, err := launch.Read(script, "speculation.acceptance=0.7")
+		if err != nil || !strings.Contains(script, head) ||
+			!slices.Contains(r.Settings, "speculation.method=eagle") {
+			t.Errorf("%s: %s\n%+v, %v", model, script, r, err)
+		}
+	}
+}
+
+// Events of what is cached are asked of replicas that keep prompts, for a router that listens, and
+// change nothing else.
+func TestEventsAreForRoutersThatListen(t *testing.T) {
+	simulation := built(t, []string{"model=llama-3.1-8b", "hardware=h200-sxm",
+		"fleet.pools=[{role: prefill, replicas: 1}, {role: decode, replicas: 1}]"})
+	for _, g := range engines.Groups(simulation) {
+		for _, e := range engines.All() {
+			quiet, _ := e.WorkerWords(&g.Replica, false)
+			words, _ := e.WorkerWords(&g.Replica, true)
+			added := slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+				return slices.Contains(quiet, word)
+			})
+			wants := e.Name != "vllm" || g.Role != "decode"
+			if wants != (len(added) > 0) || wants && !strings.Contains(added[0], "events") ||
+				len(words) != len(quiet)+len(added) {
+				t.Errorf("%s, %s: %q adds %q", e.Name, g.Role, words, added)
+			}
+		}
+	}
+}
