@@ -104,7 +104,6 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 		}
 	}
 	l := &layout{notes: n, named: slices.Clone(s.Fleet.Pools)}
-	common := -1 // the server of the pools that have no sections of their own
 	for i := range l.named {
 		p := &l.named[i]
 		p.Role = cmp.Or(p.Role, "mixed")
@@ -114,14 +113,14 @@ func layOut(n *notes, registry *policies.Registry) *layout {
 			func(other Pool) bool { return other.Name == p.Name }) {
 			n.problem(field, "found a second pool called %s; give each a name of its own", p.Name)
 		}
-		number := common
-		if seen, differs := p.over(s); differs || common < 0 {
+		seen, differs := p.over(s)
+		number := slices.IndexFunc(l.kinds,
+			func(v *server) bool { return reflect.DeepEqual(v.written, seen) })
+		if number < 0 {
 			number = len(l.kinds)
 			v := &server{view: view{notes: n, written: seen}, registry: registry, s: seen}
 			if differs {
 				v.section = field
-			} else {
-				common = number
 			}
 			if len(l.named) > 1 {
 				v.label = p.Name

@@ -48,6 +48,29 @@ func TestEqualPoolsAreOne(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }
 
+// Pools have one server where they are written alike: with sections of their own, or as at the top,
+// whatever stands between them, and also with all defaults written out.
+func TestPoolsThatAreWrittenAlikeHaveOneServer(t *testing.T) {
+	const top = "model: llama-3.1-8b\nhardware: l4\nworkload: {requests: 20}\n"
+	for _, pools := range []string{
+		"[{name: a, replicas: 3}, {name: b, batching: dynamic, replicas: 2}, {replicas: 2}]",
+		"[{name: a, replicas: 3, hardware: l40s}, {name: b, replicas: 2}, " +
+			"{replicas: 2, hardware: l40s}]",
+	} {
+		f, err := Parse("t.yaml", []byte(top+"fleet: {pools: "+pools+"}\n"))
+		s := build(t, f, err)
+		want := run(t, s)
+		text, err := s.Explain()
+		if err == nil {
+			f, err = Parse("t.yaml", text)
+		}
+		if got := run(t, build(t, f, err)); got.Setup != want.Setup || len(got.Kinds) != 2 ||
+			len(want.Kinds) != 2 {
+			t.Errorf("%s: %q, with all defaults %q", pools, want.Setup, got.Setup)
+		}
+	}
+}
+
 // The fleet's requests, tokens, accelerators, cost and energy are the sums of its pools', each at
 // the price of its own hardware.
 func TestPoolsSumUp(t *testing.T) {

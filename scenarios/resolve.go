@@ -53,7 +53,10 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 // other settings in each pool.
 func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
-	s.Replicas, s.Routing = r.fleet.replicas, r.between.routing
+	s.Routing = r.between.routing
+	if len(s.Fleet.Pools) == 0 {
+		s.Replicas = r.fleet.replicas
+	}
 	s.Fleet, s.Workload, s.SLO = r.between.meant, r.demand.workload, r.demand.slo
 	s.Tokens, s.Adapters = s.Tokens.complete(), r.fleet.pools[0].s.Adapters
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)

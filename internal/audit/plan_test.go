@@ -227,7 +227,9 @@ func (l *laws) chosen(a *planned.Answer, kinds map[string]int) error {
 	}
 	if a.Spare > 0 && d.Law == nil {
 		less, _, err := runOf(d.Scenario, func(s *scenarios.Scenario) {
-			s.Replicas -= a.Spare
+			if len(s.Fleet.Pools) == 0 {
+				s.Replicas -= a.Spare
+			}
 			for i := range s.Fleet.Pools {
 				p, each := &s.Fleet.Pools[i], s.Fleet.Pools[i].Replicas/d.Replicas
 				if d.Base != nil { // spot replicas are spare

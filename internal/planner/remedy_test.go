@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
@@ -127,5 +129,23 @@ func TestWhatIsNotThereIsNotTold(t *testing.T) {
 	if !strings.Contains(words, "would help") || strings.Contains(words, "TPOT") ||
 		strings.Contains(words, "times the price") {
 		t.Error(words)
+	}
+}
+
+// What helps a scenario helps it with all defaults written out, too, by the same changes.
+func TestRemediesOfDefaultsWrittenOut(t *testing.T) {
+	text := "model: llama-3.1-8b\nhardware: l4\nfleet: {pools: [{name: a, replicas: 2}, " +
+		"{name: b, batching: dynamic, replicas: 1}]}\nworkload: {requests: 60, rate: 9/s}\n" +
+		"slo: {ttft: 100ms}\n"
+	f, err := scenarios.Parse("scenario", []byte(text))
+	testkit.OK(t, err)
+	s, err := f.Build(policies.Default())
+	testkit.OK(t, err)
+	all, err := s.Explain()
+	testkit.OK(t, err)
+	want := triedText(t, text).Diagnosis.Remedies
+	got := triedText(t, string(all)).Diagnosis.Remedies
+	if d := cmp.Diff(want, got); d != "" || len(want) < 2 {
+		t.Errorf("remedies of the scenario (-), and of the one with all defaults (+): %s", d)
 	}
 }

@@ -18,7 +18,8 @@ func Missing(simulation *scenarios.Simulation, e *Engine, groups []Group) []stri
 	if e.Name == "vllm" {
 		picker = "llm-d.yaml, whose endpoint picker comes near"
 	}
-	if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" && s.Replicas > 1 {
+	if s.Routing.Policy != "" && s.Routing.Policy != "round-robin" &&
+		len(simulation.Config().Replicas) > 1 {
 		list = append(list, fmt.Sprintf("routing %s: a Kubernetes Service spreads connections at "+
 			"random; use %s", s.Routing.Policy, picker))
 	}
