@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 
 	"github.com/spf13/cobra"
 )
@@ -169,8 +170,5 @@ func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison,
 	case "markdown":
 		return c.WriteMarkdown(cmd.OutOrStdout(), checks)
 	}
-	if err := c.WriteText(cmd.OutOrStdout()); err != nil || len(checks) == 0 {
-		return err
-	}
-	return compare.PrintChecks(cmd.OutOrStdout(), checks)
+	return doc.Print(cmd.OutOrStdout(), c.Blocks(checks))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/lesson"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
@@ -91,7 +92,7 @@ func explainKeysCommand() *cobra.Command {
 					return err
 				}
 			}
-			return show(cmd, format, list, nil, (*report.Printer).Keys)
+			return show(cmd, format, list, nil, report.Keys)
 		},
 	}
 	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
@@ -133,7 +134,7 @@ func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
 	if flags.format == "json" {
 		return report.JSON(cmd.OutOrStdout(), rows)
 	}
-	return failed(lesson.WriteDevices(cmd.OutOrStdout(), rows))
+	return failed(doc.Print(cmd.OutOrStdout(), lesson.DeviceBlocks(rows)))
 }
 
 // showSampling shows how drafts are verified.
@@ -142,7 +143,7 @@ func (flags *explainFlags) showSampling(cmd *cobra.Command) error {
 	if flags.format == "json" {
 		return report.JSON(cmd.OutOrStdout(), show)
 	}
-	return failed(show.Write(cmd.OutOrStdout()))
+	return failed(doc.Print(cmd.OutOrStdout(), show.Blocks()))
 }
 
 func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) error {
@@ -158,7 +159,6 @@ func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) er
 	if err != nil {
 		return err
 	}
-	p := report.NewPrinter(cmd.OutOrStdout())
-	p.Lesson(report.NewLesson(steps, desktop, flags.prompt, flags.context))
-	return p.Err()
+	return doc.Print(cmd.OutOrStdout(),
+		report.NewLesson(steps, desktop, flags.prompt, flags.context).Blocks())
 }

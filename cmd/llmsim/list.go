@@ -6,6 +6,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -24,7 +25,7 @@ func listCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "configs" {
 				entries, err := report.ConfigList(os.DirFS(args[1]))
-				return show(cmd, format, entries, err, (*report.Printer).Configs)
+				return show(cmd, format, entries, err, report.Configs)
 			}
 			return list(cmd, args[0], format)
 		},
@@ -51,44 +52,42 @@ func list(cmd *cobra.Command, what, format string) error {
 	switch what {
 	case "hardware":
 		catalog, err := hardware.Load()
-		return show(cmd, format, report.HardwareList(catalog), err, (*report.Printer).Hardware)
+		return show(cmd, format, report.HardwareList(catalog), err, report.Hardware)
 	case "models":
 		catalog, err := models.Load()
 		if err != nil {
 			return failed(err)
 		}
-		return show(cmd, format, report.ModelList(catalog), nil, (*report.Printer).Models)
+		return show(cmd, format, report.ModelList(catalog), nil, report.Models)
 	case "links":
 		catalog, err := hardware.Load()
-		return show(cmd, format, report.LinkList(catalog), err, (*report.Printer).Links)
+		return show(cmd, format, report.LinkList(catalog), err, report.Links)
 	case "engines":
 		return show(cmd, format, report.EngineList(steptime.Engines()), nil,
-			(*report.Printer).Engines)
+			report.Engines)
 	case "policies":
 		return show(cmd, format, report.PolicyList(policies.Default()), nil,
-			(*report.Printer).Policies)
+			report.Policies)
 	case "plans":
 		shipped, err := asked.List()
-		return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) {
-			p.Shipped("plan", list)
+		return show(cmd, format, shipped, err, func(list []scenarios.Listing) doc.Blocks {
+			return report.Shipped("plan", list)
 		})
 	}
 	shipped, err := scenarios.List()
-	return show(cmd, format, shipped, err, func(p *report.Printer, list []scenarios.Listing) {
-		p.Shipped("scenario", list)
+	return show(cmd, format, shipped, err, func(list []scenarios.Listing) doc.Blocks {
+		return report.Shipped("scenario", list)
 	})
 }
 
-// show prints a value as JSON, or with a method of the printer.
+// show prints a value as JSON, or as blocks.
 func show[T any](cmd *cobra.Command, format string, value T, err error,
-	print func(*report.Printer, T)) error {
+	blocks func(T) doc.Blocks) error {
 	if err != nil {
 		return failed(err)
 	}
 	if format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), value))
 	}
-	p := report.NewPrinter(cmd.OutOrStdout())
-	print(p, value)
-	return failed(p.Err())
+	return failed(doc.Print(cmd.OutOrStdout(), blocks(value)))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 
@@ -76,7 +77,5 @@ func memory(cmd *cobra.Command, model, accelerator string, overrides []string,
 	if format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), report.NewMemoryEntry(plan)))
 	}
-	p := report.NewPrinter(cmd.OutOrStdout())
-	p.Memory(plan)
-	return failed(p.Err())
+	return failed(doc.Print(cmd.OutOrStdout(), report.Memory(plan)))
 }

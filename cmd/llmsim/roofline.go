@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,5 @@ func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) e
 	if flags.format == "json" {
 		return report.JSON(cmd.OutOrStdout(), r)
 	}
-	p := report.NewPrinter(cmd.OutOrStdout())
-	p.Roofline(r)
-	return p.Err()
+	return doc.Print(cmd.OutOrStdout(), r.Blocks())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/internal/telemetry"
@@ -276,7 +277,5 @@ func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) 
 		note(cmd, result.Warnings)
 		return report.JSON(cmd.OutOrStdout(), diagnosis.NewDocument(result))
 	}
-	p := report.NewPrinter(cmd.OutOrStdout())
-	p.Result(result)
-	return p.Err()
+	return doc.Print(cmd.OutOrStdout(), diagnosis.Summary(result))
 }

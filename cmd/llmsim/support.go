@@ -6,6 +6,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 )
 
 func supportCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func supportCommand() *cobra.Command {
 		if format == "json" {
 			return failed(report.JSON(cmd.OutOrStdout(), matrix))
 		}
-		return failed(matrix.WriteText(cmd.OutOrStdout()))
+		return failed(doc.Print(cmd.OutOrStdout(), matrix.Blocks()))
 	}
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -140,5 +141,5 @@ func (flags *sweepFlags) write(cmd *cobra.Command, r *sweep.Results) error {
 	case "json":
 		return asJSON(cmd.OutOrStdout())
 	}
-	return r.WriteText(cmd.OutOrStdout())
+	return doc.Print(cmd.OutOrStdout(), r.Blocks())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -104,7 +105,7 @@ func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
 			}
 		}
 	}
-	return failed(timeline.WriteCharts(cmd.OutOrStdout(), charts))
+	return failed(doc.Print(cmd.OutOrStdout(), timeline.Charts(charts)))
 }
 
 // built returns the simulation of a variant, and prints its warnings.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/training"
 	"github.com/llmsim/llmsim/policies"
@@ -129,7 +130,7 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 	if flags.format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), result))
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), report.Narrow(cost.Text(job)))
+	_, err = io.WriteString(cmd.OutOrStdout(), doc.Narrow(cost.Text(job)))
 	return failed(err)
 }
 

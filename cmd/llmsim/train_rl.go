@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/training"
 )
 
@@ -80,7 +81,7 @@ func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.train.format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), kept))
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), report.Narrow(result.Text(l)))
+	_, err = io.WriteString(cmd.OutOrStdout(), doc.Narrow(result.Text(l)))
 	return failed(err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
@@ -136,5 +137,5 @@ func (flags *tuneFlags) write(cmd *cobra.Command, a *tuning.Answer) error {
 	if flags.format == "json" {
 		return asJSON(cmd.OutOrStdout())
 	}
-	return a.WriteText(cmd.OutOrStdout())
+	return doc.Print(cmd.OutOrStdout(), a.Blocks())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -47,7 +48,7 @@ func (flags *waterfallFlags) run(cmd *cobra.Command, variants []compare.Variant)
 	if flags.format == "json" {
 		return failed(report.JSON(cmd.OutOrStdout(), timeline.NewDocument(all)))
 	}
-	return failed(timeline.WriteWaterfalls(cmd.OutOrStdout(), all))
+	return failed(doc.Print(cmd.OutOrStdout(), timeline.Waterfalls(all)))
 }
 
 // record runs a variant until the request has ended, and writes the timeline of --trace.

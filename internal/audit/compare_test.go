@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -94,7 +95,7 @@ func compareSides(l *laws, registry *policies.Registry, sides []object) (whole b
 		runs[i] = runs[i][:c.Replications]
 	}
 	var out bytes.Buffer
-	l.that(c.WriteText(&out) == nil, "the comparison is not printed")
+	l.that(doc.Print(&out, c.Blocks(nil)) == nil, "the comparison is not printed")
 	l.words("compare", strings.ReplaceAll(out.String(), "∞", ""))
 	// What is shown beside each other has one denominator of prices. Where a single change makes
 	// the load's rate none, all prices are of whole runs.

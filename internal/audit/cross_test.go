@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
@@ -149,15 +150,11 @@ func agree(l *laws, registry *policies.Registry, s object, kinds map[string]int)
 	desktop, err := catalog.Accelerator("desktop-50gbs")
 	fatal(err)
 	var out bytes.Buffer
-	p := report.NewPrinter(&out)
-	p.Lesson(report.NewLesson(steps, desktop, 33, 500))
-	l.that(p.Err() == nil, "explain: %v", p.Err())
+	fatal(doc.Print(&out, report.NewLesson(steps, desktop, 33, 500).Blocks()))
 	own := strings.Contains(string(text(s)), `"operators":`)
 	l.explained(out.String(), one, steps.Room(501), own)
 	var drawn bytes.Buffer
-	p = report.NewPrinter(&drawn)
-	p.Roofline(one)
-	l.that(p.Err() == nil, "roofline: %v", p.Err())
+	fatal(doc.Print(&drawn, one.Blocks()))
 	l.words("roofline", drawn.String())
 	r, err := simulation.Run(context.Background())
 	if err != nil || r.Completed != 1 || r.Phases == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -86,7 +87,6 @@ func plainJSON(data []byte) object {
 // printed returns what a terminal shows.
 func printed(r *scenarios.Result) (string, error) {
 	var out strings.Builder
-	p := report.NewPrinter(&out)
-	p.Result(r)
-	return out.String(), p.Err()
+	err := doc.Print(&out, diagnosis.Summary(r))
+	return out.String(), err
 }

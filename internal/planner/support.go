@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -149,9 +149,9 @@ func (l *line) knows(other *line) bool {
 
 // cells returns the line as cells of the table.
 func (l *line) cells() []string {
-	tokens := report.Figure(float64(l.fewest) / 1000)
+	tokens := units.Figure(float64(l.fewest) / 1000)
 	if l.most > l.fewest {
-		tokens += "–" + report.Figure(float64(l.most)/1000)
+		tokens += "–" + units.Figure(float64(l.most)/1000)
 	}
 	return []string{l.accelerator, l.tensor(), tokens, string(l.grade), l.tpot, l.ttft}
 }
@@ -166,9 +166,8 @@ func (l *line) tensor() string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(l.degrees), " ", ","), "[]")
 }
 
-// WriteText prints the matrix for people, in 80 columns.
-func (m *SupportMatrix) WriteText(out io.Writer) error {
-	p := report.NewPrinter(out)
+// Blocks shows the matrix.
+func (m *SupportMatrix) Blocks() (p doc.Blocks) {
 	p.Heading(m.Model)
 	table, unfit := m.lines()
 	var rows [][]string
@@ -192,7 +191,7 @@ func (m *SupportMatrix) WriteText(out io.Writer) error {
 	if len(unfit) > 0 {
 		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
 	}
-	return p.Err()
+	return p
 }
 
 // basis is a measured server on which predictions for another rest; the zero value means that there

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
@@ -43,18 +44,15 @@ func TestTextsOfTheCatalogue(t *testing.T) {
 			if err != nil {
 				continue // such as more accelerators than heads
 			}
-			check(t, name+", memory", func(p *Printer) { p.Memory(memory) })
+			check(t, name+", memory", Memory(memory))
 			steps, err := file.Steps(policies.Default())
 			if err != nil {
 				continue
 			}
 			fit++
-			check(t, name+", lesson", func(p *Printer) {
-				p.Lesson(NewLesson(steps, desktop, 512, 1024))
-			})
-			check(t, name+", roofline", func(p *Printer) {
-				p.Roofline(NewRoofline(steps, []int{128, 2048}, []int{1, 256}, 1024))
-			})
+			check(t, name+", lesson", NewLesson(steps, desktop, 512, 1024).Blocks())
+			check(t, name+", roofline", NewRoofline(steps, []int{128, 2048}, []int{1, 256},
+				1024).Blocks())
 		}
 	}
 	if fit < 30 {
@@ -63,13 +61,11 @@ func TestTextsOfTheCatalogue(t *testing.T) {
 }
 
 // check prints a text and looks for what must not be in it.
-func check(t *testing.T, name string, write func(p *Printer)) {
+func check(t *testing.T, name string, blocks doc.Blocks) {
 	t.Helper()
 	var out bytes.Buffer
-	p := &Printer{out: &out}
-	write(p)
-	if p.Err() != nil || out.Len() == 0 {
-		t.Errorf("%s: %d bytes, %v", name, out.Len(), p.Err())
+	if err := doc.Print(&out, blocks); err != nil || out.Len() == 0 {
+		t.Errorf("%s: %d bytes, %v", name, out.Len(), err)
 	}
 	if found := nonsense.FindString(out.String()); found != "" {
 		t.Errorf("%s: found %q in\n%s", name, found, out.String())
@@ -88,10 +84,10 @@ func TestListsAreWhole(t *testing.T) {
 	machines, err := hardware.Load()
 	testkit.OK(t, err)
 	list, lines := ModelList(catalogue), HardwareList(machines)
-	check(t, "models", func(p *Printer) { p.Models(list) })
-	check(t, "accelerators", func(p *Printer) { p.Hardware(lines) })
-	check(t, "links", func(p *Printer) { p.Links(LinkList(machines)) })
-	check(t, "policies", func(p *Printer) { p.Policies(PolicyList(policies.Default())) })
+	check(t, "models", Models(list))
+	check(t, "accelerators", Hardware(lines))
+	check(t, "links", Links(LinkList(machines)))
+	check(t, "policies", Policies(PolicyList(policies.Default())))
 	for i, m := range catalogue.All() {
 		if e := list[i]; e.Name != m.Name || e.Active > e.Parameters || e.Weights <= 0 {
 			t.Errorf("%s is listed as %+v", m.Name, e)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -87,28 +88,30 @@ func configEntry(dir fs.FS, name string) ConfigEntry {
 }
 
 // Configs prints what is read of config.json files, then the refused files.
-func (p *Printer) Configs(list []ConfigEntry) {
+func Configs(list []ConfigEntry) (p doc.Blocks) {
 	width := 0
 	for _, e := range list {
 		width = max(width, len(e.Name))
 	}
-	const columns = "%-*s %10s %9s %9s %-9s %9s %9s %9s\n"
-	p.printf(columns, width, "config", "parameters", "active", "weights", "mostly", "state, 1k",
-		"32k", "128k")
+	const columns = "%-*s %10s %9s %9s %-9s %9s %9s %9s"
+	p.Line(fmt.Sprintf(columns, width, "config", "parameters", "active", "weights", "mostly",
+		"state, 1k", "32k", "128k"))
 	for _, e := range list {
 		if e.Refused == "" {
 			bytes, mostly := total(e.Weights)
-			p.printf(columns, width, e.Name, billions(e.Parameters), billions(e.Active),
+			p.Line(fmt.Sprintf(columns, width, e.Name, billions(e.Parameters), billions(e.Active),
 				decimalBytes(float64(bytes)), mostly,
 				decimalBytes(float64(e.State[0])), decimalBytes(float64(e.State[1])),
-				decimalBytes(float64(e.State[2])))
+				decimalBytes(float64(e.State[2]))))
 		}
 	}
 	for _, e := range list {
 		if e.Refused != "" {
-			p.printf("\n%s is refused: %s\n", e.Name, e.Refused)
+			p.Gap()
+			p.Line(e.Name + " is refused: " + e.Refused)
 		}
 	}
+	return p
 }
 
 // total returns the bytes of all number formats, and the one that takes most.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/llmsim/llmsim/internal/report/doc"
 )
 
 // Counter shows on a terminal how many of a number of tasks are done, and the time left. On
@@ -20,7 +22,7 @@ func NewCounter(out io.Writer, what string) *Counter { return &Counter{out: out,
 
 // Start says how many tasks there are; -1 where that is not known.
 func (c *Counter) Start(tasks int) {
-	if isTerminal(c.out) && tasks != 0 {
+	if doc.IsTerminal(c.out) && tasks != 0 {
 		c.bar = progressbar.NewOptions(tasks, progressbar.OptionSetWriter(c.out),
 			progressbar.OptionSetDescription(c.what),
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),

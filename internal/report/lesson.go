@@ -3,11 +3,11 @@ package report
 import (
 	"fmt"
 	"slices"
-
-	"github.com/jedib0t/go-pretty/v6/table"
+	"strconv"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
@@ -34,27 +34,29 @@ func NewLesson(s *scenarios.Steps, desktop hardware.Accelerator, prompt, context
 	}
 }
 
-// Lesson prints the explanation.
-func (p *Printer) Lesson(l *Lesson) {
-	p.heading("%s on %.0f × %s", l.steps.Model.Name, l.gpus, l.steps.Accelerator.Title)
-	p.oneToken(l)
-	p.batching(l)
-	p.prefill(l)
-	p.kvCache(l)
-	p.twoLatencies(l)
+// Blocks is the explanation.
+func (l *Lesson) Blocks() (p doc.Blocks) {
+	heading(&p, "%s on %.0f × %s", l.steps.Model.Name, l.gpus, l.steps.Accelerator.Title)
+	l.oneToken(&p)
+	l.batching(&p)
+	l.prefill(&p)
+	l.kvCache(&p)
+	l.twoLatencies(&p)
+	return p
 }
 
-func (p *Printer) heading(format string, args ...any) {
-	p.printf("%s\n\n", p.paint(bold, fmt.Sprintf(format, args...)))
+func heading(p *doc.Blocks, format string, args ...any) {
+	p.Heading(fmt.Sprintf(format, args...))
+	p.Gap()
 }
 
-func (p *Printer) say(format string, args ...any) {
-	p.paragraph(fmt.Sprintf(format, args...), 0)
-	p.printf("\n")
+func say(p *doc.Blocks, format string, args ...any) {
+	p.Text(fmt.Sprintf(format, args...))
+	p.Gap()
 }
 
 // oneToken explains that reading the weights sets a lower bound.
-func (p *Printer) oneToken(l *Lesson) {
+func (l *Lesson) oneToken(p *doc.Blocks) {
 	m, a := l.steps.Model, &l.steps.Accelerator
 	read := float64(m.StreamedBytes(l.weights))
 	// Stages read their weights one after another.
@@ -73,35 +75,36 @@ func (p *Printer) oneToken(l *Lesson) {
 	if one.Given > 1 {
 		drafts = fmt.Sprintf(", with %s in a step", units.Significant(one.Given, 3))
 	}
-	p.heading("One token for one user")
+	heading(p, "One token for one user")
 	if !l.known() {
-		p.say("The model has %s parameters: %s in %s. The scenario gives the times of steps: "+
-			givenTimes, figure(float64(m.Parameters().Total())),
+		say(p, "The model has %s parameters: %s in %s. The scenario gives the times of steps: "+
+			givenTimes, units.Figure(float64(m.Parameters().Total())),
 			units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights)
 		return
 	}
-	p.say("The model has %s parameters: %s in %s. To make one token, every weight that the token "+
+	say(p, "The model has %s parameters: %s in %s. To make one token, every weight that the token "+
 		"passes through must be read once: %s. At %s%s that takes %s, so no engine can give one "+
 		"user more than %s a second%s.",
-		figure(float64(m.Parameters().Total())),
+		units.Figure(float64(m.Parameters().Total())),
 		units.FormatBytes(float64(m.WeightBytes(l.weights))), l.weights,
 		units.FormatBytes(read), units.FormatByteRate(bandwidth), stages,
-		units.FormatDuration(read/bandwidth), counted(one.Given*bandwidth/read, "token"), drafts)
+		units.FormatDuration(read/bandwidth), units.Counted(one.Given*bandwidth/read, "token"),
+		drafts)
 	small, limits, longer := "is small", "So memory bandwidth limits", flops/bandwidth/intensity
 	if longer < 1 {
 		small, limits = "takes longer than reading", "So memory bandwidth does not limit"
 	}
-	p.say("The arithmetic %s: %s GFLOP, which takes %s at %s. That is %s FLOP for each byte, "+
+	say(p, "The arithmetic %s: %s GFLOP, which takes %s at %s. That is %s FLOP for each byte, "+
 		"while the machine could do %s (the ridge of its roofline). %s decoding for one user: "+
 		"reading takes %s times as long as the arithmetic.",
 		small, units.Significant(work.FLOPs/1e9, 3), units.FormatDuration(work.FLOPs/flops),
-		units.FormatFLOPRate(flops), figure(intensity), figure(flops/bandwidth), limits,
-		times(longer))
+		units.FormatFLOPRate(flops), units.Figure(intensity), units.Figure(flops/bandwidth), limits,
+		units.Times(longer))
 	slow := read / l.desktop.Bandwidth
-	p.say("A desktop at %s needs %s a token, which is %s times longer. This is the ratio of the "+
+	say(p, "A desktop at %s needs %s a token, which is %s times longer. This is the ratio of the "+
 		"bandwidths, and does not depend on the number of cores.",
 		units.FormatByteRate(l.desktop.Bandwidth), units.FormatDuration(slow),
-		times(bandwidth/l.desktop.Bandwidth))
+		units.Times(bandwidth/l.desktop.Bandwidth))
 }
 
 // decode returns a step of a batch of sequences with the lesson's context.
@@ -117,41 +120,42 @@ func (l *Lesson) known() bool {
 func (l *Lesson) stages() float64 { return float64(l.steps.Clock.Stages()) }
 
 // batching explains that one reading of the weights serves many sequences.
-func (p *Printer) batching(l *Lesson) {
-	p.heading("Many users at once")
-	var rows []table.Row
+func (l *Lesson) batching(p *doc.Blocks) {
+	heading(p, "Many users at once")
+	var rows [][]string
 	room := l.steps.Room(l.context + 1)
 	most := 1
 	for _, batch := range l.batches(room) {
 		if batch > room {
-			rows = append(rows, table.Row{batch, "does not fit", "–", "–", "–"})
+			rows = append(rows, []string{strconv.Itoa(batch), "does not fit", "–", "–", "–"})
 			continue
 		}
 		most = batch
 		d := l.decode(batch)
 		step, took, intensity := d.Ledger.Sum(), d.Ledger.Time().Seconds(), "–"
 		if step.FLOPs > 0 && step.Bytes() > 0 {
-			intensity = figure(step.Intensity())
+			intensity = units.Figure(step.Intensity())
 		}
-		rows = append(rows, table.Row{
-			batch, units.FormatDuration(took), figure(d.Given / took),
-			figure(float64(batch) * d.Given / took), intensity,
+		rows = append(rows, []string{
+			strconv.Itoa(batch), units.FormatDuration(took), units.Figure(d.Given / took),
+			units.Figure(float64(batch) * d.Given / took), intensity,
 		})
 	}
-	p.grid(table.Row{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"},
+	p.Table([]string{"batch", "a step takes", "tokens/s a user", "tokens/s in all", "FLOP/byte"},
 		rows)
-	p.printf("\n")
+	p.Gap()
 	if most == 1 {
-		p.say("One reading of the weights could serve a whole batch, but the KV memory has room "+
-			"for only %s (of %s tokens).", counted(float64(room), "context"), count(l.context))
+		say(p, "One reading of the weights could serve a whole batch, but the KV memory has room "+
+			"for only %s (of %s tokens).", units.Counted(float64(room), "context"),
+			units.Count(l.context))
 		return
 	}
 	one, many := l.perToken(1), l.perToken(most)
-	p.say("One reading of the weights serves the whole batch: %d users get %s times the tokens "+
+	say(p, "One reading of the weights serves the whole batch: %d users get %s times the tokens "+
 		"of one, and each waits %s times as long for the next (contexts of %s tokens; the KV "+
 		"memory has room for %s of them). Only the KV caches cannot be shared, since each user "+
-		"has one.", most, times(float64(most)*one/many), times(many/one),
-		count(l.context), count(room))
+		"has one.", most, units.Times(float64(most)*one/many), units.Times(many/one),
+		units.Count(l.context), units.Count(room))
 }
 
 // perToken returns the seconds for each token of a user in a batch.
@@ -172,13 +176,13 @@ func (l *Lesson) batches(room int) []int {
 }
 
 // prefill explains that a prompt is a batch of its own.
-func (p *Printer) prefill(l *Lesson) {
+func (l *Lesson) prefill(p *doc.Blocks) {
 	step := l.steps.Prompt(l.prompt)
 	took, w := step.Time().Seconds(), step.Sum()
-	p.heading("The prompt")
+	heading(p, "The prompt")
 	if !l.known() {
-		p.say("The tokens of a prompt are known, and go through the model together: %s of them "+
-			"take %s, %s for each token against %s when decoding.", count(l.prompt),
+		say(p, "The tokens of a prompt are known, and go through the model together: %s of them "+
+			"take %s, %s for each token against %s when decoding.", units.Count(l.prompt),
 			units.FormatDuration(took), units.FormatDuration(took/float64(l.prompt)),
 			units.FormatDuration(l.perToken(1)))
 		return
@@ -189,12 +193,12 @@ func (p *Printer) prefill(l *Lesson) {
 	if ridge := flops / bandwidth; w.Intensity() < ridge && w.Bound == steptime.Memory {
 		bound = fmt.Sprintf("A prompt as short as this is still bound by memory: the ridge is at "+
 			"%s.",
-			figure(ridge))
+			units.Figure(ridge))
 	}
-	p.say("The tokens of a prompt are known, and go through the model together: %s of them do %s "+
+	say(p, "The tokens of a prompt are known, and go through the model together: %s of them do %s "+
 		"FLOP for each byte and take %s, "+
 		"%s for each token against %s when decoding. %s",
-		count(l.prompt), figure(w.Intensity()), units.FormatDuration(took),
+		units.Count(l.prompt), units.Figure(w.Intensity()), units.FormatDuration(took),
 		units.FormatDuration(took/float64(l.prompt)),
 		units.FormatDuration(l.perToken(1)), bound)
 }
@@ -212,47 +216,48 @@ func bindingWords(ops steptime.Ledger) string {
 }
 
 // kvCache explains the size of the KV cache.
-func (p *Printer) kvCache(l *Lesson) {
+func (l *Lesson) kvCache(p *doc.Blocks) {
 	m := l.steps.Model
 	token := float64(m.KVBytesPerToken(l.kv))
-	p.heading("The KV cache")
-	p.say("The keys and values of every token are kept, so that they need not be computed again: "+
+	heading(p, "The KV cache")
+	say(p, "The keys and values of every token are kept, so that they need not be computed again: "+
 		"%s a token (%s), %s for a context of %s.",
 		units.FormatBytes(token), l.kv,
-		units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), count(l.context))
+		units.FormatBytes(float64(m.KVBytesOfSequence(l.context, l.kv, 1))), units.Count(l.context))
 	if heads, all := m.MultiHead(l.kv); all > token {
-		p.say("With a key and a value for each of its %d query heads it would be %s: this model "+
+		say(p, "With a key and a value for each of its %d query heads it would be %s: this model "+
 			"keeps %s times less.",
-			heads, units.FormatBytes(all), times(all/token))
+			heads, units.FormatBytes(all), units.Times(all/token))
 	}
 	weights := float64(m.StreamedBytes(l.weights))
-	p.say("The cache is larger than the weights when more than %s tokens are kept: %s with %s "+
+	say(p, "The cache is larger than the weights when more than %s tokens are kept: %s with %s "+
 		"tokens each. From there on, a step mostly reads the cache, and larger batches help "+
 		"little. There is room for %s tokens here.",
-		figure(weights/token), counted(weights/token/float64(l.context), "user"), count(l.context),
-		count(l.steps.Memory.Tokens))
+		units.Figure(weights/token), units.Counted(weights/token/float64(l.context), "user"),
+		units.Count(l.context),
+		units.Count(l.steps.Memory.Tokens))
 }
 
 // twoLatencies explains TTFT and TPOT.
-func (p *Printer) twoLatencies(l *Lesson) {
+func (l *Lesson) twoLatencies(p *doc.Blocks) {
 	request, token := l.steps.Clock.RequestLatency()
 	frontEnd := request.Seconds() + float64(l.prompt)*token.Seconds()
 	prefill := l.steps.Prompt(l.prompt).Time().Seconds()
-	p.heading("Two latencies")
-	p.say("TTFT, the time to first token, is queueing + prefill + front end. The step that "+
+	heading(p, "Two latencies")
+	say(p, "TTFT, the time to first token, is queueing + prefill + front end. The step that "+
 		"computes the last token of the prompt also gives the first token of the answer, so that "+
 		"no decode step is in it (some lectures count “queue + prefill + one decode”). The "+
 		"front end takes the request in, splits the prompt into tokens, and sends the token. A "+
 		"prompt of %s that is alone takes %s + %s = %s. Users notice TTFT while they wait for an "+
 		"answer to begin. It grows with the prompt and with the queue.",
-		counted(float64(l.prompt), "token"),
+		units.Counted(float64(l.prompt), "token"),
 		units.FormatDuration(prefill), units.FormatDuration(frontEnd),
 		units.FormatDuration(prefill+frontEnd))
-	p.say("TPOT, the time per output token, is the mean time between two tokens of an answer: " +
-		"the time of a step, over the tokens that it gives where drafts are accepted. Users who " +
-		"read along notice it above about 50 ms. It grows with the batch, and with the prompts " +
+	say(p, "TPOT, the time per output token, is the mean time between two tokens of an answer: "+
+		"the time of a step, over the tokens that it gives where drafts are accepted. Users who "+
+		"read along notice it above about 50 ms. It grows with the batch, and with the prompts "+
 		"of others in the same steps.")
-	p.say("A larger batch lowers the price of a token and raises TPOT. A prompt that is served " +
-		"at once has a lower TTFT, but delays the next token of all other users. A scheduler " +
+	say(p, "A larger batch lowers the price of a token and raises TPOT. A prompt that is served "+
+		"at once has a lower TTFT, but delays the next token of all other users. A scheduler "+
 		"must choose between these.")
 }

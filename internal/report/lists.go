@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
@@ -43,8 +43,8 @@ func HardwareList(c hardware.Catalog) []AcceleratorEntry {
 }
 
 // Hardware prints a list of accelerators.
-func (p *Printer) Hardware(list []AcceleratorEntry) {
-	var rows []table.Row
+func Hardware(list []AcceleratorEntry) (p doc.Blocks) {
+	var rows [][]string
 	for _, a := range list {
 		peak, price := "", ""
 		if rate := a.Peak[hardware.BF16]; rate > 0 {
@@ -53,10 +53,11 @@ func (p *Printer) Hardware(list []AcceleratorEntry) {
 		if a.Price > 0 {
 			price = units.FormatPrice(a.Price, "")
 		}
-		rows = append(rows, table.Row{a.Name, units.FormatBytes(a.Memory),
+		rows = append(rows, []string{a.Name, units.FormatBytes(a.Memory),
 			units.FormatByteRate(a.Bandwidth), peak, price})
 	}
-	p.grid(table.Row{"accelerator", "memory", "bandwidth", "bf16", "price"}, rows, 0)
+	p.Table([]string{"accelerator", "memory", "bandwidth", "bf16", "price"}, rows, 0)
+	return p
 }
 
 // decimalBytes prints bytes in decimal units only.
@@ -92,14 +93,15 @@ func ModelList(c *models.Catalog) []ModelEntry {
 }
 
 // Models prints a list of models.
-func (p *Printer) Models(list []ModelEntry) {
-	var rows []table.Row
+func Models(list []ModelEntry) (p doc.Blocks) {
+	var rows [][]string
 	for _, m := range list {
-		rows = append(rows, table.Row{m.Name, billions(m.Parameters), billions(m.Active),
+		rows = append(rows, []string{m.Name, billions(m.Parameters), billions(m.Active),
 			decimalBytes(float64(m.Weights)),
-			decimalBytes(float64(m.KVPerToken)), count(m.Context)})
+			decimalBytes(float64(m.KVPerToken)), units.Count(m.Context)})
 	}
-	p.grid(table.Row{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
+	p.Table([]string{"model", "parameters", "active", "weights", "KV/token", "context"}, rows, 0)
+	return p
 }
 
 func billions(n int64) string { return units.Significant(float64(n)/1e9, 4) + " B" }
@@ -141,57 +143,50 @@ func policyEntries[T any](f *policies.Family[T]) []PolicyEntry {
 }
 
 // Policies prints a list of policies.
-func (p *Printer) Policies(list []PolicyEntry) {
+func Policies(list []PolicyEntry) (p doc.Blocks) {
 	family := ""
 	for _, policy := range list {
 		if policy.Family != family {
 			family = policy.Family
-			p.printf("%s\n", p.paint(bold, family))
+			p.Heading(family)
 		}
-		p.indented(policy.Name+": "+policy.Doc, 2)
+		p.Indented(policy.Name+": "+policy.Doc, 2)
 		for _, param := range policy.Params {
-			p.indented(fmt.Sprintf("%s: %s (%s)", param.Name, param.Doc, param.Default), 6)
+			p.Indented(fmt.Sprintf("%s: %s (%s)", param.Name, param.Doc, param.Default), 6)
 		}
 	}
+	return p
 }
 
 // Keys prints what the keys of a scenario, or the figures of a result, take and mean.
-func (p *Printer) Keys(list []scenarios.Key) {
+func Keys(list []scenarios.Key) (p doc.Blocks) {
 	for _, key := range list {
-		p.printf("%s", p.paint(bold, key.Path))
+		words := doc.Bold(key.Path)
 		if key.Takes != "" {
-			p.printf(" (%s)", key.Takes)
+			words += " (" + key.Takes + ")"
 		}
-		p.printf("\n")
-		p.indented(key.Means, 4)
+		p.Line(words)
+		p.Indented(key.Means, 4)
 	}
-}
-
-// indented writes a paragraph, its first line indented and the others further.
-func (p *Printer) indented(words string, indent int) {
-	for i, line := range strings.Split(text.WrapSoft(words, columns-indent-2), "\n") {
-		if i == 1 {
-			indent += 2
-		}
-		p.printf("%*s%s\n", indent, "", strings.TrimRight(line, " "))
-	}
+	return p
 }
 
 // Shipped prints what ships of a kind: scenarios or plans.
-func (p *Printer) Shipped(kind string, list []scenarios.Listing) {
+func Shipped(kind string, list []scenarios.Listing) (p doc.Blocks) {
 	longest := 0
 	for _, s := range list {
 		longest = max(longest, len(s.Name))
 	}
-	var rows []table.Row
+	var rows [][]string
 	for _, s := range list {
 		title := s.Title
 		if s.Trace != "" {
 			title += " (replays " + s.Trace + ", which you fetch: its comment says where)"
 		}
-		rows = append(rows, table.Row{s.Name, text.WrapSoft(title, columns-longest-4)})
+		rows = append(rows, []string{s.Name, text.WrapSoft(title, doc.Columns-longest-4)})
 	}
-	p.grid(table.Row{kind, "what it is"}, rows, 0, 1)
+	p.Table([]string{kind, "what it is"}, rows, 0, 1)
+	return p
 }
 
 // LinkEntry is a line of the list of links: B/s in one direction, and seconds.
@@ -216,15 +211,16 @@ func LinkList(c hardware.Catalog) []LinkEntry {
 }
 
 // Links prints a list of links.
-func (p *Printer) Links(list []LinkEntry) {
-	var rows []table.Row
+func Links(list []LinkEntry) (p doc.Blocks) {
+	var rows [][]string
 	for _, l := range list {
-		rows = append(rows, table.Row{
+		rows = append(rows, []string{
 			l.Name, units.FormatByteRate(l.Bandwidth), units.FormatDuration(l.Latency), l.Port,
 			cmp.Or(l.Title, l.Name),
 		})
 	}
-	p.grid(table.Row{"link", "bandwidth", "latency", "each", ""}, rows, 0, 3, 4)
+	p.Table([]string{"link", "bandwidth", "latency", "each", ""}, rows, 0, 3, 4)
+	return p
 }
 
 // EngineEntry is a line of the list of engine presets; times are in seconds. Times of the host are
@@ -259,11 +255,12 @@ func EngineList(engines []steptime.Engine) []EngineEntry {
 }
 
 // Engines prints a list of engine presets.
-func (p *Printer) Engines(list []EngineEntry) {
-	var rows []table.Row
+func Engines(list []EngineEntry) (p doc.Blocks) {
+	var rows [][]string
 	for _, e := range list {
-		rows = append(rows, table.Row{e.Name, units.FormatDuration(e.Request),
-			units.FormatDuration(e.HostStep), count(e.Graph), e.Title})
+		rows = append(rows, []string{e.Name, units.FormatDuration(e.Request),
+			units.FormatDuration(e.HostStep), units.Count(e.Graph), e.Title})
 	}
-	p.grid(table.Row{"engine", "a request", "host, a step", "graphs to", ""}, rows, 0, 4)
+	p.Table([]string{"engine", "a request", "host, a step", "graphs to", ""}, rows, 0, 4)
+	return p
 }

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -54,23 +53,23 @@ func NewMemoryEntry(m *scenarios.Memory) MemoryEntry {
 }
 
 // Memory prints where the memory of each accelerator goes, line by line.
-func (p *Printer) Memory(m *scenarios.Memory) {
+func Memory(m *scenarios.Memory) (p doc.Blocks) {
 	plan, s := &m.Plan, &m.Scenario
 	n := s.Parallelism.Tensor * s.Parallelism.Pipeline * s.Parallelism.Data
-	p.printf("%s\n", p.paint(bold,
-		fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator)))
+	p.Heading(fmt.Sprintf("%s on %d × %s", s.Model, n, s.Hardware.Accelerator))
 	if tensor := s.Parallelism.Tensor; m.ChosenTensor && tensor > 1 {
-		p.paragraph(fmt.Sprintf("One %s does not hold this model: %d share each layer, the fewest "+
+		p.Text(fmt.Sprintf("One %s does not hold this model: %d share each layer, the fewest "+
 			"that hold it. --tensor-parallel sets another number.", s.Hardware.Accelerator,
-			tensor), 0)
+			tensor))
 	}
-	p.printf("%s\n", "Bytes on each accelerator:\n")
+	p.Text("Bytes on each accelerator:")
+	p.Gap()
 	minus := func(bytes float64) string { return "− " + units.FormatBytes(bytes) }
-	rows := []table.Row{
+	rows := [][]string{
 		{"memory", units.FormatBytes(plan.Total), "that a program sees"},
 		{"usable", units.FormatBytes(plan.Usable),
 			fmt.Sprintf("engine %s, utilization %s", s.Engine.Preset,
-				percent(s.Memory.Utilization))},
+				units.Percent(s.Memory.Utilization))},
 		{"weights", minus(plan.Weights - plan.Experts),
 			fmt.Sprintf("%s, tensor %d, pipeline %d", s.Engine.Weights, s.Parallelism.Tensor,
 				s.Parallelism.Pipeline)},
@@ -82,39 +81,41 @@ func (p *Printer) Memory(m *scenarios.Memory) {
 				units.FormatBytes(plan.KVBytesPerToken))},
 	}
 	if plan.Experts > 0 {
-		rows = slices.Insert(rows, 3, table.Row{"routed experts", minus(plan.Experts),
+		rows = slices.Insert(rows, 3, []string{"routed experts", minus(plan.Experts),
 			expertWords(s.Parallelism)})
 	}
 	if plan.Draft > 0 {
 		rows = slices.Insert(rows, len(rows)-3,
-			table.Row{"drafter", minus(plan.Draft), "for speculative decoding, " +
+			[]string{"drafter", minus(plan.Draft), "for speculative decoding, " +
 				s.Speculation.Method})
 	}
 	if plan.Adapters > 0 {
-		rows = slices.Insert(rows, len(rows)-3, table.Row{"adapters", minus(plan.Adapters),
+		rows = slices.Insert(rows, len(rows)-3, []string{"adapters", minus(plan.Adapters),
 			fmt.Sprintf("%d slots of rank %d", s.Adapters.Slots, s.Adapters.MaxRank)})
 	}
-	p.grid(table.Row{"", "bytes", ""}, rows, 0, 2)
-	p.printf("\n")
-	p.memoryBar(m)
+	p.Table([]string{"", "bytes", ""}, rows, 0, 2)
+	p.Gap()
+	memoryBar(&p, m)
 	if err := plan.Err(); err != nil {
 		words := "Does not fit: " + units.FormatBytes(plan.Missing) +
 			" are missing on each accelerator"
 		if plan.Missing == 0 {
 			words = "D" + err.Error()[1:]
 		}
-		p.paragraph(p.paint(red, words[:len("Does not fit")])+words[len("Does not fit"):]+". "+
-			m.Advice, 0)
-		return
+		p.Text(doc.Bad(words[:len("Does not fit")]) + words[len("Does not fit"):] + ". " +
+			m.Advice)
+		return p
 	}
 	ranks := ""
 	if plan.Ranks > 1 {
 		ranks = fmt.Sprintf(" on each of %d ranks", plan.Ranks)
 	}
-	p.paragraph(fmt.Sprintf("%s KV blocks of %d tokens%s hold %s tokens: %s requests of %s "+
+	p.Text(fmt.Sprintf("%s KV blocks of %d tokens%s hold %s tokens: %s requests of %s "+
 		"tokens at once.",
-		count(plan.Blocks), plan.BlockTokens, ranks, count(plan.Tokens), count(plan.Contexts),
-		count(plan.ContextTokens)), 0)
+		units.Count(plan.Blocks), plan.BlockTokens, ranks, units.Count(plan.Tokens),
+		units.Count(plan.Contexts),
+		units.Count(plan.ContextTokens)))
+	return p
 }
 
 // expertWords says how routed experts are spread.
@@ -127,7 +128,7 @@ func expertWords(p scenarios.Parallelism) string {
 
 // memoryBar draws the parts of the memory, and what they are. Where they are more than there is,
 // the bar is that much.
-func (p *Printer) memoryBar(m *scenarios.Memory) {
+func memoryBar(p *doc.Blocks, m *scenarios.Memory) {
 	plan := &m.Plan
 	names := []string{"weights", "activations", "engine", "KV"}
 	parts := []float64{plan.Weights + plan.Draft, plan.Activations, plan.Context, plan.KV}
@@ -136,15 +137,16 @@ func (p *Printer) memoryBar(m *scenarios.Memory) {
 	for i, part := range parts {
 		sum += part
 		if part > 0 {
-			legend = append(legend, fmt.Sprintf("%s %s %s", Shade(i), names[i],
-				percent(part/plan.Total)))
+			legend = append(legend, fmt.Sprintf("%s %s %s", doc.Shade(i), names[i],
+				units.Percent(part/plan.Total)))
 		}
 	}
 	if sum < plan.Total {
-		legend = append(legend, "· free "+percent(1-sum/plan.Total))
+		legend = append(legend, "· free "+units.Percent(1-sum/plan.Total))
 	}
-	p.printf(" %s\n %s\n\n", p.paint(blue, Stack(parts, max(plan.Total, sum), columns-2)),
-		strings.Join(legend, "  "))
+	p.Line(" " + doc.Blue(doc.Stack(parts, max(plan.Total, sum), doc.Columns-2)))
+	p.Line(" " + strings.Join(legend, "  "))
+	p.Gap()
 }
 
 // stepWords says how large a step is for which activations have room.

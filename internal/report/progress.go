@@ -6,6 +6,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -29,7 +30,7 @@ const (
 // NewProgress shows progress on out if that is a terminal, and otherwise returns nil. Total is the
 // number of requests to come, 0 where it is not known.
 func NewProgress(out io.Writer, total int64) *Progress {
-	if !isTerminal(out) {
+	if !doc.IsTerminal(out) {
 		return nil
 	}
 	if total == 0 {

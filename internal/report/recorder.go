@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/page"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -81,6 +82,12 @@ func (r *Recorder) page(result *scenarios.Result, steps *scenarios.Steps) error 
 	}
 	return page.Write(out, page.Run{Result: result, Sample: r.sample, Steps: steps})
 }
+
+// Figure prints a number with three significant digits, and whole numbers with commas.
+func Figure(x float64) string { return units.Figure(x) }
+
+// Percent prints a share with two significant digits or whole percents.
+func Percent(share float64) string { return units.Percent(share) }
 
 // JSON writes one indented JSON document.
 func JSON(out io.Writer, v any) error {

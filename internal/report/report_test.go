@@ -16,7 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -159,40 +161,29 @@ func TestDiscardLeavesNothing(t *testing.T) {
 func TestTable(t *testing.T) {
 	result := record(t, t.TempDir())
 	for _, colour := range []bool{false, true} {
-		var out bytes.Buffer
-		p := &Printer{out: &out, colour: colour}
-		p.Result(result)
-		if p.Err() != nil {
-			t.Fatal(p.Err())
-		}
-		if got := strings.Contains(out.String(), "\x1b["); got != colour {
+		out := string(diagnosis.Summary(result).Terminal(colour))
+		if got := strings.Contains(out, "\x1b["); got != colour {
 			t.Errorf("colour: %v, want %v", got, colour)
 		}
-		for _, line := range strings.Split(stripColour(out.String()), "\n") {
-			if utf8.RuneCountInString(line) > columns {
-				t.Errorf("more than %d columns: %s", columns, line)
+		for _, line := range strings.Split(doc.Plain(out), "\n") {
+			if utf8.RuneCountInString(line) > doc.Columns {
+				t.Errorf("more than %d columns: %s", doc.Columns, line)
 			}
 		}
 		for _, words := range []string{"short", "long", "turned away", "Note: "} {
-			if !strings.Contains(out.String(), words) {
-				t.Errorf("the table lacks %q:\n%s", words, out.String())
+			if !strings.Contains(out, words) {
+				t.Errorf("the table lacks %q:\n%s", words, out)
 			}
 		}
 	}
 }
 
-func stripColour(text string) string {
-	return strings.NewReplacer(bold, "", green, "", red, "", blue, "", dim, "", plain,
-		"").Replace(text)
-}
-
-// A writer that fails is reported, once and at the end.
-func TestPrinterKeepsTheError(t *testing.T) {
+// A writer that fails is reported.
+func TestPrintReturnsTheError(t *testing.T) {
 	reader, writer := io.Pipe()
 	reader.Close()
-	p := NewPrinter(writer)
-	p.Shipped("scenario", []scenarios.Listing{{Name: "a", Title: "b"}})
-	if p.Err() == nil {
+	list := Shipped("scenario", []scenarios.Listing{{Name: "a", Title: "b"}})
+	if doc.Print(writer, list) == nil {
 		t.Error("no error from a closed pipe")
 	}
 }
@@ -200,19 +191,19 @@ func TestPrinterKeepsTheError(t *testing.T) {
 func TestNumbersForPeople(t *testing.T) {
 	for share, want := range map[float64]string{0: "0%", 0.004321: "0.43%", 0.0567: "5.7%",
 		0.1234: "12%", 0.99: "99%", 0.99999: "99.99%", 1: "100%", 1.62: "162%"} {
-		if got := percent(share); got != want {
-			t.Errorf("percent(%v) = %s, want %s", share, got, want)
+		if got := units.Percent(share); got != want {
+			t.Errorf("units.Percent(%v) = %s, want %s", share, got, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64().Draw(t, "n")
-		words := count(n)
+		words := units.Count(n)
 		if got := strings.ReplaceAll(words, ",", ""); got != strconv.FormatInt(n, 10) {
-			t.Fatalf("count(%d) = %s", n, words)
+			t.Fatalf("units.Count(%d) = %s", n, words)
 		}
 		for i, group := range strings.Split(strings.TrimPrefix(words, "-"), ",") {
 			if len(group) != 3 && (i > 0 || len(group) > 3) {
-				t.Fatalf("count(%d) = %s: groups are not of three digits", n, words)
+				t.Fatalf("units.Count(%d) = %s: groups are not of three digits", n, words)
 			}
 		}
 	})

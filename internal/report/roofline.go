@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
@@ -115,27 +114,27 @@ func (r *Roofline) point(op steptime.Operator) RooflinePoint {
 	return p
 }
 
-// Roofline prints where the steps are under the roof, and the operators of the first and the last
+// Blocks says where the steps are under the roof, and the operators of the first and the last
 // of each phase.
-func (p *Printer) Roofline(r *Roofline) {
-	p.printf("%s on %s", r.Model, r.Accelerator)
+func (r *Roofline) Blocks() (p doc.Blocks) {
+	title := r.Model + " on " + r.Accelerator
 	if r.Accelerators > 1 {
-		p.printf(", one of %d", r.Accelerators)
+		title += fmt.Sprintf(", one of %d", r.Accelerators)
 	}
-	p.printf("\n")
-	p.paragraph(fmt.Sprintf("%s at most, %s; they balance at %s FLOP for each byte (the ridge).",
-		units.FormatFLOPRate(r.Peak), units.FormatByteRate(r.Bandwidth), figure(r.Ridge)), 0)
+	p.Line(title)
+	p.Text(fmt.Sprintf("%s at most, %s; they balance at %s FLOP for each byte (the ridge).",
+		units.FormatFLOPRate(r.Peak), units.FormatByteRate(r.Bandwidth), units.Figure(r.Ridge)))
 	if r.Stages > 1 {
-		p.paragraph(fmt.Sprintf("A step passes through %d stages one after another: times are of "+
-			"the whole way, work of one accelerator of each stage.", r.Stages), 0)
+		p.Text(fmt.Sprintf("A step passes through %d stages one after another: times are of "+
+			"the whole way, work of one accelerator of each stage.", r.Stages))
 	}
-	p.printf("\n")
-	var rows []table.Row
+	p.Gap()
+	var rows [][]string
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		name := p.paint(bold, s.Name)
+		name := doc.Bold(s.Name)
 		if !s.Fits {
-			name = p.paint(dim, s.Name+" *")
+			name = doc.Dim(s.Name + " *")
 		}
 		rows = append(rows, rooflineRow(name, &s.RooflinePoint))
 		if i == 0 || i == len(r.Steps)-1 || r.Steps[i-1].Phase != s.Phase ||
@@ -145,59 +144,61 @@ func (p *Printer) Roofline(r *Roofline) {
 			}
 		}
 	}
-	p.grid(table.Row{"step, operator", "FLOP/byte", "TFLOP/s", "of roof", "", "time", "bound by"},
+	p.Table([]string{"step, operator", "FLOP/byte", "TFLOP/s", "of roof", "", "time", "bound by"},
 		rows, 0, 4, 6)
 	for i := range r.Steps {
 		if !r.Steps[i].Fits {
-			p.paragraph(fmt.Sprintf(
+			p.Text(fmt.Sprintf(
 				"* The KV memory has no room for that many contexts of %s tokens: such a step "+
-					"cannot run here.", count(r.Context+1)), 0)
+					"cannot run here.", units.Count(r.Context+1)))
 			break
 		}
 	}
-	p.printf("\n")
+	p.Gap()
 	if len(r.Steps) > 0 && !r.Steps[0].Placed() {
-		p.paragraph("The scenario gives the times of steps: "+givenTimes, 0)
-		return
+		p.Text("The scenario gives the times of steps: " + givenTimes)
+		return p
 	}
-	p.intensities(r)
-	p.paragraph(r.lesson(), 0)
+	r.intensities(&p)
+	p.Text(r.lesson())
+	return p
 }
 
 // givenTimes says what is not known of steps whose times a scenario gives.
 const givenTimes = "what they compute and move is not known, so they have no place under the roof."
 
-func rooflineRow(name string, o *RooflinePoint) table.Row {
+func rooflineRow(name string, o *RooflinePoint) []string {
 	if !o.Placed() {
-		return table.Row{name, "–", "–", "–", "", units.FormatDuration(o.Time), string(o.Bound)}
+		return []string{name, "–", "–", "–", "", units.FormatDuration(o.Time), string(o.Bound)}
 	}
 	ofRoof := math.Round(1e6*o.Rate/o.Roof) / 1e6 // step times are whole ticks
-	return table.Row{
-		name, figure(o.Intensity), figure(o.Rate / 1e12), percent(ofRoof), Bar(ofRoof, 8),
+	return []string{
+		name, units.Figure(o.Intensity), units.Figure(o.Rate / 1e12), units.Percent(ofRoof),
+		doc.Bar(ofRoof, 8),
 		units.FormatDuration(o.Time), string(o.Bound),
 	}
 }
 
 // intensities draws on which side of the ridge each step lies.
-func (p *Printer) intensities(r *Roofline) {
+func (r *Roofline) intensities(p *doc.Blocks) {
 	const width = 42
 	low, high := r.Span()
 	other := false // a step is bound by what is not on its side of the ridge
-	p.printf(" %-*s%s\n", entryIndent-1, "FLOP/byte",
+	p.Entry("FLOP/byte",
 		"on a logarithmic scale; the line is the ridge")
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		bound := "bound by " + string(s.Bound)
 		other = other || s.Intensity < r.Ridge && s.Bound == steptime.Compute ||
 			s.Intensity >= r.Ridge && s.Bound == steptime.Memory
-		p.printf(" %-*s%s%s\n", entryIndent-1, s.Name,
-			p.paint(blue, Scale(s.Intensity, low, high, r.Ridge, width)), bound)
+		p.Line(fmt.Sprintf(" %-15s%s%s", s.Name,
+			doc.Blue(doc.Scale(s.Intensity, low, high, r.Ridge, width)), bound))
 	}
-	p.printf("\n")
+	p.Gap()
 	if other {
-		p.paragraph("A step is bound by what takes most of its time. Kernels reach other shares "+
-			"of peak arithmetic than of peak bandwidth, so the effective ridge lies to one side "+
-			"of the drawn ridge.", 0)
+		p.Text("A step is bound by what takes most of its time. Kernels reach other shares " +
+			"of peak arithmetic than of peak bandwidth, so the effective ridge lies to one side " +
+			"of the drawn ridge.")
 	}
 }
 
@@ -221,11 +222,11 @@ func (r *Roofline) lesson() string {
 	}
 	words := fmt.Sprintf("A decode step of batch %d does %s FLOP for each byte that it moves, %s "+
 		"times %s than the ridge: the step is bound by %s.", first.Tokens,
-		figure(first.Intensity), times(apart), than, first.Bound)
+		units.Figure(first.Intensity), units.Times(apart), than, first.Bound)
 	if last.Tokens > first.Tokens {
 		words += fmt.Sprintf(" Batch %d shares one reading of the weights among all: %s FLOP for "+
 			"each byte, in %s times the time.",
-			last.Tokens, figure(last.Intensity), times(last.Time/first.Time))
+			last.Tokens, units.Figure(last.Intensity), units.Times(last.Time/first.Time))
 	}
 	return words
 }

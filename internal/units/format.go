@@ -107,10 +107,48 @@ func Plural(n int, noun string) string {
 }
 
 // Count prints a whole number with commas: 1,234,567.
-func Count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
+func Count[T int | int64](n T) string {
+	digits := strconv.FormatInt(int64(n), 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// Percent prints a share with two significant digits or whole percents: 0.43%, 12%, 162%. Only what
+// is exactly all is 100%.
+func Percent(share float64) string {
+	switch p := 100 * share; {
+	case p == 0 || p == 100 || p >= 100.5:
+		return fmt.Sprintf("%.0f%%", p)
+	case p > 99:
+		return Significant(min(p, 99.99), 4) + "%"
+	case p >= 10:
+		return fmt.Sprintf("%.0f%%", p)
+	}
+	return Significant(100*share, 2) + "%"
+}
+
+// Times prints by what factor something is larger: 41, 8.2, 0.013.
+func Times(ratio float64) string {
+	if ratio >= 10 {
+		return Figure(math.Round(ratio))
+	}
+	return Significant(ratio, 2)
+}
+
+// Figure prints a number with three significant digits, and whole numbers with commas.
+func Figure(x float64) string {
+	if math.Abs(x) >= 999.5 {
+		return Count(int64(math.Round(x)))
+	}
+	return Significant(x, 3)
+}
+
+// Counted prints a figure and what it counts: 1 user, 31.1 users.
+func Counted(x float64, noun string) string {
+	if f := Figure(x); f != "1" {
+		return f + " " + noun + "s"
+	}
+	return "1 " + noun
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
@@ -45,7 +47,7 @@ fleet: {spare: 1}
 	var html, terminal bytes.Buffer
 	testkit.OK(t, page.Write(&html,
 		page.Run{Result: result, Sample: sample, Steps: simulation.Steps()}))
-	report.NewPrinter(&terminal).Result(result)
+	testkit.OK(t, doc.Print(&terminal, diagnosis.Summary(result)))
 	variant := compare.Variant{Label: "answer", Name: "answer.yaml", Load: load}
 	c, err := compare.Run(context.Background(), []compare.Variant{variant, variant},
 		compare.Options{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
@@ -103,7 +102,7 @@ func signed(percent float64) string {
 // times prints a ratio with two digits, and never with an exponent.
 func times(ratio float64) string {
 	if ratio >= 10 {
-		return report.Figure(math.Round(ratio))
+		return units.Figure(math.Round(ratio))
 	}
 	return units.Significant(ratio, 2)
 }
@@ -157,7 +156,7 @@ func (v *Outcome) slo() string {
 	case 1:
 		return "met"
 	}
-	return "met in " + report.Percent(v.SLOMet)
+	return "met in " + units.Percent(v.SLOMet)
 }
 
 // amount prints a value with its unit, or a dash without a value.
@@ -170,15 +169,15 @@ func amount(x float64, unit string) string {
 		return units.FormatDuration(x / 1000)
 	case "$":
 		if x < 0 {
-			return "-$" + report.Figure(-x)
+			return "-$" + units.Figure(-x)
 		}
-		return "$" + report.Figure(x)
+		return "$" + units.Figure(x)
 	case "%":
-		return report.Percent(x / 100)
+		return units.Percent(x / 100)
 	case "1/s":
-		return report.Figure(x) + "/s"
+		return units.Figure(x) + "/s"
 	}
-	return report.Figure(x) + " " + unit
+	return units.Figure(x) + " " + unit
 }
 
 // attribute runs the first variant with each change of a variant alone, if there are several, to

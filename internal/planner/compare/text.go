@@ -6,25 +6,32 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// WriteText prints the comparison for people, in 80 columns.
-func (c *Comparison) WriteText(out io.Writer) error {
-	p := report.NewPrinter(out)
+// Blocks says the comparison, and the outcome of its gates.
+func (c *Comparison) Blocks(checks []Check) (p doc.Blocks) {
 	first := &c.Variants[0]
 	p.Heading(first.Label)
 	p.Text(first.Setup)
 	p.Text(first.Load)
+	p = append(p, c.differences()...)
+	if len(checks) > 0 {
+		p.Gap()
+	}
+	return append(p, outcomes(checks)...)
+}
+
+// differences says how each variant differs from the first, and what the figures rest on.
+func (c *Comparison) differences() (p doc.Blocks) {
 	for i := 1; i < len(c.Variants); i++ {
 		p.Gap()
-		c.printVariant(p, &c.Variants[i])
+		c.addVariant(&p, &c.Variants[i])
 	}
 	p.Gap()
 	for _, words := range c.basis() {
@@ -39,7 +46,19 @@ func (c *Comparison) WriteText(out io.Writer) error {
 				c.Variants[i].Label))
 		}
 	}
-	return p.Err()
+	return p
+}
+
+// outcomes says which gates hold.
+func outcomes(checks []Check) (p doc.Blocks) {
+	for _, c := range checks {
+		mark := "kept: "
+		if c.Failed {
+			mark = "FAILED: "
+		}
+		p.Item(mark + c.Gate.Text + " on " + c.Variant + ": " + c.Words)
+	}
+	return p
 }
 
 // basis says what the figures rest on.
@@ -75,8 +94,8 @@ func (c *Comparison) basis() []string {
 	return list
 }
 
-// printVariant prints how a variant differs from the first.
-func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
+// addVariant says how a variant differs from the first.
+func (c *Comparison) addVariant(p *doc.Blocks, v *Outcome) {
 	first := &c.Variants[0]
 	p.Heading(v.Label + " against " + first.Label)
 	for _, change := range v.Changes {
@@ -90,19 +109,22 @@ func (c *Comparison) printVariant(p *report.Printer, v *Outcome) {
 		f := &v.Figures[i]
 		base := first.Figures[i].Value.Mean
 		rows[i] = []string{f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit),
-			f.difference(base), f.bar(base), f.verdict()}
+			f.difference(base), f.span(base), f.bar(base), f.verdict()}
 	}
 	rows = append(rows,
-		[]string{"SLO", first.slo(), v.slo(), "", "", ""},
-		[]string{"evidence", string(first.Evidence.Grade), string(v.Evidence.Grade), "", "", ""})
-	p.Table([]string{"", "first", "this", "difference", "", ""}, rows, 0, 5)
+		[]string{"SLO", first.slo(), v.slo(), "", "", "", ""},
+		[]string{"evidence", string(first.Evidence.Grade), string(v.Evidence.Grade), "", "", "",
+			""})
+	table := p.Table([]string{"", "first", "this", "difference", "in 80% of cases", "", ""}, rows,
+		0, 6)
+	table.Wide, table.Drawn = []int{4}, []int{5}
 	if first.Binds+v.Binds != "" {
 		p.Text(fmt.Sprintf("The limit that binds: %s of the first, %s of this.", first.Binds,
 			v.Binds))
 	}
 	if len(v.Effects) > 0 {
 		p.Gap()
-		c.printEffects(p, v)
+		c.addEffects(p, v)
 	}
 }
 
@@ -112,7 +134,7 @@ func headline() []string {
 		"cost_per_million_output_tokens"}
 }
 
-func (c *Comparison) printEffects(p *report.Printer, v *Outcome) {
+func (c *Comparison) addEffects(p *doc.Blocks, v *Outcome) {
 	p.Text("Which change matters? Each alone:")
 	header := []string{"change"}
 	var rows [][]string
@@ -169,7 +191,7 @@ func (f *Figure) bar(base float64) string {
 	if base != 0 {
 		change /= math.Abs(base)
 	}
-	return report.Change(change, 5, f.BeyondNoise)
+	return doc.Change(change, 5, f.BeyondNoise)
 }
 
 // anyUnsure reports whether a difference is called unsure.
@@ -183,40 +205,14 @@ func (c *Comparison) anyUnsure() bool {
 // each variant.
 func (c *Comparison) WritePage(out io.Writer) error {
 	first := &c.Variants[0]
-	p := page.Comparison{Title: first.Label + " and what changes", Basis: c.basis(), Runs: c.runs}
+	p := page.Comparison{Title: first.Label + " and what changes", Words: c.differences(),
+		Runs: c.runs}
 	if len(c.Variants) == 2 {
 		p.Title = c.Variants[1].Label + " against " + first.Label
 	} else if len(c.Variants) > 2 {
 		p.Title = fmt.Sprintf("%s against %d others", first.Label, len(c.Variants)-1)
 	}
-	for i := 1; i < len(c.Variants); i++ {
-		p.Versus = append(p.Versus, c.versus(&c.Variants[i]))
-	}
 	return page.WriteComparison(out, &p)
-}
-
-// versus returns the differences of a variant from the first, as a table.
-func (c *Comparison) versus(v *Outcome) page.Versus {
-	first := &c.Variants[0]
-	versus := page.Versus{Title: v.Label + " against " + first.Label}
-	for _, change := range v.Changes {
-		versus.Changes = append(versus.Changes, change.String())
-	}
-	versus.Table.Header = []string{"", first.Label, v.Label, "difference", "in 80% of cases", ""}
-	for i := range v.Figures {
-		f, base := &v.Figures[i], first.Figures[i].Value.Mean
-		versus.Table.Rows = append(versus.Table.Rows, []string{
-			f.Title, amount(base, f.Unit), amount(f.Value.Mean, f.Unit), f.difference(base),
-			f.span(base), f.verdict(),
-		})
-	}
-	add := func(what, first, this string) {
-		versus.Table.Rows = append(versus.Table.Rows, []string{what, first, this, "", "", ""})
-	}
-	add("SLO", first.slo(), v.slo())
-	add("limit that binds", first.Binds, v.Binds)
-	add("evidence", string(first.Evidence.Grade), string(v.Evidence.Grade))
-	return versus
 }
 
 // WriteJUnit writes checks as a JUnit report, which build servers read.
@@ -257,52 +253,8 @@ func WriteJUnit(out io.Writer, checks []Check) error {
 	return err
 }
 
-// WriteMarkdown writes the comparison and its checks as tables in Markdown, for the summary of a
-// pull request.
+// WriteMarkdown writes the differences and the checks as Markdown, for the summary of a pull
+// request.
 func (c *Comparison) WriteMarkdown(out io.Writer, checks []Check) error {
-	var b strings.Builder
-	for i := 1; i < len(c.Variants); i++ {
-		v := &c.Variants[i]
-		fmt.Fprintf(&b, "### %s against %s\n\n| | first | this | difference | in 80%% of cases | "+
-			"|\n|---|---|---|---|---|---|\n", cell(v.Label), cell(c.Variants[0].Label))
-		for j := range v.Figures {
-			f, first := &v.Figures[j], c.Variants[0].Figures[j].Value.Mean
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-				cell(f.Title), amount(first, f.Unit), amount(f.Value.Mean, f.Unit),
-				f.difference(first), f.span(first), f.verdict())
-		}
-		first := &c.Variants[0]
-		fmt.Fprintf(&b, "| SLO | %s | %s | | | |\n", first.slo(), v.slo())
-		fmt.Fprintf(&b, "| limit that binds | %s | %s | | | |\n", cell(first.Binds), cell(v.Binds))
-		fmt.Fprintf(&b, "| evidence | %s | %s | | | |\n\n", first.Evidence.Grade, v.Evidence.Grade)
-	}
-	for _, check := range checks {
-		mark := "kept"
-		if check.Failed {
-			mark = "**failed**"
-		}
-		fmt.Fprintf(&b, "- %s: `%s` on %s: %s\n", mark, check.Gate.Text, cell(check.Variant),
-			cell(check.Words))
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
-}
-
-// cell escapes what would break a table.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;").Replace(text)
-}
-
-// PrintChecks prints the outcome of the gates for people.
-func PrintChecks(out io.Writer, checks []Check) error {
-	p := report.NewPrinter(out)
-	p.Gap()
-	for _, c := range checks {
-		mark := "kept: "
-		if c.Failed {
-			mark = "FAILED: "
-		}
-		p.Item(mark + c.Gate.Text + " on " + c.Variant + ": " + c.Words)
-	}
-	return p.Err()
+	return append(c.differences(), outcomes(checks)...).Markdown(out)
 }

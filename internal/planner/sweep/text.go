@@ -2,14 +2,13 @@ package sweep
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -95,24 +94,23 @@ func shortNumber(value string) string {
 		unit
 }
 
-// tableOf returns the header and the cells of columns, and which of them hold words.
-func tableOf(list []tableColumn, ran []*Row) (header []string, rows [][]string, words []int) {
-	rows = make([][]string, len(ran))
+// tableOf returns the table of these columns.
+func tableOf(list []tableColumn, ran []*Row) doc.Block {
+	t := doc.Block{Kind: doc.Table, Rows: make([][]string, len(ran))}
 	for i, c := range list {
-		header = append(header, c.title)
+		t.Header = append(t.Header, c.title)
 		if c.words {
-			words = append(words, i)
+			t.Left = append(t.Left, i)
 		}
 		for k, row := range ran {
-			rows[k] = append(rows[k], c.cell(row))
+			t.Rows[k] = append(t.Rows[k], c.cell(row))
 		}
 	}
-	return header, rows, words
+	return t
 }
 
-// WriteText prints a table of the points for people, and why others cannot run.
-func (r *Results) WriteText(out io.Writer) error {
-	p := report.NewPrinter(out)
+// Blocks is a table of the points, and why others cannot run.
+func (r *Results) Blocks() (p doc.Blocks) {
 	var ran []*Row
 	reasons := map[string][]string{}
 	var order []string
@@ -127,7 +125,7 @@ func (r *Results) WriteText(out io.Writer) error {
 		}
 		reasons[row.Reason] = append(reasons[row.Reason], row.Point.String())
 	}
-	r.writeTable(p, ran)
+	r.addTable(&p, ran)
 	if len(order) > 0 {
 		p.Gap()
 		p.Text(fmt.Sprintf("%d of %d points cannot run:", len(r.Rows)-len(ran), len(r.Rows)))
@@ -135,18 +133,18 @@ func (r *Results) WriteText(out io.Writer) error {
 			p.Item(whichPoints(reasons[reason]) + ": " + reason)
 		}
 	}
-	return p.Err()
+	return p
 }
 
-// writeTable prints the points that ran, with the columns that there is room for.
-func (r *Results) writeTable(p *report.Printer, ran []*Row) {
+// addTable shows the points that ran, with the columns that there is room for.
+func (r *Results) addTable(p *doc.Blocks, ran []*Row) {
 	list, same := r.tableColumns(ran)
-	header, rows, words := tableOf(list, ran)
-	for rank := leftOutFirst; rank > always && !report.Fits(header, rows, words...); rank-- {
+	table := tableOf(list, ran)
+	for rank := leftOutFirst; rank > always && !table.Fits(); rank-- {
 		list = slices.DeleteFunc(list, func(c tableColumn) bool { return c.rank == rank })
-		header, rows, words = tableOf(list, ran)
+		table = tableOf(list, ran)
 	}
-	p.Table(header, rows, words...)
+	*p = append(*p, table)
 	for _, words := range same {
 		p.Text("For all of them, " + words + ".")
 	}
@@ -175,9 +173,9 @@ func cell(m scenarios.Metric, x float64) string {
 	case scenarios.Milliseconds:
 		return units.FormatDuration(x / 1000)
 	case scenarios.Share:
-		return report.Percent(x)
+		return units.Percent(x)
 	}
-	return report.Figure(x)
+	return units.Figure(x)
 }
 
 // label is the title of a metric with its unit, for an axis.

@@ -2,19 +2,17 @@ package tuning
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// WriteText prints the answer for people, in 80 columns.
-func (a *Answer) WriteText(out io.Writer) error {
-	p := report.NewPrinter(out)
+// Blocks says the answer.
+func (a *Answer) Blocks() (p doc.Blocks) {
 	if a.Name != "" {
 		p.Heading(a.Name)
 	}
@@ -23,10 +21,10 @@ func (a *Answer) WriteText(out io.Writer) error {
 	p.Gap()
 	p.Text(a.headline())
 	p.Gap()
-	a.printOutcomes(p)
+	a.addOutcomes(&p)
 	if a.Changed() {
 		p.Gap()
-		a.printFlags(p)
+		a.addFlags(&p)
 	}
 	if len(a.Launch) > 0 {
 		p.Gap()
@@ -39,8 +37,8 @@ func (a *Answer) WriteText(out io.Writer) error {
 		p.Item(note)
 	}
 	p.Gap()
-	a.printSearch(p)
-	return p.Err()
+	a.addSearch(&p)
+	return p
 }
 
 // headline says what was found in a line.
@@ -85,9 +83,9 @@ func (a *Answer) number(x float64) string {
 	return units.Significant(x, 4) + "/s"
 }
 
-// printOutcomes prints the default and the best side by side, or the default alone where it is the
+// addOutcomes shows the default and the best side by side, or the default alone where it is the
 // answer.
-func (a *Answer) printOutcomes(p *report.Printer) {
+func (a *Answer) addOutcomes(p *doc.Blocks) {
 	header, outcomes := []string{"", "default", "tuned"}, []*Outcome{&a.Default, &a.Tuned}
 	if !a.Changed() {
 		header, outcomes = header[:2], outcomes[:1]
@@ -110,18 +108,18 @@ func (a *Answer) printOutcomes(p *report.Printer) {
 			case scenarios.Milliseconds:
 				return units.FormatDuration(x / 1000)
 			case scenarios.Share:
-				return report.Percent(x)
+				return units.Percent(x)
 			default:
-				return report.Figure(x) + "/s"
+				return units.Figure(x) + "/s"
 			}
 		})
 	}
-	row("runs that meet the SLO", func(o *Outcome) string { return report.Percent(o.Met) })
+	row("runs that meet the SLO", func(o *Outcome) string { return units.Percent(o.Met) })
 	p.Table(header, rows, 0)
 }
 
-// printFlags prints what each setting brought.
-func (a *Answer) printFlags(p *report.Printer) {
+// addFlags shows what each setting brought.
+func (a *Answer) addFlags(p *doc.Blocks) {
 	var rows [][]string
 	for i := range a.Flags {
 		f := &a.Flags[i]
@@ -145,8 +143,8 @@ func (a *Answer) printFlags(p *report.Printer) {
 // mostReasons is the number of reasons that are printed; all are in the JSON.
 const mostReasons = 5
 
-// printSearch says how the best was found, and what the figures rest on.
-func (a *Answer) printSearch(p *report.Printer) {
+// addSearch says how the best was found, and what the figures rest on.
+func (a *Answer) addSearch(p *doc.Blocks) {
 	refused := 0
 	for _, u := range a.Unfit {
 		refused += u.Options

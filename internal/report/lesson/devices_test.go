@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -38,7 +39,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	testkit.OK(t, WriteDevices(&out, rows))
+	testkit.OK(t, doc.Print(&out, DeviceBlocks(rows)))
 	for _, line := range strings.Split(out.String(), "\n") {
 		if utf8.RuneCountInString(line) > 80 {
 			t.Errorf("%q is longer than 80 columns", line)

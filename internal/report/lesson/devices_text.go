@@ -3,13 +3,13 @@ package lesson
 import (
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 
 	"gonum.org/v1/plot"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // phase is one of the two halves of serving, and what bounds it.
@@ -27,7 +27,7 @@ func decoding() phase {
 			"once.",
 		axis: "bandwidth / bytes read for a token (tokens/s)", amount: "GB/s",
 		diagonal: "the law: all of the bandwidth", words: "tokens/s of one user",
-		resource: func(r *Device) string { return report.Figure(r.Bandwidth / 1e9) },
+		resource: func(r *Device) string { return units.Figure(r.Bandwidth / 1e9) },
 		rate:     func(r *Device) *Rate { return &r.Decode },
 	}
 }
@@ -39,17 +39,16 @@ func prompts() phase {
 			"attention.",
 		axis: "FLOP/s / FLOP for a token of a prompt (tokens/s)", amount: "TFLOP/s",
 		diagonal: "the law: all of the FLOP/s", words: "tokens/s of a prompt",
-		resource: func(r *Device) string { return report.Figure(r.Peak / 1e12) },
+		resource: func(r *Device) string { return units.Figure(r.Peak / 1e12) },
 		rate:     func(r *Device) *Rate { return &r.Prefill },
 	}
 }
 
-// WriteDevices prints the machines as two tables, and what they show.
-func WriteDevices(out io.Writer, rows []Device) error {
-	p := report.NewPrinter(out)
+// DeviceBlocks shows the machines as two tables, and what they show.
+func DeviceBlocks(rows []Device) (p doc.Blocks) {
 	decode, prefill := decoding(), prompts()
 	for _, h := range []*phase{&decode, &prefill} {
-		h.write(p, rows)
+		h.add(&p, rows)
 		p.Gap()
 	}
 	p.Text("Weights of 4 bits are read four times as fast as weights of 16 bits, but the " +
@@ -59,7 +58,7 @@ func WriteDevices(out io.Writer, rows []Device) error {
 		p.Text(words)
 	}
 	p.Text("Measured with " + Source + ". A prediction is shown for machines of the catalogue.")
-	return p.Err()
+	return p
 }
 
 // farthest names the prediction that is farthest from what was measured.
@@ -74,14 +73,14 @@ func farthest(rows []Device) string {
 				words = fmt.Sprintf("The largest error is that of %s on %s, %s in %s: the "+
 					"prediction is %s/s, and %s/s were "+
 					"measured.", what, rows[i].Device, rows[i].Model,
-					rows[i].Weights, report.Figure(rate.Predicted), report.Figure(rate.Measured))
+					rows[i].Weights, units.Figure(rate.Predicted), units.Figure(rate.Measured))
 			}
 		}
 	}
 	return words
 }
 
-func (h *phase) write(p *report.Printer, rows []Device) {
+func (h *phase) add(p *doc.Blocks, rows []Device) {
 	p.Heading(h.title)
 	p.Gap()
 	var cells [][]string
@@ -91,19 +90,19 @@ func (h *phase) write(p *report.Printer, rows []Device) {
 		rate := h.rate(r)
 		predicted := "–"
 		if rate.Predicted > 0 {
-			predicted = report.Figure(rate.Predicted)
+			predicted = units.Figure(rate.Predicted)
 		}
 		cells = append(cells, []string{
-			r.Device, r.Model, r.Weights, h.resource(r), report.Figure(rate.Law),
-			report.Figure(rate.Measured), report.Percent(rate.Measured / rate.Law), predicted,
+			r.Device, r.Model, r.Weights, h.resource(r), units.Figure(rate.Law),
+			units.Figure(rate.Measured), units.Percent(rate.Measured / rate.Law), predicted,
 		})
 		least, most = min(least, rate.Measured/rate.Law), max(most, rate.Measured/rate.Law)
 	}
 	p.Table([]string{"machine", "model", "weights", h.amount, "law", "measured", "of law",
 		"predicted"}, cells, 0, 1, 2)
 	p.Gap()
-	p.Text(fmt.Sprintf("%s The machines reach %s to %s of it.", h.law, report.Percent(least),
-		report.Percent(most)))
+	p.Text(fmt.Sprintf("%s The machines reach %s to %s of it.", h.law, units.Percent(least),
+		units.Percent(most)))
 }
 
 // DevicePictures draws measured and predicted rates against the laws, on logarithmic axes: devices

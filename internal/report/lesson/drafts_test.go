@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -34,7 +35,7 @@ func TestDraftsKeepTheLaw(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		testkit.OK(t, s.Write(&out))
+		testkit.OK(t, doc.Print(&out, s.Blocks()))
 		for line := range strings.SplitSeq(out.String(), "\n") {
 			if utf8.RuneCountInString(line) > 80 {
 				t.Errorf("%q is longer than 80 columns", line)

@@ -2,17 +2,16 @@ package lesson
 
 import (
 	"fmt"
-	"io"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // barWidth is the width of a bar of probability 0.6, the longest, in columns.
 const barWidth = 10
 
-// Write prints the show for people.
-func (s *Drafts) Write(out io.Writer) error {
-	p := report.NewPrinter(out)
+// Blocks is the show for people.
+func (s *Drafts) Blocks() (p doc.Blocks) {
 	p.Heading("Speculative sampling: a drafter guesses, the target keeps its law")
 	p.Gap()
 	var rows [][]string
@@ -40,7 +39,7 @@ func (s *Drafts) Write(out io.Writer) error {
 	p.Gap()
 	rows = nil
 	for _, t := range s.Tallies {
-		rows = append(rows, []string{t.Algorithm, report.Figure(float64(t.Drafts)),
+		rows = append(rows, []string{t.Algorithm, units.Figure(float64(t.Drafts)),
 			share(t.Accepted), fmt.Sprintf("%.4f", t.Distance)})
 	}
 	p.Table([]string{"algorithm", "drafts", "accepted", "distance from the target's law"}, rows, 0)
@@ -49,7 +48,7 @@ func (s *Drafts) Write(out io.Writer) error {
 		"the words obey the target's law: the distance falls with the square root of the number "+
 		"of drafts, by either algorithm (Leviathan et al. 2023, Chen et al. 2023). Both are the "+
 		"code that verifies drafts in llmsim gpt2 generate.", share(s.Chance)))
-	return p.Err()
+	return p
 }
 
 func (s *Drafts) chanceOf(word string) string {
@@ -64,4 +63,4 @@ func (s *Drafts) chanceOf(word string) string {
 func share(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
 // bar is a probability with a bar.
-func bar(x float64) string { return fmt.Sprintf("%3s ", share(x)) + report.Bar(x/0.6, barWidth) }
+func bar(x float64) string { return fmt.Sprintf("%3s ", share(x)) + doc.Bar(x/0.6, barWidth) }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -47,7 +48,7 @@ func TestTablesOfMachines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := drawDevices(t)
 		var out bytes.Buffer
-		testkit.OK(t, WriteDevices(&out, rows))
+		testkit.OK(t, doc.Print(&out, DeviceBlocks(rows)))
 		parts := blocks(out.String())
 		if len(parts) != 7 {
 			t.Fatalf("%d parts, want two of a heading, a table and its words, and the end:\n%s",
@@ -107,7 +108,7 @@ func TestTablesOfDrafts(t *testing.T) {
 	for seed := range uint64(4) {
 		s := NewDrafts(seed)
 		var out bytes.Buffer
-		testkit.OK(t, s.Write(&out))
+		testkit.OK(t, doc.Print(&out, s.Blocks()))
 		parts := blocks(out.String())
 		if len(parts) != 6 || len(parts[1]) != 1+len(s.Words) || len(parts[3]) != 1+len(s.Tosses) ||
 			len(parts[4]) != 1+len(s.Tallies) {

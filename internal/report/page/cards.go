@@ -2,10 +2,12 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -17,7 +19,7 @@ type column struct {
 	Grade                grade
 	Cards                []card
 	Waterfall            *waterfall
-	Tables               []Table
+	Tables               template.HTML
 	Insights, Warnings   []string
 }
 
@@ -36,8 +38,8 @@ type card struct{ Label, Value, Note, Key, Exact string }
 func newColumn(r *scenarios.Result) column {
 	c := column{
 		Met: r.SLOMet, Grade: newGrade(r), Insights: diagnosis.Of(r), Warnings: r.Warnings,
-		Verdict:   verdict(r),
-		Waterfall: newWaterfall(r), Tables: newTables(r),
+		Verdict:   "SLO " + doc.Plain(diagnosis.Verdict(r)),
+		Waterfall: newWaterfall(r), Tables: diagnosis.Tables(r).HTML(),
 	}
 	c.add("requests", "completed", units.Count(r.Completed), unanswered(r)+"in "+
 		units.FormatDuration(r.Duration), r)
@@ -110,30 +112,6 @@ func (c *column) latency(label, kind string, r *scenarios.Result) {
 	}
 	c.add(label, key, units.FormatDuration(median/1000), "median; 99% within "+
 		units.FormatDuration(p99/1000), r)
-}
-
-// verdict says whether the SLO is met, and what it asks for.
-func verdict(r *scenarios.Result) string {
-	if r.Begun() == 0 {
-		return "SLO missed: no request was answered."
-	}
-	word := "missed"
-	if r.SLOMet {
-		word = "met"
-	}
-	a := &r.Attainment
-	if r.ByClass() {
-		return fmt.Sprintf("SLO %s: %s%% of the requests meet the SLO of their class.", word,
-			units.Significant(100*a.All, 4))
-	}
-	var parts []string
-	if r.SLO.Joint() {
-		parts = append(parts, fmt.Sprintf(
-			"%s%% of the requests have %s, at least %s%% are wanted",
-			units.Significant(100*a.All, 4), r.SLO.RequestWords(),
-			units.Significant(100*a.Target, 4)))
-	}
-	return fmt.Sprintf("SLO %s: %s.", word, strings.Join(append(parts, r.LimitWords()...), "; "))
 }
 
 // unanswered counts the requests without a whole answer, if there are any.

@@ -2,9 +2,11 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"slices"
 	"strconv"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -12,14 +14,14 @@ import (
 type chart struct {
 	ID, Title, Class string
 	Words            []string
-	Table            *Table
+	Table            template.HTML
 }
 
 // charts lists the charts of runs. The chart of replicas is there where their number changes.
 func charts(runs []Run, d *pageData) []chart {
 	list := []chart{
 		{ID: "timeline", Title: "Batch and queue", Words: each(runs, queueWords),
-			Table: seriesTable(d)},
+			Table: doc.Blocks{seriesTable(d)}.HTML()},
 		{ID: "memory", Title: "KV memory", Words: each(runs, memoryWords)},
 	}
 	if slices.ContainsFunc(d.Runs, func(r runData) bool { return r.scales() }) {
@@ -38,7 +40,7 @@ func charts(runs []Run, d *pageData) []chart {
 				return latencyWords("TPOT", r.Result.MedianTPOT, r.Result.P99TPOT)
 			})},
 		chart{ID: "operators", Title: "A decode step by its parts", Words: each(runs, stepWords),
-			Table: partsTable(d)})
+			Table: doc.Blocks{partsTable(d)}.HTML()})
 }
 
 // each says something of every run, under its name where there are several.
@@ -116,8 +118,9 @@ func (r *runData) scales() bool {
 const tableRows = 12
 
 // seriesTable shows the state of the fleets at some moments.
-func seriesTable(d *pageData) *Table {
-	t := &Table{Header: []string{"time", "in a batch", "waiting", "KV memory", "replicas up"}}
+func seriesTable(d *pageData) doc.Block {
+	t := doc.Block{Kind: doc.Table, Header: []string{"time", "in a batch", "waiting", "KV memory",
+		"replicas up"}}
 	for i := range d.Runs {
 		points := d.Runs[i].Series
 		for k := range min(tableRows, len(points)) {
@@ -134,8 +137,8 @@ func seriesTable(d *pageData) *Table {
 }
 
 // partsTable shows the parts of decode steps in milliseconds.
-func partsTable(d *pageData) *Table {
-	t := &Table{Header: []string{"part", "sequences", "time", "fits"}}
+func partsTable(d *pageData) doc.Block {
+	t := doc.Block{Kind: doc.Table, Header: []string{"part", "sequences", "time", "fits"}}
 	for i := range d.Runs {
 		for _, p := range d.Runs[i].Parts {
 			label, fits := p.Name, "yes"

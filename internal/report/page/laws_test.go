@@ -120,8 +120,8 @@ func TestCardsHaveTheirFigures(t *testing.T) {
 		byClass, answered := r.ByClass(), r.Begun() > 0
 		for words, is := range map[string]bool{"SLO missed: no request was answered": !answered,
 			"SLO met: ": answered && r.SLOMet,
-			"87.5% of the requests meet the SLO of their class": answered && byClass,
-			"at least 90% are wanted": answered && !byClass &&
+			"88% of the requests meet the SLO of their class": answered && byClass,
+			"(at least 90% wanted)": answered && !byClass &&
 				r.SLO.Joint()} {
 			if strings.Contains(c.Verdict, words) != is {
 				t.Errorf("%q is said: %v, in %q", words, !is, c.Verdict)
@@ -291,52 +291,4 @@ func TestWordsOfCharts(t *testing.T) {
 			t.Errorf("no charts of %v", want)
 		}
 	}
-}
-
-// The table of latencies has each statistic of each, or a dash where no request has it, and the
-// limit of the SLO where one holds for all requests; tables of classes and pools have a row each.
-func TestTableOfLatencies(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := drawResult(t)
-		r.MeanTPOT, r.MedianTPOT, r.P90TPOT, r.P95TPOT, r.P99TPOT = 1, 2, 3, 4, 5
-		r.MeanTTFT, r.P90TTFT, r.P95TTFT = 6, 7, 8
-		r.Classes = map[string]metrics.ClassSummary{"b": {},
-			"a": {Endings: metrics.Endings{Completed: 1,
-				Rejected: 2, TimedOut: 3, Cancelled: 4, Cut: 5, Lost: 6}, Latencies: r.Latencies,
-				Attainment: metrics.Attainment{All: 0.12345}}}
-		r.Pools = []scenarios.PoolResult{{Name: "p", Replicas: 2, Completed: 3, HandedOver: 4,
-			Busy: 0.12345,
-			Cost: 1.2345}, {Name: "q", MeanReplicas: 1.2345}}
-		tables := newTables(r)
-		ms := func(x float64) string {
-			if x == 0 {
-				return "–"
-			}
-			return units.FormatDuration(x / 1000)
-		}
-		limit := ""
-		if !r.ByClass() {
-			limit = r.SLO.TTFT.Words()
-		}
-		zero := func(x float64) string { return units.FormatDuration(x / 1000) }
-		for i, want := range map[[2]int][]string{
-			{0, 0}: {ms(6), ms(r.MedianTTFT), ms(7), ms(8), ms(r.P99TTFT), limit},
-			{0, 1}: {"1 ms", "2 ms", "3 ms", "4 ms", "5 ms", ""},
-			{0, 2}: {"–", "–", "–", "–", "–", ""}, {0, 3}: {"–", "100 ms", "–", "–", "200 ms", ""},
-			{1, 0}: {"1", "2", "3", "4", "5", "6", zero(r.MedianTTFT), zero(r.P99TTFT), "2 ms",
-				"5 ms",
-				"200 ms", "12.35%"},
-			{2, 0}: {"", "", "", "2", "0", "7", "12.3%", "–", "–", "$1.23", "0 Wh"},
-			{2, 1}: {"", "", "", "0", "1.23", "0", "0%", "–", "–", "–", "0 Wh"},
-		} {
-			table := tables[i[0]]
-			if got := table.Rows[i[1]]; strings.Join(got[1:], "|") != strings.Join(want, "|") ||
-				len(got) != len(table.Header) {
-				t.Errorf("row %v is %q, want %q", i, got, want)
-			}
-		}
-		if tables[1].Rows[0][0] != "a" || tables[1].Rows[1][0] != "b" || len(tables) != 3 {
-			t.Errorf("%+v", tables)
-		}
-	})
 }

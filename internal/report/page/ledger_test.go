@@ -10,6 +10,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/units"
@@ -54,8 +55,8 @@ func TestOneLedgerForAStep(t *testing.T) {
 		prompt := 1 + rng.IntN(6000)
 		r := report.NewRoofline(steps, []int{prompt}, []int{1, 64, 256}, context)
 		var said strings.Builder
-		p := report.NewPrinter(&said)
-		p.Lesson(report.NewLesson(steps, hardware.Accelerator{Bandwidth: 1}, prompt, context))
+		lesson := report.NewLesson(steps, hardware.Accelerator{Bandwidth: 1}, prompt, context)
+		testkit.OK(t, doc.Print(&said, lesson.Blocks()))
 		decode := &scenarios.Phenomenon{Batch: 1, Context: int64(context) + 1}
 		run := &scenarios.Result{Decode: decode}
 		parts := page.StepParts(steps, run)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -48,23 +49,9 @@ type Run struct {
 // Comparison is runs of variants side by side. The first is what the others are compared with.
 type Comparison struct {
 	Title string
-	// Versus holds the differences of each variant from the first, Basis says what they rest on.
-	Versus []Versus
-	Basis  []string
-	Runs   []Run
-}
-
-// Versus is the differences of a variant from the first one.
-type Versus struct {
-	Title   string
-	Changes []string
-	Table   Table
-}
-
-// Table is rows under a header; the first cell of a row names it.
-type Table struct {
-	Header []string
-	Rows   [][]string
+	// Words say how variants differ from the first, and what the figures rest on.
+	Words doc.Blocks
+	Runs  []Run
 }
 
 // view is what the template shows.
@@ -73,8 +60,7 @@ type view struct {
 	Words                    []string
 	Seed                     uint64
 	Of                       string // which of several pools the steps are of
-	Versus                   []Versus
-	Basis                    []string
+	Differences              template.HTML
 	Columns                  []column
 	Charts                   []chart
 	Style                    template.CSS
@@ -90,7 +76,7 @@ func Write(w io.Writer, r Run) error {
 
 // WriteComparison writes the page of several runs, each under its name.
 func WriteComparison(w io.Writer, c *Comparison) error {
-	v := view{Title: c.Title, Versus: c.Versus, Basis: c.Basis}
+	v := view{Title: c.Title, Differences: c.Words.HTML()}
 	return v.write(w, c.Runs)
 }
 

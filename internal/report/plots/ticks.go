@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -42,7 +41,7 @@ func number(x, step float64) string {
 		digits := 2 + math.Log10(math.Abs(x)/step)
 		return strconv.FormatFloat(x, 'g', max(12, min(17, int(digits))), 64)
 	case decimals == 0 && x >= 1e4:
-		return report.Figure(x)
+		return units.Figure(x)
 	}
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -59,7 +59,7 @@ func (b *Blocks) words() string {
 		room, stored = room+h.Room, stored+h.Stored
 	}
 	share := func(n int64) string {
-		return report.Percent(float64(n) / float64(max(1, b.Capacity)))
+		return units.Percent(float64(n) / float64(max(1, b.Capacity)))
 	}
 	return fmt.Sprintf("KV memory at its fullest: %d requests; %s holds tokens, %s is taken and "+
 		"empty, %s is free.",

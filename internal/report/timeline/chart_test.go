@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -73,7 +74,7 @@ func TestPictures(t *testing.T) {
 	charts := []*Chart{a, b}
 	var picture, page, text bytes.Buffer
 	testkit.OK(t, errors.Join(WriteSVG(&picture, b.Name, charts), WritePage(&page, b.Name, charts),
-		WriteCharts(&text, charts)))
+		doc.Print(&text, Charts(charts))))
 	decoder := xml.NewDecoder(&picture)
 	rows := 0
 	for {

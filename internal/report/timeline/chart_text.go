@@ -2,12 +2,11 @@ package timeline
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -15,9 +14,8 @@ import (
 // textWidth is the number of characters of a row, beside what names it.
 const textWidth = 56
 
-// WriteCharts draws charts below each other in 80 columns, all on the same scale of time.
-func WriteCharts(out io.Writer, charts []*Chart) error {
-	p := report.NewPrinter(out)
+// Charts draws charts below each other in 80 columns, all on the same scale of time.
+func Charts(charts []*Chart) (p doc.Blocks) {
 	whole := end(charts)
 	for _, c := range charts {
 		p.Heading(clean(c.Name))
@@ -35,7 +33,7 @@ func WriteCharts(out io.Writer, charts []*Chart) error {
 	p.Text(fmt.Sprintf("· waits  ▒ prefill  █ decode  ░ complete, held by a static batch; %s in "+
 		"all; at the right the latency of the request.",
 		units.FormatDuration(whole.Seconds())))
-	return p.Err()
+	return p
 }
 
 // clean leaves control characters out of a name.

@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -31,7 +32,8 @@ workload: {requests: 2, arrivals: at-once, prompt: 384, output: 20}
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = timeline.WriteWaterfalls(os.Stdout, []timeline.Waterfall{{Name: "two users", Life: life}})
+	err = doc.Print(os.Stdout, timeline.Waterfalls([]timeline.Waterfall{{Name: "two users",
+		Life: life}}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -94,7 +95,7 @@ func TestRowsAreTheParts(t *testing.T) {
 			}
 		}
 		var b strings.Builder
-		testkit.OK(t, WriteWaterfalls(&b, []Waterfall{*w}))
+		testkit.OK(t, doc.Print(&b, Waterfalls([]Waterfall{*w})))
 		if is := strings.Contains(b.String(), " are left out."); is != (left > 0) {
 			t.Errorf("%d parts are left out:\n%s", left, b.String())
 		}

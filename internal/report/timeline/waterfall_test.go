@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -78,7 +79,7 @@ func TestText(t *testing.T) {
 	for _, set := range [][]string{nil, many} {
 		all := recordWaterfalls(t, set...)
 		var text bytes.Buffer
-		testkit.OK(t, WriteWaterfalls(&text, all))
+		testkit.OK(t, doc.Print(&text, Waterfalls(all)))
 		for line := range strings.Lines(text.String()) {
 			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 				t.Errorf("%q is longer than 80 columns", line)

@@ -2,11 +2,10 @@ package timeline
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -17,10 +16,9 @@ const (
 	mostParts = 24
 )
 
-// WriteWaterfalls writes waterfalls below each other in 80 columns: for each what its time adds up
-// to, and its parts one after another.
-func WriteWaterfalls(out io.Writer, all []Waterfall) error {
-	p := report.NewPrinter(out)
+// Waterfalls shows waterfalls below each other in 80 columns: for each what its time adds up to,
+// and its parts one after another.
+func Waterfalls(all []Waterfall) (p doc.Blocks) {
 	seen := map[Kind]bool{}
 	for i := range all {
 		w := &all[i]
@@ -30,8 +28,8 @@ func WriteWaterfalls(out io.Writer, all []Waterfall) error {
 		for _, t := range w.Totals() {
 			seen[t.Kind] = true
 			p.Line(strings.TrimRight(fmt.Sprintf("%-10s %s %9s %7s  %s", t.Kind,
-				report.Bar(share(t, w.Life), barWidth), duration(t.Span),
-				report.Percent(share(t, w.Life)), counted(t.Steps, "step")), " "))
+				doc.Bar(share(t, w.Life), barWidth), duration(t.Span),
+				units.Percent(share(t, w.Life)), counted(t.Steps, "step")), " "))
 		}
 		p.Gap()
 		rows, left := w.rows()
@@ -45,7 +43,7 @@ func WriteWaterfalls(out io.Writer, all []Waterfall) error {
 		p.Gap()
 	}
 	p.Text(legend(seen))
-	return p.Err()
+	return p
 }
 
 func duration(t sim.Time) string { return units.FormatDuration(t.Seconds()) }

@@ -9,51 +9,10 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
-
-// Block is one thing that a page says: a heading, a paragraph, an item of a list, a command that
-// may be copied, an empty line, or a table.
-type Block struct {
-	Kind  Kind
-	Words string
-	// Header and Rows make a table. Its columns Left are aligned to the left.
-	Header []string
-	Rows   [][]string
-	Left   []int
-}
-
-// Kind is what a block is.
-type Kind uint8
-
-// The kinds of blocks.
-const (
-	Heading Kind = iota
-	Text
-	Item
-	Command
-	Gap
-	Table
-)
-
-// print renders a block as text for a terminal.
-func (b *Block) print(p *report.Printer) {
-	switch b.Kind {
-	case Heading:
-		p.Heading(b.Words)
-	case Text:
-		p.Text(b.Words)
-	case Item:
-		p.Item(b.Words)
-	case Command:
-		p.Command(b.Words)
-	case Gap:
-		p.Gap()
-	case Table:
-		p.Table(b.Header, b.Rows, b.Left...)
-	}
-}
 
 // Level is how much of an answer is printed.
 type Level uint8
@@ -87,15 +46,15 @@ const (
 // fits.
 type page []struct {
 	rank rank
-	ways [][]Block
+	ways []doc.Blocks
 }
 
 // add adds a part, and the shorter ways to say it. An empty part is left out.
-func (g *page) add(r rank, ways ...[]Block) {
+func (g *page) add(r rank, ways ...doc.Blocks) {
 	if len(ways[0]) > 0 {
 		*g = append(*g, struct {
 			rank rank
-			ways [][]Block
+			ways []doc.Blocks
 		}{r, ways})
 	}
 }
@@ -108,58 +67,48 @@ func (g *page) text(r rank, paragraphs ...string) {
 }
 
 // texts returns paragraphs, without the empty ones.
-func texts(paragraphs ...string) (list []Block) {
+func texts(paragraphs ...string) (list doc.Blocks) {
 	for _, words := range paragraphs {
 		if words != "" {
-			list = append(list, Block{Kind: Text, Words: words})
+			list = append(list, doc.Block{Kind: doc.Text, Words: words})
 		}
 	}
 	return list
 }
 
 // items returns the items of a list.
-func items(list []string) (blocks []Block) {
+func items(list []string) (blocks doc.Blocks) {
 	for _, words := range list {
-		blocks = append(blocks, Block{Kind: Item, Words: words})
+		blocks = append(blocks, doc.Block{Kind: doc.Item, Words: words})
 	}
 	return blocks
 }
 
-func heading(words string) []Block { return []Block{{Kind: Heading, Words: words}} }
+func heading(words string) doc.Blocks { return doc.Blocks{{Kind: doc.Heading, Words: words}} }
 
 // unlimited is a number of lines that no page has.
 const unlimited = math.MaxInt
 
-// print prints the essential parts and, in the order of their ranks, the other parts that fit into
-// the given number of lines. It returns the number of lines that it printed.
-func (g page) print(p *report.Printer, most int) int {
-	parts := make([][]string, len(g))
-	printed := 0
+// blocks returns the essential parts and, in the order of their ranks, the other parts that fit
+// into the given number of lines, and how many lines they are.
+func (g page) blocks(most int) (list doc.Blocks, lines int) {
+	parts := make([]doc.Blocks, len(g))
 	for r := essential; r <= sources; r++ {
 		for i, part := range g {
 			if part.rank != r {
 				continue
 			}
 			for k, way := range part.ways {
-				lines := p.Lines(func(p *report.Printer) {
-					for b := range way {
-						way[b].print(p)
-					}
-				})
-				if printed+len(lines) <= most || r == essential && k == len(part.ways)-1 {
-					parts[i] = lines
+				n := way.Lines()
+				if lines+n <= most || r == essential && k == len(part.ways)-1 {
+					parts[i] = way
+					lines += n
 					break
 				}
 			}
-			printed += len(parts[i])
 		}
 	}
-	for _, lines := range parts {
-		for _, line := range lines {
-			p.Line(line)
-		}
-	}
-	return printed
+	return slices.Concat(parts...), lines
 }
 
 // odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
@@ -282,7 +231,7 @@ func (i *Interrupted) words() string {
 }
 
 // blocks says why a fleet misses the SLO, and what would help; nothing for nil.
-func (a *Advice) blocks(confidence float64) []Block {
+func (a *Advice) blocks(confidence float64) doc.Blocks {
 	if a == nil {
 		return nil
 	}
@@ -367,7 +316,7 @@ func (t *Tuned) tried(goal asked.Goal) string {
 }
 
 // blocks says what the deployment does beside the answer; nothing for nil.
-func (t *Today) blocks(c units.Currency) []Block {
+func (t *Today) blocks(c units.Currency) doc.Blocks {
 	if t == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -20,7 +21,7 @@ import (
 const mostRows = 24
 
 // tables returns the fleets that were compared, with what is said of them.
-func (a *Answer) tables() (list []Block) {
+func (a *Answer) tables() (list doc.Blocks) {
 	switch a.Goal.Find {
 	case asked.FindJob:
 		list = a.jobs()
@@ -34,7 +35,7 @@ func (a *Answer) tables() (list []Block) {
 	default:
 		list = a.shapes()
 	}
-	return append([]Block{{Kind: Gap}}, list...)
+	return append(doc.Blocks{{Kind: doc.Gap}}, list...)
 }
 
 // Front returns the fleets of the front, by price.
@@ -55,8 +56,9 @@ func (a *Answer) Front() []Point {
 func (a *Answer) money(unit string) string { return a.Currency.Unit() + unit }
 
 // points returns the table of at most `most` simulated fleets.
-func (a *Answer) points(list []Point, most int) []Block {
-	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", a.money("/h"),
+func (a *Answer) points(list []Point, most int) doc.Blocks {
+	table := doc.Block{Kind: doc.Table, Left: []int{0, 4}, Header: []string{"replicas",
+		a.money("/h"),
 		a.Goal.Measure, "Wh/1M", "evidence"}}
 	for i := range list[:min(len(list), most)] {
 		q := &list[i]
@@ -68,13 +70,14 @@ func (a *Answer) points(list []Point, most int) []Block {
 	if n := len(list) - len(table.Rows); n > 0 {
 		left = fmt.Sprintf("%d more are in plan.json of --out.", n)
 	}
-	return append([]Block{table}, texts(left, "Latency and energy are simulated with slow steps: "+
-		"at the asked confidence, by how far predictions of such servers were off "+
-		"(docs/validation.md).")...)
+	return append(doc.Blocks{table}, texts(left,
+		"Latency and energy are simulated with slow steps: "+
+			"at the asked confidence, by how far predictions of such servers were off "+
+			"(docs/validation.md).")...)
 }
 
-func (a *Answer) reaches() []Block {
-	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", "1/s",
+func (a *Answer) reaches() doc.Blocks {
+	table := doc.Block{Kind: doc.Table, Left: []int{0, 4}, Header: []string{"replicas", "1/s",
 		a.money("/h"), "peak power", "evidence"}}
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
@@ -82,7 +85,7 @@ func (a *Answer) reaches() []Block {
 			report.Figure(r.Rate), fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts),
 			string(r.Grade)})
 	}
-	return append([]Block{table}, texts("Each fleet was simulated whole, at rates in steps of "+
+	return append(doc.Blocks{table}, texts("Each fleet was simulated whole, at rates in steps of "+
 		"about 3%.")...)
 }
 
@@ -134,8 +137,8 @@ func (d *Deployment) jobWords() string {
 	return words
 }
 
-func (a *Answer) jobs() []Block {
-	table := Block{Kind: Table, Left: []int{0, 4}, Header: []string{"replicas", "hours",
+func (a *Answer) jobs() doc.Blocks {
+	table := doc.Block{Kind: doc.Table, Left: []int{0, 4}, Header: []string{"replicas", "hours",
 		a.money(""), a.money("/1M tokens"), "evidence"}}
 	first, measured, longer := "", "", 0.0
 	for i := range a.Jobs {
@@ -189,8 +192,8 @@ func (j *JobDone) odds() string {
 }
 
 // shapes returns the ranking of the kinds of replicas, and the limit of each below it.
-func (a *Answer) shapes() []Block {
-	table := Block{Kind: Table, Left: []int{0, 6}, Header: []string{"replica", "KV ktok",
+func (a *Answer) shapes() doc.Blocks {
+	table := doc.Block{Kind: doc.Table, Left: []int{0, 6}, Header: []string{"replica", "KV ktok",
 		"1/s each", "replicas", a.money("/h"), a.money("/1M"), "evidence"}}
 	apart, unsized := false, false
 	for i := range a.Shapes {
@@ -237,11 +240,11 @@ func (a *Answer) shapes() []Block {
 		words = append(words, fmt.Sprintf("%s: %s of %s, %s an hour.", which,
 			units.Plural(b.Replicas, "replica"), b.Label, a.Currency.Cents(b.Hourly)))
 	}
-	list := append([]Block{table}, texts(append(words, a.tightest()...)...)...)
-	list = append(append(list, Block{Kind: Gap}), texts("What limits each:")...)
+	list := append(doc.Blocks{table}, texts(append(words, a.tightest()...)...)...)
+	list = append(append(list, doc.Block{Kind: doc.Gap}), texts("What limits each:")...)
 	for i := range a.Shapes {
 		s := &a.Shapes[i]
-		list = append(list, Block{Kind: Item, Words: s.Label + ": " + s.Limit})
+		list = append(list, doc.Block{Kind: doc.Item, Words: s.Label + ": " + s.Limit})
 	}
 	return list
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
 // Write prints the answers for people, in 80 columns: in brief, on a page of mostLines lines, or
 // whole. Of five models and more, a short page may take more lines.
 func (a *Answers) Write(out io.Writer, level Level) error {
-	p := report.NewPrinter(out)
+	var p doc.Blocks
 	several, left := len(a.Models) > 1, mostLines-1
 	if several {
 		left -= 2
@@ -30,7 +31,9 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 		if rest := len(a.Models) - i; level == Short {
 			most = (left - rest + 1) / rest
 		}
-		left -= answer.page(level, several).print(p, most)
+		list, lines := answer.page(level, several).blocks(most)
+		p = append(p, list...)
+		left -= lines
 		options += answer.Options
 		simulations += answer.Simulations + answer.Further
 		differ = differ || answer.pricesDiffer()
@@ -47,7 +50,7 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 		}
 		p.Text(searched + "; more with --details.")
 	}
-	return p.Err()
+	return doc.Print(out, p)
 }
 
 // page says what was asked, what the answer is and how certain, what comes after it, and what would
@@ -69,7 +72,7 @@ func (a *Answer) page(level Level, several bool) *page {
 	if whole {
 		g.add(reasons, a.tables())
 		if a.Today != nil || a.Sensitivity != nil {
-			g.add(reasons, []Block{{Kind: Gap}})
+			g.add(reasons, doc.Blocks{{Kind: doc.Gap}})
 		}
 	}
 	g.add(asides, a.Today.blocks(a.Currency))
@@ -112,7 +115,7 @@ func (a *Answer) addAsked(g *page, whole, several bool) {
 			"cost for that reason too.")
 	}
 	if whole {
-		g.add(asides, []Block{{Kind: Gap}})
+		g.add(asides, doc.Blocks{{Kind: doc.Gap}})
 	}
 }
 
@@ -240,7 +243,7 @@ func (a *Answer) addChanges(g *page, whole bool) {
 			same = append(same, s.Input)
 		}
 	}
-	some := func(most int) []Block {
+	some := func(most int) doc.Blocks {
 		list := slices.Clone(all)
 		if more := len(all) - most; more > 0 {
 			list = append(list[:most], fmt.Sprintf("and %d more", more))
@@ -359,13 +362,13 @@ func (d *Deployment) emitted() string {
 }
 
 // start returns the commands that start a replica, and what they do not express.
-func (d *Deployment) start() []Block {
+func (d *Deployment) start() doc.Blocks {
 	if d.Launch == nil {
 		return texts(d.emitted())
 	}
-	list := append([]Block{{Kind: Gap}}, texts("To start a replica:")...)
+	list := append(doc.Blocks{{Kind: doc.Gap}}, texts("To start a replica:")...)
 	for _, command := range d.Launch {
-		list = append(list, Block{Kind: Command, Words: command})
+		list = append(list, doc.Block{Kind: doc.Command, Words: command})
 	}
 	if len(d.Lacks) > 0 {
 		list = append(list, texts("What was simulated and is not in it:")...)
@@ -374,13 +377,13 @@ func (d *Deployment) start() []Block {
 }
 
 // search says how the answer was found.
-func (a *Answer) search() []Block {
+func (a *Answer) search() doc.Blocks {
 	list := texts(fmt.Sprintf("%d options, %d simulations to find the answer and %d for the "+
 		"rest of this page; decisions at %.4g%% confidence.", a.Options, a.Simulations, a.Further,
 		100*a.Confidence), a.Tuned.tried(a.Goal))
 	for _, pruned := range a.Pruned {
-		list = append(list, Block{Kind: Item, Words: fmt.Sprintf("%d not simulated: %s. %s",
+		list = append(list, doc.Block{Kind: doc.Item, Words: fmt.Sprintf("%d not simulated: %s. %s",
 			pruned.Options, pruned.Why, pruned.Example)})
 	}
-	return append([]Block{{Kind: Gap}}, append(list, texts(a.Unproven.words())...)...)
+	return append(doc.Blocks{{Kind: doc.Gap}}, append(list, texts(a.Unproven.words())...)...)
 }

@@ -1,13 +1,13 @@
-package report_test
+package doc_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/report"
-
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/report/doc"
 )
 
 // A narrow text has the same words, in lines of at most 80 columns, and what fits stays as it is.
@@ -15,7 +15,7 @@ func TestNarrowKeepsTheWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOf(rapid.StringMatching(`( {0,20}|\n)[a-zé%+]{1,20}`)).Draw(t, "words")
 		given := strings.Join(words, rapid.SampledFrom([]string{" ", "  "}).Draw(t, "between"))
-		got := report.Narrow(given)
+		got := doc.Narrow(given)
 		if a, b := strings.Fields(got), strings.Fields(given); strings.Join(a, " ") !=
 			strings.Join(b, " ") {
 			t.Errorf("%q has other words than %q", got, given)

@@ -1,6 +1,7 @@
-package report
+package doc
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-// TestTerminalCharts as they are printed, to be looked at: testdata/terminal.txt.
+var update = flag.Bool("update", false, "write the golden file")
+
+// TestTerminalCharts as they are printed, to be looked at: testdata/glyphs.txt.
 func TestTerminalCharts(t *testing.T) {
 	var b strings.Builder
 	rising := make([]float64, 400)
@@ -35,7 +38,7 @@ func TestTerminalCharts(t *testing.T) {
 	for _, value := range []float64{1, 30, 300, 2000} {
 		fmt.Fprintf(&b, "scale %4g    |%s|\n", value, Scale(value, 0.5, 4000, 300, 40))
 	}
-	const path = "testdata/terminal.txt"
+	const path = "testdata/glyphs.txt"
 	if *update {
 		testkit.OK(t, os.MkdirAll("testdata", 0o777))
 		testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))

@@ -1,4 +1,4 @@
-package page
+package diagnosis
 
 import (
 	"slices"
@@ -10,8 +10,8 @@ import (
 
 // A run has a table of its latencies; one with parts has a table of each kind too, a row for each
 // part, as wide as the header.
-func TestTables(t *testing.T) {
-	if tables := newTables(&scenarios.Result{}); len(tables) != 1 || len(tables[0].Rows) != 4 {
+func TestTablesHaveTheirRows(t *testing.T) {
+	if tables := Tables(&scenarios.Result{}); len(tables) != 1 || len(tables[0].Rows) != 4 {
 		t.Errorf("tables of a run without parts: %+v", tables)
 	}
 	r := &scenarios.Result{Pools: []scenarios.PoolResult{{Name: "new", Hardware: "h100-sxm"},
@@ -19,7 +19,7 @@ func TestTables(t *testing.T) {
 	r.Classes = map[string]metrics.ClassSummary{
 		"chat": {Endings: metrics.Endings{Completed: 7, Cancelled: 3}}}
 	r.Tenants = map[string]metrics.ClassSummary{"shop": {}, "archive": {}}
-	tables := newTables(r)[1:]
+	tables := Tables(r)[1:]
 	if len(tables) != 3 {
 		t.Fatalf("%d tables, want 3", len(tables))
 	}
@@ -35,7 +35,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("rows of %v, want %v", got, names)
 		}
 	}
-	if row := tables[0].Rows[0]; row[1] != "7" || row[4] != "3" {
+	if row := tables[0].Rows[0]; row[1] != "7 of 10" || row[4] != "3" {
 		t.Errorf("7 completed and 3 cancelled requests are shown as %v", row)
 	}
 }

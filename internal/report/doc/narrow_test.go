@@ -1,4 +1,4 @@
-package report
+package doc
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // Tables of names keep to 80 columns as long as their figures do, and lose no letter.
@@ -28,7 +30,9 @@ func TestTablesKeepToTheirColumns(t *testing.T) {
 			rows = append(rows, row)
 		}
 		var out bytes.Buffer
-		NewPrinter(&out).Table(header, rows, left...)
+		var list Blocks
+		list.Table(header, rows, left...)
+		testkit.OK(t, Print(&out, list))
 		letters := func(s string) int { return len(s) - strings.Count(s, " ") }
 		want := letters(strings.Join(header, ""))
 		for _, row := range rows {
@@ -38,7 +42,7 @@ func TestTablesKeepToTheirColumns(t *testing.T) {
 			t.Fatalf("%d letters are printed, want %d:\n%s", got, want, out.String())
 		}
 		for line := range strings.SplitSeq(out.String(), "\n") {
-			if utf8.RuneCountInString(line) > columns {
+			if utf8.RuneCountInString(line) > Columns {
 				t.Fatalf("a line of %d columns:\n%s", utf8.RuneCountInString(line), out.String())
 			}
 		}

@@ -1,7 +1,6 @@
-package report
+package doc
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,15 +13,15 @@ const least = 6
 
 // narrow breaks names into lines, the widest column of names first, until a table fits into the
 // columns of a terminal: between words, and within words only where that is not enough.
-func narrow(header table.Row, rows []table.Row, left []int, config []table.ColumnConfig) {
-	widths, words := measure(header, rows, left)
+func (b *Block) narrow(config []table.ColumnConfig) {
+	widths, words := b.measure()
 	for _, floor := range []func(column int) int{
 		func(column int) int { return words[column] },
 		func(int) int { return least },
 	} {
-		for sum(widths) > columns {
+		for sum(widths) > Columns {
 			widest := -1
-			for _, i := range left {
+			for _, i := range b.Left {
 				if widths[i] > floor(i) && (widest < 0 || widths[i] > widths[widest]) {
 					widest = i
 				}
@@ -38,20 +37,20 @@ func narrow(header table.Row, rows []table.Row, left []int, config []table.Colum
 
 // measure returns the widths of columns, and the widths to which they can be narrowed between
 // words.
-func measure(header table.Row, rows []table.Row, left []int) (widths, words []int) {
-	widths, words = make([]int, len(header)), make([]int, len(header))
-	for i := range header {
-		for _, row := range append([]table.Row{header}, rows...) {
+func (b *Block) measure() (widths, words []int) {
+	widths, words = make([]int, len(b.Header)), make([]int, len(b.Header))
+	for i := range b.Header {
+		for _, row := range append([][]string{b.Header}, b.Rows...) {
 			if i >= len(row) {
 				continue
 			}
-			cell := fmt.Sprint(row[i])
+			cell := row[i]
 			widths[i] = max(widths[i], text.LongestLineLen(cell))
 			for word := range strings.FieldsSeq(breakable(cell)) {
 				words[i] = max(words[i], text.StringWidthWithoutEscSequences(word))
 			}
 		}
-		if !slices.Contains(left, i) {
+		if !slices.Contains(b.Left, i) {
 			words[i] = widths[i]
 		}
 	}
@@ -67,13 +66,9 @@ func sum(widths []int) (total int) {
 }
 
 // Fits reports whether a table has at most 80 columns without breaking words.
-func Fits(header []string, rows [][]string, left ...int) bool {
-	list := make([]table.Row, len(rows))
-	for i, r := range rows {
-		list[i] = tableRow(r)
-	}
-	_, words := measure(tableRow(header), list, left)
-	return sum(words) <= columns
+func (b *Block) Fits() bool {
+	_, words := b.without(b.Wide).measure()
+	return sum(words) <= Columns
 }
 
 // breakable puts a space behind each hyphen, where a line may end.
@@ -115,15 +110,15 @@ func wide(words string) int {
 func Narrow(words string) string {
 	var lines []string
 	for line := range strings.SplitSeq(words, "\n") {
-		if text.StringWidthWithoutEscSequences(line) <= columns {
+		if text.StringWidthWithoutEscSequences(line) <= Columns {
 			lines = append(lines, line)
 			continue
 		}
 		indent := 0
-		if at := strings.LastIndex(line, "  "); at >= 0 && at+2 <= columns/2 {
+		if at := strings.LastIndex(line, "  "); at >= 0 && at+2 <= Columns/2 {
 			indent = at + 2
 		}
-		broken := strings.Split(text.WrapSoft(line[indent:], columns-indent), "\n")
+		broken := strings.Split(text.WrapSoft(line[indent:], Columns-indent), "\n")
 		for i, part := range broken {
 			part = strings.TrimRight(part, " ")
 			if i > 0 {

@@ -1,0 +1,105 @@
+package doc
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+// Markdown writes a document as Markdown. Empty lines, and what is drawn with characters, are not
+// in it.
+func (b Blocks) Markdown(out io.Writer) error {
+	var m strings.Builder
+	for i := range b {
+		one, words := &b[i], markdownWords(b[i].Words)
+		switch one.Kind {
+		case Heading:
+			m.WriteString("### " + words + "\n\n")
+		case Text:
+			m.WriteString(words + "\n\n")
+		case Item, Entry:
+			if one.Kind == Entry {
+				words = markdownWords(one.Name) + ": " + words
+			}
+			m.WriteString("- " + words + "\n")
+			if i+1 == len(b) || b[i+1].Kind != one.Kind {
+				m.WriteString("\n")
+			}
+		case Command, Line:
+			m.WriteString("```\n" + Plain(one.Words) + "\n```\n\n")
+		case Table:
+			t := one.without(one.Drawn)
+			markdownRow(&m, t.Header)
+			m.WriteString(strings.Repeat("|---", len(t.Header)) + "|\n")
+			for _, row := range t.Rows {
+				markdownRow(&m, row)
+			}
+			m.WriteString("\n")
+		case Gap, Chart:
+		}
+	}
+	_, err := io.WriteString(out, m.String())
+	return err
+}
+
+func markdownRow(m *strings.Builder, cells []string) {
+	for _, c := range cells {
+		fmt.Fprintf(m, "| %s ", markdownWords(c))
+	}
+	m.WriteString("|\n")
+}
+
+// markdownWords escapes what would break a table or begin a tag.
+func markdownWords(words string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "<", "&lt;").
+		Replace(Plain(words))
+}
+
+// HTML returns a document as a part of a page. Empty lines, and what is drawn with characters, are
+// not in it.
+func (b Blocks) HTML() template.HTML {
+	var h strings.Builder
+	for i := range b {
+		one, words := &b[i], htmlWords(b[i].Words)
+		switch one.Kind {
+		case Heading:
+			h.WriteString("<h2>" + words + "</h2>\n")
+		case Text:
+			h.WriteString(`<p class="words">` + words + "</p>\n")
+		case Item:
+			if i == 0 || b[i-1].Kind != Item {
+				h.WriteString("<ul>\n")
+			}
+			h.WriteString("<li>" + words + "</li>\n")
+			if i+1 == len(b) || b[i+1].Kind != Item {
+				h.WriteString("</ul>\n")
+			}
+		case Entry:
+			h.WriteString(`<p class="words"><b>` + htmlWords(one.Name) + "</b> " + words +
+				"</p>\n")
+		case Command, Line:
+			h.WriteString(`<pre tabindex="0">` + words + "</pre>\n")
+		case Table:
+			t := one.without(one.Drawn)
+			h.WriteString(`<div class="wide" tabindex="0" role="region" aria-label="table">` +
+				"<table><thead><tr>")
+			for _, title := range t.Header {
+				h.WriteString(`<th scope="col">` + htmlWords(title) + "</th>")
+			}
+			h.WriteString("</tr></thead>\n<tbody>")
+			for _, row := range t.Rows {
+				h.WriteString(`<tr><th scope="row">` + htmlWords(row[0]) + "</th>")
+				for _, cell := range row[1:] {
+					h.WriteString("<td>" + htmlWords(cell) + "</td>")
+				}
+				h.WriteString("</tr>\n")
+			}
+			h.WriteString("</tbody></table></div>\n")
+		case Gap, Chart:
+		}
+	}
+	return template.HTML(h.String())
+}
+
+func htmlWords(words string) string { return template.HTMLEscapeString(Plain(words)) }
