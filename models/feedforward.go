@@ -15,7 +15,7 @@ type MoE struct {
 	// hidden size (Nemotron 3 Super, Kimi-K3): two projections lead there and back. 0 without them.
 	Latent int
 	// Identity is the number of experts more that pass tokens on as they are (LongCat-Flash);
-	// Active counts none of them.
+	// Active does not count them.
 	Identity int
 	// Gated reports whether an expert has three matrices, else two. Bias reports whether they have
 	// biases.

@@ -52,7 +52,7 @@ func (s *shape) readMLA(c *config) {
 		ValueDim:   c.need("v_head_dim"),
 		OutputGate: c.flag(false, "mla_use_output_gate"),
 	}
-	c.use("mla_use_nope", "mla_use_output_gate")
+	c.markRead("mla_use_nope", "mla_use_output_gate")
 	if width := c.count(0, "qk_head_dim"); width > 0 && width != s.mla.NopeDim+s.mla.RopeDim {
 		c.fail("qk_head_dim is %d, but qk_nope_head_dim and qk_rope_head_dim are %d together",
 			width, s.mla.NopeDim+s.mla.RopeDim)
@@ -96,7 +96,7 @@ func (s *shape) readIndexerTypes(c *config) {
 // (vllm/model_executor/models/deepseek_v2.py, v0.23, DeepseekV2MLAAttention).
 func (c *config) indexerTypes(layers int) []string {
 	pattern, listed := c.text("index_topk_pattern"), c.words("indexer_types")
-	c.use("index_share_for_mtp_iteration") // predictors share a choice between their own steps
+	c.markRead("index_share_for_mtp_iteration") // predictors share a choice between their own steps
 	every, after := c.count(1, "index_topk_freq"), c.count(2, "index_skip_topk_offset")
 	var types []string
 	switch {
@@ -126,12 +126,12 @@ func (c *config) indexerTypes(layers int) []string {
 // readMixers reads what each layer has where not all have the same: sliding windows, chunks, and
 // recurrent layers.
 func (s *shape) readMixers(c *config) {
-	// says that there is none
+	// -1 says that no layer has a window
 	if n, ok := c.values["sliding_window"].(json.Number); ok && n.String() == "-1" {
 		c.values["sliding_window"] = nil
 	}
-	window := c.first(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
-	c.use("sliding_window", "attention_chunk_size", "sliding_window_size", "max_window_layers",
+	window := c.firstCount(0, "sliding_window", "attention_chunk_size", "sliding_window_size")
+	c.markRead("sliding_window", "attention_chunk_size", "sliding_window_size", "max_window_layers",
 		"sliding_window_pattern")
 	if !c.flag(true, "use_sliding_window") {
 		window = 0
@@ -173,7 +173,7 @@ func (s *shape) layerKinds(c *config, window int) []string {
 		}
 		return kinds
 	}
-	every := c.first(0, "sliding_window_pattern", "no_rope_layer_interval",
+	every := c.firstCount(0, "sliding_window_pattern", "no_rope_layer_interval",
 		"full_attention_interval")
 	first := c.count(0, "max_window_layers")
 	kinds := make([]string, min(s.layers, maxLayers))

@@ -66,7 +66,7 @@ func (c *config) assume(defaults map[string]any) {
 	for name, value := range defaults {
 		if _, ok := c.values[name]; !ok {
 			c.values[name] = value
-			c.use(name)
+			c.markRead(name)
 		}
 	}
 }
@@ -195,16 +195,16 @@ func (c *config) text(spellings ...string) string {
 	return v
 }
 
-// first returns the whole number of the first spelling that is there; others may differ.
-func (c *config) first(otherwise int, spellings ...string) int {
+// firstCount returns the whole number of the first spelling that is there; others may differ.
+func (c *config) firstCount(otherwise int, spellings ...string) int {
 	if name, value, found := c.find(spellings...); found {
 		return c.whole(name, value)
 	}
 	return otherwise
 }
 
-// use notes keys that are understood and change nothing here.
-func (c *config) use(names ...string) {
+// markRead notes keys that are understood and change nothing here.
+func (c *config) markRead(names ...string) {
 	for _, n := range names {
 		c.used[n] = true
 	}

@@ -115,5 +115,5 @@ func (s *shape) readFlags(c *config, f family) {
 			}
 		}
 	}
-	c.use(f.Ignored...)
+	c.markRead(f.Ignored...)
 }

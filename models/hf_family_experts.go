@@ -60,7 +60,7 @@ func readMiniMaxM3(c *config, s *shape) {
 		FromInput: true, Unweighted: true,
 		TopK: sparse.need("sparse_topk_blocks") * sparse.need("sparse_block_size"),
 	}
-	sparse.use("sparse_disable_index_value", "sparse_init_block", "sparse_local_block",
+	sparse.markRead("sparse_disable_index_value", "sparse_init_block", "sparse_local_block",
 		"sparse_score_type")
 	ns := sparse.counts("sparse_attention_freq")
 	layers := sparse.listed("sparse_attention_freq", s.layers, len(ns),
@@ -169,7 +169,7 @@ func compressedKind(ratio int) string {
 // heads (Step-3, arXiv:2507.19427, section 3: multi-matrix factorization attention).
 func readStep3(c *config, s *shape) {
 	s.attention.QueryRank = c.count(s.attention.HeadDim, "share_q_dim")
-	c.use("norm_expert_weight")
+	c.markRead("norm_expert_weight")
 }
 
 // readLongCat reads layers of two attentions and two MLPs, beside which experts run (LongCat-Flash,
@@ -229,7 +229,8 @@ func readDBRX(c *config, s *shape) {
 		"moe_num_experts": experts.need("moe_num_experts"), "moe_top_k": experts.need("moe_top_k"),
 		"moe_intermediate_size": experts.need("ffn_hidden_size"),
 	})
-	experts.use("moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights", "ffn_act_fn")
+	experts.markRead("moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights",
+		"ffn_act_fn")
 }
 
 // readGrok reads experts beside an MLP in each layer (Grok-2). Another model, of images, has the

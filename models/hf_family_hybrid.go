@@ -63,8 +63,8 @@ func readKimiLinear(c *config, s *shape) {
 
 // mambaOf reads a Mamba-2 layer with the keys of transformers' Bamba.
 func (s *shape) mambaOf(c *config) *Recurrent {
-	heads, width := c.need("mamba_n_heads"), c.first(0, "mamba_d_head")
-	inner := c.first(c.count(2, "mamba_expand")*s.Hidden, "mamba_d_ssm")
+	heads, width := c.need("mamba_n_heads"), c.firstCount(0, "mamba_d_head")
+	inner := c.firstCount(c.count(2, "mamba_expand")*s.Hidden, "mamba_d_ssm")
 	if width == 0 && heads > 0 {
 		width = inner / heads
 	}
@@ -72,7 +72,7 @@ func (s *shape) mambaOf(c *config) *Recurrent {
 		c.fail("mamba_d_head: %d heads of %d are %d wide, but the layer is %d", heads, width,
 			heads*width, inner)
 	}
-	c.use("mamba_d_ssm", "mamba_expand", "mamba_norm_before_gate", "mamba_rms_norm",
+	c.markRead("mamba_d_ssm", "mamba_expand", "mamba_norm_before_gate", "mamba_rms_norm",
 		"mamba_use_mlp")
 	return &Recurrent{
 		Kind: Mamba2, Heads: heads, ValueDim: width, KeyHeads: c.need("mamba_n_groups"),

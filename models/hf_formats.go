@@ -69,7 +69,7 @@ func (c quantSection) integers(method string) Format {
 // bitsAndBytes returns NF4 and FP4 in blocks of 64 with a 32-bit scale, which is in 8 bits itself
 // where quantised twice (QLoRA, arXiv:2305.14314, section 3), or INT8 a row.
 func (c quantSection) bitsAndBytes() Format {
-	c.use("bnb_4bit_compute_dtype", "bnb_4bit_quant_type", "bnb_4bit_quant_storage")
+	c.markRead("bnb_4bit_compute_dtype", "bnb_4bit_quant_type", "bnb_4bit_quant_storage")
 	switch {
 	case c.flag(false, "load_in_8bit", "_load_in_8bit"):
 		return standardFormat(hardware.INT8)
@@ -130,7 +130,7 @@ func (c quantSection) compressedTensors(excluded modulePatterns) *quantisation {
 // scheme reads the format of weights: bits, kind, and what shares a scale.
 func (c quantSection) scheme() Format {
 	bits, kind, group := int64(c.need("num_bits")), c.text("type"), c.group("group_size")
-	c.use("strategy", "symmetric", "block_structure")
+	c.markRead("strategy", "symmetric", "block_structure")
 	if !c.has("group_size") || c.text("strategy") == "channel" || c.text("strategy") == "tensor" {
 		group = 0
 	}
@@ -200,7 +200,7 @@ func (c quantSection) algorithm(key, name string) Format {
 func (c quantSection) modelOpt() *quantisation {
 	q := &quantisation{excluded: c.patterns("exclude_modules", "ignore", "modules_to_not_convert"),
 		kv: c.cacheScheme()}
-	c.use("group_size", "producer", "config_groups")
+	c.markRead("group_size", "producer", "config_groups")
 	name := c.text("quant_algo", "moe_quant_algo")
 	if name != "MIXED_PRECISION" {
 		if name == "" && c.has("config_groups") {

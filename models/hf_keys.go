@@ -57,7 +57,7 @@ func (c *config) checkKeys() {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		value := c.values[name]
 		switch {
-		case c.used[name] || inert(value) || harmless.MatchString(name):
+		case c.used[name] || saysAbsent(value) || harmless.MatchString(name):
 		case costly.MatchString(name):
 			c.fail("the key %s (found %s) is not understood, and may change what is stored or "+
 				"computed: "+
@@ -87,23 +87,23 @@ var ofTowers = regexp.MustCompile(
 // keys of towers, are not looked at. Other parts of a model are not served here, and a warning says
 // so.
 func (c *config) checkWrapper(text *config) {
-	c.use("tie_word_embeddings", "use_backbone_lora", "use_llm_lora", "template", "ps_version")
-	c.use(textSections...)
+	c.markRead("tie_word_embeddings", "use_backbone_lora", "use_llm_lora", "template", "ps_version")
+	c.markRead(textSections...)
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		value := c.values[name]
 		_, nested := value.(map[string]any)
 		switch {
 		case reflect.DeepEqual(value, text.values[name]), !nested && ofTowers.MatchString(name):
-			c.use(name)
+			c.markRead(name)
 		case nested && slices.Contains([]string{"talker_config", "code2wav_config",
 			"token2wav_config"}, name):
-			c.use(name)
+			c.markRead(name)
 			c.top().warn("%s: the part that speaks is not counted; engines serve the one "+
 				"that thinks", name)
-		case nested && !c.used[name] && !inert(value) && ofTowers.MatchString(name):
-			c.use(name)
+		case nested && !c.used[name] && !saysAbsent(value) && ofTowers.MatchString(name):
+			c.markRead(name)
 			c.top().warn("%s is not read: what it says of images and sounds is not counted", name)
-		case nested && !c.used[name] && !inert(value) && !harmless.MatchString(name):
+		case nested && !c.used[name] && !saysAbsent(value) && !harmless.MatchString(name):
 			c.fail("the key %s (found an object) is not understood, and may be a part of the model",
 				name)
 		}
@@ -117,7 +117,7 @@ func (c *config) checkSection() {
 	switch c.path {
 	case "attn_config", "ffn_config", "linear_attn_config", "sparse_attention_config", "ssm_cfg":
 		for _, name := range slices.Sorted(maps.Keys(c.values)) {
-			if !c.used[name] && !inert(c.values[name]) && !harmless.MatchString(name) &&
+			if !c.used[name] && !saysAbsent(c.values[name]) && !harmless.MatchString(name) &&
 				costly.MatchString(name) {
 				c.fail("the key %s (found %s) is not understood, and may change what is stored "+
 					"or computed", name, describe(c.values[name]))
@@ -132,8 +132,8 @@ func (c *config) modelType() string {
 	return s
 }
 
-// inert reports whether a value says that something is absent.
-func inert(value any) bool {
+// saysAbsent reports whether a value says that something is absent.
+func saysAbsent(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true

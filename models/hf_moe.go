@@ -12,7 +12,7 @@ func (s *shape) readMoE(c *config) {
 	experts := c.count(0, "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts",
 		"moe_n_experts")
 	layers := c.expertLayers(s.layers)
-	c.use("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk",
+	c.markRead("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk",
 		"moe_top_k", "moe_k", "top_k_experts")
 	if experts == 0 || !slices.Contains(layers, true) {
 		return
@@ -25,7 +25,7 @@ func (s *shape) readMoE(c *config) {
 		Gated:        s.gated, Bias: s.mlpBias,
 		Latent: c.count(0, "moe_latent_size", "routed_expert_hidden_size"),
 	}
-	c.use("latent_moe_use_norm")
+	c.markRead("latent_moe_use_norm")
 	m.Shared = c.count(0, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts",
 		"num_shared_expert")
 	m.SharedIntermediate = m.Shared * m.Intermediate
@@ -73,19 +73,19 @@ func (c *config) expertLayers(layers int) []bool {
 		return c.enumerated("moe_layers_enum", text, len(sparse))
 	}
 	if words := c.words("mlp_layer_types"); words != nil {
-		c.use("first_k_dense_replace", "moe_layer_freq")
+		c.markRead("first_k_dense_replace", "moe_layer_freq")
 		return c.listed("mlp_layer_types", layers, len(words),
 			func(i int) bool { return words[i] == "sparse" })
 	}
 	if _, value, found := c.find("moe_layer_freq"); found {
 		if _, isList := value.([]any); isList {
-			c.use("first_k_dense_replace")
+			c.markRead("first_k_dense_replace")
 			ns := c.counts("moe_layer_freq")
 			return c.listed("moe_layer_freq", layers, len(ns),
 				func(i int) bool { return ns[i] == 1 })
 		}
 	}
-	first := c.first(0, "first_k_dense_replace", "moe_layer_start_index")
+	first := c.firstCount(0, "first_k_dense_replace", "moe_layer_start_index")
 	frequency := max(1, c.count(1, "moe_layer_freq"))
 	step := max(1, c.count(1, "decoder_sparse_step", "interleave_moe_layer_step",
 		"moe_layer_interval"))

@@ -241,7 +241,7 @@ func (c quantSection) dynamic(f Format) []quantised {
 // it is not quantised.
 func (c quantSection) override(f Format) Format {
 	bits := int64(c.count(int(f.Bits), "bits", "w_bit"))
-	c.use("data_type", "sym", "desc_act", "act_bits", "act_data_type", "act_dynamic",
+	c.markRead("data_type", "sym", "desc_act", "act_bits", "act_data_type", "act_dynamic",
 		"act_group_size", "act_sym", "mse", "damp_percent")
 	switch {
 	case bits >= 16:
@@ -296,7 +296,7 @@ func (c quantSection) checkQuantisation() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		value := c.values[name]
-		if !c.used[name] && !inert(value) && !harmlessQuantisation.MatchString(name) &&
+		if !c.used[name] && !saysAbsent(value) && !harmlessQuantisation.MatchString(name) &&
 			costlyQuantisation.MatchString(name) {
 			c.fail("the key %s (found %s) is not understood, and may change what is stored", name,
 				describe(value))

@@ -92,10 +92,10 @@ func (a *Architecture) addLayer(g Group) {
 // readPredictors reads the layers for multi-token prediction, which are like the last layer but see
 // all tokens.
 func (s *shape) readPredictors(c *config) {
-	n := c.first(0, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-	c.use("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings",
+	n := c.firstCount(0, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+	c.markRead("num_mtp_modules", "use_mtp", "mtp_use_dedicated_embeddings",
 		"mtp_hybrid_override_pattern", "mtp_layers_block_type")
-	n *= c.first(1, "mtp_transformer_layers")
+	n *= c.firstCount(1, "mtp_transformer_layers")
 	if n == 0 || n > 64 {
 		if n > 64 {
 			c.fail("prediction layers: found %d, want 0 to 64", n)

@@ -35,7 +35,8 @@ func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
 		"num_layers")
 	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
-	inner := c.first(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim", "mlp_dim")
+	inner := c.firstCount(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim",
+		"mlp_dim")
 	if inner == 0 {
 		inner = int(float64(width) * c.number(4, "mlp_ratio"))
 	}
@@ -45,7 +46,7 @@ func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 		return 0, ImageEncoder{}
 	}
 	attention := width
-	if w := c.first(0, "qkv_hidden_size"); w > 0 {
+	if w := c.firstCount(0, "qkv_hidden_size"); w > 0 {
 		attention = min(w, 1<<17)
 	}
 	gated, biased := c.gatedEncoder(), c.flag(c.flag(true, "linear_bias"), "attention_bias")
@@ -64,21 +65,21 @@ func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 // its type and from the keys beside it; nil where that is not known, or its numbers are not there.
 func (c towerSection) images(e ImageEncoder) *ImageEncoder {
 	wrapper := c.outer
-	e.Patch, e.Join, e.Side = c.first(0, "patch_size"), c.first(1, "spatial_merge_size"),
-		c.first(0, "image_size")
+	e.Patch, e.Join, e.Side = c.firstCount(0, "patch_size"), c.firstCount(1, "spatial_merge_size"),
+		c.firstCount(0, "image_size")
 	switch kind := c.modelType(); {
 	case strings.HasPrefix(kind, "qwen2_vl"), strings.HasPrefix(kind, "qwen2_5_vl"),
 		strings.HasPrefix(kind, "qwen3"),
 		strings.HasPrefix(kind, "glm4v"):
 		e.Rule = NativeSize
 	case kind == "pixtral":
-		e.Rule, e.Join = RowsOfTokens, wrapper.first(1, "spatial_merge_size")
+		e.Rule, e.Join = RowsOfTokens, wrapper.firstCount(1, "spatial_merge_size")
 	case strings.HasPrefix(kind, "siglip") && wrapper.has("mm_tokens_per_image"):
-		e.Rule, e.Tokens = FixedSize, wrapper.first(0, "mm_tokens_per_image")
+		e.Rule, e.Tokens = FixedSize, wrapper.firstCount(0, "mm_tokens_per_image")
 	case strings.HasPrefix(kind, "intern_vit") && wrapper.number(0, "downsample_ratio") == 0.5:
 		e.Rule, e.Join, e.Tiles = TiledSize, 2, 1
 		if wrapper.flag(false, "dynamic_image_size") {
-			e.Tiles = wrapper.first(1, "max_dynamic_patch")
+			e.Tiles = wrapper.firstCount(1, "max_dynamic_patch")
 		}
 	default:
 		return nil
@@ -101,9 +102,9 @@ func (c towerSection) sounds(e ImageEncoder) *SoundEncoder {
 	case kind == "qwen2_audio_encoder":
 		s.Rule = Padded
 	case kind == "qwen2_5_omni_audio_encoder": // two windows of frames attend to each other
-		s.Rule, s.Window = Halved, 2*min(c.first(0, "n_window"), 1<<20)
+		s.Rule, s.Window = Halved, 2*min(c.firstCount(0, "n_window"), 1<<20)
 	case kind == "qwen3_omni_moe_audio_encoder":
-		s.Rule, s.Window = Eighths, min(c.first(0, "n_window_infer"), 1<<20)
+		s.Rule, s.Window = Eighths, min(c.firstCount(0, "n_window_infer"), 1<<20)
 	case kind == "voxtral_encoder":
 		s.Rule = Pieces
 	default:
@@ -124,17 +125,17 @@ func (c towerSection) gatedEncoder() bool {
 
 // patches counts the embedding of patches and their positions.
 func (c towerSection) patches(width int) int64 {
-	patch := min(c.first(0, "patch_size"), 1<<10)
-	n := product(min(c.first(3, "in_channels", "num_channels", "in_chans"), 1<<10),
-		min(c.first(1, "temporal_patch_size"), 16), patch, patch, width) + int64(width)
-	positions := c.first(0, "num_position_embeddings")
-	if image := c.first(0, "image_size"); image > 0 && patch > 0 && positions == 0 {
+	patch := min(c.firstCount(0, "patch_size"), 1<<10)
+	n := product(min(c.firstCount(3, "in_channels", "num_channels", "in_chans"), 1<<10),
+		min(c.firstCount(1, "temporal_patch_size"), 16), patch, patch, width) + int64(width)
+	positions := c.firstCount(0, "num_position_embeddings")
+	if image := c.firstCount(0, "image_size"); image > 0 && patch > 0 && positions == 0 {
 		positions = (image / patch) * (image / patch)
 	}
-	if side := c.first(0, "init_pos_emb_height"); side > 0 {
-		positions = min(side, 1<<12) * min(c.first(side, "init_pos_emb_width"), 1<<12)
+	if side := c.firstCount(0, "init_pos_emb_height"); side > 0 {
+		positions = min(side, 1<<12) * min(c.firstCount(side, "init_pos_emb_width"), 1<<12)
 	}
-	if size := c.first(0, "position_embedding_size"); size > 0 {
+	if size := c.firstCount(0, "position_embedding_size"); size > 0 {
 		positions = 2 * min(size, 1<<24)
 	}
 	return n + product(min(positions, 1<<25), width)
@@ -144,8 +145,8 @@ func (c towerSection) patches(width int) int64 {
 // two matrices (one where they are not joined); the Qwen3-VL family does so for some inner layers
 // too (DeepStack), which are normalised after they are joined (transformers, modeling_qwen3_vl.py).
 func (c towerSection) projector(width, hidden int) int64 {
-	out := min(c.first(hidden, "out_hidden_size", "text_hidden_size", "output_dim"), 1<<17)
-	joined := min(c.first(1, "spatial_merge_size"), 16)
+	out := min(c.firstCount(hidden, "out_hidden_size", "text_hidden_size", "output_dim"), 1<<17)
+	joined := min(c.firstCount(1, "spatial_merge_size"), 16)
 	joined *= joined
 	for _, side := range c.counts("merge_kernel_size") {
 		joined *= min(max(side, 1), 16)

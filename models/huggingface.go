@@ -67,7 +67,7 @@ func (c *config) textModel() *config {
 			"quantization_config"} {
 			if v, ok := c.values[shared]; ok {
 				inner.assume(map[string]any{shared: v})
-				c.use(shared)
+				c.markRead(shared)
 			}
 		}
 		return inner.textModel()
@@ -174,7 +174,7 @@ func (c *config) maxContext() int {
 	if _, _, found := c.find(spellings...); !found {
 		c.failMissing(spellings)
 	}
-	context := c.first(0, spellings...)
+	context := c.firstCount(0, spellings...)
 	scaling := c.section("rope_scaling", "rope_parameters")
 	factor, longest := scaling.number(1, "factor"), 0
 	switch kind := scaling.text("rope_type", "type"); kind {

@@ -27,12 +27,12 @@ type assembly struct {
 
 // assemble makes everything but the source of requests.
 func (r *resolved) assemble() *assembly {
-	r.fleet.take((*server).startClock, (*server).startDrafting)
+	r.fleet.runSteps((*server).startClock, (*server).startDrafting)
 	if len(r.problems) > 0 {
 		return nil
 	}
 	a := &assembly{resolved: r, pools: r.fleet.pools}
-	a.config.Router = buildPolicy(a, "routing", &a.between.router)
+	a.config.Router = buildPolicy(a, "routing", &a.policies.router)
 	a.addReplicas()
 	a.addFleet()
 	a.checkIndex("routing", a.config.Router)
@@ -50,7 +50,7 @@ func (a *assembly) checkIndex(field string, router sim.Router) {
 	for i := range a.pools {
 		p := &a.pools[i]
 		if memory.Cache(a.config.Replicas[p.first].Memory) == nil {
-			a.between.problem(field+".index", "found exact, but the memory policy %s of %s "+
+			a.policies.problem(field+".index", "found exact, but the memory policy %s of %s "+
 				"reports no blocks; use prefix-cache, radix or offload there, or approximate here",
 				p.Policies.Memory.Name(), p.Model.Name)
 			return
@@ -66,7 +66,7 @@ func (a *assembly) seed(replica int) uint64 { return a.file.Scenario.Seed + uint
 func buildPolicy[T any](a *assembly, field string, choice *deployment.Choice[T]) T {
 	made, err := choice.Build(a.pools[0].Place(a.seed(0)))
 	if err != nil {
-		a.between.policyProblem(field, err)
+		a.policies.policyProblem(field, err)
 	}
 	return made
 }
@@ -77,11 +77,11 @@ func (a *assembly) addReplicas() {
 	processors := a.file.Processors
 	groups := groups(processors, a.fleet.replicas)
 	if processors > 1 {
-		a.config.Apart = together(processors)
+		a.config.Apart = runParallel(processors)
 	}
 	for i := range a.pools {
 		p := &a.pools[i]
-		servers := p.apart(processors, groups)
+		servers := p.forkServers(processors, groups)
 		for k := range p.size {
 			group := (p.first + k) * groups / a.fleet.replicas
 			r, err := servers[group].Replica(a.seed(p.first + k))
@@ -90,15 +90,15 @@ func (a *assembly) addReplicas() {
 				p.policyProblem(failed.Family, failed.Err)
 			}
 			r.Model, r.Role, r.Group, r.Set = p.model, p.role, group, i
-			r.RoundTrips = a.between.apart[i]
+			r.RoundTrips = a.policies.roundTrips[i]
 			if p.role != sim.Mixed {
 				r.Latency += p.Clock.Handover()
 				r.FirstChunk = p.Engine.FirstChunk
 			}
 			if p.role == sim.Prefill {
 				r.KVBytes, r.Relays = p.HandedOver(),
-					a.between.meant.Transfer.FirstToken == "decode"
-				if !a.between.meant.Transfer.Whole {
+					a.policies.keys.Transfer.FirstToken == "decode"
+				if !a.policies.keys.Transfer.Whole {
 					r.Layers = p.Model.Layers()
 				}
 			}
@@ -135,8 +135,8 @@ func (a *assembly) pin(p *pool, m sim.Memory) {
 
 // addFleet adds the parts of the configuration that concern several replicas.
 func (a *assembly) addFleet() {
-	b, c := a.between, &a.config
-	w := &b.meant
+	b, c := a.policies, &a.config
+	w := &b.keys
 	a.addEncoders(w.Encoders)
 	if b.admission.Policy != nil {
 		c.Admission = buildPolicy(a, "fleet.admission", &b.admission)
@@ -165,14 +165,14 @@ func (a *assembly) addEncoders(number int) {
 	first := &a.pools[0]
 	for i := range a.pools {
 		if a.pools[i].Model.Name != first.Model.Name {
-			a.between.problem("fleet.encoders", "encoders serve one model; here are %s and %s",
+			a.policies.problem("fleet.encoders", "encoders serve one model; here are %s and %s",
 				first.Model.Name, a.pools[i].Model.Name)
 			return
 		}
 	}
 	var err error
 	if a.config.Encoders, err = first.Encoders(number); err != nil {
-		a.between.problem("fleet.encoders", "%v", err)
+		a.policies.problem("fleet.encoders", "%v", err)
 	}
 }
 
@@ -310,8 +310,8 @@ func (a *sharedPools) wire(rate float64) int {
 	return len(a.wires) - 2
 }
 
-// together returns what runs tasks on a number of processors at the same time.
-func together(processors int) func(n int, task func(int)) {
+// runParallel returns what runs tasks on a number of processors at the same time.
+func runParallel(processors int) func(n int, task func(int)) {
 	return func(n int, task func(int)) {
 		var next atomic.Int64
 		work := func() {
@@ -343,9 +343,9 @@ func groups(processors, replicas int) int {
 	return min(groupsPerProcessor*processors, mostGroups, replicas)
 }
 
-// apart returns the servers of a pool by group. The clock of the pool itself is for
+// forkServers returns the servers of a pool by group. The clock of the pool itself is for
 // observers of its replicas, which ask it meanwhile.
-func (p *pool) apart(processors, groups int) []*deployment.Server {
+func (p *pool) forkServers(processors, groups int) []*deployment.Server {
 	list := make([]*deployment.Server, groups)
 	for i := range list {
 		list[i] = &p.Server

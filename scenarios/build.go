@@ -150,7 +150,7 @@ type Equipment struct {
 func (f *File) Equipment(registry *policies.Registry) (*Equipment, error) {
 	n := &notes{file: f}
 	l := layOut(n, registry)
-	l.take((*server).lookUp)
+	l.runSteps((*server).lookUp)
 	if err := n.err(); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (d *demand) classSLO(field string, own SLO) SLO {
 func (d *demand) classes() []workload.Class {
 	w := &d.workload
 	if len(w.Classes) == 0 {
-		only := d.preset("workload.preset", w.Preset, d.anonymous())
+		only := d.preset("workload.preset", w.Preset, d.soleClass())
 		drawn := d.class("workload", &only)
 		w.Prompt, w.Output, w.Prefix, w.Sessions = only.Prompt, only.Output, only.Prefix,
 			only.Sessions
@@ -65,7 +65,7 @@ func (d *demand) classes() []workload.Class {
 	var list []workload.Class
 	for i := range w.Classes {
 		class, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
-		if d.escalates(field, i) {
+		if d.addEscalation(field, i) {
 			continue
 		}
 		*class = d.preset(field+".preset", class.Preset, *class)
@@ -88,20 +88,20 @@ func (d *demand) classes() []workload.Class {
 		drawn.Arrivals = process
 		list = append(list, drawn)
 	}
-	d.leaveToClasses()
+	d.clearRequestKeys()
 	w.Patience = Patience{}
 	return list
 }
 
-// leaveToClasses empties what describes each request, where classes or a trace have it.
-func (d *demand) leaveToClasses() {
+// clearRequestKeys empties what describes each request, where classes or a trace have it.
+func (d *demand) clearRequestKeys() {
 	w := &d.workload
 	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
 	w.Preset, w.Samples, w.BeamStep, w.Calls = "", 0, 0, nil
 }
 
-// anonymous returns the only class of a scenario that does not name classes.
-func (d *demand) anonymous() Class {
+// soleClass returns the only class of a scenario that does not name classes.
+func (d *demand) soleClass() Class {
 	w := &d.workload
 	return Class{
 		Share: 1, Prompt: w.Prompt, Output: w.Output, Prefix: w.Prefix, Distinct: w.Distinct,
@@ -144,7 +144,7 @@ func (d *demand) class(field string, c *Class) workload.Class {
 	traits := d.traits(field, c)
 	longest := d.fleet.context(traits.Model)
 	if len(c.Calls) > 0 {
-		return d.described(field, c, traits, longest)
+		return d.classOfCalls(field, c, traits, longest)
 	}
 	c.Prompt.complete(defaultPrompt(), longest)
 	c.Output.complete(defaultOutput(), longest)
@@ -181,9 +181,9 @@ func (d *demand) checkContext(field string, c workload.Class) {
 	}
 }
 
-// escalates reports whether the requests of class i are another class's requests that are sent on.
-// Then it notes where they come from.
-func (d *demand) escalates(field string, i int) bool {
+// addEscalation reports whether the requests of class i are another class's requests that are sent
+// on. Then it notes where they come from.
+func (d *demand) addEscalation(field string, i int) bool {
 	list := d.workload.Classes
 	c := &list[i]
 	switch {
@@ -286,7 +286,7 @@ func (d *demand) traits(field string, c *Class) workload.Traits {
 	p := &c.Patience
 	waits := (&Delay{p.Mean, p.Distribution, p.CV}).delay()
 	return workload.Traits{
-		Priority: c.Priority, Tenant: d.tenant[c.Tenant], Model: d.served(field, c),
+		Priority: c.Priority, Tenant: d.tenant[c.Tenant], Model: d.modelOf(field, c),
 		Deadline: sim.Time(cmp.Or(c.Deadline, c.SLO.E2E.Strictest())),
 		TTFT:     sim.Time(c.SLO.TTFT.Strictest()),
 		Patience: waits.Mean, PatienceShape: waits.Shape, AfterFirst: p.From == "first-token",

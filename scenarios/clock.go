@@ -93,7 +93,7 @@ func (c *server) draftClock(a *models.Architecture) *steptime.Clock {
 // two.
 func (c *server) limitToDraftModel(plan steptime.MemoryPlan) steptime.MemoryPlan {
 	draft := &c.drafting
-	d := c.spread(steptime.Parallelism{Tensor: c.s.Speculation.Tensor})
+	d := c.spreadOver(steptime.Parallelism{Tensor: c.s.Speculation.Tensor})
 	d.MaxContext = c.ownContext
 	d.Model, d.Accelerator, d.Weights = draft.model, &draft.accelerator, draft.weights(&c.Config)
 	d.Memory.DraftWeights, d.Memory.DraftKV, d.Memory.Tokens = 0, 0, 0

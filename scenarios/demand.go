@@ -38,9 +38,9 @@ func (d *demand) metrics() metrics.Config {
 	return c
 }
 
-// served returns the number of the model that a class names. The name may be left out if the fleet
+// modelOf returns the number of the model that a class names. The name may be left out if the fleet
 // serves one model.
-func (d *demand) served(field string, c *Class) int {
+func (d *demand) modelOf(field string, c *Class) int {
 	models := d.fleet.models
 	if c.Model == "" && len(models) == 1 {
 		return 0

@@ -97,8 +97,8 @@ func (d *demand) setEnd(ownTimes bool) {
 // classTraces describes the recorded workloads of classes, which are replayed together.
 func (d *demand) classTraces() []workload.Trace {
 	w := &d.workload
-	d.leaveOut("workload", "rate", "arrivals", "preset", "prompt", "output", "prefix", "distinct",
-		"samples", "beam-step", "sessions", "calls")
+	d.refuseBesideTraces("workload", "rate", "arrivals", "preset", "prompt", "output", "prefix",
+		"distinct", "samples", "beam-step", "sessions", "calls")
 	list := make([]workload.Trace, len(w.Classes))
 	for i := range w.Classes {
 		c, field := &w.Classes[i], fmt.Sprintf("workload.classes.%d", i)
@@ -107,15 +107,15 @@ func (d *demand) classTraces() []workload.Trace {
 				"must be given: other classes replay traces, at their own times")
 			continue
 		}
-		d.leaveOut(field, "share", "rate", "arrivals", "preset", "prompt", "output", "prefix",
-			"distinct", "samples", "beam-step", "sessions", "calls")
+		d.refuseBesideTraces(field, "share", "rate", "arrivals", "preset", "prompt", "output",
+			"prefix", "distinct", "samples", "beam-step", "sessions", "calls")
 		traits := d.traits(field, c)
 		c.Trace, list[i] = d.recording(field+".trace", c.Trace, d.fleet.context(traits.Model))
 		list[i].Traits, list[i].FromFirst = []workload.Traits{traits}, false
 		if c.Trace.Repeat {
 			d.problem(field+".trace.repeat", "the trace's own times do not repeat; leave it out")
 		}
-		if !d.timed(field+".trace", &list[i]) && len(d.problems) == 0 {
+		if !d.hasTimes(field+".trace", &list[i]) && len(d.problems) == 0 {
 			d.problem(field+".trace.file",
 				"has no times; give its requests a rate instead, as the trace of the workload")
 		}
@@ -123,8 +123,8 @@ func (d *demand) classTraces() []workload.Trace {
 	return list
 }
 
-// leaveOut refuses keys of a section that have no meaning beside traces of classes.
-func (d *demand) leaveOut(section string, keys ...string) {
+// refuseBesideTraces refuses keys of a section that have no meaning beside traces of classes.
+func (d *demand) refuseBesideTraces(section string, keys ...string) {
 	for _, key := range keys {
 		if field := section + "." + key; d.file.given(field) {
 			d.problem(field, "has no meaning where classes replay traces, "+
@@ -143,14 +143,14 @@ func (d *demand) recorded() (t *workload.Trace, ownTimes bool) {
 					"leave one of the two out")
 		}
 	}
-	d.leaveToClasses()
+	d.clearRequestKeys()
 	w := &d.workload
 	meant, made := d.recording("workload.trace", w.Trace, d.leastContext())
 	w.Trace, made.Repeat, made.Traits = meant, meant.Repeat, d.traceTraits()
 	for _, c := range w.Classes {
 		made.Classes = append(made.Classes, c.Name)
 	}
-	ownTimes = d.timed("workload.trace", &made) && d.yieldToTrace()
+	ownTimes = d.hasTimes("workload.trace", &made) && d.useTraceTimes()
 	if ownTimes && made.Repeat {
 		d.problem("workload.trace.repeat",
 			"needs a rate or arrivals; the trace's own times do not repeat")
@@ -182,7 +182,7 @@ func (d *demand) recording(field string, written *Trace, longest int) (*Trace, w
 func (d *demand) traceTraits() []workload.Traits {
 	w := &d.workload
 	if len(w.Classes) == 0 {
-		only := d.anonymous()
+		only := d.soleClass()
 		return []workload.Traits{d.traits("workload", &only)}
 	}
 	list := make([]workload.Traits, len(w.Classes))
@@ -202,9 +202,9 @@ func (d *demand) traceTraits() []workload.Traits {
 	return list
 }
 
-// timed reports whether the trace has arrival times. If the trace cannot be read, timed notes the
-// problem.
-func (d *demand) timed(field string, t *workload.Trace) bool {
+// hasTimes reports whether the trace has arrival times. If the trace cannot be read, timed notes
+// the problem.
+func (d *demand) hasTimes(field string, t *workload.Trace) bool {
 	reader, err := trace.Open(t.Path, t.Options)
 	if errors.Is(err, fs.ErrNotExist) {
 		d.problem(field+".file",
@@ -223,10 +223,10 @@ func (d *demand) timed(field string, t *workload.Trace) bool {
 	return reader.Timed()
 }
 
-// yieldToTrace reports whether the trace's own times apply. They do if the scenario gives neither a
-// rate nor arrivals, or if the trace comes from the command line and these do not. In the second
+// useTraceTimes reports whether the trace's own times apply. They do if the scenario gives neither
+// a rate nor arrivals, or if the trace comes from the command line and these do not. In the second
 // case, the number of requests and the duration of the file do not apply either.
-func (d *demand) yieldToTrace() bool {
+func (d *demand) useTraceTimes() bool {
 	w := &d.workload
 	if d.file.given("workload.rate") || d.file.given("workload.arrivals") {
 		if !d.replaces("workload.rate") || !d.replaces("workload.arrivals") {

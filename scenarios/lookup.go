@@ -45,7 +45,7 @@ func (v *server) lookUp() {
 			Slowdown: v.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
-	v.twin = v.takeDeployment(&v.s.Engine, &v.Config)
+	v.twin = v.applyDeployment(&v.s.Engine, &v.Config)
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		v.Config.Physics.Images, v.Config.Physics.Adjusted = images, true
 		v.Config.EncoderCache = v.written.Engine.EncoderCache
@@ -232,7 +232,7 @@ func (v *view) findImages(model *models.Architecture) steptime.Images {
 			sim.Time(sounds.Length), longestSound)
 		return steptime.Images{}
 	case sounds != nil:
-		return v.counted("workload.audio", "sounds", model, steptime.Images{
+		return v.reportImageTokens("workload.audio", "sounds", model, steptime.Images{
 			Count: max(1, sounds.Count), Seconds: sim.Time(sounds.Length).Seconds()})
 	}
 	images := steptime.Images{Count: max(1, asked.Count)}
@@ -245,11 +245,11 @@ func (v *view) findImages(model *models.Architecture) steptime.Images {
 			largestImage)
 		return steptime.Images{}
 	}
-	return v.counted("workload.images", "images", model, images)
+	return v.reportImageTokens("workload.images", "images", model, images)
 }
 
-// counted returns images, or sounds, that the model turns into tokens, and says how many.
-func (v *view) counted(field, kind string, model *models.Architecture,
+// reportImageTokens returns images, or sounds, that the model turns into tokens, and says how many.
+func (v *view) reportImageTokens(field, kind string, model *models.Architecture,
 	images steptime.Images) steptime.Images {
 	tokens, _, err := steptime.ImageTokens(model, images)
 	if err != nil {

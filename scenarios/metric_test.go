@@ -13,7 +13,7 @@ import (
 // full is a result that has every part.
 func full() *Result {
 	return &Result{SpeculationResult: &SpeculationResult{Speedup: &Speedup{}},
-		Sold: &Sold{Margin: new(float64)}, Cost: 1, CostPerMillion: 1, EnergyPerMillion: 1,
+		Sold: &TokenRevenue{Margin: new(float64)}, Cost: 1, CostPerMillion: 1, EnergyPerMillion: 1,
 		Summary: metrics.Summary{Service: metrics.Service{Latencies: spread()},
 			Phases: &metrics.Phases{},
 			Sessions: &metrics.Sessions{Mean: 1, Median: 1, P90: 1, P99: 1, Calls: 1,

@@ -38,7 +38,7 @@ func (f *finished) notices() []string {
 		list = append(list, words)
 	}
 	closed := f.scenario.Workload.Arrivals.Process == "closed-loop"
-	if words := f.crowd.notice(f.summary.P95TTFT, closed); words != "" {
+	if words := f.crowd.burstNotice(f.summary.P95TTFT, closed); words != "" {
 		list = append(list, words)
 	}
 	counts := f.source.Counts()

@@ -35,9 +35,9 @@ func (p *server) planMemory() {
 	}
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
-	p.Config = p.spread(degrees.degrees())
+	p.Config = p.spreadOver(degrees.degrees())
 	p.captureGraphs()
-	p.oneShare()
+	p.checkMemoryShares()
 	field, err := "parallelism", error(nil)
 	if p.s.Memory.StaticShare > 0 {
 		field = "memory.static-share"
@@ -93,8 +93,8 @@ func (p *server) limitRunning() {
 	slot.fill(&chosen)
 }
 
-// oneShare refuses a scenario that gives more than one of the shares of memory.
-func (p *server) oneShare() {
+// checkMemoryShares refuses a scenario that gives more than one of the shares of memory.
+func (p *server) checkMemoryShares() {
 	var given []string
 	for name, share := range map[string]float64{"utilization": p.s.Memory.Utilization,
 		"static-share": p.s.Memory.StaticShare, "kv-share": p.s.Memory.KVShare} {
@@ -120,8 +120,8 @@ func (p *server) numberFormats() {
 	e.KVCache = cmp.Or(e.KVCache, string(cmp.Or(m.KV, sixteen)))
 }
 
-// spread returns the replica if it is spread over the accelerators that the degrees ask for.
-func (p *server) spread(degrees steptime.Parallelism) deployment.Config {
+// spreadOver returns the replica if it is spread over the accelerators that the degrees ask for.
+func (p *server) spreadOver(degrees steptime.Parallelism) deployment.Config {
 	c := p.unspread
 	c.Parallel, c.MaxContext = degrees, p.s.Engine.MaxModelLen
 	c.Weights, c.KV = hardware.DType(p.s.Engine.Weights), hardware.DType(p.s.Engine.KVCache)
@@ -161,11 +161,11 @@ func (p *server) smallestTensor(to *Parallelism) {
 	experts := p.Config.Model.Experts() != nil && degrees.Expert == 0 && degrees.Data <= 1
 	for tp := 1; tp <= max(1, p.Config.Accelerator.PerNode); tp *= 2 {
 		d := steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline, Data: degrees.Data}
-		if p.holds(p.spread(d)) {
+		if p.holds(p.spreadOver(d)) {
 			to.Tensor = tp
 			return
 		}
-		if d.Expert = tp; experts && p.holds(p.spread(d)) {
+		if d.Expert = tp; experts && p.holds(p.spreadOver(d)) {
 			to.Tensor, to.Expert = tp, tp
 			return
 		}
@@ -185,7 +185,7 @@ func (p *server) whatWouldFit() string {
 		ways = append(ways, fewer)
 	}
 	for tp := degrees.Tensor * 2; tp <= max(1, p.Config.Accelerator.PerNode); tp *= 2 {
-		if p.holds(p.spread(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline,
+		if p.holds(p.spreadOver(steptime.Parallelism{Tensor: tp, Pipeline: degrees.Pipeline,
 			Data: degrees.Data})) {
 			ways = append(ways, fmt.Sprintf("with tensor parallelism %d", tp))
 			break
@@ -195,7 +195,7 @@ func (p *server) whatWouldFit() string {
 		for ranks := max(1, degrees.Data) * 2; degrees.Tensor*ranks <= experts.Experts; ranks *= 2 {
 			wider := steptime.Parallelism{Tensor: degrees.Tensor, Pipeline: degrees.Pipeline,
 				Data: ranks}
-			if p.holds(p.spread(wider)) {
+			if p.holds(p.spreadOver(wider)) {
 				ways = append(ways,
 					fmt.Sprintf("with data parallelism %d, which spreads the experts", ranks))
 				break
@@ -206,7 +206,7 @@ func (p *server) whatWouldFit() string {
 		ways = append(ways, "on "+larger)
 	}
 	for _, d := range []hardware.DType{hardware.FP8, hardware.INT4} {
-		c := p.spread(degrees)
+		c := p.spreadOver(degrees)
 		if c.Weights = d; p.holds(c) {
 			ways = append(ways, fmt.Sprintf("with weights in %s", d))
 			break
@@ -223,7 +223,7 @@ func (p *server) whatWouldFit() string {
 func (p *server) smallestLargerAccelerator(degrees steptime.Parallelism) string {
 	best, least := "", 0.0
 	for _, a := range p.catalog.Accelerators {
-		c := p.spread(degrees)
+		c := p.spreadOver(degrees)
 		c.Accelerator = &a
 		if a.Kind == p.Config.Accelerator.Kind && (best == "" || a.Memory < least) && p.holds(c) {
 			best, least = a.Name, a.Memory
@@ -237,7 +237,7 @@ func (p *server) smallestLargerAccelerator(degrees steptime.Parallelism) string 
 func (p *server) fewerSlots() string {
 	slots := p.Config.Adapters.Slots
 	hold := sort.Search(slots, func(n int) bool { // n slots are held, and not one more
-		c := p.spread(p.s.Parallelism.degrees())
+		c := p.spreadOver(p.s.Parallelism.degrees())
 		c.Adapters.Slots = n + 1
 		return !p.holds(c)
 	})

@@ -404,7 +404,7 @@ type finished struct {
 	collector *metrics.Collector
 	summary   metrics.Summary
 	work      *fleetWork
-	crowd     *togetherness
+	crowd     *burstFinder
 	// adapterLoads counts the adapters that came from host memory.
 	adapterLoads int64
 	// baseline is the summary of the run without speculative decoding; nil if there is no

@@ -46,9 +46,9 @@ type server struct {
 	drafter speculation.Drafter
 }
 
-// take takes steps of resolving for all servers. All take a step before any takes the next one, and
-// where a problem was noted no server takes another.
-func (l *layout) take(steps ...func(*server)) {
+// runSteps takes steps of resolving for all servers. All take a step before any takes the next one,
+// and where a problem was noted no server takes another.
+func (l *layout) runSteps(steps ...func(*server)) {
 	for _, step := range steps {
 		if len(l.problems) > 0 {
 			return

@@ -19,7 +19,7 @@ const (
 // and of a session, and the worth of the tokens of an hour. Over names the denominator.
 type Prices struct {
 	PerMillion, PerSession float64
-	Sold                   *Sold
+	Sold                   *TokenRevenue
 	Over                   string
 }
 
@@ -31,7 +31,7 @@ func price(s *metrics.Summary, tokens *TokenPrices, cost, flow float64, over str
 	}
 	second := cost / s.Duration
 	p := Prices{PerMillion: second / flow * 1e6, Over: over,
-		Sold: tokens.Sold(CountTokens(s), flow*3600/1e6, second*3600)}
+		Sold: tokens.Revenue(CountTokens(s), flow*3600/1e6, second*3600)}
 	if s.Sessions != nil {
 		p.PerSession = p.PerMillion * s.Sessions.Output / 1e6
 	}
@@ -137,8 +137,8 @@ func CountTokens(s *metrics.Summary) TokenCounts {
 		Output: s.TotalOutputTokens}
 }
 
-// Sold is the worth of the tokens of an hour.
-type Sold struct {
+// TokenRevenue is the worth of the tokens of an hour.
+type TokenRevenue struct {
 	// Input, Cached and Output are millions of tokens an hour; Input leaves out the cached ones.
 	Input  float64 `json:"input_millions_per_hour" jsonschema:"prompt tokens that are computed; of completed requests"`
 	Cached float64 `json:"cached_input_millions_per_hour" jsonschema:"prompt tokens from a prefix cache; of completed requests"`
@@ -153,16 +153,16 @@ type Sold struct {
 	Margin *float64 `json:"margin_dollars_per_hour,omitempty"`
 }
 
-// Sold computes the worth of the tokens that a fleet serves in an hour, with output millions of
+// Revenue computes the worth of the tokens that a fleet serves in an hour, with output millions of
 // tokens in answers. The counts give the ratio of prompt tokens and cached tokens to output tokens.
-// fleet is the price of the fleet an hour; 0 means that it is not known. Sold
+// fleet is the price of the fleet an hour; 0 means that it is not known. Revenue
 // returns nil without prices of tokens, or without answers.
-func (p *TokenPrices) Sold(c TokenCounts, output, fleet float64) *Sold {
+func (p *TokenPrices) Revenue(c TokenCounts, output, fleet float64) *TokenRevenue {
 	if p == nil || c.Output == 0 {
 		return nil
 	}
 	each := output / float64(c.Output)
-	s := &Sold{Input: float64(each * float64(c.Input-c.Cached)),
+	s := &TokenRevenue{Input: float64(each * float64(c.Input-c.Cached)),
 		Cached: float64(each * float64(c.Cached)), Output: output}
 	s.InputDollars = float64(s.Input * p.Input.Amount)
 	s.CachedDollars = float64(s.Cached * p.complete().Cached.Amount)

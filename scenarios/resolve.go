@@ -13,24 +13,24 @@ import (
 // only on the written scenario and the files that it names.
 type resolved struct {
 	*notes
-	fleet   *fleet
-	between *between
-	demand  *demand
+	fleet    *fleet
+	policies *fleetPolicies
+	demand   *demand
 }
 
 // choose looks up everything that the servers name, and their policies.
-func (l *layout) choose() { l.take((*server).lookUp, (*server).choosePolicies) }
+func (l *layout) choose() { l.runSteps((*server).lookUp, (*server).choosePolicies) }
 
 // plan does the same as choose, and divides the memory of the servers.
 func (l *layout) plan() {
 	l.choose()
-	l.take((*server).planMemory)
+	l.runSteps((*server).planMemory)
 }
 
 // fit does the same as plan, and refuses servers whose model does not fit.
 func (l *layout) fit() {
 	l.plan()
-	l.take((*server).fit)
+	l.runSteps((*server).fit)
 }
 
 // resolve resolves a scenario. The error is an InputError if the scenario is wrong.
@@ -45,7 +45,7 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 	if err := n.err(); err != nil {
 		return nil, err
 	}
-	r := &resolved{notes: n, fleet: f, demand: f.demands(), between: f.between(registry)}
+	r := &resolved{notes: n, fleet: f, demand: f.demands(), policies: f.fleetPolicies(registry)}
 	return r, n.err()
 }
 
@@ -53,11 +53,11 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 // other settings in each pool.
 func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
-	s.Routing = r.between.routing
+	s.Routing = r.policies.routing
 	if len(s.Fleet.Pools) == 0 {
 		s.Replicas = r.fleet.replicas
 	}
-	s.Fleet, s.Workload, s.SLO = r.between.meant, r.demand.workload, r.demand.slo
+	s.Fleet, s.Workload, s.SLO = r.policies.keys, r.demand.workload, r.demand.slo
 	s.Tokens, s.Adapters = s.Tokens.complete(), r.fleet.pools[0].s.Adapters
 	s.Fleet.Pools = slices.Clone(s.Fleet.Pools)
 	views := make([][]section, len(r.fleet.pools))
@@ -88,7 +88,7 @@ func (r *resolved) scenario() Scenario {
 // choosePolicies finds the policies of a server. The engine's own are the default. It sets their
 // names and parameters, Config.Policies and drafting.
 func (c *server) choosePolicies() {
-	c.s.Memory.takeTiers(c.problem)
+	c.s.Memory.replaceTiers(c.problem)
 	own, anywhere := c.Config.Defaults(), c.Config.Anywhere()
 	batching, kv := &c.s.Batching, &c.s.Memory
 	given := batching.Params

@@ -60,7 +60,7 @@ type Result struct {
 	TokenCosts *TokenCosts `json:"token_costs,omitempty"`
 	// Sold is the worth of the tokens of an hour, computed in the same way; nil if the scenario has
 	// no prices of tokens.
-	Sold *Sold `json:"tokens_sold,omitempty"`
+	Sold *TokenRevenue `json:"tokens_sold,omitempty"`
 	// Energy is the energy of the accelerators in Wh, at their peak power while steps run and idle
 	// otherwise: an upper bound. EnergyPerMillion is for a million output tokens.
 	Energy           float64 `json:"energy"`
@@ -166,14 +166,14 @@ func (f *finished) result() (*Result, error) {
 	var shown Prices
 	r.WholeRun, shown = prices(&r.Summary, f.scenario.Tokens, r.Cost, r.Diagnosis.Load,
 		load.Rate*load.Output)
-	r.take(shown)
+	r.setPrices(shown)
 	if len(pools) > 1 {
 		r.Pools = pools
 	}
 	return r, nil
 }
 
-func (r *Result) take(p Prices) {
+func (r *Result) setPrices(p Prices) {
 	r.CostPerMillion, r.CostPerSession, r.Sold, r.PricedOver = p.PerMillion, p.PerSession, p.Sold,
 		p.Over
 }
@@ -245,7 +245,7 @@ func PricedApart(over []string) bool {
 }
 
 // PriceWholeRun computes the prices of a result over its whole run.
-func (r *Result) PriceWholeRun() { r.take(r.WholeRun) }
+func (r *Result) PriceWholeRun() { r.setPrices(r.WholeRun) }
 
 // SpeculationResult holds the figures of drafts. The keys that begin with spec_decode have the
 // names of vLLM's serving benchmark.

@@ -116,7 +116,7 @@ func (c Chosen) Limits() (sequences, tokens int) {
 }
 
 // Number returns the name and the value of the whole-number parameter with one of the roles of
-// package policies; "" and 0 where the policy has none.
+// package policies; "" and 0 where the policy has no such parameter.
 func (c Chosen) Number(roles ...string) (name string, value int) {
 	if c.settings == nil {
 		return "", 0

@@ -63,7 +63,7 @@ func (d *demand) calls(field string, list []Call, longest int) []workload.Call {
 			calls = append(calls, d.call(place, c, number, longest))
 		}
 		if len(number) == before {
-			d.circle(field, list, number)
+			d.reportCycle(field, list, number)
 			return nil
 		}
 	}
@@ -86,8 +86,8 @@ func (d *demand) call(field string, c *Call, number map[string]int, longest int)
 	return made
 }
 
-// circle notes calls that wait for each other, which all lack a number.
-func (d *demand) circle(field string, list []Call, number map[string]int) {
+// reportCycle notes calls that wait for each other, which all lack a number.
+func (d *demand) reportCycle(field string, list []Call, number map[string]int) {
 	next := func(c *Call) string {
 		for _, a := range c.After {
 			if _, done := number[a]; !done {
@@ -114,8 +114,8 @@ func (d *demand) circle(field string, list []Call, number map[string]int) {
 	}
 }
 
-// described returns a class of sessions that are described call by call.
-func (d *demand) described(field string, c *Class, traits workload.Traits,
+// classOfCalls returns a class of sessions that are described call by call.
+func (d *demand) classOfCalls(field string, c *Class, traits workload.Traits,
 	longest int) workload.Class {
 	if c.Prompt != (Length{}) || c.Output != (Length{}) || c.Sessions != nil || c.Distinct > 0 ||
 		c.Samples > 0 || c.Preset != "" {
@@ -231,7 +231,7 @@ func (r *Rate) overTime() arrivals.Rate {
 	case "phases":
 		phases := arrivals.Phases{Repeat: r.Repeat}
 		for _, p := range r.Phases {
-			phases.List = append(phases.List, p.between())
+			phases.List = append(phases.List, p.piece())
 		}
 		return phases
 	case "bursts":
@@ -244,7 +244,7 @@ func (r *Rate) overTime() arrivals.Rate {
 	return arrivals.Steady(r.Value)
 }
 
-func (p Phase) between() arrivals.Phase {
+func (p Phase) piece() arrivals.Phase {
 	end := p.Rate
 	if p.To != nil {
 		end = *p.To

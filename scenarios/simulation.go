@@ -65,7 +65,7 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 	work := newFleetWork(s.pools)
 	config := s.config
 	config.Observer = runObserver{collector, work}
-	crowd := &togetherness{}
+	crowd := &burstFinder{}
 	if s.config.SampleEvery > 0 && s.Scenario.Workload.Arrivals.Process != "at-once" {
 		observers = append(observers[:len(observers):len(observers)], crowd)
 	}

@@ -50,7 +50,7 @@ func TestTokensSold(t *testing.T) {
 	s = resultOf(t, strings.Replace(sale, " cached-input: $0.125/M,", "", 1)).Sold
 	near("without a price of cached input", s.InputDollars+s.CachedDollars, 0.5*hour*2100)
 
-	unknown := (&TokenPrices{Output: TokenPrice{Amount: 1}}).Sold(TokenCounts{Output: 1}, 1, 0)
+	unknown := (&TokenPrices{Output: TokenPrice{Amount: 1}}).Revenue(TokenCounts{Output: 1}, 1, 0)
 	if unknown.Margin != nil || unknown.Hourly != 1 {
 		t.Errorf("of a fleet whose price is not known: %+v", unknown)
 	}

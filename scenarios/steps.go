@@ -29,7 +29,7 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 	n := &notes{file: f}
 	l := layOut(n, registry)
 	l.fit()
-	l.take((*server).startClock)
+	l.runSteps((*server).startClock)
 	if err := n.err(); err != nil {
 		return nil, err
 	}

@@ -9,46 +9,46 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// togetherness is a sim.Observer that keeps when requests arrived and how long their users waited
+// burstFinder is a sim.Observer that keeps when requests arrived and how long their users waited
 // for the first token, to find requests that arrive together.
-type togetherness struct {
+type burstFinder struct {
 	sim.NopObserver
-	seen []waited
+	seen []answered
 }
 
-// waited is a request whose answer began.
-type waited struct{ arrival, ttft sim.Time }
+// answered is a request whose answer began.
+type answered struct{ arrival, ttft sim.Time }
 
-// mostWaited bounds the requests that are kept, the first to be answered.
-const mostWaited = 1 << 12
+// maxAnswered bounds the requests that are kept, the first to be answered.
+const maxAnswered = 1 << 12
 
 // Finished implements sim.Observer.
-func (o *togetherness) Finished(s *sim.Sequence) {
-	if len(o.seen) < mostWaited {
-		o.seen = append(o.seen, waited{s.Arrival, s.TTFT()})
+func (o *burstFinder) Finished(s *sim.Sequence) {
+	if len(o.seen) < maxAnswered {
+		o.seen = append(o.seen, answered{s.Arrival, s.TTFT()})
 	}
 }
 
 // Ended implements sim.EndObserver.
-func (o *togetherness) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
+func (o *burstFinder) Ended(s *sim.Sequence, why sim.Rejection, _ sim.Time) {
 	if part, _, cut := metrics.Cut(s, why); cut {
 		o.Finished(&part)
 	}
 }
 
-// fewTogether is the least number of requests that are called together.
-const fewTogether = 8
+// minBurst is the least number of requests that are called together.
+const minBurst = 8
 
-// notice says that the p95 of the TTFT comes from requests that arrive together, if it does. That
-// is so if the median request beyond the p95 came within a p95 of many others: of 8 or more, of
-// twice as many as come in such a time on average, and of more than arrivals at random have by six
-// of their standard deviations. It returns "" otherwise. ms is the p95 of the TTFT of all answers
-// in milliseconds; closed reports whether users wait for answers.
-func (o *togetherness) notice(ms float64, closed bool) string {
-	if len(o.seen) < fewTogether {
+// burstNotice says that the p95 of the TTFT comes from requests that arrive together, if it does.
+// That is so if the median request beyond the p95 came within a p95 of n others, and n is 8 or
+// more, at least twice the mean number in such a time, and more than six standard deviations above
+// the number that arrivals at random have. It returns "" otherwise. ms is the p95 of the TTFT of
+// all answers in milliseconds; closed reports whether users wait for answers.
+func (o *burstFinder) burstNotice(ms float64, closed bool) string {
+	if len(o.seen) < minBurst {
 		return ""
 	}
-	byArrival := func(a, b waited) int { return int(min(max(a.arrival-b.arrival, -1), 1)) }
+	byArrival := func(a, b answered) int { return int(min(max(a.arrival-b.arrival, -1), 1)) }
 	slices.SortFunc(o.seen, byArrival)
 	ttfts := make([]sim.Time, len(o.seen))
 	for i := range o.seen {
@@ -71,7 +71,7 @@ func (o *togetherness) notice(ms float64, closed bool) string {
 	crowd := crowds[len(crowds)/2]
 	span := o.seen[len(o.seen)-1].arrival - o.seen[0].arrival
 	mean := float64(len(o.seen)) * float64(min(p95, span)) / float64(max(span, 1))
-	if crowd < fewTogether || float64(crowd) < max(2*mean, mean+6*math.Sqrt(mean)) {
+	if crowd < minBurst || float64(crowd) < max(2*mean, mean+6*math.Sqrt(mean)) {
 		return ""
 	}
 	words := fmt.Sprintf("the p95 of TTFT, %.3g s, comes from %d requests that arrive together, "+
@@ -84,7 +84,7 @@ func (o *togetherness) notice(ms float64, closed bool) string {
 }
 
 // The mean lengths, in tokens, that predict the cycle of a user where a trace has the requests:
-// about the lengths of a workload that gives none of its own.
+// about the default lengths of a workload.
 const (
 	usualPrompt = 500
 	usualOutput = 250

@@ -46,18 +46,18 @@ func (m *KVMemory) tierField(field string) string {
 	return ""
 }
 
-// takeTiers replaces the tiers by the parameters of the memory policy, and notes what cannot be. A
-// tier that is not listed has no size.
-func (m *KVMemory) takeTiers(problem func(field, format string, args ...any)) {
+// replaceTiers replaces the tiers by the parameters of the memory policy, and notes what cannot be.
+// A tier that is not listed has no size.
+func (m *KVMemory) replaceTiers(problem func(field, format string, args ...any)) {
 	tiers := m.Tiers
-	if len(tiers) == 0 || !tiersStand(tiers, problem) {
+	if len(tiers) == 0 || !checkTiers(tiers, problem) {
 		return
 	}
 	if m.Policy == "" && len(tiers) > 1 {
 		m.Policy = "offload"
 	}
 	m.Tiers = nil
-	m.takePrices(tiers, problem)
+	m.setTierPrices(tiers, problem)
 	switch offloads := policies.Offloads(m.Policy); {
 	case offloads && len(tiers) == 1:
 		problem("memory.tiers", "%s keeps KV caches below the accelerators; add {store: host, "+
@@ -83,8 +83,8 @@ func (m *KVMemory) takeTiers(problem func(field, format string, args ...any)) {
 	}
 }
 
-// takePrices sets the prices that tiers have.
-func (m *KVMemory) takePrices(tiers []Tier, problem func(field, format string, args ...any)) {
+// setTierPrices sets the prices that tiers have.
+func (m *KVMemory) setTierPrices(tiers []Tier, problem func(field, format string, args ...any)) {
 	prices := map[string]*Price{"host": &m.Price, "nvme": &m.DiskPrice, "pool": &m.PoolPrice}
 	for i := range tiers {
 		t, field := &tiers[i], fmt.Sprintf("memory.tiers.%d.price", i)
@@ -121,8 +121,8 @@ func (t *Tier) Hourly() (price Price, err error) {
 	return price, nil
 }
 
-// tiersStand reports whether the tiers are in order and have the keys that they need, and no other.
-func tiersStand(tiers []Tier, problem func(field, format string, args ...any)) bool {
+// checkTiers reports whether the tiers are in order and have the keys that they need, and no other.
+func checkTiers(tiers []Tier, problem func(field, format string, args ...any)) bool {
 	stand := true
 	refuse := func(field, format string, args ...any) {
 		problem(field, format, args...)

@@ -63,14 +63,14 @@ func (d *Fitted) Encode() ([]byte, error) {
 	return files.LinesSeal().Add(text), err
 }
 
-// takeDeployment applies the deployment that the scenario names to its engine and to the server, if
-// it is of the same model, accelerator and engine, and returns its evidence. A file of another one
-// changes nothing, and a warning says so.
-func (v *view) takeDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
+// applyDeployment applies the deployment that the scenario names to its engine and to the server,
+// if it is of the same model, accelerator and engine, and returns its evidence. A file of another
+// one changes nothing, and a warning says so.
+func (v *view) applyDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
 	var fitted Factors
 	if e.Deployment != "" && len(v.problems) == 0 {
-		if d := v.readDeployment(); d != nil && v.fittedTo(d, c) {
-			own, fitted = v.evidence(d, c), d.Factors
+		if d := v.readDeployment(); d != nil && v.matchesDeployment(d, c) {
+			own, fitted = v.ownEvidence(d, c), d.Factors
 			e.Factors = e.Factors.or(fitted)
 		}
 	}
@@ -117,9 +117,9 @@ func ReadFitted(fsys fs.FS, path string) (*Fitted, error) {
 	return d, nil
 }
 
-// fittedTo reports whether a deployment has the model, the accelerator and the engine of the
-// server.
-func (v *view) fittedTo(d *Fitted, c *deployment.Config) bool {
+// matchesDeployment reports whether a deployment has the model, the accelerator and the engine of
+// the server.
+func (v *view) matchesDeployment(d *Fitted, c *deployment.Config) bool {
 	var other []string
 	for _, part := range [][3]string{{"model", d.Model, c.Model.Name},
 		{"accelerator", d.Accelerator, c.Accelerator.Name}, {"engine", d.Engine, c.Engine.Name}} {
@@ -133,9 +133,9 @@ func (v *view) fittedTo(d *Fitted, c *deployment.Config) bool {
 	return len(other) == 0
 }
 
-// evidence returns what a deployment's measurements say of the server: nothing, if it is spread
+// ownEvidence returns what a deployment's measurements say of the server: nothing, if it is spread
 // over another number of accelerators or has another version of the engine.
-func (v *view) evidence(d *Fitted, c *deployment.Config) *evidence.Own {
+func (v *view) ownEvidence(d *Fitted, c *deployment.Config) *evidence.Own {
 	fitted, here := cmp.Or(d.Tensor, 1), c.Parallel.Tensor
 	version := c.Release.Version.String()
 	switch {

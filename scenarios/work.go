@@ -166,8 +166,9 @@ func (d *decodeSums) mean() *sim.Step {
 	return s
 }
 
-// phenomenon describes the steps that ran in which sequences decoded; nil where none did. Their
-// mean time is exact. What it is spent on is that of their mean, without prompts and beside them.
+// phenomenon describes the steps that ran in which sequences decoded; nil without such steps. Their
+// mean time is exact. The ledgers of two mean steps, without prompts and beside prompts, say what
+// it is spent on.
 func (m *decodeMeter) phenomenon(clock *steptime.Clock, drafts bool) *Phenomenon {
 	all := m.plain
 	all.steps += m.mixed.steps

@@ -63,12 +63,12 @@ func (j *Job) contextExchange() float64 {
 	bytes := float64(j.Model.KVBytesPerTokenPerGPU("bf16", l.Tensor)) * j.rows()
 	ring := j.Machine.gather(bytes*float64(l.Context), group{l.Context, l.Tensor})
 	w := j.work()
-	return j.exposed(3*ring, 3.5*w.Attention)
+	return j.visibleExchange(3*ring, 3.5*w.Attention)
 }
 
-// exposed returns what an exchange adds to computing that it runs beside: what is longer, and a
-// share of it for the multiprocessors and the bandwidth that it takes.
-func (j *Job) exposed(exchange, computing float64) float64 {
+// visibleExchange returns what an exchange adds to computing that it runs beside: what is longer,
+// and a share of it for the multiprocessors and the bandwidth that it takes.
+func (j *Job) visibleExchange(exchange, computing float64) float64 {
 	share := contention
 	if j.Eager {
 		share = eagerContention
@@ -95,7 +95,7 @@ func (j *Job) synchronise(slow *Step) float64 {
 	}
 	m := float64(l.MicroBatches(j.Batch))
 	if l.ZeRO == 2 { // every micro-batch sums its gradients
-		return j.exposed(m*sum, m*slow.Backward) + j.exposed(spread, slow.Forward)
+		return j.visibleExchange(m*sum, m*slow.Backward) + j.visibleExchange(spread, slow.Forward)
 	}
-	return j.exposed(sum, slow.Backward) + j.exposed(spread, slow.Forward)
+	return j.visibleExchange(sum, slow.Backward) + j.visibleExchange(spread, slow.Forward)
 }

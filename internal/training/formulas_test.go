@@ -109,7 +109,7 @@ func TestStatesOfZeRO(t *testing.T) {
 		j := &Job{Optimizer: o, Model: gpt(64, 1, 1, 64),
 			Layout: Layout{Tensor: 1, Context: 1, Pipeline: 1, Data: 64, Expert: 1, ZeRO: zero}}
 		sum := 0.0
-		j.addStates(held{Dense: 7.5e9}, 1, func(_ string, bytes float64, _ string) {
+		j.addStates(heldParameters{Dense: 7.5e9}, 1, func(_ string, bytes float64, _ string) {
 			sum += bytes / 1e9
 		})
 		if math.Abs(sum-want) > 0.05 {

@@ -407,7 +407,7 @@ func TestAcceleratorsOfAStep(t *testing.T) {
 		l.GPUs = rapid.IntRange(1, 100).Draw(t, "answering")
 		r := &RLResult{Generate: draw("answers"), Score: draw("passes"), Update: draw("learning"),
 			Transfer: draw("weights"), Tokens: draw("tokens")}
-		l.join(r)
+		l.addUp(r)
 		all, learning := float64(l.Job.GPUs), r.Score+r.Update
 		busy := all * (r.Generate + learning)
 		if l.Mode != Colocated {
@@ -418,7 +418,7 @@ func TestAcceleratorsOfAStep(t *testing.T) {
 		near(t, "rate", r.Rate*all*r.Step, r.Tokens)
 		weights := 2 * float64(l.Job.Model.Parameters().Total()) / float64(l.Tensor)
 		score, update := 2*l.Job.Forward(), l.Job.Step()
-		l.learn(r, l.Job)
+		l.timeLearning(r, l.Job)
 		near(t, "weights", r.Transfer, 3.5*l.Job.Machine.Send(weights, l.Mode != Colocated))
 		near(t, "forward passes", r.Score, score)
 		near(t, "learning", r.Update, update.Total())

@@ -129,7 +129,7 @@ func (j *Job) stageMemory(name string, layers int, ends, inFlight float64, head 
 // addStates adds weights, gradients and the optimizer's states (Rajbhandari et al.,
 // arXiv:1910.02054, figure 1). Dense ones are shared by data and context ranks, expert parameters
 // by the ranks that hold the same experts.
-func (j *Job) addStates(h held, layers int, add func(string, float64, string)) {
+func (j *Job) addStates(h heldParameters, layers int, add func(string, float64, string)) {
 	l, o := &j.Layout, &j.Optimizer
 	share := func(from int) float64 {
 		if l.ZeRO >= from {
@@ -198,23 +198,23 @@ func (j *Job) groupKeeps(g *models.Group) kept {
 	switch m := g.MLP.(type) {
 	case *models.Dense:
 		k.Whole += 2*h + mask
-		k.Split += wide(m.Intermediate, m.Gated)
+		k.Split += mlpBytes(m.Intermediate, m.Gated)
 	case *models.MoE:
 		k.Whole += 2*h + mask
-		k.Split += wide(m.SharedIntermediate, m.Gated)
+		k.Split += mlpBytes(m.SharedIntermediate, m.Gated)
 		in := h
 		if m.Latent > 0 {
 			in = float64(m.Latent)
 		}
 		// the tokens of each expert are copied together; tensor ranks share them
-		k.Split += float64(m.Active) * (2*in + wide(m.Intermediate, m.Gated))
+		k.Split += float64(m.Active) * (2*in + mlpBytes(m.Intermediate, m.Gated))
 	}
 	return k
 }
 
-// wide returns the bytes of what lies between the products of a feed-forward network: what goes
+// mlpBytes returns the bytes of what lies between the products of a feed-forward network: what goes
 // into the activation, and what comes out of it (of both matrices and their product with a gate).
-func wide(intermediate int, gated bool) float64 {
+func mlpBytes(intermediate int, gated bool) float64 {
 	if gated {
 		return 6 * float64(intermediate)
 	}

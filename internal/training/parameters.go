@@ -5,14 +5,14 @@ import (
 	"github.com/llmsim/llmsim/models"
 )
 
-// held is the parameters that the fullest accelerators hold: the first, an inner and the last stage
-// may differ.
-type held struct {
+// heldParameters is the parameters that the fullest accelerators hold: the first, an inner and the
+// last stage may differ.
+type heldParameters struct {
 	// Dense is shared by all data ranks, Expert by the ranks of the expert group only.
 	Dense, Expert float64
 }
 
-func (h held) total() float64 { return h.Dense + h.Expert }
+func (h heldParameters) total() float64 { return h.Dense + h.Expert }
 
 // spread is a model in a layout: what one accelerator holds of its parameters, and with which
 // others it shares them.
@@ -27,17 +27,18 @@ type spread struct {
 func (j *Job) spread() *spread { return &spread{j.Model, &j.Layout, j.counted} }
 
 // learned returns the parameters of an accelerator of the fullest stage that learn.
-func (j *Job) learned() held {
+func (j *Job) learned() heldParameters {
 	s, l := j.spread(), &j.Layout
 	if j.Method == LoRA {
-		return held{Dense: float64(trained(j.Model, loraRank)) / float64(l.Pipeline*l.Tensor)}
+		return heldParameters{Dense: float64(trained(j.Model,
+			loraRank)) / float64(l.Pipeline*l.Tensor)}
 	}
 	first, inner, _ := s.stageLayers()
 	return s.stage(max(first, inner), s.embedding())
 }
 
 // share returns the number of parameters that an accelerator has of h, where ZeRO shares them.
-func (s *spread) share(h held) float64 {
+func (s *spread) share(h heldParameters) float64 {
 	l := s.layout
 	expert := max(1, float64(l.Tensor*l.Context*l.Data)/float64(l.Expert))
 	return h.Dense/float64(s.shards()) + h.Expert/expert
@@ -53,12 +54,12 @@ func (s *spread) parameters() models.Parameters {
 
 // layerParameters returns the parameters of all layers on one accelerator, as if they were on one
 // stage: matrices split over tensor ranks, experts over the expert group.
-func (s *spread) layerParameters() held {
+func (s *spread) layerParameters() heldParameters {
 	p := s.parameters()
 	tp := float64(s.layout.Tensor)
 	split := float64(p.Attention+p.MLP+p.SharedExperts) / tp
 	whole := float64(p.Router + p.Norms + p.Biases)
-	return held{split + whole, float64(p.Experts) / float64(s.layout.Expert)}
+	return heldParameters{split + whole, float64(p.Experts) / float64(s.layout.Expert)}
 }
 
 // embedding and head are the parameters of the ends of the model on one accelerator.
@@ -96,10 +97,10 @@ func (s *spread) stageLayers() (first, inner, last int) {
 }
 
 // stage returns the parameters that an accelerator of a stage with that many layers holds.
-func (s *spread) stage(layers int, ends float64) held {
+func (s *spread) stage(layers int, ends float64) heldParameters {
 	h := s.layerParameters()
 	part := float64(layers) / float64(s.model.Layers())
-	return held{h.Dense*part + ends, h.Expert * part}
+	return heldParameters{h.Dense*part + ends, h.Expert * part}
 }
 
 // trained returns how many parameters of a layer's matrices learn under LoRA of a rank: rank·(N+K)

@@ -130,19 +130,19 @@ func (l *RLLoop) Run(ctx context.Context) (*RLResult, error) {
 		return nil, err
 	}
 	r := &RLResult{Generate: answers.Duration, Even: even.Duration, Warnings: answers.Warnings,
-		Half:   after(answers, answers.MedianE2EL),
-		Tenth:  after(answers, answers.P90E2EL),
+		Half:   timeAfter(answers, answers.MedianE2EL),
+		Tenth:  timeAfter(answers, answers.P90E2EL),
 		Tokens: n*float64(l.PromptTokens) + float64(answers.TotalOutputTokens)}
 	job := *l.Job
 	job.Seq = l.PromptTokens + max(1, mean)
-	l.learn(r, &job)
-	l.join(r)
+	l.timeLearning(r, &job)
+	l.addUp(r)
 	return r, nil
 }
 
-// after returns the seconds from a quantile of the times of answers, in ms, to the last answer, to
-// the tick. All answers begin at time 0, so that no quantile is later than the last.
-func after(answers *scenarios.Result, ms float64) float64 {
+// timeAfter returns the seconds from a quantile of the times of answers, in ms, to the last answer,
+// to the tick. All answers begin at time 0, so that no quantile is later than the last.
+func timeAfter(answers *scenarios.Result, ms float64) float64 {
 	return (sim.Seconds(answers.Duration) - sim.Seconds(ms/1000)).Seconds()
 }
 
@@ -173,8 +173,8 @@ func (l *RLLoop) answer(ctx context.Context, length string) (*scenarios.Result, 
 	return simulation.Run(ctx)
 }
 
-// learn computes what follows the answers.
-func (l *RLLoop) learn(r *RLResult, job *Job) {
+// timeLearning computes what follows the answers.
+func (l *RLLoop) timeLearning(r *RLResult, job *Job) {
 	forward, step := job.Forward(), job.Step()
 	r.Score, r.Update = 2*forward, step.Total()
 	if l.Algorithm == PPO { // values and rewards, and the critic learns too
@@ -185,8 +185,8 @@ func (l *RLLoop) learn(r *RLResult, job *Job) {
 	r.Transfer = transferSlowdown * job.Machine.Send(weights, l.Mode != Colocated)
 }
 
-// join adds the parts up as they follow each other.
-func (l *RLLoop) join(r *RLResult) {
+// addUp adds the parts up as they follow each other.
+func (l *RLLoop) addUp(r *RLResult) {
 	learning := r.Score + r.Update
 	all := float64(l.Job.GPUs)
 	span := r.Generate + learning
@@ -203,8 +203,8 @@ func (l *RLLoop) join(r *RLResult) {
 	r.Rate = r.Tokens / r.Step / all
 }
 
-// between says what is known to be left out.
-const between = "The parts only: NeMo-RL's published on-policy steps on H100 take 1.8 to 2.4 " +
+// partsOnly says what is known to be left out.
+const partsOnly = "The parts only: NeMo-RL's published on-policy steps on H100 take 1.8 to 2.4 " +
 	"times as long as computed (docs/training.md), for what lies between the parts is not " +
 	"computed.\n"
 
@@ -233,7 +233,7 @@ func (r *RLResult) Text(l *RLLoop) string {
 		fmt.Fprintf(&b, "; accelerators wait for each other %.1f %% of the time", 100*r.Idle)
 	}
 	b.WriteString("\n")
-	b.WriteString(between)
+	b.WriteString(partsOnly)
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}

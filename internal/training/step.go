@@ -57,7 +57,7 @@ func (j *Job) Step() Step {
 		s.Context = x.context * part
 		s.Pipeline = x.pipeline
 		if l.ZeRO == 3 {
-			s.Data = j.exposed(x.weights*part, s.Forward+s.Backward+s.Recompute)
+			s.Data = j.visibleExchange(x.weights*part, s.Forward+s.Backward+s.Recompute)
 		}
 		if j.Method == DPO { // the frozen copy computes forward only
 			s.Forward += w.Forward*part + x.tensor*part

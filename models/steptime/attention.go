@@ -61,7 +61,7 @@ func newAttentionCosts(products *productCosts, expand sim.Time) attentionCosts {
 	return c
 }
 
-// add prices a kind of layer, of which the stage has count.
+// add prices a kind of layer. The stage has count of them.
 func (c *attentionCosts) add(l models.Attention, count float64) error {
 	a := attention{Attention: l, count: count, peak: c.products.wide.peak,
 		decodeCompute: c.decodeCompute(&l)}
@@ -130,7 +130,7 @@ func (c *attentionCosts) verify(s *sim.Step) sim.Time {
 		a := &c.kinds[i]
 		w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
 		read := times(a.count, max(w.FLOPs/(a.peak*a.decodeCompute), w.KVRead/c.cacheRate))
-		t += a.perQuery*sim.Time(c.rank(s.DecodeTokens)) + onRank(c.setup, read, s.Decodes)
+		t += a.perQuery*sim.Time(c.perRank(s.DecodeTokens)) + onRank(c.setup, read, s.Decodes)
 	}
 	return t
 }
@@ -153,7 +153,7 @@ func (c *attentionCosts) chunks(prefill []sim.Chunk) sim.Time {
 	for i := range prefill {
 		n, cached := prefill[i].Rows(), prefill[i].Cached
 		if cached == 0 && c.tables.Tables != nil {
-			if seconds, ok := c.tables.measured(c.tables.chunk(c.key()), "prefill attention",
+			if seconds, ok := c.tables.measured(c.tables.chunk(c.tableKey()), "prefill attention",
 				"tokens", float64(n)); ok && c.kinds[0].Window == 0 {
 				t += times(c.kinds[0].count, seconds)
 				continue
@@ -260,7 +260,7 @@ func (c *attentionCosts) prefillOperator(s *sim.Step) Operator {
 	compute := o.FLOPs / (c.products.wide.peak * k.PrefillCompute)
 	o.Bound = largest(compute, o.Bytes()/moves, c.prefillKernels.Seconds())
 	o.Computing = sim.Seconds(compute)
-	o.spend(spent)
+	o.divideTime(spent)
 	return o
 }
 
@@ -285,7 +285,7 @@ func (c *attentionCosts) decodeOperator(s *sim.Step, t sim.Time) Operator {
 	}
 	o.Bound = largest(compute, o.Bytes()/c.cacheRate, c.decodeKernels.Seconds())
 	o.Computing = sim.Seconds(compute)
-	o.spend(spent)
+	o.divideTime(spent)
 	return o
 }
 
@@ -297,7 +297,7 @@ func (c *attentionCosts) form(n int) []segment {
 	for i := range c.kinds {
 		a := &c.kinds[i]
 		perContext := onRank(c.setup, a.perContext, n)
-		base += a.perQuery * sim.Time(c.rank(n))
+		base += a.perQuery * sim.Time(c.perRank(n))
 		slope += perContext
 		if at := a.BendsAt(n); at > 0 {
 			bends = append(bends, bend{at, perContext})
@@ -322,8 +322,8 @@ type bend struct {
 	perContext perToken
 }
 
-// key names the attention of the model's layers on one accelerator.
-func (c *attentionCosts) key() attentionKey {
+// tableKey names the attention of the model's layers on one accelerator.
+func (c *attentionCosts) tableKey() attentionKey {
 	if len(c.kinds) == 0 {
 		return attentionKey{}
 	}
@@ -337,9 +337,9 @@ func (c *attentionCosts) key() attentionKey {
 // measuredForm returns the form of decode attention for n sequences: measured points joined by
 // straight lines, and the formula before the first and after the last.
 func (c *attentionCosts) measuredForm(n int, formula segment) []segment {
-	points := c.tables.contexts(c.key(), n)
+	points := c.tables.contexts(c.tableKey(), n)
 	if len(points) < 2 {
-		if c.tables.Tables != nil && len(c.tables.decoding[c.key()]) > 0 {
+		if c.tables.Tables != nil && len(c.tables.decoding[c.tableKey()]) > 0 {
 			c.tables.record("decode attention", "sequences", float64(n))
 		}
 		return []segment{formula}

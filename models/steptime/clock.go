@@ -77,7 +77,7 @@ func (c *Clock) priceStage(products *productCosts) error {
 	if err := c.price(products, most, false); err != nil {
 		return err
 	}
-	if longest := c.probe(); exceeds(longest, times) <= exceeds(times, longest) {
+	if longest := c.probe(); largestRatio(longest, times) <= largestRatio(times, longest) {
 		*c = last
 	}
 	return nil
@@ -101,8 +101,8 @@ func (c *Clock) probe() [2]sim.Time {
 		aside.Duration(&sim.Step{Prefill: []sim.Chunk{{New: 512, Last: true}}})}
 }
 
-// exceeds returns the largest ratio of times in a to those in b.
-func exceeds(a, b [2]sim.Time) float64 {
+// largestRatio returns the largest ratio of times in a to those in b.
+func largestRatio(a, b [2]sim.Time) float64 {
 	return max(float64(a[0])/float64(b[0]), float64(a[1])/float64(b[1]))
 }
 

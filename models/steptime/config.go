@@ -72,8 +72,8 @@ type Factors struct {
 	Mixed float64
 }
 
-// on returns the constants of an accelerator under the factors.
-func (f *Factors) on(constants *hardware.Constants) *hardware.Constants {
+// applied returns the constants of an accelerator under the factors.
+func (f *Factors) applied(constants *hardware.Constants) *hardware.Constants {
 	c := *constants
 	c.Attention.PrefillCompute /= or1(f.Prompts)
 	return &c
@@ -151,7 +151,7 @@ func (c Config) resolve() (Config, []string, error) {
 		constants.Host = c.Host
 		c.Constants = &constants
 	}
-	return c.at(), warnings, nil
+	return c.atLevel(), warnings, nil
 }
 
 // findConstants sets the constants that are not given, and returns warnings about them.
@@ -179,9 +179,9 @@ func defaultDType(d, otherwise hardware.DType) hardware.DType {
 // crossesNodes reports whether one replica needs more accelerators than a node has.
 func (c *Config) crossesNodes() bool { return c.Parallel.GPUs() > max(1, c.Accelerator.PerNode) }
 
-// at returns the configuration with the level of the engine's version, if it has one. A version
-// that is not known has no levels.
-func (c Config) at() Config {
+// atLevel returns the configuration with the level of the engine's version, if it has one. A
+// version that is not known has no levels.
+func (c Config) atLevel() Config {
 	if c.Version.IsZero() || c.Engine.Roofline {
 		return c
 	}

@@ -38,7 +38,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 	}
 	t -= c.stage.overlapped(t, l.tokens)
 	t = c.cfg.Factors.mixed(t, s)
-	t += c.images.encode(s) + c.stage.adapt(l.tokens, l.sequences)
+	t += c.images.encode(s) + c.stage.adapterTime(l.tokens, l.sequences)
 	return max(1, max(t, c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0))+
 		c.host.serial.at(l.sequences))
 }
@@ -62,7 +62,7 @@ func decoding(s *sim.Step) (n int, context int64, ok bool) {
 // Decode returns the form of a step in which n sequences decode one token each.
 func (c *Clock) Decode(n int, context int64) sim.Affine {
 	a := c.decode(n, context)
-	if f := c.slowdown(); f.on() {
+	if f := c.slowdown(); f.active() {
 		return f.form(a, context)
 	}
 	return a
@@ -75,14 +75,14 @@ func (c *Clock) decode(n int, context int64) sim.Affine {
 	}
 	f := c.form(n)
 	if f.measured {
-		f.reach(c.stage.tables, n, context)
+		f.recordOutside(c.stage.tables, n, context)
 	}
 	return formAt(f.step, context)
 }
 
-// reach notes contexts to which tables of decode attention do not reach: the formula is the first
-// segment then, and the last.
-func (f *form) reach(tables *lookup, n int, context int64) {
+// recordOutside notes contexts to which tables of decode attention do not reach: the formula is the
+// first segment then, and the last.
+func (f *form) recordOutside(tables *lookup, n int, context int64) {
 	last := len(f.attention) - 1
 	if context <= f.attention[0].through || context > f.attention[last-1].through {
 		tables.record("decode attention", contextTokens,
@@ -111,9 +111,9 @@ func (c *Clock) newForm(n int) form {
 	}
 	f := form{attention: c.stage.attention.form(n)}
 	f.measured = c.cfg.Operators != nil && len(f.attention) > 2
-	each := c.rank(n)
+	each := c.perRank(n)
 	rest := c.stage.unattended(load{tokens: each, rows: each, routed: n}) +
-		c.stage.adapt(each, each)
+		c.stage.adapterTime(each, each)
 	floor, serial := c.host.floor(each, each, false), c.host.serial.at(each)
 	for _, s := range f.attention {
 		s.base += rest
@@ -127,7 +127,7 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 	if s.DecodeTokens == s.Decodes {
 		f := c.form(s.Decodes)
 		if f.measured {
-			f.reach(c.stage.tables, s.Decodes, s.Context)
+			f.recordOutside(c.stage.tables, s.Decodes, s.Context)
 		}
 		return formAt(f.attention, s.Context).At(s.Context)
 	}
@@ -155,10 +155,10 @@ func (c *Clock) verification(sequences, tokens int) *verification {
 	if v.sequences == sequences && v.tokens == tokens {
 		return v
 	}
-	each, of := c.rank(tokens), c.rank(sequences)
+	each, of := c.perRank(tokens), c.perRank(sequences)
 	*v = verification{sequences: sequences, tokens: tokens,
 		rest:     c.stage.unattended(load{tokens: each, rows: each, routed: tokens}),
-		adapters: c.stage.adapt(each, of),
+		adapters: c.stage.adapterTime(each, of),
 		floor:    c.host.floor(each, of, false), serial: c.host.serial.at(of)}
 	return v
 }
@@ -168,7 +168,7 @@ func (c *Clock) verifyDrafts(s *sim.Step) sim.Time {
 	v := c.verification(s.Decodes, s.DecodeTokens)
 	t := v.rest + c.stage.attention.verify(s)
 	if c.cfg.Parallel.TwoBatch {
-		t -= c.stage.overlapped(t, c.rank(s.DecodeTokens))
+		t -= c.stage.overlapped(t, c.perRank(s.DecodeTokens))
 	}
 	return max(1, max(t+v.adapters, v.floor)+v.serial)
 }
@@ -176,8 +176,8 @@ func (c *Clock) verifyDrafts(s *sim.Step) sim.Time {
 // slowdown is a factor on the times of steps; 0 and 1 change nothing.
 type slowdown float64
 
-// on reports whether the factor changes anything.
-func (f slowdown) on() bool { return f != 0 && f != 1 }
+// active reports whether the factor changes anything.
+func (f slowdown) active() bool { return f != 0 && f != 1 }
 
 // slowdownUnit is what factors on step times are counted in, so that they multiply whole
 // ticks the same on every machine.
@@ -186,7 +186,7 @@ const slowdownUnit = 1_000_000
 // time returns a time under the slowdown.
 func (f slowdown) time(t sim.Time) sim.Time {
 	switch {
-	case !f.on():
+	case !f.active():
 		return t
 	case t < 0:
 		return -f.time(-t)

@@ -14,7 +14,7 @@ func (c *stage) routedExperts(l *models.Linear, tokens int) Operator {
 	copies := c.cfg.Parallel.copies(c.cfg.Model)
 	touched := l.Copied(copies).Matrices(l.Active * tokens)
 	experts, groups := copies*float64(l.Experts), float64(c.cfg.Parallel.Expert)
-	skew, rush := busiest(touched, experts, groups), crowded(rows, experts, groups)
+	skew, rush := busiestGroup(touched, experts, groups), rowSkew(rows, experts, groups)
 	part := 1 / float64(c.ranks) // of the work of all ranks
 	flops := part * 2 * rows * float64(l.N) * float64(l.K)
 	padded := part * 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)
@@ -26,7 +26,7 @@ func (c *stage) routedExperts(l *models.Linear, tokens int) Operator {
 	moved := k.Passes * vectors / c.bandwidth
 	fixed := float64(k.Kernel)/2 + moved
 	if !c.products.expertsWhole {
-		launch, quantised := c.products.quantise(l, c.rank(tokens))
+		launch, quantised := c.products.quantise(l, c.perRank(tokens))
 		fixed += launch + quantised
 		moved += quantised
 	}
@@ -38,16 +38,16 @@ func (c *stage) routedExperts(l *models.Linear, tokens int) Operator {
 		float64(tokens)); ok {
 		o.Time = times(c.share(l.Count), seconds/2) // measured for both products together
 	}
-	o.spend(spending{ReadingWeights: n * memory, MovingActivations: n * moved,
+	o.divideTime(spending{ReadingWeights: n * memory, MovingActivations: n * moved,
 		FixedTimes: n * (fixed - moved)})
 	return o
 }
 
-// busiest returns how much more than the average the busiest of groups has to do when touched of n
-// experts, drawn at random, have tokens: the expected maximum of normal variables, mean +
+// busiestGroup returns how much more than the average the busiest of groups has to do when touched
+// of n experts, drawn at random, have tokens: the expected maximum of normal variables, mean +
 // deviation·√(2·ln groups) (Cramér 1946, section 28.6), where the deviation belongs to the experts
 // touched in one group, and never more than all experts of the group.
-func busiest(touched, n, groups float64) float64 {
+func busiestGroup(touched, n, groups float64) float64 {
 	if groups <= 1 {
 		return 1
 	}
@@ -56,12 +56,12 @@ func busiest(touched, n, groups float64) float64 {
 	return min(mean+deviation*math.Sqrt(2*math.Log(groups)), n/groups) / mean
 }
 
-// crowded returns how many more rows than the average the busiest of groups has to compute, of so
+// rowSkew returns how many more rows than the average the busiest of groups has to compute, of so
 // many rows for n experts that are not equally popular: the expected maximum as above, of shares
 // that vary with the popularities of a group's experts and by chance. Over more than eight groups
 // popular experts are taken to have copies, so that chance alone is left (EPLB, DeepSeek-V3,
 // arXiv:2412.19437, section 3.4).
-func crowded(rows, n, groups float64) float64 {
+func rowSkew(rows, n, groups float64) float64 {
 	if groups <= 1 {
 		return 1
 	}

@@ -18,9 +18,9 @@ type hostCosts struct {
 func newHostCosts(s *stage) hostCosts {
 	c := hostCosts{setup: s.setup}
 	step, prompt := or1(s.cfg.Factors.Step), float64(s.engine.LaunchPrompt)
-	c.launch = s.host(step * (s.kernelsOfStep(false) * float64(s.engine.Launch)))
-	c.launchPieces = s.host(step * (s.attention.piecesOfStep() * prompt))
-	c.launchPrompt = s.host(step * (s.kernelsOfStep(true)*prompt +
+	c.launch = s.onHost(step * (s.kernelsOfStep(false) * float64(s.engine.Launch)))
+	c.launchPieces = s.onHost(step * (s.attention.piecesOfStep() * prompt))
+	c.launchPrompt = s.onHost(step * (s.kernelsOfStep(true)*prompt +
 		s.attention.latentLayers*float64(s.engine.LaunchLatent)))
 	return c.fresh()
 }
@@ -29,9 +29,9 @@ func newHostCosts(s *stage) hostCosts {
 func (c *hostCosts) fresh() hostCosts {
 	own, s := *c, c.setup
 	own.scheduling = memo{fill: func(sequences int) sim.Time {
-		return s.host(s.hostWork(sequences))
+		return s.onHost(s.hostWork(sequences))
 	}}
-	own.serial = memo{fill: func(sequences int) sim.Time { return s.host(s.wait(sequences)) }}
+	own.serial = memo{fill: func(sequences int) sim.Time { return s.onHost(s.hostWait(sequences)) }}
 	return own
 }
 

@@ -67,7 +67,7 @@ func (c *productCosts) peakRate(d hardware.DType) (peakRate, error) {
 		memory: l.Memory, kernel: float64(l.Kernel), overlap: l.Overlap}
 	name := c.cfg.Accelerator.Name
 	borrowed := c.constants.Accelerator != name && c.kernels != nil && c.kernels.Accelerator == name
-	own, apart, ok := c.relative(d)
+	own, apart, ok := c.kernelsAnd16(d)
 	if ok && d == hardware.FP8Block {
 		r.blocks = float64(own.Kernel-apart.Kernel) * or1(c.engine.Served.Fixed)
 	}
@@ -97,20 +97,20 @@ func (c *productCosts) sumsHalved(d hardware.DType) bool {
 		(d == hardware.BF16 || d == hardware.FP16)
 }
 
-// relative returns the engine's kernels for dense products of matrices stored as d, and those for
-// 16 bits on the accelerator whose constants are in use.
-func (c *productCosts) relative(d hardware.DType) (own, apart hardware.ProductKernel, ok bool) {
+// kernelsAnd16 returns the engine's kernels for dense products of matrices stored as d, and those
+// for 16 bits on the accelerator whose constants are in use.
+func (c *productCosts) kernelsAnd16(d hardware.DType) (own, apart hardware.ProductKernel, ok bool) {
 	if c.kernels == nil {
 		return own, apart, false
 	}
 	own, measured := c.kernels.Products[sixteen(d)]
-	apart, anchored := c.anchor()
+	apart, anchored := c.kernels16()
 	return own, apart, measured && anchored
 }
 
-// anchor returns the engine's kernels for 16-bit products on the accelerator whose constants are in
-// use.
-func (c *productCosts) anchor() (hardware.ProductKernel, bool) {
+// kernels16 returns the engine's kernels for 16-bit products on the accelerator whose constants are
+// in use.
+func (c *productCosts) kernels16() (hardware.ProductKernel, bool) {
 	k := c.kernels
 	if own := k.On(c.constants.Accelerator); own != nil {
 		k = own
@@ -239,7 +239,7 @@ func (c *productCosts) takeKernelsOfExperts() {
 		return
 	}
 	e, measured := c.kernels.Experts[c.expertKernels()]
-	apart, anchored := c.anchor()
+	apart, anchored := c.kernels16()
 	if !measured || !anchored {
 		return
 	}

@@ -28,9 +28,9 @@ func (c *Clock) Breakdown(s *sim.Step) Ledger {
 		ops = append(ops, c.stage.attention.decodeOperator(s, c.decodeAttention(s)))
 	}
 	ops = c.stage.headOperators(ops, l.rows)
-	hide(ops, c.stage.overlapped(total(ops), l.tokens))
+	hideExchange(ops, c.stage.overlapped(total(ops), l.tokens))
 	for i := range ops {
-		ops[i].take(c.cfg.Factors.mixed(ops[i].Time, s))
+		ops[i].setTime(c.cfg.Factors.mixed(ops[i].Time, s))
 	}
 	if t := c.images.encode(s); t > 0 {
 		encode := undivided("encode_images", t, Compute)
@@ -48,17 +48,18 @@ func (c *Clock) Breakdown(s *sim.Step) Ledger {
 		ops = append(ops, undivided("host", rest, Host))
 	}
 	for i := range ops {
-		ops[i].take(c.slowdown().time(ops[i].Time))
+		ops[i].setTime(c.slowdown().time(ops[i].Time))
 	}
 	return Ledger(ops).summingTo(c.Duration(s))
 }
 
-// hide takes what goes on beside other operators from the exchange between ranks, last first.
-func hide(ops []Operator, hidden sim.Time) {
+// hideExchange takes what goes on beside other operators from the exchange between ranks, last
+// first.
+func hideExchange(ops []Operator, hidden sim.Time) {
 	for i := len(ops) - 1; i >= 0; i-- {
 		if o := &ops[i]; o.Name == "dispatch" || o.Name == "combine" {
 			part := min(hidden, o.Time)
-			o.take(o.Time - part)
+			o.setTime(o.Time - part)
 			hidden -= part
 		}
 	}
@@ -89,7 +90,7 @@ func (c *Clock) Whole(s *sim.Step) Ledger {
 			continue
 		}
 		o.Count, o.Sent = o.Count*float64(stages), o.Sent*float64(stages)
-		o.take(o.Time * stages)
+		o.setTime(o.Time * stages)
 		ops = append(ops, o)
 	}
 	if rest := whole - ops.Time(); rest > 0 {
@@ -118,14 +119,14 @@ func (l Ledger) summingTo(t sim.Time) Ledger {
 	}
 	if sum := l.Time(); sum > t+sim.Time(len(l))*roundedTicks && sum > 0 {
 		for i := range l {
-			l[i].take(sim.Time(float64(l[i].Time) * (float64(t) / float64(sum))))
+			l[i].setTime(sim.Time(float64(l[i].Time) * (float64(t) / float64(sum))))
 		}
 	}
 	rest, last := t-l.Time(), len(l)-1
 	for last > 0 && l[last].Time+rest < 0 {
 		last--
 	}
-	l[last].take(l[last].Time + rest)
+	l[last].setTime(l[last].Time + rest)
 	return l
 }
 

@@ -107,7 +107,7 @@ func TestThePricedStageIsTheSlowest(t *testing.T) {
 			}
 			testkit.OK(t, other.price(c.stage.products, layers, !c.stage.last))
 			a, b := c.probe(), other.probe()
-			if exceeds(b, a) > exceeds(a, b)*(1+1e-9) {
+			if largestRatio(b, a) > largestRatio(a, b)*(1+1e-9) {
 				t.Errorf("%s in %d stages: a step and a prompt take %v in the stage that is "+
 					"priced and %v in another", m.Name, stages, a, b)
 			}

@@ -92,6 +92,6 @@ func largest(compute, memory, fixed float64) Bound {
 // undivided returns an operator whose time is spent on one thing.
 func undivided(name string, t sim.Time, b Bound) Operator {
 	o := Operator{Name: name, Bound: b}
-	o.take(t)
+	o.setTime(t)
 	return o
 }

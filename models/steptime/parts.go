@@ -103,20 +103,21 @@ func partOf(b Bound) Part {
 // spending is times in seconds by part.
 type spending [partCount]float64
 
-// spend divides the time of o among parts that take so many seconds. Where o computes, arithmetic
-// gets what they leave; else, and where they take more than there is, they get it in proportion.
-func (o *Operator) spend(s spending) {
+// divideTime divides the time of o among parts that take so many seconds. Where o computes,
+// arithmetic gets what they leave; else, and where they take more than there is, they get it in
+// proportion.
+func (o *Operator) divideTime(s spending) {
 	for p, each := range s {
 		o.Parts[p] = sim.Seconds(each)
 	}
 	if rest := o.Time - o.Parts.total(); o.FLOPs > 0 && rest > 0 {
 		o.Parts[Calculating] += rest
 	}
-	o.take(o.Time)
+	o.setTime(o.Time)
 }
 
-// take sets the time of o to t, and divides it among parts in proportion to what they have.
-func (o *Operator) take(t sim.Time) {
+// setTime sets the time of o to t, and divides it among parts in proportion to what they have.
+func (o *Operator) setTime(t sim.Time) {
 	o.Time = t
 	had := o.Parts.total()
 	if had != t && had > 0 {

@@ -38,8 +38,8 @@ type Served struct {
 // error.
 const MostBandwidth = 0.95
 
-// on returns the constants as the engine has them.
-func (s *Served) on(constants *hardware.Constants) *hardware.Constants {
+// applied returns the constants as the engine has them.
+func (s *Served) applied(constants *hardware.Constants) *hardware.Constants {
 	c := *constants
 	for _, fixed := range []*hardware.Seconds{
 		&c.Linear.Kernel, &c.Elementwise.Kernel, &c.Attention.DecodeKernel,

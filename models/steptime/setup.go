@@ -39,7 +39,8 @@ func newSetup(cfg Config) *setup {
 	}
 	c := &setup{
 		cfg: cfg, engine: &cfg.Engine,
-		constants: cfg.Factors.on(cfg.Engine.Served.on(cfg.Constants)), kernels: cfg.Kernels,
+		constants:       cfg.Factors.applied(cfg.Engine.Served.applied(cfg.Constants)),
+		kernels:         cfg.Kernels,
 		bandwidth:       cfg.Accelerator.Bandwidth / or1(cfg.Factors.Memory),
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
@@ -58,8 +59,8 @@ func newSetup(cfg Config) *setup {
 // narrowCache reports whether the elements of the KV cache have 8 bits.
 func (c *setup) narrowCache() bool { return bytesOf(c.cfg.KV) == 1 }
 
-// rank returns how many of n are on the busiest rank.
-func (c *setup) rank(n int) int {
+// perRank returns how many of n are on the busiest rank.
+func (c *setup) perRank(n int) int {
 	if c.ranks == 1 { // a division takes long
 		return n
 	}
@@ -72,7 +73,7 @@ func onRank[T sim.Time | perToken](c *setup, t T, n int) T {
 	if c.ranks == 1 {
 		return t
 	}
-	return (t*T(c.rank(n)) + T(n) - 1) / T(n)
+	return (t*T(c.perRank(n)) + T(n) - 1) / T(n)
 }
 
 // load is what the busiest data-parallel rank has to do in a step, for which the others wait: with
@@ -94,8 +95,8 @@ func (c *setup) busiest(s *sim.Step) load {
 			rows++
 		}
 	}
-	l := load{tokens: c.rank(tokens), rows: c.rank(rows),
-		sequences: c.rank(s.Decodes + len(s.Prefill)), routed: tokens}
+	l := load{tokens: c.perRank(tokens), rows: c.perRank(rows),
+		sequences: c.perRank(s.Decodes + len(s.Prefill)), routed: tokens}
 	if c.ranks > 1 {
 		chunks := make([]int, len(s.Prefill))
 		for i := range s.Prefill {
@@ -157,9 +158,9 @@ func (c *setup) hostWork(sequences int) float64 {
 		or1(f.Sequence)*(float64(sequences)*float64(c.engine.HostSequence))
 }
 
-// wait returns the seconds for which the accelerators wait for the reference host in a step of the
-// given sequences.
-func (c *setup) wait(sequences int) float64 {
+// hostWait returns the seconds for which the accelerators wait for the reference host in a step of
+// the given sequences.
+func (c *setup) hostWait(sequences int) float64 {
 	f := &c.cfg.Factors
 	wait := or1(f.Step)*float64(c.engine.Step) +
 		or1(f.Sequence)*(float64(sequences)*float64(c.engine.Sequence))
@@ -169,5 +170,5 @@ func (c *setup) wait(sequences int) float64 {
 	return wait
 }
 
-// host returns the time that this host takes for what the constants say in seconds.
-func (c *setup) host(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }
+// onHost returns the time that this host takes for what the constants say in seconds.
+func (c *setup) onHost(seconds float64) sim.Time { return sim.Seconds(seconds * c.constants.Host) }

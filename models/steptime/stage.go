@@ -134,7 +134,7 @@ func (c *stage) tokenOperators(ops []Operator, tokens, routed int) []Operator {
 	ops = c.collectives(ops, tokens)
 	if gap := float64(c.engine.Layer); gap > 0 {
 		gaps := kernel("gaps", c.layers, 0, Traffic{}, 0, 0, 0, gap)
-		gaps.spend(spending{})
+		gaps.divideTime(spending{})
 		ops = append(ops, gaps)
 	}
 	return ops
@@ -159,7 +159,7 @@ func (c *stage) product(l *models.Linear, m int) Operator {
 	if seconds, ok := c.tables.measured(c.productTables[l], l.Name, "tokens", float64(m)); ok {
 		o.Time = times(c.share(l.Count), seconds)
 	}
-	o.spend(spending{ReadingWeights: n * memory, MovingActivations: n * moved,
+	o.divideTime(spending{ReadingWeights: n * memory, MovingActivations: n * moved,
 		FixedTimes: n * (fixed - moved)})
 	return o
 }
@@ -245,7 +245,7 @@ func (c *stage) headOperators(ops []Operator, rows int) []Operator {
 // a fixed time.
 func moving(name string, bytes, memory, fixed float64) Operator {
 	o := kernel(name, 1, 0, Traffic{Activations: bytes}, 0, memory, memory, fixed)
-	o.spend(spending{MovingActivations: memory, FixedTimes: fixed})
+	o.divideTime(spending{MovingActivations: memory, FixedTimes: fixed})
 	return o
 }
 
@@ -353,12 +353,12 @@ func (c *stage) adapterOperator(tokens, sequences int) Operator {
 		o.Weights += n * bytes
 	}
 	o.Time = times(1, longer+kernels*c.products.wide.kernel)
-	o.spend(spending{ReadingWeights: reading, FixedTimes: kernels * c.products.wide.kernel})
+	o.divideTime(spending{ReadingWeights: reading, FixedTimes: kernels * c.products.wide.kernel})
 	return o
 }
 
-// adapt returns the time of the adapters' products.
-func (c *stage) adapt(tokens, sequences int) sim.Time {
+// adapterTime returns the time of the adapters' products.
+func (c *stage) adapterTime(tokens, sequences int) sim.Time {
 	if c.cfg.Adapters.Count == 0 || tokens == 0 {
 		return 0
 	}
@@ -390,10 +390,10 @@ func (c *stage) coverage() []string {
 			missing = append(missing, fmt.Sprintf("%s (n=%d k=%d)", l.Name, l.N, l.K))
 		}
 	}
-	if len(c.tables.prefill[c.attention.key()]) == 0 {
+	if len(c.tables.prefill[c.attention.tableKey()]) == 0 {
 		missing = append(missing, "prefill attention")
 	}
-	if len(c.tables.decoding[c.attention.key()]) == 0 || len(c.attention.kinds) > 1 ||
+	if len(c.tables.decoding[c.attention.tableKey()]) == 0 || len(c.attention.kinds) > 1 ||
 		c.attention.kinds[0].Window > 0 {
 		missing = append(missing, "decode attention")
 	}

@@ -54,7 +54,7 @@ type Settings interface {
 	// policy has no such limit.
 	Limits() (sequences, tokens int)
 	// Number returns the name and the value of the whole-number parameter with one of the roles; ""
-	// and 0 where the policy has none.
+	// and 0 where the policy has no such parameter.
 	Number(roles ...string) (name string, value int)
 	// List describes the parameters, with the text of each in place of its default.
 	List() []strict.Setting

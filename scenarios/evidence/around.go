@@ -30,8 +30,8 @@ var leftOut = sync.OnceValue(func() []Error {
 	return files.MustReadTable[Error]("left_out.csv", leftOutTable)
 })
 
-// kin says how alike servers are, as far as errors of predictions go.
-type kin struct {
+// serverTraits says how alike servers are, as far as errors of predictions go.
+type serverTraits struct {
 	key                deployment.Key
 	generation, family string
 	vendor             string
@@ -40,9 +40,9 @@ type kin struct {
 	ranks              bool
 }
 
-// kinOf returns what servers like this have in common.
-func kinOf(key deployment.Key) kin {
-	k := kin{key: key, bits: 16, ranks: key.Data > 1}
+// traitsOf returns what servers like this have in common.
+func traitsOf(key deployment.Key) serverTraits {
+	k := serverTraits{key: key, bits: 16, ranks: key.Data > 1}
 	switch key.Weights {
 	case hardware.FP8, hardware.FP8Block, hardware.INT8:
 		k.bits = 8
@@ -90,7 +90,7 @@ const (
 )
 
 // distanceTo returns how far apart two servers are.
-func (k *kin) distanceTo(other *kin) float64 {
+func (k *serverTraits) distanceTo(other *serverTraits) float64 {
 	a, b := &k.key, &other.key
 	d := 0.0
 	add := func(differ bool, by float64) {
@@ -113,7 +113,7 @@ func (k *kin) distanceTo(other *kin) float64 {
 }
 
 // weightOf returns how much another server counts, from 0 to 1.
-func (k *kin) weightOf(other *kin) float64 {
+func (k *serverTraits) weightOf(other *serverTraits) float64 {
 	// The last digits of math.Exp differ between machines.
 	return math.Round(1e9*math.Exp(-k.distanceTo(other))) / 1e9
 }
@@ -126,7 +126,7 @@ func engineOf(preset string) string {
 
 // Neighbours are measured servers with the errors of one quantity.
 type Neighbours struct {
-	servers []kin
+	servers []serverTraits
 	points  []point // the Points of all servers, in ascending order
 }
 
@@ -167,10 +167,10 @@ const priorServers = 2
 // the median of their deviations, and what holds four in five of them (localised conformal
 // prediction: Guan, Biometrika 110(1), 2023).
 func Around(key deployment.Key, near Neighbours) Off {
-	own := kinOf(key)
+	own := traitsOf(key)
 	weights, total := make([]float64, len(near.servers)), 0.0
 	for i := range near.servers {
-		if other := &near.servers[i]; !together(key, other.key) {
+		if other := &near.servers[i]; !sameServer(key, other.key) {
 			weight := own.weightOf(other)
 			weights[i] = weight / float64(len(deciles))
 			total += weight
@@ -205,7 +205,7 @@ func Around(key deployment.Key, near Neighbours) Off {
 // latency is not later: at most the share of the servers that were left out of the fit whose rows
 // were not later than their ranges say with p, by Laplace's rule of succession. Errors have longer
 // tails than normal ones, so that p says too much. It returns the number of these servers, too; 0
-// where a deployment's own measurements decide, of which a part was held out.
+// where a deployment's own measurements decide, since a part of those was held out.
 func (g Grade) Supported(p float64) (known float64, servers int) {
 	if g == Here {
 		return p, 0
@@ -260,7 +260,7 @@ func NeighboursOf(list []Error) map[string]Neighbours {
 		for _, x := range e.Off.Points() {
 			n.points = append(n.points, point{x, len(n.servers)})
 		}
-		n.servers = append(n.servers, kinOf(e.Key))
+		n.servers = append(n.servers, traitsOf(e.Key))
 		near[e.Quantity] = n
 	}
 	for _, n := range near {

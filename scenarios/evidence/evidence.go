@@ -72,7 +72,7 @@ func Of(key deployment.Key, own bool) Evidence {
 // accelerator and model had been measured.
 func Without(key deployment.Key) Evidence {
 	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
-	e.find(key, func(other deployment.Key) bool { return together(other, key) })
+	e.find(key, func(other deployment.Key) bool { return sameServer(other, key) })
 	e.Spread = spread(e.Grade, key, e.Errors)
 	return e
 }

@@ -88,7 +88,7 @@ func sameGeneration(a, b string) bool {
 	return a == b || known && knownToo && one == other
 }
 
-// generations are those of the shipped accelerators by name.
+// generations maps the names of the shipped accelerators to their generations.
 var generations = sync.OnceValue(func() map[string]string {
 	of := map[string]string{}
 	for _, a := range shipped().hardware.Accelerators {

@@ -82,8 +82,8 @@ func Unmeasured(key deployment.Key, quantity string) Off {
 	return Around(key, neighbours()[quantity]).Widened(quantity)
 }
 
-// together reports whether servers were left out of the fit together.
-func together(a, b deployment.Key) bool {
+// sameServer reports whether servers were left out of the fit together.
+func sameServer(a, b deployment.Key) bool {
 	return a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Model == b.Model
 }
 

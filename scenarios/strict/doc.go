@@ -5,7 +5,7 @@
 // Structs describe their keys by tags:
 //
 //	json:"token-budget"   the key
-//	short:"true"          the field that a scalar stands for where the struct is expected:
+//	short:"true"          the field that a scalar sets where the struct is expected:
 //	                      `prompt: 512`
 //	rest:"true"           a map[string]string that takes the keys that no other field has
 //	min:"0" above:"0" max:"1" below:"1"   the range of a number

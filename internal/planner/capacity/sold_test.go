@@ -57,7 +57,7 @@ effort: {requests: 500, most-requests: 1000}
 }
 
 // ran returns what the tokens of an hour are worth by the result of a scenario.
-func ran(t *testing.T, text string) *scenarios.Sold {
+func ran(t *testing.T, text string) *scenarios.TokenRevenue {
 	t.Helper()
 	f, err := scenarios.Parse("chosen.yaml", []byte(text))
 	testkit.OK(t, err)
@@ -67,7 +67,7 @@ func ran(t *testing.T, text string) *scenarios.Sold {
 }
 
 // near reports whether two sales are the same but for rounding.
-func near(a, b *scenarios.Sold) bool {
+func near(a, b *scenarios.TokenRevenue) bool {
 	for _, pair := range [][2]float64{{a.Input, b.Input}, {a.Cached, b.Cached},
 		{a.Output, b.Output}, {a.Hourly, b.Hourly}, {*a.Margin, *b.Margin}} {
 		if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[0]) {

@@ -98,7 +98,7 @@ type Document struct {
 func NewDocument(r *scenarios.Result) Document { return Document{r, Of(r)} }
 
 // Sold says what the tokens of an hour are worth, beside what the fleet costs where that is known.
-func Sold(s *scenarios.Sold, c units.Currency) string {
+func Sold(s *scenarios.TokenRevenue, c units.Currency) string {
 	money := func(x float64) string { return c.Format(fmt.Sprintf("%.2f", x)) }
 	cached := 0.0
 	if prompts := s.Input + s.Cached; prompts > 0 {

@@ -208,7 +208,7 @@ func TestRemedies(t *testing.T) {
 // of prompt tokens.
 func TestSold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &scenarios.Sold{Input: 3, InputDollars: 2, OutputDollars: 4,
+		s := &scenarios.TokenRevenue{Input: 3, InputDollars: 2, OutputDollars: 4,
 			Cached: rapid.SampledFrom([]float64{0, 1}).Draw(t, "cached")}
 		s.CachedDollars = s.Cached / 2
 		s.Hourly = s.InputDollars + s.CachedDollars + s.OutputDollars
@@ -226,7 +226,7 @@ func TestSold(t *testing.T) {
 			"$0.50 for cached input (25% of prompt tokens), ": s.Cached > 0,
 			"cached": s.Cached > 0})
 	})
-	if got := Sold(&scenarios.Sold{}, ""); strings.Contains(got, "NaN") {
+	if got := Sold(&scenarios.TokenRevenue{}, ""); strings.Contains(got, "NaN") {
 		t.Errorf("nothing is sold: %q", got)
 	}
 }

@@ -34,7 +34,7 @@ func drawResult(t *rapid.T) *scenarios.Result {
 		"at it"
 	r.EnergyPerMillion = figure.Draw(t, "energy")
 	if rapid.Bool().Draw(t, "sold") {
-		r.Sold = &scenarios.Sold{Hourly: 12.3456}
+		r.Sold = &scenarios.TokenRevenue{Hourly: 12.3456}
 	}
 	r.SLOMet, r.Attainment = rapid.Bool().Draw(t, "met"), metrics.Attainment{All: 0.875,
 		Target: 0.9}

@@ -186,7 +186,7 @@ type Deployment struct {
 	// Carbon is the emissions for that energy, in grams of CO2 equivalent; 0 if unknown.
 	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
 	// Sold is the worth of the tokens of an hour; nil if the plan has no prices of tokens.
-	Sold *scenarios.Sold `json:"tokens_sold,omitempty"`
+	Sold *scenarios.TokenRevenue `json:"tokens_sold,omitempty"`
 	// Law says that a part of the fleet was simulated for all of it; nil if all of it was.
 	Law *Law `json:"law,omitempty"`
 	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil

@@ -159,7 +159,7 @@ func (f *Fleet) Deployment(file *scenarios.File, full, reduced judge.Trial) (*an
 	if millions > 0 {
 		d.PerMillion, d.GPUHours = d.Hourly/millions, d.MeanAccelerators()/millions
 	}
-	d.Sold = f.Trials.File.Plan.Tokens.Sold(full.Tokens, millions, d.Hourly)
+	d.Sold = f.Trials.File.Plan.Tokens.Revenue(full.Tokens, millions, d.Hourly)
 	return d, nil
 }
 

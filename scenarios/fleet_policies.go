@@ -10,14 +10,14 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// between holds the settings that concern several replicas of a fleet.
-type between struct {
+// fleetPolicies holds the settings that concern several replicas of a fleet.
+type fleetPolicies struct {
 	*view    // of the scenario at the top
 	registry *policies.Registry
 	fleet    *fleet
 
 	routing   Policy // with its defaults
-	meant     Fleet  // with its defaults
+	keys      Fleet  // with its defaults
 	router    deployment.Choice[sim.Router]
 	admission deployment.Choice[sim.Admission] // its Policy is nil where all are let in
 	outages   []sim.Outage
@@ -26,31 +26,32 @@ type between struct {
 	link     *sim.Link
 	handover deployment.Choice[sim.Router]
 	scalings []scaledPool
-	// apart is how long messages take from users of each region to replicas of each pool and back.
-	apart [][]sim.Time
+	// roundTrips is how long messages take from users of each region to replicas of each pool and
+	// back.
+	roundTrips [][]sim.Time
 }
 
-// between resolves the settings that concern several replicas.
-func (f *fleet) between(registry *policies.Registry) *between {
+// fleetPolicies resolves the settings that concern several replicas.
+func (f *fleet) fleetPolicies(registry *policies.Registry) *fleetPolicies {
 	s := f.file.Scenario
-	b := &between{
+	b := &fleetPolicies{
 		view: &view{notes: f.notes, written: s}, registry: registry,
-		fleet: f, routing: s.Routing, meant: s.Fleet,
+		fleet: f, routing: s.Routing, keys: s.Fleet,
 	}
-	w := &b.meant
+	w := &b.keys
 	w.Pools = append([]Pool(nil), f.named...)
 	b.router = choosePolicy(b, "routing", &registry.Routing, &b.routing)
 	if w.Admission.Policy != "" {
 		b.admission = choosePolicy(b, "fleet.admission", &registry.Admission, &w.Admission)
 	}
 	b.findOutages()
-	b.findWay()
-	b.apart = f.trips(w)
+	b.findTransferLink()
+	b.roundTrips = f.trips(w)
 	for i := range w.Pools {
-		if !f.scaled(i) {
+		if !f.isScaled(i) {
 			continue
 		}
-		if made, ok := f.scale(b, i, &w.Pools[i].Scaling); ok {
+		if made, ok := f.newScaling(b, i, &w.Pools[i].Scaling); ok {
 			b.scalings = append(b.scalings, made)
 		}
 	}
@@ -58,14 +59,14 @@ func (f *fleet) between(registry *policies.Registry) *between {
 }
 
 // choosePolicy chooses a policy that serves the whole fleet.
-func choosePolicy[T any](b *between, field string, family *policies.Family[T],
+func choosePolicy[T any](b *fleetPolicies, field string, family *policies.Family[T],
 	p *Policy) deployment.Choice[T] {
 	return choose(b.view, b.fleet.pools[0].Anywhere(), field, family, p.slot(field), nil)
 }
 
 // findOutages checks that the replicas of outages exist.
-func (b *between) findOutages() {
-	for i, o := range b.meant.Outages {
+func (b *fleetPolicies) findOutages() {
+	for i, o := range b.keys.Outages {
 		if o.Replica >= b.fleet.replicas {
 			b.problem(fmt.Sprintf("fleet.outages.%d.replica", i), "found %d; allowed: 0 to %d",
 				o.Replica, b.fleet.replicas-1)
@@ -80,10 +81,10 @@ func (b *between) findOutages() {
 	}
 }
 
-// findWay finds the link for KV caches from prefill to decode replicas. The slowest network sets
-// the pace.
-func (b *between) findWay() {
-	t := &b.meant.Transfer
+// findTransferLink finds the link for KV caches from prefill to decode replicas. The slowest
+// network sets the pace.
+func (b *fleetPolicies) findTransferLink() {
+	t := &b.keys.Transfer
 	asked := *t
 	networks, ports := map[string]bool{}, map[int]bool{}
 	for i := range b.fleet.pools {
@@ -123,10 +124,10 @@ func (b *between) findWay() {
 	if b.link == nil {
 		return
 	}
-	t.Link, t.Ports = cmp.Or(t.Link, only(networks)), cmp.Or(t.Ports, only(ports))
+	t.Link, t.Ports = cmp.Or(t.Link, soleMember(networks)), cmp.Or(t.Ports, soleMember(ports))
 	t.FirstToken = cmp.Or(t.FirstToken, "prefill")
-	b.meant.Handover.Policy = cmp.Or(b.meant.Handover.Policy, "least-tokens")
-	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.meant.Handover)
+	b.keys.Handover.Policy = cmp.Or(b.keys.Handover.Policy, "least-tokens")
+	b.handover = choosePolicy(b, "fleet.handover", &b.registry.Routing, &b.keys.Handover)
 }
 
 // returnsWhole reports whether a batching policy returns answers as a whole.
@@ -134,8 +135,8 @@ func returnsWhole(batching *Policy) bool {
 	return batching.Policy == "static" || batching.Policy == "dynamic"
 }
 
-// only returns the member of a set of one, and "" for a larger set.
-func only[T comparable](set map[T]bool) T {
+// soleMember returns the member of a set of one, and "" for a larger set.
+func soleMember[T comparable](set map[T]bool) T {
 	var member T
 	if len(set) == 1 {
 		for member = range set {
@@ -159,12 +160,12 @@ type scaledPool struct {
 
 func scalingField(pool int) string { return fmt.Sprintf("fleet.pools.%d.scaling", pool) }
 
-// scaled reports whether the scenario has the replicas of a pool start and stop.
-func (f *fleet) scaled(pool int) bool { return f.file.given(scalingField(pool)) }
+// isScaled reports whether the scenario has the replicas of a pool start and stop.
+func (f *fleet) isScaled(pool int) bool { return f.file.given(scalingField(pool)) }
 
-// scale sets up the scaling of a pool, and fills the defaults into w. It returns false, and notes
-// the problem, if the scaling is wrong.
-func (f *fleet) scale(top *between, pool int, w *Scaling) (scaledPool, bool) {
+// newScaling sets up the scaling of a pool, and fills the defaults into w. It returns false, and
+// notes the problem, if the scaling is wrong.
+func (f *fleet) newScaling(top *fleetPolicies, pool int, w *Scaling) (scaledPool, bool) {
 	g, field := &f.pools[pool], scalingField(pool)
 	w.Min = cmp.Or(w.Min, 1)
 	w.Every = cmp.Or(w.Every, Span(15*sim.Second))
@@ -177,7 +178,7 @@ func (f *fleet) scale(top *between, pool int, w *Scaling) (scaledPool, bool) {
 		other := &f.pools[k]
 		switch {
 		case k == pool || other.model != g.model || other.role != g.role:
-		case f.scaled(k):
+		case f.isScaled(k):
 			if k < pool {
 				f.problem(field,
 					"pool %s serves the same requests as pool %s, and replicas of both start "+
