@@ -61,70 +61,73 @@ func TestCommandsStartOneEngine(t *testing.T) {
 // A command is read as the accelerators, the host memory and the limits that the engine takes for
 // it, in whatever parts its flags count them.
 func TestACommandIsReadWithAllThatItTakes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := func(name string) int { return rapid.IntRange(1, 6).Draw(t, name) }
-		tensor, pipeline, data, size, limit := n("tensor"), n("pipeline"), n("data"), n("GB"),
-			n("limit")
-		experts := rapid.Bool().Draw(t, "experts")
-		name := rapid.SampledFrom(engines.Names()).Draw(t, "engine")
-		var line string
-		accelerators, parts, ranks := tensor*pipeline, tensor*pipeline, 1
-		switch attention := rapid.Bool().Draw(t, "attention"); name {
-		case "vllm":
-			line = fmt.Sprintf("vllm serve m -tp %d -pp %d -dp %d --max-num-seqs %d "+
-				"--num-gpu-blocks-override %d --kv-offloading-size %g", tensor, pipeline, data,
-				limit, limit, float64(size)*1e9/(1<<30))
-			if accelerators *= data; experts {
-				line, ranks = line+" -ep", data
-			}
-			parts, limit = ranks, limit*ranks
-		case "sglang":
-			line = fmt.Sprintf("sglang serve --model m --tp %d --pp %d --dp %d "+
-				"--max-running-requests %d --max-total-tokens %d --enable-hierarchical-cache "+
-				"--hicache-size %d", tensor, pipeline, data, limit, 16*limit, size)
-			if attention {
-				line += " --enable-dp-attention"
-			} else {
-				accelerators *= data
-			}
-		default:
-			line = fmt.Sprintf("cat >f <<E\nkv_cache_config: {host_cache_size: %d000000000, "+
-				"max_tokens: %d}\nenable_attention_dp: %t\nE\ntrtllm-serve m --tp_size %d "+
-				"--pp_size %d --max_batch_size %d --config f", size, 16*limit, attention, tensor,
-				pipeline, limit)
-			if attention {
-				limit *= tensor
-			}
+	for _, name := range engines.Names() {
+		rapid.Check(t, func(t *rapid.T) { readsAllThatItTakes(t, name) })
+	}
+}
+
+func readsAllThatItTakes(t *rapid.T, name string) {
+	n := func(name string) int { return rapid.IntRange(1, 6).Draw(t, name) }
+	tensor, pipeline, data, size, limit := n("tensor"), n("pipeline"), n("data"), n("GB"),
+		n("limit")
+	experts := rapid.Bool().Draw(t, "experts")
+	var line string
+	accelerators, parts, ranks := tensor*pipeline, tensor*pipeline, 1
+	switch attention := rapid.Bool().Draw(t, "attention"); name {
+	case "vllm":
+		line = fmt.Sprintf("vllm serve m -tp %d -pp %d -dp %d --max-num-seqs %d "+
+			"--num-gpu-blocks-override %d --kv-offloading-size %g", tensor, pipeline, data,
+			limit, limit, float64(size)*1e9/(1<<30))
+		if accelerators *= data; experts {
+			line, ranks = line+" -ep", data
 		}
-		r, err := launch.Read(line)
-		testkit.OK(t, err)
-		set := map[string]string{}
-		for _, setting := range r.Settings {
-			key, value, _ := strings.Cut(setting, "=")
-			set[key] = value
+		parts, limit = ranks, limit*ranks
+	case "sglang":
+		line = fmt.Sprintf("sglang serve --model m --tp %d --pp %d --dp %d "+
+			"--max-running-requests %d --max-total-tokens %d --enable-hierarchical-cache "+
+			"--hicache-size %d", tensor, pipeline, data, limit, 16*limit, size)
+		if attention {
+			line += " --enable-dp-attention"
+		} else {
+			accelerators *= data
 		}
-		got := 1
-		for _, key := range []string{"parallelism.tensor", "parallelism.pipeline",
-			"parallelism.data", "replicas"} {
-			if n, err := strconv.Atoi(set[key]); err == nil {
-				got *= n
-			}
+	default:
+		line = fmt.Sprintf("cat >f <<E\nkv_cache_config: {host_cache_size: %d000000000, "+
+			"max_tokens: %d}\nenable_attention_dp: %t\nE\ntrtllm-serve m --tp_size %d "+
+			"--pp_size %d --max_batch_size %d --config f", size, 16*limit, attention, tensor,
+			pipeline, limit)
+		if attention {
+			limit *= tensor
 		}
-		memory, err := units.ParseBytes(set["memory.cpu"])
-		if err != nil || got != accelerators ||
-			math.Abs(memory-float64(size*parts)*1e9) > float64(parts) {
-			t.Fatalf("%s\nis read as %d accelerators with %g bytes, want %d, %d GB: %q", line, got,
-				memory, accelerators, size*parts, r.Settings)
+	}
+	r, err := launch.Read(line)
+	testkit.OK(t, err)
+	set := map[string]string{}
+	for _, setting := range r.Settings {
+		key, value, _ := strings.Cut(setting, "=")
+		set[key] = value
+	}
+	got := 1
+	for _, key := range []string{"parallelism.tensor", "parallelism.pipeline",
+		"parallelism.data", "replicas"} {
+		if n, err := strconv.Atoi(set[key]); err == nil {
+			got *= n
 		}
-		if set["batching.max-sequences"] != strconv.Itoa(limit) ||
-			set["memory.tokens"] != strconv.Itoa(16*limit) {
-			t.Fatalf("%s\nwith a limit of %d is read as %q", line, limit, r.Settings)
-		}
-		if degree := set["parallelism.expert"]; name == "vllm" &&
-			(degree == strconv.Itoa(tensor)) != (experts && data == 1 && tensor > 1) {
-			t.Fatalf("%s\nspreads experts over %q", line, degree)
-		}
-	})
+	}
+	memory, err := units.ParseBytes(set["memory.cpu"])
+	if err != nil || got != accelerators ||
+		math.Abs(memory-float64(size*parts)*1e9) > float64(parts) {
+		t.Fatalf("%s\nis read as %d accelerators with %g bytes, want %d, %d GB: %q", line, got,
+			memory, accelerators, size*parts, r.Settings)
+	}
+	if set["batching.max-sequences"] != strconv.Itoa(limit) ||
+		set["memory.tokens"] != strconv.Itoa(16*limit) {
+		t.Fatalf("%s\nwith a limit of %d is read as %q", line, limit, r.Settings)
+	}
+	if degree := set["parallelism.expert"]; name == "vllm" &&
+		(degree == strconv.Itoa(tensor)) != (experts && data == 1 && tensor > 1) {
+		t.Fatalf("%s\nspreads experts over %q", line, degree)
+	}
 }
 
 // An autoscaler has the least replicas of a policy, holds replicas for as long as the policy keeps
@@ -216,6 +219,7 @@ func TestWhatHasNoFlagIsSaid(t *testing.T) {
 			"sglang trtllm"},
 		{"batching.prefill-interval=1", "batching.prefill-interval 1: vLLM has it",
 			"vllm sglang trtllm"},
+		{"engine.preset=sglang", "engine.preset sglang is simulated", "sglang"},
 		{"engine.kv-cache=int8", "engine.kv-cache int8: ", ""},
 		{"engine.kv-cache=fp8", "engine.kv-cache", "vllm sglang trtllm"},
 		{pools, "fleet.pools: a request goes to prefill", "sglang trtllm"},
@@ -296,6 +300,80 @@ func TestEventsAreForRoutersThatListen(t *testing.T) {
 			if wants != (len(added) > 0) || wants && !strings.Contains(added[0], "events") ||
 				len(words) != len(quiet)+len(added) {
 				t.Errorf("%s, %s: %q adds %q", e.Name, g.Role, words, added)
+			}
+		}
+	}
+}
+
+// The group of a pool has the sections that the pool gives, and the scenario's where it gives none.
+func TestGroupsHaveTheirOwnSections(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		settings := []string{"model=llama-3.1-8b", "hardware=h200-sxm", "engine.graph=32",
+			"parallelism.tensor=2", "batching.max-sequences=24", "memory.utilization=0.8"}
+		own, pools := [2][]bool{}, ""
+		for i := range own {
+			pools += fmt.Sprintf(", {role: %s, replicas: %d", []string{"prefill", "decode"}[i], i+2)
+			for j, section := range []string{"hardware: h100-sxm", "engine: {graph: 64}",
+				"parallelism: {tensor: 4}", "batching: {max-sequences: 48}",
+				"memory: {utilization: 0.9}", "scaling: {policy: queue, min: 1}",
+				"engine: {eager: true}", fmt.Sprintf("name: mine%d", i)} {
+				given := rapid.Bool().Draw(t, section) && (j != 6 || !own[i][1])
+				if own[i] = append(own[i], given); given {
+					pools += ", " + section
+				}
+			}
+			pools += "}"
+		}
+		groups := engines.Groups(built(t, append(settings, "fleet.pools=["+pools[2:]+"]")))
+		for i := range own {
+			choose := func(j int, yes, no any) any {
+				if own[i][j] {
+					return yes
+				}
+				return no
+			}
+			g, role := &groups[i], []string{"prefill", "decode"}[i]
+			graph := choose(1, 64, choose(6, 0, 32))
+			for what, pair := range map[string][2]any{
+				"accelerator": {g.Hardware.Accelerator, choose(0, "h100-sxm", "h200-sxm")},
+				"graph":       {g.Graph, graph}, "eager": {g.Engine.Eager, own[i][6]},
+				"tensor":       {g.Parallelism.Tensor, choose(2, 4, 2)},
+				"sequences":    {g.Batching.Params["max-sequences"], choose(3, "48", "24")},
+				"utilization":  {fmt.Sprint(g.Memory.Utilization), choose(4, "0.9", "0.8")},
+				"scaling":      {g.Scaling.Policy, choose(5, "queue", "")},
+				"pool":         {g.Pool, choose(7, fmt.Sprintf("mine%d", i), "")},
+				"role":         {g.Role, role},
+				"name":         {g.Name, fmt.Sprintf("%s-%d", role, i)},
+				"replicas":     {g.Replicas, i + 2},
+				"accelerators": {g.Accelerators(), choose(2, 4, 2)}} {
+				if pair[0] != pair[1] {
+					t.Fatalf("%s of pool %d is %v, want %v: %s", what, i, pair[0], pair[1], pools)
+				}
+			}
+		}
+	})
+}
+
+// Only a replica that computes a phase alone is told by what it transfers KV caches; a draft model
+// is not quantised with its model.
+func TestPhasesTransfer(t *testing.T) {
+	for _, pools := range []string{"[{name: a, replicas: 1}]",
+		"[{role: prefill, replicas: 1}, {role: decode, replicas: 1}]"} {
+		simulation := built(t, []string{"model=qwen3-8b", "hardware=h200-sxm",
+			"engine.weights=fp8", "speculation={method: draft-model, draft: qwen3-0.6b, " +
+				"acceptance: 0.7}", "fleet.pools=" + pools})
+		for _, g := range engines.Groups(simulation) {
+			for _, e := range engines.All() {
+				words, config := e.WorkerWords(&g.Replica, false)
+				text := fmt.Sprint(words, config)
+				transfers := strings.Contains(text, "-transfer-") ||
+					strings.Contains(text, "transceiver")
+				if transfers != (g.Role != "mixed") {
+					t.Errorf("%s, %s: %s", e.Name, g.Role, text)
+				}
+				if strings.Contains(text, "unquant") != (e.Name == "sglang") {
+					t.Errorf("%s, %s: %s", e.Name, g.Role, text)
+				}
 			}
 		}
 	}
