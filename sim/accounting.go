@@ -53,11 +53,11 @@ func (r *member) promptDone(s *Sequence) {
 	r.pool.changed(r)
 }
 
-// begun schedules when the user of s leaves, if that counts from the first token and it is known
-// when the user has it.
-func (f *fleet) begun(s *Sequence) {
-	if s.AfterFirst && s.Patience > 0 && s.FirstToken > 0 && !s.relayed {
-		f.schedule(later(s.FirstToken+s.Latency, s.Patience),
+// begun schedules when the user of s leaves, if that counts from the first token, which comes out
+// at the given time.
+func (f *fleet) begun(s *Sequence, first Time) {
+	if s.AfterFirst && s.Patience > 0 {
+		f.schedule(later(first+s.Latency, s.Patience),
 			event{kind: cancelling, s: s, n: s.Retries})
 	}
 }

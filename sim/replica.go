@@ -71,7 +71,6 @@ type effectKind uint8
 const (
 	stepped   effectKind = iota // a leap has ended
 	prompted                    // the prompt of s is computed
-	begun                       // the prompt was computed elsewhere, and the answer begins here
 	emitted                     // tokens of s came out
 	announced                   // the user of s gets its first token at a time that is known now
 	finished                    // the last token of s came out

@@ -37,13 +37,16 @@ func (f *fleet) carryOut(r *member, e *effect) {
 		f.observer.Steps(e.leap)
 	case prompted:
 		r.promptDone(e.s)
-		f.begun(e.s)
-	case begun:
-		f.begun(e.s)
+		if e.s.FirstToken > 0 && !e.s.relayed {
+			f.begun(e.s, e.s.FirstToken)
+		}
 	case emitted:
 		e.s.reportTokens(f.tokens, e.time)
 	case announced:
-		f.scheduleFirstToken(e.s, e.time)
+		f.begun(e.s, e.time)
+		if f.tokens != nil {
+			f.scheduleFirstToken(e.s, e.time)
+		}
 	case finished:
 		f.finish(e.s)
 	case expelled:

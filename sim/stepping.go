@@ -37,15 +37,15 @@ func (b *Batch) launch() bool {
 		b.store(1)
 	}
 	r.planned += b.flight.steps
-	if r.streamed && !b.together {
-		b.scheduleRelayed()
+	if !b.together {
+		b.announceRelayed()
 	}
 	return true
 }
 
-// scheduleRelayed reports when the users of requests with a relayed first token, whose first step
+// announceRelayed reports when the users of requests with a relayed first token, whose first step
 // here has begun, get it.
-func (b *Batch) scheduleRelayed() {
+func (b *Batch) announceRelayed() {
 	for i := range b.step.Prefill {
 		if c := &b.step.Prefill[i]; c.Last && c.Sequence.relayed {
 			b.r.effects = append(b.r.effects, effect{kind: announced, s: c.Sequence,
@@ -267,7 +267,6 @@ func (b *Batch) prefilled(c *Chunk) {
 	case s.relayed:
 		s.FirstToken, s.relayed = b.flight.start+b.untilFirstChunk(), false
 		b.gap(s, b.flight.end)
-		b.effect(begun, s)
 	default:
 		b.gap(s, b.flight.end)
 	}
