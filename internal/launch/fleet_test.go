@@ -127,6 +127,12 @@ func sameFleet(t *rapid.T, b *Bundle, meant []engines.Group, text string) []mani
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
+	if !slices.IsSorted(reading.Settings) {
+		t.Fatalf("settings %q are out of order", reading.Settings)
+	}
+	if (len(reading.drafts) > 0) != (meant[0].Speculation != nil) {
+		t.Fatalf("the drafter of all pools is read as %q", reading.drafts)
+	}
 	var given []string
 	if len(reading.drafts) > 0 {
 		given = append(given, "speculation.acceptance=0.7")
