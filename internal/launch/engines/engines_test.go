@@ -14,7 +14,9 @@ import (
 	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Each form of a command starts one engine with whatever follows it, from any folder and under any
@@ -376,5 +378,48 @@ func TestPhasesTransfer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An option that sets a parameter of an engine's own batching policy is called as the parameter's
+// tag says, and is written where the parameter is not the policy's default, and only there.
+func TestParametersHaveTheOptionsOfTheirTags(t *testing.T) {
+	presets := map[string]string{"vllm": "vllm-v1", "sglang": "sglang", "trtllm": "trtllm"}
+	other := map[string]string{"chunk-limit": "512", "receive-interval": "4", "wait-steps": "3",
+		"wait-tokens": "0.5", "rank-wait": "7", "prefill-interval": "2"}
+	found := 0
+	for _, e := range engines.All() {
+		family := &policies.Default().Batching
+		own := slices.IndexFunc(family.Policies, func(p policies.Policy[sim.Scheduler]) bool {
+			return p.Name == presets[e.Name]
+		})
+		for _, s := range family.Policies[own].Params() {
+			name, value := s.Tag.Get("engine"), other[s.Name]
+			flag, known := e.Table.Flag("batching." + s.Name)
+			if name == "" || value == "" || !known {
+				continue
+			}
+			found++
+			if !strings.Contains(strings.ReplaceAll(flag, "-", "_"), name) {
+				t.Errorf("%s: batching.%s is %s by its tag, and its option %s", e.Name, s.Name,
+					name, flag)
+			}
+			for setting, want := range map[string]bool{s.Default: false, value: true} {
+				groups := engines.Groups(built(t, []string{"model=llama-3.1-8b",
+					"hardware=h200-sxm", "engine.preset=" + presets[e.Name],
+					"batching=" + presets[e.Name], "batching." + s.Name + "=" + setting}))
+				words, config := e.Words(&groups[0].Replica)
+				section, _, _ := strings.Cut(flag, ".")
+				written := slices.Contains(words, flag) ||
+					strings.Contains(config, strings.TrimPrefix(section, "."))
+				if want = want && s.Name != "prefill-interval"; written != want { // since 0.25
+					t.Errorf("%s: batching.%s=%s: %s is written: %t", e.Name, s.Name, setting,
+						flag, written)
+				}
+			}
+		}
+	}
+	if found < 6 {
+		t.Errorf("%d parameters have an option", found)
 	}
 }

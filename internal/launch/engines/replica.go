@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -49,6 +50,18 @@ func (d *Replica) Limit(role string) int {
 func (d *Replica) setLimit(t options.Terms, role string) {
 	if name, value := d.Batching.Number(role); name != "" {
 		t.Set("batching."+name, strconv.Itoa(value))
+	}
+}
+
+// setParameters sets the terms for the parameters of the batching policy to which engines give
+// names, where they are not the policy's defaults. setLimit sets the limits of a step.
+func (d *Replica) setParameters(t options.Terms) {
+	for _, s := range d.Batching.Settings() {
+		role := s.Tag.Get("role")
+		if s.Tag.Get("engine") != "" && role != policies.Sequences && role != policies.Tokens &&
+			s.Default != s.Tag.Get("default") {
+			t.Set("batching."+s.Name, s.Default)
+		}
 	}
 }
 

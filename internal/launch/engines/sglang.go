@@ -41,9 +41,6 @@ func expressSGLang(d *Replica) options.Terms {
 	t.Set("memory.tokens", strconv.Itoa(d.tokens()*d.Ranks()))
 	_, tokens := d.Batching.Limits()
 	t.Set("batching.chunk", strconv.Itoa(tokens))
-	if interval := d.Batching.Params["receive-interval"]; interval != "1" {
-		t.Set("batching.receive-interval", interval)
-	}
 	if size := d.Memory.Params["block-size"]; size != "1" {
 		t.Set("memory.block-size", size)
 	}

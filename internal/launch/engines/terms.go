@@ -18,6 +18,7 @@ func (d *Replica) common() options.Terms {
 	t.Degree("parallelism.data", p.Data)
 	t.Set("parallelism.redundant-experts", strconv.Itoa(p.Redundant))
 	d.setLimit(t, policies.Sequences)
+	d.setParameters(t)
 	if d.Engine.KVCache == "fp8" {
 		t["engine.kv-cache"] = "fp8"
 	}

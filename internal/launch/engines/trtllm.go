@@ -55,14 +55,10 @@ func expressTRTLLM(d *Replica) options.Terms {
 		t["memory.policy"] = "prefix-cache"
 	}
 	d.setHostMemory(t, d.Accelerators())
-	t["batching.chunked-context"] = "true"
-	if d.Batching.Policy == "trtllm" && d.Batching.Params["chunked-context"] != "true" {
-		t["batching.chunked-context"] = "false"
-	}
-	t.Set("batching.wait-steps", d.Batching.Params["wait-steps"])
-	t.Set("batching.wait-tokens", d.Batching.Params["wait-tokens"])
-	t.Set("batching.rank-wait", d.Batching.Params["rank-wait"])
-	if d.Batching.Params["rank-wait"] != "" {
+	// Other policies of batching cut prompts into chunks.
+	t["batching.chunked-context"] = strconv.FormatBool(
+		d.Batching.Policy != "trtllm" || t["batching.chunked-context"] == "true")
+	if t["batching.rank-wait"] != "" {
 		t["rank-balance"] = "true"
 	}
 	// Graphs are captured for all batches that the scenario does not launch kernel by kernel.

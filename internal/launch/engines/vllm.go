@@ -45,7 +45,6 @@ func expressVLLM(d *Replica) options.Terms {
 		t["balanced"] = "true"
 	}
 	t["memory.utilization"] = fmt.Sprint(d.Memory.Utilization)
-	t.Set("batching.chunk-limit", d.Batching.Params["chunk-limit"])
 	if d.Batching.Policy == "priority" {
 		t["batching.policy"] = "priority"
 	}
