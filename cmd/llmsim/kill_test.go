@@ -56,13 +56,17 @@ func finished(all map[string]string) map[string]string {
 // began is gone. What a living command writes into the same folder stays.
 func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 	llmsim := program(t)
-	for name, args := range map[string][]string{
-		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
-		"plan":     {"plan", "many-users", "--no-tune"},
-		"sweep": {"sweep", "speed", "--set", "workload.requests=2000", "--vary", "seed=1,2,3,4",
+	commands := [][]string{
+		{"scenario", "speed", "--set", "workload.requests=50000"},
+		smallPlan,
+		{"sweep", "speed", "--set", "workload.requests=2000", "--vary", "seed=1,2,3,4",
 			"--no-plots"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	if testing.Short() {
+		commands = testkit.DrawCases(t, 1, commands)
+	}
+	for _, args := range commands {
+		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			calm, killed := filepath.Join(dir, "calm"), filepath.Join(dir, "killed")
@@ -123,13 +127,17 @@ func TestKilledCommandsLeaveNothingHalfWritten(t *testing.T) {
 // limit on the size of files stands for the disk.
 func TestFullDisks(t *testing.T) {
 	llmsim := program(t)
-	for name, args := range map[string][]string{
-		"scenario": {"scenario", "speed", "--set", "workload.requests=50000"},
-		"plan":     {"plan", "many-users", "--no-tune"},
-		"sweep": {"sweep", "speed", "--set", "workload.requests=500", "--vary", "seed=1..60:60",
+	commands := [][]string{
+		{"scenario", "speed", "--set", "workload.requests=50000"},
+		smallPlan,
+		{"sweep", "speed", "--set", "workload.requests=500", "--vary", "seed=1..60:60",
 			"--no-plots"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	if testing.Short() {
+		commands = testkit.DrawCases(t, 1, commands)
+	}
+	for _, args := range commands {
+		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			calm, full := filepath.Join(dir, "calm"), filepath.Join(dir, "full")

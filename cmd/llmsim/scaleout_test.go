@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -131,6 +132,9 @@ func sameFiles(t *testing.T, a, b string, names ...string) {
 	}
 }
 
+// smallPlan is a plan that takes about 60 simulations.
+var smallPlan = []string{"plan", "many-users", "--no-tune", "--set", "menu.hardware=[l4, h100-sxm]"}
+
 // questions are command lines whose answers must not depend on who computes them, and the files of
 // the answers.
 var questions = map[string]struct{ args, files []string }{
@@ -140,7 +144,7 @@ var questions = map[string]struct{ args, files []string }{
 		[]string{"results.csv", "results.json"},
 	},
 	"plan": {
-		[]string{"plan", "many-users", "--no-tune"},
+		smallPlan,
 		[]string{"plan.json", "options.csv", "scenario.yaml"},
 	},
 }
@@ -148,8 +152,12 @@ var questions = map[string]struct{ args, files []string }{
 // With 1 core, 2 cores, or 8 worker processes of which 3 are killed while the planner is killed and
 // started again, the answer has the same bytes.
 func TestKilledWorkersAndPlanners(t *testing.T) {
-	llmsim := program(t)
-	for name, q := range questions {
+	llmsim, names := program(t), slices.Sorted(maps.Keys(questions))
+	if testing.Short() {
+		names = testkit.DrawCases(t, 1, names)
+	}
+	for _, name := range names {
+		q := questions[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -197,6 +205,9 @@ func TestKilledWorkersAndPlanners(t *testing.T) {
 // A plan that is killed again and again comes to the answer of an undisturbed one, and the journal
 // has each simulation once.
 func TestAKilledPlanGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("other tests kill plans, not as often")
+	}
 	t.Parallel()
 	llmsim, dir := program(t), t.TempDir()
 	calm, killed := filepath.Join(dir, "calm"), filepath.Join(dir, "killed")
@@ -205,9 +216,6 @@ func TestAKilledPlanGoesOn(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	kills, stride := 0, len(sortedLines(t, calm))/6
-	if testing.Short() {
-		stride *= 2
-	}
 	for lines := 1; ; lines += 1 + rng.IntN(stride) {
 		p := start(t, llmsim, "plan", "many-users", "--no-tune", "--out", killed)
 		if !p.hasDone(t, killed, lines) {

@@ -26,7 +26,10 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 		t.Skip(err)
 	}
 	const endless = "workload.requests=1000000000"
-	nats := queuetest.Serve(t)
+	nats, signals := queuetest.Serve(t), []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if testing.Short() {
+		signals = testkit.DrawCases(t, 1, signals)
+	}
 	for name, args := range map[string][]string{
 		"scenario that waits for a file": {"scenario", pipe},
 		"scenario that runs":             {"scenario", "speed", "--set", endless},
@@ -45,7 +48,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			for _, signal := range signals {
 				p := start(t, llmsim, args...)
 				p.interrupt(t, signal)
 			}

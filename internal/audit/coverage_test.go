@@ -17,6 +17,9 @@ const mostTries = 40
 // and every entry of the catalogues and registries is in a scenario that can be built. What is new
 // is drawn without an entry anywhere.
 func TestEveryKeyIsDrawn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the last keys take more than ten thousand scenarios")
+	}
 	registry := policies.Default()
 	missing := map[string]int{} // with the number of scenarios that were tried
 	all, reasons := allFeatures(registry), map[string]string{}

@@ -27,7 +27,7 @@ import (
 func TestPlansAreOfScenarios(t *testing.T) {
 	registry, n, from := policies.Default(), 5, firstSeed()
 	if testing.Short() {
-		n = 3
+		n = 1
 	}
 	kinds := map[string]int{}
 	for kind, plan := range rarePlans() {
