@@ -106,10 +106,10 @@ func (b *Batch) Prefill(s *Sequence, limit int) int {
 		w.CachedTokens += int64(s.Cached)
 	}
 	if s.batch == nil && !paused {
-		b.fetch()
+		b.r.fetch(&b.transfers)
 	}
 	if s.Swapped > 0 {
-		b.swapIn(s)
+		b.r.swapIn(s, &b.transfers)
 	}
 	if paused {
 		b.r.paused.take(s)

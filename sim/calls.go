@@ -5,7 +5,7 @@ import "fmt"
 // accept takes in a request that arrives now.
 func (r *replica) accept(s *Sequence, now Time) {
 	r.now = now
-	r.seat(s)
+	r.slots.seat(s)
 	s.visible = r.planned
 	hidden := false // until a step is planned that can see s
 	for i := range r.batches {
@@ -76,7 +76,7 @@ func (r *replica) detach(s *Sequence) {
 	r.account(r.now)
 	switch {
 	case s.batch != nil:
-		r.batchOf(s).expel(s)
+		r.expel(r.batchOf(s), s)
 		return
 	case s.queue == &r.incoming:
 		r.incoming.Remove(s)
@@ -95,9 +95,9 @@ func (r *replica) detach(s *Sequence) {
 		r.memory.Release(s, false)
 	}
 	if !s.imported {
-		r.hostFree += int64(s.Swapped)
+		r.host.room += int64(s.Swapped)
 	}
-	r.vacate(s.Slot, s.row)
+	r.slots.vacate(s.Slot, s.row)
 }
 
 // releaseMoved releases the KV cache that s left in r when it moved to another replica. The cache
@@ -105,11 +105,11 @@ func (r *replica) detach(s *Sequence) {
 func (r *replica) releaseMoved(s *Sequence, slot, row int, now Time) {
 	r.account(now)
 	elsewhere, rows, rowThere, stored := s.Slot, s.rows, s.row, s.Stored
-	s.Slot, s.rows, s.row, s.Stored = slot, &r.rows, row, s.Prompt
+	s.Slot, s.rows, s.row, s.Stored = slot, &r.slots.rows, row, s.Prompt
 	r.memory.Release(s, true)
 	row = s.row
 	s.Slot, s.rows, s.row, s.Stored = elsewhere, rows, rowThere, stored
-	r.vacate(slot, row)
+	r.slots.vacate(slot, row)
 	r.replan(now)
 }
 
@@ -137,10 +137,10 @@ func (r *replica) abort(now Time) {
 			b.leaving = b.leaving[:0] // fail takes all sequences out
 			b.abort()
 		}
-		b.ready = 0
+		b.transfers.ready = 0
 		r.free[i] = now
 	}
-	r.retry, r.linkFree = Never, now
+	r.retry, r.host.free = Never, now
 	r.schedule()
 }
 

@@ -10,20 +10,20 @@ func (b *Batch) complete(s *Sequence) {
 		b.held++
 		return
 	}
-	b.retire(s)
+	b.r.retire(b, s)
 }
 
 // retire removes s, which is complete, from b and releases its memory.
-func (b *Batch) retire(s *Sequence) {
+func (r *replica) retire(b *Batch, s *Sequence) {
 	b.leave(s, true)
 	if s.FirstToken > s.LastToken { // an answer may be shorter than a first chunk
 		s.FirstToken = s.LastToken
-		b.emit(s, s.LastToken)
+		r.emit(s, s.LastToken)
 	}
-	b.r.memory.Release(s, true)
-	b.r.vacate(s.Slot, s.row)
-	b.r.result.Completed++
-	b.effect(finished, s)
+	r.memory.Release(s, true)
+	r.slots.vacate(s.Slot, s.row)
+	r.result.Completed++
+	r.effects.add(finished, s)
 }
 
 // deliver returns the answers that are held back. Their users see the first token and the last at
@@ -35,40 +35,40 @@ func (b *Batch) deliver(at Time) {
 			b.held--
 			s.held = false
 			s.FirstToken, s.LastToken = at, at
-			b.emit(s, at)
-			b.retire(s)
+			b.r.emit(s, at)
+			b.r.retire(b, s)
 		}
 		s = next
 	}
 }
 
 // emit reports that tokens of s came out at the given time, if Config.Tokens is set.
-func (b *Batch) emit(s *Sequence, at Time) {
-	if b.r.streamed {
-		b.r.effects = append(b.r.effects, effect{kind: emitted, s: s, time: at})
+func (r *replica) emit(s *Sequence, at Time) {
+	if r.streamed {
+		r.effects.addTimed(emitted, s, at)
 	}
 }
 
 // pass takes s, whose prompt is complete, out of b. s moves to another replica with its KV cache,
 // and its memory here stays taken until then.
-func (b *Batch) pass(s *Sequence) {
+func (r *replica) pass(b *Batch, s *Sequence) {
 	b.leave(s, true)
 	s.Swapped, s.Stored, s.imported = s.Stored, 0, true
 	s.preempted, s.Preemptions = int32(s.Preemptions), 0 // to the next scheduler it is a newcomer
-	b.r.result.HandedOver++
+	r.result.HandedOver++
 	step := b.flight.end - b.flight.start
-	b.r.effects = append(b.r.effects, effect{kind: passed, s: s, time: step})
+	r.effects.addTimed(passed, s, step)
 }
 
 // expel takes s out of b before its answer is complete, and drops its KV cache.
-func (b *Batch) expel(s *Sequence) {
+func (r *replica) expel(b *Batch, s *Sequence) {
 	if s.held {
 		s.held = false
 		b.held--
 	}
 	b.leave(s, true)
-	b.r.memory.Release(s, false)
-	b.r.vacate(s.Slot, s.row)
+	r.memory.Release(s, false)
+	r.slots.vacate(s.Slot, s.row)
 	if b.together && s.FirstToken > 0 { // what came out elsewhere is all that the user had
 		s.Generated, s.LastToken = 1, s.FirstToken
 	}
@@ -76,12 +76,12 @@ func (b *Batch) expel(s *Sequence) {
 
 // expelLeaving removes the sequences that were to leave when the step ended, except sequences that
 // finished with it.
-func (b *Batch) expelLeaving() {
+func (r *replica) expelLeaving(b *Batch) {
 	for i, s := range b.leaving {
 		b.leaving[i] = nil
 		if s.batch == &b.progress {
-			b.expel(s)
-			b.effect(expelled, s)
+			r.expel(b, s)
+			r.effects.add(expelled, s)
 		}
 	}
 	b.leaving = b.leaving[:0]

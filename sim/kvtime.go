@@ -27,7 +27,7 @@ func (r *replica) account(now Time) {
 			begun = min(begun, f.run.ending(now-f.start))
 		}
 		if f.stored < begun {
-			used += b.accountGrowth(begun, now)
+			used += r.accountGrowth(b, begun, now)
 		}
 	}
 	w.KVPeak = max(w.KVPeak, used)
@@ -35,8 +35,8 @@ func (r *replica) account(now Time) {
 
 // accountGrowth adds what the steps of the leap that have begun by now, and whose memory is not
 // taken yet, hold from their beginning on. It takes their memory, and returns its units.
-func (b *Batch) accountGrowth(begun int64, now Time) (taken int64) {
-	r, f := b.r, &b.flight
+func (r *replica) accountGrowth(b *Batch, begun int64, now Time) (taken int64) {
+	f := &b.flight
 	integral := &r.result.KVIntegral
 	if k := f.run.known; k != nil {
 		for i := f.stored; i < begun; i++ {
@@ -51,7 +51,7 @@ func (b *Batch) accountGrowth(begun int64, now Time) (taken int64) {
 		// The units of step x after the stored ones count from the end of x steps until now. These
 		// steps grow by n·PerToken each.
 		steps := min(begun-f.stored, mostGrowth)
-		units, linear, pairs := r.advanceSums(b.lane, steps)
+		units, linear, pairs := advanceSums(r.memory, r.summing, b.lane, steps)
 		if units > 0 {
 			integral.Add(units, now-f.start-f.run.duration(f.stored))
 			integral.sub(linear, f.run.step(f.stored))
@@ -63,19 +63,21 @@ func (b *Batch) accountGrowth(begun int64, now Time) (taken int64) {
 	return taken
 }
 
-// advanceSums is SummingMemory.AdvanceSums for any memory.
-func (r *replica) advanceSums(lane int, steps int64) (units, linear, pairs int64) {
-	if r.summing != nil {
-		return r.summing.AdvanceSums(lane, steps)
+// advanceSums is SummingMemory.AdvanceSums for any memory m, which is also summing unless that is
+// nil.
+func advanceSums(m Memory, summing SummingMemory, lane int, steps int64) (units, linear,
+	pairs int64) {
+	if summing != nil {
+		return summing.AdvanceSums(lane, steps)
 	}
 	for x := range steps {
-		grown := r.memory.Growth(lane, x+1)
+		grown := m.Growth(lane, x+1)
 		n := grown - units
 		units = grown
 		linear += n * x
 		pairs += n * (x * (x - 1) / 2)
 	}
-	r.memory.Advance(lane, steps)
+	m.Advance(lane, steps)
 	return units, linear, pairs
 }
 
@@ -84,7 +86,7 @@ func (r *replica) advanceSums(lane int, steps int64) (units, linear, pairs int64
 func (b *Batch) store(steps int64) {
 	f := &b.flight
 	if b.r.speculator != nil {
-		b.storeDrafts(b.steps + steps)
+		b.forecast.store(b.steps + steps)
 	} else {
 		b.r.memory.Advance(b.lane, steps-f.stored)
 	}

@@ -52,3 +52,12 @@ func (l *list) remove(s *Sequence) {
 	}
 	*at = links{}
 }
+
+// decoding yields the sequences of l that decode, in order.
+func (l *list) decoding(yield func(*Sequence) bool) {
+	for s := l.first; s != nil; s = s.links[l.kind].behind {
+		if s.decoding && !yield(s) {
+			return
+		}
+	}
+}

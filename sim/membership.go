@@ -10,7 +10,7 @@ func (b *Batch) admit(s *Sequence) {
 	}
 	b.members.insert(s, nil)
 	b.running++
-	b.effect(entered, s)
+	b.r.effects.add(entered, s)
 	b.prefilling = append(b.prefilling, s)
 	if b.r.listener != nil {
 		b.r.listener.Entered(b, s)
@@ -23,7 +23,7 @@ func (b *Batch) admit(s *Sequence) {
 // leave takes s out of the batch. It does not release the memory of s.
 func (b *Batch) leave(s *Sequence, gone bool) {
 	if s.foreseen {
-		b.part(s)
+		b.forecast.release(s)
 	}
 	if b.r.listener != nil {
 		b.r.listener.Left(b, s, gone)
@@ -40,22 +40,7 @@ func (b *Batch) stopProgress(s *Sequence) {
 		b.prefilling = without(b.prefilling, s)
 		return
 	}
-	fresh := s.advance() == 0
-	if !fresh {
-		s.LastToken = max(s.LastToken, b.lastToken)
-	}
-	if fresh || s.FirstToken > s.LastToken {
-		b.newcomers = without(b.newcomers, s)
-	}
-	s.Generated, s.Stored = s.Progress(), s.Context()
-	b.context -= int64(s.Stored)
-	b.decodes--
-	b.drafted -= s.drafted
-	s.decoding = false
-	s.epoch++
-	if s.finishing {
-		b.finish.leave(s)
-	}
+	b.drop(s)
 	if b.r.speculator == nil {
 		b.r.memory.Leave(b.lane, s)
 	}
@@ -64,11 +49,7 @@ func (b *Batch) stopProgress(s *Sequence) {
 // joinDecodes adds s, whose prompt is complete, to the decoding sequences.
 func (b *Batch) joinDecodes(s *Sequence) {
 	b.prefilling = without(b.prefilling, s)
-	s.joined = b.steps
-	s.decoding, s.room = true, 0
-	b.decodes++
-	b.drafted += s.drafted
-	b.context += int64(s.Stored)
+	b.join(s)
 	if b.r.speculator != nil {
 		if b.forecast.active() {
 			b.newcomers = append(b.newcomers, s)
@@ -78,27 +59,6 @@ func (b *Batch) joinDecodes(s *Sequence) {
 	b.finish.push(b.steps+int64(s.Output-s.Generated), s)
 	b.newcomers = append(b.newcomers, s)
 	b.r.memory.Join(b.lane, s)
-}
-
-// decodingSequences yields the decoding sequences, oldest first.
-func (b *Batch) decodingSequences(yield func(*Sequence) bool) {
-	for s := b.members.first; s != nil; s = s.newer() {
-		if s.decoding && !yield(s) {
-			return
-		}
-	}
-}
-
-func without(list []*Sequence, s *Sequence) []*Sequence {
-	for i, other := range list {
-		if other == s {
-			if i < len(list)-1 { // often it is the last
-				copy(list[i:], list[i+1:])
-			}
-			return list[:len(list)-1]
-		}
-	}
-	return list
 }
 
 // enoughWaiting is the number of waiting sequences that a scheduler has before others wait in a
@@ -120,7 +80,7 @@ func (r *replica) enqueue(s *Sequence) {
 		return
 	}
 	l.push().exchange(s)
-	r.vacate(s.Slot, s.row)
+	r.slots.vacate(s.Slot, s.row)
 	l.put(s)
 }
 
@@ -128,6 +88,6 @@ func (r *replica) enqueue(s *Sequence) {
 func (r *replica) advanceBacklog() {
 	s := r.backlog.take()
 	r.backlog.pop().exchange(s)
-	r.seat(s)
+	r.slots.seat(s)
 	r.scheduler.Enqueue(s)
 }

@@ -43,23 +43,46 @@ func (p *PerSequence[T]) begin(s *Sequence) *T {
 	return &k.value
 }
 
-// rows gives out the rows of the tables of a replica's policies. A sequence gets a row when a
-// policy first keeps something for it, and not when it arrives as with Sequence.Slot. So requests
-// that only wait take no room in tables of sequences that run.
-type rows struct {
-	given  int
-	vacant []int // of them, the ones that are free again
-}
-
 // rowNumber returns the row of s, and gives it one if it has no row.
 func (s *Sequence) rowNumber() int {
 	if s.row == 0 {
-		if k := len(s.rows.vacant) - 1; k >= 0 {
-			s.row, s.rows.vacant = s.rows.vacant[k], s.rows.vacant[:k]
-		} else {
-			s.rows.given++
-			s.row = s.rows.given
-		}
+		s.row = 1 + s.rows.take()
 	}
 	return s.row - 1
 }
+
+// slots gives the sequences of a replica their Slot on arrival, and a row in the tables of its
+// policies when a policy first stores a value for them. So requests that only wait take no room in
+// tables of sequences that run.
+type slots struct{ numbers, rows numbers }
+
+// seat gives s, which comes to the replica, a slot.
+func (l *slots) seat(s *Sequence) {
+	s.rows, s.row, s.Slot = &l.rows, 0, l.numbers.take()
+}
+
+// vacate takes back a slot, and a row unless it is 0.
+func (l *slots) vacate(slot, row int) {
+	l.numbers.put(slot)
+	if row > 0 {
+		l.rows.put(row - 1)
+	}
+}
+
+// numbers gives out numbers from 0, the number that came back last first.
+type numbers struct {
+	given  int   // numbers given out so far; vacant ones are below
+	vacant []int // numbers that came back
+}
+
+func (n *numbers) take() int {
+	if k := len(n.vacant) - 1; k >= 0 {
+		number := n.vacant[k]
+		n.vacant = n.vacant[:k]
+		return number
+	}
+	n.given++
+	return n.given - 1
+}
+
+func (n *numbers) put(number int) { n.vacant = append(n.vacant, number) }

@@ -68,57 +68,44 @@ func (b *Batch) Pause(s *Sequence) *Sequence {
 // in the stream of the forward pass.
 func (b *Batch) SwapOut(s *Sequence) bool {
 	r, n := b.r, s.Context()
-	if n == 0 || int64(n) > r.hostFree {
+	if n == 0 || int64(n) > r.host.room {
 		return false
 	}
 	b.displace(s)
 	r.memory.Release(s, false)
 	s.Swapped, s.Stored = n, 0
-	r.hostFree -= int64(n)
-	b.transfer(n)
+	r.host.room -= int64(n)
+	r.result.SwappedTokens += int64(n)
+	b.transfers.add(r.host.time.Of(n), &r.host, r.now)
 	return true
 }
 
 // swapIn brings the KV cache of s, for which memory is taken, back from host memory, or from
 // another replica.
-func (b *Batch) swapIn(s *Sequence) {
+func (r *replica) swapIn(s *Sequence, t *transfers) {
 	if s.imported {
 		s.imported = false
-		b.effect(admitted, s)
+		r.effects.add(admitted, s)
 	} else {
-		b.r.hostFree += int64(s.Swapped)
-		b.transfer(s.Swapped)
+		r.host.room += int64(s.Swapped)
+		r.result.SwappedTokens += int64(s.Swapped)
+		t.add(r.host.time.Of(s.Swapped), &r.host, r.now)
 	}
 	s.Stored, s.Swapped = s.Swapped, 0
 }
 
-// transfer puts the KV of n tokens on the link to host memory. The step under construction waits
-// for it.
-func (b *Batch) transfer(n int) {
-	b.r.result.SwappedTokens += int64(n)
-	b.occupyLink(b.r.host.Time.Of(n))
-}
-
-// fetch lets the step wait for the tokens of a newcomer that the memory brings from slower memory.
-func (b *Batch) fetch() {
-	if b.r.tiered == nil {
+// fetch puts on the link what the memory brings from slower memory for a newcomer.
+func (r *replica) fetch(t *transfers) {
+	if r.tiered == nil {
 		return
 	}
-	if tokens, busy := b.r.tiered.Fetched(); tokens > 0 || busy > 0 {
-		b.r.result.FetchedTokens += tokens
+	if tokens, busy := r.tiered.Fetched(); tokens > 0 || busy > 0 {
+		r.result.FetchedTokens += tokens
 		if tokens > 0 {
-			b.r.result.Fetching += busy
+			r.result.Fetching += busy
 		}
-		b.occupyLink(busy)
+		t.add(busy, &r.host, r.now)
 	}
-}
-
-// occupyLink keeps the link to host memory busy for a time, once it is free. The step under
-// construction waits for it.
-func (b *Batch) occupyLink(busy Time) {
-	b.r.linkFree = max(b.r.linkFree, b.r.now) + busy
-	b.ready = b.r.linkFree
-	b.fetching += busy
 }
 
 // displace takes s out of its batch and out of the step under construction. If s is paused,
@@ -136,7 +123,7 @@ func (b *Batch) displace(s *Sequence) {
 		}
 	}
 	home.leave(s, false)
-	b.effect(displaced, s)
+	b.r.effects.add(displaced, s)
 	if home.held == home.running {
 		home.deliver(b.r.now)
 	}

@@ -20,7 +20,7 @@ type replica struct {
 	memory    Memory
 	clock     StepClock
 	leaper    LeapClock // clock, where it can leap
-	effects   []effect
+	effects   effects
 	maxLeap   int64
 	err       error // the replica cannot go on
 
@@ -39,9 +39,7 @@ type replica struct {
 	streamed         bool    // tokens are asked for
 	incoming         Queue   // arrivals after the next step is fixed, see ReplicaConfig.Lookahead
 	admissions       int64
-	slots            int   // Sequence.Slot given out so far
-	vacant           []int // of them, the ones that are free again
-	rows             rows
+	slots            slots
 	result           ReplicaResult
 	backlog          backlog
 	oneBatch         [1]Batch // where there is one
@@ -49,10 +47,7 @@ type replica struct {
 
 	limit      int        // longest context, 0 without bound
 	withdrawer Withdrawer // scheduler, where it gives back requests itself
-	host       HostMemory
-	hostFree   int64 // room in host memory, in tokens
-	linkFree   Time  // when the link to it is free
-	parts      Time  // in which transfers over it come
+	host       hostLink
 	paused     pausedList
 	divide     func() Slots // how the memory is divided; nil where it cannot tell
 	sampled    Time         // when the state was last asked for
@@ -81,27 +76,13 @@ const (
 	admitted                    // the KV cache that s brought from elsewhere has its place now
 )
 
-func (b *Batch) effect(kind effectKind, s *Sequence) {
-	b.r.effects = append(b.r.effects, effect{kind: kind, s: s})
-}
+// effects are the effects of calls of a replica, in order.
+type effects []effect
 
-// leapState is the leap that a batch has under way.
-type leapState struct {
-	active bool
-	start  Time
-	end    Time
-	// padding is the number of complete sequences that keep their place in the step.
-	padding int
-	steps   int64
-	stored  int64 // steps whose decodes have their memory
-	lost    int64 // steps that a failure cut off, and whose decodes still have their memory
-	cutOff  int64 // steps with drafts that a failure cut off
-	// drafting is the part of the first step that is spent on drafts.
-	drafting Time
-	run      stretch // of steps that all stages take one after another; valid where leaping
-	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
-	leaping        bool
-	ignoreArrivals bool
+func (l *effects) add(kind effectKind, s *Sequence) { *l = append(*l, effect{kind: kind, s: s}) }
+
+func (l *effects) addTimed(kind effectKind, s *Sequence, t Time) {
+	*l = append(*l, effect{kind: kind, s: s, time: t})
 }
 
 // alone reports whether no other batch than b has work or will soon have it.
@@ -136,7 +117,8 @@ func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 // forms. A replica has one batch, or one for each stage of its pipeline.
 type Batch struct {
 	r *replica
-	progress
+	decoders
+	forecast *forecast // of steps with drafts; nil without one
 
 	// The running sequences, oldest first; the sequences among them whose prompt is not complete;
 	// and the number of sequences that a static batch holds back.
@@ -145,18 +127,6 @@ type Batch struct {
 	prefilling []*Sequence
 	held       int
 
-	// The decoding sequences all advance together, by one token for each step of progress.
-	decodes  int
-	drafted  int         // tokens drafted for them in total
-	forecast *forecast   // of steps with drafts; nil without one
-	done     []*Sequence // they are complete with the steps with drafts that end now
-	context  int64       // tokens stored for them in total
-	finish   finishHeap
-
-	// The decoding sequences had their last token at lastToken, except for the newcomers. These
-	// began to decode since then, or their users are still to get the first token.
-	lastToken Time
-	newcomers []*Sequence
 	// Sequences that end without an answer when the running step ends.
 	leaving []*Sequence
 
@@ -166,28 +136,9 @@ type Batch struct {
 	together     bool
 	reserve      int64 // units of memory that Prefill leaves free
 	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
-	ready        Time  // when its transfers from and to host memory are done
-	fetching     Time  // how long they take the link
-	flight       leapState
+	transfers    transfers
+	flight       flight
 	// report is the leap that ended last. The batches of all replicas with the same lane share it,
 	// since the effects of a leap are carried out before the next leap ends.
 	report *Leap
-}
-
-// seat gives s a slot, and vacate takes a slot and a row back.
-func (r *replica) seat(s *Sequence) {
-	s.rows, s.row = &r.rows, 0
-	if k := len(r.vacant) - 1; k >= 0 {
-		s.Slot, r.vacant = r.vacant[k], r.vacant[:k]
-		return
-	}
-	s.Slot = r.slots
-	r.slots++
-}
-
-func (r *replica) vacate(slot, row int) {
-	r.vacant = append(r.vacant, slot)
-	if row > 0 {
-		r.rows.vacant = append(r.rows.vacant, row)
-	}
 }

@@ -5,8 +5,9 @@ func newReplica(c *ReplicaConfig, maxLeap int64) replica {
 		scheduler: c.Scheduler, memory: c.Memory, clock: c.Clock, speculator: c.Speculator,
 		maxLeap: maxLeap, limit: c.MaxContext, handsOver: c.Role == Prefill,
 		relaysFirstToken: c.Relays,
-		firstChunk:       c.FirstChunk, host: c.Host, hostFree: c.Host.Tokens, retry: Never,
-		next: Never, parts: Time(max(c.Host.Parts, 1)),
+		firstChunk:       c.FirstChunk, retry: Never,
+		next: Never,
+		host: hostLink{time: c.Host.Time, parts: Time(max(c.Host.Parts, 1)), room: c.Host.Tokens},
 	}
 	if c.Stages < 2 {
 		r.lookahead = int64(c.Lookahead)
@@ -40,13 +41,13 @@ func (r *replica) init(stages int, reports []*Leap) {
 		b.r, b.lane, b.report = r, i, reports[i]
 		b.members.kind = batched
 		if r.foreseeing != nil {
-			b.forecast = &forecast{}
+			b.forecast = &forecast{group: &b.decoders, speculator: r.foreseeing, memory: r.roomy}
 			b.accepted = func(s *Sequence, steps int64) int64 {
 				a := r.foreseeing.Accepts(s)
 				return a.In(steps)
 			}
 		}
-		b.step.Sequences = b.decodingSequences
+		b.step.Sequences = b.members.decoding
 	}
 	if m, ok := r.memory.(SlotMemory); ok {
 		r.paused.memory = m

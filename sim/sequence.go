@@ -37,8 +37,8 @@ type Sequence struct {
 	// Slot is a small number, from 0, that distinguishes the sequences of a replica. Another
 	// sequence gets the number when this one has left and holds no memory. See PerSequence.
 	Slot int
-	rows *rows // of its replica; nil outside of one, where Slot is its row
-	row  int   // from 1; 0 before it has one, see rows
+	rows *numbers // of its replica; nil outside of one, where Slot is its row
+	row  int      // from 1; 0 before it has one, see slots
 
 	links     [listKinds]links
 	batch     *progress // the batch's where it runs; nil while it waits

@@ -9,27 +9,34 @@ func (b *Batch) DecodeTokens() int {
 // draft asks for the drafts of all decoding sequences, and stores them with the token from the
 // model. A sequence gets no draft if memory has no room for it.
 func (b *Batch) draft() bool {
-	spec := b.r.speculator
-	spec.Plan(b)
+	r := b.r
+	r.speculator.Plan(b)
 	if b.forecast.active() {
-		if b.goOn() {
+		if b.forecast.proceed(r.now) {
 			b.decode = true
 			return true
 		}
-		b.settle()
+		b.forecast.end(&b.members)
 	}
 	for s := b.members.first; s != nil; s = s.newer() {
 		if !s.decoding {
 			continue
 		}
 		b.drafted -= s.drafted
-		s.drafted = spec.Draft(s)
-		if s.drafted > 0 && b.extend(s, 1+s.drafted) {
+		s.drafted = r.speculator.Draft(s)
+		if n := 1 + s.drafted; n > 1 && (s.hasRoom(n) || extend(r.memory, r.roomy, s, n)) {
 			b.drafted += s.drafted
 			continue
 		}
 		s.drafted = 0
-		if !b.extend(s, 1) && !b.makeRoom(s) {
+		if s.hasRoom(1) || extend(r.memory, r.roomy, s, 1) {
+			continue
+		}
+		if b.held == 0 {
+			return false
+		}
+		b.deliver(r.now) // what a static batch holds back gives way first
+		if !r.memory.Extend(s, 1, 0) {
 			return false
 		}
 	}
@@ -37,27 +44,74 @@ func (b *Batch) draft() bool {
 	return true
 }
 
-// makeRoom stores one more token of s where a static batch holds back complete sequences, which
-// give way first.
-func (b *Batch) makeRoom(s *Sequence) bool {
-	if b.held == 0 {
-		return false
+// foresee makes a leap of the step with drafts that b has begun, which takes stage in all and
+// verify without drafts, if nothing but decodes is in the step and a forecast tells more steps. It
+// begins a forecast where that is possible, and ends one that must be dropped.
+func (b *Batch) foresee(d Decision, verify, stage Time) {
+	r, f, k := b.r, &b.flight, b.forecast
+	if k == nil {
+		return
 	}
-	b.deliver(b.r.now)
-	return b.r.memory.Extend(s, 1, 0)
+	if k.on && (b.step.Decodes == 0 || d.Together) {
+		k.end(&b.members)
+	}
+	limit := min(max(d.Steps, 1), r.maxLeap)
+	if len(b.step.Prefill) > 0 || b.retryPrefill || b.transfers.ready > r.now ||
+		f.end-f.start != stage {
+		limit = 1
+	}
+	if s := r.incoming.Front(); s != nil {
+		limit = min(limit, max(s.visible-r.planned, 1))
+	}
+	ended := b.steps == k.until // another begins, even for a step with prompts
+	apart := b.step.Decodes > 0 && b.held == 0 && !d.Together
+	if !k.on && (limit < 2 && !ended || !apart || !k.follow(&b.members, r.now)) {
+		return
+	}
+	limit = k.room(r.memory.Capacity()-r.memory.Used(), b.steps,
+		min(k.speculator.Foresee(limit), b.finish.next()-b.steps))
+	if limit < 2 {
+		return
+	}
+	k.foretell(&b.step, r.clock, limit, f.start, stage, verify)
+	f.run.known, f.leaping, f.stored = k, true, 1
+	f.ignoreArrivals = d.IgnoreArrivals
+	steps := int64(len(k.ends))
+	if span := max(d.Wake-r.now, 1); d.Wake > 0 && f.run.duration(steps) > span {
+		steps = f.run.ending(span)
+	}
+	r.setSteps(b, steps)
 }
 
-// verify books a step with drafts: each sequence gets its accepted tokens and one more, up to the
-// end of its answer. The memory of rejected tokens stays with the sequence for the next step.
-// verify returns the units of memory in use before sequences that are complete leave.
+// verify books the steps with drafts that end now: each sequence gets its accepted tokens and one
+// more in each, up to the end of its answer. The memory of rejected tokens stays with the sequence
+// for the next step. verify returns the units of memory in use before complete sequences leave.
 func (b *Batch) verify() (used int64) {
+	r, f := b.r, &b.flight
+	b.done = b.done[:0]
 	if b.forecast.active() {
-		return b.confirm()
+		b.recordGaps(f.firstEnd(), b.together, b.report)
+		b.forecast.confirm(f, &r.result)
+		if r.streamed {
+			for s := range b.members.decoding {
+				r.emit(s, f.end)
+			}
+		}
+	} else {
+		b.verifyEach()
 	}
+	used = r.memory.Used()
+	for _, s := range b.done {
+		b.complete(s)
+	}
+	return used
+}
+
+// verifyEach books a step with drafts, and asks about each sequence.
+func (b *Batch) verifyEach() {
 	w, end := &b.r.result, b.flight.end
 	b.steps++
 	b.lastToken = end
-	b.done = b.done[:0]
 	allDrafted, allAccepted, allEmitted := 0, 0, 0
 	for s := b.members.first; s != nil; s = s.newer() {
 		if !s.decoding {
@@ -74,10 +128,12 @@ func (b *Batch) verify() (used int64) {
 		s.Stored += emitted
 		allDrafted, allAccepted, allEmitted = allDrafted+s.drafted, allAccepted+accepted,
 			allEmitted+emitted
-		b.gap(s, end)
+		if !b.together {
+			b.report.addGap(s, end)
+		}
 		s.joined, s.LastToken = b.steps, end
 		if !b.together && s.FirstToken <= end {
-			b.emit(s, end)
+			b.r.emit(s, end)
 		}
 		if s.Generated == s.Output {
 			b.done = append(b.done, s)
@@ -87,24 +143,4 @@ func (b *Batch) verify() (used int64) {
 	w.Accepted += int64(allAccepted)
 	w.Sampled += int64(allEmitted)
 	b.context += int64(allEmitted)
-	used = b.r.memory.Used()
-	for _, s := range b.done {
-		b.complete(s)
-	}
-	return used
-}
-
-// extend stores n more tokens of s, which decodes, where memory has room for them. It asks the
-// memory only if s has no room left.
-func (b *Batch) extend(s *Sequence, n int) bool {
-	if s.Stored+n <= s.room {
-		return true
-	}
-	if !b.r.memory.Extend(s, n, 0) {
-		return false
-	}
-	if b.r.roomy != nil && s.Preemptions == 0 {
-		s.room = int(b.r.roomy.Room(s, s.Stored+n))
-	}
-	return true
 }

@@ -67,3 +67,18 @@ type LeapMemory interface {
 	// Hold gives s room for that many tokens, from the units that Take took.
 	Hold(s *Sequence, tokens int)
 }
+
+// hasRoom reports whether s, which decodes, has memory for n more tokens.
+func (s *Sequence) hasRoom(n int) bool { return s.Stored+n <= s.room }
+
+// extend takes memory of m for n more tokens of s, which decodes and does not have it, and reports
+// whether m has room for them. roomy is m if that can tell the room of a sequence, or nil.
+func extend(m Memory, roomy LeapMemory, s *Sequence, n int) bool {
+	if !m.Extend(s, n, 0) {
+		return false
+	}
+	if roomy != nil && s.Preemptions == 0 {
+		s.room = int(roomy.Room(s, s.Stored+n))
+	}
+	return true
+}

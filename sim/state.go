@@ -62,7 +62,10 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 	d := Slots{Tokens: -shared, External: all + shared}
 	for i := range r.batches {
 		b := &r.batches[i]
-		begun := b.begun(at)
+		begun := 0
+		if b.step.Decodes > 0 {
+			begun = b.flight.begun(at)
+		}
 		for s := b.members.first; s != nil; s = s.newer() {
 			stored := s.Context()
 			if s.decoding {
@@ -70,7 +73,7 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 			}
 			room := m.Room(s, stored)
 			if s.foreseen {
-				stored, room = b.occupied(s, begun)
+				stored, room = b.forecast.occupied(s, begun)
 			}
 			d.give(s, stored, room)
 		}
@@ -87,17 +90,4 @@ func (r *replica) slotsOf(m SlotMemory, at Time) Slots {
 		d.External, d.Tokens = d.External+d.Tokens, 0
 	}
 	return d
-}
-
-// begun returns the number of decode steps of the running leap that have begun by the time at.
-// Their tokens have memory.
-func (b *Batch) begun(at Time) int {
-	f := &b.flight
-	switch {
-	case !f.active || b.step.Decodes == 0:
-		return 0
-	case !f.leaping:
-		return 1
-	}
-	return int(min(f.run.completed(at-f.start)+1, f.steps))
 }

@@ -54,6 +54,9 @@ func (s *Step) Tokens() int {
 	return n
 }
 
+// empty reports whether there is nothing to compute.
+func (s *Step) empty() bool { return s.Decodes == 0 && len(s.Prefill) == 0 }
+
 // StepClock says how long a step takes: predicted from hardware and model, or executed and
 // measured.
 type StepClock interface {

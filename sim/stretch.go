@@ -85,3 +85,46 @@ func (d *stretch) completed(span Time) int64 {
 	}
 	return k
 }
+
+// flight is the leap that a batch has under way.
+type flight struct {
+	active bool
+	start  Time
+	end    Time
+	// padding is the number of complete sequences that keep their place in the step.
+	padding int
+	steps   int64
+	stored  int64 // steps whose decodes have their memory
+	lost    int64 // steps that a failure cut off, and whose decodes still have their memory
+	cutOff  int64 // steps with drafts that a failure cut off
+	// drafting is the part of the first step that is spent on drafts.
+	drafting Time
+	run      stretch // of steps that all stages take one after another; valid where leaping
+	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
+	leaping        bool
+	ignoreArrivals bool
+}
+
+// begun returns the number of steps that have begun by the time at. Their tokens have memory.
+func (f *flight) begun(at Time) int {
+	switch {
+	case !f.active:
+		return 0
+	case !f.leaping:
+		return 1
+	}
+	return int(min(f.run.completed(at-f.start)+1, f.steps))
+}
+
+// firstEnd returns when the first step ends.
+func (f *flight) firstEnd() Time {
+	if f.leaping {
+		return f.start + f.run.step(0)
+	}
+	return f.end
+}
+
+// after returns the time at which so many steps as long as the flight have passed since it began.
+func (f *flight) after(steps float64) Time {
+	return f.start + Time(steps*float64(f.end-f.start))
+}

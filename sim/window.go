@@ -17,7 +17,7 @@ type replicaLog struct {
 	arrivals   []*Sequence
 	acts       []act
 	carriedOut int // acts that were carried out
-	effects    []effect
+	effects    effects
 	err        error // the replica cannot go on after the last act
 	samples    []State
 	reports    []*Leap // for reuse
