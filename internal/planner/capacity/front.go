@@ -13,12 +13,12 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 )
 
-// dearest is the largest price of a front without a budget, as a multiple of the price of the
-// cheapest fleet. step is the ratio of the sizes of two consecutive fleets of an option.
-const (
-	dearest = 2.0
-	step    = 1.25
-)
+// maxPriceRatio is the largest price of a front without a budget, as a multiple of the price of the
+// cheapest fleet, as the key goal.budget says.
+const maxPriceRatio = 2.0
+
+// sizeRatio is the ratio of the sizes of two consecutive fleets of an option on a front.
+const sizeRatio = 1.25
 
 // frontGoal is all fleets that no other beats in price, latency and energy at once.
 type frontGoal struct {
@@ -40,8 +40,8 @@ func (s *frontGoal) find(ctx context.Context) error {
 }
 
 func (s *frontGoal) rules() []string {
-	return s.andScaled("where a fleet misses the SLO, it does so with fewer replicas",
-		"fleets between those whose sizes are a quarter apart add nothing")
+	return []string{"where a fleet misses the SLO, it does so with fewer replicas",
+		"fleets between those whose sizes are a quarter apart add nothing"}
 }
 
 func (s *frontGoal) show(_ context.Context, a *answer.Answer) error {
@@ -102,7 +102,7 @@ func (s *frontGoal) tuneFront(ctx context.Context) error {
 			continue
 		}
 		tried[base.Option] = true
-		err := t.inTurns(ctx, []int{base.Option}, t.changedAny, func(fresh []int,
+		err := t.coordinateSearch(ctx, []int{base.Option}, t.changedAny, func(fresh []int,
 			left func() bool) (next []int, err error) {
 			var list []detail.Rival
 			for _, i := range fresh {
@@ -175,7 +175,7 @@ func (s *frontGoal) cheapestOfFront(ctx context.Context) error {
 // cheapest fleet, and the fleets of each option that cost as much or more, in steps of a quarter,
 // up to the largest, which is the fastest.
 func (s *frontGoal) frontFleets() ([]detail.Rival, error) {
-	most := dearest * s.cost()
+	most := maxPriceRatio * s.cost()
 	if b := s.Goal().Budget.Amount; b > 0 {
 		most = b
 	}
@@ -198,7 +198,7 @@ func (s *frontGoal) frontFleets() ([]detail.Rival, error) {
 				return nil, err
 			}
 			list = append(list, f)
-			n = max(n+1, min(largest, int(math.Ceil(step*float64(n)))))
+			n = max(n+1, min(largest, int(math.Ceil(sizeRatio*float64(n)))))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b detail.Rival) int {
@@ -233,7 +233,7 @@ func (s *frontGoal) points(ctx context.Context, list []detail.Rival) ([]answer.P
 	}
 	var kept []answer.Point
 	for k := range results {
-		s.notePoint(list[k], &results[k])
+		s.recordPoint(list[k], &results[k])
 		if results[k].Kept {
 			kept = append(kept, results[k].Point)
 		}
@@ -241,8 +241,8 @@ func (s *frontGoal) points(ctx context.Context, list []detail.Rival) ([]answer.P
 	return kept, nil
 }
 
-// notePoint records the outcome of an option that had a fleet simulated.
-func (s *frontGoal) notePoint(f detail.Rival, o *detail.Compared) {
+// recordPoint records the outcome of an option that had a fleet simulated.
+func (s *frontGoal) recordPoint(f detail.Rival, o *detail.Compared) {
 	outcome := &s.outcomes[f.Option.Index]
 	outcome.closest = max(outcome.closest, o.Reduced.Kept.Mean)
 	switch {

@@ -55,7 +55,12 @@ func (s *search) cheapest(ctx context.Context) error {
 }
 
 func (s *cheapestGoal) rules() []string {
-	return s.andScaled("where a fleet misses the SLO, it does so with fewer replicas")
+	list := []string{"where a fleet misses the SLO, it does so with fewer replicas"}
+	if s.Trials.File.Plan.Scaled() {
+		list = append(list, "up to n replicas that start and stop miss an SLO that n fixed ones "+
+			"miss", "they cost no less where n is higher")
+	}
+	return list
 }
 
 func (s *cheapestGoal) show(ctx context.Context, a *answer.Answer) (err error) {
@@ -401,9 +406,8 @@ func (s *cheapestGoal) shape(ctx context.Context, i int) (answer.Shape, error) {
 // a replica that is judged alone, and what limits the option.
 func (s *cheapestGoal) needed(ctx context.Context, i int, sh *answer.Shape) (int, error) {
 	o, replicas := s.options[i], s.outcomes[i].replicas
-	_, taken := o.Interrupted()
 	switch {
-	case s.Trials.File.Plan.Divisible() && !taken:
+	case s.Trials.File.Plan.Divisible() && !o.IsSpot():
 		rate, above, err := s.highest(ctx, i)
 		if err != nil {
 			return 0, err

@@ -165,7 +165,7 @@ func (s *jobGoal) tuneJob(ctx context.Context) error {
 		return detail.ChangedFor(&s.Judge, s.options[i], metrics.TTFT)
 	}
 	t := &tuner{s.search}
-	err := t.inTurns(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
+	err := t.coordinateSearch(ctx, bases, change, func(fresh []int, left func() bool) (next []int,
 		err error) {
 		s.tuned.Tried += len(fresh)
 		before := s.all[0]
@@ -237,17 +237,13 @@ func (s *jobGoal) timeJob(ctx context.Context, j *jobFleet) error {
 			sample/2)
 		j.each = max(0, t.Seconds-half.Seconds) / float64(sample-sample/2)
 	}
-	if words, failed := judge.Failure(err); failed {
-		outcome.kind, outcome.words = broken, words
-		return nil
-	}
-	if err != nil {
+	if err = s.unlessBroken(j.option, err); err != nil || outcome.kind == broken {
 		return err
 	}
 	outcome.kind = simulated
 	j.begin = max(0, t.Seconds-j.each*float64(sample))
-	if p, taken := o.Interrupted(); taken { // time away, and work that begins anew
-		j.longer = float64(p.Rate * (p.Away + t.Latencies["mean_e2el_ms"]/1000))
+	if p, spot := o.Interrupted(); spot { // time away, and work that begins anew
+		j.longer = float64(p.Rate * (p.Outage + t.Latencies["mean_e2el_ms"]/1000))
 	}
 	within := sim.Time(s.Trials.File.Plan.Job.Within).Seconds() / (1 + j.longer)
 	most := min(int64(s.Allowed(o)), requests)
@@ -261,7 +257,7 @@ func (s *jobGoal) timeJob(ctx context.Context, j *jobFleet) error {
 	for ; n <= most; n++ {
 		total, err := s.wholeJob(ctx, o, int(n))
 		if err != nil {
-			return err
+			return s.unlessBroken(j.option, err)
 		}
 		if total > within && n == most {
 			outcome.words = fmt.Sprintf("%d would take %.3g hours", most,

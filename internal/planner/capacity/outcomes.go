@@ -62,10 +62,10 @@ func (s *standing) unaffordable(o *candidate.Option) string {
 // whyLost says why n replicas of an option are not enough.
 func (s *standing) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
 	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.Rate), v.Trial.Limit)
-	switch _, taken := o.Interrupted(); {
+	switch {
 	case o.Scaled():
 		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.Trial.Limit)
-	case s.Rate == 0 || taken:
+	case s.Rate == 0 || o.IsSpot():
 		words = fmt.Sprintf("with %s, %s", units.Plural(n, "replica"), v.Trial.Limit)
 	}
 	if offer := o.Shortest(n + s.Spare + 1); offer != nil {
@@ -170,8 +170,7 @@ func (s *search) possible() error {
 	name := s.Trials.File.Name
 	g := &p.Goal
 	for _, o := range s.options {
-		_, taken := o.Interrupted()
-		if taken && g.Find == asked.FindFront {
+		if o.IsSpot() && g.Find == asked.FindFront {
 			return scenarios.BadInput(fmt.Errorf("%s: goal: found %s and spot accelerators, "+
 				"which are planned for the cheapest fleet and for throughput; leave %s out, or "+
 				"choose another term", name, g.Find, o.Label(&p.Menu)))

@@ -73,13 +73,13 @@ type scaledOutcome struct {
 // better than the best. What it costs is simulated before its SLO.
 func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 	tried := s.tried(i)
-	tried.Note(n)
+	tried.Add(n)
 	worth, unused, err := s.worthwhile(ctx, i, n)
 	if err != nil {
 		return scaledOutcome{}, err
 	}
 	if !worth {
-		tried.Settle(n, unused)
+		tried.SameAbove(n, unused)
 		return scaledOutcome{settled: unused}, nil
 	}
 	o := s.options[i]
@@ -88,7 +88,7 @@ func (s *search) examine(ctx context.Context, i, n int) (scaledOutcome, error) {
 		return scaledOutcome{}, err
 	}
 	seen := scaledOutcome{worth: true, kept: v.Sustained, settled: unused && v.Unused}
-	tried.Settle(n, seen.settled)
+	tried.SameAbove(n, seen.settled)
 	if outcome := &s.outcomes[i]; !v.Sustained && i != s.best {
 		outcome.missed, outcome.closest = &v, max(outcome.closest, v.Trial.Kept.Mean)
 		outcome.kind, outcome.words = simulated, s.whyLost(o, n, v)
@@ -296,7 +296,7 @@ func (s *leftOut) checkOne(ctx context.Context, i, n int) (bool, error) {
 		}
 		return true, s.prefer(ctx, i, n)
 	}
-	s.tried(i).Note(n)
+	s.tried(i).Add(n)
 	ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
 	if err != nil || !ok {
 		s.outcomes[i].closest = max(s.outcomes[i].closest, kept)
@@ -318,13 +318,4 @@ func (s *search) unproven(rules []string) *answer.Unproven {
 		}
 	}
 	return u
-}
-
-// andScaled adds the rules of fleets that start and stop to the rules of a goal.
-func (s *search) andScaled(rules ...string) []string {
-	if s.Trials.File.Plan.Scaled() {
-		rules = append(rules, "up to n replicas that start and stop miss an SLO that n fixed ones "+
-			"miss", "they cost no less where n is higher")
-	}
-	return rules
 }

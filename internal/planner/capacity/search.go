@@ -305,7 +305,7 @@ func (s *search) beatsBest(ctx context.Context, i, n int) (ok bool, missing floa
 	if err != nil {
 		return false, 0, err
 	}
-	s.tried(i).Note(n)
+	s.tried(i).Add(n)
 	if d.Kept {
 		s.outcomes[i].replicas = n
 		s.outcomes[s.best].words = "another costs less"
@@ -336,7 +336,7 @@ func (s *search) nextCheaper(tried map[int]bool) int {
 func (s *search) sizeFleet(ctx context.Context) (bool, error) {
 	outcome := &s.outcomes[s.best]
 	n, err := s.smallest(ctx, s.best, outcome.replicas, func(n int, kept float64) {
-		s.tried(s.best).Note(n)
+		s.tried(s.best).Add(n)
 		outcome.closest = max(outcome.closest, kept)
 	})
 	if err != nil || n == 0 {

@@ -334,7 +334,7 @@ func (j *jointSearch) choose(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for k, c := range j.picked {
-		j.searches[k].take(c.Is.option, c.Is.replicas)
+		j.searches[k].take(c.Value.option, c.Value.replicas)
 	}
 	return true, nil
 }
@@ -343,13 +343,13 @@ func (j *jointSearch) choose(ctx context.Context) (bool, error) {
 // returns no candidate where all are sized, or where there are no such fleets.
 func (j *jointSearch) Next() []choice {
 	j.picked = j.cheapest()
-	return slices.DeleteFunc(slices.Clone(j.picked), func(c choice) bool { return c.Is.exact })
+	return slices.DeleteFunc(slices.Clone(j.picked), func(c choice) bool { return c.Value.exact })
 }
 
 // Try sizes choices.
 func (j *jointSearch) Try(ctx context.Context, some []choice) error {
 	for _, c := range some {
-		if err := j.size(ctx, c.Is.model, c.Is.option); err != nil {
+		if err := j.size(ctx, c.Value.model, c.Value.option); err != nil {
 			return err
 		}
 	}
@@ -373,9 +373,7 @@ func (j *jointSearch) size(ctx context.Context, k, option int) error {
 	best, before := s.best, s.outcomes[option]
 	s.best = -1
 	err := s.try(ctx, option)
-	if words, failed := judge.Failure(err); failed {
-		s.outcomes[option].kind, s.outcomes[option].words, err = broken, words, nil
-	}
+	err = s.unlessBroken(option, err)
 	kept := s.best >= 0
 	if err == nil && kept && !s.chosen().Scaled() {
 		kept, err = s.sizeFleet(ctx)
@@ -410,7 +408,7 @@ func (j *jointSearch) choices(k int) []choice {
 		} else {
 			n = s.Fewest(o)
 		}
-		all = append(all, choice{Is: sized{model: k, option: i, replicas: n, exact: exact},
+		all = append(all, choice{Value: sized{model: k, option: i, replicas: n, exact: exact},
 			Cost: cost, Takes: j.acceleratorsUsed(s, o, n)})
 	}
 	return all
@@ -423,5 +421,5 @@ func (j *jointSearch) cheapest() []choice {
 	for k := range lists {
 		lists[k] = j.choices(k)
 	}
-	return judge.Together(lists, j.stock)
+	return judge.CheapestAssignment(lists, j.stock)
 }

@@ -197,7 +197,7 @@ func (s *standing) millions() float64 {
 // other.
 func (s *standing) unlessBroken(i int, err error) error {
 	if words, failed := judge.Failure(err); failed {
-		s.outcomes[i] = outcome{kind: broken, words: words}
+		s.outcomes[i].kind, s.outcomes[i].words = broken, words
 		return nil
 	}
 	return err

@@ -185,7 +185,7 @@ effort: {requests: 1000, most-requests: 2000}
 		seen, err := s.fleet().Interrupt(context.Background())
 		testkit.OK(t, err)
 		p, _ := s.chosen().Interrupted()
-		want := float64(n) * p.Rate * 3600 * seen.Hours / (1 + p.Rate*p.Away)
+		want := float64(n) * p.Rate * 3600 * seen.Hours / (1 + p.Rate*p.Outage)
 		if k := float64(seen.Interruptions); k < 10 || math.Abs(k-want) > 4*math.Sqrt(want) {
 			t.Errorf("%g interruptions in %g h, want about %g", k, seen.Hours, want)
 		}

@@ -24,8 +24,8 @@ type throughputGoal struct {
 }
 
 func (s *throughputGoal) rules() []string {
-	return s.andScaled("where a fleet misses the SLO, it does so at a higher rate and with fewer " +
-		"replicas")
+	return []string{"where a fleet misses the SLO, it does so at a higher rate and with fewer " +
+		"replicas"}
 }
 
 func (s *throughputGoal) describe(ctx context.Context, a *answer.Answer) error {
@@ -144,7 +144,8 @@ func (s *throughputGoal) tuneThroughput(ctx context.Context) error {
 		}
 	}
 	t := &tuner{s.search}
-	return t.inTurns(ctx, bases, t.changedAny, func(fresh []int, left func() bool) ([]int, error) {
+	return t.coordinateSearch(ctx, bases, t.changedAny, func(fresh []int, left func() bool) ([]int,
+		error) {
 		before := s.best
 		for _, i := range fresh {
 			n := s.Allowed(s.options[i]) - s.Spare
@@ -194,9 +195,8 @@ func (s *throughputGoal) sustainsRate(ctx context.Context, r *rateRange,
 	if !d.Kept {
 		s.Rate = before
 	}
-	if words, failed := judge.Failure(err); failed {
-		outcome.kind, outcome.words = broken, words
-		return judge.Decision{Far: true}, nil
+	if err = s.unlessBroken(r.option, err); outcome.kind == broken {
+		return judge.Decision{Far: true}, err
 	}
 	outcome.closest = max(outcome.closest, d.Share)
 	return d, err
@@ -319,11 +319,7 @@ func (s *throughputGoal) narrow(ctx context.Context, list []*rateRange) error {
 		o, outcome := s.options[r.option], &s.outcomes[r.option]
 		place := r.Next(s.served)
 		v, err := s.Sustains(ctx, o, r.replicas, r.Rate(place))
-		if words, failed := judge.Failure(err); failed {
-			outcome.kind, outcome.words = broken, words
-			return nil
-		}
-		if err != nil {
+		if err = s.unlessBroken(r.option, err); err != nil || outcome.kind == broken {
 			return err
 		}
 		outcome.kind = simulated

@@ -66,7 +66,8 @@ func (s *tuner) tune(ctx context.Context) error {
 		return detail.Changed(&s.Judge, bases[o.Shape()], o)
 	}
 	runs := map[string]int{}
-	return s.inTurns(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int, error) {
+	return s.coordinateSearch(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int,
+		error) {
 		before, near, least := s.best, map[string]int{}, map[string]float64{}
 		for shape, missing := range missed {
 			least[shape] = missing * nearer
@@ -106,11 +107,12 @@ func (s *tuner) tune(ctx context.Context) error {
 	})
 }
 
-// inTurns tries settings of some options, and then of the ones that a turn found to be better, or
-// to come nearest: change makes the options that differ in one setting, and try simulates them
-// while simulations are left, and returns whose settings are tried next.
-func (s *tuner) inTurns(ctx context.Context, bases []int, change func(int) ([]*candidate.Option,
-	error), try func(fresh []int, left func() bool) ([]int, error)) error {
+// coordinateSearch tries settings of some options, and then of the ones that a turn found to be
+// better, or to come nearest: change makes the options that differ in one setting, and evaluate
+// simulates them while simulations are left, and returns whose settings are tried next.
+func (s *tuner) coordinateSearch(ctx context.Context, bases []int,
+	change func(int) ([]*candidate.Option, error),
+	evaluate func(fresh []int, left func() bool) ([]int, error)) error {
 	begun := s.Trials.Count()
 	left := func() bool { return s.Trials.Count()-begun < mostTuningRuns }
 	for turn := 0; turn < mostTuningTurns && len(bases) > 0; turn++ {
@@ -118,7 +120,7 @@ func (s *tuner) inTurns(ctx context.Context, bases []int, change func(int) ([]*c
 		if err != nil {
 			return err
 		}
-		if bases, err = try(fresh, left); err != nil {
+		if bases, err = evaluate(fresh, left); err != nil {
 			return err
 		}
 	}
@@ -205,9 +207,8 @@ func (s *tuner) added(ctx context.Context, list []*candidate.Option) ([]int, err
 func (s *tuner) tryTuned(ctx context.Context, i int) (missing float64, err error) {
 	before := s.best
 	won, missing, err := s.beatsBest(ctx, i, s.cheaper(i))
-	if words, failed := judge.Failure(err); failed {
-		s.outcomes[i] = outcome{kind: broken, words: words}
-		return 1, nil
+	if err = s.unlessBroken(i, err); s.outcomes[i].kind == broken {
+		return 1, err
 	}
 	if err != nil || !won {
 		s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
@@ -270,12 +271,11 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[string]jud
 		s.tuned.Tried++
 		runs[shape]++
 		t, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
-		if words, failed := judge.Failure(err); failed {
-			s.outcomes[i] = outcome{kind: broken, words: words}
-			continue
-		}
-		if err != nil {
+		if err = s.unlessBroken(i, err); err != nil {
 			return nil, err
+		}
+		if s.outcomes[i].kind == broken {
+			continue
 		}
 		if reflect.DeepEqual(t, bases[shape]) {
 			idle[setting] = true
@@ -287,7 +287,7 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[string]jud
 			r.promise = clearlyKeeps
 		case clear && r.missing > 0:
 			r.promise = clearlyMisses
-			s.tried(i).Note(n)
+			s.tried(i).Add(n)
 			s.outcomes[i].kind, s.outcomes[i].words = simulated, missesCheaper
 		}
 		list = append(list, r)
@@ -318,8 +318,8 @@ func (s *tuner) tuneScaled(ctx context.Context) error {
 		return detail.Changed(&s.Judge, missed, o)
 	}
 	begun := s.Trials.Count()
-	return s.inTurns(ctx, s.tunableScaled(), change, func(fresh []int, _ func() bool) ([]int,
-		error) {
+	return s.coordinateSearch(ctx, s.tunableScaled(), change, func(fresh []int,
+		_ func() bool) ([]int, error) {
 		before := s.best
 		for _, i := range fresh {
 			if s.Trials.Count()-begun >= most {
@@ -393,9 +393,8 @@ func (s *tuner) tryTunedScaled(ctx context.Context, i, n int) error {
 		return err
 	}
 	seen, err := s.examine(ctx, i, max(n, s.Fewest(o)))
-	if words, failed := judge.Failure(err); failed {
-		s.outcomes[i] = outcome{kind: broken, words: words}
-		return nil
+	if err = s.unlessBroken(i, err); s.outcomes[i].kind == broken {
+		return err
 	}
 	if err != nil || !seen.kept ||
 		s.outcomes[i].running*o.Price >= s.cost()*(1-worthTuning) {

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,22 +153,29 @@ func (c *Config) connect(own *hosted, k *key) (*nats.Conn, error) {
 		}),
 	}
 	if own != nil {
-		return k.connect("", append(options, nats.InProcessServer(own)))
+		options = append(options, nats.InProcessServer(own))
+	} else if c.CA != "" {
+		options = append(options, nats.RootCAs(c.CA))
 	}
 	if c.Credentials != "" {
 		options = append(options, nats.UserCredentials(c.Credentials))
 	}
-	if c.CA != "" {
-		options = append(options, nats.RootCAs(c.CA))
-	}
-	if c.Cert != "" {
+	if own == nil && c.Cert != "" {
 		options = append(options, nats.ClientCert(c.Cert, c.Key))
 	}
-	connect := k.connect
-	if u, err := url.Parse(c.URL); c.Credentials != "" || err == nil && u.User != nil {
-		connect = plainConnect
+	login := options
+	if u, err := url.Parse(c.URL); c.Credentials == "" && (err != nil || u.User == nil) {
+		// as the user that holders of the key can be, where the server asks for that
+		pair, public, err := k.login()
+		if err != nil {
+			return nil, err
+		}
+		login = append(slices.Clip(options), nats.Nkey(public, pair.Sign))
 	}
-	conn, err := connect(c.URL, options)
+	conn, err := nats.Connect(c.URL, login...)
+	if errors.Is(err, nats.ErrNkeysNotSupported) {
+		conn, err = nats.Connect(c.URL, options...)
+	}
 	if errors.Is(err, nats.ErrAuthorization) {
 		err = fmt.Errorf("%w; the server of a planner needs the planner's --queue-key, other "+
 			"servers need a user and password or --nats-creds", err)
@@ -176,24 +184,6 @@ func (c *Config) connect(own *hosted, k *key) (*nats.Conn, error) {
 		return nil, scenarios.BadInput(fmt.Errorf("--nats %s: %w", c.where(), err))
 	}
 	return conn, nil
-}
-
-// plainConnect connects as the user that the address or the options name.
-func plainConnect(url string, options []nats.Option) (*nats.Conn, error) {
-	return nats.Connect(url, options...)
-}
-
-// connect connects as the user that holders of the key can be, where the server asks for that.
-func (k *key) connect(url string, options []nats.Option) (*nats.Conn, error) {
-	pair, public, err := k.login()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := nats.Connect(url, append(options, nats.Nkey(public, pair.Sign))...)
-	if errors.Is(err, nats.ErrNkeysNotSupported) {
-		return plainConnect(url, options)
-	}
-	return conn, err
 }
 
 // key is the secret that planners and workers share. It signs tasks and results, and opens the

@@ -279,12 +279,7 @@ func (q *Queue) watch(ctx context.Context) error {
 // remind handles tasks whose results are late. It fetches results whose message was lost, and
 // queues tasks again that were removed. A task that is still in the queue does not change.
 func (q *Queue) remind(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(3 * q.config.Redeliver):
-		}
+	for pause(ctx, 3*q.config.Redeliver); ctx.Err() == nil; pause(ctx, 3*q.config.Redeliver) {
 		for _, t := range q.overdue() {
 			o, found, err := q.store.result(ctx, t.Key)
 			if found == genuine && err == nil {
@@ -314,12 +309,8 @@ func (q *Queue) overdue() []*Task {
 
 // missWorkers logs, as long as tasks lie in the queue and no worker takes them.
 func (q *Queue) missWorkers(ctx context.Context, c jetstream.Consumer) {
-	for idle := 0; ; idle++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(5 * time.Second):
-		}
+	for idle := 0; ctx.Err() == nil; idle++ {
+		pause(ctx, 5*time.Second)
 		info, err := c.Info(ctx)
 		if err != nil || info.NumPending == 0 || info.NumWaiting+info.NumAckPending > 0 {
 			idle = -1

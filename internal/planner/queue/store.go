@@ -97,13 +97,12 @@ func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	if err != nil {
 		return nil, err
 	}
-	if s.results, err = eventually(ctx, func() (jetstream.KeyValue, error) {
-		return s.js.KeyValue(ctx, resultBucket)
-	}); err == nil {
-		s.files, err = eventually(ctx, func() (jetstream.ObjectStore, error) {
-			return s.js.ObjectStore(ctx, fileBucket)
-		})
-	}
+	err = await(ctx, func() (err error) {
+		if s.results, err = s.js.KeyValue(ctx, resultBucket); err == nil {
+			s.files, err = s.js.ObjectStore(ctx, fileBucket)
+		}
+		return err
+	})
 	if err != nil {
 		s.close()
 		return nil, err
@@ -111,21 +110,33 @@ func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store,
 	return s, nil
 }
 
-// eventually tries each second until something is there.
-func eventually[T any](ctx context.Context, find func() (T, error)) (T, error) {
-	for {
-		found, err := find()
-		missing := errors.Is(err, jetstream.ErrBucketNotFound) ||
+// await tries each second until what it looks for is there.
+func await(ctx context.Context, find func() error) error {
+	return repeat(ctx, find, func(err error) bool {
+		return errors.Is(err, jetstream.ErrBucketNotFound) ||
 			errors.Is(err, jetstream.ErrStreamNotFound) ||
 			errors.Is(err, jetstream.ErrConsumerNotFound)
-		if !missing {
-			return found, err
+	})
+}
+
+// repeat does something again each second while it fails in a way that may pass.
+func repeat(ctx context.Context, do func() error, passes func(error) bool) error {
+	for {
+		err := do()
+		if err == nil || !passes(err) {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return found, ctx.Err()
-		case <-time.After(time.Second):
+		if pause(ctx, time.Second); ctx.Err() != nil {
+			return ctx.Err()
 		}
+	}
+}
+
+// pause waits for some time, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -225,14 +236,14 @@ func (s *store) result(ctx context.Context, key string) (o outcome, found entry,
 	return o, found, err
 }
 
-// keep stores an outcome.
-func (s *store) keep(ctx context.Context, key string, o outcome) error {
+// storeResult stores an outcome.
+func (s *store) storeResult(ctx context.Context, key string, o outcome) error {
 	data, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
 	if len(data) > mostMessage/2 {
-		return s.keep(ctx, key,
+		return s.storeResult(ctx, key,
 			outcome{Error: fmt.Sprintf("its result has %d bytes; at most %d can be stored",
 				len(data), mostMessage/2)})
 	}
@@ -269,19 +280,10 @@ func (s *store) watch(ctx context.Context) (jetstream.KeyWatcher, error) {
 // insist does something again that fails because the server is out of reach, for two minutes.
 func insist(ctx context.Context, do func() error) error {
 	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		err := do()
+	return repeat(ctx, do, func(err error) bool {
 		var refused *jetstream.APIError
-		if err == nil || ctx.Err() != nil || errors.As(err, &refused) && refused.Code < 500 ||
-			time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
+		return !(errors.As(err, &refused) && refused.Code < 500) && time.Now().Before(deadline)
+	})
 }
 
 // sums remembers the hashes of files, which do not change while a queue is open.

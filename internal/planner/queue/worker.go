@@ -48,8 +48,10 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	workers.Go(func() { s.warnOfVersions(ctx, c.Log) })
-	consumer, err := eventually(ctx, func() (jetstream.Consumer, error) {
-		return s.js.Consumer(ctx, streamName, consumerName+s.version)
+	var consumer jetstream.Consumer
+	err = await(ctx, func() (err error) {
+		consumer, err = s.js.Consumer(ctx, streamName, consumerName+s.version)
+		return err
 	})
 	if err != nil {
 		return err
@@ -98,10 +100,7 @@ func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 		}
 		if ctx.Err() == nil {
 			w.log(fmt.Sprintf("asking for tasks: %v; trying again", err))
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
+			pause(ctx, time.Second)
 		}
 	}
 }
@@ -109,7 +108,7 @@ func (w *worker) serve(ctx context.Context, consumer jetstream.Consumer) {
 // handle does the task of a message, and stores the outcome before it acknowledges the message. If
 // the worker dies in between, another worker gets the task again, and finds the outcome.
 func (w *worker) handle(ctx context.Context, m jetstream.Msg) {
-	err := w.settle(ctx, m)
+	err := w.finish(ctx, m)
 	if err == nil {
 		err = m.Ack()
 	}
@@ -118,8 +117,9 @@ func (w *worker) handle(ctx context.Context, m jetstream.Msg) {
 	}
 }
 
-// settle stores the outcome of a task, unless one is stored; an error leaves it to the next try.
-func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
+// finish does the task of a message and stores its outcome, unless one is stored; an error leaves
+// it to the next try.
+func (w *worker) finish(ctx context.Context, m jetstream.Msg) error {
 	about, err := m.Metadata()
 	if err != nil {
 		return errors.Join(err, m.Term())
@@ -136,20 +136,20 @@ func (w *worker) settle(ctx context.Context, m jetstream.Msg) error {
 		return err
 	}
 	if about.NumDelivered > tries {
-		return w.keep(ctx, t, outcome{
+		return w.storeResult(ctx, t, outcome{
 			Error: "each worker that took it went silent; the task may need more memory than the " +
 				"workers have"})
 	}
 	value, err := w.alive(ctx, m, t)
 	switch {
 	case err == nil:
-		return w.keep(ctx, t, outcome{Value: value})
+		return w.storeResult(ctx, t, outcome{Value: value})
 	case ctx.Err() != nil:
 		return w.giveBack(m, t)
 	case scenarios.IsInputError(err):
-		return w.keep(ctx, t, outcome{Error: err.Error(), Input: true})
+		return w.storeResult(ctx, t, outcome{Error: err.Error(), Input: true})
 	case about.NumDelivered == tries:
-		return w.keep(ctx, t, outcome{Error: err.Error()})
+		return w.storeResult(ctx, t, outcome{Error: err.Error()})
 	}
 	return errors.Join(err, m.Nak())
 }
@@ -162,12 +162,12 @@ const mostDeliveries = 4 * tries
 // tasks back.
 const grace = 500 * time.Millisecond
 
-// keep stores an outcome, even if ctx is done meanwhile.
-func (w *worker) keep(ctx context.Context, t *Task, o outcome) error {
+// storeResult stores an outcome, even if ctx is done meanwhile.
+func (w *worker) storeResult(ctx context.Context, t *Task, o outcome) error {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
-	return w.store.keep(lasting, t.Key, o)
+	return w.store.storeResult(lasting, t.Key, o)
 }
 
 // alive does a task, and reports progress meanwhile so that the task is not given to another.
@@ -230,7 +230,7 @@ func (c *Config) identity() (string, error) {
 // results of another version may differ, so this one leaves them alone.
 func (s *store) warnOfVersions(ctx context.Context, log func(string)) {
 	named := map[string]bool{}
-	for {
+	for ; ctx.Err() == nil; pause(ctx, 5*time.Second) {
 		if stream, err := s.js.Stream(ctx, streamName); err == nil {
 			for info := range stream.ListConsumers(ctx).Info() {
 				other := strings.TrimPrefix(info.Name, consumerName)
@@ -244,11 +244,6 @@ func (s *store) warnOfVersions(ctx context.Context, log func(string)) {
 						"differ; start workers of that version, or plan with this one",
 					info.NumPending, other, s.version))
 			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(5 * time.Second):
 		}
 	}
 }

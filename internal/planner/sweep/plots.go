@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner"
@@ -228,21 +227,22 @@ func named(s planner.Setting) string {
 func (r *Results) plotFront(dir string, style plots.Style) error {
 	cost, latency := column(frontCost), column(frontLatency)
 	all, front := plots.Series{Name: "points of the sweep"}, plots.Series{Name: "Pareto front"}
+	add := func(s *plots.Series, row *Row) {
+		s.X, s.Y = append(s.X, row.Values[cost]), append(s.Y, row.Values[latency])
+	}
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Values == nil || row.Values[cost] == 0 {
-			continue
-		}
-		all.X, all.Y = append(all.X, row.Values[cost]), append(all.Y, row.Values[latency])
-		if row.Pareto {
-			front.X, front.Y = append(front.X, row.Values[cost]), append(front.Y,
-				row.Values[latency])
+		if row := &r.Rows[i]; row.Values != nil && row.Values[cost] != 0 {
+			add(&all, row)
 		}
 	}
 	if len(all.X) == 0 {
 		return nil
 	}
-	sort.Sort(byX(front))
+	for _, i := range r.byPrice() {
+		if row := &r.Rows[i]; row.Pareto {
+			add(&front, row)
+		}
+	}
 	metrics := planner.Metrics()
 	p, err := plots.Front(r.titled("Price against latency"), label(metrics[cost]),
 		label(metrics[latency]), all, front)
@@ -250,16 +250,6 @@ func (r *Results) plotFront(dir string, style plots.Style) error {
 		return err
 	}
 	return style.Save(dir, "pareto", p)
-}
-
-// byX sorts the points of a series from left to right.
-type byX plots.Series
-
-func (s byX) Len() int           { return len(s.X) }
-func (s byX) Less(i, j int) bool { return s.X[i] < s.X[j] }
-func (s byX) Swap(i, j int) {
-	s.X[i], s.X[j] = s.X[j], s.X[i]
-	s.Y[i], s.Y[j] = s.Y[j], s.Y[i]
 }
 
 // The two sides of the Pareto front, by the names of metrics.
@@ -275,11 +265,9 @@ func column(name string) int {
 	})
 }
 
-// markFront marks the rows that no other row beats in both the price of a token and the 99th
-// percentile of the latency. There is no front if prices are not known.
-func (r *Results) markFront() {
+// byPrice lists the rows with a price of tokens, the cheapest first, and of equal ones the fastest.
+func (r *Results) byPrice() (order []int) {
 	cost, latency := column(frontCost), column(frontLatency)
-	var order []int
 	for i := range r.Rows {
 		if v := r.Rows[i].Values; v != nil && v[cost] > 0 {
 			order = append(order, i)
@@ -289,8 +277,14 @@ func (r *Results) markFront() {
 		x, y := r.Rows[a].Values, r.Rows[b].Values
 		return cmp.Or(cmp.Compare(x[cost], y[cost]), cmp.Compare(x[latency], y[latency]))
 	})
-	fastest := math.Inf(1)
-	for _, i := range order {
+	return order
+}
+
+// markFront marks the rows that no other row beats in both the price of a token and the 99th
+// percentile of the latency. There is no front if prices are not known.
+func (r *Results) markFront() {
+	latency, fastest := column(frontLatency), math.Inf(1)
+	for _, i := range r.byPrice() {
 		if l := r.Rows[i].Values[latency]; l < fastest {
 			r.Rows[i].Pareto, fastest = true, l
 		}

@@ -52,8 +52,8 @@ const (
 	// fills is how many times the first rung's requests fill the default's largest batch, where
 	// that leaves room for a longer rung.
 	fills = 4
-	// step is how many times more requests, and fewer options, each rung has.
-	step = 4
+	// rungRatio is how many times more requests, and fewer options, each rung has.
+	rungRatio = 4
 	// finalists is the number of options of the last rung, beside the default.
 	finalists = 5
 )
@@ -82,7 +82,7 @@ func (t *tuner) halve(ctx context.Context, steady bool) (*halving, error) {
 		r.seen[fmt.Sprint(o)] = true
 	}
 	if steady {
-		requests = max(shortest, min(fills*int64(a.peak), r.requests/step))
+		requests = max(shortest, min(fills*int64(a.peak), r.requests/rungRatio))
 	}
 	for len(alive) > finalists+1 {
 		rung := Rung{Options: len(alive), Requests: min(requests, r.requests),
@@ -91,12 +91,12 @@ func (t *tuner) halve(ctx context.Context, steady bool) (*halving, error) {
 		if err != nil {
 			return nil, err
 		}
-		keep := max(finalists, (len(alive)+step-1)/step)
+		keep := max(finalists, (len(alive)+rungRatio-1)/rungRatio)
 		if rung.Seeds == len(r.seeds) && rung.Requests == r.requests {
 			keep = finalists
 		}
 		alive = survivors(trials, keep)
-		requests *= step
+		requests *= rungRatio
 	}
 	if err := t.climb(ctx, r, alive); err != nil {
 		return nil, err

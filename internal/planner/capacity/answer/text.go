@@ -269,16 +269,16 @@ const (
 	mostChanges = 5
 )
 
-// outOfReach is how many times as dear or as slow as the answer a fleet may be that is named beside
-// it, and how many times the requests of that fleet the answer may serve. The table of the whole
-// page has the others.
-const outOfReach = 4
+// maxNextRatio bounds the alternatives that a short page names: fleets that cost or take more than
+// 4 times as much as the answer, or serve less than a quarter of its requests, are in the table of
+// the whole page only.
+const maxNextRatio = 4
 
 // next names the fleets that come after the chosen one, with what they were compared by.
 func (a *Answer) next() []string {
 	var list []string
 	add := func(worse float64, replicas int, label, words string) {
-		if label != a.Chosen.Label && len(list) < nextBest && worse <= outOfReach {
+		if label != a.Chosen.Label && len(list) < nextBest && worse <= maxNextRatio {
 			list = append(list, fmt.Sprintf("%s of %s, %s", units.Plural(replicas, "replica"),
 				label, words))
 		}

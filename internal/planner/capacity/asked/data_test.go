@@ -101,12 +101,11 @@ func TestTermsOfOffers(t *testing.T) {
 			t.Errorf("%+v has the terms %q, want %q", c.o, got, c.want)
 		}
 	}
-	for term, want := range map[string][2]bool{"": {true, true}, onDemand: {true, true},
-		Spot: {true, false}, Reserved: {}, owned: {}} {
+	for term, want := range map[string]bool{"": true, onDemand: true, Spot: false,
+		Reserved: false, owned: false} {
 		o := &Offer{Term: term}
-		if o.ByHour() != want[0] || o.Scalable() != want[1] || o.RentedOn() == "" {
-			t.Errorf("%q is paid by the hour: %v, can be given back: %v", term, o.ByHour(),
-				o.Scalable())
+		if o.Scalable() != want || o.RentedOn() == "" {
+			t.Errorf("%q can be given back: %v", term, o.Scalable())
 		}
 	}
 	for want, o := range map[string]*Offer{

@@ -17,7 +17,7 @@ import (
 // checkService reports contradictions in a workload and its SLO, whose keys follow prefix.
 func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Workload,
 	s *scenarios.SLO, problem func(field, format string, args ...any)) {
-	rated := doc.Has(prefix+"workload.rate") || rates(w) || highest(&w.Rate) > 0
+	rated := doc.Has(prefix+"workload.rate") || classesRated(w) || highest(&w.Rate) > 0
 	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
 		problem(prefix+"workload",
 			"a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, "+
@@ -48,8 +48,26 @@ func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Wo
 	}
 }
 
-// rates reports whether every class has a rate of its own.
-func rates(w *scenarios.Workload) bool {
+// rates lists the rate of a workload and of each of its classes.
+func rates(w *scenarios.Workload) []*scenarios.Rate {
+	list := []*scenarios.Rate{&w.Rate}
+	for i := range w.Classes {
+		list = append(list, &w.Classes[i].Rate)
+	}
+	return list
+}
+
+// sumRates adds up a figure of all rates of a workload, in requests a second.
+func sumRates(w *scenarios.Workload, of func(*scenarios.Rate) float64) float64 {
+	sum := 0.0
+	for _, r := range rates(w) {
+		sum += of(r)
+	}
+	return sum
+}
+
+// classesRated reports whether every class has a rate of its own.
+func classesRated(w *scenarios.Workload) bool {
 	return len(w.Classes) > 0 &&
 		!slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool {
 			return highest(&c.Rate) == 0
@@ -110,15 +128,10 @@ func EscalatedWords(e *scenarios.Escalated) string {
 // counts. Such a load can be simulated for as long as necessary.
 func (p *Plan) Steady() bool {
 	w := &p.Workload
-	if p.Scaled() || w.Arrivals.Process == "closed-loop" || p.RecordedTimes() || !holds(&w.Rate) {
-		return false
-	}
-	return !slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool { return !holds(&c.Rate) })
-}
-
-// holds reports whether a rate is steady, or a wave.
-func holds(r *scenarios.Rate) bool {
-	return r.Pattern == "" || r.Pattern == "steady" || r.Pattern == "wave"
+	return !p.Scaled() && w.Arrivals.Process != "closed-loop" && !p.RecordedTimes() &&
+		!slices.ContainsFunc(rates(w), func(r *scenarios.Rate) bool {
+			return !slices.Contains([]string{"", "steady", "wave"}, r.Pattern)
+		})
 }
 
 // RecordedTimes reports whether requests arrive at the recorded times.
@@ -158,26 +171,17 @@ func (p *Plan) Peak() float64 {
 	if !p.Steady() {
 		return 0
 	}
-	sum := highest(&p.Workload.Rate)
-	for i := range p.Workload.Classes {
-		sum += highest(&p.Workload.Classes[i].Rate)
-	}
-	return sum
+	return sumRates(&p.Workload, highest)
 }
 
 // Mean returns the rate of a steady load in the long run, in requests a second.
 func (p *Plan) Mean() float64 {
-	average := func(r *scenarios.Rate) float64 {
+	return sumRates(&p.Workload, func(r *scenarios.Rate) float64 {
 		if r.Pattern == "wave" {
 			return float64(r.Average)
 		}
 		return float64(r.Value)
-	}
-	sum := average(&p.Workload.Rate)
-	for i := range p.Workload.Classes {
-		sum += average(&p.Workload.Classes[i].Rate)
-	}
-	return sum
+	})
 }
 
 // Put returns the workload at a rate, for a number of requests. A load that is not steady keeps its
@@ -222,7 +226,20 @@ func (p *Plan) Put(w scenarios.Workload, rate float64, requests int64) scenarios
 // ScaleRate multiplies the load by a factor.
 func (p *Plan) ScaleRate(by float64) {
 	w := &p.Workload
-	scale := func(r *scenarios.Rate) {
+	faster := func(t *scenarios.Trace) *scenarios.Trace {
+		if t == nil || !p.RecordedTimes() {
+			return t
+		}
+		again := *t
+		again.Scale = cmp.Or(again.Scale, 1) * by
+		return &again
+	}
+	w.Trace = faster(w.Trace)
+	w.Classes = slices.Clone(w.Classes)
+	for i := range w.Classes {
+		w.Classes[i].Trace = faster(w.Classes[i].Trace)
+	}
+	for _, r := range rates(w) {
 		for _, rate := range []*scenarios.PerSecond{&r.Value, &r.Average, &r.High, &r.Low} {
 			*rate *= scenarios.PerSecond(by)
 		}
@@ -236,21 +253,6 @@ func (p *Plan) ScaleRate(by float64) {
 			}
 		}
 	}
-	faster := func(t *scenarios.Trace) *scenarios.Trace {
-		if t == nil || !p.RecordedTimes() {
-			return t
-		}
-		again := *t
-		again.Scale = cmp.Or(again.Scale, 1) * by
-		return &again
-	}
-	w.Trace = faster(w.Trace)
-	w.Classes = slices.Clone(w.Classes)
-	for i := range w.Classes {
-		w.Classes[i].Trace = faster(w.Classes[i].Trace)
-		scale(&w.Classes[i].Rate)
-	}
-	scale(&w.Rate)
 	w.Arrivals.Users = int(math.Round(float64(w.Arrivals.Users) * by))
 }
 
@@ -436,14 +438,10 @@ func checkScaled(doc *strict.Document, field string, w *scenarios.Workload,
 // longestPeriod returns the longest period of the waves of a workload; 0 without them.
 func longestPeriod(w *scenarios.Workload) scenarios.Span {
 	longest := scenarios.Span(0)
-	note := func(r *scenarios.Rate) {
+	for _, r := range rates(w) {
 		if r.Pattern == "wave" {
 			longest = max(longest, cmp.Or(r.Period, Day))
 		}
-	}
-	note(&w.Rate)
-	for i := range w.Classes {
-		note(&w.Classes[i].Rate)
 	}
 	return longest
 }

@@ -2,6 +2,7 @@ package asked
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,24 +52,17 @@ func (g *Goal) check(p *Plan, doc *strict.Document,
 		problem("goal", "this goal raises a steady rate of requests; recorded traces, bursts and "+
 			"users in a closed loop have no such rate")
 	}
-	if g.Find == FindThroughput && !bounded && !p.Menu.counted() {
+	if g.Find == FindThroughput && !bounded && !p.counted() {
 		problem("goal", "nothing bounds the fleet: give a budget such as budget: $40/h, a power "+
 			"such as power: 10kW, or a count to each of menu.hardware")
 	}
 }
 
 // counted reports whether the menu gives the number of all accelerators.
-func (m *Menu) counted() bool {
-	lists := [][]Offer{m.Hardware}
-	for i := range m.Disaggregated {
-		s := &m.Disaggregated[i]
-		lists = append(lists, s.Prefill.Hardware, s.Decode.Hardware)
-	}
-	for _, list := range lists {
-		for i := range list {
-			if list[i].Count == 0 {
-				return false
-			}
+func (p *Plan) counted() bool {
+	for _, list := range p.offers() {
+		if slices.ContainsFunc(*list, func(o Offer) bool { return o.Count == 0 }) {
+			return false
 		}
 	}
 	return true

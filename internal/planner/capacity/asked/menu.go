@@ -198,9 +198,6 @@ const (
 // RentedOn returns the term of an offer.
 func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
 
-// ByHour reports whether an offer is paid for only while it runs.
-func (o *Offer) ByHour() bool { return o.RentedOn() == onDemand || o.RentedOn() == Spot }
-
 // Joins reports whether one fleet may have accelerators of two offers: different providers' only
 // where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
 // without a provider join all others. All of a fleet is as far from its users.
@@ -275,18 +272,15 @@ func (o *Offer) own(doc *strict.Document, field string) error {
 
 // PriceSource says where the price of an offer is from; it is empty where that is the catalogue.
 func (o *Offer) PriceSource() string {
-	return o.priceSource() + o.exchanged
-}
-
-func (o *Offer) priceSource() string {
+	source := o.Source
 	switch {
 	case o.RentedOn() == owned:
 		c, number := o.Purchase.Currency, func(x float64) string { return fmt.Sprintf("%g", x) }
-		return strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at %s/kWh",
-			o.Source, c.Format(number(o.Purchase.Amount)), o.Years,
+		source = strings.TrimPrefix(fmt.Sprintf("%s, bought for %s, over %g years, and %s at "+
+			"%s/kWh", o.Source, c.Format(number(o.Purchase.Amount)), o.Years,
 			units.FormatPower(float64(o.Draw)), c.Format(number(o.Electricity.Amount))), ", ")
 	case o.Source == "" && o.Price.Amount > 0:
-		return "given without a source"
+		source = "given without a source"
 	}
-	return o.Source
+	return source + o.exchanged
 }

@@ -114,7 +114,8 @@ func (p *Plan) Check(doc *strict.Document) strict.Problems {
 	case !doc.Has("model"):
 		problem("model", "must be given: one model here, or several in models")
 	default:
-		if p.Goal.Find == FindThroughput && !doc.Has("workload.rate") && !rates(&p.Workload) {
+		if p.Goal.Find == FindThroughput && !doc.Has("workload.rate") &&
+			!classesRated(&p.Workload) {
 			p.Workload.Rate.Value = 1 // any will do: it is raised
 		}
 		if p.Job != nil {

@@ -36,7 +36,7 @@ type PriceList struct {
 // its terms where it names them.
 func (p *Plan) Price(doc *strict.Document) error {
 	if p.Prices == "" {
-		return p.settle(doc, nil)
+		return p.chooseCurrency(doc, nil)
 	}
 	list, err := readPrices(p.Prices)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func (p *Plan) Price(doc *strict.Document) error {
 		return err
 	}
 	p.priced = list.words(p.Prices)
-	if err := p.settle(doc, list); err != nil {
+	if err := p.chooseCurrency(doc, list); err != nil {
 		return err
 	}
 	p.Tokens = cmp.Or(p.Tokens, list.Tokens)
@@ -160,7 +160,7 @@ func readPrices(name string) (*PriceList, error) {
 			return nil, doc.Problem(field, "found %q; want a day such as 2026-11-22", o.Date)
 		}
 	}
-	return list, list.settle(doc)
+	return list, list.convertPrices(doc)
 }
 
 // of returns the offers that an entry of the menu means. An entry with a price means itself.
@@ -310,8 +310,8 @@ func convert(rates []Exchange, to units.Currency, m *scenarios.Money, o *Offer) 
 		"2026-11-22, source: a bank}", m.Currency.Code(), to.Code())
 }
 
-// settle converts the prices of a file to its currency.
-func (l *PriceList) settle(doc *strict.Document) error {
+// convertPrices converts the prices of a file to its currency.
+func (l *PriceList) convertPrices(doc *strict.Document) error {
 	if !doc.Has("currency") {
 		l.Currency.Currency = l.Offers[0].Price.Currency
 	}
@@ -350,9 +350,9 @@ func convertTokens(rates []Exchange, to units.Currency,
 	return &made, nil
 }
 
-// settle chooses the currency of the plan, and converts its prices: the price file's, or else the
-// first of the menu's accelerators'. Prices of the catalogue are in US dollars.
-func (p *Plan) settle(doc *strict.Document, list *PriceList) error {
+// chooseCurrency chooses the currency of the plan, and converts its prices: the price file's, or
+// else the first of the menu's accelerators'. Prices of the catalogue are in US dollars.
+func (p *Plan) chooseCurrency(doc *strict.Document, list *PriceList) error {
 	lists := p.offers()
 	fields := slices.Sorted(maps.Keys(lists))
 	if list != nil {

@@ -37,7 +37,7 @@ func TestInterruptionsOfOptions(t *testing.T) {
 		}
 		got, taken := o.Interrupted()
 		if !near(got.Rate, c.want.Rate) || !near(got.Together, c.want.Together) &&
-			c.want.Rate > 0 || !near(got.Away, c.want.Away) || got.Notice != c.want.Notice ||
+			c.want.Rate > 0 || !near(got.Outage, c.want.Outage) || got.Notice != c.want.Notice ||
 			taken != (c.want.Rate > 0) || o.IsSpot() != taken {
 			t.Errorf("%+v, want %+v", got, c.want)
 		}
@@ -46,7 +46,7 @@ func TestInterruptionsOfOptions(t *testing.T) {
 
 // A replica is away by itself or with all others.
 func TestShareOfTimeAway(t *testing.T) {
-	p := Interruption{Rate: 0.01, Together: 0.2, Away: 100}
+	p := Interruption{Rate: 0.01, Together: 0.2, Outage: 100}
 	all, alone := 0.2/1.2, 0.8/1.8
 	if !near(p.All(), all) || !near(p.Alone(), alone) ||
 		!near(p.Down(), 1-(1-all)*(1-alone)) {
@@ -70,7 +70,7 @@ func TestShareOfTimeAway(t *testing.T) {
 func TestAbsencesAreDrawn(t *testing.T) {
 	const within = 1e6
 	for _, together := range []float64{0, 0.3, 1} {
-		p := Interruption{Rate: 0.01, Together: together, Notice: 20, Away: 80}
+		p := Interruption{Rate: 0.01, Together: together, Notice: 20, Outage: 80}
 		lists := p.Draw(3, within, 7)
 		fewer := p.Draw(1, within, 7)[0]
 		if len(lists) != 3 || len(fewer) != len(lists[0]) || fewer[9] != lists[0][9] ||
@@ -78,7 +78,7 @@ func TestAbsencesAreDrawn(t *testing.T) {
 			t.Fatalf("together %g: %d absences, %d in a smaller fleet", together, len(lists[0]),
 				len(fewer))
 		}
-		away := 0.0
+		down := 0.0
 		for _, list := range lists {
 			before := 0.0
 			for _, a := range list {
@@ -86,20 +86,20 @@ func TestAbsencesAreDrawn(t *testing.T) {
 					t.Fatalf("%+v after %g", a, before)
 				}
 				before = a.To
-				away += a.To - a.From
+				down += a.To - a.From
 			}
 		}
 		// A cycle is 100 s there, 20 s of notice and 80 s away.
 		own := func(rate float64) float64 { return rate * 80 / (1 + rate*100) }
 		want := 1 - (1-own(0.01*together))*(1-own(0.01*(1-together)))
-		if got := away / 3 / within; math.Abs(got/want-1) > 0.03 {
+		if got := down / 3 / within; math.Abs(got/want-1) > 0.03 {
 			t.Errorf("together %g: away for %g of the time, want %g", together, got, want)
 		}
 		if (lists[0][5] == lists[1][5]) != (together == 1) {
 			t.Errorf("together %g: %v and %v", together, lists[0][5], lists[1][5])
 		}
 	}
-	if got := (Interruption{Rate: 1e-9, Away: 1}).Draw(2, 1, 7); len(got[0])+len(got[1]) > 0 {
+	if got := (Interruption{Rate: 1e-9, Outage: 1}).Draw(2, 1, 7); len(got[0])+len(got[1]) > 0 {
 		t.Errorf("within a second: %v", got)
 	}
 }

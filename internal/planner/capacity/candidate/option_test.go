@@ -53,20 +53,20 @@ func TestAcceleratorsOfOptions(t *testing.T) {
 	}
 }
 
-// Time away is a renewal process: as much of the time as absences have of a mean cycle.
+// Time away is a renewal process: as much of the time as outages have of a mean cycle.
 func TestTimeAway(t *testing.T) {
-	p := Interruption{Rate: 0.5, Away: 6, Together: 0.25}
-	if got := p.absent(p.Rate); math.Abs(got-6.0/8) > 1e-12 {
+	p := Interruption{Rate: 0.5, Outage: 6, Together: 0.25}
+	if got := p.down(p.Rate); math.Abs(got-6.0/8) > 1e-12 {
 		t.Errorf("one replica is away for %g of the time", got)
 	}
 	if got := p.All(); math.Abs(got-6.0/14) > 1e-12 { // one in eight seconds, for six
 		t.Errorf("all are away for %g of the time", got)
 	}
-	for k, c := range []struct{ a, b, want []Absence }{
-		{[]Absence{{1, 2}}, nil, []Absence{{1, 2}}},
-		{[]Absence{{1, 2}}, []Absence{{2, 3}}, []Absence{{1, 3}}},
-		{[]Absence{{1, 9}}, []Absence{{2, 3}}, []Absence{{1, 9}}},
-		{[]Absence{{5, 6}}, []Absence{{1, 2}, {5.5, 8}}, []Absence{{1, 2}, {5, 8}}},
+	for k, c := range []struct{ a, b, want []Outage }{
+		{[]Outage{{1, 2}}, nil, []Outage{{1, 2}}},
+		{[]Outage{{1, 2}}, []Outage{{2, 3}}, []Outage{{1, 3}}},
+		{[]Outage{{1, 9}}, []Outage{{2, 3}}, []Outage{{1, 9}}},
+		{[]Outage{{5, 6}}, []Outage{{1, 2}, {5.5, 8}}, []Outage{{1, 2}, {5, 8}}},
 	} {
 		got := union(c.a, c.b)
 		if len(got) != len(c.want) {

@@ -150,9 +150,9 @@ type Interruption struct {
 	Rate float64 // how often each, 1/s
 	// Together is the share of the interruptions that take all replicas away at once.
 	Together float64
-	// Notice passes from the announcement until a replica is gone, and away is for how long then no
+	// Notice passes from the announcement until a replica is gone, Outage is for how long then no
 	// replica serves in its place, in seconds.
-	Notice, Away float64
+	Notice, Outage float64
 }
 
 // Interrupted returns how replicas of an option are taken away; false where they are not. Of a
@@ -168,9 +168,9 @@ func (o *Option) Interrupted() (Interruption, bool) {
 		all.Together = (float64(all.Together*all.Rate) + float64(s.Offer.Together*rate)) /
 			(all.Rate + rate)
 		all.Rate += rate
-		all.Notice, all.Away = notice, max(all.Away, back-notice)
+		all.Notice, all.Outage = notice, max(all.Outage, back-notice)
 	}
-	all.Away = max(all.Away, 0)
+	all.Outage = max(all.Outage, 0)
 	return all, all.Rate > 0
 }
 
@@ -180,18 +180,18 @@ func (o *Option) IsSpot() bool {
 	return taken
 }
 
-// absent returns the share of the time that a renewal process of interruptions at a rate and of
-// absences spends in these.
-func (p Interruption) absent(rate float64) float64 {
-	absent := float64(rate * p.Away)
-	return absent / (1 + absent)
+// down returns the share of the time that a renewal process of interruptions at a rate and of
+// outages spends in these.
+func (p Interruption) down(rate float64) float64 {
+	gone := float64(rate * p.Outage)
+	return gone / (1 + gone)
 }
 
 // All returns the share of the time for which all replicas are away at once.
-func (p Interruption) All() float64 { return p.absent(p.Together * p.Rate) }
+func (p Interruption) All() float64 { return p.down(p.Together * p.Rate) }
 
 // Alone returns the share of the other time for which a replica is away by itself.
-func (p Interruption) Alone() float64 { return p.absent((1 - p.Together) * p.Rate) }
+func (p Interruption) Alone() float64 { return p.down((1 - p.Together) * p.Rate) }
 
 // Down returns the share of the time for which a replica is away in the long run.
 func (p Interruption) Down() float64 { return 1 - float64((1-p.All())*(1-p.Alone())) }
@@ -207,15 +207,15 @@ func (p Interruption) Words(kept float64) string {
 		report.Figure(3600*p.Rate), words, report.Percent(p.Down()))
 }
 
-// Absence is a time in seconds for which a replica is away.
-type Absence struct{ From, To float64 }
+// Outage is a time in seconds for which a replica is away.
+type Outage struct{ From, To float64 }
 
-// Draw draws the absences of n replicas or groups whose interruptions are announced within a time
+// Draw draws the outages of n replicas or groups whose interruptions are announced within a time
 // in seconds. Each replica's own come from a source of its own, and the ones that hit all from
 // another, so that they do not depend on n.
-func (p Interruption) Draw(n int, within float64, seed uint64) [][]Absence {
+func (p Interruption) Draw(n int, within float64, seed uint64) [][]Outage {
 	shared := p.renew(p.Together*p.Rate, within, rand.New(rand.NewPCG(^seed, 0)))
-	all := make([][]Absence, n)
+	all := make([][]Outage, n)
 	for k := range all {
 		own := p.renew((1-p.Together)*p.Rate, within, rand.New(rand.NewPCG(seed, uint64(k))))
 		all[k] = union(own, shared)
@@ -223,24 +223,24 @@ func (p Interruption) Draw(n int, within float64, seed uint64) [][]Absence {
 	return all
 }
 
-// renew draws absences at a rate, one after another.
-func (p Interruption) renew(rate, within float64, source *rand.Rand) []Absence {
-	var list []Absence
+// renew draws outages at a rate, one after another.
+func (p Interruption) renew(rate, within float64, source *rand.Rand) []Outage {
+	var list []Outage
 	for at := source.ExpFloat64() / rate; at < within; at += source.ExpFloat64() / rate {
 		at += p.Notice
-		list = append(list, Absence{at, at + p.Away})
-		at += p.Away
+		list = append(list, Outage{at, at + p.Outage})
+		at += p.Outage
 	}
 	return list
 }
 
-// union joins two lists of absences, which may overlap.
-func union(a, b []Absence) []Absence {
+// union joins two lists of outages, which may overlap.
+func union(a, b []Outage) []Outage {
 	if len(b) == 0 {
 		return a
 	}
 	list := slices.Concat(a, b)
-	slices.SortFunc(list, func(a, b Absence) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(list, func(a, b Outage) int { return cmp.Compare(a.From, b.From) })
 	joined := list[:0]
 	for _, next := range list {
 		if last := len(joined) - 1; last >= 0 && next.From <= joined[last].To {

@@ -33,7 +33,7 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 		if err != nil {
 			return err
 		}
-		if _, taken := f.Option.Interrupted(); taken {
+		if f.Option.IsSpot() {
 			err = f.chanceTogether(ctx, c)
 		} else {
 			err = f.chance(ctx, c)

@@ -244,7 +244,7 @@ func pooled(o *candidate.Option, s scenarios.Scenario, n int) scenarios.Scenario
 // start and stop replicas, or lose them.
 func (f *Fleet) certainty(ctx context.Context) (*answer.Certainty, error) {
 	o, n := f.Option, f.Replicas
-	if _, taken := o.Interrupted(); taken || o.Scaled() || f.Goal().Find == asked.FindThroughput {
+	if o.IsSpot() || o.Scaled() || f.Goal().Find == asked.FindThroughput {
 		return nil, nil
 	}
 	near := f.Step(o, n)
@@ -312,8 +312,8 @@ const (
 func outages(o *candidate.Option, n int, within float64, seed uint64) []scenarios.Outage {
 	p, _ := o.Interrupted()
 	var list []scenarios.Outage
-	for group, absences := range p.Draw(n, within, seed) {
-		for _, a := range absences {
+	for group, outages := range p.Draw(n, within, seed) {
+		for _, a := range outages {
 			for _, replica := range members(o, group, n) {
 				list = append(list, scenarios.Outage{Replica: replica, At: span(a.From),
 					For: span(max(a.To-a.From, 0.001))})
@@ -347,8 +347,8 @@ func members(o *candidate.Option, group, n int) []int {
 // the smaller a fleet, the more the share of it that is away varies.
 func (f *Fleet) Interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := f.Option, f.Size()
-	p, taken := o.Interrupted()
-	if !taken || f.Rate == 0 || f.ByPart(o, n) {
+	p, is := o.Interrupted()
+	if !is || f.Rate == 0 || f.ByPart(o, n) {
 		return nil, nil
 	}
 	plan := &f.Trials.File.Plan

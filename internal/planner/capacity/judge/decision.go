@@ -24,7 +24,7 @@ const (
 // requests that do.
 func (j *Judge) Keeps(ctx context.Context, o *candidate.Option, n int,
 	wrong candidate.ErrorFactors, seeds int) (bool, float64, error) {
-	if _, taken := o.Interrupted(); taken {
+	if o.IsSpot() {
 		t, err := j.KeepsOnSpotOver(ctx, o, n, wrong, j.SeedsBelow(min(seeds, chanceSeeds)))
 		return t.Keeps(), t.Kept.Mean, err
 	}
@@ -48,7 +48,7 @@ const farBelow = 0.05
 // Decide is Keeps over the number of seeds that a decision takes.
 func (j *Judge) Decide(ctx context.Context, o *candidate.Option, n int,
 	wrong candidate.ErrorFactors) (Decision, error) {
-	if _, taken := o.Interrupted(); taken {
+	if o.IsSpot() {
 		ok, share, err := j.Keeps(ctx, o, n, wrong, j.Seeds)
 		return Decision{Kept: ok, Sure: true, Share: share, Missing: 1}, err
 	}
@@ -109,7 +109,7 @@ func (j *Judge) Confirms(ctx context.Context, o *candidate.Option, n int) (bool,
 	if seeds == 1 {
 		return true, nil
 	}
-	if _, taken := o.Interrupted(); taken {
+	if o.IsSpot() {
 		var fresh []uint64
 		for seed := range seeds {
 			fresh = append(fresh, uint64(MostSeeds+seed))

@@ -105,15 +105,7 @@ func (j *Judge) Enough(ctx context.Context, o *candidate.Option, n int) (Verdict
 	if o.Scaled() {
 		return j.keepsUp(ctx, o, n)
 	}
-	if _, taken := o.Interrupted(); taken {
-		t, err := j.KeepsOnSpot(ctx, o, n, j.Rate, o.Worst(), 0)
-		return Verdict{Rate: j.Rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
-	}
-	if j.Trials.File.Plan.Divisible() {
-		return j.Trials.Sustains(ctx, o, j.Rate/float64(n))
-	}
-	t, _, err := j.Simulate(ctx, o, n, o.Worst(), 0)
-	return Verdict{Rate: j.Rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
+	return j.Sustains(ctx, o, n, j.Rate)
 }
 
 // keepsUp decides whether a scaled fleet of at most n replicas, spares left out, serves the load:
@@ -142,15 +134,13 @@ func (j *Judge) keepsUp(ctx context.Context, o *candidate.Option, n int) (Verdic
 // else by the whole fleet.
 func (j *Judge) Sustains(ctx context.Context, o *candidate.Option, n int,
 	rate float64) (Verdict, error) {
-	if _, taken := o.Interrupted(); taken {
-		rate = asked.Round(rate)
+	if o.IsSpot() {
 		t, err := j.KeepsOnSpot(ctx, o, n, rate, o.Worst(), 0)
 		return Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
 	}
 	if j.Trials.File.Plan.Divisible() {
 		return j.Trials.Sustains(ctx, o, rate/float64(n))
 	}
-	rate = asked.Round(rate)
 	t, _, err := j.simulateAt(ctx, o, n, rate, o.Worst(), 0)
 	return Verdict{Rate: rate / float64(n), Sustained: t.Keeps(), Trial: t}, err
 }
@@ -258,9 +248,9 @@ func (j *Judge) InterruptedFleet(ctx context.Context, o *candidate.Option, n int
 	return &InterruptedFleet{Interruption: p, Spot: spot, Rate: rate,
 		Share:     float64(spot) / float64(n),
 		Step:      j.Step(o, n), // of large fleets, some numbers count as the next larger one
-		Sustained: func(away int) float64 { return float64(n-away) * one },
-		Simulate: func(ctx context.Context, away int) (Trial, error) {
-			t, _, err := j.simulateAt(ctx, o, n-away, rate, wrong, seed)
+		Sustained: func(down int) float64 { return float64(n-down) * one },
+		Simulate: func(ctx context.Context, down int) (Trial, error) {
+			t, _, err := j.simulateAt(ctx, o, n-down, rate, wrong, seed)
 			return t, err
 		},
 	}, nil
@@ -351,22 +341,22 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 	return grid.Rate(place), nil
 }
 
-// leastAwayProbability is the probability below which a number of replicas that are away at once is
+// leastDownProbability is the probability below which a number of replicas that are away at once is
 // not examined. All requests are taken to miss the SLO then.
-const leastAwayProbability = 1e-5
+const leastDownProbability = 1e-5
 
 // InterruptedFleet is a fleet that loses some replicas at random.
 type InterruptedFleet struct {
 	candidate.Interruption
 	Spot int     // the number of replicas or groups that are taken away
-	Step int     // the step between the numbers of absent replicas that are examined, rounded up
+	Step int     // the step between the numbers of replicas down that are examined, rounded up
 	Rate float64 // of requests, 1/s
 	// Share is the share of the requests that the spot replicas serve.
 	Share float64
 	// Sustained returns the rate that the fleet sustains with some of them away.
-	Sustained func(away int) float64
+	Sustained func(down int) float64
 	// Simulate returns what the fleet shows with some of them away.
-	Simulate func(ctx context.Context, away int) (Trial, error)
+	Simulate func(ctx context.Context, down int) (Trial, error)
 }
 
 // Judge returns the trial of the whole fleet, with the shares that keep each part of the SLO in the
@@ -384,14 +374,14 @@ func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 	}
 	lost, kept := f.Interruption.Rate*f.underWay(&full), make([]float64, len(full.Clauses))
 	spare := max(f.Sustained(0)-f.Rate, 1e-3*f.Rate)
-	count := func(away int, chance float64) error {
-		if left := f.Sustained(away); away > 0 && (left == 0 || left < f.Rate) {
+	count := func(down int, chance float64) error {
+		if left := f.Sustained(down); down > 0 && (left == 0 || left < f.Rate) {
 			if f.Rate > 0 { // of a steady load, the queue that builds up misses it too
 				lost += chance * (f.Rate - left) / spare
 			}
 			return nil
 		}
-		t, err := f.Simulate(ctx, away)
+		t, err := f.Simulate(ctx, down)
 		if err != nil {
 			return err
 		}
@@ -401,15 +391,15 @@ func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 		return nil
 	}
 	own := 1 - f.All()
-	for away, rest := 0, own; rest > leastAwayProbability*own; away = min(away+f.Step, f.Spot) {
+	for down, rest := 0, own; rest > leastDownProbability*own; down = min(down+f.Step, f.Spot) {
 		chance := 0.0 // of this many and, in steps of more than one, of those rounded up to it
-		for k := max(0, away-f.Step+1); k <= away; k++ {
+		for k := max(0, down-f.Step+1); k <= down; k++ {
 			chance += own * Binomial(f.Spot, k, f.Alone())
 		}
-		if rest -= chance; away == f.Spot {
+		if rest -= chance; down == f.Spot {
 			rest = 0
 		}
-		if err := count(away, chance); err != nil {
+		if err := count(down, chance); err != nil {
 			return Trial{}, err
 		}
 	}

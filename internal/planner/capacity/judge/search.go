@@ -106,16 +106,16 @@ type Numbers struct {
 	top   int // a higher number shows the same as this; 0 where it is unknown
 }
 
-// Note counts a number as tried.
-func (t *Numbers) Note(n int) {
+// Add counts a number as tried.
+func (t *Numbers) Add(n int) {
 	if t.seen == nil {
 		t.seen, t.First = map[int]bool{}, n
 	}
 	t.seen[n] = true
 }
 
-// Settle notes whether all numbers above n show the same as n.
-func (t *Numbers) Settle(n int, settled bool) {
+// SameAbove notes whether all numbers above n show the same as n.
+func (t *Numbers) SameAbove(n int, settled bool) {
 	if settled && (t.top == 0 || n < t.top) {
 		t.top = n
 	}
@@ -143,13 +143,13 @@ func (t *Numbers) Next(from, to, near int) int {
 
 // Choice is one of the ways to meet a need: what it costs, and what it takes of each stock.
 type Choice[T any] struct {
-	Is    T
+	Value T
 	Cost  float64
 	Takes []int
 }
 
-// usesNoMore reports whether a choice takes at most what another does, of each stock.
-func (c *Choice[T]) usesNoMore(other *Choice[T]) bool {
+// dominates reports whether a choice takes at most what another does, of each stock.
+func (c *Choice[T]) dominates(other *Choice[T]) bool {
 	for i := range c.Takes {
 		if c.Takes[i] > other.Takes[i] {
 			return false
@@ -171,13 +171,13 @@ func Fit(stocks []int, takes ...[]int) bool {
 	return true
 }
 
-// Together picks a choice for each need so that the stocks suffice and all cost the least together;
-// nil without them.
-func Together[T any](needs [][]Choice[T], stocks []int) []Choice[T] {
+// CheapestAssignment picks a choice for each need so that the stocks suffice and all cost the least
+// together; nil where no choices fit. It is a multiple-choice knapsack, solved by branch and bound.
+func CheapestAssignment[T any](needs [][]Choice[T], stocks []int) []Choice[T] {
 	lists := make([][]Choice[T], len(needs))
 	rest := make([]float64, len(lists)+1) // the least that the needs from k on cost
 	for k := len(lists) - 1; k >= 0; k-- {
-		if lists[k] = worthTaking(needs[k]); len(lists[k]) == 0 {
+		if lists[k] = pareto(needs[k]); len(lists[k]) == 0 {
 			return nil
 		}
 		rest[k] = rest[k+1] + lists[k][0].Cost
@@ -209,14 +209,14 @@ func Together[T any](needs [][]Choice[T], stocks []int) []Choice[T] {
 	return best
 }
 
-// worthTaking returns choices, the cheapest first, without each one that another dominates: it
+// pareto returns choices, the cheapest first, without each one that another dominates: it
 // costs no more and takes no more of every stock.
-func worthTaking[T any](all []Choice[T]) []Choice[T] {
+func pareto[T any](all []Choice[T]) []Choice[T] {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Choice[T]) int { return cmp.Compare(a.Cost, b.Cost) })
 	var list []Choice[T]
 	for _, c := range all {
-		if !slices.ContainsFunc(list, func(d Choice[T]) bool { return d.usesNoMore(&c) }) {
+		if !slices.ContainsFunc(list, func(d Choice[T]) bool { return d.dominates(&c) }) {
 			list = append(list, c)
 		}
 	}

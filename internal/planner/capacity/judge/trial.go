@@ -75,12 +75,11 @@ func (t Trial) Under(factor float64) Trial {
 	return t
 }
 
-// Verdict is the decision whether a rate is sustained. Sure is false where the share that met the
-// SLO was too close to what the SLO asks for, for the longest simulation to tell.
+// Verdict is the decision whether a rate is sustained.
 type Verdict struct {
-	Rate            float64
-	Sustained, sure bool
-	Trial           Trial
+	Rate      float64
+	Sustained bool
+	Trial     Trial
 	// Unused reports whether some replicas of a scaled fleet never ran, so that more would show the
 	// same.
 	Unused bool
@@ -129,14 +128,14 @@ func (t *Trials) Sustains(ctx context.Context, o *candidate.Option, rate float64
 		}
 		v.Trial = v.Trial.Under(o.Late)
 		kept := v.Trial.Kept
-		v.sure = kept.Excludes(v.Trial.Target) || kept.Half == 0
+		sure := kept.Excludes(v.Trial.Target) || kept.Half == 0
 		v.Sustained = kept.Mean >= v.Trial.Target && !v.Trial.Growing && !v.Trial.Short
 		enough := v.Trial.fills(rate)
 		if v.Sustained && n < enough {
 			most = max(most, enough)
 			continue
 		}
-		if v.sure && (v.Sustained || kept.Mean < v.Trial.Target) || n >= most {
+		if sure && (v.Sustained || kept.Mean < v.Trial.Target) || n >= most {
 			return v, nil
 		}
 	}

@@ -151,14 +151,14 @@ func (t *Trials) Trial(ctx context.Context, s scenarios.Scenario, rate float64,
 func (t *Trials) wait(ctx context.Context, e *Entry) (Trial, error) {
 	select {
 	case <-e.ready:
-		return e.trial, errors.Join(e.err, t.keep(e))
+		return e.trial, errors.Join(e.err, t.record(e))
 	case <-ctx.Done():
 		return Trial{}, ctx.Err()
 	}
 }
 
-// keep writes a result that is needed to the journal, once.
-func (t *Trials) keep(e *Entry) error {
+// record writes a result that is needed to the journal, once.
+func (t *Trials) record(e *Entry) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.Journal == nil || t.Ahead || e.err != nil || e.kept {

@@ -35,10 +35,10 @@ func TestTogetherIsTheCheapestOfAll(t *testing.T) {
 		}
 		all(0, nil, 0)
 		got, takes := 0.0, [][]int(nil)
-		picked := Together(needs, stocks)
+		picked := CheapestAssignment(needs, stocks)
 		for k, c := range picked {
-			if c.Is != k {
-				t.Fatalf("a choice for need %d stands for need %d", c.Is, k)
+			if c.Value != k {
+				t.Fatalf("a choice for need %d stands for need %d", c.Value, k)
 			}
 			got, takes = got+c.Cost, append(takes, c.Takes)
 		}

@@ -14,11 +14,11 @@ import (
 // Where no replica is left, nothing is simulated and all requests miss the SLO, also of a load
 // without a steady rate.
 func TestNothingIsServedByNoReplica(t *testing.T) {
-	p := candidate.Interruption{Rate: 0.05 / 3600, Together: 0.5, Away: 300}
+	p := candidate.Interruption{Rate: 0.05 / 3600, Together: 0.5, Outage: 300}
 	f := &InterruptedFleet{Interruption: p, Spot: 2, Step: 1, Share: 1,
-		Sustained: func(away int) float64 { return float64(2 - away) },
-		Simulate: func(_ context.Context, away int) (Trial, error) {
-			if away == 2 {
+		Sustained: func(down int) float64 { return float64(2 - down) },
+		Simulate: func(_ context.Context, down int) (Trial, error) {
+			if down == 2 {
 				t.Error("a fleet of no replica is simulated")
 			}
 			return Trial{Clauses: []asked.Clause{{Kept: stats.Interval{Mean: 1}, Target: 0.5}},
@@ -35,18 +35,18 @@ func TestNothingIsServedByNoReplica(t *testing.T) {
 // fleet do not depend on how large it is.
 func TestAbsencesAreDrawnAtTheRate(t *testing.T) {
 	for _, together := range []float64{0, 0.4, 1} {
-		p := candidate.Interruption{Rate: 1.0 / 3600, Together: together, Notice: 60, Away: 300}
+		p := candidate.Interruption{Rate: 1.0 / 3600, Together: together, Notice: 60, Outage: 300}
 		const within = 3000 * 3600.0
 		drawn, larger := p.Draw(4, within, 7), p.Draw(6, within, 7)
 		for k, list := range drawn {
-			away := 0.0
+			down := 0.0
 			for i, a := range list {
-				away += a.To - a.From
+				down += a.To - a.From
 				if a != larger[k][i] || i > 0 && a.From < list[i-1].To {
 					t.Fatalf("absence %d of replica %d: %v", i, k, a)
 				}
 			}
-			if share := away / within; math.Abs(share/p.Down()-1) > 0.1 {
+			if share := down / within; math.Abs(share/p.Down()-1) > 0.1 {
 				t.Errorf("together %g: replica %d is away for %g of the time, want %g", together, k,
 					share, p.Down())
 			}
