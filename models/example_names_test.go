@@ -2,9 +2,12 @@ package models_test
 
 import (
 	"fmt"
+	"log"
 	"strings"
+	"testing"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -61,4 +64,39 @@ func ExampleFromHuggingFace() {
 	}
 	fmt.Println(a.Layers(), a.Parameters().Total())
 	// Output: 2 95040
+}
+
+// What a model needs follows from its architecture: parameters, bytes of weights, bytes of KV
+// cache.
+func Example() {
+	catalog, err := models.Load()
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := catalog.Lookup("llama-3.1-8b")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.2f billion parameters, %.1f GB in bf16, %d bytes of KV cache a token\n",
+		float64(m.Parameters().Total())/1e9, float64(m.WeightBytes(hardware.BF16))/1e9,
+		m.KVBytesPerToken(hardware.BF16))
+	// Output: 8.03 billion parameters, 16.1 GB in bf16, 131072 bytes of KV cache a token
+}
+
+// Models with the same tokenizer take the same time, whoever made them.
+func TestTokenise(t *testing.T) {
+	catalog, err := models.Load()
+	testkit.OK(t, err)
+	of := func(name string) float64 {
+		m, err := catalog.Lookup(name)
+		testkit.OK(t, err)
+		return m.Tokenise()
+	}
+	if of("deepseek-v3") != of("deepseek-v3.2") || of("llama-3.1-8b") != of("gpt-oss-120b") {
+		t.Error("models with one tokenizer differ")
+	}
+	if !(of("deepseek-v3") > of("llama-3.1-8b") && of("llama-3.1-8b") > 0) {
+		t.Errorf("DeepSeek-V3 takes %g s a token, Llama 3.1 %g", of("deepseek-v3"),
+			of("llama-3.1-8b"))
+	}
 }

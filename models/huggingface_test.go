@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -252,6 +253,28 @@ func FuzzFromHuggingFace(f *testing.F) {
 		if one, two := a.KVBytesOfSequence(1, hardware.BF16, 1),
 			a.KVBytesOfSequence(2, hardware.BF16, 1); one <= 0 || two < one {
 			t.Fatalf("%+v stores %d bytes for a token and %d for two", a, one, two)
+		}
+	})
+}
+
+// An expression names the same modules however it is compiled.
+func TestExpressionsMatchFromTheStart(t *testing.T) {
+	pieces := []string{".*", ".*?", ".+", "|", "(", ")", "^", "$", "model", "layers\\.\\d+", "mlp",
+		"\\.", "(gate|up)_proj", "_proj", "[a-z]", "?"}
+	names := []string{"", "mlp", "layers.3.mlp.gate_proj", "model.layers.12.mlp.up_proj",
+		"model.language_model.layers.0.self_attn.q_proj", "lm_head"}
+	rapid.Check(t, func(t *rapid.T) {
+		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 6).Draw(t, "source"),
+			"")
+		plain, wrong := regexp.Compile("^(?:" + source + ")")
+		fast, err := compile(source)
+		if (err != nil) != (wrong != nil) {
+			t.Fatalf("%v, want %v", err, wrong)
+		}
+		for _, name := range names {
+			if err == nil && fast.MatchString(name) != plain.MatchString(name) {
+				t.Errorf("%q: %t", name, !plain.MatchString(name))
+			}
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/workload/trace"
 )
 
 var update = flag.Bool("update", false,
@@ -162,4 +163,28 @@ func number(f reflect.StructField, tag string) *float64 {
 		return nil
 	}
 	return &x
+}
+
+// Every trace format can be named in a scenario, and no other.
+func TestTraceFormatsAreAllowed(t *testing.T) {
+	field, _ := reflect.TypeFor[Trace]().FieldByName("Format")
+	allowed := strings.Split(field.Tag.Get("enum"), ",")
+	slices.Sort(allowed)
+	if known := slices.Sorted(slices.Values(trace.Formats())); !slices.Equal(allowed, known) {
+		t.Errorf("a scenario may name %q, and %q can be read", allowed, known)
+	}
+}
+
+// Names that nobody knows fail where they are given, with the nearest one that is known.
+func TestDescribeRefusesUnknownNames(t *testing.T) {
+	for _, c := range []struct{ model, accelerator, override, want string }{
+		{"llama-3.1-9b", "h100-sxm", "seed=1", "did you mean llama-3.1-8b"},
+		{"llama-3.1-8b", "h100-smx", "seed=1", "did you mean h100-sxm"},
+		{"llama-3.1-8b", "h100-sxm", "engine=vlm-v1", "did you mean vllm-v1"},
+	} {
+		f, err := Describe(c.model, c.accelerator, c.override)
+		if f != nil || !IsInputError(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s on %s with %s: %v, %v", c.model, c.accelerator, c.override, f, err)
+		}
+	}
 }

@@ -48,3 +48,6 @@ func catalogues(t *testing.T) map[string]string {
 	}
 	return encoded
 }
+
+// Current is current, for the tests that bring other packages together with this one.
+var Current = current

@@ -1,8 +1,14 @@
 package scenarios
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // A fleet that dies early serves less and costs the same: every rate, cost and share is taken over
@@ -39,5 +45,51 @@ func TestWindowWithoutAnswers(t *testing.T) {
 		r.Energy == 0 {
 		t.Errorf("%d completed in %v s, $%g, %g busy, %g Wh", r.Completed, r.Duration, r.Cost,
 			r.Busy, r.Energy)
+	}
+}
+
+// Where no request is answered, a result has no latencies and no price of a token, rather than
+// zeros.
+func TestWhatNoRequestHasIsAbsent(t *testing.T) {
+	file, err := Parse("none.yaml", []byte("model: gpt2\nhardware: h100-sxm\n"+
+		"workload: {rate: 10/s, requests: 20, patience: 1us}\n"))
+	testkit.OK(t, err)
+	s, err := file.Build(policies.Default())
+	testkit.OK(t, err)
+	r, err := s.Run(context.Background())
+	testkit.OK(t, err)
+	text, err := json.Marshal(r)
+	testkit.OK(t, err)
+	var keys map[string]any
+	testkit.OK(t, json.Unmarshal(text, &keys))
+	if r.Cancelled != 20 || keys["cost"] == nil {
+		t.Fatalf("%d cancelled, cost %v", r.Cancelled, keys["cost"])
+	}
+	for key, value := range keys {
+		if strings.HasSuffix(key, "_ms") || strings.Contains(key, "per_million") {
+			t.Errorf("%s is %v", key, value)
+		}
+	}
+}
+
+// A link is not taken for longer than the run lasts, although the KV caches of users who have left
+// are still on their way.
+func TestLinksAreNotTakenBeyondTheRun(t *testing.T) {
+	file, err := Parse("links.yaml", []byte(`
+model: llama-2-7b
+hardware: l4
+steps: {prefill: {step: 13ms}, decode: {step: 7ms}}
+workload: {requests: 60, prompt: {distribution: uniform, min: 1, max: 900}, output: 2,
+  arrivals: at-once, patience: 200ms}
+fleet: {pools: [{role: prefill, replicas: 1}, {role: decode, replicas: 1}], transfer: {whole: true}}
+`))
+	testkit.OK(t, err)
+	s, err := file.Build(policies.Default())
+	testkit.OK(t, err)
+	r, err := s.Run(context.Background())
+	testkit.OK(t, err)
+	if r.Cancelled == 0 || r.Fleet.LinkBusy < 0.5 || r.Fleet.LinkBusy > 1 {
+		t.Errorf("%d cancelled, the link is taken for %v of the run", r.Cancelled,
+			r.Fleet.LinkBusy)
 	}
 }

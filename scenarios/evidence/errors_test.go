@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models/engines"
 )
@@ -184,5 +185,20 @@ func TestChancesAreBorneOut(t *testing.T) {
 	}
 	if known, servers := Here.Supported(0.99); known != 0.99 || servers != 0 {
 		t.Errorf("of a deployment's own measurements: %g by %d servers", known, servers)
+	}
+}
+
+// FP16 stands for BF16 only where accelerators compute both at the same rate, as all do that were
+// measured.
+func TestMeasuredAcceleratorsComputeBothFormatsAlike(t *testing.T) {
+	catalog, err := hardware.Load()
+	testkit.OK(t, err)
+	for _, e := range measured() {
+		a, err := catalog.Accelerator(e.Accelerator)
+		testkit.OK(t, err)
+		if sixteen := a.Peak[hardware.FP16]; sixteen > 0 && sixteen != a.Peak[hardware.BF16] {
+			t.Errorf("%s computes FP16 at %g and BF16 at %g FLOP/s", a.Name,
+				a.Peak[hardware.FP16], a.Peak[hardware.BF16])
+		}
 	}
 }
