@@ -131,7 +131,8 @@ func expertWords(p scenarios.Parallelism) string {
 func memoryBar(p *doc.Blocks, m *scenarios.Memory) {
 	plan := &m.Plan
 	names := []string{"weights", "activations", "engine", "KV"}
-	parts := []float64{plan.Weights + plan.Draft, plan.Activations, plan.Context, plan.KV}
+	parts := []float64{plan.Weights + plan.Draft + plan.Adapters, plan.Activations,
+		plan.Context, plan.KV}
 	sum := 0.0
 	var legend []string
 	for i, part := range parts {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -228,6 +229,7 @@ func TestThePictureIsToScale(t *testing.T) {
 				t.Errorf("row %d is %+v", i, p)
 			}
 		}
+		lives(t, list, c, rows)
 		for i, p := range boxes {
 			if half := x(c.End/2) - 96; math.Abs(p.at["x"]-96-half*float64(i%2)) > 0.01 ||
 				math.Abs(p.at["width"]-half+1) > 0.02 ||
@@ -248,6 +250,112 @@ func TestThePictureIsToScale(t *testing.T) {
 			t.Errorf("cells of no memory: %v", cells)
 		}
 		ticks(t, list, axis, c.End)
+	})
+}
+
+// lives checks what a picture has of each request: its number beside its row, an upright mark at
+// its first token that is as high as its bars, and a bar in its colour for each part that computes
+// or is held.
+func lives(t *rapid.T, list []pixels, c *Chart, rows []pixels) {
+	t.Helper()
+	x := func(at sim.Time) float64 { return 96 + 1060*float64(at)/float64(c.End) }
+	marks, labels, bars, names := 0, 0, 0, map[string]bool{}
+	for i, l := range c.Rows {
+		names[fmt.Sprint(l.ID)] = true
+		y := rows[i].at["y1"]
+		for _, p := range list {
+			var at, top, long float64
+			if _, err := fmt.Sscanf(p.path, "M%g %g v%g", &at, &top, &long); err == nil &&
+				top < y && y < top+long && long < rowHeight {
+				marks++
+				if math.Abs(at-x(l.First)) > 0.01 || math.Abs(y-top-long/2) > 0.5 {
+					t.Errorf("request %d has its first token at %v, the mark is at %g, "+
+						"%g to %g", l.ID, l.First, at, top, top+long)
+				}
+			}
+			if p.name == "text" && p.at["x"] == 88 &&
+				strings.TrimSpace(p.text) == fmt.Sprint(l.ID) && math.Abs(p.at["y"]-y-4) < 1 {
+				labels++
+			}
+		}
+		for _, part := range l.Parts {
+			if lookOf(part.Kind) == waits {
+				continue
+			}
+			bars++
+			if !slices.ContainsFunc(list, func(p pixels) bool {
+				return p.name == "rect" && p.at["height"] == barHeight &&
+					p.fill == lookOf(part.Kind).colour() && p.at["y"] == y-barHeight/2 &&
+					math.Abs(p.at["x"]-x(part.From)) < 0.01 &&
+					math.Abs(p.at["width"]-max(1, x(part.To)-x(part.From))) < 0.02
+			}) {
+				t.Errorf("request %d has no bar for %+v", l.ID, part)
+			}
+		}
+	}
+	drawn := 0
+	for _, p := range list {
+		if p.name == "rect" && p.at["height"] == barHeight && p.at["y"] > headTall {
+			drawn++
+		}
+	}
+	if n := len(c.Rows); marks != n || labels != n || len(names) != n || drawn != bars {
+		t.Errorf("%d marks, %d numbers, %d bars, want %d, %d and %d", marks, labels, drawn, n, n,
+			bars)
+	}
+}
+
+// A page has the picture and each request in words, with its parts, in well-formed lists; a chart's
+// words have its means, and a name that would be markup is not.
+func TestPageSaysEachLife(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var charts []*Chart
+		requests := 0
+		for range rapid.IntRange(1, 2).Draw(t, "charts") {
+			c := &Chart{Name: "<b>",
+				Tracks: []Track{{Steps: []Step{{}, {Decodes: 1}, {Padding: 1}}}, {}}}
+			var first, last float64
+			for i := range rapid.IntRange(1, 4).Draw(t, "requests") {
+				l := drawLife(t, int64(i))
+				c.Rows, c.End = append(c.Rows, l), max(c.End, l.Last)
+				first, last = first+l.TTFT().Seconds(), last+l.E2E().Seconds()
+				requests++
+			}
+			charts = append(charts, c)
+			n := float64(len(c.Rows))
+			want := fmt.Sprintf("%g requests in 3 steps: on average %s to the first token, %s to "+
+				"the last; all are done after %s.", n, units.FormatDuration(first/n),
+				units.FormatDuration(last/n), duration(c.End))
+			if got := c.words(); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		var out strings.Builder
+		testkit.OK(t, WritePage(&out, "title", charts))
+		page := out.String()
+		for tag, want := range map[string]int{"li>": requests, "details>": len(charts),
+			"ul>": len(charts), "h2>": len(charts), "svg>": 1, "body>": 1, "html>": 1,
+			"g>": requests + 3*len(charts), "b>": 0} {
+			if n := strings.Count(page, "</"+tag); n != want {
+				t.Errorf("%d times </%s, want %d", n, tag, want)
+			}
+		}
+		for _, c := range charts {
+			for _, l := range c.Rows {
+				words := describe(l)
+				if strings.Count(page, "<li>"+words) < 1 || strings.Count(page, words) < 2 {
+					t.Errorf("the page does not say %q in the picture and in words", words)
+				}
+				for _, p := range l.Parts {
+					computes := p.Kind == Prefill
+					said := fmt.Sprintf("from %s to %s in %d steps (%d tokens)", duration(p.From),
+						duration(p.To), p.Steps, p.Tokens)
+					if strings.Contains(words, said) != computes {
+						t.Errorf("%+v in %q", p, words)
+					}
+				}
+			}
+		}
 	})
 }
 

@@ -146,13 +146,23 @@ func TestPartsEndWithSteps(t *testing.T) {
 	}
 }
 
+// A full trace holds no event after the time that it names as its end.
 func TestTimelineIsBounded(t *testing.T) {
 	trace := runTraced(t, 100)
-	events := 0
+	events, last := 0, 0.0
 	for _, e := range trace.Events {
 		if e.Phase != "M" {
 			events++
+			end := *e.At
+			if e.Duration != nil {
+				end += *e.Duration
+			}
+			last = max(last, end)
 		}
+	}
+	words := "the run up to " + sim.Time(last*float64(sim.Microsecond)).String() + "; what came"
+	if !strings.HasPrefix(trace.Other["recorded"], words) {
+		t.Errorf("the last event ends at %g µs; recorded: %q", last, trace.Other["recorded"])
 	}
 	if events > 100 || !strings.Contains(trace.Other["recorded"], "what came later is left out") {
 		t.Errorf("%d events of at most 100; recorded: %q", events, trace.Other["recorded"])
