@@ -34,3 +34,27 @@ func TestPicturesShowEveryComparison(t *testing.T) {
 		}
 	}
 }
+
+// Errors of the tables that ship, with their sources, stay where they are known to be, in percent
+// by the median: every checkout checks this, also one without other measurements.
+func TestCitedTablesArePredicted(t *testing.T) {
+	known := map[string]float64{"vllm_runs, TTFT mean": 2.0, "vllm_runs, TPOT mean": 0.5,
+		"kv_blocks, KV blocks": 7.3, "closed_loop, TTFT mean": 14.0, "closed_loop, TPOT mean": 15.3,
+		"closed_loop, output rate": 10.1, "offline_throughput, output rate": 2.5,
+		"first_token_latency, first token": 21.2, "token_time, token": 5.5}
+	summary := citedReport(t).Summary()
+	for i := range summary.Tables {
+		table := &summary.Tables[i]
+		for _, q := range table.Quantities {
+			name := table.Name + ", " + q.Quantity
+			most, listed := known[name]
+			if delete(known, name); !listed || q.Median > most*1.1+0.5 {
+				t.Errorf("%s: the median error of %d rows is %.1f %%, known is %g %%", name, q.N,
+					q.Median, most)
+			}
+		}
+	}
+	if len(known) > 0 {
+		t.Errorf("no row has %v", known)
+	}
+}
