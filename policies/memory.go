@@ -342,7 +342,7 @@ type KVDisk struct {
 	Patience         func(bytes int64) sim.Time
 }
 
-// PrefetchDisk returns the disk from which a memory policy prefetches, nil if it has none.
+// PrefetchDisk returns the disk from which a memory policy prefetches, or nil.
 func PrefetchDisk(s Settings[sim.Memory], d Deployment) (*KVDisk, error) {
 	o, tiered := s.(offload)
 	if !tiered || o.Prefetch == "none" {
@@ -370,7 +370,7 @@ type KVPool struct {
 	Rate, Link  float64
 }
 
-// SharedPool returns the pool that a memory policy asks for, nil if it asks for none.
+// SharedPool returns the pool that a memory policy asks for, or nil.
 func SharedPool(s Settings[sim.Memory], d Deployment) (*KVPool, error) {
 	if o, tiered := s.(offload); tiered {
 		return o.sharedPool(d)

@@ -93,7 +93,7 @@ type Deployment struct {
 	MaxContext int
 	// TokenBytes is what the KV of a token takes on all accelerators of the replica together,
 	// SequenceBytes what state of fixed size takes for a sequence; HostRate is the rate in B/s of
-	// their links to host memory, each in one direction, 0 where there is none.
+	// their links to host memory, each in one direction; 0 without such a link.
 	TokenBytes, SequenceBytes, HostRate float64
 	// Ranks is the number of data-parallel ranks of the replica; 0 and 1 mean one.
 	Ranks int
@@ -187,8 +187,7 @@ const (
 	Block = "block"
 )
 
-// Param returns the parameter with one of the roles: the first role that the policy has a
-// parameter for; nil where it has none.
+// Param returns the parameter of the first of the roles for which the policy has one, or nil.
 func (p *Policy[T]) Param(roles ...string) *strict.Setting {
 	list := p.Params()
 	for _, role := range roles {

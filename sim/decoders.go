@@ -46,8 +46,7 @@ func (d *decoders) drop(s *Sequence) {
 	}
 }
 
-// advance gives each sequence a token in each of some steps, the last of which ends at the time
-// end.
+// advance gives each sequence a token in each of some steps. The last one ends at the time end.
 func (d *decoders) advance(steps int64, end Time) {
 	d.steps += steps
 	d.context += int64(d.decodes) * steps

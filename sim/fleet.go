@@ -13,12 +13,12 @@ type fleet struct {
 	admission Admission
 	observer  Observer
 	replicas  []member
-	next      tournament // when something happens at each replica
+	next      tournament // of replica.next; in a parallelRun, of the acts not carried out yet
 	pools     pools
 	links     []link
 	agenda    agenda
 	flows     flows // from and to pools of KV caches
-	flowing   int   // the number of the latest note of them
+	flowing   int   // event.n of the only flowing event that is not stale
 
 	encoding     encoding // of images and sounds, apart from replicas
 	queueTimeout Time
@@ -29,8 +29,8 @@ type fleet struct {
 	scalings     []Scaling
 
 	now    Time // of what happens, or happened last; -1 before anything did
-	live   int  // requests that have not ended
-	stuck  bool // nothing can happen any more although there are some
+	live   int  // requests that came in, or were announced, and have not ended
+	stuck  bool // live > 0, and nothing can happen to these requests any more
 	err    error
 	spares spares
 	loads  loads
@@ -115,14 +115,15 @@ type member struct {
 	index int
 	pool  *Pool
 	// The load that the replica was given and has not finished: requests, their prompt tokens, and
-	// the tokens of the prompts that are not complete.
+	// the tokens of the prompts that are not complete; 0 <= uncomputed <= prompts. Only assign,
+	// unassign and promptDone change it.
 	outstanding         int
 	prompts, uncomputed int64
-	leases              int // requests that go on elsewhere and hold memory here
-	position            int // in pool.members
-	phase               phase
-	// The generation grows with each failure or stop, so that events noted before it are
-	// recognised.
+	leases              int   // requests that go on elsewhere and hold memory here
+	position            int   // index in pool.members
+	phase               phase // serving exactly if index is in pool.accepting
+	// The generation grows with each failure or stop, so that events scheduled before it are
+	// recognised as stale.
 	generation uint32
 	replica
 

@@ -7,50 +7,58 @@ package sim
 // In a large fleet each step finds its replica out of the processor's caches. So what every step
 // touches comes first, here and in Batch, and what only reports need is shared.
 type replica struct {
-	now       Time
-	accounted Time    // up to when the KV memory in use is summed up
-	next      Time    // when something happens by itself, or Never
+	now Time // of the last call
+	// accounted is the time up to which result has the KV memory in use; accounted <= now. Only
+	// account changes it. No memory may be taken or freed while it is behind the present.
+	accounted Time
+	// next is when the replica acts by itself: the earliest of retry and the ends of flights, Never
+	// if there is no such time. schedule sets it at the end of each call.
+	next      Time
 	retry     Time    // when to try to start a batch that rests, or Never
-	batches   []Batch // one for each pipeline stage
-	busyUntil Time
-	planned   int64  // steps planned so far: the number of the next one
-	free      []Time // when each pipeline stage is free
-	first     int    // the batch that is served first when the first stage is free
+	batches   []Batch // one for each pipeline stage; their addresses do not change
+	busyUntil Time    // the time up to which result.Busy counts
+	planned   int64   // steps planned so far: the number of the next one, from 0
+	free      []Time  // when each pipeline stage is free
+	first     int     // index of the batch that is asked first when the first stage is free
 	scheduler Scheduler
 	memory    Memory
 	clock     StepClock
-	leaper    LeapClock // clock, where it can leap
-	effects   effects
-	maxLeap   int64
-	err       error // the replica cannot go on
+	leaper    LeapClock // clock, if it can leap, or nil
+	effects   effects   // of the call under way; the fleet empties the list
+	maxLeap   int64     // steps of a leap, at least 1
+	err       error     // why the replica cannot go on, or nil
 
-	speculator       Speculator
-	foreseeing       LeapSpeculator // speculator, where the replica can leap with it
-	roomy            LeapMemory     // memory, where it can
-	listener         Listener       // scheduler, where it listens
-	summing          SummingMemory  // memory, where it can
-	tiered           TieredMemory   // memory, where it has tiers
-	encodings        EncoderCache   // nil without one
-	lookahead        int64
-	handsOver        bool    // requests go on elsewhere after their prompt
-	relaysFirstToken bool    // and their first token with them
-	firstChunk       float64 // see ReplicaConfig
-	observed         bool    // leaps are asked for
-	streamed         bool    // tokens are asked for
-	incoming         Queue   // arrivals after the next step is fixed, see ReplicaConfig.Lookahead
-	admissions       int64
-	slots            slots
-	result           ReplicaResult
-	backlog          backlog
-	oneBatch         [1]Batch // where there is one
-	oneFree          [1]Time
+	// Optional abilities of the policies; nil without the ability.
+	speculator Speculator
+	foreseeing LeapSpeculator // speculator; nil also if clock or memory cannot leap with drafts
+	roomy      LeapMemory     // memory
+	listener   Listener       // scheduler
+	summing    SummingMemory  // memory
+	tiered     TieredMemory   // memory
+	encodings  EncoderCache
+	withdrawer Withdrawer   // scheduler, if it gives back requests itself
+	divide     func() Slots // returns how the memory is divided at the time sampled
 
-	limit      int        // longest context, 0 without bound
-	withdrawer Withdrawer // scheduler, where it gives back requests itself
+	lookahead        int64   // see ReplicaConfig; 0 with a pipeline
+	handsOver        bool    // requests go to another replica after their prompt
+	relaysFirstToken bool    // and users get the first token from there
+	firstChunk       float64 // steps, see ReplicaConfig
+	observed         bool    // an observer gets each leap
+	streamed         bool    // somebody gets each token
+	limit            int     // longest context in tokens, prompt and answer; 0 without a limit
+	// Requests wait in three places, in order of arrival: in the scheduler, in the backlog behind
+	// it, and in incoming until a step is planned that can have them (Sequence.visible).
+	incoming   Queue
+	backlog    backlog
+	admissions int64 // admissions to batches so far
+	slots      slots
+	result     ReplicaResult
 	host       hostLink
 	paused     pausedList
-	divide     func() Slots // how the memory is divided; nil where it cannot tell
-	sampled    Time         // when the state was last asked for
+	sampled    Time // when the state was last asked for
+	// The memory of batches and free if there is one stage, which saves two allocations.
+	oneBatch [1]Batch
+	oneFree  [1]Time
 }
 
 // effect is an effect of a call of a replica on others. The fleet carries effects out, in order.
@@ -115,27 +123,32 @@ func (r *replica) serves(q *Request) (why Rejection, ok bool) {
 
 // Batch is the set of sequences that a replica runs together, with the next step, which a Scheduler
 // forms. A replica has one batch, or one for each stage of its pipeline.
+//
+// Each member is in one of three states: its prompt is being computed (it is in prefilling), it
+// decodes (it is one of the decoders), or it is complete and held back by a static batch. So
+//
+//	running = len(prefilling) + decodes + held
+//
+// except within land. Members change only while no step of the batch runs.
 type Batch struct {
 	r *replica
 	decoders
-	forecast *forecast // of steps with drafts; nil without one
+	forecast *forecast // nil if the replica cannot leap over steps with drafts
 
-	// The running sequences, oldest first; the sequences among them whose prompt is not complete;
-	// and the number of sequences that a static batch holds back.
-	members    list
-	running    int
-	prefilling []*Sequence
+	members    list        // oldest first
+	running    int         // number of members
+	prefilling []*Sequence // in order of admission
 	held       int
 
-	// Sequences that end without an answer when the running step ends.
+	// leaving has members that end without an answer when the running step ends.
 	leaving []*Sequence
 
-	// The step under construction, then under way.
+	// The step under construction, from plan on, and then under way, until land.
 	step         Step
-	decode       bool
-	together     bool
+	decode       bool  // Decode has put the decoders into the step
+	together     bool  // Decision.Together of the step
 	reserve      int64 // units of memory that Prefill leaves free
-	retryPrefill bool  // limits the leap to one step: a refused Prefill may succeed in the next
+	retryPrefill bool  // a refused Prefill may succeed in the next step, so that the leap has one
 	transfers    transfers
 	flight       flight
 	// report is the leap that ended last. The batches of all replicas with the same lane share it,

@@ -40,23 +40,28 @@ type Sequence struct {
 	rows *numbers // of its replica; nil outside of one, where Slot is its row
 	row  int      // from 1; 0 before it has one, see slots
 
-	links     [listKinds]links
-	batch     *progress // the batch's where it runs; nil while it waits
-	admitted  int64     // orders admissions to the replica
-	joined    int64     // batch.steps when decoding began
-	epoch     uint32    // marks stale heap entries, see finishHeap
-	finishing bool      // it has an entry there
-	decoding  bool
-	foreseen  bool   // Generated and others are not updated, see forecast
+	links [listKinds]links
+	// batch is the progress of the batch that it runs in, nil while it waits. While it decodes, it
+	// has advanced by batch.steps − joined steps since Generated and Stored were written, and
+	// joined <= batch.steps.
+	batch     *progress
+	joined    int64
+	admitted  int64  // number of its admission to the replica: members of a batch are in this order
+	epoch     uint32 // entries of a finishHeap with another epoch are stale; grows only
+	finishing bool   // it has an entry there that is not stale
+	decoding  bool   // its prompt is computed, and it is not complete; only while it has a batch
+	foreseen  bool   // it decodes, and a forecast tells its progress
 	held      bool   // complete, and waits for the rest of a static batch
 	matched   bool   // Cached is set
 	relayed   bool   // its first token came out, and its user has not got it
 	imported  bool   // Swapped counts tokens that came from another replica
 	preempted int32  // Preemptions at the replica that computed its prompt
-	queue     *Queue // where it waits; nil where it runs or a Scheduler keeps it otherwise
-	visible   int64  // first step that may be planned with it, see replica.incoming
+	queue     *Queue // where it waits; nil where it runs or a Scheduler holds it in another way
+	visible   int64  // number of the first step that may be planned with it, see replica.incoming
 	drafted   int    // tokens drafted in the step that runs
-	room      int    // tokens for which it has memory, while it decodes with drafts or is paused
+	// room is the number of tokens for which it has memory, while it decodes with drafts (then 0 if
+	// that is not known yet) or is paused. It means nothing at other times.
+	room int
 
 	journey
 }
@@ -133,9 +138,9 @@ func (s *Sequence) TPOT() Time {
 // progress is what the sequences of a batch share: the number of the batch in its replica, and the
 // steps by which all that decode have advanced together.
 type progress struct {
-	lane  int
-	steps int64
+	lane  int   // from 0
+	steps int64 // decode steps that have ended; grows only
 	// accepted returns how many drafted tokens of a foreseen sequence are accepted in the first
-	// steps since it was looked at.
+	// steps since its last visit.
 	accepted func(s *Sequence, steps int64) int64
 }

@@ -6,9 +6,9 @@ import "math"
 // context: step i (from 0) takes form.At(context + n·i).
 type stretch struct {
 	form    Affine
-	context int64 // tokens attended to in the first step
-	n       int64
-	known   *forecast // of steps with drafts, in place of the form; else nil
+	context int64     // tokens attended to in the first step, at most form.Through
+	n       int64     // sequences, at least 1
+	known   *forecast // gives the durations of steps with drafts; nil if form does
 }
 
 // duration returns the exact length of the first k steps: k·A + B·(k·C + n·k(k−1)/2).
@@ -86,23 +86,26 @@ func (d *stretch) completed(span Time) int64 {
 	return k
 }
 
-// flight is the leap that a batch has under way.
+// flight is the leap that a batch has under way. While it is active,
+//
+//	start < end, 0 <= stored <= steps, steps >= 1
+//
+// launch begins a flight, setSteps and pipeline set its steps and its end, and land and abort end
+// it. An arrival can only shorten it, to the end of a step that has not ended.
 type flight struct {
-	active bool
-	start  Time
-	end    Time
-	// padding is the number of complete sequences that keep their place in the step.
-	padding int
-	steps   int64
-	stored  int64 // steps whose decodes have their memory
-	lost    int64 // steps that a failure cut off, and whose decodes still have their memory
-	cutOff  int64 // steps with drafts that a failure cut off
-	// drafting is the part of the first step that is spent on drafts.
-	drafting Time
-	run      stretch // of steps that all stages take one after another; valid where leaping
-	// leaping is true if run gives the lengths of the steps; otherwise the flight has one step.
-	leaping        bool
-	ignoreArrivals bool
+	active  bool
+	start   Time
+	end     Time
+	padding int   // complete sequences of a static batch that keep their place in the step
+	steps   int64 // of the flight; 1 unless leaping
+	stored  int64 // steps whose decodes have their memory, the running one included
+	lost    int64 // steps that a failure cut off and whose decodes still have their memory: 0 or 1
+	cutOff  int64 // steps with drafts that a failure cut off: 0 or 1
+	// drafting is the part of the first step that drafts take.
+	drafting       Time
+	leaping        bool    // run gives the lengths of the steps, which end one after another
+	run            stretch // if leaping
+	ignoreArrivals bool    // an arrival does not shorten it
 }
 
 // begun returns the number of steps that have begun by the time at. Their tokens have memory.

@@ -5,17 +5,17 @@ import "github.com/llmsim/llmsim/sim"
 // lanes counts the blocks that decoding sequences will need. The sequences of a lane grow together,
 // so it is enough to know how many of them are at each position within a block.
 type lanes struct {
-	block int64
-	lanes []lane
+	block int64  // tokens of a block, at least 1
+	lanes []lane // by number of the lane; grows with the first sequence of a lane
 }
 
 // lane holds, for each phase, the units that the decoding sequences of a lane take with each new
 // block. A sequence takes a block in the steps in which it is the turn of its phase. The phase of a
 // sequence does not change while it decodes, and the turn goes down by one with each step.
 type lane struct {
-	turn   int64 // the phase whose sequences take a block in the next step
-	round  int64 // what they take in a step for each token of a block
-	phases []int64
+	turn   int64   // the phase whose sequences take a block in the next step, in [0, block)
+	round  int64   // units that they take in so many steps as a block has tokens: the sum of phases
+	phases []int64 // one for each token of a block
 }
 
 // blocks returns the number of blocks that hold the given number of tokens.

@@ -5,9 +5,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// liftable counts the leading blocks of a text that are stored, as far as the first lower tier has
-// room for those of them that are not on the accelerator, and those of them in tiers below that, at
-// most the given number.
+// liftable counts the leading stored blocks of a text, up to limit, as far as the first lower tier
+// has room for the blocks that are not on the accelerator. low is the number of these blocks that
+// are below the first lower tier; it is at most most.
 func (t *runTree) liftable(text []sim.Segment, limit, most int64) (blocks, low int64) {
 	var at content.Cursor
 	room := t.tiers[1].room()

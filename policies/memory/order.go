@@ -10,6 +10,8 @@ import (
 // ordering says which unused blocks are overwritten first. The zero value is the least recently
 // used.
 type ordering struct {
+	// At most one of frequent, next and ttl is set.
+
 	// frequent keeps blocks that were used more often while they were stored.
 	frequent bool
 	// next returns when the block with a name is used next, and is nil unless the blocks whose next
@@ -17,8 +19,8 @@ type ordering struct {
 	next func(name uint64) int64
 	// ttl is the time after its last use at which a block is dropped, 0 for never.
 	ttl sim.Time
-	now func() sim.Time
-	// turns counts the entries of heaps.
+	now func() sim.Time // the simulated time; nil before the replica starts
+	// turns is the number of entries that heaps were given: of equal ranks, the first one goes.
 	turns int64
 }
 

@@ -23,24 +23,30 @@ import (
 type PrefixCache struct {
 	Tiering
 	lanes
-	capacity int64
-	free     int64 // blocks that hold nothing; below 0, those that are taken twice, see settle
-	tree     runTree
-	holders  sim.PerSequence[blockHolder]
-	words    []sim.Segment
-	fetched  prefixMatch // by the last Extend
-	matched  match
-	pins     pins
-	runs     uint64 // of the simulator before, see Contents
+	capacity int64 // blocks of the accelerator, at least 1
+	// free is the number of blocks that hold nothing, or, below 0, minus the number of blocks that
+	// were taken and whose old content was not evicted yet; evictOwed does that. At any time
+	//
+	//	capacity = free + tree.tiers[0].unused + blocks in use
+	//
+	// where a block of several users counts once.
+	free    int64
+	tree    runTree
+	holders sim.PerSequence[blockHolder]
+	words   []sim.Segment // for reuse by wholeText
+	fetched prefixMatch   // what the last Extend took from lower tiers
+	matched match
+	pins    pins
+	runs    uint64 // earlier runs of the simulator that led to these contents, see Contents
 }
 
 // match is what was last found of the text of a request, among at most a number of its blocks,
 // while the tree did not change.
 type match struct {
 	prefixMatch
-	limit   int64
-	id      int64
-	changes int64
+	limit   int64 // blocks; prefixMatch.blocks <= limit
+	id      int64 // Request.ID
+	changes int64 // runTree.changes at that time
 }
 
 // Tier is a slower memory to which blocks of the accelerator's memory move.
@@ -54,9 +60,9 @@ type Tier struct {
 // blockHolder is the memory that a sequence holds: named blocks, which come first, and a number of
 // others.
 type blockHolder struct {
-	path
-	others int64
-	begun  bool // the sequence has been given room
+	path         // of the named blocks
+	others int64 // blocks without names, after them
+	begun  bool  // the sequence has been given room
 }
 
 // NewPrefixCache returns a memory of the given number of blocks, each of blockSize tokens, over

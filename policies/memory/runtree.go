@@ -17,67 +17,72 @@ import (
 // Dropping the last blocks of the oldest node is therefore the same as dropping the least recently
 // used blocks. With another order of eviction, a heap of each tier takes the place of its ring.
 type runTree struct {
-	block  int   // tokens in one
-	unit   int64 // what a block takes of the memory
-	byName names
-	// by number; the first are the rings of the tiers, and number 0 is also the root
+	block  int   // tokens of a block, at least 1
+	unit   int64 // units of memory that a new block takes, at least 1
+	byName names // of the nodes with a name
+	// nodes are the nodes by number. The first ones, one for each tier, are no runs but the ends of
+	// the tiers' rings; number 0 is also the root. A pointer to a node is valid until the next call
+	// of number.
 	nodes  []runNode
-	spare  []int32 // numbers for reuse
+	spare  []int32 // numbers of nodes that hold nothing, for reuse
 	spent  spentPassages
-	tiers  []tier
-	shared int64 // blocks, counted once for each user but the first
+	tiers  []tier // the accelerator's memory and the lower tiers, the fastest first
+	shared int64  // the sum of blocks·(users − 1) over the nodes with users
 	order  ordering
-	// changes counts what may change what a probe finds, and lookups counts calls of find.
+	// changes grows with everything that may change the result of probe, and lookups with each call
+	// of find, which a test bounds.
 	changes, lookups int64
 	journal          journal
 }
 
-// tier is the memory of the accelerator, or a slower one. Only its unused blocks matter here.
+// tier is the memory of the accelerator, whose Tier is zero, or a slower one. Only its unused
+// blocks matter here. In a lower tier, unused <= room(), except within trim and Restore.
 type tier struct {
 	Tier
-	unused int64 // units of the blocks that no sequence uses
-	copies int64 // blocks of the accelerator with a copy here; only in the first lower tier
-	heap   []ranked
+	unused int64    // units of the blocks that no sequence uses
+	copies int64    // blocks of the accelerator with a copy here; only in the first lower tier
+	heap   []ranked // of the nodes without users, in place of a ring, if ordering.ranks
 }
 
 // room returns the number of blocks of a lower tier that are not copies of others.
 func (t *tier) room() int64 { return t.Blocks - t.copies }
 
-// runNode is a run of blocks.
+// runNode is a run of blocks. A node with users is in tier 0, except within storeInHost, and so are
+// all nodes before it in its texts, which have at least as many users.
 type runNode struct {
-	name uint64 // of the first block; 0 where nobody can ask for it
+	name uint64 // of the first block; 0 if no request can ask for it
 	// passage is what the blocks hold, and may have more. The first block begins offset tokens into
-	// it, in the segment of texts with the given number.
+	// it, in the segment of texts with the given number. It is empty without a name.
 	passage
 	offset, segment int
-	blocks          int64
-	unit            int64 // what a block of it takes of the memory
-	tier            int32
-	users           int32
-	parent          int32
-	children        int32
-	// older and newer are neighbours in the ring of the tier, while there is no user. Where there
-	// is a heap, older is the place in it.
+	blocks          int64 // at least 1
+	unit            int64 // units of memory that each block takes
+	tier            int32 // index in runTree.tiers
+	users           int32 // sequences and pins that hold it
+	parent          int32 // number of the node before it in its texts; 0 for the root
+	children        int32 // nodes whose parent it is
+	// older and newer are neighbours in the ring of the tier, while there is no user. If the tier
+	// has a heap, older is the index in it.
 	older, newer int32
-	uses         int32    // how often it was used
-	next         int32    // a node that followed it, and may be another by now
-	left         sim.Time // when the last user left
+	uses         int32    // how often sequences began to use it
+	next         int32    // a node that followed it, a guess for find: it may be another by now
+	left         sim.Time // when the last user left; 0 unless blocks expire
 }
 
 // path holds the nodes of a sequence, from the root to the leaf, and the number of their blocks.
 // The text of the sequence continues at the cursor.
 type path struct {
-	leaf   int32
-	blocks int64
+	leaf   int32 // number of the last node; 0 for an empty path
+	blocks int64 // of all nodes of the path
 	at     content.Cursor
 }
 
 // prefixMatch counts the blocks of a text that are stored already.
 type prefixMatch struct {
-	blocks int64 // all of them
-	unused int64 // what those on the device take that nobody uses
-	lower  int64 // those in lower tiers
-	fetch  sim.Time
+	blocks int64    // all of them
+	unused int64    // units of the blocks on the accelerator that no sequence uses
+	lower  int64    // blocks in lower tiers, at most blocks
+	fetch  sim.Time // time in which these come to the accelerator, one after another
 }
 
 // newRunTree returns a tree over the accelerator's memory and lower tiers.
@@ -249,8 +254,10 @@ func (t *runTree) store(p *path, text []sim.Segment, blocks int64) {
 	}
 }
 
-// split cuts a node after the given number of blocks and returns the number of the upper part. The
-// lower one keeps the number, which holders and children know.
+// split cuts a node after the given number of blocks, at least 1 and fewer than it has, and returns
+// the number of the upper part. The lower part keeps the number, which holders and children know.
+// Both have the users, the tier and the place in the ring or heap of the node, the upper one as the
+// newer of the two, so that the lower one is evicted first.
 func (t *runTree) split(number int32, blocks int64) (upper int32) {
 	upper = t.number()
 	n := &t.nodes[number]

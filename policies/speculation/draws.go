@@ -106,9 +106,9 @@ func (p *Speculator) key(s *sim.Sequence, kind, block uint64) uint64 {
 	return key
 }
 
-// below returns 64 bits, each of which is set with probability p: those for which a number u,
-// uniform in [0, 1), is below p. u has 64 binary digits; those of the same place of all numbers are
-// the bits of one word, and few words decide.
+// below returns 64 bits. Each is set with probability p: it says whether a number u, uniform in [0,
+// 1) and different for each bit, is below p. A word holds one binary digit of all 64 numbers, the
+// first word the highest digits, and few words decide.
 func below(key uint64, p float64) uint64 {
 	switch {
 	case p >= 1:
