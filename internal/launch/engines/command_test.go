@@ -267,6 +267,10 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 		if said != want {
 			t.Errorf("%s: %q, want %d of parallelism", engine, b.Notes, want)
 		}
+		if balanced := slices.Contains(b.Servers[0].Command, "--enable-eplb"); balanced !=
+			(engine == "vllm") {
+			t.Errorf("%s: %q", engine, b.Servers[0].Command)
+		}
 	}
 }
 

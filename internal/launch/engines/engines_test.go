@@ -423,3 +423,37 @@ func TestParametersHaveTheOptionsOfTheirTags(t *testing.T) {
 		t.Errorf("%d parameters have an option", found)
 	}
 }
+
+// The tree of a draft is read as it was meant: width tokens after the text, and width after each of
+// width tokens at each further depth, unless a number of tokens is given.
+func TestTreesOfDrafts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width, depth := rapid.IntRange(1, 3).Draw(t, "width"), rapid.IntRange(1, 4).Draw(t, "depth")
+		whole := width
+		for range depth - 1 {
+			whole += width * width
+		}
+		nodes := rapid.IntRange(0, whole).Draw(t, "nodes")
+		tree := fmt.Sprintf("width: %d", width)
+		if nodes > 0 {
+			tree += fmt.Sprintf(", nodes: %d", nodes)
+		}
+		simulation, err := build([]string{"model=llama-3-8b", "hardware=h200-sxm",
+			"engine.preset=sglang", fmt.Sprintf("speculation={method: eagle, acceptance: 0.7, "+
+				"tokens: %d, tree: {%s}}", depth, tree)})
+		if err != nil {
+			t.Skip(err)
+		}
+		b, err := launch.NewBundle(simulation, "sglang")
+		testkit.OK(t, err)
+		r, err := launch.Read(text(t, &b.Servers[0]), "speculation.acceptance=0.7")
+		testkit.OK(t, err)
+		set := fmt.Sprint(r.Settings)
+		if strings.Contains(set, fmt.Sprintf("speculation.tree.width=%d", width)) != (width > 1) ||
+			!strings.Contains(set, fmt.Sprintf("speculation.tokens=%d", depth)) ||
+			strings.Contains(set, fmt.Sprintf("speculation.tree.nodes=%d", nodes)) !=
+				(width > 1 && nodes > 0 && nodes != whole) {
+			t.Fatalf("%s to a depth of %d, of %d tokens, is read as %s", tree, depth, whole, set)
+		}
+	})
+}

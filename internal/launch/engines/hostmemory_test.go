@@ -65,6 +65,8 @@ func TestHostMemoryIsWritten(t *testing.T) {
 		{"vllm", "offload, disk: 1TB", "", "--kv-offloading-size 64", "memory.disk"},
 		{"vllm", "vllm-offload", pools, "NixlConnector", "take the place of the connector"},
 		{"sglang", "hicache, cpu: 400GB", "", "--hicache-size 400", ""},
+		{"sglang", "hicache, cpu: 400GB, write: back", "", "--hicache-write-policy write_back", ""},
+		{"sglang", "hicache, cpu: 400GB", "", "--enable-hierarchical-cache", ""},
 		{"sglang", "hicache, cpu: 400.5GB", "", "--hicache-size 400", "takes whole GB"},
 		{"sglang", "hicache, cpu: 8GB", "", "--hicache-size 8", "asks for more on each"},
 		{"sglang", "mooncake, cpu: 400GB", "", "--hicache-size 400", "as hicache does"},
