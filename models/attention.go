@@ -17,7 +17,7 @@ type Attention struct {
 	KVBytes float64
 	// IOBytes is what a token's query and output take in one layer.
 	IOBytes float64
-	// TokenFLOPs and DecodeTokenFLOPs are for one token, whatever its context, in prefill and
+	// TokenFLOPs and DecodeTokenFLOPs are for one token, independent of its context, in prefill and
 	// decode; StateBytes is the state of fixed size of a sequence in one layer, read and written by
 	// each step and each chunk.
 	TokenFLOPs, DecodeTokenFLOPs, StateBytes float64

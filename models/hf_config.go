@@ -11,17 +11,18 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
-// config is the fields of a config.json. The first mistake found is kept in err, and later reads
-// return zero values.
+// config is an object of a config.json: the whole file or a section of it. Reading methods mark the
+// keys that they ask for. The top object keeps the first mistake in err; after it, reads return
+// zero values.
 type config struct {
 	values   map[string]any
 	warnings []string
 	err      error
-	// outer is what this is a section of, and path its name there; nil at the top. Mistakes are
-	// kept at the top.
+	// outer is the object that has this section, and path the section's name there; outer is nil at
+	// the top.
 	outer *config
 	path  string
-	// used are the keys that were asked for, sections the keys that were read as objects.
+	// used has the keys that were asked for, and sections the objects that were read, by key.
 	used     map[string]bool
 	sections map[string]*config
 }
@@ -203,7 +204,7 @@ func (c *config) firstCount(otherwise int, spellings ...string) int {
 	return otherwise
 }
 
-// markRead notes keys that are understood and change nothing here.
+// markRead marks keys as understood. They change no cost.
 func (c *config) markRead(names ...string) {
 	for _, n := range names {
 		c.used[n] = true

@@ -86,7 +86,7 @@ func (s *shape) traits() map[string]*bool {
 }
 
 // readFlags sets the traits that keys of the family give, and refuses values that are not modelled.
-// Where a key is silent, a trait follows the row, whatever attention_bias says.
+// Where a key is silent, a trait follows the row, and attention_bias does not change it.
 func (s *shape) readFlags(c *config, f family) {
 	base := f.shape()
 	traits, implied := s.traits(), base.traits()

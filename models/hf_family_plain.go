@@ -92,7 +92,7 @@ func readOPT(c *config, s *shape) {
 }
 
 // readMPT reads the KV heads from their section, the expansion of the MLP, and the biases. Norms
-// have no biases, whatever it says.
+// have no biases, even where no_bias is false.
 func readMPT(c *config, s *shape) {
 	attention := c.section("attn_config")
 	if attention.text("attn_type") == "multiquery_attention" {

@@ -59,8 +59,8 @@ func (c *config) expertWidth(otherwise int) int {
 	return c.count(otherwise, key)
 }
 
-// expertLayers says which of the layers have experts: all but the first few, or one in a fixed
-// number, or those not listed as dense, or those listed.
+// expertLayers says which of the layers have experts: all but the first few, one in a fixed number,
+// all that are not listed as dense, or all that are listed.
 func (c *config) expertLayers(layers int) []bool {
 	sparse := make([]bool, min(layers, maxLayers))
 	if list := c.list("moe_layers"); list != nil {

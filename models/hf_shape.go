@@ -3,7 +3,8 @@ package models
 // maxLayers is the largest number of layers that is laid out; Validate refuses more.
 const maxLayers = 1 << 10
 
-// shape is what a config.json says before its layers are laid out.
+// shape is a model as a config.json describes it, before its layers are laid out. The read methods
+// fill it, a family's code changes it after them, and layOut turns it into groups of layers.
 type shape struct {
 	Architecture
 	layers, intermediate int

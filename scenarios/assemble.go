@@ -41,7 +41,7 @@ func (r *resolved) assemble() *assembly {
 	return a
 }
 
-// checkIndex refuses a router that needs reports of what is cached where a memory makes no reports.
+// checkIndex refuses a router that needs reports of cached blocks where a memory makes no reports.
 func (a *assembly) checkIndex(field string, router sim.Router) {
 	cached, ok := router.(*routing.Cached)
 	if !ok || !cached.Exact() || len(a.problems) > 0 {

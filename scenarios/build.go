@@ -46,7 +46,7 @@ func (f *File) Build(registry *policies.Registry) (*Simulation, error) {
 	summed := r.demand.metrics()
 	a.config.Classes = len(summed.Classes)
 	if n := len(summed.Tenants); n > 0 {
-		a.config.Tenants = n + 1 // the last has those without a name
+		a.config.Tenants = n + 1 // the last has requests without a tenant
 	}
 	first := a.pools[0]
 	s := &Simulation{

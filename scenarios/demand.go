@@ -14,7 +14,7 @@ import (
 type demand struct {
 	*notes
 	fleet    *fleet
-	workload Workload       // as it is meant
+	workload Workload       // with its defaults
 	slo      SLO            // of requests of no class, and of classes without their own
 	tenants  []string       // by sim.Request.Tenant
 	tenant   map[string]int // the number of a tenant, by name

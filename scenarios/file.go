@@ -105,7 +105,8 @@ func Version() string {
 	return version
 }
 
-// notes collects the errors of a scenario, and warnings for a reader of its result.
+// notes collects the problems of a scenario, and warnings for a reader of its result. Both only
+// grow; a scenario with a problem does not run.
 type notes struct {
 	file     *File
 	problems strict.Problems

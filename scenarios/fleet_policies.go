@@ -10,7 +10,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// fleetPolicies holds the settings that concern several replicas of a fleet.
+// fleetPolicies holds the settings that concern several replicas of a fleet: routing, admission,
+// outages, transfers and scaling.
 type fleetPolicies struct {
 	*view    // of the scenario at the top
 	registry *policies.Registry

@@ -17,11 +17,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// view is a scenario as a pool sees it. It finds what the scenario names in catalogues and files,
-// and notes problems where the pool's own sections stand.
+// view is a scenario as a pool sees it. It looks names up in catalogues and files, and reports a
+// problem at the pool's own section where the pool has one, else at the top. Nothing writes to
+// written.
 type view struct {
 	*notes
-	written Scenario // the pool's own sections replace those at the top
+	written Scenario // the pool's own sections replace the top's
 	section string   // where the pool's own sections stand; empty without its own sections
 	label   string   // the pool's name, where there are others
 }
@@ -32,7 +33,7 @@ type view struct {
 type server struct {
 	view
 	registry *policies.Registry
-	s        Scenario // written, with what each step fills in
+	s        Scenario // written, completed by each step
 
 	catalog hardware.Catalog // lookUp
 	twin    *evidence.Own    // lookUp; of the deployment that predictions are fitted to, or nil

@@ -215,7 +215,7 @@ const nearCapacity = 1.5
 
 // Load returns the load that servers of a spread bear in Level of the cases, where 1 is what they
 // bear at the predicted steps; false where the load of the run is not near that. Steps that are 7 %
-// slower bear 7 % less load, whatever that does to latencies.
+// slower bear 7 % less load, although latencies may grow by more.
 func (v *Intervals) Load(spread *evidence.Spread) (span Range, near bool) {
 	fast, slow := spread.Range()
 	request := v.Of["mean_e2el_ms"]

@@ -88,7 +88,7 @@ func (m *KVMemory) slot() policySlot {
 	return policySlot{"memory", &m.Policy, &m.Params, &m.Chosen}
 }
 
-// fill writes the parameters of a chosen policy, with the defaults of those that were left out.
+// fill writes the parameters of a chosen policy, with a default for each that was left out.
 func (p *policySlot) fill(chosen deployment.Settings) {
 	*p.params = map[string]string{}
 	for _, setting := range chosen.List() {
@@ -99,8 +99,9 @@ func (p *policySlot) fill(chosen deployment.Settings) {
 	}
 }
 
-// Chosen is what the program knows of the parameters of a policy, once defaults have been filled
-// in. A scenario as written has nothing of it, so that all are equal.
+// Chosen has the parameters of a policy once defaults have been filled in. It is no part of a
+// scenario as it is written: two of them count as equal, so that scenarios compare by what was
+// written.
 type Chosen struct{ settings deployment.Settings }
 
 // Equal reports true.

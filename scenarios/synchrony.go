@@ -9,8 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// burstFinder is a sim.Observer that keeps when requests arrived and how long their users waited
-// for the first token, to find requests that arrive together.
+// burstFinder is a sim.Observer that finds requests that arrive together. It stores the arrival and
+// the TTFT of the first maxAnswered requests that are answered.
 type burstFinder struct {
 	sim.NopObserver
 	seen []answered
@@ -19,7 +19,7 @@ type burstFinder struct {
 // answered is a request whose answer began.
 type answered struct{ arrival, ttft sim.Time }
 
-// maxAnswered bounds the requests that are kept, the first to be answered.
+// maxAnswered bounds the memory of a burstFinder.
 const maxAnswered = 1 << 12
 
 // Finished implements sim.Observer.

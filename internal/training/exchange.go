@@ -66,8 +66,9 @@ func (j *Job) contextExchange() float64 {
 	return j.visibleExchange(3*ring, 3.5*w.Attention)
 }
 
-// visibleExchange returns what an exchange adds to computing that it runs beside: what is longer,
-// and a share of it for the multiprocessors and the bandwidth that it takes.
+// visibleExchange returns the seconds that an exchange of x seconds adds to computing of c seconds
+// that runs beside it: max(0, x-c) + share·min(x, c), where share is the cost of the
+// multiprocessors and the bandwidth that the exchange takes.
 func (j *Job) visibleExchange(exchange, computing float64) float64 {
 	share := contention
 	if j.Eager {

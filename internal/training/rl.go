@@ -203,7 +203,7 @@ func (l *RLLoop) addUp(r *RLResult) {
 	r.Rate = r.Tokens / r.Step / all
 }
 
-// partsOnly says what is known to be left out.
+// partsOnly names what the prediction leaves out.
 const partsOnly = "The parts only: NeMo-RL's published on-policy steps on H100 take 1.8 to 2.4 " +
 	"times as long as computed (docs/training.md), for what lies between the parts is not " +
 	"computed.\n"

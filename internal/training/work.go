@@ -137,7 +137,8 @@ type seconds struct{ forward, inputs, weights float64 }
 // rates are the speeds of one accelerator.
 type rates struct {
 	job *Job
-	// wide and operand are FLOP/s of 16-bit products and of those in the job's precision.
+	// wide is the rate of 16-bit products and operand of products in the job's precision, both in
+	// FLOP/s.
 	wide, operand float64
 	// attention and attentionBackward are FLOP/s, bandwidth and moved B/s of weights and of
 	// activations.

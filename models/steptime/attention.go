@@ -33,8 +33,8 @@ type attention struct {
 	perLength sim.Time
 }
 
-// attentionCosts predicts the attention kernels of a pipeline stage. Nothing changes after add,
-// except for what byPrompt and tables remember.
+// attentionCosts predicts the attention kernels of a pipeline stage. add alone changes the costs;
+// byPrompt and tables change with each step that is asked for.
 type attentionCosts struct {
 	*setup
 	products *productCosts

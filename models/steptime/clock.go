@@ -19,7 +19,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Clock predicts step times. Only one goroutine may use it at a time.
+// Clock predicts step times. Only one goroutine may use it at a time, since asking for a time
+// changes what it remembers; its setup and rates never change, and forks share them.
 type Clock struct {
 	*setup
 	stage    *stage // the slowest pipeline stage
@@ -63,10 +64,10 @@ func New(cfg Config) (*Clock, error) {
 	return c, nil
 }
 
-// priceStage chooses and prices a pipeline stage: the last, which has the output head, or one of
-// those with the most layers, where the stages cannot be equal. Remaining layers go to stages other
-// than the last. One may be slower for decoding and the other for prompts: it takes the stage that
-// the other exceeds by less.
+// priceStage prices the slowest pipeline stage. Where the layers do not divide evenly, the last
+// stage has the output head and the fewest layers, and some others have one layer more. With t the
+// times of probe, it takes the last stage unless max(t_longest/t_last) > max(t_last/t_longest): one
+// of the two may be slower for decoding and the other for prompts.
 func (c *Clock) priceStage(products *productCosts) error {
 	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
 	most, fewest := (layers+stages-1)/stages, layers/stages

@@ -134,16 +134,17 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 	return c.stage.attention.verify(s)
 }
 
-// verification is what a step that verifies drafts, and has no prompts, takes beside attention: the
-// time of the accelerators, the time of adapters, and what the host adds. It does not depend on the
-// context, so that it is the same in most steps of a leap.
+// verification has the times of a step that verifies drafts and computes no prompts, attention left
+// out: of the accelerators (rest), of adapters, the host's floor under their sum, and the host's
+// time after it (serial). It depends on the numbers of sequences and tokens alone, not on the
+// context, so that most steps of a leap share it.
 type verification struct {
 	sequences, tokens             int
 	rest, adapters, floor, serial sim.Time
 }
 
-// verifications is a number of places that is a power of two. Each keeps the last verification that
-// falls there.
+// verifications is a hash table without chains: each place keeps the last verification whose hash
+// falls there. Its size is a power of two.
 type verifications [64]verification
 
 // verification returns what a step takes beside attention.

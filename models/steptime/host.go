@@ -4,7 +4,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// hostCosts predicts the host's part in the steps of a stage.
+// hostCosts predicts the host's part in the steps of a stage: floor <= step time - serial, before a
+// slowdown. Times are in ticks, on this host.
 type hostCosts struct {
 	*setup
 	// launch and launchPrompt are the times in which the host launches a step without and with

@@ -9,8 +9,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// productCosts has the rates that matrix products reach on the accelerator. It does not change
-// after newProductCosts.
+// productCosts has the rates that matrix products reach on the accelerator, by number format.
+// Efficiencies are shares of the peak, at most 1 before Factors.Prompts. It does not change after
+// newProductCosts.
 type productCosts struct {
 	*setup
 	// operand is the rate of products of matrices in most layers' format, wide the rate of all

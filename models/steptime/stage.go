@@ -10,8 +10,9 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// stage predicts the operators of a pipeline stage. Forks have stages of their own, which differ
-// only in what they remember.
+// stage predicts the operators of a pipeline stage on one of its accelerators. Its costs never
+// change after newStage; the memos, different and tables do, so that each fork has a stage of its
+// own (see fresh).
 type stage struct {
 	*setup
 	products  *productCosts
@@ -321,7 +322,7 @@ func (c *stage) overlapped(whole sim.Time, tokens int) sim.Time {
 // twoBatchOverlap is the part of the shorter of exchange and everything else that goes on beside
 // the other. SGLang computes 27 to 35 % more prompt tokens so, with DeepSeek-V3 on 32 H100 (LMSYS,
 // Deploying DeepSeek with PD Disaggregation and Large-scale Expert Parallelism on 96 H100 GPUs, May
-// 2025, ablation study), where the exchange is a third of what is predicted.
+// 2025, ablation study), where the exchange is a third of the predicted time.
 const twoBatchOverlap = 0.7
 
 // adapterOperator returns the two grouped products that each adapted matrix takes in a step of some

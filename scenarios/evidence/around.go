@@ -30,7 +30,7 @@ var leftOut = sync.OnceValue(func() []Error {
 	return files.MustReadTable[Error]("left_out.csv", leftOutTable)
 })
 
-// serverTraits says how alike servers are, as far as errors of predictions go.
+// serverTraits are the properties of a server that errors of predictions depend on.
 type serverTraits struct {
 	key                deployment.Key
 	generation, family string
@@ -40,7 +40,8 @@ type serverTraits struct {
 	ranks              bool
 }
 
-// traitsOf returns what servers like this have in common.
+// traitsOf looks the properties of a server up in the shipped catalogues; they are empty for names
+// that are not there.
 func traitsOf(key deployment.Key) serverTraits {
 	k := serverTraits{key: key, bits: 16, ranks: key.Data > 1}
 	switch key.Weights {
@@ -72,9 +73,9 @@ func vendorOf(generation string) string {
 	return ""
 }
 
-// How far apart servers are that differ in one thing, in units in which a server counts for 1/e as
-// much as one at no distance. At half of these distances, ranges of the tables of left_out.csv hold
-// 61 to 99 % of TPOTs instead of 65 to 90, and are as wide in the median.
+// The distance between servers that differ in one thing. A server at distance d has the weight
+// exp(-d). At half of these distances, the ranges of the tables of left_out.csv hold 61 to 99 % of
+// TPOTs instead of 65 to 90, with the same median width.
 const (
 	otherEngine     = 4.0
 	otherPreset     = 1.4
