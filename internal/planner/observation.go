@@ -6,12 +6,14 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sort"
 
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -80,6 +82,16 @@ func (o *Observation) Steady() int {
 		return len(o.Requests) // all come at once
 	}
 	return n
+}
+
+// Reason says without file and line why a scenario cannot run, where a menu or the settings of a
+// sweep tell where.
+func Reason(err error) string {
+	var list strict.Problems
+	if errors.As(err, &list) && len(list) > 0 {
+		return list[0].Message
+	}
+	return err.Error()
 }
 
 // requestLog is an Observation while it is being made, a sim.Observer.

@@ -4,7 +4,6 @@ package sweep
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -16,7 +15,6 @@ import (
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Sweep is a scenario and the grid of settings at which to run it.
@@ -208,7 +206,7 @@ const Kind = "sweep"
 func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	simulation, err := f.Build(policies.Default())
 	if scenarios.IsInputError(err) {
-		return outcome{Reason: reason(err)}, nil
+		return outcome{Reason: planner.Reason(err)}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -238,15 +236,6 @@ func values(r *scenarios.Result) map[string]float64 {
 		}
 	}
 	return list
-}
-
-// reason says without file and line why a scenario cannot run: in a sweep the settings tell where.
-func reason(err error) string {
-	var list strict.Problems
-	if errors.As(err, &list) && len(list) > 0 {
-		return list[0].Message
-	}
-	return err.Error()
 }
 
 // Check refuses results that no run gives: figures that are missing, unknown, negative or not

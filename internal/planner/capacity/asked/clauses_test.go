@@ -176,13 +176,13 @@ func TestProblemsAreThoseOfThePlan(t *testing.T) {
 		if !Concerns(own, want) || Concerns(own, want+"x") || Concerns(own, "other") {
 			t.Errorf("%v concerns %s", own, want)
 		}
-		if Reason(own) != "no" {
-			t.Errorf("the reason is %q", Reason(own))
+		if planner.Reason(own) != "no" {
+			t.Errorf("the reason is %q", planner.Reason(own))
 		}
 	}
 	plain := errors.New("plain")
-	if f.Asked(plain) != plain || Reason(plain) != "plain" || Concerns(plain, "menu") ||
-		Reason(strict.Problems{}) != (strict.Problems{}).Error() {
+	if f.Asked(plain) != plain || planner.Reason(plain) != "plain" || Concerns(plain, "menu") ||
+		planner.Reason(strict.Problems{}) != (strict.Problems{}).Error() {
 		t.Error("an error that is no problem is changed")
 	}
 	if inner := (strict.Problems{{Path: "memory.size"}}); !Concerns(inner, "memory") ||

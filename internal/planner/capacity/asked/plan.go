@@ -284,15 +284,6 @@ func List() ([]scenarios.Listing, error) {
 	return list, nil
 }
 
-// Reason returns the error of a scenario without file and line.
-func Reason(err error) string {
-	var list strict.Problems
-	if errors.As(err, &list) && len(list) > 0 {
-		return list[0].Message
-	}
-	return err.Error()
-}
-
 // Encoded returns the text of a scenario.
 func Encoded(s scenarios.Scenario) ([]byte, error) {
 	return strict.Encode(s, func(string) bool { return true })

@@ -3,7 +3,6 @@ package candidate
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -286,15 +285,6 @@ func PlainStep(steps *scenarios.Steps, r *sim.Request) sim.Time {
 		return 0
 	}
 	return steps.Clock.Decode(1, int64(r.Prompt)+1).At(int64(r.Prompt) + 1)
-}
-
-// Count reads a whole number; 0 without one.
-func Count(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // drafting bounds what the speculative decoding of a server brings.

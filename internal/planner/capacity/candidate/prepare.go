@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
@@ -177,7 +178,7 @@ func (p *preparer) prepare(s *Server) error {
 	file.Clocks = p.clocks
 	simulation, err := file.Build(p.policies)
 	if scenarios.IsInputError(err) && !asked.Concerns(err, "workload") {
-		s.Unfit = p.loads.same(asked.Reason(err))
+		s.Unfit = p.loads.same(planner.Reason(err))
 		return nil
 	}
 	if err != nil {

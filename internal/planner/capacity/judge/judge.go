@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
@@ -166,7 +167,7 @@ func (j *Judge) CheckScalings(options []*candidate.Option) error {
 		}
 		if scenarios.IsInputError(err) {
 			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
-				f.Plan.Menu.ScalingWords(o.Scaling.Index), asked.Reason(err)))
+				f.Plan.Menu.ScalingWords(o.Scaling.Index), planner.Reason(err)))
 		}
 		if err != nil {
 			return err

@@ -63,25 +63,16 @@ type Entry struct {
 }
 
 // Count is the number of simulations that were needed, each counted once.
-func (l *Ledger) Count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, e := range l.Known {
-		if e.needed {
-			n++
-		}
-	}
-	return n
-}
+func (l *Ledger) Count() int { return l.count(func(*Entry) bool { return true }) }
 
-// Failed counts the simulations that failed.
-func (l *Ledger) Failed() int {
+// Failed counts the simulations that were needed and failed.
+func (l *Ledger) Failed() int { return l.count(func(e *Entry) bool { return e.err != nil }) }
+
+func (l *Ledger) count(these func(*Entry) bool) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := 0
 	for _, e := range l.Known {
-		if e.needed && e.err != nil {
+		if e.needed && these(e) {
 			n++
 		}
 	}
