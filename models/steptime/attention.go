@@ -245,8 +245,9 @@ func (c *attentionCosts) prefillOperator(s *sim.Step) Operator {
 			}
 			part := a.count / ranks
 			o.FLOPs += a.count * w.FLOPs / ranks
-			o.KV += a.count * w.KVRead / ranks
-			o.Scores += a.count * scores / ranks
+			o.KV += part * w.KVRead
+			o.Scores += part * scores
+			c.moveBeside(&o, part*w.KVWritten, part*(w.IO-scores))
 			if a.perToken == 0 { // what linear attention moves is in its rate of arithmetic
 				spent[ReadingKV] += part * w.KVRead / moves
 				spent[MovingScores] += part * scores / moves
@@ -274,19 +275,30 @@ func (c *attentionCosts) decodeOperator(s *sim.Step, t sim.Time) Operator {
 		a := &c.kinds[i]
 		w := a.Decode(s.Decodes, s.DecodeTokens, s.Context)
 		o.FLOPs += a.count * w.FLOPs / ranks
-		o.KV += a.count * w.KVRead / ranks
 		part := a.count / ranks
+		o.KV += part * w.KVRead
 		spent[ReadingKV] += part * w.KVRead / c.cacheRate
 		if !c.engine.Roofline {
 			spent[ReadingKV] += part * w.KVWritten / c.cacheRate
 			spent[MovingActivations] += part * w.IO / c.cacheRate
 		}
+		c.moveBeside(&o, part*w.KVWritten, part*w.IO)
 		compute += a.count * w.FLOPs / (ranks * a.peak * a.decodeCompute)
 	}
 	o.Bound = largest(compute, o.Bytes()/c.cacheRate, c.decodeKernels.Seconds())
 	o.Computing = sim.Seconds(compute)
 	o.divideTime(spent)
 	return o
+}
+
+// moveBeside adds to an operator the bytes that attention moves beside the cache that it reads: the
+// keys and values that it writes, and queries and outputs. The engine roofline moves none of them.
+func (c *attentionCosts) moveBeside(o *Operator, written, activations float64) {
+	if !c.engine.Roofline {
+		o.KV += written
+		o.Activations += activations
+		o.Beside += written + activations
+	}
 }
 
 // form returns the time that n sequences need to attend to a total context. It bends where

@@ -154,6 +154,7 @@ func (l Ledger) Sum() Operator {
 		sum.KV += o.KV
 		sum.Scores += o.Scores
 		sum.Activations += o.Activations
+		sum.Beside += o.Beside
 		sum.Sent += o.Sent
 		sum.Time += o.Time
 		sum.Computing += o.Computing

@@ -117,3 +117,34 @@ func TestThePricedStageIsTheSlowest(t *testing.T) {
 		t.Errorf("%d pipelines with uneven stages", uneven)
 	}
 }
+
+// Attention reads the keys and values of all tokens of a context, writes those of the new ones, and
+// moves the query and the output of each: closed forms of a model without windows.
+func TestAttentionMovesWhatItWrites(t *testing.T) {
+	const layers, hidden, wide, token = 32, 4096, 2, 131072 // Llama 3.1 8B; token is of KV in bytes
+	cfg := named(t, "llama-3.1-8b", "h100-sxm", "vllm-v1")
+	rapid.Check(t, func(t *rapid.T) {
+		c := mustClock(t, cfg)
+		n := rapid.IntRange(1, 300).Draw(t, "sequences")
+		context := rapid.Int64Range(int64(n), 1e6).Draw(t, "context")
+		fresh := rapid.IntRange(2, 5000).Draw(t, "new")
+		cached := rapid.IntRange(0, 5000).Draw(t, "cached")
+		s := sim.Step{Decodes: n, DecodeTokens: n, Context: context,
+			Prefill: []sim.Chunk{{New: fresh, Cached: cached, Last: true}}}
+		for _, o := range c.Breakdown(&s) {
+			var kv, moved int
+			switch o.Name {
+			case "attention_decode":
+				kv, moved = int(context)+n, n
+			case "attention_prefill":
+				kv, moved = cached+fresh+fresh, fresh
+			default:
+				continue
+			}
+			if o.KV != float64(token*kv) || o.Activations != float64(layers*2*hidden*wide*moved) {
+				t.Fatalf("%s moves %g B of KV and %g B of activations, want %d tokens and %d "+
+					"queries", o.Name, o.KV, o.Activations, kv, moved)
+			}
+		}
+	})
+}

@@ -30,6 +30,8 @@ type Operator struct {
 	FLOPs float64
 	// Traffic is what all runs together move to and from the accelerator's memory.
 	Traffic
+	// Beside is the part of Traffic that attention moves beside the cache that it reads.
+	Beside float64
 	// Sent is the number of bytes that all runs send to other accelerators.
 	Sent float64
 	Time sim.Time

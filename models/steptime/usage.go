@@ -9,7 +9,8 @@ import (
 
 // Usage returns what step s asks of an accelerator, as hardware.PowerLaw counts it. Of a kernel in
 // which arithmetic and memory traffic overlap, arithmetic binds for the part of the time that it
-// has in the sum of their fourth powers, as kernels measured apart overlap.
+// has in the sum of their fourth powers, as kernels measured apart overlap. The law was fitted
+// without what attention moves beside the cache that it reads.
 func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 	if c.cfg.Given != nil {
 		return c.givenUsage(s)
@@ -20,7 +21,7 @@ func (c *Clock) Usage(s *sim.Step) hardware.Usage {
 		t := o.Time.Seconds()
 		step += t
 		u.Arithmetic += o.FLOPs
-		u.Bandwidth += o.Bytes()
+		u.Bandwidth += o.Bytes() - o.Beside
 		if t > 0 {
 			computing += float64(t * math.Pow(min(1, o.Computing.Seconds()/t),
 				hardware.KernelOverlap))
