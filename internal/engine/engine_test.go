@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -54,7 +53,7 @@ func argmax(x []float32) int32 {
 // others, tokens are rolled back, sequences are preempted, and the cache is small. The texts must
 // be the oracle's, exactly.
 func TestAnySchedule(t *testing.T) {
-	prompts := oracle.Load(t, fixture("tiny")).Prompts
+	prompts := testkit.LoadOracle(t, fixture("tiny")).Prompts
 	for _, prefixes := range []bool{false, true} {
 		e := newEngine(t, "tiny", Options{Blocks: 14, Threads: 2, PrefixCaching: prefixes})
 		rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +87,7 @@ func TestAnySchedule(t *testing.T) {
 // schedule is a sequence of the test with what it must become.
 type schedule struct {
 	*Sequence
-	prompt oracle.Prompt
+	prompt testkit.OraclePrompt
 }
 
 func (s *schedule) check(t *rapid.T) {
@@ -138,7 +137,7 @@ func step(t *rapid.T, e *Engine, running []*schedule) {
 // same logits.
 func TestPrefixReuse(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
-	prompt := oracle.Load(t, fixture("tiny")).Prompts[7].IDs // 96 tokens: three blocks
+	prompt := testkit.LoadOracle(t, fixture("tiny")).Prompts[7].IDs // 96 tokens: three blocks
 	var logits [][]float32
 	// not the third block: its last token must be computed
 	for i, cached := range []int{0, 64, 64} {
@@ -163,7 +162,7 @@ func TestPrefixReuse(t *testing.T) {
 // something else there.
 func TestSharedBlockIsCopied(t *testing.T) {
 	e := newEngine(t, "tiny", Options{Blocks: 8, PrefixCaching: true})
-	prompt := oracle.Load(t, fixture("tiny")).Prompts[6].IDs // 64 tokens
+	prompt := testkit.LoadOracle(t, fixture("tiny")).Prompts[6].IDs // 64 tokens
 	a := start(t, e, prompt)
 	testkit.OK(t, e.Step([]Chunk{{Sequence: a, New: 64}}))
 	b := start(t, e, prompt)
@@ -172,7 +171,7 @@ func TestSharedBlockIsCopied(t *testing.T) {
 		testkit.OK(t, b.Append(7))
 	}
 	testkit.OK(t, e.Step([]Chunk{{Sequence: b, New: b.Len() - b.Cached()}}))
-	want := oracle.Load(t, fixture("tiny")).Prompts[6].Greedy
+	want := testkit.LoadOracle(t, fixture("tiny")).Prompts[6].Greedy
 	a.Evict(63)
 	for i := range want {
 		testkit.OK(t, e.Step([]Chunk{{Sequence: a, New: 1, Logits: 1}}))

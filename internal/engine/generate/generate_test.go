@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/text"
 )
@@ -33,7 +32,7 @@ func run(t *testing.T, s Settings, prompt []int32, n int, stop ...string) (strin
 
 // TestGreedyText checks that every way of decoding gives the oracle's text.
 func TestGreedyText(t *testing.T) {
-	p := oracle.Load(t, fixture("tiny")).Prompts[3]
+	p := testkit.LoadOracle(t, fixture("tiny")).Prompts[3]
 	base := Settings{Weights: fixture("tiny"), Threads: 1}
 	for name, change := range map[string]func(*Settings){
 		"plain":    func(*Settings) {},
@@ -59,7 +58,7 @@ func TestGreedyText(t *testing.T) {
 
 // TestStop checks where texts end: at a stop text, at the end of the context.
 func TestStop(t *testing.T) {
-	p := oracle.Load(t, fixture("tiny")).Prompts[3]
+	p := testkit.LoadOracle(t, fixture("tiny")).Prompts[3]
 	s := Settings{Weights: fixture("tiny")}
 	stop := " " + numbers(p.Greedy[4:6])
 	text, _ := run(t, s, p.IDs, 32, "never", stop)
@@ -72,7 +71,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestSeedDeterminesText(t *testing.T) {
-	p := oracle.Load(t, fixture("tiny")).Prompts[0]
+	p := testkit.LoadOracle(t, fixture("tiny")).Prompts[0]
 	texts := map[string]int{}
 	for _, seed := range []uint64{1, 1, 2, 3} {
 		text, _ := run(t, Settings{Weights: fixture("tiny"), Seed: seed, Sampling: SamplingParams{
@@ -87,7 +86,7 @@ func TestSeedDeterminesText(t *testing.T) {
 // TestMeasure checks that the acceptance of many texts at once comes near the oracle's for the
 // first token.
 func TestMeasure(t *testing.T) {
-	p := oracle.Load(t, fixture("tiny")).Prompts[0]
+	p := testkit.LoadOracle(t, fixture("tiny")).Prompts[0]
 	const streams, rounds = 50, 40
 	session, err := Open(Settings{
 		Weights: fixture("tiny"), Streams: streams, Sampling: SamplingParams{Temperature: 1},

@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -24,7 +23,7 @@ func newSampler(t testkit.Test, p SamplingParams) *Sampler {
 // TestOracle compares with the distributions that PyTorch computed from the same logits.
 func TestOracle(t *testing.T) {
 	for _, name := range []string{"tiny", "tiny-draft"} {
-		p := oracle.Load(t, filepath.Join("..", "testdata", name)).Prompts[0]
+		p := testkit.LoadOracle(t, filepath.Join("..", "testdata", name)).Prompts[0]
 		for params, want := range map[SamplingParams][]float64{
 			{Temperature: 1}:              p.T1,
 			{Temperature: 0.7, TopK: 20}:  p.T07Top,

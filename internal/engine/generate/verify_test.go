@@ -9,12 +9,11 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func oracles(t testing.TB) (target, draft oracle.Oracle) {
-	return oracle.Load(t, fixture("tiny")), oracle.Load(t, fixture("tiny-draft"))
+func oracles(t testing.TB) (target, draft testkit.Oracle) {
+	return testkit.LoadOracle(t, fixture("tiny")), testkit.LoadOracle(t, fixture("tiny-draft"))
 }
 
 func distribution(t testing.TB, p SamplingParams, logits []float32) []float64 {

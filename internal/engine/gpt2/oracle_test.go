@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
@@ -59,10 +58,10 @@ func farthest(got, want []float32) float64 {
 
 // eachRunner runs a test on both fixtures with every set of kernels, tiled and naive attention, and
 // one and three threads.
-func eachRunner(t *testing.T, test func(t *testing.T, r *Runner, o oracle.Oracle)) {
+func eachRunner(t *testing.T, test func(t *testing.T, r *Runner, o testkit.Oracle)) {
 	for _, name := range []string{"tiny", "tiny-draft"} {
 		m := loadModel(t, fixture(name), Options{})
-		o := oracle.Load(t, fixture(name))
+		o := testkit.LoadOracle(t, fixture(name))
 		for _, set := range kernels.Available() {
 			for _, threads := range []int{1, 3} {
 				for _, naive := range []bool{false, true} {
@@ -79,7 +78,7 @@ func eachRunner(t *testing.T, test func(t *testing.T, r *Runner, o oracle.Oracle
 }
 
 func TestLogitsAndHiddenStates(t *testing.T) {
-	eachRunner(t, func(t *testing.T, r *Runner, o oracle.Oracle) {
+	eachRunner(t, func(t *testing.T, r *Runner, o testkit.Oracle) {
 		for i, p := range o.Prompts {
 			n := len(p.IDs)
 			r.Trace = func(stage int, states []float32, stride int) {
@@ -121,7 +120,7 @@ func argmax(x []float32) int32 {
 
 // TestGreedy continues all prompts at once, token by token, in one batch of different contexts.
 func TestGreedy(t *testing.T) {
-	eachRunner(t, func(t *testing.T, r *Runner, o oracle.Oracle) {
+	eachRunner(t, func(t *testing.T, r *Runner, o testkit.Oracle) {
 		batch := make([]Segment, len(o.Prompts))
 		for i, p := range o.Prompts {
 			batch[i] = Segment{Tokens: p.IDs, Blocks: table(4*i, 4), Logits: 1}

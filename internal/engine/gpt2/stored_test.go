@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/llmsim/llmsim/internal/engine/internal/oracle"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
@@ -46,7 +45,7 @@ func store(t *testing.T, format string, convert func(float32) uint16) string {
 // TestStoredFormats loads weights stored in half the bytes. What is left of the logits is bounded
 // by the precision that is.
 func TestStoredFormats(t *testing.T) {
-	p := oracle.Load(t, fixture("tiny")).Prompts[4]
+	p := testkit.LoadOracle(t, fixture("tiny")).Prompts[4]
 	for format, c := range map[string]struct {
 		convert func(float32) uint16
 		bound   float64

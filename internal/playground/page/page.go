@@ -14,7 +14,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report/lesson"
 )
 
-//go:generate go run ./generate wasm
+//go:generate go run generate.go wasm
 
 //go:embed page.html style.css *.js vendor/*.js
 var sources embed.FS

@@ -1,54 +1,43 @@
-// Command readers lists the tests of this repository that may use testkit.Shared: a line for
-// each package, with its path and an expression for go test -run. It is run at the module's root.
-package main
+package house
 
 import (
+	"flag"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func main() {
-	if err := list(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+var readersFile = flag.String("readers", "",
+	"file into which the tests are listed that may use testkit.Shared")
 
-func list() error {
+// The tests that may use testkit.Shared are found: .ci/run runs them in a clone that stands alone,
+// where each has to skip as a whole. A line of the list has a package's path and an expression for
+// go test -run.
+func TestReadersOfSharedAreFound(t *testing.T) {
 	folders := map[string][]*ast.File{}
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	eachTestFile(t, func(name string, file *ast.File) {
+		if !strings.HasPrefix(name, "tests/") { // modules of their own
+			folders[path.Dir(name)] = append(folders[path.Dir(name)], file)
 		}
-		if entry.IsDir() && name != "." {
-			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
-				return fs.SkipDir // a module of its own
-			}
-		}
-		if !strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		folder := filepath.ToSlash(filepath.Dir(name))
-		folders[folder] = append(folders[folder], file)
-		return err
 	})
-	if err != nil {
-		return err
-	}
+	var lines strings.Builder
 	for folder, files := range folders {
 		if tests := readers(files); len(tests) > 0 {
-			fmt.Printf("./%s ^(%s)$\n", folder, strings.Join(tests, "|"))
+			fmt.Fprintf(&lines, "./%s ^(%s)$\n", folder, strings.Join(tests, "|"))
 		}
 	}
-	return nil
+	if n := strings.Count(lines.String(), "\n"); n < 10 {
+		t.Errorf("found tests that use testkit.Shared in %d packages only", n)
+	}
+	if *readersFile != "" {
+		testkit.OK(t, os.WriteFile(*readersFile, []byte(lines.String()), 0o666))
+	}
 }
 
 // shared stands in a list of identifiers where a declaration reaches what lies beside the

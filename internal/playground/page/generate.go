@@ -1,3 +1,5 @@
+//go:build ignore
+
 // Program generate compiles the simulator for browsers into a folder, packed, with what starts it.
 package main
 

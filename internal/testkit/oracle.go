@@ -1,20 +1,18 @@
-// Package oracle reads the fixtures in internal/engine/testdata for tests.
-package oracle
+package testkit
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 )
 
 // Oracle is what an independent implementation computed for one model.
 type Oracle struct {
-	Prompts []Prompt `json:"prompts"`
+	Prompts []OraclePrompt `json:"prompts"`
 }
 
-// Prompt is one prompt with what follows from it.
-type Prompt struct {
+// OraclePrompt is one prompt with what follows from it.
+type OraclePrompt struct {
 	IDs        []int32     `json:"ids"`
 	LastLogits []float32   `json:"last_logits"`
 	AllLogits  [][]float32 `json:"all_logits"`
@@ -32,16 +30,10 @@ type Prompt struct {
 	ResidualT1 []float64 `json:"residual_T1"`
 }
 
-// Load reads the oracle in the folder dir.
-func Load(t testing.TB, dir string) Oracle {
+// LoadOracle reads the oracle in a folder of internal/engine/testdata.
+func LoadOracle(t testing.TB, dir string) Oracle {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "oracle.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var o Oracle
-	if err := json.Unmarshal(data, &o); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, json.Unmarshal(Read(t, filepath.Join(dir, "oracle.json")), &o))
 	return o
 }
