@@ -40,7 +40,7 @@ func (r *member) unassign(s *Sequence) {
 	}
 	r.pool.changed(r)
 	if r.phase == draining {
-		r.restIfDrained()
+		r.switchOffIfDrained()
 	}
 }
 
@@ -53,24 +53,24 @@ func (r *member) promptDone(s *Sequence) {
 	r.pool.changed(r)
 }
 
-// begun schedules when the user of s leaves, if that counts from the first token, which comes out
-// at the given time.
-func (f *fleet) begun(s *Sequence, first Time) {
+// scheduleLeaving schedules when the user of s leaves, if that counts from the first token, which
+// comes out at the given time.
+func (f *fleet) scheduleLeaving(s *Sequence, first Time) {
 	if s.AfterFirst && s.Patience > 0 {
 		f.schedule(later(first+s.Latency, s.Patience),
 			event{kind: cancelling, s: s, n: s.Retries})
 	}
 }
 
-// restIfDrained turns r off if it has nothing left to do.
-func (r *member) restIfDrained() {
+// switchOffIfDrained turns r off if it has nothing left to do.
+func (r *member) switchOffIfDrained() {
 	if r.phase == draining && r.outstanding == 0 && r.leases == 0 {
-		r.rest()
+		r.switchOff()
 	}
 }
 
-// rest turns r off.
-func (r *member) rest() {
+// switchOff turns r off.
+func (r *member) switchOff() {
 	r.phase = off
 	r.generation++
 	r.result.Up += r.pool.fleet.now - r.since

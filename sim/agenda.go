@@ -43,8 +43,8 @@ func (e *event) before(other *event) bool {
 
 // agenda is a binary heap of events, the next one first.
 type agenda struct {
-	heap  []event
-	noted int64
+	heap      []event
+	scheduled int64 // events so far
 	// pending counts the events other than scaling, which never ends.
 	pending int
 }
@@ -64,11 +64,11 @@ func (a *agenda) push(e event) {
 	if e.s != nil {
 		e.life = e.s.life
 	}
-	e.order = a.noted
+	e.order = a.scheduled
 	if e.kind == arriving {
 		e.order -= math.MaxInt64
 	}
-	a.noted++
+	a.scheduled++
 	a.heap = append(a.heap, e)
 	h := a.heap
 	i := len(h) - 1

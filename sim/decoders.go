@@ -42,7 +42,7 @@ func (d *decoders) drop(s *Sequence) {
 	s.decoding = false
 	s.epoch++
 	if s.finishing {
-		d.finish.leave(s)
+		d.finish.markStale(s)
 	}
 }
 

@@ -25,9 +25,9 @@ func newEncoding(e *Encoders) encoding {
 	return encoding{e, make([]struct{ free, sent Time }, e.Number)}
 }
 
-// take gives a request that arrives now to the encoder that is free first. It returns when its
+// encode gives a request that arrives now to the encoder that is free first. It returns when its
 // encodings are sent, and how long the encoder works for it.
-func (e *encoding) take(r *Request, now Time) (sent, work Time) {
+func (e *encoding) encode(r *Request, now Time) (sent, work Time) {
 	if e.Encoders == nil {
 		return now, 0
 	}

@@ -26,7 +26,7 @@ func (f *fleet) end(s *Sequence, why Rejection) {
 // drop ends s without an answer. No batch or queue may hold s.
 func (f *fleet) drop(s *Sequence, why Rejection) {
 	f.replicas[s.Replica].unassign(s)
-	f.yield(s)
+	f.releaseSource(s)
 	f.result.Ended = max(f.result.Ended, f.now)
 	switch why {
 	case TimedOut:
@@ -101,18 +101,19 @@ func (f *fleet) retryOrLose(s *Sequence) {
 		f.drop(s, Lost)
 	default:
 		f.replicas[s.Replica].unassign(s)
-		f.yield(s)
+		f.releaseSource(s)
 		f.result.Retries++
 		if s.stage != outside {
 			f.loads.count(f.now, s, waits, nil)
 		}
-		s.again()
+		s.beginAnew()
 		f.schedule(later(f.now, f.retry.Delay), event{kind: placing, s: s})
 	}
 }
 
-// yield releases the KV cache of s at the replica that computed its prompt, if it is still there.
-func (f *fleet) yield(s *Sequence) {
+// releaseSource releases the KV cache of s at the replica that computed its prompt, if it is still
+// there.
+func (f *fleet) releaseSource(s *Sequence) {
 	m := s.move
 	if m == nil {
 		return
@@ -122,7 +123,7 @@ func (f *fleet) yield(s *Sequence) {
 	r.leases--
 	r.releaseMoved(s, m.slot, m.row, f.now)
 	f.carryOutEffects(r)
-	r.restIfDrained()
+	r.switchOffIfDrained()
 }
 
 // giveUp ends the requests that wait for a replica.

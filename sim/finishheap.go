@@ -64,8 +64,8 @@ func (h *finishHeap) rise(i int, e finishEntry) {
 	q[i] = e
 }
 
-// leave notes that s leaves the batch before its answer is complete.
-func (h *finishHeap) leave(s *Sequence) {
+// markStale makes the entry of s stale: s leaves the batch before its answer is complete.
+func (h *finishHeap) markStale(s *Sequence) {
 	s.finishing = false
 	h.stale++
 }

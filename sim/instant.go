@@ -70,7 +70,7 @@ func (f *fleet) handle(e event) {
 			e.s.reportTokens(f.tokens, e.at)
 		}
 	case yielding:
-		f.yield(e.s)
+		f.releaseSource(e.s)
 	case failing:
 		f.fail(&f.outages[e.n])
 	case recovering:

@@ -99,7 +99,7 @@ func (a *parallelRun) through(ctx context.Context) error {
 				return
 			}
 			for _, i := range a.groups[task-1] {
-				a.live(i)
+				a.runReplica(i)
 			}
 		})
 		if f.err != nil {
@@ -189,7 +189,7 @@ func (a *parallelRun) arriveNext(w *window) bool {
 	f := a.fleet
 	at := f.arrivals.next
 	f.now = a.newest
-	s := f.take(at)
+	s := f.nextRequest(at)
 	if f.err != nil {
 		a.err, f.err = f.err, nil
 		w.end = max(at, a.newest)

@@ -5,7 +5,7 @@ import "fmt"
 // arriveNext takes in the next request of the source. Only requests that go on with a session are
 // announced before they arrive.
 func (f *fleet) arriveNext(at Time) {
-	s := f.take(at)
+	s := f.nextRequest(at)
 	switch {
 	case f.err != nil:
 	case s.Arrival > at && s.Call.Turn == 0:
@@ -16,9 +16,9 @@ func (f *fleet) arriveNext(at Time) {
 	}
 }
 
-// take returns the next request of the source, which is expected at the given time. A request that
-// is wrong is a fault.
-func (f *fleet) take(at Time) *Sequence {
+// nextRequest returns the next request of the source, which is expected at the given time. A
+// request that is wrong is a fault.
+func (f *fleet) nextRequest(at Time) *Sequence {
 	s := f.spares.take()
 	f.arrivals.source.Next(&s.Request)
 	f.arrivals.expect(at)
@@ -67,7 +67,7 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 	if s.Patience > 0 && !s.AfterFirst {
 		f.schedule(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
 	}
-	sent, work := f.encoding.take(&s.Request, f.now)
+	sent, work := f.encoding.encode(&s.Request, f.now)
 	f.result.Encoding += work
 	if sent == f.now {
 		f.place(s)

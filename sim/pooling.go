@@ -79,7 +79,7 @@ func (f *fleet) receive() {
 			w.keep()
 		case w.keep != nil || w.s.life != w.life:
 		default:
-			f.brought(w, w.bytes)
+			f.continueAfter(w, w.bytes)
 		}
 	}
 	f.scheduleFlows()
@@ -92,12 +92,12 @@ func (f *fleet) stopRead(s *Sequence) {
 		return
 	}
 	f.replicas[w.replica].result.PrefetchedBytes -= w.bytes - bytes
-	f.brought(w, bytes)
+	f.continueAfter(w, bytes)
 	f.scheduleFlows()
 }
 
-// brought lets the request of a transfer go on when that many of its bytes have come.
-func (f *fleet) brought(w *flow, bytes int64) {
+// continueAfter lets the request of a transfer go on when that many of its bytes have come.
+func (f *fleet) continueAfter(w *flow, bytes int64) {
 	r := &f.replicas[w.replica]
 	if r.generation != w.generation {
 		f.retryOrLose(w.s)

@@ -1,8 +1,8 @@
 package sim
 
-// expire marks s, which has ended, so that every remaining note of it is stale. Its fields keep
+// markEnded marks s, which has ended, so that every remaining note of it is stale. Its fields keep
 // their values until s is reused, since the last step of s may still be reported to observers.
-func (s *Sequence) expire() {
+func (s *Sequence) markEnded() {
 	s.epoch++
 	s.life++
 }
@@ -14,8 +14,8 @@ func (s *Sequence) reset() {
 	s.Content, s.epoch, s.life = content, epoch, life
 }
 
-// again prepares s, whose replica failed, to begin anew.
-func (s *Sequence) again() {
+// beginAnew prepares s, whose replica failed, to begin anew.
+func (s *Sequence) beginAnew() {
 	*s = Sequence{Request: s.Request, Retries: s.Retries + 1, epoch: s.epoch + 1,
 		Cached: s.Cached, matched: s.matched,
 		journey: journey{life: s.life, place: awaitingRetry, stage: s.stage}}
@@ -35,7 +35,7 @@ func (p *spares) take() *Sequence {
 }
 
 func (p *spares) put(s *Sequence) {
-	s.expire()
+	s.markEnded()
 	s.links[resident].behind, p.latest = p.latest, s
 }
 

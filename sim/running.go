@@ -38,12 +38,12 @@ func (f *fleet) carryOut(r *member, e *effect) {
 	case prompted:
 		r.promptDone(e.s)
 		if e.s.FirstToken > 0 && !e.s.relayed {
-			f.begun(e.s, e.s.FirstToken)
+			f.scheduleLeaving(e.s, e.s.FirstToken)
 		}
 	case emitted:
 		e.s.reportTokens(f.tokens, e.time)
 	case announced:
-		f.begun(e.s, e.time)
+		f.scheduleLeaving(e.s, e.time)
 		if f.tokens != nil {
 			f.scheduleFirstToken(e.s, e.time)
 		}

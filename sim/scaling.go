@@ -39,14 +39,14 @@ func (p *Pool) stop() bool {
 	f := p.fleet
 	for k := len(p.members) - 1; k >= 0; k-- {
 		if r := &f.replicas[p.members[k]]; r.phase == starting {
-			r.rest()
+			r.switchOff()
 			return true
 		}
 	}
 	for k := len(p.accepting) - 1; k >= 0; k-- {
 		if r := &f.replicas[p.accepting[k]]; !r.steady {
 			p.close(r, draining)
-			r.restIfDrained()
+			r.switchOffIfDrained()
 			return true
 		}
 	}

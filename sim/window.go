@@ -43,21 +43,21 @@ func newWindow(replicas int) *window {
 	return &window{logs: make([]replicaLog, replicas)}
 }
 
-// live lets replica i run through the window.
-func (a *parallelRun) live(i int) {
+// runReplica lets replica i run through the window.
+func (a *parallelRun) runReplica(i int) {
 	r, l := &a.fleet.replicas[i], &a.running.logs[i]
 	l.effects, r.effects = r.effects, l.effects
 	for _, s := range l.arrivals {
-		a.proceed(r, l, s.Arrival)
+		a.actUntil(r, l, s.Arrival)
 		r.accept(s, s.Arrival)
 	}
-	a.proceed(r, l, a.running.end)
+	a.actUntil(r, l, a.running.end)
 	l.effects, r.effects = r.effects, l.effects
 	l.err = r.err
 }
 
-// proceed lets r act until a time, which is excluded.
-func (a *parallelRun) proceed(r *member, l *replicaLog, until Time) {
+// actUntil lets r act until a time, which is excluded.
+func (a *parallelRun) actUntil(r *member, l *replicaLog, until Time) {
 	for r.next < until && r.err == nil {
 		at := r.next
 		a.sampleBefore(r, l, at)
@@ -65,7 +65,7 @@ func (a *parallelRun) proceed(r *member, l *replicaLog, until Time) {
 		r.land(at)
 		for i := before; i < len(r.effects); i++ {
 			if e := &r.effects[i]; e.kind == stepped {
-				l.keep(&r.batches[e.leap.Lane])
+				l.replaceReport(&r.batches[e.leap.Lane])
 			}
 		}
 		r.launch(at)
@@ -78,9 +78,9 @@ func (a *parallelRun) proceed(r *member, l *replicaLog, until Time) {
 	}
 }
 
-// keep gives b another report and other lists, because observers are given the lists of the leap
-// that has ended when the window is carried out.
-func (l *replicaLog) keep(b *Batch) {
+// replaceReport gives b another report and other lists, because observers are given the lists of
+// the leap that has ended when the window is carried out.
+func (l *replicaLog) replaceReport(b *Batch) {
 	var report *Leap
 	if n := len(l.reports); n > 0 {
 		report, l.reports = l.reports[n-1], l.reports[:n-1]

@@ -83,7 +83,7 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 	}
 	most := c.limits.TokenBudget - b.DecodeTokens()
 	budget := c.resume(b, most)
-	c.note(b, budget < most)
+	c.recordPrompts(b, budget < most)
 	if c.waiting.len() > before {
 		return sim.Decision{Steps: 1} // someone was preempted: nobody is admitted in the same step
 	}
@@ -96,7 +96,7 @@ func (c *Continuous) Schedule(b *sim.Batch) sim.Decision {
 		}
 	}
 	waiting := c.waiting.len()
-	c.note(b, c.admit(b, budget) < budget)
+	c.recordPrompts(b, c.admit(b, budget) < budget)
 	if c.gathering != nil && c.waiting.len() < waiting {
 		c.gathering.begun[b.Lane()] = 0
 	}
@@ -116,8 +116,8 @@ func (c *Continuous) spaced(b *sim.Batch) int64 {
 	return max(0, c.prompted[b.Lane()]+c.interval-b.Steps())
 }
 
-// note notes whether the step of b has prompts.
-func (c *Continuous) note(b *sim.Batch, prompts bool) {
+// recordPrompts records the number of the step of b, if it has prompts.
+func (c *Continuous) recordPrompts(b *sim.Batch, prompts bool) {
 	if c.interval <= 1 || !prompts {
 		return
 	}

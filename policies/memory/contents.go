@@ -62,7 +62,7 @@ func (p *PrefixCache) Restore(c *Contents) error {
 
 // Filled returns the share of all blocks of the memory that hold something, in [0, 1].
 func (p *PrefixCache) Filled() float64 {
-	p.settle()
+	p.evictOwed()
 	used, all := p.capacity-p.free, p.capacity
 	for _, t := range p.tree.tiers[1:] {
 		used, all = used+t.unused, all+t.Blocks

@@ -56,7 +56,7 @@ func (d *Disk) BringPart(s *sim.Sequence, bytes int64) {
 
 func (d *Disk) bring(s *sim.Sequence, most int64) {
 	c := d.cache
-	c.settle()
+	c.evictOwed()
 	text := c.text(s)
 	all, low := c.tree.liftable(text, (int64(s.Remaining())-1)/c.block, most)
 	if low > 0 {

@@ -169,9 +169,9 @@ func newPins(segments iter.Seq[sim.Segment], block, capacity int64) (pins, error
 	return x, nil
 }
 
-// keep keeps what a text begins with, if it is to be pinned and a sequence has all of it in its
+// pinText pins what a text begins with, if it is to be pinned and a sequence has all of it in its
 // blocks.
-func (x *pins) keep(t *runTree, text []sim.Segment, blocks int64) {
+func (x *pins) pinText(t *runTree, text []sim.Segment, blocks int64) {
 	if x.reserved == 0 || len(text) == 0 {
 		return
 	}

@@ -3,7 +3,7 @@ package memory
 // Forget implements sim.Forgetter. It drops the blocks that no sequence uses from every tier, since
 // the replica failed or was switched off. With Survives, the lower tiers keep what they have.
 func (p *PrefixCache) Forget() {
-	p.settle()
+	p.evictOwed()
 	p.pins.release(&p.tree)
 	if p.Survives {
 		p.tree.tiers[1].copies = 0

@@ -135,7 +135,7 @@ func (h *Hybrid) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	h.name(holder, text, sure)
 	if whole && h.shares() {
 		for end := range h.boundaries(text, int64(s.Stored)/h.block, int64(sure)/h.block) {
-			h.keep(text, end, nil)
+			h.storeCheckpoint(text, end, nil)
 		}
 	}
 	return true
@@ -154,9 +154,9 @@ func (h *Hybrid) name(holder *blockHolder, text []sim.Segment, stored int) {
 	holder.others -= (shared.blocks + added) * h.full
 }
 
-// keep leaves a checkpoint after the given number of blocks of a text: as a copy, or of what a
-// sequence gives back, whose units are owned.
-func (h *Hybrid) keep(text []sim.Segment, blocks int64, owned *int64) {
+// storeCheckpoint leaves a checkpoint after the given number of blocks of a text: as a copy, or of
+// what a sequence gives back, whose units are owned.
+func (h *Hybrid) storeCheckpoint(text []sim.Segment, blocks int64, owned *int64) {
 	units := h.windowed*min(blocks, h.limit) + h.fixed
 	name := checkpointName(text, blocks*h.block)
 	if _, there := h.tree.byName.find(name); there {
@@ -193,7 +193,7 @@ func (h *Hybrid) Release(s *sim.Sequence, done bool) {
 		h.words = wholeText(h.words, s, h.runs)
 		h.name(holder, h.words, s.Stored)
 		if end := int64(s.Stored) / h.block; end > 0 {
-			h.keep(h.words, end, &holder.others)
+			h.storeCheckpoint(h.words, end, &holder.others)
 		}
 	}
 	h.tree.releaseUnnamed(holder.others)

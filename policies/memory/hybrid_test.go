@@ -118,7 +118,7 @@ func (h *hybridTwin) touch(name string) {
 	}
 }
 
-func (h *hybridTwin) keep(s *sim.Sequence, blocks int, owned *int64) {
+func (h *hybridTwin) storeCheckpoint(s *sim.Sequence, blocks int, owned *int64) {
 	name := h.checkpoint(s, blocks)
 	if h.at(name) >= 0 {
 		h.touch(name)
@@ -167,7 +167,7 @@ func (h *hybridTwin) extend(s *sim.Sequence, n int, reserve int64) bool {
 	if h.shares() && (there || s.Swapped == 0) {
 		for _, end := range h.ends(s) {
 			if end > s.Stored/h.blockSize && end <= sure/h.blockSize {
-				h.keep(s, end, nil)
+				h.storeCheckpoint(s, end, nil)
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func (h *hybridTwin) release(s *sim.Sequence, done bool) {
 	if h.shares() && (!done || s.Answer != 0) {
 		h.label(s, &mine, s.Stored)
 		if end := s.Stored / h.blockSize; end > 0 {
-			h.keep(s, end, &mine.others)
+			h.storeCheckpoint(s, end, &mine.others)
 		}
 	}
 	for range mine.others {

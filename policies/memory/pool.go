@@ -29,8 +29,8 @@ func (p *Pool) use(text []sim.Segment, limit int64) int64 {
 	return n
 }
 
-// keep stores the leading blocks of a text, as far as the pool holds them.
-func (p *Pool) keep(text []sim.Segment, limit int64) {
+// storeText stores the leading blocks of a text, as far as the pool holds them.
+func (p *Pool) storeText(text []sim.Segment, limit int64) {
 	var at path
 	n := limit - p.tree.share(&at, text, limit).blocks
 	if p.free < n {
@@ -107,7 +107,7 @@ func (p *Pooled) Wanted(s *sim.Sequence) int64 {
 // Bring implements sim.PooledMemory.
 func (p *Pooled) Bring(s *sim.Sequence) {
 	c := p.cache
-	c.settle()
+	c.evictOwed()
 	text := c.text(s)
 	limit := (int64(s.Remaining()) - 1) / c.block
 	c.tree.storeInHost(text, p.pool.use(text, limit))
@@ -132,7 +132,7 @@ func (p *Pooled) Offer(s *sim.Sequence) (bytes int64, keep func()) {
 		return 0, nil
 	}
 	return int64(float64(missing) * p.block), func() {
-		p.pool.keep(text, blocks)
+		p.pool.storeText(text, blocks)
 		p.spare = append(p.spare, text)
 	}
 }

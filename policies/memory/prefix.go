@@ -186,7 +186,7 @@ func (p *PrefixCache) Extend(s *sim.Sequence, n int, reserve int64) bool {
 	text := p.text(s)
 	var stored prefixMatch
 	if !h.begun {
-		p.settle()
+		p.evictOwed()
 		if s.Stored > 0 {
 			stored = p.probe(s, text, int64(s.Stored)/p.block)
 		}
@@ -216,13 +216,13 @@ func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
 	}
 	full := int64(stored)/p.block - h.blocks
 	if p.free < 0 && full > 0 && p.tree.has(&h.path, text) {
-		p.settle()
+		p.evictOwed()
 	}
 	shared := p.tree.share(&h.path, text, full)
 	p.free += shared.blocks - shared.lower
 	added := p.tree.add(&h.path, text, full-shared.blocks)
 	h.others -= shared.blocks + added
-	p.pins.keep(&p.tree, text, h.blocks)
+	p.pins.pinText(&p.tree, text, h.blocks)
 }
 
 // Release implements sim.Memory. If s was preempted, it may use its own blocks again. The answer of
@@ -230,7 +230,7 @@ func (p *PrefixCache) name(h *blockHolder, text []sim.Segment, stored int) {
 func (p *PrefixCache) Release(s *sim.Sequence, done bool) {
 	h := p.holders.Of(s)
 	if len(p.tree.tiers) == 1 {
-		p.settle() // without unused blocks, what is released without a name is empty
+		p.evictOwed() // without unused blocks, what is released without a name is empty
 	}
 	if !done || s.Answer != 0 {
 		p.name(h, p.wholeText(s), s.Stored)
@@ -253,7 +253,7 @@ func (p *PrefixCache) take(n int64) {
 	if !p.Through {
 		p.free -= n
 		if p.tree.order.ranks() { // what is released later may go before
-			p.settle()
+			p.evictOwed()
 		}
 		return
 	}
@@ -265,9 +265,9 @@ func (p *PrefixCache) take(n int64) {
 	}
 }
 
-// settle moves down the unused blocks whose places were taken. The least recently used ones go,
+// evictOwed evicts the unused blocks whose places were taken. The least recently used ones go,
 // whenever that is, so it is done for many steps at once, before anything looks for blocks.
-func (p *PrefixCache) settle() {
+func (p *PrefixCache) evictOwed() {
 	if p.free < 0 {
 		p.free += p.tree.evict(0, -p.free)
 	}
@@ -275,7 +275,7 @@ func (p *PrefixCache) settle() {
 
 // expire drops the blocks whose time is over.
 func (p *PrefixCache) expire() {
-	p.settle()
+	p.evictOwed()
 	p.free += p.tree.expire()
 }
 

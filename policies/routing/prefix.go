@@ -56,10 +56,10 @@ func (p *PrefixAware) Route(r *sim.Request, pool *sim.Pool) int {
 	name := uint64(0)
 	for _, segment := range r.Content {
 		name = after(name, segment)
-		p.note(name, best)
+		p.recordPlace(name, best)
 	}
 	if r.Answer != 0 {
-		p.note(after(name, sim.Segment{ID: r.Answer, Tokens: r.Output}), best)
+		p.recordPlace(after(name, sim.Segment{ID: r.Answer, Tokens: r.Output}), best)
 	}
 	return best
 }
@@ -87,9 +87,9 @@ func after(name uint64, s sim.Segment) uint64 {
 	return content.Hash(name ^ content.Hash(s.ID^content.Hash(uint64(s.Tokens))))
 }
 
-// note remembers where a beginning is served. If there are too many, it forgets the beginning that
-// was noted first.
-func (p *PrefixAware) note(name uint64, replica int) {
+// recordPlace remembers where a beginning is served. If there are too many, it forgets the
+// beginning that was recorded first.
+func (p *PrefixAware) recordPlace(name uint64, replica int) {
 	if at, known := p.places[name]; known {
 		p.places[name] = place{replica, at.slot}
 		return

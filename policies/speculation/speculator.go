@@ -166,15 +166,16 @@ func (p *Speculator) Accept(s *sim.Sequence, _ int) int {
 	d := p.states.Of(s)
 	p.draw(s, d, p.step-1)
 	n := d.accepted((p.step - 1) % 64)
-	p.settle(s, d, n)
+	p.bookAccepted(s, d, n)
 	return n
 }
 
 // Settle books that n tokens of the latest draft of s were accepted. It is for callers that find
 // this out without Accept.
-func (p *Speculator) Settle(s *sim.Sequence, n int) { p.settle(s, p.states.Of(s), n) }
+func (p *Speculator) Settle(s *sim.Sequence, n int) { p.bookAccepted(s, p.states.Of(s), n) }
 
-func (p *Speculator) settle(s *sim.Sequence, d *state, n int) {
+// bookAccepted books that n tokens of the latest draft d of s were accepted.
+func (p *Speculator) bookAccepted(s *sim.Sequence, d *state, n int) {
 	p.accepted[n]++
 	switch {
 	case p.c.Recompute:

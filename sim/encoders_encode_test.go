@@ -19,16 +19,16 @@ func TestEncodersAreTandemQueues(t *testing.T) {
 			for k := range 12 {
 				before := Time(k / number) // on the same encoder
 				want := 100 + c.work + c.send + before*max(c.work, c.send)
-				sent, work := e.take(&Request{Prompt: 1}, 100)
+				sent, work := e.encode(&Request{Prompt: 1}, 100)
 				if c.work > 0 && (sent != want || work != c.work) {
 					t.Errorf("request %d of %+v on %d encoders is sent at %d, want %d", k, c,
 						number, sent, want)
 				}
-				if sent, work := e.take(&Request{}, 100); sent != 100 || work != 0 {
+				if sent, work := e.encode(&Request{}, 100); sent != 100 || work != 0 {
 					t.Errorf("a text is sent at %d after work of %d", sent, work)
 				}
 			}
-			if sent, _ := e.take(&Request{Prompt: 1}, 1000); sent != 1000+c.work+c.send {
+			if sent, _ := e.encode(&Request{Prompt: 1}, 1000); sent != 1000+c.work+c.send {
 				t.Errorf("an idle encoder sends %+v at %d", c, sent)
 			}
 		}
