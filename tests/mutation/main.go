@@ -19,35 +19,43 @@
 //	policies/speculation                13  7306
 //	models/steptime                     13  7303
 //	hardware                            12  7309
-//	internal/planner/stats              13  7308
-//	internal/planner/capacity/judge     12  7313
-//	internal/planner/capacity/candidate 13  7313
-//	internal/planner/capacity/asked     14  7313
+//	internal/planner/stats              14  8101
+//	internal/planner/capacity/judge     10  8101
+//	internal/planner/capacity/candidate 12  8101
+//	internal/planner/capacity/asked     11  8101
+//	internal/planner/capacity/detail     1  8101
+//	internal/planner/compare             3  8101
+//	internal/planner/journal            12  8101
+//	internal/planner/sweep               8  8101
+//	internal/planner/tuning              4  8101
+//	scenarios/deployment                 5  8101
+//	scenarios/evidence                   6  8101
+//	scenarios/strict                    13  8101
 //	workload                            11  7471
 //	workload/arrivals                   12  7401
 //	workload/lengths                    14  7401
 //	workload/reuse                      14  7401
 //	workload/trace                      11  7401
-//	internal/training                   11  7471
-//	internal/twin/observed              13  7471
-//	internal/twin/drift                 12  7481
-//	internal/twin/fit                   10  7471
-//	internal/twin/formats                8  7471
-//	internal/records                    12  7471
+//	internal/training                   20  8261 (of 30)
+//	internal/twin/observed              12  8101
+//	internal/twin/drift                 12  8101
+//	internal/twin/fit                   12  8101
+//	internal/twin/formats               18  8281 (of 20)
+//	internal/records                    12  8101
 //	internal/telemetry                  10  7471
 //	internal/load                       11  7431
-//	internal/serve                      12  7401
-//	internal/serve/openai               13  7481
+//	internal/serve                       9  8101
+//	internal/serve/openai               24  8271 (of 30)
 //	internal/report                      6  7481
 //	internal/report/diagnosis           11  7471
 //	internal/report/lesson              10  7471
 //	internal/report/page                11  7471
 //	internal/report/plots                2  7471
 //	internal/report/timeline             8  7481
-//	internal/launch                      9  7401
+//	internal/launch                     18  8251 (of 20)
 //	internal/launch/options             18  8203 (of 20)
 //	internal/launch/commands            28  8211 (of 30)
-//	internal/launch/engines             13  8211 (of 25)
+//	internal/launch/engines             18  8281 (of 20)
 //	internal/launch/manifests           26  8211 (of 30)
 //
 // The other parts of internal/planner/capacity are tested by simulations of whole plans, in the

@@ -267,9 +267,11 @@ func TestParallelismWithoutFlagsIsSaid(t *testing.T) {
 		if said != want {
 			t.Errorf("%s: %q, want %d of parallelism", engine, b.Notes, want)
 		}
-		if balanced := slices.Contains(b.Servers[0].Command, "--enable-eplb"); balanced !=
-			(engine == "vllm") {
-			t.Errorf("%s: %q", engine, b.Servers[0].Command)
+		for flag, has := range map[string]string{"--enable-two-batch-overlap": "sglang",
+			"--enable-eplb": "vllm"} {
+			if slices.Contains(b.Servers[0].Command, flag) != (engine == has) {
+				t.Errorf("%s: %q", engine, b.Servers[0].Command)
+			}
 		}
 	}
 }

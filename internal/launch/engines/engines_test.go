@@ -47,7 +47,7 @@ func TestCommandsStartOneEngine(t *testing.T) {
 						t.Errorf("%q starts %s by %d words, want %d", whole, e.Name, got, want)
 					}
 				}
-				for n := range len(words) - 1 {
+				for n := range words {
 					if n == 1 && words[0] == "trtllm-serve" {
 						continue // which is whole
 					}
@@ -222,6 +222,8 @@ func TestWhatHasNoFlagIsSaid(t *testing.T) {
 		{"batching.prefill-interval=1", "batching.prefill-interval 1: vLLM has it",
 			"vllm sglang trtllm"},
 		{"engine.preset=sglang", "engine.preset sglang is simulated", "sglang"},
+		{"speculation={method: n-gram, match: 0.5, acceptance: 0.7}; parallelism={tensor: 2}",
+			"parallelism", "vllm sglang trtllm"},
 		{"engine.kv-cache=int8", "engine.kv-cache int8: ", ""},
 		{"engine.kv-cache=fp8", "engine.kv-cache", "vllm sglang trtllm"},
 		{pools, "fleet.pools: a request goes to prefill", "sglang trtllm"},
@@ -316,7 +318,8 @@ func TestGroupsHaveTheirOwnSections(t *testing.T) {
 		for i := range own {
 			pools += fmt.Sprintf(", {role: %s, replicas: %d", []string{"prefill", "decode"}[i], i+2)
 			for j, section := range []string{"hardware: h100-sxm", "engine: {graph: 64}",
-				"parallelism: {tensor: 4}", "batching: {max-sequences: 48}",
+				"parallelism: {tensor: 4, pipeline: 2}",
+				"batching: {max-sequences: 48}",
 				"memory: {utilization: 0.9}", "scaling: {policy: queue, min: 1}",
 				"engine: {eager: true}", fmt.Sprintf("name: mine%d", i)} {
 				given := rapid.Bool().Draw(t, section) && (j != 6 || !own[i][1])
@@ -347,7 +350,7 @@ func TestGroupsHaveTheirOwnSections(t *testing.T) {
 				"role":         {g.Role, role},
 				"name":         {g.Name, fmt.Sprintf("%s-%d", role, i)},
 				"replicas":     {g.Replicas, i + 2},
-				"accelerators": {g.Accelerators(), choose(2, 4, 2)}} {
+				"accelerators": {g.Accelerators(), choose(2, 8, 2)}} {
 				if pair[0] != pair[1] {
 					t.Fatalf("%s of pool %d is %v, want %v: %s", what, i, pair[0], pair[1], pools)
 				}

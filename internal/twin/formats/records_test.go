@@ -247,3 +247,79 @@ func TestKindsOfMetrics(t *testing.T) {
 		}
 	})
 }
+
+// Columns are found by their usual names or by the given ones, and times are in the unit at the end
+// of the name. A table has requests if it says when they began to be answered, or ended.
+func TestColumnsHaveUnits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SampledFrom([]string{"_s", "_ms", "_us", "_ns"}).Draw(t, "unit")
+		scale := map[string]float64{"_s": 1, "_ms": 1e3, "_us": 1e6, "_ns": 1e9}[unit]
+		mapped := map[string]string{}
+		name := func(field, usual string) string {
+			if rapid.Bool().Draw(t, "map "+field) {
+				mapped[field] = "x" + field
+				if field != "prompt" {
+					mapped[field] += unit
+				}
+				return mapped[field]
+			}
+			if field == "prompt" {
+				return usual
+			}
+			return usual + unit
+		}
+		n := func(what string) float64 { return float64(rapid.IntRange(1, 99).Draw(t, what)) }
+		arrival, prompt, ttft, rest := n("arrival"), n("prompt"), n("ttft"), n("rest")
+		columns := []string{name("arrival", "arrival"), name("prompt", "prompt_tokens"),
+			"output_tokens"}
+		values := []float64{arrival * scale, prompt, 3}
+		want := observed.Request{Arrival: arrival, Prompt: int(prompt), Output: 3}
+		switch rapid.IntRange(0, 3).Draw(t, "times") {
+		case 0:
+			columns, values = append(columns, name("ttft", "ttft")), append(values, ttft*scale)
+			want.TTFT = ttft
+		case 1:
+			columns, values = append(columns, name("e2e", "latency")), append(values, ttft*scale)
+			want.E2E = ttft
+		case 2:
+			columns = append(columns, name("first", "first_token"), name("last", "end"))
+			values = append(values, (arrival+ttft)*scale, (arrival+ttft+rest)*scale)
+			want.TTFT, want.E2E = ttft, ttft+rest
+		default:
+			columns, values = append(columns, "note"), append(values, 1)
+			want.Output = 0
+		}
+		text := strings.Join(columns, ",") + "\n"
+		for i, v := range values {
+			text += strings.Repeat(",", min(i, 1)) + fmt.Sprintf(" %.0f ", v)
+		}
+		o, err := formats.Parse("f.csv", []byte(text+"\n"), formats.Options{Format: "csv",
+			Columns: mapped})
+		if want.Output == 0 {
+			if err == nil || !strings.Contains(err.Error(), "found the columns") {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return
+		}
+		testkit.OK(t, err)
+		got := o.Runs[0].Requests[0]
+		apart := math.Abs(got.Arrival + got.TTFT + got.E2E - want.Arrival - want.TTFT - want.E2E)
+		if apart > 1e-6 || got.Prompt != want.Prompt || got.Output != 3 ||
+			math.Abs(got.TTFT-want.TTFT) > 1e-6 {
+			t.Fatalf("%s by %v is read as %+v, want %+v", text, mapped, got, want)
+		}
+	})
+}
+
+// Files that one engine alone writes say which it is.
+func TestFilesOfAnEngineNameIt(t *testing.T) {
+	for _, f := range fixtures() {
+		o, err := formats.Parse(f.name, []byte(f.text), formats.Options{})
+		testkit.OK(t, err)
+		want := map[string]string{"vllm-iterations": "vllm", "vllm-log": "vllm", "metrics": "vllm",
+			"prometheus-api": "vllm", "trtllm-iterations": "trtllm", "sglang-bench": "sglang"}
+		if engine, named := want[f.format]; named && o.Server.Engine != engine {
+			t.Errorf("%s: the engine is %q", f.name, o.Server.Engine)
+		}
+	}
+}
