@@ -292,7 +292,7 @@ func (c *attentionCosts) decodeOperator(s *sim.Step, t sim.Time) Operator {
 }
 
 // moveBeside adds to an operator the bytes that attention moves beside the cache that it reads: the
-// keys and values that it writes, and queries and outputs. The engine roofline moves none of them.
+// keys and values that it writes, and queries and outputs. The engine roofline does not move them.
 func (c *attentionCosts) moveBeside(o *Operator, written, activations float64) {
 	if !c.engine.Roofline {
 		o.KV += written
