@@ -70,6 +70,9 @@ func TestOutsideConserves(t *testing.T) {
 			testkit.OK(t, err)
 			ids = append(ids, id)
 			s.Advance(s.Now() + span(t, "wait", 0, 1, 1e9, 1e11))
+			if err := s.CheckBatches(); err != nil {
+				t.Fatal(err)
+			}
 			if sum, visited := s.PausedSlots(); sum != visited {
 				t.Fatalf("paused sequences keep %+v, summed up as %+v", visited, sum)
 			}
