@@ -4,36 +4,22 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/llmsim/llmsim/internal/report/doc"
 )
 
 // layOut returns the results for people. Pairs with another build take the place of the counts.
-func layOut(results []Result) table.Writer {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = " ", " "
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	header := table.Row{"case", "CPU s", "µs", "ratio", "goal", "MB"}
+func layOut(results []Result) doc.Blocks {
+	t := doc.Block{Kind: doc.Table, Left: []int{0},
+		Header: []string{"case", "CPU s", "µs", "ratio", "goal", "MB"}}
 	paired := len(results) > 0 && results[0].Against != nil
 	if paired {
-		header = append(header, "new/other", "interval")
+		t.Header = append(t.Header, "new/other", "interval")
 	} else {
-		header = append(header, "steps", "allocs", "bytes")
+		t.Header = append(t.Header, "steps", "allocs", "bytes")
 	}
-	t.AppendHeader(header)
-	var config []table.ColumnConfig
-	for i := 1; i < len(header); i++ {
-		config = append(config, table.ColumnConfig{Number: i + 1, Align: text.AlignRight,
-			AlignHeader: text.AlignRight})
-	}
-	t.SetColumnConfigs(config)
 	for i := range results {
 		r := &results[i]
-		row := table.Row{r.Case, fmt.Sprintf("%.2f", r.Seconds),
+		row := []string{r.Case, fmt.Sprintf("%.2f", r.Seconds),
 			fmt.Sprintf("%.2f", r.Microseconds), known(r.Ratio, "%.2f"), known(r.Goal, "%g"),
 			known(float64(r.Memory)/1e6, "%.0f")}
 		switch c, p := r.Counts, r.Against; {
@@ -44,21 +30,19 @@ func layOut(results []Result) table.Writer {
 			row = append(row, fmt.Sprintf("%.1f", c.Steps),
 				fmt.Sprintf("%.2f", c.Allocations), fmt.Sprintf("%.0f", c.Bytes))
 		}
-		t.AppendRow(row)
+		t.Rows = append(t.Rows, row)
 	}
-	return t
+	return doc.Blocks{t}
 }
 
 // WriteTable writes the results for a terminal.
 func WriteTable(w io.Writer, results []Result) error {
-	_, err := fmt.Fprintln(w, layOut(results).Render())
-	return err
+	return doc.Print(w, layOut(results))
 }
 
 // WriteMarkdown writes the results as a table for a page.
 func WriteMarkdown(w io.Writer, results []Result) error {
-	_, err := fmt.Fprintln(w, layOut(results).RenderMarkdown())
-	return err
+	return layOut(results).Markdown(w)
 }
 
 // known prints a figure, or nothing where it is 0, which means that it is not known.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -194,8 +196,15 @@ func TestMemoryAddsUp(t *testing.T) {
 		list := Memory(m)
 		said := string(list.Terminal(false))
 		table := tablesOf(list)[0]
-		left, rows := 0.0, map[string][]string{}
+		left, rows, at := 0.0, map[string][]string{}, -1
+		order := []string{"memory", "usable", "weights", "routed experts", "drafter", "adapters",
+			"activation peak", "engine", "KV cache"}
 		for _, row := range table.Rows {
+			if i := slices.Index(order, row[0]); i <= at {
+				t.Errorf("%s comes late:\n%s", row[0], said)
+			} else {
+				at = i
+			}
 			rows[row[0]] = row
 			sign, bytes, _ := strings.Cut(row[1], " ")
 			switch {
@@ -397,7 +406,8 @@ func TestRooflineShowsItsSteps(t *testing.T) {
 					t.Errorf("an operator without a place is %q", row)
 				}
 			} else if row[1] != "10" || row[2] != "5" || row[3] != "50%" || row[5] != "1 ms" ||
-				row[6] != "memory" || strings.Count(row[4], "█") != 4 {
+				row[6] != "memory" || strings.Count(row[4], "█") != 4 ||
+				utf8.RuneCountInString(row[4]) != 8 {
 				t.Errorf("a step is %q", row)
 			}
 		}
@@ -407,6 +417,7 @@ func TestRooflineShowsItsSteps(t *testing.T) {
 		}
 		for words, is := range map[string]bool{"m on a, one of 2": n == 2, "m on a": true,
 			"passes through 2 stages": r.Stages == 2, "contexts of 100 tokens": unfit,
+			"1,000 FLOP for each byte (the ridge)": true, units.FormatFLOPRate(1e15): true,
 			"intensity": false} {
 			if strings.Contains(said, words) != is {
 				t.Errorf("%q is said: %v\n%s", words, !is, said)
@@ -418,4 +429,181 @@ func TestRooflineShowsItsSteps(t *testing.T) {
 			t.Error(said)
 		}
 	})
+}
+
+// A lesson's table has the time of each batch that fits, and tokens of all users that are those of
+// one times the batch. A prompt is said to be bound by memory as long as it is short of the ridge.
+func TestLessonsFollowTheLedger(t *testing.T) {
+	for _, c := range []struct {
+		model, accelerator string
+		prompt, context    int
+		set                []string
+	}{{"llama-3.1-8b", "h100", 1, 100, nil}, {"llama-3.1-8b", "h100", 64, 4000, nil},
+		{"llama-3.1-8b", "h100", 4096, 100_000, nil}, {"qwen3-8b", "a100-80gb", 16, 131_000, nil},
+		{"llama-3.1-8b", "l40s", 512, 60_000, []string{"parallelism.tensor=2"}}} {
+		file, err := scenarios.Describe(c.model, c.accelerator, c.set...)
+		testkit.OK(t, err)
+		steps, err := file.Steps(policies.Default())
+		testkit.OK(t, err)
+		list := NewLesson(steps, hardware.Accelerator{Bandwidth: 1e9}, c.prompt, c.context).Blocks()
+		var headings []string
+		for _, b := range list {
+			if b.Kind == doc.Heading {
+				headings = append(headings, b.Words)
+			}
+		}
+		if !slices.Equal(headings[1:], []string{"One token for one user", "Many users at once",
+			"The prompt", "The KV cache", "Two latencies"}) {
+			t.Errorf("%v: sections %q", c, headings)
+		}
+		room, batches := steps.Room(c.context+1), map[string]bool{}
+		for _, row := range tablesOf(list)[0].Rows {
+			batch, err := strconv.Atoi(row[0])
+			testkit.OK(t, err)
+			batches[row[0]] = true
+			if (row[1] == "does not fit") != (batch > room) {
+				t.Errorf("%v: room for %d, a batch of %d takes %s", c, room, batch, row[1])
+			}
+			if batch > room {
+				continue
+			}
+			step := steps.Decode(batch, c.context)
+			took, sum := step.Ledger.Time().Seconds(), step.Ledger.Sum()
+			if row[1] != units.FormatDuration(took) ||
+				row[4] != units.Figure(sum.Intensity()) {
+				t.Errorf("%v: a batch of %d is %q", c, batch, row)
+			}
+			for k, want := range []float64{step.Given / took,
+				float64(batch) * step.Given / took} {
+				if x, err := parseCount(row[2+k]); err != nil || math.Abs(x-want) > 5e-3*want {
+					t.Errorf("%v: a batch of %d gives %s tokens/s, want %g", c, batch, row[2+k],
+						want)
+				}
+			}
+		}
+		for _, batch := range []int{1, 8, 64, 256, min(256, max(1, room))} {
+			if !batches[strconv.Itoa(batch)] {
+				t.Errorf("%v: no batch of %d in %v", c, batch, batches)
+			}
+		}
+		said := strings.Join(strings.Fields(string(list.Terminal(false))), " ")
+		most := 1
+		for _, batch := range []int{8, 64, 256, min(room, 256)} {
+			if batch <= room {
+				most = max(most, batch)
+			}
+		}
+		if most > 1 { // a token each, in the time of a step
+			one, many := steps.Decode(1, c.context), steps.Decode(most, c.context)
+			wait := many.Ledger.Time().Seconds() / one.Ledger.Time().Seconds()
+			want := fmt.Sprintf("%d users get %s times the tokens of one, and each waits %s times "+
+				"as long", most, units.Times(float64(most)/wait), units.Times(wait))
+			if !strings.Contains(said, want) {
+				t.Errorf("%v: %q is not said in %s", c, want, said)
+			}
+		}
+		request, token := steps.Clock.RequestLatency()
+		front := request.Seconds() + float64(c.prompt)*token.Seconds()
+		prefill := steps.Prompt(c.prompt).Time().Seconds()
+		if want := fmt.Sprintf("that is alone takes %s + %s = %s.", units.FormatDuration(prefill),
+			units.FormatDuration(front), units.FormatDuration(prefill+front)); !strings.Contains(
+			said, want) {
+			t.Errorf("%v: %q is not said", c, want)
+		}
+		one := steps.Decode(1, c.context)
+		if want := fmt.Sprintf("%s for each token against %s when decoding",
+			units.FormatDuration(prefill/float64(c.prompt)),
+			units.FormatDuration(one.Ledger.Time().Seconds())); !strings.Contains(said, want) {
+			t.Errorf("%v: %q is not said", c, want)
+		}
+		flops, bandwidth := steps.Clock.Peaks()
+		sum := steps.Prompt(c.prompt).Sum()
+		short := sum.Intensity() < flops/bandwidth && sum.Bound == steptime.Memory
+		for words, is := range map[string]bool{"as short as this": short,
+			"Prefill is bound by": !short, "could serve a whole batch": room < 8 &&
+				!batches["2"] && room <= 1} {
+			if strings.Contains(said, words) != is {
+				t.Errorf("%v: %q is said: %v", c, words, !is)
+			}
+		}
+		r := NewRoofline(steps, []int{c.prompt, 10_000_000}, []int{1, room, room + 1}, c.context)
+		for _, s := range r.Steps {
+			want := s.Phase == "decode" && s.Tokens <= room ||
+				s.Phase == "prefill" && steps.Room(s.Tokens) >= 1
+			if s.Name != fmt.Sprint(s.Phase, " ", s.Tokens) {
+				t.Errorf("%s %d is called %q", s.Phase, s.Tokens, s.Name)
+			}
+			if s.Fits != want {
+				t.Errorf("%v: %s fits: %v, with room for %d", c, s.Name, s.Fits, room)
+			}
+		}
+	}
+}
+
+// The table of requests has a row for each that ends: whole, cut with what its user had, or turned
+// away with nothing.
+func TestEachRequestHasARow(t *testing.T) {
+	var out strings.Builder
+	r := NewRequests(&out)
+	s := &sim.Sequence{FirstToken: 2 * sim.Second, LastToken: 4 * sim.Second,
+		Scheduled: sim.Second}
+	s.ID, s.Prompt, s.Output = 1, 10, 3
+	r.Finished(s)
+	r.Rejected(&sim.Request{ID: 2, Prompt: 20, Arrival: sim.Second}, 0)
+	r.Ended(&sim.Sequence{Request: sim.Request{ID: 3, Prompt: 30}}, 0, 5*sim.Second)
+	testkit.OK(t, r.Close())
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 4 {
+		t.Fatalf("%q", lines)
+	}
+	if lines[1] != "1,0,0,completed,0.000000000,10,3,0,0,1000.000000,2000.000000,1000.000000,"+
+		"4000.000000" {
+		t.Errorf("%q", lines[1])
+	}
+	for i, want := range []string{"2,0,0,rejected: ", "3,0,0,rejected: "} {
+		if !strings.HasPrefix(lines[2+i], want) ||
+			strings.Count(lines[2+i], ",") != strings.Count(lines[0], ",") {
+			t.Errorf("%q does not begin with %q", lines[2+i], want)
+		}
+	}
+}
+
+// Progress counts the requests that end, however they end, and shows nothing on what is no
+// terminal.
+func TestProgressCounts(t *testing.T) {
+	var out strings.Builder
+	if NewProgress(&out, 5) != nil {
+		t.Error("there is progress on what is no terminal")
+	}
+	p := &Progress{out: &out, total: 3 * stride, started: time.Now().Add(-time.Hour)}
+	for i := range stride {
+		if p.bar != nil {
+			t.Fatalf("a bar after %d requests", i)
+		}
+		if i%2 == 0 {
+			p.Finished(nil)
+		} else {
+			p.Rejected(nil, 0)
+		}
+	}
+	if p.done != stride || p.bar == nil {
+		t.Errorf("%d of %d requests are counted", p.done, stride)
+	}
+	p.End()
+	(&Progress{}).End()
+	(*Progress)(nil).End()
+	fresh := &Progress{out: &out, total: stride, started: time.Now()}
+	for range stride {
+		fresh.Finished(nil)
+	}
+	if fresh.bar != nil {
+		t.Error("a run of no time has a bar")
+	}
+	out.Reset()
+	c := NewCounter(&out, "runs")
+	c.Start(3)
+	c.Step()
+	if c.End(); out.Len() > 0 {
+		t.Errorf("a counter shows %q", out.String())
+	}
 }

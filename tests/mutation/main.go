@@ -48,12 +48,12 @@
 //	internal/load                       11  7431
 //	internal/serve                       9  8101
 //	internal/serve/openai               24  8271 (of 30)
-//	internal/report                      6  7481
+//	internal/report                     13  7551
 //	internal/report/diagnosis           11  7471
 //	internal/report/lesson              10  7471
 //	internal/report/page                11  7471
-//	internal/report/plots                2  7471
-//	internal/report/timeline             8  7481
+//	internal/report/plots               13  7541
+//	internal/report/timeline            12  7551
 //	internal/launch                     18  8251 (of 20)
 //	internal/launch/options             18  8203 (of 20)
 //	internal/launch/commands            28  8211 (of 30)

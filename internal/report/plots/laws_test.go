@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -37,6 +38,8 @@ type shown struct {
 	marks  []*plotter.Scatter
 	bars   []*plotter.BarChart
 	areas  []*plotter.Polygon
+	grids  int // before anything else
+	names  *labels
 	legend []string
 }
 
@@ -56,6 +59,12 @@ func look(t *rapid.T, p *plot.Plot, err error) *shown {
 			s.bars = append(s.bars, one)
 		case *plotter.Polygon:
 			s.areas = append(s.areas, one)
+		case *labels:
+			s.names = one
+		case *plotter.Grid:
+			if len(s.lines)+len(s.marks)+len(s.bars)+len(s.areas) == 0 {
+				s.grids++
+			}
 		}
 	}
 	entries := reflect.ValueOf(p).Elem().FieldByName("Legend").FieldByName("entries")
@@ -63,6 +72,23 @@ func look(t *rapid.T, p *plot.Plot, err error) *shown {
 		s.legend = append(s.legend, entries.Index(i).FieldByName("text").String())
 	}
 	return s
+}
+
+// Every picture but stacks has a grid behind its data, in the common letters.
+func TestGridsAreBehindTheData(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := []Series{{Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}},
+			{Name: "b", X: []float64{1, 2}, Y: []float64{3, 4}}}
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(pictures()))).Draw(t, "picture")
+		p, err := pictures()[name](list)
+		s := look(t, p, err)
+		if stack := name == "Stacked" || name == "StepParts"; (s.grids == 1) == stack {
+			t.Errorf("%s has %d grids", name, s.grids)
+		}
+		if p.X.Label.Text == "" || p.Y.Label.Text == "" || p.Title.Text == "" {
+			t.Errorf("%s does not say what it shows", name)
+		}
+	})
 }
 
 // holds fails the test unless the points are the wanted ones, and the axes cover them.
@@ -365,6 +391,11 @@ func TestAccuracyIsOnEqualAxes(t *testing.T) {
 		low, high := math.Inf(1), 0.0
 		for i, s := range list {
 			one := AccuracySeries{Name: s.Name, Measured: s.X, Predicted: s.Y, Hollow: i == 1}
+			if i == 0 {
+				for k := range s.X {
+					one.Labels = append(one.Labels, fmt.Sprint("point ", k))
+				}
+			}
 			if i == 2 {
 				one.Colour = color.Black
 			}
@@ -404,6 +435,14 @@ func TestAccuracyIsOnEqualAxes(t *testing.T) {
 			}
 		}
 		s.named(t, names...)
+		first := pointsAt(&list[0], math.Log10, math.Log10)
+		if s.holds(t, "names", s.names.at, first); s.names.names[0] != "point 0" ||
+			len(s.names.names) != len(first) {
+			t.Errorf("names are %q", s.names.names)
+		}
+		if len(list) > 1 {
+			s.holds(t, "rings", s.names.rings, pointsAt(&list[1], math.Log10, math.Log10))
+		}
 	})
 	for n, smaller := range map[int]int{100: 101, 1000: 1001} {
 		if radius(n) <= radius(smaller) || radius(smaller) != radius(smaller+10) {
@@ -550,6 +589,11 @@ func TestLatenciesRiseToAll(t *testing.T) {
 			s.holds(t, "SLO", l.XYs, plotter.XYs{{X: at, Y: 0}, {X: at, Y: 1.1}})
 			if len(l.Dashes) != 2 {
 				t.Errorf("the limit is drawn with dashes %v", l.Dashes)
+			}
+		}
+		for i, tick := range s.Y.Tick.Marker.Ticks(0, 1) {
+			if tick.Label != fmt.Sprint(100*tick.Value) || tick.Value != float64(i)/4 {
+				t.Errorf("%g is labelled %q", tick.Value, tick.Label)
 			}
 		}
 		r.ClassSLOs = map[string]scenarios.SLO{"a": {Percentile: 5}}

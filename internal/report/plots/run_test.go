@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/report/page"
@@ -58,12 +59,20 @@ func TestPartsAddUp(t *testing.T) {
 // fits into, and of one in which no request is completed.
 func TestSaveRun(t *testing.T) {
 	for _, set := range [][]string{nil, {"workload.output=1"}, {"workload.patience=1us"},
+		{"workload.rate=1000/s"},
 		{"memory.tokens=1000", "engine.max-model-len=500", "workload.prompt=100",
 			"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)
 		dir := t.TempDir()
 		testkit.OK(t, Print.SaveRun(dir, result, sample, steps))
 		for _, name := range []string{"latencies", "queue", "memory", "steps"} {
+			svg := string(testkit.Read(t, filepath.Join(dir, name+".svg")))
+			overloaded := result.Diagnosis != nil && result.Diagnosis.Load ==
+				scenarios.Overloaded && name != "steps"
+			if !strings.Contains(svg, ": "+result.Name) ||
+				strings.Contains(svg, "OVERLOADED") != overloaded {
+				t.Errorf("%v: the title of %s lacks the scenario or its load", set, name)
+			}
 			for _, format := range []string{"svg", "png"} {
 				if info, err := os.Stat(filepath.Join(dir, name+"."+format)); err != nil ||
 					info.Size() < 1000 {

@@ -193,7 +193,7 @@ func TestThePictureIsToScale(t *testing.T) {
 		high := list[0].at["height"]
 		x := func(at sim.Time) float64 { return 96 + (1180-96-24)*float64(at)/float64(c.End) }
 		var rows, boxes []pixels
-		cells := map[string]int{}
+		cells, ground, columns := map[string]int{}, 0, map[float64][]float64{}
 		axis, lowest := 0.0, 0.0
 		for _, p := range list {
 			switch {
@@ -202,6 +202,13 @@ func TestThePictureIsToScale(t *testing.T) {
 				lowest = max(lowest, p.at["y1"])
 			case p.name == "rect" && p.at["height"] == 10:
 				cells[p.fill]++
+				columns[p.at["x"]] = append(columns[p.at["x"]], p.at["y"])
+			case p.name == "rect" && p.at["width"] == 1180 && p.at["height"] == high:
+				ground++
+			case p.name == "text" && strings.HasPrefix(strings.TrimSpace(p.text), "replica ") !=
+				(len(c.Tracks) > 1) && p.at["x"] == 88 && p.at["y"] < 100 &&
+				strings.ContainsAny(p.text, "sr"):
+				t.Errorf("of %d batches one is %q", len(c.Tracks), p.text)
 				lowest = max(lowest, p.at["y"]+10)
 			case p.name == "rect" && p.at["height"] == stepTall-8 && p.fill == decode.colour():
 				boxes = append(boxes, p)
@@ -221,6 +228,16 @@ func TestThePictureIsToScale(t *testing.T) {
 				lowest, axis,
 				high)
 		}
+		if ground != 1 {
+			t.Errorf("%d times the ground", ground)
+		}
+		for x, column := range columns { // a pixel apart
+			for k, y := range column {
+				if y != column[0]+11*float64(k) || len(column) != 8 {
+					t.Errorf("cells at %g are at %v", x, column)
+				}
+			}
+		}
 		for i, p := range rows {
 			if l := c.Rows[i]; math.Abs(p.at["x1"]-x(l.Arrival)) > 0.01 ||
 				math.Abs(p.at["x2"]-x(l.Last)) > 0.01 ||
@@ -230,6 +247,16 @@ func TestThePictureIsToScale(t *testing.T) {
 			}
 		}
 		lives(t, list, c, rows)
+		for i, p := range boxes { // three of four tokens are of prompts, then none
+			share := 0.75 * float64(1-i%2)
+			if !slices.ContainsFunc(list, func(q pixels) bool {
+				return q.name == "rect" && q.fill == prefill.colour() && q.at["x"] == p.at["x"] &&
+					q.at["y"] == p.at["y"] && q.at["width"] == p.at["width"] &&
+					math.Abs(q.at["height"]-share*(stepTall-8)) < 0.06
+			}) {
+				t.Errorf("box %d is not prefill by %g", i, share)
+			}
+		}
 		for i, p := range boxes {
 			if half := x(c.End/2) - 96; math.Abs(p.at["x"]-96-half*float64(i%2)) > 0.01 ||
 				math.Abs(p.at["width"]-half+1) > 0.02 ||
@@ -250,6 +277,20 @@ func TestThePictureIsToScale(t *testing.T) {
 			t.Errorf("cells of no memory: %v", cells)
 		}
 		ticks(t, list, axis, c.End)
+		var legend []string // the colour, and beside it what it means
+		for i, p := range list {
+			if p.name == "rect" && p.at["height"] == 12 && p.at["y"] < headTall {
+				if next := list[i+1]; next.at["x"] <= p.at["x"]+12 ||
+					next.at["x"]+6*float64(len(strings.TrimSpace(next.text))) > 1180 {
+					t.Errorf("%+v is not beside %+v", next, p)
+				}
+				legend = append(legend, p.fill+" "+strings.TrimSpace(list[i+1].text))
+			}
+		}
+		if want := []string{held.colour() + " " + held.name(), decode.colour() + " decode",
+			prefill.colour() + " prefill"}; !slices.Equal(legend, want) {
+			t.Errorf("the legend is %q, want %q", legend, want)
+		}
 	})
 }
 
@@ -303,6 +344,44 @@ func lives(t *rapid.T, list []pixels, c *Chart, rows []pixels) {
 		t.Errorf("%d marks, %d numbers, %d bars, want %d, %d and %d", marks, labels, drawn, n, n,
 			bars)
 	}
+}
+
+// Steps that are drawn as one are alike, follow each other and are narrow; none of their time is
+// lost.
+func TestJoinedStepsKeepTheirTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &drawing{whole: 1060 * sim.Second} // a pixel is a second
+		var steps []Step
+		at := sim.Time(0)
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			s := Step{From: at + sim.Time(rapid.IntRange(0, 5).Draw(t, "gap")/5)*sim.Second,
+				Decodes: rapid.IntRange(1, 2).Draw(t, "decodes"),
+				Prompt:  rapid.IntRange(0, 3).Draw(t, "prompt") / 3}
+			s.To = s.From + sim.Time(rapid.IntRange(1, 4).Draw(t, "takes"))*sim.Second/2
+			steps, at = append(steps, s), s.To
+		}
+		var before, after sim.Time
+		for _, s := range steps {
+			before += s.To - s.From
+		}
+		list := d.joined(steps)
+		boxes := 1
+		for i, s := range steps {
+			if i > 0 {
+				l := steps[i-1]
+				alike := l.Prompt+s.Prompt == 0 && l.Decodes == s.Decodes && l.To == s.From
+				if !alike || s.To-s.From >= 2*sim.Second {
+					boxes++
+				}
+			}
+		}
+		for _, s := range list {
+			after += s.To - s.From
+		}
+		if before != after || len(list) != boxes {
+			t.Errorf("%d boxes of %v, want %d of %v:\n%v", len(list), after, boxes, before, steps)
+		}
+	})
 }
 
 // A page has the picture and each request in words, with its parts, in well-formed lists; a chart's

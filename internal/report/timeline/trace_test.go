@@ -71,6 +71,7 @@ func TestTimelineKeepsTheFormat(t *testing.T) {
 		open := map[int64][]traceEvent{}
 		named := map[int]bool{}
 		requests := 0
+		computed, prompts, again := 0.0, 0.0, 0.0 // tokens of prompts
 		for i, e := range trace.Events {
 			if e.Process == nil || e.Name == "" || (e.Phase != "M" && (e.At == nil || *e.At < 0)) {
 				t.Fatalf("%v: event %d lacks a field: %+v", set, i, e)
@@ -84,8 +85,25 @@ func TestTimelineKeepsTheFormat(t *testing.T) {
 					t.Fatalf("%v: slice %d starts at %v, before %v: %+v", set, i, *e.At, free[k], e)
 				}
 				free[k] = *e.At + *e.Duration
+				if decoding, steps := e.Args["decoding"], e.Args["steps"]; steps != nil {
+					want := "decode"
+					switch prompts := e.Args["prompt_tokens"].(float64); {
+					case prompts > 0 && decoding.(float64) > 0:
+						want = "prefill and decode"
+					case prompts > 0:
+						want = "prefill"
+					}
+					computed += e.Args["prompt_tokens"].(float64)
+					if e.Name != want || *e.Process < 2 {
+						t.Fatalf("%v: a step of %v in process %d", set, e, *e.Process)
+					}
+				}
 			case "b":
 				open[*e.ID] = append(open[*e.ID], e)
+				if strings.HasPrefix(e.Name, "request ") {
+					prompts += e.Args["prompt"].(float64) - e.Args["cached"].(float64)
+					again += e.Args["preemptions"].(float64)
+				}
 			case "e":
 				stack := open[*e.ID]
 				last := len(stack) - 1
@@ -118,6 +136,13 @@ func TestTimelineKeepsTheFormat(t *testing.T) {
 		}
 		if requests != 200 {
 			t.Errorf("%v: %d requests in the timeline, want 200", set, requests)
+		}
+		if set[0] == apart[0] { // a token of each is computed again where it is decoded
+			prompts += float64(requests)
+		}
+		if computed != prompts && again == 0 {
+			t.Errorf("%v: steps compute %g tokens of prompts, requests have %g", set, computed,
+				prompts)
 		}
 	}
 }

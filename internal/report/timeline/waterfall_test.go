@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/internal/report/doc"
@@ -133,6 +134,49 @@ func TestLongestPartsAreShown(t *testing.T) {
 		if longer >= mostParts {
 			t.Errorf("a part of %v is shown, and %d are longer", r.Span(), longer)
 		}
+	}
+}
+
+// A run ends with the last request that is looked at, answered or not: there is no need for the
+// others, however many there are. The slowest of equals is the first.
+func TestRunsEndWithTheLastLife(t *testing.T) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	many := []string{"workload.requests=1000000000", "workload.duration=20000h"}
+	l, err := RecordLife(ctx, build(t, many...), 3)
+	testkit.OK(t, err)
+	if l.ID != 3 || l.Last <= l.Arrival {
+		t.Errorf("%+v", l)
+	}
+	if _, err := RecordLife(ctx, build(t, append(many, "workload.patience=1us")...),
+		3); err == nil || ctx.Err() != nil {
+		t.Errorf("a user who goes away: %v", err)
+	}
+	for _, set := range [][]string{many, append(many, "workload.patience=1us")} {
+		c, err := RecordChart(ctx, "c", build(t, set...), 2, 3, false)
+		testkit.OK(t, err)
+		answered := len(set) == 2
+		if (len(c.Rows) == 3) != answered || c.End == 0 {
+			t.Errorf("%v: %d rows, the end at %v", set, len(c.Rows), c.End)
+		}
+		for i, row := range c.Rows {
+			if row.ID != int64(2+i) || row.Last > c.End {
+				t.Errorf("row %d is request %d, ends at %v of %v", i, row.ID, row.Last, c.End)
+			}
+		}
+	}
+	var s slowest
+	s.id = -1
+	for _, q := range []struct {
+		id   int64
+		took sim.Time
+	}{{7, 2}, {5, 3}, {4, 3}, {6, 3}, {1, 2}} {
+		one := &sim.Sequence{LastToken: q.took}
+		one.ID = q.id
+		s.Finished(one)
+	}
+	if s.id != 4 {
+		t.Errorf("the slowest is request %d, want 4", s.id)
 	}
 }
 
