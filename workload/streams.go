@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/internal/content"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // stream names a purpose that draws random numbers of its own.
@@ -43,3 +44,29 @@ func (s stream) nth(seed uint64, n int) *rand.PCG {
 
 // key returns a number that depends on seed and purpose only.
 func (s stream) key(seed uint64) uint64 { return content.Hash(content.Hash(seed) + uint64(s)) }
+
+// limit ends a stream.
+type limit struct {
+	// left is the number of requests that may still be sent, and until the time from which no
+	// request is.
+	left  int64
+	until sim.Time
+	timed bool // the time ended the stream
+}
+
+// apply returns at, or sim.Never where no request may be sent then.
+func (l *limit) apply(at sim.Time) sim.Time {
+	l.timed = l.left > 0 && at >= l.until && at != sim.Never
+	if l.left <= 0 || at >= l.until {
+		return sim.Never
+	}
+	return at
+}
+
+// Until implements sim.Timed.
+func (l *limit) Until() sim.Time {
+	if l.timed {
+		return l.until
+	}
+	return 0
+}
