@@ -47,7 +47,7 @@ type Summary struct {
 }
 
 // Service is what the users of a server see: how their requests ended, tokens, rates, latencies and
-// limits. The result of a simulation and that of a load on a real server hold the same.
+// limits. The results of a simulation and of a load on a real server hold the same.
 type Service struct {
 	Endings
 	TotalInputTokens  int64 `json:"total_input_tokens"`

@@ -203,7 +203,9 @@ func (p *Speculator) Cost(l *Load) sim.Time { return p.c.Drafter.Duration(l) + p
 // next step.
 func (p *Speculator) Accepted() []int64 { return p.accepted }
 
-// FLOPs returns the number of floating-point operations for drafts so far.
+// FLOPs returns the number of floating-point operations for drafts so far, of all steps that began.
+// Drafts come before the model's part of a step, so they were computed also where the replica fails
+// within the step.
 func (p *Speculator) FLOPs() float64 { return p.flops }
 
 // clear empties the load, for drafts no longer than d.
