@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,4 +66,64 @@ func FuzzParseAxis(f *testing.F) {
 			t.Errorf("%q gives an axis without key or values: %+v", text, a)
 		}
 	})
+}
+
+// A grid of a million points is the largest; its points are every combination once, whatever the
+// axes, and share no memory. A number is read with its unit.
+func TestBoundsOfGrids(t *testing.T) {
+	axis := func(key string, n int) Axis {
+		a := Axis{Key: key}
+		for i := range n {
+			a.Values = append(a.Values, strconv.Itoa(i))
+		}
+		return a
+	}
+	million := Axis{"a", make([]string, mostPoints+1)}
+	for n, fits := range map[int]bool{mostPoints: true, mostPoints + 1: false} {
+		points, err := Grid([]Axis{{"a", million.Values[:n]}})
+		if (err == nil) != fits || fits && len(points) != n {
+			t.Errorf("%d points: %d, %v", n, len(points), err)
+		}
+	}
+	points, err := Grid([]Axis{axis("a", 3), axis("b", 1), axis("c", 4)})
+	testkit.OK(t, err)
+	seen := map[string]bool{}
+	for _, p := range points {
+		seen[p.String()] = true
+		if _ = append(p, Setting{}); len(p) != 3 || !slices.Equal(p.Overrides(),
+			strings.Fields(p.String())) {
+			t.Errorf("point %v", p)
+		}
+	}
+	if len(seen) != 12 || len(points) != 12 {
+		t.Errorf("%d points, %d of them different, want 12", len(points), len(seen))
+	}
+	if none, err := Grid(nil); err != nil || len(none) != 1 {
+		t.Errorf("without axes: %v, %v; want the scenario itself", none, err)
+	}
+	for _, c := range []struct {
+		text, unit string
+		x          float64
+		ok         bool
+	}{{"40/s", "/s", 40, true}, {"$2.5/h", "/h", 2.5, true}, {"7", "", 7, true},
+		{"x7", "", 0, false}, {"", "", 0, false}, {"1.2.3", "", 0, false}} {
+		if x, unit, ok := Number(c.text); x != c.x || unit != c.unit || ok != c.ok {
+			t.Errorf("%q: %g %q %v", c.text, x, unit, ok)
+		}
+	}
+	for text, want := range map[string][]string{
+		"k=[a,b],{c: [d,e], f: g},h": {"[a,b]", "{c: [d,e], f: g}", "h"},
+		"k=\"a,b\", 'c,\"d'":         {"\"a,b\"", "'c,\"d'"},
+		"k=1s..2s:2":                 {"1s", "2s"}, "k=0..1:4": {"0", "0.333333", "0.666667", "1"},
+		"k=3..1:3": {"3", "2", "1"},
+	} {
+		if a, err := ParseAxis(text); err != nil || a.Key != "k" || !slices.Equal(a.Values, want) {
+			t.Errorf("%s: %q, %v", text, a.Values, err)
+		}
+	}
+	for _, text := range []string{"k=", "k=1..2:1000001", "k=$1..2:2", "k=1..2", "k=..:2"} {
+		if a, err := ParseAxis(text); err == nil {
+			t.Errorf("%s: %v is not refused", text, a)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,5 +148,165 @@ func TestRemediesOfDefaultsWrittenOut(t *testing.T) {
 	got := triedText(t, string(all)).Diagnosis.Remedies
 	if d := cmp.Diff(want, got); d != "" || len(want) < 2 {
 		t.Errorf("remedies of the scenario (-), and of the one with all defaults (+): %s", d)
+	}
+}
+
+// Remedies that meet the SLO come first, the cheapest of them before the others; of others the one
+// that helps most requests, and of equals the cheaper. The order is the reverse if swapped.
+func TestOrderOfRemedies(t *testing.T) {
+	remedy := func(met bool, price, kept float64) scenarios.Remedy {
+		return scenarios.Remedy{Met: met, Price: price, Kept: [2]float64{0.1, kept}}
+	}
+	sorted := []scenarios.Remedy{remedy(true, 1, 0.99), remedy(true, 1, 0.98), remedy(true, 2, 1),
+		remedy(false, 2, 0.9), remedy(false, 1, 0.5), remedy(false, 3, 0.5)}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			if got, want := better(a, b), i-j; got*want < 0 || (got == 0) != (want == 0) {
+				t.Errorf("%d against %d: %d", i, j, got)
+			}
+		}
+	}
+}
+
+// after returns a result of a run of 2 hours for a price, with a share that keeps the SLO.
+func after(load scenarios.LoadState, met bool, kept, cost float64) *scenarios.Result {
+	r := &scenarios.Result{Cost: cost, Diagnosis: &scenarios.Diagnosis{Load: load}}
+	r.SLOMet, r.Attainment.All, r.Duration = met, kept, 7200
+	return r
+}
+
+// What helps an overloaded system is that it keeps up; else, that the SLO is met, or that 1 % more
+// of the requests meet it. Prices are of an hour.
+func TestWhatCountsAsHelp(t *testing.T) {
+	const up, over = scenarios.KeepsUp, scenarios.Overloaded
+	for _, c := range []struct {
+		before, after *scenarios.Result
+		want          bool
+	}{
+		{after(over, false, 0.5, 1), after(over, true, 1, 1), false},
+		{after(over, false, 0.5, 1), after(up, false, 0.5, 1), true},
+		{after(up, false, 0.5, 1), after(up, true, 0.5, 1), true},
+		{after(up, true, 0.5, 1), after(up, true, 0.5, 1), false},
+		{after(up, false, 0.5, 1), after(up, false, 0.5+worthwhile, 1), true},
+		{after(up, false, 0.5, 1), after(up, false, 0.509, 1), false},
+		{after(up, false, 0.5, 1), after(over, false, 0.4, 1), false},
+	} {
+		if helps(c.before, c.after) != c.want {
+			t.Errorf("%+v after %+v", c.after.Diagnosis, c.before.Diagnosis)
+		}
+	}
+	twice := after(up, true, 1, 6)
+	twice.Duration = 3600
+	for _, c := range []struct {
+		before, after *scenarios.Result
+		want          float64
+	}{{after(up, true, 1, 3), twice, 4}, {twice, after(up, true, 1, 3), 0.25},
+		{after(up, true, 1, 0), twice, 0}, {twice, after(up, true, 1, 0), 0},
+		{after(up, true, 1, 3), after(up, true, 1, 3*(1+1e-12)), 1}} {
+		if got := price(c.before, c.after); got != c.want {
+			t.Errorf("a price of %g, want %g", got, c.want)
+		}
+	}
+	before, now := after(up, false, 0.5, 1), after(over, true, 0.75, 2)
+	before.P99TTFT, now.P99TTFT, before.P99TPOT, now.P99TPOT = 1, 2, 3, 4
+	before.Completed, now.Completed = 7, 8
+	c := candidate{words: "w", set: []string{"k=1"}}
+	want := scenarios.Remedy{Change: "w", Set: c.set, Requests: 7, Met: true, Load: over,
+		Kept: [2]float64{0.5, 0.75}, TTFT: [2]float64{1, 2}, TPOT: [2]float64{3, 4}, Helps: true,
+		Price: 2}
+	if d := cmp.Diff(want, c.remedy(before, now)); d != "" {
+		t.Error(d)
+	}
+}
+
+// An overloaded pool needs its replicas times what arrives over what is served, sixteen times at
+// most, and at least one more.
+func TestMissingReplicas(t *testing.T) {
+	for _, c := range []struct {
+		replicas        int
+		offered, served float64
+		want            int
+	}{{1, 10, 5, 1}, {2, 10, 4, 3}, {4, 10, 10, 1}, {3, 100, 1, 45}, {1, 10, 0, 15},
+		{0, 30, 10, 2}, {3, 30.000000001, 10, 6}, {10, 10.1, 10, 1}, {10, 11.1, 10, 2}} {
+		s := &scenarios.Scenario{Replicas: c.replicas}
+		r := &scenarios.Result{Diagnosis: &scenarios.Diagnosis{}}
+		r.OfferedRate, r.Diagnosis.Served = c.offered, c.served
+		p := poolsOf(s)[0]
+		if got := p.missing(s, r); got != c.want {
+			t.Errorf("%+v: %d are missing", c, got)
+		}
+		more := p.larger(s, 2)
+		n := max(1, c.replicas) + 2
+		if more.apply(s); s.Replicas != n || more.set[0] != fmt.Sprintf("replicas=%d", n) {
+			t.Errorf("two more than %d: %+v", c.replicas, more)
+		}
+	}
+	pools := func(n ...int) *scenarios.Scenario {
+		s := &scenarios.Scenario{Replicas: 2}
+		for _, k := range n {
+			s.Fleet.Pools = append(s.Fleet.Pools, scenarios.Pool{Replicas: k})
+		}
+		return s
+	}
+	for want, s := range map[int]*scenarios.Scenario{2: pools(), 5: pools(2, 3), 3: pools(3),
+		1: {}} {
+		if got := replicas(s); got != want {
+			t.Errorf("%d replicas, want %d", got, want)
+		}
+	}
+	one := poolsOf(&scenarios.Scenario{})[0]
+	if c := one.larger(&scenarios.Scenario{}, 1); c.words != "a second replica" {
+		t.Errorf("one more is %q", c.words)
+	}
+	if c := one.larger(&scenarios.Scenario{Replicas: 2}, 1); c.words !=
+		"3 replicas in place of 2" {
+		t.Errorf("one more than two is %q", c.words)
+	}
+}
+
+// The candidates of pools, by hand: what a pool computes decides what is tried for it, a batch only
+// where it was full, and all pools at once where the system is overloaded. Each sets what its
+// override says, and nothing else.
+func TestCandidatesByHand(t *testing.T) {
+	f, err := scenarios.Parse("scenario", []byte(apartPools))
+	testkit.OK(t, err)
+	built, err := f.Build(policies.Default())
+	testkit.OK(t, err)
+	testkit.OK(t, built.Source.Close())
+	s := &built.Scenario
+	sets := func(load scenarios.LoadState, peak int) (list []string) {
+		r := &scenarios.Result{Diagnosis: &scenarios.Diagnosis{Load: load, Served: 10}}
+		r.OfferedRate, r.PeakBatch = 30, peak
+		for _, c := range candidates(s, r) {
+			list = append(list, strings.Join(c.set, " "))
+		}
+		return list
+	}
+	count := func(list []string, part string) (n int) {
+		for _, set := range list {
+			if strings.Contains(set, part) {
+				n++
+			}
+		}
+		return n
+	}
+	calm, busy := sets(scenarios.KeepsUp, 199), sets(scenarios.Overloaded, 200)
+	for _, c := range []struct {
+		part       string
+		calm, busy int
+	}{
+		{"fleet.pools.0.replicas=2", 1, 1}, {"fleet.pools.1.replicas=2", 1, 1},
+		{"fleet.pools.0.replicas=3", 0, 2}, {"fleet.pools.1.replicas=3", 0, 2},
+		{"fleet.pools.0.replicas=3 fleet.pools.1.replicas=3", 0, 1},
+		{"fleet.pools.0.batching", 2, 2}, {"fleet.pools.1.batching", 0, 1},
+		{"max-sequences: 800", 0, 1},
+	} {
+		if x, y := count(calm, c.part), count(busy, c.part); x != c.calm || y != c.busy {
+			t.Errorf("%q is tried %d and %d times, want %d and %d\n%q\n%q", c.part, x, y, c.calm,
+				c.busy, calm, busy)
+		}
+	}
+	if len(calm) != 4 || len(busy) != 8 {
+		t.Errorf("tried %q and %q", calm, busy)
 	}
 }
