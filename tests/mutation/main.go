@@ -23,6 +23,7 @@
 //	internal/planner/capacity/judge     10  8101
 //	internal/planner/capacity/candidate 12  8101
 //	internal/planner/capacity/asked     11  8101
+//	internal/planner/capacity/answer    12  8503
 //	internal/planner/capacity/detail    15  8501
 //	internal/planner/compare            13  9201
 //	internal/planner/journal            12  8101

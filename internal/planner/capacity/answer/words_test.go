@@ -1,0 +1,719 @@
+package answer
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// says checks that words have each of some parts; a part that begins with "no: " must not be there.
+func says(t *testing.T, words string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		absent, not := strings.CutPrefix(part, "no: ")
+		if strings.Contains(words, absent) == not {
+			t.Errorf("%q, want %q", words, part)
+		}
+	}
+}
+
+// plain is the words of blocks, one a line, with the cells of tables.
+func plain(list doc.Blocks) string {
+	var words strings.Builder
+	for _, b := range list {
+		fmt.Fprintln(&words, b.Words)
+		for _, row := range append([][]string{b.Header}, b.Rows...) {
+			fmt.Fprintln(&words, strings.Join(row, " | "))
+		}
+	}
+	return words.String()
+}
+
+// all is the words of a whole page, each part in its first way.
+func (g *page) all() string {
+	list, _ := g.blocks(unlimited)
+	return plain(list)
+}
+
+// ranked is the words of the parts of a rank.
+func (g *page) ranked(r rank) (list []string) {
+	for _, part := range *g {
+		if part.rank == r {
+			list = append(list, plain(part.ways[0]))
+		}
+	}
+	return list
+}
+
+// Each part of a page is in its first way that fits beside all more important ones, and parts keep
+// their order. Essential ones are there in any case, and the number of lines is the page's.
+func TestPagesHoldWhatFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var g page
+		gap := doc.Block{Kind: doc.Gap}
+		for range rapid.IntRange(0, 8).Draw(t, "parts") {
+			r := rank(rapid.IntRange(0, int(sources)).Draw(t, "rank"))
+			long := rapid.IntRange(1, 4).Draw(t, "lines")
+			var ways []doc.Blocks
+			for n := long; n > 0 && len(ways) < 2; n-- {
+				ways = append(ways, slices.Repeat(doc.Blocks{gap}, n))
+			}
+			g.add(r, ways...)
+			g.add(r, nil) // an empty part is left out
+		}
+		most := rapid.IntRange(0, 20).Draw(t, "most")
+		list, lines := g.blocks(most)
+		want := 0
+		for r := essential; r <= sources; r++ {
+			for _, part := range g {
+				if part.rank != r {
+					continue
+				}
+				first, last := len(part.ways[0]), len(part.ways[len(part.ways)-1])
+				switch {
+				case want+first <= most:
+					want += first
+				case want+last <= most || r == essential:
+					want += last
+				}
+			}
+		}
+		if lines != want || len(list) != want || lines != list.Lines() {
+			t.Fatalf("%d lines, %d blocks, of at most %d; want %d", lines, len(list), most, want)
+		}
+	})
+	g := page{}
+	g.text(sources, "last", "")
+	g.text(essential, "first")
+	if list, n := g.blocks(unlimited); len(list) != 2 || list[0].Words != "last" ||
+		n != list.Lines() {
+		t.Errorf("%+v", list)
+	}
+	if list, _ := g.blocks(1); len(list) != 1 || list[0].Words != "first" {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A probability is told from 0 and from 1 by 1.5 %, and its interval where it is wider than 2 %.
+func TestWordsOfChances(t *testing.T) {
+	for p, want := range map[float64]string{0: "less than 2%", 0.0149: "less than 2%",
+		Certain: "1.5%", 0.5: "50%", 1 - Certain: "98%", 0.9851: "more than 98%",
+		1: "more than 98%"} {
+		if got := percentChance(p); got != want {
+			t.Errorf("%g: %q, want %q", p, got, want)
+		}
+	}
+	for _, c := range []struct {
+		chance Chance
+		want   bool
+	}{
+		{Chance{Probability: 0.5, Low: 0.4, High: 0.6}, true},
+		{Chance{Probability: 0.5, Low: 0.5, High: 0.519}, false},
+		{Chance{Probability: 0.5, Low: 0.5, High: 0.53}, true},
+		{Chance{Probability: 0.01, Low: 0, High: 0.6}, false},
+		{Chance{Probability: 0.99, Low: 0.4, High: 1}, false},
+		{Chance{Probability: Certain, Low: 0, High: 0.6}, true},
+		{Chance{Probability: 1 - Certain, Low: 0, High: 0.6}, true},
+	} {
+		if got := strings.Contains(c.chance.words(), "–"); got != c.want {
+			t.Errorf("%+v: %s", c.chance, c.chance.words())
+		}
+	}
+	says(t, (&Chance{Probability: 0.5, Low: 0.4, High: 0.6}).words(), "50% (40%–60%)")
+}
+
+// Chances are told up to the first number of replicas that is sure, and why the answer's is lower
+// than was asked for.
+func TestChancesAreToldUntilOneIsSure(t *testing.T) {
+	list := []Chance{{Replicas: 4, Probability: 0.3}, {Replicas: 5, Probability: 0.99},
+		{Replicas: 6, Probability: 1}}
+	d := &Deployment{Grade: evidence.Here, Chances: list}
+	a := &Answer{Confidence: 0.95}
+	says(t, d.odds(a), "4 in 30%", "5 in more than 98%", "no: 6 in", "no: quantiles at once")
+	list[0].Probability = 1
+	says(t, d.odds(a), "4 in more than 98%", "no: 5 in")
+	list[0].Probability, list[1].Probability = 0.3, 0.985 // as the limit
+	says(t, d.odds(a), "6 in more than 98%")
+	list[1] = Chance{Replicas: 5, Probability: 0.9, Low: 0.8, High: 1}
+	says(t, d.odds(a), "5 in 90% (80%–100%)", "6 in more than", "95% quantiles at once",
+		"Brackets span draws", "no: left out of the fit")
+	list[1].Low, list[1].High = 0.9, 0.9
+	says(t, d.odds(a), "quantiles at once", "no: Brackets")
+	d.Grade = evidence.Measured
+	_, servers := d.Grade.Supported(1)
+	says(t, d.odds(a), fmt.Sprintf("as far as %d servers", servers))
+	d.Chances = list[2:]
+	says(t, d.odds(&Answer{Confidence: 2}), "no: quantiles")
+	d.Chances = list[1:]
+	says(t, d.odds(a), "quantiles")
+}
+
+// What certainty costs is the number of replicas and their price; nothing where the predicted
+// number is the answer's.
+func TestWordsOfCertainty(t *testing.T) {
+	a := &Answer{Confidence: 0.9, Currency: "EUR"}
+	d := &Deployment{Grade: evidence.Relative}
+	says(t, (&Certainty{Predicted: 1, Needed: 1}).words(d, a), "1 replica is enough",
+		"90% of cases", "no: more")
+	says(t, (&Certainty{Predicted: 2, Needed: 3, Hourly: 1.5}).words(d, a),
+		"2 replicas are enough", "and 3 if", "€1.5 an hour more", "a measurement of this server")
+	d.Grade = evidence.Measured
+	says(t, (&Certainty{Predicted: 2, Needed: 3, Hourly: 1.5}).words(d, a),
+		"no: a measurement of this server")
+	d.Certainty = &Certainty{Predicted: 2, Needed: 3}
+	says(t, d.odds(a), "2 replicas are enough")
+}
+
+// What is not known, or not so, is not told.
+func TestNothingIsSaidOfNothing(t *testing.T) {
+	var law *Law
+	var taken *Interrupted
+	var advice *Advice
+	var unproven *Unproven
+	var tuned *Tuned
+	var today *Today
+	for k, words := range []string{law.words(), taken.words(), plain(advice.blocks(1)),
+		unproven.words(), tuned.words(nil), (&Tuned{}).words(nil), tuned.tried(asked.Goal{}),
+		(&Tuned{Simulations: 3}).tried(asked.Goal{}), plain(today.blocks("")),
+		(&Deployment{}).fixed(""), (&Deployment{Scaled: &ScaledFleet{}}).fixed(""),
+		(&Answer{}).alone(), plain(texts("", "")), plain(items(nil))} {
+		if words != "" {
+			t.Errorf("%d: %q", k, words)
+		}
+	}
+}
+
+// Figures of a fleet are in its words, with their units.
+func TestWordsOfFleets(t *testing.T) {
+	says(t, (&Law{Replicas: 99, Simulated: 48, Whole: 64}).words(), "48 replicas were simulated",
+		"more than 64 replicas")
+	says(t, (&Interrupted{Interruptions: 20, Hours: 2.5, Kept: 0.9}).words(),
+		"20 times in 2.5 hours",
+		"90% meet the SLO")
+	says(t, plain((&Advice{Replicas: 2, Slowdown: 1.5, Late: 2, Kept: 0.4,
+		Insights: []string{"slow"}}).blocks(0.95)), "With 2 replicas, steps 1.5 times",
+		"TTFT 3 times",
+		"95% of cases", "40% of the requests", "slow")
+	d := &Deployment{Accelerators: 8}
+	says(t, d.running(), "8 accelerators", "no: average")
+	if d.MeanAccelerators() != 8 {
+		t.Errorf("%g of 8 accelerators run", d.MeanAccelerators())
+	}
+	d.Scaled = &ScaledFleet{Fewest: 2, Mean: 2.5, Accelerators: 5, Fixed: 4, FixedHourly: 12}
+	says(t, d.running(), "2.5 replicas run, on 5 of at most 8 accelerators")
+	says(t, d.fixed("EUR"), "is 4, for €12.00 an hour")
+	if d.MeanAccelerators() != 5 {
+		t.Errorf("%g accelerators run on average", d.MeanAccelerators())
+	}
+	d.Replicas, d.Label, d.Grade = 6, "l40s", evidence.Measured
+	says(t, d.heading(0), "Answer: 2 to 6 replicas of l40s (measured)", "no: spare")
+	d.Scaled = nil
+	says(t, d.heading(1), "Answer: 6 replicas of l40s, 1 of them spare (measured)")
+	d.GPUHours, d.EnergyPerMillion, d.Carbon = 1.5, 70, 30
+	says(t, strings.Join(d.more(0), "\n"), "1.5 GPU-hours and at most 70 Wh", "30 g of CO2",
+		"no: simulated")
+	d.Kept, d.KeptWithoutSpares, d.Carbon = 0.97, 0.93, 0
+	d.Interrupted = &Interrupted{Interruptions: 5}
+	says(t, strings.Join(d.more(2), "\n"), "no: CO2", "The whole fleet simulated: 97%",
+		"93% with 2 down", "no: (", "5 times")
+	says(t, strings.Join(d.more(0), "\n"), "5 times", "no: down")
+	d.Classes, d.Law = []ClassKept{{"chat", 0.96}, {"code", 0.91}}, &Law{Simulated: 48}
+	says(t, strings.Join(d.more(0), "\n"), "48 of the replicas simulated",
+		"(96% of chat, 91% of code)", "no: down")
+	d.JobHours = 1
+	says(t, strings.Join(d.more(2), "\n"), "5 times", "no: simulated:")
+	says(t, d.emitted(), "No file starts it")
+	d.Unstartable = "no engine"
+	says(t, plain(d.start()), "No file starts it: no engine.")
+	d.Launch, d.Lacks = []string{"vllm serve"}, nil
+	says(t, plain(d.start()), "To start a replica:", "vllm serve", "no: What was simulated")
+	says(t, d.emitted(), "--emit DIR")
+	d.Lacks = []string{"routing"}
+	says(t, plain(d.start()), "is not in it:", "routing")
+}
+
+// Rules without proof are told with what came of them.
+func TestWordsOfRules(t *testing.T) {
+	u := &Unproven{Rules: []string{"one", "two"}}
+	says(t, u.words(), "Fleets were left out", "one; two.", "no: simulated in the end")
+	u.Options, u.Checked = 1, 1
+	says(t, u.words(), "Of 1 option, fleets", "1 of them were simulated", "none was better")
+	u.Better = 1
+	says(t, u.words(), "1 were better")
+}
+
+// Settings are told with their defaults, and what they bring in what the goal compares: the price
+// of an hour or a job, the latency of the same fleet, or the rate.
+func TestWordsOfSettings(t *testing.T) {
+	a := &Answer{Chosen: &Deployment{Label: "x", Replicas: 2, Hourly: 4}, Rate: 7,
+		Goal: asked.Goal{Measure: "p99_ttft_ms"}}
+	tuned := &Tuned{Settings: []Setting{{Name: "--batch", Value: "9", Default: "5",
+		Pool: "prefill"}, {Name: "--n", Value: "3", Default: "2"}}, Without: "y",
+		WithoutReplicas: 3, WithoutHourly: 6.5}
+	says(t, tuned.words(a), "--batch 9 in place of 5 for prefill, --n 3 in place of 2.",
+		"be 3 replicas of y, $2.50 an hour more.", "no: the texts")
+	tuned.Settings[1].Value, tuned.WithoutScaled = "fp8", true
+	says(t, tuned.words(a), "be up to 3 replicas", "What the format of the cache does")
+	a.Points = []Point{{Label: "x", Replicas: 3, Latency: 1}, {Label: "z", Replicas: 2,
+		Latency: 2}, {Label: "x", Replicas: 2, Latency: 30}}
+	says(t, tuned.words(a), "$2.50 an hour more")
+	tuned.WithoutLatency = 50
+	says(t, tuned.words(a), "p99_ttft_ms 50 ms in place of 30")
+	a.Points, a.Jobs, tuned.WithoutJob = nil, []JobDone{{Dollars: 8}}, 9
+	says(t, tuned.words(a), "$9.00 in place of $8.00 for the job")
+	tuned.WithoutRate = 6
+	says(t, tuned.words(a), "serve 6/s in place of 7/s")
+	tuned.Tried, tuned.Simulations = 2, 8
+	says(t, tuned.tried(a.Goal), "8 were of 2 settings", "no: none makes")
+	tuned.Settings = nil
+	says(t, tuned.tried(a.Goal), "none makes a fleet better")
+	says(t, tuned.tried(asked.Goal{Find: asked.FindFront}), "no: none makes")
+}
+
+// What serves today keeps the SLO or misses it, has a price or not, and costs more or less.
+func TestWordsOfToday(t *testing.T) {
+	now := &Today{Replicas: 2, Label: "l40s", Kept: 0.8}
+	says(t, plain(now.blocks("")), "2 replicas of l40s, without a price",
+		"it misses the SLO (80%).",
+		"no: the answer", "no: What to change")
+	hourly, kept, met := 5.0, 0.95, true
+	now.Hourly, now.AnswerKept, now.AnswerMet, now.Met = &hourly, &kept, &met, true
+	now.Steps = []string{"go"}
+	says(t, plain(now.blocks("")), "$5.00 an hour", "it keeps the SLO", "What to change", "go",
+		"the answer keeps it (95%).")
+	for saved, want := range map[float64]string{0: "and costs the same", -2: "$2.00 an hour more",
+		2: "$2.00 an hour less"} {
+		now.Saved = &saved
+		says(t, now.beside(""), want, "no: -")
+	}
+}
+
+// A price has its terms, place and currency, and its source and date once.
+func TestWordsOfPrices(t *testing.T) {
+	p := &Price{Accelerator: "l40s", Hourly: 2, Currency: "USD", Term: "on-demand"}
+	says(t, p.words(), "l40s at $2", "no source is given", "no date is known", "no: on-demand",
+		"no: in ")
+	p.Term, p.Region, p.Provider, p.Source, p.Date = "spot", "eu", "acme", "list", "2026-05"
+	says(t, p.words(), "l40s spot in eu at", "acme, list, of 2026-05")
+	p.Source, p.Date = "acme's list of 2026", "2026-05"
+	says(t, p.words(), "no: acme, ", "no: of 2026-05")
+	p.Date = "5"
+	says(t, p.words(), "of 5")
+	a := &Answer{}
+	for k, c := range []struct {
+		other Price
+		want  bool
+	}{{Price{Hourly: 3}, false}, {Price{Provider: "x"}, true}, {Price{Date: "x"}, true},
+		{Price{Source: "x"}, true}} {
+		if a.PricesOf = []Price{{}, c.other}; a.pricesDiffer() != c.want {
+			t.Errorf("%d: prices differ %v", k, !c.want)
+		}
+	}
+	a.PricesOf = nil
+	if a.pricesDiffer() {
+		t.Error("no prices differ")
+	}
+}
+
+// A page names the chosen fleet's price, or the first twelve if it is whole, and how many more
+// there are.
+func TestPricesOfPages(t *testing.T) {
+	a := &Answer{Model: "m", Load: "chat", Prices: "list"}
+	for i := range 14 {
+		a.PricesOf = append(a.PricesOf, Price{Accelerator: fmt.Sprint("gpu", i, "."),
+			Chosen: i == 13,
+			Source: "x"})
+	}
+	var g page
+	a.addAsked(&g, true, false)
+	says(t, g.all(), "m; chat", "Prices: list", "gpu0.", "gpu11.", "gpu13.", "no: gpu12.",
+		"of 2 more prices", "no: differ")
+	if len(g.ranked(asides)) != 2 || len(g.ranked(sources)) != 14 {
+		t.Errorf("%+v", g)
+	}
+	a.PricesOf = a.PricesOf[2:]
+	a.PricesOf[1].Date, a.Load = "2026", ""
+	g = page{}
+	a.addAsked(&g, true, true)
+	says(t, g.all(), "m\n", "no: m;", "no: more prices", "These prices differ")
+	if len(g.ranked(sources)) != 14 || len(g.ranked(asides)) != 1 {
+		t.Errorf("%+v", g)
+	}
+	g = page{}
+	a.Prices = ""
+	a.addAsked(&g, false, false)
+	says(t, g.all(), "gpu13.", "no: gpu3.", "no: Prices", "no: differ")
+}
+
+// Without an answer the nearest option is named, unless a job is asked for or no option can be
+// built.
+func TestPagesWithoutAnAnswer(t *testing.T) {
+	a := &Answer{Pruned: []Pruned{{Example: "too large"}}}
+	says(t, a.page(Brief, false).all(), "No option of the menu can be built.", "too large")
+	a.Nearest = &Nearest{Label: "l40s", Kept: 0.5, Limit: "slow", Advice: &Advice{Replicas: 3}}
+	says(t, a.page(Brief, false).all(), "No option meets", "nearest option is l40s, where 50%",
+		": slow.", "no: With 3 replicas")
+	says(t, a.page(Whole, false).all(), "With 3 replicas")
+	a.Goal.Find = asked.FindJob
+	says(t, a.page(Brief, false).all(), "No option is in time.", "no: nearest")
+}
+
+// Inputs that change the answer are named, at most five or two on a short page, and the others
+// where it is whole.
+func TestInputsThatChangeTheAnswer(t *testing.T) {
+	a := &Answer{}
+	var g page
+	if a.addChanges(&g, true); len(g) != 0 {
+		t.Errorf("%+v", g)
+	}
+	a.Sensitivity = []Sensitivity{{Input: "rate"}}
+	a.addChanges(&g, false)
+	says(t, g.all(), "wrong by 10%, the answer is the same.", "no: nearest")
+	a.Contenders = 7
+	for i := range 7 {
+		a.Sensitivity = append(a.Sensitivity, Sensitivity{Input: fmt.Sprint("input ", i),
+			Answer: fmt.Sprint(i, " of x"), Changes: true})
+	}
+	g = page{}
+	a.addChanges(&g, false)
+	says(t, plain(g[0].ways[0]), "among the 7 nearest", "input 0: 0 of x; ",
+		"input 4: 4 of x; and 2 "+
+			"more.", "no: input 5", "no: rate:")
+	says(t, plain(g[0].ways[1]), "input 1: 1 of x; and 5 more.", "no: input 2")
+	g = page{}
+	a.addChanges(&g, true)
+	says(t, g.all(), "input 6: 6 of x", "the same with rate", "no: more")
+	a.Sensitivity = a.Sensitivity[1:6]
+	g = page{}
+	a.addChanges(&g, false)
+	says(t, plain(g[0].ways[0]), "input 4: 4 of x.", "no: more")
+	g = page{}
+	a.addChanges(&g, true)
+	says(t, g.all(), "no: the same")
+}
+
+// A fleet that would be cheaper alone is told beside other models, and the fleet for growth.
+func TestOtherFleetsAreTold(t *testing.T) {
+	a := &Answer{Joint: true, Chosen: &Deployment{Label: "x", Hourly: 10}, Shapes: []Shape{
+		{Label: "none", Hourly: 1}, {Label: "y", Replicas: 2, Hourly: 10},
+		{Label: "z", Replicas: 3, Hourly: 9}}}
+	says(t, a.alone(), "3 replicas of z for $9.00 an hour")
+	if a.Joint = false; a.alone() != "" {
+		t.Errorf("one model: %q", a.alone())
+	}
+	a.Growth = &Growth{Factor: 2, Label: "w", Replicas: 4, Hourly: 20}
+	var g page
+	a.addOthers(&g, false)
+	says(t, g.all(), "Next: 2 replicas of y", "For 2 times the rate: 4 replicas of w, $20.00")
+	a.Growth.Replicas = 0
+	g = page{}
+	a.addOthers(&g, true)
+	says(t, g.all(), "For 2 times the rate no option", "no: Next")
+	a.Growth = nil
+	a.Goal.Find = asked.FindFront
+	for i := range 12 {
+		a.Points = append(a.Points, Point{Label: fmt.Sprint("p", i), Replicas: 1, Latency: 1,
+			Front: true})
+	}
+	g = page{}
+	a.addOthers(&g, false)
+	for k, n := range []int{10, 5, 2} {
+		if got := len(g[0].ways[k][0].Rows); got != n {
+			t.Errorf("way %d has %d rows, want %d", k, got, n)
+		}
+	}
+	says(t, plain(g[0].ways[0]), "2 more are in plan.json")
+	g = page{}
+	if a.addOthers(&g, true); len(g) != 0 {
+		t.Errorf("%+v", g)
+	}
+}
+
+// Rates are told by the second, and by the hour where they are below a twentieth.
+func TestWordsOfRates(t *testing.T) {
+	for rate, want := range map[float64]string{0: "no: /", 0.05: "0.05/s, ", 0.04: "144/h, ",
+		3: "3/s, "} {
+		says(t, (&Answer{Rate: rate}).slo(), want, "no: down")
+	}
+	a := &Answer{Spare: 2, ClassSLOs: []ClassSLO{{Class: "chat"}, {Class: "code"}}}
+	says(t, a.slo(), "chat ", "; code ", "; also with 2 down")
+}
+
+// A page of a fleet has its price, what binds and, of a job, its hours, and what else is known on
+// whole pages alone.
+func TestPagesOfFleets(t *testing.T) {
+	d := &Deployment{Label: "l40s", Replicas: 2, Accelerators: 2, Hourly: 4, PerMillion: 0.5,
+		Kept: 0.97, Binds: "TPOT", Insights: []string{"memory is full"},
+		OneFewer: &Advice{Replicas: 1}, Law: &Law{Simulated: 48}, Launch: []string{"serve"},
+		Sold: &scenarios.TokenRevenue{}}
+	a := &Answer{Name: "shop", Chosen: d, Rate: 3, Warnings: []string{"a key"}, SentOn: "sent on",
+		Options: 9, Simulations: 5, Further: 7, Confidence: 0.95,
+		Pruned: []Pruned{{Why: "too dear", Options: 4, Example: "such as x"}},
+		Shapes: []Shape{{Label: "l40s", Limit: "misses TPOT"}}, Today: &Today{Label: "a100"}}
+	brief, whole := a.page(Brief, false), a.page(Whole, false)
+	says(t, brief.all(), "Answer: 2 replicas of l40s", "2 accelerators, $4.00 an hour; $0.5 for a "+
+		"million", "SLO: 3/s, ", "97% of the requests meet it; TPOT binds.", "48 replicas", "a key",
+		"sent on", "are worth", "a100", "no: memory is full", "no: With 1 replica", "no: shop",
+		"no: serve", "no: 5 simulations", "no: misses TPOT")
+	says(t, whole.all(), "shop", "memory is full", "With 1 replica", "serve", "9 options, 5 "+
+		"simulations to find the answer and 7 for", "95% confidence", "4 not simulated: too dear. "+
+		"such as x", "misses TPOT", "of 0 classes"[:0])
+	says(t, a.page(Short, false).all(), "shop", "serve", "no: memory is full")
+	says(t, a.page(Short, true).all(), "shop", "no: serve")
+	says(t, a.page(Brief, true).all(), "shop")
+	gaps := func(g *page) (n int) {
+		list, _ := g.blocks(unlimited)
+		for _, b := range list {
+			if b.Kind == doc.Gap {
+				n++
+			}
+		}
+		return n
+	}
+	all := gaps(whole)
+	a.Sensitivity = []Sensitivity{{Input: "rate"}}
+	if gaps(a.page(Whole, false)) != all {
+		t.Error("two gaps before what serves today and what would change the answer")
+	}
+	a.Today = nil
+	if gaps(a.page(Whole, false)) != all {
+		t.Error("no gap before what would change the answer")
+	}
+	a.Sensitivity = nil
+	if gaps(a.page(Whole, false)) != all-1 {
+		t.Error("a gap before nothing")
+	}
+	d.JobHours, d.JobShare = 12, 1
+	a.Jobs = []JobDone{{Hours: 15, Dollars: 60, InTime: 0.9, Grade: evidence.Here}}
+	job := a.page(Brief, false).all()
+	says(t, job, "The whole job simulated", "takes 12 hours", "demands: 15 hours, $60.00.",
+		"in time in 90%", "no: binds", "no: left out of the fit")
+	d.JobShare, a.Jobs = 0.25, nil
+	says(t, a.page(Brief, false).all(), "simulated 25% of the job take 12 hours", "about 48.",
+		"no: demands")
+	j := JobDone{Grade: evidence.Measured, InTime: 0.5}
+	_, servers := j.Grade.Supported(1)
+	says(t, j.odds(), fmt.Sprintf("as far as %d servers", servers), "(measured)", "in 50%")
+}
+
+// The totals of a page are over all models.
+func TestTotalsAreOfAllModels(t *testing.T) {
+	one := func(n int) *Answer {
+		return &Answer{Name: fmt.Sprint("model", n), Options: n, Simulations: 10 * n,
+			Further: 100 * n, Chosen: &Deployment{Label: "l40s"}, Failed: n}
+	}
+	a := &Answers{Models: []*Answer{one(1), one(2)}, Accelerators: 6, Hourly: 7}
+	write := func(level Level) string {
+		var out strings.Builder
+		testkit.OK(t, a.Write(&out, level))
+		return out.String()
+	}
+	says(t, write(Short), "model1", "model2", "Together: 6 accelerators, $7.00 an hour.",
+		"3 options, 330 simulations;", "no: prices of several")
+	says(t, write(Brief), "Together", "no: 3 options")
+	if a.Failed() != 3 || !a.Met() || !a.Buildable() {
+		t.Errorf("%d failed, met %v", a.Failed(), a.Met())
+	}
+	a.Models[1].PricesOf = []Price{{Date: "1"}, {Date: "2"}}
+	says(t, write(Short), "prices of several sources")
+	a.Models[0].Chosen, a.Models[0].Nearest = nil, &Nearest{}
+	if a.Met() || !a.Buildable() {
+		t.Error("a model without a fleet is met or cannot be built")
+	}
+	if a.Models[0].Nearest = nil; a.Buildable() {
+		t.Error("a model without an option can be built")
+	}
+	a.Models = a.Models[1:]
+	says(t, write(Short), "no: Together", "2 options, 220 simulations")
+}
+
+// A fleet dominates another that is no better in anything and worse in something, so none
+// dominates itself, and of two at most one does.
+func TestDomination(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) (p Point) {
+			for _, x := range []*float64{&p.Hourly, &p.Latency, &p.Energy} {
+				*x = float64(rapid.IntRange(0, 2).Draw(t, name))
+			}
+			return p
+		}
+		p, q := draw("one"), draw("other")
+		better, worse := 0, 0
+		for _, x := range [][2]float64{{p.Hourly, q.Hourly}, {p.Latency, q.Latency},
+			{p.Energy, q.Energy}} {
+			if x[0] < x[1] {
+				better++
+			} else if x[0] > x[1] {
+				worse++
+			}
+		}
+		if p.Dominates(&q) != (better > 0 && worse == 0) {
+			t.Fatalf("%+v dominates %+v: %v", p, q, p.Dominates(&q))
+		}
+	})
+}
+
+// The tables of each goal have a row for each fleet, with its figures in the plan's currency.
+func TestTablesOfGoals(t *testing.T) {
+	a := &Answer{Currency: units.Currency("EUR"), Goal: asked.Goal{Find: asked.FindFront,
+		Measure: "p99_ttft_ms"}, Points: []Point{
+		{Label: "c", Replicas: 3, Hourly: 9, Latency: 5, Energy: 7, Front: true, Grade: "measured"},
+		{Label: "beaten", Hourly: 1}, {Label: "b", Replicas: 2, Hourly: 3, Latency: 9, Front: true},
+		{Label: "a", Replicas: 1, Hourly: 3, Latency: 8, Front: true}}}
+	says(t, plain(a.tables()), "(3 of 4 that keep the SLO)",
+		"replicas | €/h | p99_ttft_ms | Wh/1M | "+
+			"evidence\n1 of a | 3.00 | 8 | ", "2 of b", "3 of c | 9.00 | 5 | 7 | measured",
+		"no: beaten", "no: plan.json")
+	for range mostRows {
+		a.Points = append(a.Points, Point{Front: true})
+	}
+	says(t, plain(a.tables()), "3 more are in plan.json")
+	a.Goal.Find = asked.FindThroughput
+	a.Throughputs = []Throughput{{Label: "x", Replicas: 4, Rate: 2.5, Hourly: 8, Watts: 1400,
+		Grade: "measured"}}
+	says(t, plain(a.tables()), "replicas | 1/s | €/h | peak power",
+		"4 of x | 2.5 | 8.00 | 1.4 kW | "+
+			"measured")
+	a.Goal.Find = asked.FindJob
+	a.Jobs = []JobDone{{Label: "u", Replicas: 1, Requests: 77, Hours: 2, Dollars: 3,
+		PerMillion: 0.4,
+		Grade:      evidence.Relative}, {Label: "v", Replicas: 2, Hours: 3, Dollars: 5,
+		Grade: evidence.Measured}, {Label: "w", Dollars: 6, Grade: evidence.Here}}
+	says(t, plain(a.tables()), "77 requests;", "1 of u | 2 | 3.00 | 0.4 | relative", "2 of v",
+		"measured: 2 replicas of v, €5.00, 3 hours.", "no: spot", "no: in proportion")
+	a.Jobs[1].Interruptions, a.Jobs[2].Interruptions = 0.2, 0.1
+	a.Chosen = &Deployment{JobShare: 0.25}
+	says(t, plain(a.tables()), "up to 20% longer", "25% of the requests were simulated")
+	for share := range map[float64]bool{0: true, 1: true} {
+		a.Chosen.JobShare = share
+		says(t, plain(a.tables()), "no: in proportion")
+	}
+	a.Jobs[0].Grade, a.Jobs[1].Grade = evidence.Measured, evidence.Relative
+	says(t, plain(a.tables()), "no: was measured:") // the answer was
+	a.Jobs[0].Grade = evidence.Relative
+	says(t, plain(a.tables()), "measured: 0 replicas of w")
+	a.Jobs = a.Jobs[:2]
+	says(t, plain(a.tables()), "no: was measured:")
+}
+
+// A kind of replica has what is known of it, and a dash for the rest; and where the fewest
+// accelerators serve more than a tenth less, each, than more of them, that is told.
+func TestTablesOfShapes(t *testing.T) {
+	a := &Answer{Shapes: []Shape{{Shape: "1 × g", Label: "1 × g, l", Accelerator: "g", GPUs: 1,
+		Rate: 1, KVTokens: 5000, Replicas: 4, Hourly: 8, PerMillion: 0.7, Limit: "memory"}}}
+	says(t, plain(a.tables()), "1 × g | 5 | 1 | 4 | 8 | 0.7 | ", "What limits each:",
+		"1 × g, l: memory", "no: without replicas", "no: more kinds", "no: xP+yD",
+		"no: cheapest fleet")
+	a.Shapes[0].Fewest = 2
+	says(t, plain(a.tables()), "| 2–4 |")
+	a.Shapes = append(a.Shapes, Shape{Shape: "2P+1D of h", Accelerator: "h", Rate: 9, GPUs: 1},
+		Shape{Shape: "1 × h", Accelerator: "h", GPUs: 1})
+	a.FurtherShapes = 3
+	a.BestMeasured = &Shape{Label: "b", Replicas: 1, Hourly: 2, Grade: evidence.Measured}
+	says(t, plain(a.tables()), "2P+1D of h | – | 9 | – | – | – | ", "1 × h | – | – | – | – | – | ",
+		"A row without replicas", "3 more kinds", "xP+yD: a group",
+		"was measured: 1 replica of b, "+
+			"$2.00 an hour", "no: No fleet above")
+	a.BestMeasured.Grade = evidence.Relative
+	says(t, plain(a.tables()), "No fleet above was measured", "(relative): 1 replica of b")
+	if got := a.tightest(); got != nil {
+		t.Errorf("%q", got)
+	}
+	for rate, want := range map[float64]bool{4.4: false, 4.5: true} {
+		a.Shapes[0].Rate = 1
+		a.Shapes[2] = Shape{Shape: "4 × g", Accelerator: "g", GPUs: 4, Rate: rate, KVTokens: 9000}
+		got := strings.Join(a.tightest(), "")
+		if (got != "") != want {
+			t.Errorf("%g for four: %q", rate, got)
+		}
+		if want {
+			says(t, got, "1 × g holds the model, and leaves KV memory for 5,000 tokens: 1 requests",
+				"4 × g hold 9,000 tokens, and serve 1.12 for each")
+		}
+	}
+	a.Shapes[0].GPUs, a.Shapes[0].Shape = 2, "2 × g"
+	slices.Reverse(a.Shapes)
+	says(t, strings.Join(a.tightest(), ""), "2 × g hold the model, and leave KV", ": 0.5 requests")
+}
+
+// Every option has a row of the CSV, in order, from which its bound can be read exactly.
+func TestRowsOfOptions(t *testing.T) {
+	a := &Answer{Outcomes: []Outcome{{"a, b", "chosen", "why", 1.0 / 3}, {"c", "dear", "", 0}}}
+	var out strings.Builder
+	testkit.OK(t, a.WriteCSV(&out))
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	testkit.OK(t, err)
+	if len(rows) != 3 || rows[0][0] != "option" {
+		t.Fatalf("%q", rows)
+	}
+	for i, o := range a.Outcomes {
+		bound, err := strconv.ParseFloat(rows[i+1][3], 64)
+		testkit.OK(t, err)
+		if got := (Outcome{rows[i+1][0], rows[i+1][1], rows[i+1][2], bound}); got != o {
+			t.Errorf("%+v, want %+v", got, o)
+		}
+	}
+	broken := failing{}
+	if err := a.WriteCSV(broken); err == nil {
+		t.Error("a write that fails is no error")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// A front is drawn where there is one, with all that it says of fleets: a picture changes with the
+// price and latency of each, beaten or not, and with the energy by which the front is divided.
+func TestFrontsAreDrawn(t *testing.T) {
+	draw := func(change func(p []Point)) string {
+		dir := t.TempDir()
+		a := &Answer{Goal: asked.Goal{Measure: "p99_ttft_ms"}, Points: []Point{{Hourly: 1,
+			Latency: 9,
+			Energy:  3}}}
+		for i := range 4 {
+			a.Points = append(a.Points, Point{Hourly: float64(i), Latency: float64(9 - i),
+				Front: true, Energy: float64(6 - i)})
+		}
+		change(a.Points)
+		testkit.OK(t, a.WriteFront(dir))
+		list, err := filepath.Glob(filepath.Join(dir, "front*"))
+		if testkit.OK(t, err); len(list) == 0 {
+			return ""
+		}
+		return string(testkit.Read(t, list[0]))
+	}
+	seen := map[string]int{}
+	for k, change := range []func(p []Point){
+		func([]Point) {}, func(p []Point) { p[0].Latency++ }, func(p []Point) { p[0].Hourly++ },
+		func(p []Point) { p[2].Latency++ }, func(p []Point) { p[2].Energy = 9 },
+		func(p []Point) { p[0].Front = true }, func(p []Point) { p[4].Energy = 2.5 },
+	} {
+		picture := draw(change)
+		if other, known := seen[picture]; known || picture == "" {
+			t.Errorf("change %d is drawn like change %d, in %d bytes", k, other, len(picture))
+		}
+		seen[picture] = k
+	}
+	if draw(func(p []Point) {
+		for i := range p {
+			p[i].Front = false
+		}
+	}) != "" {
+		t.Error("no front is drawn")
+	}
+}
