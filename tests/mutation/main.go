@@ -39,7 +39,7 @@
 //	workload/lengths                    14  7401
 //	workload/reuse                      14  7401
 //	workload/trace                      11  7401
-//	internal/training                   20  8261 (of 30)
+//	internal/training                   13  9314
 //	internal/twin/observed              12  8101
 //	internal/twin/drift                 12  8101
 //	internal/twin/fit                   12  8101
