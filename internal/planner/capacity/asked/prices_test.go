@@ -154,3 +154,47 @@ func FuzzTableOfPrices(f *testing.F) {
 		}
 	})
 }
+
+// The price of a tier is converted like all others: the same amount at the rate of exchange, once;
+// one in the plan's currency stays as it is written, and one without a rate is refused at its key.
+func TestPricesOfTiersAreConverted(t *testing.T) {
+	doc, err := strict.Parse("plan.yaml", []byte("menu: {}\n"))
+	testkit.OK(t, err)
+	p := &Plan{Currency: "EUR", exchange: []Exchange{{Rate: 0.5}}}
+	list := []scenarios.KVMemory{{Price: scenarios.Price{Amount: 4}, Tiers: []scenarios.Tier{
+		{Store: "hbm"}, {Store: "host", Price: "$0.04/h"}, {Store: "nvme", Price: "€0.03/h"}}}}
+	for range 2 { // what is converted is in the plan's currency
+		testkit.OK(t, p.convertMemory(doc, "menu.memory", list))
+		m := &list[0]
+		if m.Price != (scenarios.Price{Amount: 2, Currency: "EUR"}) || m.Tiers[0].Price != "" ||
+			m.Tiers[1].Price != "€0.02/h" || m.Tiers[2].Price != "€0.03/h" {
+			t.Errorf("%+v", *m)
+		}
+	}
+	list[0].Tiers[2].Price = "CHF 3/h"
+	if err := p.convertMemory(doc, "menu.memory", list); err == nil ||
+		!strings.Contains(err.Error(), "menu.memory.0.tiers.2.price") {
+		t.Errorf("a currency without a rate: %v", err)
+	}
+}
+
+// Any budget or power bounds a fleet, and so does the number of all accelerators.
+func TestWhatBoundsTheGreatestThroughput(t *testing.T) {
+	doc, err := strict.Parse("plan.yaml", []byte("menu: {}\n"))
+	testkit.OK(t, err)
+	for k, c := range []struct {
+		goal  Goal
+		count int
+		want  bool
+	}{{Goal{}, 0, false}, {Goal{Budget: scenarios.Price{Amount: 0.5}}, 0, true},
+		{Goal{Power: 0.5}, 0, true}, {Goal{}, 1, true}} {
+		p := &Plan{Menu: Menu{Hardware: []Offer{{Accelerator: "l4", Count: c.count}}}}
+		p.Workload.Rate.Value = 1
+		var fields []string
+		c.goal.Find = FindThroughput
+		c.goal.check(p, doc, func(field, _ string, _ ...any) { fields = append(fields, field) })
+		if (len(fields) == 0) != c.want {
+			t.Errorf("%d: problems at %v", k, fields)
+		}
+	}
+}
