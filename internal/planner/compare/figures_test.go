@@ -384,6 +384,25 @@ func TestChecksOfAllVariants(t *testing.T) {
 	if !strings.Contains(list[3].Words, "not all of the scenarios") {
 		t.Errorf("a figure that is not compared: %s", list[3].Words)
 	}
+	for _, k := range []struct {
+		gate        string
+		value, d    float64
+		says, never string
+	}{
+		{"mean_ttft_ms > 5", math.NaN(), math.NaN(), "so the limit is broken", "against"},
+		{"mean_ttft_ms > +5%", 8, math.NaN(), "no request of the first has one to compare with",
+			"broken"},
+		{"mean_ttft_ms > 5", 8, math.NaN(), "against", "compare with"},
+	} {
+		g, err := ParseGate(k.gate)
+		testkit.OK(t, err)
+		words := g.check("b", &Figure{Name: g.Metric, Unit: "ms",
+			Value:      stats.Interval{Mean: k.value},
+			Difference: stats.Interval{Mean: k.d}}, math.NaN()).Words
+		if !strings.Contains(words, k.says) || strings.Contains(words, k.never) {
+			t.Errorf("%+v: %s", k, words)
+		}
+	}
 	inf := math.Inf(1)
 	for _, k := range []struct {
 		gate           string

@@ -320,6 +320,12 @@ func TestBetweenByHand(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	b.Ranges["mean_ttft_ms"] = scenarios.Range{Low: 101, High: 103} // touches 99 to 101
+	for _, pair := range [][2]Kept{{a, b}, {b, a}} {
+		if l := Between(pair[0], pair[1], "$")[0]; l.Verdict != "unsure" {
+			t.Errorf("ranges that touch: %+v", l)
+		}
+	}
 	b.Ranges["mean_ttft_ms"] = scenarios.Range{Low: 101.5, High: 103}
 	if l := Between(a, b, "$")[0]; l.Verdict != "worse" {
 		t.Errorf("ranges apart: %+v", l)
