@@ -1,0 +1,673 @@
+package queue
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"pgregory.net/rapid"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// bucket is the results of a server that has no other process.
+type bucket struct {
+	jetstream.KeyValue
+	put   map[string][]byte
+	fails error
+}
+
+// Get implements jetstream.KeyValue.
+func (b *bucket) Get(_ context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if b.fails != nil {
+		return nil, b.fails
+	}
+	if v, ok := b.put[key]; ok {
+		return stored{key: key, value: v}, nil
+	}
+	return nil, jetstream.ErrKeyNotFound
+}
+
+// Put implements jetstream.KeyValue.
+func (b *bucket) Put(_ context.Context, key string, value []byte) (uint64, error) {
+	b.put[key] = value
+	return 1, b.fails
+}
+
+type stored struct {
+	jetstream.KeyValueEntry
+	key   string
+	value []byte
+}
+
+// Key implements jetstream.KeyValueEntry.
+func (s stored) Key() string { return s.key }
+
+// Value implements jetstream.KeyValueEntry.
+func (s stored) Value() []byte { return s.value }
+
+// stream is the tasks of a server.
+type stream struct {
+	jetstream.JetStream
+	mu        sync.Mutex
+	published map[string][]byte
+	fails     error
+}
+
+// Publish implements jetstream.JetStream.
+func (s *stream) Publish(_ context.Context, subject string, data []byte,
+	_ ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.published[subject] = data
+	return nil, s.fails
+}
+
+// delivery is a message that is delivered for some time.
+type delivery struct {
+	jetstream.Msg
+	subject string
+	data    []byte
+	number  uint64
+	beats   atomic.Int32
+	said    []string // to the server
+}
+
+// Metadata implements jetstream.Msg.
+func (d *delivery) Metadata() (*jetstream.MsgMetadata, error) {
+	return &jetstream.MsgMetadata{NumDelivered: d.number}, nil
+}
+
+// Subject implements jetstream.Msg.
+func (d *delivery) Subject() string { return d.subject }
+
+// Data implements jetstream.Msg.
+func (d *delivery) Data() []byte { return d.data }
+
+// Ack implements jetstream.Msg.
+func (d *delivery) Ack() error { d.said = append(d.said, "ack"); return nil }
+
+// Nak implements jetstream.Msg.
+func (d *delivery) Nak() error { d.said = append(d.said, "nak"); return nil }
+
+// Term implements jetstream.Msg.
+func (d *delivery) Term() error { d.said = append(d.said, "term"); return nil }
+
+// DoubleAck implements jetstream.Msg.
+func (d *delivery) DoubleAck(context.Context) error {
+	d.said = append(d.said, "double ack")
+	return nil
+}
+
+// InProgress implements jetstream.Msg.
+func (d *delivery) InProgress() error { d.beats.Add(1); return nil }
+
+// fakeStore is a store whose server is in this test.
+func fakeStore() (*store, *bucket, *stream) {
+	b, js := &bucket{put: map[string][]byte{}}, &stream{published: map[string][]byte{}}
+	return &store{js: js, results: b, key: &key{1}, version: "v1"}, b, js
+}
+
+// deliver returns a message with a task, signed, for some time delivered.
+func deliver(t *testing.T, s *store, task *Task, number uint64) *delivery {
+	t.Helper()
+	data, err := json.Marshal(task)
+	testkit.OK(t, err)
+	name := s.name(task.Key)
+	return &delivery{subject: subject + name, data: s.key.seal(aTask, name, data), number: number}
+}
+
+// A worker tries a task three times, and is not asked again once its outcome is stored. A task
+// whose workers fell silent three times is parked without another try, and after twelve deliveries
+// it is given up. What is not a task is given up at once.
+func TestDeliveriesOfATask(t *testing.T) {
+	broken, wrong := errors.New("broken"), scenarios.BadInput(errors.New("wrong"))
+	for _, c := range []struct {
+		name   string
+		number uint64
+		err    error // of the handler
+		calls  int32
+		said   string
+		stored string // a part of what is stored
+	}{
+		{"done", 1, nil, 1, "ack", `{"value":7}`},
+		{"done last", tries, nil, 1, "ack", `{"value":7}`},
+		{"fails at first", 1, broken, 1, "nak", ""},
+		{"fails again", tries - 1, broken, 1, "nak", ""},
+		{"fails at last", tries, broken, 1, "ack", `{"error":"broken"}`},
+		{"wrong input", 1, wrong, 1, "ack", `{"error":"wrong","input":true}`},
+		{"silent", tries + 1, nil, 0, "ack", "went silent"},
+		{"silent for long", mostDeliveries, nil, 0, "ack", "went silent"},
+		{"given up", mostDeliveries + 1, nil, 0, "term", ""},
+	} {
+		s, b, _ := fakeStore()
+		var calls atomic.Int32
+		var logs []string
+		w := newWorker(s, Handlers{"k": func(context.Context, *scenarios.File, string) (any,
+			error) {
+			calls.Add(1)
+			return 7, c.err
+		}}, func(words string) { logs = append(logs, words) }, 3*time.Hour)
+		w.fetch = nil
+		task := &Task{Key: "x", Kind: "k", Name: "a.yaml", Text: scenario}
+		m := deliver(t, s, task, c.number)
+		w.handle(t.Context(), m)
+		o, found, err := s.result(t.Context(), "x")
+		testkit.OK(t, err)
+		text, err := json.Marshal(o)
+		testkit.OK(t, err)
+		if calls.Load() != c.calls || strings.Join(m.said, " ") != c.said ||
+			(found == genuine) != (c.stored != "") || !strings.Contains(string(text), c.stored) ||
+			(len(logs) > 0) != (c.said != "ack") {
+			t.Errorf("%s: %d calls, said %q, stored %s, log %q", c.name, calls.Load(), m.said,
+				text, logs)
+		}
+		if c.stored == "" {
+			continue
+		}
+		again := deliver(t, s, task, 1) // whose outcome is stored
+		if w.handle(t.Context(), again); calls.Load() != c.calls ||
+			strings.Join(again.said, " ") != "ack" || len(b.put) != 1 {
+			t.Errorf("%s: done again, said %q", c.name, again.said)
+		}
+	}
+	s, b, _ := fakeStore()
+	w := newWorker(s, Handlers{}, func(string) {}, 3*time.Hour)
+	bad := deliver(t, s, &Task{Key: "x", Kind: "k"}, 1)
+	bad.subject += "y"
+	if w.handle(t.Context(), bad); strings.Join(bad.said, " ") != "term" || len(b.put) != 0 {
+		t.Errorf("another subject: said %q", bad.said)
+	}
+	m := deliver(t, s, &Task{Key: "x", Kind: "k"}, tries)
+	b.fails = &jetstream.APIError{Code: 400}
+	if w.handle(t.Context(), m); len(m.said) != 0 {
+		t.Errorf("a server that refuses: said %q", m.said)
+	}
+}
+
+// A worker that is stopped gives its task back, so that this is no try; and one that works says so
+// at each third of the time for which it may be silent.
+func TestWorkersAreHeardOf(t *testing.T) {
+	s, b, js := fakeStore()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	task := &Task{Key: "x", Kind: "k", Name: "a.yaml", Text: scenario}
+	m := deliver(t, s, task, tries)
+	w := newWorker(s, Handlers{"k": func(context.Context, *scenarios.File, string) (any, error) {
+		for m.beats.Load() < 3 {
+			time.Sleep(time.Millisecond)
+		}
+		stop()
+		return nil, errors.New("stopped")
+	}}, func(string) {}, 3*time.Millisecond)
+	w.fetch = nil
+	if w.beat != time.Millisecond {
+		t.Errorf("a beat each %v", w.beat)
+	}
+	testkit.OK(t, w.finish(ctx, m))
+	again, err := s.readTask(m.subject, js.published[m.subject])
+	if testkit.OK(t, err); again.Key != "x" || strings.Join(m.said, " ") != "double ack" ||
+		len(b.put) != 0 {
+		t.Errorf("given back %+v, said %q, stored %q", again, m.said, b.put)
+	}
+}
+
+// In this process a task is tried three times, once where the input is wrong or the queue is
+// closed, and each failure but the last is logged.
+func TestTriesInThisProcess(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx   context.Context
+		fails int
+		err   error
+		calls int
+		want  outcome
+	}{
+		{t.Context(), 0, nil, 1, outcome{Value: json.RawMessage("7")}},
+		{t.Context(), 2, errors.New("no"), 3, outcome{Value: json.RawMessage("7")}},
+		{t.Context(), 3, errors.New("no"), 3, outcome{Error: "no"}},
+		{t.Context(), 3, scenarios.BadInput(errors.New("no")), 1, outcome{Error: "no",
+			Input: true}},
+		{done, 3, errors.New("no"), 1, outcome{Error: "no"}},
+	} {
+		calls, logs := 0, 0
+		clocks := scenarios.NewClocks()
+		h := &slot{clocks: clocks, log: func(string) { logs++ }, handlers: Handlers{"k": func(
+			_ context.Context, f *scenarios.File, params string) (any, error) {
+			if f.Clocks != clocks || params != "p" || f.FS == nil {
+				t.Errorf("%+v with %q", f, params)
+			}
+			if calls++; calls <= c.fails {
+				return nil, c.err
+			}
+			return 7, nil
+		}}, fetch: func(context.Context, *Task) (*taskFiles, error) { return &taskFiles{}, nil }}
+		got := h.tried(c.ctx, &Task{Kind: "k", Name: "a.yaml", Text: scenario, Params: "p"})
+		if fmt.Sprint(got) != fmt.Sprint(c.want) || calls != c.calls ||
+			!scenarios.IsInputError(c.err) && logs != calls-1 {
+			t.Errorf("%+v after %d calls and %d logs, want %+v", got, calls, logs, c.want)
+		}
+	}
+	h := &slot{log: func(string) {}, handlers: Handlers{"panic": func(context.Context,
+		*scenarios.File, string) (any, error) {
+		panic("oh")
+	}}, fetch: func(context.Context, *Task) (*taskFiles, error) {
+		return nil, errors.New("not fetched")
+	}}
+	for want, task := range map[string]*Task{"no worker knows": {Kind: "x"},
+		"model":       {Kind: "panic", Name: "a.yaml", Text: "modell: x"},
+		"not fetched": {Kind: "panic", Name: "a.yaml", Text: scenario}} {
+		if _, err := h.do(t.Context(), task); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	h.fetch = nil
+	if _, err := h.do(t.Context(), &Task{Kind: "panic", Name: "a.yaml", Text: scenario}); err ==
+		nil || err.Error() != "panic: oh" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A signed message is read with the key, for what it is and under its name alone.
+func TestSealsHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringN(0, 3, -1)
+		k, other := &key{1}, &key{2}
+		name, data := text.Draw(t, "name"), []byte(text.Draw(t, "data"))
+		sealed := k.seal(aTask, name, data)
+		if got, err := k.open(aTask, name, sealed); err != nil || string(got) != string(data) {
+			t.Fatalf("%q, %v", got, err)
+		}
+		at := rapid.IntRange(0, len(sealed)-1).Draw(t, "at")
+		changed := append([]byte(nil), sealed...)
+		changed[at] ^= 1
+		for k, f := range []func() ([]byte, error){
+			func() ([]byte, error) { return k.open(aTask, name, changed) },
+			func() ([]byte, error) { return k.open(aTask, name, sealed[:at]) },
+			func() ([]byte, error) { return k.open(aResult, name, sealed) },
+			func() ([]byte, error) { return k.open(aTask, name+"x", sealed) },
+			func() ([]byte, error) { return other.open(aTask, name, sealed) },
+			func() ([]byte, error) { // a name that takes from the data
+				return (&key{1}).open(aTask, name+"ab", append((&key{1}).sum(aTask, name,
+					[]byte("abc")), 'c'))
+			},
+		} {
+			if got, err := f(); err != errForged || got != nil {
+				t.Fatalf("change %d: %q, %v", k, got, err)
+			}
+		}
+	})
+	a, user, err := (&key{1}).login()
+	testkit.OK(t, err)
+	_, same, err := (&key{1}).login()
+	testkit.OK(t, err)
+	_, other, err := (&key{2}).login()
+	if testkit.OK(t, err); user != same || user == other || a == nil {
+		t.Errorf("users %s, %s and %s", user, same, other)
+	}
+}
+
+// A key is 64 hexadecimal digits, with white space around them. One that is made is read again,
+// only its user may read it, and it stays when another is made.
+func TestKeysOfQueues(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a", "queue.key")
+	var logs []string
+	c := &Config{KeyFile: path, Log: func(words string) { logs = append(logs, words) }}
+	made, err := c.key()
+	testkit.OK(t, err)
+	if len(logs) != 1 || !strings.Contains(logs[0], path) || *made == (key{}) {
+		t.Errorf("made %x, log %q", *made, logs)
+	}
+	testkit.OK(t, makeKey(path))
+	again, err := c.key()
+	if testkit.OK(t, err); *again != *made || len(logs) != 1 {
+		t.Errorf("%x, then %x", *made, *again)
+	}
+	if list, err := os.ReadDir(filepath.Dir(path)); err != nil || len(list) != 1 {
+		t.Errorf("left %v, %v", list, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	digits := hex.EncodeToString(made[:])
+	for text, want := range map[string]bool{digits: true, "\n " + digits + " \n": true,
+		digits[1:]: false, digits[2:]: false, digits + "0": false, digits + "00": false,
+		digits[:62] + "xy": false, "": false, strings.ToUpper(digits): true} {
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		k, err := readKey(path)
+		if (err == nil) != want || want && *k != *made {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if got := (&Config{}).keyFlag() + c.keyFlag(); got != " --queue-key "+path {
+		t.Errorf("flags %q", got)
+	}
+	if got, err := (&Config{}).keyFile(); err != nil ||
+		!strings.HasSuffix(got, filepath.Join("llmsim", "queue.key")) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A configuration has a worker for each core where nobody else takes part, and 10 s of silence.
+func TestConfigsAreCompleted(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		alone  bool
+	}{{Config{}, true}, {Config{Listen: "0"}, false}, {Config{URL: "nats://u:secret@h:1"}, false}} {
+		got := c.config.complete()
+		if got.shared() == c.alone || (got.Workers > 0) != c.alone ||
+			got.Redeliver != 10*time.Second {
+			t.Errorf("%+v", got)
+		}
+		got.Log("nobody listens")
+		given := c.config
+		given.Workers, given.Redeliver = 3, time.Minute
+		if got = given.complete(); got.Workers != 3 || got.Redeliver != time.Minute {
+			t.Errorf("%+v", got)
+		}
+		where := c.config.where()
+		if c.config.URL == "" && where != "this process" || c.config.URL != "" &&
+			(strings.Contains(where, "secret") || !strings.Contains(where, "h:1")) {
+			t.Errorf("%q", where)
+		}
+	}
+	for text, want := range map[string]address{"": {}, "4222": {"127.0.0.1", 4222},
+		":4222": {"127.0.0.1", 4222}, "0.0.0.0:1": {"0.0.0.0", 1}, "[::1]:7": {"::1", 7}} {
+		if got, err := (&Config{Listen: text}).listen(); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"h:", "u@h:1", "h:x", "h:99999", "a:b:c"} {
+		_, err := (&Config{Listen: text}).listen()
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("--listen %q", text)) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if got := (&Config{}).serverConfig(address{"h", 0}, "U", "d"); !strings.Contains(got,
+		"port: -1\n") || strings.Contains(got, "tls") || !strings.Contains(got, `nkey: "U"`) ||
+		!strings.Contains(got, "max_memory_store: 1073741824, max_file_store: 1099511627776}") {
+		t.Errorf("%s", got)
+	}
+	tls := &Config{Cert: "c.pem", Key: "k.pem"}
+	got := tls.serverConfig(address{"h", 5}, "U", "d")
+	if !strings.Contains(got, "port: 5\n") || !strings.Contains(got, `cert_file: "c.pem"`) ||
+		strings.Contains(got, "verify") {
+		t.Errorf("%s", got)
+	}
+	tls.CA = "ca.pem"
+	if got = tls.serverConfig(address{"h", 5}, "U", "d"); !strings.Contains(got,
+		`ca_file: "ca.pem", verify: true`) {
+		t.Errorf("%s", got)
+	}
+}
+
+// Bounds of a task are met by just what they allow.
+func TestBoundsOfTasks(t *testing.T) {
+	sum := strings.Repeat("0a", 32)
+	for _, c := range []struct {
+		file SentFile
+		want bool
+	}{{SentFile{sum, 0}, true}, {SentFile{sum, mostFileSize}, true}, {SentFile{sum, -1}, false},
+		{SentFile{sum, mostFileSize + 1}, false}, {SentFile{sum[2:], 1}, false},
+		{SentFile{sum + "00", 1}, false}, {SentFile{strings.ToUpper(sum), 1}, false},
+		{SentFile{sum[:62] + "xy", 1}, false}} {
+		if err := c.file.check(); (err == nil) != c.want {
+			t.Errorf("%+v: %v", c.file, err)
+		}
+	}
+	files := map[string]SentFile{}
+	for n := range mostFiles + 1 {
+		if files[fmt.Sprint(n)] = (SentFile{sum, 1}); n < mostFiles-1 {
+			continue
+		}
+		text, err := json.Marshal(&Task{Key: "k", Kind: "x", Files: files})
+		testkit.OK(t, err)
+		if _, err := readTask(text); (err == nil) != (len(files) <= mostFiles) {
+			t.Errorf("%d files: %v", len(files), err)
+		}
+	}
+	text := `{"key": "k", "kind": "x"}`
+	for size, want := range map[int]bool{mostMessage: true, mostMessage + 1: false} {
+		padded := text + strings.Repeat(" ", size-len(text))
+		if _, err := readTask([]byte(padded)); (err == nil) != want {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	for _, text := range []string{"null", `{"key": "k"}`, `{"kind": "x"}`, "[", `{"kez": "k"}`} {
+		if _, err := readTask([]byte(text)); err == nil {
+			t.Errorf("%s is a task", text)
+		}
+	}
+}
+
+// A task that is queued already, is queued; one that is too long, or that the server refuses, is
+// an error; and an outcome that is too long is stored as its failure.
+func TestWhatIsStored(t *testing.T) {
+	s, b, js := fakeStore()
+	task := &Task{Key: "x", Kind: "k"}
+	js.fails = &jetstream.APIError{Code: 400, Description: "maximum messages per subject exceeded"}
+	testkit.OK(t, s.publish(t.Context(), task))
+	if got, err := s.readTask("llmsim.tasks.v1.x", js.published["llmsim.tasks.v1.x"]); err != nil ||
+		got.Key != "x" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	js.fails = &jetstream.APIError{Code: 499}
+	if err := s.publish(t.Context(), task); !errors.Is(err, js.fails) {
+		t.Errorf("a refusal: %v", err)
+	}
+	js.fails = nil
+	task.Text = strings.Repeat("x", mostMessage)
+	if err := s.publish(t.Context(), task); err == nil || !scenarios.IsInputError(err) {
+		t.Errorf("a long task: %v", err)
+	}
+	for extra, want := range map[int]bool{0: true, 1: false} {
+		empty, err := json.Marshal(outcome{Error: "x"})
+		testkit.OK(t, err)
+		o := outcome{Error: strings.Repeat("x", mostMessage/2-len(empty)+1+extra)}
+		testkit.OK(t, s.storeResult(t.Context(), "y", o))
+		got, found, err := s.result(t.Context(), "y")
+		testkit.OK(t, err)
+		if found != genuine || (got.Error == o.Error) != want || !want &&
+			!strings.Contains(got.Error, fmt.Sprint(mostMessage/2+1)) {
+			t.Errorf("%d more: %.100s", extra, got.Error)
+		}
+	}
+	b.put["v1.z"] = []byte("forged")
+	if _, found, err := s.result(t.Context(), "z"); err != nil || found != forged {
+		t.Errorf("a forgery is %v, %v", found, err)
+	}
+	if _, found, err := s.result(t.Context(), "w"); err != nil || found != nothing {
+		t.Errorf("nothing is %v, %v", found, err)
+	}
+}
+
+// What a server refuses is not asked again, and what may pass is, until there is no more time.
+func TestWhatIsAskedAgain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, c := range []struct {
+		err  error
+		want error
+	}{{nil, nil}, {&jetstream.APIError{Code: 499}, &jetstream.APIError{Code: 499}},
+		{&jetstream.APIError{Code: 500}, context.Canceled}, {errors.New("no"), context.Canceled}} {
+		calls := 0
+		err := insist(ctx, func() error {
+			if calls++; c.want == context.Canceled {
+				cancel()
+			}
+			return c.err
+		})
+		if fmt.Sprint(err) != fmt.Sprint(c.want) || calls != 1 {
+			t.Errorf("%v: %v after %d calls", c.err, err, calls)
+		}
+	}
+	for err, want := range map[error]error{jetstream.ErrBucketNotFound: context.Canceled,
+		jetstream.ErrStreamNotFound: context.Canceled, os.ErrClosed: os.ErrClosed,
+		jetstream.ErrConsumerNotFound: context.Canceled} {
+		if got := await(ctx, func() error { return err }); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	began := time.Now()
+	pause(t.Context(), 5*time.Millisecond)
+	if took := time.Since(began); took < 5*time.Millisecond {
+		t.Errorf("a pause of %v", took)
+	}
+	calls := 0
+	if err := insist(t.Context(), func() error {
+		if calls++; calls == 2 {
+			return nil
+		}
+		return errors.New("out of reach")
+	}); err != nil || calls != 2 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+// Who waits for a key waits for the same result, which is handed out once. Late results are asked
+// for: one that is stored is handed out, and a task that was removed is queued again.
+func TestLateResultsAreAskedFor(t *testing.T) {
+	s, _, js := fakeStore()
+	q := &Queue{config: Config{Redeliver: time.Millisecond, Log: func(string) {}}, store: s,
+		waiting: map[string]*pending{}}
+	here, first := q.expect("here")
+	same, again := q.expect("here")
+	if !first || again || here != same {
+		t.Errorf("%v, then %v", first, again)
+	}
+	gone, _ := q.expect("gone")
+	q.expect("not queued")
+	q.queued(here, &Task{Key: "here", Kind: "k"})
+	q.queued(gone, &Task{Key: "gone", Kind: "k"})
+	if list := q.overdue(); len(list) != 2 {
+		t.Errorf("%d tasks are overdue", len(list))
+	}
+	testkit.OK(t, s.storeResult(t.Context(), "here", outcome{Error: "known"}))
+	ctx, stop := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	wait.Go(func() { q.remind(ctx) })
+	<-here.ready
+	for done := false; !done; time.Sleep(time.Millisecond) {
+		js.mu.Lock()
+		done = js.published["llmsim.tasks.v1.gone"] != nil
+		js.mu.Unlock()
+	}
+	stop()
+	wait.Wait()
+	if here.outcome.Error != "known" || len(js.published) != 1 || len(q.waiting) != 2 {
+		t.Errorf("%+v, queued %d, waiting %d", here.outcome, len(js.published), len(q.waiting))
+	}
+	q.fulfil("nobody waits", outcome{})
+	q.fulfil("gone", outcome{Error: "late"})
+	if <-gone.ready; gone.outcome.Error != "late" || len(q.overdue()) != 0 {
+		t.Errorf("%+v", gone.outcome)
+	}
+}
+
+// A key has letters, digits, minus signs, underscores and single points between them: another
+// letter is refused wherever it is.
+func TestLettersOfKeys(t *testing.T) {
+	for _, key := range []string{"a", "Z", "0", "-", "_", "a.b", "a-._.0"} {
+		testkit.OK(t, checkKey(key))
+		for at := range len(key) + 1 {
+			for _, wrong := range []string{" ", "*", ">", "/", "é", ".."} {
+				if bad := key[:at] + wrong + key[at:]; checkKey(bad) == nil {
+					t.Errorf("%q is a key", bad)
+				}
+			}
+		}
+	}
+	for _, key := range []string{"", ".", ".a", "a."} {
+		if checkKey(key) == nil {
+			t.Errorf("%q is a key", key)
+		}
+	}
+}
+
+// A server's program has time to end by itself when its input does, and its folder goes with it.
+func TestServersEndWithTheirInput(t *testing.T) {
+	path, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	s := &hosted{}
+	testkit.OK(t, s.makeFolder(filepath.Join(dir, "a")))
+	s.process = testkit.Command(t, path, "-c", "cat >/dev/null; sleep 0.05; : >"+
+		filepath.Join(dir, "ended"))
+	s.in, err = s.process.StdinPipe()
+	testkit.OK(t, err)
+	testkit.OK(t, s.process.Start())
+	s.close()
+	if list, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(list) != 1 ||
+		filepath.Base(list[0]) != "ended" {
+		t.Errorf("left %q, %v", list, err)
+	}
+	testkit.OK(t, os.WriteFile(filepath.Join(dir, "left"), nil, 0o600))
+	testkit.OK(t, s.makeFolder(dir)) // what a killed process left is removed
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 || s.own != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	own := &hosted{}
+	testkit.OK(t, own.makeFolder(""))
+	if _, err := os.Stat(own.dir); err != nil || own.own == nil {
+		t.Errorf("%q: %v", own.dir, err)
+	}
+	own.close()
+	if _, err := os.Stat(own.dir); err == nil {
+		t.Errorf("%q stays", own.dir)
+	}
+}
+
+// The program is named by its version, in letters that a subject can have; one that was built from
+// changed sources by a hash of it too.
+func TestIdentities(t *testing.T) {
+	given := &Config{version: "v1"}
+	if got, err := given.identity(); err != nil || got != "v1" {
+		t.Errorf("%q, %v", got, err)
+	}
+	got, err := (&Config{}).identity()
+	testkit.OK(t, err)
+	self, err := os.Executable()
+	testkit.OK(t, err)
+	sum, err := scenarios.HashFile(self)
+	if testkit.OK(t, err); strings.ContainsAny(got, ".+ *>/\\") || checkKey(got) != nil ||
+		strings.HasPrefix(got, "devel") && !strings.HasSuffix(got, "-"+sum[:12]) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A server that cannot start leaves no folder and no process, and its error is told.
+func TestServersThatCannotStartLeaveNothing(t *testing.T) {
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip(err)
+	}
+	path := t.TempDir()
+	t.Setenv("PATH", path)
+	for script, want := range map[string]string{"exit 1": "ended before it listened",
+		"echo 'error: the port is taken'": "the port is taken"} {
+		testkit.OK(t, os.WriteFile(filepath.Join(path, program), []byte("#!/bin/sh\n"+script+"\n"),
+			0o700))
+		dir := filepath.Join(t.TempDir(), "a")
+		c := Config{Listen: "0", Dir: dir}.complete()
+		_, err := startServer(&c, &key{1})
+		if _, gone := os.Stat(dir); err == nil || !strings.Contains(err.Error(), want) ||
+			!os.IsNotExist(gone) {
+			t.Errorf("%s: %v, and the folder: %v", script, err, gone)
+		}
+	}
+}
