@@ -47,7 +47,7 @@
 //	internal/records                    12  8101
 //	internal/telemetry                  10  7471
 //	internal/load                       11  7431
-//	internal/serve                      11  9313 (of 14)
+//	internal/serve                      13  9316
 //	internal/serve/openai               24  8271 (of 30)
 //	internal/report                     13  7551
 //	internal/report/diagnosis           11  7471
