@@ -64,6 +64,27 @@ type stream struct {
 	mu        sync.Mutex
 	published map[string][]byte
 	fails     error
+	then      func() // after a message is published
+}
+
+// Stream implements jetstream.JetStream.
+func (s *stream) Stream(context.Context, string) (jetstream.Stream, error) {
+	return purged{fails: s.fails}, nil
+}
+
+// purged is a stream whose messages are removed, or not.
+type purged struct {
+	jetstream.Stream
+	fails error
+}
+
+// Purge implements jetstream.Stream.
+func (p purged) Purge(context.Context, ...jetstream.StreamPurgeOpt) error { return p.fails }
+
+// Purge implements jetstream.KeyValue.
+func (b *bucket) Purge(_ context.Context, key string, _ ...jetstream.KVDeleteOpt) error {
+	delete(b.put, key)
+	return b.fails
 }
 
 // Publish implements jetstream.JetStream.
@@ -72,6 +93,9 @@ func (s *stream) Publish(_ context.Context, subject string, data []byte,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.published[subject] = data
+	if s.then != nil {
+		s.then()
+	}
 	return nil, s.fails
 }
 
@@ -668,6 +692,27 @@ func TestServersThatCannotStartLeaveNothing(t *testing.T) {
 		if _, gone := os.Stat(dir); err == nil || !strings.Contains(err.Error(), want) ||
 			!os.IsNotExist(gone) {
 			t.Errorf("%s: %v, and the folder: %v", script, err, gone)
+		}
+	}
+}
+
+// A stored result that is not believed is forgotten and computed again, and one that cannot be
+// forgotten is an error; neither leaves anything of it.
+func TestResultsThatAreRefusedAreForgotten(t *testing.T) {
+	for _, fails := range []error{nil, &jetstream.APIError{Code: 400}} {
+		s, b, js := fakeStore()
+		q := &Queue{config: Config{Log: func(string) {}}, store: s, sums: newSums(),
+			waiting: map[string]*pending{}}
+		task := &Task{Key: "x", Kind: "k", Name: "a.yaml", Text: scenario}
+		testkit.OK(t, s.storeResult(t.Context(), "x", outcome{Value: json.RawMessage(`"text"`)}))
+		js.fails = fails
+		js.then = func() { q.fulfil("x", outcome{Value: json.RawMessage("7")}) }
+		got := 0
+		err := q.Do(t.Context(), task, &got)
+		if fails == nil && (err != nil || got != 7 || len(b.put) != 0 || len(js.published) != 1) ||
+			fails != nil && (!errors.Is(err, fails) || got != 0 || len(js.published) != 0) {
+			t.Errorf("%v: %d, %v; %d stored, %d queued", fails, got, err, len(b.put),
+				len(js.published))
 		}
 	}
 }
