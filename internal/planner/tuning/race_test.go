@@ -253,6 +253,13 @@ func TestRungsOfARace(t *testing.T) {
 			strings.Contains(string(a.Scenario()), "block-size: 32\n") {
 			t.Errorf("%+v, %v: want the default", a, err)
 		}
+		last, err := s.measure(context.Background(), []option{useless, {0, 0, 0}}, 500, r.seeds)
+		testkit.OK(t, err)
+		simple, err := s.simplify(context.Background(), &halving{last: last, requests: 500,
+			seeds: r.seeds})
+		if err != nil || simple.changes() != 0 {
+			t.Errorf("%v, %v: want a setting that changes nothing taken back", simple, err)
+		}
 	}
 }
 
@@ -454,6 +461,11 @@ func TestUseByHand(t *testing.T) {
 	list[0].Rejected = true
 	if got := useOf(limit(metrics.TTFT, 100, second), list); got != turnedAway {
 		t.Errorf("with one turned away: %g", got)
+	}
+	half := &planner.Observation{Simulation: simulated(t, small), Result: &scenarios.Result{},
+		Requests: []planner.Request{{TTFT: sim.Seconds(0.25)}}}
+	if got := use(half); got != 50 {
+		t.Errorf("half of the limit of 500 ms is %g%% of it", got)
 	}
 	if ratio(5, 0) != 0 || ratio(3, 4) != 0.75 {
 		t.Error("a latency without a limit uses nothing of it")
