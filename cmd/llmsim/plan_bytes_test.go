@@ -24,7 +24,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 	const tuned, untuned = menu + "}" + effort, menu + ", tune: none}" + effort
 	return map[string]struct{ text, shows string }{
 		"throughput": {asked + "goal: {find: throughput, budget: $7/h}\n" + untuned,
-			`"rate_bound"`},
+			`"find": "throughput"`},
 		"front": {asked + "goal: {find: front, budget: $7/h}\n" + tuned, `"front": true`},
 		"job": {"model: llama-3.1-8b\nworkload: {prompt: 400, output: 40}\n" +
 			"job: {requests: 20000, within: 10m}\nmenu: {hardware: [l40s, a100-80gb-sxm, " +

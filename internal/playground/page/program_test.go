@@ -51,7 +51,8 @@ func TestTheProgramForBrowsersImportsLittle(t *testing.T) {
 	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
 	out, err := list.Output()
 	testkit.OK(t, err)
-	for _, heavy := range []string{"net/http", "gonum.org/v1/plot",
+	for _, heavy := range []string{"net/http", "gonum.org/v1/plot", "html/template",
+		"github.com/jedib0t/go-pretty/v6/table",
 		"github.com/llmsim/llmsim/internal/report", "github.com/llmsim/llmsim/internal/text"} {
 		if slices.Contains(strings.Fields(string(out)), heavy) {
 			t.Errorf("cmd/playground imports %s", heavy)

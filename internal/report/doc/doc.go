@@ -1,6 +1,9 @@
 // Package doc holds what is said to people as a value: a list of blocks, made once, which is
-// rendered as text for a terminal, as HTML or as Markdown.
+// rendered as text for a terminal, as HTML or as Markdown. The program for browsers has no renderers
+// (files with the constraint !js): its page draws by itself.
 package doc
+
+import "strings"
 
 // Kind is what a block is.
 type Kind uint8
@@ -136,3 +139,12 @@ func Dim(words string) string { return dim + words + plain }
 
 // Blue marks what is drawn.
 func Blue(words string) string { return blue + words + plain }
+
+// Plain returns words without their styles.
+func Plain(words string) string {
+	if !strings.Contains(words, "\x1b") {
+		return words
+	}
+	return strings.NewReplacer(bold, "", green, "", red, "", blue, "", dim, "", plain, "").
+		Replace(words)
+}

@@ -1,3 +1,5 @@
+//go:build !js
+
 package doc
 
 import (
@@ -51,15 +53,6 @@ func (b Blocks) Terminal(colour bool) []byte {
 		return []byte(Plain(t.String()))
 	}
 	return t.Bytes()
-}
-
-// Plain returns words without their styles.
-func Plain(words string) string {
-	if !strings.Contains(words, "\x1b") {
-		return words
-	}
-	return strings.NewReplacer(bold, "", green, "", red, "", blue, "", dim, "", plain, "").
-		Replace(words)
 }
 
 // textRenderer writes blocks as text with styles.
