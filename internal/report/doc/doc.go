@@ -1,6 +1,6 @@
 // Package doc holds what is said to people as a value: a list of blocks, made once, which is
-// rendered as text for a terminal, as HTML or as Markdown. The program for browsers has no renderers
-// (files with the constraint !js): its page draws by itself.
+// rendered as text for a terminal, as HTML or as Markdown. The program for browsers has no
+// renderers (files with the constraint !js): its page draws by itself.
 package doc
 
 import "strings"
