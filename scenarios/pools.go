@@ -154,6 +154,19 @@ func (p *Pool) over(s Scenario) (seen Scenario, differs bool) {
 // section is a part of the scenario that both the top and a pool may have.
 type section struct{ top, pool reflect.Value }
 
+// asWritten returns the scenario's side as it is written, without the policy that was made of it.
+// Policies that are written alike differ in what they remember of their engines.
+func (s section) asWritten() any {
+	written := reflect.New(s.top.Type()).Elem()
+	written.Set(s.top)
+	if written.Kind() == reflect.Struct {
+		if made := written.FieldByName("Chosen"); made.IsValid() {
+			made.SetZero()
+		}
+	}
+	return written.Interface()
+}
+
 // sections lists the keys that a scenario and a pool have in common, apart from names and numbers.
 func sections(s *Scenario, p *Pool) []section {
 	top, own := reflect.ValueOf(s).Elem(), reflect.ValueOf(p).Elem()

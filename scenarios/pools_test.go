@@ -71,6 +71,29 @@ func TestPoolsThatAreWrittenAlikeHaveOneServer(t *testing.T) {
 	}
 }
 
+// A scenario with all defaults written out says the same of itself: a section in which pools agree
+// stands at the top once, also where their engines have it by different defaults.
+func TestDefaultsWrittenOutAreTheSameScenario(t *testing.T) {
+	for _, text := range []string{
+		"memory: prefix-cache\nfleet: {pools: [{name: a, replicas: 1}, {engine: vllm-v0, " +
+			"replicas: 2}]}\n",
+		"batching: {policy: edf, token-budget: 300}\nfleet: {pools: [{name: a, replicas: 4}, " +
+			"{batching: {policy: edf, token-budget: 300, chunk-limit: 0}, replicas: 1}]}\n",
+	} {
+		f, err := Parse("t.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
+			"workload: {requests: 6}\n"+text))
+		s := build(t, f, err)
+		first, err := s.Explain()
+		if err == nil {
+			f, err = Parse("t.yaml", first)
+		}
+		again := build(t, f, err)
+		if diff := cmp.Diff(s.Scenario, again.Scenario); diff != "" {
+			t.Errorf("%s: with all defaults written out (-,+): %s", text, diff)
+		}
+	}
+}
+
 // The fleet's requests, tokens, accelerators, cost and energy are the sums of its pools', each at
 // the price of its own hardware.
 func TestPoolsSumUp(t *testing.T) {

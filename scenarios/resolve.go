@@ -71,7 +71,7 @@ func (r *resolved) scenario() Scenario {
 	}
 	for n, top := range sections(&s, new(Pool)) {
 		agreed := !slices.ContainsFunc(views, func(view []section) bool {
-			return !reflect.DeepEqual(view[n].top.Interface(), views[0][n].top.Interface())
+			return !reflect.DeepEqual(view[n].asWritten(), views[0][n].asWritten())
 		})
 		if agreed {
 			top.top.Set(views[0][n].top)
