@@ -15,13 +15,12 @@ const (
 		"srtf, mlfq, priority and edf can swap"
 )
 
-// batchingPolicies returns the entries of package batching, the default first. From sjf on they are
-// those in which another request than the oldest may come first.
+// batchingPolicies returns the entries of package batching, the default first.
 func batchingPolicies() []Policy[sim.Scheduler] {
 	recomputed := map[string]string{"preemption": recomputes}
 	ofRequests := map[string]string{"chunk-limit": wholePrompts, "chunk": wholePrompts,
 		"token-budget": noTokenBudget, "preemption": recomputes}
-	return []Policy[sim.Scheduler]{
+	return append([]Policy[sim.Scheduler]{
 		{
 			Name:     "vllm-v1",
 			Doc:      `one token budget for decodes and chunked prefills; the newest is preempted and recomputed`,
@@ -86,6 +85,12 @@ func batchingPolicies() []Policy[sim.Scheduler] {
 			Source:   `NVIDIA Triton Inference Server, dynamic batcher: max_batch_size, max_queue_delay_microseconds`,
 			Settings: dynamic{}, Refuses: ofRequests,
 		},
+	}, ordered()...)
+}
+
+// ordered returns the entries that are vllm-v1 with another order of requests.
+func ordered() []Policy[sim.Scheduler] {
+	return []Policy[sim.Scheduler]{
 		{
 			Name:     "sjf",
 			Doc:      "vllm-v1 with the shortest answer first, its length known or predicted",

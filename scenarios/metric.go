@@ -3,6 +3,7 @@ package scenarios
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/metrics"
@@ -142,10 +143,10 @@ func Metrics() []Metric {
 	for _, l := range latencies() {
 		list = append(list, l.statistics()...)
 	}
-	return append(append(list, outcomeMetrics()...), soldMetrics()...)
+	return slices.Concat(list, outcomeMetrics(), usageMetrics(), sessionMetrics(), soldMetrics())
 }
 
-// outcomeMetrics lists the figures after the latencies.
+// outcomeMetrics lists the figures of requests, batches and KV memory, after the latencies.
 func outcomeMetrics() []Metric {
 	return []Metric{
 		{Name: "goodput", Population: Completed,
@@ -203,6 +204,12 @@ func outcomeMetrics() []Metric {
 		{Name: "pool_written_bytes", Population: Admitted,
 			Title: "bytes of KV caches that went to a pool"},
 		{Name: "busy", Title: "share of the time in which steps run", Unit: Share, Swept: true},
+	}
+}
+
+// usageMetrics lists what a run uses of its accelerators, what it costs, and its energy.
+func usageMetrics() []Metric {
+	return []Metric{
 		{Name: "mfu", Title: "share of peak arithmetic used", Unit: Share, Better: Higher,
 			Swept: true, Means: "operations of the model, over what the accelerators can do at " +
 				"their peak rate while steps run, or at the rate to which a factor below 1 " +
@@ -224,6 +231,12 @@ func outcomeMetrics() []Metric {
 			Unit:  WattHours, Better: Lower, Swept: true},
 		{Name: "accelerator_hours", Title: "time for which accelerators are paid", Unit: Hours,
 			Better: Lower},
+	}
+}
+
+// sessionMetrics lists the figures of sessions, adapters and drafts.
+func sessionMetrics() []Metric {
+	return []Metric{
 		{Name: "sessions", Population: Ended,
 			Path: "sessions.completed", Title: "sessions completed"},
 		{Name: "mean_session_s", Population: Ended,

@@ -43,7 +43,8 @@ const minBurst = 8
 // That is so if the median request beyond the p95 came within a p95 of n others, and n is 8 or
 // more, at least twice the mean number in such a time, and more than six standard deviations above
 // the number that arrivals at random have. It returns "" otherwise. ms is the p95 of the TTFT of
-// all answers in milliseconds; closed reports whether users wait for answers.
+// all answers in milliseconds; where o has seen the first of them only, the notice speaks of these.
+// closed reports whether users wait for answers.
 func (o *burstFinder) burstNotice(ms float64, closed bool) string {
 	if len(o.seen) < minBurst {
 		return ""
@@ -74,8 +75,12 @@ func (o *burstFinder) burstNotice(ms float64, closed bool) string {
 	if crowd < minBurst || float64(crowd) < max(2*mean, mean+6*math.Sqrt(mean)) {
 		return ""
 	}
-	words := fmt.Sprintf("the p95 of TTFT, %.3g s, comes from %d requests that arrive together, "+
-		"where %.3g do on average", ms/1000, crowd, mean)
+	whose := ""
+	if len(o.seen) == maxAnswered {
+		whose, ms = fmt.Sprintf(" of the first %d answers", maxAnswered), p95.Milliseconds()
+	}
+	words := fmt.Sprintf("the p95 of TTFT%s, %.3g s, comes from %d requests that arrive together, "+
+		"where %.3g do on average", whose, ms/1000, crowd, mean)
 	if closed {
 		words += ": users whose requests are alike march in step; lengths and thinking times " +
 			"that vary spread them"
