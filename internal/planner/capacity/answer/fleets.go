@@ -1,0 +1,156 @@
+package answer
+
+import (
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// Deployment is a fleet of equal replicas.
+type Deployment struct {
+	Load  string `json:"-"` // in words
+	Label string `json:"label"`
+	// Replicas includes the spares.
+	Replicas     int     `json:"replicas"`
+	Accelerators int     `json:"accelerators"`
+	Hourly       float64 `json:"dollars_per_hour"`
+	// Base is the replicas of a spot fleet that are not taken away; nil without them.
+	Base *Base `json:"base,omitempty"`
+	// Scaled says how many replicas run, if they start and stop with the load. The price of an hour
+	// is then the average over time of the running replicas' price. Scaled is nil if all replicas
+	// run all the time.
+	Scaled *ScaledFleet `json:"scaled,omitempty"`
+	// PerMillion, EnergyPerMillion and GPUHours are for a million output tokens: in US dollars, Wh
+	// (an upper bound) and hours of an accelerator.
+	PerMillion       float64 `json:"dollars_per_million_output_tokens"`
+	EnergyPerMillion float64 `json:"wh_per_million_output_tokens"`
+	GPUHours         float64 `json:"gpu_hours_per_million_output_tokens"`
+	// Carbon is the emissions for that energy, in grams of CO2 equivalent; 0 if unknown.
+	Carbon float64 `json:"g_co2_per_million_output_tokens,omitempty"`
+	// Sold is the worth of the tokens of an hour; nil if the plan has no prices of tokens.
+	Sold *scenarios.TokenRevenue `json:"tokens_sold,omitempty"`
+	// Law says that a part of the fleet was simulated for all of it; nil if all of it was.
+	Law *Law `json:"law,omitempty"`
+	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil
+	// without them.
+	Interrupted *Interrupted `json:"interrupted,omitempty"`
+	// JobHours is the time in hours of the simulated part of a job, with steps as predicted; 0 for
+	// other loads.
+	JobHours float64 `json:"job_hours,omitempty"`
+	JobShare float64 `json:"job_share_simulated,omitempty"`
+	// Kept is the share of requests that meet the SLO in the simulation of the whole fleet, and
+	// KeptWithoutSpares the share when the spares are down.
+	Kept              float64 `json:"kept"`
+	KeptWithoutSpares float64 `json:"kept_without_spares"`
+	// Binds names the limit of the SLO that binds the whole fleet.
+	Binds string `json:"slo_binds"`
+	// Classes are the shares by class, if there are several.
+	Classes []ClassKept `json:"classes,omitempty"`
+	// Grade says what the predictions for the fleet rest on.
+	Grade evidence.Grade `json:"grade"`
+	// Chances are the probabilities that this number of replicas without the spares, one fewer and
+	// one more keep the SLO, given how wrong the predictions of TPOT and TTFT may be.
+	Chances []Chance `json:"chances"`
+	// Certainty is what the fleet costs beyond one that is enough if all predictions are right; nil
+	// where that was not looked for.
+	Certainty *Certainty `json:"certainty,omitempty"`
+	// Insights explain the figures of the whole fleet, as for a scenario.
+	Insights []string `json:"insights"`
+	// OneFewer says why one replica fewer misses the SLO, and what would help; nil if the fleet has
+	// one replica.
+	OneFewer *Advice `json:"one_fewer,omitempty"`
+	// Scenario is the fleet as a scenario file. Launch has the commands that start a replica, one
+	// for each pool, and Lacks says what was simulated that they do not express.
+	Scenario string   `json:"scenario"`
+	Launch   []string `json:"launch"`
+	Lacks    []string `json:"launch_lacks,omitempty"`
+	// Bundle has the files that start the fleet. It is nil if no known engine runs on its hardware,
+	// for the reason in Unstartable.
+	Bundle      *launch.Bundle `json:"-"`
+	Unstartable string         `json:"unstartable,omitempty"`
+}
+
+// Base is the replicas of a fleet of spot accelerators that are paid for on other terms.
+type Base struct {
+	Replicas int    `json:"replicas"`
+	Terms    string `json:"terms"`
+	// Hourly is what they cost an hour, in the currency of the answer.
+	Hourly float64 `json:"dollars_per_hour"`
+}
+
+// Law is the rule by which a large fleet of alike replicas is judged: by some of them, each at the
+// same requests a second.
+type Law struct {
+	Replicas  int `json:"replicas"`
+	Simulated int `json:"simulated_replicas"`
+	// Whole is the largest fleet that is simulated whole.
+	Whole int `json:"largest_whole_fleet"`
+}
+
+// Certainty is what it costs that the SLO is kept although predictions may be wrong.
+type Certainty struct {
+	// Predicted is the least number of replicas, spares left out, that keep the SLO if all
+	// predictions are right.
+	Predicted int `json:"replicas_as_predicted"`
+	// Needed is the number of the fleet, spares left out.
+	Needed int `json:"replicas"`
+	// Hourly is the price of the further replicas of the fleet, in US dollars an hour.
+	Hourly float64 `json:"dollars_per_hour"`
+}
+
+// Nearest is the option that comes closest to the SLO.
+type Nearest struct {
+	Option int     `json:"-"` // its number on the menu
+	Label  string  `json:"label"`
+	Kept   float64 `json:"kept"`
+	Limit  string  `json:"limit"`
+	// Advice says what would help the option; nil if it cannot be simulated.
+	Advice *Advice `json:"advice,omitempty"`
+}
+
+// Growth is the cheapest fleet for a higher rate.
+type Growth struct {
+	Factor   float64 `json:"factor"`
+	Label    string  `json:"label,omitempty"`
+	Replicas int     `json:"replicas"`
+	Hourly   float64 `json:"dollars_per_hour"`
+}
+
+// Chance is the probability that a number of replicas keeps the SLO, with the spares down.
+type Chance struct {
+	Replicas int `json:"replicas"`
+	// Probability is over the errors of both latencies, and not above what servers bear out that
+	// were left out of the fit of constants. It is 0 for less than 0.015, and where a deployment's
+	// own measurements decide, 1 for more than 0.985.
+	Probability float64 `json:"probability"`
+	// Low and High are the interval of the probability over seeds, at 95 % confidence.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Kept is the share of requests that keep the SLO with the predicted times.
+	Kept float64 `json:"kept"`
+}
+
+// ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares
+// included.
+type ScaledFleet struct {
+	// Policy is the way of scaling in words.
+	Policy string `json:"policy"`
+	// Fewest run always; Mean is how many replicas, or groups, run on average, parts of a group
+	// weighted by their price, and Accelerators how many accelerators do.
+	Fewest       int     `json:"fewest_replicas"`
+	Mean         float64 `json:"mean_replicas"`
+	Accelerators float64 `json:"mean_accelerators"`
+	// Fixed is the least fixed number of the same replicas or groups that keeps the SLO, spares
+	// included, and FixedHourly what they cost; 0 where no number was found.
+	Fixed       int     `json:"fixed_replicas"`
+	FixedHourly float64 `json:"fixed_dollars_per_hour"`
+}
+
+// Interrupted is the result of a simulation in which replicas of the fleet are taken away at
+// random.
+type Interrupted struct {
+	Interruptions int     `json:"interruptions"`
+	Hours         float64 `json:"hours"`
+	// Kept is the share of requests that kept the SLO, with steps as predicted.
+	Kept float64 `json:"kept"`
+}
