@@ -87,6 +87,10 @@ func (b Blocks) HTML() template.HTML {
 			h.WriteString(`<div class="wide" tabindex="0" role="region" aria-label="table">` +
 				"<table><thead><tr>")
 			for _, title := range t.Header {
+				if title == "" { // readers of screens announce a header
+					h.WriteString("<td></td>")
+					continue
+				}
 				h.WriteString(`<th scope="col">` + htmlWords(title) + "</th>")
 			}
 			h.WriteString("</tr></thead>\n<tbody>")

@@ -133,7 +133,7 @@ func (s *shown) named(t *rapid.T, want ...string) {
 func drawSeries(t *rapid.T, least, most int) []Series {
 	list := make([]Series, rapid.IntRange(least, most).Draw(t, "series"))
 	figure := rapid.SampledFrom(rapid.SampledFrom([][]float64{{0.5, 1, 2, 5, 16, 17, 100},
-		{0.5, 0.5, 1, 1, 1, 100}}).Draw(t, "figures"))
+		{0.5, 0.5, 1, 1, 1, 100}, {0.01, 1}}).Draw(t, "figures"))
 	for i := range list {
 		s := &list[i]
 		s.Name = fmt.Sprint("series ", i)
@@ -259,7 +259,7 @@ func TestCurvesShowTheirSeries(t *testing.T) {
 		case "trade-off":
 			s.leaves(t, min(len(list), 10)+3, max(math.Ceil(topOf(list)), top))
 		case "growth":
-			s.leaves(t, len(list)+1, max(0, math.Ceil(top)))
+			s.leaves(t, len(list)+1, max(math.Ceil(top), math.Floor(bottomOf(list))+1))
 		}
 		if !s.Legend.Top {
 			t.Error("the legend is not at the top")

@@ -174,7 +174,8 @@ func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)
+	p.Y.Min = math.Floor(p.Y.Min)
+	p.Y.Max = max(p.Y.Min+1, math.Ceil(p.Y.Max)) // a decade at least
 	roomForLegend(p, len(series))
 	return p, nil
 }
