@@ -425,13 +425,20 @@ func TestPageSaysEachLife(t *testing.T) {
 				if strings.Count(page, "<li>"+words) < 1 || strings.Count(page, words) < 2 {
 					t.Errorf("the page does not say %q in the picture and in words", words)
 				}
+				prefills := 0
 				for _, p := range l.Parts {
-					computes := p.Kind == Prefill
 					said := fmt.Sprintf("from %s to %s in %d steps (%d tokens)", duration(p.From),
 						duration(p.To), p.Steps, p.Tokens)
-					if strings.Contains(words, said) != computes {
-						t.Errorf("%+v in %q", p, words)
+					if p.Kind != Prefill {
+						continue
 					}
+					prefills++
+					if !strings.Contains(words, said) {
+						t.Errorf("%+v is not in %q", p, words)
+					}
+				}
+				if n := strings.Count(words, " tokens)"); n != prefills {
+					t.Errorf("%d parts have prompt tokens, want %d: %q", n, prefills, words)
 				}
 			}
 		}
