@@ -65,8 +65,11 @@ type replica struct {
 type effect struct {
 	kind effectKind
 	s    *Sequence
-	time Time  // emitted, announced: when tokens come out; passed: how long the step took
 	leap *Leap // that has ended
+
+	// emitted, announced: when tokens come out; prompted: when the user gets the first token, 0 if
+	// that is not known yet; passed: how long the step took
+	time Time
 }
 
 type effectKind uint8

@@ -29,7 +29,8 @@ func (f *fleet) carryOutEach(r *member) {
 	r.effects = r.effects[:0]
 }
 
-// carryOut carries out an effect of a call of r.
+// carryOut carries out an effect of a call of r. Where replicas run apart, r and its sequences are
+// by then at later times: what an effect needs of them, and changes, it holds itself.
 func (f *fleet) carryOut(r *member, e *effect) {
 	switch e.kind {
 	case stepped:
@@ -37,8 +38,8 @@ func (f *fleet) carryOut(r *member, e *effect) {
 		f.observer.Steps(e.leap)
 	case prompted:
 		r.promptDone(e.s)
-		if e.s.FirstToken > 0 && !e.s.relayed {
-			f.scheduleLeaving(e.s, e.s.FirstToken)
+		if e.time > 0 {
+			f.scheduleLeaving(e.s, e.time)
 		}
 	case emitted:
 		e.s.reportTokens(f.tokens, e.time)

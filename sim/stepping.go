@@ -236,7 +236,11 @@ func (b *Batch) prefilled(c *Chunk) {
 		if b.together && !goesOn {
 			s.FirstToken = 0 // until the whole answer is there
 		}
-		r.effects.add(prompted, s)
+		seen := s.FirstToken
+		if s.relayed {
+			seen = 0
+		}
+		r.effects.addTimed(prompted, s, seen)
 	case s.relayed && b.together:
 		s.FirstToken, s.relayed = 0, false
 	case s.relayed:
