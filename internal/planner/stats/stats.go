@@ -291,7 +291,9 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))
 	for _, m := range scenarios.Metrics() {
 		if ranged(m) {
-			list.Of[m.Name] = span(m, r, fast, late, plain, shorter, e)
+			if of, known := span(m, r, fast, late, plain, shorter, e); known {
+				list.Of[m.Name] = of
+			}
 		}
 	}
 	return list, nil
@@ -326,9 +328,10 @@ func ranged(m scenarios.Metric) bool {
 
 // span combines the effects of slower and faster steps, of other random numbers and of other errors
 // on a metric. They are independent, so the squares of their parts add up. All metrics except
-// shares are combined in logarithms.
+// shares are combined in logarithms. It returns false where a run does not have the figure, as the
+// time of a request where steps are so slow that all users leave.
 func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenarios.Result,
-	shorter float64, e evidence.Spread) scenarios.Range {
+	shorter float64, e evidence.Spread) (of scenarios.Range, known bool) {
 	forward, back := math.Log, math.Exp
 	if m.Unit == scenarios.Share {
 		same := func(x float64) float64 { return x }
@@ -341,8 +344,7 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	}
 	for _, x := range append(seen, value, m.Of(fast), m.Of(late)) {
 		if x <= 0 && m.Unit != scenarios.Share || math.IsNaN(x) {
-			// nothing to reckon with, as TPOT where answers have one token
-			return scenarios.Range{Low: value, High: value}
+			return of, false
 		}
 	}
 	for i := range seen {
@@ -354,15 +356,15 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
 	middle := typical(a, b, e)
 	centre := forward(value) + middle + beside(m, e).bias
-	result := scenarios.Range{
+	of = scenarios.Range{
 		Low:  back(centre - math.Hypot(middle-min(a, b, middle), noise)),
 		High: back(centre + math.Hypot(max(a, b, middle)-middle, noise)),
 	}
 	if m.Unit == scenarios.Share { // shares end at 0 and 1, sums of effects do not
-		result.Low, result.High = max(0, result.Low), min(1, result.High)
+		of.Low, of.High = max(0, of.Low), min(1, of.High)
 	}
-	return scenarios.Range{Low: min(value, rounded(result.Low)),
-		High: max(value, rounded(result.High))}
+	return scenarios.Range{Low: min(value, rounded(of.Low)), High: max(value, rounded(of.High))},
+		true
 }
 
 // typical returns by how much a figure differs from the plain run where steps take as long as they
