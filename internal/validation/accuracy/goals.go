@@ -23,11 +23,11 @@ type Goal struct {
 	Quantity string `json:"quantity" csv:"quantity"`
 	// Engines, GPUs, Models, DTypes and Case choose rows: a name fits that begins with one of the
 	// alternatives, and a case that contains Case.
-	Engines alternatives `json:"-" csv:"engine"`
-	GPUs    alternatives `json:"-" csv:"gpu"`
-	Models  alternatives `json:"-" csv:"model"`
-	DTypes  alternatives `json:"-" csv:"dtype"`
-	Case    string       `json:"-" csv:"case"`
+	Engines Beginnings `json:"-" csv:"engine"`
+	GPUs    Beginnings `json:"-" csv:"gpu"`
+	Models  Beginnings `json:"-" csv:"model"`
+	DTypes  Beginnings `json:"-" csv:"dtype"`
+	Case    string     `json:"-" csv:"case"`
 	// AtMost is the median absolute error to reach, in percent.
 	AtMost float64 `json:"at_most_pct" csv:"at_most_pct"`
 	// Release and ReleaseBias are the median absolute error and the median error, in percent, of
@@ -41,19 +41,19 @@ type Goal struct {
 	LeftOutBias *float64 `json:"left_out_bias_pct,omitempty" csv:"left_out_bias_pct"`
 }
 
-// alternatives are beginnings of names; all names fit where there is no beginning.
-type alternatives []string
+// Beginnings are alternative beginnings of names; all names fit where there is no beginning.
+type Beginnings []string
 
 // UnmarshalText reads alternatives that are separated by "|".
-func (a *alternatives) UnmarshalText(text []byte) error {
+func (a *Beginnings) UnmarshalText(text []byte) error {
 	if len(text) > 0 {
 		*a = strings.Split(string(text), "|")
 	}
 	return nil
 }
 
-// fit reports whether a name begins with one of the alternatives.
-func (a alternatives) fit(name string) bool {
+// Fit reports whether a name begins with one of the alternatives.
+func (a Beginnings) Fit(name string) bool {
 	return len(a) == 0 || slices.ContainsFunc(a, func(beginning string) bool {
 		return strings.HasPrefix(name, beginning)
 	})
@@ -81,8 +81,8 @@ var goals = sync.OnceValue(func() []Goal {
 })
 
 func (g *Goal) chooses(c *Comparison) bool {
-	return c.Table == g.Table && c.Quantity == g.Quantity && g.Engines.fit(c.Engine) &&
-		g.GPUs.fit(c.GPU) && g.Models.fit(c.Model) && g.DTypes.fit(c.DType) &&
+	return c.Table == g.Table && c.Quantity == g.Quantity && g.Engines.Fit(c.Engine) &&
+		g.GPUs.Fit(c.GPU) && g.Models.Fit(c.Model) && g.DTypes.Fit(c.DType) &&
 		strings.Contains(c.Case, g.Case)
 }
 

@@ -134,7 +134,7 @@ func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) 
 	for j := range l.at {
 		switch k := &p.parameters[j]; {
 		case known[j]:
-		case k.isFactor():
+		case k.counts == "factor":
 			l.at[j] = p.within(j, 0)
 		default:
 			l.at[j] = p.within(j, math.Log(k.get(p.shipped)))
@@ -152,7 +152,7 @@ func (p *problem) constants(x point, known []bool, deviations []float64) []Const
 	list := make([]Constant, len(x))
 	for j := range x {
 		k := &p.parameters[j]
-		list[j] = Constant{string(k.scope), k.owner, k.name, k.isTime(), k.get(p.shipped),
+		list[j] = Constant{string(k.scope), k.owner, k.name, k.counts == "time", k.get(p.shipped),
 			math.Exp(x[j]), deviations[j], !known[j]}
 	}
 	return list

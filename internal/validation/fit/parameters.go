@@ -32,6 +32,8 @@ type kind struct {
 type parameter struct {
 	kind
 	owner string
+	// counts is what the constant counts, as in the table.
+	counts string
 	// centre and deviation belong to the logarithm, as it is believed without measurements.
 	centre, deviation float64
 	// believed and spread are the centre and the deviation before constants of one kind are
@@ -47,13 +49,13 @@ const reference = "h100-sxm"
 // parameters lists what can be fitted of the shipped constants: the ones that are not zero, of the
 // given owners, or of all where no owner is given. An owner without constants is an error.
 func parameters(shipped *values, owners []string) ([]parameter, error) {
-	list := parametersOf(accelerator, acceleratorConstants, shipped,
+	list := parametersOf(accelerator, shipped.accelerators,
 		func(v *values) map[string]hardware.Constants { return v.accelerators })
-	list = append(list, parametersOf(link, linkConstants, shipped,
+	list = append(list, parametersOf(link, shipped.links,
 		func(v *values) map[string]hardware.Collective { return v.links })...)
-	list = append(list, parametersOf(engine, engineConstants, shipped,
+	list = append(list, parametersOf(engine, shipped.engines,
 		func(v *values) map[string]steptime.Engine { return v.engines })...)
-	list = append(list, parametersOf(machine, machineConstants, shipped,
+	list = append(list, parametersOf(machine, shipped.machines,
 		func(v *values) map[string]machineHost { return v.machines })...)
 	for _, owner := range owners {
 		if !slices.ContainsFunc(list, func(p parameter) bool { return p.owner == owner }) {
@@ -77,20 +79,20 @@ func ownersOf(list []parameter) []string {
 	return slices.Compact(owners)
 }
 
-func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *values,
+func parametersOf[T any](s scope, shipped map[string]T,
 	in func(*values) map[string]T) []parameter {
 	var list []parameter
-	for _, owner := range slices.Sorted(maps.Keys(in(shipped))) {
-		start := in(shipped)[owner]
-		for _, c := range constants(&start) {
+	for _, owner := range slices.Sorted(maps.Keys(shipped)) {
+		start := shipped[owner]
+		for _, c := range constantsOf(s, &start) {
 			if c.get(&start) == 0 {
 				continue
 			}
-			centre, deviation := math.Log(c.low*c.high)/2, math.Log(c.high/c.low)/4
+			centre, deviation := math.Log(c.Low*c.High)/2, math.Log(c.High/c.Low)/4
 			list = append(list, parameter{
-				kind: kind{s, c.name}, owner: owner,
+				kind: kind{s, c.Name}, owner: owner, counts: c.Counts,
 				centre: centre, deviation: deviation, believed: centre, spread: deviation,
-				least: centre - 3*deviation, most: math.Log(c.high),
+				least: centre - 3*deviation, most: math.Log(c.High),
 				get: func(v *values) float64 { t := in(v)[owner]; return c.get(&t) },
 				set: func(v *values, x float64) {
 					t := in(v)[owner]
@@ -101,18 +103,6 @@ func parametersOf[T any](s scope, constants func(*T) []constant[T], shipped *val
 		}
 	}
 	return list
-}
-
-// isTime reports whether the constant is a time in seconds.
-func (p *parameter) isTime() bool {
-	last := p.name[strings.LastIndex(p.name, ".")+1:]
-	if p.scope == engine {
-		return !strings.HasSuffix(p.name, "compute") && !strings.HasPrefix(p.name, "memory.") &&
-			!strings.HasPrefix(p.name, "served.") && !strings.HasPrefix(p.name, levels) &&
-			p.name != "widening" &&
-			p.name != "first_chunk" && p.name != "half_sums"
-	}
-	return strings.HasSuffix(last, "kernel") || last == "latency" || last == "rank"
 }
 
 // point is a value of every parameter, in logarithms.
@@ -170,13 +160,6 @@ func (p *problem) pool(x point) {
 			}
 		}
 	}
-}
-
-// isFactor reports whether the constant is a ratio of an engine's kernels to others; 1 says that
-// they do not differ.
-func (p *parameter) isFactor() bool {
-	return p.scope == engine && (p.name == "compute" || strings.HasPrefix(p.name, levels) ||
-		strings.HasPrefix(p.name, "served.") && p.name != "served.sampling")
 }
 
 // valuesAt returns the constants at x.

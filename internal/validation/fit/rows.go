@@ -1,107 +1,57 @@
 package fit
 
 import (
+	_ "embed"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
-// A quantity counts in the fit by how far off a good model of it may be: the relative error
-// of one standard deviation.
+// quantity is what is fitted to, and how far off a good model of it may be: Deviation is the
+// relative error of one standard deviation.
+//
+// Served steps set the level of the constants. Kernels measured apart lend them shape where served
+// rows say nothing, and count for little: they reach 10–20 % more than in a server, or wait for the
+// host to launch them (docs/constants.md, internal/validation/deviations.md). Rows of latent
+// attention alone have 0.1 to 0.3 ms of launches in them, and say nothing.
 type quantity struct {
-	table, name string
-	deviation   float64
-	// on are the beginnings of the names of the constants on which a table of single kernels
+	Table     string  `csv:"table"`
+	Quantity  string  `csv:"quantity"`
+	Deviation float64 `csv:"deviation"`
+	// On are the beginnings of the names of the constants on which a table of single kernels
 	// depends; nil for others. The groups of such a table are number formats rather than models.
-	on []string
+	On accuracy.Beginnings `csv:"on"`
 }
 
-var (
-	products   = []string{"linear.", "elementwise."}
-	attention  = []string{"attention.", "linear.compute."}
-	experts    = []string{"experts.", "linear.overlap", "linear.memory", "elementwise."}
-	allReduces = []string{"one_shot.", "two_shot.", "library."}
-)
+//go:embed quantities.csv
+var quantitiesCSV string
 
-// quantities are what is fitted to. Served steps set the level of the constants. Kernels measured
-// apart lend them shape where served rows say nothing, and count for little: they reach 10–20 %
-// more than in a server, or wait for the host to launch them (docs/constants.md,
-// internal/validation/deviations.md).
-var quantities = []quantity{
-	{"vllm_runs", "TPOT mean", 0.01, nil},
-	{"vllm_runs", "TTFT mean", 0.03, nil},
-	{"kv_blocks", "KV blocks", 0.01, nil},
-	{"closed_loop", "TPOT mean", 0.03, nil},
-	{"closed_loop", "TTFT mean", 0.07, nil},
-	{"silicon", "TPOT mean", 0.06, nil},
-	{"silicon", "TTFT mean", 0.25, nil},
-	{"silicon_apart", "TPOT mean", 0.1, nil},
-	{"silicon_apart", "TTFT mean", 0.3, nil},
-	{"offline_recent", "output rate", 0.08, nil},
-	{"mlperf", "output rate", 0.15, nil},
-	{"vllm_unique", "TPOT mean", 0.03, nil},
-	{"vllm_unique", "TTFT mean", 0.08, nil},
-	{"vllm_unique", "output rate", 0.03, nil},
-	{"vllm_steps", "time of steps", 0.04, nil},
-	{"vllm_steps", "prompt step", 0.15, nil},
-	{"vllm_steps", "decode step", 0.08, nil},
-	{"silicon_app", "TPOT p50", 0.1, nil},
-	{"silicon_app", "TTFT p50", 0.3, nil},
-	{"sglang_cookbook", "TPOT p50", 0.15, nil},
-	{"sglang_cookbook", "TTFT p50", 0.35, nil},
-	{"kv_reuse", "TPOT mean", 0.15, nil},
-	{"llama_cpp_batched", "decode rate", 0.12, nil},
-	{"llama_cpp_batched", "prefill rate", 0.25, nil},
-	{"ml_energy", "output rate", 0.08, nil},
-	{"vllm_offline", "output rate", 0.06, nil},
-	{"whatif", "capacity", 0.04, nil},
-	{"whatif", "E2E p50", 0.04, nil},
-	{"whatif", "TTFT p50", 0.07, nil},
-	{"llama_cpp", "decode rate", 0.08, nil},
-	{"llama_cpp", "prefill rate", 0.2, nil},
-	{"first_token_latency", "first token", 0.15, nil},
-	{"token_time", "token", 0.1, nil},
-	{"vllm_requests", "TPOT mean", 0.01, nil},
-	{"vllm_requests", "TTFT mean", 0.03, nil},
-	{"static_batch", "token p50", 0.08, nil},
-	{"static_batch", "TTFT mean", 0.15, nil},
-	{"offline_throughput", "output rate", 0.08, nil},
-	{"eager_engine", "prompt", 0.10, nil},
-	{"eager_engine", "token", 0.08, nil},
-	{"iteration", "linear", 0.06, nil},
-	{"iteration", "attention", 0.15, nil},
-	{"iteration", "all-reduce", 0.6, nil},
-	{"linear_layers", "GEMMs a layer", 0.08, nil},
-	{"linear_layers", "element-wise a layer", 0.25, nil},
-	{"linear_and_allreduce", "one all-reduce", 0.6, nil},
-	{"gemm", "time", 1, products},
-	{"context_attention", "time", 1, attention},
-	{"generation_attention", "time", 1, attention},
-	// Rows of latent attention alone have 0.1 to 0.3 ms of launches in them, and say nothing here.
-	{"wide_ep", "tokens a node", 0.15, nil},
-	{"moe", "time", 2, experts},
-	{"custom_allreduce", "time", 1.5, allReduces},
-	{"nccl", "time", 1.5, allReduces},
-}
+// quantities lists what is fitted to.
+var quantities = sync.OnceValue(func() []quantity {
+	return files.MustReadTable[quantity]("quantities.csv", quantitiesCSV)
+})
 
 // serverWeight is what a server of one row counts.
 const serverWeight = 2
 
-// find returns a quantity, or nil where nothing is fitted to it.
+// find returns a quantity, or the first of the table where name is empty; nil where nothing is
+// fitted to it.
 func find(table, name string) *quantity {
-	i := slices.IndexFunc(quantities, func(q quantity) bool {
-		return q.table == table &&
-			q.name == name
+	list := quantities()
+	i := slices.IndexFunc(list, func(q quantity) bool {
+		return q.Table == table && (q.Quantity == name || name == "")
 	})
 	if i < 0 {
 		return nil
 	}
-	return &quantities[i]
+	return &list[i]
 }
 
 // Mark notes of each row of a report whether the fit to its data takes it.
@@ -149,14 +99,14 @@ func rowsOf(r *accuracy.Report) []row {
 				continue
 			}
 			g := groupKey{c.Group, c.Table, c.Quantity}
-			if q.on == nil {
+			if q.On == nil {
 				g.TP = 0
 			}
 			size[g]++
 			groups = append(groups, g)
 			list = append(list,
 				row{Group: c.Group, table: c.Table, key: rowKey{c.File, c.Quantity, c.Line},
-					kernel: q.on != nil, deviation: q.deviation})
+					kernel: q.On != nil, deviation: q.Deviation})
 		}
 	}
 	for i := range list {
@@ -196,10 +146,8 @@ var rehearsed = map[string]bool{
 
 // isKernelTable reports whether a table is of single kernels.
 func isKernelTable(table string) bool {
-	return slices.ContainsFunc(quantities, func(q quantity) bool {
-		return q.table == table &&
-			q.on != nil
-	})
+	q := find(table, "")
+	return q != nil && q.On != nil
 }
 
 // launched is the time to launch an all-reduce, on which kernels measured apart depend as well as
@@ -215,15 +163,12 @@ const apart = "llama.cpp"
 
 // touches reports whether rows of a table and group may depend on a kind of constant.
 func (p *problem) touches(k kind, table string, g *accuracy.Group) bool {
-	i := slices.IndexFunc(quantities, func(q quantity) bool { return q.table == table })
+	q := find(table, "")
 	switch {
-	case i < 0:
+	case q == nil:
 		return false
-	case quantities[i].on != nil:
-		return k.scope != engine &&
-			slices.ContainsFunc(quantities[i].on, func(begin string) bool {
-				return strings.HasPrefix(k.name, begin)
-			})
+	case q.On != nil:
+		return k.scope != engine && q.On.Fit(k.name)
 	case k == launched:
 		return g.TP > 1
 	case k.scope == machine:

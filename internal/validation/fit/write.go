@@ -104,26 +104,27 @@ func measuredApart(source string) string {
 // engine returns the fitted preset of a family, rounded.
 func (r *Result) engine(name string) steptime.Engine {
 	e := r.fitted.engines[name]
-	round(&e, engineConstants)
+	round(engine, &e)
 	return e
 }
 
 func roundedAccelerator(c hardware.Constants) hardware.Constants {
-	round(&c, acceleratorConstants)
+	round(accelerator, &c)
 	c.Experts.Memory = significant(c.Experts.Memory)
 	return c
 }
 
 func roundedLink(c hardware.Collective) hardware.Collective {
-	round(&c, linkConstants)
+	round(link, &c)
 	return c
 }
 
-// round rounds the constants of t to three significant digits, which is more than a fit is sure of.
-func round[T any](t *T, constants func(*T) []constant[T]) {
-	for _, c := range constants(t) {
-		if v := c.get(t); v != 0 {
-			c.set(t, significant(v))
+// round rounds the constants of an owner to three significant digits, which is more than a fit is
+// sure of.
+func round(s scope, owner any) {
+	for _, c := range constantsOf(s, owner) {
+		if v := c.get(owner); v != 0 {
+			c.set(owner, significant(v))
 		}
 	}
 }

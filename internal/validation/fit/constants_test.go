@@ -1,0 +1,70 @@
+package fit
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// A constant that is set is what is read, and no constant of that or another owner changes with it:
+// neither in the copy nor in what was copied. Ratios change with either of their parts.
+func TestConstantsAreSetAlone(t *testing.T) {
+	shipped := newValues()
+	for _, c := range hardware.AllConstants() {
+		shipped.accelerators[c.Accelerator] = c
+	}
+	for _, e := range steptime.Engines() {
+		shipped.engines[e.Name] = e
+	}
+	catalog, err := hardware.Load()
+	testkit.OK(t, err)
+	for i := range catalog.Accelerators {
+		if l, err := catalog.Link(catalog.Accelerators[i].ScaleUp); err == nil {
+			c, _ := hardware.FittedConstants(&catalog.Accelerators[i], &l, nil)
+			shipped.links[c.ScaleUp.Link] = c.ScaleUp
+		}
+	}
+	list, err := parameters(shipped, nil)
+	testkit.OK(t, err)
+	scopes := map[scope]int{}
+	before := make([]float64, len(list))
+	for i := range list {
+		scopes[list[i].scope]++
+		before[i] = list[i].get(shipped)
+	}
+	if len(scopes) != 4 {
+		t.Errorf("constants of %v", scopes)
+	}
+	for i := 0; i < len(list); i += 7 { // owners have some 30 each
+		p, changed := &list[i], shipped.clone()
+		want := 0.9 * before[i]
+		if p.set(changed, want); math.Abs(p.get(changed)/want-1) > 1e-12 {
+			t.Errorf("%s of %s is %g, was set to %g", p.name, p.owner, p.get(changed), want)
+		}
+		for j := range list {
+			q := &list[j]
+			if q.get(shipped) != before[j] || i != j && q.get(changed) != before[j] &&
+				!strings.Contains(q.name+p.name, "/") {
+				t.Errorf("%s of %s changes with %s of %s", q.name, q.owner, p.name, p.owner)
+			}
+		}
+	}
+}
+
+// Each range has a width above zero, and no kernel is
+// believed to read more than any reaches.
+func TestConstantsHaveRanges(t *testing.T) {
+	for _, c := range allConstants() {
+		if !(c.Low > 0 && c.High > c.Low) {
+			t.Errorf("%s %s: range %g to %g", c.Scope, c.Name, c.Low, c.High)
+		}
+		if !strings.Contains(c.Name, "/") && strings.HasSuffix(c.Name, "memory") &&
+			c.High > steptime.MostBandwidth {
+			t.Errorf("%s %s: up to %g of the bandwidth", c.Scope, c.Name, c.High)
+		}
+	}
+}
