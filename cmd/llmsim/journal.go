@@ -29,7 +29,6 @@ func (flags *queueFlags) keep(cmd *cobra.Command, out, noun string,
 	if err != nil {
 		return failed(err)
 	}
-	c.Dir = filepath.Join(out, "queue")
 	err = work(c, j)
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted; %d %s are kept in %s, and the same command goes on from "+

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -70,6 +71,11 @@ type stream struct {
 // Stream implements jetstream.JetStream.
 func (s *stream) Stream(context.Context, string) (jetstream.Stream, error) {
 	return purged{fails: s.fails}, nil
+}
+
+// Consumer implements jetstream.JetStream.
+func (s *stream) Consumer(context.Context, string, string) (jetstream.Consumer, error) {
+	return nil, s.fails
 }
 
 // purged is a stream whose messages are removed, or not.
@@ -141,7 +147,7 @@ func (d *delivery) InProgress() error { d.beats.Add(1); return nil }
 // fakeStore is a store whose server is in this test.
 func fakeStore() (*store, *bucket, *stream) {
 	b, js := &bucket{put: map[string][]byte{}}, &stream{published: map[string][]byte{}}
-	return &store{js: js, results: b, key: &key{1}, version: "v1"}, b, js
+	return &store{js: js, results: b, key: &key{1}, version: "v1", log: func(string) {}}, b, js
 }
 
 // deliver returns a message with a task, signed, for some time delivered.
@@ -183,7 +189,8 @@ func TestDeliveriesOfATask(t *testing.T) {
 			error) {
 			calls.Add(1)
 			return 7, c.err
-		}}, func(words string) { logs = append(logs, words) }, 3*time.Hour)
+		}}, 3*time.Hour)
+		w.log = func(words string) { logs = append(logs, words) }
 		w.fetch = nil
 		task := &Task{Key: "x", Kind: "k", Name: "a.yaml", Text: scenario}
 		m := deliver(t, s, task, c.number)
@@ -193,7 +200,7 @@ func TestDeliveriesOfATask(t *testing.T) {
 		text, err := json.Marshal(o)
 		testkit.OK(t, err)
 		if calls.Load() != c.calls || strings.Join(m.said, " ") != c.said ||
-			(found == genuine) != (c.stored != "") || !strings.Contains(string(text), c.stored) ||
+			found != (c.stored != "") || !strings.Contains(string(text), c.stored) ||
 			(len(logs) > 0) != (c.said != "ack") {
 			t.Errorf("%s: %d calls, said %q, stored %s, log %q", c.name, calls.Load(), m.said,
 				text, logs)
@@ -208,7 +215,7 @@ func TestDeliveriesOfATask(t *testing.T) {
 		}
 	}
 	s, b, _ := fakeStore()
-	w := newWorker(s, Handlers{}, func(string) {}, 3*time.Hour)
+	w := newWorker(s, Handlers{}, 3*time.Hour)
 	bad := deliver(t, s, &Task{Key: "x", Kind: "k"}, 1)
 	bad.subject += "y"
 	if w.handle(t.Context(), bad); strings.Join(bad.said, " ") != "term" || len(b.put) != 0 {
@@ -235,7 +242,7 @@ func TestWorkersAreHeardOf(t *testing.T) {
 		}
 		stop()
 		return nil, errors.New("stopped")
-	}}, func(string) {}, 3*time.Millisecond)
+	}}, 3*time.Millisecond)
 	w.fetch = nil
 	if w.beat != time.Millisecond {
 		t.Errorf("a beat each %v", w.beat)
@@ -409,8 +416,8 @@ func TestConfigsAreCompleted(t *testing.T) {
 			t.Errorf("%q", where)
 		}
 	}
-	for text, want := range map[string]address{"": {}, "4222": {"127.0.0.1", 4222},
-		":4222": {"127.0.0.1", 4222}, "0.0.0.0:1": {"0.0.0.0", 1}, "[::1]:7": {"::1", 7}} {
+	for text, want := range map[string]string{"": "", "4222": "127.0.0.1:4222",
+		":4222": "127.0.0.1:4222", "0.0.0.0:1": "0.0.0.0:1", "[::1]:7": "[::1]:7"} {
 		if got, err := (&Config{Listen: text}).listen(); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
@@ -421,19 +428,19 @@ func TestConfigsAreCompleted(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if got := (&Config{}).serverConfig(address{"h", 0}, "U", "d"); !strings.Contains(got,
-		"port: -1\n") || strings.Contains(got, "tls") || !strings.Contains(got, `nkey: "U"`) ||
-		!strings.Contains(got, "max_memory_store: 1073741824, max_file_store: 1099511627776}") {
+	if got := (&Config{}).serverConfig("h:0", "U", "d"); !strings.Contains(got,
+		"listen: \"h:-1\"\n") || strings.Contains(got, "tls") || !strings.Contains(got, `nkey: "U"`) ||
+		!strings.Contains(got, "max_file_store: 1099511627776}") {
 		t.Errorf("%s", got)
 	}
 	tls := &Config{Cert: "c.pem", Key: "k.pem"}
-	got := tls.serverConfig(address{"h", 5}, "U", "d")
-	if !strings.Contains(got, "port: 5\n") || !strings.Contains(got, `cert_file: "c.pem"`) ||
+	got := tls.serverConfig("h:5", "U", "d")
+	if !strings.Contains(got, "listen: \"h:5\"\n") || !strings.Contains(got, `cert_file: "c.pem"`) ||
 		strings.Contains(got, "verify") {
 		t.Errorf("%s", got)
 	}
 	tls.CA = "ca.pem"
-	if got = tls.serverConfig(address{"h", 5}, "U", "d"); !strings.Contains(got,
+	if got = tls.serverConfig("h:5", "U", "d"); !strings.Contains(got,
 		`ca_file: "ca.pem", verify: true`) {
 		t.Errorf("%s", got)
 	}
@@ -505,16 +512,16 @@ func TestWhatIsStored(t *testing.T) {
 		testkit.OK(t, s.storeResult(t.Context(), "y", o))
 		got, found, err := s.result(t.Context(), "y")
 		testkit.OK(t, err)
-		if found != genuine || (got.Error == o.Error) != want || !want &&
+		if !found || (got.Error == o.Error) != want || !want &&
 			!strings.Contains(got.Error, fmt.Sprint(mostMessage/2+1)) {
 			t.Errorf("%d more: %.100s", extra, got.Error)
 		}
 	}
 	b.put["v1.z"] = []byte("forged")
-	if _, found, err := s.result(t.Context(), "z"); err != nil || found != forged {
+	if _, found, err := s.result(t.Context(), "z"); err != nil || found {
 		t.Errorf("a forgery is %v, %v", found, err)
 	}
-	if _, found, err := s.result(t.Context(), "w"); err != nil || found != nothing {
+	if _, found, err := s.result(t.Context(), "w"); err != nil || found {
 		t.Errorf("nothing is %v, %v", found, err)
 	}
 }
@@ -539,10 +546,9 @@ func TestWhatIsAskedAgain(t *testing.T) {
 			t.Errorf("%v: %v after %d calls", c.err, err, calls)
 		}
 	}
-	for err, want := range map[error]error{jetstream.ErrBucketNotFound: context.Canceled,
-		jetstream.ErrStreamNotFound: context.Canceled, os.ErrClosed: os.ErrClosed,
-		jetstream.ErrConsumerNotFound: context.Canceled} {
-		if got := await(ctx, func() error { return err }); got != want {
+	for err, want := range map[error]error{jetstream.ErrStreamNotFound: context.Canceled,
+		os.ErrClosed: os.ErrClosed, jetstream.ErrConsumerNotFound: context.Canceled} {
+		if _, got := (&store{js: &stream{fails: err}}).join(ctx); got != want {
 			t.Errorf("%v: %v", err, got)
 		}
 	}
@@ -563,43 +569,29 @@ func TestWhatIsAskedAgain(t *testing.T) {
 }
 
 // Who waits for a key waits for the same result, which is handed out once. Late results are asked
-// for: one that is stored is handed out, and a task that was removed is queued again.
+// for: one that is stored is handed out, also a failure, and a task that was removed is queued
+// again, even where who asked first has left.
 func TestLateResultsAreAskedFor(t *testing.T) {
 	s, _, js := fakeStore()
 	q := &Queue{config: Config{Redeliver: time.Millisecond, Log: func(string) {}}, store: s,
-		waiting: map[string]*pending{}}
+		sums: newSums(), waiting: map[string]*pending{}}
 	here, first := q.expect("here")
 	same, again := q.expect("here")
 	if !first || again || here != same {
 		t.Errorf("%v, then %v", first, again)
 	}
-	gone, _ := q.expect("gone")
-	q.expect("not queued")
-	q.queued(here, &Task{Key: "here", Kind: "k"})
-	q.queued(gone, &Task{Key: "gone", Kind: "k"})
-	if list := q.overdue(); len(list) != 2 {
-		t.Errorf("%d tasks are overdue", len(list))
-	}
+	q.expect("gone")
 	testkit.OK(t, s.storeResult(t.Context(), "here", outcome{Error: "known"}))
-	ctx, stop := context.WithCancel(t.Context())
-	var wait sync.WaitGroup
-	wait.Go(func() { q.remind(ctx) })
-	<-here.ready
-	for done := false; !done; time.Sleep(time.Millisecond) {
-		js.mu.Lock()
-		done = js.published["llmsim.tasks.v1.gone"] != nil
-		js.mu.Unlock()
+	o, err := q.outcome(t.Context(), &Task{Key: "here", Kind: "k"})
+	if testkit.OK(t, err); o.Error != "known" || len(js.published) != 0 || len(q.waiting) != 1 {
+		t.Errorf("%+v, queued %d, waiting %d", o, len(js.published), len(q.waiting))
 	}
-	stop()
-	wait.Wait()
-	if here.outcome.Error != "known" || len(js.published) != 1 || len(q.waiting) != 2 {
-		t.Errorf("%+v, queued %d, waiting %d", here.outcome, len(js.published), len(q.waiting))
+	js.then = func() { q.fulfil("gone", outcome{Error: "late"}) }
+	o, err = q.outcome(t.Context(), &Task{Key: "gone", Kind: "k", Name: "a.yaml", Text: scenario})
+	if testkit.OK(t, err); o.Error != "late" || js.published["llmsim.tasks.v1.gone"] == nil {
+		t.Errorf("%+v, queued %d", o, len(js.published))
 	}
 	q.fulfil("nobody waits", outcome{})
-	q.fulfil("gone", outcome{Error: "late"})
-	if <-gone.ready; gone.outcome.Error != "late" || len(q.overdue()) != 0 {
-		t.Errorf("%+v", gone.outcome)
-	}
 }
 
 // A key has letters, digits, minus signs, underscores and single points between them: another
@@ -630,30 +622,19 @@ func TestServersEndWithTheirInput(t *testing.T) {
 	}
 	dir := t.TempDir()
 	s := &hosted{}
-	testkit.OK(t, s.makeFolder(filepath.Join(dir, "a")))
+	s.folder, err = files.NewTemporary(program)
+	testkit.OK(t, err)
 	s.process = testkit.Command(t, path, "-c", "cat >/dev/null; sleep 0.05; : >"+
 		filepath.Join(dir, "ended"))
 	s.in, err = s.process.StdinPipe()
 	testkit.OK(t, err)
 	testkit.OK(t, s.process.Start())
 	s.close()
-	if list, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(list) != 1 ||
-		filepath.Base(list[0]) != "ended" {
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || list[0].Name() != "ended" {
 		t.Errorf("left %q, %v", list, err)
 	}
-	testkit.OK(t, os.WriteFile(filepath.Join(dir, "left"), nil, 0o600))
-	testkit.OK(t, s.makeFolder(dir)) // what a killed process left is removed
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 || s.own != nil {
-		t.Errorf("%v, %v", list, err)
-	}
-	own := &hosted{}
-	testkit.OK(t, own.makeFolder(""))
-	if _, err := os.Stat(own.dir); err != nil || own.own == nil {
-		t.Errorf("%q: %v", own.dir, err)
-	}
-	own.close()
-	if _, err := os.Stat(own.dir); err == nil {
-		t.Errorf("%q stays", own.dir)
+	if _, err := os.Stat(s.folder.Path); err == nil {
+		t.Errorf("%q stays", s.folder.Path)
 	}
 }
 
@@ -682,16 +663,16 @@ func TestServersThatCannotStartLeaveNothing(t *testing.T) {
 	}
 	path := t.TempDir()
 	t.Setenv("PATH", path)
+	t.Setenv("TMPDIR", t.TempDir())
 	for script, want := range map[string]string{"exit 1": "ended before it listened",
-		"echo 'error: the port is taken'": "the port is taken"} {
+		"echo the port is taken >&2; exit 1": "the port is taken"} {
 		testkit.OK(t, os.WriteFile(filepath.Join(path, program), []byte("#!/bin/sh\n"+script+"\n"),
 			0o700))
-		dir := filepath.Join(t.TempDir(), "a")
-		c := Config{Listen: "0", Dir: dir}.complete()
+		c := Config{Listen: "0"}.complete()
 		_, err := startServer(&c, &key{1})
-		if _, gone := os.Stat(dir); err == nil || !strings.Contains(err.Error(), want) ||
-			!os.IsNotExist(gone) {
-			t.Errorf("%s: %v, and the folder: %v", script, err, gone)
+		left, _ := os.ReadDir(os.TempDir())
+		if err == nil || !strings.Contains(err.Error(), want) || len(left) > 0 {
+			t.Errorf("%s: %v, left %v", script, err, left)
 		}
 	}
 }

@@ -37,9 +37,6 @@ type Config struct {
 	// [host:]port; the default host is this machine. Without URL and Listen there is no server, and
 	// no other process takes part.
 	Listen string
-	// Dir is a folder for the files of that server, emptied when it starts and removed when it
-	// ends. Default: a temporary one.
-	Dir string
 	// Credentials is a file with a NATS user's JWT and key.
 	Credentials string
 	// CA, Cert and Key are PEM files for TLS: who is trusted, and who this process is.
@@ -103,36 +100,25 @@ func (c *Config) Check() error {
 	return err
 }
 
-// address is where a server listens.
-type address struct {
-	host string
-	port int
-}
-
-// listen reads Listen.
-func (c *Config) listen() (address, error) {
+// listen reads Listen, as host:port; empty without it.
+func (c *Config) listen() (string, error) {
 	if c.Listen == "" {
-		return address{}, nil
+		return "", nil
 	}
 	where := c.Listen
 	if !strings.Contains(where, ":") {
-		where = "127.0.0.1:" + where
+		where = ":" + where
 	}
-	host, text, err := net.SplitHostPort(where)
-	if err != nil || text == "" || strings.Contains(host, "@") {
-		return address{}, c.wrongListen()
+	host, port, err := net.SplitHostPort(where)
+	if err == nil && port != "" {
+		_, err = net.LookupPort("tcp", port)
 	}
-	a := address{host: cmp.Or(host, "127.0.0.1")}
-	if a.port, err = net.LookupPort("tcp", text); err != nil {
-		return address{}, c.wrongListen()
+	if err != nil || port == "" || strings.Contains(host, "@") {
+		return "", fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this "+
+			"machine or 0.0.0.0:4222 for all; workers show that they have the key of "+
+			"--queue-key, and need no password", c.Listen)
 	}
-	return a, nil
-}
-
-func (c *Config) wrongListen() error {
-	return fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this machine or "+
-		"0.0.0.0:4222 for all; workers show that they have the key of --queue-key, and need no "+
-		"password", c.Listen)
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
 // connect connects to the server, which is the one that this process started if that is not nil.

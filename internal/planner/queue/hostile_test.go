@@ -126,7 +126,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	q := open(t, Config{URL: url, Workers: 1, Log: log.write}, counting(new(atomic.Int32)))
 	defer q.Close()
 	js := peer(t, url)
-	outside := filepath.Join(filepath.Dir(q.store.cache.folder.Path), "escaped")
+	outside := filepath.Join(filepath.Dir(q.store.folder.Path), "escaped")
 	names := []string{"../escaped", outside, "..", "", strings.Repeat("A", 64),
 		strings.Repeat("a", 63) + "/", strings.Repeat("a", 66)}
 	for i, sum := range names {
@@ -148,7 +148,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	if _, err := os.Stat(outside); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s: %v", outside, err)
 	}
-	if entries, err := os.ReadDir(q.store.cache.folder.Path); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(q.store.folder.Path); err != nil || len(entries) > 0 {
 		t.Errorf("%v in the worker's folder: %v", entries, err)
 	}
 }
@@ -171,7 +171,7 @@ func TestOtherContentsAreRefused(t *testing.T) {
 		if _, err := objects.PutString(context.Background(), sum, contents); err != nil {
 			t.Fatal(err)
 		}
-		clear(q.store.cache.sent)
+		clear(q.store.sent)
 		task := &Task{Key: fmt.Sprint("k", len(contents)), Kind: "seed",
 			Name: filepath.Join(dir, "a.yaml"),
 			Text: scenario + "workload: {prompt: {distribution: empirical, file: prompts.csv}}\n"}
@@ -227,7 +227,7 @@ func TestWorkersOpenOnlyWhatWasSent(t *testing.T) {
 			}
 			inject(t, q, js, task.Key, signed(t, q, task, task.Key))
 			var o outcome
-			for found := nothing; found != genuine; time.Sleep(10 * time.Millisecond) {
+			for found := false; !found; time.Sleep(10 * time.Millisecond) {
 				var err error
 				if o, found, err = q.store.result(context.Background(), task.Key); err != nil {
 					t.Fatal(err)

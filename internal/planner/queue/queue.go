@@ -47,7 +47,6 @@ type Queue struct {
 
 // pending is a result to come.
 type pending struct {
-	task    *Task         // once it is queued
 	ready   chan struct{} // closed when there is one
 	outcome outcome
 }
@@ -97,22 +96,21 @@ func (q *Queue) open(ctx context.Context, handlers Handlers) (err error) {
 	if q.conn, err = q.config.connect(q.server, k); err != nil {
 		return err
 	}
-	if q.store, err = openStore(ctx, q.conn, &q.config, k); err != nil {
+	if q.store, err = newStore(q.conn, &q.config, k); err != nil {
+		return err
+	}
+	consumer, err := q.store.begin(ctx, q.config.Redeliver)
+	if err != nil {
 		return fmt.Errorf("JetStream of %s: %w", q.config.where(), err)
 	}
 	ctx, q.stop = context.WithCancel(ctx)
 	if err := q.watch(ctx); err != nil {
 		return err
 	}
-	consumer, err := q.store.consume(ctx, q.config.Redeliver)
-	if err != nil {
-		return err
-	}
 	for range q.config.Workers {
-		w := newWorker(q.store, handlers, q.config.Log, q.config.Redeliver)
+		w := newWorker(q.store, handlers, q.config.Redeliver)
 		q.workers.Go(func() { w.serve(ctx, consumer) })
 	}
-	q.workers.Go(func() { q.remind(ctx) })
 	if q.config.Workers == 0 {
 		q.workers.Go(func() { q.missWorkers(ctx, consumer) })
 	}
@@ -157,7 +155,7 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 		if refused == nil {
 			return nil
 		}
-		q.refuse(t.Key, refused)
+		q.config.Log(refusal(t.Key, refused))
 		if try == tries {
 			return &Parked{refused.Error()}
 		}
@@ -170,28 +168,39 @@ func (q *Queue) Do(ctx context.Context, t *Task, result any) error {
 	}
 }
 
-// refuse logs that a result is not believed.
-func (q *Queue) refuse(key string, why error) {
-	q.config.Log(fmt.Sprintf("the result of %s is refused: %v", key, why))
+// refusal says that a result is not believed.
+func refusal(key string, why error) string {
+	return fmt.Sprintf("the result of %s is refused: %v", key, why)
 }
 
-// outcome waits for the outcome of a task.
+// outcome waits for the outcome of a task. Where it is late, it asks for the result, whose message
+// may be lost, and queues the task again, which may be removed; a task that is still in the queue
+// does not change.
 func (q *Queue) outcome(ctx context.Context, t *Task) (*outcome, error) {
 	p, first := q.expect(t.Key)
 	switch {
 	case first && q.begin != nil:
 		q.workers.Go(func() { q.begin(t) })
 	case first:
-		if err := q.submit(ctx, t); err != nil {
+		if err := q.submit(ctx, t, false); err != nil {
 			return nil, err
 		}
-		q.queued(p, t)
 	}
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-p.ready:
-		return &p.outcome, nil
+	for {
+		var late <-chan time.Time
+		if q.store != nil {
+			late = time.After(3 * q.config.Redeliver)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-p.ready:
+			return &p.outcome, nil
+		case <-late:
+			if err := q.submit(ctx, t, true); err != nil && ctx.Err() == nil {
+				q.config.Log(fmt.Sprintf("asking for the result of %s: %v", t.Key, err))
+			}
+		}
 	}
 }
 
@@ -214,13 +223,6 @@ func (q *Queue) expect(key string) (*pending, bool) {
 	return p, !known
 }
 
-// queued notes that the task of a pending result is in the queue.
-func (q *Queue) queued(p *pending, t *Task) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	p.task = t
-}
-
 // fulfil hands a result to the callers that wait for it.
 func (q *Queue) fulfil(key string, o outcome) {
 	q.mu.Lock()
@@ -232,19 +234,17 @@ func (q *Queue) fulfil(key string, o outcome) {
 	}
 }
 
-// submit queues a task, unless its result is stored. One that failed earlier is tried again.
-func (q *Queue) submit(ctx context.Context, t *Task) error {
+// submit queues a task, unless its result is stored. One that failed earlier is tried again, but
+// not where this queue asked for it and it is late.
+func (q *Queue) submit(ctx context.Context, t *Task, late bool) error {
 	known, found, err := q.store.result(ctx, t.Key)
 	switch {
 	case err != nil:
 		return err
-	case found == genuine && known.Error == "":
+	case found && (late || known.Error == ""):
 		q.fulfil(t.Key, known)
 		return nil
-	case found == forged:
-		q.refuse(t.Key, errForged)
-	}
-	if found != nothing {
+	case found:
 		if err := q.store.forget(ctx, t.Key); err != nil {
 			return err
 		}
@@ -271,48 +271,15 @@ func (q *Queue) watch(ctx context.Context) error {
 				if entry == nil || entry.Operation() != jetstream.KeyValuePut {
 					continue
 				}
+				// The task of a forgery is still in the queue, or queued again when it is late.
 				key := strings.TrimPrefix(entry.Key(), q.store.version+".")
-				o, err := q.store.readOutcome(entry.Key(), entry.Value())
-				if err != nil {
-					q.refuse(key, err) // the task is still in the queue, or queued again when late
-					continue
+				if o, ok := q.store.believed(key, entry.Value()); ok {
+					q.fulfil(key, o)
 				}
-				q.fulfil(key, o)
 			}
 		}
 	})
 	return nil
-}
-
-// remind handles tasks whose results are late. It fetches results whose message was lost, and
-// queues tasks again that were removed. A task that is still in the queue does not change.
-func (q *Queue) remind(ctx context.Context) {
-	for pause(ctx, 3*q.config.Redeliver); ctx.Err() == nil; pause(ctx, 3*q.config.Redeliver) {
-		for _, t := range q.overdue() {
-			o, found, err := q.store.result(ctx, t.Key)
-			if found == genuine && err == nil {
-				q.fulfil(t.Key, o)
-			} else if err == nil {
-				err = q.store.publish(ctx, t)
-			}
-			if err != nil && ctx.Err() == nil {
-				q.config.Log(fmt.Sprintf("asking for the result of %s: %v", t.Key, err))
-			}
-		}
-	}
-}
-
-// overdue returns the tasks in the queue whose results are waited for.
-func (q *Queue) overdue() []*Task {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var list []*Task
-	for _, p := range q.waiting {
-		if p.task != nil {
-			list = append(list, p.task)
-		}
-	}
-	return list
 }
 
 // missWorkers logs, as long as tasks lie in the queue and no worker takes them.
@@ -339,8 +306,7 @@ type hosted struct {
 	process *exec.Cmd
 	in      io.Closer        // its input: the process ends with it
 	conn    net.Conn         // the connection of this process, by its input and output
-	dir     string           // what it stores, removed with it
-	own     *files.Temporary // holds dir, where nobody named one
+	folder  *files.Temporary // what it stores
 }
 
 // program is the name of the server's program.
@@ -348,7 +314,7 @@ const program = "llmsim-queue"
 
 // startServer starts a server that listens where the configuration says, to holders of the key.
 func startServer(c *Config, k *key) (*hosted, error) {
-	a, err := c.listen()
+	listen, err := c.listen()
 	if err != nil {
 		return nil, err
 	}
@@ -361,10 +327,10 @@ func startServer(c *Config, k *key) (*hosted, error) {
 		return nil, err
 	}
 	s := &hosted{}
-	if err := s.makeFolder(c.Dir); err != nil {
+	if s.folder, err = files.NewTemporary(program); err != nil {
 		return nil, err
 	}
-	if err := s.start(path, c.serverConfig(a, public, s.dir)); err != nil {
+	if err := s.start(path, c.serverConfig(listen, public, s.folder.Path)); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -394,13 +360,13 @@ func findProgram() (string, error) {
 }
 
 // serverConfig returns a configuration file of a NATS server that only one user can reach.
-func (c *Config) serverConfig(a address, user, dir string) string {
-	if a.port == 0 {
-		a.port = -1 // a free one
+func (c *Config) serverConfig(listen, user, dir string) string {
+	if host, free := strings.CutSuffix(listen, ":0"); free {
+		listen = host + ":-1" // a port that is free
 	}
-	text := fmt.Sprintf("server_name: llmsim\nhost: %q\nport: %d\nauthorization {users: [{nkey: "+
-		"%q}]}\njetstream {store_dir: %q, max_memory_store: %d, max_file_store: %d}\n", a.host,
-		a.port, user, filepath.ToSlash(dir), 1<<30, int64(1)<<40)
+	text := fmt.Sprintf("server_name: llmsim\nlisten: %q\nauthorization {users: [{nkey: %q}]}\n"+
+		"jetstream {store_dir: %q, max_file_store: %d}\n", listen, user, filepath.ToSlash(dir),
+		int64(1)<<40)
 	if c.Cert == "" {
 		return text
 	}
@@ -414,15 +380,16 @@ func (c *Config) serverConfig(a address, user, dir string) string {
 
 // start starts the process, and waits until it listens.
 func (s *hosted) start(path, config string) error {
-	file := filepath.Join(s.dir, "server.conf")
+	file := filepath.Join(s.folder.Path, "server.conf")
 	if err := files.Write(file, func(w io.Writer) error {
 		_, err := io.WriteString(w, config)
 		return err
 	}); err != nil {
 		return err
 	}
+	var why strings.Builder
 	process := exec.Command(path, file)
-	process.Stderr = os.Stderr
+	process.Stderr = &why
 	in, err := process.StdinPipe()
 	if err != nil {
 		return err
@@ -438,12 +405,11 @@ func (s *hosted) start(path, config string) error {
 	answers := bufio.NewReader(out)
 	line, err := answers.ReadString('\n')
 	if err != nil {
-		return fmt.Errorf("%s ended before it listened: %w", path, err)
+		_ = process.Wait() // until all that it says is there
+		return fmt.Errorf("%s ended before it listened: %s", path,
+			strings.TrimSpace(why.String()))
 	}
-	failed := false
-	if s.url, failed = strings.CutPrefix(strings.TrimSpace(line), failedPrefix); failed {
-		return errors.New(s.url)
-	}
+	s.url = strings.TrimSpace(line)
 	mine, theirs := net.Pipe()
 	s.conn = mine
 	copied := func(to io.WriteCloser, from io.Reader) {
@@ -453,25 +419,6 @@ func (s *hosted) start(path, config string) error {
 	go copied(in, theirs)
 	go copied(theirs, answers)
 	return nil
-}
-
-// failedPrefix is what the server's program answers before an error, in place of its address.
-const failedPrefix = "error: "
-
-// makeFolder makes an empty folder for the server: dir, or a temporary one.
-func (s *hosted) makeFolder(dir string) error {
-	if dir == "" {
-		var err error
-		if s.own, err = files.NewTemporary("llmsim-queue"); err == nil {
-			s.dir = s.own.Path
-		}
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil { // what a killed process left
-		return err
-	}
-	s.dir = dir
-	return os.MkdirAll(dir, 0o700)
 }
 
 // InProcessConn implements nats.InProcessConnProvider: the one connection of this process.
@@ -487,8 +434,5 @@ func (s *hosted) close() {
 		_ = s.process.Wait() // how it ended matters no more
 		patience.Stop()
 	}
-	os.RemoveAll(s.dir)
-	if s.own != nil {
-		_ = s.own.Close() // what cannot be removed now is when the next queue begins
-	}
+	_ = s.folder.Close() // what cannot be removed now is when the next queue begins
 }

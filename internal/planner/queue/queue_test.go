@@ -175,7 +175,7 @@ func TestSilentWorkersLoseTheirTasks(t *testing.T) {
 	defer planner.Close()
 	taken := make(chan struct{})
 	go func() { // a worker that takes a task and is never heard of again
-		consumer, err := planner.store.consume(context.Background(), redeliver)
+		consumer, err := planner.store.begin(context.Background(), redeliver)
 		if err == nil {
 			_, err = consumer.Next()
 		}
@@ -322,7 +322,7 @@ func TestVersions(t *testing.T) {
 	planner := open(t, Config{URL: url}, nil)
 	defer planner.Close()
 	planner.store.version = "v9_9_9"
-	if _, err := planner.store.consume(context.Background(), time.Second); err != nil {
+	if _, err := planner.store.begin(context.Background(), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	testkit.OK(t, planner.store.publish(context.Background(), seeded(t, planner, 1)))

@@ -31,88 +31,89 @@ const (
 	consumerName = "workers-"
 )
 
-// Results and files are kept on a server for a month, and results on a planner's, where they are
-// taken at once, for a minute.
-const (
-	keepOnServer  = 30 * 24 * time.Hour
-	keepInProcess = time.Minute
-)
+// keepOnServer is how long results and files are kept.
+const keepOnServer = 30 * 24 * time.Hour
 
-// store is the streams on a server.
+// store is the streams on a server, and the files that were fetched from it, in a folder of its own
+// that it never leaves. These are named by their hashes.
 type store struct {
 	js      jetstream.JetStream
 	results jetstream.KeyValue
 	files   jetstream.ObjectStore
-	cache   *cache
 	key     *key
 	version string
+	log     func(string)
+
+	folder *files.Temporary
+	root   *os.Root // of folder
+	mu     sync.Mutex
+	sent   map[string]bool // the hashes of files that are on the server
 }
 
-// newStore returns a store whose buckets are not known yet.
+// newStore returns a store whose streams are not known yet.
 func newStore(conn *nats.Conn, c *Config, k *key) (s *store, err error) {
-	s = &store{key: k}
+	s = &store{key: k, log: c.Log, sent: map[string]bool{}}
 	if s.js, err = jetstream.New(conn); err != nil {
 		return nil, err
 	}
 	if s.version, err = c.identity(); err != nil {
 		return nil, err
 	}
-	s.cache, err = newCache()
-	return s, err
-}
-
-// openStore finds the streams, or makes them.
-func openStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
-	s, err := newStore(conn, c, k)
-	if err != nil {
+	if s.folder, err = files.NewTemporary("llmsim-files"); err != nil {
 		return nil, err
 	}
-	keep, storage := keepOnServer, jetstream.FileStorage
-	if c.URL == "" {
-		keep, storage = keepInProcess, jetstream.MemoryStorage
+	if s.root, err = os.OpenRoot(s.folder.Path); err != nil {
+		return nil, errors.Join(err, s.folder.Close())
 	}
+	return s, nil
+}
+
+func (s *store) close() {
+	s.root.Close()
+	_ = s.folder.Close() // what cannot be removed now is when the next store is made
+}
+
+// begin finds the streams or makes them, and returns the consumer from which workers of this
+// version take tasks. The consumer is made last: where it is, all is.
+func (s *store) begin(ctx context.Context, redeliver time.Duration) (jetstream.Consumer, error) {
 	// One message for a key at a time: what is queued is not queued again.
-	if _, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	_, err := s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: streamName, Subjects: []string{subject + ">"}, Retention: jetstream.WorkQueuePolicy,
-		Storage:           storage,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
-	}); err == nil {
+	})
+	if err == nil {
 		s.results, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: resultBucket, TTL: keep, Storage: storage})
+			Bucket: resultBucket, TTL: keepOnServer})
 	}
 	if err == nil {
 		s.files, err = s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
 			Bucket: fileBucket, TTL: keepOnServer})
 	}
-	return s, err
-}
-
-// joinStore finds the streams that another process made, and waits until they exist.
-func joinStore(ctx context.Context, conn *nats.Conn, c *Config, k *key) (*store, error) {
-	s, err := newStore(conn, c, k)
 	if err != nil {
 		return nil, err
 	}
-	err = await(ctx, func() (err error) {
+	return s.js.CreateOrUpdateConsumer(ctx, streamName, jetstream.ConsumerConfig{
+		Durable: consumerName + s.version, FilterSubject: subject + s.version +
+			".>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: redeliver,
+		MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 1 << 16, InactiveThreshold: keepOnServer,
+	})
+}
+
+// join waits until another process has begun.
+func (s *store) join(ctx context.Context) (consumer jetstream.Consumer, err error) {
+	err = repeat(ctx, func() (err error) {
+		if consumer, err = s.js.Consumer(ctx, streamName, consumerName+s.version); err != nil {
+			return err
+		}
 		if s.results, err = s.js.KeyValue(ctx, resultBucket); err == nil {
 			s.files, err = s.js.ObjectStore(ctx, fileBucket)
 		}
 		return err
-	})
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// await tries each second until what it looks for is there.
-func await(ctx context.Context, find func() error) error {
-	return repeat(ctx, find, func(err error) bool {
-		return errors.Is(err, jetstream.ErrBucketNotFound) ||
-			errors.Is(err, jetstream.ErrStreamNotFound) ||
+	}, func(err error) bool {
+		return errors.Is(err, jetstream.ErrStreamNotFound) ||
 			errors.Is(err, jetstream.ErrConsumerNotFound)
 	})
+	return consumer, err
 }
 
 // repeat does something again each second while it fails in a way that may pass.
@@ -134,21 +135,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
-}
-
-func (s *store) close() {
-	if s.cache != nil {
-		s.cache.close()
-	}
-}
-
-// consume returns the consumer from which workers of this version take tasks.
-func (s *store) consume(ctx context.Context, redeliver time.Duration) (jetstream.Consumer, error) {
-	return s.js.CreateOrUpdateConsumer(ctx, streamName, jetstream.ConsumerConfig{
-		Durable: consumerName + s.version, FilterSubject: subject + s.version +
-			".>", AckPolicy: jetstream.AckExplicitPolicy, AckWait: redeliver,
-		MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 1 << 16, InactiveThreshold: keepOnServer,
-	})
 }
 
 // publish queues a task. That it is queued already is no error.
@@ -192,42 +178,30 @@ func (s *store) readTask(subjectOf string, sealed []byte) (*Task, error) {
 	return t, err
 }
 
-// readOutcome returns the stored outcome of a task. It returns an error for an entry that was not
-// signed with the key, which says nothing about the task.
-func (s *store) readOutcome(name string, sealed []byte) (o outcome, err error) {
-	data, err := s.key.open(aResult, name, sealed)
+// believed returns an outcome as it is stored for a key. An entry that was not signed with the key
+// of the queue says nothing about the task; it is logged.
+func (s *store) believed(key string, sealed []byte) (o outcome, ok bool) {
+	data, err := s.key.open(aResult, s.name(key), sealed)
 	if err == nil {
 		err = json.Unmarshal(data, &o)
 	}
-	return o, err
+	if err != nil {
+		s.log(refusal(key, err))
+	}
+	return o, err == nil
 }
 
-// entry is what lies under the key of a task.
-type entry int
-
-const (
-	nothing entry = iota
-	forged        // something that was not signed with the key
-	genuine       // an outcome
-)
-
-// result returns the outcome that is stored under a key, and what lies there.
-func (s *store) result(ctx context.Context, key string) (o outcome, found entry, err error) {
+// result returns the outcome that is stored under a key, and whether there is one.
+func (s *store) result(ctx context.Context, key string) (o outcome, found bool, err error) {
 	err = insist(ctx, func() error {
 		stored, err := s.results.Get(ctx, s.name(key))
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			found = nothing
 			return nil
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			o, found = s.believed(key, stored.Value())
 		}
-		found = genuine
-		var unsigned error
-		if o, unsigned = s.readOutcome(stored.Key(), stored.Value()); unsigned != nil {
-			found = forged
-		}
-		return nil
+		return err
 	})
 	return o, found, err
 }
@@ -282,26 +256,37 @@ func insist(ctx context.Context, do func() error) error {
 	})
 }
 
-// sums remembers the hashes of files, which do not change while a queue is open.
+// sums remembers the files of scenarios, which do not change while a queue is open.
 type sums struct {
 	mu    sync.Mutex
-	known map[string]string
+	known map[string]SentFile
 }
 
-func newSums() *sums { return &sums{known: map[string]string{}} }
+func newSums() *sums { return &sums{known: map[string]SentFile{}} }
 
 // of returns the SHA-256 of the contents of a file.
 func (s *sums) of(path string) (string, error) {
+	f, err := s.file(path)
+	return f.Sum, err
+}
+
+// file describes a file.
+func (s *sums) file(path string) (SentFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sum, ok := s.known[path]; ok {
-		return sum, nil
+	if f, ok := s.known[path]; ok {
+		return f, nil
 	}
 	sum, err := scenarios.HashFile(path)
-	if err == nil {
-		s.known[path] = sum
+	if err != nil {
+		return SentFile{}, err
 	}
-	return sum, err
+	info, err := os.Stat(path)
+	if err != nil {
+		return SentFile{}, err
+	}
+	s.known[path] = SentFile{sum, info.Size()}
+	return s.known[path], nil
 }
 
 // send puts the files that a task's scenario names where workers find them, by the hash of their
@@ -313,15 +298,10 @@ func (q *Queue) send(ctx context.Context, t *Task) error {
 	}
 	t.Files = map[string]SentFile{}
 	for _, path := range f.Files() {
-		sum, err := q.sums.of(path)
+		file, err := q.sums.file(path)
 		if err != nil {
 			return scenarios.BadInput(err)
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return scenarios.BadInput(err)
-		}
-		file := SentFile{sum, info.Size()}
 		if err := file.check(); err != nil {
 			return scenarios.BadInput(fmt.Errorf("%s: %w", path, err))
 		}
@@ -339,15 +319,15 @@ func (q *Queue) send(ctx context.Context, t *Task) error {
 
 // upload stores a file, unless it is there.
 func (s *store) upload(ctx context.Context, path string, f SentFile) error {
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
-	if s.cache.sent[f.Sum] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent[f.Sum] {
 		return nil
 	}
 	info, err := s.files.GetInfo(ctx, f.Sum)
 	if err == nil && info.Size == uint64(f.Size) || err != nil &&
 		!errors.Is(err, jetstream.ErrObjectNotFound) {
-		s.cache.sent[f.Sum] = err == nil
+		s.sent[f.Sum] = err == nil
 		return err
 	}
 	file, err := os.Open(path)
@@ -356,35 +336,8 @@ func (s *store) upload(ctx context.Context, path string, f SentFile) error {
 	}
 	defer file.Close()
 	_, err = s.files.Put(ctx, jetstream.ObjectMeta{Name: f.Sum}, file)
-	s.cache.sent[f.Sum] = err == nil
+	s.sent[f.Sum] = err == nil
 	return err
-}
-
-// cache is the files that a worker has fetched, in a folder of its own that it never leaves. They
-// are named by their hashes.
-type cache struct {
-	folder *files.Temporary
-	root   *os.Root
-	mu     sync.Mutex
-	sent   map[string]bool // what is on the server
-	have   map[string]bool // what is in the folder
-}
-
-func newCache() (*cache, error) {
-	folder, err := files.NewTemporary("llmsim-files")
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(folder.Path)
-	if err != nil {
-		return nil, errors.Join(err, folder.Close())
-	}
-	return &cache{folder: folder, root: root, sent: map[string]bool{}, have: map[string]bool{}}, nil
-}
-
-func (c *cache) close() {
-	c.root.Close()
-	_ = c.folder.Close() // what cannot be removed now is when the next cache is made
 }
 
 // fetch returns the files of a task, and no others.
@@ -394,16 +347,15 @@ func (s *store) fetch(ctx context.Context, t *Task) (*taskFiles, error) {
 			return nil, fmt.Errorf("fetching %s: %w", path, err)
 		}
 	}
-	return &taskFiles{s.cache.root, t.Files}, nil
+	return &taskFiles{s.root, t.Files}, nil
 }
 
 // download fetches a file, unless it is there. Contents that do not have the hash of their name are
 // refused.
 func (s *store) download(ctx context.Context, f SentFile) error {
-	c := s.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.have[f.Sum] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.root.Stat(f.Sum); err == nil {
 		return nil
 	}
 	object, err := s.files.Get(ctx, f.Sum)
@@ -411,7 +363,7 @@ func (s *store) download(ctx context.Context, f SentFile) error {
 		return err
 	}
 	defer object.Close()
-	partial, err := c.root.Create(f.Sum + ".part")
+	partial, err := s.root.Create(f.Sum + ".part")
 	if err != nil {
 		return err
 	}
@@ -422,11 +374,7 @@ func (s *store) download(ctx context.Context, f SentFile) error {
 		err = errors.New("what the server has is another file")
 	}
 	if err != nil {
-		return errors.Join(err, c.root.Remove(f.Sum+".part"))
+		return errors.Join(err, s.root.Remove(f.Sum+".part"))
 	}
-	if err := c.root.Rename(f.Sum+".part", f.Sum); err != nil {
-		return err
-	}
-	c.have[f.Sum] = true
-	return nil
+	return s.root.Rename(f.Sum+".part", f.Sum)
 }

@@ -1,8 +1,8 @@
 package queue
 
 import (
-	"cmp"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +28,8 @@ func (s *taskFiles) Open(path string) (fs.File, error) {
 // Stat describes a file that came with the task, or a folder that has one.
 func (s *taskFiles) Stat(path string) (fs.FileInfo, error) {
 	if f, ok := s.files[path]; ok {
-		return s.info(path, f)
+		info, err := s.root.Stat(f.Sum)
+		return namedFile{info, filepath.Base(path)}, err
 	}
 	if len(s.within(path)) > 0 {
 		return s.root.Stat(".")
@@ -38,44 +39,27 @@ func (s *taskFiles) Stat(path string) (fs.FileInfo, error) {
 
 // ReadDir lists the files and folders of a folder that came with the task, in the order of their
 // names.
-func (s *taskFiles) ReadDir(folder string) ([]fs.DirEntry, error) {
-	var list []fs.DirEntry
-	seen := map[string]bool{}
-	for _, path := range s.within(folder) {
-		inside, err := filepath.Rel(folder, path)
-		if err != nil {
-			return nil, err
-		}
-		name, _, _ := strings.Cut(inside, string(filepath.Separator))
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
+func (s *taskFiles) ReadDir(folder string) (list []fs.DirEntry, err error) {
+	for _, name := range s.within(folder) {
 		info, err := s.Stat(filepath.Join(folder, name))
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, fs.FileInfoToDirEntry(namedFile{info, name}))
 	}
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return list, nil
 }
 
-// within returns the paths below a folder, in order.
+// within returns the names of the files and folders in a folder, in order.
 func (s *taskFiles) within(folder string) []string {
-	var paths []string
+	names := map[string]bool{}
 	for path := range s.files {
 		if inside, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(inside) {
-			paths = append(paths, path)
+			name, _, _ := strings.Cut(inside, string(filepath.Separator))
+			names[name] = true
 		}
 	}
-	slices.Sort(paths)
-	return paths
-}
-
-func (s *taskFiles) info(path string, f SentFile) (fs.FileInfo, error) {
-	info, err := s.root.Stat(f.Sum)
-	return namedFile{info, filepath.Base(path)}, err
+	return slices.Sorted(maps.Keys(names))
 }
 
 // namedFile is a file under the name that the task has for it.

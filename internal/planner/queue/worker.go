@@ -39,7 +39,7 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 		return err
 	}
 	defer conn.Close()
-	s, err := joinStore(ctx, conn, &c, k)
+	s, err := newStore(conn, &c, k)
 	if err != nil {
 		return err
 	}
@@ -47,17 +47,13 @@ func work(ctx context.Context, c Config, handlers Handlers) error {
 	c.Log(fmt.Sprintf("llmsim %s takes tasks of %s", s.version, c.where()))
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	workers.Go(func() { s.warnOfVersions(ctx, c.Log) })
-	var consumer jetstream.Consumer
-	err = await(ctx, func() (err error) {
-		consumer, err = s.js.Consumer(ctx, streamName, consumerName+s.version)
-		return err
-	})
+	workers.Go(func() { s.warnOfVersions(ctx) })
+	consumer, err := s.join(ctx)
 	if err != nil {
 		return err
 	}
 	for range c.Workers {
-		w := newWorker(s, handlers, c.Log, consumer.CachedInfo().Config.AckWait)
+		w := newWorker(s, handlers, consumer.CachedInfo().Config.AckWait)
 		workers.Go(func() { w.serve(ctx, consumer) })
 	}
 	workers.Wait()
@@ -75,9 +71,9 @@ type worker struct {
 	beat time.Duration
 }
 
-func newWorker(s *store, handlers Handlers, log func(string), redeliver time.Duration) *worker {
+func newWorker(s *store, handlers Handlers, redeliver time.Duration) *worker {
 	return &worker{
-		slot:  slot{handlers: handlers, clocks: scenarios.NewClocks(), log: log, fetch: s.fetch},
+		slot:  slot{handlers: handlers, clocks: scenarios.NewClocks(), log: s.log, fetch: s.fetch},
 		store: s, beat: redeliver / 3,
 	}
 }
@@ -132,7 +128,7 @@ func (w *worker) finish(ctx context.Context, m jetstream.Msg) error {
 		return errors.Join(fmt.Errorf("%.200q: no outcome could be stored in %d tries", m.Subject(),
 			mostDeliveries), m.Term())
 	}
-	if _, found, err := w.store.result(ctx, t.Key); found == genuine || err != nil {
+	if _, found, err := w.store.result(ctx, t.Key); found || err != nil {
 		return err
 	}
 	if about.NumDelivered > tries {
@@ -142,16 +138,12 @@ func (w *worker) finish(ctx context.Context, m jetstream.Msg) error {
 	}
 	value, err := w.alive(ctx, m, t)
 	switch {
-	case err == nil:
-		return w.storeResult(ctx, t, outcome{Value: value})
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return w.giveBack(m, t)
-	case scenarios.IsInputError(err):
-		return w.storeResult(ctx, t, outcome{Error: err.Error(), Input: true})
-	case about.NumDelivered == tries:
-		return w.storeResult(ctx, t, outcome{Error: err.Error()})
+	case again(err) && about.NumDelivered < tries:
+		return errors.Join(err, m.Nak())
 	}
-	return errors.Join(err, m.Nak())
+	return w.storeResult(ctx, t, outcomeOf(value, err))
 }
 
 // mostDeliveries bounds how often a task is given out if not even its failure can be stored. A
@@ -228,7 +220,7 @@ func (c *Config) identity() (string, error) {
 
 // warnOfVersions logs, until ctx is done, once for each other version whose tasks wait for workers:
 // results of another version may differ, so this one leaves them alone.
-func (s *store) warnOfVersions(ctx context.Context, log func(string)) {
+func (s *store) warnOfVersions(ctx context.Context) {
 	named := map[string]bool{}
 	for ; ctx.Err() == nil; pause(ctx, 5*time.Second) {
 		if stream, err := s.js.Stream(ctx, streamName); err == nil {
@@ -239,7 +231,7 @@ func (s *store) warnOfVersions(ctx context.Context, log func(string)) {
 					continue
 				}
 				named[other] = true
-				log(fmt.Sprintf(
+				s.log(fmt.Sprintf(
 					"refusing %d tasks of llmsim %.100s: this is llmsim %s, and results may "+
 						"differ; start workers of that version, or plan with this one",
 					info.NumPending, other, s.version))
@@ -365,6 +357,17 @@ type outcome struct {
 	Input bool   `json:"input,omitempty"`
 }
 
+// outcomeOf is the outcome of a task that is not tried again.
+func outcomeOf(value json.RawMessage, err error) outcome {
+	if err != nil {
+		return outcome{Error: err.Error(), Input: scenarios.IsInputError(err)}
+	}
+	return outcome{Value: value}
+}
+
+// again reports whether a task that ended with an error may end otherwise.
+func again(err error) bool { return err != nil && !scenarios.IsInputError(err) }
+
 // into decodes the value of an outcome, checks it, and only then sets what result points to.
 func (o *outcome) into(result any) error {
 	to := reflect.ValueOf(result).Elem()
@@ -429,13 +432,8 @@ func (h *slot) do(ctx context.Context, t *Task) (value json.RawMessage, err erro
 func (h *slot) tried(ctx context.Context, t *Task) outcome {
 	for try := 1; ; try++ {
 		value, err := h.do(ctx, t)
-		switch {
-		case err == nil:
-			return outcome{Value: value}
-		case scenarios.IsInputError(err):
-			return outcome{Error: err.Error(), Input: true}
-		case try == tries || ctx.Err() != nil:
-			return outcome{Error: err.Error()}
+		if !again(err) || try == tries || ctx.Err() != nil {
+			return outcomeOf(value, err)
 		}
 		h.log(fmt.Sprintf("a task is not done: %v", err))
 	}

@@ -46,7 +46,7 @@ func journaled(path string) error {
 	}
 	s := example()
 	_, err = s.Run(context.Background(),
-		Options{Queue: queue.Config{Workers: 2, Dir: path + ".queue"}, Journal: j})
+		Options{Queue: queue.Config{Workers: 2}, Journal: j})
 	return err
 }
 

@@ -6,23 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// failedPrefix comes before an error, as package queue expects it, which this program is built
-// without.
-const failedPrefix = "error: "
-
-// Serve starts the server of a configuration file, and answers with its address, or why it did not
-// start, as a line. After that, input and output are a connection to the server. Serve ends with
+// Serve starts the server of a configuration file, and answers with its address, as a line. After
+// that, input and output are a connection to the server. Serve ends with
 // the input, as when the process that started this one is gone.
 func Serve(config string, in io.Reader, out io.Writer) error {
 	s, err := start(config)
 	if err != nil {
-		_, err = fmt.Fprintln(out, failedPrefix+strings.ReplaceAll(err.Error(), "\n", " "))
 		return err
 	}
 	defer s.WaitForShutdown()
