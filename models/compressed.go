@@ -123,11 +123,9 @@ func (m *Compressed) state(_ int, kv hardware.DType) []State {
 	if m.Ratio > 0 {
 		ss = append(ss, State{TokenBits: m.entryBits(kv), Every: m.Ratio})
 	}
-	if m.Indexer != nil {
-		for _, s := range m.Indexer.states(kv) {
-			s.Every = m.Ratio
-			ss = append(ss, s)
-		}
+	for _, s := range m.Indexer.states(kv) {
+		s.Every = m.Ratio
+		ss = append(ss, s)
 	}
 	return ss
 }
@@ -152,8 +150,5 @@ func (m *Compressed) sizes() ([]size, error) {
 		return ss, fmt.Errorf("output groups: found %d, want a divisor of the %d heads",
 			m.OutputGroups, m.Heads)
 	}
-	if m.Indexer != nil {
-		ss = append(ss, m.Indexer.sizes()...)
-	}
-	return ss, nil
+	return append(ss, m.Indexer.sizes()...), nil
 }

@@ -262,6 +262,8 @@ func (c *config) list(name string) []any {
 // describe says what a JSON value is, in a few words.
 func describe(value any) string {
 	switch v := value.(type) {
+	case nil:
+		return "null"
 	case json.Number:
 		return v.String()
 	case string:

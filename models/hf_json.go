@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // maxConfigBytes is the longest config.json that is read: lists of excluded modules, layer by
 // layer, take some MB.
 const maxConfigBytes = 16 << 20
-
-// maxConfigDepth is the deepest nesting that is read.
-const maxConfigDepth = 32
 
 // decodeObject reads one JSON object as Python's json module and editors write it: comments are
 // skipped, Infinity and NaN are strings. Numbers are kept as they are written. A key that is given
@@ -28,76 +27,21 @@ func decodeObject(r io.Reader) (map[string]any, error) {
 	}
 	// some editors begin with a mark of the byte order
 	data := plainJSON(bytes.TrimPrefix(raw, []byte("\ufeff")))
-	d := objectReader{json.NewDecoder(bytes.NewReader(data))}
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	value, err := d.value(0)
-	if err != nil {
-		return nil, describeJSONError(data, d.InputOffset(), err)
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, describeJSONError(data, err)
 	}
 	values, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("found %s, want a JSON object", kindOf(value))
+		return nil, fmt.Errorf("found %s, want a JSON object", describe(value))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("line %d: found more after the JSON object",
 			lineAt(data, d.InputOffset()))
 	}
-	return values, nil
-}
-
-// objectReader reads values token by token.
-type objectReader struct{ *json.Decoder }
-
-func (d objectReader) value(depth int) (any, error) {
-	if depth > maxConfigDepth {
-		return nil, fmt.Errorf("nested more than %d deep", maxConfigDepth)
-	}
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token {
-	case json.Delim('{'):
-		return d.object(depth)
-	case json.Delim('['):
-		return d.list(depth)
-	}
-	return token, nil
-}
-
-func (d objectReader) object(depth int) (map[string]any, error) {
-	values := map[string]any{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, ok := token.(string)
-		if !ok {
-			return nil, fmt.Errorf("found %v, want a key", token)
-		}
-		if _, twice := values[name]; twice {
-			return nil, fmt.Errorf("the key %q is given twice", name)
-		}
-		if values[name], err = d.value(depth + 1); err != nil {
-			return nil, err
-		}
-	}
-	_, err := d.Token()
-	return values, err
-}
-
-func (d objectReader) list(depth int) ([]any, error) {
-	values := []any{}
-	for d.More() {
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, v)
-	}
-	_, err := d.Token()
-	return values, err
+	return values, files.CheckKeys(data)
 }
 
 // plainJSON returns data with spaces for comments, and strings for Infinity, -Infinity and NaN,
@@ -155,40 +99,19 @@ func upTo(data []byte, n int) int {
 }
 
 // describeJSONError says in which line the JSON is wrong.
-func describeJSONError(data []byte, offset int64, err error) error {
+func describeJSONError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("line %d: %w", lineAt(data, syntax.Offset), err)
 	case len(bytes.TrimSpace(data)) == 0:
 		return errors.New("the file is empty")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("line %d: the file ends inside the JSON object",
-			lineAt(data, int64(len(data))))
-	default:
-		return fmt.Errorf("line %d: %w", lineAt(data, offset), err)
 	}
+	return fmt.Errorf("line %d: the file ends inside the JSON object",
+		lineAt(data, int64(len(data))))
 }
 
 // lineAt returns the number, from 1, of the line that has the byte at the offset.
 func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
-}
-
-// kindOf names the kind of a JSON value.
-func kindOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	case string:
-		return "string"
-	case bool:
-		return "bool"
-	default:
-		return "number"
-	}
 }

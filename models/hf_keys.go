@@ -54,19 +54,15 @@ var costly = regexp.MustCompile(
 // likely to change what is stored or computed. It warns of the other keys that were not read.
 func (c *config) checkKeys() {
 	var ignored []string
-	for _, name := range slices.Sorted(maps.Keys(c.values)) {
-		value := c.values[name]
-		switch {
-		case c.used[name] || saysAbsent(value) || harmless.MatchString(name):
-		case costly.MatchString(name):
+	for _, name := range c.unread(harmless) {
+		if costly.MatchString(name) {
 			c.fail("the key %s (found %s) is not understood, and may change what is stored or "+
 				"computed: "+
-				"what it means for model_type %q would have to be known", name, describe(value),
-				c.modelType())
+				"what it means for model_type %q would have to be known", name,
+				describe(c.values[name]), c.modelType())
 			return
-		default:
-			ignored = append(ignored, name)
 		}
+		ignored = append(ignored, name)
 	}
 	if len(ignored) > 0 {
 		c.warn("keys that are not known and taken to change no cost: %s",
@@ -75,6 +71,13 @@ func (c *config) checkKeys() {
 	for _, name := range slices.Sorted(maps.Keys(c.sections)) {
 		c.sections[name].checkSection()
 	}
+}
+
+// unread returns the keys that were not read, say something, and are not harmless, in order.
+func (c *config) unread(harmless *regexp.Regexp) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.values)), func(name string) bool {
+		return c.used[name] || saysAbsent(c.values[name]) || harmless.MatchString(name)
+	})
 }
 
 // ofTowers are words in keys that are about images and sounds: beside a language model they change
@@ -116,9 +119,8 @@ func (c *config) checkWrapper(text *config) {
 func (c *config) checkSection() {
 	switch c.path {
 	case "attn_config", "ffn_config", "linear_attn_config", "sparse_attention_config", "ssm_cfg":
-		for _, name := range slices.Sorted(maps.Keys(c.values)) {
-			if !c.used[name] && !saysAbsent(c.values[name]) && !harmless.MatchString(name) &&
-				costly.MatchString(name) {
+		for _, name := range c.unread(harmless) {
+			if costly.MatchString(name) {
 				c.fail("the key %s (found %s) is not understood, and may change what is stored "+
 					"or computed", name, describe(c.values[name]))
 				return

@@ -294,12 +294,10 @@ func (c quantSection) checkQuantisation() {
 	if c.flag(false, "lm_head", "quant_lm_head") {
 		c.top().warn("the output head is quantised in the checkpoint; it is counted in 16 bits")
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.values)) {
-		value := c.values[name]
-		if !c.used[name] && !saysAbsent(value) && !harmlessQuantisation.MatchString(name) &&
-			costlyQuantisation.MatchString(name) {
+	for _, name := range c.unread(harmlessQuantisation) {
+		if costlyQuantisation.MatchString(name) {
 			c.fail("the key %s (found %s) is not understood, and may change what is stored", name,
-				describe(value))
+				describe(c.values[name]))
 			return
 		}
 	}

@@ -165,7 +165,7 @@ func TestMistakes(t *testing.T) {
 	drop := func(field string) string { return strings.Replace(llama, field, "x_"+field, 1) }
 	for config, want := range map[string]string{
 		``:      "the file is empty",
-		`[1]`:   "found array, want a JSON object",
+		`[1]`:   "found a list, want a JSON object",
 		`null`:  "found null, want a JSON object",
 		"{\n,}": "line 2: invalid character",
 		"{\n":   "line 2: the file ends inside the JSON object",

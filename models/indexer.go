@@ -4,7 +4,8 @@ import "github.com/llmsim/llmsim/hardware"
 
 // Indexer chooses the tokens that a query attends to: a few small heads score all cached tokens,
 // and the best are kept (DeepSeek sparse attention: DeepSeek-V3.2-Exp technical report, 2025,
-// section 2.1). MiniMax-M3 scores in the same way and keeps whole blocks.
+// section 2.1). MiniMax-M3 scores in the same way and keeps whole blocks. A nil Indexer chooses all
+// tokens, and costs nothing.
 type Indexer struct {
 	// Heads and Dim belong to the scoring queries; the single key of a token has Dim too.
 	Heads, Dim int
@@ -20,8 +21,11 @@ type Indexer struct {
 	Unweighted bool
 }
 
+// scores reports whether the layer scores tokens itself.
+func (x *Indexer) scores() bool { return x != nil && !x.Given }
+
 func (x *Indexer) linears(hidden, queryRank int) []Linear {
-	if x.Given {
+	if !x.scores() {
 		return nil
 	}
 	if x.FromInput || queryRank == 0 {
@@ -39,14 +43,14 @@ func (x *Indexer) linears(hidden, queryRank int) []Linear {
 
 // nonMatrix counts the norm of the keys: a weight and a bias.
 func (x *Indexer) nonMatrix() int64 {
-	if x.Given {
+	if !x.scores() {
 		return 0
 	}
 	return product(2, x.Dim)
 }
 
 func (x *Indexer) elementwise() []ElementwiseKernel {
-	if x.Given {
+	if !x.scores() {
 		return nil
 	}
 	return []ElementwiseKernel{{Name: "index_rotary", Elements: product(2, x.Heads+1, x.Dim)}}
@@ -55,6 +59,13 @@ func (x *Indexer) elementwise() []ElementwiseKernel {
 // choose returns the kernels of attention l to chosen tokens: the scan of the index, then l over at
 // most TopK tokens, gathered for each query.
 func (x *Indexer) choose(l Attention, kv hardware.DType) []Attention {
+	if x == nil {
+		return []Attention{l}
+	}
+	l.Window, l.Gathered = x.TopK, true
+	if x.Given {
+		return []Attention{l}
+	}
 	scan := Attention{
 		PrefillFLOPs: 2 * float64(x.Heads) * float64(x.Dim),
 		DecodeFLOPs:  2 * float64(x.Heads) * float64(x.Dim),
@@ -63,23 +74,22 @@ func (x *Indexer) choose(l Attention, kv hardware.DType) []Attention {
 		IOBytes:      float64(x.Heads*x.Dim) * float64(wideBytes(kv)),
 		Scan:         true,
 	}
-	l.Window, l.Gathered = x.TopK, true
-	if x.Given {
-		return []Attention{l}
-	}
 	return []Attention{scan, l}
 }
 
 func (x *Indexer) tokenBits(kv hardware.DType) int64 { return int64(x.Dim) * cacheBits(kv) }
 
 func (x *Indexer) states(kv hardware.DType) []State {
-	if x.Given {
+	if !x.scores() {
 		return nil
 	}
 	return []State{{TokenBits: x.tokenBits(kv)}}
 }
 
 func (x *Indexer) sizes() []size {
+	if x == nil {
+		return nil
+	}
 	return []size{{"index heads", x.Heads, 1, 1 << 11}, {"index head dimension", x.Dim, 1, 1 << 11},
 		{"index top-k", x.TopK, 1, 1 << 24}}
 }

@@ -48,9 +48,7 @@ func (m *MLA) linears(hidden, tp int) []Linear {
 	}
 	ls = append(ls, Linear{Name: "kv_b", N: heads * (m.NopeDim + m.ValueDim), K: m.KVRank,
 		Part: AttentionPart, Rows: rows, Quantised: true})
-	if m.Indexer != nil {
-		ls = append(ls, m.Indexer.linears(hidden, m.QueryRank)...)
-	}
+	ls = append(ls, m.Indexer.linears(hidden, m.QueryRank)...)
 	if m.OutputGate {
 		add("gate", heads*m.ValueDim, hidden)
 	}
@@ -59,19 +57,14 @@ func (m *MLA) linears(hidden, tp int) []Linear {
 }
 
 func (m *MLA) nonMatrix(int, expertShare) nonMatrixParameters {
-	p := nonMatrixParameters{Norms: int64(m.QueryRank + m.KVRank)}
-	if m.Indexer != nil {
-		p.Biases = m.Indexer.nonMatrix()
-	}
-	return p
+	return nonMatrixParameters{Norms: int64(m.QueryRank + m.KVRank),
+		Biases: m.Indexer.nonMatrix()}
 }
 
 func (m *MLA) elementwise(_, tp int) []ElementwiseKernel {
 	ks := []ElementwiseKernel{
 		{Name: "rotary", Elements: product(2, split(m.Heads, tp)+1, m.RopeDim)}}
-	if m.Indexer != nil {
-		ks = append(ks, m.Indexer.elementwise()...)
-	}
+	ks = append(ks, m.Indexer.elementwise()...)
 	if m.OutputGate {
 		ks = append(ks, ElementwiseKernel{
 			Name: "gate", Elements: product(3, split(m.Heads, tp), m.ValueDim)})
@@ -94,10 +87,9 @@ func (m *MLA) attention(tp int, kv hardware.DType) []Attention {
 		Latent:       true,
 		Heads:        m.Heads / tp, KVHeads: m.Heads / tp, HeadDim: m.NopeDim + m.RopeDim,
 	}
-	if m.Indexer == nil {
-		return []Attention{l}
+	if m.Indexer != nil {
+		l.PrefillFLOPs, l.HeadFLOPs = l.DecodeFLOPs, 2*float64(2*m.KVRank+m.RopeDim)
 	}
-	l.PrefillFLOPs, l.HeadFLOPs = l.DecodeFLOPs, 2*float64(2*m.KVRank+m.RopeDim)
 	return m.Indexer.choose(l, kv)
 }
 
@@ -106,11 +98,7 @@ func (m *MLA) tokenBits(kv hardware.DType) int64 {
 }
 
 func (m *MLA) state(_ int, kv hardware.DType) []State {
-	s := []State{{TokenBits: m.tokenBits(kv)}}
-	if m.Indexer != nil {
-		s = append(s, m.Indexer.states(kv)...)
-	}
-	return s
+	return append([]State{{TokenBits: m.tokenBits(kv)}}, m.Indexer.states(kv)...)
 }
 
 func (m *MLA) fitsTensor(tp int, model string) error {
@@ -128,8 +116,5 @@ func (m *MLA) sizes() ([]size, error) {
 		{"non-rotary head dimension", m.NopeDim, 1, 1 << 11},
 		{"value head dimension", m.ValueDim, 1, 1 << 11},
 	}
-	if m.Indexer != nil {
-		ss = append(ss, m.Indexer.sizes()...)
-	}
-	return ss, nil
+	return append(ss, m.Indexer.sizes()...), nil
 }

@@ -69,9 +69,7 @@ func (m *Softmax) linears(hidden, tp int) []Linear {
 		ls = append(ls, Linear{Name: "gate", N: heads * m.valueDim(), K: hidden,
 			Part: AttentionPart, Quantised: true})
 	}
-	if m.Indexer != nil {
-		ls = append(ls, m.Indexer.linears(hidden, 0)...)
-	}
+	ls = append(ls, m.Indexer.linears(hidden, 0)...)
 	return append(ls, Linear{Name: "out", N: hidden, K: heads * m.valueDim(), Part: AttentionPart,
 		Quantised: true})
 }
@@ -93,9 +91,7 @@ func (m *Softmax) nonMatrix(hidden int, _ expertShare) nonMatrixParameters {
 	if m.Sinks {
 		p.Biases += int64(m.Heads)
 	}
-	if m.Indexer != nil {
-		p.Biases += m.Indexer.nonMatrix()
-	}
+	p.Biases += m.Indexer.nonMatrix()
 	if m.RelativePositions {
 		p.Positions = product(hidden, m.Heads, m.HeadDim)
 	}
@@ -130,10 +126,7 @@ func (m *Softmax) attention(tp int, kv hardware.DType) []Attention {
 		IOBytes:      heads * float64(m.HeadDim+m.valueDim()) * float64(wideBytes(kv)),
 		Heads:        m.Heads / tp, KVHeads: max(1, m.KVHeads/tp), HeadDim: m.HeadDim,
 	}
-	if m.Indexer != nil {
-		return m.Indexer.choose(l, kv)
-	}
-	return []Attention{l}
+	return m.Indexer.choose(l, kv)
 }
 
 // tokenBits returns the bits that a token stores on one of tp GPUs. KV heads are split; once tp
@@ -144,10 +137,7 @@ func (m *Softmax) tokenBits(tp int, kv hardware.DType) int64 {
 
 func (m *Softmax) state(tp int, kv hardware.DType) []State {
 	ss := []State{{TokenBits: m.tokenBits(tp, kv), Window: m.Window}}
-	if m.Indexer != nil {
-		ss = append(ss, m.Indexer.states(kv)...)
-	}
-	return ss
+	return append(ss, m.Indexer.states(kv)...)
 }
 
 func (m *Softmax) fitsTensor(tp int, model string) error {
@@ -168,9 +158,7 @@ func (m *Softmax) sizes() ([]size, error) {
 		{"value head dimension", m.ValueDim, 0, 1 << 11}, {"window", m.Window, 0, 1 << 30},
 		{"query rank", m.QueryRank, 0, 1 << 17},
 	}
-	if m.Indexer != nil {
-		ss = append(ss, m.Indexer.sizes()...)
-	}
+	ss = append(ss, m.Indexer.sizes()...)
 	if m.KVHeads > 0 && m.Heads%m.KVHeads != 0 {
 		return ss, fmt.Errorf("KV heads: found %d, want a divisor of the %d query heads", m.KVHeads,
 			m.Heads)

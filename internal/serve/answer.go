@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -33,8 +34,8 @@ type progress struct {
 	// sent; offset is where it begins, in characters of the answer.
 	logprobs            []openai.TokenLogprobs
 	firstUnsent, offset int
-	due                 time.Time // of what was seen last and is not sent yet
-	stop                *stopper  // of an answer that is computed
+	due                 time.Time     // of what was seen last and is not sent yet
+	stop                *text.Stopper // of an answer that is computed
 }
 
 // await waits for news of the call's jobs.
@@ -142,7 +143,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		}
 	}
 	for ; done.tokens < state.Tokens; done.tokens++ {
-		if done.stop != nil && done.stop.by != nil {
+		if done.stop != nil && done.stop.By != nil {
 			break
 		}
 		u := c.usage()
@@ -153,7 +154,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}
-	stopped := done.stop != nil && done.stop.by != nil
+	stopped := done.stop != nil && done.stop.By != nil
 	if !state.Ended && !stopped || done.finished {
 		return
 	}
@@ -162,9 +163,9 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		c.server.Backend.Stop(p.job)
 	}
 	if done.stop != nil {
-		c.give(i, done.stop.rest(), c.usage(), events)
+		c.give(i, done.stop.Rest(), c.usage(), events)
 		if stopped || state.Stopped {
-			p.choice.Finish, p.choice.Stop = "stop", done.stop.by
+			p.choice.Finish, p.choice.Stop = "stop", done.stop.By
 		}
 	}
 	if events != nil {
@@ -211,7 +212,7 @@ func (c *call) piece(i, token int, state *JobState) string {
 	p, done := c.plans[i], &c.sent[i]
 	var piece string
 	if done.stop != nil {
-		return done.stop.next(c.server.piece(state.Text[token]))
+		return done.stop.Next(c.server.piece(state.Text[token]))
 	}
 	piece = p.script.piece(token)
 	if p.bytes >= 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/serve/openai"
+	"github.com/llmsim/llmsim/internal/text"
 )
 
 // generate answers an endpoint that generates.
@@ -60,7 +61,7 @@ func (c *call) prepare(w http.ResponseWriter, r *http.Request, endpoint openai.E
 	c.sent = make([]progress, len(c.plans))
 	for i, p := range c.plans {
 		if p.script == nil {
-			c.sent[i].stop = newStopper(c.request.Stop, c.request.MinTokens)
+			c.sent[i].stop = text.NewStopper(c.request.Stop, c.request.MinTokens)
 		}
 	}
 	return nil

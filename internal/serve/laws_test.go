@@ -198,16 +198,16 @@ func TestStoppersFindTheFirstText(t *testing.T) {
 			}
 			before += len(piece)
 		}
-		s, sent := newStopper(stops, after), ""
+		s, sent := text.NewStopper(stops, after), ""
 		for _, piece := range pieces {
-			out := s.next(piece)
+			out := s.Next(piece)
 			if !utf8.ValidString(out) {
 				t.Fatalf("%d: %q is not whole characters", seed, out)
 			}
 			sent += out
 		}
-		sent += s.rest()
-		if sent != want || (s.by != nil) != (by != "") || s.by != nil && *s.by != by {
+		sent += s.Rest()
+		if sent != want || (s.By != nil) != (by != "") || s.By != nil && *s.By != by {
 			t.Fatalf("%d: %q by %q after %d sends %q, want %q by %q", seed, pieces, stops, after,
 				sent, want, by)
 		}
@@ -230,24 +230,6 @@ func TestStoppersFindTheFirstText(t *testing.T) {
 					p.bytes)
 			}
 		}
-	}
-}
-
-// At most a character's beginning is held back, and only where it is not complete.
-func TestBeginningsOfCharacters(t *testing.T) {
-	for _, c := range []string{"a", "é", "€", "😀"} {
-		for n := range len(c) + 1 {
-			want := n % len(c)
-			if got := incomplete("xé" + c[:n]); got != want {
-				t.Errorf("%d bytes of %q: %d are held back, want %d", n, c, got, want)
-			}
-			if got := incomplete(c[:n]); got != want {
-				t.Errorf("%d bytes of %q alone: %d are held back, want %d", n, c, got, want)
-			}
-		}
-	}
-	if got := incomplete("\x80\x80\x80\x80"); got != 0 {
-		t.Errorf("%d bytes without a beginning are held back", got)
 	}
 }
 

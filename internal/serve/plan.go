@@ -186,9 +186,9 @@ func (p *planner) json(r *openai.Request, words generatedText, most int) (*plan,
 // split returns the text of tokens in one piece for each, and pieces do not end within a character.
 func (p *planner) split(tokens []text.Token) scriptedText {
 	pieces := make(scriptedText, len(tokens))
-	var left holdBack
+	left := text.NewStopper(nil, 0)
 	for i, t := range tokens {
-		pieces[i] = left.next(p.words.Piece(t))
+		pieces[i] = left.Next(p.words.Piece(t))
 	}
 	return pieces
 }
@@ -199,11 +199,11 @@ func (p *plan) stopAt(stops []string, after int) {
 	if len(stops) == 0 {
 		return
 	}
-	stop, sent := newStopper(stops, after), 0
+	stop, sent := text.NewStopper(stops, after), 0
 	for i := range p.tokens {
-		sent += len(stop.next(p.script.piece(i)))
-		if stop.by != nil {
-			p.tokens, p.bytes, p.choice.Finish, p.choice.Stop = i+1, sent, "stop", stop.by
+		sent += len(stop.Next(p.script.piece(i)))
+		if stop.By != nil {
+			p.tokens, p.bytes, p.choice.Finish, p.choice.Stop = i+1, sent, "stop", stop.By
 			return
 		}
 	}

@@ -66,100 +66,91 @@ func bounds(text string) []float64 {
 	return list
 }
 
-// family is a metric: its values are a gauge, a counter, or a histogram.
+// family is a metric. Its value is a whole number of things that there are or a share (an int or a
+// float64, a gauge), a number of things that happened (an int64, a counter), or a *histogram.
 type family struct {
 	name, help string
-	gauge      func(*engine) float64
-	counter    func(*engine) float64
-	histogram  func(*engine) *histogram
+	value      func(*engine) any
 	// labels are those beside the engine's, as pairs.
 	labels []string
 	// unless leaves out engines that have no such metric.
 	unless func(*engine) bool
 }
 
-func vllmFamilies() []family {
-	list := []family{
-		{name: "vllm:num_requests_running", help: "Number of requests in model execution batches.",
-			gauge: func(e *engine) float64 { return float64(e.running) }},
-		{name: "vllm:num_requests_waiting", help: "Number of requests waiting to be processed.",
-			gauge: func(e *engine) float64 { return float64(e.waiting) }},
-		{name: "vllm:kv_cache_usage_perc", help: "KV-cache usage. 1 means 100 percent usage.",
-			gauge: (*engine).usage},
-		counterOf("vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens.",
-			func(e *engine) int64 { return e.queried }),
-		counterOf("vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens.",
-			func(e *engine) int64 { return e.cached }),
-		counterOf("vllm:external_prefix_cache_queries_total",
-			"Queries of prefix caches elsewhere, in tokens.", none),
-		counterOf("vllm:external_prefix_cache_hits_total",
-			"Hits in prefix caches elsewhere, in tokens.", none),
-		counterOf("vllm:mm_cache_queries_total", "Queries of the cache of images and sounds.",
-			none),
-		counterOf("vllm:mm_cache_hits_total", "Hits in the cache of images and sounds.", none),
-		counterOf("vllm:num_preemptions_total", "Number of preemptions.",
-			func(e *engine) int64 { return e.preemptions }),
-		counterOf("vllm:prompt_tokens_total", "Number of prefill tokens processed.",
-			func(e *engine) int64 { return e.prompt }),
-		counterOf("vllm:prompt_tokens_cached_total", "Number of prompt tokens from the cache.",
-			func(e *engine) int64 { return e.cached }),
-		counterOf("vllm:prompt_tokens_recomputed_total", "Number of prompt tokens computed again.",
-			func(e *engine) int64 { return e.recomputed }),
-		counterOf("vllm:generation_tokens_total", "Number of generation tokens processed.",
-			func(e *engine) int64 { return e.generated }),
-		counterOf("vllm:corrupted_requests_total", "Number of requests with broken logits.", none),
-	}
-	for _, source := range []struct {
-		name  string
-		value func(*engine) int64
-	}{
-		{"local_compute", func(e *engine) int64 { return e.prompt - e.cached }},
-		{"local_cache_hit", func(e *engine) int64 { return e.cached }},
-		{"external_kv_transfer", none},
-	} {
-		f := counterOf("vllm:prompt_tokens_by_source_total", "Number of prompt tokens by source.",
-			source.value)
-		f.labels = []string{"source", source.name}
-		list = append(list, f)
-	}
-	for how := range endings {
-		f := counterOf("vllm:request_success_total", "Count of processed requests.",
-			func(e *engine) int64 { return e.ended[how] })
-		f.labels = []string{"finished_reason", how.String()}
-		list = append(list, f)
-	}
-	return append(append(append(list, vllmStates()...), vllmDrafts()...), vllmHistograms()...)
+func familyOf(name, help string, value func(*engine) any, labels ...string) family {
+	return family{name: name, help: help, value: value, labels: labels}
 }
 
-// vllmStates are the families that divide a state by a label.
-func vllmStates() []family {
-	gauge := func(name, help, label, value string, of func(*engine) float64) family {
-		return family{name: name, help: help, labels: []string{label, value}, gauge: of}
-	}
-	always := func(v float64) func(*engine) float64 { return func(*engine) float64 { return v } }
+// always is the value of what this server does not have, or always has.
+func always[T int | int64](n T) func(*engine) any { return func(*engine) any { return n } }
+
+func vllmFamilies() []family {
+	const never = int64(0)
+	const source, success = "vllm:prompt_tokens_by_source_total", "vllm:request_success_total"
+	const bySource, ended = "Number of prompt tokens by source.", "Count of processed requests."
 	const waiting, sleep = "vllm:num_requests_waiting_by_reason", "vllm:engine_sleep_state"
 	const why = "Number of waiting requests by reason: capacity (no room in the batch or the " +
 		"KV cache) or deferred (a transfer or a grammar is not ready)."
 	const state = "Engine sleep state: awake, weights_offloaded (level 1) or discard_all (level 2)."
-	return []family{
-		gauge(waiting, why, "reason", "capacity",
-			func(e *engine) float64 { return float64(e.waiting) }),
-		gauge(waiting, why, "reason", "deferred", always(0)),
-		gauge(sleep, state, "sleep_state", "awake", always(1)),
-		gauge(sleep, state, "sleep_state", "weights_offloaded", always(0)),
-		gauge(sleep, state, "sleep_state", "discard_all", always(0)),
+	list := []family{
+		familyOf("vllm:num_requests_running", "Number of requests in model execution batches.",
+			func(e *engine) any { return e.running }),
+		familyOf("vllm:num_requests_waiting", "Number of requests waiting to be processed.",
+			func(e *engine) any { return e.waiting }),
+		familyOf("vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.",
+			(*engine).usage),
+		familyOf("vllm:prefix_cache_queries_total", "Prefix cache queries, in tokens.",
+			func(e *engine) any { return e.queried }),
+		familyOf("vllm:prefix_cache_hits_total", "Prefix cache hits, in tokens.",
+			func(e *engine) any { return e.cached }),
+		familyOf("vllm:external_prefix_cache_queries_total",
+			"Queries of prefix caches elsewhere, in tokens.", always(never)),
+		familyOf("vllm:external_prefix_cache_hits_total",
+			"Hits in prefix caches elsewhere, in tokens.", always(never)),
+		familyOf("vllm:mm_cache_queries_total", "Queries of the cache of images and sounds.",
+			always(never)),
+		familyOf("vllm:mm_cache_hits_total", "Hits in the cache of images and sounds.",
+			always(never)),
+		familyOf("vllm:num_preemptions_total", "Number of preemptions.",
+			func(e *engine) any { return e.preemptions }),
+		familyOf("vllm:prompt_tokens_total", "Number of prefill tokens processed.",
+			func(e *engine) any { return e.prompt }),
+		familyOf("vllm:prompt_tokens_cached_total", "Number of prompt tokens from the cache.",
+			func(e *engine) any { return e.cached }),
+		familyOf("vllm:prompt_tokens_recomputed_total", "Number of prompt tokens computed again.",
+			func(e *engine) any { return e.recomputed }),
+		familyOf("vllm:generation_tokens_total", "Number of generation tokens processed.",
+			func(e *engine) any { return e.generated }),
+		familyOf("vllm:corrupted_requests_total", "Number of requests with broken logits.",
+			always(never)),
+		familyOf(source, bySource, func(e *engine) any { return e.prompt - e.cached },
+			"source", "local_compute"),
+		familyOf(source, bySource, func(e *engine) any { return e.cached },
+			"source", "local_cache_hit"),
+		familyOf(source, bySource, always(never), "source", "external_kv_transfer"),
 	}
+	for how := range endings {
+		list = append(list, familyOf(success, ended,
+			func(e *engine) any { return e.ended[how] }, "finished_reason", how.String()))
+	}
+	list = append(list,
+		familyOf(waiting, why, func(e *engine) any { return e.waiting }, "reason", "capacity"),
+		familyOf(waiting, why, always(0), "reason", "deferred"),
+		familyOf(sleep, state, always(1), "sleep_state", "awake"),
+		familyOf(sleep, state, always(0), "sleep_state", "weights_offloaded"),
+		familyOf(sleep, state, always(0), "sleep_state", "discard_all"))
+	return append(append(list, vllmDrafts()...), vllmHistograms()...)
 }
 
 // vllmDrafts are the families of speculative decoding.
 func vllmDrafts() []family {
 	list := []family{
-		counterOf("vllm:spec_decode_num_drafts_total", "Number of drafts.",
-			func(e *engine) int64 { return e.drafts }),
-		counterOf("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens.",
-			func(e *engine) int64 { return e.drafted }),
-		counterOf("vllm:spec_decode_num_accepted_tokens_total", "Number of accepted tokens.",
-			func(e *engine) int64 { return e.accepted }),
+		familyOf("vllm:spec_decode_num_drafts_total", "Number of drafts.",
+			func(e *engine) any { return e.drafts }),
+		familyOf("vllm:spec_decode_num_draft_tokens_total", "Number of draft tokens.",
+			func(e *engine) any { return e.drafted }),
+		familyOf("vllm:spec_decode_num_accepted_tokens_total", "Number of accepted tokens.",
+			func(e *engine) any { return e.accepted }),
 	}
 	for i := range list {
 		list[i].unless = func(e *engine) bool { return !e.Drafts }
@@ -169,99 +160,84 @@ func vllmDrafts() []family {
 
 func vllmHistograms() []family {
 	return []family{
-		{name: "vllm:time_to_first_token_seconds",
-			help:      "Histogram of time to first token in seconds.",
-			histogram: func(e *engine) *histogram { return &e.ttft }},
-		{name: "vllm:inter_token_latency_seconds",
-			help:      "Histogram of inter-token latency in seconds.",
-			histogram: func(e *engine) *histogram { return &e.itl }},
-		{name: "vllm:request_time_per_output_token_seconds",
-			help:      "Histogram of time per output token of a request in seconds.",
-			histogram: func(e *engine) *histogram { return &e.tpot }},
-		{name: "vllm:e2e_request_latency_seconds",
-			help:      "Histogram of e2e request latency in seconds.",
-			histogram: func(e *engine) *histogram { return &e.e2e }},
-		{name: "vllm:request_queue_time_seconds",
-			help:      "Histogram of time spent in WAITING phase for request.",
-			histogram: func(e *engine) *histogram { return &e.queue }},
-		{name: "vllm:request_inference_time_seconds",
-			help:      "Histogram of time spent in RUNNING phase for request.",
-			histogram: func(e *engine) *histogram { return &e.inference }},
-		{name: "vllm:request_prefill_time_seconds",
-			help:      "Histogram of time spent in PREFILL phase for request.",
-			histogram: func(e *engine) *histogram { return &e.prefill }},
-		{name: "vllm:request_decode_time_seconds",
-			help:      "Histogram of time spent in DECODE phase for request.",
-			histogram: func(e *engine) *histogram { return &e.decode }},
-		{name: "vllm:request_prompt_tokens", help: "Number of prefill tokens processed.",
-			histogram: func(e *engine) *histogram { return &e.prompts }},
-		{name: "vllm:request_generation_tokens", help: "Number of generation tokens processed.",
-			histogram: func(e *engine) *histogram { return &e.answers }},
-		{name: "vllm:request_prefill_kv_computed_tokens",
-			help:      "Number of prompt tokens that were not in the cache.",
-			histogram: func(e *engine) *histogram { return &e.fresh }},
-		{name: "vllm:request_max_num_generation_tokens",
-			help:      "Histogram of maximum number of requested generation tokens.",
-			histogram: func(e *engine) *histogram { return &e.wanted }},
-		{name: "vllm:request_params_max_tokens",
-			help:      "Histogram of the max_tokens request parameter.",
-			histogram: func(e *engine) *histogram { return &e.maxTokens }},
-		{name: "vllm:request_params_n", help: "Histogram of the n request parameter.",
-			histogram: func(e *engine) *histogram { return &e.n }},
-		{name: "vllm:iteration_tokens_total",
-			help:      "Histogram of number of tokens per engine_step.",
-			histogram: func(e *engine) *histogram { return &e.step }},
+		familyOf("vllm:time_to_first_token_seconds", "Histogram of time to first token in seconds.",
+			func(e *engine) any { return &e.ttft }),
+		familyOf("vllm:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.",
+			func(e *engine) any { return &e.itl }),
+		familyOf("vllm:request_time_per_output_token_seconds",
+			"Histogram of time per output token of a request in seconds.",
+			func(e *engine) any { return &e.tpot }),
+		familyOf("vllm:e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.",
+			func(e *engine) any { return &e.e2e }),
+		familyOf("vllm:request_queue_time_seconds",
+			"Histogram of time spent in WAITING phase for request.",
+			func(e *engine) any { return &e.queue }),
+		familyOf("vllm:request_inference_time_seconds",
+			"Histogram of time spent in RUNNING phase for request.",
+			func(e *engine) any { return &e.inference }),
+		familyOf("vllm:request_prefill_time_seconds",
+			"Histogram of time spent in PREFILL phase for request.",
+			func(e *engine) any { return &e.prefill }),
+		familyOf("vllm:request_decode_time_seconds",
+			"Histogram of time spent in DECODE phase for request.",
+			func(e *engine) any { return &e.decode }),
+		familyOf("vllm:request_prompt_tokens", "Number of prefill tokens processed.",
+			func(e *engine) any { return &e.prompts }),
+		familyOf("vllm:request_generation_tokens", "Number of generation tokens processed.",
+			func(e *engine) any { return &e.answers }),
+		familyOf("vllm:request_prefill_kv_computed_tokens",
+			"Number of prompt tokens that were not in the cache.",
+			func(e *engine) any { return &e.fresh }),
+		familyOf("vllm:request_max_num_generation_tokens",
+			"Histogram of maximum number of requested generation tokens.",
+			func(e *engine) any { return &e.wanted }),
+		familyOf("vllm:request_params_max_tokens", "Histogram of the max_tokens request parameter.",
+			func(e *engine) any { return &e.maxTokens }),
+		familyOf("vllm:request_params_n", "Histogram of the n request parameter.",
+			func(e *engine) any { return &e.n }),
+		familyOf("vllm:iteration_tokens_total", "Histogram of number of tokens per engine_step.",
+			func(e *engine) any { return &e.step }),
 	}
 }
 
 func sglangFamilies() []family {
 	return []family{
-		{name: "sglang:num_running_reqs", help: "The number of running requests.",
-			gauge: func(e *engine) float64 { return float64(e.running) }},
-		{name: "sglang:num_queue_reqs", help: "The number of requests in the waiting queue.",
-			gauge: func(e *engine) float64 { return float64(e.waiting) }},
-		{name: "sglang:num_used_tokens", help: "The number of used tokens.",
-			gauge: func(e *engine) float64 { return float64(e.used * int64(e.Block)) }},
-		{name: "sglang:max_total_num_tokens", help: "The most tokens that the KV cache holds.",
-			gauge: func(e *engine) float64 { return float64(e.capacity * int64(e.Block)) }},
-		{name: "sglang:token_usage", help: "The token usage.", gauge: (*engine).usage},
-		{name: "sglang:cache_hit_rate", help: "The prefix cache hit rate.",
-			gauge: func(e *engine) float64 {
-				return float64(e.cached) / float64(max(e.prompt, 1))
-			}},
-		counterOf("sglang:prompt_tokens_total", "Number of prefill tokens processed.",
-			func(e *engine) int64 { return e.prompt }),
-		counterOf("sglang:generation_tokens_total", "Number of generation tokens processed.",
-			func(e *engine) int64 { return e.generated }),
-		counterOf("sglang:cached_tokens_total", "Number of cached prompt tokens.",
-			func(e *engine) int64 { return e.cached }),
-		counterOf("sglang:num_requests_total", "Number of requests processed.",
-			func(e *engine) int64 { return e.ended[stop] + e.ended[length] }),
-		counterOf("sglang:num_aborted_requests_total", "Number of requests aborted.",
-			func(e *engine) int64 { return e.ended[abort] }),
-		counterOf("sglang:num_retracted_requests_total", "Number of requests retracted.",
-			func(e *engine) int64 { return e.preemptions }),
-		{name: "sglang:time_to_first_token_seconds",
-			help:      "Histogram of time to first token in seconds.",
-			histogram: func(e *engine) *histogram { return &e.ttft }},
-		{name: "sglang:inter_token_latency_seconds",
-			help:      "Histogram of inter-token latency in seconds.",
-			histogram: func(e *engine) *histogram { return &e.itl }},
-		{name: "sglang:e2e_request_latency_seconds",
-			help:      "Histogram of end-to-end request latency in seconds.",
-			histogram: func(e *engine) *histogram { return &e.e2e }},
-		{name: "sglang:queue_time_seconds", help: "Histogram of queueing time in seconds.",
-			histogram: func(e *engine) *histogram { return &e.queue }},
+		familyOf("sglang:num_running_reqs", "The number of running requests.",
+			func(e *engine) any { return e.running }),
+		familyOf("sglang:num_queue_reqs", "The number of requests in the waiting queue.",
+			func(e *engine) any { return e.waiting }),
+		familyOf("sglang:num_used_tokens", "The number of used tokens.",
+			func(e *engine) any { return float64(e.used * int64(e.Block)) }),
+		familyOf("sglang:max_total_num_tokens", "The most tokens that the KV cache holds.",
+			func(e *engine) any { return float64(e.capacity * int64(e.Block)) }),
+		familyOf("sglang:token_usage", "The token usage.", (*engine).usage),
+		familyOf("sglang:cache_hit_rate", "The prefix cache hit rate.",
+			func(e *engine) any { return float64(e.cached) / float64(max(e.prompt, 1)) }),
+		familyOf("sglang:prompt_tokens_total", "Number of prefill tokens processed.",
+			func(e *engine) any { return e.prompt }),
+		familyOf("sglang:generation_tokens_total", "Number of generation tokens processed.",
+			func(e *engine) any { return e.generated }),
+		familyOf("sglang:cached_tokens_total", "Number of cached prompt tokens.",
+			func(e *engine) any { return e.cached }),
+		familyOf("sglang:num_requests_total", "Number of requests processed.",
+			func(e *engine) any { return e.ended[stop] + e.ended[length] }),
+		familyOf("sglang:num_aborted_requests_total", "Number of requests aborted.",
+			func(e *engine) any { return e.ended[abort] }),
+		familyOf("sglang:num_retracted_requests_total", "Number of requests retracted.",
+			func(e *engine) any { return e.preemptions }),
+		familyOf("sglang:time_to_first_token_seconds",
+			"Histogram of time to first token in seconds.",
+			func(e *engine) any { return &e.ttft }),
+		familyOf("sglang:inter_token_latency_seconds",
+			"Histogram of inter-token latency in seconds.",
+			func(e *engine) any { return &e.itl }),
+		familyOf("sglang:e2e_request_latency_seconds",
+			"Histogram of end-to-end request latency in seconds.",
+			func(e *engine) any { return &e.e2e }),
+		familyOf("sglang:queue_time_seconds", "Histogram of queueing time in seconds.",
+			func(e *engine) any { return &e.queue }),
 	}
 }
 
-func counterOf(name, help string, value func(*engine) int64) family {
-	return family{name: name, help: help, counter: func(e *engine) float64 {
-		return float64(value(e))
-	}}
-}
-
-func none(*engine) int64 { return 0 }
-
 // usage is the share of the KV memory in use, in [0, 1].
-func (e *engine) usage() float64 { return float64(e.used) / float64(max(e.capacity, 1)) }
+func (e *engine) usage() any { return float64(e.used) / float64(max(e.capacity, 1)) }

@@ -35,12 +35,14 @@ func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
 	var all []*dto.MetricFamily
 	for _, f := range c.dialect.families() {
 		var metrics []*dto.Metric
+		var kind dto.MetricType
 		for i := range c.engines {
 			e := &c.engines[i]
 			if !g.shows(i) || f.unless != nil && f.unless(e) {
 				continue
 			}
-			m := f.metric(e)
+			var m *dto.Metric
+			m, kind = f.metric(e)
 			m.Label = append(c.dialect.labels(e, g.number(i)), pairs(f.labels)...)
 			metrics = append(metrics, m)
 		}
@@ -48,7 +50,7 @@ func (g Gatherer) Gather() ([]*dto.MetricFamily, error) {
 			all[last].Metric = append(all[last].Metric, metrics...)
 		} else if len(metrics) > 0 {
 			all = append(all, &dto.MetricFamily{Name: proto.String(f.name),
-				Help: proto.String(f.help), Type: f.kind(), Metric: metrics})
+				Help: proto.String(f.help), Type: kind.Enum(), Metric: metrics})
 		}
 	}
 	return append(all, g.about()...), nil
@@ -62,24 +64,21 @@ func (g Gatherer) number(i int) int {
 	return i
 }
 
-func (f *family) kind() *dto.MetricType {
-	switch {
-	case f.gauge != nil:
-		return dto.MetricType_GAUGE.Enum()
-	case f.counter != nil:
-		return dto.MetricType_COUNTER.Enum()
+// metric returns the value of a family, and the type of the family.
+func (f *family) metric(e *engine) (*dto.Metric, dto.MetricType) {
+	switch v := f.value(e).(type) {
+	case *histogram:
+		return &dto.Metric{Histogram: v.metric()}, dto.MetricType_HISTOGRAM
+	case int64:
+		return &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(float64(v))}},
+			dto.MetricType_COUNTER
+	case int:
+		return &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(float64(v))}},
+			dto.MetricType_GAUGE
+	default:
+		return &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v.(float64))}},
+			dto.MetricType_GAUGE
 	}
-	return dto.MetricType_HISTOGRAM.Enum()
-}
-
-func (f *family) metric(e *engine) *dto.Metric {
-	switch {
-	case f.gauge != nil:
-		return &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(f.gauge(e))}}
-	case f.counter != nil:
-		return &dto.Metric{Counter: &dto.Counter{Value: proto.Float64(f.counter(e))}}
-	}
-	return &dto.Metric{Histogram: f.histogram(e).metric()}
 }
 
 // labels are what the dialect gives every metric of an engine.

@@ -87,3 +87,21 @@ func TestWordsAreProper(t *testing.T) {
 		}
 	}
 }
+
+// At most a character's beginning is held back, and only where it is not complete.
+func TestBeginningsOfCharacters(t *testing.T) {
+	for _, c := range []string{"a", "é", "€", "😀"} {
+		for n := range len(c) + 1 {
+			want := n % len(c)
+			if got := incomplete("xé" + c[:n]); got != want {
+				t.Errorf("%d bytes of %q: %d are held back, want %d", n, c, got, want)
+			}
+			if got := incomplete(c[:n]); got != want {
+				t.Errorf("%d bytes of %q alone: %d are held back, want %d", n, c, got, want)
+			}
+		}
+	}
+	if got := incomplete("\x80\x80\x80\x80"); got != 0 {
+		t.Errorf("%d bytes without a beginning are held back", got)
+	}
+}

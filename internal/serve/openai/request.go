@@ -49,8 +49,7 @@ const (
 	maxTokens  = 1 << 30
 )
 
-// body has the fields of all endpoints that are read; the others are in the tables harmless and
-// refused.
+// body has the fields of all endpoints that are read.
 type body struct {
 	Model           string          `json:"model"`
 	Prompt          json.RawMessage `json:"prompt"`
