@@ -25,20 +25,20 @@ func (s Seconds) MarshalYAML() (any, error) { return units.FormatDuration(float6
 // sheets.
 type Constants struct {
 	// Accelerator is the catalogue name of the device that was measured.
-	Accelerator string
+	Accelerator string `key:"-"`
 	Fit         Fit
 	// Host is a factor on the host times of an engine. It is the time that the hosts of the
 	// measured accelerator take for some work, divided by the time of the H100's hosts.
-	Host        float64
+	Host        float64 `unit:"positive number"`
 	Linear      Linear
 	Elementwise Elementwise
 	Attention   Attention
 	Head        Head
-	Experts     Experts
+	Experts     Experts `key:"-"`
 
 	// ScaleUp and Network are the constants of the links that join the accelerators within a node
 	// and across nodes.
-	ScaleUp, Network Collective `yaml:"-"`
+	ScaleUp, Network Collective `yaml:"-" key:"-"`
 }
 
 // Fit says where constants come from.
@@ -47,7 +47,7 @@ type Fit struct {
 	Source, Date string
 	// Rows is the number of measured rows, and Error the median absolute relative error on them.
 	Rows  int
-	Error float64
+	Error float64 `unit:"error"`
 }
 
 // Linear describes matrix products: time = Kernel + (compute^Overlap + memory^Overlap)^(1/Overlap).
@@ -61,7 +61,7 @@ type Linear struct {
 	Kernel Seconds
 	// Overlap is the exponent that joins compute and memory time. It is 1 if they do not overlap,
 	// and infinite if they overlap perfectly.
-	Overlap float64
+	Overlap float64 `unit:"positive number"`
 	// Tile is the number of rows to whose multiples the rows of a product are rounded up. Fewer
 	// rows than Tile are rounded up to a power of two, at least 16.
 	Tile int
@@ -97,7 +97,7 @@ type Attention struct {
 	PrefillMemory  float64 `yaml:"prefill_memory"`
 	// PrefillTail is the time for which the last tiles leave multiprocessors idle, in waves of 128
 	// queries of the longest prompt.
-	PrefillTail float64 `yaml:"prefill_tail"`
+	PrefillTail float64 `yaml:"prefill_tail" unit:"number"`
 }
 
 // Head describes the work after the last layer.
@@ -105,7 +105,7 @@ type Head struct {
 	// Kernel is the fixed time of sampling in a step, and Passes the number of times that 4-byte
 	// logits are read or written.
 	Kernel Seconds
-	Passes float64
+	Passes float64 `unit:"number"`
 }
 
 // Experts describes the fused kernels of routed experts, whose compute and memory time overlap as

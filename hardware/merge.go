@@ -2,11 +2,14 @@ package hardware
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/llmsim/llmsim/internal/nearest"
+
+	"gopkg.in/yaml.v3"
 )
 
 // file is one parsed catalogue file.
@@ -15,7 +18,7 @@ type file struct {
 	// source is the source of figures that do not name their own; "" if each figure must name its
 	// own.
 	source string
-	root   node
+	root   *yaml.Node
 }
 
 // sections are the keys of a file. Links are read before the accelerators that name them.
@@ -27,18 +30,18 @@ func parseFile(name, source string, data []byte) (file, error) {
 	if err != nil {
 		return file{}, err
 	}
-	if root.shape != isTable {
-		return file{}, fmt.Errorf("%s:%d: found %s, want the keys %s", name, root.line,
-			root.describe(), strings.Join(sections(), ", "))
+	if root.Kind != yaml.MappingNode {
+		return file{}, fmt.Errorf("%s:%d: found %s, want the keys %s", name, root.Line,
+			describe(root), strings.Join(sections(), ", "))
 	}
-	for _, e := range root.entries {
-		if !slices.Contains(sections(), e.key) {
-			return file{}, fmt.Errorf("%s:%d: %s", name, e.line,
-				nearest.Unknown("key", e.key, sections()))
+	for key, value := range entries(root) {
+		if !slices.Contains(sections(), key.Value) {
+			return file{}, fmt.Errorf("%s:%d: %s", name, key.Line,
+				nearest.Unknown("key", key.Value, sections()))
 		}
-		if e.value.shape != isTable {
-			return file{}, fmt.Errorf("%s:%d: %s: found %s, want a table of names", name, e.line,
-				e.key, e.value.describe())
+		if value.Kind != yaml.MappingNode {
+			return file{}, fmt.Errorf("%s:%d: %s: found %s, want a table of names", name, key.Line,
+				key.Value, describe(value))
 		}
 	}
 	return file{name: name, source: source, root: root}, nil
@@ -49,9 +52,12 @@ func (c Catalog) with(files []file) (Catalog, error) {
 	c = Catalog{slices.Clone(c.Accelerators), slices.Clone(c.Hosts), slices.Clone(c.Links)}
 	for _, section := range sections() {
 		for _, f := range files {
-			table, _ := f.root.get(section)
-			for _, e := range table.entries {
-				if err := c.add(section, f, e); err != nil {
+			table := get(f.root, section)
+			if table == nil {
+				continue
+			}
+			for key, value := range entries(table) {
+				if err := c.add(section, f, key, value); err != nil {
 					return Catalog{}, err
 				}
 			}
@@ -60,22 +66,23 @@ func (c Catalog) with(files []file) (Catalog, error) {
 	return c, nil
 }
 
-func (c *Catalog) add(section string, f file, e entry) error {
-	form := newForm(f.name, section+"."+e.key, f.source, nil)
+func (c *Catalog) add(section string, f file, key, value *yaml.Node) error {
+	form := newForm(f.name, section+"."+key.Value, f.source, nil)
+	form.links = c.Links
 	switch section {
 	case "links":
-		return addTo(&c.Links, "link", form, e, c.Links)
+		return addTo(&c.Links, "link", form, key, value)
 	case "hosts":
-		return addTo(&c.Hosts, "host", form, e, c.Links)
+		return addTo(&c.Hosts, "host", form, key, value)
 	default:
-		return addTo(&c.Accelerators, "accelerator", form, e, c.Links)
+		return addTo(&c.Accelerators, "accelerator", form, key, value)
 	}
 }
 
 // addTo adds an entry to a list, or changes the one of its name.
-func addTo[T any, P part[T]](list *[]T, kind string, f *form, e entry, links []Link) error {
-	at := indexOf[T, P](e.key, *list)
-	item, err := start[T, P](*list, at, kind, f, e)
+func addTo[T any, P part[T]](list *[]T, kind string, f *form, key, value *yaml.Node) error {
+	at := indexOf[T, P](key.Value, *list)
+	item, err := start[T, P](*list, at, kind, f, key, value)
 	if err != nil {
 		return err
 	}
@@ -85,15 +92,13 @@ func addTo[T any, P part[T]](list *[]T, kind string, f *form, e entry, links []L
 	f.sources = h.sources
 	var like string
 	f.text("like", &like)
-	f.text("title", h.title)
-	f.texts("aliases", h.aliases)
-	p.keys(f, links)
-	if err := f.read(e.value); err != nil {
+	f.describes(&item)
+	if err := f.read(value); err != nil {
 		return err
 	}
 	for _, name := range h.names() {
 		if i := indexOf[T, P](name, *list); i >= 0 && i != at {
-			return f.fail(e.line, f.path, "%q is already a name of %s %q", name, kind,
+			return f.fail(key.Line, f.path, "%q is already a name of %s %q", name, kind,
 				*P(&(*list)[i]).header().name)
 		}
 	}
@@ -107,34 +112,45 @@ func addTo[T any, P part[T]](list *[]T, kind string, f *form, e entry, links []L
 
 // start returns the entry over which new values are written: the entry of that name, the entry
 // named by `like`, or an empty one.
-func start[T any, P part[T]](list []T, at int, kind string, f *form, e entry) (T, error) {
+func start[T any, P part[T]](list []T, at int, kind string, f *form, key,
+	value *yaml.Node) (T, error) {
 	var item T
-	like, isLike := e.value.get("like")
-	switch {
-	case isLike && at >= 0:
-		return item, f.fail(like.line, f.path,
+	switch like := get(value, "like"); {
+	case like != nil && at >= 0:
+		return item, f.fail(like.Line, f.path,
 			"there is %s %q already, so it cannot start as another one; give it a new name", kind,
-			e.key)
-	case isLike:
-		base, err := lookUp[T, P](kind, like.text, list)
+			key.Value)
+	case like != nil:
+		base, err := lookUp[T, P](kind, like.Value, list)
 		if err != nil {
-			return item, f.fail(like.line, f.path+".like", "%v", err)
+			return item, f.fail(like.Line, f.path+".like", "%v", err)
 		}
 		item = base
 	case at >= 0:
 		return list[at], nil
 	default:
-		for _, key := range P(&item).required() {
-			if _, ok := e.value.get(key); !ok && e.value.shape == isTable {
-				return item, f.fail(e.line, f.path,
+		needs := required(reflect.TypeFor[T]())
+		for _, need := range needs {
+			if get(value, need) == nil && value.Kind == yaml.MappingNode {
+				return item, f.fail(key.Line, f.path,
 					"%s is missing; a new %s needs %s, or like: with the name of another one",
-					key, kind, strings.Join(P(&item).required(), ", "))
+					need, kind, strings.Join(needs, ", "))
 			}
 		}
 	}
 	h := P(&item).header()
-	*h.name, *h.title, *h.aliases = e.key, e.key, nil
+	*h.name, *h.title, *h.aliases = key.Value, key.Value, nil
 	return item, nil
+}
+
+// required lists the keys that a new entry of a type needs.
+func required(entry reflect.Type) (keys []string) {
+	for i := range entry.NumField() {
+		if f := entry.Field(i); f.Tag.Get("required") == "true" {
+			keys = append(keys, keyOf(f))
+		}
+	}
+	return keys
 }
 
 // lookUp finds the entry of a name or alias; the error offers the nearest names.
