@@ -24,30 +24,19 @@ func foundryRow(r record) (Row, string) {
 	if r["act_cpu_offload"] == "True" {
 		return row, "activations in host memory are not computed"
 	}
-	name := "adamw-16bit-gradients"
-	adam, _ := training.FindOptimizer(name)
-	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus"),
-		Batch: r.count("global_batch_seqs"), Seq: r.count("seq_len_tok"),
-		Precision: hardware.BF16, Optimizer: adam, Method: training.Pretrain,
-		Attention: training.Flash1, Eager: true}
+	j := r.job(model, m, "adamw-16bit-gradients", training.Flash1)
+	j.Eager, j.Layout.ZeRO = true, 3
 	if strings.Contains(strings.ToLower(r["precision"]), "fp8") {
 		j.Precision = hardware.FP8
 		row.Publication += " FP8"
 	}
-	j.Layout = training.Layout{Tensor: 1, Pipeline: 1, Context: 1, Data: j.GPUs, Expert: 1,
-		Micro: r.count("micro_batch_seqs"), Virtual: 1, ZeRO: 3, Recompute: training.NoRecompute}
 	if r["sharding"] == "SHARD_GRAD_OP" {
 		j.Layout.ZeRO = 2
 	}
 	if r["act_ckpt"] == "True" {
 		j.Layout.Recompute = training.Full
 	}
-	rate := r.number("throughput_tok_per_s_per_gpu")
-	if rate == 0 {
-		return row, "its rate is not stated"
-	}
-	row.Job, row.Step = j, float64(j.Batch*j.Seq)/(rate*float64(j.GPUs))
-	return row, ""
+	return r.rated(row, j)
 }
 
 // miscRow reads a row of fms-fsdp, InternEvo or nanotron.
@@ -72,15 +61,14 @@ func miscRow(r record) (Row, string) {
 	if model == nil || !ok {
 		return row, "its shape is not known"
 	}
-	adam, _ := training.FindOptimizer("adamw-16bit-gradients")
-	gpus := r.count("n_accel")
-	l := training.Layout{Tensor: 1, Pipeline: 1, Context: 1, Data: gpus, Expert: 1,
-		Micro: r.count("micro_bs"), Virtual: 1, ZeRO: 3, Recompute: training.NoRecompute}
+	j := r.job(model, m, "adamw-16bit-gradients", training.Flash2)
+	l := &j.Layout
+	l.ZeRO = 3
 	if row.Publication == "InternEvo" {
-		l.ZeRO = 1
+		l.ZeRO, j.Attention, j.Eager = 1, training.Flash1, true
 	}
 	if strings.HasPrefix(r["parallelism"], "tp2") {
-		l.Tensor, l.Data = 2, gpus/2
+		l.Tensor, l.Data = 2, j.GPUs/2
 	}
 	switch {
 	case strings.HasPrefix(r["parallelism"], "HSDP"),
@@ -97,17 +85,6 @@ func miscRow(r record) (Row, string) {
 			l.Recompute = training.Full
 		}
 	}
-	j := training.Job{Model: model, Machine: m, GPUs: gpus, Seq: r.count("seq_len_tok"),
-		Batch: l.Data * l.Micro * max(1, r.count("grad_accum")), Layout: l,
-		Precision: hardware.BF16, Optimizer: adam, Method: training.Pretrain,
-		Attention: training.Flash2}
-	if row.Publication == "InternEvo" {
-		j.Attention, j.Eager = training.Flash1, true
-	}
-	rate := r.number("tok_per_s_per_accel")
-	if rate == 0 {
-		return row, "its rate is not stated"
-	}
-	row.Job, row.Step = j, float64(j.Batch*j.Seq)/(rate*float64(gpus))
-	return row, ""
+	j.Batch = l.Data * l.Micro * max(1, r.count("grad_accum"))
+	return r.rated(row, j)
 }

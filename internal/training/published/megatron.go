@@ -25,19 +25,13 @@ func megatronRow(r record) (Row, string) {
 	if model == nil || !ok || r.count("tp") == 0 || r.count("pp") == 0 {
 		return row, "its shape or layout is not stated"
 	}
-	adam, _ := training.FindOptimizer("adamw")
-	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus"), Batch: r.count("gbs_seqs"),
-		Seq: seq, Precision: hardware.BF16, Optimizer: adam, Method: training.Pretrain,
-		Attention: training.Stored, Dropout: true}
-	j.Layout = training.Layout{Tensor: r.count("tp"), Pipeline: r.count("pp"), Context: 1,
-		Data: r.count("dp"), Expert: 1, Micro: max(1, r.count("mbs_seqs")), Virtual: 1,
-		Recompute: training.Full}
+	j := r.job(model, m, "adamw", training.Stored)
 	l := &j.Layout
+	j.Dropout, l.Data, l.Recompute = true, r.count("dp"), training.Full
 	switch {
 	case strings.HasPrefix(r["table"], "weak scaling H100"):
-		l.Recompute, l.Sequence, l.ZeRO, j.Attention, j.Dropout = training.NoRecompute, true, 1,
-			training.Flash, true
-		j.Overlap = true
+		l.Recompute, l.Sequence, l.ZeRO = training.NoRecompute, true, 1
+		j.Attention, j.Overlap = training.Flash, true
 	case strings.HasPrefix(r["recompute"], "selective"):
 		l.Recompute, l.Sequence = training.Selective, true
 	}
@@ -80,18 +74,15 @@ func bloomRow(r record) (Row, string) {
 		return row, "its shape is not stated"
 	}
 	m, _ := machine("a100-80gb-sxm", 50) // four ports of 100 Gbit/s for eight accelerators
-	adam, _ := training.FindOptimizer("adamw-16bit-gradients")
+	optimizer := "adamw-16bit-gradients"
 	if r["date_2022"] >= "02-28" {
-		adam, _ = training.FindOptimizer("adamw")
+		optimizer = "adamw"
 	}
-	j := training.Job{Model: model, Machine: m, GPUs: 8 * r.count("nodes_8gpu"),
-		Batch: r.count("gbs_seqs"), Seq: 2048, Precision: hardware.BF16, Optimizer: adam,
-		Method: training.Pretrain, Attention: training.Stored, Dropout: true}
-	j.Layout = training.Layout{Tensor: r.count("tp"), Pipeline: r.count("pp"), Context: 1,
-		Data: r.count("dp"), Expert: 1, Micro: r.count("mbs_seqs"), Virtual: 1, ZeRO: 1,
-		Recompute: training.Full}
-	if r["zero_stage"] == "0" {
-		j.Layout.ZeRO = 0
+	j := r.job(model, m, optimizer, training.Stored)
+	j.GPUs, j.Seq, j.Dropout = 8*r.count("nodes_8gpu"), 2048, true
+	j.Layout.Data, j.Layout.Recompute = r.count("dp"), training.Full
+	if r["zero_stage"] != "0" {
+		j.Layout.ZeRO = 1
 	}
 	row.Job, row.Step, row.Memory = j, r.number("step_s"), r.number("mem_gb")*(1<<30)
 	return row, ""
@@ -109,31 +100,18 @@ func bridgeRow(r record) (Row, string) {
 	if model == nil || !ok {
 		return row, "the catalogue has no such model or system"
 	}
-	adam, _ := training.FindOptimizer("adamw")
 	formats := map[string]hardware.DType{"BF16": hardware.BF16, "FP8": hardware.FP8,
 		"MXFP8": hardware.FP8, "NVFP4": hardware.FP4}
-	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus"), Batch: r.count("gbs_seqs"),
-		Seq: r.count("seq_len_tok"), Precision: formats[r["precision"]], Optimizer: adam,
-		Method: training.Pretrain, Attention: training.Flash, Overlap: true}
+	j := r.job(model, m, "adamw", training.Flash)
+	j.Precision, j.Overlap = formats[r["precision"]], true
 	if r["task"] == "LoRA" {
 		j.Method = training.LoRA
 	}
-	l := training.Layout{Tensor: max(1, r.count("tp")), Pipeline: max(1, r.count("pp")),
-		Context: max(1, r.count("cp")), Expert: max(1, r.count("ep")),
-		Micro: max(1, r.count("mbs_seqs")), Virtual: max(1, r.count("vp")), ZeRO: 1,
-		Recompute: training.NoRecompute, Sequence: true}
+	j.Layout.ZeRO, j.Layout.Sequence = 1, true
 	if r.count("fsdp") > 1 {
-		l.ZeRO = 3
+		j.Layout.ZeRO = 3
 	}
-	l.Data = j.GPUs / (l.Tensor * l.Pipeline * l.Context)
-	j.Layout = l
-	if rate := r.number("tok_per_s_per_gpu"); rate > 0 {
-		row.Step = float64(j.Batch*j.Seq) / (rate * float64(j.GPUs))
-	} else {
-		return row, "its time is not stated"
-	}
-	row.Job = j
-	return row, ""
+	return r.rated(row, j)
 }
 
 // fastest sets the micro-batch and the chunks of a stage, where a table does not state them, to

@@ -3,7 +3,6 @@ package published
 import (
 	"strings"
 
-	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/training"
 )
 
@@ -19,12 +18,8 @@ func memoryRow(r record) (Row, string) {
 	if model == nil || !ok {
 		return row, "the catalogue has no such model"
 	}
-	adam, _ := training.FindOptimizer("adamw-pure-16bit")
-	j := training.Job{Model: model, Machine: m, GPUs: 1, Batch: r.count("micro_bs"),
-		Seq: r.count("seq_len_tok"), Precision: hardware.BF16, Optimizer: adam,
-		Method: training.SFT, Attention: training.Flash2}
-	j.Layout = training.Layout{Tensor: 1, Pipeline: 1, Context: 1, Data: 1, Expert: 1,
-		Micro: j.Batch, Virtual: 1, Recompute: training.NoRecompute}
+	j := r.job(model, m, "adamw-pure-16bit", training.Flash2)
+	j.Method, j.GPUs, j.Layout.Data, j.Batch = training.SFT, 1, 1, j.Layout.Micro
 	config, _, _ := strings.Cut(r["config"], " (")
 	switch config {
 	case "+compile":

@@ -21,12 +21,11 @@ func pretrainRow(r record) (Row, string) {
 	if degrees["PP"] == 0 || r.count("n_accel") == 0 || r.count("seq_len_tok") == 0 {
 		return row, "its layout is not stated"
 	}
-	adam, _ := training.FindOptimizer("adamw")
-	j := training.Job{GPUs: r.count("n_accel"), Seq: r.count("seq_len_tok"), Optimizer: adam,
-		Precision: hardware.BF16, Method: training.Pretrain, Attention: training.Flash}
-	l := training.Layout{Tensor: max(1, degrees["TP"]), Context: max(1, degrees["CP"]),
-		Pipeline: degrees["PP"], Expert: max(1, degrees["EP"]), Micro: 1, Virtual: 1, ZeRO: 1,
-		Recompute: training.NoRecompute, Sequence: true}
+	j := r.job(nil, training.Machine{}, "adamw", training.Flash)
+	l := &j.Layout
+	l.Tensor, l.Context, l.Expert = max(1, degrees["TP"]), max(1, degrees["CP"]),
+		max(1, degrees["EP"])
+	l.Pipeline, l.ZeRO, l.Sequence = degrees["PP"], 1, true
 	model := ""
 	switch {
 	case strings.HasPrefix(r["run"], "Llama 3.1 405B"):
@@ -45,7 +44,7 @@ func pretrainRow(r record) (Row, string) {
 		return row, "the catalogue has no such model or accelerator"
 	}
 	l.Data = max(1, j.GPUs/(l.Tensor*l.Context*l.Pipeline))
-	j.Machine, j.Layout = m, l
+	j.Machine = m
 	if j.Batch == 0 { // 16 million tokens stand for a power of two of sequences
 		tokens := r.count("gbs_tok")
 		if tokens < j.Seq {

@@ -12,8 +12,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/training"
+	"github.com/llmsim/llmsim/models"
 )
 
 // Row is a published run beside the job that computes it.
@@ -42,13 +44,16 @@ type Data struct {
 // record is a row of a CSV table by the names of its columns.
 type record map[string]string
 
-// number returns the number of a column; 0 where it is empty or no number.
-func (r record) number(column string) float64 {
-	v, err := strconv.ParseFloat(strings.TrimSpace(r[column]), 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
+// number returns the number of the first of the columns that has one; 0 where they are absent,
+// empty or no numbers.
+func (r record) number(columns ...string) float64 {
+	for _, column := range columns {
+		v, err := strconv.ParseFloat(strings.TrimSpace(r[column]), 64)
+		if err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
 	}
-	return v
+	return 0
 }
 
 // word returns the first word of a column; "" where it is empty.
@@ -57,13 +62,41 @@ func (r record) word(column string) string {
 	return word
 }
 
-// count returns the whole number of a column; 0 where it is empty or no number.
-func (r record) count(column string) int {
-	v := r.number(column)
+// count returns the whole number of the first of the columns that has one, as number does.
+func (r record) count(columns ...string) int {
+	v := r.number(columns...)
 	if v < 0 || v > 1e9 {
 		return 0
 	}
 	return int(v)
+}
+
+// job returns the job of a row as far as the columns that tables share say: pretraining in BF16, with
+// one rank of each dimension that the table does not state, and all others for data.
+func (r record) job(model *models.Architecture, m training.Machine, optimizer string,
+	attention training.Attention) training.Job {
+	known, _ := training.FindOptimizer(optimizer)
+	stated := func(columns ...string) int { return max(1, r.count(columns...)) }
+	j := training.Job{Model: model, Machine: m, GPUs: r.count("gpus", "n_accel"),
+		Batch: r.count("gbs_seqs", "global_batch_seqs"), Seq: r.count("seq_len_tok"),
+		Precision: hardware.BF16, Optimizer: known, Method: training.Pretrain,
+		Attention: attention}
+	j.Layout = training.Layout{Tensor: stated("tp"), Pipeline: stated("pp"),
+		Context: stated("cp"), Expert: stated("ep"), Virtual: stated("vp"),
+		Micro: stated("mbs_seqs", "micro_batch_seqs", "micro_bs"), Recompute: training.NoRecompute}
+	j.Layout.Data = j.GPUs / (j.Layout.Tensor * j.Layout.Pipeline * j.Layout.Context)
+	return j
+}
+
+// rated returns the row of a job whose step follows from the rate of one accelerator in tokens a
+// second.
+func (r record) rated(row Row, j training.Job) (Row, string) {
+	rate := r.number("tok_per_s_per_gpu", "throughput_tok_per_s_per_gpu", "tok_per_s_per_accel")
+	if rate <= 0 {
+		return row, "its rate is not stated"
+	}
+	row.Job, row.Step = j, float64(j.Batch*j.Seq)/(rate*float64(j.GPUs))
+	return row, ""
 }
 
 // mostTable bounds a table, in bytes.
