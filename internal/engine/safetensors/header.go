@@ -1,15 +1,16 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // maxHeader is the longest header accepted, in bytes: the limit of the reference implementation.
@@ -75,42 +76,30 @@ func parseHeader(header []byte, dataSize int64) ([]Info, error) {
 	return tensors, nil
 }
 
-// decodeEntries decodes the JSON object by hand, because a repeated name must be an error.
+// decodeEntries decodes the JSON object; a repeated name is an error.
 func decodeEntries(header []byte) ([]Info, error) {
-	dec := json.NewDecoder(bytes.NewReader(header))
-	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return nil, errors.New("the header is not a JSON object")
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(header, &entries); err != nil || entries == nil {
+		return nil, fmt.Errorf("the header is not a JSON object: %w",
+			cmp.Or(err, errors.New("found null")))
+	}
+	if err := files.CheckKeys(header); err != nil {
+		return nil, fmt.Errorf("the header: %w", err)
 	}
 	var tensors []Info
-	seen := map[string]bool{}
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("the header is not valid JSON: %w", err)
-		}
-		name := tok.(string) // the keys of a JSON object are strings
-		if seen[name] {
-			return nil, fmt.Errorf("the header names %q twice", name)
-		}
-		seen[name] = true
-		if name == "__metadata__" {
-			var metadata map[string]string
-			if err := dec.Decode(&metadata); err != nil {
-				return nil, fmt.Errorf("header entry __metadata__: %w", err)
-			}
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		var e entry
-		if err := dec.Decode(&e); err != nil {
+		var into any = &e
+		metadata := name == "__metadata__"
+		if metadata {
+			into = &map[string]string{}
+		}
+		if err := json.Unmarshal(entries[name], into); err != nil {
 			return nil, fmt.Errorf("header entry %q: %w", name, err)
 		}
-		tensors = append(tensors, Info{name, e.DType, e.Shape, e.Offsets[0], e.Offsets[1]})
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("the header is not valid JSON: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("the header has text after its JSON object")
+		if !metadata {
+			tensors = append(tensors, Info{name, e.DType, e.Shape, e.Offsets[0], e.Offsets[1]})
+		}
 	}
 	return tensors, nil
 }

@@ -86,8 +86,8 @@ func TestBadFilesAreErrors(t *testing.T) {
 		"cut header":  {file(`{"a":`, 0)[:10], "claims"},
 		"not JSON":    {file("hello", 0), "not a JSON object"},
 		"open object": {file(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`, 4),
-			"not valid JSON"},
-		"text after": {file(`{} {}`, 0), "after its JSON object"},
+			"unexpected end of JSON"},
+		"text after": {file(`{} {}`, 0), "after top-level value"},
 		"twice": {file(
 			`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), "twice"},
 		"format": {file(`{"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}}`, 4),

@@ -67,34 +67,30 @@ func (h *Head) Document(choices []Choice, u Usage) []byte {
 	if h.Endpoint == Responses {
 		return h.response("completed", choices, &u)
 	}
-	var list []any
+	type choice struct {
+		Index    int             `json:"index"`
+		Text     *string         `json:"text,omitempty"`    // of Completions
+		Message  *replyMessage   `json:"message,omitempty"` // of Chat
+		Logprobs json.RawMessage `json:"logprobs"`
+		Finish   string          `json:"finish_reason"`
+		Stop     *string         `json:"stop_reason"`
+	}
+	var list []choice
 	for i, c := range choices {
+		one := choice{Index: i, Logprobs: c.Logprobs, Finish: c.Finish, Stop: c.Stop}
 		if h.Endpoint == Completions {
-			list = append(list, struct {
-				Index    int             `json:"index"`
-				Text     string          `json:"text"`
-				Logprobs json.RawMessage `json:"logprobs"`
-				Finish   string          `json:"finish_reason"`
-				Stop     *string         `json:"stop_reason"`
-			}{Index: i, Text: c.Text, Logprobs: c.Logprobs, Finish: c.Finish,
-				Stop: c.Stop})
-			continue
+			one.Text = &c.Text
+		} else {
+			one.Message = c.message()
 		}
-		list = append(list, struct {
-			Index    int             `json:"index"`
-			Message  replyMessage    `json:"message"`
-			Logprobs json.RawMessage `json:"logprobs"`
-			Finish   string          `json:"finish_reason"`
-			Stop     *string         `json:"stop_reason"`
-		}{Index: i, Message: c.message(), Logprobs: c.Logprobs, Finish: c.Finish,
-			Stop: c.Stop})
+		list = append(list, one)
 	}
 	return mustMarshal(struct {
 		ID      string          `json:"id"`
 		Object  string          `json:"object"`
 		Created int64           `json:"created"`
 		Model   string          `json:"model"`
-		Choices []any           `json:"choices"`
+		Choices []choice        `json:"choices"`
 		Usage   json.RawMessage `json:"usage"`
 	}{h.ID, h.object(false), h.Created, h.Model, list, u.appendTo(nil, h.Endpoint)})
 }
@@ -107,11 +103,11 @@ type replyMessage struct {
 	ToolCalls []call  `json:"tool_calls,omitempty"`
 }
 
-func (c *Choice) message() replyMessage {
+func (c *Choice) message() *replyMessage {
 	if c.Call == "" {
-		return replyMessage{Role: "assistant", Content: &c.Text}
+		return &replyMessage{Role: "assistant", Content: &c.Text}
 	}
-	return replyMessage{Role: "assistant", ToolCalls: []call{
+	return &replyMessage{Role: "assistant", ToolCalls: []call{
 		{ID: c.CallID, Type: "function", Function: callFunction{c.Call, c.Text}},
 	}}
 }
