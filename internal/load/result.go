@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/units"
@@ -81,56 +82,44 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // WriteText prints the result to be read in a terminal.
 func (r *Result) WriteText(out io.Writer) error {
-	w := &writer{out: out}
-	w.printf("%s at %s\n\n", r.Model, r.URL)
-	w.printf("%-24s%12s%12s%12s%12s\n", "", "mean", "p50", "p90", "p99")
+	w := &strings.Builder{}
+	latency := func(name string, values ...float64) {
+		fmt.Fprintf(w, "%-24s", name)
+		for _, v := range values {
+			fmt.Fprintf(w, "%12s", units.FormatDuration(v/1000))
+		}
+		w.WriteString("\n")
+	}
+	fmt.Fprintf(w, "%s at %s\n\n", r.Model, r.URL)
+	fmt.Fprintf(w, "%-24s%12s%12s%12s%12s\n", "", "mean", "p50", "p90", "p99")
 	l := &r.Latencies
-	w.latency("time to first token", l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT)
-	w.latency("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT)
-	w.latency("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL)
-	w.latency("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL)
+	latency("time to first token", l.MeanTTFT, l.MedianTTFT, l.P90TTFT, l.P99TTFT)
+	latency("time per output token", l.MeanTPOT, l.MedianTPOT, l.P90TPOT, l.P99TPOT)
+	latency("gap between tokens", l.MeanITL, l.MedianITL, l.P90ITL, l.P99ITL)
+	latency("whole request", l.MeanE2EL, l.MedianE2EL, l.P90E2EL, l.P99E2EL)
 	cut := ""
 	if r.Cut > 0 {
 		cut = fmt.Sprintf(", %d cut by their users", r.Cut)
 	}
-	w.printf("\nrequests     %d completed%s, %d without an answer, in %s\n",
+	fmt.Fprintf(w, "\nrequests     %d completed%s, %d without an answer, in %s\n",
 		r.Completed, cut, r.Unanswered(), units.FormatDuration(r.Duration))
-	w.printf("throughput   %.4g requests/s, %.4g output tokens/s, %.4g tokens/s in all\n",
+	fmt.Fprintf(w, "throughput   %.4g requests/s, %.4g output tokens/s, %.4g tokens/s in all\n",
 		r.RequestThroughput, r.OutputThroughput, r.TotalTokenThroughput)
-	w.printf("SLO          kept by %.4g %% of the requests, %.4g %% wanted\n",
+	fmt.Fprintf(w, "SLO          kept by %.4g %% of the requests, %.4g %% wanted\n",
 		100*r.Attainment.All, 100*r.Attainment.Target)
 	for i := range r.Limits {
 		if l := &r.Limits[i]; !l.Joint {
-			w.printf("             %s is %s, %s wanted\n",
+			fmt.Fprintf(w, "             %s is %s, %s wanted\n",
 				l.Name(), units.FormatDuration(l.Measured/1000), units.FormatDuration(l.Limit/1000))
 		}
 	}
-	w.printf("sent late    by %s on average, %s at most\n",
+	fmt.Fprintf(w, "sent late    by %s on average, %s at most\n",
 		units.FormatDuration(r.MeanSendDelay/1000), units.FormatDuration(r.MaxSendDelay/1000))
 	for _, words := range slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Errors[b], r.Errors[a]), cmp.Compare(a, b))
 	}) {
-		w.printf("error        %d × %s\n", r.Errors[words], words)
+		fmt.Fprintf(w, "error        %d × %s\n", r.Errors[words], words)
 	}
-	return w.err
-}
-
-// writer remembers the first error.
-type writer struct {
-	out io.Writer
-	err error
-}
-
-func (w *writer) printf(format string, args ...any) {
-	if w.err == nil {
-		_, w.err = fmt.Fprintf(w.out, format, args...)
-	}
-}
-
-func (w *writer) latency(name string, values ...float64) {
-	w.printf("%-24s", name)
-	for _, v := range values {
-		w.printf("%12s", units.FormatDuration(v/1000))
-	}
-	w.printf("\n")
+	_, err := io.WriteString(out, w.String())
+	return err
 }

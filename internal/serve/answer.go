@@ -149,8 +149,7 @@ func (c *call) take(i int, state *JobState, events *openai.Stream) {
 		u := c.usage()
 		u.Completion++
 		if done.tokens < len(state.logprobs) {
-			done.logprobs = append(done.logprobs,
-				state.logprobs[done.tokens].withTexts(c.server.piece))
+			done.logprobs = append(done.logprobs, state.logprobs[done.tokens])
 		}
 		c.give(i, c.piece(i, done.tokens, state), u, events)
 	}
@@ -212,9 +211,9 @@ func (c *call) piece(i, token int, state *JobState) string {
 	p, done := c.plans[i], &c.sent[i]
 	var piece string
 	if done.stop != nil {
-		return done.stop.Next(c.server.piece(state.Text[token]))
+		return done.stop.Next(pieceOf(c.server.Vocabulary, state.Text[token]))
 	}
-	piece = p.script.piece(token)
+	piece = p.script(token)
 	if p.bytes >= 0 {
 		piece = piece[:min(len(piece), max(p.bytes-done.bytes, 0))]
 	}

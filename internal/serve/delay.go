@@ -3,17 +3,18 @@ package serve
 import (
 	"time"
 
+	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/text"
 )
 
 // update is a change of a job's state that is reported when the user learns of it.
 type update struct {
 	tokens, cached int
-	text           []text.Token    // where it is computed
-	logprobs       []tokenLogprobs // of the text, where they are wanted
-	ended, stopped bool            // stopped by a token that ends a text
-	first          bool            // it is the first that the job hears
-	at             time.Time       // when the user learns of it
+	text           []text.Token           // where it is computed
+	logprobs       []openai.TokenLogprobs // of the text, where they are wanted
+	ended, stopped bool                   // stopped by a token that ends a text
+	first          bool                   // it is the first that the job hears
+	at             time.Time              // when the user learns of it
 }
 
 // delay keeps news until the front end of the replica has passed it on. Front ends differ little if

@@ -133,7 +133,8 @@ func (x *Executor) step(s *sim.Step) error {
 		token := likeliest(logits)
 		r.job.generated = append(r.job.generated, token)
 		if r.job.Logprobs >= 0 {
-			r.job.logprobs = append(r.job.logprobs, logprobsOf(logits, token, r.job.Logprobs))
+			r.job.logprobs = append(r.job.logprobs, logprobsOf(logits, token, r.job.Logprobs,
+				func(t text.Token) string { return pieceOf(x, t) }))
 		}
 		if r.sequence.Len() < x.model.Config.Context {
 			if err := r.sequence.Append(token); err != nil {

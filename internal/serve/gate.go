@@ -12,13 +12,13 @@ type gate struct {
 
 	mu      sync.Mutex
 	open    net.Listener // nil while the replica is down
-	conns   map[*gateConn]bool
+	conns   map[net.Conn]bool
 	changed chan struct{} // closed at the next change
 	closed  bool
 }
 
 func newGate(l net.Listener) *gate {
-	return &gate{address: l.Addr(), open: l, conns: map[*gateConn]bool{},
+	return &gate{address: l.Addr(), open: l, conns: map[net.Conn]bool{},
 		changed: make(chan struct{})}
 }
 
@@ -42,10 +42,9 @@ func (g *gate) Accept() (net.Conn, error) {
 		g.mu.Lock()
 		current := g.open == l
 		if err == nil && current {
-			tracked := &gateConn{Conn: c, gate: g}
-			g.conns[tracked] = true
+			g.conns[c] = true
 			g.mu.Unlock()
-			return tracked, nil
+			return &closingConn{c, func() { g.forget(c) }}, nil
 		}
 		g.mu.Unlock()
 		if err == nil {
@@ -74,7 +73,7 @@ func (g *gate) set(up bool) {
 		g.open.Close()
 		g.open = nil
 		for c := range g.conns {
-			reset(c.Conn)
+			reset(c)
 		}
 	}
 	close(g.changed)
@@ -96,18 +95,11 @@ func (g *gate) Close() error {
 	return g.open.Close()
 }
 
-// gateConn is a connection through a gate.
-type gateConn struct {
-	net.Conn
-	gate *gate
-}
-
-// Close implements net.Conn.
-func (c *gateConn) Close() error {
-	c.gate.mu.Lock()
-	delete(c.gate.conns, c)
-	c.gate.mu.Unlock()
-	return c.Conn.Close()
+// forget drops a connection that has ended.
+func (g *gate) forget(c net.Conn) {
+	g.mu.Lock()
+	delete(g.conns, c)
+	g.mu.Unlock()
 }
 
 // reset ends a connection as the end of its process does.

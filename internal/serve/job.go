@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/serve/openai"
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/internal/text"
 	"github.com/llmsim/llmsim/sim"
@@ -33,7 +34,7 @@ type Job struct {
 	listener *Listener
 	// generated are the tokens that the backend has computed; they belong to its goroutine.
 	generated []text.Token
-	logprobs  []tokenLogprobs
+	logprobs  []openai.TokenLogprobs
 	// seen is the sequence at its last token, where a backend computes.
 	seen sim.Sequence
 	// complete says that the answer ended by a stop, and was noted as such.
@@ -52,7 +53,7 @@ type JobState struct {
 	// Text holds the tokens if the backend computes them; else they are made up.
 	Text []text.Token
 	// logprobs belong to the tokens of Text, where they are wanted.
-	logprobs []tokenLogprobs
+	logprobs []openai.TokenLogprobs
 	// Due is when the oldest change was due that nobody has looked at yet; zero without one.
 	Due time.Time
 	// Stopped says that the model ended its text.

@@ -212,7 +212,7 @@ func TestStoppersFindTheFirstText(t *testing.T) {
 				sent, want, by)
 		}
 		// A plan that is made beforehand ends at the same place, with the piece that completes it.
-		p := &plan{script: scriptedText(pieces), tokens: len(pieces)}
+		p := &plan{script: func(i int) string { return pieces[i] }, tokens: len(pieces)}
 		p.choice.Finish = "length"
 		p.stopAt(stops, after)
 		switch {

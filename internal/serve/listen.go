@@ -98,7 +98,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	return &closingConn{c, sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
 func (l *limitedListener) Close() error {
@@ -106,13 +106,15 @@ func (l *limitedListener) Close() error {
 	return l.Listener.Close()
 }
 
-type limitedConn struct {
+// closingConn is a connection whose end is told to closed.
+type closingConn struct {
 	net.Conn
-	release func()
+	closed func()
 }
 
-func (c *limitedConn) Close() error {
+// Close implements net.Conn.
+func (c *closingConn) Close() error {
 	err := c.Conn.Close()
-	c.release()
+	c.closed()
 	return err
 }

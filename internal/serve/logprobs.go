@@ -9,48 +9,31 @@ import (
 	"github.com/llmsim/llmsim/internal/text"
 )
 
-// tokenLogprobs is what a model gives the token that it chose, and the likeliest tokens at that
-// place.
-type tokenLogprobs struct {
-	chosen logprob
-	top    []logprob
-}
-
-// logprob is a token and the natural logarithm of its probability.
-type logprob struct {
-	token   text.Token
-	logprob float64
-}
-
 // logprobsOf returns the log-probabilities of a token among logits, with a number of the likeliest.
-func logprobsOf(logits []float32, chosen text.Token, alternatives int) tokenLogprobs {
+// spell returns the text of a token.
+func logprobsOf(logits []float32, chosen text.Token, alternatives int,
+	spell func(text.Token) string) openai.TokenLogprobs {
 	highest := float64(slices.Max(logits))
 	sum := 0.0
 	for _, v := range logits {
 		sum += math.Exp(float64(v) - highest)
 	}
 	whole := highest + math.Log(sum)
-	of := func(t int) logprob { return logprob{text.Token(t), float64(logits[t]) - whole} }
-	o := tokenLogprobs{chosen: of(int(chosen))}
-	for t := range logits { // an insertion sort: alternatives are few
-		if n := len(o.top); n < alternatives || n > 0 && of(t).logprob > o.top[n-1].logprob {
-			o.top = append(o.top[:min(n, alternatives-1)], of(t))
-			slices.SortStableFunc(o.top, func(a, b logprob) int {
-				return cmp.Compare(b.logprob, a.logprob)
+	of := func(t text.Token) openai.TokenLogprob {
+		return openai.TokenLogprob{Text: spell(t), Logprob: float64(logits[t]) - whole}
+	}
+	var top []text.Token
+	for t, v := range logits { // an insertion sort: alternatives are few
+		if n := len(top); n < alternatives || n > 0 && v > logits[top[n-1]] {
+			top = append(top[:min(n, alternatives-1)], text.Token(t))
+			slices.SortStableFunc(top, func(a, b text.Token) int {
+				return cmp.Compare(logits[b], logits[a])
 			})
 		}
 	}
+	o := openai.TokenLogprobs{TokenLogprob: of(chosen)}
+	for _, t := range top {
+		o.Top = append(o.Top, of(t))
+	}
 	return o
-}
-
-// withTexts returns log-probabilities with the texts of their tokens.
-func (o *tokenLogprobs) withTexts(piece func(text.Token) string) openai.TokenLogprobs {
-	spell := func(o logprob) openai.TokenLogprob {
-		return openai.TokenLogprob{Text: piece(o.token), Logprob: o.logprob}
-	}
-	t := openai.TokenLogprobs{TokenLogprob: spell(o.chosen)}
-	for _, other := range o.top {
-		t.Top = append(t.Top, spell(other))
-	}
-	return t
 }

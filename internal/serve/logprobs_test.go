@@ -25,17 +25,18 @@ func TestOdds(t *testing.T) {
 			wide[i] = float64(v)
 		}
 		whole := floats.LogSumExp(wide)
-		o := logprobsOf(logits, int32(chosen), alternatives)
-		if math.Abs(o.chosen.logprob-(wide[chosen]-whole)) > 1e-9 {
-			t.Errorf("found %v, want %v", o.chosen.logprob, wide[chosen]-whole)
+		o := logprobsOf(logits, int32(chosen), alternatives,
+			func(t int32) string { return fmt.Sprint(t) })
+		if math.Abs(o.Logprob-(wide[chosen]-whole)) > 1e-9 {
+			t.Errorf("found %v, want %v", o.Logprob, wide[chosen]-whole)
 		}
 		slices.SortFunc(wide, func(a, b float64) int { return int(math.Copysign(1, b-a)) })
-		if len(o.top) != min(alternatives, len(logits)) {
-			t.Fatalf("%d alternatives, want %d", len(o.top), min(alternatives, len(logits)))
+		if len(o.Top) != min(alternatives, len(logits)) {
+			t.Fatalf("%d alternatives, want %d", len(o.Top), min(alternatives, len(logits)))
 		}
-		for i, alternative := range o.top {
-			if math.Abs(alternative.logprob-(wide[i]-whole)) > 1e-9 {
-				t.Errorf("alternative %d has %v, want %v", i, alternative.logprob, wide[i]-whole)
+		for i, alternative := range o.Top {
+			if math.Abs(alternative.Logprob-(wide[i]-whole)) > 1e-9 {
+				t.Errorf("alternative %d has %v, want %v", i, alternative.Logprob, wide[i]-whole)
 			}
 		}
 	})

@@ -16,28 +16,13 @@ import (
 type plan struct {
 	job    *Job
 	choice openai.Choice
-	script script
+	// script gives the pieces of the answer; nil where a model computes it.
+	script func(i int) string
 	// tokens is the length of the answer, and bytes the length of its text.
 	tokens, bytes int
 	// repeatable names the answer for later prompts that repeat it; 0 if that cannot be seen.
 	repeatable uint64
 }
-
-// script gives the pieces of an answer.
-type script interface{ piece(i int) string }
-
-// generatedText is text made up of words.
-type generatedText struct {
-	words *text.Vocabulary
-	name  uint64
-}
-
-func (m generatedText) piece(i int) string { return m.words.Spell(m.name, i) }
-
-// scriptedText is text that was made before, in pieces.
-type scriptedText []string
-
-func (f scriptedText) piece(i int) string { return f[i] }
 
 // Vocabulary turns texts into tokens and back. Several goroutines use it.
 type Vocabulary interface {
@@ -133,13 +118,13 @@ func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) 
 		return nil, &openai.Error{Status: http.StatusBadRequest, Param: "logprobs",
 			Message: "logprobs: made-up answers have no probabilities to tell"}
 	}
-	words := generatedText{p.words, name}
+	words := func(i int) string { return p.words.Spell(name, i) }
 	if r.Call != nil || r.Schema != nil {
-		return p.json(r, words, most)
+		return p.json(r, name, words, most)
 	}
 	natural := most + 1
 	if !r.IgnoreEOS {
-		natural = max(p.lengths[words.name%uint64(len(p.lengths))], r.MinTokens, 1)
+		natural = max(p.lengths[name%uint64(len(p.lengths))], r.MinTokens, 1)
 	}
 	one := &plan{script: words, tokens: min(natural, most), repeatable: name}
 	one.choice.Finish = "stop"
@@ -151,18 +136,19 @@ func (p *planner) plan(r *openai.Request, name uint64, most int) (*plan, error) 
 }
 
 // json makes up a tool call, or text that is JSON.
-func (p *planner) json(r *openai.Request, words generatedText, most int) (*plan, error) {
+func (p *planner) json(r *openai.Request, name uint64, words openai.Words,
+	most int) (*plan, error) {
 	one := &plan{choice: openai.Choice{Finish: "stop"}}
 	schema := r.Schema
 	if r.Call != nil {
 		schema = r.Call.Parameters
 		one.choice = openai.Choice{Finish: "tool_calls", Call: r.Call.Name,
-			CallID: fmt.Sprintf("call_%016x", words.name)}
+			CallID: fmt.Sprintf("call_%016x", name)}
 		if r.Endpoint == openai.Completions {
 			one.choice.Call = ""
 		}
 	}
-	value, err := openai.Instance(schema, words.piece)
+	value, err := openai.Instance(schema, words)
 	if err != nil {
 		return nil, err
 	}
@@ -184,13 +170,13 @@ func (p *planner) json(r *openai.Request, words generatedText, most int) (*plan,
 }
 
 // split returns the text of tokens in one piece for each, and pieces do not end within a character.
-func (p *planner) split(tokens []text.Token) scriptedText {
-	pieces := make(scriptedText, len(tokens))
+func (p *planner) split(tokens []text.Token) func(i int) string {
+	pieces := make([]string, len(tokens))
 	left := text.NewStopper(nil, 0)
 	for i, t := range tokens {
 		pieces[i] = left.Next(p.words.Piece(t))
 	}
-	return pieces
+	return func(i int) string { return pieces[i] }
 }
 
 // stopAt ends the answer at the first of the texts at which to stop, after a number of tokens.
@@ -201,7 +187,7 @@ func (p *plan) stopAt(stops []string, after int) {
 	}
 	stop, sent := text.NewStopper(stops, after), 0
 	for i := range p.tokens {
-		sent += len(stop.Next(p.script.piece(i)))
+		sent += len(stop.Next(p.script(i)))
 		if stop.By != nil {
 			p.tokens, p.bytes, p.choice.Finish, p.choice.Stop = i+1, sent, "stop", stop.By
 			return

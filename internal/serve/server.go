@@ -105,9 +105,9 @@ func (s *Server) refuse(w http.ResponseWriter, err error) int {
 	return e.Status
 }
 
-// piece returns the text of a token that a backend computed.
-func (s *Server) piece(t text.Token) string {
-	piece, err := s.Vocabulary.Decode([]text.Token{t})
+// pieceOf returns the text of a token; empty for one that is not in the vocabulary.
+func pieceOf(v Vocabulary, t text.Token) string {
+	piece, err := v.Decode([]text.Token{t})
 	if err != nil {
 		return ""
 	}

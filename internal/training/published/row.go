@@ -71,8 +71,8 @@ func (r record) count(columns ...string) int {
 	return int(v)
 }
 
-// job returns the job of a row as far as the columns that tables share say: pretraining in BF16, with
-// one rank of each dimension that the table does not state, and all others for data.
+// job returns the job of a row as far as the columns that tables share say: pretraining in BF16,
+// with one rank of each dimension that the table does not state, and all others for data.
 func (r record) job(model *models.Architecture, m training.Machine, optimizer string,
 	attention training.Attention) training.Job {
 	known, _ := training.FindOptimizer(optimizer)
