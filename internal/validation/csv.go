@@ -17,6 +17,7 @@ import (
 
 // table is a file of measurements as it is read.
 type table struct {
+	kind    *kind  // nil for a table of the program's own
 	file    string // relative to the folder of measurements
 	columns map[string]int
 	header  []string
@@ -39,9 +40,11 @@ func (t *table) sources() []string {
 	return list
 }
 
-// again returns the table for another reader: rows without what one found wrong with them.
-func (t *table) again() *table {
+// again returns the table for the reader of a kind: rows without what another found wrong with
+// them.
+func (t *table) again(k *kind) *table {
 	next := *t
+	next.kind = k
 	next.problems, next.skipped = slices.Clone(t.problems), map[string]int{}
 	next.rows = slices.Clone(t.rows)
 	for i := range next.rows {
@@ -102,12 +105,12 @@ func (t *table) setHeader(fields []string) {
 	}
 }
 
-// missing returns the columns that the table lacks. Of names with "or" between them it needs one.
+// missing returns the columns that the table lacks. Of names with "|" between them it needs one.
 func (t *table) missing(columns []string) []string {
 	var list []string
 	for _, c := range columns {
-		if !slices.ContainsFunc(strings.Split(c, " or "), t.has) {
-			list = append(list, c)
+		if names := strings.Split(c, "|"); !slices.ContainsFunc(names, t.has) {
+			list = append(list, strings.Join(names, " or "))
 		}
 	}
 	return list
@@ -293,28 +296,34 @@ func (r *row) optionalCount(column string, otherwise int) int {
 	return r.count(column)
 }
 
-// figure names a column with a measured figure and what it is called in reports. Scale turns it
-// into the unit.
+// figure is a row of figures.csv: a column of some kinds of tables with a measured figure, and what
+// it is called in reports. Scale turns it into the unit.
 type figure struct {
-	column, quantity, unit string
-	scale                  float64
+	Tables   string  `csv:"tables"`
+	Column   string  `csv:"column"`
+	Quantity string  `csv:"quantity"`
+	Unit     string  `csv:"unit"`
+	Scale    float64 `csv:"scale"`
 }
 
 // leastFigure is below everything that is measured.
 const leastFigure = 1e-9
 
+// figures returns the figures of the table's kind that the row has.
+func (r *row) figures() []accuracy.Measurement { return r.measured(r.table.kind.figures) }
+
 // measured returns the figures that the row has. A figure of zero is one that was not measured.
 func (r *row) measured(figures []figure) []accuracy.Measurement {
 	var list []accuracy.Measurement
 	for _, f := range figures {
-		value := r.optional(f.column, 0)
+		value := r.optional(f.Column, 0)
 		if value > 0 && value < leastFigure {
 			r.fail(fmt.Errorf("%s: found %s, want %g or more, or 0 where it was not measured",
-				f.column, r.text(f.column), leastFigure))
+				f.Column, r.text(f.Column), leastFigure))
 		}
 		if value > 0 {
-			list = append(list, accuracy.Measurement{Quantity: f.quantity, Unit: f.unit,
-				Value: value * f.scale})
+			list = append(list, accuracy.Measurement{Quantity: f.Quantity, Unit: f.Unit,
+				Value: value * f.Scale})
 		}
 	}
 	return list

@@ -225,7 +225,7 @@ func TestTargetsNameWhatThereIs(t *testing.T) {
 	sample := compareFolder(t, "testdata/sample")
 	names := map[string]bool{}
 	for _, k := range kinds() {
-		names[k.name] = true
+		names[k.Name] = true
 	}
 	for _, target := range accuracy.Targets() {
 		if !names[target.Table] {

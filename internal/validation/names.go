@@ -162,9 +162,9 @@ func parseEngine(name string) (string, error) {
 	return e, nil
 }
 
-// engine returns the preset that a column names.
+// engine returns the preset that a column, or the first of several that is not empty, names.
 func (r *row) engine(column string) string {
-	e, err := parseEngine(r.required(column))
+	e, err := parseEngine(r.value(column))
 	if err != nil {
 		r.fail(err)
 	}

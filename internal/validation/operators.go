@@ -78,7 +78,7 @@ func readOperators(c *catalogs, t *table,
 	var list []experiment
 	t.each(func(r *row) {
 		o, step := describe(r)
-		measured := r.measured([]figure{{"latency", "time", "ms", 1}})
+		measured := r.figures()
 		if r.err == nil && len(measured) == 0 {
 			r.fail(fmt.Errorf("latency: found %q, want a time above 0", r.text("latency")))
 		}

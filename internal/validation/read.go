@@ -42,7 +42,7 @@ func Read(folder fs.FS) (*Data, error) {
 	}
 	data, kernels := &Data{}, map[string]int{}
 	for _, k := range kinds() {
-		data.tables = append(data.tables, readKind{name: k.name, skipped: map[string]int{}})
+		data.tables = append(data.tables, readKind{name: k.Name, skipped: map[string]int{}})
 	}
 	err = fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -94,12 +94,12 @@ func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 	}
 	fits := 0
 	for i := range of {
-		if missing := t.missing(of[i].columns); len(missing) > 0 {
-			why = cmp.Or(why, fmt.Sprintf("looks like %s, but lacks %s; it has %s", of[i].name,
+		if missing := t.missing(strings.Fields(of[i].Needs)); len(missing) > 0 {
+			why = cmp.Or(why, fmt.Sprintf("looks like %s, but lacks %s; it has %s", of[i].Name,
 				strings.Join(missing, ", "), strings.Join(t.header, ", ")))
 			continue
 		}
-		d.add(c, &of[i], t.again())
+		d.add(c, &of[i], t.again(&of[i]))
 		fits++
 	}
 	if fits > 0 {
@@ -110,10 +110,10 @@ func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 
 // add adds the measurements of one kind in a table.
 func (d *Data) add(c *catalogs, k *kind, t *table) {
-	i := slices.IndexFunc(d.tables, func(r readKind) bool { return r.name == k.name })
+	i := slices.IndexFunc(d.tables, func(r readKind) bool { return r.name == k.Name })
 	into := &d.tables[i]
 	into.files = append(into.files, t.file)
-	into.experiments = append(into.experiments, k.read(c, t)...)
+	into.experiments = append(into.experiments, readers()[k.Name](c, t)...)
 	into.problems = append(into.problems, t.problems...)
 	into.sources = append(into.sources, t.sources()...)
 	for reason, n := range t.skipped {

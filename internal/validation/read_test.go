@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/sim"
@@ -35,18 +36,18 @@ func TestEveryKindIsRead(t *testing.T) {
 		read[report.Tables[i].Name] = &report.Tables[i]
 	}
 	for _, k := range kinds() {
-		table := read[k.name]
+		table := read[k.Name]
 		if table == nil {
-			t.Errorf("%s: the sample has no such table, or it was not read", k.name)
+			t.Errorf("%s: the sample has no such table, or it was not read", k.Name)
 			continue
 		}
 		if len(table.Rows) == 0 || len(table.Problems) > 0 {
-			t.Errorf("%s: %d comparisons, malformed: %q", k.name, len(table.Rows), table.Problems)
+			t.Errorf("%s: %d comparisons, malformed: %q", k.Name, len(table.Rows), table.Problems)
 		}
 		for i := range table.Rows {
 			if c := &table.Rows[i]; !(c.Predicted > 0 && c.Measured > 0) || c.File == "" ||
 				c.Line < 2 || c.GPU == "" || c.TP < 1 || c.Case == "" {
-				t.Errorf("%s: an incomplete comparison: %+v", k.name, *c)
+				t.Errorf("%s: an incomplete comparison: %+v", k.Name, *c)
 			}
 		}
 	}
@@ -131,5 +132,36 @@ func TestStepsHandledTogetherAreLeftOut(t *testing.T) {
 	}
 	if want := []int{2, 5, 7}; !slices.Equal(lines, want) {
 		t.Errorf("steps of lines %d are left, want %d", lines, want)
+	}
+}
+
+// The tables of kinds, of figures and of readers name the same kinds, and a figure that a kind has
+// is in a column once.
+func TestKindsFiguresAndReadersAgree(t *testing.T) {
+	known := map[string]bool{}
+	for _, k := range kinds() {
+		known[k.Name] = true
+		if readers()[k.Name] == nil {
+			t.Errorf("%s: nothing reads it", k.Name)
+		}
+		columns := map[string]bool{}
+		for _, f := range k.figures {
+			if columns[f.Column] || !(f.Scale > 0) {
+				t.Errorf("%s: column %s twice, or without a scale", k.Name, f.Column)
+			}
+			columns[f.Column] = true
+		}
+	}
+	for name := range readers() {
+		if !known[name] {
+			t.Errorf("kinds.csv has no %s", name)
+		}
+	}
+	for _, f := range files.MustReadTable[figure]("figures.csv", figuresCSV) {
+		for name := range strings.FieldsSeq(f.Tables) {
+			if !known[name] {
+				t.Errorf("figures.csv: kinds.csv has no %s", name)
+			}
+		}
 	}
 }

@@ -7,14 +7,7 @@ import (
 
 // Nightly runs of InferenceX as its web application has them (SemiAnalysisAI/InferenceX-app): the
 // loads of silicon_2026, with medians of every run. Most runs have no mean.
-var appColumns = []string{"hardware", "engine", "model", "precision", "spec_method", "mode", "tp",
-	"ep", "dp_attention", "isl", "osl", "concurrency", "ttft_median_ms", "tpot_median_ms"}
-
-var appFigures = []figure{{"ttft_median_ms", "TTFT p50", "ms", 1},
-	{"tpot_median_ms", "TPOT p50", "ms", 1}}
-
 var appRows = rowSpec{
-	model: "model", gpu: "hardware", dtype: "precision", tensor: "tp", figures: appFigures,
 	refuses: func(r *row) string {
 		switch {
 		case r.text("mode") != "agg":
@@ -32,10 +25,8 @@ var appRows = rowSpec{
 		return r.text("precision")
 	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		engine := r.engine("engine")
 		t.version = cmp.Or(release.FindString(r.text("image")),
-			nightlyRelease(engine, r.text("date")))
-		t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
+			nightlyRelease(t.engine, r.text("date")))
 		t.expert = r.optionalCount("ep", 1)
 		if r.err != nil {
 			return ""
@@ -46,7 +37,6 @@ var appRows = rowSpec{
 		if r.text("dp_attention") == "1" {
 			t.data, t.tensor, t.expert = t.tensor, 1, 0
 		}
-		t.engine = engine
 		t.setDefaults()
 		t.least = drawnLength
 		t.publicFlags(r.text("image"), r.text("date")[:min(7, len(r.text("date")))])
@@ -58,7 +48,7 @@ var appRows = rowSpec{
 		}
 		t.closed()
 		if r.text("spec_method") != "none" {
-			if !t.draft(nightlyDrafts(engine, t.data > 1), acceptanceOf(t.output)) {
+			if !t.draft(nightlyDrafts(t.engine, t.data > 1), acceptanceOf(t.output)) {
 				return "multi-token prediction was on, and the drafts of its model are not known"
 			}
 			// as flags of silicon_2026's servers with drafts have it

@@ -10,24 +10,10 @@ import (
 // Clients in a closed loop send ten requests each, and all first requests come at once. No two
 // prompts are alike. Lengths vary by 5 %, so that the clients do not stay in step; in rows without
 // a version (InferenceMAX) they vary from 80 to 100 %.
-var closedLoopColumns = []string{"backend", "model", "gpu", "dtype", "tensor_parallel", "isl",
-	"osl", "concurrency"}
-
-var closedLoopFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1},
-	{"tpot_ms", "TPOT mean", "ms", 1}, {"itl_ms", "TPOT mean", "ms", 1},
-	{"out_tok_s", "output rate", "tokens/s", 1}}
-
 var closedLoopRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel",
-	figures: closedLoopFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		engine := r.engine("backend")
-		t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
 		t.least = equalLength
-		if r.err != nil {
-			return ""
-		}
-		t.configure(engine, r.text("backend_version"))
+		t.configure(r.text("backend_version"))
 		if r.text("backend") == "trtllm" {
 			t.drop(r, "TTFT of TensorRT-LLM, which falls where load grows: noise", isTTFT)
 		}
@@ -41,9 +27,8 @@ func isTTFT(quantity string) bool { return accuracy.QuantityFamily(quantity) == 
 // configure sets what follows from the engine and its version. Rows without a version come from
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,
 // --max-num-batched-tokens 8192 and --async-scheduling.
-func (l *trial) configure(engine, version string) {
-	l.engine = engine
-	if engine == "vllm-v1" && beforeAsynchronous(version) {
+func (l *trial) configure(version string) {
+	if l.engine == "vllm-v1" && beforeAsynchronous(version) {
 		l.engine = "vllm-v1-sync"
 	}
 	l.setDefaults()

@@ -10,15 +10,7 @@ import (
 
 // SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
 // Lengths are uniform from 1 to the limits isl and osl, or ShareGPT's.
-var cookbookColumns = []string{"model", "gpu", "tp", "speculative", "dataset", "requests",
-	"max_concurrency", "prompt_tokens_mean", "output_tokens_mean", "ttft_median_ms",
-	"tpot_median_ms"}
-
-var cookbookFigures = []figure{{"ttft_median_ms", "TTFT p50", "ms", 1},
-	{"tpot_median_ms", "TPOT p50", "ms", 1}, {"output_tok_s", "output rate", "tokens/s", 1}}
-
 var cookbookRows = rowSpec{
-	model: "bench_model|model", gpu: "gpu", tensor: "tp", figures: cookbookFigures,
 	format: func(r *row) string {
 		if published8.MatchString(r.value("bench_model|model")) {
 			return "fp8"
@@ -32,8 +24,6 @@ var cookbookRows = rowSpec{
 var published8 = regexp.MustCompile(`(?i)-FP8|DeepSeek-(R1|V3|Math-V2)|MiniMax-M2|Kimi-K2`)
 
 func describeCookbook(_ *catalogs, r *row, t *trial) string {
-	t.count, t.prompt, t.output = r.batch("max_concurrency"), r.count("prompt_tokens_mean"),
-		r.count("output_tokens_mean")
 	requests := r.count("requests")
 	if ranks := r.optionalCount("dp", 1); r.text("dp_attention") == "1" && ranks > 1 {
 		t.data, t.tensor = ranks, max(1, t.tensor/ranks)
@@ -47,7 +37,6 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	if r.err != nil {
 		return ""
 	}
-	t.engine = "sglang"
 	t.setDefaults()
 	t.tokenBudget = sglangChunk(t.accelerator.Memory) * max(1, t.data)
 	for flag := range strings.SplitSeq(r.text("other_flags"), ";") {

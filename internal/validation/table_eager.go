@@ -8,21 +8,10 @@ import (
 
 // An engine of 2023 without captured graphs: prompts of a batch are computed in one step, then all
 // decode together.
-var eagerColumns = []string{"model", "hardware", "tensor_parallel", "prompt_size", "batch_size",
-	"token_size", "prompt_ms_median", "token_ms_median"}
-
-var eagerFigures = []figure{{"prompt_ms_median", "prompt", "ms", 1},
-	{"token_ms_median", "token", "ms", 1}}
-
 var eagerRows = rowSpec{
-	model: "model", gpu: "hardware", dtype: "dtype|=fp16", tensor: "tensor_parallel",
-	figures: eagerFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.count, t.prompt, t.output = r.batch("batch_size"), r.count("prompt_size"),
-			r.count("token_size")
 		// Answers that ended early have fewer tokens, as the ratio of end-to-end times shows.
 		t.output = max(1, int(float64(t.output)*min(1, r.optional("e2e_ratio", 1))))
-		t.engine = "eager-2023"
 		t.inSteps(map[string]*sim.Step{"prompt": prefill(t.count, t.prompt, 0),
 			"token": decode(t.count, t.prompt+(t.output+1)/2)})
 		t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)

@@ -11,11 +11,6 @@ import (
 
 // Whole iterations without output head, sampling and host: kernels measured apart and summed. The
 // file's name states the rest: iteration_GPU_MODEL_tpN.csv.
-var iterationColumns = []string{"phase", "batch", "tokens", "kv", "iter_ms"}
-
-var iterationFigures = []figure{{"linear_ms", "linear", "ms", 1}, {"attn_ms", "attention", "ms", 1},
-	{"allreduce_ms", "all-reduce", "ms", 1}, {"iter_ms", "iteration", "ms", 1}}
-
 func readIterations(c *catalogs, t *table) []experiment {
 	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
 	rest, last := splitLast(strings.TrimPrefix(strings.ToLower(base), "iteration_"), "_tp")
@@ -24,10 +19,10 @@ func readIterations(c *catalogs, t *table) []experiment {
 		t.skip("the file name does not tell GPU, model and TP, as iteration_GPU_MODEL_tpN.csv does")
 		return nil
 	}
-	return trials(rowSpec{
-		model: "=" + model, gpu: "=" + gpu, dtype: "dtype|=fp16", tensor: "=" + last,
-		figures: iterationFigures, describe: describeIteration,
-	})(c, t)
+	k := *t.kind
+	k.Model, k.GPU, k.Tensor = "="+model, "="+gpu, "="+last
+	t.kind = &k
+	return trials(rowSpec{describe: describeIteration})(c, t)
 }
 
 func describeIteration(_ *catalogs, r *row, t *trial) string {

@@ -7,13 +7,6 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-var (
-	attentionColumns = []string{"batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim",
-		"kv_cache_dtype", "step", "latency"}
-	mlaColumns = []string{"kv_cache_dtype", "num_heads", "batch_size", "isl", "step",
-		"latency"}
-)
-
 // Attention is of prompts or of sequences that decode.
 var (
 	readContextAttention    = kernelReader("attention_prefill", attentionKernel, contextStep)
@@ -69,8 +62,6 @@ func generationStep(r *row) *sim.Step {
 	return decode(r.batch("batch_size"), r.count("isl")+r.whole("step", 0))
 }
 
-var gemmColumns = []string{"gemm_dtype", "m", "n", "k", "latency"}
-
 // readGEMM reads matrix products: the output projection of a layer n wide whose head is k wide.
 func readGEMM(c *catalogs, t *table) []experiment {
 	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
@@ -82,9 +73,6 @@ func readGEMM(c *catalogs, t *table) []experiment {
 		return o, prefill(1, m, 0)
 	})
 }
-
-var moeColumns = []string{"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk",
-	"num_experts", "moe_tp_size", "moe_ep_size", "latency"}
 
 // readMoE reads the fused kernels of routed experts on one GPU, whose share of them follows from
 // the two ways to spread them.

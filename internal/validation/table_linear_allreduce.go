@@ -12,22 +12,13 @@ import (
 
 // Linear layers and the all-reduces of an iteration, by the network that joins the GPUs. The file's
 // name states the model: linear_and_allreduce_MODEL.csv.
-var linearAllReduceColumns = []string{"gpu", "network", "tp", "num_tokens", "linear_ms",
-	"allreduce_iter_ms", "iter_no_attn_ms"}
-
-var linearAllReduceFigures = []figure{
-	{"linear_ms", "linear", "ms", 1}, {"gemm_ms", "GEMMs", "ms", 1},
-	{"allreduce_one_ms", "one all-reduce", "ms", 1}, {"allreduce_iter_ms", "all-reduces", "ms", 1},
-	{"iter_no_attn_ms", "iteration", "ms", 1},
-}
-
 func readLinearAllReduce(c *catalogs, t *table) []experiment {
 	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
 	_, model := splitLast(base, "_")
-	return trials(rowSpec{
-		model: "model|=" + model, gpu: "gpu", dtype: "dtype|=fp16", tensor: "tp",
-		figures: linearAllReduceFigures, describe: describeLinearAllReduce,
-	})(c, t)
+	k := *t.kind
+	k.Model += "|=" + model
+	t.kind = &k
+	return trials(rowSpec{describe: describeLinearAllReduce})(c, t)
 }
 
 func describeLinearAllReduce(c *catalogs, r *row, t *trial) string {
@@ -59,19 +50,7 @@ func (d *deployment) joinPairs(c *catalogs) error {
 
 // The kernels of one layer, measured apart with random data; iter_linear_ms is their sum over all
 // layers.
-var linearLayerColumns = []string{"gpu", "model", "tp", "num_tokens", "gemm_ms_per_layer",
-	"elementwise_ms_per_layer", "iter_linear_ms"}
-
-var linearLayerFigures = []figure{
-	{"attn_pre_proj_ms", "qkv", "ms", 1}, {"attn_post_proj_ms", "out", "ms", 1},
-	{"mlp_up_proj_ms", "gate_up", "ms", 1}, {"mlp_down_proj_ms", "down", "ms", 1},
-	{"gemm_ms_per_layer", "GEMMs a layer", "ms", 1},
-	{"elementwise_ms_per_layer", "element-wise a layer", "ms", 1},
-	{"iter_linear_ms", "linear", "ms", 1},
-}
-
 var linearLayerRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype|=fp16", tensor: "tp", figures: linearLayerFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		tokens := r.count("num_tokens")
 		t.inKernels(libraryAllReduce, prefill(1, tokens, 0),
@@ -95,8 +74,6 @@ var linearLayerRows = rowSpec{
 }
 
 // message_size is in elements of 2 bytes.
-var allReduceColumns = []string{"num_gpus", "message_size", "latency"}
-
 // readCustomAllReduce reads vLLM's own all-reduce. Rows without a captured graph measure how fast
 // the host launches it, and are left out.
 func readCustomAllReduce(c *catalogs, t *table) []experiment {

@@ -9,20 +9,12 @@ import (
 
 // llama.cpp on a DGX Spark: sequences that are read one after another and then decode together, and
 // one sequence behind a context (ggml-org/llama.cpp, benches/dgx-spark.md).
-var batchedColumns = []string{"device", "model", "quantisation", "test", "prompt", "generated",
-	"batch", "depth", "prefill_tok_s", "decode_tok_s"}
-
-var batchedFigures = []figure{{"prefill_tok_s", "prefill rate", "tokens/s", 1},
-	{"decode_tok_s", "decode rate", "tokens/s", 1}}
-
 // microBatch is the number of tokens of a prompt that are computed together (-ub).
 const microBatch = 2048
 
 var batchedRows = rowSpec{
-	model: "model", gpu: "device", dtype: "quantisation", figures: batchedFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		depth, generated := r.whole("depth", 0), r.count("generated")
-		t.count, t.prompt = r.batch("batch"), r.count("prompt")
 		if t.prompt > maxRequests || depth > maxRequests {
 			r.fail(fmt.Errorf("prompt, depth: found %d and %d, want at most %d", t.prompt, depth,
 				maxRequests))
@@ -30,7 +22,7 @@ var batchedRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.engine, t.flash = "llama.cpp", true // the page's runs have -fa 1
+		t.flash = true // the page's runs have -fa 1
 		if t.count == 1 && t.prompt == 512 {
 			t.drop(r, "the first prompt, which warms up",
 				func(quantity string) bool { return quantity == "prefill rate" })

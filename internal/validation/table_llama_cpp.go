@@ -10,9 +10,6 @@ import (
 
 // One user of llama.cpp: tokens a second of decoding from an empty context, and of reading a
 // prompt.
-var llamaCppColumns = []string{"device", "count", "model", "quantisation", "phase", "tokens",
-	"tokens_per_s"}
-
 // A prompt is computed in batches of promptBatch tokens (-ub). Up to batchesAhead of them (-b 2048)
 // follow each other through several devices, which each have some of the layers.
 const (
@@ -21,7 +18,6 @@ const (
 )
 
 var llamaCppRows = rowSpec{
-	model: "model", gpu: "device", dtype: "quantisation",
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		devices, quantity := r.batch("count"), "decode rate"
 		t.count, t.prompt = 1, r.optionalCount("tokens", 512)
@@ -35,7 +31,8 @@ var llamaCppRows = rowSpec{
 		if t.prompt > maxRequests {
 			r.fail(fmt.Errorf("tokens: found %d, want at most %d", t.prompt, maxRequests))
 		}
-		t.measured = r.measured([]figure{{"tokens_per_s", quantity, "tokens/s", 1}})
+		t.measured = r.measured([]figure{{Column: "tokens_per_s", Quantity: quantity,
+			Unit: "tokens/s", Scale: 1}})
 		t.engine = "llama.cpp"
 		if r.text("build") < "2024" && r.text("build") != "" {
 			t.engine = "llama.cpp-2023"

@@ -11,17 +11,6 @@ import (
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
 // run all the time. The shares of steps with and without a prompt are such that the batch stays
 // full. Tokens are sampled from the most likely ones, so logits are sorted.
-var mlEnergyColumns = []string{
-	"model", "task", "dtype", "gpu", "gpus", "tp", "ep", "dp", "max_num_seqs", "avg_batch",
-	"avg_output_len", "output_tok_s",
-	"avg_power_w", "joule_per_token",
-}
-
-var mlEnergyFigures = []figure{
-	{"output_tok_s", "output rate", "tokens/s", 1}, {"median_itl_ms", "token p50", "ms", 1},
-	{"avg_power_w", "power", "W", 1}, {"joule_per_token", "energy a token", "J", 1},
-}
-
 // taskPrompts are the mean lengths of the prompts of a task, which are not published: estimates
 // from the data sets. The share for chats is what makes steps with a prompt longer than others by
 // the factor that is measured for dense models on H100 in small batches: 7 ms for Llama-3.1-8B, 20
@@ -30,7 +19,6 @@ var taskPrompts = map[string]int{"lm-arena-chat": 230, "gpqa": 280, "sourcegraph
 	"image-chat": 1000, "video-chat": 3000}
 
 var mlEnergyRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: mlEnergyFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		f := &fullBatch{deployment: &t.deployment, gpus: r.count("gpus"), prompt: 300,
 			output: r.number("avg_output_len")}

@@ -12,9 +12,6 @@ import (
 // MLPerf Inference, closed division, data centre: tokens a second of whole systems. All samples
 // come at once. Models of more than half the memory have two pipeline stages, as in the
 // configurations that submitters publish.
-var mlperfColumns = []string{"submitter", "model", "scenario", "accelerator", "gpus_per_node",
-	"nodes", "weights", "result", "unit"}
-
 // benchmark is a workload of MLPerf Inference v5.1: the model, the samples of the data set, and
 // mean lengths (mlcommons/inference, language/*/README.md and user.conf; the output lengths are
 // TOKENS_PER_SAMPLE of the submission checker). The prompts of Llama-2-70B come from 1,056 of the
@@ -98,7 +95,7 @@ func (c *catalogs) mlperf(r *row) *trial {
 		r.fail(&unknownName{"benchmark", name})
 		return nil
 	}
-	m := &trial{measured: r.measured([]figure{{"result", "output rate", "tokens/s", 1}})}
+	m := &trial{measured: r.figures()}
 	b.output = r.optionalCount("tokens_per_sample", b.output)
 	gpus := r.batch("gpus_per_node") * r.batch("nodes")
 	if x := someOf.FindStringSubmatch(r.text("accelerator")); x != nil {

@@ -8,12 +8,6 @@ import (
 // TensorRT-LLM's throughput benchmark: all requests are queued at once. A request of compiled
 // engines is admitted when there is memory for its full length, and the cache takes 95 % of the
 // memory that is left. Their limits are those that trtllm-bench 0.14 builds (trtllm_limits.go).
-var offlineColumns = []string{"model", "isl", "osl", "tensor_parallel or tp", "gpu", "dtype",
-	"output_tokens_per_s or output_tok_s"}
-
-var offlineFigures = []figure{{"output_tokens_per_s", "output rate", "tokens/s", 1},
-	{"output_tok_s", "output rate", "tokens/s", 1}}
-
 // queued is how many requests the benchmark queues, by their length: 3,000 but for these
 // (TensorRT-LLM, docs/source/performance/ perf-overview.md, "Preparing a Dataset").
 func queued(prompt, output int) int {
@@ -30,10 +24,7 @@ func queued(prompt, output int) int {
 }
 
 var offlineRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel|tp",
-	figures: offlineFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.prompt, t.output = r.count("isl"), r.count("osl")
 		t.spread(r, "attention_dp", "ep")
 		t.pipeline = r.optionalCount("pp", 1)
 		if t.pipeline > maxBatch {

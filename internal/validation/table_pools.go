@@ -8,12 +8,6 @@ import (
 
 // The same H100s serve Llama-3.1-8B as plain replicas, or with prefill and decode apart
 // (llm-d/llm-d-benchmark, exp-7): requests that are all alike come at nearly even distances.
-var poolColumns = []string{"gpu", "model", "dtype", "tp", "layout", "gpus", "prompts",
-	"prompt_tokens_mean", "output_tokens_mean", "request_rate", "ttft_mean_ms", "tpot_mean_ms"}
-
-var poolFigures = []figure{{"ttft_mean_ms", "TTFT mean", "ms", 1},
-	{"tpot_mean_ms", "TPOT mean", "ms", 1}}
-
 // layout returns the numbers of prefill and of decode servers; for plain replicas, the first is 0.
 func layout(r *row) (prefill, decode int) {
 	text := r.required("layout")
@@ -27,7 +21,6 @@ func layout(r *row) (prefill, decode int) {
 }
 
 var replicaRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: poolFigures,
 	chooses: func(r *row) bool { prefill, _ := layout(r); return prefill == 0 },
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		_, replicas := layout(r)
@@ -62,7 +55,6 @@ func evenLoad(r *row, replicas int) func() (sim.Source, error) {
 
 // poolRows are those with prefill and decode apart. They ran without graphs.
 var poolRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: poolFigures,
 	chooses: func(r *row) bool { prefill, _ := layout(r); return prefill > 0 },
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		prefill, decode := layout(r)

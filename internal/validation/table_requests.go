@@ -11,9 +11,6 @@ import (
 // The file's name states GPU and model, and perhaps the layout and the number format:
 // GPU__MODEL__tp2__fp8. Its rows are the requests of one run, with the times at which the engine
 // (not the client) saw them.
-var requestColumns = []string{"arrival_s", "prompt_tokens", "output_tokens", "first_token_s",
-	"last_token_s"}
-
 // readRequests reads a run that is sent again request by request.
 func readRequests(c *catalogs, t *table) []experiment {
 	parts := nameParts(t.file)

@@ -11,15 +11,7 @@ import (
 // Replicas of Llama-3.1-70B under rising rates, with and without a cache in host memory
 // (llm-d/llm-d-benchmark). What was found in caches was not recorded, so that only servers without
 // a cache in host memory are compared, whose lists of requests do not fit into their caches.
-var reuseColumns = []string{"model", "gpu", "dtype", "tp", "replicas", "cpu_cache_gb", "router",
-	"workload", "offered_rate_rps", "requests", "prompt_tokens_mean", "output_tokens_mean",
-	"ttft_p50_ms", "tpot_mean_ms"}
-
-var reuseFigures = []figure{{"ttft_p50_ms", "TTFT p50", "ms", 1},
-	{"tpot_mean_ms", "TPOT mean", "ms", 1}, {"e2e_p50_ms", "E2E p50", "ms", 1}}
-
 var reuseRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: reuseFigures,
 	refuses: func(r *row) string {
 		switch {
 		case r.text("workload") != "sharegpt":
@@ -31,8 +23,6 @@ var reuseRows = rowSpec{
 	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		rate, replicas := r.number("offered_rate_rps"), float64(r.batch("replicas"))
-		t.count, t.prompt, t.output = r.batch("requests"), r.count("prompt_tokens_mean"),
-			r.count("output_tokens_mean")
 		t.utilisation = r.optional("gpu_memory_utilization", 0.9)
 		if rate <= 0 || t.utilisation > 1 {
 			r.fail(fmt.Errorf("found %g/s at utilisation %g, want a rate above 0 and a share",

@@ -14,19 +14,10 @@ import (
 // whose experts are spread over another number of GPUs, rows that multi-token prediction must have
 // made faster than a similar row, rows whose layout is in doubt (?layout), and others that the
 // tables' notes name.
-var siliconColumns = []string{
-	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency", "tp",
-	"attention_dp", "moe_tp", "moe_ep",
-	"ttft_ms", "tpot_ms",
-}
-
-var siliconFigures = []figure{{"ttft_ms", "TTFT mean", "ms", 1}, {"tpot_ms", "TPOT mean", "ms", 1}}
-
 // readSilicon reads aggregated servers. readSiliconApart reads rows with prefill and decode apart.
 func readSilicon(c *catalogs, t *table) []experiment {
 	drafted := speculativeTwins(t)
 	return trials(rowSpec{
-		model: "model", gpu: "gpu", dtype: "precision", tensor: "tp", figures: siliconFigures,
 		chooses: func(r *row) bool { return r.text("mode") == "agg" },
 		refuses: func(r *row) string {
 			if drafted[r.line] {
@@ -40,16 +31,14 @@ func readSilicon(c *catalogs, t *table) []experiment {
 }
 
 func siliconClients(_ *catalogs, r *row, t *trial) string {
-	engine := r.engine("backend")
-	t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
 	t.spread(r, "attention_dp", "moe_ep")
 	if r.err != nil {
 		return ""
 	}
-	if engine == "vllm-v1" && t.data > 1 {
+	if t.engine == "vllm-v1" && t.data > 1 {
 		t.joinRanks()
 	}
-	t.siliconFlags(r, engine)
+	t.siliconFlags(r, t.engine)
 	t.nightlyVersion(r.text("month"))
 	t.siliconMeasured(r)
 	t.closed()
@@ -113,14 +102,7 @@ func (d *deployment) spread(r *row, data, expert string) {
 
 // Accelerators that are no GPU: Gaudi 3 and TPU v7 under vLLM, at a fixed number of clients
 // (SemiAnalysisAI/InferenceX-app).
-var otherColumns = []string{"hardware", "devices", "engine", "model", "precision", "tp", "dp",
-	"isl", "osl", "concurrency", "ttft_median_ms", "tpot_mean_ms", "set"}
-
-var otherFigures = []figure{{"ttft_median_ms", "TTFT p50", "ms", 1},
-	{"tpot_mean_ms", "TPOT mean", "ms", 1}}
-
 var otherRows = rowSpec{
-	model: "model", gpu: "hardware", dtype: "precision", tensor: "tp", figures: otherFigures,
 	refuses: func(r *row) string {
 		if r.text("precision") == "" || r.text("engine") == "" {
 			return "engine and number format are not known"
@@ -128,14 +110,13 @@ var otherRows = rowSpec{
 		return ""
 	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.count, t.prompt, t.output = r.batch("concurrency"), r.count("isl"), r.count("osl")
 		chips, devices := r.count("chips"), r.count("devices")
 		data := r.optionalCount("dp", 1)
 		if r.err != nil {
 			return ""
 		}
 		// A TPU v7 is two devices to its software and one accelerator here.
-		t.engine, t.tensor, t.least = "vllm-v1", max(1, t.tensor*chips/devices), drawnLength
+		t.tensor, t.least = max(1, t.tensor*chips/devices), drawnLength
 		if data > 1 {
 			t.data, t.tensor = max(1, data*chips/devices), 1
 		}

@@ -2,13 +2,6 @@ package validation
 
 import "fmt"
 
-var siliconApartColumns = []string{
-	"mode", "source", "backend", "model", "gpu", "precision", "isl", "osl", "concurrency",
-	"prefill_workers", "prefill_tp", "prefill_dp",
-	"prefill_moe_ep", "decode_workers", "decode_tp", "decode_dp", "decode_moe_ep", "ttft_ms",
-	"tpot_ms",
-}
-
 // readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without
 // the number of workers is taken where one configuration fits it, and where that runs without
 // multi-token prediction.
@@ -31,7 +24,7 @@ func readSiliconApart(c *catalogs, t *table) []experiment {
 func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 	engine := r.engine("backend")
 	t := &trial{count: r.batch("concurrency"), prompt: r.count("isl"), output: r.count("osl"),
-		least: drawnLength, measured: r.measured(siliconFigures)}
+		least: drawnLength, measured: r.figures()}
 	s := &disaggregated{prefill: c.siliconPool(r, engine, "prefill"),
 		decode: c.siliconPool(r, engine, "decode"), frontends: manyFrontends}
 	if r.err != nil {

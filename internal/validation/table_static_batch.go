@@ -11,27 +11,16 @@ import (
 // LMDeploy's generation benchmark: batch clients send a request of fixed lengths each at the same
 // moment, and all prompts are computed before the first sequence decodes. The file's name states
 // GPU and number format: static_batch_GPU_FORMAT.csv.
-var staticBatchColumns = []string{"model", "batch", "tp", "isl", "osl", "out_tok_s", "ttft_avg_s",
-	"p50_token_s"}
-
-var staticBatchFigures = []figure{{"ttft_avg_s", "TTFT mean", "ms", 1000},
-	{"p50_token_s", "token p50", "ms", 1000}, {"out_tok_s", "output rate", "tokens/s", 1}}
-
 func readStaticBatch(c *catalogs, t *table) []experiment {
 	base := strings.TrimSuffix(path.Base(t.file), path.Ext(t.file))
 	gpu, dtype := splitLast(strings.TrimPrefix(strings.ToLower(base), "static_batch_"), "_")
-	return trials(rowSpec{
-		model: "model", gpu: "gpu|=" + gpu, dtype: "dtype|=" + dtype, tensor: "tp",
-		figures: staticBatchFigures, describe: describeStaticBatch,
-	})(c, t)
+	k := *t.kind
+	k.GPU, k.DType = k.GPU+"|="+gpu, k.DType+"|="+dtype
+	t.kind = &k
+	return trials(rowSpec{describe: describeStaticBatch})(c, t)
 }
 
 func describeStaticBatch(_ *catalogs, r *row, t *trial) string {
-	t.count, t.prompt, t.output = r.batch("batch"), r.count("isl"), r.count("osl")
-	if r.err != nil {
-		return ""
-	}
-	t.engine = "lmdeploy"
 	t.setDefaults()
 	t.atOnce()
 	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)

@@ -11,13 +11,6 @@ import (
 
 // vLLM 0.23 under a constant rate of prompts that are all different, so that every prompt is
 // computed (inference-sim/residency-vllm). The client has at most max_in_flight requests in flight.
-var uniqueColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "unique_prompts",
-	"rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens", "max_in_flight",
-	"mean_in_flight"}
-
-var uniqueFigures = append([]figure{{"tpot_p50_ms", "TPOT p50", "ms", 1},
-	{"output_tokens_per_s", "output rate", "tokens/s", 1}}, vllmRunFigures...)
-
 // clientLimit is the number of requests that the client has in flight at most, and fullShare the
 // share of it in flight on average from which on the load is a closed loop.
 const (
@@ -26,10 +19,8 @@ const (
 )
 
 var uniqueRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel", figures: uniqueFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		rate, length := r.number("rate_rps"), r.number("stage_s")
-		t.prompt, t.output = r.count("prompt_tokens_mean"), r.count("output_tokens")
 		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 256),
 			r.optionalCount("max_num_batched_tokens", 8192)
 		t.maxContext = r.optionalCount("max_model_len", 0)
@@ -42,7 +33,7 @@ var uniqueRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.engine, t.count, t.least = "vllm-v1", clientLimit, equalLength
+		t.count, t.least = clientLimit, equalLength
 		t.Name = fmt.Sprintf("%g/s, %d in, %d out, no two prompts alike", rate, t.prompt, t.output)
 		if full {
 			name := t.Name

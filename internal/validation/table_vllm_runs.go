@@ -21,17 +21,6 @@ const (
 	promptGroups    = 10
 )
 
-var vllmRunColumns = []string{"run", "model", "gpu", "tensor_parallel", "dtype", "profile", "stage",
-	"rate_rps", "stage_s", "prompt_tokens_mean", "output_tokens"}
-
-var vllmRunFigures = []figure{
-	{"ttft_mean_ms", "TTFT mean", "ms", 1}, {"ttft_p50_ms", "TTFT p50", "ms", 1},
-	{"ttft_p90_ms", "TTFT p90", "ms", 1}, {"ttft_p99_ms", "TTFT p99", "ms", 1},
-	{"tpot_mean_ms", "TPOT mean", "ms", 1},
-	{"e2e_mean_ms", "E2E mean", "ms", 1}, {"e2e_p50_ms", "E2E p50", "ms", 1},
-	{"e2e_p90_ms", "E2E p90", "ms", 1}, {"e2e_p99_ms", "E2E p99", "ms", 1},
-}
-
 // cutOff is the latency in ms at which the client of these runs gave up; a run whose p99 comes near
 // it lost requests.
 const cutOff = 300e3
@@ -99,7 +88,7 @@ func readVLLMStage(r *row, profile string) vllmStage {
 	s := vllmStage{
 		number: r.whole("stage", 0), rate: r.number("rate_rps"), length: r.number("stage_s"),
 		prompt: r.count("prompt_tokens_mean"), output: r.count("output_tokens"),
-		measured: r.measured(vllmRunFigures),
+		measured: r.figures(),
 	}
 	if n := s.rate * s.length; r.err == nil && (n < 1 || n > maxRequests) {
 		r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
@@ -182,21 +171,8 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 
 // AMD's page of vLLM: throughput with the most requests that may run, and the latency of batches of
 // equal requests.
-var vllmOfflineColumns = []string{"model", "gpu", "tp", "dtype", "isl", "osl",
-	"max_num_seqs_or_batch"}
-
-var vllmOfflineFigures = []figure{{"output_tok_s", "output rate", "tokens/s", 1},
-	{"batch_latency_s", "batch latency", "s", 1}}
-
 var vllmOfflineRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tp", figures: vllmOfflineFigures,
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.count, t.prompt, t.output = r.batch("max_num_seqs_or_batch"), r.count("isl"),
-			r.count("osl")
-		if r.err != nil {
-			return ""
-		}
-		t.engine = "vllm-v1"
 		t.setDefaults()
 		t.narrowCache()
 		// The page's script: --max-num-batched-tokens 131072, --num-prompts and --max-num-seqs as
@@ -213,18 +189,9 @@ var vllmOfflineRows = rowSpec{
 }
 
 // The blocks were resolved by vLLM servers with the limits of the vLLM runs.
-var kvBlockColumns = []string{"model", "gpu", "tensor_parallel", "dtype", "gpu_memory_utilization",
-	"kv_blocks"}
-
 var kvBlockRows = rowSpec{
-	model: "model", gpu: "gpu", dtype: "dtype", tensor: "tensor_parallel",
-	figures: []figure{{"kv_blocks", "KV blocks", "blocks", 1}},
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		engine, err := parseEngine(r.value("engine|=vllm"))
-		if err != nil {
-			r.fail(err)
-		}
-		t.engine, t.utilisation = engine, r.number("gpu_memory_utilization")
+		t.utilisation = r.number("gpu_memory_utilization")
 		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 128),
 			r.optionalCount("max_num_batched_tokens", 2048)
 		tokens := r.optionalCount("block_tokens", blockTokens)

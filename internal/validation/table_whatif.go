@@ -15,11 +15,6 @@ import (
 // One machine, one change at a time (kubernetes-sigs/inference-perf, demos/kubecon-na-2025): rising
 // constant rates, under each set of flags. The file's name states engine, version and GPU:
 // whatif_vllm_0.11_h100.csv.
-var whatifColumns = []string{
-	"variant", "vllm", "stage", "requested_rate", "requests_per_s", "prompt_mean", "output_mean",
-	"ttft_p50_ms", "e2e_p50_ms",
-}
-
 // The demo's load: Llama-3.1-8B-Instruct, ten groups of ten prompts that share 128 tokens, stages
 // of 60 s, at most 440 requests in flight at the client, 512 tokens of context.
 const (
@@ -68,8 +63,7 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 		name := r.required("variant")
 		l := whatifLoad{rate: r.number("requested_rate"), reached: r.number("requests_per_s"),
 			prompt: r.count("prompt_mean"), output: r.count("output_mean")}
-		l.measured = r.measured([]figure{{"ttft_p50_ms", "TTFT p50", "ms", 1},
-			{"e2e_p50_ms", "E2E p50", "ms", 1}})
+		l.measured = r.figures()
 		if r.err == nil && !(l.rate*whatifStage >= 1 && l.rate*whatifStage <= maxRequests) {
 			r.fail(fmt.Errorf("requested_rate: found %g, want 1 to %d requests a stage", l.rate,
 				maxRequests))

@@ -10,8 +10,6 @@ import (
 )
 
 // DeepSeek-V3 on many nodes, tokens a second a node of eight: production figures and a blog.
-var wideEPColumns = []string{"system", "gpu", "phase", "parallel", "tok_s_per_node"}
-
 // What the pages say of the load and the tables do not: sequences an accelerator while decoding,
 // tokens an accelerator in a prefill step, and the mean context. SGLang's blog (LMSYS, May 2025):
 // batches of 256 and inputs of 2,000 tokens, 16,384 prompt tokens an accelerator. DeepSeek's
@@ -27,8 +25,6 @@ const (
 )
 
 var wideEPRows = rowSpec{
-	model: "model|=deepseek-v3", gpu: "gpu", dtype: "dtype|=fp8",
-	figures: []figure{{"tok_s_per_node", "tokens a node", "tokens/s", 1}},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &t.data); err != nil ||
 			t.data < 2 || t.data > 1024 {
@@ -42,7 +38,6 @@ var wideEPRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.engine = "sglang"
 		t.setDefaults()
 		t.kv = hardware.BF16
 		t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))

@@ -12,7 +12,7 @@ import (
 )
 
 // A trial is a server of a row under a load, with what was measured of it. Most tables consist
-// of trials: a rowSpec names the columns, and says which load and which limits they stand for.
+// of trials: a rowSpec says which load and which limits their columns are about.
 type trial struct {
 	deployment
 	accuracy.Place
@@ -38,18 +38,14 @@ type trial struct {
 
 // rowSpec says what the rows of a table are.
 type rowSpec struct {
-	// model, gpu, dtype and tensor are columns; several that are separated by "|" are tried in
-	// turn, and one that begins with "=" is a value.
-	model, gpu, dtype, tensor string
-	figures                   []figure
 	// chooses reports whether the row belongs to the table; refuses returns why a row is left out,
 	// or "". Both may be nil.
 	chooses func(*row) bool
 	refuses func(*row) string
-	// format returns the number format of the weights in place of the column dtype, if not nil.
+	// format returns the number format of the weights in place of the column of dtypes, if not nil.
 	format func(*row) string
-	// describe sets the engine, the limits, the load and the name of a trial from its row. It
-	// returns why the row is left out, or "".
+	// describe sets the limits, the load and the name of a trial from its row, and the engine where
+	// the kind has no column for it. It returns why the row is left out, or "".
 	describe func(c *catalogs, r *row, t *trial) (why string)
 }
 
@@ -92,16 +88,28 @@ func (t *table) trials(read func(*row) (x *trial, why string)) (list []experimen
 
 // trial returns the server of a row, with what was measured of it.
 func (s *rowSpec) trial(c *catalogs, r *row) *trial {
-	tensor := 1
-	if s.tensor != "" {
-		tensor = r.countOf(s.tensor)
+	k, tensor := r.table.kind, 1
+	if k.Tensor != "" {
+		tensor = r.countOf(k.Tensor)
 	}
 	format := s.format
 	if format == nil {
-		format = func(r *row) string { return r.value(s.dtype) }
+		format = func(r *row) string { return r.value(k.DType) }
 	}
-	x := &trial{measured: r.measured(s.figures), least: 1}
-	x.deployment = c.deploy(r, r.value(s.model), r.value(s.gpu), format(r), tensor)
+	x := &trial{measured: r.figures(), least: 1}
+	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU), format(r), tensor)
+	if k.Engine != "" {
+		x.engine = r.engine(k.Engine)
+	}
+	if k.Count != "" {
+		x.count = r.batch(k.Count)
+	}
+	if k.Prompt != "" {
+		x.prompt = r.count(k.Prompt)
+	}
+	if k.Output != "" {
+		x.output = r.count(k.Output)
+	}
 	return x
 }
 

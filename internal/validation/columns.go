@@ -1,0 +1,71 @@
+package validation
+
+import (
+	_ "embed"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
+)
+
+// kind is a kind of table: a row of kinds.csv.
+type kind struct {
+	// Name is what reports call it.
+	Name string `csv:"table"`
+	// Files is what the names of its files look like (path.Match), without folders and in lower
+	// case; any of several.
+	Files string `csv:"files"`
+	// Needs are the columns that must be there; of names with "|" between them, one.
+	Needs string `csv:"needs"`
+	// The others are columns of trials; several that are separated by "|" are tried in turn, and
+	// one that begins with "=" is a value. Count is the number of clients, of requests or of
+	// sequences, Prompt and Output are lengths in tokens.
+	Model  string `csv:"model"`
+	GPU    string `csv:"gpu"`
+	DType  string `csv:"dtype"`
+	Tensor string `csv:"tensor"`
+	Engine string `csv:"engine"`
+	Count  string `csv:"count"`
+	Prompt string `csv:"prompt"`
+	Output string `csv:"output"`
+
+	// figures are the columns with what was measured.
+	figures []figure
+}
+
+var (
+	//go:embed kinds.csv
+	kindsCSV string
+	//go:embed figures.csv
+	figuresCSV string
+)
+
+// kinds lists the tables that are known.
+var kinds = sync.OnceValue(func() []kind {
+	list := files.MustReadTable[kind]("kinds.csv", kindsCSV)
+	for _, f := range files.MustReadTable[figure]("figures.csv", figuresCSV) {
+		for i := range list {
+			if slices.Contains(strings.Fields(f.Tables), list[i].Name) {
+				list[i].figures = append(list[i].figures, f)
+			}
+		}
+	}
+	return list
+})
+
+// kindsOf returns the kinds of table that a file name states: an empty list, or one, or the kinds
+// of a file with measurements of several kinds.
+func kindsOf(file string) []kind {
+	base := strings.ToLower(path.Base(file))
+	var list []kind
+	for _, k := range kinds() {
+		for _, pattern := range strings.Fields(k.Files) {
+			if ok, _ := path.Match(pattern, base); ok {
+				list = append(list, k)
+			}
+		}
+	}
+	return list
+}
