@@ -19,11 +19,13 @@ import (
 
 // benchFlags are the flags of the bench command.
 type benchFlags struct {
-	names            []string
-	against, format  string
-	rounds, requests int
-	growth           bool
-	out              string
+	names    []string `flag:"case" usage:"a case to run beside the base (repeatable). Default: all"`
+	against  string   `flag:"against" usage:"another build of llmsim, which runs in turns with this one; the table then has the ratio of their times (median over pairs) with an interval for it"`
+	format   string   `flag:"format" choice:"table,markdown,json" usage:"what to print: table, markdown or json"`
+	rounds   int      `flag:"rounds" least:"1" default:"3" usage:"how often each case runs"`
+	requests int      `flag:"requests" usage:"the number of requests of each run. Default: that of the case"`
+	growth   bool     `flag:"growth" usage:"run the cases that show how cost grows with the length of a run, replicas, the length of answers and the rate"`
+	out      string   `flag:"out" usage:"folder for pictures of the growth: growth-time and growth-memory, as SVG and PNG; with --growth"`
 
 	cases   []bench.Case
 	program string // this build
@@ -39,8 +41,8 @@ type benchReport struct {
 }
 
 func benchCommand() *cobra.Command {
-	flags := benchFlags{rounds: 3}
-	cmd := &cobra.Command{
+	var flags benchFlags
+	return declare(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure what simulations cost on this machine, or compare two builds",
 		Long: "Run the scenario speed in variants, each in a process of its own, and show the " +
@@ -55,23 +57,7 @@ func benchCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.check() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return failed(flags.run(cmd)) },
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.names, "case", nil, "a case to run beside the base (repeatable). "+
-		"Default: all")
-	f.BoolVar(&flags.growth, "growth", false, "run the cases that show how cost grows with the "+
-		"length of a run, replicas, the length of answers and the rate")
-	f.StringVar(&flags.out, "out", "", "folder for pictures of the growth: growth-time and "+
-		"growth-memory, as SVG and PNG; with --growth")
-	f.StringVar(&flags.against, "against", "", "another build of llmsim, which runs in turns "+
-		"with this one; the table then has the ratio of their times (median over pairs) with an "+
-		"interval for it")
-	f.Var(countOf(&flags.rounds, 3), "rounds", "how often each case runs")
-	f.IntVar(&flags.requests, "requests", 0, "the number of requests of each run. Default: that "+
-		"of the case")
-	f.Var(choice(&flags.format, "table", "markdown", "json"), "format",
-		"what to print: table, markdown or json")
-	return cmd
+	}, &flags)
 }
 
 // check looks at the flags, so that what is wrong with them counts as bad input.

@@ -21,16 +21,18 @@ import (
 
 // calibrateFlags are the flags of the calibrate command.
 type calibrateFlags struct {
-	out, name, shape string
-	rounds           int
-	threads          []int
+	out     string `flag:"out" default:"host.yaml" usage:"the hardware file to write; the measurements go into a CSV file beside it"`
+	name    string `flag:"name" default:"host" usage:"the name of the accelerator in scenarios"`
+	shape   string
+	rounds  int   `flag:"rounds" least:"1" default:"5" usage:"how often each step is measured"`
+	threads []int `flag:"threads" usage:"numbers of computing threads; more than one needs an idle machine. Each number makes an accelerator of its own: host, host-2, …"`
 
 	config gpt2.Config
 }
 
 func calibrateCommand() *cobra.Command {
-	var flags calibrateFlags
-	cmd := &cobra.Command{
+	flags := calibrateFlags{threads: []int{1}}
+	cmd := declare(&cobra.Command{
 		Use:   "calibrate",
 		Short: "Measure this computer, and write it to a hardware file that scenarios can name",
 		Example: `  llmsim calibrate --out host.yaml
@@ -39,17 +41,9 @@ func calibrateCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.check() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return failed(flags.run(cmd)) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&flags.out, "out", "host.yaml",
-		"the hardware file to write; the measurements go into a CSV file beside it")
-	f.StringVar(&flags.name, "name", "host", "the name of the accelerator in scenarios")
-	f.StringVar(&flags.shape, "shape", "124M", "the GPT-2 that is measured: "+
+	}, &flags)
+	cmd.Flags().StringVar(&flags.shape, "shape", "124M", "the GPT-2 that is measured: "+
 		strings.Join(gpt2.Shapes(), ", ")+", or a config.json")
-	f.IntSliceVar(&flags.threads, "threads", []int{1},
-		"numbers of computing threads; more than one needs an idle machine. Each number makes an "+
-			"accelerator of its own: host, host-2, …")
-	f.Var(countOf(&flags.rounds, 5), "rounds", "how often each step is measured")
 	return cmd
 }
 

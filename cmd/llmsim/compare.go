@@ -18,20 +18,21 @@ import (
 
 // compareFlags are the flags of the compare command.
 type compareFlags struct {
-	set, vary    []string
-	replications int
-	confidence   float64
-	workers      int
-	format       string
-	out          string
-	failOn       []string
-	junit        string
-	noInterval   bool
+	set          []string `flag:"set" usage:"override a field of all scenarios: key.path=value (repeatable)"`
+	vary         []string `flag:"vary" usage:"compare a scenario with variants of it: key.path=value,value (repeatable)"`
+	replications int      `flag:"replications" least:"1" default:"10" usage:"runs of each scenario, each with another seed"`
+	confidence   float64  `flag:"confidence" default:"0.95" usage:"confidence of the intervals, above 0 and below 1"`
+	workers      int      `flag:"workers" least:"1" usage:"runs at the same time"`
+	format       string   `flag:"format" choice:"table,json,markdown" usage:"what to print: table, json, or markdown for the summary of a pull request"`
+	out          string   `flag:"out" usage:"folder for comparison.json and for report.html, which shows the scenarios side by side"`
+	failOn       []string `flag:"fail-on" usage:"exit with code 3 if a metric is worse than a limit: 'p99_ttft_ms > +5%' (repeatable)"`
+	junit        string   `flag:"junit" usage:"file for a JUnit report of the limits of --fail-on"`
+	noInterval   bool     `flag:"no-interval" usage:"do not run the further simulations that show how uncertain the differences are"`
 }
 
 func compareCommand() *cobra.Command {
-	var flags compareFlags
-	cmd := &cobra.Command{
+	flags := compareFlags{workers: runtime.GOMAXPROCS(0)}
+	return declare(&cobra.Command{
 		Use:   "compare FILE|NAME…",
 		Short: "Compare scenarios: what differs, which change matters, and is it more than noise?",
 		Example: `  llmsim compare before.yaml after.yaml
@@ -39,30 +40,8 @@ func compareCommand() *cobra.Command {
   llmsim compare chat offline --out results
   llmsim compare before.yaml after.yaml --fail-on 'p99_ttft_ms > +5%' --junit gate.xml`,
 		Args: arguments(1, noLimit),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return varied(flags.run(cmd, args), flags.vary)
-		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of all scenarios: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.vary, "vary", nil,
-		"compare a scenario with variants of it: key.path=value,value (repeatable)")
-	f.Var(countOf(&flags.replications, 10), "replications",
-		"runs of each scenario, each with another seed")
-	f.BoolVar(&flags.noInterval, "no-interval", false,
-		"do not run the further simulations that show how uncertain the differences are")
-	f.Float64Var(&flags.confidence, "confidence", 0.95,
-		"confidence of the intervals, above 0 and below 1")
-	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers", "runs at the same time")
-	f.Var(choice(&flags.format, "table", "json", "markdown"), "format",
-		"what to print: table, json, or markdown for the summary of a pull request")
-	f.StringArrayVar(&flags.failOn, "fail-on", nil,
-		"exit with code 3 if a metric is worse than a limit: 'p99_ttft_ms > +5%' (repeatable)")
-	f.StringVar(&flags.junit, "junit", "", "file for a JUnit report of the limits of --fail-on")
-	f.StringVar(&flags.out, "out", "",
-		"folder for comparison.json and for report.html, which shows the scenarios side by side")
-	return cmd
+		RunE: varied(&flags.vary, flags.run),
+	}, &flags)
 }
 
 func (flags *compareFlags) run(cmd *cobra.Command, names []string) error {
@@ -164,11 +143,10 @@ func (flags *compareFlags) print(cmd *cobra.Command, c *compare.Comparison,
 			return err
 		}
 	}
-	switch flags.format {
-	case "json":
-		return report.JSON(cmd.OutOrStdout(), c)
-	case "markdown":
-		return c.WriteMarkdown(cmd.OutOrStdout(), checks)
-	}
-	return doc.Print(cmd.OutOrStdout(), c.Blocks(checks))
+	return write(cmd, flags.format, c, nil, func(_ *compare.Comparison, w io.Writer) error {
+		if flags.format == "markdown" {
+			return c.WriteMarkdown(w, checks)
+		}
+		return doc.Print(w, c.Blocks(checks))
+	})
 }

@@ -3,11 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/validation/calibration"
 	"github.com/llmsim/llmsim/internal/validation/crosscheck"
 	"github.com/llmsim/llmsim/scenarios"
@@ -15,16 +16,20 @@ import (
 
 // crosscheckFlags are the flags of the crosscheck command.
 type crosscheckFlags struct {
-	hardware, accelerator string
-	set, whatIf           []string
-	all, realTime         bool
-	runs                  int
-	format, out           string
+	hardware    string   `flag:"hardware" default:"host.yaml" usage:"the file that llmsim calibrate wrote"`
+	accelerator string   `flag:"accelerator" default:"host" usage:"the name of an accelerator in the file of --hardware"`
+	set         []string `flag:"set" usage:"override a field of all scenarios: key.path=value (repeatable)"`
+	whatIf      []string `flag:"what-if" usage:"also run each scenario with this change, and compare the effects: key.path=value (repeatable)"`
+	all         bool     `flag:"all" usage:"run all scenarios that ship with the program for this command"`
+	realTime    bool     `flag:"real-time" usage:"also run each scenario with arrivals by the wall clock, to show what the virtual clock leaves out"`
+	runs        int      `flag:"runs" least:"1" default:"3" usage:"how often each scenario is executed"`
+	formatFlag
+	out string `flag:"out" usage:"folder for crosscheck.json, and for the steps, the requests and plots of each scenario; with --what-if, for what-ifs.json"`
 }
 
 func crosscheckCommand() *cobra.Command {
 	var flags crosscheckFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "crosscheck FILE|NAME… | --all",
 		Short: "Compare predicted steps with steps that GPT-2 executes on this machine",
 		Long: "Run scenarios with predicted steps and with steps that GPT-2 executes on this " +
@@ -34,28 +39,8 @@ func crosscheckCommand() *cobra.Command {
 		Example: `  llmsim crosscheck v1-chat --hardware host.yaml
   llmsim crosscheck v1-batch-32 --hardware host.yaml --what-if batching.max-sequences=8
   llmsim crosscheck --all --hardware host.yaml --out results`,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&flags.hardware, "hardware", "host.yaml", "the file that llmsim calibrate wrote")
-	f.StringVar(&flags.accelerator, "accelerator", "host", "the name of an accelerator in the "+
-		"file of --hardware")
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of all scenarios: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.whatIf, "what-if", nil,
-		"also run each scenario with this change, and compare the effects: key.path=value "+
-			"(repeatable)")
-	f.BoolVar(&flags.all, "all", false, "run all scenarios that ship with the program for this "+
-		"command")
-	f.BoolVar(&flags.realTime, "real-time", false,
-		"also run each scenario with arrivals by the wall clock, to show what the virtual clock "+
-			"leaves out")
-	f.Var(countOf(&flags.runs, 3), "runs", "how often each scenario is executed")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "",
-		"folder for crosscheck.json, and for the steps, the requests and plots of each scenario; "+
-			"with --what-if, for what-ifs.json")
-	return cmd
+		RunE: flags.run,
+	}, &flags)
 }
 
 func (flags *crosscheckFlags) run(cmd *cobra.Command, names []string) (err error) {
@@ -138,10 +123,9 @@ func (flags *crosscheckFlags) ask(cmd *cobra.Command, names []string,
 			return err
 		}
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), list)
-	}
-	return crosscheck.WriteWhatIfs(cmd.OutOrStdout(), list)
+	return write(cmd, flags.format, list, nil, func(list []*crosscheck.WhatIf, w io.Writer) error {
+		return crosscheck.WriteWhatIfs(w, list)
+	})
 }
 
 func (flags *crosscheckFlags) print(cmd *cobra.Command, grid *crosscheck.Grid) error {
@@ -150,24 +134,13 @@ func (flags *crosscheckFlags) print(cmd *cobra.Command, grid *crosscheck.Grid) e
 			return err
 		}
 	}
-	out := cmd.OutOrStdout()
-	switch {
-	case flags.format == "json":
-		return report.JSON(out, grid)
-	case len(grid.Comparisons) == 1:
-		return grid.Comparisons[0].WriteText(out)
-	}
-	return grid.WriteText(out)
+	return write(cmd, flags.format, grid, nil, func(grid *crosscheck.Grid, w io.Writer) error {
+		if len(grid.Comparisons) == 1 {
+			return grid.Comparisons[0].WriteText(w)
+		}
+		return grid.WriteText(w)
+	})
 }
 
 // shippedCrossChecks lists the scenarios that come with the program for this.
-func shippedCrossChecks() string {
-	text := ""
-	for i, name := range scenarios.CrossChecks() {
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	return text
-}
+func shippedCrossChecks() string { return strings.Join(scenarios.CrossChecks(), ", ") }

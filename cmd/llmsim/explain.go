@@ -17,17 +17,19 @@ import (
 
 // explainFlags are the flags of the explain command.
 type explainFlags struct {
-	set             []string
-	prompt, context int
-	devices         bool
-	sampling        bool
-	format, out     string
-	style           plots.Style
+	set      []string    `flag:"set" usage:"override a field of the scenario: key.path=value (repeatable)"`
+	prompt   int         `flag:"prompt" least:"1" default:"512" usage:"length of the prompt, in tokens"`
+	context  int         `flag:"context" least:"1" default:"1024" usage:"context of each user, in tokens"`
+	devices  bool        `flag:"devices" usage:"show the measured speed of many machines for one user, against their bandwidth and FLOP/s"`
+	sampling bool        `flag:"sampling" usage:"show speculative sampling: both distributions, the acceptance test, and the draw after a rejection"`
+	format   string      `flag:"format" choice:"table,json" usage:"with --devices or --sampling, what to print: table or json"`
+	out      string      `flag:"out" usage:"with --devices, folder for devices and devices-prompts as SVG and PNG"`
+	style    plots.Style `flag:"style" choice:"print,slide" usage:"with --devices, what pictures are for: print, or slide (16:9, larger letters)"`
 }
 
 func explainCommand() *cobra.Command {
 	var flags explainFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "explain MODEL HARDWARE",
 		Short: "Explain step by step what serving a model on an accelerator costs, and why",
 		Example: `  llmsim explain llama-3.1-8b h100
@@ -45,34 +47,18 @@ func explainCommand() *cobra.Command {
 				return flags.showDevices(cmd)
 			}
 			if flags.sampling {
-				return flags.showSampling(cmd)
+				return show(cmd, flags.format, lesson.NewDrafts(0), nil, lesson.Drafts.Blocks)
 			}
-			return flags.run(cmd, args[0], args[1])
+			return flags.run(cmd, args)
 		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of the scenario: key.path=value (repeatable)")
-	f.Var(countOf(&flags.prompt, 512), "prompt", "length of the prompt, in tokens")
-	f.Var(countOf(&flags.context, 1024), "context", "context of each user, in tokens")
-	f.BoolVar(&flags.devices, "devices", false,
-		"show the measured speed of many machines for one user, against their bandwidth and FLOP/s")
-	f.BoolVar(&flags.sampling, "sampling", false,
-		"show speculative sampling: both distributions, the acceptance test, and the draw after "+
-			"a rejection")
-	f.Var(choice(&flags.format, "table", "json"), "format",
-		"with --devices or --sampling, what to print: table or json")
-	f.StringVar(&flags.out, "out", "",
-		"with --devices, folder for devices and devices-prompts as SVG and PNG")
-	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"with --devices, what pictures are for: print, or slide (16:9, larger letters)")
+	}, &flags)
 	cmd.AddCommand(explainKeysCommand())
 	return cmd
 }
 
 func explainKeysCommand() *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
+	var flags formatFlag
+	return declare(&cobra.Command{
 		Use:   "keys [KEY]",
 		Short: "Explain the keys of a scenario and the figures of a result",
 		Long: reflow("Explain every key of a scenario file and every figure of a result, or KEY " +
@@ -92,11 +78,9 @@ func explainKeysCommand() *cobra.Command {
 					return err
 				}
 			}
-			return show(cmd, format, list, nil, report.Keys)
+			return show(cmd, flags.format, list, nil, report.Keys)
 		},
-	}
-	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+	}, &flags)
 }
 
 // below returns a key and the keys under it.
@@ -131,23 +115,11 @@ func (flags *explainFlags) showDevices(cmd *cobra.Command) error {
 			}
 		}
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), rows)
-	}
-	return failed(doc.Print(cmd.OutOrStdout(), lesson.DeviceBlocks(rows)))
+	return show(cmd, flags.format, rows, nil, lesson.DeviceBlocks)
 }
 
-// showSampling shows how drafts are verified.
-func (flags *explainFlags) showSampling(cmd *cobra.Command) error {
-	show := lesson.NewDrafts(0)
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), show)
-	}
-	return failed(doc.Print(cmd.OutOrStdout(), show.Blocks()))
-}
-
-func (flags *explainFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	steps, err := describeSteps(cmd, model, accelerator, flags.set)
+func (flags *explainFlags) run(cmd *cobra.Command, args []string) error {
+	steps, err := describeSteps(cmd, args, flags.set)
 	if err != nil {
 		return err
 	}

@@ -2,53 +2,45 @@ package main
 
 import (
 	"errors"
+	"io"
 	"runtime"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/internal/engine/bench"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
-	"github.com/llmsim/llmsim/internal/report"
-	"github.com/spf13/cobra"
 )
 
 // gpt2BenchFlags are the flags of gpt2 bench.
 type gpt2BenchFlags struct {
-	weights, dtype, format              string
-	threads, batches, contexts, prompts []int
-	least                               time.Duration
-	kvHeads                             int
-	naive                               bool
+	weights string `flag:"weights" usage:"folder with config.json and model.safetensors"`
+	dtype   string `flag:"dtype" default:"fp32" usage:"number format of the weights in memory: fp32, bf16 or int8"`
+	formatFlag
+	threads  []int         `flag:"threads" usage:"numbers of threads"`
+	batches  []int         `flag:"batch" usage:"sizes of decode batches"`
+	contexts []int         `flag:"context" usage:"contexts of each sequence that decodes, in tokens"`
+	prompts  []int         `flag:"prompt" usage:"lengths of prompts, in tokens"`
+	least    time.Duration `flag:"time" default:"1s" usage:"time spent in steps of each kind"`
+	kvHeads  int           `flag:"kv-heads" usage:"merge key and value heads into this many; 1 gives multi-query attention"`
+	naive    bool          `flag:"naive-attention" usage:"compute attention without tiling"`
 
 	model *gpt2.Model
 	cases []bench.Case
 }
 
 func newGPT2BenchCommand() *cobra.Command {
-	var flags gpt2BenchFlags
-	cmd := &cobra.Command{
+	flags := gpt2BenchFlags{threads: []int{1, runtime.GOMAXPROCS(0)}, batches: []int{1, 8, 16},
+		contexts: []int{32, 1024}, prompts: []int{512}}
+	return declare(&cobra.Command{
 		Use: "bench --weights DIR",
 		Short: "Time prefill and decode, and compare with the bandwidth and FLOP rate of this " +
 			"machine",
 		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&flags.weights, "weights", "", "folder with config.json and model.safetensors")
-	f.StringVar(&flags.dtype, "dtype", "fp32", "number format of the weights in memory: fp32, "+
-		"bf16 or int8")
-	f.IntSliceVar(&flags.threads, "threads", []int{1, runtime.GOMAXPROCS(0)}, "numbers of threads")
-	f.IntSliceVar(&flags.batches, "batch", []int{1, 8, 16}, "sizes of decode batches")
-	f.IntSliceVar(&flags.contexts, "context", []int{32, 1024},
-		"contexts of each sequence that decodes, in tokens")
-	f.IntSliceVar(&flags.prompts, "prompt", []int{512}, "lengths of prompts, in tokens")
-	f.DurationVar(&flags.least, "time", time.Second, "time spent in steps of each kind")
-	f.IntVar(&flags.kvHeads, "kv-heads", 0,
-		"merge key and value heads into this many; 1 gives multi-query attention")
-	f.BoolVar(&flags.naive, "naive-attention", false, "compute attention without tiling")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+	}, &flags)
 }
 
 // open checks the flags and loads the model, so that what is wrong with them counts as bad input.
@@ -80,8 +72,7 @@ func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), results)
-	}
-	return bench.WriteTable(cmd.OutOrStdout(), results)
+	return write(cmd, flags.format, results, nil, func(list []bench.Result, w io.Writer) error {
+		return bench.WriteTable(w, list)
+	})
 }

@@ -13,11 +13,14 @@ import (
 
 // gpt2GenerateFlags are the flags of gpt2 generate.
 type gpt2GenerateFlags struct {
-	settings                    generate.Settings
-	format, algorithm           string
-	prompt, tokens, acceptances string
-	most                        int
-	stop                        []string
+	settings    generate.Settings
+	format      string   `flag:"dtype" default:"fp32" usage:"number format of the weights in memory: fp32, bf16 or int8"`
+	algorithm   string   `flag:"algorithm" default:"leviathan" usage:"how drafts are verified: leviathan or chen"`
+	prompt      string   `flag:"prompt" usage:"text to continue"`
+	tokens      string   `flag:"tokens" usage:"token numbers to continue, instead of a text"`
+	acceptances string   `flag:"acceptance" usage:"file for the measured acceptance table (JSON)"`
+	most        int      `flag:"max-tokens" default:"50" usage:"most tokens to generate"`
+	stop        []string `flag:"stop" usage:"text at which to stop (repeatable)"`
 
 	session *generate.Session
 	begin   []int32 // the tokens of the prompt
@@ -25,7 +28,7 @@ type gpt2GenerateFlags struct {
 
 func newGPT2GenerateCommand() *cobra.Command {
 	var flags gpt2GenerateFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "generate --weights DIR --prompt TEXT",
 		Short: "Continue a text, with or without speculative decoding",
 		Example: `  llmsim gpt2 generate --weights weights --prompt "Once upon a time" --temperature 0.8 --top-k 40
@@ -34,13 +37,9 @@ func newGPT2GenerateCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		PreRunE: func(*cobra.Command, []string) error { return flags.open() },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
-	}
+	}, &flags)
 	f, s := cmd.Flags(), &flags.settings
 	f.StringVar(&s.Weights, "weights", "", "folder with config.json and model.safetensors")
-	f.StringVar(&flags.prompt, "prompt", "", "text to continue")
-	f.StringVar(&flags.tokens, "tokens", "", "token numbers to continue, instead of a text")
-	f.IntVar(&flags.most, "max-tokens", 50, "most tokens to generate")
-	f.StringArrayVar(&flags.stop, "stop", nil, "text at which to stop (repeatable)")
 	f.Float64Var(&s.Sampling.Temperature, "temperature", 1,
 		"divides the logits; 0 takes the most likely token")
 	f.IntVar(&s.Sampling.TopK, "top-k", 0, "keep the k most likely tokens; 0 keeps all")
@@ -48,8 +47,6 @@ func newGPT2GenerateCommand() *cobra.Command {
 		"keep the most likely tokens whose probabilities add up to this")
 	f.Uint64Var(&s.Seed, "seed", 42, "seed of the choices")
 	f.IntVar(&s.Threads, "threads", 0, "threads; 0 means one a processor")
-	f.StringVar(&flags.format, "dtype", "fp32", "number format of the weights in memory: fp32, "+
-		"bf16 or int8")
 	f.IntVar(&s.KVHeads, "kv-heads", 0,
 		"merge key and value heads into this many; 1 gives multi-query attention")
 	f.BoolVar(&s.NoCache, "no-kv-cache", false, "compute the whole text again for every token")
@@ -61,10 +58,6 @@ func newGPT2GenerateCommand() *cobra.Command {
 		"draft by looking up the last tokens in the text so far; this is the most tokens to look "+
 			"up")
 	f.IntVar(&s.Draft.Gamma, "gamma", 4, "drafted tokens a step")
-	f.StringVar(&flags.algorithm, "algorithm", "leviathan",
-		"how drafts are verified: leviathan or chen")
-	f.StringVar(&flags.acceptances, "acceptance", "",
-		"file for the measured acceptance table (JSON)")
 	f.IntVar(&s.Streams, "streams", 1,
 		"how many times to continue the prompt at once for the acceptance table; one text is "+
 			"printed")

@@ -16,22 +16,16 @@ import (
 )
 
 func listCommand() *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
+	var flags formatFlag
+	return declare(&cobra.Command{
 		Use:       "list hardware|links|models|engines|policies|scenarios|plans|configs DIR",
 		Short:     "List the names that scenarios can use, and the scenarios and plans that ship",
 		Args:      listArgs,
 		ValidArgs: listed(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "configs" {
-				entries, err := report.ConfigList(os.DirFS(args[1]))
-				return show(cmd, format, entries, err, report.Configs)
-			}
-			return list(cmd, args[0], format)
+			return list(cmd, args, flags.format)
 		},
-	}
-	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+	}, &flags)
 }
 
 // listArgs wants the name of a list, and the folder whose configs are listed.
@@ -48,8 +42,11 @@ func listed() []string {
 		"configs"}
 }
 
-func list(cmd *cobra.Command, what, format string) error {
-	switch what {
+func list(cmd *cobra.Command, args []string, format string) error {
+	switch args[0] {
+	case "configs":
+		entries, err := report.ConfigList(os.DirFS(args[1]))
+		return show(cmd, format, entries, err, report.Configs)
 	case "hardware":
 		catalog, err := hardware.Load()
 		return show(cmd, format, report.HardwareList(catalog), err, report.Hardware)
@@ -78,16 +75,4 @@ func list(cmd *cobra.Command, what, format string) error {
 	return show(cmd, format, shipped, err, func(list []scenarios.Listing) doc.Blocks {
 		return report.Shipped("scenario", list)
 	})
-}
-
-// show prints a value as JSON, or as blocks.
-func show[T any](cmd *cobra.Command, format string, value T, err error,
-	blocks func(T) doc.Blocks) error {
-	if err != nil {
-		return failed(err)
-	}
-	if format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), value))
-	}
-	return failed(doc.Print(cmd.OutOrStdout(), blocks(value)))
 }

@@ -23,13 +23,17 @@ const apiKeyVariable = "LLMSIM_API_KEY"
 // loadFlags are the flags of the load command.
 type loadFlags struct {
 	load.Config
-	scenario, trace, endpoint, format, requests string
-	set                                         []string
+	scenario string   `flag:"scenario" usage:"scenario whose workload is sent, and whose SLO is judged"`
+	set      []string `flag:"set" usage:"override a field of the scenario: key.path=value (repeatable)"`
+	trace    string   `flag:"trace" usage:"a file of recorded requests to send at their own times, in place of a scenario"`
+	endpoint string   `flag:"endpoint" choice:"completions,chat" usage:"the endpoint to call: completions (prompts as tokens) or chat (prompts as text)"`
+	formatFlag
+	requests string `flag:"requests" usage:"CSV file for each request and its latencies, which llmsim twin observe reads"`
 }
 
 func loadCommand() *cobra.Command {
 	var flags loadFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "load URL --scenario FILE|NAME | --trace FILE",
 		Short: "Send a workload to an OpenAI endpoint and measure what its users see",
 		Long: "Send the workload of a scenario, or a recorded workload, to an OpenAI endpoint. " +
@@ -42,46 +46,29 @@ func loadCommand() *cobra.Command {
       --set workload.duration=1m --format json
   llmsim load http://127.0.0.1:8000 --trace requests.jsonl --endpoint chat`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
-	}
+		RunE: flags.run,
+	}, &flags)
 	f := cmd.Flags()
-	f.StringVar(&flags.scenario, "scenario", "",
-		"scenario whose workload is sent, and whose SLO is judged")
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of the scenario: key.path=value (repeatable)")
-	f.StringVar(&flags.trace, "trace", "",
-		"a file of recorded requests to send at their own times, in place of a scenario")
 	f.StringVar(&flags.Model, "model", "",
 		"the model to request; without it, the first model that the server lists")
-	f.Var(choice(&flags.endpoint, "completions", "chat"), "endpoint",
-		"the endpoint to call: completions (prompts as tokens) or chat (prompts as text)")
 	f.Float64Var(&flags.Speed, "speed", 1,
 		"seconds of the workload in one second of wall-clock time, as in llmsim serve")
 	f.IntVar(&flags.Concurrency, "concurrency", 0, "the most requests in flight; 0 means no limit")
 	f.DurationVar(&flags.Timeout, "timeout", 10*time.Minute, "the longest time that a request "+
 		"may take")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.requests, "requests", "",
-		"CSV file for each request and its latencies, which llmsim twin observe reads")
 	return cmd
 }
 
-func (flags *loadFlags) run(cmd *cobra.Command, address string) error {
+func (flags *loadFlags) run(cmd *cobra.Command, args []string) error {
 	source, err := flags.open()
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	flags.URL, flags.Source, flags.Chat = address, source, flags.endpoint == "chat"
+	flags.URL, flags.Source, flags.Chat = args[0], source, flags.endpoint == "chat"
 	flags.APIKey = os.Getenv(apiKeyVariable)
 	result, err := flags.send(cmd.Context())
-	if err != nil {
-		return failed(err)
-	}
-	if flags.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), result))
-	}
-	return failed(result.WriteText(cmd.OutOrStdout()))
+	return write(cmd, flags.format, result, err, (*load.Result).WriteText)
 }
 
 // send sends the workload, and writes its requests into a file if one is wanted.

@@ -74,8 +74,6 @@ func memory(cmd *cobra.Command, model, accelerator string, overrides []string,
 		return err
 	}
 	note(cmd, plan.Warnings)
-	if format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), report.NewMemoryEntry(plan)))
-	}
-	return failed(doc.Print(cmd.OutOrStdout(), report.Memory(plan)))
+	return show(cmd, format, report.NewMemoryEntry(plan), nil,
+		func(report.MemoryEntry) doc.Blocks { return report.Memory(plan) })
 }

@@ -12,12 +12,15 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 )
 
+// mergeFlags are the flags of the merge command.
+type mergeFlags struct {
+	out     string `flag:"out" usage:"folder for the results"`
+	noPlots bool   `flag:"no-plots" usage:"write no plots of a sweep"`
+}
+
 func mergeCommand() *cobra.Command {
-	var (
-		out     string
-		noPlots bool
-	)
-	cmd := &cobra.Command{
+	var flags mergeFlags
+	return declare(&cobra.Command{
 		Use:   "merge DIR…",
 		Short: "Join the shards of a sweep or a plan (see --shard) into the results of the whole",
 		Long: "Join the shards of a sweep or a plan. The results have the same bytes as those of " +
@@ -25,21 +28,16 @@ func mergeCommand() *cobra.Command {
 			"places.",
 		Example: "  llmsim merge results/shard-* --out results/all",
 		Args:    arguments(1, noLimit),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return merge(cmd, args, out, noPlots)
-		},
-	}
-	cmd.Flags().StringVar(&out, "out", "", "folder for the results")
-	cmd.Flags().BoolVar(&noPlots, "no-plots", false, "write no plots of a sweep")
-	return cmd
+		RunE:    flags.run,
+	}, &flags)
 }
 
-// merge joins the journals, and answers the question from them.
-func merge(cmd *cobra.Command, dirs []string, out string, noPlots bool) error {
-	if out == "" {
+// run joins the journals, and answers the question from them.
+func (flags *mergeFlags) run(cmd *cobra.Command, dirs []string) error {
+	if flags.out == "" {
 		return errors.New("--out is missing: give the folder for the results")
 	}
-	j, err := journal.Open(filepath.Join(out, "journal.jsonl"))
+	j, err := journal.Open(filepath.Join(flags.out, "journal.jsonl"))
 	if err != nil {
 		return failed(err)
 	}
@@ -49,9 +47,9 @@ func merge(cmd *cobra.Command, dirs []string, out string, noPlots bool) error {
 		return failed(err)
 	}
 	if q.Command == "plan" {
-		return mergePlan(cmd, q, j, out)
+		return mergePlan(cmd, q, j, flags.out)
 	}
-	return failed(mergeSweep(cmd, q, j, &sweepFlags{out: out, noPlots: noPlots}))
+	return failed(mergeSweep(cmd, q, j, &sweepFlags{out: flags.out, noPlots: flags.noPlots}))
 }
 
 func mergeSweep(cmd *cobra.Command,

@@ -5,23 +5,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
-// varied has an error about keys that --vary sets name it in place of --set.
-func varied(err error, vary []string) error {
-	if len(vary) == 0 {
-		return err
+// varied returns a function that runs a command, whose errors about keys that --vary sets name
+// --vary in place of --set.
+func varied(vary *[]string,
+	run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return located(run(cmd, args), func(p strict.Problem) strict.Problem {
+			key, found := strings.CutPrefix(p.Where, "--set ")
+			if !found || !slices.ContainsFunc(*vary, sets(key)) {
+				return p
+			}
+			return at(p, "--vary "+key, key)
+		})
 	}
-	return located(err, func(p strict.Problem) strict.Problem {
-		key, found := strings.CutPrefix(p.Where, "--set ")
-		if !found || !slices.ContainsFunc(vary, sets(key)) {
-			return p
-		}
-		return at(p, "--vary "+key, key)
-	})
 }
 
 // commanded has an error about a command of --from name the flags of the command, unless --set

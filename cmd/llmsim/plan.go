@@ -22,14 +22,14 @@ import (
 
 // planFlags are the flags of the plan command.
 type planFlags struct {
-	set    []string
-	format string
-	detail bool
-	out    string
-	emit   string
-	trust  string
-	noTune bool
-	prices string
+	set    []string `flag:"set" usage:"override a field of the plan: key.path=value (repeatable)"`
+	format string   `flag:"format" choice:"table,brief,json" usage:"what to print: table, brief (about ten lines) or json"`
+	detail bool     `flag:"details" usage:"print the whole page: what limits each kind of replica, every fleet, and how the answer was found"`
+	out    string   `flag:"out" usage:"folder for plan.json, options.csv, scenario.yaml (the answer), a picture of a front, and the journal from which a stopped plan goes on"`
+	emit   string   `flag:"emit" usage:"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes"`
+	trust  string   `flag:"trust" choice:"any,relative,measured" usage:"the least evidence on which an option may win: any, relative or measured"`
+	noTune bool     `flag:"no-tune" usage:"leave settings that are not on the menu to the engine's defaults"`
+	prices string   `flag:"prices" usage:"file with prices of your own, in YAML or CSV, in place of the catalogue's"`
 	strict strictFlag
 	now    currentFlags
 	queue  queueFlags
@@ -38,8 +38,8 @@ type planFlags struct {
 }
 
 func planCommand() *cobra.Command {
-	var flags planFlags
-	cmd := &cobra.Command{
+	flags := planFlags{strict: strictFlag{reads: "--current"}}
+	return declare(&cobra.Command{
 		Use:   "plan FILE|NAME",
 		Short: "Find the cheapest fleet that meets an SLO, and say why other options lose",
 		Long: "Find the cheapest fleet that meets an SLO, and say why other options lose. The " +
@@ -48,32 +48,7 @@ func planCommand() *cobra.Command {
   llmsim plan my-plan.yaml --set workload.rate=40/s --out answer`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of the plan: key.path=value (repeatable)")
-	f.Var(choice(&flags.format, "table", "brief", "json"), "format",
-		"what to print: table, brief (about ten lines) or json")
-	f.BoolVar(&flags.detail, "details", false,
-		"print the whole page: what limits each kind of replica, every fleet, and how the answer "+
-			"was found")
-	f.StringVar(&flags.out, "out", "",
-		"folder for plan.json, options.csv, scenario.yaml (the answer), a picture of a front, "+
-			"and the journal from which a stopped plan goes on")
-	f.StringVar(&flags.emit, "emit", "",
-		"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes")
-	f.Var(choice(&flags.trust, "any", "relative", "measured"), "trust",
-		"the least evidence on which an option may win: any, relative or measured")
-	f.StringVar(&flags.prices, "prices", "",
-		"file with prices of your own, in YAML or CSV, in place of the catalogue's")
-	f.BoolVar(&flags.noTune, "no-tune", false,
-		"leave settings that are not on the menu to the engine's defaults")
-	flags.strict.add(cmd, "--current")
-	flags.now.add(cmd)
-	flags.queue.add(cmd)
-	flags.shard.add(cmd)
-	flags.keep.add(cmd)
-	return cmd
+	}, &flags, &flags.strict, &flags.now, &flags.queue, &flags.shard, &flags.keep)
 }
 
 func (flags *planFlags) run(cmd *cobra.Command, name string) error {
@@ -229,7 +204,7 @@ func notExpressed(all *answer.Answers) []string {
 // start writes what starts the chosen fleets, each in a folder of its own where there are several
 // models. With --strict, it writes nothing where the files would not express a fleet.
 func (flags *planFlags) start(all *answer.Answers) error {
-	if flags.emit == "" || bool(flags.strict) && len(notExpressed(all)) > 0 {
+	if flags.emit == "" || flags.strict.on && len(notExpressed(all)) > 0 {
 		return nil
 	}
 	for _, a := range all.Models {

@@ -18,17 +18,8 @@ import (
 
 // currentFlags name the deployment that a plan's answer is put beside.
 type currentFlags struct {
-	file string
-	set  []string
-}
-
-// add adds the flags.
-func (c *currentFlags) add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&c.file, "current", "",
-		"today's deployment, put beside the answer: a scenario file, or what scenario --from reads")
-	f.StringArrayVar(&c.set, "current-set", nil,
-		"override a field of today's deployment: key.path=value (repeatable)")
+	file string   `flag:"current" usage:"today's deployment, put beside the answer: a scenario file, or what scenario --from reads"`
+	set  []string `flag:"current-set" usage:"override a field of today's deployment: key.path=value (repeatable)"`
 }
 
 // compare has the answer of a plan put beside the deployment of the flags.

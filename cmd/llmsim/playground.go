@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -16,8 +15,11 @@ import (
 )
 
 func playgroundCommand() *cobra.Command {
-	var listen, out string
-	cmd := &cobra.Command{
+	var flags struct {
+		listen string `flag:"listen" default:"127.0.0.1:8080" usage:"address to listen at; port 0 takes a free one"`
+		out    string `flag:"out" usage:"file to write the page to, instead of serving it"`
+	}
+	return declare(&cobra.Command{
 		Use:   "playground",
 		Short: "Serve a page that simulates in the browser, step by step, with guided tours",
 		Long: "Serve a page on this machine that contains the simulator itself. It shows a " +
@@ -32,20 +34,12 @@ func playgroundCommand() *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			if out != "" {
-				return failed(files.Write(out, func(w io.Writer) error {
-					_, err := w.Write(text)
-					return err
-				}))
+			if flags.out != "" {
+				return failed(files.WriteBytes(flags.out, text, 0o666))
 			}
-			return failed(servePage(cmd, listen, text))
+			return failed(servePage(cmd, flags.listen, text))
 		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&listen, "listen", "127.0.0.1:8080",
-		"address to listen at; port 0 takes a free one")
-	f.StringVar(&out, "out", "", "file to write the page to, instead of serving it")
-	return cmd
+	}, &flags)
 }
 
 // servePage serves a page until the command is interrupted.

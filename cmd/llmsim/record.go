@@ -32,7 +32,10 @@ func defaultRuns() string {
 }
 
 // recordFlag is the flag --record of a command whose runs can be kept.
-type recordFlag struct{ dir, note string }
+type recordFlag struct {
+	dir  string
+	note string `flag:"note" usage:"what to note beside the record"`
+}
 
 // add adds the flag.
 func (r *recordFlag) add(cmd *cobra.Command) {
@@ -42,7 +45,6 @@ func (r *recordFlag) add(cmd *cobra.Command) {
 			" names a folder that keeps every run")
 	f.Lookup("record").NoOptDefVal = defaultRuns()
 	f.Lookup("record").DefValue = ""
-	f.StringVar(&r.note, "note", "", "what to note beside the record")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if r.note != "" && r.dir == "" {
 			return errors.New("--note: the run is not kept; give --record too")

@@ -96,9 +96,9 @@ func registryAdd(open registryOpener) *cobra.Command {
 }
 
 func registryList(open registryOpener) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{Use: "list", Short: "List the entries, each with its newest version",
-		Args: arguments(0, 0),
+	var flags formatFlag
+	return declare(&cobra.Command{Use: "list", Args: arguments(0, 0),
+		Short: "List the entries, each with its newest version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, err := open()
 			if err == nil {
@@ -111,7 +111,7 @@ func registryList(open registryOpener) *cobra.Command {
 			for _, p := range problems {
 				note(cmd, []string{p.Error()})
 			}
-			if format == "json" {
+			if flags.format == "json" {
 				return failed(report.JSON(cmd.OutOrStdout(), list))
 			}
 			rows := [][]string{}
@@ -120,9 +120,7 @@ func registryList(open registryOpener) *cobra.Command {
 					e.SHA256[:12]})
 			}
 			return aligned(cmd, []string{"kind", "name", "version", "sha-256"}, rows)
-		}}
-	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+		}}, &flags)
 }
 
 // entry finds the entry that arguments name.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/workload/reuse"
@@ -12,9 +10,11 @@ import (
 )
 
 func reuseCommand() *cobra.Command {
-	var blocks []int
-	var format string
-	cmd := &cobra.Command{
+	var flags struct {
+		blocks []int `flag:"blocks" least:"1" usage:"sizes of caches in blocks of the trace (default: parts of the number of different blocks)"`
+		formatFlag
+	}
+	return declare(&cobra.Command{
 		Use:   "reuse TRACE",
 		Short: "Show which share of a trace's prompts prefix caches of any size find again",
 		Long: "The requests of the trace come one at a time, in order. A cache that keeps the " +
@@ -28,17 +28,8 @@ func reuseCommand() *cobra.Command {
 			if err != nil {
 				return scenarios.BadInput(err)
 			}
-			r := report.NewReuse(c, blocks)
-			if format == "json" {
-				return report.JSON(cmd.OutOrStdout(), r)
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), r.Text())
-			return err
+			r := report.NewReuse(c, flags.blocks)
+			return write(cmd, flags.format, r, nil, (*report.Reuse).WriteText)
 		},
-	}
-	f := cmd.Flags()
-	f.Var(counts(&blocks), "blocks", "sizes of caches in blocks of the trace (default: parts of "+
-		"the number of different blocks)")
-	f.Var(choice(&format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+	}, &flags)
 }

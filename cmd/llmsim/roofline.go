@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 
 	"github.com/spf13/cobra"
@@ -10,42 +9,29 @@ import (
 
 // rooflineFlags are the flags of the roofline command.
 type rooflineFlags struct {
-	set              []string
-	prompts, batches []int
-	context          int
-	format           string
-	out              string
-	style            plots.Style
+	set     []string `flag:"set" usage:"override a field of the scenario: key.path=value (repeatable)"`
+	prompts []int    `flag:"prompt" least:"1" default:"512,2048" usage:"lengths of prompts, in tokens"`
+	batches []int    `flag:"batch" least:"1" default:"1,8,64,256" usage:"sizes of decode batches"`
+	context int      `flag:"context" least:"1" default:"1024" usage:"context of each sequence that decodes, in tokens"`
+	formatFlag
+	out   string      `flag:"out" usage:"folder for roofline.svg and roofline.png"`
+	style plots.Style `flag:"style" choice:"print,slide" usage:"what pictures are for: print, or slide (16:9, larger letters)"`
 }
 
 func rooflineCommand() *cobra.Command {
 	var flags rooflineFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "roofline MODEL HARDWARE",
 		Short: "Show why decode is memory-bound: each operator under the accelerator's roof",
 		Example: `  llmsim roofline llama-2-7b a100-80gb
   llmsim roofline llama-2-70b h100 --set parallelism.tensor=4 --out pictures`,
 		Args: arguments(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.run(cmd, args[0], args[1])
-		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of the scenario: key.path=value (repeatable)")
-	f.Var(counts(&flags.prompts, 512, 2048), "prompt", "lengths of prompts, in tokens")
-	f.Var(counts(&flags.batches, 1, 8, 64, 256), "batch", "sizes of decode batches")
-	f.Var(countOf(&flags.context, 1024), "context",
-		"context of each sequence that decodes, in tokens")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "", "folder for roofline.svg and roofline.png")
-	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"what pictures are for: print, or slide (16:9, larger letters)")
-	return cmd
+		RunE: flags.run,
+	}, &flags)
 }
 
-func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	steps, err := describeSteps(cmd, model, accelerator, flags.set)
+func (flags *rooflineFlags) run(cmd *cobra.Command, args []string) error {
+	steps, err := describeSteps(cmd, args, flags.set)
 	if err != nil {
 		return err
 	}
@@ -59,8 +45,5 @@ func (flags *rooflineFlags) run(cmd *cobra.Command, model, accelerator string) e
 			return err
 		}
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), r)
-	}
-	return doc.Print(cmd.OutOrStdout(), r.Blocks())
+	return show(cmd, flags.format, r, nil, (*report.Roofline).Blocks)
 }

@@ -77,14 +77,14 @@ func allRecords(cmd *cobra.Command, store opener) ([]records.Entry, error) {
 }
 
 func runsList(store opener) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{Use: "list", Short: "List the records", Args: arguments(0, 0),
+	var flags formatFlag
+	return declare(&cobra.Command{Use: "list", Short: "List the records", Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := allRecords(cmd, store)
 			if err != nil {
 				return err
 			}
-			if format == "json" {
+			if flags.format == "json" {
 				return failed(report.JSON(cmd.OutOrStdout(), list))
 			}
 			rows := [][]string{}
@@ -103,39 +103,39 @@ func runsList(store opener) *cobra.Command {
 			}
 			return aligned(cmd, []string{"record", "written (UTC)", "by", "command", "name",
 				"version", "tags", "note"}, rows)
-		}}
-	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+		}}, &flags)
 }
 
 func runsShow(store opener) *cobra.Command {
-	var input string
-	cmd := &cobra.Command{Use: "show RECORD", Short: "Print a record as JSON",
+	var flags struct {
+		input string `flag:"input" usage:"print the text of an input instead"`
+	}
+	return declare(&cobra.Command{Use: "show RECORD", Short: "Print a record as JSON",
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := store().Get(args[0])
 			if err != nil {
 				return err
 			}
-			if input == "" {
+			if flags.input == "" {
 				return failed(report.JSON(cmd.OutOrStdout(), e))
 			}
 			for _, in := range e.Inputs {
-				if in.Path == input && in.Text != "" {
+				if in.Path == flags.input && in.Text != "" {
 					_, err := io.WriteString(cmd.OutOrStdout(), in.Text)
 					return failed(err)
 				}
 			}
-			return fmt.Errorf("--input: the record has no text of %q", input)
-		}}
-	cmd.Flags().StringVar(&input, "input", "", "print the text of an input instead")
-	return cmd
+			return fmt.Errorf("--input: the record has no text of %q", flags.input)
+		}}, &flags)
 }
 
 func runsDiff(store opener) *cobra.Command {
-	var format string
-	var all bool
-	cmd := &cobra.Command{Use: "diff RECORD RECORD",
+	var flags struct {
+		all bool `flag:"all" usage:"print all figures that differ, with their ratios"`
+		formatFlag
+	}
+	return declare(&cobra.Command{Use: "diff RECORD RECORD",
 		Short: "Show in which settings and figures two records differ", Args: arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := store().Get(args[0])
@@ -150,7 +150,7 @@ func runsDiff(store opener) *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			if format == "json" {
+			if flags.format == "json" {
 				return failed(report.JSON(cmd.OutOrStdout(), map[string]any{
 					"settings": settings, "figures": figures}))
 			}
@@ -158,7 +158,7 @@ func runsDiff(store opener) *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			if len(compared) > 0 && !all {
+			if len(compared) > 0 && !flags.all {
 				return printCompared(cmd, settings, compared, a.ID, b.ID)
 			}
 			var rows [][]string
@@ -170,10 +170,7 @@ func runsDiff(store opener) *cobra.Command {
 				rows = append(rows, []string{d.Key, short(d.One), short(d.Other), ratio})
 			}
 			return aligned(cmd, []string{"", a.ID[:12], b.ID[:12], "ratio"}, rows)
-		}}
-	cmd.Flags().BoolVar(&all, "all", false, "print all figures that differ, with their ratios")
-	cmd.Flags().Var(choice(&format, "table", "json"), "format", "what to print: table or json")
-	return cmd
+		}}, &flags)
 }
 
 // printCompared prints the settings in which two records of scenarios differ, and the figures of a
@@ -216,17 +213,17 @@ func short(s string) string {
 }
 
 func runsTag(store opener) *cobra.Command {
-	var remove bool
-	cmd := &cobra.Command{Use: "tag RECORD TAG", Short: "Give a record a tag, or take it",
+	var flags struct {
+		remove bool `flag:"remove" usage:"take the tag from the record"`
+	}
+	return declare(&cobra.Command{Use: "tag RECORD TAG", Short: "Give a record a tag, or take it",
 		Args: arguments(2, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if remove {
+			if flags.remove {
 				return store().Untag(args[0], args[1])
 			}
 			return store().Tag(args[0], args[1])
-		}}
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the tag from the record")
-	return cmd
+		}}, &flags)
 }
 
 func runsRemove(store opener) *cobra.Command {
@@ -241,9 +238,11 @@ func runsRemove(store opener) *cobra.Command {
 }
 
 func runsTable(store opener) *cobra.Command {
-	var format string
-	var columns []string
-	cmd := &cobra.Command{Use: "table", Short: "Print figures of all records, a line each",
+	var flags struct {
+		format  string   `flag:"format" choice:"table,csv,json" usage:"what to print: table, csv or json"`
+		columns []string `flag:"figures" split:"," usage:"figures by their paths in the result (default: a few; in csv and json all)"`
+	}
+	return declare(&cobra.Command{Use: "table", Short: "Print figures of all records, a line each",
 		Example: "  llmsim runs table --figures p99_ttft_ms,output_throughput",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -251,15 +250,15 @@ func runsTable(store opener) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if format == "table" && len(columns) == 0 {
-				columns = []string{"output_throughput", "p99_ttft_ms", "p99_tpot_ms",
+			if flags.format == "table" && len(flags.columns) == 0 {
+				flags.columns = []string{"output_throughput", "p99_ttft_ms", "p99_tpot_ms",
 					"cost_per_million_output_tokens"}
 			}
-			t, err := records.NewTable(list, columns)
+			t, err := records.NewTable(list, flags.columns)
 			if err != nil {
 				return failed(err)
 			}
-			switch format {
+			switch flags.format {
 			case "csv":
 				return failed(t.WriteCSV(cmd.OutOrStdout()))
 			case "json":
@@ -275,18 +274,14 @@ func runsTable(store opener) *cobra.Command {
 				rows = append(rows, row)
 			}
 			return aligned(cmd, header, rows)
-		}}
-	f := cmd.Flags()
-	f.Var(choice(&format, "table", "csv", "json"), "format",
-		"what to print: table, csv or json")
-	f.StringSliceVar(&columns, "figures", nil,
-		"figures by their paths in the result (default: a few; in csv and json all)")
-	return cmd
+		}}, &flags)
 }
 
 func runsReport(store opener) *cobra.Command {
-	var out string
-	cmd := &cobra.Command{Use: "report", Short: "Write a page that compares all records",
+	var flags struct {
+		out string `flag:"out" default:"runs.html" usage:"the file of the page"`
+	}
+	return declare(&cobra.Command{Use: "report", Short: "Write a page that compares all records",
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := allRecords(cmd, store)
@@ -297,10 +292,8 @@ func runsReport(store opener) *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			return failed(files.Write(out, t.WriteHTML))
-		}}
-	cmd.Flags().StringVar(&out, "out", "runs.html", "the file of the page")
-	return cmd
+			return failed(files.Write(flags.out, t.WriteHTML))
+		}}, &flags)
 }
 
 func runsRepeat(store opener) *cobra.Command {

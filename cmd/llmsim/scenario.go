@@ -25,20 +25,20 @@ import (
 
 // scenarioFlags are the flags of the scenario command.
 type scenarioFlags struct {
-	set        []string
-	format     string
-	out        string
-	style      plots.Style
-	trace      string
-	checkSLO   bool
-	explain    bool
-	from       string
+	set []string `flag:"set" usage:"override a field: key.path=value (repeatable)"`
+	formatFlag
+	out        string      `flag:"out" usage:"folder for report.html, summary.json, requests.csv, timeseries.csv and pictures"`
+	style      plots.Style `flag:"style" choice:"print,slide" usage:"the use of the pictures in --out: print, or slide (16:9, larger letters)"`
+	trace      string      `flag:"trace" usage:"file for a timeline, to open at ui.perfetto.dev"`
+	checkSLO   bool        `flag:"check-slo" usage:"exit with code 3 if the SLO is missed"`
+	explain    bool        `flag:"explain" usage:"print the scenario with every default filled in, without running it"`
+	from       string      `flag:"from" usage:"a command that starts an engine, or a file with such a command or with those of prefill and decode pools (a shell script, a Kubernetes manifest, a folder of --emit), in place of a scenario"`
 	strict     strictFlag
-	emit       string
+	emit       string `flag:"emit" usage:"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and notes. The scenario is not simulated"`
 	engine     string
-	metrics    string
-	noInterval bool
-	saveCaches string
+	metrics    string `flag:"metrics" usage:"file for the metrics that a vLLM fleet would have had (OpenMetrics with times from 2026 on)"`
+	noInterval bool   `flag:"no-interval" usage:"do not run the further simulations that show how uncertain the figures are and what would help"`
+	saveCaches string `flag:"save-caches" usage:"file for what the KV caches hold at the end, from which a scenario can start (caches)"`
 	keep       recordFlag
 
 	command *launch.Reading                 // of --from; nil without
@@ -46,8 +46,8 @@ type scenarioFlags struct {
 }
 
 func scenarioCommand() *cobra.Command {
-	var flags scenarioFlags
-	cmd := &cobra.Command{
+	flags := scenarioFlags{strict: strictFlag{reads: "--from"}}
+	cmd := declare(&cobra.Command{
 		Use:   "scenario [FILE|NAME]",
 		Short: "Simulate a scenario from a file, or one that ships (see llmsim list scenarios)",
 		Example: `  llmsim scenario llama2-70b.yaml
@@ -63,37 +63,9 @@ func scenarioCommand() *cobra.Command {
 			}
 			return err
 		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "",
-		"folder for report.html, summary.json, requests.csv, timeseries.csv and pictures")
-	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"the use of the pictures in --out: print, or slide (16:9, larger letters)")
-	f.StringVar(&flags.trace, "trace", "", "file for a timeline, to open at ui.perfetto.dev")
-	f.StringVar(&flags.metrics, "metrics", "",
-		"file for the metrics that a vLLM fleet would have had (OpenMetrics with times from "+
-			"2026 on)")
-	f.BoolVar(&flags.checkSLO, "check-slo", false, "exit with code 3 if the SLO is missed")
-	f.BoolVar(&flags.explain, "explain", false,
-		"print the scenario with every default filled in, without running it")
-	f.BoolVar(&flags.noInterval, "no-interval", false,
-		"do not run the further simulations that show how uncertain the figures are and what "+
-			"would help")
-	f.StringVar(&flags.saveCaches, "save-caches", "",
-		"file for what the KV caches hold at the end, from which a scenario can start (caches)")
-	f.StringVar(&flags.from, "from", "",
-		"a command that starts an engine, or a file with such a command or with those of "+
-			"prefill and decode pools (a shell script, a Kubernetes manifest, a folder of "+
-			"--emit), in place of a scenario")
-	f.StringVar(&flags.emit, "emit", "",
-		"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and "+
-			"notes. The scenario is not simulated")
-	flags.strict.add(cmd, "--from")
-	f.Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
+	}, &flags, &flags.strict, &flags.keep)
+	cmd.Flags().Var(choice(&flags.engine, append([]string{""}, launch.Engines()...)...), "engine",
 		"the engine of --emit. Default: that of the scenario's preset")
-	flags.keep.add(cmd)
 	return cmd
 }
 
@@ -275,7 +247,7 @@ func (flags *scenarioFlags) keepRun(cmd *cobra.Command, args []string, file *sce
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
 	if flags.format == "json" {
 		note(cmd, result.Warnings)
-		return report.JSON(cmd.OutOrStdout(), diagnosis.NewDocument(result))
 	}
-	return doc.Print(cmd.OutOrStdout(), diagnosis.Summary(result))
+	return show(cmd, flags.format, diagnosis.NewDocument(result), nil,
+		func(diagnosis.Document) doc.Blocks { return diagnosis.Summary(result) })
 }

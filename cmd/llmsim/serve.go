@@ -17,18 +17,22 @@ import (
 // serveFlags are the flags of the serve command.
 type serveFlags struct {
 	serve.Options
-	set                  []string
-	listen, record, name string
-	otlp                 string
-	perReplica, quiet    bool
-
-	engine, weights    string
-	sequences, threads int
+	set        []string `flag:"set" usage:"override a field: key.path=value (repeatable)"`
+	listen     string   `flag:"listen" default:"127.0.0.1:8000" usage:"address to listen at; port 0 takes a free one"`
+	perReplica bool     `flag:"per-replica-ports" usage:"also listen at the next ports, one for each replica"`
+	record     string   `flag:"record" usage:"file to record the requests in, which --set workload.trace.file=FILE replays"`
+	otlp       string   `flag:"otlp" usage:"address of an OpenTelemetry collector for spans, such as http://127.0.0.1:4318"`
+	name       string   `flag:"served-model-name" usage:"name of the model in the API; without it, the scenario's name for it"`
+	engine     string   `flag:"engine" choice:"simulated,gpt2" usage:"what computes the answers: simulated (texts are made up), or gpt2 (a real model)"`
+	weights    string   `flag:"weights" usage:"folder of the model of --engine gpt2"`
+	sequences  int      `flag:"max-num-seqs" least:"1" default:"8" usage:"the most sequences in a batch of --engine gpt2"`
+	threads    int      `flag:"threads" usage:"threads of --engine gpt2; 0 means one a processor"`
+	quiet      bool     `flag:"quiet" usage:"do not log requests"`
 }
 
 func serveCommand() *cobra.Command {
 	var flags serveFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "serve FILE|NAME | --engine gpt2 --weights DIR",
 		Short: "Serve OpenAI's API as a scenario's fleet would, with the same latencies",
 		Long: "Serve OpenAI's API as a scenario's fleet would. Each request is simulated in " +
@@ -40,33 +44,15 @@ func serveCommand() *cobra.Command {
   llmsim load http://127.0.0.1:8000 --scenario chat --set workload.duration=1m
   llmsim serve --engine gpt2 --weights weights`,
 		Args: arguments(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
-	}
+		RunE: flags.run,
+	}, &flags)
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.StringVar(&flags.listen, "listen", "127.0.0.1:8000",
-		"address to listen at; port 0 takes a free one")
-	f.BoolVar(&flags.perReplica, "per-replica-ports", false,
-		"also listen at the next ports, one for each replica")
 	f.Float64Var(&flags.Speed, "speed", 1, "simulated seconds in one second of wall-clock time")
 	f.Uint64Var(&flags.Seed, "seed", 0, "the seed of the made-up texts")
-	f.StringVar(&flags.record, "record", "",
-		"file to record the requests in, which --set workload.trace.file=FILE replays")
-	f.StringVar(&flags.otlp, "otlp", "",
-		"address of an OpenTelemetry collector for spans, such as http://127.0.0.1:4318")
 	f.StringVar(&flags.APIKey, "api-key", "", "key that clients must send, if not from "+
 		apiKeyVariable)
-	f.StringVar(&flags.name, "served-model-name", "",
-		"name of the model in the API; without it, the scenario's name for it")
 	f.Var(choice(&flags.Dialect, telemetry.Dialects()...), "metrics",
 		"names of the metrics: vllm or sglang")
-	f.Var(choice(&flags.engine, "simulated", "gpt2"), "engine",
-		"what computes the answers: simulated (texts are made up), or gpt2 (a real model)")
-	f.StringVar(&flags.weights, "weights", "", "folder of the model of --engine gpt2")
-	f.Var(countOf(&flags.sequences, 8), "max-num-seqs",
-		"the most sequences in a batch of --engine gpt2")
-	f.IntVar(&flags.threads, "threads", 0, "threads of --engine gpt2; 0 means one a processor")
-	f.BoolVar(&flags.quiet, "quiet", false, "do not log requests")
 	return cmd
 }
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 
+	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 
@@ -11,9 +14,8 @@ import (
 
 // describeSteps predicts the steps of a model on an accelerator, and notes what the predictions
 // rest on.
-func describeSteps(cmd *cobra.Command, model, accelerator string,
-	overrides []string) (*scenarios.Steps, error) {
-	file, err := scenarios.Describe(model, accelerator, overrides...)
+func describeSteps(cmd *cobra.Command, args, overrides []string) (*scenarios.Steps, error) {
+	file, err := scenarios.Describe(args[0], args[1], overrides...)
 	if err != nil {
 		return nil, err
 	}
@@ -22,6 +24,33 @@ func describeSteps(cmd *cobra.Command, model, accelerator string,
 		note(cmd, steps.Warnings)
 	}
 	return steps, err
+}
+
+// formatFlag is the flag --format of a command that prints a table or JSON.
+type formatFlag struct {
+	format string `flag:"format" choice:"table,json" usage:"what to print: table or json"`
+}
+
+// show prints a value as JSON where the format says so, and otherwise as blocks. Where the value
+// could not be made it returns the error.
+func show[T any](cmd *cobra.Command, format string, value T, err error,
+	blocks func(T) doc.Blocks) error {
+	return write(cmd, format, value, err, func(value T, w io.Writer) error {
+		return doc.Print(w, blocks(value))
+	})
+}
+
+// write prints a value as JSON where the format says so, and otherwise as text. Where the value
+// could not be made it returns the error.
+func write[T any](cmd *cobra.Command, format string, value T, err error,
+	text func(T, io.Writer) error) error {
+	switch {
+	case err != nil:
+		return failed(err)
+	case format == "json":
+		return failed(report.JSON(cmd.OutOrStdout(), value))
+	}
+	return failed(text(value, cmd.OutOrStdout()))
 }
 
 // note writes what a reader should know to standard error.

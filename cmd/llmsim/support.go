@@ -5,13 +5,15 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/doc"
 )
 
 func supportCommand() *cobra.Command {
-	var format, engine, weights string
-	cmd := &cobra.Command{
+	var flags struct {
+		engine  string `flag:"engine" usage:"engine preset"`
+		weights string `flag:"weights" usage:"number format of the weights (default: as published)"`
+		formatFlag
+	}
+	cmd := declare(&cobra.Command{
 		Use:   "support MODEL [ACCELERATOR…]",
 		Short: "Show which accelerators can serve a model, and what the predictions rest on",
 		Long: "Show which accelerators can serve a model: whether it fits, on how many " +
@@ -20,18 +22,14 @@ func supportCommand() *cobra.Command {
 		Example: "  llmsim support llama-3.1-70b\n  llmsim support deepseek-v3 h200-sxm b200-sxm " +
 			"--engine sglang",
 		Args: arguments(1, noLimit),
-	}
-	f := cmd.Flags()
-	f.StringVar(&engine, "engine", "", "engine preset")
-	f.StringVar(&weights, "weights", "", "number format of the weights (default: as published)")
-	f.Var(choice(&format, "table", "json"), "format", "what to print: table or json")
+	}, &flags)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q := planner.SupportQuestion{Model: args[0], Accelerators: args[1:]}
-		if engine != "" {
-			q.Overrides = append(q.Overrides, "engine.preset="+engine)
+		if flags.engine != "" {
+			q.Overrides = append(q.Overrides, "engine.preset="+flags.engine)
 		}
-		if weights != "" {
-			q.Overrides = append(q.Overrides, "engine.weights="+weights)
+		if flags.weights != "" {
+			q.Overrides = append(q.Overrides, "engine.weights="+flags.weights)
 		}
 		if len(q.Accelerators) == 0 {
 			catalog, err := hardware.Load()
@@ -43,13 +41,7 @@ func supportCommand() *cobra.Command {
 			}
 		}
 		matrix, err := planner.Support(cmd.Context(), q)
-		if err != nil {
-			return failed(err)
-		}
-		if format == "json" {
-			return failed(report.JSON(cmd.OutOrStdout(), matrix))
-		}
-		return failed(doc.Print(cmd.OutOrStdout(), matrix.Blocks()))
+		return show(cmd, flags.format, matrix, err, (*planner.SupportMatrix).Blocks)
 	}
 	return cmd
 }

@@ -21,48 +21,31 @@ import (
 
 // sweepFlags are the flags of the sweep command.
 type sweepFlags struct {
-	set, vary []string
-	format    string
-	out       string
-	noPlots   bool
-	style     plots.Style
-	queue     queueFlags
-	shard     shardFlag
-	keep      recordFlag
+	set     []string    `flag:"set" usage:"override a field at all points: key.path=value (repeatable)"`
+	vary    []string    `flag:"vary" usage:"a key and its values, key.path=value,value or key.path=1/s..40/s:8 (repeatable)"`
+	format  string      `flag:"format" choice:"table,csv,json" usage:"what to print: table, csv or json"`
+	out     string      `flag:"out" usage:"folder for results.csv and .json, plots, and the journal from which a stopped sweep goes on"`
+	noPlots bool        `flag:"no-plots" usage:"write no plots into --out"`
+	style   plots.Style `flag:"style" choice:"print,slide" usage:"the use of the pictures: print, or slide (16:9, larger letters)"`
+	queue   queueFlags
+	shard   shardFlag
+	keep    recordFlag
 }
 
 func sweepCommand() *cobra.Command {
 	var flags sweepFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "sweep FILE|NAME",
 		Short: "Run a scenario over a grid of settings; with --out, a stopped sweep can go on",
 		Example: `  llmsim sweep chat --vary hardware=a100-80gb,h100 --vary workload.rate=1/s..40/s:8
   llmsim sweep llama2-70b --vary parallelism.tensor=1,2,4,8 --out results`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return varied(flags.run(cmd, args[0]), flags.vary)
-		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.vary, "vary", nil,
-		"a key and its values, key.path=value,value or key.path=1/s..40/s:8 (repeatable)")
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field at all points: key.path=value (repeatable)")
-	f.Var(choice(&flags.format, "table", "csv", "json"), "format",
-		"what to print: table, csv or json")
-	f.StringVar(&flags.out, "out", "",
-		"folder for results.csv and .json, plots, and the journal from which a stopped "+
-			"sweep goes on")
-	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"the use of the pictures: print, or slide (16:9, larger letters)")
-	f.BoolVar(&flags.noPlots, "no-plots", false, "write no plots into --out")
-	flags.queue.add(cmd)
-	flags.shard.add(cmd)
-	flags.keep.add(cmd)
-	return cmd
+		RunE: varied(&flags.vary, flags.run),
+	}, &flags, &flags.queue, &flags.shard, &flags.keep)
 }
 
-func (flags *sweepFlags) run(cmd *cobra.Command, name string) error {
+func (flags *sweepFlags) run(cmd *cobra.Command, args []string) error {
+	name := args[0]
 	if len(flags.vary) == 0 {
 		return errors.New("--vary is missing: give key.path=value,value, such as --vary " +
 			"workload.rate=1/s..40/s:8")

@@ -17,17 +17,18 @@ import (
 
 // timelineFlags are the flags of the timeline command.
 type timelineFlags struct {
-	set, vary []string
-	requests  int
-	first     int
-	blocks    bool
-	out       string
-	one       waterfallFlags
+	set      []string `flag:"set" usage:"override a field: key.path=value (repeatable)"`
+	vary     []string `flag:"vary" usage:"draw a chart for each value: key.path=value,value (repeatable)"`
+	requests int      `flag:"requests" least:"1" default:"12" usage:"number of requests to show"`
+	first    int      `flag:"first" usage:"number of the first request to show, where 0 is the first of the workload"`
+	blocks   bool     `flag:"blocks" usage:"also show the content of the KV memory when it is fullest"`
+	out      string   `flag:"out" usage:"folder for timeline.html and timeline.svg"`
+	one      waterfallFlags
 }
 
 func timelineCommand() *cobra.Command {
 	var flags timelineFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "timeline FILE|NAME",
 		Short: "Show some requests and the steps that carry them, under one policy or several",
 		Example: `  llmsim timeline chat
@@ -35,29 +36,16 @@ func timelineCommand() *cobra.Command {
   llmsim timeline attention-mha --vary memory=contiguous,paged --blocks --out pictures
   llmsim timeline chat --request slowest --trace trace.json`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return varied(flags.run(cmd, args[0]), flags.vary)
-		},
+		RunE: varied(&flags.vary, flags.run),
+	}, &flags, &flags.one)
+	for _, other := range []string{"requests", "first", "blocks", "out"} {
+		cmd.MarkFlagsMutuallyExclusive("request", other)
 	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.vary, "vary", nil,
-		"draw a chart for each value: key.path=value,value (repeatable)")
-	f.Var(countOf(&flags.requests, 12), "requests", "number of requests to show")
-	f.IntVar(&flags.first, "first", 0, "number of the first request to show, where 0 is the "+
-		"first of the workload")
-	f.BoolVar(&flags.blocks, "blocks", false, "also show the content of the KV memory when it is "+
-		"fullest")
-	f.StringVar(&flags.out, "out", "", "folder for timeline.html and timeline.svg")
-	flags.one.add(f)
-	cmd.MarkFlagsMutuallyExclusive("request", "requests")
-	cmd.MarkFlagsMutuallyExclusive("request", "first")
-	cmd.MarkFlagsMutuallyExclusive("request", "blocks")
-	cmd.MarkFlagsMutuallyExclusive("request", "out")
 	return cmd
 }
 
-func (flags *timelineFlags) run(cmd *cobra.Command, name string) error {
+func (flags *timelineFlags) run(cmd *cobra.Command, args []string) error {
+	name := args[0]
 	variants := compare.Files([]string{name}, flags.set)
 	if len(flags.vary) > 0 {
 		points, err := grid(flags.vary)

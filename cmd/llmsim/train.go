@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/training"
@@ -17,31 +16,36 @@ import (
 
 // trainFlags are the flags of the train command.
 type trainFlags struct {
-	set       []string
-	gpus      int
-	tokens    string
-	batch     int
-	seq       int
+	learns learnFlags
+	out    string      `flag:"out" usage:"folder for training.svg and training.png, the time of a step by part on an eighth to eight times the accelerators"`
+	style  plots.Style `flag:"style" choice:"print,slide" usage:"what pictures are for: print, or slide (16:9, larger letters)"`
+}
+
+// learnFlags are the flags of the train commands that describe what learns.
+type learnFlags struct {
+	set       []string `flag:"set" usage:"override a scenario field of model or hardware, such as hardware.network=infiniband-hdr (repeatable)"`
+	gpus      int      `flag:"gpus" default:"8" usage:"the number of accelerators"`
+	tokens    string   `flag:"tokens" usage:"the tokens of the whole run, such as 300B or 15T"`
+	batch     int      `flag:"global-batch" usage:"the sequences of a step (default: about 4M tokens, for which layouts divide)"`
+	seq       int      `flag:"seq" default:"4096" usage:"the tokens of a sequence"`
 	layout    training.Layout
-	recompute string
-	schedule  string
-	precision string
-	optimizer string
-	method    string
-	attention string
-	eager     bool
-	overlap   bool
-	dropout   bool
-	chunked   bool
-	format    string
-	out       string
-	style     plots.Style
-	keep      recordFlag
+	recompute training.Recompute `flag:"recompute" choice:"none,selective,full" usage:"what the backward pass computes again: none, selective or full (default: chosen)"`
+	schedule  training.Schedule  `flag:"schedule" choice:"1f1b,zero-bubble" usage:"order of the stages: 1f1b (interleaved with --virtual) or zero-bubble (ZB-H1)"`
+	precision hardware.DType     `flag:"precision" choice:"bf16,fp16,fp8,fp4" usage:"number format of the products: bf16, fp16, fp8 or fp4"`
+	optimizer string             `flag:"optimizer" default:"adamw" usage:"adamw, adamw-8bit, muon, …"`
+	method    training.Method    `flag:"method" choice:"pretrain,sft,lora,dpo" usage:"pretrain, sft, lora (rank 16 on all matrices) or dpo"`
+	attention training.Attention `flag:"attention" choice:"flash,flash-2,flash-1,stored" usage:"kernel of attention: flash (the newest of the accelerator), flash-2, flash-1, stored"`
+	eager     bool               `flag:"eager" usage:"element-wise kernels run one by one"`
+	overlap   bool               `flag:"tensor-overlap" usage:"exchanges of tensor ranks run beside products"`
+	dropout   bool               `flag:"dropout" usage:"masks of dropout are kept"`
+	chunked   bool               `flag:"chunked-loss" usage:"the loss is computed in parts"`
+	formatFlag
+	keep recordFlag
 }
 
 func trainCommand() *cobra.Command {
 	var flags trainFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "train MODEL HARDWARE",
 		Short: "Compute what training costs: memory, time of a step by part, days, dollars",
 		Long: "Compute the memory of each accelerator line by line, the time of a step by part, " +
@@ -51,30 +55,15 @@ func trainCommand() *cobra.Command {
 		Example: `  llmsim train llama-3-70b h100 --gpus 512 --tokens 15T
   llmsim train gpt-3-175b a100-80gb --gpus 1024 --global-batch 1536 --tensor 8 --pipeline 8`,
 		Args: arguments(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.run(cmd, args[0], args[1])
-		},
-	}
-	flags.add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&flags.out, "out", "", "folder for training.svg and training.png, the time of "+
-		"a step by part on an eighth to eight times the accelerators")
-	f.Var(choice((*string)(&flags.style), "print", "slide"), "style",
-		"what pictures are for: print, or slide (16:9, larger letters)")
+		RunE: flags.run,
+	}, &flags, &flags.learns)
 	cmd.AddCommand(trainRLCommand())
 	return cmd
 }
 
-// add adds the flags that describe what learns.
-func (flags *trainFlags) add(cmd *cobra.Command) {
+// add adds the flags of the layout.
+func (flags *learnFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil, "override a scenario field of model or hardware, "+
-		"such as hardware.network=infiniband-hdr (repeatable)")
-	f.IntVar(&flags.gpus, "gpus", 8, "the number of accelerators")
-	f.StringVar(&flags.tokens, "tokens", "", "the tokens of the whole run, such as 300B or 15T")
-	f.IntVar(&flags.batch, "global-batch", 0,
-		"the sequences of a step (default: about 4M tokens, for which layouts divide)")
-	f.IntVar(&flags.seq, "seq", 4096, "the tokens of a sequence")
 	l := &flags.layout
 	f.IntVar(&l.Tensor, "tensor", 1, "tensor-parallel ranks (default: chosen)")
 	f.IntVar(&l.Pipeline, "pipeline", 1, "stages of the pipeline (default: chosen)")
@@ -87,32 +76,16 @@ func (flags *trainFlags) add(cmd *cobra.Command) {
 	f.IntVar(&l.ZeRO, "zero", 1, "what data ranks share: 0 nothing, 1 the optimizer's states, 2 "+
 		"gradients too, 3 weights too (default: chosen)")
 	f.IntVar(&l.Shard, "shard", 0, "the data ranks over which --zero shares; 0 is all")
-	f.Var(choice(&flags.recompute, "none", "selective", "full"), "recompute",
-		"what the backward pass computes again: none, selective or full (default: chosen)")
-	f.Var(choice(&flags.schedule, "1f1b", "zero-bubble"), "schedule",
-		"order of the stages: 1f1b (interleaved with --virtual) or zero-bubble (ZB-H1)")
-	f.Var(choice(&flags.precision, "bf16", "fp16", "fp8", "fp4"), "precision",
-		"number format of the products: bf16, fp16, fp8 or fp4")
-	f.StringVar(&flags.optimizer, "optimizer", "adamw", "adamw, adamw-8bit, muon, …")
-	f.Var(choice(&flags.method, "pretrain", "sft", "lora", "dpo"), "method",
-		"pretrain, sft, lora (rank 16 on all matrices) or dpo")
-	f.Var(choice(&flags.attention, "flash", "flash-2", "flash-1", "stored"), "attention",
-		"kernel of attention: flash (the newest of the accelerator), flash-2, flash-1, stored")
-	f.BoolVar(&flags.eager, "eager", false, "element-wise kernels run one by one")
-	f.BoolVar(&flags.overlap, "tensor-overlap", false,
-		"exchanges of tensor ranks run beside products")
-	f.BoolVar(&flags.chunked, "chunked-loss", false, "the loss is computed in parts")
-	f.BoolVar(&flags.dropout, "dropout", false, "masks of dropout are kept")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	flags.keep.add(cmd)
+	declare(cmd, &flags.keep)
 }
 
-func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) error {
-	job, price, err := flags.job(cmd, model, accelerator)
+func (flags *trainFlags) run(cmd *cobra.Command, args []string) error {
+	learns := &flags.learns
+	job, price, err := learns.job(cmd, args)
 	if err != nil {
 		return err
 	}
-	given := flags.given(cmd)
+	given := learns.given(cmd)
 	if flags.out != "" {
 		if err := flags.draw(job, given); err != nil {
 			return err
@@ -124,18 +97,17 @@ func (flags *trainFlags) run(cmd *cobra.Command, model, accelerator string) erro
 	cost := job.Compute(price)
 	result := job.Result(cost)
 	name := result.Model + " on " + result.Accelerator
-	if err := flags.keepRun(cmd, []string{model, accelerator}, name, result); err != nil {
+	if err := learns.keepRun(cmd, args, name, result); err != nil {
 		return err
 	}
-	if flags.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), result))
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), doc.Narrow(cost.Text(job)))
-	return failed(err)
+	return write(cmd, learns.format, result, nil, func(_ training.Result, w io.Writer) error {
+		_, err := io.WriteString(w, doc.Narrow(cost.Text(job)))
+		return err
+	})
 }
 
 // keepRun records the run, if --record asks for it.
-func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, name string,
+func (flags *learnFlags) keepRun(cmd *cobra.Command, args []string, name string,
 	result any) error {
 	file, err := scenarios.Describe(args[0], args[1], flags.set...)
 	if err != nil {
@@ -145,10 +117,10 @@ func (flags *trainFlags) keepRun(cmd *cobra.Command, args []string, name string,
 }
 
 // job looks up what the arguments and flags name.
-func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*training.Job,
+func (flags *learnFlags) job(cmd *cobra.Command, args []string) (*training.Job,
 	scenarios.Price, error) {
 	none := scenarios.Price{}
-	file, err := scenarios.Describe(model, accelerator, flags.set...)
+	file, err := scenarios.Describe(args[0], args[1], flags.set...)
 	if err != nil {
 		return nil, none, err
 	}
@@ -164,12 +136,12 @@ func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*tr
 	j := &training.Job{Model: found.Model,
 		Machine: training.NewMachine(found.Accelerator, found.ScaleUp, found.Network),
 		GPUs:    flags.gpus, Batch: flags.batch, Seq: flags.seq, Layout: flags.layout,
-		Precision: hardware.DType(flags.precision), Optimizer: optimizer,
-		Method: training.Method(flags.method), Attention: training.Attention(flags.attention),
+		Precision: flags.precision, Optimizer: optimizer,
+		Method: flags.method, Attention: flags.attention,
 		Eager: flags.eager, Overlap: flags.overlap, Dropout: flags.dropout,
 		ChunkedLoss: flags.chunked}
-	j.Layout.Schedule = training.Schedule(flags.schedule)
-	j.Layout.Recompute = training.Recompute(flags.recompute)
+	j.Layout.Schedule = flags.schedule
+	j.Layout.Recompute = flags.recompute
 	j.Layout.Sequence = true
 	if cmd.Flag("tokens").Changed {
 		if j.Tokens, err = training.ParseTokens(flags.tokens); err != nil {
@@ -187,7 +159,7 @@ func (flags *trainFlags) job(cmd *cobra.Command, model, accelerator string) (*tr
 }
 
 // given returns the dimensions of the layout that flags give; the others are chosen.
-func (flags *trainFlags) given(cmd *cobra.Command) map[string]bool {
+func (flags *learnFlags) given(cmd *cobra.Command) map[string]bool {
 	given := map[string]bool{}
 	for _, name := range training.Dimensions() {
 		given[name] = cmd.Flag(name).Changed

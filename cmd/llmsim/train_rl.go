@@ -6,23 +6,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/training"
 )
 
 // rlFlags are the flags of the train rl command.
 type rlFlags struct {
-	train     trainFlags
+	train     learnFlags
 	loop      training.RLLoop
-	algorithm string
-	mode      string
-	serve     []string
+	algorithm training.RLAlgorithm `flag:"algorithm" choice:"grpo,ppo" usage:"grpo (rewards by rules, and a reference), or ppo (reward and value models too)"`
+	mode      training.RLMode      `flag:"mode" choice:"colocated,apart,one-step-off" usage:"colocated, apart, or one-step-off (answers of the next step meanwhile)"`
+	serve     []string             `flag:"serve" usage:"override a field of the scenario that answers: key.path=value (repeatable)"`
 }
 
 func trainRLCommand() *cobra.Command {
 	var flags rlFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "rl MODEL HARDWARE",
 		Short: "Compute a step of reinforcement learning, whose answers are simulated",
 		Long: `Compute where the time of a step of GRPO or PPO goes: answers, which the simulator of
@@ -31,14 +30,9 @@ answers cost. The flags of llmsim train set what learns.`,
 		Example: `  llmsim train rl llama-3.1-8b h100 --gpus 16 --prompts 64 --samples 32 --answer 1000`,
 		Args:    arguments(2, 2),
 		RunE:    flags.run,
-	}
-	flags.train.add(cmd)
+	}, &flags, &flags.train)
 	f := cmd.Flags()
 	l := &flags.loop
-	f.Var(choice(&flags.algorithm, "grpo", "ppo"), "algorithm",
-		"grpo (rewards by rules, and a reference), or ppo (reward and value models too)")
-	f.Var(choice(&flags.mode, "colocated", "apart", "one-step-off"), "mode",
-		"colocated, apart, or one-step-off (answers of the next step meanwhile)")
 	f.IntVar(&l.Prompts, "prompts", 64, "different prompts of a step")
 	f.IntVar(&l.Samples, "samples", 8, "answers to each prompt")
 	f.IntVar(&l.PromptTokens, "prompt-tokens", 256, "the tokens of a prompt")
@@ -47,14 +41,12 @@ answers cost. The flags of llmsim train set what learns.`,
 	f.IntVar(&l.Most, "answer-max", 4096, "the most tokens of an answer")
 	f.IntVar(&l.GPUs, "rollout-gpus", 0, "accelerators that answer (default: as many as learn)")
 	f.IntVar(&l.Tensor, "rollout-tensor", 1, "accelerators of a replica that answers")
-	f.StringArrayVar(&flags.serve, "serve", nil,
-		"override a field of the scenario that answers: key.path=value (repeatable)")
 	return cmd
 }
 
 func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	l := &flags.loop
-	l.Algorithm, l.Mode = training.RLAlgorithm(flags.algorithm), training.RLMode(flags.mode)
+	l.Algorithm, l.Mode = flags.algorithm, flags.mode
 	l.Model, l.Hardware, l.Set = args[0], args[1], append(flags.train.set, flags.serve...)
 	l.GPUs = cmp.Or(l.GPUs, flags.train.gpus)
 	if err := l.Check(); err != nil {
@@ -62,7 +54,7 @@ func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	flags.train.batch = l.Prompts * l.Samples
 	flags.train.seq = l.PromptTokens + l.Mean
-	job, _, err := flags.train.job(cmd, args[0], args[1])
+	job, _, err := flags.train.job(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -78,11 +70,10 @@ func (flags *rlFlags) run(cmd *cobra.Command, args []string) error {
 	if err := flags.train.keepRun(cmd, args, cmd.Name()+" "+job.Model.Name, kept); err != nil {
 		return err
 	}
-	if flags.train.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), kept))
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), doc.Narrow(result.Text(l)))
-	return failed(err)
+	return write(cmd, flags.train.format, kept, nil, func(_ rlResult, w io.Writer) error {
+		_, err := io.WriteString(w, doc.Narrow(result.Text(l)))
+		return err
+	})
 }
 
 // rlResult is what --format json prints.

@@ -19,21 +19,23 @@ import (
 
 // tuneFlags are the flags of the tune command.
 type tuneFlags struct {
-	set, vary    []string
-	goal         string
-	most         int
-	requests     int
-	replications int
-	confidence   float64
-	workers      int
-	format       string
-	out, emit    string
-	checkSLO     bool
+	set          []string `flag:"set" usage:"override a field of the scenario: key.path=value (repeatable)"`
+	vary         []string `flag:"vary" usage:"tune this key over these values, and no other keys: key.path=value,value (repeatable)"`
+	goal         string   `flag:"goal" choice:",slo,latency,throughput" usage:"what to improve: slo (the use of the SLO's tightest limit), latency (the mean time of a request) or throughput. Default: slo, or throughput if all requests arrive at once"`
+	most         int      `flag:"options" least:"1" default:"1000" usage:"the most options in the first round; if there are more combinations, the options are drawn from them"`
+	requests     int      `flag:"requests" least:"1" default:"4000" usage:"the most requests of a simulation"`
+	replications int      `flag:"replications" least:"1" default:"10" usage:"seeds of the last comparison, and of the runs that say what each setting brings"`
+	confidence   float64  `flag:"confidence" default:"0.95" usage:"confidence of the intervals, above 0 and below 1"`
+	workers      int      `flag:"workers" least:"1" usage:"simulations at the same time"`
+	formatFlag
+	out      string `flag:"out" usage:"folder for tune.json, and for scenario.yaml with the best settings"`
+	emit     string `flag:"emit" usage:"folder for the files that start the best option: start.sh, kubernetes.yaml and notes"`
+	checkSLO bool   `flag:"check-slo" usage:"exit with code 3 if a run of the best option misses the SLO"`
 }
 
 func tuneCommand() *cobra.Command {
-	var flags tuneFlags
-	cmd := &cobra.Command{
+	flags := tuneFlags{workers: runtime.GOMAXPROCS(0)}
+	return declare(&cobra.Command{
 		Use:   "tune FILE|NAME",
 		Short: "Find the best engine settings for a scenario, and say what each of them brings",
 		Long: "Find the best engine settings for a scenario's traffic, SLO and hardware, and say " +
@@ -43,39 +45,12 @@ func tuneCommand() *cobra.Command {
   llmsim tune my.yaml --set workload.rate=20/s --out tuned
   llmsim tune my.yaml --vary batching.token-budget=512,2048,8192 --vary memory=paged,prefix-cache`,
 		Args: arguments(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return varied(flags.run(cmd, args[0]), flags.vary)
-		},
-	}
-	f := cmd.Flags()
-	f.StringArrayVar(&flags.set, "set", nil,
-		"override a field of the scenario: key.path=value (repeatable)")
-	f.StringArrayVar(&flags.vary, "vary", nil,
-		"tune this key over these values, and no other keys: key.path=value,value (repeatable)")
-	f.Var(choice(&flags.goal, "", "slo", "latency", "throughput"), "goal",
-		"what to improve: slo (the use of the SLO's tightest limit), latency (the mean time of a "+
-			"request) or throughput. Default: slo, or throughput if all requests arrive at once")
-	f.Var(countOf(&flags.most, 1000), "options",
-		"the most options in the first round; if there are more combinations, the options are "+
-			"drawn from them")
-	f.Var(countOf(&flags.requests, 4000), "requests", "the most requests of a simulation")
-	f.Var(countOf(&flags.replications, 10), "replications",
-		"seeds of the last comparison, and of the runs that say what each setting brings")
-	f.Float64Var(&flags.confidence, "confidence", 0.95,
-		"confidence of the intervals, above 0 and below 1")
-	f.Var(countOf(&flags.workers, runtime.GOMAXPROCS(0)), "workers",
-		"simulations at the same time")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "",
-		"folder for tune.json, and for scenario.yaml with the best settings")
-	f.StringVar(&flags.emit, "emit", "",
-		"folder for the files that start the best option: start.sh, kubernetes.yaml and notes")
-	f.BoolVar(&flags.checkSLO, "check-slo", false,
-		"exit with code 3 if a run of the best option misses the SLO")
-	return cmd
+		RunE: varied(&flags.vary, flags.run),
+	}, &flags)
 }
 
-func (flags *tuneFlags) run(cmd *cobra.Command, name string) error {
+func (flags *tuneFlags) run(cmd *cobra.Command, args []string) error {
+	name := args[0]
 	if flags.emit != "" {
 		if err := launch.CheckFolder(flags.emit); err != nil {
 			return fmt.Errorf("--emit: %w", err)

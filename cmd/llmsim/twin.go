@@ -27,15 +27,8 @@ func twinCommand() *cobra.Command {
 
 // sourceFlags say how sources are read.
 type sourceFlags struct {
-	format string
-	fields []string
-}
-
-func (flags *sourceFlags) add(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&flags.format, "format", "", "the format of the sources. Default: found by itself")
-	f.StringArrayVar(&flags.fields, "map", nil,
-		"the column of a CSV file that has a field, as field=column (repeatable)")
+	format string   `flag:"format" usage:"the format of the sources. Default: found by itself"`
+	fields []string `flag:"map" usage:"the column of a CSV file that has a field, as field=column (repeatable)"`
 }
 
 // day refuses what is no date.

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
@@ -15,18 +14,18 @@ import (
 
 // twinAdaptFlags are the flags of the twin adapt command.
 type twinAdaptFlags struct {
-	scenario string
-	set      []string
-	out      string
-	hold     float64
-	date     string
-	format   string
-	keep     recordFlag
+	scenario string   `flag:"scenario" required:"true" usage:"the scenario of the deployment"`
+	set      []string `flag:"set" usage:"override a field: key.path=value (repeatable)"`
+	out      string   `flag:"out" usage:"file for the factors, such as deployment.yaml"`
+	hold     float64  `flag:"hold" default:"0.3" usage:"the share of the time that is held out, up to 0.9"`
+	date     string   `flag:"date" usage:"the day of the measurements, such as 2026-11-23. Default: as the sources say"`
+	formatFlag
+	keep recordFlag
 }
 
 func twinAdaptCommand() *cobra.Command {
 	var flags twinAdaptFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "adapt OBSERVED",
 		Short: "Fit a few factors of a scenario to what was observed",
 		Long: "Fits the factors of engine.factors to what twin observe wrote, and writes a " +
@@ -37,20 +36,7 @@ func twinAdaptCommand() *cobra.Command {
   llmsim scenario s.yaml --set engine.deployment=deployment.yaml`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
-	}
-	f := cmd.Flags()
-	f.StringVar(&flags.scenario, "scenario", "", "the scenario of the deployment")
-	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.StringVar(&flags.out, "out", "", "file for the factors, such as deployment.yaml")
-	f.Float64Var(&flags.hold, "hold", 0.3, "the share of the time that is held out, up to 0.9")
-	f.StringVar(&flags.date, "date", "",
-		"the day of the measurements, such as 2026-11-23. Default: as the sources say")
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	flags.keep.add(cmd)
-	if err := cmd.MarkFlagRequired("scenario"); err != nil {
-		panic(err)
-	}
-	return cmd
+	}, &flags, &flags.keep)
 }
 
 func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
@@ -95,10 +81,7 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 	if err := flags.keepRun(cmd, path, result); err != nil {
 		return err
 	}
-	if flags.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), result))
-	}
-	return failed(result.WriteText(cmd.OutOrStdout()))
+	return write(cmd, flags.format, result, nil, (*fit.Result).WriteText)
 }
 
 // keepRun records the fit, with the scenario and what was observed, if --record asks for it.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/twin/drift"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
@@ -18,16 +17,16 @@ import (
 // twinDriftFlags are the flags of the twin drift command.
 type twinDriftFlags struct {
 	sourceFlags
-	scenario string
-	set      []string
-	apart    float64
-	print    string
-	rules    string
+	scenario string   `flag:"scenario" required:"true" usage:"the scenario of the deployment"`
+	set      []string `flag:"set" usage:"override a field: key.path=value (repeatable)"`
+	apart    float64  `flag:"apart" default:"1e6" usage:"the least mean number of requests between false alarms of a figure, if nothing changes"`
+	print    string   `flag:"print" choice:"table,json" usage:"what to print: table or json"`
+	rules    string   `flag:"rules" usage:"file for alerting rules of Prometheus"`
 }
 
 func twinDriftCommand() *cobra.Command {
 	var flags twinDriftFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "drift DEPLOYMENT [SOURCE…]",
 		Short: "Say whether a deployment, or its traffic, is no longer what it was",
 		Long: "Runs the traffic of the sources through the twin, and looks at the difference " +
@@ -40,20 +39,8 @@ func twinDriftCommand() *cobra.Command {
 		Example: `  llmsim twin drift deployment.yaml bench.json --scenario s.yaml
   llmsim twin drift deployment.yaml --scenario s.yaml --rules rules.yaml`,
 		Args: arguments(1, noLimit),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
-	}
-	flags.add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&flags.scenario, "scenario", "", "the scenario of the deployment")
-	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.Float64Var(&flags.apart, "apart", 1e6,
-		"the least mean number of requests between false alarms of a figure, if nothing changes")
-	f.Var(choice(&flags.print, "table", "json"), "print", "what to print: table or json")
-	f.StringVar(&flags.rules, "rules", "", "file for alerting rules of Prometheus")
-	if err := cmd.MarkFlagRequired("scenario"); err != nil {
-		panic(err)
-	}
-	return cmd
+		RunE: flags.run,
+	}, &flags)
 }
 
 func (flags *twinDriftFlags) run(cmd *cobra.Command, args []string) error {
@@ -89,14 +76,10 @@ func (flags *twinDriftFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if flags.print == "json" {
-		err = report.JSON(cmd.OutOrStdout(), found)
-	} else {
-		err = found.WriteText(cmd.OutOrStdout())
-	}
+	err = write(cmd, flags.print, found, nil, (*drift.Result).WriteText)
 	switch {
 	case err != nil:
-		return failed(err)
+		return err
 	case found.MachineChanged():
 		return errMachineDrifted
 	case found.TrafficChanged():
@@ -116,14 +99,14 @@ func (flags *sourceFlags) seen(args []string) (*observed.Observed, error) {
 // twinReplayFlags are the flags of the twin replay command.
 type twinReplayFlags struct {
 	sourceFlags
-	scenario string
-	set      []string
-	out      string
+	scenario string   `flag:"scenario" required:"true" usage:"the scenario of the deployment"`
+	set      []string `flag:"set" usage:"override a field: key.path=value (repeatable)"`
+	out      string   `flag:"out" default:"report.html" usage:"file for the page"`
 }
 
 func twinReplayCommand() *cobra.Command {
 	var flags twinReplayFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "replay OBSERVED",
 		Short: "Show observed requests beside what the twin predicts for them",
 		Long: "Runs the observed requests through the scenario, with the deployment that it " +
@@ -133,17 +116,8 @@ func twinReplayCommand() *cobra.Command {
 			"latencies of each run.",
 		Example: `  llmsim twin replay observed --scenario s.yaml --set engine.deployment=deployment.yaml`,
 		Args:    arguments(1, noLimit),
-		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
-	}
-	flags.add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&flags.scenario, "scenario", "", "the scenario of the deployment")
-	f.StringArrayVar(&flags.set, "set", nil, "override a field: key.path=value (repeatable)")
-	f.StringVar(&flags.out, "out", "report.html", "file for the page")
-	if err := cmd.MarkFlagRequired("scenario"); err != nil {
-		panic(err)
-	}
-	return cmd
+		RunE:    flags.run,
+	}, &flags)
 }
 
 func (flags *twinReplayFlags) run(cmd *cobra.Command, args []string) error {

@@ -18,17 +18,17 @@ import (
 // twinObserveFlags are the flags of the twin observe command.
 type twinObserveFlags struct {
 	sourceFlags
-	out        string
-	scrape     string
-	prometheus string
-	selector   string
-	span       time.Duration
-	every      time.Duration
+	out        string        `flag:"out" usage:"folder for observed.json and workload.yaml"`
+	scrape     string        `flag:"scrape" usage:"address of a server whose /metrics is read over time"`
+	prometheus string        `flag:"prometheus" usage:"address of a Prometheus that scrapes the server"`
+	selector   string        `flag:"selector" usage:"labels that choose the server's series in Prometheus, such as job=\"vllm\""`
+	span       time.Duration `flag:"for" default:"10m" usage:"how long to scrape, or to look back"`
+	every      time.Duration `flag:"every" default:"1m" usage:"the time between two pages of metrics"`
 }
 
 func twinObserveCommand() *cobra.Command {
 	var flags twinObserveFlags
-	cmd := &cobra.Command{
+	return declare(&cobra.Command{
 		Use:   "observe [SOURCE…]",
 		Short: "Read what was seen of a deployment: results, logs, metrics, traces",
 		Long: "Reads files and folders of load generators, engines and Prometheus, says what " +
@@ -39,19 +39,8 @@ func twinObserveCommand() *cobra.Command {
   llmsim twin observe --scrape http://server:8000 --for 10m --out observed
   llmsim twin observe requests.csv --map first=t_first_s --map last=t_last_s --out observed`,
 		Args: arguments(0, noLimit),
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
-	}
-	flags.add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&flags.out, "out", "", "folder for observed.json and workload.yaml")
-	f.StringVar(&flags.scrape, "scrape", "", "address of a server whose /metrics is read over time")
-	f.StringVar(&flags.prometheus, "prometheus", "",
-		"address of a Prometheus that scrapes the server")
-	f.StringVar(&flags.selector, "selector", "",
-		"labels that choose the server's series in Prometheus, such as job=\"vllm\"")
-	f.DurationVar(&flags.span, "for", 10*time.Minute, "how long to scrape, or to look back")
-	f.DurationVar(&flags.every, "every", time.Minute, "the time between two pages of metrics")
-	return cmd
+		RunE: flags.run,
+	}, &flags)
 }
 
 func (flags *twinObserveFlags) run(cmd *cobra.Command, args []string) error {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -20,18 +19,18 @@ import (
 
 // validateFlags are the flags of the validate command.
 type validateFlags struct {
-	format  string
-	out     string
-	fit     bool
-	only    []string
-	kernels bool
-	papers  bool
-	site    string
+	formatFlag
+	out     string   `flag:"out" usage:"folder for rows.csv (every prediction beside its measurement), coverage.md, a picture of each table, and two pictures that show how often the 80 % ranges contain the measurement"`
+	fit     bool     `flag:"fit" usage:"fit the constants again, leave out each model and GPU in turn, and write the constants to --out, with left_out.csv, the predictions of the rows that were left out"`
+	only    []string `flag:"only" split:"," usage:"with --fit: the engines, accelerators and links whose constants are fitted; others keep theirs"`
+	kernels bool     `flag:"kernels" usage:"compute the constants of engines from the published tables of kernels in DIR, and write them to --out"`
+	papers  bool     `flag:"papers" usage:"test claims of papers with the scenarios that ship with the program for them"`
+	site    string   `flag:"site" usage:"folder for index.html, a page of every prediction beside its measurement that needs no network"`
 }
 
 func validateCommand() *cobra.Command {
 	var flags validateFlags
-	cmd := &cobra.Command{
+	cmd := declare(&cobra.Command{
 		Use:   "validate [DIR]",
 		Short: "Predict what was measured on real GPUs, and show how wrong the predictions are",
 		Long: "Simulate each row of the tables of measurements in DIR and its subfolders as it " +
@@ -45,28 +44,8 @@ func validateCommand() *cobra.Command {
   llmsim validate measurements --site pages
   llmsim validate measurements --fit --out constants`,
 		Args: atMostOneFolder,
-		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
-	}
-	f := cmd.Flags()
-	f.Var(choice(&flags.format, "table", "json"), "format", "what to print: table or json")
-	f.StringVar(&flags.out, "out", "",
-		"folder for rows.csv (every prediction beside its measurement), coverage.md, a picture "+
-			"of each table, and two pictures that show how often the 80 % ranges contain the "+
-			"measurement")
-	f.BoolVar(&flags.fit, "fit", false,
-		"fit the constants again, leave out each model and GPU in turn, and write the constants "+
-			"to --out, with left_out.csv, the predictions of the rows that were left out")
-	f.StringSliceVar(&flags.only, "only", nil,
-		"with --fit: the engines, accelerators and links whose constants are fitted; others keep "+
-			"theirs")
-	f.BoolVar(&flags.kernels, "kernels", false,
-		"compute the constants of engines from the published tables of kernels in DIR, and write "+
-			"them to --out")
-	f.BoolVar(&flags.papers, "papers", false,
-		"test claims of papers with the scenarios that ship with the program for them")
-	f.StringVar(&flags.site, "site", "",
-		"folder for index.html, a page of every prediction beside its measurement that needs no "+
-			"network")
+		RunE: flags.run,
+	}, &flags)
 	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels", "site")
 	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
@@ -113,10 +92,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	summary := compared.Summary()
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), &summary)
-	}
-	return summary.WriteText(cmd.OutOrStdout())
+	return write(cmd, flags.format, &summary, nil, (*accuracy.Summary).WriteText)
 }
 
 // refit fits the constants to the data, and writes them.
@@ -131,10 +107,7 @@ func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) err
 			return err
 		}
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), result)
-	}
-	return result.WriteText(cmd.OutOrStdout())
+	return write(cmd, flags.format, result, nil, (*fit.Result).WriteText)
 }
 
 // atMostOneFolder accepts an argument that is a folder, or no argument.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/training/published"
 	"github.com/llmsim/llmsim/internal/validation/papers"
 
@@ -22,10 +21,7 @@ func (flags *validateFlags) checkTraining(cmd *cobra.Command, dir string) error 
 		return fmt.Errorf("%s: --papers takes no folder but one of tables of training runs "+
 			"(docs/training.md), and this has none of them", dir)
 	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), data.Report())
-	}
-	return data.Report().WriteText(cmd.OutOrStdout())
+	return write(cmd, flags.format, data.Report(), nil, (*published.Report).WriteText)
 }
 
 // checkPapers checks the claims of papers with their scenarios, or the tables of training runs in
@@ -38,17 +34,6 @@ func (flags *validateFlags) checkPapers(cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	return flags.writeVerdicts(cmd, claims)
-}
-
-// writeVerdicts simulates what papers claim and prints which claims are met.
-func (flags *validateFlags) writeVerdicts(cmd *cobra.Command, claims []papers.Paper) error {
 	checked, err := papers.Check(cmd.Context(), claims)
-	if err != nil {
-		return err
-	}
-	if flags.format == "json" {
-		return report.JSON(cmd.OutOrStdout(), checked)
-	}
-	return checked.WriteText(cmd.OutOrStdout())
+	return write(cmd, flags.format, checked, err, (*papers.Report).WriteText)
 }

@@ -26,13 +26,14 @@ func TestVerdictsArePrinted(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetOut(&out)
 	cmd.SetContext(context.Background())
-	testkit.OK(t, (&validateFlags{format: "text"}).writeVerdicts(cmd, claims))
+	checked, err := papers.Check(cmd.Context(), claims)
+	testkit.OK(t, write(cmd, "table", checked, err, (*papers.Report).WriteText))
 	if !strings.Contains(out.String(), claims[0].Claims[0].Where) ||
 		!strings.Contains(out.String(), "claims are met;") {
 		t.Errorf("the text has no verdicts:\n%s", &out)
 	}
 	out.Reset()
-	testkit.OK(t, (&validateFlags{format: "json"}).writeVerdicts(cmd, claims))
+	testkit.OK(t, write(cmd, "json", checked, err, (*papers.Report).WriteText))
 	var got papers.Report
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Met == 0 {
 		t.Errorf("the JSON has %d claims that are met (%v)", got.Met, err)

@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/llmsim/llmsim/internal/planner/compare"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/policies"
@@ -17,19 +15,9 @@ import (
 
 // waterfallFlags are the flags of the timeline command that show one request.
 type waterfallFlags struct {
-	request string
-	format  string
-	trace   string
-}
-
-func (flags *waterfallFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&flags.request, "request", "",
-		"show where the time of one request went: its number, from 0, or slowest")
-	f.Var(choice(&flags.format, "table", "json"), "format",
-		"what to print of --request: table or json")
-	f.StringVar(&flags.trace, "trace", "",
-		"file for a timeline of the run until --request has ended, to be opened at "+
-			"ui.perfetto.dev")
+	request string `flag:"request" usage:"show where the time of one request went: its number, from 0, or slowest"`
+	format  string `flag:"format" choice:"table,json" usage:"what to print of --request: table or json"`
+	trace   string `flag:"trace" usage:"file for a timeline of the run until --request has ended, to be opened at ui.perfetto.dev"`
 }
 
 // run shows the request in each variant.
@@ -45,10 +33,8 @@ func (flags *waterfallFlags) run(cmd *cobra.Command, variants []compare.Variant)
 		}
 		all = append(all, *w)
 	}
-	if flags.format == "json" {
-		return failed(report.JSON(cmd.OutOrStdout(), timeline.NewDocument(all)))
-	}
-	return failed(doc.Print(cmd.OutOrStdout(), timeline.Waterfalls(all)))
+	return show(cmd, flags.format, timeline.NewDocument(all), nil,
+		func(timeline.Document) doc.Blocks { return timeline.Waterfalls(all) })
 }
 
 // record runs a variant until the request has ended, and writes the timeline of --trace.

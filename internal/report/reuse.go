@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -39,8 +40,8 @@ func NewReuse(c *reuse.Curve, sizes []int) *Reuse {
 	return r
 }
 
-// Text returns the shares as a table.
-func (r *Reuse) Text() string {
+// WriteText writes the shares as a table.
+func (r *Reuse) WriteText(w io.Writer) error {
 	var text strings.Builder
 	blocks := "blocks"
 	if r.BlockTokens > 0 {
@@ -52,5 +53,6 @@ func (r *Reuse) Text() string {
 	for _, c := range r.Caches {
 		fmt.Fprintf(&text, "%12d  %13.2f%%  %18.2f%%\n", c.Blocks, 100*c.Found, 100*c.Bound)
 	}
-	return text.String()
+	_, err := io.WriteString(w, text.String())
+	return err
 }

@@ -11,7 +11,7 @@ import (
 const barWidth = 10
 
 // Blocks is the show for people.
-func (s *Drafts) Blocks() (p doc.Blocks) {
+func (s Drafts) Blocks() (p doc.Blocks) {
 	p.Heading("Speculative sampling: a drafter guesses, the target keeps its law")
 	p.Gap()
 	var rows [][]string

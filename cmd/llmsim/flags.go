@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/nearest"
+)
+
+// declare adds flags to a command, one for each field with a tag of the structs that groups point
+// to. The tag says the flag's name (flag), its words in --help (usage), its value where it is not
+// given (default; without that, what the field holds), the words that it takes (choice; the first
+// is the default), the least of a whole number (least; the most is 1 << 22), and whether it must be
+// given (required). A list of words repeats the flag; with split it is parted at commas too. Flags
+// that no tag can say are added by the group's method add, if it has one.
+func declare(cmd *cobra.Command, groups ...any) *cobra.Command {
+	for _, group := range groups {
+		fields := reflect.ValueOf(group).Elem()
+		for _, field := range reflect.VisibleFields(fields.Type()) {
+			if field.Tag.Get("flag") != "" {
+				// The structs are private to this package, and so are their fields, which
+				// reflection sets only through a pointer of its own.
+				at := fields.FieldByIndex(field.Index).Addr().UnsafePointer()
+				declareField(cmd, reflect.NewAt(field.Type, at), field.Tag)
+			}
+		}
+		if own, ok := group.(interface{ add(*cobra.Command) }); ok {
+			own.add(cmd)
+		}
+	}
+	return cmd
+}
+
+// declareField adds the flag of a field, given a pointer to it.
+func declareField(cmd *cobra.Command, field reflect.Value, tag reflect.StructTag) {
+	f := cmd.Flags()
+	name, usage := tag.Get("flag"), tag.Get("usage")
+	least, unbounded := strconv.Atoi(tag.Get("least"))
+	switch to := field.Interface().(type) {
+	case *bool:
+		f.BoolVar(to, name, *to, usage)
+	case *int:
+		if unbounded != nil {
+			f.IntVar(to, name, *to, usage)
+		} else {
+			f.Var(&countFlag{to, least}, name, usage)
+		}
+	case *uint64:
+		f.Uint64Var(to, name, *to, usage)
+	case *float64:
+		f.Float64Var(to, name, *to, usage)
+	case *time.Duration:
+		f.DurationVar(to, name, *to, usage)
+	case *[]int:
+		if unbounded != nil {
+			f.IntSliceVar(to, name, *to, usage)
+		} else {
+			f.Var(&countsFlag{to}, name, usage)
+		}
+	case *[]string:
+		if tag.Get("split") != "" {
+			f.StringSliceVar(to, name, *to, usage)
+		} else {
+			f.StringArrayVar(to, name, *to, usage)
+		}
+	default:
+		words := field.Convert(reflect.TypeFor[*string]()).Interface().(*string)
+		if allowed := tag.Get("choice"); allowed != "" {
+			f.Var(choice(words, strings.Split(allowed, ",")...), name, usage)
+		} else {
+			f.StringVar(words, name, *words, usage)
+		}
+	}
+	if otherwise := tag.Get("default"); otherwise != "" {
+		flag := f.Lookup(name)
+		if err := flag.Value.Set(otherwise); err != nil {
+			panic(fmt.Sprintf("default of --%s: %v", name, err))
+		}
+		flag.DefValue = flag.Value.String()
+	}
+	if tag.Get("required") != "" {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// choiceFlag is a flag that takes one of a few words. It implements pflag.Value.
+type choiceFlag struct {
+	to      *string
+	allowed []string
+}
+
+// choice returns a flag that stores into to, the first word being the default.
+func choice(to *string, allowed ...string) *choiceFlag {
+	*to = allowed[0]
+	return &choiceFlag{to, allowed}
+}
+
+func (c *choiceFlag) String() string { return *c.to }
+
+func (c *choiceFlag) Type() string { return "word" }
+
+// Set stores a word, or refuses it.
+func (c *choiceFlag) Set(word string) error {
+	if !slices.Contains(c.allowed, word) {
+		known := slices.DeleteFunc(slices.Clone(c.allowed), func(w string) bool { return w == "" })
+		return errors.New(nearest.Unknown("word", word, known))
+	}
+	*c.to = word
+	return nil
+}
+
+// oneOf refuses a first argument that is not one of a few words.
+func oneOf(allowed ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if !slices.Contains(allowed, args[0]) {
+			return errors.New(nearest.Unknown("list", args[0], allowed))
+		}
+		return nil
+	}
+}
+
+// most bounds counts of tokens and sequences on the command line.
+const most = 1 << 22
+
+// countsFlag is a flag that takes whole numbers from 1, separated by commas. It implements
+// pflag.Value.
+type countsFlag struct {
+	to *[]int
+}
+
+func (c *countsFlag) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*c.to), " ", ","), "[]")
+}
+
+func (c *countsFlag) Type() string { return "numbers" }
+
+// Set stores the numbers, or says which cannot be.
+func (c *countsFlag) Set(text string) error {
+	var list []int
+	for _, word := range strings.Split(text, ",") {
+		n, err := parseCount(word, 1)
+		if err != nil {
+			return err
+		}
+		list = append(list, n)
+	}
+	*c.to = list
+	return nil
+}
+
+// countFlag is a flag that takes a whole number from a least one. It implements pflag.Value.
+type countFlag struct {
+	to    *int
+	least int
+}
+
+// countFrom returns a flag for a number from a least one, which is otherwise if it is not given.
+func countFrom(least int, to *int, otherwise int) *countFlag {
+	*to = otherwise
+	return &countFlag{to, least}
+}
+
+func (c *countFlag) String() string { return strconv.Itoa(*c.to) }
+
+func (c *countFlag) Type() string { return "number" }
+
+// Set stores the number, or refuses it.
+func (c *countFlag) Set(text string) error {
+	n, err := parseCount(text, c.least)
+	if err == nil {
+		*c.to = n
+	}
+	return err
+}
+
+func parseCount(word string, least int) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(word))
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("found %q, want a whole number from %d to %d", word, least, most)
+	}
+	return n, nil
+}
