@@ -231,9 +231,6 @@ func (j *Job) Fill(given map[string]bool) error {
 		}
 	}
 	if spread && fixed["micro-batch"] && fixed["recompute"] {
-		if err := j.Check(); err != nil {
-			return err
-		}
 		return j.Fit()
 	}
 	best, err := j.Best(Search{Fixed: fixed})

@@ -81,8 +81,9 @@ func (j *Job) Fit() error {
 		return nil
 	}
 	s := Search{Fixed: map[string]bool{"expert": j.Layout.Expert > 1}}
-	words := "with no layout; "
-	if best, err := j.Best(s); err == nil {
+	best, err := j.Best(s)
+	words := ""
+	if err == nil {
 		l := best.Layout
 		words = fmt.Sprintf("tensor %d, pipeline %d, data %d, micro-batch %d, zero %d, recompute "+
 			"%s would, in %s", l.Tensor, l.Pipeline, l.Data, l.Micro, l.ZeRO, l.Recompute,
