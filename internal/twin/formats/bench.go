@@ -3,7 +3,6 @@ package formats
 import (
 	"cmp"
 	"path"
-	"slices"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -38,21 +37,15 @@ func readBench(in *input, all []object) error {
 		if o.text("backend") == "vllm" {
 			s.Engine = "vllm"
 		}
-		unit, end := 1e-3, "_ms"
+		perSecond, end := 1000.0, "_ms"
 		if o.has("median_ttft") || o.has("mean_ttft") { // InferenceX drops _ms, and means seconds
-			unit, end = 1, ""
+			perSecond, end = 1, ""
 			in.source.Version = "InferenceX"
 		}
 		if o.has("request_goodput:") {
 			in.source.Version = "before 2025-07"
 		}
-		of := func(statistic, name string) float64 {
-			return unit * o.number(statistic+"_"+name+end)
-		}
-		run.Summary = observed.Figures{TTFT: of("mean", "ttft"), TTFT50: of("median", "ttft"),
-			TTFT99: of("p99", "ttft"), TPOT: of("mean", "tpot"), TPOT50: of("median", "tpot"),
-			TPOT99: of("p99", "tpot"), E2E: of("mean", "e2el"), E2E50: of("median", "e2el"),
-			E2E99: of("p99", "e2el"), OutputRate: o.number("output_throughput")}
+		run.Summary = benchFigures(o, perSecond, end, "e2el")
 		if o.count("completed") == 0 {
 			in.note("no request of %s was answered", run.Name)
 			continue
@@ -73,6 +66,29 @@ func (in *input) requests() int {
 		n += len(in.out.Runs[i].Requests)
 	}
 	return n
+}
+
+// benchFigures returns the figures of a result whose keys are such as mean_ttft_ms: in a unit of
+// which a second has perSecond and with which keys end, and with a name for the latency of
+// requests.
+func benchFigures(o object, perSecond float64, end, e2e string) observed.Figures {
+	f := figures([3]string{"ttft", "tpot", e2e}, [3]string{"mean", "median", "p99"},
+		func(name, statistic string) float64 {
+			return o.number(statistic+"_"+name+end) / perSecond
+		})
+	f.OutputRate = o.number("output_throughput")
+	return f
+}
+
+// figures returns what a source says of a run: of its time to first token, time per output token
+// and latency of requests, by their names there, the mean, the median and the 99th percentile, by
+// theirs.
+func figures(names, statistics [3]string,
+	of func(name, statistic string) float64) observed.Figures {
+	at := func(name, statistic int) float64 { return of(names[name], statistics[statistic]) }
+	return observed.Figures{TTFT: at(0, 0), TTFT50: at(0, 1), TTFT99: at(0, 2),
+		TPOT: at(1, 0), TPOT50: at(1, 1), TPOT99: at(1, 2),
+		E2E: at(2, 0), E2E50: at(2, 1), E2E99: at(2, 2)}
 }
 
 func readBenchLoad(o object, run *observed.Run) {
@@ -103,9 +119,8 @@ func readBenchRequests(in *input, o object, run *observed.Run) {
 			"only the figures of whole runs are fitted to")
 		return
 	}
-	origin := slices.Min(starts)
 	for i := range ttfts {
-		q := observed.Request{Arrival: starts[i] - origin, Prompt: int(min(prompts[i], 1<<30)),
+		q := observed.Request{Arrival: starts[i], Prompt: int(min(prompts[i], 1<<30)),
 			Output: int(min(outputs[i], 1<<30)), TTFT: ttfts[i]}
 		q.E2E = q.TTFT
 		for _, gap := range (object{"": itls[i]}).numbers("") {
@@ -117,7 +132,7 @@ func readBenchRequests(in *input, o object, run *observed.Run) {
 		}
 		run.Requests = append(run.Requests, q)
 	}
-	run.Sort()
+	run.FromFirst()
 	sent := run.Load.Requests
 	run.Load.Requests = 0
 	if failed := countFailed(run.Requests); failed > 0 {
@@ -151,12 +166,7 @@ func readSGLang(in *input, all []object) error {
 	for _, o := range all {
 		run := observed.Run{Name: in.name}
 		readBenchLoad(o, &run)
-		of := func(key string) float64 { return o.number(key) / 1000 }
-		run.Summary = observed.Figures{TTFT: of("mean_ttft_ms"), TTFT50: of("median_ttft_ms"),
-			TTFT99: of("p99_ttft_ms"), TPOT: of("mean_tpot_ms"), TPOT50: of("median_tpot_ms"),
-			TPOT99: of("p99_tpot_ms"), E2E: of("mean_e2e_latency_ms"),
-			E2E50: of("median_e2e_latency_ms"), E2E99: of("p99_e2e_latency_ms"),
-			OutputRate: o.number("output_throughput")}
+		run.Summary = benchFigures(o, 1000, "_ms", "e2e_latency")
 		in.out.Runs = append(in.out.Runs, run)
 	}
 	in.found("%d runs", len(in.out.Runs))
@@ -173,11 +183,7 @@ func readLoad(in *input, all []object) error {
 		if run.Load.Seconds > 0 {
 			run.Load.Rate = o.number("request_throughput")
 		}
-		of := func(key string) float64 { return o.number(key) / 1000 }
-		run.Summary = observed.Figures{TTFT: of("mean_ttft_ms"), TTFT50: of("median_ttft_ms"),
-			TTFT99: of("p99_ttft_ms"), TPOT: of("mean_tpot_ms"), TPOT50: of("median_tpot_ms"),
-			TPOT99: of("p99_tpot_ms"), E2E: of("mean_e2el_ms"), E2E50: of("median_e2el_ms"),
-			E2E99: of("p99_e2el_ms"), OutputRate: o.number("output_throughput")}
+		run.Summary = benchFigures(o, 1000, "_ms", "e2el")
 		s := &in.out.Server
 		s.Model = cmp.Or(s.Model, o.text("model"))
 		in.out.Runs = append(in.out.Runs, run)

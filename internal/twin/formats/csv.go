@@ -234,6 +234,9 @@ func (t *table) takeRequest(run *observed.Run) {
 }
 
 func (t *table) takeRun(*observed.Run) {
+	summary := figures([3]string{"ttft", "tpot", "e2e"}, [3]string{"mean", "p50", "p99"},
+		func(name, statistic string) float64 { return t.number(name + "_" + statistic) })
+	summary.OutputRate = t.number("output_rate")
 	s := &t.in.out.Server
 	s.Model, s.GPU = cmp.Or(s.Model, t.text("model")), cmp.Or(s.GPU, t.text("gpu"))
 	s.Version, s.Tensor = cmp.Or(s.Version, t.text("version")), cmp.Or(s.Tensor, t.whole("tensor"))
@@ -242,9 +245,5 @@ func (t *table) takeRun(*observed.Run) {
 		Load: observed.Load{Rate: t.number("rate"), Concurrency: t.whole("concurrency"),
 			Requests: t.whole("requests"), Seconds: t.number("seconds"),
 			Prompt: t.number("prompt"), Output: t.number("output")},
-		Summary: observed.Figures{TTFT: t.number("ttft_mean"), TTFT50: t.number("ttft_p50"),
-			TTFT99: t.number("ttft_p99"), TPOT: t.number("tpot_mean"),
-			TPOT50: t.number("tpot_p50"), TPOT99: t.number("tpot_p99"),
-			E2E: t.number("e2e_mean"), E2E50: t.number("e2e_p50"), E2E99: t.number("e2e_p99"),
-			OutputRate: t.number("output_rate")}})
+		Summary: summary})
 }

@@ -3,6 +3,7 @@ package formats
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/observed"
 )
@@ -58,17 +59,20 @@ func guideBenchmark(in *input, b object) observed.Run {
 		b.at("request_totals").count("successful"), good("request_latency").count("count"))
 	l.Prompt, l.Output = mean("prompt_token_count"), mean("output_token_count")
 	l.Seconds = b.number("duration")
-	run.Summary = observed.Figures{
-		TTFT:   mean("time_to_first_token_ms") / 1000,
-		TTFT50: good("time_to_first_token_ms").number("median") / 1000,
-		TTFT99: good("time_to_first_token_ms").at("percentiles").number("p99") / 1000,
-		TPOT:   mean("inter_token_latency_ms") / 1000,
-		TPOT50: good("inter_token_latency_ms").number("median") / 1000,
-		TPOT99: good("inter_token_latency_ms").at("percentiles").number("p99") / 1000,
-		E2E:    mean("request_latency"), E2E50: good("request_latency").number("median"),
-		E2E99:      good("request_latency").at("percentiles").number("p99"),
-		OutputRate: mean("output_tokens_per_second"),
-	}
+	run.Summary = figures(
+		[3]string{"time_to_first_token_ms", "inter_token_latency_ms", "request_latency"},
+		[3]string{"mean", "median", "p99"}, func(name, statistic string) float64 {
+			unit := 1.0
+			if strings.HasSuffix(name, "_ms") {
+				unit = 1000
+			}
+			if statistic == "mean" {
+				return mean(name) / unit
+			}
+			o := good(name)
+			return cmp.Or(o.number(statistic), o.at("percentiles").number(statistic)) / unit
+		})
+	run.Summary.OutputRate = mean("output_tokens_per_second")
 	requests := b.at("requests").list("successful")
 	if len(requests) < l.Requests { // a sample says nothing of the load that the others were
 		in.note("%s: %d of %d requests are in the file; its figures are used instead", run.Name,
@@ -98,8 +102,5 @@ func guideRequests(list []object, run *observed.Run) {
 			run.Requests = append(run.Requests, q)
 		}
 	}
-	run.Sort()
-	for i := len(run.Requests) - 1; i >= 0; i-- { // they are listed as they ended
-		run.Requests[i].Arrival -= run.Requests[0].Arrival
-	}
+	run.FromFirst() // they are listed as they ended
 }

@@ -33,13 +33,7 @@ func readOTLP(in *input, all []object) error {
 			}
 		}
 	}
-	least := 0.0
-	for i := range run.Requests {
-		least = min(least, run.Requests[i].Arrival)
-	}
-	for i := range run.Requests {
-		run.Requests[i].Arrival -= least
-	}
+	run.FromFirst()
 	in.found("%d requests", len(run.Requests))
 	if others > 0 {
 		in.note("%d spans have no latencies or token counts, and are left out", others)

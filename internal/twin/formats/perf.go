@@ -19,11 +19,9 @@ func readPerf(in *input, all []object) error {
 			Concurrency: load.count("concurrency"), Requests: good.count("count"),
 			Seconds: load.number("send_duration"), Prompt: good.at("prompt_len").number("mean"),
 			Output: good.at("output_len").number("mean")}}
-		const ttft, e2e = "time_to_first_token", "request_latency"
-		run.Summary = observed.Figures{TTFT: of(ttft, "mean"), TTFT50: of(ttft, "median"),
-			TTFT99: of(ttft, "p99"), E2E: of(e2e, "mean"), E2E50: of(e2e, "median"),
-			E2E99:      of(e2e, "p99"),
-			OutputRate: good.at("throughput").number("output_tokens_per_sec")}
+		run.Summary = figures([3]string{"time_to_first_token", "", "request_latency"},
+			[3]string{"mean", "median", "p99"}, of)
+		run.Summary.OutputRate = good.at("throughput").number("output_tokens_per_sec")
 		// Its gaps are of chunks: the rest of the latency over the rest of the tokens is the TPOT.
 		if s := &run.Summary; run.Load.Output > 1 && s.E2E > s.TTFT && s.TTFT > 0 {
 			s.TPOT = (s.E2E - s.TTFT) / (run.Load.Output - 1)
@@ -50,19 +48,12 @@ func readPerfPrometheus(in *input, all []object) error {
 // readPerfRequests reads the requests of inference-perf: monotonic seconds.
 func readPerfRequests(in *input, all []object) error {
 	run := observed.Run{Name: in.name}
-	origin := 0.0
-	for i, o := range all {
+	for _, o := range all {
 		start, info := o.number("start_time"), o.at("info")
-		if i == 0 || start < origin {
-			for j := range run.Requests { // counted from the earliest
-				run.Requests[j].Arrival += origin - start
-			}
-			origin = start
-		}
 		answer := info.at("response_metrics")
 		usage := answer.at("server_usage")
 		chunks := answer.numbers("chunk_times")
-		q := observed.Request{Arrival: start - origin, E2E: max(0, o.number("end_time")-start),
+		q := observed.Request{Arrival: start, E2E: max(0, o.number("end_time")-start),
 			Prompt: cmp.Or(usage.count("prompt_tokens"),
 				info.at("request_metrics", "text").count("input_tokens"),
 				info.count("input_tokens")),
@@ -73,6 +64,7 @@ func readPerfRequests(in *input, all []object) error {
 		q.Failed = o.at("error") != nil || q.Output == 0
 		run.Requests = append(run.Requests, q)
 	}
+	run.FromFirst()
 	if n := countFailed(run.Requests); n > 0 {
 		in.note("%d of %d requests failed, and are left out", n, len(run.Requests))
 	}
@@ -102,13 +94,7 @@ func readAIPerf(in *input, all []object) error {
 		q.Failed = q.Output == 0
 		run.Requests = append(run.Requests, q)
 	}
-	least := 0.0
-	for i := range run.Requests {
-		least = min(least, run.Requests[i].Arrival)
-	}
-	for i := range run.Requests {
-		run.Requests[i].Arrival -= least
-	}
+	run.FromFirst()
 	if n := countFailed(run.Requests); n > 0 {
 		in.note("%d of %d requests failed or were cancelled, and are left out", n,
 			len(run.Requests))
@@ -136,11 +122,9 @@ func readAIPerfSummary(in *input, all []object) error {
 		Requests: o.at("request_count").count("avg"),
 		Prompt:   o.at("input_sequence_length").number("avg"),
 		Output:   o.at("output_sequence_length").number("avg")}}
-	const ttft, tpot, e2e = "time_to_first_token", "inter_token_latency", "request_latency"
-	run.Summary = observed.Figures{TTFT: of(ttft, "avg"), TTFT50: of(ttft, "p50"),
-		TTFT99: of(ttft, "p99"), TPOT: of(tpot, "avg"), TPOT50: of(tpot, "p50"),
-		TPOT99: of(tpot, "p99"), E2E: of(e2e, "avg"), E2E50: of(e2e, "p50"),
-		E2E99: of(e2e, "p99"), OutputRate: o.at("output_token_throughput").number("avg")}
+	run.Summary = figures([3]string{"time_to_first_token", "inter_token_latency",
+		"request_latency"}, [3]string{"avg", "p50", "p99"}, of)
+	run.Summary.OutputRate = o.at("output_token_throughput").number("avg")
 	in.out.Runs = append(in.out.Runs, run)
 	in.found("1 run")
 	in.lack("the load's kind (open or closed): the summary of AIPerf does not say it")

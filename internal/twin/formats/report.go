@@ -68,10 +68,8 @@ func readReport(in *input) error {
 		}
 		return one.number(statistic) * unit
 	}
-	const ttft, tpot, e2e = "time_to_first_token", "time_per_output_token", "request_latency"
-	run.Summary = observed.Figures{TTFT: of(ttft, "mean"), TTFT50: of(ttft, "p50"),
-		TTFT99: of(ttft, "p99"), TPOT: of(tpot, "mean"), TPOT50: of(tpot, "p50"),
-		TPOT99: of(tpot, "p99"), E2E: of(e2e, "mean"), E2E50: of(e2e, "p50"), E2E99: of(e2e, "p99")}
+	run.Summary = figures([3]string{"time_to_first_token", "time_per_output_token",
+		"request_latency"}, [3]string{"mean", "p50", "p99"}, of)
 	run.Load.Requests = max(0, run.Load.Requests)
 	in.out.Server.Model = modelOf(top)
 	in.found("1 run of %d requests", run.Load.Requests)

@@ -8,7 +8,7 @@ import "github.com/llmsim/llmsim/internal/twin/observed"
 func readResponses(in *input, all []object) error {
 	const ms = 1e-3
 	run := observed.Run{Name: in.name}
-	least, without := 0.0, 0
+	without := 0
 	for _, o := range all {
 		usage, metrics := o.at("usage"), o.at("metrics")
 		q := observed.Request{Arrival: o.number("created"), Prompt: usage.count("prompt_tokens"),
@@ -21,14 +21,9 @@ func readResponses(in *input, all []object) error {
 			without++
 			continue
 		}
-		if len(run.Requests) == 0 || q.Arrival < least {
-			least = q.Arrival
-		}
 		run.Requests = append(run.Requests, q)
 	}
-	for i := range run.Requests {
-		run.Requests[i].Arrival -= least
-	}
+	run.FromFirst()
 	in.found("%d requests", len(run.Requests))
 	if without > 0 {
 		in.note("%d answers have no metrics or no tokens, and are left out", without)

@@ -193,6 +193,14 @@ func (r *Run) Sort() {
 	})
 }
 
+// FromFirst brings requests in order of their arrival, and counts their arrivals from the first.
+func (r *Run) FromFirst() {
+	r.Sort()
+	for i := len(r.Requests) - 1; i >= 0; i-- {
+		r.Requests[i].Arrival -= r.Requests[0].Arrival
+	}
+}
+
 // Finite reports whether all values are numbers that can be computed with: not negative, and at
 // most 1e15.
 func Finite(values ...float64) bool {

@@ -274,3 +274,22 @@ func TestReportIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// Requests that are counted from the first are in order, begin at 0 and keep the gaps between their
+// arrivals, whatever order they were in.
+func TestArrivalsAreCountedFromTheFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.SliceOfN(rapid.IntRange(0, 1<<40), 1, 20).Draw(t, "arrivals")
+		var r observed.Run
+		for _, x := range at {
+			r.Requests = append(r.Requests, observed.Request{Arrival: float64(x)})
+		}
+		r.FromFirst()
+		slices.Sort(at)
+		for i := range at {
+			if got, want := r.Requests[i].Arrival, float64(at[i]-at[0]); got != want {
+				t.Fatalf("request %d arrives at %g, want %g", i, got, want)
+			}
+		}
+	})
+}
