@@ -3,6 +3,8 @@ package telemetry
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -315,4 +317,141 @@ func TestTokensOfDrafts(t *testing.T) {
 			t.Errorf("%s: %g, want %d", name, got["vllm:"+name], want)
 		}
 	}
+}
+
+// Families of one name are one family, with the metrics of each, wherever they come in the list.
+func TestFamiliesOfANameAreJoined(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 1, 6).Draw(t, "names")
+		engines := rapid.IntRange(1, 3).Draw(t, "engines")
+		var list []family
+		var runs []string
+		for i, name := range names {
+			f := family{name: name, value: func(*engine) any { return int64(i) }}
+			f.labels = []string{"number", fmt.Sprint(i)}
+			list = append(list, f)
+			if i == 0 || names[i-1] != name {
+				runs = append(runs, name)
+			}
+		}
+		c := New(sglang(), make([]Engine, engines), nil)
+		c.dialect.families = func() []family { return list }
+		families, err := c.All().Gather()
+		testkit.OK(t, err)
+		var got []string
+		next := 0
+		for _, f := range families {
+			got = append(got, f.GetName())
+			for k, m := range f.Metric {
+				if want := next + k/engines; m.GetCounter().GetValue() != float64(want) {
+					t.Errorf("metric %d of %s is %v, want %d", k, f.GetName(), m, want)
+				}
+			}
+			next += len(f.Metric) / engines
+		}
+		if !slices.Equal(got, runs) || next != len(names) {
+			t.Errorf("%q with %d families become %q with %d", names, len(names), got, next)
+		}
+	})
+}
+
+// sizedMemory is a memory of units of block tokens.
+type sizedMemory struct {
+	sim.Memory
+	block, capacity int64
+}
+
+// Units implements sim.Memory.
+func (m sizedMemory) Units(tokens int) int64 {
+	if m.block == 0 {
+		return 0
+	}
+	return (int64(tokens) + m.block - 1) / m.block
+}
+
+// Capacity implements sim.Memory.
+func (m sizedMemory) Capacity() int64 { return m.capacity }
+
+// keptMemory is a memory that keeps prefixes.
+type keptMemory struct{ sizedMemory }
+
+// Forget implements sim.Forgetter.
+func (keptMemory) Forget() {}
+
+// An engine has the blocks and the context of its replica; where no context is given, all that the
+// memory holds, up to 2^20 tokens. It has prefixes where the memory can forget, and drafts where
+// there is a speculator.
+func TestEnginesAreTheReplicas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c sim.Config
+		var want []Engine
+		models := []string{"m", "n"}
+		for range rapid.IntRange(1, 4).Draw(t, "replicas") {
+			m := sizedMemory{block: int64(1) << rapid.IntRange(0, 6).Draw(t, "block"),
+				capacity: rapid.Int64Range(0, 1<<18).Draw(t, "capacity")}
+			e := Engine{Block: int(m.block), Units: m.capacity,
+				Context:  rapid.SampledFrom([]int{0, 1, 4096}).Draw(t, "context"),
+				Prefixes: rapid.Bool().Draw(t, "prefixes")}
+			r := sim.ReplicaConfig{Memory: m, MaxContext: e.Context,
+				Model: rapid.IntRange(0, 1).Draw(t, "model")}
+			if rapid.IntRange(0, 4).Draw(t, "no units") == 0 {
+				m.block, e.Block = 0, 1
+				r.Memory = m
+			}
+			if e.Prefixes {
+				r.Memory = keptMemory{m}
+			}
+			if e.Model = models[r.Model]; e.Context == 0 {
+				e.Context = min(int(m.capacity)*e.Block, 1<<20)
+			}
+			c.Replicas, want = append(c.Replicas, r), append(want, e)
+		}
+		if got := Engines(&c, models); !slices.Equal(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+// Each series of a saved history begins with the year 2026, and its times grow: the last state is
+// written once, also where it was just remembered.
+func TestTimesOfHistoriesGrow(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		h := NewHistory(make([]Engine, 1))
+		at := sim.Time(0)
+		var want []float64
+		for i := range rapid.IntRange(1, 6).Draw(t, "samples") {
+			if i > 0 {
+				at += sim.Time(rapid.IntRange(1, 12).Draw(t, "s")) * sim.Second
+			}
+			h.Sampled(at, 0, sim.State{Up: true, Running: i + 1})
+			if n := len(h.seen); h.seen[n-1].at == at && len(want) < n {
+				want = append(want, 1767225600+at.Seconds())
+			}
+		}
+		if end := 1767225600 + at.Seconds(); want[len(want)-1] != end {
+			want = append(want, end)
+		}
+		path := filepath.Join(dir, "history")
+		testkit.OK(t, h.Save(path))
+		text, err := os.ReadFile(path)
+		testkit.OK(t, err)
+		got := map[string][]float64{}
+		for line := range strings.Lines(string(text)) {
+			if series, rest, found := strings.Cut(line, "} "); found && line[0] != '#' {
+				var value, at float64
+				_, err := fmt.Sscan(rest, &value, &at)
+				testkit.OK(t, err)
+				got[series] = append(got[series], at)
+			}
+		}
+		for series, times := range got {
+			if !slices.Equal(times, want) {
+				t.Errorf("%s at %v, want %v", series, times, want)
+			}
+		}
+		if len(got) == 0 {
+			t.Errorf("nothing in %s", text)
+		}
+	})
 }

@@ -29,7 +29,7 @@
 //	internal/planner/journal            12  8101
 //	internal/planner/sweep              14  9204
 //	internal/planner/tuning             13  9202
-//	internal/planner/queue              10  8101
+//	internal/planner/queue              12  9462 (of 18)
 //	internal/planner                    14  9203
 //	scenarios/deployment                15  9312
 //	scenarios/evidence                  15  9311
@@ -45,13 +45,13 @@
 //	internal/twin/fit                   12  8101
 //	internal/twin/formats               18  8281 (of 20)
 //	internal/records                    12  8101
-//	internal/telemetry                  10  7471
-//	internal/load                       11  7431
+//	internal/telemetry                  15  9462 (of 18)
+//	internal/load                       15  9461 (of 18)
 //	internal/serve                      13  9316
 //	internal/serve/openai               24  8271 (of 30)
 //	internal/report                     13  7551
 //	internal/report/diagnosis           11  7471
-//	internal/report/lesson              10  7471
+//	internal/report/lesson              16  9462 (of 18)
 //	internal/report/page                11  7471
 //	internal/report/plots               13  7541
 //	internal/report/timeline            12  7551

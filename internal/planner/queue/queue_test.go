@@ -149,8 +149,8 @@ func TestPoisonedTasksAreParked(t *testing.T) {
 				}
 			}
 			q.Close()
-			if calls.Load() != 4+2*tries {
-				t.Errorf("%d calls, want %d", calls.Load(), 4+2*tries)
+			if calls.Load() != 4+2*tries || q.conn != nil && !q.conn.IsClosed() {
+				t.Errorf("%d calls, want %d; the connection: %+v", calls.Load(), 4+2*tries, q.conn)
 			}
 			if url == "" {
 				return

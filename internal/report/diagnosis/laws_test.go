@@ -146,7 +146,8 @@ func TestPhases(t *testing.T) {
 			"prompt token":               beside,
 			" and 1 prompt token takes":  p.Prompts == 0.5,
 			" and 7 prompt tokens takes": p.Prompts == 7,
-			"; without prompts 1.5 ms.":  beside && p.Plain > 0})
+			"; without prompts 1.5 ms.":  beside && p.Plain > 0,
+			"without prompts":            beside && p.Plain > 0})
 		if len(phases(p, nil)) != 1 || len(phases(nil, nil)) != 0 {
 			t.Errorf("a phase without steps says something")
 		}
@@ -165,7 +166,7 @@ func TestRemedies(t *testing.T) {
 				Requests: 100,
 				Price: rapid.SampledFrom([]float64{0, 0.994, 0.996, 1.004, 1.006}).Draw(t,
 					"price"),
-				Kept: [2]float64{0.25, 0.5}, TTFT: [2]float64{40, 20}}
+				Kept: [2]float64{0.251234, 0.501234}, TTFT: [2]float64{40, 20}}
 			for k := range m.TPOT {
 				m.TPOT[k] = rapid.SampledFrom([]float64{0, 8}).Draw(t, "tpot")
 			}
@@ -174,11 +175,13 @@ func TestRemedies(t *testing.T) {
 				helps = append(helps, m.Change)
 				says(t, remedySentence(&m), map[string]bool{"tried with 100 requests: " +
 					m.Change: true,
-					"50% of the requests meet the SLO instead of 25%": true,
-					"p99 TTFT is 20 ms instead of 40 ms":              true,
-					"p99 TPOT 8 ms instead of 8 ms":                   m.TPOT[0]*m.TPOT[1] > 0,
-					"p99 TPOT":                                        m.TPOT[0]*m.TPOT[1] > 0,
-					": the SLO is met":                                m.Met,
+					"50.1% of the requests meet the SLO instead of 25.1%": true,
+					"p99 TTFT is 20 ms instead of 40 ms":                  true,
+					"p99 TPOT 8 ms instead of 8 ms":                       m.TPOT[0]*m.TPOT[1] > 0,
+					"p99 TPOT":                                            m.TPOT[0]*m.TPOT[1] > 0,
+					": the SLO is met":                                    m.Met,
+					", at " + units.Significant(m.Price, 3) + " times": m.Price == 0.994 ||
+						m.Price == 1.006,
 					" times the price": m.Price == 0.994 ||
 						m.Price == 1.006,
 					"(--set 'a=1' --set 'b=2').": true})
@@ -239,10 +242,10 @@ func TestMissed(t *testing.T) {
 		r.SLO.TTFT.Request = scenarios.Span(rapid.SampledFrom([]sim.Time{0, sim.Second}).Draw(t,
 			"limit"))
 		r.SLOMet = rapid.Bool().Draw(t, "met")
-		r.Completed = rapid.SampledFrom([]int64{0, 100}).Draw(t, "completed")
+		r.Completed = rapid.SampledFrom([]int64{0, 1, 100}).Draw(t, "completed")
 		r.Preemptions = 0
-		r.Attainment = metrics.Attainment{TTFT: 0.5, TPOT: 0.25, E2E: 0.75}
-		r.OfferedRate, r.Diagnosis.Served = 7, 6
+		r.Attainment = metrics.Attainment{TTFT: 0.5, TPOT: 0.251234, E2E: 0.75}
+		r.OfferedRate, r.Diagnosis.Served = 7.1234, 6.1234
 		r.Diagnosis.Early, r.Diagnosis.Late = 10, 20
 		if rapid.Bool().Draw(t, "overloaded") {
 			r.Diagnosis.Load = scenarios.Overloaded
@@ -258,10 +261,10 @@ func TestMissed(t *testing.T) {
 		over := r.Diagnosis.Load == scenarios.Overloaded
 		missed := !over && !r.SLOMet && r.Completed > 0 && r.SLO.Joint() && !r.ByClass()
 		want := map[string]bool{
-			"Overloaded: 7 requests/s arrive and 6/s are served": over, "from 10 to 20,": over,
-			"miss its limit of TPOT, which 25% keep: " + Cause(r, false) + ".": missed}
+			"Overloaded: 7.12 requests/s arrive and 6.12/s are": over, "from 10 to 20,": over,
+			"miss its limit of TPOT, which 25.1% keep: " + Cause(r, false) + ".": missed}
 		says(t, strings.Join(Missed(r), " "), want)
-		want["Overloaded: 7 requests/s arrive and 6/s are served"] = over && r.Completed > 0
+		want["Overloaded: 7.12 requests/s arrive and 6.12/s are"] = over && r.Completed > 0
 		want["from 10 to 20,"] = over && r.Completed > 0
 		want["25% goes into prompts and 75% into decoding."] = r.Completed > 0
 		drafts, sped := r.SpeculationResult != nil && r.Drafts > 0, false

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/models"
 )
 
 // blocks are the parts of a text that empty lines set off, each its lines.
@@ -159,5 +162,82 @@ func TestTablesOfDrafts(t *testing.T) {
 		if !strings.HasPrefix(strings.Join(parts[5], " "), "In the long run 75% of the drafts") {
 			t.Errorf("%q", parts[5])
 		}
+	}
+}
+
+// A column of figures is aligned to the right, so that their places are below each other; words
+// and bars begin at the left. There are as many drafts as words.
+func TestFiguresAreAlignedToTheRight(t *testing.T) {
+	s := NewDrafts(1)
+	rows, err := Devices()
+	testkit.OK(t, err)
+	tables := 0
+	for _, b := range append(s.Blocks(), DeviceBlocks(rows)...) {
+		if b.Kind != doc.Table {
+			continue
+		}
+		tables++
+		for k, title := range b.Header {
+			figures := true
+			for _, row := range b.Rows {
+				figures = figures && strings.Trim(row[k], " 0123456789.,%–") == ""
+			}
+			if slices.Contains(b.Left, k) == figures {
+				t.Errorf("column %q has figures: %v, and is left: %v", title, figures, !figures)
+			}
+		}
+	}
+	if tables != 5 || len(s.Tosses) != len(s.Words) {
+		t.Errorf("%d tables, %d drafts of %d words", tables, len(s.Tosses), len(s.Words))
+	}
+}
+
+// Half of the FLOPs of a token are the weights that it meets: all that are read for a token of an
+// answer, but the head's, and attention beside them. A law is an amount over what a token takes of
+// it. A predicted rate is a fair part of the law, and 16-bit weights are read at the lower rate.
+func TestRatesFollowFromTheAmounts(t *testing.T) {
+	rows, err := Devices()
+	testkit.OK(t, err)
+	catalog, err := models.Load()
+	testkit.OK(t, err)
+	known := 0
+	for i, r := range rows {
+		model, err := catalog.Lookup(r.Model)
+		testkit.OK(t, err)
+		weights := float64(model.StreamedBytes(hardware.FP16)) / 2
+		if r.FLOPs < 1.8*weights || r.FLOPs > 2.1*weights {
+			t.Errorf("%s: %g FLOP for %g weights", r.Model, r.FLOPs, weights)
+		}
+		if bits := 8 * r.Bytes / weights; r.Weights == "f16" && bits != 16 || r.Weights != "f16" &&
+			(bits < 4 || bits > 6) {
+			t.Errorf("%s: a weight of %s has %g bits", r.Model, r.Weights, bits)
+		}
+		if d, p := r.Bytes*r.Decode.Law/r.Bandwidth, r.FLOPs*r.Prefill.Law/r.Peak; math.Abs(
+			d-1) > 1e-9 || math.Abs(p-1) > 1e-9 {
+			t.Errorf("%s: %g of the bandwidth and %g of the FLOP/s", r.Device, d, p)
+		}
+		if (r.Decode.Predicted > 0) != (r.Prefill.Predicted > 0) {
+			t.Errorf("%s: only one rate is predicted", r.Device)
+		}
+		if r.Decode.Predicted == 0 {
+			continue
+		}
+		known++
+		for _, rate := range []Rate{r.Decode, r.Prefill} {
+			if share := rate.Predicted / rate.Law; share < 0.2 || share > 1 {
+				t.Errorf("%s, %s %s: %g of the law is predicted", r.Device, r.Model, r.Weights,
+					share)
+			}
+		}
+		if before := rows[max(0, i-1)]; before.Device == r.Device && before.Model == r.Model &&
+			(before.Weights == "f16" || before.Decode.Predicted <= r.Decode.Predicted) {
+			t.Errorf("%s: %g tokens/s of %s, %g of %s", r.Device, before.Decode.Predicted,
+				before.Weights, r.Decode.Predicted, r.Weights)
+		}
+	}
+	pictures, err := DevicePictures(rows)
+	if testkit.OK(t, err); known == 0 || len(pictures) != 2 || pictures["devices"] == nil ||
+		pictures["devices-prompts"] == nil {
+		t.Errorf("%d predictions, pictures %v", known, pictures)
 	}
 }
