@@ -34,11 +34,11 @@
 //	scenarios/deployment                15  9312
 //	scenarios/evidence                  15  9311
 //	scenarios/strict                    13  8101
-//	workload                            11  7471
+//	workload                            13  9461 (of 18)
 //	workload/arrivals                   12  7401
 //	workload/lengths                    14  7401
 //	workload/reuse                      14  7401
-//	workload/trace                      11  7401
+//	workload/trace                      13  9461 (of 18)
 //	internal/training                   13  9314
 //	internal/twin/observed              12  8101
 //	internal/twin/drift                 12  8101
@@ -50,9 +50,9 @@
 //	internal/serve                      13  9316
 //	internal/serve/openai               24  8271 (of 30)
 //	internal/report                     13  7551
-//	internal/report/diagnosis           11  7471
+//	internal/report/diagnosis           14  9463 (of 18)
 //	internal/report/lesson              16  9462 (of 18)
-//	internal/report/page                11  7471
+//	internal/report/page                11  9463
 //	internal/report/plots               13  7541
 //	internal/report/timeline            12  7551
 //	internal/launch                     18  8251 (of 20)

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -19,7 +21,7 @@ import (
 // drawResult draws the figures that cards show, some of them without latencies.
 func drawResult(t *rapid.T) *scenarios.Result {
 	r := &scenarios.Result{Diagnosis: &scenarios.Diagnosis{}, Accelerators: 8}
-	figure := rapid.SampledFrom([]float64{0, 1.5, 40, 250})
+	figure := rapid.SampledFrom([]float64{0, 1.5, 40, 251.234})
 	share := rapid.SampledFrom([]float64{0, 0.25, 0.5})
 	r.Completed, r.Lost = rapid.Int64Range(0, 2000).Draw(t, "completed"), rapid.Int64Range(0,
 		2).Draw(t, "lost")
@@ -104,8 +106,9 @@ func TestCardsHaveTheirFigures(t *testing.T) {
 		known := r.Cost > 0 && r.Duration > 0
 		says("accelerators", "8", map[string]bool{"price not known": !known,
 			"$" + units.Significant(r.Cost/r.Duration*3600, 4) + " an hour": known})
-		if _, priced := cards["cost_per_million_output_tokens"]; priced != (r.CostPerMillion > 0) {
-			t.Errorf("a price of %g is shown: %v", r.CostPerMillion, priced)
+		if p, priced := cards["cost_per_million_output_tokens"]; priced != (r.CostPerMillion > 0) ||
+			priced && p.Value != "$"+units.Significant(r.CostPerMillion, 3) {
+			t.Errorf("a price of %g is shown: %+v", r.CostPerMillion, p)
 		}
 		if e,
 			shown := cards["energy_per_million_output_tokens"]; shown != (r.EnergyPerMillion > 0) ||
@@ -290,5 +293,45 @@ func TestWordsOfCharts(t *testing.T) {
 		if len(want) > 0 || len(d.Runs[0].Series) != len(r.Series) || len(d.Runs[0].Requests) != 5 {
 			t.Errorf("no charts of %v", want)
 		}
+	}
+}
+
+// A step has parts that take time, and these alone: without drafts there is no drafting. The words
+// compare the smallest batch with the largest for which there is room, and say where there is
+// none for some.
+func TestPartsOfStepsTakeTime(t *testing.T) {
+	file, err := scenarios.Describe("llama-3.1-8b", "a100-40gb-pcie")
+	testkit.OK(t, err)
+	steps, err := file.Steps(policies.Default())
+	testkit.OK(t, err)
+	rooms := map[int]bool{}
+	for _, context := range []int{100, 2000, 20_000, 1_000_000} {
+		r := &scenarios.Result{Decode: &scenarios.Phenomenon{Batch: 2,
+			Context: 2 * int64(context)}}
+		sums, fits := map[int]float64{}, []int{}
+		for _, p := range StepParts(steps, r) {
+			if p.Time <= 0 || p.Rank != Rank(p.Name) || p.Name == steptime.Drafting.String() ||
+				p.Fits != (p.Batch <= steps.Room(context)) {
+				t.Errorf("context %d: %+v", context, p)
+			}
+			if sums[p.Batch] += p.Time; p.Fits && !slices.Contains(fits, p.Batch) {
+				fits = append(fits, p.Batch)
+			}
+		}
+		rooms[len(fits)] = true
+		want := "The KV memory has no room for these batches."
+		if n := len(fits); n > 0 {
+			want = fmt.Sprintf("A step of 1 takes %s, of %d %s.", units.FormatDuration(
+				sums[1]/1000), fits[n-1], units.FormatDuration(sums[fits[n-1]]/1000))
+			if n < StepBatches {
+				want += " The KV memory has no room for the pale ones."
+			}
+		}
+		if got := stepWords(&Run{Steps: steps, Result: r}); got != want {
+			t.Errorf("context %d: %q, want %q", context, got, want)
+		}
+	}
+	if !rooms[0] || len(rooms) < 3 {
+		t.Errorf("room for %v sizes", rooms)
 	}
 }
