@@ -52,7 +52,7 @@
 //	internal/report                     13  7551
 //	internal/report/diagnosis           14  9463 (of 18)
 //	internal/report/lesson              16  9462 (of 18)
-//	internal/report/page                11  9463
+//	internal/report/page                12  9464
 //	internal/report/plots               13  7541
 //	internal/report/timeline            12  7551
 //	internal/launch                     18  8251 (of 20)

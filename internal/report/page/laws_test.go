@@ -54,7 +54,7 @@ func drawResult(t *rapid.T) *scenarios.Result {
 	r.Phases = &metrics.Phases{MeanQueue: 10 * share.Draw(t, "queue"), MeanPrefill: 20,
 		MeanFrontEnd: 5,
 		MeanDecode:   100}
-	r.TotalOutputTokens = 11 * r.Completed
+	r.TotalOutputTokens = 112345 * r.Completed / 10_000
 	return r
 }
 
@@ -146,10 +146,7 @@ func TestPartsOfAMeanRequest(t *testing.T) {
 				t.Errorf("%+v, want %g ms of %g", p, time, total)
 			}
 		}
-		after := "10"
-		if r.Completed == 0 {
-			after = "-1"
-		}
+		after := units.Significant(float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1, 4)
 		if math.Abs(sum-1) > 1e-12 || !strings.Contains(w.Words, "here "+
 			units.FormatDuration((r.MeanQueue+25)/1000)+".") || !strings.Contains(w.Words,
 			"100 ms more for the "+after+" that follow") {
@@ -334,4 +331,22 @@ func TestPartsOfStepsTakeTime(t *testing.T) {
 	if !rooms[0] || len(rooms) < 3 {
 		t.Errorf("room for %v sizes", rooms)
 	}
+}
+
+// A point is a sample of the run: the same moment to the microsecond, the same counts, and the
+// share of the memory to four decimals, rounded down.
+func TestPointsAreTheSamples(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := metrics.Point{At: sim.Time(rapid.Int64Range(0, 1e15).Draw(t, "at")),
+			Running: rapid.IntRange(0, 9).Draw(t, "running"), Up: rapid.IntRange(0, 9).Draw(t,
+				"up"), Waiting: rapid.IntRange(0, 9).Draw(t, "waiting"),
+			KVUsage: rapid.Float64Range(0, 1).Draw(t, "kv")}
+		points := Points(&scenarios.Result{Series: []metrics.Point{m}})
+		p := points[0]
+		if late, over := m.At.Seconds()-p.At, m.KVUsage-p.KV; len(points) != 1 || late < -1e-9 ||
+			late > 1.001e-6 || over < -1e-12 || over > 1.001e-4 || p.Running != m.Running ||
+			p.Waiting != m.Waiting || p.Up != m.Up {
+			t.Errorf("%+v is shown as %+v", m, p)
+		}
+	})
 }
