@@ -242,9 +242,9 @@ func TestSlowIsReplaced(t *testing.T) {
 		i.fleet.order(func(sim.Time) { found <- i.fleet.slow[0].factor })
 		return <-found
 	}
-	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":3,"for":"100ms"}`)
+	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":3,"for":"30ms"}`)
 	i.post(t, "/llmsim/faults", `{"kind":"slow","replica":0,"factor":5,"for":"1h"}`)
-	time.Sleep(250 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
 	if f := factor(); f != 5 {
 		t.Errorf("after the end of the first, the factor is %v, want 5", f)
 	}
