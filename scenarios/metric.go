@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/metrics"
 )
@@ -336,6 +337,29 @@ func (m Metric) keys() []string {
 	return strings.Split(m.Path, ".")
 }
 
+// embedded is the key of a field whose own fields are keys of the struct around it.
+const embedded = "embedded struct"
+
+// knownJSONKeys are the lists that jsonKeys has made, by type: each run of a plan looks up all
+// metrics.
+var knownJSONKeys sync.Map
+
+// jsonKeys returns the JSON keys of the fields of a struct.
+func jsonKeys(t reflect.Type) []string {
+	if known, ok := knownJSONKeys.Load(t); ok {
+		return known.([]string)
+	}
+	keys := make([]string, t.NumField())
+	for i := range keys {
+		f := t.Field(i)
+		if keys[i], _, _ = strings.Cut(f.Tag.Get("json"), ","); f.Anonymous && keys[i] == "" {
+			keys[i] = embedded
+		}
+	}
+	knownJSONKeys.Store(t, keys)
+	return keys
+}
+
 // numberAt returns the number at the end of a path of JSON keys in a struct.
 func numberAt(v reflect.Value, path []string) (x float64, found bool) {
 	if v.Kind() == reflect.Pointer {
@@ -349,11 +373,9 @@ func numberAt(v reflect.Value, path []string) (x float64, found bool) {
 	case v.Kind() != reflect.Struct || len(path) == 0:
 		return 0, false
 	}
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	for i, key := range jsonKeys(v.Type()) {
 		rest := path[1:]
-		if f.Anonymous && key == "" {
+		if key == embedded {
 			rest = path
 		} else if key != path[0] {
 			continue

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,10 +19,16 @@ func TestMain(m *testing.M) {
 	testscript.Main(testkit.Checked{Tests: m}, map[string]func(){"llmsim": main})
 }
 
-// The scripts in testdata/script say what the commands do, in the words that a user types.
+// The scripts in testdata/script say what the commands do, in the words that a user types. With
+// -short, half of them are drawn for each commit, unless -run names one.
 func TestScripts(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	testkit.OK(t, err)
+	if testing.Short() && !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		scripts = testkit.DrawCases(t, len(scripts)/2, scripts)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: scripts,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode,
 			"width":    width,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
@@ -28,6 +29,25 @@ import (
 func solve(t *testing.T, name string, overrides ...string) *answer.Answer {
 	t.Helper()
 	return solveAll(t, name, append(overrides, untuned)...).Models[0]
+}
+
+// dearest are the tests that answer whole plans for more than a second each.
+var dearest = []string{
+	"TestModelsShareAStock", "TestACPUForOneGPUsForMany", "TestFourA100ServeWellWhatTwoHold",
+	"TestPartsOfFleets", "TestAStoppedPlanGoesOn", "TestCascadesArePlanned", "TestJob",
+	"TestThroughputAlike", "TestTheAnswerIsDetermined", "TestDisaggregatedIsOnTheMenu",
+	"TestShortAnswersHave25Lines", "TestRivalsAreFleets", "TestIdleServersAreNoAlternative",
+	"TestThroughputsAreOfWholeFleets", "TestAnyLoad",
+}
+
+// takeTurns skips one of the dearest tests with -short, unless it is one of the five that are drawn
+// for this commit, or -run asks for it.
+func takeTurns(t *testing.T) {
+	t.Helper()
+	if testing.Short() && flag.Lookup("test.run").Value.String() == "" &&
+		!slices.Contains(testkit.DrawCases(t, 5, dearest), t.Name()) {
+		t.Skip("with -short, the dearest tests take turns")
+	}
 }
 
 // untuned leaves settings to the engine's defaults. TestShippedPlans answers a plan as it is
@@ -74,6 +94,7 @@ func shapeOf(t *testing.T, a *answer.Answer, name string) *answer.Shape {
 // Two A100-80GB hold Llama-2-70B and leave little memory for requests; each of four sustains far
 // more.
 func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
+	takeTurns(t)
 	a := solve(t, "llama2-70b-chat", small, "menu.hardware=[a100-80gb-sxm]",
 		"menu.tensor=[1, 2, 4]")
 	one, two, four := shapeOf(t, a, "1 × a100-80gb-sxm"), shapeOf(t, a, "2 × a100-80gb-sxm"),
@@ -92,6 +113,7 @@ func TestFourA100ServeWellWhatTwoHold(t *testing.T) {
 
 // One user is served cheapest by a desktop processor, many by GPUs.
 func TestACPUForOneGPUsForMany(t *testing.T) {
+	takeTurns(t)
 	if a := solve(t, "one-user", small); a.Chosen == nil || a.Chosen.Label != "1 × desktop-50gbs" {
 		t.Errorf("for one user: %+v", a.Chosen)
 	}
@@ -122,6 +144,7 @@ func TestHostMemoryPays(t *testing.T) {
 
 // A plan has one answer.
 func TestTheAnswerIsDetermined(t *testing.T) {
+	takeTurns(t)
 	var answers [2][]byte
 	for i, a := range []*answer.Answer{solved(t, "many-users"),
 		solve(t, "many-users", small)} {
@@ -138,6 +161,7 @@ func TestTheAnswerIsDetermined(t *testing.T) {
 // A plan that is stopped at any simulation, again and again, comes to the answer of an undisturbed
 // one, and repeats nothing.
 func TestAStoppedPlanGoesOn(t *testing.T) {
+	takeTurns(t)
 	undisturbed, err := json.Marshal(solved(t, "many-users"))
 	testkit.OK(t, err)
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
@@ -205,6 +229,7 @@ func TestShippedPlans(t *testing.T) {
 
 // Prompts on GPUs of their own are an option, and its bound holds.
 func TestDisaggregatedIsOnTheMenu(t *testing.T) {
+	takeTurns(t)
 	a := solve(t, "disaggregated", small, "workload.rate=4/s",
 		"menu.batching=[{token-budget: 2048}]")
 	together, apart := 0, 0
@@ -267,6 +292,7 @@ func rebuilt(t *testing.T, a *answer.Answer) *scenarios.Simulation {
 // Loads that no replica alone stands for are put to whole fleets: the answer keeps its SLO when it
 // is run again, and one replica fewer is tried.
 func TestAnyLoad(t *testing.T) {
+	takeTurns(t)
 	dir := t.TempDir()
 	var chat, code strings.Builder
 	for _, b := range []*strings.Builder{&chat, &code} {

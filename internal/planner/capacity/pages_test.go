@@ -50,6 +50,7 @@ func smallPlans() map[string]struct{ text, shows string } {
 
 // What is printed unless details are asked for fits on a screen, whatever the kind of the plan.
 func TestShortAnswersHave25Lines(t *testing.T) {
+	takeTurns(t)
 	check := func(t *testing.T, all *answer.Answers, shows string) {
 		t.Helper()
 		var out bytes.Buffer

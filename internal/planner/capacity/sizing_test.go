@@ -106,6 +106,7 @@ effort: {requests: 300, most-requests: 1000}
 
 // A rival of the answer is sized as a fleet too, as it is where it is asked for alone.
 func TestRivalsAreFleets(t *testing.T) {
+	takeTurns(t)
 	const text = `
 model: llama-3.1-8b
 workload: {rate: 12/s, prompt: 1000, output: 200}

@@ -1,7 +1,6 @@
 package asked
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -239,7 +238,7 @@ func longestAnswer(requests []sim.Request, s *scenarios.Simulation) sim.Time {
 func boundWithout(figures [][]float64, missed int) Work {
 	sums := make([]float64, len(figures))
 	for k, list := range figures {
-		slices.SortFunc(list, cmp.Compare[float64])
+		slices.Sort(list)
 		for _, v := range list[:max(0, len(list)-missed)] {
 			sums[k] += v
 		}
