@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/load"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/workload"
 
@@ -98,11 +97,7 @@ func (flags *loadFlags) open() (workload.Source, error) {
 		}
 		return workload.Open(workload.Config{Trace: &workload.Trace{Path: flags.trace}})
 	}
-	file, err := scenarios.Load(flags.scenario, flags.set...)
-	if err != nil {
-		return nil, err
-	}
-	simulation, err := file.Build(policies.Default())
+	simulation, err := build(scenarios.Load(flags.scenario, flags.set...))
 	if err != nil {
 		return nil, err
 	}

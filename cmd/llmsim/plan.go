@@ -234,8 +234,5 @@ func writeAnswer(dir string, a *answer.Answer) error {
 	if err := a.WriteFront(dir); err != nil {
 		return err
 	}
-	return files.Write(filepath.Join(dir, "scenario.yaml"), func(w io.Writer) error {
-		_, err := io.WriteString(w, a.Chosen.Scenario)
-		return err
-	})
+	return files.WriteBytes(filepath.Join(dir, "scenario.yaml"), []byte(a.Chosen.Scenario), 0o666)
 }

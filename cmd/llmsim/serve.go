@@ -8,7 +8,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/serve"
 	"github.com/llmsim/llmsim/internal/telemetry"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
@@ -89,11 +88,7 @@ func (flags *serveFlags) compute(cmd *cobra.Command) (err error) {
 
 // simulate serves the fleet of a scenario.
 func (flags *serveFlags) simulate(cmd *cobra.Command, name string) error {
-	file, err := scenarios.Load(name, flags.set...)
-	if err != nil {
-		return err
-	}
-	simulation, err := file.Build(policies.Default())
+	simulation, err := build(scenarios.Load(name, flags.set...))
 	if err != nil {
 		return err
 	}

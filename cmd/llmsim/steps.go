@@ -53,6 +53,14 @@ func write[T any](cmd *cobra.Command, format string, value T, err error,
 	return failed(text(value, cmd.OutOrStdout()))
 }
 
+// build returns the simulation of a scenario, or the error with which it was read.
+func build(file *scenarios.File, err error) (*scenarios.Simulation, error) {
+	if err != nil {
+		return nil, err
+	}
+	return file.Build(policies.Default())
+}
+
 // note writes what a reader should know to standard error.
 func note(cmd *cobra.Command, warnings []string) {
 	for _, warning := range warnings {

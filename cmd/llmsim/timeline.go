@@ -11,7 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -98,11 +97,7 @@ func (flags *timelineFlags) draw(cmd *cobra.Command, title string,
 
 // built returns the simulation of a variant, and prints its warnings.
 func built(cmd *cobra.Command, v compare.Variant) (*scenarios.Simulation, error) {
-	file, err := v.Load()
-	if err != nil {
-		return nil, err
-	}
-	simulation, err := file.Build(policies.Default())
+	simulation, err := build(v.Load())
 	if err != nil {
 		return nil, err
 	}

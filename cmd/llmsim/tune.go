@@ -11,7 +11,6 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/scenarios"
 
 	"github.com/spf13/cobra"
@@ -90,13 +89,14 @@ func (flags *tuneFlags) run(cmd *cobra.Command, args []string) error {
 
 // write prints the answer, and writes the files of --out.
 func (flags *tuneFlags) write(cmd *cobra.Command, a *tuning.Answer) error {
-	asJSON := func(w io.Writer) error { return report.JSON(w, a) }
 	if flags.out != "" {
-		if err := files.Write(filepath.Join(flags.out, "tune.json"), asJSON); err != nil {
+		if err := files.Write(filepath.Join(flags.out, "tune.json"), func(w io.Writer) error {
+			return report.JSON(w, a)
+		}); err != nil {
 			return err
 		}
-		scenario := func(w io.Writer) error { _, err := w.Write(a.Scenario()); return err }
-		if err := files.Write(filepath.Join(flags.out, "scenario.yaml"), scenario); err != nil {
+		name := filepath.Join(flags.out, "scenario.yaml")
+		if err := files.WriteBytes(name, a.Scenario(), 0o666); err != nil {
 			return err
 		}
 	}
@@ -109,8 +109,5 @@ func (flags *tuneFlags) write(cmd *cobra.Command, a *tuning.Answer) error {
 			return err
 		}
 	}
-	if flags.format == "json" {
-		return asJSON(cmd.OutOrStdout())
-	}
-	return doc.Print(cmd.OutOrStdout(), a.Blocks())
+	return show(cmd, flags.format, a, nil, (*tuning.Answer).Blocks)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -72,11 +71,7 @@ func (flags *waterfallFlags) number(cmd *cobra.Command, v compare.Variant) (int6
 		}
 		return int64(n), nil
 	}
-	file, err := v.Load()
-	if err != nil {
-		return 0, err
-	}
-	simulation, err := file.Build(policies.Default())
+	simulation, err := build(v.Load())
 	if err != nil {
 		return 0, err
 	}

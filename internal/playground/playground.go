@@ -53,11 +53,17 @@ func ResultOf(ctx context.Context, file *scenarios.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return encode(diagnosis.NewDocument(result))
+}
+
+// encode returns what commands print with --format json. The program for browsers has no package
+// report, whose renderers are large.
+func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(diagnosis.NewDocument(result))
+	err := encoder.Encode(v)
 	return out.Bytes(), err
 }
 

@@ -1,8 +1,6 @@
 package playground
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,12 +56,7 @@ func train(settings []string) ([]byte, error) {
 	if err := job.Fill(given); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(job.Result(job.Compute(price)))
-	return out.Bytes(), err
+	return encode(job.Result(job.Compute(price)))
 }
 
 // equip looks up the model, the accelerator and the optimizer, and returns the price of an

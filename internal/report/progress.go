@@ -54,11 +54,7 @@ func (p *Progress) step() {
 		if time.Since(p.started) < patience {
 			return
 		}
-		p.bar = progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(p.out),
-			progressbar.OptionSetDescription("requests"),
-			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionClearOnFinish())
+		p.bar = newBar(p.out, p.total, "requests")
 	}
 	_ = p.bar.Set64(p.done) // a bar that cannot be drawn must not end the run
 }
@@ -68,4 +64,44 @@ func (p *Progress) End() {
 	if p != nil && p.bar != nil {
 		_ = p.bar.Clear()
 	}
+}
+
+// Counter shows on a terminal how many of a number of tasks are done, and the time left. On
+// anything else it shows nothing. Its methods may be called by several goroutines.
+type Counter struct {
+	out  io.Writer
+	what string
+	bar  *progressbar.ProgressBar
+}
+
+// NewCounter returns a counter of tasks, named in the plural.
+func NewCounter(out io.Writer, what string) *Counter { return &Counter{out: out, what: what} }
+
+// Start says how many tasks there are; -1 where that is not known.
+func (c *Counter) Start(tasks int) {
+	if doc.IsTerminal(c.out) && tasks != 0 {
+		c.bar = newBar(c.out, int64(tasks), c.what)
+	}
+}
+
+// Step counts one that is done.
+func (c *Counter) Step() {
+	if c.bar != nil {
+		_ = c.bar.Add(1) // a bar that cannot be drawn must not end the work
+	}
+}
+
+// End clears the bar.
+func (c *Counter) End() {
+	if c.bar != nil {
+		_ = c.bar.Clear()
+	}
+}
+
+// newBar returns a bar of things to do, named in the plural; total is -1 where it is not known.
+func newBar(out io.Writer, total int64, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(out),
+		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish())
 }

@@ -45,8 +45,14 @@ func (r *Recorder) Finished(s *sim.Sequence) {
 // Finish writes the summary, the time series and the page, and puts all files in place. The page
 // shows steps of the scenario too.
 func (r *Recorder) Finish(result *scenarios.Result, steps *scenarios.Steps) error {
-	err := errors.Join(r.Close(), r.summary(result), r.series(result),
-		r.page(result, steps))
+	err := errors.Join(r.Close(),
+		r.write("summary.json", func(w io.Writer) error {
+			return JSON(w, diagnosis.NewDocument(result))
+		}),
+		r.write("timeseries.csv", func(w io.Writer) error { return writeSeries(w, result.Series) }),
+		r.write("report.html", func(w io.Writer) error {
+			return page.Write(w, page.Run{Result: result, Sample: r.sample, Steps: steps})
+		}))
 	if err != nil {
 		return errors.Join(err, r.files.discard())
 	}
@@ -59,28 +65,13 @@ func (r *Recorder) Sample() *page.Sample { return r.sample }
 // Discard throws away what was written.
 func (r *Recorder) Discard() error { return r.files.discard() }
 
-func (r *Recorder) summary(result *scenarios.Result) error {
-	out, err := r.files.create("summary.json")
+// write starts a file of that name and fills it.
+func (r *Recorder) write(name string, fill func(io.Writer) error) error {
+	out, err := r.files.create(name)
 	if err != nil {
 		return err
 	}
-	return JSON(out, diagnosis.NewDocument(result))
-}
-
-func (r *Recorder) series(result *scenarios.Result) error {
-	out, err := r.files.create("timeseries.csv")
-	if err != nil {
-		return err
-	}
-	return writeSeries(out, result.Series)
-}
-
-func (r *Recorder) page(result *scenarios.Result, steps *scenarios.Steps) error {
-	out, err := r.files.create("report.html")
-	if err != nil {
-		return err
-	}
-	return page.Write(out, page.Run{Result: result, Sample: r.sample, Steps: steps})
+	return fill(out)
 }
 
 // Figure prints a number with three significant digits, and whole numbers with commas.

@@ -24,7 +24,7 @@ func charts(runs []Run, d *pageData) []chart {
 			Table: doc.Blocks{seriesTable(d)}.HTML()},
 		{ID: "memory", Title: "KV memory", Words: each(runs, memoryWords)},
 	}
-	if slices.ContainsFunc(d.Runs, func(r runData) bool { return r.scales() }) {
+	if slices.ContainsFunc(d.Runs, func(r runData) bool { return Scales(r.Series) }) {
 		list = append(list, chart{ID: "replicas", Title: "Replicas that are up",
 			Words: each(runs, replicaWords)})
 	}
@@ -109,9 +109,9 @@ func stepWords(r *Run) string {
 	return words
 }
 
-// scales reports whether the number of replicas changes.
-func (r *runData) scales() bool {
-	return slices.ContainsFunc(r.Series, func(p Point) bool { return p.Up != r.Series[0].Up })
+// Scales reports whether the number of replicas changes.
+func Scales(series []Point) bool {
+	return slices.ContainsFunc(series, func(p Point) bool { return p.Up != series[0].Up })
 }
 
 // tableRows is how many moments the table of a run shows.

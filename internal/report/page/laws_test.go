@@ -174,7 +174,7 @@ func TestTablesOfCharts(t *testing.T) {
 				r.Series = append(r.Series, Point{At: float64(k), Running: k, Waiting: 2 * k,
 					KV: float64(k) / 100, Up: 1 + k/39})
 			}
-			if scales := r.scales(); scales != (n == 40) {
+			if scales := Scales(r.Series); scales != (n == 40) {
 				t.Errorf("%d points change: %v", n, scales)
 			}
 			rows, parts = rows+min(n, 12), parts+1

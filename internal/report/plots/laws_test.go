@@ -646,7 +646,7 @@ func TestStateIsOnItsAxes(t *testing.T) {
 			m.holds(t, "end", m.lines[1].XYs, plotter.XYs{{X: 0, Y: 100}, {X: length / by, Y: 100}})
 		}
 		top := max(state[0].Up, state[1].Up, state[2].Up)
-		if scales(state) != (state[0].Up != state[1].Up || state[0].Up != state[2].Up) ||
+		if page.Scales(state) != (state[0].Up != state[1].Up || state[0].Up != state[2].Up) ||
 			u.Y.Max != float64(top)+1 || u.lines[0].StepStyle != plotter.PostStep ||
 			u.lines[0].Color == q.lines[0].Color {
 			t.Errorf("replicas of %v up to %g", state, u.Y.Max)

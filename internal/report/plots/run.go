@@ -34,7 +34,7 @@ func (s Style) SaveRun(dir string, result *scenarios.Result, sample *page.Sample
 	if pictures["steps"], err = StepParts(page.StepParts(steps, result)); err != nil {
 		return err
 	}
-	if scales(state) {
+	if page.Scales(state) {
 		if pictures["replicas"], err = Replicas(state); err != nil {
 			return err
 		}
@@ -193,11 +193,6 @@ func length(state []page.Point) float64 {
 		return 0
 	}
 	return state[len(state)-1].At
-}
-
-// scales reports whether the number of replicas changes.
-func scales(state []page.Point) bool {
-	return slices.ContainsFunc(state, func(p page.Point) bool { return p.Up != state[0].Up })
 }
 
 // Replicas draws the number of replicas that serve, start or finish what they have, over time.
