@@ -132,6 +132,9 @@ func TestADeploymentAppliesToItself(t *testing.T) {
 	}{
 		{text: fitted("h100-sxm", 2), grade: "measured here", factor: 1.25},
 		{text: fitted("h100-sxm", 1), grade: "formula only", factor: 1.25, warn: "parallelism 1"},
+		// spread over more because of its memory, without a word of the scenario
+		{text: fitted("h100-sxm", 1), set: "memory.static-share=0.08 parallelism={}",
+			grade: "formula only", factor: 1.25, warn: "parallelism 1"},
 		{text: fitted("h200-sxm", 2), factor: 0, warn: "accelerator h200-sxm"},
 		{text: fitted("h100-sxm", 2), set: "engine.factors.prompts=1.5", grade: "formula only",
 			factor: 1.5},
@@ -139,7 +142,7 @@ func TestADeploymentAppliesToItself(t *testing.T) {
 		testkit.OK(t, os.WriteFile(path, c.text, 0o600))
 		sets := []string{"engine.deployment=" + path}
 		if c.set != "" {
-			sets = append(sets, c.set)
+			sets = append(sets, strings.Fields(c.set)...)
 		}
 		s, text := twinned(t, sets...)
 		e := s.Evidence()

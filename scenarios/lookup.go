@@ -19,7 +19,7 @@ import (
 )
 
 // lookUp finds the entries of catalogues that a server names: a model, accelerators with their
-// links, and an engine. It sets catalog, Config and twin, and the defaults of hardware and engine.
+// links, and an engine. It sets catalog, Config and fitted, and the defaults of hardware and engine.
 func (v *server) lookUp() {
 	if v.written.Model == "" {
 		v.problem("model", "must be given, at the top or in the pool")
@@ -45,7 +45,7 @@ func (v *server) lookUp() {
 			Slowdown: v.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
-	v.twin = v.applyDeployment(&v.s.Engine, &v.Config)
+	v.fitted = v.applyDeployment(&v.s.Engine, &v.Config)
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		v.Config.Physics.Images, v.Config.Physics.Adjusted = images, true
 		v.Config.EncoderCache = v.written.Engine.EncoderCache

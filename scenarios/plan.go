@@ -18,8 +18,8 @@ import (
 const comfortableContext = 8192
 
 // planMemory divides the memory. First it chooses the parallelism, if the scenario does not give
-// it. It sets parallelism, number formats, the share of memory that is used, and Plan; the model
-// may not fit.
+// it. It sets parallelism, number formats, the share of memory that is used, twin, and Plan; the
+// model may not fit.
 func (p *server) planMemory() {
 	p.unspread = p.Config
 	model, longest := p.Config.Model, p.Config.Model.MaxContext
@@ -36,6 +36,9 @@ func (p *server) planMemory() {
 	full := degrees.degrees().Complete()
 	degrees.Pipeline, degrees.Expert, degrees.Data = full.Pipeline, full.Expert, full.Data
 	p.Config = p.spreadOver(degrees.degrees())
+	if p.fitted != nil {
+		p.twin = p.ownEvidence(p.fitted, &p.Config)
+	}
 	p.captureGraphs()
 	p.checkMemoryShares()
 	field, err := "parallelism", error(nil)

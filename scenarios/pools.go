@@ -36,7 +36,8 @@ type server struct {
 	s        Scenario // written, completed by each step
 
 	catalog hardware.Catalog // lookUp
-	twin    *evidence.Own    // lookUp; of the deployment that predictions are fitted to, or nil
+	fitted  *Fitted          // lookUp; the deployment that predictions are fitted to, or nil
+	twin    *evidence.Own    // planMemory; what fitted says of this server, or nil
 	// Config is completed by all steps, Plan is set by planMemory and Clock by startClock.
 	deployment.Server
 	drafting   drafting          // choosePolicies

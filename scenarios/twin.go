@@ -64,23 +64,24 @@ func (d *Fitted) Encode() ([]byte, error) {
 }
 
 // applyDeployment applies the deployment that the scenario names to its engine and to the server,
-// if it is of the same model, accelerator and engine, and returns its evidence. A file of another
-// one changes nothing, and a warning says so.
-func (v *view) applyDeployment(e *Engine, c *deployment.Config) (own *evidence.Own) {
+// if it is of the same model, accelerator and engine, and returns it. A file of another one changes
+// nothing, and a warning says so. It returns nil, too, where the predictions are not those that the
+// deployment's errors are of.
+func (v *view) applyDeployment(e *Engine, c *deployment.Config) (of *Fitted) {
 	var fitted Factors
 	if e.Deployment != "" && len(v.problems) == 0 {
 		if d := v.readDeployment(); d != nil && v.matchesDeployment(d, c) {
-			own, fitted = v.ownEvidence(d, c), d.Factors
+			of, fitted = d, d.Factors
 			e.Factors = e.Factors.or(fitted)
 		}
 	}
 	// factors that are written out as they were fitted change nothing
 	if c.Physics.Adjusted || e.Factors != fitted {
-		own = nil
+		of = nil
 	}
 	c.Physics.Adjusted = c.Physics.Adjusted || e.Factors != (Factors{})
 	c.Physics.Factors = e.Factors.fitted()
-	return own
+	return of
 }
 
 func (v *view) readDeployment() *Fitted {
@@ -133,15 +134,15 @@ func (v *view) matchesDeployment(d *Fitted, c *deployment.Config) bool {
 	return len(other) == 0
 }
 
-// ownEvidence returns what a deployment's measurements say of the server: nothing, if it is spread
-// over another number of accelerators or has another version of the engine.
+// ownEvidence returns what a deployment's measurements say of the server, whose parallelism is
+// chosen: nothing, if it is spread over another number of accelerators or has another version of
+// the engine.
 func (v *view) ownEvidence(d *Fitted, c *deployment.Config) *evidence.Own {
-	fitted, here := cmp.Or(d.Tensor, 1), c.Parallel.Tensor
-	version := c.Release.Version.String()
+	tensor, version := cmp.Or(d.Tensor, 1), c.Release.Version.String()
 	switch {
-	case here != fitted && (here != 0 || fitted != 1):
+	case c.Parallel.Tensor != tensor:
 		v.warn("engine.deployment was fitted with tensor parallelism %d: its errors do not hold "+
-			"here", fitted)
+			"here", tensor)
 	case d.EngineVersion != "" && d.EngineVersion != version:
 		v.warn("engine.deployment was fitted to version %s of the engine: its errors do not hold "+
 			"for %s", d.EngineVersion, version)
