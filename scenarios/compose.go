@@ -24,6 +24,7 @@ type fleet struct {
 
 // compose puts the pools together, and refuses pools that cannot work together.
 func (l *layout) compose() *fleet {
+	l.joinAlike()
 	f := &fleet{layout: l}
 	for _, kind := range l.kinds {
 		name := kind.Model.Name

@@ -19,7 +19,7 @@ import (
 )
 
 // lookUp finds the entries of catalogues that a server names: a model, accelerators with their
-// links, and an engine. It sets catalog, Config and fitted, and the defaults of hardware and engine.
+// links, and an engine. It sets catalog, Config, fitted, and the defaults of hardware and engine.
 func (v *server) lookUp() {
 	if v.written.Model == "" {
 		v.problem("model", "must be given, at the top or in the pool")

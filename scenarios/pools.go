@@ -84,8 +84,8 @@ type place struct {
 // roleNames returns the names of sim.Mixed, sim.Prefill and sim.Decode in scenarios.
 func roleNames() []string { return []string{"mixed", "prefill", "decode"} }
 
-// layout holds the pools of a scenario and their servers. Pools without sections of their own share
-// a server.
+// layout holds the pools of a scenario and their servers. Pools with the same settings share a
+// server.
 type layout struct {
 	*notes
 	named  []Pool // with names and roles; empty where the scenario does not name pools
@@ -166,6 +166,39 @@ func (s section) asWritten() any {
 		}
 	}
 	return written.Interface()
+}
+
+// joinAlike gives one server to pools whose settings are the same now that all are resolved, as
+// pools that are written alike have: with its defaults written out, a scenario is the same. What
+// was noted of a server that goes was noted of the one that stays, too.
+func (l *layout) joinAlike() {
+	var kinds []*server
+	numbers := make([]int, len(l.kinds))
+	for i, v := range l.kinds {
+		numbers[i] = slices.IndexFunc(kinds, v.alike)
+		if numbers[i] < 0 {
+			numbers[i] = len(kinds)
+			kinds = append(kinds, v)
+			continue
+		}
+		l.warnings = slices.DeleteFunc(l.warnings,
+			func(words string) bool { return strings.HasPrefix(words, "pool "+v.label+": ") })
+	}
+	for i := range l.places {
+		l.places[i].kind = numbers[l.places[i].kind]
+	}
+	l.kinds = kinds
+}
+
+// alike reports whether two servers have the same settings.
+func (v *server) alike(other *server) bool {
+	own, others := sections(&v.s, new(Pool)), sections(&other.s, new(Pool))
+	for i := range own {
+		if !reflect.DeepEqual(own[i].asWritten(), others[i].asWritten()) {
+			return false
+		}
+	}
+	return true
 }
 
 // sections lists the keys that a scenario and a pool have in common, apart from names and numbers.

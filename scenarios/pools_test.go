@@ -79,6 +79,7 @@ func TestDefaultsWrittenOutAreTheSameScenario(t *testing.T) {
 			"replicas: 2}]}\n",
 		"batching: {policy: edf, token-budget: 300}\nfleet: {pools: [{name: a, replicas: 4}, " +
 			"{batching: {policy: edf, token-budget: 300, chunk-limit: 0}, replicas: 1}]}\n",
+		"fleet: {pools: [{name: a, batching: vllm-v1, replicas: 1}, {replicas: 2}]}\n",
 	} {
 		f, err := Parse("t.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
 			"workload: {requests: 6}\n"+text))
@@ -90,6 +91,11 @@ func TestDefaultsWrittenOutAreTheSameScenario(t *testing.T) {
 		again := build(t, f, err)
 		if diff := cmp.Diff(s.Scenario, again.Scenario); diff != "" {
 			t.Errorf("%s: with all defaults written out (-,+): %s", text, diff)
+		}
+		diff := cmp.Diff(setup(kindsOf(s.pools)), setup(kindsOf(again.pools)))
+		if diff += cmp.Diff(s.Warnings, again.Warnings); diff != "" {
+			t.Errorf("%s: with all defaults written out, servers and notes are others (-,+): %s",
+				text, diff)
 		}
 	}
 }
