@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies/memory"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 

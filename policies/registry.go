@@ -12,10 +12,10 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies/memory"
 	"github.com/llmsim/llmsim/policies/speculation"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -135,8 +135,11 @@ func (f *Family[T]) Lookup(name string) (*Policy[T], error) {
 	return nil, fmt.Errorf("%s", nearest.Unknown(f.Kind, name, names))
 }
 
+// Setting describes a parameter of a policy, by the tags of its field.
+type Setting = strict.Setting
+
 // Params lists the parameters in the order of their fields.
-func (p *Policy[T]) Params() []strict.Setting {
+func (p *Policy[T]) Params() []Setting {
 	list := strict.Settings(reflect.TypeOf(p.Settings))
 	for i := range list {
 		if other, ok := p.Defaults[list[i].Name]; ok {
@@ -188,7 +191,7 @@ const (
 )
 
 // Param returns the parameter of the first of the roles for which the policy has one, or nil.
-func (p *Policy[T]) Param(roles ...string) *strict.Setting {
+func (p *Policy[T]) Param(roles ...string) *Setting {
 	list := p.Params()
 	for _, role := range roles {
 		for i := range list {

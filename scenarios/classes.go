@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/nearest"
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/arrivals"

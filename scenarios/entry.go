@@ -8,9 +8,9 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/registry"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // CheckEntry returns what is wrong with a file that is to be the entry of a registry under a name:

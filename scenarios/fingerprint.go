@@ -13,7 +13,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 // Fingerprint returns a hash of all that a result depends on: the scenario and its seed, the

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 // Fitted is the content of a deployment.yaml: what llmsim twin adapt found of one deployment.

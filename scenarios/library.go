@@ -12,7 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/registry"
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 //go:embed library/*.yaml library/papers/*.yaml

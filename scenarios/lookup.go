@@ -9,12 +9,12 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/registry"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/measured"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios/deployment"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 

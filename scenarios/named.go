@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"github.com/llmsim/llmsim/internal/registry"
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 // registered returns the file of an entry of the user's registry; "" without one.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Any number of processors gives the same result, to the last bit: for every key of a workload and

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies/speculation"
 	"github.com/llmsim/llmsim/scenarios/evidence"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 

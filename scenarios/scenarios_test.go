@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // tinyTrace is a trace in our own format, for scenarios that replay one.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/metrics"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 

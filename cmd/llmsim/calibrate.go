@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/engine/bench"
+	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/files"
@@ -90,7 +90,7 @@ func (flags *calibrateFlags) run(cmd *cobra.Command) error {
 // calibrate measures the computer with a number of threads.
 func (flags *calibrateFlags) calibrate(cmd *cobra.Command, threads int) (fit *calibration.Fit,
 	err error) {
-	host, err := calibration.NewMachine(threads, bench.DefaultBytes)
+	host, err := calibration.NewMachine(threads, engine.DefaultProbeBytes)
 	if err != nil {
 		return nil, err
 	}

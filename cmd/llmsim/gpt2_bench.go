@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/engine/bench"
+	"github.com/llmsim/llmsim/internal/engine"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
@@ -27,7 +27,7 @@ type gpt2BenchFlags struct {
 	naive    bool          `flag:"naive-attention" usage:"compute attention without tiling"`
 
 	model *gpt2.Model
-	cases []bench.Case
+	cases []engine.BenchCase
 }
 
 func newGPT2BenchCommand() *cobra.Command {
@@ -57,22 +57,21 @@ func (flags *gpt2BenchFlags) open() error {
 		gpt2.Options{Format: dtype, KVHeads: flags.kvHeads}); err != nil {
 		return err
 	}
-	flags.cases, err = bench.Cases(flags.model, flags.threads, flags.batches, flags.contexts,
+	flags.cases, err = engine.BenchCases(flags.model, flags.threads, flags.batches, flags.contexts,
 		flags.prompts)
 	return err
 }
 
 func (flags *gpt2BenchFlags) run(cmd *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, flags.model.Close()) }()
-	results := make([]bench.Result, len(flags.cases))
+	results := make([]engine.BenchResult, len(flags.cases))
 	for i, c := range flags.cases {
-		results[i], err = bench.Run(flags.model, c,
-			bench.Options{Least: flags.least, NaiveAttention: flags.naive})
+		results[i], err = engine.Bench(flags.model, c,
+			engine.BenchOptions{Least: flags.least, NaiveAttention: flags.naive})
 		if err := errors.Join(err, cmd.Context().Err()); err != nil {
 			return err
 		}
 	}
-	return write(cmd, flags.format, results, nil, func(list []bench.Result, w io.Writer) error {
-		return bench.WriteTable(w, list)
-	})
+	return write(cmd, flags.format, results, nil,
+		func(list []engine.BenchResult, w io.Writer) error { return engine.WriteBench(w, list) })
 }

@@ -10,6 +10,10 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 func main() {
@@ -62,4 +66,16 @@ func (o *standardOutput) Fd() uintptr {
 		return file.Fd()
 	}
 	return ^uintptr(0) // no file
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "llmsim", scenarios.Version())
+			return err
+		},
+	}
 }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 )
 
@@ -37,12 +37,12 @@ func (flags *mergeFlags) run(cmd *cobra.Command, dirs []string) error {
 	if flags.out == "" {
 		return errors.New("--out is missing: give the folder for the results")
 	}
-	j, err := journal.Open(filepath.Join(flags.out, "journal.jsonl"))
+	j, err := planner.OpenJournal(filepath.Join(flags.out, "journal.jsonl"))
 	if err != nil {
 		return failed(err)
 	}
 	defer j.Close()
-	q, err := journal.MergeShards(dirs, j)
+	q, err := planner.MergeShards(dirs, j)
 	if err != nil {
 		return failed(err)
 	}
@@ -53,7 +53,7 @@ func (flags *mergeFlags) run(cmd *cobra.Command, dirs []string) error {
 }
 
 func mergeSweep(cmd *cobra.Command,
-	q journal.Question, j *journal.Journal, flags *sweepFlags) error {
+	q planner.Question, j *planner.Journal, flags *sweepFlags) error {
 	axes, err := axes(q.Vary)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func mergeSweep(cmd *cobra.Command,
 	return flags.write(cmd, results)
 }
 
-func mergePlan(cmd *cobra.Command, q journal.Question, j *journal.Journal, out string) error {
+func mergePlan(cmd *cobra.Command, q planner.Question, j *planner.Journal, out string) error {
 	file, err := asked.Parse(q.Name, []byte(q.Text), q.Set...)
 	if err != nil {
 		return err

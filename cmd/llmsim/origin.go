@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // varied returns a function that runs a command, whose errors about keys that --vary sets name

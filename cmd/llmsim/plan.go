@@ -11,13 +11,13 @@ import (
 
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/report"
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 // planFlags are the flags of the plan command.
@@ -74,7 +74,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if err := flags.shard.begin(flags.out,
-		journal.Question{Command: "plan", Name: name, Set: flags.set}, asked.Read); err != nil {
+		planner.Question{Command: "plan", Name: name, Set: flags.set}, asked.Read); err != nil {
 		return err
 	}
 	answers, err := flags.solve(cmd, file)
@@ -137,7 +137,7 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Ans
 	defer counter.End()
 	var answers *answer.Answers
 	err := flags.queue.keep(cmd, flags.out, "simulations",
-		func(c queue.Config, j *journal.Journal) (err error) {
+		func(c queue.Config, j *planner.Journal) (err error) {
 			answers, err = capacity.Solve(cmd.Context(), file, capacity.Options{Queue: c,
 				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j})
 			return err

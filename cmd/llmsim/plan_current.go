@@ -12,8 +12,8 @@ import (
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // currentFlags name the deployment that a plan's answer is put beside.

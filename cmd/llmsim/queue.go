@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 
-	"github.com/llmsim/llmsim/internal/planner/queue"
-
 	"github.com/spf13/cobra"
+
+	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/planner/queue"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // queueFlags are the flags that say where simulations are queued and who runs them.
@@ -50,4 +55,28 @@ func (flags *queueFlags) config(cmd *cobra.Command) (queue.Config, error) {
 	}
 	c.Log = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "llmsim:", text) }
 	return c, c.Check()
+}
+
+// keep does work whose runs go through the queue that the flags ask for. Where there is a folder,
+// out, a journal in it keeps what was run, and the same command goes on from there. Noun names what
+// is kept, such as "simulations".
+func (flags *queueFlags) keep(cmd *cobra.Command, out, noun string,
+	work func(c queue.Config, j *planner.Journal) error) error {
+	c, err := flags.config(cmd)
+	if err != nil {
+		return scenarios.BadInput(err)
+	}
+	if out == "" {
+		return work(c, nil)
+	}
+	j, err := planner.OpenJournal(filepath.Join(out, "journal.jsonl"))
+	if err != nil {
+		return failed(err)
+	}
+	err = work(c, j)
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted; %d %s are kept in %s, and the same command goes on from "+
+			"there", j.Len(), noun, out)
+	}
+	return errors.Join(err, j.Close())
 }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
 // shardFlag is the flag that chooses the part of the work to do. It implements pflag.Value.
-type shardFlag struct{ journal.Shard }
+type shardFlag struct{ planner.Shard }
 
 func (s *shardFlag) add(cmd *cobra.Command) {
 	cmd.Flags().Var(s, "shard",
@@ -30,13 +30,13 @@ func (s *shardFlag) Type() string { return "i/n" }
 
 // Set stores the part, or refuses it.
 func (s *shardFlag) Set(text string) (err error) {
-	s.Shard, err = journal.ParseShard(text)
+	s.Shard, err = planner.ParseShard(text)
 	return err
 }
 
 // begin notes in the folder which part of the question it is for. A shard of one, 0/1, is the
 // whole.
-func (s *shardFlag) begin(dir string, q journal.Question,
+func (s *shardFlag) begin(dir string, q planner.Question,
 	read func(name string) ([]byte, error)) error {
 	if s.Of == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (s *shardFlag) begin(dir string, q journal.Question,
 		return err
 	}
 	q.Text, q.Version = string(text), scenarios.Version()
-	return failed(journal.BeginShard(dir, q, s.Shard))
+	return failed(planner.BeginShard(dir, q, s.Shard))
 }
 
 // printDone says that the part is done.

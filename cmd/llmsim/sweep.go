@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/llmsim/llmsim/internal/files"
-	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/sweep"
 	"github.com/llmsim/llmsim/internal/report"
@@ -55,7 +55,7 @@ func (flags *sweepFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	s := sweep.Sweep{Name: name, Set: flags.set, Axes: axes}
-	if err := flags.shard.begin(flags.out, journal.Question{Command: "sweep", Name: name,
+	if err := flags.shard.begin(flags.out, planner.Question{Command: "sweep", Name: name,
 		Set: flags.set, Vary: flags.vary}, scenarios.Read); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (flags *sweepFlags) sweep(cmd *cobra.Command, s *sweep.Sweep) (*sweep.Resul
 	defer counter.End()
 	var results *sweep.Results
 	err := flags.queue.keep(cmd, flags.out, "runs",
-		func(c queue.Config, j *journal.Journal) (err error) {
+		func(c queue.Config, j *planner.Journal) (err error) {
 			results, err = s.Run(cmd.Context(), sweep.Options{Queue: c, Shard: flags.shard.Shard,
 				Started: counter.Start, Done: counter.Step, Journal: j})
 			return err

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // mostTries is how many scenarios with a feature are mended until it is given up.

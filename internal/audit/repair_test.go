@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // mostRepairs bounds how often a scenario is mended until it is given up.

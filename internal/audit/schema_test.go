@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // node is a schema, as far as the schema of scenarios uses JSON Schema.

@@ -1,7 +1,8 @@
 // Package engine serves GPT-2 the way real servers do: sequences of different lengths in one
 // continuous batch, prompts in chunks, keys and values in a paged cache with prefix reuse, and
 // rollback of rejected tokens. A step computes exactly the chunks that it is given, so that any
-// scheduler can drive it; Clock lets the simulator's do so.
+// scheduler can drive it; Clock lets the simulator's do so. Bench times steps of the model beside
+// what the machine can do at the same moment, which a Probe measures.
 package engine
 
 import (

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
 )
 
 // TestMain takes all tests to the module's root. The go command would look for the files that they
@@ -28,5 +30,5 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	testkit.Main(m)
 }

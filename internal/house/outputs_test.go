@@ -18,7 +18,7 @@ func TestOutputsAreWrittenWhole(t *testing.T) {
 	makers := map[string]bool{"Create": true, "OpenFile": true, "WriteFile": true,
 		"CreateTemp": true}
 	others := map[string]string{
-		"internal/planner/journal/journal.go":  "a journal grows line by line",
+		"internal/planner/journal.go":          "a journal grows line by line",
 		"internal/planner/queue/config.go":     "a key is made once, and linked in place",
 		"internal/report/files.go":             "the files of a run are staged in a folder",
 		"internal/validation/distil/write.go":  "it replaces no file",

@@ -20,7 +20,7 @@ var floors = map[string]int{
 	"internal/nearest": 0, "internal/testkit": 0,
 	"internal/registry": 1,
 	"internal/alarm":    0, "internal/files": 0, "internal/browsertest": 0,
-	"sim": 1, "hardware": 1, "scenarios/strict": 1,
+	"sim": 1, "hardware": 1, "internal/strict": 1,
 	"models": 2, "policies": 2, "workload": 2, "metrics": 2, "internal/engine": 2,
 	"internal/content": 2, "internal/text": 2,
 	"scenarios": 3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
@@ -62,11 +62,7 @@ func eachImport(t *testing.T, f func(file, imported string)) {
 }
 
 // room returns the room of a file or a package: its first folder, or its first two under internal.
-// Strict YAML is a room of its own, since policies are read by it too.
 func room(name string) string {
-	if strings.HasPrefix(name+"/", "scenarios/strict/") {
-		return "scenarios/strict"
-	}
 	first, rest, _ := strings.Cut(name, "/")
 	if first != "internal" {
 		return first
@@ -108,12 +104,12 @@ func TestSimAndHardwareStandOnTheirOwn(t *testing.T) {
 // TestYAMLStaysAtTheEdge is read where users write it: scenarios, the data files of hardware and
 // engines, and manifests. So the library can be changed.
 func TestYAMLStaysAtTheEdge(t *testing.T) {
-	readers := map[string]bool{"scenarios/strict": true, "hardware": true,
+	readers := map[string]bool{"internal/strict": true, "hardware": true,
 		"internal/files": true, "internal/launch": true, "internal/launch/commands": true,
 		"internal/launch/options": true}
 	eachImport(t, func(file, imported string) {
 		if strings.HasPrefix(imported, "gopkg.in/yaml") && !readers[path.Dir(file)] {
-			t.Errorf("%s imports %s; only scenarios/strict, hardware, internal/datafile and "+
+			t.Errorf("%s imports %s; only internal/strict, hardware, internal/datafile and "+
 				"internal/launch do", file, imported)
 		}
 	})

@@ -26,14 +26,13 @@
 //	internal/planner/capacity/answer    15  8508
 //	internal/planner/capacity/detail    15  8501
 //	internal/planner/compare            13  9201
-//	internal/planner/journal            12  8101
 //	internal/planner/sweep              14  9204
 //	internal/planner/tuning             13  9202
 //	internal/planner/queue              12  9462 (of 18)
 //	internal/planner                    14  9203
 //	scenarios/deployment                15  9312
 //	scenarios/evidence                  15  9311
-//	scenarios/strict                    13  8101
+//	internal/strict                     13  8101
 //	workload                            13  9461 (of 18)
 //	workload/arrivals                   12  7401
 //	workload/lengths                    14  7401

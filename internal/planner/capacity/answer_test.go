@@ -17,9 +17,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -172,7 +172,7 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 	for stop := 3; ; stop += each {
 		f, err := asked.Open("many-users", small, untuned)
 		testkit.OK(t, err)
-		j, err := journal.Open(path)
+		j, err := planner.OpenJournal(path)
 		testkit.OK(t, err)
 		before := j.Len()
 		ctx, cancel := context.WithCancel(context.Background())

@@ -20,12 +20,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -147,7 +147,7 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 		return all, nil
 	}
 	if n := all.Failed(); n > 0 {
-		return nil, journal.ShardFailed(n)
+		return nil, planner.ShardFailed(n)
 	}
 	return nil, nil
 }

@@ -3,10 +3,10 @@ package capacity
 import (
 	"cmp"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 )
 
@@ -17,12 +17,12 @@ type Options struct {
 	Queue queue.Config
 	// Shard is the part of the work to do; its results go into the journal, and there is no answer.
 	// All parts look for the cheapest fleet, and share the rest.
-	Shard journal.Shard
+	Shard planner.Shard
 	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool
 	// Journal keeps the results of simulations, so that a stopped plan can go on; nil keeps
 	// nothing.
-	Journal *journal.Journal
+	Journal *planner.Journal
 	// Ran is called after each simulation, by several goroutines. It may be nil.
 	Ran func()
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Change is a key that another scenario sets differently. From and To are in YAML; empty where the

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // built returns a trial of a scenario as it is after its run, but for the figures, and its text

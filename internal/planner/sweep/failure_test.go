@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/llmsim/llmsim/internal/planner/journal"
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
@@ -39,7 +39,7 @@ func TestFailedPointsAreReported(t *testing.T) {
 				return Simulate(ctx, f, "")
 			}})
 	}()
-	j, err := journal.Open(filepath.Join(t.TempDir(), "journal.jsonl"))
+	j, err := planner.OpenJournal(filepath.Join(t.TempDir(), "journal.jsonl"))
 	testkit.OK(t, err)
 	defer j.Close()
 	sweep := example()

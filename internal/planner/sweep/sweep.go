@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -35,11 +34,11 @@ type Options struct {
 	Queue queue.Config
 	// Shard is the part of the work to do. Its results go into the journal, and Run returns no
 	// points.
-	Shard journal.Shard
+	Shard planner.Shard
 	// Recorded takes all results from the journal. A missing result is a shard.Missing error.
 	Recorded bool
 	// Journal keeps the results; nil keeps nothing.
-	Journal *journal.Journal
+	Journal *planner.Journal
 	// Started, if not nil, is called with the number of runs to do, Done after each run. Done is
 	// called by several goroutines.
 	Started func(runs int)
@@ -167,7 +166,7 @@ func failures(done map[string]outcome) error {
 		}
 	}
 	if n > 0 {
-		return journal.ShardFailed(n)
+		return planner.ShardFailed(n)
 	}
 	return nil
 }

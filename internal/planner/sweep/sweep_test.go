@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -40,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 func journaled(path string) error {
-	j, err := journal.Open(path)
+	j, err := planner.OpenJournal(path)
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func TestKilledSweepsGoOn(t *testing.T) {
 		t.Errorf("after %d kills the journal has %d lines, %d of them different; want 60", kills,
 			len(lines), len(seen))
 	}
-	j, err := journal.Open(path)
+	j, err := planner.OpenJournal(path)
 	testkit.OK(t, err)
 	defer j.Close()
 	var ran atomic.Int32

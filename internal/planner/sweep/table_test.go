@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
@@ -483,7 +482,7 @@ func TestResultsByHand(t *testing.T) {
 	bad["y"] = outcome{Reason: "broken", failed: true}
 	r, err := s.results(points, keys, bad)
 	if err != nil || r.Failed() != 1 || failures(bad) == nil ||
-		failures(bad).Error() != journal.ShardFailed(1).Error() {
+		failures(bad).Error() != planner.ShardFailed(1).Error() {
 		t.Errorf("a failed point: %v, %v", err, failures(bad))
 	}
 	row := newRow(points[0], outcome{Values: map[string]float64{}})
@@ -502,26 +501,26 @@ func TestShardsDoEveryRunOnce(t *testing.T) {
 	s := Sweep{Name: "chat", Set: []string{"workload.requests=5"}, Axes: []planner.Axis{
 		{Key: "workload.rate", Values: []string{"1/s", "2/s", "3/s"}},
 		{Key: "name", Values: []string{"one", "two"}}}} // names make no difference
-	j, err := journal.Open(filepath.Join(dir, "journal.jsonl"))
+	j, err := planner.OpenJournal(filepath.Join(dir, "journal.jsonl"))
 	testkit.OK(t, err)
 	defer j.Close()
-	options := func(shard journal.Shard) (o Options, started *int) {
+	options := func(shard planner.Shard) (o Options, started *int) {
 		started = new(int)
 		return Options{Journal: j, Shard: shard, Queue: queue.Config{Workers: 1},
 			Started: func(n int) { *started = n }}, started
 	}
 	for i, want := range []int{2, 1} {
-		o, _ := options(journal.Shard{})
+		o, _ := options(planner.Shard{})
 		o.Recorded = true
-		if _, err := s.Run(t.Context(), o); !errors.Is(err, journal.MissingShards{Runs: 3 - 2*i}) {
+		if _, err := s.Run(t.Context(), o); !errors.Is(err, planner.MissingShards{Runs: 3 - 2*i}) {
 			t.Errorf("before shard %d: %v", i, err)
 		}
-		o, started := options(journal.Shard{Index: i, Of: 2})
+		o, started := options(planner.Shard{Index: i, Of: 2})
 		if r, err := s.Run(t.Context(), o); err != nil || r != nil || *started != want {
 			t.Errorf("shard %d: %d runs, %v, %v, want %d runs", i, *started, r, err, want)
 		}
 	}
-	o, started := options(journal.Shard{})
+	o, started := options(planner.Shard{})
 	o.Recorded = true
 	merged, err := s.Run(t.Context(), o)
 	testkit.OK(t, err)

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/llmsim/llmsim/internal/planner"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -98,7 +97,7 @@ func (w *work) run(ctx context.Context) (map[string]outcome, error) {
 		done[key] = kept
 	}
 	if w.Recorded && len(todo) > 0 {
-		return nil, journal.MissingShards{Runs: len(todo)}
+		return nil, planner.MissingShards{Runs: len(todo)}
 	}
 	if w.Started != nil {
 		w.Started(len(todo))

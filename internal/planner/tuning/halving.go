@@ -11,8 +11,8 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Rung is a round of successive halving (Jamieson and Talwalkar, arXiv:1502.07943).

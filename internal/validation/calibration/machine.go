@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/llmsim/llmsim/internal/engine"
-	"github.com/llmsim/llmsim/internal/engine/bench"
 	"github.com/llmsim/llmsim/internal/engine/gpt2"
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 	"github.com/llmsim/llmsim/internal/files"
@@ -29,7 +28,7 @@ import (
 type Machine struct {
 	pool   *kernels.Pool
 	set    *kernels.Set
-	probe  *bench.Probe
+	probe  *engine.Probe
 	models map[loaded]*gpt2.Model
 	begin  time.Time
 }
@@ -40,15 +39,15 @@ type loaded struct {
 	format kernels.Format
 }
 
-// New readies a machine that computes on the given number of threads, at least 1. Its rates are
-// measured by reading a number of bytes at a time, which only probe.DefaultBytes are sure to come
-// from memory; fewer take less time.
+// NewMachine readies a machine that computes on the given number of threads, at least 1. Its rates
+// are measured by reading a number of bytes at a time. Only engine.DefaultProbeBytes are sure to
+// come from memory; fewer take less time.
 func NewMachine(threads, probeBytes int) (*Machine, error) {
 	runtime.LockOSThread()
 	m := &Machine{pool: kernels.NewPool(threads), set: kernels.Best(),
 		models: map[loaded]*gpt2.Model{}, begin: time.Now()}
 	var err error
-	if m.probe, err = bench.NewProbe(m.pool, m.set, probeBytes); err != nil {
+	if m.probe, err = engine.NewProbe(m.pool, m.set, probeBytes); err != nil {
 		return nil, err
 	}
 	m.probe.Now = m.Now
@@ -77,7 +76,7 @@ func (m *Machine) Pool() *kernels.Pool { return m.pool }
 
 // Now reads the stopwatch.
 func (m *Machine) Now() time.Duration {
-	if used, ok := bench.ThreadTime(); ok && m.pool.Threads() == 1 {
+	if used, ok := engine.ThreadTime(); ok && m.pool.Threads() == 1 {
 		return used
 	}
 	return time.Since(m.begin)
@@ -122,7 +121,7 @@ func (m *Machine) Clock(e *engine.Engine) *engine.Clock {
 
 // Machines keeps a Machine for each number of threads. Only one computes at a time.
 type Machines struct {
-	// ProbeBytes is what a probe reads at a time, see New; 0 means probe.DefaultBytes.
+	// ProbeBytes is what a probe reads at a time, see New; 0 means probe.DefaultProbeBytes.
 	ProbeBytes int
 	known      map[int]*Machine
 }
@@ -132,7 +131,7 @@ func (m *Machines) With(threads int) (*Machine, error) {
 	if host := m.known[threads]; host != nil {
 		return host, nil
 	}
-	host, err := NewMachine(threads, cmp.Or(m.ProbeBytes, bench.DefaultBytes))
+	host, err := NewMachine(threads, cmp.Or(m.ProbeBytes, engine.DefaultProbeBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/llmsim/llmsim/internal/engine/bench"
+	"github.com/llmsim/llmsim/internal/engine"
 )
 
 // Rates are what the machine reaches at a moment: reading memory, in B/s, and multiplying in the
@@ -100,7 +100,7 @@ func (w *Watch) Stop() Noise {
 // processTime returns the processor time of this process. If no clock gives it, it returns the
 // wall-clock time since a fixed moment, as if one processor had been busy.
 func processTime(since time.Time) time.Duration {
-	if used, ok := bench.ProcessTime(); ok {
+	if used, ok := engine.ProcessTime(); ok {
 		return used
 	}
 	return time.Since(since)

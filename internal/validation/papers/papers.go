@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 //go:embed claims/*.yaml

@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 	"github.com/llmsim/llmsim/sim"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Goal says what a plan looks for.

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // Menu is what there is to choose from: every combination of its lists is an option.

@@ -15,9 +15,9 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/nearest"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // PriceList is the content of a price file.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/scenarios/strict"
 )
 
 // priced reads a price file with the given contents.

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/testkit"
@@ -117,7 +117,7 @@ func stubbed(t *testing.T, text string, overrides ...string) (*Fleet, []*candida
 	testkit.OK(t, err)
 	t.Cleanup(q.Close)
 	trials := &judge.Trials{File: f, Clocks: scenarios.NewClocks(), Queue: q,
-		Shard:  journal.Shard{Of: 2}, // whose insights are not simulated
+		Shard:  planner.Shard{Of: 2}, // whose insights are not simulated
 		Ledger: &judge.Ledger{Known: map[string]*judge.Entry{}}}
 	j := judge.Judge{Rate: f.Plan.Peak(), Seeds: judge.MostSeeds, Trials: trials}
 	return &Fleet{Judge: j, Option: options[0], Replicas: 10}, options, law

@@ -13,7 +13,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -291,7 +290,7 @@ func TestJournalsKeepTrials(t *testing.T) {
 	j, options, law := stubbed(t, steadyPlan)
 	s := options[0].Scenario(&j.Trials.File.Plan.Menu, 2, 1)
 	path := filepath.Join(t.TempDir(), "a.journal")
-	kept, err := journal.Open(path)
+	kept, err := planner.OpenJournal(path)
 	testkit.OK(t, err)
 	j.Trials.Journal = kept
 	j.Trials.Ahead = true
@@ -314,7 +313,7 @@ func TestJournalsKeepTrials(t *testing.T) {
 	if got.Kept != want.Kept || len(law.asked) != 1 || j.Trials.Count() != 1 {
 		t.Errorf("%+v from the journal after %d simulations", got, len(law.asked))
 	}
-	var missing journal.MissingShards
+	var missing planner.MissingShards
 	if _, err = j.Trials.Trial(t.Context(), s, 6, 100); !errors.As(err, &missing) {
 		t.Errorf("what the journal lacks: %v", err)
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
-	"github.com/llmsim/llmsim/internal/planner/journal"
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -23,10 +23,10 @@ type Trials struct {
 	// others.
 	Clocks  *scenarios.Clocks
 	Queue   *queue.Queue
-	Journal *journal.Journal
+	Journal *planner.Journal
 	Ran     func()
 	// Shard is the part of the work to do. recorded takes results from the journal only.
-	Shard    journal.Shard
+	Shard    planner.Shard
 	Recorded bool
 	// Rough limits simulations to four times the length of the first, for parts of the page other
 	// than the answer.
@@ -193,7 +193,7 @@ func (t *Trials) run(ctx context.Context, task *queue.Task) (result Trial, err e
 		defer t.Ran()
 	}
 	if t.Recorded {
-		return Trial{}, journal.MissingShards{}
+		return Trial{}, planner.MissingShards{}
 	}
 	err = t.Queue.Do(ctx, task, &result)
 	return result, err

@@ -1,11 +1,4 @@
-// Package journal keeps results on disk, so that work that was stopped in any way can go on. A
-// journal is a file to which each result is appended as a line of JSON with its sum. A line that a
-// crash cut off is dropped when the file is opened again; a line that was changed is an error.
-//
-// A Shard is a numbered part of a sweep or a plan, for Slurm arrays and Kubernetes indexed jobs.
-// Each part writes a folder with a journal of its results and a note that names the whole;
-// MergeShards joins them.
-package journal
+package planner
 
 import (
 	"bytes"
@@ -26,7 +19,10 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// Journal is a set of results by key. Its methods may be called by several goroutines.
+// Journal keeps results by key in a file, so that work that was stopped in any way can go on. Each
+// result is appended as a line of JSON with its sum. A line that a crash cut off is dropped when
+// the file is opened again; a line that was changed is an error. Its methods may be called by
+// several goroutines.
 type Journal struct {
 	mu   sync.Mutex
 	file *os.File
@@ -35,13 +31,13 @@ type Journal struct {
 }
 
 // entry is a line of the file.
-type entry struct {
+type journalEntry struct {
 	Key    string          `json:"key"`
 	Result json.RawMessage `json:"result"`
 }
 
 // Open reads the journal at path, or begins one. Only one process at a time can have it open.
-func Open(path string) (*Journal, error) {
+func OpenJournal(path string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
@@ -63,7 +59,7 @@ func (j *Journal) recover(path string) error {
 	if err := files.Lock(j.file); err != nil {
 		return fmt.Errorf("%s is in use by another process", path)
 	}
-	whole, err := read(path, func(e entry) error {
+	whole, err := readJournal(path, func(e journalEntry) error {
 		j.done[e.Key] = e.Result
 		return nil
 	})
@@ -85,7 +81,7 @@ func (j *Journal) cut() error {
 
 // read calls f with the complete lines of the journal at path, and returns how many bytes these
 // have.
-func read(path string, f func(entry) error) (int64, error) {
+func readJournal(path string, f func(journalEntry) error) (int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
@@ -95,7 +91,7 @@ func read(path string, f func(entry) error) (int64, error) {
 		if len(line) == 0 {
 			continue
 		}
-		e, err := decode(line)
+		e, err := decodeEntry(line)
 		if err != nil {
 			return 0, scenarios.BadInput(fmt.Errorf("%s:%d: not a line of a journal: %w; remove "+
 				"the line or the file, and what is missing is simulated again", path, i+1, err))
@@ -108,7 +104,7 @@ func read(path string, f func(entry) error) (int64, error) {
 }
 
 // decode reads a line whose seal is whole.
-func decode(line []byte) (e entry, err error) {
+func decodeEntry(line []byte) (e journalEntry, err error) {
 	if line, err = files.ObjectSeal().Open(line); err != nil {
 		return e, err
 	}
@@ -122,8 +118,8 @@ func decode(line []byte) (e entry, err error) {
 
 // Copy copies the results of the journal at path into another, except the results that the other
 // already has. The file at path may be read-only.
-func Copy(path string, into *Journal) error {
-	_, err := read(path, func(e entry) error {
+func CopyJournal(path string, into *Journal) error {
+	_, err := readJournal(path, func(e journalEntry) error {
 		var known json.RawMessage
 		if into.Get(e.Key, &known) {
 			return nil
@@ -154,7 +150,7 @@ func (j *Journal) Put(key string, result any) error {
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(entry{key, raw})
+	line, err := json.Marshal(journalEntry{key, raw})
 	if err != nil {
 		return err
 	}
@@ -172,7 +168,9 @@ func (j *Journal) Put(key string, result any) error {
 // Close closes the file.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// Shard is part Index, from 0, of Of parts. The zero value is the whole.
+// Shard is part Index, from 0, of Of parts of a sweep or a plan, for Slurm arrays and Kubernetes
+// indexed jobs. Each part writes a folder with a journal of its results and a note that names the
+// whole; MergeShards joins them. The zero value is the whole.
 type Shard struct{ Index, Of int }
 
 // mostShards bounds the number of parts.
@@ -273,7 +271,7 @@ func MergeShards(dirs []string, into *Journal) (Question, error) {
 		return Question{}, scenarios.BadInput(err)
 	}
 	for _, dir := range dirs {
-		if err := Copy(filepath.Join(dir, journalName), into); err != nil {
+		if err := CopyJournal(filepath.Join(dir, journalName), into); err != nil {
 			return Question{}, fmt.Errorf("%s: %w", dir, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package docs_test
+package playground_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package journal
+package planner
 
 import (
 	"fmt"
@@ -41,10 +41,10 @@ func TestAChangedNoteIsFound(t *testing.T) {
 	dir, into := t.TempDir(), t.TempDir()
 	testkit.OK(t, BeginShard(dir, Question{Command: "sweep", Name: "a.yaml", Text: "model: x",
 		Vary: []string{"workload.rate=1/s,2/s"}, Version: scenarios.Version()}, Shard{0, 1}))
-	part, err := Open(filepath.Join(dir, journalName))
+	part, err := OpenJournal(filepath.Join(dir, journalName))
 	testkit.OK(t, err)
 	testkit.OK(t, part.Close())
-	j, err := Open(filepath.Join(into, journalName))
+	j, err := OpenJournal(filepath.Join(into, journalName))
 	testkit.OK(t, err)
 	defer j.Close()
 	path := filepath.Join(dir, noteName)
@@ -66,7 +66,7 @@ func TestMergeRefuses(t *testing.T) {
 		change(&q)
 		path := filepath.Join(dir, name)
 		testkit.OK(t, BeginShard(path, q, s))
-		j, err := Open(filepath.Join(path, journalName))
+		j, err := OpenJournal(filepath.Join(path, journalName))
 		testkit.OK(t, err)
 		testkit.OK(t, j.Put(name, 1))
 		j.Close()
@@ -92,7 +92,7 @@ func TestMergeRefuses(t *testing.T) {
 		"missing: 0/2":     {second},
 		"not the folder":   {first, dir},
 	} {
-		j, err := Open(filepath.Join(t.TempDir(), "j"))
+		j, err := OpenJournal(filepath.Join(t.TempDir(), "j"))
 		testkit.OK(t, err)
 		if _, err := MergeShards(dirs, j); !scenarios.IsInputError(err) ||
 			!strings.Contains(err.Error(), want) {
@@ -100,7 +100,7 @@ func TestMergeRefuses(t *testing.T) {
 		}
 		j.Close()
 	}
-	j, err := Open(filepath.Join(t.TempDir(), "j"))
+	j, err := OpenJournal(filepath.Join(t.TempDir(), "j"))
 	testkit.OK(t, err)
 	defer j.Close()
 	if q, err := MergeShards([]string{second, first}, j); err != nil || q.Text != question.Text ||

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/llmsim/llmsim/scenarios/strict"
+	"github.com/llmsim/llmsim/internal/strict"
 )
 
 // Tags say what a key may hold; what is wrong is told by file, line and key, with the nearest name.

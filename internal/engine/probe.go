@@ -1,6 +1,4 @@
-// Package probe measures what this machine can do at most: how fast it reads memory, and how fast
-// it multiplies. The engine's speed is quoted against these, from the same minute.
-package bench
+package engine
 
 import (
 	"time"
@@ -21,8 +19,8 @@ type Probe struct {
 	mul    mulTask
 }
 
-// DefaultBytes is larger than any cache in use: 512 MiB.
-const DefaultBytes = 512 << 20
+// DefaultProbeBytes is larger than any cache in use: 512 MiB.
+const DefaultProbeBytes = 512 << 20
 
 // New returns a probe that uses all threads of the pool and reads the given number of bytes at a
 // time.

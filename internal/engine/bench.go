@@ -1,6 +1,4 @@
-// Package bench times the engine's steps beside what the machine can do at the same moment: it
-// probes bandwidth and arithmetic, and reads processor time.
-package bench
+package engine
 
 import (
 	"fmt"
@@ -13,8 +11,8 @@ import (
 	"github.com/llmsim/llmsim/internal/engine/kernels"
 )
 
-// Case is one kind of step.
-type Case struct {
+// BenchCase is one kind of step.
+type BenchCase struct {
 	// Phase is "decode", one token of each of Batch sequences, or "prefill", Tokens tokens of each.
 	Phase string `json:"phase"`
 	// Threads is the number of threads.
@@ -25,10 +23,10 @@ type Case struct {
 	Tokens int `json:"tokens"`
 }
 
-// Result is what a case took. Times are medians; the machine's rates were measured between the
+// BenchResult is what a case took. Times are medians; the machine's rates were measured between the
 // steps.
-type Result struct {
-	Case
+type BenchResult struct {
+	BenchCase
 	// Steps is the number of steps timed.
 	Steps int `json:"steps"`
 	// StepTime is in seconds, Rate in tokens a second.
@@ -46,9 +44,10 @@ type Result struct {
 	FLOPShare      float64 `json:"flop_share"`
 }
 
-// Cases returns the grid of decode steps over batches × contexts and prefills of the given lengths,
-// for each number of threads. Contexts and prompts longer than the model's context are left out.
-func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, error) {
+// BenchCases returns the grid of decode steps over batches × contexts and prefills of the given
+// lengths, for each number of threads. Contexts and prompts longer than the model's context are
+// left out.
+func BenchCases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]BenchCase, error) {
 	for _, list := range [][]int{threads, batches, contexts, prompts} {
 		for _, n := range list {
 			if n < 1 {
@@ -56,58 +55,58 @@ func Cases(m *gpt2.Model, threads, batches, contexts, prompts []int) ([]Case, er
 			}
 		}
 	}
-	var cases []Case
+	var cases []BenchCase
 	for _, t := range threads {
 		for _, n := range contexts {
 			for _, b := range batches {
 				if n <= m.Config.Context {
-					cases = append(cases, Case{"decode", t, b, n})
+					cases = append(cases, BenchCase{"decode", t, b, n})
 				}
 			}
 		}
 		for _, n := range prompts {
 			if n <= m.Config.Context {
-				cases = append(cases, Case{"prefill", t, 1, n})
+				cases = append(cases, BenchCase{"prefill", t, 1, n})
 			}
 		}
 	}
 	return cases, nil
 }
 
-// Options says how long and against what is measured.
-type Options struct {
+// BenchOptions says how long and against what is measured.
+type BenchOptions struct {
 	// Least is the time spent in timed steps; at least three are made.
 	Least time.Duration
 	// ProbeBytes is how much memory is read between steps to measure the bandwidth; 0 means
-	// probe.DefaultBytes.
+	// probe.DefaultProbeBytes.
 	ProbeBytes int
 	// NaiveAttention computes attention without tiling.
 	NaiveAttention bool
 }
 
-// Run times steps of one case, after one to warm up.
-func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
+// Bench times steps of one case, after one to warm up.
+func Bench(m *gpt2.Model, c BenchCase, o BenchOptions) (BenchResult, error) {
 	if o.ProbeBytes == 0 {
-		o.ProbeBytes = DefaultBytes
+		o.ProbeBytes = DefaultProbeBytes
 	}
 	pool := kernels.NewPool(c.Threads)
 	defer pool.Close()
 	set := kernels.Best()
 	machine, err := NewProbe(pool, set, o.ProbeBytes)
 	if err != nil {
-		return Result{}, err
+		return BenchResult{}, err
 	}
 	defer machine.Close()
 	batch, blocks := c.segments()
 	kv, err := gpt2.NewKV(m, blocks)
 	if err != nil {
-		return Result{}, err
+		return BenchResult{}, err
 	}
 	defer kv.Close()
 	runner := gpt2.NewRunner(m, kv, set, pool)
 	runner.Naive = o.NaiveAttention
 	if err := runner.Forward(batch); err != nil {
-		return Result{}, err
+		return BenchResult{}, err
 	}
 	var times, bandwidths, rates []float64
 	for spent := time.Duration(0); spent < o.Least || len(times) < 3; {
@@ -115,13 +114,13 @@ func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
 			append(rates, machine.MatrixRate())
 		begin := time.Now()
 		if err := runner.Forward(batch); err != nil {
-			return Result{}, err
+			return BenchResult{}, err
 		}
 		elapsed := time.Since(begin)
 		spent += elapsed
 		times = append(times, elapsed.Seconds())
 	}
-	r := Result{Case: c, Steps: len(times), StepTime: median(times)}
+	r := BenchResult{BenchCase: c, Steps: len(times), StepTime: median(times)}
 	r.Bytes, r.FLOPs = work(m, batch)
 	tokens := 0
 	for _, s := range batch {
@@ -135,7 +134,7 @@ func Run(m *gpt2.Model, c Case, o Options) (Result, error) {
 
 // segments returns the batch of a case, with KV blocks of its own for each sequence, and the number
 // of blocks. What decode steps attend to was never computed: zeros take as long.
-func (c Case) segments() (batch []gpt2.Segment, blocks int) {
+func (c BenchCase) segments() (batch []gpt2.Segment, blocks int) {
 	each := (c.Tokens + gpt2.BlockTokens - 1) / gpt2.BlockTokens
 	for i := range c.Batch {
 		s := gpt2.Segment{Logits: 1}
@@ -171,8 +170,8 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// WriteTable writes results for people: shares are of what the probe reached in the same run.
-func WriteTable(w io.Writer, results []Result) error {
+// WriteBench writes results for people: shares are of what the probe reached in the same run.
+func WriteBench(w io.Writer, results []BenchResult) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "phase\tthreads\tbatch\ttokens\tstep "+
 		"ms\ttokens/s\tGB/s\tshare\tGFLOP/s\tshare\t")

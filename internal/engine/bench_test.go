@@ -1,4 +1,4 @@
-package bench
+package engine
 
 import (
 	"path/filepath"
@@ -10,10 +10,10 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	m, err := gpt2.Load(filepath.Join("..", "testdata", "tiny"), gpt2.Options{})
+	m, err := gpt2.Load(filepath.Join("testdata", "tiny"), gpt2.Options{})
 	testkit.OK(t, err)
 	defer m.Close()
-	cases, err := Cases(m, []int{1}, []int{1, 3}, []int{40, 1000}, []int{20, 1000})
+	cases, err := BenchCases(m, []int{1}, []int{1, 3}, []int{40, 1000}, []int{20, 1000})
 	testkit.OK(t, err)
 	if len(cases) != 3 {
 		t.Fatalf("%d cases, want 3: what is longer than the context is left out", len(cases))
@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 		20*layers + head + 4*(20*21/2)*64*2,
 	}
 	for i, c := range cases {
-		r, err := Run(m, c, Options{ProbeBytes: 1 << 20})
+		r, err := Bench(m, c, BenchOptions{ProbeBytes: 1 << 20})
 		testkit.OK(t, err)
 		if r.FLOPs != wantFLOPs[i] {
 			t.Errorf("%+v: %d FLOPs, want %d", c, r.FLOPs, wantFLOPs[i])
@@ -37,15 +37,15 @@ func TestRun(t *testing.T) {
 			t.Errorf("result %+v", r)
 		}
 	}
-	if _, err := Cases(m, []int{0}, nil, nil, nil); err == nil {
+	if _, err := BenchCases(m, []int{0}, nil, nil, nil); err == nil {
 		t.Error("no error for 0 threads")
 	}
 }
 
 func TestWriteTable(t *testing.T) {
 	var b strings.Builder
-	err := WriteTable(&b, []Result{
-		{Case: Case{"decode", 2, 8, 32}, StepTime: 0.0125, Rate: 640, Bandwidth: 4e10,
+	err := WriteBench(&b, []BenchResult{
+		{BenchCase: BenchCase{"decode", 2, 8, 32}, StepTime: 0.0125, Rate: 640, Bandwidth: 4e10,
 			BandwidthShare: 0.9, FLOPRate: 1.6e11, FLOPShare: 0.5}})
 	want := "decode        2      8      32    12.50       640  40.0   90 %      160   50 %"
 	if err != nil || !strings.Contains(b.String(), want) {

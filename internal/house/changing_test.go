@@ -1,5 +1,4 @@
-// Package docs_test holds what the pages say true.
-package docs_test
+package house
 
 import (
 	"bytes"
@@ -16,10 +15,8 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
-
 // changing is the page that says which files each kind of change touches.
-const changing = "changing.md"
+const changing = "docs/changing.md"
 
 // exercise is a change of a kind that the page describes, made as the page says.
 type exercise struct {
@@ -31,7 +28,7 @@ type exercise struct {
 // A file is new, or it has pieces of text between <<<<, ==== and >>>> that replace others.
 func exercises(t *testing.T) (list []exercise) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", "changing", "*.txtar"))
+	names, err := filepath.Glob(filepath.Join("docs", "testdata", "changing", "*.txtar"))
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
 	}
@@ -138,7 +135,7 @@ func breaches(t *testing.T) (list []breach) {
 	cells := regexp.MustCompile("(?m)^\\| [^|]+" + strings.Repeat(" \\| `(.+)`", 4) + " \\|$")
 	for _, row := range cells.FindAllStringSubmatch(table, -1) {
 		b := breach{row[1], row[2], row[3], row[4]}
-		if n := bytes.Count(testkit.Read(t, filepath.Join("..", b.file)), []byte(b.text)); n != 1 {
+		if n := bytes.Count(testkit.Read(t, b.file), []byte(b.text)); n != 1 {
 			t.Errorf("%s has %d times the text %q, want one", b.file, n, b.text)
 		}
 		list = append(list, b)
@@ -203,7 +200,7 @@ var newTest = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -215,7 +212,7 @@ func copied(t *testing.T) string {
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		data, err := os.ReadFile(filepath.Join("..", name))
+		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}

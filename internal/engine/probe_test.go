@@ -1,4 +1,4 @@
-package bench
+package engine
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ func BenchmarkProbe(b *testing.B) {
 		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
 			pool := kernels.NewPool(threads)
 			defer pool.Close()
-			p, err := NewProbe(pool, kernels.Best(), DefaultBytes)
+			p, err := NewProbe(pool, kernels.Best(), DefaultProbeBytes)
 			testkit.OK(b, err)
 			defer p.Close()
 			bandwidth, rate := 0.0, 0.0

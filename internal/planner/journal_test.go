@@ -1,4 +1,4 @@
-package journal
+package planner
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "journal.jsonl")
-	j, err := Open(path)
+	j, err := OpenJournal(path)
 	testkit.OK(t, err)
 	const n = 20
 	for i := range n {
@@ -33,7 +33,7 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cut := rapid.IntRange(0, len(data)).Draw(t, "cut")
 		testkit.OK(t, os.WriteFile(path, data[:cut], 0o666))
-		j, err := Open(path)
+		j, err := OpenJournal(path)
 		testkit.OK(t, err)
 		defer j.Close()
 		whole := bytes.Count(data[:cut], []byte("\n"))
@@ -58,7 +58,7 @@ func TestACutFileLosesTheLastLineOnly(t *testing.T) {
 // is not there.
 func TestAChangedByteIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	j, err := Open(path)
+	j, err := OpenJournal(path)
 	testkit.OK(t, err)
 	const n = 3
 	for i := range n {
@@ -67,7 +67,7 @@ func TestAChangedByteIsFound(t *testing.T) {
 	testkit.OK(t, j.Close())
 	testkit.Changed(t, testkit.Read(t, path), func(text []byte) (map[string]string, error) {
 		testkit.OK(t, os.WriteFile(path, text, 0o666))
-		j, err := Open(path)
+		j, err := OpenJournal(path)
 		if err != nil {
 			if !scenarios.IsInputError(err) || !strings.HasPrefix(err.Error(), path+":") {
 				t.Errorf("found %v, want an error in the input that names the line", err)
@@ -88,13 +88,13 @@ func TestAChangedByteIsFound(t *testing.T) {
 
 func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	j, err := Open(path)
+	j, err := OpenJournal(path)
 	testkit.OK(t, err)
-	if _, err := Open(path); err == nil && lockable() {
+	if _, err := OpenJournal(path); err == nil && lockable() {
 		t.Error("a journal can be opened twice at a time")
 	}
 	j.Close()
-	again, err := Open(path)
+	again, err := OpenJournal(path)
 	testkit.OK(t, err)
 	again.Close()
 }
@@ -118,7 +118,7 @@ func lockable() bool {
 func TestAForeignFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
 	testkit.OK(t, os.WriteFile(path, []byte("hello\n"), 0o666))
-	if _, err := Open(path); err == nil {
+	if _, err := OpenJournal(path); err == nil {
 		t.Error("a file that is no journal is taken for one")
 	}
 }
