@@ -45,33 +45,19 @@ func layouts() []layout {
 func (l layout) required() []string { return []string{l.arrival, l.prompt, l.output} }
 
 func (l layout) fits(head []byte) bool {
-	columns := split(head, nil)
-	return !slices.ContainsFunc(l.required(),
-		func(name string) bool { return find(columns, name) < 0 })
+	return hasColumns(head, l.required()...)
 }
 
 // open reads the header.
 func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
-	head, err := f.next()
+	columns, at, err := readHeader(f, l.name, l.required())
 	if err != nil {
 		return nil, err
 	}
-	columns := split(head, nil)
-	if err := checkColumns(f, columns); err != nil {
-		return nil, err
-	}
 	d := &csvDecoder{layout: l, file: f, counts: c, classes: o.Classes, columns: len(columns),
-		total: -1}
+		at: at, total: -1}
 	if l.total != "" {
 		d.total = find(columns, l.total)
-	}
-	for _, name := range l.required() {
-		at := find(columns, name)
-		if at < 0 {
-			return nil, f.errorf("%s: found the columns %.300q, allowed: those with %s", l.name,
-				bytes.Join(columns, []byte(", ")), strings.Join(l.required(), ", "))
-		}
-		d.at = append(d.at, at)
 	}
 	for _, o := range l.optional {
 		if at := find(columns, o.column); at >= 0 {
@@ -79,6 +65,55 @@ func (l layout) open(f *file, o Options, c *Counts) (decoder, error) {
 		}
 	}
 	return d, nil
+}
+
+// hasColumns reports whether a first line names all columns.
+func hasColumns(head []byte, names ...string) bool {
+	columns := split(head, nil)
+	return !slices.ContainsFunc(names, func(name string) bool { return find(columns, name) < 0 })
+}
+
+// readHeader reads the first line of a format's table, which names the columns, and returns the
+// positions of the required ones.
+func readHeader(f *file, format string, required []string) (columns [][]byte, at []int, err error) {
+	head, err := f.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	columns = split(head, nil)
+	if err := checkColumns(f, columns); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range required {
+		at = append(at, find(columns, name))
+	}
+	if slices.Contains(at, -1) {
+		return nil, nil, f.errorf("%s: found the columns %.300q, allowed: those with %s", format,
+			bytes.Join(columns, []byte(", ")), strings.Join(required, ", "))
+	}
+	return columns, at, nil
+}
+
+// fieldsOf cuts a row into as many fields as the first line has, in the space of fields.
+func fieldsOf(f *file, line []byte, fields [][]byte, columns int) ([][]byte, error) {
+	if bytes.Count(line, []byte(",")) > maxColumns {
+		return nil, f.errorf("found more than %d fields, allowed: %d, as in the header", maxColumns,
+			columns)
+	}
+	if fields = split(line, fields[:0]); len(fields) != columns {
+		return nil, f.errorf("found %d fields, allowed: %d, as in the header", len(fields), columns)
+	}
+	return fields, nil
+}
+
+// wholeNumber reads a whole number from 0 to most. Spreadsheets may have written it as 12.0.
+func wholeNumber(f *file, name string, field []byte, most int64) (int, error) {
+	n, ok := digits(bytes.TrimSuffix(field, []byte(".0")))
+	if !ok || n > most {
+		return 0, f.errorf("%s: found %.80q, allowed: whole numbers from 0 to %d", name, field,
+			most)
+	}
+	return int(n), nil
 }
 
 // checkColumns refuses too many columns, and two columns of the same name, since either might be
@@ -130,14 +165,8 @@ func (d *csvDecoder) decode(r *sim.Request) error {
 		if err != nil {
 			return err
 		}
-		if bytes.Count(line, []byte(",")) > maxColumns {
-			return d.file.errorf("found more than %d fields, allowed: %d, as in the header",
-				maxColumns, d.columns)
-		}
-		d.fields = split(line, d.fields[:0])
-		if len(d.fields) != d.columns {
-			return d.file.errorf("found %d fields, allowed: %d, as in the header", len(d.fields),
-				d.columns)
+		if d.fields, err = fieldsOf(d.file, line, d.fields, d.columns); err != nil {
+			return err
 		}
 		if r.Arrival, err = d.arrival(d.fields[d.at[0]]); err != nil {
 			return err
@@ -189,14 +218,8 @@ func (d *csvDecoder) arrival(field []byte) (sim.Time, error) {
 	return span, nil
 }
 
-// number reads a whole number from 0 to most. Spreadsheets may have written it as 12.0.
 func (d *csvDecoder) number(name string, field []byte, most int64) (int, error) {
-	n, ok := digits(bytes.TrimSuffix(field, []byte(".0")))
-	if !ok || n > most {
-		return 0, d.file.errorf("%s: found %.80q, allowed: whole numbers from 0 to %d", name, field,
-			most)
-	}
-	return int(n), nil
+	return wholeNumber(d.file, name, field, most)
 }
 
 // split cuts a CSV line at the commas outside quotes, appends the fields to fields, and takes off

@@ -46,17 +46,12 @@ const (
 )
 
 func fitsServegen(head []byte) bool {
-	columns := split(head, nil)
-	return find(columns, "rate_weighted_cv") >= 0 && find(columns, "mean_rate_rps") >= 0
+	return hasColumns(head, "rate_weighted_cv", "mean_rate_rps")
 }
 
 func newServegen(f *file, _ Options, _ *Counts) (decoder, error) {
-	head, err := f.next()
+	columns, _, err := readHeader(f, "servegen", nil)
 	if err != nil {
-		return nil, err
-	}
-	columns := split(head, nil)
-	if err := checkColumns(f, columns); err != nil {
 		return nil, err
 	}
 	g := &servegen{random: rand.New(rand.NewPCG(0, 0))}
@@ -73,7 +68,11 @@ func newServegen(f *file, _ Options, _ *Counts) (decoder, error) {
 		case len(g.clients) == maxClients:
 			return nil, f.errorf("servegen: found more than %d clients", maxClients)
 		}
-		if err := g.add(f, columns, split(line, nil)); err != nil {
+		fields, err := fieldsOf(f, line, nil, len(columns))
+		if err == nil {
+			err = g.add(f, columns, fields)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -81,9 +80,6 @@ func newServegen(f *file, _ Options, _ *Counts) (decoder, error) {
 
 // add takes in a row. Clients without a rate or without lengths send nothing.
 func (g *servegen) add(f *file, columns, fields [][]byte) error {
-	if len(fields) != len(columns) {
-		return f.errorf("found %d fields, allowed: %d, as in the header", len(fields), len(columns))
-	}
 	var bad error
 	number := func(name string, most float64) float64 {
 		at := find(columns, name)

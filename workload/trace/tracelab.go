@@ -1,9 +1,7 @@
 package trace
 
 import (
-	"bytes"
 	"io"
-	"strings"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -57,33 +55,15 @@ func tracelabColumns() []string {
 const maxRounds = 1<<16 - 1
 
 func fitsTracelab(head []byte) bool {
-	columns := split(head, nil)
-	for _, name := range tracelabColumns() {
-		if find(columns, name) < 0 {
-			return false
-		}
-	}
-	return true
+	return hasColumns(head, tracelabColumns()...)
 }
 
 func newTracelab(f *file, _ Options, _ *Counts) (decoder, error) {
-	head, err := f.next()
+	columns, at, err := readHeader(f, "tracelab", tracelabColumns())
 	if err != nil {
 		return nil, err
 	}
-	columns := split(head, nil)
-	if err := checkColumns(f, columns); err != nil {
-		return nil, err
-	}
-	t := &tracelab{file: f, columns: len(columns)}
-	for _, name := range tracelabColumns() {
-		at := find(columns, name)
-		if at < 0 {
-			return nil, f.errorf("tracelab: found the columns %.300q, allowed: those with %s",
-				bytes.Join(columns, []byte(", ")), strings.Join(tracelabColumns(), ", "))
-		}
-		t.at = append(t.at, at)
-	}
+	t := &tracelab{file: f, columns: len(columns), at: at}
 	if err = t.next(); err == io.EOF {
 		t.ended, err = true, nil
 	}
@@ -152,9 +132,8 @@ func (t *tracelab) next() error {
 	if err != nil {
 		return err
 	}
-	if t.fields = split(line, t.fields[:0]); len(t.fields) != t.columns {
-		return t.file.errorf("found %d fields, allowed: %d, as in the header", len(t.fields),
-			t.columns)
+	if t.fields, err = fieldsOf(t.file, line, t.fields, t.columns); err != nil {
+		return err
 	}
 	names := tracelabColumns()
 	numbers := make([]int, len(names))
@@ -163,12 +142,9 @@ func (t *tracelab) next() error {
 		if names[i] == "arrival_time" {
 			most = maxNumber
 		}
-		n, ok := digits(bytes.TrimSuffix(field, []byte(".0")))
-		if !ok || n > most {
-			return t.file.errorf("%s: found %.80q, allowed: whole numbers from 0 to %d", names[i],
-				field, most)
+		if numbers[i], err = wholeNumber(t.file, names[i], field, most); err != nil {
+			return err
 		}
-		numbers[i] = int(n)
 	}
 	at, err := fromNumber(float64(numbers[1]), 1000)
 	if err != nil {
