@@ -95,6 +95,14 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return flags.start(simulation)
 	}
+	for _, out := range []struct{ flag, path, head string }{
+		{"trace", flags.trace, timeline.TraceHead}, {"metrics", flags.metrics, "# HELP"},
+		{"save-caches", flags.saveCaches, `{"llmsim_caches":`},
+	} {
+		if err := files.Replaceable(out.path, out.head); err != nil {
+			return fmt.Errorf("--%s: %w", out.flag, err)
+		}
+	}
 	result, err := flags.simulate(cmd, simulation)
 	if err == nil {
 		err = flags.print(cmd, result)

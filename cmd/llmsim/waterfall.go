@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/timeline"
@@ -21,6 +22,9 @@ type waterfallFlags struct {
 
 // run shows the request in each variant.
 func (flags *waterfallFlags) run(cmd *cobra.Command, variants []compare.Variant) error {
+	if err := files.Replaceable(flags.trace, timeline.TraceHead); err != nil {
+		return fmt.Errorf("--trace: %w", err)
+	}
 	if flags.trace != "" && len(variants) > 1 {
 		return errors.New("--trace is of one run: leave --vary or --trace out")
 	}

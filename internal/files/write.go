@@ -28,6 +28,27 @@ type Pending struct {
 // which it leads is replaced, or made.
 func Create(path string) (*Pending, error) { return create(path, 0o666) }
 
+// Replaceable refuses a path under which there is something else than what begins with the given
+// words: the name of a file to write is easily given for that of one to read. Empty files may be
+// replaced, and so may what is no ordinary file, such as /dev/stdout.
+func Replaceable(path, begin string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil // Create says what is wrong, if anything is
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, len(begin))
+	if _, err = io.ReadFull(f, head); err != nil || string(head) != begin {
+		return fmt.Errorf("%s would be replaced, and holds something else than what is written "+
+			"there; give another name, or remove it", path)
+	}
+	return nil
+}
+
 func create(path string, mode fs.FileMode) (p *Pending, err error) {
 	defer func() { err = unwritten(err) }()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

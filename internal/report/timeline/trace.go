@@ -44,6 +44,9 @@ const requestsProcess = 1
 // linksProcess is the process under which links are shown, each as a track.
 const linksProcess = 0
 
+// TraceHead begins each file of a trace.
+const TraceHead = `{"displayTimeUnit":`
+
 // NewTrace starts a trace in a new file. It holds at most the given number of events. The
 // ledger says what an accelerator does in each step, as scenarios.Simulation.Ledger does.
 func NewTrace(name string, events int, ledger func(*sim.Leap) steptime.Ledger) (*Trace,
@@ -55,7 +58,7 @@ func NewTrace(name string, events int, ledger func(*sim.Leap) steptime.Ledger) (
 	t := &Trace{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events,
 		known: map[track]bool{}, queue: map[int]int{}, ledger: ledger}
 	t.lives = NewRecorder(t.request)
-	t.write(`{"displayTimeUnit":"ms","traceEvents":[`)
+	t.write(TraceHead + `"ms","traceEvents":[`)
 	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
 	return t, nil
 }
