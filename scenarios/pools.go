@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/speculation"
@@ -155,17 +156,17 @@ func (p *Pool) over(s Scenario) (seen Scenario, differs bool) {
 // section is a part of the scenario that both the top and a pool may have.
 type section struct{ top, pool reflect.Value }
 
-// asWritten returns the scenario's side as it is written, without the policy that was made of it.
-// Policies that are written alike differ in what they remember of their engines.
+// asWritten returns the scenario's side as maps, lists and words, as it is written out: policies
+// that are written alike differ in what they remember of their engines.
 func (s section) asWritten() any {
-	written := reflect.New(s.top.Type()).Elem()
-	written.Set(s.top)
-	if written.Kind() == reflect.Struct {
-		if made := written.FieldByName("Chosen"); made.IsValid() {
-			made.SetZero()
-		}
+	if s.top.Kind() == reflect.Pointer && s.top.IsNil() {
+		return nil
 	}
-	return written.Interface()
+	plain, err := strict.Plain(s.top.Interface())
+	if err != nil {
+		return err // equal only to itself
+	}
+	return plain
 }
 
 // joinAlike gives one server to pools whose settings are the same now that all are resolved, as

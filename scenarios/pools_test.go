@@ -80,6 +80,10 @@ func TestDefaultsWrittenOutAreTheSameScenario(t *testing.T) {
 		"batching: {policy: edf, token-budget: 300}\nfleet: {pools: [{name: a, replicas: 4}, " +
 			"{batching: {policy: edf, token-budget: 300, chunk-limit: 0}, replicas: 1}]}\n",
 		"fleet: {pools: [{name: a, batching: vllm-v1, replicas: 1}, {replicas: 2}]}\n",
+		"speculation: {draft: llama-3.2-1b, acceptance: 0.8}\nfleet: {pools: [{name: a, " +
+			"replicas: 1}, {replicas: 2, speculation: {method: n-gram, acceptance: 0.3}}]}\n",
+		"speculation: {draft: llama-3.2-1b, acceptance: {law: by-position, positions: [1]}}\n" +
+			"fleet: {pools: [{name: a, replicas: 1}, {replicas: 2, engine: {kv-cache: fp16}}]}\n",
 	} {
 		f, err := Parse("t.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
 			"workload: {requests: 6}\n"+text))

@@ -50,7 +50,7 @@ func resolve(file *File, registry *policies.Registry) (*resolved, error) {
 }
 
 // scenario returns the resolved scenario. Settings in which all pools agree are at the top, and all
-// other settings in each pool.
+// other settings in each pool, and only there.
 func (r *resolved) scenario() Scenario {
 	s := r.file.Scenario
 	s.Routing = r.policies.routing
@@ -73,7 +73,7 @@ func (r *resolved) scenario() Scenario {
 		agreed := !slices.ContainsFunc(views, func(view []section) bool {
 			return !reflect.DeepEqual(view[n].asWritten(), views[0][n].asWritten())
 		})
-		if agreed {
+		if top.top.SetZero(); agreed {
 			top.top.Set(views[0][n].top)
 		}
 		for _, view := range views {
