@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/llmsim/llmsim/internal/nearest"
 )
@@ -35,6 +36,19 @@ func declare(cmd *cobra.Command, groups ...any) *cobra.Command {
 			own.add(cmd)
 		}
 	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { // --help says one default of a flag
+		if !strings.Contains(f.Usage, "(default: ") {
+			return
+		}
+		switch _, list := f.Value.(pflag.SliceValue); {
+		case list:
+			f.DefValue = "[]"
+		case f.Value.Type() == "int":
+			f.DefValue = "0"
+		default:
+			f.DefValue = ""
+		}
+	})
 	return cmd
 }
 

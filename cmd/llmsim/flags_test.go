@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -66,8 +67,10 @@ func TestTagsDeclareFlags(t *testing.T) {
 	}
 }
 
-// Every flag of every command says what it is for, and its default is a value that it takes.
+// Every flag of every command says what it is for, and one default at most, which is a value that
+// it takes.
 func TestEveryFlagHasWords(t *testing.T) {
+	twoDefaults := regexp.MustCompile(`\(default:[^)]*\)\s+\(default`)
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -80,6 +83,9 @@ func TestEveryFlagHasWords(t *testing.T) {
 				}
 			}
 		})
+		if found := twoDefaults.FindString(cmd.LocalFlags().FlagUsages()); found != "" {
+			t.Errorf("%s: %s", cmd.CommandPath(), found)
+		}
 		for _, c := range cmd.Commands() {
 			visit(c)
 		}
