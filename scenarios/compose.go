@@ -24,7 +24,6 @@ type fleet struct {
 
 // compose puts the pools together, and refuses pools that cannot work together.
 func (l *layout) compose() *fleet {
-	l.joinAlike()
 	f := &fleet{layout: l}
 	for _, kind := range l.kinds {
 		name := kind.Model.Name
@@ -41,6 +40,10 @@ func (l *layout) compose() *fleet {
 	for model := range f.models {
 		f.checkRoles(model)
 		f.boundContexts(model)
+	}
+	l.joinAlike()
+	for i, at := range l.places {
+		f.pools[i] = pool{at, l.kinds[at.kind]}
 	}
 	return f
 }

@@ -1,12 +1,17 @@
 package scenarios
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 )
 
@@ -71,36 +76,74 @@ func TestPoolsThatAreWrittenAlikeHaveOneServer(t *testing.T) {
 	}
 }
 
-// A scenario with all defaults written out says the same of itself: a section in which pools agree
-// stands at the top once, also where their engines have it by different defaults.
+// sectionsOfPools are settings that the top of a scenario and a pool may each have: some are what
+// others come to by default.
+var sectionsOfPools = map[string][]string{
+	"model":       {"llama-3.1-8b", "qwen3-vl-8b"},
+	"hardware":    {"h100-sxm", "{accelerator: h100-sxm, price: $1/h}", "l40s"},
+	"parallelism": {"{tensor: 1}", "{tensor: 2}", "{pipeline: 2}"},
+	"engine": {"vllm-v1", "{preset: vllm-v1, kv-cache: bf16}", "{kv-cache: fp16}", "vllm-v0",
+		"{max-model-len: 4096}", "{graph: 64}", "{eager: true}", "sglang"},
+	"batching": {"vllm-v1", "orca", "{policy: edf, token-budget: 300}",
+		"{policy: edf, token-budget: 300, chunk-limit: 0}", "{token-budget: 4096}"},
+	"memory": {"prefix-cache", "paged", "{utilization: 0.8}", "{static-share: 0.5}",
+		"{tokens: 30000}", "{block-size: 32}"},
+	"speculation": {"{draft: llama-3.2-1b, acceptance: 0.8}",
+		"{method: draft-model, draft: llama-3.2-1b, acceptance: {law: constant, rate: 0.8}}",
+		"{draft: llama-3.2-1b, acceptance: {law: by-position, positions: [0.5, 1]}}",
+		"{method: n-gram, acceptance: 0.3}"},
+}
+
+// A scenario with all defaults written out says the same of itself, and runs the same: a section in
+// which pools agree stands at the top once, and pools have one server where their settings come out
+// the same, however they are written.
 func TestDefaultsWrittenOutAreTheSameScenario(t *testing.T) {
-	for _, text := range []string{
-		"memory: prefix-cache\nfleet: {pools: [{name: a, replicas: 1}, {engine: vllm-v0, " +
-			"replicas: 2}]}\n",
-		"batching: {policy: edf, token-budget: 300}\nfleet: {pools: [{name: a, replicas: 4}, " +
-			"{batching: {policy: edf, token-budget: 300, chunk-limit: 0}, replicas: 1}]}\n",
-		"fleet: {pools: [{name: a, batching: vllm-v1, replicas: 1}, {replicas: 2}]}\n",
-		"speculation: {draft: llama-3.2-1b, acceptance: 0.8}\nfleet: {pools: [{name: a, " +
-			"replicas: 1}, {replicas: 2, speculation: {method: n-gram, acceptance: 0.3}}]}\n",
-		"speculation: {draft: llama-3.2-1b, acceptance: {law: by-position, positions: [1]}}\n" +
-			"fleet: {pools: [{name: a, replicas: 1}, {replicas: 2, engine: {kv-cache: fp16}}]}\n",
-	} {
-		f, err := Parse("t.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
-			"workload: {requests: 6}\n"+text))
-		s := build(t, f, err)
+	ran := 0
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string) string {
+			text := ""
+			for _, name := range slices.Sorted(maps.Keys(sectionsOfPools)) {
+				if rapid.IntRange(0, 2).Draw(t, label+name+"?") == 0 {
+					text += ", " + name + ": " +
+						rapid.SampledFrom(sectionsOfPools[name]).Draw(t, label+name)
+				}
+			}
+			return text
+		}
+		text := "{workload: {requests: 4}" + draw("top ") + ", fleet: {pools: ["
+		for i := range rapid.IntRange(1, 3).Draw(t, "pools") {
+			name := fmt.Sprint("p", i)
+			text += "{name: " + name + ", replicas: " + fmt.Sprint(i+1) + draw(name+" ") + "}, "
+		}
+		text += "]}}"
+		t.Log(text)
+		read := func(data []byte) (*Simulation, error) {
+			f, err := Parse("t.yaml", data)
+			if err != nil {
+				return nil, err
+			}
+			return f.Build(policies.Default())
+		}
+		s, err := read([]byte(text))
+		if err != nil {
+			return // pools that do not go together
+		}
+		ran++
 		first, err := s.Explain()
-		if err == nil {
-			f, err = Parse("t.yaml", first)
+		testkit.OK(t, err)
+		again, err := read(first)
+		if err != nil {
+			t.Fatalf("with all defaults written out: %v\n%s", err, first)
 		}
-		again := build(t, f, err)
 		if diff := cmp.Diff(s.Scenario, again.Scenario); diff != "" {
-			t.Errorf("%s: with all defaults written out (-,+): %s", text, diff)
+			t.Fatalf("with all defaults written out (-,+): %s", diff)
 		}
-		diff := cmp.Diff(setup(kindsOf(s.pools)), setup(kindsOf(again.pools)))
-		if diff += cmp.Diff(s.Warnings, again.Warnings); diff != "" {
-			t.Errorf("%s: with all defaults written out, servers and notes are others (-,+): %s",
-				text, diff)
+		if diff := cmp.Diff(setup(kindsOf(s.pools)), setup(kindsOf(again.pools))); diff != "" {
+			t.Fatalf("with all defaults written out, servers are others (-,+): %s", diff)
 		}
+	})
+	if ran == 0 {
+		t.Error("no scenario that was drawn can run")
 	}
 }
 
