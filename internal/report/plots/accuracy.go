@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"errors"
 	"image/color"
 	"math"
 
@@ -41,22 +42,14 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 	if a.X != "" {
 		x, y = a.X, a.Y
 	}
-	p := newPlot(a.Title, x, y)
-	logarithmic(p)
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.XOffs = 4
-	addGrid(p)
+	p := newLogarithmic(a.Title, x, y)
+	p.legend(true)
 	low, high := a.span()
-	if err := a.addDiagonal(p, low, high); err != nil {
-		return nil, err
-	}
-	names := newLabels(p)
+	a.addDiagonal(p, low, high)
+	names := newLabels(p.Plot)
 	for i := range a.Series {
 		s := &a.Series[i]
-		points := make(plotter.XYs, len(s.Measured))
-		for j := range points {
-			points[j] = logXY(s.Measured[j], s.Predicted[j])
-		}
+		points := logPoints(&Series{X: s.Measured, Y: s.Predicted})
 		style := draw.GlyphStyle{Color: colour(i), Radius: radius(len(points)), Shape: shape(i)}
 		if s.Colour != nil {
 			style.Color = s.Colour
@@ -64,9 +57,7 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 		if s.Hollow {
 			style.Shape, style.Radius = draw.RingGlyph{}, vg.Points(4)
 		}
-		if err := addMarks(p, "", points, style); err != nil {
-			return nil, err
-		}
+		p.marks("", points, style)
 		for k, name := range s.Labels {
 			names.add(points[k], name)
 		}
@@ -79,7 +70,7 @@ func (a *Accuracy) Draw() (*plot.Plot, error) {
 	p.X.Min, p.X.Max = math.Log10(low), math.Log10(high)
 	p.Y.Min, p.Y.Max = p.X.Min, p.X.Max
 	p.Add(names)
-	return p, nil
+	return p.done()
 }
 
 // span returns the range of all figures, with a margin; without figures, two decades.
@@ -98,28 +89,23 @@ func (a *Accuracy) span() (low, high float64) {
 }
 
 // addDiagonal draws the line of equality, over a band unless it has a name of its own.
-func (a *Accuracy) addDiagonal(p *plot.Plot, low, high float64) error {
-	around, err := plotter.NewPolygon(plotter.XYs{
-		logXY(low, low*(1-band)), logXY(low, low*(1+band)), logXY(high, high*(1+band)),
-		logXY(high, high*(1-band)),
-	})
-	if err != nil {
-		return err
+func (a *Accuracy) addDiagonal(p *chart, low, high float64) {
+	name := a.Diagonal
+	if name == "" {
+		name = "equal; ±10 % shaded"
+		around, err := plotter.NewPolygon(plotter.XYs{
+			logXY(low, low*(1-band)), logXY(low, low*(1+band)), logXY(high, high*(1+band)),
+			logXY(high, high*(1-band)),
+		})
+		if err != nil {
+			p.err = errors.Join(p.err, err)
+			return
+		}
+		around.Color, around.LineStyle.Width = color.Gray{0xdc}, 0
+		p.Add(around)
 	}
-	around.Color, around.LineStyle.Width = color.Gray{0xdc}, 0
-	diagonal, err := plotter.NewLine(plotter.XYs{logXY(low, low), logXY(high, high)})
-	if err != nil {
-		return err
-	}
-	diagonal.Color = color.Gray{0x60}
-	if a.Diagonal != "" {
-		p.Add(diagonal)
-		p.Legend.Add(a.Diagonal, diagonal)
-		return nil
-	}
-	p.Add(around, diagonal)
-	p.Legend.Add("equal; ±10 % shaded", diagonal)
-	return nil
+	p.line(name, plotter.XYs{logXY(low, low), logXY(high, high)},
+		draw.LineStyle{Color: color.Gray{0x60}, Width: vg.Points(1)}, plotter.NoStep)
 }
 
 // radius makes points smaller where there are many.

@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 
@@ -68,10 +67,10 @@ func pictures() map[string]func(list []Series) (*plot.Plot, error) {
 			return Overlay("title", "x", []Sample{{"a", first(list).X}, {"b", first(list).Y}})
 		},
 		"Errors": func(list []Series) (*plot.Plot, error) {
-			return Errors("title", "x", pointsOf(list))
+			return Errors("title", "x", list)
 		},
 		"Timeline": func(list []Series) (*plot.Plot, error) {
-			return Timeline("title", "x", pointsOf(list))
+			return Timeline("title", "x", list)
 		},
 		"Accuracy.Draw": func(list []Series) (*plot.Plot, error) {
 			s := Series{Name: "positive"}
@@ -202,17 +201,6 @@ func figures(t *rapid.T, n int) []float64 {
 		list[i] = scale * math.Pow(10, decades*rapid.Float64Range(-0.5, 0.5).Draw(t, "figure"))
 	}
 	return list
-}
-
-func pointsOf(series []Series) []Points {
-	groups := make([]Points, len(series))
-	for i, s := range series {
-		groups[i] = Points{Name: s.Name, XY: make(plotter.XYs, len(s.X))}
-		for j := range s.X {
-			groups[i].XY[j].X, groups[i].XY[j].Y = s.X[j], s.Y[j]
-		}
-	}
-	return groups
 }
 
 // axes reports an axis that has no extent, or two labels that cannot be told apart.

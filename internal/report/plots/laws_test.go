@@ -331,8 +331,8 @@ func TestCloudsShowTheirPoints(t *testing.T) {
 			t.Errorf("the front is %v, on axes to %g and %g", s.lines[0], s.X.Max, s.Y.Max)
 		}
 
-		groups, most := pointsOf(list), 0.0
-		p, err = Errors("title", "x", groups)
+		most := 0.0
+		p, err = Errors("title", "x", list)
 		s = look(t, p, err)
 		for i := range list {
 			s.holds(t, "errors", s.marks[i].XYs, pointsAt(&list[i], math.Log10, same))
@@ -346,10 +346,10 @@ func TestCloudsShowTheirPoints(t *testing.T) {
 			t.Errorf("the axis goes from %g to %g for errors of up to %g", s.Y.Min, s.Y.Max, most)
 		}
 
-		p, err = Timeline("title", "y", append(groups, Points{Name: "empty"}))
+		p, err = Timeline("title", "y", append(list, Series{Name: "empty"}))
 		s = look(t, p, err)
 		for i := range n {
-			s.holds(t, "timeline", s.lines[i].XYs, groups[i].XY)
+			s.holds(t, "timeline", s.lines[i].XYs, pointsAt(&list[i], same, same))
 			if s.lines[i].Color != colour(i) || len(s.lines[i].Dashes) != len(dashes(i)) {
 				t.Errorf("line %d is %v", i, s.lines[i].LineStyle)
 			}

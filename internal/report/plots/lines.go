@@ -39,8 +39,7 @@ type Curves struct {
 
 // Draw draws the curves.
 func (c *Curves) Draw() (*plot.Plot, error) {
-	p := newPlot(c.Title, c.X, c.Y)
-	addGrid(p)
+	p := newChart(c.Title, c.X, c.Y)
 	logarithmic := len(c.Names) == 0 && crowded(c.Series)
 	if logarithmic {
 		p.X.Tick.Marker = logTicks{}
@@ -49,21 +48,11 @@ func (c *Curves) Draw() (*plot.Plot, error) {
 		p.Y.Tick.Marker = plainTicks{most: 100}
 	}
 	most := 0.0
-	for i := range c.Series {
-		s := c.Series[i]
-		if logarithmic {
-			s.X = slices.Clone(s.X)
-			for j := range s.X {
-				s.X[j] = math.Log10(s.X[j])
-			}
-		}
+	for i, s := range c.Series {
 		for _, y := range s.Y {
 			most = max(most, y)
 		}
-		named := len(c.Series) > 1 && i < mostNamed
-		if err := addMarkedLine(p, i, &s, named, c.Points); err != nil {
-			return nil, err
-		}
+		p.curve(i, s.on(logarithmic, false), len(c.Series) > 1 && i < mostNamed, c.Points)
 	}
 	if len(c.Names) > 0 {
 		p.NominalX(c.Names...)
@@ -72,44 +61,35 @@ func (c *Curves) Draw() (*plot.Plot, error) {
 	entries := min(len(c.Series), mostNamed)
 	// A limit far above all values would only flatten them.
 	if c.Limit > 0 && c.Limit < 10*most {
-		p.Y.Max = max(p.Y.Max, c.Limit)
-		entries++
-		if err := addLimit(p, c.Limit, c.LimitName); err != nil {
-			return nil, err
-		}
-	}
-	if anyMissed(c.Series) {
-		addMissedKey(p)
+		p.limit(c.Limit, c.LimitName)
 		entries++
 	}
-	roomForLegend(p, entries)
-	return p, nil
+	if p.missedKey(c.Series) {
+		entries++
+	}
+	roomForLegend(p.Plot, entries)
+	return p.done()
 }
 
-// addLimit draws a horizontal line over the whole width.
-func addLimit(p *plot.Plot, limit float64, name string) error {
-	line, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: limit}, {X: p.X.Max, Y: limit}})
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width, line.Dashes = limitColour(), vg.Points(1.2), dashes(1)
-	p.Add(line)
-	p.Legend.Add(name, line)
-	return nil
+// limit draws a horizontal line over the whole width, which the vertical axis reaches.
+func (c *chart) limit(at float64, name string) {
+	c.line(name, plotter.XYs{{X: c.X.Min, Y: at}, {X: c.X.Max, Y: at}},
+		draw.LineStyle{Color: limitColour(), Width: vg.Points(1.2), Dashes: dashes(1)},
+		plotter.NoStep)
 }
 
 // limitColour is the colour of limits, which no series has.
 func limitColour() color.Color { return color.RGBA{0xa8, 0x1c, 0x1c, 0xff} }
 
-func anyMissed(series []Series) bool {
-	return slices.ContainsFunc(series, func(s Series) bool {
+// missedKey explains the cross on points that miss the SLO, and reports whether there are any.
+func (c *chart) missedKey(series []Series) bool {
+	missed := slices.ContainsFunc(series, func(s Series) bool {
 		return slices.Contains(s.Missed, true)
 	})
-}
-
-// addMissedKey explains the cross on points that miss the SLO.
-func addMissedKey(p *plot.Plot) {
-	p.Legend.Add("misses the SLO", &plotter.Scatter{GlyphStyle: missedStyle()})
+	if missed {
+		c.Legend.Add("misses the SLO", &plotter.Scatter{GlyphStyle: missedStyle()})
+	}
+	return missed
 }
 
 func missedStyle() draw.GlyphStyle {
@@ -130,145 +110,124 @@ func crowded(series []Series) bool {
 // Tradeoff draws each series as a line with marks, its vertical axis logarithmic. Vertical values
 // are in milliseconds; points that are not positive are left out. A limit is as in Curves.
 func Tradeoff(title, x, y string, series []Series, limit float64, name string) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
+	p := newChart(title, x, y)
 	p.Y.Tick.Marker = logTimes{1e-3}
-	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
-	addGrid(p)
-	for i := range series {
-		s := series[i]
-		s.Y = slices.Clone(s.Y)
-		for j := range s.Y {
-			s.Y[j] = math.Log10(s.Y[j])
-		}
-		if err := addMarkedLine(p, i, &s, len(series) > 1 && i < mostNamed, false); err != nil {
-			return nil, err
-		}
+	p.legend(true)
+	for i, s := range series {
+		p.curve(i, s.on(false, true), len(series) > 1 && i < mostNamed, false)
 	}
 	p.X.Min = 0
 	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)
 	if at := math.Log10(limit); limit > 0 && at > p.Y.Min && at < p.Y.Max+1 {
-		p.Y.Max = max(p.Y.Max, at)
-		if err := addLimit(p, at, name); err != nil {
-			return nil, err
-		}
+		p.limit(at, name)
 	}
-	if anyMissed(series) {
-		addMissedKey(p)
-	}
-	leaveRoom(p, min(len(series), mostNamed)+3)
-	return p, nil
+	p.missedKey(series)
+	leaveRoom(p.Plot, min(len(series), mostNamed)+3)
+	return p.done()
 }
 
 // Growth draws each series as a line with marks on logarithmic axes. Points with a value that is
 // not positive are left out.
 func Growth(title, x, y string, series []Series) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
-	logarithmic(p)
-	addGrid(p)
-	for i := range series {
-		s := Series{Name: series[i].Name}
-		for _, at := range logPoints(&series[i]) {
-			s.X, s.Y = append(s.X, at.X), append(s.Y, at.Y)
-		}
-		if err := addMarkedLine(p, i, &s, true, false); err != nil {
-			return nil, err
-		}
+	p := newLogarithmic(title, x, y)
+	for i, s := range series {
+		s.Missed = nil
+		p.curve(i, s.on(true, true), true, false)
 	}
 	p.Y.Min = math.Floor(p.Y.Min)
 	p.Y.Max = max(p.Y.Min+1, math.Ceil(p.Y.Max)) // a decade at least
-	roomForLegend(p, len(series))
-	return p, nil
+	roomForLegend(p.Plot, len(series))
+	return p.done()
 }
 
-// addMarkedLine draws the finite points of a series, with a cross where it misses the SLO.
-func addMarkedLine(p *plot.Plot, i int, s *Series, named, pointsOnly bool) error {
-	all := points(s)
+// curve draws the finite points of series i as a line with marks, or the marks only, with a cross
+// where the series misses the SLO.
+func (c *chart) curve(i int, s Series, named, pointsOnly bool) {
+	all := points(&s)
 	xys := finite(all)
 	if len(xys) == 0 {
-		return nil
+		return
 	}
-	line, marks, err := plotter.NewLinePoints(xys)
-	if err != nil {
-		return err
+	marks := &plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: colour(i),
+		Radius: vg.Points(2.5), Shape: shape(i)}}
+	key := []plot.Thumbnailer{marks}
+	if !pointsOnly {
+		key = append(key, c.line("", xys, draw.LineStyle{Color: colour(i), Width: vg.Points(1)},
+			plotter.NoStep))
 	}
-	line.Color = colour(i)
-	marks.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2.5), Shape: shape(i)}
+	c.Add(marks)
+	if named {
+		c.Legend.Add(s.Name, key...)
+	}
 	var missed plotter.XYs
 	for j := range s.Missed {
 		if s.Missed[j] {
 			missed = append(missed, all[j])
 		}
 	}
-	missed = finite(missed)
-	key := []plot.Thumbnailer{marks}
-	if pointsOnly {
-		p.Add(marks)
-	} else {
-		p.Add(line, marks)
-		key = append(key, line)
-	}
-	if named {
-		p.Legend.Add(s.Name, key...)
-	}
-	if len(missed) > 0 {
-		p.Add(&plotter.Scatter{XYs: missed, GlyphStyle: missedStyle()})
-	}
-	return nil
+	c.marks("", missed, missedStyle())
 }
 
 // Front draws all points on logarithmic axes, and joins the points of the Pareto front. Points with
 // a value that is not positive are left out.
 func Front(title, x, y string, all, front Series) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
-	logarithmic(p)
-	addGrid(p)
-	cloud := draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2.5), Shape: shape(0)}
-	if err := addMarks(p, all.Name, logPoints(&all), cloud); err != nil {
-		return nil, err
-	}
+	p := newLogarithmic(title, x, y)
+	p.marks(all.Name, logPoints(&all), greyMarks(2.5))
 	if at := finite(logPoints(&front)); len(at) > 0 {
-		line, marks, err := plotter.NewLinePoints(at)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.StepStyle = colour(1), plotter.PostStep
-		marks.GlyphStyle = draw.GlyphStyle{Color: colour(1), Radius: vg.Points(3.5),
-			Shape: shape(1)}
-		p.Add(line, marks)
+		line := p.line("", at, draw.LineStyle{Color: colour(1), Width: vg.Points(1)},
+			plotter.PostStep)
+		marks := &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: colour(1),
+			Radius: vg.Points(3.5), Shape: shape(1)}}
+		p.Add(marks)
 		p.Legend.Add(front.Name, line, marks)
 	}
 	p.Legend.Top = true
 	p.X.Min, p.X.Max = math.Floor(p.X.Min), math.Ceil(p.X.Max)
 	p.Y.Min, p.Y.Max = math.Floor(p.Y.Min), math.Ceil(p.Y.Max)+0.3
-	return p, nil
+	return p.done()
 }
 
 // Cloud draws points on logarithmic axes: the others small and grey, behind the series. Points with
 // a value that is not positive are left out.
 func Cloud(title, x, y string, others Series, series []Series) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
-	logarithmic(p)
-	addGrid(p)
+	p := newLogarithmic(title, x, y)
 	p.Legend.Top = true
-	for i, s := range append([]Series{others}, series...) {
-		style := draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(2), Shape: shape(0)}
-		if i > 0 {
-			style = draw.GlyphStyle{Color: colour(i - 1), Radius: vg.Points(4), Shape: shape(i)}
-		}
-		if err := addMarks(p, s.Name, logPoints(&s), style); err != nil {
-			return nil, err
-		}
+	p.marks(others.Name, logPoints(&others), greyMarks(2))
+	for i, s := range series {
+		p.marks(s.Name, logPoints(&s), draw.GlyphStyle{Color: colour(i), Radius: vg.Points(4),
+			Shape: shape(i + 1)})
 	}
 	p.Y.Max += 0.25 * (p.Y.Max - p.Y.Min) // room for the legend
-	return p, nil
+	return p.done()
+}
+
+// greyMarks is the style of points that others stand out from.
+func greyMarks(radius float64) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: color.Gray{0x90}, Radius: vg.Points(radius), Shape: shape(0)}
+}
+
+// on returns a series in the coordinates of axes that are logarithmic or not.
+func (s Series) on(logX, logY bool) Series {
+	if logX {
+		s.X = logarithms(s.X)
+	}
+	if logY {
+		s.Y = logarithms(s.Y)
+	}
+	return s
+}
+
+func logarithms(values []float64) []float64 {
+	list := make([]float64, len(values))
+	for i, v := range values {
+		list[i] = math.Log10(v)
+	}
+	return list
 }
 
 func logPoints(s *Series) plotter.XYs {
-	xys := make(plotter.XYs, len(s.X))
-	for i := range s.X {
-		xys[i] = logXY(s.X[i], s.Y[i])
-	}
-	return xys
+	logarithmic := s.on(true, true)
+	return points(&logarithmic)
 }
 
 func points(s *Series) plotter.XYs {
@@ -302,15 +261,35 @@ func leaveRoom(p *plot.Plot, lines int) {
 // Stacked draws a bar for each name, in which the vertical values of the series stand on each other
 // in their order.
 func Stacked(title, x, y string, names []string, stack []Series) (*plot.Plot, error) {
-	p := newPlot(title, x, y)
+	return stacked(title, x, y, names, stack, stackColour)
+}
+
+// stacked draws bars as Stacked does. Shade returns the colour of a part by its place and name.
+func stacked(title, x, y string, names []string, stack []Series,
+	shade func(i int, name string) color.Color) (*plot.Plot, error) {
+	p := &chart{Plot: newPlot(title, x, y)}
 	p.Y.Min = 0
-	if err := addStack(p, stack, stackColour); err != nil {
-		return nil, err
+	var below *plotter.BarChart
+	for i, part := range stack {
+		if len(part.Y) == 0 {
+			continue
+		}
+		bars, err := plotter.NewBarChart(plotter.Values(part.Y), vg.Points(40))
+		if err != nil {
+			return nil, err
+		}
+		bars.Color, bars.LineStyle.Width = shade(i, part.Name), 0
+		if below != nil {
+			bars.StackOn(below)
+		}
+		below = bars
+		p.Add(bars)
+		p.Legend.Add(part.Name, bars)
 	}
-	nominalX(p, names)
-	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
-	leaveRoom(p, len(stack)+1)
-	return p, nil
+	nominalX(p.Plot, names)
+	p.legend(true)
+	leaveRoom(p.Plot, len(stack)+1)
+	return p.done()
 }
 
 // stackColour returns the colour of part i of a stack: greys where the others are used up.

@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -20,48 +19,31 @@ const tera = 1e12
 // Roofline draws the roof, each step as a large mark and its operators as small ones of the same
 // colour.
 func Roofline(r *report.Roofline) (*plot.Plot, error) {
-	p := newPlot(fmt.Sprintf("%s on %s", r.Model, r.Accelerator),
+	p := newLogarithmic(fmt.Sprintf("%s on %s", r.Model, r.Accelerator),
 		"arithmetic intensity (FLOP for each byte moved)", "rate reached (TFLOP/s)")
-	logarithmic(p)
 	p.Legend.XOffs = -4
-	addGrid(p)
 	low, high := r.Span()
-	if err := addRoof(p, r, low, high); err != nil {
-		return nil, err
-	}
+	addRoof(p, r, low, high)
 	for i := range r.Steps {
-		if err := addStep(p, &r.Steps[i], i); err != nil {
-			return nil, err
-		}
+		addStep(p, &r.Steps[i], i)
 	}
 	p.Y.Min, p.Y.Max = math.Log10(low*r.Bandwidth/tera/10), math.Log10(2*r.Peak/tera)
-	return p, nil
+	return p.done()
 }
 
-func addRoof(p *plot.Plot, r *report.Roofline, low, high float64) error {
-	roof, err := plotter.NewLine(plotter.XYs{
-		logXY(low, low*r.Bandwidth/tera), logXY(r.Ridge, r.Peak/tera), logXY(high, r.Peak/tera),
-	})
-	if err != nil {
-		return err
-	}
-	roof.Width = vg.Points(2)
+func addRoof(p *chart, r *report.Roofline, low, high float64) {
 	// The line of the ridge ends above the legend.
-	ridge, err := plotter.NewLine(plotter.XYs{logXY(r.Ridge, r.Peak/tera/15),
-		logXY(r.Ridge, r.Peak/tera)})
-	if err != nil {
-		return err
-	}
-	ridge.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
-	ridge.Color = color.Gray{0x80}
-	p.Add(ridge, roof)
-	p.Legend.Add(fmt.Sprintf("roof: %s, %s", units.FormatByteRate(r.Bandwidth),
-		units.FormatFLOPRate(r.Peak)), roof)
+	ridge := p.line("", plotter.XYs{logXY(r.Ridge, r.Peak/tera/15), logXY(r.Ridge, r.Peak/tera)},
+		draw.LineStyle{Color: color.Gray{0x80}, Width: vg.Points(1),
+			Dashes: []vg.Length{vg.Points(3), vg.Points(3)}}, plotter.NoStep)
+	p.line(fmt.Sprintf("roof: %s, %s", units.FormatByteRate(r.Bandwidth),
+		units.FormatFLOPRate(r.Peak)), plotter.XYs{logXY(low, low*r.Bandwidth/tera),
+		logXY(r.Ridge, r.Peak/tera), logXY(high, r.Peak/tera)},
+		draw.LineStyle{Color: color.Black, Width: vg.Points(2)}, plotter.NoStep)
 	p.Legend.Add(fmt.Sprintf("ridge: %.0f FLOP for each byte", r.Ridge), ridge)
-	return nil
 }
 
-func addStep(p *plot.Plot, s *report.RooflineStep, i int) error {
+func addStep(p *chart, s *report.RooflineStep, i int) {
 	small := make(plotter.XYs, 0, len(s.Operators))
 	for _, o := range s.Operators {
 		if o.Placed() {
@@ -79,6 +61,6 @@ func addStep(p *plot.Plot, s *report.RooflineStep, i int) error {
 	}
 	operator := style
 	operator.Radius = vg.Points(2)
-	return errors.Join(addMarks(p, "", small, operator),
-		addMarks(p, words, plotter.XYs{logXY(s.Intensity, s.Rate/tera)}, style))
+	p.marks("", small, operator)
+	p.marks(words, plotter.XYs{logXY(s.Intensity, s.Rate/tera)}, style)
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/units"
@@ -75,63 +76,42 @@ func sloLines(r *scenarios.Result) (list []sloLine) {
 // Latencies draws the cumulative distributions of TTFT, TPOT and the whole request, and the limits
 // of the SLO.
 func Latencies(requests []page.Request, limits []sloLine) (*plot.Plot, error) {
-	p := newPlot("Latencies", "time", "requests that take at most as long (%)")
+	p := newChart("Latencies", "time", "requests that take at most as long (%)")
 	p.Y.Tick.Marker = plot.ConstantTicks{
 		{Value: 0, Label: "0"}, {Value: 0.25, Label: "25"}, {Value: 0.5, Label: "50"},
 		{Value: 0.75, Label: "75"}, {Value: 1, Label: "100"},
 	}
 	p.X.Tick.Marker = logTimes{1}
-	addGrid(p)
-	drawn := map[int]bool{}
-	for i, c := range latencyCurves(requests) {
-		if len(c.X) == 0 {
-			continue // no answer has a second token, say
-		}
-		points := make(plotter.XYs, len(c.X))
-		for j := range points {
-			points[j] = plotter.XY{X: math.Log10(c.X[j]), Y: c.Y[j]}
-		}
-		line, err := plotter.NewLine(downsample(points))
-		if err != nil {
-			return nil, err
-		}
-		drawn[i] = true
-		line.Color, line.Width, line.Dashes = colour(i), vg.Points(1.5), dashes(i)
-		p.Add(line)
-		p.Legend.Add(c.Name, line)
+	curves := latencyCurves(requests)
+	for i, c := range curves {
+		c = c.on(true, false)
+		p.line(c.Name, downsample(points(&c)), stroke(i, 1.5), plotter.NoStep)
 	}
 	for _, l := range limits {
-		if !drawn[l.curve] {
-			continue
-		}
-		if err := addSLO(p, l); err != nil {
-			return nil, err
+		if len(curves[l.curve].X) > 0 { // an answer has a second token, say
+			p.slo(l)
 		}
 	}
 	p.Y.Min, p.Y.Max = 0, 1.45 // room for the legend
-	p.Legend.Top, p.Legend.XOffs = true, -4
-	return p, nil
+	p.legend(false)
+	return p.done()
 }
 
-// addSLO draws a limit as a vertical line in the colour of its curve.
-func addSLO(p *plot.Plot, l sloLine) error {
+// slo draws a limit as a vertical line in the colour of its curve.
+func (c *chart) slo(l sloLine) {
 	x := math.Log10(l.at)
-	line, err := plotter.NewLine(plotter.XYs{{X: x, Y: 0}, {X: x, Y: 1.1}})
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width = colour(l.curve), vg.Points(1)
-	line.Dashes = []vg.Length{vg.Points(2), vg.Points(3)}
+	c.line("", plotter.XYs{{X: x, Y: 0}, {X: x, Y: 1.1}}, draw.LineStyle{Color: colour(l.curve),
+		Width: vg.Points(1), Dashes: []vg.Length{vg.Points(2), vg.Points(3)}}, plotter.NoStep)
 	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: 1.11}},
 		Labels: []string{"SLO " + units.FormatDuration(l.at)}})
 	if err != nil {
-		return err
+		c.err = errors.Join(c.err, err)
+		return
 	}
 	style := &labels.TextStyle[0]
 	style.Color, style.XAlign = colour(l.curve), text.XCenter
 	style.Font.Size, style.Font.Variant = 8, "Sans"
-	p.Add(line, labels)
-	return nil
+	c.Add(labels)
 }
 
 // latencyCurves returns, for each latency, its values in seconds and the share of the requests that
@@ -162,52 +142,65 @@ func cumulative(name string, values []float64) Series {
 // State draws requests in a batch and waiting, and the KV memory in use, over time.
 func State(state []page.Point) (queue, memory *plot.Plot, err error) {
 	running, waiting, kv := stateCurves(state)
-	unit, by := TimeUnit(length(state))
-	for _, s := range []*Series{&running, &waiting, &kv} {
-		for i := range s.X {
-			s.X[i] /= by
-		}
+	batch := overTime("Batch and queue", "requests", state)
+	batch.steps(0, running)
+	batch.steps(1, waiting)
+	roomForLegend(batch.Plot, 2)
+	batch.Legend.XOffs = -4
+	used := overTime("KV memory", "in use (%)", state)
+	used.steps(0, kv)
+	used.Y.Min, used.Y.Tick.Marker = 0, plainTicks{most: 100}
+	if used.Y.Max > 50 { // the end of the memory is in sight
+		used.Y.Max = 100
+		used.limit(100, "all of the KV memory")
+		roomForLegend(used.Plot, 1)
 	}
-	queue = newPlot("Batch and queue", "time ("+unit+")", "requests")
-	memory = newPlot("KV memory", "time ("+unit+")", "in use (%)")
-	for _, p := range []*plot.Plot{queue, memory} {
-		addGrid(p)
-	}
-	err = errors.Join(
-		addLine(queue, 0, running), addLine(queue, 1, waiting), addLine(memory, 0, kv),
-	)
-	roomForLegend(queue, 2)
-	queue.Legend.XOffs = -4
-	memory.Y.Min, memory.Y.Tick.Marker = 0, plainTicks{most: 100}
-	if memory.Y.Max > 50 { // the end of the memory is in sight
-		memory.Y.Max = 100
-		err = errors.Join(err, addLimit(memory, 100, "all of the KV memory"))
-		roomForLegend(memory, 1)
-	}
-	return queue, memory, err
+	return batch.Plot, used.Plot, errors.Join(batch.err, used.err)
 }
 
-// length is the time of the last point, in seconds.
-func length(state []page.Point) float64 {
-	if len(state) == 0 {
-		return 0
+// timed is a chart over time in units of so many seconds.
+type timed struct {
+	*chart
+	seconds float64
+}
+
+// overTime returns a chart over the time of points, in a unit in which it is read easily.
+func overTime(title, y string, state []page.Point) timed {
+	most := 0.0
+	if len(state) > 0 {
+		most = state[len(state)-1].At
 	}
-	return state[len(state)-1].At
+	unit, seconds := TimeUnit(most)
+	return timed{newChart(title, "time ("+unit+")", y), seconds}
+}
+
+// steps draws values that stay until the next, by times in seconds.
+func (c timed) steps(i int, s Series) {
+	at := points(&s)
+	for j := range at {
+		at[j].X /= c.seconds
+	}
+	for j, piece := range pieces(downsample(at)) {
+		name := ""
+		if j == 0 {
+			name = s.Name
+		}
+		c.line(name, piece, draw.LineStyle{Color: colour(i), Width: vg.Points(1)},
+			plotter.PostStep)
+	}
 }
 
 // Replicas draws the number of replicas that serve, start or finish what they have, over time.
 func Replicas(state []page.Point) (*plot.Plot, error) {
-	unit, by := TimeUnit(length(state))
-	p := newPlot("Replicas that are up", "time ("+unit+")", "replicas")
-	addGrid(p)
+	p := overTime("Replicas that are up", "replicas", state)
 	var s Series
 	for _, point := range state {
-		s.X, s.Y = append(s.X, point.At/by), append(s.Y, float64(point.Up))
+		s.X, s.Y = append(s.X, point.At), append(s.Y, float64(point.Up))
 	}
-	err := addLine(p, 2, s)
+	p.steps(2, s)
 	p.Y.Min = 0
 	p.Y.Max++
-	return p, err
+	return p.done()
 }
 
 // stateCurves returns numbers of requests, and the KV memory in use in percent, over time in
@@ -222,65 +215,16 @@ func stateCurves(state []page.Point) (running, waiting, kv Series) {
 	return running, waiting, kv
 }
 
-func addLine(p *plot.Plot, i int, s Series) error {
-	if len(s.X) == 0 {
-		return nil
-	}
-	for j, piece := range pieces(downsample(points(&s))) {
-		line, err := plotter.NewLine(piece)
-		if err != nil {
-			return err
-		}
-		line.Color, line.StepStyle = colour(i), plotter.PostStep
-		p.Add(line)
-		if j == 0 && s.Name != "" {
-			p.Legend.Add(s.Name, line)
-		}
-	}
-	return nil
-}
-
 // StepParts draws where the time of a decode step goes, for batches of several sizes. Batches that
 // the KV memory has no room for are left out; the title says so where no batch remains.
 func StepParts(parts []page.PartTime) (*plot.Plot, error) {
-	p := newPlot("Where the time of a decode step goes", "sequences in the batch",
-		"time of a step (ms)")
-	p.Y.Min = 0
+	title := "Where the time of a decode step goes"
 	batches, stack := stepStack(parts)
-	ranked := func(_ int, name string) color.Color { return stackColour(page.Rank(name), name) }
 	if len(batches) == 0 {
-		p.Title.Text += "\nThe KV memory has no room for these batches"
+		title += "\nThe KV memory has no room for these batches"
 	}
-	if err := addStack(p, stack, ranked); err != nil {
-		return nil, err
-	}
-	nominalX(p, batches)
-	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, 4
-	leaveRoom(p, len(stack)+1)
-	return p, nil
-}
-
-// addStack draws bars whose parts stand on each other. Shade returns the colour of a part by its
-// place and name.
-func addStack(p *plot.Plot, stack []Series, shade func(i int, name string) color.Color) error {
-	var below *plotter.BarChart
-	for i, part := range stack {
-		if len(part.Y) == 0 {
-			continue
-		}
-		bars, err := plotter.NewBarChart(plotter.Values(part.Y), vg.Points(40))
-		if err != nil {
-			return err
-		}
-		bars.Color, bars.LineStyle.Width = shade(i, part.Name), 0
-		if below != nil {
-			bars.StackOn(below)
-		}
-		below = bars
-		p.Add(bars)
-		p.Legend.Add(part.Name, bars)
-	}
-	return nil
+	return stacked(title, "sequences in the batch", "time of a step (ms)", batches, stack,
+		func(_ int, name string) color.Color { return stackColour(page.Rank(name), name) })
 }
 
 // stepStack returns sizes of batches that fit, and for each part of a step its time in milliseconds

@@ -4,6 +4,7 @@ package plots
 
 import (
 	"bytes"
+	"errors"
 	"image/color"
 	"io"
 	"math"
@@ -113,14 +114,44 @@ func newPlot(title, x, y string) *plot.Plot {
 // logXY returns a point on logarithmic axes. Both values are positive.
 func logXY(x, y float64) plotter.XY { return plotter.XY{X: math.Log10(x), Y: math.Log10(y)} }
 
-// logarithmic makes both axes logarithmic, for points made by logXY.
-func logarithmic(p *plot.Plot) { p.X.Tick.Marker, p.Y.Tick.Marker = logTicks{}, logTicks{} }
+// newLogarithmic returns a chart whose axes are both logarithmic, for points made by logXY.
+func newLogarithmic(title, x, y string) *chart {
+	c := newChart(title, x, y)
+	c.X.Tick.Marker, c.Y.Tick.Marker = logTicks{}, logTicks{}
+	return c
+}
 
-// addGrid draws a grid that stays behind the data and the legend.
-func addGrid(p *plot.Plot) {
+// chart is a plot that is made layer by layer. After a layer that cannot be drawn, err says why,
+// and the chart is of no more use.
+type chart struct {
+	*plot.Plot
+	err error
+}
+
+// newChart returns an empty chart in the common style, with a grid that stays behind the data and
+// the legend. Axis labels have their unit.
+func newChart(title, x, y string) *chart {
+	c := &chart{Plot: newPlot(title, x, y)}
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe4}, color.Gray{0xe4}
-	p.Add(grid)
+	c.Add(grid)
+	return c
+}
+
+// done returns the plot of a chart, or why a layer cannot be drawn.
+func (c *chart) done() (*plot.Plot, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.Plot, nil
+}
+
+// legend places the legend at the top, on the left or the right.
+func (c *chart) legend(left bool) {
+	c.Legend.Top, c.Legend.Left, c.Legend.XOffs = true, left, -4
+	if left {
+		c.Legend.XOffs = 4
+	}
 }
 
 // finite returns the points with finite coordinates, which logarithms of 0 do not have.
@@ -130,22 +161,42 @@ func finite(at plotter.XYs) plotter.XYs {
 	})
 }
 
-// addMarks draws points that are in the coordinates of the axes, and adds them to the legend under
-// a name that is not empty. Without a finite point it adds nothing.
-func addMarks(p *plot.Plot, name string, at plotter.XYs, style draw.GlyphStyle) error {
+// marks draws points that are in the coordinates of the axes, and adds them to the legend under a
+// name that is not empty. Without a finite point it adds nothing.
+func (c *chart) marks(name string, at plotter.XYs, style draw.GlyphStyle) {
 	if at = finite(at); len(at) == 0 {
+		return
+	}
+	marks := &plotter.Scatter{XYs: at, GlyphStyle: style}
+	c.Add(marks)
+	if name != "" {
+		c.Legend.Add(name, marks)
+	}
+}
+
+// line draws a line through points that are in the coordinates of the axes, and adds it to the
+// legend under a name that is not empty. Without points it adds nothing, and returns nil.
+func (c *chart) line(name string, at plotter.XYs, style draw.LineStyle,
+	step plotter.StepKind) *plotter.Line {
+	if len(at) == 0 {
 		return nil
 	}
-	marks, err := plotter.NewScatter(at)
+	line, err := plotter.NewLine(at)
 	if err != nil {
-		return err
+		c.err = errors.Join(c.err, err)
+		return nil
 	}
-	marks.GlyphStyle = style
-	p.Add(marks)
+	line.LineStyle, line.StepStyle = style, step
+	c.Add(line)
 	if name != "" {
-		p.Legend.Add(name, marks)
+		c.Legend.Add(name, line)
 	}
-	return nil
+	return line
+}
+
+// stroke is the style of line i, of a width in points, that is told apart without colour.
+func stroke(i int, width float64) draw.LineStyle {
+	return draw.LineStyle{Color: colour(i), Width: vg.Points(width), Dashes: dashes(i)}
 }
 
 // nominalX writes names at 0, 1, 2, … of the horizontal axis; without names the axis is hidden.

@@ -4,8 +4,6 @@ import (
 	"errors"
 
 	"github.com/llmsim/llmsim/internal/report/plots"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 // draw writes pictures of the comparison into dir: the distributions of latencies over each other,
@@ -44,9 +42,9 @@ func (c *Comparison) draw(dir string) error {
 		}
 		all = errors.Join(all, err)
 	}
-	p, err := plots.Timeline("Steps over time: "+c.Title, "time of a step (ms)", []plots.Points{
-		{Name: "predicted", XY: stepOutline(c.Predicted[0].Spans)},
-		{Name: "executed", XY: stepOutline(c.Executed[0].Spans)},
+	p, err := plots.Timeline("Steps over time: "+c.Title, "time of a step (ms)", []plots.Series{
+		stepOutline("predicted", c.Predicted[0].Spans),
+		stepOutline("executed", c.Executed[0].Spans),
 	})
 	if err == nil {
 		err = plots.Save(dir, "timeline", p)
@@ -58,17 +56,22 @@ func (c *Comparison) draw(dir string) error {
 const timelineSeconds = 4
 
 // stepOutline returns the outline of steps: as high as each took, and at zero between them.
-func stepOutline(spans []Span) plotter.XYs {
-	var outline plotter.XYs
+func stepOutline(name string, spans []Span) plots.Series {
+	outline := plots.Series{Name: name}
+	add := func(x, y float64) {
+		outline.X, outline.Y = append(outline.X, x), append(outline.Y, y)
+	}
 	for i, s := range spans {
 		if s.End > spans[0].Start+timelineSeconds {
 			break
 		}
 		took := 1000 * (s.End - s.Start)
 		if i > 0 && s.Start > spans[i-1].End {
-			outline = append(outline, plotter.XY{X: spans[i-1].End}, plotter.XY{X: s.Start})
+			add(spans[i-1].End, 0)
+			add(s.Start, 0)
 		}
-		outline = append(outline, plotter.XY{X: s.Start, Y: took}, plotter.XY{X: s.End, Y: took})
+		add(s.Start, took)
+		add(s.End, took)
 	}
 	return outline
 }
@@ -85,8 +88,8 @@ func pooled(runs []*Run, of func(r *Request) float64) []float64 {
 }
 
 // stepErrors returns the errors of all executed steps, in percent, by what was in them.
-func (c *Comparison) stepErrors(x func(s *Step) float64) []plots.Points {
-	kinds := []plots.Points{{Name: "decode alone"}, {Name: "prompts alone"}, {Name: "both"}}
+func (c *Comparison) stepErrors(x func(s *Step) float64) []plots.Series {
+	kinds := []plots.Series{{Name: "decode alone"}, {Name: "prompts alone"}, {Name: "both"}}
 	for _, run := range c.Executed {
 		for i := range run.Steps {
 			s := &run.Steps[i]
@@ -97,7 +100,7 @@ func (c *Comparison) stepErrors(x func(s *Step) float64) []plots.Points {
 			case s.Chunks > 0:
 				kind = &kinds[1]
 			}
-			kind.XY = append(kind.XY, plotter.XY{X: x(s), Y: 100 * s.Error()})
+			kind.X, kind.Y = append(kind.X, x(s)), append(kind.Y, 100*s.Error())
 		}
 	}
 	return kinds

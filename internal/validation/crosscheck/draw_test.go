@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -39,9 +40,9 @@ func TestDataOfThePictures(t *testing.T) {
 	for _, kind := range c.stepErrors(func(s *Step) float64 {
 		return float64(s.DecodeTokens + s.New)
 	}) {
-		for _, xy := range kind.XY {
+		for i, x := range kind.X {
 			steps[kind.Name] = append(steps[kind.Name],
-				plotter.XY{X: xy.X, Y: math.Round(1e6*xy.Y) / 1e6})
+				plotter.XY{X: x, Y: math.Round(1e6*kind.Y[i]) / 1e6})
 		}
 	}
 	want := map[string]plotter.XYs{
@@ -55,9 +56,9 @@ func TestDataOfThePictures(t *testing.T) {
 		[]float64{1.1, 2.2, 1.2, 2.4}) {
 		t.Errorf("whole requests are %v", got)
 	}
-	outline := plotter.XYs{{X: 0, Y: 500}, {X: 0.5, Y: 500}, {X: 0.5, Y: 500}, {X: 1, Y: 500},
-		{X: 1}, {X: 2}, {X: 2, Y: 1000}, {X: 3, Y: 1000}}
-	if diff := cmp.Diff(outline, stepOutline(c.Predicted[0].Spans)); diff != "" {
+	outline := plots.Series{Name: "predicted", X: []float64{0, 0.5, 0.5, 1, 1, 2, 2, 3},
+		Y: []float64{500, 500, 500, 500, 0, 0, 1000, 1000}}
+	if diff := cmp.Diff(outline, stepOutline("predicted", c.Predicted[0].Spans)); diff != "" {
 		t.Errorf("steps over time (-want +got):\n%s", diff)
 	}
 
