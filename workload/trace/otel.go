@@ -76,16 +76,9 @@ func (t *otel) timed() bool { return true }
 func (t *otel) turns() []Turn { return t.calls[1:] }
 
 func (t *otel) decode(r *sim.Request) error {
-	entry, err := t.entry()
-	if err != nil {
-		return err
-	}
-	if err := files.CheckFields(entry); err != nil {
-		return t.errorf("%w", err)
-	}
 	var s otelSession
-	if err := json.Unmarshal(entry, &s); err != nil {
-		return t.errorf("%w", jsonError(err))
+	if err := t.object(&s); err != nil {
+		return err
 	}
 	spans, seen := s.Spans[:0], map[string]bool{}
 	for _, span := range s.Spans {
@@ -109,6 +102,7 @@ func (t *otel) decode(r *sim.Request) error {
 	if t.sessions++; t.sessions == 1 {
 		t.origin = spans[0].start
 	}
+	var err error
 	if r.Arrival, err = between(t.origin, spans[0].start); err != nil {
 		return t.errorf("start_time: %w", err)
 	}

@@ -65,6 +65,21 @@ func (s *shareGPT) entry() (json.RawMessage, error) {
 	return entry, nil
 }
 
+// object reads the next entry, which is an object, into the fields of v.
+func (s *shareGPT) object(v any) error {
+	entry, err := s.entry()
+	if err != nil {
+		return err
+	}
+	if err := files.CheckFields(entry); err != nil {
+		return s.errorf("%w", err)
+	}
+	if err := json.Unmarshal(entry, v); err != nil {
+		return s.errorf("%w", jsonError(err))
+	}
+	return nil
+}
+
 func (s *shareGPT) decode(r *sim.Request) error {
 	entry, err := s.entry()
 	if err != nil {

@@ -2,14 +2,12 @@ package trace
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/llmsim/llmsim/internal/content"
-	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -54,19 +52,11 @@ func (t *tracelabRounds) turns() []Turn { return t.later }
 // next reads a call into ahead.
 func (t *tracelabRounds) next() error {
 	t.ahead = nil
-	entry, err := t.entry()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	if err == nil {
-		err = files.CheckFields(entry)
-	}
-	if err != nil {
-		return err
-	}
 	c := &tracelabCall{}
-	if err := json.Unmarshal(entry, c); err != nil {
-		return t.errorf("%w", jsonError(err))
+	if err := t.object(c); errors.Is(err, io.EOF) {
+		return nil
+	} else if err != nil {
+		return err
 	}
 	if c.Total < 1 || c.Total > maxTokens || c.Prefix < 0 || c.Prefix > c.Total || c.Output < 0 ||
 		c.Output > maxTokens {

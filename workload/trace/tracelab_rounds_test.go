@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -76,6 +77,22 @@ func TestTracelabRoundsRefuse(t *testing.T) {
 		if _, _, err := read("t.jsonl", roundsFile(row)); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", row, err, want)
+		}
+	}
+}
+
+// A call that repeats a key is refused with its line and its place, as in every file of objects.
+func TestRepeatedKeysOfCallsAreFoundByTheirPlace(t *testing.T) {
+	call := roundRow("a", 9, 0, 1, "")
+	twice := strings.Replace(call, `"output_tokens":1`, `"output_tokens":1,"output_tokens":2`, 1)
+	for at := range 3 {
+		f, err := Open("t.jsonl", roundsFile(append(slices.Repeat([]string{call}, at), twice)...))
+		for err == nil {
+			var q sim.Request
+			err = f.Read(&q)
+		}
+		if want := fmt.Sprintf("entry %d: ", at+1); !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -2,11 +2,9 @@ package trace
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 
 	"github.com/llmsim/llmsim/internal/content"
-	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -53,16 +51,9 @@ func newWeka(f *file, o Options, c *Counts) (decoder, error) {
 func (w *weka) turns() []Turn { return w.calls[1:] }
 
 func (w *weka) decode(r *sim.Request) error {
-	entry, err := w.entry()
-	if err != nil {
-		return err
-	}
-	if err := files.CheckFields(entry); err != nil {
-		return w.errorf("%w", err)
-	}
 	var s wekaSession
-	if err := json.Unmarshal(entry, &s); err != nil {
-		return w.errorf("%w", jsonError(err))
+	if err := w.object(&s); err != nil {
+		return err
 	}
 	if s.BlockSize < 1 || s.BlockSize > maxTokens {
 		return w.errorf("block_size: found none or %d, allowed: 1 to %d tokens", s.BlockSize,

@@ -3,7 +3,6 @@ package fit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -173,14 +172,4 @@ func (r *Result) HeldOut() scenarios.Errors {
 	}
 	return scenarios.Errors{TTFT: square(TTFT), TPOT: square(TPOT), E2E: square(E2E),
 		Steps: square(Steps)}
-}
-
-// Predict returns the errors of runs under given factors, as Run does with the fitted ones.
-func Predict(ctx context.Context, server *Server, runs []observed.Run,
-	f scenarios.Factors) ([]Error, error) {
-	p, err := newProblem(server, runs, 0)
-	if err != nil {
-		return nil, fmt.Errorf("prediction: %w", err)
-	}
-	return p.errors(ctx, f)
 }

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -481,4 +482,14 @@ func TestTheRightClockHasNoErrors(t *testing.T) {
 			t.Errorf("%d steps are fitted to and %d held out of %d", fitted, held, n)
 		}
 	})
+}
+
+// Predict returns the errors of runs under given factors, as Run does with the fitted ones.
+func Predict(ctx context.Context, server *Server, runs []observed.Run,
+	f scenarios.Factors) ([]Error, error) {
+	p, err := newProblem(server, runs, 0)
+	if err != nil {
+		return nil, err
+	}
+	return p.errors(ctx, f)
 }

@@ -1,8 +1,6 @@
 package calibration
 
 import (
-	"fmt"
-
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -54,15 +52,4 @@ func (s Shape) Step() *sim.Step {
 		step.Prefill = []sim.Chunk{{New: s.New, Cached: s.Cached, Last: true}}
 	}
 	return step
-}
-
-// String describes the step.
-func (s Shape) String() string {
-	switch {
-	case s.New == 0:
-		return fmt.Sprintf("decode %d × %d", s.Decodes, s.Context)
-	case s.Decodes == 0:
-		return fmt.Sprintf("prefill %d after %d", s.New, s.Cached)
-	}
-	return fmt.Sprintf("decode %d × %d, prefill %d", s.Decodes, s.Context, s.New)
 }
