@@ -79,7 +79,7 @@ type Transfer struct {
 type Outage struct {
 	Replica int  `json:"replica" min:"0" jsonschema:"Replica, counted from 0 through all pools."`
 	At      Span `json:"at" required:"true" jsonschema:"When it fails."`
-	For     Span `json:"for,omitempty" above:"0" jsonschema:"How long it is away. Default: for ever."`
+	For     Span `json:"for,omitempty" above:"0" jsonschema:"How long it is down. Default: for ever."`
 }
 
 // Pool is a group of equal replicas. A section that it leaves out is that at the top of the

@@ -64,7 +64,7 @@ func (k *forecast) follow(members *list, now Time) bool {
 }
 
 // foreseeable reports whether s, which decodes, can advance without visits: its user has the first
-// token, and its memory was never taken away.
+// token, and it was never preempted.
 func foreseeable(s *Sequence, now Time) bool {
 	return s.Preemptions == 0 && s.FirstToken <= now
 }

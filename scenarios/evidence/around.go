@@ -160,13 +160,14 @@ func (o Off) Reach() float64 {
 	return points[3]
 }
 
-// priorServers is how many servers without any bias count beside the near ones.
+// priorServers is the weight of servers without any bias that count beside the near ones.
 const priorServers = 2
 
-// Around returns where the errors of a server lie, by the errors of the servers around it that do
-// not have its engine, accelerator and model; each server counts the less the further it is away:
-// the median of their deviations, and what holds four in five of them (localised conformal
-// prediction: Guan, Biometrika 110(1), 2023).
+// Around estimates the Off of a server from near, the measured servers, without the rows of its own
+// engine, accelerator and model: Bias is the weighted median of their deviations, drawn towards 0
+// by priorServers, and Within is the distance from Bias that holds four fifths of their weight
+// (localised conformal prediction: Guan, Biometrika 110(1), 2023). A server at distance d has the
+// weight exp(-d). Around returns the zero Off where near has no other server.
 func Around(key deployment.Key, near Neighbours) Off {
 	own := traitsOf(key)
 	weights, total := make([]float64, len(near.servers)), 0.0

@@ -23,8 +23,9 @@ type Spread struct {
 // distribution lie, to each side.
 const Width80 = 1.2816
 
-// Off describes the logarithms of the measured over the predicted times of one quantity: 80 of 100
-// differ from Bias by at most Within.
+// Off is where ln(measured/predicted) of one quantity lies: four in five values are in
+// [Bias − Within, Bias + Within]. Bias is above 0 where measured times are longer, and Within is at
+// least 0. The zero Off says that predictions are exact.
 type Off struct {
 	Bias   float64 `json:"bias" csv:"bias"`
 	Within float64 `json:"within" csv:"within"`

@@ -158,7 +158,7 @@ func TestCataloguePricesHaveSources(t *testing.T) {
 	}
 }
 
-// The share of requests that keep the SLO while replicas are taken away at random is at least what
+// The share of requests that keep the SLO while replicas are preempted at random is at least what
 // is reckoned from how many are away, but for chance, and not far above.
 func TestSpotIsAsReckoned(t *testing.T) {
 	both := []bool{false, true}
@@ -238,7 +238,7 @@ effort: {requests: 300, most-requests: 600}
 		}
 		before = v.Kept.Mean
 	}
-	// A request takes about 3 s, in which its replica is taken away in 0.03 % of cases.
+	// A request takes about 3 s, in which its replica is preempted in 0.03 % of cases.
 	if before < 0.999 {
 		t.Errorf("64 replicas keep the SLO of %g of the requests, want nearly all", before)
 	}

@@ -14,7 +14,7 @@ type Deployment struct {
 	Replicas     int     `json:"replicas"`
 	Accelerators int     `json:"accelerators"`
 	Hourly       float64 `json:"dollars_per_hour"`
-	// Base is the replicas of a spot fleet that are not taken away; nil without them.
+	// Base is the on-demand or reserved replicas of a spot fleet; nil without them.
 	Base *Base `json:"base,omitempty"`
 	// Scaled says how many replicas run, if they start and stop with the load. The price of an hour
 	// is then the average over time of the running replicas' price. Scaled is nil if all replicas
@@ -31,7 +31,7 @@ type Deployment struct {
 	Sold *scenarios.TokenRevenue `json:"tokens_sold,omitempty"`
 	// Law says that a part of the fleet was simulated for all of it; nil if all of it was.
 	Law *Law `json:"law,omitempty"`
-	// Interrupted is the simulation of the fleet with spot replicas that are taken away; nil
+	// Interrupted is the simulation of the fleet with spot replicas that are preempted; nil
 	// without them.
 	Interrupted *Interrupted `json:"interrupted,omitempty"`
 	// JobHours is the time in hours of the simulated part of a job, with steps as predicted; 0 for
@@ -146,8 +146,7 @@ type ScaledFleet struct {
 	FixedHourly float64 `json:"fixed_dollars_per_hour"`
 }
 
-// Interrupted is the result of a simulation in which replicas of the fleet are taken away at
-// random.
+// Interrupted is the result of a simulation in which replicas of the fleet are preempted at random.
 type Interrupted struct {
 	Interruptions int     `json:"interruptions"`
 	Hours         float64 `json:"hours"`

@@ -226,8 +226,9 @@ func (i *Interrupted) words() string {
 	if i == nil {
 		return ""
 	}
-	return fmt.Sprintf("With replicas taken away at random, %s in %.3g hours of simulated time, "+
-		"%s meet the SLO.", units.Plural(i.Interruptions, "time"), i.Hours, report.Percent(i.Kept))
+	return fmt.Sprintf("With %s of spot replicas in %.3g hours of simulated time, "+
+		"%s meet the SLO.", units.Plural(i.Interruptions, "preemption"), i.Hours,
+		report.Percent(i.Kept))
 }
 
 // blocks says why a fleet misses the SLO, and what would help; nothing for nil.

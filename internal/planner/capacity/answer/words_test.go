@@ -202,7 +202,7 @@ func TestWordsOfFleets(t *testing.T) {
 	says(t, (&Law{Replicas: 99, Simulated: 48, Whole: 64}).words(), "48 replicas were simulated",
 		"more than 64 replicas")
 	says(t, (&Interrupted{Interruptions: 20, Hours: 2.5, Kept: 0.9}).words(),
-		"20 times in 2.5 hours",
+		"20 preemptions of spot replicas in 2.5 hours",
 		"90% meet the SLO")
 	says(t, plain((&Advice{Replicas: 2, Slowdown: 1.5, Late: 2, Kept: 0.4,
 		Insights: []string{"slow"}}).blocks(0.95)), "With 2 replicas, steps 1.5 times",
@@ -229,13 +229,13 @@ func TestWordsOfFleets(t *testing.T) {
 	d.Kept, d.KeptWithoutSpares, d.Carbon = 0.97, 0.93, 0
 	d.Interrupted = &Interrupted{Interruptions: 5}
 	says(t, strings.Join(d.more(2), "\n"), "no: CO2", "The whole fleet simulated: 97%",
-		"93% with 2 down", "no: (", "5 times")
-	says(t, strings.Join(d.more(0), "\n"), "5 times", "no: down")
+		"93% with 2 down", "no: (", "5 preemptions")
+	says(t, strings.Join(d.more(0), "\n"), "5 preemptions", "no: down")
 	d.Classes, d.Law = []ClassKept{{"chat", 0.96}, {"code", 0.91}}, &Law{Simulated: 48}
 	says(t, strings.Join(d.more(0), "\n"), "48 of the replicas simulated",
 		"(96% of chat, 91% of code)", "no: down")
 	d.JobHours = 1
-	says(t, strings.Join(d.more(2), "\n"), "5 times", "no: simulated:")
+	says(t, strings.Join(d.more(2), "\n"), "5 preemptions", "no: simulated:")
 	says(t, d.emitted(), "No file starts it")
 	d.Unstartable = "no engine"
 	says(t, plain(d.start()), "No file starts it: no engine.")

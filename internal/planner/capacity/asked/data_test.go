@@ -149,7 +149,7 @@ func TestOffersThatJoin(t *testing.T) {
 		}
 	}
 	if p.Stays(&Offer{Accelerator: "x"}, &Offer{Accelerator: "x"}) {
-		t.Error("a base stays beside what is not taken away")
+		t.Error("a base stays beside what is not preempted")
 	}
 }
 

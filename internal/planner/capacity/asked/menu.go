@@ -70,10 +70,10 @@ type Offer struct {
 	Provider    string          `json:"provider,omitempty" jsonschema:"The company that offers the accelerator. A fleet has one provider, unless the plan has mix-providers."`
 	Date        string          `json:"date,omitempty" jsonschema:"The day of the price, such as 2026-11-22."`
 	Source      string          `json:"source,omitempty" jsonschema:"The source of the price."`
-	// What follows is how a spot accelerator is taken away.
-	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is taken away, such as 0.05/h."`
+	// What follows is how a spot accelerator is preempted.
+	Interruptions scenarios.PerSecond `json:"interruptions,omitempty" above:"0" need:"spot" jsonschema:"How often a replica is preempted, such as 0.05/h."`
 	Notice        scenarios.Span      `json:"notice,omitempty" above:"0" only:"spot" jsonschema:"The time between the announcement and the end of the replica, which serves until the end. Default: none."`
-	Together      float64             `json:"together,omitempty" above:"0" max:"1" only:"spot" jsonschema:"The share of the interruptions that take all replicas of the offer away at once, as when its region runs short. Default: none, each replica is taken away by itself."`
+	Together      float64             `json:"together,omitempty" above:"0" max:"1" only:"spot" jsonschema:"The share of the interruptions that preempt all replicas of the offer at once, as when its region runs short. Default: none, each replica is preempted by itself."`
 	Return        scenarios.Span      `json:"return,omitempty" above:"0" need:"spot" jsonschema:"The time from the announcement until another replica serves in its place."`
 	// What follows is what an owned accelerator costs.
 	Purchase    Purchase    `json:"purchase,omitzero" above:"0" need:"owned" jsonschema:"What one accelerator with its share of the host cost, such as $30000."`
@@ -207,7 +207,7 @@ func (p *Plan) Joins(a, b *Offer) bool {
 }
 
 // Stays reports whether accelerators of an offer may be the base beside spot ones: they are the
-// same, join them, and are not taken away.
+// same, join them, and are not preempted.
 func (p *Plan) Stays(o, spot *Offer) bool {
 	like := func(o *Offer) Offer {
 		return Offer{Accelerator: o.Accelerator, File: o.File, Link: o.Link, Network: o.Network,

@@ -9,13 +9,13 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// spotOffer is taken away so many times an hour, of which a share takes all.
+// spotOffer is preempted so many times an hour, of which a share takes all.
 func spotOffer(hourly, together float64, notice, back sim.Time) *asked.Offer {
 	return &asked.Offer{Term: asked.Spot, Interruptions: scenarios.PerSecond(hourly / 3600),
 		Together: together, Notice: scenarios.Span(notice), Return: scenarios.Span(back)}
 }
 
-// A group is taken away as often as its spot servers together, and for as long as the slowest.
+// A group is preempted as often as its spot servers together, and for as long as the slowest.
 func TestInterruptionsOfOptions(t *testing.T) {
 	often := spotOffer(3, 0.5, 60*sim.Second, 360*sim.Second)
 	rarely := spotOffer(1, 0.1, 120*sim.Second, 240*sim.Second)
@@ -44,7 +44,7 @@ func TestInterruptionsOfOptions(t *testing.T) {
 	}
 }
 
-// A replica is away by itself or with all others.
+// A replica is preempted by itself or with all others.
 func TestShareOfTimeAway(t *testing.T) {
 	p := Interruption{Rate: 0.01, Together: 0.2, Outage: 100}
 	all, alone := 0.2/1.2, 0.8/1.8
@@ -52,14 +52,14 @@ func TestShareOfTimeAway(t *testing.T) {
 		!near(p.Down(), 1-(1-all)*(1-alone)) {
 		t.Errorf("all are away for %g, one for %g, %g in all", p.All(), p.Alone(), p.Down())
 	}
-	const want = "91% of the requests keep the SLO in the long run: a replica is taken away " +
-		"36 times an hour (20% of the times with all others), and away for 54% of the time"
+	const want = "91% of the requests keep the SLO in the long run: a replica is preempted " +
+		"36 times an hour (20% of the times with all others), and down for 54% of the time"
 	if got := p.Words(0.91); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p = Interruption{Rate: 0.01}
-	const apart = "91% of the requests keep the SLO in the long run: a replica is taken away " +
-		"36 times an hour, and away for 0% of the time"
+	const apart = "91% of the requests keep the SLO in the long run: a replica is preempted " +
+		"36 times an hour, and down for 0% of the time"
 	if got := p.Words(0.91); got != apart {
 		t.Errorf("%q, want %q", got, apart)
 	}

@@ -143,19 +143,19 @@ func BestMeasured(shapes []answer.Shape) *answer.Shape {
 	return best
 }
 
-// Interruption describes how replicas of an option are taken away and come back. Each replica has
+// Interruption describes how replicas of an option are preempted and come back. Each replica has
 // interruptions of its own, and shares some with all others (Marshall and Olkin, "A multivariate
 // exponential distribution", J. American Statistical Association 62, 1967, section 3).
 type Interruption struct {
-	Rate float64 // how often each, 1/s
-	// Together is the share of the interruptions that take all replicas away at once.
+	Rate float64 // preemptions of each replica, 1/s
+	// Together is the share of them, in [0, 1], that preempt all replicas at once.
 	Together float64
-	// Notice passes from the announcement until a replica is gone, Outage is for how long then no
-	// replica serves in its place, in seconds.
+	// Notice is the time in seconds from the announcement until a replica is gone. Outage is the
+	// time in seconds after that, at least 0, until another serves in its place.
 	Notice, Outage float64
 }
 
-// Interrupted returns how replicas of an option are taken away; false where they are not. Of a
+// Interrupted returns how replicas of an option are preempted; false where they are not. Of a
 // group, all replicas go together, at the sum of both kinds' rates.
 func (o *Option) Interrupted() (Interruption, bool) {
 	var all Interruption
@@ -174,10 +174,10 @@ func (o *Option) Interrupted() (Interruption, bool) {
 	return all, all.Rate > 0
 }
 
-// IsSpot reports whether replicas of an option are taken away.
+// IsSpot reports whether replicas of an option may be preempted.
 func (o *Option) IsSpot() bool {
-	_, taken := o.Interrupted()
-	return taken
+	_, is := o.Interrupted()
+	return is
 }
 
 // down returns the share of the time that a renewal process of interruptions at a rate and of
@@ -187,13 +187,13 @@ func (p Interruption) down(rate float64) float64 {
 	return gone / (1 + gone)
 }
 
-// All returns the share of the time for which all replicas are away at once.
+// All returns the share of the time in an outage of all replicas.
 func (p Interruption) All() float64 { return p.down(p.Together * p.Rate) }
 
-// Alone returns the share of the other time for which a replica is away by itself.
+// Alone returns the share of the other time in an outage of a replica by itself.
 func (p Interruption) Alone() float64 { return p.down((1 - p.Together) * p.Rate) }
 
-// Down returns the share of the time for which a replica is away in the long run.
+// Down returns the share of the time in which a replica is down in the long run.
 func (p Interruption) Down() float64 { return 1 - float64((1-p.All())*(1-p.Alone())) }
 
 // Words says what interruptions leave of the SLO of a fleet that keeps it without interruptions.
@@ -202,12 +202,12 @@ func (p Interruption) Words(kept float64) string {
 	if p.Together > 0 {
 		words = fmt.Sprintf(" (%s of the times with all others)", report.Percent(p.Together))
 	}
-	return fmt.Sprintf("%s of the requests keep the SLO in the long run: a replica is taken away "+
-		"%s times an hour%s, and away for %s of the time", report.Percent(kept),
+	return fmt.Sprintf("%s of the requests keep the SLO in the long run: a replica is preempted "+
+		"%s times an hour%s, and down for %s of the time", report.Percent(kept),
 		report.Figure(3600*p.Rate), words, report.Percent(p.Down()))
 }
 
-// Outage is a time in seconds for which a replica is away.
+// Outage is a time in seconds for which a replica is down.
 type Outage struct{ From, To float64 }
 
 // Draw draws the outages of n replicas or groups whose interruptions are announced within a time

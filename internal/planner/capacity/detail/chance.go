@@ -210,8 +210,8 @@ func jackknife(c *answer.Chance, list []float64) {
 	c.Low, c.High = short(max(list[0]-half, 0)), short(min(list[0]+half, 1))
 }
 
-// chanceTogether is chance for replicas that are taken away, whose runs are mixed by how many are
-// left. Both latencies are taken to be as late as in the same share of cases.
+// chanceTogether is chance for spot replicas, whose runs are mixed by the number of them that
+// serve. Both latencies are taken to be as late as in the same share of cases.
 func (f *Fleet) chanceTogether(ctx context.Context, c *answer.Chance) error {
 	seeds := f.SeedsBelow(f.Few())
 	sets := [][]uint64{seeds}

@@ -306,9 +306,8 @@ const (
 	mostInterrupted     = 200_000
 )
 
-// outages draws when n replicas or groups of a fleet, the first of it, are taken away within a
-// time, in seconds. Replica k of a group of size in pools that follow each other goes with the
-// others of its group.
+// outages draws when the first n replicas or groups of a fleet are preempted within a time, in
+// seconds. All replicas of a group are preempted together.
 func outages(o *candidate.Option, n int, within float64, seed uint64) []scenarios.Outage {
 	p, _ := o.Interrupted()
 	var list []scenarios.Outage
@@ -342,9 +341,9 @@ func members(o *candidate.Option, group, n int) []int {
 	return list
 }
 
-// Interrupt simulates the chosen fleet with replicas that are taken away at random; nil where they
+// Interrupt simulates the chosen fleet with replicas that are preempted at random; nil where they
 // are not, where the load is not steady, or where a part of the fleet is simulated in its place:
-// the smaller a fleet, the more the share of it that is away varies.
+// the smaller a fleet, the more the preempted share of it varies.
 func (f *Fleet) Interrupt(ctx context.Context) (*answer.Interrupted, error) {
 	o, n := f.Option, f.Size()
 	p, is := o.Interrupted()

@@ -331,7 +331,7 @@ func TestInterruptionsAreSimulated(t *testing.T) {
 		}
 		for _, a := range s.Fleet.Outages {
 			if a.Replica > 6 {
-				t.Errorf("replica %d of the base is taken away", a.Replica)
+				t.Errorf("replica %d of the base is preempted", a.Replica)
 			}
 		}
 	}

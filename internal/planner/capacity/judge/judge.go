@@ -221,8 +221,8 @@ func NeverRan(o *candidate.Option, t *Trial, n int) bool {
 	return t.Unused > rest*int(max(o.Prefills, o.Decodes))
 }
 
-// KeepsOnSpot returns what n replicas of a spot option show at a rate although they are taken away
-// at random.
+// KeepsOnSpot returns what n replicas of a spot option, which are preempted at random, show at a
+// rate.
 func (j *Judge) KeepsOnSpot(ctx context.Context, o *candidate.Option, n int, rate float64,
 	wrong candidate.ErrorFactors, seed uint64) (Trial, error) {
 	l, err := j.InterruptedFleet(ctx, o, n, rate, wrong, seed)
@@ -342,32 +342,32 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 	return grid.Rate(place), nil
 }
 
-// leastDownProbability is the probability below which a number of replicas that are away at once is
-// not examined. All requests are taken to miss the SLO then.
+// leastDownProbability is the probability below which a number of preempted replicas is not
+// simulated: all requests then count as missing the SLO.
 const leastDownProbability = 1e-5
 
 // InterruptedFleet is a fleet that loses some replicas at random.
 type InterruptedFleet struct {
 	candidate.Interruption
-	Spot int     // the number of replicas or groups that are taken away
+	Spot int     // the number of replicas or groups that may be preempted
 	Step int     // the step between the numbers of replicas down that are examined, rounded up
 	Rate float64 // of requests, 1/s
 	// Share is the share of the requests that the spot replicas serve.
 	Share float64
-	// Sustained returns the rate that the fleet sustains with some of them away.
+	// Sustained returns the rate, in 1/s, that the fleet sustains with some of them preempted.
 	Sustained func(down int) float64
-	// Simulate returns what the fleet shows with some of them away.
+	// Simulate returns what the fleet shows with some of them preempted.
 	Simulate func(ctx context.Context, down int) (Trial, error)
 }
 
 // Judge returns the trial of the whole fleet, with the shares that keep each part of the SLO in the
 // long run.
 //
-// The shares are means over how many replicas are away, each with its probability: binomial for
-// those taken away by themselves, besides the times when all go at once. Where the replicas that
-// are left sustain less than the rate, all requests are taken to miss the SLO, until the queue that
-// builds up has been served by all replicas again (a fluid queue). The requests that a replica has
-// under way when it goes are taken to miss it too.
+// The shares are means over the number of preempted replicas, each with its probability: binomial
+// where each is preempted by itself, besides the times when all are preempted at once. Where the
+// replicas that are left sustain less than the rate, all requests are taken to miss the SLO, until
+// the queue that builds up has been served by all replicas again (a fluid queue). The requests that
+// a replica has under way when it goes are taken to miss it too.
 func (f *InterruptedFleet) Judge(ctx context.Context) (Trial, error) {
 	full, err := f.Simulate(ctx, 0)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestDecisionsSayHowSureTheyAre(t *testing.T) {
 }
 
 // A fleet on spot whose replicas are replaced at once loses the requests that a replica has under
-// way when it goes: a hundredth, where each lasts a second and each replica is taken away once in
+// way when it goes: a hundredth, where each lasts a second and each replica is preempted once in
 // 100 s, and less by the share that a base serves. The seeds count the same.
 func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 	j, options, law := stubbed(t, steadyPlan)
@@ -114,7 +114,7 @@ func TestSpotLosesWhatIsUnderWay(t *testing.T) {
 			got, err := j.KeepsOnSpot(ctx, o, n, 95, candidate.AsPredicted(), uint64(s))
 			testkit.OK(t, err)
 			if math.Abs(got.Kept.Mean-want) > 1e-9 || got.Target != 0.9 || got.Kept.Half != 0 ||
-				strings.Contains(got.Limit, "taken away 36 times an hour") != (s < 3 || s == 4) ||
+				strings.Contains(got.Limit, "preempted 36 times an hour") != (s < 3 || s == 4) ||
 				got.Keeps() != (s < 3) {
 				t.Errorf("a base of %d, seed %d: %+v, want %g", o.Based(), s, got, want)
 			}
