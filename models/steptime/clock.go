@@ -31,8 +31,8 @@ type Clock struct {
 	// forks are the clocks whose steps Outside reports too.
 	forks []*Clock
 
-	forms    []*form // by the number of sequences; nil where it was not asked for
-	verified *verifications
+	forms    []*form        // by the number of sequences; nil where it was not asked for
+	verified *verifications // made by verification
 	// unsplit is the clock of all layers in one stage, for Whole; nil before it is asked for.
 	unsplit *Clock
 }

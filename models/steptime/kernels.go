@@ -254,11 +254,11 @@ func (c *productCosts) takeKernelsOfExperts() {
 
 // imageCost is the cost of images.
 type imageCost struct {
-	// tokens is the number of tokens of one image, flops the number of FLOP of its encoder, and
-	// time the time of the encoder.
+	// tokens is the number of tokens of one image, and count the number of images of a prompt; 0
+	// without an encoder.
 	tokens, count int
-	flops         float64
-	time          sim.Time
+	flops         float64  // FLOP to encode one image
+	time          sim.Time // to encode one image
 }
 
 // newImageCost prices images: matrix products and attention at the rate that large products reach,

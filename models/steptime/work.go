@@ -16,15 +16,19 @@ type Work struct {
 	FLOPs, Bytes float64
 }
 
-// workForm is the closed form of Work.
+// workForm is the closed form of Work. It does not change after newWorkForm.
 type workForm struct {
-	weightBytes                       float64 // read by every step
-	headBytes                         float64 // read by steps that sample
+	weightBytes float64 // read by every step
+	headBytes   float64 // read by steps that sample
+	// The FLOPs of products for each token of a step, for each sampled row, and for each cached
+	// token whose keys and values are computed anew.
 	tokenFLOPs, rowFLOPs, expandFLOPs float64
-	experts                           []models.Linear
-	expertBytes                       []float64 // of one matrix in all layers
-	attention                         []models.Attention
-	reaches                           []models.Reach // of attention, each once
+	// experts are the products of routed experts, and expertBytes the bytes of one matrix of each
+	// in all layers: len(expertBytes) = len(experts).
+	experts     []models.Linear
+	expertBytes []float64
+	attention   []models.Attention
+	reaches     []models.Reach // of attention, each once
 }
 
 func newWorkForm(cfg *Config) workForm {
@@ -78,7 +82,7 @@ type WorkCounts struct {
 	// Images is the number of images and sounds that were encoded.
 	Images int64
 
-	attended []attended    // by index in workForm.reaches
+	attended []attended    // by index in workForm.reaches; nil before the first Count
 	routed   map[int]int64 // steps, by the number of tokens that choose experts
 }
 

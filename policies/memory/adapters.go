@@ -17,20 +17,26 @@ import (
 type Adapters struct {
 	sim.Memory
 	tiered sim.TieredMemory // the Memory, if it has tiers
-	load   sim.Time
-	slots  int
-	held   map[int]*adapterSlot // by adapter
-	oldest *adapterSlot         // of those without users, in a ring
-	users  sim.PerSequence[bool]
+	load   sim.Time         // of one adapter over the host link, at least 0
+	slots  int              // at least 1
+	// held has the adapters in slots, 0 <= len(held) <= slots. Extend alone changes it.
+	held map[int]*adapterSlot
+	// oldest is the least recently used slot without users, the start of a ring of all such slots;
+	// nil if each slot has users.
+	oldest *adapterSlot
+	// users says which sequences count in adapterSlot.users: from Extend to Release.
+	users sim.PerSequence[bool]
 
-	loads int64
-	busy  sim.Time // of the last Extend
+	loads int64    // adapters that came over the link
+	busy  sim.Time // time of the load in the last Extend: load, or 0 without one
 }
 
 // adapterSlot is a slot with an adapter.
 type adapterSlot struct {
-	adapter, users int
-	older, newer   *adapterSlot // while there is no user
+	adapter int
+	users   int // sequences that hold the slot, at least 0
+	// older and newer are neighbours in the ring of Adapters.oldest while users = 0.
+	older, newer *adapterSlot
 }
 
 // NewAdapters returns a memory with slots for adapters beside it, at least 1; a slot is loaded in

@@ -28,10 +28,12 @@ const (
 type Contiguous struct {
 	reservation Reservation
 	space       space
-	capacity    int64
-	used        int64
-	longest     int // of all reservations, in tokens
-	regions     sim.PerSequence[region]
+	capacity    int64 // tokens, at least 1
+	// used is the sum of region.tokens, 0 <= used <= capacity. Extend and Release change it.
+	used    int64
+	longest int // tokens of the longest context, 1 <= longest <= space.largest()
+	// regions has the reservation of a sequence from its first Extend to Release.
+	regions sim.PerSequence[region]
 }
 
 // region is what a sequence has: the first address, and how many there are, one a token.

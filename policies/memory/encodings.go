@@ -15,9 +15,12 @@ import (
 // image whose prompt is computed in several steps may be dropped between them, since it is not
 // encoded again.
 type Encodings struct {
+	// count is the number of images of a prompt, tokens the tokens of an image, and room the number
+	// of images that are kept; each is at least 1.
 	count, tokens, room int
-	held                map[uint64]*list.Element
-	order               *list.List // of the names of images, the least recently used first
+	// held finds the elements of order by name: len(held) = order.Len() <= room.
+	held  map[uint64]*list.Element
+	order *list.List // of the names of images, the least recently used first
 }
 
 // NewEncodings returns a cache of the given size in tokens, at least 1, for prompts that begin with

@@ -21,11 +21,14 @@ import (
 type Hybrid struct {
 	Windowed
 	// states reports whether checkpoints are kept even if layers have state of fixed size.
-	states  bool
-	tree    runTree
-	holders sim.PerSequence[blockHolder] // others are units
-	words   []sim.Segment
-	runs    uint64 // of the simulator before, see Continue
+	states bool
+	// tree has the shared blocks and the checkpoints. Units without users count in its first tier,
+	// so that free + tree.tiers[0].unused is what a sequence can take.
+	tree runTree
+	// holders replace unitMemory.held; blockHolder.others counts units, not blocks.
+	holders sim.PerSequence[blockHolder]
+	words   []sim.Segment // for reuse by wholeText
+	runs    uint64        // of the simulator before, see Continue
 }
 
 // NewHybrid returns a memory that holds the given number of blocks, each of blockSize tokens in all

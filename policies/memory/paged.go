@@ -86,8 +86,12 @@ func (p *Paged) Hold(s *sim.Sequence, tokens int) { *p.held.Of(s) = p.blocks(tok
 
 // unitMemory is memory in units. Each sequence holds a number of units, and units are not shared.
 type unitMemory struct {
+	// capacity is at least 1, and 0 <= free <= capacity. Units that a lane takes in Advance leave
+	// free at once.
 	capacity, free int64
-	held           sim.PerSequence[int64]
+	// held has the units of a sequence at its last Extend, Leave or Hold. While it decodes in a
+	// lane, it may hold more. If no sequence is in a lane, free + the sum of held = capacity.
+	held sim.PerSequence[int64]
 }
 
 // reserve lets s hold the given number of units, if it held fewer. It returns false, and changes

@@ -9,7 +9,9 @@ import (
 // Pool holds KV blocks for several replicas, in memory of other machines, the last used ones (Qin
 // et al., Mooncake, FAST 2025, section 4).
 type Pool struct {
-	free int64 // blocks that hold nothing
+	// free is the number of blocks that hold nothing, at least 0. Between calls no sequence holds a
+	// block, so that free + tree.tiers[0].unused is the size of the pool.
+	free int64
 	tree runTree
 }
 

@@ -13,19 +13,21 @@ import (
 // and windowed units for the layers with a window.
 type Windowed struct {
 	lanes
-	unitMemory     // of units
+	unitMemory // of units
+	// full and windowed are the units of a block in layers that grow and in layers with a window,
+	// each at least 0, without a common divisor.
 	full, windowed int64
-	limit          int64           // blocks that a sequence takes in a windowed layer
-	fixed          int64           // units that a sequence takes besides, however long it is
-	filling        []windowFilling // by lane
+	limit          int64           // blocks that a sequence takes in a windowed layer, at least 1
+	fixed          int64           // units that a sequence takes besides, at least 0
+	filling        []windowFilling // by lane; Join, Leave and Advance change it
 }
 
 // windowFilling counts, for each coming step, the decoding sequences of a lane that take the last
 // block of their window in it.
 type windowFilling struct {
-	step  int
-	ends  []int64 // by step, modulo their number
-	total int64
+	step  int     // the present step, 0 <= step < len(ends)
+	ends  []int64 // sequences by step, modulo limit·block steps; ends[step] = 0 after Advance
+	total int64   // the sum of ends
 }
 
 // Layers holds the size of a token in the layers of a model that grow with the context, and in the
