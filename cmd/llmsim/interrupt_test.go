@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/internal/testkit"
 )
 
@@ -42,8 +43,9 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptedRunsReplaceNothing(t *testing.T) {
 	dir := t.TempDir()
 	trace, metrics := filepath.Join(dir, "trace.json"), filepath.Join(dir, "metrics.txt")
-	for _, path := range []string{trace, metrics} {
-		testkit.OK(t, os.WriteFile(path, []byte("good"), 0o666))
+	good := map[string]string{trace: timeline.TraceHead + "good", metrics: "# HELP good"}
+	for path, text := range good {
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 	ctx, interrupt := context.WithCancel(context.Background())
 	go func() {
@@ -64,8 +66,8 @@ func TestInterruptedRunsReplaceNothing(t *testing.T) {
 	if err != nil || len(entries) != 2 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	for _, path := range []string{trace, metrics} {
-		if data, err := os.ReadFile(path); err != nil || string(data) != "good" {
+	for path, text := range good {
+		if data, err := os.ReadFile(path); err != nil || string(data) != text {
 			t.Errorf("%s is now %q, %v", path, data, err)
 		}
 	}

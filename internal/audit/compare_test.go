@@ -219,6 +219,11 @@ func afterWarmUp(r *run, name string, drop int) (value, slack float64) {
 				}
 			}
 		}
+		if tokens == 0 && tied == 0 {
+			return r.result.OutputThroughput, 0
+		} else if tokens == 0 { // whether one of the ties ends within the window is not known
+			return 0, math.Inf(1)
+		}
 		return tokens / (last - first), tied/(last-first) + 1e-6*tokens
 	case "cost_per_million_output_tokens":
 		if r.result.Cost == 0 {

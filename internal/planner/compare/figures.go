@@ -217,17 +217,17 @@ func (w *window) keepsUp() bool {
 	return process != "closed-loop" && w.offered > 0 && w.throughput >= keepingUp*w.offered
 }
 
-// throughput counts the answers that end while requests arrive. Where all arrive at once, the whole
-// run counts.
+// throughput counts the answers that end while requests arrive. Where none does, as where all
+// requests arrive at once or nearly so, the whole run counts.
 func throughput(o *planner.Observation, from, to sim.Time) float64 {
-	if to <= from {
-		return o.Result.OutputThroughput
-	}
 	tokens := 0
 	for i := range o.Requests {
 		if r := &o.Requests[i]; !r.Rejected && r.Done >= from && r.Done < to {
 			tokens += r.Output
 		}
+	}
+	if tokens == 0 {
+		return o.Result.OutputThroughput
 	}
 	return float64(tokens) / (to - from).Seconds()
 }

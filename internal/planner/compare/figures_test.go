@@ -69,6 +69,11 @@ func TestWindowByHand(t *testing.T) {
 	if once := newWindow(at, 0); once.throughput != 12 || once.offered != 0 || once.keepsUp() {
 		t.Errorf("all at once: %+v, want the whole run's throughput and no offered rate", once)
 	}
+	at.Requests[0].Done, at.Requests[1].Done = s(2), s(3)
+	at.Requests[1].Arrival = 1 // a user who was turned away asks again
+	if nearly := newWindow(at, 0); nearly.throughput != 12 || nearly.keepsUp() {
+		t.Errorf("nearly at once: %+v, want the whole run's throughput", nearly)
+	}
 	if none := newWindow(observed(), 3); none.kept != 0 || none.ttft != nil {
 		t.Errorf("without requests: %+v", none)
 	}
