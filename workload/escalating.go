@@ -37,9 +37,9 @@ func (e *escalating) Next(r *sim.Request) {
 		e.ended.Next(r)
 		return
 	}
-	space := r.Content[:0]
+	id, space := r.ID, r.Content[:0]
 	*r = heap.Pop(&e.waiting).(follower).Request
-	r.Content = append(space, r.Content...)
+	r.ID, r.Content = id, append(space, r.Content...)
 }
 
 // Done implements sim.Source.
