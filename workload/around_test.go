@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/arrivals"
+	"github.com/llmsim/llmsim/workload/trace"
 )
 
 // second answers every request after one second.
@@ -424,6 +428,112 @@ func TestOwnArrivalsStandAlone(t *testing.T) {
 		n := min(len(slow), len(other))
 		if n == 0 || !slices.Equal(slow[:n], other[:n]) {
 			rt.Fatalf("%v, with other requests %v", slow, other)
+		}
+	})
+}
+
+// Beams are refused exactly if their steps, rounded up to whole ones, reach 2^16 in all.
+func TestStepsOfBeamsAreBounded(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		step, samples := rapid.IntRange(1, 9).Draw(rt, "step"), rapid.IntRange(2, 64).Draw(rt, "n")
+		most := (1<<16 - 1) / samples * step // the longest answer that is allowed
+		for output, refused := range map[int]bool{most: false, most + 1: true} {
+			c := Class{Weight: 1, Prompt: fixed(1), Output: fixed(output), Samples: samples,
+				BeamStep: step}
+			if err := c.check(1); (err != nil) != refused {
+				rt.Fatalf("%d beams of %d tokens, %d a step: %v", samples, output, step, err)
+			}
+		}
+	})
+}
+
+// What a description says of shares is what was asked for, in percent, and the shares of classes
+// are in proportion to their weights.
+func TestDescriptionsSayShares(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		percent := func(name string) (float64, string) {
+			p := rapid.IntRange(1, 99).Draw(rt, name)
+			return float64(p) / 100, strconv.Itoa(p) + " %"
+		}
+		weight, heavy := percent("weight")
+		tool, tools := percent("tools")
+		agent, agents := percent("agents")
+		think, thinking := percent("thinking")
+		on, sent := percent("sent on")
+		class := Class{Name: "one", Weight: weight, Prompt: fixed(1), Output: fixed(1),
+			Turns: &Turns{Count: fixed(2), Tools: &Tools{Share: tool, Result: fixed(1)},
+				Agents: &Agents{Share: agent, Count: fixed(1), Turns: fixed(1),
+					Prompt: fixed(1)}, Thinking: Thinking{Share: think}}}
+		text := Config{Arrivals: poisson(1), Requests: 1, Classes: []Class{class, {Name: "two",
+			Weight: 1 - weight, Prompt: fixed(1), Output: fixed(1)}},
+			Escalations: []Escalation{{Name: "up", From: 1, Share: on}}}.String()
+		for _, want := range []string{"one (" + heavy + "): ", ", " + tools + " of them from tools",
+			", " + agents + " from ", ", " + thinking + " of answers thinking",
+			"up (" + sent + " of class 2, sent on)"} {
+			if !strings.Contains(text, want) {
+				rt.Fatalf("%q does not say %q", text, want)
+			}
+		}
+	})
+}
+
+// No bound on recorded waits is exceeded, down to one tick, and only the first call of a session
+// that was recorded follows no other.
+func TestRecordedCallsFollowOthers(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		bound := sim.Time(rapid.SampledFrom([]int64{1, 2, 1e9, 1e12}).Draw(rt, "bound"))
+		s := open(t, Config{Requests: 70, Users: &Users{Count: 1},
+			Trace: &Trace{Path: sample("weka.jsonl"), Repeat: true, MaxWait: bound}})
+		turns := map[int64][]int32{}
+		var ended sim.Time
+		for range 70 {
+			at := s.NextArrival()
+			var r sim.Request
+			s.Next(&r)
+			if r.Call.Number > 1 && at > ended+bound {
+				rt.Fatalf("%+v comes %v after the last end, bound %v", r, at-ended, bound)
+			}
+			if first := r.Call.Number == 1; first != (r.Call.Turn == 0) {
+				rt.Fatalf("call %d of session %d has turn %d", r.Call.Number, r.Session,
+					r.Call.Turn)
+			}
+			turns[r.Session] = append(turns[r.Session], r.Call.Turn)
+			sum := 0
+			for _, c := range r.Content {
+				sum += c.Tokens
+			}
+			if sum != r.Prompt {
+				rt.Fatalf("segments of %d tokens describe a prompt of %d", sum, r.Prompt)
+			}
+			ended = max(ended, at) + sim.Second
+			s.Done(&r, ended)
+		}
+		if len(turns) < 10 {
+			rt.Fatalf("only %d sessions", len(turns))
+		}
+	})
+}
+
+// A trace has as many parts as its last request fills, where a tenth of a part more or less does
+// not count: n parts play requests before n parts' length, and each request once for each draw.
+func TestPartsOfATraceAreWhole(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		part := int64(rapid.IntRange(1, 20).Draw(rt, "part")) * 10
+		n := int64(rapid.IntRange(2, 6).Draw(rt, "parts"))
+		for last, want := range map[int64]int64{n*part - part/10: n, n*part - part/10 - 1: n - 1} {
+			file := fmt.Sprintf("arrival_s,prompt_tokens,output_tokens\n0,1,1\n%d,1,1\n", last)
+			rows := Trace{Path: "t.csv", Part: sim.Time(part) * sim.Second, Options: trace.Options{
+				FS: fstest.MapFS{"t.csv": {Data: []byte(file)}}}}
+			p, err := rows.draw(1)
+			if want < 2 {
+				if err == nil {
+					rt.Fatalf("%d s in parts of %d s are not refused", last, part)
+				}
+				continue
+			}
+			if err != nil || int64(len(p.drawn)) != want {
+				rt.Fatalf("%d s in parts of %d s: %v, %v, want %d", last, part, p, err, want)
+			}
 		}
 	})
 }
