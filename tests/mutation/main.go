@@ -33,7 +33,7 @@
 //	scenarios/deployment                15  9312
 //	scenarios/evidence                  15  9311
 //	internal/strict                     13  8101
-//	workload                            13  9461 (of 18)
+//	workload                            13  9471 (of 18)
 //	workload/arrivals                   12  7401
 //	workload/lengths                    14  7401
 //	workload/reuse                      14  7401
