@@ -514,8 +514,8 @@ func TestRecordedCallsFollowOthers(t *testing.T) {
 	})
 }
 
-// A trace has as many parts as its last request fills, where a tenth of a part more or less does
-// not count: n parts play requests before n parts' length, and each request once for each draw.
+// A trace has n parts from the time on at which its last request lacks a tenth of a part to fill
+// the last of them.
 func TestPartsOfATraceAreWhole(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		part := int64(rapid.IntRange(1, 20).Draw(rt, "part")) * 10
