@@ -19,6 +19,7 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Commands that say the same of a server agree, for drawn servers, with pipelines, drafts and
@@ -151,7 +152,9 @@ func agree(l *laws, registry *policies.Registry, s object, kinds map[string]int)
 	fatal(err)
 	var out bytes.Buffer
 	fatal(doc.Print(&out, report.NewLesson(steps, desktop, 33, 500).Blocks()))
-	own := strings.Contains(string(text(s)), `"operators":`)
+	engine := &steps.Scenario.Engine
+	own := strings.Contains(string(text(s)), `"operators":`) || engine.Slowdown < 1 ||
+		engine.Factors != (scenarios.Factors{})
 	l.explained(out.String(), one, steps.Room(501), own)
 	var drawn bytes.Buffer
 	fatal(doc.Print(&drawn, one.Blocks()))
@@ -211,7 +214,7 @@ func (l *laws) explained(page string, roof *report.Roofline, room int, own bool)
 				"FLOP/byte", said, each)
 			said = most.FindStringSubmatch(words)
 			bound, err := strconv.ParseFloat(strings.ReplaceAll(said[1], ",", ""), 64)
-			// kernels of one's own may be quicker than the data sheet
+			// kernels of one's own, and factors on steps, may be quicker than the data sheet
 			l.that(err == nil && (own || bound*1.01+1 >= s.Given/s.Time), "explain: no more than "+
 				"%s tokens a second, and one user gets %v in %v s", said[1], s.Given, s.Time)
 		}
