@@ -24,8 +24,8 @@ const TraceEvents = 200_000
 type Trace struct {
 	file  *files.Pending
 	out   *bufio.Writer
-	left  int
-	until sim.Time // of the last event written, once it is full
+	left  int      // events for which there is room; 0 once the trace is full or has ended
+	until sim.Time // of the last event written
 	known map[track]bool
 	queue map[int]int // last seen, by replica
 	fresh []int64     // requests that got a token since the last step
@@ -216,6 +216,9 @@ func (t *Trace) Sampled(at sim.Time, replica int, state sim.State) {
 	t.event(at, `{"ph":"C","name":"queue","pid":%d,"ts":%v,"args":{"waiting":%d}}`,
 		process(replica), micros(at), state.Waiting)
 }
+
+// End ends the trace: what happens from now on is left out.
+func (t *Trace) End() { t.left = 0 }
 
 // Close completes the file and puts it in place. If the run failed with an error, Close discards
 // the file and returns that error.

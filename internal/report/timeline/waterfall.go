@@ -18,16 +18,20 @@ type Waterfall struct {
 }
 
 // RecordLife runs a simulation until the request with the given number has ended, and returns its
-// life. Other observers see all events until then. Requests are numbered from 0 in the order of
-// their arrival.
+// life. Traces hold the events until then: the run itself goes on for a moment, which differs from
+// run to run. Requests are numbered from 0 in the order of their arrival.
 func RecordLife(ctx context.Context, s *scenarios.Simulation, id int64,
-	others ...sim.Observer) (*Life, error) {
+	traces ...*Trace) (*Life, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &lifeRecorder{id: id, stop: stop}
+	w := &lifeRecorder{id: id, traces: traces, cancel: stop}
 	w.Recorder = NewRecorder(w.done)
 	config := s.Config()
-	config.Observer = append(sim.Observers{w}, others...)
+	var observers sim.Observers
+	for _, t := range traces {
+		observers = append(observers, t)
+	}
+	config.Observer = append(observers, w) // the last, so that traces have its last event
 	defer s.Source.Close()
 	outcome, err := sim.Run(ctx, config)
 	w.Close()
@@ -49,16 +53,25 @@ var errSeen = errors.New("the request has been seen")
 // lifeRecorder records lives until one request's is complete.
 type lifeRecorder struct {
 	*Recorder
-	id    int64
-	found *Life
-	why   *sim.Rejection // why the request has no answer
-	stop  context.CancelCauseFunc
+	id     int64
+	found  *Life
+	why    *sim.Rejection // why the request has no answer
+	traces []*Trace
+	cancel context.CancelCauseFunc
+}
+
+// stop ends the traces and the run.
+func (w *lifeRecorder) stop() {
+	for _, t := range w.traces {
+		t.End()
+	}
+	w.cancel(errSeen)
 }
 
 func (w *lifeRecorder) done(l *Life) {
 	if l.ID == w.id {
 		w.found = l
-		w.stop(errSeen)
+		w.stop()
 	}
 }
 
@@ -67,7 +80,7 @@ func (w *lifeRecorder) Rejected(q *sim.Request, why sim.Rejection) {
 	w.Recorder.Rejected(q, why)
 	if q.ID == w.id {
 		w.why = &why
-		w.stop(errSeen)
+		w.stop()
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/big"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,31 @@ func recordWaterfalls(t *testing.T, set ...string) []Waterfall {
 	l, err := RecordLife(ctx, build(t, set...), id)
 	testkit.OK(t, err)
 	return []Waterfall{{"a name", l}}
+}
+
+// The trace of a request ends with it, and is the same each time, although the run goes on for a
+// moment.
+func TestTracesEndWithTheRequest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.json")
+	var first []byte
+	for range 5 {
+		s := build(t)
+		trace, err := NewTrace(path, TraceEvents, s.Ledger)
+		testkit.OK(t, err)
+		l, err := RecordLife(context.Background(), s, 7, trace)
+		testkit.OK(t, trace.Close(err))
+		data := []byte(testkit.Read(t, path))
+		if words := fmt.Sprintf("the run up to %v; what came later is left out", l.Last); !bytes.
+			Contains(data, []byte(words)) {
+			t.Errorf("the trace ends with %q, want %q", data[max(0, len(data)-100):], words)
+		}
+		if first == nil {
+			first = data
+		}
+		if !bytes.Equal(first, data) {
+			t.Errorf("a trace has %d bytes, and again %d", len(first), len(data))
+		}
+	}
 }
 
 // The decimal numbers of the document add up to the latency exactly.
