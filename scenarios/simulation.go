@@ -90,7 +90,11 @@ func (s *Simulation) Run(ctx context.Context, observers ...sim.Observer) (*Resul
 		}
 	}
 	if s.baseline != nil && done.summary.Completed > 0 {
-		if done.baseline, err = runBaseline(ctx, s.baseline); err != nil {
+		done.baseline, err = runBaseline(ctx, s.baseline)
+		if IsInputError(err) { // the fleet cannot serve these contexts without drafts
+			done.warnings = append(slices.Clone(s.Warnings), fmt.Sprintf("the speed-up by drafts "+
+				"is not known, since the scenario does not run without them: %v", err))
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -279,3 +279,21 @@ func TestBadSpeculation(t *testing.T) {
 		}
 	}
 }
+
+// Where a scenario does not run without its drafts, its own figures are given all the same, and a
+// note says why there is no speed-up. The cache has a fixed number of tokens here. Without the
+// drafts' keys and values tokens are smaller, the hybrid's state takes the place of more of them,
+// and the longest context is shorter.
+func TestBaselinesThatDoNotRunAreNoted(t *testing.T) {
+	r := runYAML(t, `model: qwen3-next-80b-a3b
+hardware: a100-80gb-pcie
+memory: {policy: prefix-cache, block-size: 64, tokens: 4267}
+speculation: {method: mtp, acceptance: 0.8}
+workload: {requests: 1, prompt: 33, output: 9}
+`)
+	const words = "the speed-up by drafts is not known"
+	if r.Completed != 1 || r.Speedup != nil ||
+		!strings.Contains(strings.Join(r.Warnings, "\n"), words) {
+		t.Errorf("%d completed, speed-up %+v, notes %q", r.Completed, r.Speedup, r.Warnings)
+	}
+}

@@ -90,6 +90,10 @@ func (l *Lesson) oneToken(p *doc.Blocks) {
 		units.FormatBytes(read), units.FormatByteRate(bandwidth), stages,
 		units.FormatDuration(read/bandwidth), units.Counted(one.Given*bandwidth/read, "token"),
 		drafts)
+	if took := one.Ledger.Time().Seconds(); took < read/bandwidth {
+		say(p, "The steps of this scenario are shorter than that, %s: it gives factors on their "+
+			"times, or kernels of its own.", units.FormatDuration(took))
+	}
 	small, limits, longer := "is small", "So memory bandwidth limits", flops/bandwidth/intensity
 	if longer < 1 {
 		small, limits = "takes longer than reading", "So memory bandwidth does not limit"
