@@ -82,7 +82,7 @@ func keyOf(f reflect.StructField) string {
 }
 
 // describes adds a key for each field of the struct that to points to. Tags say what a value may
-// be: unit names one of readers, or is "link" for the name of a link, and words lists the words.
+// be: unit is one that readerOf knows, or "link" for the name of a link, and words lists the words.
 func (f *form) describes(to any) {
 	v := reflect.ValueOf(to).Elem()
 	for i := range v.NumField() {
@@ -103,7 +103,7 @@ func (f *form) set(to any, key string, tag reflect.StructTag, path string, value
 	case *[]string:
 		return f.setTexts(to, path, value)
 	case *float64:
-		return f.figure(key, to, readers[tag.Get("unit")], path, value)
+		return f.figure(key, to, readerOf(tag.Get("unit")), path, value)
 	case *Seconds:
 		return f.figure(key, (*float64)(to), units.ParseDuration, path, value)
 	case *int:
@@ -112,7 +112,7 @@ func (f *form) set(to any, key string, tag reflect.StructTag, path string, value
 		*to = int(n)
 		return err
 	case *map[DType]float64:
-		return f.rates(key, *to, readers[tag.Get("unit")], path, value)
+		return f.rates(key, *to, readerOf(tag.Get("unit")), path, value)
 	case **Constants:
 		return f.constants(to, path, value)
 	}
@@ -224,14 +224,32 @@ func (f *form) figure(key string, to *float64, parse reader, path string, value 
 // reader reads a number, with its unit if it has one.
 type reader = func(string) (float64, error)
 
-// readers are what reads figures, by the tag unit. A figure without one is a share of a figure of
-// the data sheet.
-var readers = map[string]reader{
-	"": positive(units.ParseFraction), "error": units.ParseFraction,
-	"number": number, "positive number": positive(number),
-	"size": size, "byte rate": positive(units.ParseByteRate),
-	"FLOP rate": positive(units.ParseFLOPRate), "power": positive(units.ParsePower),
-	"price": positive(units.ParsePrice), "duration": units.ParseDuration,
+// readerOf returns what reads figures with a tag unit. A figure without one is a share of a figure
+// of the data sheet.
+func readerOf(unit string) reader {
+	switch unit {
+	case "":
+		return positive(units.ParseFraction)
+	case "error":
+		return units.ParseFraction
+	case "number":
+		return number
+	case "positive number":
+		return positive(number)
+	case "size":
+		return size
+	case "byte rate":
+		return positive(units.ParseByteRate)
+	case "FLOP rate":
+		return positive(units.ParseFLOPRate)
+	case "power":
+		return positive(units.ParsePower)
+	case "price":
+		return positive(units.ParsePrice)
+	case "duration":
+		return units.ParseDuration
+	}
+	panic("hardware: no figure has the unit " + unit)
 }
 
 // positive refuses 0 where the quantity cannot be.

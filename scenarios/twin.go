@@ -9,9 +9,9 @@ import (
 )
 
 // applyDeployment applies the deployment that the scenario names to its engine and to the server,
-// if it is of the same model, accelerator and engine, and returns it. A file of another one changes
-// nothing, and a warning says so. It returns nil, too, where the predictions are not those that the
-// deployment's errors are of.
+// if it is of the same model, accelerator and engine, and returns it. A deployment of another
+// model, accelerator or engine changes nothing, and a warning says so. applyDeployment also returns
+// nil where the scenario changes the predictions that the deployment's errors were measured on.
 func (v *view) applyDeployment(e *Engine, c *deployment.Config) (of *Fitted) {
 	var fitted Factors
 	if e.Deployment != "" && len(v.problems) == 0 {

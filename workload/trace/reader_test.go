@@ -146,6 +146,8 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		azure + "yesterday,12,5\n":                       `:3: TIMESTAMP: found "yesterday", allowed: times like 2023`,
 		azure + "2023-02-30 18:15:47,12,5\n":             `:3: TIMESTAMP: found "2023-02-30 18:15:47"`,
 		azure + "2023-11-16 18:15:47.5+1,12,5\n":         ":3: TIMESTAMP: found",
+		azure + "2023-11-16 18:15:47+24:00,12,5\n":       ":3: TIMESTAMP: found",
+		azure + "2023-11-16 18:15:47-05:60,12,5\n":       ":3: TIMESTAMP: found",
 		azure + "2023-11-16 18:15:47,-3,5\n":             `:3: ContextTokens: found "-3", allowed: whole numbers from 0`,
 		azure + "2023-11-16 18:15:47,12,NaN\n":           `:3: GeneratedTokens: found "NaN"`,
 		azure + "2023-11-16 18:15:47,12,9999999999999\n": `:3: GeneratedTokens: found "9999999999999", allowed: whole numbers from 0 to 1073741824`,

@@ -158,13 +158,14 @@ func State(state []page.Point) (queue, memory *plot.Plot, err error) {
 	return batch.Plot, used.Plot, errors.Join(batch.err, used.err)
 }
 
-// timed is a chart over time in units of so many seconds.
+// timed is a chart whose horizontal axis is time.
 type timed struct {
 	*chart
-	seconds float64
+	seconds float64 // of a unit of the axis
 }
 
-// overTime returns a chart over the time of points, in a unit in which it is read easily.
+// overTime returns a chart over the times of points. The axis has the unit in which the last of
+// them is short to write.
 func overTime(title, y string, state []page.Point) timed {
 	most := 0.0
 	if len(state) > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// spotOffer is preempted so many times an hour, of which a share takes all.
+// spotOffer returns an offer of servers that are preempted hourly times an hour. In the share
+// together of these preemptions, all servers are preempted at once.
 func spotOffer(hourly, together float64, notice, back sim.Time) *asked.Offer {
 	return &asked.Offer{Term: asked.Spot, Interruptions: scenarios.PerSecond(hourly / 3600),
 		Together: together, Notice: scenarios.Span(notice), Return: scenarios.Span(back)}
