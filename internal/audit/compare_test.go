@@ -219,10 +219,11 @@ func afterWarmUp(r *run, name string, drop int) (value, slack float64) {
 				}
 			}
 		}
-		if tokens == 0 && tied == 0 {
-			return r.result.OutputThroughput, 0
-		} else if tokens == 0 { // whether one of the ties ends within the window is not known
+		switch { // the whole run counts if no answer ends within the window
+		case tied > 0 && tokens <= tied: // whether one of the ties does is not known
 			return 0, math.Inf(1)
+		case tokens == 0:
+			return r.result.OutputThroughput, 0
 		}
 		return tokens / (last - first), tied/(last-first) + 1e-6*tokens
 	case "cost_per_million_output_tokens":
