@@ -221,6 +221,13 @@ func (f *File) Memory(registry *policies.Registry) (*Memory, error) {
 		return nil, err
 	}
 	first := l.kinds[0]
+	if first.Plan.Err() == nil && first.draftsElsewhere() {
+		first.fit()
+		first.Plan = first.limitToDraftModel(first.Plan)
+		if err := n.err(); err != nil {
+			return nil, err
+		}
+	}
 	m := &Memory{Scenario: first.s, Plan: first.Plan, Warnings: n.warnings,
 		ChosenTensor: !f.givenOrTier("parallelism.tensor")}
 	if first.Plan.Err() != nil {

@@ -29,11 +29,14 @@ const lookupToken = 3 * sim.Nanosecond
 func (s *server) startDrafting() {
 	if s.s.drafts() {
 		s.drafter = s.startDrafter()
-		if s.s.Speculation.Accelerator != "" {
+		if s.draftsElsewhere() {
 			s.Plan = s.limitToDraftModel(s.Plan)
 		}
 	}
 }
+
+// draftsElsewhere reports whether a draft model has accelerators of its own.
+func (s *server) draftsElsewhere() bool { return s.s.drafts() && s.s.Speculation.Accelerator != "" }
 
 // startDrafter makes the drafter; nil where it cannot, with the problem noted.
 func (c *server) startDrafter() speculation.Drafter {

@@ -104,8 +104,8 @@ func (p *pool) accelerators() int { return p.size * p.s.Parallelism.degrees().GP
 
 // draftAccelerators returns how many accelerators draft models have of their own over all replicas.
 func (p *pool) draftAccelerators() int {
-	if sp := p.s.Speculation; sp != nil && sp.Accelerator != "" && p.role != sim.Prefill {
-		return p.size * sp.Tensor
+	if p.draftsElsewhere() && p.role != sim.Prefill {
+		return p.size * p.s.Speculation.Tensor
 	}
 	return 0
 }

@@ -297,3 +297,21 @@ workload: {requests: 1, prompt: 33, output: 9}
 		t.Errorf("%d completed, speed-up %+v, notes %q", r.Completed, r.Speedup, r.Warnings)
 	}
 }
+
+// The memory, the steps and the simulation of a scenario hold the same tokens, also where a draft
+// model's own accelerator holds fewer than the model's.
+func TestDraftModelsElsewhereLimitTheCacheOnce(t *testing.T) {
+	for _, own := range []string{"", ", accelerator: h200-sxm", ", accelerator: rtx-5090-laptop"} {
+		f, err := Parse("t.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\nspeculation: "+
+			"{draft: llama-3.2-1b, acceptance: 0.8"+own+"}\nworkload: {requests: 1}\n"))
+		s := build(t, f, err)
+		steps, err := f.Steps(policies.Default())
+		testkit.OK(t, err)
+		memory, err := f.Memory(policies.Default())
+		testkit.OK(t, err)
+		if n := s.Servers()[0].Plan.Tokens; steps.Memory.Tokens != n || memory.Plan.Tokens != n {
+			t.Errorf("drafts%s: the cache holds %d tokens, of steps %d, of memory %d", own, n,
+				steps.Memory.Tokens, memory.Plan.Tokens)
+		}
+	}
+}

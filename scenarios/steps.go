@@ -34,18 +34,17 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 		return nil, err
 	}
 	first := l.kinds[0]
+	first.startDrafting()
+	if err := n.err(); err != nil {
+		return nil, err
+	}
 	steps := &Steps{
 		Scenario: first.s, Model: first.Model, Accelerator: *first.Accelerator,
 		Memory: first.Plan, Clock: first.Clock, Warnings: n.warnings,
 	}
-	if first.s.drafts() {
-		if first.startDrafting(); first.drafter != nil {
-			steps.speculator = first.speculator(0, first.drafter,
-				&sim.ReplicaConfig{Clock: first.Clock})
-		}
-		if err := n.err(); err != nil {
-			return nil, err
-		}
+	if first.drafter != nil {
+		steps.speculator = first.speculator(0, first.drafter,
+			&sim.ReplicaConfig{Clock: first.Clock})
 	}
 	return steps, nil
 }
