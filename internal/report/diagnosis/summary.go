@@ -20,13 +20,18 @@ func Summary(r *scenarios.Result) (p doc.Blocks) {
 	p.Text(r.Setup)
 	p.Text(fmt.Sprintf("%s; seed %d", r.Load, r.Seed))
 	p.Gap()
-	tables := Tables(r)
-	p = append(p, tables[0])
+	return append(p, Outcome(r)...)
+}
+
+// Outcome says what came out of a run: its latencies, its figures, its state over time, its parts,
+// and what the figures mean.
+func Outcome(r *scenarios.Result) (p doc.Blocks) {
+	p = append(p, latencies(r))
 	p.Gap()
 	headline(&p, r)
 	p.Gap()
 	charts(&p, r)
-	for _, t := range tables[1:] {
+	for _, t := range parts(r) {
 		p.Gap()
 		p = append(p, t)
 	}
@@ -40,10 +45,8 @@ func Summary(r *scenarios.Result) (p doc.Blocks) {
 	return p
 }
 
-// Tables returns a table of the latencies of a run, and one of its classes, tenants and pools where
-// it has them.
-func Tables(r *scenarios.Result) doc.Blocks {
-	list := doc.Blocks{latencies(r)}
+// parts returns a table of the classes, tenants and pools of a run, where it has them.
+func parts(r *scenarios.Result) (list doc.Blocks) {
 	if len(r.Classes) > 0 {
 		list = append(list, classes("class", r.Classes))
 	}
@@ -131,17 +134,19 @@ func sessions(r *scenarios.Result) string {
 
 // headline prints throughput, SLO and cost.
 func headline(p *doc.Blocks, r *scenarios.Result) {
+	figure := func(x float64) string { return doc.Bold(units.Figure(x)) }
+	percent := func(x float64) string { return doc.Bold(units.Percent(x)) }
+	money := func(x float64) string { return doc.Bold(r.Currency.Format(units.Figure(x))) }
 	p.Entry("requests", requests(r))
 	p.Entry("SLO", Verdict(r))
 	p.Entry("throughput", fmt.Sprintf(
 		"%s requests/s, %s output tokens/s, %s tokens/s in all, of the whole run",
-		units.Figure(r.RequestThroughput), units.Figure(r.OutputThroughput),
-		units.Figure(r.TotalTokenThroughput)))
+		figure(r.RequestThroughput), figure(r.OutputThroughput), figure(r.TotalTokenThroughput)))
 	p.Entry("batch", fmt.Sprintf(
 		"%s sequences decode in a step, %s at most; steps run %s of the time",
-		units.Figure(r.MeanDecodeBatch), units.Count(r.PeakBatch), units.Percent(r.Busy)))
-	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", units.Percent(r.KVUsage),
-		units.Percent(r.PeakKVUsage))
+		figure(r.MeanDecodeBatch), units.Count(r.PeakBatch), percent(r.Busy)))
+	kv := fmt.Sprintf("%s of the KV cache in use, %s at most", percent(r.KVUsage),
+		percent(r.PeakKVUsage))
 	if r.CachedTokens > 0 {
 		kv += fmt.Sprintf("; %s of the prompt tokens came from the prefix cache",
 			units.Percent(float64(r.CachedTokens)/float64(r.TotalInputTokens)))
@@ -156,8 +161,7 @@ func headline(p *doc.Blocks, r *scenarios.Result) {
 	if r.MBU > 0 {
 		p.Entry("utilisation", fmt.Sprintf(
 			"%s of peak arithmetic, %s of peak memory bandwidth while steps run",
-			units.Percent(r.MFU),
-			units.Percent(r.MBU)))
+			percent(r.MFU), percent(r.MBU)))
 	}
 	if words := between(r.Fleet); words != "" {
 		p.Entry("fleet", words)
@@ -165,17 +169,16 @@ func headline(p *doc.Blocks, r *scenarios.Result) {
 	if r.Cost > 0 {
 		words := ""
 		if r.CostPerMillion > 0 {
-			words = fmt.Sprintf("%s for a million output tokens %s; ",
-				r.Currency.Format(units.Figure(r.CostPerMillion)), r.PricedOver)
+			words = fmt.Sprintf("%s for a million output tokens %s; ", money(r.CostPerMillion),
+				r.PricedOver)
 		}
 		p.Entry("cost", words+fmt.Sprintf("%s an hour for %s",
-			r.Currency.Format(units.Figure(r.Cost/r.Duration*3600)), accelerators(r.Accelerators)))
+			money(r.Cost/r.Duration*3600), accelerators(r.Accelerators)))
 	}
 	if c := r.TokenCosts; c != nil && c.Cached > 0 {
 		p.Entry("token costs", fmt.Sprintf("of the whole run, for a million: %s for prompt "+
 			"tokens that are computed, %s for cached ones, %s for output tokens",
-			r.Currency.Format(units.Figure(c.Input)), r.Currency.Format(units.Figure(c.Cached)),
-			r.Currency.Format(units.Figure(c.Output))))
+			money(c.Input), money(c.Cached), money(c.Output)))
 	}
 	if r.Sold != nil {
 		p.Entry("tokens", "those of an hour "+r.PricedOver+" are worth "+
@@ -186,12 +189,12 @@ func headline(p *doc.Blocks, r *scenarios.Result) {
 	}
 	if r.EnergyPerMillion > 0 {
 		p.Entry("energy", fmt.Sprintf("%s Wh for a million output tokens of the whole run",
-			units.Figure(r.EnergyPerMillion)))
+			figure(r.EnergyPerMillion)))
 	}
 }
 
 func requests(r *scenarios.Result) string {
-	words := fmt.Sprintf("%s completed in %s", units.Count(r.Completed),
+	words := fmt.Sprintf("%s completed in %s", doc.Bold(units.Count(r.Completed)),
 		units.FormatDuration(r.Duration))
 	for _, ending := range []struct {
 		n    int64

@@ -47,7 +47,7 @@ func TestTablesHaveTheFigures(t *testing.T) {
 		if !r.ByClass() {
 			limit = r.SLO.TTFT.Words()
 		}
-		tables := Tables(r)
+		tables := append(doc.Blocks{latencies(r)}, parts(r)...)
 		for at, want := range map[[2]int][]string{
 			{0, 0}: {"6 ms", dashed(r.MedianTTFT), "7 ms", "8 ms", dashed(r.P99TTFT), limit},
 			{0, 1}: {"1 ms", "2 ms", "3 ms", "4 ms", "5 ms", ""},

@@ -11,15 +11,16 @@ import (
 // A run has a table of its latencies; one with parts has a table of each kind too, a row for each
 // part, as wide as the header.
 func TestTablesHaveTheirRows(t *testing.T) {
-	if tables := Tables(&scenarios.Result{}); len(tables) != 1 || len(tables[0].Rows) != 4 {
-		t.Errorf("tables of a run without parts: %+v", tables)
+	r := &scenarios.Result{}
+	if rows := latencies(r).Rows; len(rows) != 4 || len(parts(r)) > 0 {
+		t.Errorf("rows of a run without parts: %q", rows)
 	}
-	r := &scenarios.Result{Pools: []scenarios.PoolResult{{Name: "new", Hardware: "h100-sxm"},
+	r = &scenarios.Result{Pools: []scenarios.PoolResult{{Name: "new", Hardware: "h100-sxm"},
 		{Name: "old", Hardware: "a100-80gb-sxm"}}}
 	r.Classes = map[string]metrics.ClassSummary{
 		"chat": {Endings: metrics.Endings{Completed: 7, Cancelled: 3}}}
 	r.Tenants = map[string]metrics.ClassSummary{"shop": {}, "archive": {}}
-	tables := Tables(r)[1:]
+	tables := parts(r)
 	if len(tables) != 3 {
 		t.Fatalf("%d tables, want 3", len(tables))
 	}

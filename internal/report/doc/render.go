@@ -58,8 +58,8 @@ func markdownWords(words string) string {
 		Replace(Plain(words))
 }
 
-// HTML returns a document as a part of a page. Empty lines, and what is drawn with characters, are
-// not in it.
+// HTML returns a document as a part of a page, its entries as a list of cards. Empty lines, and
+// what is drawn with characters, are not in it.
 func (b Blocks) HTML() template.HTML {
 	var h strings.Builder
 	for i := range b {
@@ -78,8 +78,14 @@ func (b Blocks) HTML() template.HTML {
 				h.WriteString("</ul>\n")
 			}
 		case Entry:
-			h.WriteString(`<p class="words"><b>` + htmlWords(one.Name) + "</b> " + words +
-				"</p>\n")
+			if i == 0 || b[i-1].Kind != Entry {
+				h.WriteString(`<dl class="cards">` + "\n")
+			}
+			h.WriteString(`<div class="card"><dt>` + htmlWords(one.Name) + "</dt><dd>" + words +
+				"</dd></div>\n")
+			if i+1 == len(b) || b[i+1].Kind != Entry {
+				h.WriteString("</dl>\n")
+			}
 		case Command, Line:
 			h.WriteString(`<pre tabindex="0">` + words + "</pre>\n")
 		case Table:
@@ -108,4 +114,9 @@ func (b Blocks) HTML() template.HTML {
 	return template.HTML(h.String())
 }
 
-func htmlWords(words string) string { return template.HTMLEscapeString(Plain(words)) }
+// htmlWords escapes words, and makes each style a class.
+func htmlWords(words string) string {
+	return strings.NewReplacer(bold, `<span class="bold">`, green, `<span class="good">`, red,
+		`<span class="bad">`, blue, `<span class="blue">`, dim, `<span class="dim">`, plain,
+		"</span>").Replace(template.HTMLEscapeString(words))
+}

@@ -3,10 +3,8 @@ package page_test
 import (
 	"bytes"
 	"context"
-	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/llmsim/llmsim/internal/browsertest"
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
@@ -65,8 +65,8 @@ func TestPageInBrowser(t *testing.T) {
 		testkit.OK(t, chromedp.Do(ctx, steps...))
 	}
 	do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+path), ready)
-	compareHeadline(t, browsertest.See[map[string]string](t, ctx,
-		`Object.fromEntries([...document.querySelectorAll("[data-key]")].map((e) => [e.dataset.key, e.dataset.value]))`), result)
+	compareHeadline(t, browsertest.See[[][2]string](t, ctx,
+		`[...document.querySelectorAll(".card")].map((e) => [...e.children].map((c) => c.textContent))`), result)
 
 	const chosen = `document.getElementById("chosen").textContent`
 	all := browsertest.See[string](t, ctx, chosen)
@@ -121,37 +121,21 @@ func printMark(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 	return chromedp.Void{}, err
 }
 
-// compareHeadline compares the numbers of the cards with those of the result.
-func compareHeadline(t *testing.T, shown map[string]string, result *scenarios.Result) {
+// compareHeadline compares the cards with the entries of the result's text.
+func compareHeadline(t *testing.T, shown [][2]string, result *scenarios.Result) {
 	t.Helper()
-	if len(shown) != 12 {
-		t.Errorf("%d headline numbers, want 12, which fill their rows", len(shown))
-	}
-	for key, text := range shown {
-		got, err := strconv.ParseFloat(text, 64)
-		if want, ok := field(reflect.ValueOf(*result), key); err != nil || !ok ||
-			math.Abs(got-want) > 1e-9*math.Abs(want) {
-			t.Errorf("%s is %q on the page, want %v", key, text, want)
+	for _, b := range diagnosis.Outcome(result) {
+		if b.Kind != doc.Entry {
+			continue
 		}
-	}
-}
-
-// field finds a number of the result by its JSON key.
-func field(v reflect.Value, key string) (float64, bool) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			if x, ok := field(v.Field(i), key); ok {
-				return x, true
-			}
-		case name == key && v.Field(i).CanFloat():
-			return v.Field(i).Float(), true
-		case name == key && v.Field(i).CanInt():
-			return float64(v.Field(i).Int()), true
+		if want := [2]string{b.Name, doc.Plain(b.Words)}; len(shown) == 0 || shown[0] != want {
+			t.Fatalf("the cards go on with %q, want %q", shown, want)
 		}
+		shown = shown[1:]
 	}
-	return 0, false
+	if len(shown) > 0 {
+		t.Errorf("cards without an entry: %q", shown)
+	}
 }
 
 // countOf reads the number of requests that the page states: "– 1,234 in all; …".

@@ -5,9 +5,11 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // chart is a place that the script draws into, with what it shows in words and as a table.
@@ -20,25 +22,19 @@ type chart struct {
 // charts lists the charts of runs. The chart of replicas is there where their number changes.
 func charts(runs []Run, d *pageData) []chart {
 	list := []chart{
-		{ID: "timeline", Title: "Batch and queue", Words: each(runs, queueWords),
+		{ID: "timeline", Title: "Batch and queue", Words: each(runs, drawn("batch", "queue")),
 			Table: doc.Blocks{seriesTable(d)}.HTML()},
-		{ID: "memory", Title: "KV memory", Words: each(runs, memoryWords)},
+		{ID: "memory", Title: "KV memory", Words: each(runs, drawn("KV cache"))},
 	}
 	if slices.ContainsFunc(d.Runs, func(r runData) bool { return Scales(r.Series) }) {
-		list = append(list, chart{ID: "replicas", Title: "Replicas that are up",
-			Words: each(runs, replicaWords)})
+		list = append(list, chart{ID: "replicas", Title: "Replicas that are up"})
 	}
 	return append(list,
-		chart{ID: "scatter", Title: "Time to first token by arrival",
-			Words: each(runs, func(r *Run) string {
-				return latencyWords("TTFT", r.Result.MedianTTFT, r.Result.P99TTFT)
-			})},
-		chart{ID: "ttft", Title: "Time to first token", Class: "half",
-			Words: []string{"Requests by their time to first token."}},
-		chart{ID: "tpot", Title: "Time per output token", Class: "half",
-			Words: each(runs, func(r *Run) string {
-				return latencyWords("TPOT", r.Result.MedianTPOT, r.Result.P99TPOT)
-			})},
+		chart{ID: "scatter", Title: "Time to first token by arrival"},
+		chart{ID: "ttft", Title: "Requests by their time to first token", Class: "half",
+			Words: each(runs, drawn("TTFT"))},
+		chart{ID: "tpot", Title: "Requests by their time per output token", Class: "half",
+			Words: each(runs, drawn("TPOT"))},
 		chart{ID: "operators", Title: "A decode step by its parts", Words: each(runs, stepWords),
 			Table: doc.Blocks{partsTable(d)}.HTML()})
 }
@@ -56,31 +52,17 @@ func each(runs []Run, words func(*Run) string) []string {
 	return list
 }
 
-func queueWords(r *Run) string {
-	return fmt.Sprintf("%s requests are in a batch on average, up to %d; %s wait, up to %d. "+
-		"The lines join samples.", units.Significant(r.Result.MeanRunning, 3),
-		r.Result.PeakRunning, units.Significant(r.Result.MeanWaiting, 3), r.Result.PeakWaiting)
-}
-
-func memoryWords(r *Run) string {
-	return fmt.Sprintf("%s%% of the KV memory is in use on average, %s%% at most.",
-		units.Significant(100*r.Result.KVUsage, 2), units.Significant(100*r.Result.PeakKVUsage, 2))
-}
-
-func replicaWords(r *Run) string {
-	if f := r.Result.Fleet; f != nil {
-		return fmt.Sprintf("%s of %d replicas are up on average.",
-			units.Significant(f.MeanReplicas, 3), f.Replicas)
+// drawn returns what the outcome of a run says beside its charts of these names.
+func drawn(names ...string) func(*Run) string {
+	return func(r *Run) string {
+		var list []string
+		for _, b := range r.outcome {
+			if b.Kind == doc.Chart && slices.Contains(names, b.Name) {
+				list = append(list, b.Name+" "+b.Words)
+			}
+		}
+		return strings.Join(list, "; ")
 	}
-	return "The number of replicas does not change."
-}
-
-func latencyWords(short string, median, p99 float64) string {
-	if p99 == 0 {
-		return "No request has a " + short + "."
-	}
-	return fmt.Sprintf("Half of the requests have a %s within %s, 99%% within %s.", short,
-		units.FormatDuration(median/1000), units.FormatDuration(p99/1000))
 }
 
 // stepWords compares the smallest batch with the largest that the KV memory has room for.
@@ -153,4 +135,37 @@ func partsTable(d *pageData) doc.Block {
 		}
 	}
 	return t
+}
+
+// waterfall shows of what the latency of a mean request is made.
+type waterfall struct {
+	Words string
+	Parts []waterfallPart
+}
+
+type waterfallPart struct {
+	Name, Class, Time string
+	Share             float64
+}
+
+func newWaterfall(r *scenarios.Result) *waterfall {
+	if r.Phases == nil {
+		return nil
+	}
+	ttft := r.MeanQueue + r.MeanPrefill + r.MeanFrontEnd
+	total := ttft + r.MeanDecode
+	ms := func(x float64) string { return units.FormatDuration(x / 1000) }
+	w := &waterfall{Words: fmt.Sprintf(
+		"TTFT = queueing + prefill, which gives the first token, + front end: here %s. Latency = "+
+			"TTFT + TPOT × (output tokens − 1): %s more for the %s that follow on average.",
+		ms(ttft), ms(r.MeanDecode),
+		units.Significant(float64(r.TotalOutputTokens)/float64(max(1, r.Completed))-1, 4))}
+	for _, p := range []struct {
+		name, class string
+		time        float64
+	}{{"waiting", "queue", r.MeanQueue}, {"prefill", "prefill", r.MeanPrefill},
+		{"front end", "front-end", r.MeanFrontEnd}, {"decode", "decode", r.MeanDecode}} {
+		w.Parts = append(w.Parts, waterfallPart{p.name, p.class, ms(p.time), p.time / total})
+	}
+	return w
 }

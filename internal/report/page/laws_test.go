@@ -2,13 +2,18 @@ package page
 
 import (
 	"fmt"
+	"html"
 	"math"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
@@ -58,79 +63,75 @@ func drawResult(t *rapid.T) *scenarios.Result {
 	return r
 }
 
-// A card has its figure to some digits and in full, and what it means beside it; where a figure is
-// not known there is no card, or a dash.
-func TestCardsHaveTheirFigures(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := drawResult(t)
-		c, cards := newColumn(r), map[string]card{}
-		for _, one := range c.Cards {
-			cards[one.Key] = one
-			if want := fmt.Sprint(scenarios.MetricNamed(one.Key).Of(r)); one.Exact != want {
-				t.Errorf("%s is %s, want %s", one.Key, one.Exact, want)
-			}
+// plainText is the text of a part of a page, with one space between words.
+func plainText(page string) string {
+	page = regexp.MustCompile("</?span[^>]*>").ReplaceAllString(page, "")
+	page = regexp.MustCompile("<[^>]*>").ReplaceAllString(page, " ")
+	return strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+}
+
+// saysAll checks that a page says what the text says of a run: the same words of each entry and
+// each sentence, and each row of a table, in the same order.
+func saysAll(t rapid.TB, run Run) {
+	t.Helper()
+	var page strings.Builder
+	testkit.OK(t, Write(&page, run))
+	_, rest, _ := strings.Cut(page.String(), `<section class="run">`)
+	rest, _, _ = strings.Cut(rest, "</section>")
+	terminal := string(diagnosis.Summary(run.Result).Terminal(false))
+	onPage, inText := plainText(rest), strings.Join(strings.Fields(terminal), " ")
+	cut := func(where string, rest *string, words string) {
+		words = strings.Join(strings.Fields(doc.Plain(words)), " ")
+		_, after, found := strings.Cut(*rest, words)
+		if !found {
+			t.Fatalf("%q is not where it belongs in the %s:\n%s", words, where, *rest)
 		}
-		says := func(key, value string, notes map[string]bool) {
-			t.Helper()
-			if cards[key].Value != value {
-				t.Errorf("%s is %q, want %q", key, cards[key].Value, value)
-			}
-			for words, is := range notes {
-				if strings.Contains(cards[key].Note, words) != is {
-					t.Errorf("%s: %q is said: %v, in %q", key, words, !is, cards[key].Note)
+		*rest = after
+	}
+	for _, b := range diagnosis.Outcome(run.Result) {
+		switch b.Kind {
+		case doc.Chart:
+			cut("text", &inText, b.Words)
+		case doc.Table:
+			for _, row := range append([][]string{b.Header}, b.Rows...) {
+				cut("page", &onPage, strings.Join(row, " "))
+				for i, cell := range row {
+					if !slices.Contains(b.Wide, i) && !strings.Contains(terminal, cell) {
+						t.Errorf("%q of the page is not in the text:\n%s", cell, terminal)
+					}
 				}
 			}
+		default:
+			cut("page", &onPage, b.Name+" "+b.Words)
+			cut("text", &inText, b.Name+" "+b.Words)
 		}
-		ranges := r.Intervals != nil
-		says("completed", units.Count(r.Completed), map[string]bool{
-			fmt.Sprintf(", %d without an answer", r.Lost): r.Lost > 0,
-			"without an answer":                           r.Lost > 0,
-			fmt.Sprintf(", %d cut by their users", r.Cut): r.Cut > 0, "cut": r.Cut > 0,
-			"in " + units.FormatDuration(r.Duration): true, ", in ": r.Lost+r.Cut > 0})
-		if r.MedianTTFT+r.P99TTFT > 0 {
-			says("median_ttft_ms", units.FormatDuration(r.MedianTTFT/1000), map[string]bool{
-				"99% within " + units.FormatDuration(r.P99TTFT/1000): true,
-				"; 75% sure: 10 ms to 20 ms":                         ranges})
-		} else {
-			says("median_ttft_ms", "–", map[string]bool{"no request has one": true})
-		}
-		says("median_tpot_ms", "–", nil)
-		says("request_throughput", "2.46/s", map[string]bool{"sure": false,
-			"all arrive at once": r.OfferedRate == 0, "/s arrive": r.OfferedRate > 0})
-		says("goodput", "1.23/s", map[string]bool{"; 75% sure: 1.23 to 2.35": ranges})
-		says("output_throughput", "123.5/s", nil)
-		says("median_e2el_ms", "100 ms", map[string]bool{"99% within 200 ms": true})
-		says("mean_decode_batch", "3.46", map[string]bool{"; 9 at most": true})
-		says("kv_usage", units.Significant(100*r.KVUsage, 2)+"%",
-			map[string]bool{"75% at most": true})
-		known := r.Cost > 0 && r.Duration > 0
-		says("accelerators", "8", map[string]bool{"price not known": !known,
-			"$" + units.Significant(r.Cost/r.Duration*3600, 4) + " an hour": known})
-		if p, priced := cards["cost_per_million_output_tokens"]; priced != (r.CostPerMillion > 0) ||
-			priced && p.Value != "$"+units.Significant(r.CostPerMillion, 3) {
-			t.Errorf("a price of %g is shown: %+v", r.CostPerMillion, p)
-		}
-		if e,
-			shown := cards["energy_per_million_output_tokens"]; shown != (r.EnergyPerMillion > 0) ||
-			shown && e.Value != units.Significant(r.EnergyPerMillion, 3)+" Wh" {
-			t.Errorf("an energy of %g is shown: %+v", r.EnergyPerMillion, e)
-		}
-		if sold, shown := cards["tokens_sold"]; shown != (r.Sold != nil) || shown &&
-			(sold.Value != "$12.35" || !strings.HasPrefix(sold.Note,
-				"at it they are worth $12.35")) {
-			t.Errorf("what is sold is shown: %+v", sold)
-		}
-		byClass, answered := r.ByClass(), r.Begun() > 0
-		for words, is := range map[string]bool{"SLO missed: no request was answered": !answered,
-			"SLO met: ": answered && r.SLOMet,
-			"88% of the requests meet the SLO of their class": answered && byClass,
-			"(at least 90% wanted)": answered && !byClass &&
-				r.SLO.Joint()} {
-			if strings.Contains(c.Verdict, words) != is {
-				t.Errorf("%q is said: %v, in %q", words, !is, c.Verdict)
-			}
-		}
+	}
+}
+
+// The page says of a run what the text says, whatever its figures are, and whatever the scenario.
+func TestPageSaysWhatTheTextSays(t *testing.T) {
+	file, err := scenarios.Describe("llama-3.1-8b", "h100")
+	testkit.OK(t, err)
+	steps, err := file.Steps(policies.Default())
+	testkit.OK(t, err)
+	rapid.Check(t, func(t *rapid.T) {
+		saysAll(t, Run{Result: drawResult(t), Sample: NewSample(1), Steps: steps})
 	})
+	rng := rand.New(rand.NewPCG(3, 5))
+	draw := func(list ...string) string { return list[rng.IntN(len(list))] }
+	for range 12 {
+		file, err := scenarios.Load(draw("chat", "tenants", "mixed-gpus", "disaggregated"),
+			"workload.requests="+draw("1", "30", "200"),
+			"hardware.accelerator="+draw("h200", "h100"),
+			fmt.Sprint("seed=", rng.IntN(100)))
+		testkit.OK(t, err)
+		s, err := file.Build(policies.Default())
+		testkit.OK(t, err)
+		sample := NewSample(5)
+		result, err := s.Run(t.Context(), sample)
+		testkit.OK(t, err)
+		saysAll(t, Run{Result: result, Sample: sample, Steps: s.Steps()})
+	}
 }
 
 // The parts of a mean request make up all of it.
@@ -244,6 +245,9 @@ func TestWordsOfCharts(t *testing.T) {
 	for _, runs := range [][]Run{{run}, {run, {Name: "other", Result: r, Sample: sample,
 		Steps: s.Steps()}}} {
 		d := newData(runs)
+		for i := range runs {
+			runs[i].outcome = diagnosis.Outcome(r)
+		}
 		all := charts(runs, &d)
 		sums := map[int]float64{}
 		for _, p := range d.Runs[0].Parts {
@@ -253,17 +257,9 @@ func TestWordsOfCharts(t *testing.T) {
 			}
 		}
 		want := map[string]string{
-			"timeline": units.Significant(r.MeanRunning, 3) +
-				" requests are in a batch on average, up to " +
-				fmt.Sprint(r.PeakRunning) + "; " + units.Significant(r.MeanWaiting, 3) +
-				" wait, up to " +
-				fmt.Sprint(r.PeakWaiting),
-			"memory": units.Significant(100*r.KVUsage, 2) +
-				"% of the KV memory is in use on average, " +
-				units.Significant(100*r.PeakKVUsage, 2) + "% at most",
-			"scatter": "a TTFT within " + units.FormatDuration(r.MedianTTFT/1000) +
-				", 99% within " +
-				units.FormatDuration(r.P99TTFT/1000),
+			"timeline": "batch up to " + units.Figure(float64(r.PeakRunning)) + " in ",
+			"memory":   "KV cache up to " + units.Percent(r.PeakKVUsage),
+			"ttft":     "to p99 " + units.FormatDuration(r.P99TTFT/1000),
 			"operators": fmt.Sprintf("A step of 1 takes %s, of 256 %s.",
 				units.FormatDuration(sums[1]/1000),
 				units.FormatDuration(sums[256]/1000))}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -44,6 +45,8 @@ type Run struct {
 	Sample *Sample
 	// Steps predicts the steps of the scenario, for the chart of operators.
 	Steps *scenarios.Steps
+	// outcome is what the text of the run says.
+	outcome doc.Blocks
 }
 
 // Comparison is runs of variants side by side. The first is what the others are compared with.
@@ -52,6 +55,14 @@ type Comparison struct {
 	// Words say how variants differ from the first, and what the figures rest on.
 	Words doc.Blocks
 	Runs  []Run
+}
+
+// column is what is said of one run.
+type column struct {
+	Name, Setup string
+	Result      *scenarios.Result
+	Outcome     template.HTML
+	Waterfall   *waterfall
 }
 
 // view is what the template shows.
@@ -92,10 +103,12 @@ func (v *view) write(w io.Writer, runs []Run) error {
 		v.Of = ", in pool " + pools[0].Name
 	}
 	var echo strings.Builder
-	for _, r := range runs {
-		c := newColumn(r.Result)
+	for i := range runs {
+		r := &runs[i]
+		r.outcome = diagnosis.Outcome(r.Result)
+		c := column{Result: r.Result, Outcome: r.outcome.HTML(), Waterfall: newWaterfall(r.Result)}
 		if len(runs) > 1 {
-			c.Name, c.Setup = name(r), r.Result.Setup+". "+r.Result.Load+"."
+			c.Name, c.Setup = name(*r), r.Result.Setup+". "+r.Result.Load+"."
 		}
 		v.Columns = append(v.Columns, c)
 		text, err := json.MarshalIndent(r.Result.Scenario, "", "  ")
