@@ -115,12 +115,9 @@ func (p *server) checkMemoryShares() {
 // model.
 func (p *server) numberFormats() {
 	e, m := &p.s.Engine, p.Config.Model
-	sixteen := hardware.BF16
-	if m.DType == hardware.FP16 || m.DType == hardware.FP32 {
-		sixteen = m.DType
-	}
-	e.Weights = cmp.Or(e.Weights, string(cmp.Or(m.DType, sixteen)))
-	e.KVCache = cmp.Or(e.KVCache, string(cmp.Or(m.KV, sixteen)))
+	e.Weights = cmp.Or(e.Weights, string(cmp.Or(m.DType, hardware.BF16)))
+	e.KVCache = cmp.Or(e.KVCache, string(cmp.Or(m.KV,
+		steptime.Wide(m, hardware.DType(e.Weights)))))
 }
 
 // spreadOver returns the replica if it is spread over the accelerators that the degrees ask for.

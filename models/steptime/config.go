@@ -127,11 +127,8 @@ func (c Config) resolve() (Config, []string, error) {
 		return c, nil, fmt.Errorf("%d accelerators need a network: a node of %s holds %d", p.GPUs(),
 			c.Accelerator.Name, c.Accelerator.PerNode)
 	}
-	wide := hardware.BF16
-	if c.Model.DType == hardware.FP16 || c.Model.DType == hardware.FP32 {
-		wide = c.Model.DType
-	}
 	c.Weights = defaultDType(c.Weights, c.Model.DType)
+	wide := Wide(c.Model, c.Weights)
 	c.Weights = defaultDType(c.Weights, wide)
 	c.Activations = defaultDType(c.Activations, wide)
 	c.KV = defaultDType(c.KV, c.Activations)
@@ -167,6 +164,22 @@ func (c *Config) findConstants() []string {
 	constants, warnings := hardware.FittedConstants(c.Accelerator, c.ScaleUp, c.Network)
 	c.Constants = &constants
 	return warnings
+}
+
+// Wide returns the number format in which engines compute with weights of a format, which is the
+// model's where it is empty: that format unless it is narrower than 16 bits, and with narrower ones
+// the 16 bits in which the model is published, or BF16.
+func Wide(m *models.Architecture, weights hardware.DType) hardware.DType {
+	switch defaultDType(weights, m.DType) {
+	case hardware.FP32, hardware.TF32, hardware.FP16:
+		return defaultDType(weights, m.DType)
+	case hardware.BF16:
+		return hardware.BF16
+	}
+	if m.DType == hardware.FP16 {
+		return hardware.FP16
+	}
+	return hardware.BF16
 }
 
 func defaultDType(d, otherwise hardware.DType) hardware.DType {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/sim"
 )
 
 func TestMistakesAreExplained(t *testing.T) {
@@ -80,4 +81,30 @@ func TestEnginesHaveSources(t *testing.T) {
 			t.Errorf("%s is out of range: %+v", e.Name, e)
 		}
 	}
+}
+
+// A step with weights in 16 bits or fewer takes as long for a model that is published in FP32 as
+// for the same one in BF16, and weights in FP16 are computed in FP16, whatever was published.
+func TestNarrowWeightsAreComputedIn16Bits(t *testing.T) {
+	step := &sim.Step{Decodes: 8, DecodeTokens: 8, Context: 8 * 500,
+		Prefill: []sim.Chunk{{New: 300}}}
+	same := func(a, b, weights hardware.DType) {
+		t.Helper()
+		took := func(published hardware.DType) sim.Time {
+			m := *llama8B()
+			m.DType = published
+			return mustClock(t, Config{Model: &m, Accelerator: h100(), Engine: Engines()[0],
+				Weights: weights}).Duration(step)
+		}
+		if took(a) != took(b) {
+			t.Errorf("weights in %s: a step takes %v where they are published in %s, and %v in %s",
+				weights, took(a), a, took(b), b)
+		}
+	}
+	for _, weights := range []hardware.DType{hardware.BF16, hardware.FP8, hardware.FP8Block,
+		hardware.INT8, hardware.INT4, hardware.MXFP4} {
+		same(hardware.FP32, hardware.BF16, weights)
+	}
+	same(hardware.BF16, hardware.FP16, hardware.FP16)
+	same(hardware.FP32, hardware.FP16, hardware.FP16)
 }
