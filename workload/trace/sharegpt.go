@@ -132,10 +132,15 @@ func timeKey(keys map[string]json.RawMessage) string {
 	return ""
 }
 
-// end checks that the array is closed.
+// end checks that the array is closed, and that nothing follows it.
 func (s *shareGPT) end() error {
-	switch _, err := s.decoder.Token(); {
-	case err == nil && s.array, err == io.EOF && !s.array:
+	_, err := s.decoder.Token()
+	closed := !s.array || err == nil
+	if s.array && closed {
+		_, err = s.decoder.Token()
+	}
+	switch {
+	case err == io.EOF && closed:
 		return io.EOF
 	case errors.Is(err, errLong):
 		return s.errorf("%w", err)

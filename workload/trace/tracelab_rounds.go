@@ -90,7 +90,7 @@ func (t *tracelabRounds) decode(r *sim.Request) error {
 			return err
 		}
 		if number >= maxRounds {
-			return t.errorf("session_id: found a session of more than %d calls", maxRounds-1)
+			return t.errorf("session_id: found a session of more than %d calls", maxRounds)
 		}
 		text = append(text, sim.Segment{ID: answer, Tokens: max(1, int(before.Output))})
 		text, answer = t.extend(text, t.ahead, number)

@@ -84,7 +84,7 @@ func (w *weka) follow(s *wekaSession, requests []wekaRequest, after []int, end f
 		q := &requests[i]
 		switch {
 		case len(w.calls) >= maxRounds:
-			return nil, 0, w.errorf("requests: found more than %d in a session", maxRounds-1)
+			return nil, 0, w.errorf("requests: found more than %d in a session", maxRounds)
 		case !(q.At >= 0 && q.At < 1e8 && q.Took >= 0 && q.Took < 1e8):
 			return nil, 0, w.errorf("requests: t: found %g, with an api_time of %g, allowed: "+
 				"seconds from 0", q.At, q.Took)
