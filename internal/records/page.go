@@ -1,53 +1,26 @@
 package records
 
 import (
-	"html/template"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/llmsim/llmsim/internal/report/doc"
 )
 
-// page is the page of a table: the settings and the figures that are not the same in all records,
-// a row each, and a column for each record.
-const page = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Runs</title>
-<style>
-body { font: 15px/1.4 system-ui, sans-serif; margin: 2em; }
-table { border-collapse: collapse; }
-th, td { border-bottom: 1px solid #ccc; padding: .2em .8em; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-</style>
-<h1>Runs</h1>
-<p>{{len .Heads}} records. Settings and figures that all of them share are left out.</p>
-<table>
-<thead><tr><th scope="col"></th>{{range .Heads}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
-<tbody>
-{{range .Rows}}<tr><th scope="row">{{.Key}}</th>{{range .Cells}}<td>{{.}}</td>{{end}}</tr>
-{{end}}</tbody>
-</table>
-</html>
-`
-
-type pageRow struct {
-	Key   string
-	Cells []string
-}
-
-// WriteHTML writes a page that compares the records.
+// WriteHTML writes a page that compares the records: the settings and the figures that are not the
+// same in all of them, a row each, and a column for each record.
 func (t *Table) WriteHTML(w io.Writer) error {
-	var view struct {
-		Heads []string
-		Rows  []pageRow
-	}
 	all := make([]map[string]string, len(t.Entries))
-	union := map[string]string{}
+	union, header := map[string]string{}, []string{""}
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		head := e.ID[:12] + " " + e.Name
 		if len(e.Tags) > 0 {
 			head += " (" + strings.Join(e.Tags, ", ") + ")"
 		}
-		view.Heads = append(view.Heads, head)
+		header = append(header, head)
 		settings, err := e.Settings()
 		if err != nil {
 			return err
@@ -57,24 +30,25 @@ func (t *Table) WriteHTML(w io.Writer) error {
 			union[key] = ""
 		}
 	}
-	add := func(key string, cells []string) {
-		if len(slices.Compact(slices.Clone(cells))) > 1 || len(cells) == 1 {
-			view.Rows = append(view.Rows, pageRow{key, cells})
+	var rows [][]string
+	add := func(key string, cell func(record int) string) {
+		row := []string{key}
+		for i := range all {
+			row = append(row, cell(i))
+		}
+		if len(slices.Compact(slices.Clone(row[1:]))) > 1 || len(all) == 1 {
+			rows = append(rows, row)
 		}
 	}
 	for _, key := range keys(union, nil) {
-		var cells []string
-		for i := range all {
-			cells = append(cells, all[i][key])
-		}
-		add(key, cells)
+		add(key, func(i int) string { return all[i][key] })
 	}
 	for _, column := range t.Columns {
-		var cells []string
-		for i := range t.Entries {
-			cells = append(cells, t.Cell(i, column, 5))
-		}
-		add(column, cells)
+		add(column, func(i int) string { return t.Cell(i, column, 5) })
 	}
-	return template.Must(template.New("page").Parse(page)).Execute(w, view)
+	var p doc.Blocks
+	p.Text(fmt.Sprintf("%d records. Settings and figures that all of them share are left out.",
+		len(all)))
+	p.Table(header, rows, 0)
+	return p.Page(w, "Runs")
 }

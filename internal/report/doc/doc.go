@@ -9,7 +9,8 @@ import "strings"
 type Kind uint8
 
 // The kinds of blocks. Rendered as text, an entry is a name with words beside it, a line keeps its
-// spaces, and a chart is its values drawn between its name and its words.
+// spaces, and a chart is its values drawn between its name and its words. A picture, whose words
+// are SVG, is on pages only.
 const (
 	Heading Kind = iota
 	Text
@@ -20,6 +21,7 @@ const (
 	Gap
 	Table
 	Chart
+	Picture
 )
 
 // Block is one thing that a document says.
@@ -60,6 +62,9 @@ func (b *Blocks) Line(words string) { b.add(Line, words) }
 
 // Gap adds an empty line.
 func (b *Blocks) Gap() { b.add(Gap, "") }
+
+// Picture adds SVG, which has to be free of scripts.
+func (b *Blocks) Picture(svg string) { b.add(Picture, svg) }
 
 // Entry adds a line of a list: a name, and words beside it.
 func (b *Blocks) Entry(name, words string) {

@@ -39,13 +39,18 @@ func drawBlocks(t *rapid.T) (list Blocks, words []string) {
 func TestRenderersSayAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list, words := drawBlocks(t)
-		var markdown strings.Builder
+		var markdown, whole strings.Builder
 		testkit.OK(t, list.Markdown(&markdown))
+		testkit.OK(t, list.Page(&whole, "<b>title"))
+		if !strings.Contains(whole.String(), "<h1>&lt;b&gt;title</h1>") {
+			t.Errorf("the title is not text:\n%s", whole.String())
+		}
 		page := string(list.HTML())
 		for name, said := range map[string]string{
 			"text": string(list.Terminal(false)), "styled": Plain(string(list.Terminal(true))),
 			"Markdown": strings.ReplaceAll(markdown.String(), "&lt;", "<"),
-			"HTML":     html.UnescapeString(page)} {
+			"HTML":     html.UnescapeString(page),
+			"page":     html.UnescapeString(whole.String())} {
 			rest := said
 			for _, w := range words {
 				_, after, found := strings.Cut(rest, w)

@@ -3,11 +3,30 @@
 package doc
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 )
+
+// Style is the stylesheet of pages, which follows the reader's choice of light or dark.
+//
+//go:embed page.css
+var Style string
+
+// Page writes a document as a page under a title. It needs no other file, and has no script.
+func (b Blocks) Page(w io.Writer, title string) error {
+	title = htmlWords(title)
+	_, err := io.WriteString(w, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>`+title+" – llmsim</title>\n<style>"+Style+"</style>\n</head>\n<body>\n<main>\n<h1>"+title+
+		"</h1>\n"+string(b.HTML())+"</main>\n</body>\n</html>\n")
+	return err
+}
 
 // Markdown writes a document as Markdown. Empty lines, and what is drawn with characters, are not
 // in it.
@@ -38,7 +57,7 @@ func (b Blocks) Markdown(out io.Writer) error {
 				markdownRow(&m, row)
 			}
 			m.WriteString("\n")
-		case Gap, Chart:
+		case Gap, Chart, Picture:
 		}
 	}
 	_, err := io.WriteString(out, m.String())
@@ -108,6 +127,9 @@ func (b Blocks) HTML() template.HTML {
 				h.WriteString("</tr>\n")
 			}
 			h.WriteString("</tbody></table></div>\n")
+		case Picture:
+			h.WriteString(`<div class="wide picture" tabindex="0" role="region" ` +
+				`aria-label="picture">` + one.Words + "</div>\n")
 		case Gap, Chart:
 		}
 	}

@@ -94,7 +94,7 @@ func WriteComparison(w io.Writer, c *Comparison) error {
 // write adds what the pages of one run and of several have in common.
 func (v *view) write(w io.Writer, runs []Run) error {
 	first := runs[0].Result
-	v.Version, v.Seed, v.Style = first.Version, first.Seed, template.CSS(style)
+	v.Version, v.Seed, v.Style = first.Version, first.Seed, template.CSS(doc.Style+style)
 	v.Scripts = []template.JS{template.JS(vega), template.JS(vegaLite), template.JS(vegaEmbed),
 		template.JS(script)}
 	if pools := first.Pools; slices.ContainsFunc(pools, func(p scenarios.PoolResult) bool {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -198,37 +199,16 @@ func tickStep(span float64) float64 {
 	return 10 * power
 }
 
-// WritePage writes a page that needs nothing else: the picture, and what it shows as text.
+// WritePage writes a page: the picture, and what it shows as text.
 func WritePage(out io.Writer, title string, charts []*Chart) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%s – llmsim</title>
-<style>
-body { font: 17px/1.5 system-ui, sans-serif; color: #1c2024; background: #fff; margin: 1.5rem auto; max-width: 76rem; padding: 0 1rem; }
-.picture { overflow-x: auto; } .picture svg { min-width: 760px; max-width: 100%%; height: auto; }
-li { margin: .2rem 0; } summary { cursor: pointer; }
-@media (min-width: 1600px) { body { font-size: 21px; max-width: 88rem; } .picture svg { width: 100%%; } }
-</style>
-</head>
-<body>
-<h1>%s</h1>
-<div class="picture" tabindex="0" role="region" aria-label="timeline">
-%s</div>
-`, escape(title), escape(title), svg(title, charts))
+	var p doc.Blocks
+	p.Picture(svg(title, charts))
 	for _, c := range charts {
-		fmt.Fprintf(&b, "<h2>%s</h2>\n<p>%s</p>\n<details><summary>Each request in "+
-			"words</summary><ul>\n",
-			escape(c.Name), escape(c.words()))
+		p.Heading(clean(c.Name))
+		p.Text(c.words())
 		for i := range c.Rows {
-			fmt.Fprintf(&b, "<li>%s.</li>\n", escape(describe(c.Rows[i])))
+			p.Item(describe(c.Rows[i]) + ".")
 		}
-		b.WriteString("</ul></details>\n")
 	}
-	b.WriteString("</body>\n</html>\n")
-	_, err := io.WriteString(out, b.String())
-	return err
+	return p.Page(out, clean(title))
 }

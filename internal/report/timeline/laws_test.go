@@ -412,8 +412,8 @@ func TestPageSaysEachLife(t *testing.T) {
 		var out strings.Builder
 		testkit.OK(t, WritePage(&out, "title", charts))
 		page := out.String()
-		for tag, want := range map[string]int{"li>": requests, "details>": len(charts),
-			"ul>": len(charts), "h2>": len(charts), "svg>": 1, "body>": 1, "html>": 1,
+		for tag, want := range map[string]int{"li>": requests, "ul>": len(charts),
+			"h2>": len(charts), "svg>": 1, "body>": 1, "html>": 1,
 			"g>": requests + 3*len(charts), "b>": 0} {
 			if n := strings.Count(page, "</"+tag); n != want {
 				t.Errorf("%d times </%s, want %d", n, tag, want)

@@ -252,8 +252,8 @@ func TestCurvesAndRows(t *testing.T) {
 		}
 		at := func(share float64) float64 { return values[int(math.Round(share*float64(n-1)))] }
 		got := compared("TTFT", values, twice)
-		if want := (row{"TTFT", words(sum / float64(n)), words(at(0.5)), words(at(0.9)),
-			words(at(0.99))}); got != want {
+		if want := []string{"TTFT", words(sum / float64(n)), words(at(0.5)), words(at(0.9)),
+			words(at(0.99))}; !slices.Equal(got, want) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	})
@@ -286,9 +286,8 @@ func TestTheFarthestAreListed(t *testing.T) {
 		}
 		for i, w := range got {
 			ratio := 0.0
-			if _, err := fmt.Sscan(w.Ratio, &ratio); err != nil ||
-				math.Abs(math.Abs(math.Log(ratio))-far[i]) > 0.02 || w.Prompt != "7" ||
-				w.Output != "9" {
+			if _, err := fmt.Sscan(w[5], &ratio); err != nil ||
+				math.Abs(math.Abs(math.Log(ratio))-far[i]) > 0.02 || w[1] != "7" || w[2] != "9" {
 				t.Errorf("number %d is %+v, want a ratio of %.3g", i, w, math.Exp(far[i]))
 			}
 		}
@@ -299,19 +298,19 @@ func TestTheFarthestAreListed(t *testing.T) {
 				known++
 			}
 		}
-		s, err := newSection(&Replay{"seen", pairs[:1]})
+		rows, pictures, err := (&Replay{"seen", pairs[:1]}).latencies()
 		testkit.OK(t, err)
 		var b strings.Builder
 		testkit.OK(t, WriteReplay(&b, []Replay{{"seen", pairs}}))
 		if n := strings.Count(b.String(), "\n") - 1; n != known {
 			t.Errorf("%d rows for %d latencies:\n%s", n, known, b.String())
 		}
-		if s.Count != 1 || len(s.Rows) != len(s.Pictures) {
-			t.Errorf("%+v", s)
+		if len(rows) != len(pictures) {
+			t.Errorf("%d pictures of %q", len(pictures), rows)
 		}
-		for _, picture := range s.Pictures {
-			if !strings.HasPrefix(string(picture), "<svg") {
-				t.Errorf("a picture begins with %.40q", string(picture))
+		for _, picture := range pictures {
+			if !strings.HasPrefix(picture, "<svg") {
+				t.Errorf("a picture begins with %.40q", picture)
 			}
 		}
 	})

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"gonum.org/v1/plot"
@@ -17,15 +16,13 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
-
-//go:embed page.html
-var layout string
 
 // Replay is a run with its requests, measured and predicted.
 type Replay struct {
@@ -65,23 +62,6 @@ func quantities() []quantity {
 	}
 }
 
-// row is a line of a table.
-type row struct {
-	Name, Mean, P50, P90, P99 string
-}
-
-// section is what the page shows of a run.
-type section struct {
-	Name     string
-	Count    int
-	Rows     []row
-	Pictures []template.HTML
-	Worst    []worst
-}
-
-// worst is a request whose latency is far from what was predicted.
-type worst struct{ At, Prompt, Output, Measured, Predicted, Ratio string }
-
 // mostWorst is the number of requests that a page lists, mostPoints the number of points of a
 // curve.
 const (
@@ -89,24 +69,30 @@ const (
 	mostPoints = 100
 )
 
-// WriteReplayPage writes the page.
+// WriteReplayPage writes the page of runs: how far predictions are off, the distributions of each
+// latency, and the requests that are farthest from their prediction.
 func WriteReplayPage(w io.Writer, title string, runs []Replay) error {
-	t, err := template.New("replay").Parse(layout)
-	if err != nil {
-		return err
-	}
-	view := struct {
-		Title    string
-		Sections []section
-	}{Title: title}
+	var p doc.Blocks
+	p.Text("Observed requests, and what the twin predicts for the same requests: measured / " +
+		"predicted, and by how much the prediction is off.")
 	for i := range runs {
-		s, err := newSection(&runs[i])
+		r := &runs[i]
+		p.Heading(r.Name)
+		p.Text(fmt.Sprintf("%d requests or intervals.", len(r.Pairs)))
+		rows, pictures, err := r.latencies()
 		if err != nil {
 			return err
 		}
-		view.Sections = append(view.Sections, s)
+		p.Table([]string{"latency", "mean", "p50", "p90", "p99"}, rows, 0)
+		for _, picture := range pictures {
+			p.Picture(picture)
+		}
+		if far := worstOf(r.Pairs); len(far) > 0 {
+			p.Text("Farthest from their prediction:")
+			p.Table([]string{"sent at", "prompt", "answer", "measured", "predicted", "ratio"}, far)
+		}
 	}
-	return t.Execute(w, view)
+	return p.Page(w, title)
 }
 
 // WriteReplay prints by how much predictions are off: measured / predicted, of each run.
@@ -117,37 +103,35 @@ func WriteReplay(w io.Writer, runs []Replay) error {
 		for _, q := range quantities() {
 			measured, predicted := sortedValues(runs[i].Pairs, q)
 			if len(measured) > 0 {
-				r := compared(q.name, measured, predicted)
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", runs[i].Name, r.Name, r.Mean, r.P50,
-					r.P90, r.P99)
+				fmt.Fprintln(table, runs[i].Name+"\t"+
+					strings.Join(compared(q.name, measured, predicted), "\t"))
 			}
 		}
 	}
 	return table.Flush()
 }
 
-func newSection(r *Replay) (section, error) {
-	s := section{Name: r.Name, Count: len(r.Pairs)}
+// latencies returns a row and a picture for each latency that was measured and predicted.
+func (r *Replay) latencies() (rows [][]string, pictures []string, err error) {
 	for _, q := range quantities() {
 		measured, predicted := sortedValues(r.Pairs, q)
 		if len(measured) == 0 {
 			continue
 		}
-		s.Rows = append(s.Rows, compared(q.name, measured, predicted))
+		rows = append(rows, compared(q.name, measured, predicted))
 		p, err := (&plots.Curves{Title: q.name, X: q.name + " (s)", Y: "requests (%)",
 			Series: []plots.Series{cumulative("measured", measured),
 				cumulative("predicted", predicted)}, Percent: true}).Draw()
 		if err != nil {
-			return s, err
+			return nil, nil, err
 		}
 		picture, err := svg(p)
 		if err != nil {
-			return s, err
+			return nil, nil, err
 		}
-		s.Pictures = append(s.Pictures, picture)
+		pictures = append(pictures, picture)
 	}
-	s.Worst = worstOf(r.Pairs)
-	return s, nil
+	return rows, pictures, nil
 }
 
 // sortedValues returns the measured and the predicted values, each in order of size.
@@ -162,23 +146,24 @@ func sortedValues(pairs []fit.Pair, q quantity) (measured, predicted []float64) 
 	return measured, predicted
 }
 
-func compared(name string, measured, predicted []float64) row {
-	words := func(of func(list []float64) float64) string {
-		m, p := of(measured), of(predicted)
-		return fmt.Sprintf("%s / %s (%+.1f %%)", units.FormatDuration(m), units.FormatDuration(p),
-			100*(p/m-1))
+// compared is a row of a table: a latency's mean, p50, p90 and p99.
+func compared(name string, measured, predicted []float64) []string {
+	row := []string{name}
+	add := func(m, p float64) {
+		row = append(row, fmt.Sprintf("%s / %s (%+.1f %%)", units.FormatDuration(m),
+			units.FormatDuration(p), 100*(p/m-1)))
 	}
-	at := func(p float64) func(list []float64) float64 {
-		return func(list []float64) float64 { return list[int(p*float64(len(list)-1)+0.5)] }
+	n := len(measured)
+	var m, p float64
+	for i := range n {
+		m, p = m+measured[i], p+predicted[i]
 	}
-	return row{Name: name, P50: words(at(0.5)), P90: words(at(0.9)), P99: words(at(0.99)),
-		Mean: words(func(list []float64) float64 {
-			sum := 0.0
-			for _, v := range list {
-				sum += v
-			}
-			return sum / float64(len(list))
-		})}
+	add(m/float64(n), p/float64(n))
+	for _, q := range []float64{0.5, 0.9, 0.99} {
+		i := int(q*float64(n-1) + 0.5)
+		add(measured[i], predicted[i])
+	}
+	return row
 }
 
 // cumulative returns the share of values up to each value.
@@ -193,22 +178,19 @@ func cumulative(name string, values []float64) plots.Series {
 	return s
 }
 
-func svg(p *plot.Plot) (template.HTML, error) {
+func svg(p *plot.Plot) (string, error) {
 	c := vgsvg.New(14*vg.Centimeter, 9*vg.Centimeter)
 	p.Draw(draw.New(c))
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return "", err
 	}
-	text := b.Bytes()
-	if i := bytes.Index(text, []byte("<svg")); i > 0 {
-		text = text[i:]
-	}
-	return template.HTML(text), nil
+	text := b.String()
+	return text[max(0, strings.Index(text, "<svg")):], nil
 }
 
 // worstOf lists the requests whose E2E latency, or else TTFT, differs most from the predicted one.
-func worstOf(pairs []fit.Pair) []worst {
+func worstOf(pairs []fit.Pair) (rows [][]string) {
 	type off struct {
 		pair  *fit.Pair
 		both  [2]float64
@@ -227,11 +209,10 @@ func worstOf(pairs []fit.Pair) []worst {
 	}
 	far := func(o *off) float64 { return max(o.ratio, 1/o.ratio) }
 	slices.SortStableFunc(list, func(a, b off) int { return cmp.Compare(far(&b), far(&a)) })
-	var made []worst
 	for _, o := range list[:min(len(list), mostWorst)] {
-		made = append(made, worst{units.FormatDuration(o.pair.At), fmt.Sprint(o.pair.Prompt),
+		rows = append(rows, []string{units.FormatDuration(o.pair.At), fmt.Sprint(o.pair.Prompt),
 			fmt.Sprint(o.pair.Output), units.FormatDuration(o.both[0]),
 			units.FormatDuration(o.both[1]), fmt.Sprintf("%.2f", o.ratio)})
 	}
-	return made
+	return rows
 }
