@@ -2,19 +2,20 @@ package sim
 
 import "math/bits"
 
-// Accepts says how many drafted tokens of a sequence are accepted in each of some steps ahead.
+// Accepts says how many drafted tokens of a sequence are accepted in each of some steps ahead. Its
+// LeapSpeculator owns it; the simulator reads it.
 type Accepts struct {
-	// Reached has a word for each drafted token, in order. Its bits stand for the steps in which
-	// the token is accepted.
+	// Reached has a word for each drafted token, in order. Bit First+i is set where the token is
+	// accepted in step i. Bits below First mean nothing.
 	Reached []uint64
-	// First is the bit of the first step. The steps go on to the last bit.
+	// First is the bit of the first step, in [0, 64]. The steps go on to bit 63.
 	First int
 }
 
 // Steps returns the number of steps that are known.
 func (a *Accepts) Steps() int64 { return int64(64 - a.First) }
 
-// In returns the number of tokens that are accepted in the first steps.
+// In returns the number of tokens that are accepted in the first steps, 0 <= steps <= Steps().
 func (a *Accepts) In(steps int64) int64 {
 	return a.between(0, steps)
 }

@@ -24,28 +24,35 @@ const (
 	scaling                      // a scaler is asked
 )
 
-// event is an entry of the agenda. It concerns a sequence, while the life of the sequence is the
-// same, or the thing with the number n.
+// event is an entry of the agenda. Only push changes it. One struct serves all kinds, so that life
+// and n mean different things:
+//
+//	s != nil: the event is stale once s.life != life. n is the replica's generation for a
+//	          queueing event. A showing or cancelling event is stale, too, if n is not s.Retries:
+//	          the answer has begun anew. A cancelling event with n < 0 holds for any s.Retries.
+//	s == nil: n is the index of a replica, an outage or a scaling, or the number of a flowing
+//	          event; life is the generation of the replica for recovering and readying
 type event struct {
 	at Time
-	// order sorts events of the same time: arrivals come first, and then the event that was noted
-	// first.
+	// order sorts events of the same time. It is below 0 for arrivals, which come first, and grows
+	// with each push.
 	order int64
 	kind  eventKind
 	life  uint32
 	n     int
-	s     *Sequence
+	s     *Sequence // nil where the event concerns no request
 }
 
 func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.order < other.order
 }
 
-// agenda is a binary heap of events, the next one first.
+// agenda has the events whose times are known. Only push and pop change it.
 type agenda struct {
-	heap      []event
-	scheduled int64 // events so far
-	// pending counts the events other than scaling, which never ends.
+	heap      []event // a binary heap: no event is before its parent
+	scheduled int64   // pushes so far
+	// pending is the number of events in heap that are not scaling, which never ends: the rest of
+	// them can still change what requests wait for.
 	pending int
 }
 

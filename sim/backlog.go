@@ -1,13 +1,19 @@
 package sim
 
 // backlog holds the requests that wait and that the scheduler does not know yet, in less than half
-// of the space that sequences take.
+// of the space that sequences take. It is a queue of places in a chain of blocks; push and pop
+// alone change head, tail, first, end and n. With b = 44 places a block and k blocks between head
+// and tail,
+//
+//	n = end - first                     where head is tail
+//	n = b - first + k·b + end           otherwise
 type backlog struct {
 	take       func() *Sequence // returns a sequence for the next request; nil for no backlog
 	put        func(*Sequence)  // takes in the sequence of a request meanwhile
-	head, tail *waitingBlock
-	first, end int // of the requests in head and tail
-	n          int
+	head, tail *waitingBlock    // nil before the first push
+	first      int              // place of the first request in head
+	end        int              // place behind the last request in tail, from 0 to b
+	n          int              // requests
 }
 
 // waitingBlock takes 8 KiB. Those behind the tail are free.
@@ -16,11 +22,11 @@ type waitingBlock struct {
 	next *waitingBlock
 }
 
-// waiting is a request in a backlog.
+// waiting is a request in a backlog, with the two fields of its sequence that it cannot do without.
 type waiting struct {
 	Request
-	replica int
-	latency Time
+	replica int  // Sequence.Replica
+	latency Time // Sequence.Latency
 }
 
 // push returns the place for a request at the end.

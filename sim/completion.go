@@ -66,7 +66,12 @@ func (r *replica) expel(b *Batch, s *Sequence) {
 		s.held = false
 		b.held--
 	}
+	lost := 0 // tokens for which there was memory, and which did not come out
+	if s.decoding {
+		lost = int(b.flight.lost)
+	}
 	b.leave(s, true)
+	s.Generated -= lost
 	r.memory.Release(s, false)
 	r.slots.vacate(s.Slot, s.row)
 	if b.together && s.FirstToken > 0 { // what came out elsewhere is all that the user had

@@ -27,7 +27,7 @@ type Config struct {
 	// Admission may refuse requests on arrival; nil admits all.
 	Admission Admission
 	// QueueTimeout is the longest time from the arrival of a request to its first step. A request
-	// that waits longer is ended. 0 means no samples.
+	// that waits longer is ended. 0 means no limit.
 	QueueTimeout Time
 	// Outages are failures of replicas, and Retry says what happens to the requests of a replica
 	// that fails.
@@ -46,10 +46,10 @@ type Config struct {
 	// tokens. s.Progress returns the number of its tokens.
 	Tokens func(s *Sequence, n int, at Time)
 	// Classes and Tenants are the numbers of classes and of tenants whose requests Result.Classes
-	// and Result.Tenants count apart; 0 without tenants. The last tenant also has the requests of
-	// those with higher numbers.
+	// and Result.Tenants count apart; 0 means that Result has no such list. The last tenant also
+	// has the requests of tenants with higher numbers.
 	Classes, Tenants int
-	// SampleEvery is the time between state samples; 0 means no limit.
+	// SampleEvery is the time between state samples; 0 means no samples.
 	SampleEvery Time
 	// MaxLeap bounds the steps taken at once; 0 means no bound, 1 steps through every token. The
 	// result is the same.

@@ -1,14 +1,20 @@
 package sim
 
 // decoders are the sequences of a batch that decode. All advance together: by one token in each
-// step, or by what a forecast says. Only sequences that a visit must find are listed.
+// step, or by what a forecast says. Only sequences that a visit must find are listed. Between the
+// calls of a replica,
+//
+//	decodes is the number of members of the batch with Sequence.decoding
+//	drafted is the sum of their Sequence.drafted, context the sum of their Sequence.Context
+//
+// join, drop, advance, draft, verifyEach, countLost and the methods of forecast change them.
 type decoders struct {
 	progress
-	decodes int   // how many they are
-	drafted int   // tokens drafted for them in a step: the sum of Sequence.drafted
-	context int64 // tokens stored for them: the sum of Sequence.Context
-	// finish has the sequences whose last step is known: all of them without drafts, the foreseen
-	// ones with drafts.
+	decodes int
+	drafted int   // tokens drafted in the step that is formed or runs
+	context int64 // tokens
+	// finish has the sequences whose last step is known: all of them without drafts, with drafts
+	// the foreseen ones that are complete within the block of draws.
 	finish finishHeap
 	// Each sequence had its last token at lastToken, except for the newcomers, in order: they began
 	// to decode since then, or their users are still to get the first token.

@@ -11,10 +11,11 @@ type Encoders struct {
 	Work func(r *Request) (encode, send Time)
 }
 
-// encoding is the state of encoders: when each has done its work so far, and when that has been
-// sent.
+// encoding is the state of encoders, which only encode changes. It is empty without encoders.
 type encoding struct {
 	*Encoders
+	// each is when an encoder has done its work so far (free), and when its link has sent that
+	// (sent): free <= sent, and neither falls.
 	each []struct{ free, sent Time }
 }
 

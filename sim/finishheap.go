@@ -5,15 +5,18 @@ import "math/bits"
 // finishHeap orders the decoding sequences of a batch by the step at which they will be complete.
 // It is a binary heap. The entry of a sequence that left early is stale: its epoch differs, and it
 // is dropped when it reaches the top. While there are no stale entries, the heap reads no sequence.
+// A sequence has at most one entry that is not stale, exactly if its field finishing is set.
 type finishHeap struct {
-	entries []finishEntry
-	stale   int
+	entries []finishEntry // no entry precedes its parent
+	stale   int           // entries with an epoch other than their sequence's
 }
 
+// finishEntry does not change in the heap.
 type finishEntry struct {
-	step, admitted int64
-	seq            *Sequence
-	epoch          uint32
+	step     int64 // progress.steps when seq is complete
+	admitted int64 // Sequence.admitted of seq
+	seq      *Sequence
+	epoch    uint32 // Sequence.epoch of seq at push
 }
 
 // precedes returns 1 if e comes before other, else 0. It orders entries by their step, and entries

@@ -5,7 +5,9 @@ import (
 	"slices"
 )
 
-// fleet runs the replicas, and carries out what happens between them.
+// fleet runs the replicas, and carries out what happens between them. newFleet takes the router,
+// handover, admission, observer, queueTimeout, retry, scalings, tokens and sent from Config; they
+// do not change.
 type fleet struct {
 	arrivals  arrivals
 	router    Router
@@ -18,17 +20,20 @@ type fleet struct {
 	links     []link
 	agenda    agenda
 	flows     flows // from and to pools of KV caches
-	flowing   int   // event.n of the only flowing event that is not stale
+	flowing   int   // event.n of the only flowing event that is not stale; grows only
 
 	encoding     encoding // of images and sounds, apart from replicas
 	queueTimeout Time
-	outages      []Outage
-	fallible     bool // replicas may fail
-	parallel     bool // replicas run while effects are carried out
+	outages      []Outage // Simulation.Fail adds to them
+	fallible     bool     // replicas may fail, so that member.residents are kept
+	parallel     bool     // replicas run while effects are carried out
 	retry        Retry
 	scalings     []Scaling
 
-	now    Time // of what happens, or happened last; -1 before anything did
+	// now is the time of what happens, or happened last; -1 before anything did. It never falls,
+	// except that a parallelRun takes in the requests of the next window before it carries out what
+	// happened in this one.
+	now    Time
 	live   int  // requests that came in, or were announced, and have not ended
 	stuck  bool // live > 0, and nothing can happen to these requests any more
 	err    error
@@ -119,7 +124,7 @@ type member struct {
 	// unassign and promptDone change it.
 	outstanding         int
 	prompts, uncomputed int64
-	leases              int   // requests that go on elsewhere and hold memory here
+	leases              int   // requests that go on elsewhere and hold memory here, at least 0
 	position            int   // index in pool.members
 	phase               phase // serving exactly if index is in pool.accepting
 	// The generation grows with each failure or stop, so that events scheduled before it are
@@ -128,23 +133,27 @@ type member struct {
 	replica
 
 	load      *load // of its set, nil where there is one set
-	residents list  // listed where replicas may fail
-	// latency is added to every token, and promptLatency to it for each token of the prompt
-	latency, promptLatency Time
-	trips                  []Time // by region of users
-	// the predicted time at which these prompts are complete; kept if pool.predicting
+	residents list  // its requests, in order of assignment, if fleet.fallible; otherwise empty
+	// computed is the predicted time at which the prompts in uncomputed are complete. It is kept up
+	// to date from the first question on (pool.predicting).
 	computed    Time
-	promptToken Time // see timePerPromptToken
-	role        Role
-	since       Time // when it was switched on, came back or failed
-	recovers    bool // an outage will end
-	kvBytes     Footprint[int64]
-	layers      int
-	link        int
-	coldStart   Time
-	pooling     Pooling
-	disk        Disk
-	steady      bool // never stopped by a scaler
+	promptToken Time // see timePerPromptToken; 0 before it is asked for
+	// since is when result.Up or result.Failed began to count: when the replica was switched on,
+	// came back or failed; Never after a failure while it drained, which counts as switched off.
+	since    Time
+	recovers bool // it has failed, and the outage will end
+
+	// From ReplicaConfig; they do not change.
+	latency, promptLatency Time   // of every token, and for each token of the prompt
+	trips                  []Time // ReplicaConfig.RoundTrips
+	role                   Role
+	kvBytes                Footprint[int64]
+	layers                 int
+	link                   int
+	coldStart              Time
+	pooling                Pooling
+	disk                   Disk
+	steady                 bool // never stopped by a scaler
 }
 
 func newMember(index int, c *ReplicaConfig, maxLeap int64) member {
@@ -193,8 +202,9 @@ func (f *fleet) schedule(due Time, e event) {
 	f.agenda.push(e)
 }
 
+// link is a link under way, which only send changes.
 type link struct {
 	Link
-	free   Time // when the last transfer is through
+	free   Time // when the last transfer is through; never falls
 	result LinkResult
 }

@@ -7,33 +7,36 @@ import (
 
 // flows are transfers that share wires max-min fairly: no transfer could have more without taking
 // from one that has as much or less (Bertsekas and Gallager, Data Networks, 2nd edition, section
-// 6.5.2). Whenever a transfer begins or ends, the others change their rates.
+// 6.5.2). Whenever a transfer begins or ends, the others change their rates. Between calls, the
+// rates of the transfers on a wire sum to at most its bandwidth, but for rounding.
 type flows struct {
-	wires []float64 // the bandwidth of each, in byte/s
-	list  []*flow
-	at    Time // to which the transfers have proceeded
+	wires []float64 // the bandwidth of each, in byte/s, above 0
+	list  []*flow   // in the order in which they began
+	at    Time      // to which the transfers have proceeded; never falls
 	loads []wireLoad
 }
 
-// flow is a transfer.
+// flow is a transfer under way. The methods of flows alone change it.
 type flow struct {
-	wires []int   // that it passes, each once
-	bytes int64   // of the whole transfer
-	left  float64 // bytes
-	rate  float64 // byte/s
-	fixed bool    // the rate is, while rates are computed
-	// end is when it is through at this rate, and soonest the time before which it cannot be.
+	wires []int   // that it passes, one at least, each once
+	bytes int64   // of the whole transfer, more than 0
+	left  float64 // bytes to come at flows.at, 0 <= left <= bytes
+	rate  float64 // byte/s, above 0
+	fixed bool    // share has set the rate; means nothing outside of it
+	// end is when it is through at this rate, and soonest the time that all bytes take on its
+	// slowest wire alone: soonest <= end.
 	end, soonest Time
 	transfer
 }
 
-// transfer is what a flow moves: what s wants of a store, or what keep stores in the pool.
+// transfer is what a flow moves: to the replica, what s wants of a store, or from the replica, what
+// keep stores in the pool. Exactly one of s and keep is set. It does not change.
 type transfer struct {
-	from       store
+	from       store // of what s wants
 	s          *Sequence
-	life       uint32
+	life       uint32 // s.life when the transfer began: with another one, s has ended
 	replica    int
-	generation uint32
+	generation uint32 // of the replica at that time: with another one, it has failed or stopped
 	keep       func()
 }
 
@@ -46,11 +49,10 @@ const (
 	stores
 )
 
-// wireLoad is the bandwidth of a wire that is not given away, and the number of transfers that are
-// to share it.
+// wireLoad is a wire while share fills it.
 type wireLoad struct {
-	left float64
-	n    int
+	left float64 // byte/s that no transfer has, at least 0
+	n    int     // transfers that are to share it
 }
 
 // begin adds a transfer of the given number of bytes, more than 0, at the present time.

@@ -30,11 +30,11 @@ type forecast struct {
 	begun   int64     // the tokens of all steps before this one have memory
 	growth  [64]int64 // by step from origin
 
-	// The steps of the leap under way, the first at index 0: the time from its start to their ends,
-	// which grows; the tokens that the group attends to; and the part of the time that drafts take.
-	ends     []Time
-	contexts []int64
-	drafting []Time
+	// The steps of the leap under way, the first at index 0; foretell alone fills them. They have
+	// the same length, at least flight.steps.
+	ends     []Time  // the time from the start of the leap to the end of step i; grows strictly
+	contexts []int64 // tokens that the group attends to in step i, see Step.Context
+	drafting []Time  // the part of step i that drafts take, at least 0
 }
 
 // follow begins a forecast with the step that has begun. It returns false, and changes nothing, if

@@ -46,7 +46,7 @@ func (f *fleet) handle(e event) {
 			f.end(s, TimedOut)
 		}
 	case cancelling:
-		if s := e.s; !s.AfterFirst || s.Retries == e.n {
+		if s := e.s; e.n < 0 || s.Retries == e.n {
 			f.end(s, Cancelled)
 		}
 	case handingOver:

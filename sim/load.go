@@ -56,11 +56,11 @@ const (
 	runs
 )
 
-// load is a Load under way. The numbers hold from the time at on.
+// load is a Load under way. Only move and pass change it.
 type load struct {
-	at  Time
-	now [2]int64 // that wait and that run
-	Load
+	at   Time     // of the last change; never falls
+	now  [2]int64 // the requests that wait and that run, from at on; neither is below 0
+	Load          // from time 0 to at
 }
 
 // move notes that a request is at another stage from the given time on.

@@ -22,12 +22,7 @@ func (f *fleet) fail(o *Outage) {
 	for s := r.residents.first; s != nil; {
 		next := s.links[resident].behind
 		if s.place == atReplica { // others are under way, and find out on arrival
-			lost := 0 // tokens for which there was memory, and which did not come out
-			if s.decoding {
-				lost = int(r.batchOf(s).flight.lost)
-			}
 			r.detach(s)
-			s.Generated -= lost
 			f.retryOrLose(s)
 		}
 		s = next

@@ -28,16 +28,20 @@ type parallelRun struct {
 	*Simulation
 	run    func(n int, task func(int))
 	router BlindRouter
-	groups [][]int // the replicas of each group, which run one after another
+	groups [][]int // the replicas of each group, which run one after another; each replica once
 
+	// The replicas run through running. Meanwhile task 0 alone reads and writes all other fields:
+	// it carries out other, the window before, and fills it anew as the window after.
 	running, other *window
-	span           Time // of the next window
-	start          Time // of the next window
-	nextSample     Time // the first of the next window
-	nextNumber     int64
-	newest         Time // the latest arrival
-	rest           *Sequence
-	err            error // that a request which arrives at start is wrong
+	span           Time  // the length of the next window, above 0
+	start          Time  // of the next window: the end of the one that was filled last
+	nextSample     Time  // the first sample at start or later
+	nextNumber     int64 // its number, from 0
+	newest         Time  // the latest arrival; -1 before the first
+	// rest is a request that was taken from the source and ends the parallel run: it may leave, or
+	// its router looks at replicas. It arrives event by event.
+	rest *Sequence
+	err  error // that a request which arrives at start is wrong
 }
 
 // The least number of acts for which a window is made, the number of acts that it has for each

@@ -5,8 +5,8 @@ package sim
 // the memory is divided do not visit them.
 type pausedList struct {
 	list
-	memory SlotMemory // nil where it cannot tell
-	slots  Slots      // of all sequences in the list
+	memory SlotMemory // the replica's memory; nil where it cannot tell its slots
+	slots  Slots      // the sum of Slots.give over the list; 0 without memory
 }
 
 func (p *pausedList) add(s *Sequence) {

@@ -4,7 +4,9 @@ package sim
 // value is ready for use.
 type PerSequence[T any] struct{ list []kept[T] }
 
-// kept is a T for the request that has a slot.
+// kept is a row of a PerSequence: the value for the sequence with that ID and number of retries. It
+// stays when the sequence has left, until another one gets the row; the two numbers tell them
+// apart.
 type kept[T any] struct {
 	id      int64
 	value   T
@@ -69,10 +71,11 @@ func (l *slots) vacate(slot, row int) {
 	}
 }
 
-// numbers gives out numbers from 0, the number that came back last first.
+// numbers gives out numbers from 0, the number that came back last first. In use are the numbers in
+// [0, given) that are not vacant. Only take and put change it.
 type numbers struct {
-	given  int   // numbers given out so far; vacant ones are below
-	vacant []int // numbers that came back
+	given  int   // the least number that was never given out
+	vacant []int // numbers that came back, each once
 }
 
 func (n *numbers) take() int {

@@ -65,7 +65,7 @@ func (f *fleet) arrive(s *Sequence, now Time) {
 		f.schedule(later(s.Arrival, f.queueTimeout), event{kind: timingOut, s: s})
 	}
 	if s.Patience > 0 && !s.AfterFirst {
-		f.schedule(later(s.Arrival, s.Patience), event{kind: cancelling, s: s})
+		f.schedule(later(s.Arrival, s.Patience), event{kind: cancelling, s: s, n: -1})
 	}
 	sent, work := f.encoding.encode(&s.Request, f.now)
 	f.result.Encoding += work

@@ -9,17 +9,19 @@ type Pool struct {
 	model int
 	role  Role
 
-	members     []int // all of its replicas, in order
-	accepting   []int // the replicas that accept requests, in order
-	outstanding int
-	arrived     int64
+	members     []int // all of its replicas, ascending; they do not change
+	accepting   []int // the members that serve, ascending; open and close change it
+	outstanding int   // the sum of member.outstanding
+	arrived     int64 // requests that came to the pool; grows only
 	gate        Queue // requests that wait for a replica that takes them
-	scaled      bool  // replicas can be started
-	predicting  bool  // somebody asks how long prompts wait
-	reads       int64 // how often somebody looked at a replica
+	scaled      bool  // a Scaler can start replicas
+	predicting  bool  // a router or admission has asked how long prompts wait
+	reads       int64 // how often a policy looked at a replica; for tests
 
-	trees  [measures]*tournament // over members, made when a router asks for one
-	ranked bool                  // there is one
+	// trees has the members by each measure, from the first question for it on. A member that does
+	// not take requests has the key Never. changed brings a member up to date.
+	trees  [measures]*tournament
+	ranked bool // a tree is there
 }
 
 // measure is a kind of load by which replicas are compared.

@@ -1,7 +1,9 @@
 package sim
 
 // Sequence is the life of one request inside a replica. Schedulers and memories read it; the
-// simulator writes it.
+// simulator writes it. At any time,
+//
+//	0 <= Progress() <= Output, 0 <= Context() < Prompt+Output, 0 <= Accepted <= Drafted
 type Sequence struct {
 	Request
 

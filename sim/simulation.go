@@ -12,10 +12,10 @@ import (
 // events at one instant. A Simulation is not safe for concurrent use.
 type Simulation struct {
 	fleet       *fleet
-	sampleEvery Time
-	sample      Time // when the next sample is due, or Never
-	samples     int64
-	closed      bool // nothing more comes from outside
+	sampleEvery Time  // Config.SampleEvery
+	sample      Time  // when the next sample is due; Never without samples
+	samples     int64 // taken so far; sample is samples·sampleEvery, or Never
+	closed      bool  // nothing more comes from outside; Push opens it again
 }
 
 // Run simulates until every request of the source has ended, or ctx is cancelled. The configuration
@@ -136,7 +136,7 @@ func (s *Simulation) Push(r Request) (id int64, err error) {
 func (s *Simulation) Cancel(id int64) bool {
 	q, ok := s.fleet.pushed[id]
 	if ok {
-		s.fleet.schedule(q.Arrival, event{kind: cancelling, s: q})
+		s.fleet.schedule(q.Arrival, event{kind: cancelling, s: q, n: -1})
 	}
 	return ok
 }

@@ -48,13 +48,21 @@ func TestDrivenEqualsRun(t *testing.T) {
 }
 
 // Whatever is pushed, cancelled and made to fail from outside, at any time: each request ends once,
-// all its tokens are told, and memory is given back.
+// all its tokens are told, memory is given back, and the invariants of the fields hold.
 func TestOutsideConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawFleet(t)
 		c.users = 0
 		config, seen := c.config(t, rapid.Int64Range(0, 1).Draw(t, "maxLeap"))
 		config.Source = nil
+		if rapid.Bool().Draw(t, "drafts") {
+			drafts := drawSpeculator(t, c.clock)
+			for i := range config.Replicas {
+				if r := &config.Replicas[i]; r.Stages < 2 {
+					r.Speculator = drafts(uint64(i))
+				}
+			}
+		}
 		came := map[int64]int{}
 		config.Tokens = func(s *sim.Sequence, n int, _ sim.Time) {
 			came[s.ID] += n
@@ -70,7 +78,7 @@ func TestOutsideConserves(t *testing.T) {
 			testkit.OK(t, err)
 			ids = append(ids, id)
 			s.Advance(s.Now() + span(t, "wait", 0, 1, 1e9, 1e11))
-			if err := s.CheckBatches(); err != nil {
+			if err := s.CheckInvariants(); err != nil {
 				t.Fatal(err)
 			}
 			if sum, visited := s.PausedSlots(); sum != visited {
@@ -191,5 +199,25 @@ func TestRunIsCancelled(t *testing.T) {
 	c.Replicas[0].MaxContext = 0
 	if _, err := sim.Run(ctx, c); !errors.Is(err, context.Canceled) || steps > 3 {
 		t.Errorf("after %d steps: %v", steps, err)
+	}
+}
+
+// Cancel ends a request also where its answer has begun anew, and its user's patience counts from
+// the first token.
+func TestCancelEndsARequestThatBeganAnew(t *testing.T) {
+	for _, afterFirst := range []bool{false, true} {
+		config := oneReplica(affineClock{base: sim.Millisecond})
+		config.Retry = sim.Retry{Attempts: 1}
+		s, err := sim.New(config)
+		testkit.OK(t, err)
+		id, err := s.Push(sim.Request{Prompt: 1, Output: 1000, Patience: 10 * sim.Second,
+			AfterFirst: afterFirst})
+		testkit.OK(t, errors.Join(err, s.Advance(10*sim.Millisecond),
+			s.Fail(0, sim.Millisecond), s.Advance(20*sim.Millisecond)))
+		s.Cancel(id)
+		testkit.OK(t, s.Advance(30*sim.Millisecond))
+		if r := s.Result(); r.Retries != 1 || r.Cancelled != 1 {
+			t.Fatalf("patience from the first token %v: %+v", afterFirst, r)
+		}
 	}
 }

@@ -45,8 +45,14 @@ func (b *Batch) draft() bool {
 }
 
 // foresee makes a leap of the step with drafts that b has begun, which takes stage in all and
-// verify without drafts, if nothing but decodes is in the step and a forecast tells more steps. It
-// begins a forecast where that is possible, and ends one that must be dropped.
+// verify without drafts, if nothing but decodes is in the step and a forecast tells more steps.
+//
+// Before, pipeline has made the flight one step, and a forecast that is on has memory for it. It
+// must be dropped where the step has no decodes or is of a static batch; foresee ends it then. It
+// begins a forecast where b has no other and all sequences that decode can be foreseen.
+//
+// After, either the flight is one step as before, or it leaps over 1 <= f.steps <= d.Steps steps
+// whose lengths the forecast knows, and memory is taken for the first of them alone.
 func (b *Batch) foresee(d Decision, verify, stage Time) {
 	r, f, k := b.r, &b.flight, b.forecast
 	if k == nil {

@@ -5,7 +5,7 @@ import "math"
 // stretch is a run of decode steps of the same n sequences, whose durations are affine in the total
 // context: step i (from 0) takes form.At(context + n·i).
 type stretch struct {
-	form    Affine
+	form    Affine    // its zero value if known is set
 	context int64     // tokens attended to in the first step, at most form.Through
 	n       int64     // sequences, at least 1
 	known   *forecast // gives the durations of steps with drafts; nil if form does

@@ -8,12 +8,14 @@ import (
 // tournament finds the smallest of a fixed number of keys. Of equal keys, it finds the one with the
 // lowest index.
 type tournament struct {
-	leaves int
-	// nodes is a binary tree. Node 1 is the root and holds the winner of all. Node n has the
-	// children 2n and 2n+1, and the leaves come last.
+	leaves int // a power of 2, at least the number of keys
+	// nodes is a binary tree of 2·leaves nodes. Node n < leaves holds the winner of its children 2n
+	// and 2n+1, so that node 1 holds the winner of all. Node leaves+i is the leaf of key i. Node 0
+	// is not used.
 	nodes []contender
 }
 
+// contender is a key with its index. Keys without an owner are the largest int64.
 type contender struct {
 	key   int64
 	index int32

@@ -7,6 +7,7 @@ type Transfer struct {
 	ID    int64
 	Bytes int64
 	// From is when the first layer is sent, and To when the link is free for the next transfer. All
-	// has arrived at Arrived, which the last layer and the latency of the link may delay.
+	// has arrived at Arrived, which the last layer and the latency of the link may delay: From < To
+	// <= Arrived.
 	From, To, Arrived Time
 }

@@ -1,36 +1,39 @@
 package sim
 
-// window is a span of time with what happens in it.
+// window is a span of time with what happens in it. It is filled (begin, fill), run (runReplica)
+// and carried out (carryOutWindow), in this order.
 type window struct {
-	start, end Time // the end is excluded
-	sample     Time // the first sample of the window, and the number of those before
-	number     int64
-	sampled    int // samples that the observers were given
-	arrivals   int
-	last       bool // no window follows
+	start, end Time  // start <= end, which is excluded; only fill and arriveNext set end
+	sample     Time  // the first sample at start or later
+	number     int64 // its number, from 0
+	sampled    int   // samples of the window that the observers were given
+	arrivals   int   // requests that the source gave for the window
+	last       bool  // no window follows
 	requests   []arrived
-	logs       []replicaLog
+	logs       []replicaLog // one a replica
 }
 
-// replicaLog is what happens at a replica in a window.
+// replicaLog is what happens at a replica in a window. fill lists the arrivals, the run of the
+// replica alone writes acts, effects, err and samples, and carrying out reads them.
 type replicaLog struct {
-	arrivals   []*Sequence
-	acts       []act
-	carriedOut int // acts that were carried out
-	effects    effects
-	err        error // the replica cannot go on after the last act
-	samples    []State
-	reports    []*Leap // for reuse
+	arrivals   []*Sequence // in order of arrival
+	acts       []act       // in order of time
+	carriedOut int         // acts that were carried out, 0 <= carriedOut <= len(acts)
+	effects    effects     // of all acts
+	err        error       // the replica cannot go on after the last act
+	samples    []State     // from window.sample on
+	reports    []*Leap     // for reuse
 }
 
-// act is a time at which a replica acted, and the number of effects up to then.
+// act is a time at which a replica acted. The effects of act i are replicaLog.effects from
+// acts[i-1].effects to acts[i].effects.
 type act struct {
 	at      Time
 	effects int
 }
 
 // arrived is a request of a window, in the order of arrival. The replica does not take it if it is
-// rejected.
+// rejected, for the reason why.
 type arrived struct {
 	s        *Sequence
 	at       Time
