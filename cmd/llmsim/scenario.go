@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/report/timeline"
 	"github.com/llmsim/llmsim/internal/telemetry"
@@ -215,7 +216,8 @@ func (flags *scenarioFlags) record(cmd *cobra.Command, simulation *scenarios.Sim
 	if err := recorder.Finish(result, simulation.Steps()); err != nil {
 		return nil, err
 	}
-	return result, flags.style.SaveRun(flags.out, result, recorder.Sample(), simulation.Steps())
+	return result, flags.style.SaveRun(flags.out, &page.Run{Result: result,
+		Sample: recorder.Sample(), Steps: simulation.Steps()})
 }
 
 // measure runs, and says how sure the result is and, where the SLO is missed, what would help.

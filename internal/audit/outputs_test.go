@@ -17,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/playground"
 	"github.com/llmsim/llmsim/internal/records"
 	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/telemetry"
 	"github.com/llmsim/llmsim/scenarios"
@@ -62,8 +63,8 @@ func (a *auditor) folder(l *laws, s object, want *run) error {
 	if err := recorder.Finish(r.result, r.simulation.Steps()); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	if err := plots.Style("print").SaveRun(dir, r.result, recorder.Sample(),
-		r.simulation.Steps()); err != nil {
+	if err := plots.Style("print").SaveRun(dir, &page.Run{Result: r.result,
+		Sample: recorder.Sample(), Steps: r.simulation.Steps()}); err != nil {
 		return fmt.Errorf("--out: pictures: %w", err)
 	}
 	names, err := filepath.Glob(filepath.Join(dir, "*"))

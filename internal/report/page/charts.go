@@ -20,13 +20,13 @@ type chart struct {
 }
 
 // charts lists the charts of runs. The chart of replicas is there where their number changes.
-func charts(runs []Run, d *pageData) []chart {
+func charts(runs []Run) []chart {
 	list := []chart{
 		{ID: "timeline", Title: "Batch and queue", Words: each(runs, drawn("batch", "queue")),
-			Table: doc.Blocks{seriesTable(d)}.HTML()},
+			Table: doc.Blocks{seriesTable(runs)}.HTML()},
 		{ID: "memory", Title: "KV memory", Words: each(runs, drawn("KV cache"))},
 	}
-	if slices.ContainsFunc(d.Runs, func(r runData) bool { return Scales(r.Series) }) {
+	if slices.ContainsFunc(runs, func(r Run) bool { return Scales(r.data.Series) }) {
 		list = append(list, chart{ID: "replicas", Title: "Replicas that are up"})
 	}
 	return append(list,
@@ -36,7 +36,7 @@ func charts(runs []Run, d *pageData) []chart {
 		chart{ID: "tpot", Title: "Requests by their time per output token", Class: "half",
 			Words: each(runs, drawn("TPOT"))},
 		chart{ID: "operators", Title: "A decode step by its parts", Words: each(runs, stepWords),
-			Table: doc.Blocks{partsTable(d)}.HTML()})
+			Table: doc.Blocks{partsTable(runs)}.HTML()})
 }
 
 // each says something of every run, under its name where there are several.
@@ -45,7 +45,7 @@ func each(runs []Run, words func(*Run) string) []string {
 	for i := range runs {
 		text := words(&runs[i])
 		if len(runs) > 1 {
-			text = name(runs[i]) + ": " + text
+			text = runs[i].name() + ": " + text
 		}
 		list = append(list, text)
 	}
@@ -69,7 +69,7 @@ func drawn(names ...string) func(*Run) string {
 func stepWords(r *Run) string {
 	sums, fits := map[int]float64{}, true
 	batches := []int{}
-	for _, p := range StepParts(r.Steps, r.Result) {
+	for _, p := range r.data.Parts {
 		fits = fits && p.Fits
 		if !p.Fits {
 			continue
@@ -100,16 +100,16 @@ func Scales(series []Point) bool {
 const tableRows = 12
 
 // seriesTable shows the state of the fleets at some moments.
-func seriesTable(d *pageData) doc.Block {
+func seriesTable(runs []Run) doc.Block {
 	t := doc.Block{Kind: doc.Table, Header: []string{"time", "in a batch", "waiting", "KV memory",
 		"replicas up"}}
-	for i := range d.Runs {
-		points := d.Runs[i].Series
+	for i := range runs {
+		points := runs[i].data.Series
 		for k := range min(tableRows, len(points)) {
 			p := points[k*len(points)/min(tableRows, len(points))]
 			at := units.FormatDuration(p.At)
-			if len(d.Runs) > 1 {
-				at = d.Runs[i].Name + ", " + at
+			if len(runs) > 1 {
+				at = runs[i].name() + ", " + at
 			}
 			t.Rows = append(t.Rows, []string{at, strconv.Itoa(p.Running), strconv.Itoa(p.Waiting),
 				units.Significant(100*p.KV, 2) + "%", strconv.Itoa(p.Up)})
@@ -119,13 +119,13 @@ func seriesTable(d *pageData) doc.Block {
 }
 
 // partsTable shows the parts of decode steps in milliseconds.
-func partsTable(d *pageData) doc.Block {
+func partsTable(runs []Run) doc.Block {
 	t := doc.Block{Kind: doc.Table, Header: []string{"part", "sequences", "time", "fits"}}
-	for i := range d.Runs {
-		for _, p := range d.Runs[i].Parts {
+	for i := range runs {
+		for _, p := range runs[i].data.Parts {
 			label, fits := p.Name, "yes"
-			if len(d.Runs) > 1 {
-				label = d.Runs[i].Name + ", " + label
+			if len(runs) > 1 {
+				label = runs[i].name() + ", " + label
 			}
 			if !p.Fits {
 				fits = "no"

@@ -163,13 +163,11 @@ func TestPartsOfAMeanRequest(t *testing.T) {
 // the parts of its steps, under its name where there are several.
 func TestTablesOfCharts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &pageData{}
+		var list []Run
 		rows, parts := 0, 0
 		runs := rapid.IntRange(1, 3).Draw(t, "runs")
 		for i := range runs {
-			r := runData{Name: fmt.Sprint("run ", i), Parts: []PartTime{{Batch: 4, Name: "part",
-				Time: 2500,
-				Fits: i == 0}}}
+			r := &Data{Parts: []PartTime{{Batch: 4, Name: "part", Time: 2500, Fits: i == 0}}}
 			n := rapid.IntRange(0, 40).Draw(t, "points")
 			for k := range n {
 				r.Series = append(r.Series, Point{At: float64(k), Running: k, Waiting: 2 * k,
@@ -179,9 +177,9 @@ func TestTablesOfCharts(t *testing.T) {
 				t.Errorf("%d points change: %v", n, scales)
 			}
 			rows, parts = rows+min(n, 12), parts+1
-			d.Runs = append(d.Runs, r)
+			list = append(list, Run{Name: fmt.Sprint("run ", i), data: r})
 		}
-		series, steps := seriesTable(d), partsTable(d)
+		series, steps := seriesTable(list), partsTable(list)
 		if len(series.Rows) != rows || len(steps.Rows) != parts {
 			t.Fatalf("%d and %d rows, want %d and %d", len(series.Rows), len(steps.Rows), rows,
 				parts)
@@ -244,13 +242,13 @@ func TestWordsOfCharts(t *testing.T) {
 	run := Run{Result: r, Sample: sample, Steps: s.Steps()}
 	for _, runs := range [][]Run{{run}, {run, {Name: "other", Result: r, Sample: sample,
 		Steps: s.Steps()}}} {
-		d := newData(runs)
 		for i := range runs {
-			runs[i].outcome = diagnosis.Outcome(r)
+			runs[i].outcome, runs[i].data = diagnosis.Outcome(r), NewData(&runs[i])
 		}
-		all := charts(runs, &d)
+		d := runs[0].data
+		all := charts(runs)
 		sums := map[int]float64{}
-		for _, p := range d.Runs[0].Parts {
+		for _, p := range d.Parts {
 			sums[p.Batch] += p.Time
 			if Rank(p.Name) != p.Rank || !p.Fits {
 				t.Errorf("%+v", p)
@@ -283,7 +281,7 @@ func TestWordsOfCharts(t *testing.T) {
 		if named := strings.Contains(text.String(), ">other<"); named != (len(runs) > 1) {
 			t.Errorf("the second run is named: %v", named)
 		}
-		if len(want) > 0 || len(d.Runs[0].Series) != len(r.Series) || len(d.Runs[0].Requests) != 5 {
+		if len(want) > 0 || len(d.Series) != len(r.Series) || len(d.Requests) != 5 {
 			t.Errorf("no charts of %v", want)
 		}
 	}
@@ -320,7 +318,7 @@ func TestPartsOfStepsTakeTime(t *testing.T) {
 				want += " The KV memory has no room for the pale ones."
 			}
 		}
-		if got := stepWords(&Run{Steps: steps, Result: r}); got != want {
+		if got := stepWords(&Run{data: &Data{Parts: StepParts(steps, r)}}); got != want {
 			t.Errorf("context %d: %q, want %q", context, got, want)
 		}
 	}

@@ -45,8 +45,9 @@ type Run struct {
 	Sample *Sample
 	// Steps predicts the steps of the scenario, for the chart of operators.
 	Steps *scenarios.Steps
-	// outcome is what the text of the run says.
+	// outcome is what the text of the run says, data what is drawn of it.
 	outcome doc.Blocks
+	data    *Data
 }
 
 // Comparison is runs of variants side by side. The first is what the others are compared with.
@@ -103,12 +104,14 @@ func (v *view) write(w io.Writer, runs []Run) error {
 		v.Of = ", in pool " + pools[0].Name
 	}
 	var echo strings.Builder
+	var list []*Data
 	for i := range runs {
 		r := &runs[i]
-		r.outcome = diagnosis.Outcome(r.Result)
+		r.outcome, r.data = diagnosis.Outcome(r.Result), NewData(r)
+		list = append(list, r.data)
 		c := column{Result: r.Result, Outcome: r.outcome.HTML(), Waterfall: newWaterfall(r.Result)}
 		if len(runs) > 1 {
-			c.Name, c.Setup = name(*r), r.Result.Setup+". "+r.Result.Load+"."
+			c.Name, c.Setup = r.name(), r.Result.Setup+". "+r.Result.Load+"."
 		}
 		v.Columns = append(v.Columns, c)
 		text, err := json.MarshalIndent(r.Result.Scenario, "", "  ")
@@ -119,9 +122,8 @@ func (v *view) write(w io.Writer, runs []Run) error {
 		echo.WriteByte('\n')
 	}
 	v.Scenario = echo.String()
-	d := newData(runs)
-	v.Charts = charts(runs, &d)
-	data, err := json.Marshal(d)
+	v.Charts = charts(runs)
+	data, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
@@ -143,40 +145,43 @@ func title(r *scenarios.Result) string {
 }
 
 // name returns what distinguishes a run from others.
-func name(r Run) string {
+func (r *Run) name() string {
 	if r.Name != "" {
 		return r.Name
 	}
 	return title(r.Result)
 }
 
-// pageData is what the script draws.
-type pageData struct {
-	Runs []runData `json:"runs"`
-}
-
-type runData struct {
+// Data is what is drawn of a run: by the script on the page, and by package plots in files.
+type Data struct {
 	Name      string     `json:"name"`
 	Completed int64      `json:"completed"`
-	SLO       limits     `json:"slo"`
+	SLO       *Limits    `json:"slo"`
 	Series    []Point    `json:"series"`
 	Requests  []Request  `json:"requests"`
 	Parts     []PartTime `json:"parts"`
 }
 
-// limits are an SLO's in seconds; 0 without a limit, or where each class has its own.
-type limits struct {
+// NewData returns what is drawn of a run.
+func NewData(r *Run) *Data {
+	return &Data{Name: r.name(), SLO: NewLimits(r.Result), Completed: r.Result.Completed,
+		Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result), Series: Points(r.Result)}
+}
+
+// Limits are an SLO's in seconds; 0 without a limit, or where each class has its own.
+type Limits struct {
 	TTFT float64 `json:"ttft"`
 	TPOT float64 `json:"tpot"`
 	E2E  float64 `json:"e2e"`
 }
 
-func newLimits(r *scenarios.Result) limits {
+// NewLimits returns the limits that hold for all requests.
+func NewLimits(r *scenarios.Result) *Limits {
 	if r.ByClass() {
-		return limits{}
+		return &Limits{}
 	}
 	s := &r.SLO
-	return limits{sim.Time(s.TTFT.Strictest()).Seconds(), sim.Time(s.TPOT.Strictest()).Seconds(),
+	return &Limits{sim.Time(s.TTFT.Strictest()).Seconds(), sim.Time(s.TPOT.Strictest()).Seconds(),
 		sim.Time(s.E2E.Strictest()).Seconds()}
 }
 
@@ -188,17 +193,6 @@ type Point struct {
 	Waiting int     `json:"waiting"`
 	KV      float64 `json:"kv"`
 	Up      int     `json:"up"`
-}
-
-func newData(runs []Run) pageData {
-	var d pageData
-	for _, r := range runs {
-		rd := runData{Name: name(r), SLO: newLimits(r.Result), Completed: r.Result.Completed,
-			Requests: r.Sample.requests, Parts: StepParts(r.Steps, r.Result)}
-		rd.Series = Points(r.Result)
-		d.Runs = append(d.Runs, rd)
-	}
-	return d
 }
 
 // Points returns the state of the fleet over time, with no more digits than a chart shows.

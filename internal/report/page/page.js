@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999"];
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const runs = data.runs.map((r) => r.name);
+  const runs = data.map((r) => r.name);
   const several = runs.length > 1, narrow = window.innerWidth < 640, large = window.innerWidth >= 1600;
   const byRun = several ? { color: { field: "run", type: "nominal", scale: { domain: runs, range: palette }, title: null, legend: { labelLimit: 400, columns: narrow ? 1 : 0 } } } : {};
 
@@ -19,7 +19,7 @@
     };
   }
 
-  const flat = (key) => data.runs.flatMap((r) => r[key].map((row) => ({ run: r.name, ...row })));
+  const flat = (key) => data.flatMap((r) => r[key].map((row) => ({ run: r.name, ...row })));
   const most = (rows, field) => rows.reduce((m, r) => Math.max(m, r[field]), 0);
   const unitOf = (seconds, at) => at.find((u) => seconds >= u.from);
   const clock = [{ from: 14400, by: 3600, name: "h" }, { from: 600, by: 60, name: "min" }, { from: 0, by: 1, name: "s" }];
@@ -39,7 +39,7 @@
     { run: p.run, at: p.at, what: "waiting", n: p.waiting },
   ]);
   const time = (title) => ({ field: "at", type: "quantitative", title: title + " (" + hour.name + ")", scale: { nice: false } });
-  const limit = (field) => (data.runs[0].slo[field] || 0) / units[field].by;
+  const limit = (field) => (data[0].slo[field] || 0) / units[field].by;
 
   // within adds the line of the SLO to a chart of a latency.
   function within(field, channel, main) {
@@ -147,7 +147,7 @@
 
   function tell(those, range) {
     const when = range ? "arriving from " + range[0].toFixed(1) + " " + hour.name + (range[1] < Infinity ? " to " + range[1].toFixed(1) + " " + hour.name : "") : "in all";
-    const each = data.runs.map((run) => {
+    const each = data.map((run) => {
       const mine = those.filter((r) => r.run === run.name).map((r) => r.ttft).sort((a, b) => a - b);
       const quantile = (q) => (mine.length ? Number(mine[Math.floor(q * (mine.length - 1))].toPrecision(3)).toLocaleString("en") + " " + units.ttft.name : "–");
       const sampled = run.requests.length < run.completed ? " sampled" : "";

@@ -560,7 +560,7 @@ func TestLatenciesRiseToAll(t *testing.T) {
 				l.Request = scenarios.Span(limits[i])
 			}
 		}
-		lines := sloLines(r)
+		lines := sloLines(page.NewLimits(r))
 		p, err := Latencies(requests, lines)
 		s := look(t, p, err)
 		names, k := []string{}, 0
@@ -597,7 +597,7 @@ func TestLatenciesRiseToAll(t *testing.T) {
 			}
 		}
 		r.ClassSLOs = map[string]scenarios.SLO{"a": {Percentile: 5}}
-		if r.ByClass() && len(sloLines(r)) > 0 {
+		if r.ByClass() && len(sloLines(page.NewLimits(r))) > 0 {
 			t.Error("limits of classes are drawn for all")
 		}
 	})

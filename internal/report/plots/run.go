@@ -16,29 +16,22 @@ import (
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // SaveRun draws a run into dir: how its latencies are distributed, its queue, batch, KV memory and
 // replicas over time, and where the time of a decode step goes.
-func (s Style) SaveRun(dir string, result *scenarios.Result, sample *page.Sample,
-	steps *scenarios.Steps) error {
+func (s Style) SaveRun(dir string, run *page.Run) error {
 	pictures := map[string]*plot.Plot{}
-	var err error
-	if pictures["latencies"], err = Latencies(sample.Requests(), sloLines(result)); err != nil {
-		return err
+	data, result := page.NewData(run), run.Result
+	var errs [4]error
+	pictures["latencies"], errs[0] = Latencies(data.Requests, sloLines(data.SLO))
+	pictures["queue"], pictures["memory"], errs[1] = State(data.Series)
+	pictures["steps"], errs[2] = StepParts(data.Parts)
+	if page.Scales(data.Series) {
+		pictures["replicas"], errs[3] = Replicas(data.Series)
 	}
-	state := page.Points(result)
-	if pictures["queue"], pictures["memory"], err = State(state); err != nil {
+	if err := errors.Join(errs[:]...); err != nil {
 		return err
-	}
-	if pictures["steps"], err = StepParts(page.StepParts(steps, result)); err != nil {
-		return err
-	}
-	if page.Scales(state) {
-		if pictures["replicas"], err = Replicas(state); err != nil {
-			return err
-		}
 	}
 	for name, p := range pictures {
 		if result.Name != "" {
@@ -60,13 +53,10 @@ type sloLine struct {
 	at    float64
 }
 
-// sloLines returns the limits of the SLO of a run, an empty list where each class has its own.
-func sloLines(r *scenarios.Result) (list []sloLine) {
-	if r.ByClass() {
-		return nil
-	}
-	for i, l := range []scenarios.Limits{r.SLO.TPOT, r.SLO.TTFT, r.SLO.E2E} {
-		if at := sim.Time(l.Strictest()).Seconds(); at > 0 {
+// sloLines returns the limits that there are.
+func sloLines(l *page.Limits) (list []sloLine) {
+	for i, at := range []float64{l.TPOT, l.TTFT, l.E2E} {
+		if at > 0 {
 			list = append(list, sloLine{i, at})
 		}
 	}

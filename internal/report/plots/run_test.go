@@ -64,7 +64,7 @@ func TestSaveRun(t *testing.T) {
 			"workload.output=1"}} {
 		result, sample, steps := run(t, "chat", append(set, "workload.requests=30")...)
 		dir := t.TempDir()
-		testkit.OK(t, Print.SaveRun(dir, result, sample, steps))
+		testkit.OK(t, Print.SaveRun(dir, &page.Run{Result: result, Sample: sample, Steps: steps}))
 		for _, name := range []string{"latencies", "queue", "memory", "steps"} {
 			svg := string(testkit.Read(t, filepath.Join(dir, name+".svg")))
 			overloaded := result.Diagnosis != nil && result.Diagnosis.Load ==
