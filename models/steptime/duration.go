@@ -139,8 +139,8 @@ func (c *Clock) decodeAttention(s *sim.Step) sim.Time {
 // time after it (serial). It depends on the numbers of sequences and tokens alone, not on the
 // context, so that most steps of a leap share it.
 type verification struct {
-	sequences, tokens             int
-	rest, adapters, floor, serial sim.Time
+	sequences, tokens             int      // of all ranks; 0 in a place that is not used yet
+	rest, adapters, floor, serial sim.Time // at least 0
 }
 
 // verifications is a hash table without chains: each place keeps the last verification whose hash

@@ -8,12 +8,12 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// segment is a cost that is affine in the total context, base + slope·context, for contexts up to
-// through.
+// segment is a cost that is affine in the total context, base + slope·context, for contexts above
+// the segment before it, up to through.
 type segment struct {
 	base    sim.Time
 	slope   perToken
-	through int64
+	through int64 // tokens; math.MaxInt64 in the last segment of a form
 }
 
 // perToken is a time for each token of context, in ticks / 1024: contexts have millions of tokens,
@@ -103,11 +103,11 @@ func appendAbove(segments []segment, s segment, floor, serial sim.Time) []segmen
 	return segments
 }
 
-// memo keeps the values of a cost that depends on a count. Values for counts beyond its limit are
-// computed each time.
+// memo keeps the values of a cost that depends on a count alone. Values for the count 0 and for
+// counts beyond memoLimit are computed each time, and so are values of 0.
 type memo struct {
-	times []sim.Time
-	fill  func(n int) sim.Time
+	times []sim.Time           // by count; 0 where the value is not known yet
+	fill  func(n int) sim.Time // computes the value, at least 0, the same each time
 }
 
 // memoLimit bounds the memory of a memo: 8 MiB.

@@ -5,14 +5,16 @@ import (
 )
 
 // hostCosts predicts the host's part in the steps of a stage: floor <= step time - serial, before a
-// slowdown. Times are in ticks, on this host.
+// slowdown. Times are in ticks, on this host, at least 0. newHostCosts sets the times of launches,
+// which do not change; the memos remember what they were asked for, so that each fork has its own.
 type hostCosts struct {
 	*setup
 	// launch and launchPrompt are the times in which the host launches a step without and with
 	// prompts, and launchPieces the time for a captured step with prompts.
 	launch, launchPrompt, launchPieces sim.Time
 	// scheduling has the time that the host takes to schedule a step, by the number of sequences,
-	// and serial the time for which the accelerators wait for the host.
+	// and serial the time for which the accelerators wait for the host after a step. Only with
+	// Engine.Lookahead does scheduling overlap the step, and so bound it.
 	scheduling, serial memo
 }
 

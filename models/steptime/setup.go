@@ -81,9 +81,10 @@ func onRank[T sim.Time | perToken](c *setup, t T, n int) T {
 // and their contexts evenly, so that it has the nth part of them, rounded up. A chunk of a prompt
 // is not divided: with one more of them than ranks, some rank has two.
 type load struct {
-	tokens, rows, sequences int
-	// routed is the number of tokens of all ranks.
-	routed int
+	tokens    int // tokens that go through the linear layers, padding included
+	rows      int // tokens of which the head computes logits, at most tokens
+	sequences int // that decode or have a chunk in the step
+	routed    int // the tokens of all ranks, at least tokens
 }
 
 // busiest returns the load of s.

@@ -55,9 +55,11 @@ type batchCurve struct {
 	byContext curve
 }
 
-// curve is a time in seconds by a count, measured at some counts in ascending order.
+// curve is a time in seconds by a count, measured at some counts: after finish, each once, in
+// ascending order.
 type curve []point
 
+// point is the time in seconds at the count x.
 type point struct{ x, seconds float64 }
 
 // add puts in a measurement. Repeated measurements of the same count are averaged by finish.

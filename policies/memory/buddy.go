@@ -4,21 +4,28 @@ import "math/bits"
 
 // buddy hands out pieces whose size in tokens is a power of two, each at a multiple of its size. A
 // piece that is too large is cut into halves, and two free halves become one piece again (Knuth,
-// The Art of Computer Programming, volume 1, section 2.5, algorithms R and S).
+// The Art of Computer Programming, volume 1, section 2.5, algorithms R and S). Between calls, free
+// and allocated pieces cover all addresses, each once, and no two free pieces are halves of one. A
+// memory whose size is not a power of two consists of several pieces from the start, which are
+// never joined. Only allocate and free change it, by push and remove.
 type buddy struct {
-	pieces map[int]piece // that are free, by address
-	first  []int         // by order, the free piece returned last, or no piece
+	pieces map[int]piece // the free pieces by address
+	// first has the head of a doubly linked list of the free pieces of each order, the piece that
+	// was freed last; or nilPiece. Together the lists have exactly the pieces.
+	first []int
 }
 
-// piece is a free piece of 2^order tokens, and its neighbours in the list of its order.
+// piece is a free piece of 2^order tokens, at a multiple of that, and the addresses of its
+// neighbours in the list of its order, or nilPiece.
 type piece struct{ order, before, behind int }
 
-const none = -1
+// nilPiece is no address: the end of a list.
+const nilPiece = -1
 
 func newBuddy(tokens int) *buddy {
 	b := &buddy{pieces: map[int]piece{}, first: make([]int, bits.Len(uint(tokens)))}
 	for i := range b.first {
-		b.first[i] = none
+		b.first[i] = nilPiece
 	}
 	// The whole is made of the largest possible powers of two, from the start.
 	for at := 0; at < tokens; {
@@ -36,7 +43,7 @@ func (b *buddy) piece(tokens int) int { return 1 << order(tokens) }
 func (b *buddy) allocate(tokens int) (address, taken int, ok bool) {
 	want := order(tokens)
 	from := want
-	for from < len(b.first) && b.first[from] == none {
+	for from < len(b.first) && b.first[from] == nilPiece {
 		from++
 	}
 	if from >= len(b.first) {
@@ -68,18 +75,20 @@ func (b *buddy) free(address, taken int) {
 // order returns the order of the smallest piece that holds the given number of tokens.
 func order(tokens int) int { return bits.Len(uint(tokens - 1)) }
 
+// push adds a free piece, which is not there yet.
 func (b *buddy) push(at, order int) {
 	old := b.first[order]
-	b.pieces[at] = piece{order: order, before: none, behind: old}
+	b.pieces[at] = piece{order: order, before: nilPiece, behind: old}
 	b.setBefore(old, at)
 	b.first[order] = at
 }
 
+// remove takes out the free piece at an address.
 func (b *buddy) remove(at int) {
 	p := b.pieces[at]
 	delete(b.pieces, at)
 	b.setBefore(p.behind, p.before)
-	if p.before == none {
+	if p.before == nilPiece {
 		b.first[p.order] = p.behind
 		return
 	}
@@ -88,8 +97,9 @@ func (b *buddy) remove(at int) {
 	b.pieces[p.before] = q
 }
 
+// setBefore sets the neighbour before the piece at an address, if it is one.
 func (b *buddy) setBefore(at, before int) {
-	if at == none {
+	if at == nilPiece {
 		return
 	}
 	p := b.pieces[at]

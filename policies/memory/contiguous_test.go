@@ -183,3 +183,59 @@ func TestContiguousRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Pieces that are handed out and free ones cover all addresses, each once, whatever is taken and
+// given back; two holes never touch, nor are two free pieces halves of one. When all is given back,
+// the space is as it was.
+func TestSpacesAreCovered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tokens := rapid.IntRange(1, 300).Draw(t, "tokens")
+		b, f := newBuddy(tokens), newFirstFit(tokens)
+		var pieces [2]map[int]int // tokens that are handed out, by address
+		for i, space := range []space{b, f} {
+			pieces[i] = map[int]int{}
+			for n := rapid.IntRange(0, 60).Draw(t, "steps"); n >= 0; n-- {
+				want := rapid.IntRange(1, space.largest()).Draw(t, "want")
+				if address, taken, ok := space.allocate(want); ok {
+					pieces[i][address] = taken
+				}
+				for address, taken := range pieces[i] {
+					if n == 0 || rapid.Bool().Draw(t, "free") {
+						space.free(address, taken)
+						delete(pieces[i], address)
+					}
+				}
+				all := maps.Clone(pieces[i])
+				for address, piece := range b.pieces {
+					other, free := b.pieces[address^1<<piece.order]
+					if address%(1<<piece.order) != 0 || free && other.order == piece.order {
+						t.Fatalf("a free piece of order %d at %d", piece.order, address)
+					}
+					if i == 0 {
+						all[address] = 1 << piece.order
+					}
+				}
+				for k, h := range f.holes {
+					if h.tokens < 1 ||
+						k > 0 && f.holes[k-1].address+f.holes[k-1].tokens >= h.address {
+						t.Fatalf("holes %v", f.holes)
+					}
+					if i == 1 {
+						all[h.address] = h.tokens
+					}
+				}
+				at := 0
+				for at < tokens && all[at] > 0 {
+					at += all[at]
+				}
+				if at != tokens || len(all) > tokens {
+					t.Fatalf("addresses from %d of %d are not covered: %v", at, tokens, all)
+				}
+			}
+		}
+		if !maps.Equal(b.pieces, newBuddy(tokens).pieces) ||
+			!slices.Equal(f.holes, newFirstFit(tokens).holes) {
+			t.Fatalf("%d tokens given back: %v, %v", tokens, b.pieces, f.holes)
+		}
+	})
+}

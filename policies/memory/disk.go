@@ -10,13 +10,12 @@ import (
 // Disk is the lowest tier of a PrefixCache with Prefetch, from which blocks come up to the first
 // lower tier before a request is queued (Gao et al., CachedAttention, USENIX ATC 2024, section
 // 3.3, look-ahead prefetching; SGLang's HiCache with hicache-storage-prefetch-policy
-// wait_complete or timeout).
+// wait_complete or timeout). It holds nothing itself: what it has are the blocks of the cache below
+// tier 1. NewDisk sets the fields; they do not change.
 type Disk struct {
-	cache *PrefixCache
-	// block is the size of a block in bytes, and fetch the time in which one is read where nothing
-	// else is under way.
-	block float64
-	fetch sim.Time
+	cache *PrefixCache // with Prefetch, and at least tiers 0 to 2
+	block float64      // the size of a block in bytes, above 0
+	fetch sim.Time     // in which a block is read where nothing else is under way, at least 0
 }
 
 // NewDisk returns the disk of a memory with Prefetch and two lower tiers. A block has the given

@@ -137,18 +137,21 @@ func (t *runTree) shift(number, next int32, rest int64) {
 
 // pins are texts that never leave the accelerator's memory once it has them, such as system prompts
 // (LMCache's pin, docs.lmcache.ai, KV cache controller; Mooncake's hard pin, ReplicateConfig).
+// newPins alone adds to them.
 type pins struct {
-	list  []*pin
-	texts map[uint64]*pin // by the ID of the segment
-	// reserved is the room for all of them, in blocks.
+	list  []*pin          // in the order in which they were given, so that release is reproducible
+	texts map[uint64]*pin // the same pins by the ID of the segment
+	// reserved is the sum of pin.blocks, less than the blocks of the memory. It is set aside from
+	// the start, whether or not the texts are there.
 	reserved int64
 }
 
 // pin is the text of one segment. Its full blocks are in use from when they are first computed, as
 // if a sequence that never ends had them.
 type pin struct {
-	blocks int64
-	path   path
+	blocks int64 // full blocks of the text, at least 1
+	// path holds these blocks from pinText to release, and is empty otherwise.
+	path path
 }
 
 // newPins returns the pins of segments in a memory of the given number of blocks, where some must

@@ -8,10 +8,13 @@ import (
 // firstFit hands out the beginning of the first hole that is large enough (Knuth, The Art of
 // Computer Programming, volume 1, section 2.5, algorithms A and B).
 type firstFit struct {
-	size  int
-	holes []hole // by address; no hole touches the next
+	size int // tokens, at least 1
+	// holes are the free addresses, in ascending order: holes[i].address + holes[i].tokens <
+	// holes[i+1].address. Only allocate and free change them.
+	holes []hole
 }
 
+// hole is a run of free addresses, at least 1.
 type hole struct{ address, tokens int }
 
 func newFirstFit(tokens int) *firstFit {

@@ -9,16 +9,18 @@ import (
 
 // names finds nodes by the names of their first blocks. It is a hash table with linear probing
 // (Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithms L and R). Names are
-// hashes already, and not 0.
+// hashes already, and not 0. Only set and remove change it.
 type names struct {
-	slots []named // a power of two of them, and at least a quarter are free
-	n     int
+	// slots are a power of two, or nil before the first name; at least a quarter are free. Between
+	// the home of a name and its slot, counted around the end, no slot is free.
+	slots []named
+	n     int // names, each in one slot
 }
 
 // named is a slot of the table; it is free where the name is 0.
 type named struct {
 	name   uint64
-	number int32
+	number int32 // of the node, an index of runTree.nodes
 }
 
 // home returns where a name belongs if no other is there.
@@ -62,8 +64,8 @@ func (t *names) set(name uint64, number int32) {
 	*s = named{name, number}
 }
 
-// remove forgets a name, if it is there. Those that follow close the gap, so that no name is cut
-// off from its home.
+// remove forgets a name, if it is there. Later names move into the gap, so that no name is cut off
+// from its home.
 func (t *names) remove(name uint64) {
 	if t.n == 0 {
 		return
@@ -92,8 +94,8 @@ type Event struct {
 
 // journal records events from the first call of Events on.
 type journal struct {
-	block  int // tokens of a block
-	on     bool
+	block  int     // tokens of a block, at least 1
+	on     bool    // Events was called
 	events []Event // since the last call of Events; empty unless on
 }
 

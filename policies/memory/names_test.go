@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table of names is a map, also where many names belong in the same slots.
+// The table of names is a map, also where many names belong in the same slots. A quarter of the
+// slots stays free.
 func TestNamesAreAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var table names
@@ -22,6 +23,9 @@ func TestNamesAreAMap(t *testing.T) {
 			} else {
 				table.set(name, int32(i))
 				want[name] = int32(i)
+			}
+			if table.n != len(want) || 4*table.n > 3*len(table.slots) {
+				t.Fatalf("%d names in %d slots, counted %d", len(want), len(table.slots), table.n)
 			}
 			for _, name := range drawn {
 				n, ok := table.find(name)

@@ -44,15 +44,16 @@ func (p *Pool) storeText(text []sim.Segment, limit int64) {
 
 // Pooled is a PrefixCache that shares a pool with other replicas. What comes from the pool goes to
 // the first lower tier, and from there to the accelerator as other blocks do. What a request leaves
-// goes to the pool when the request has ended.
+// goes to the pool when the request has ended. NewPooled sets all fields but spare; they do not
+// change.
 type Pooled struct {
-	cache *PrefixCache
-	pool  *Pool
-	// block is the size of a block in bytes, and fetch the time in which one comes from the pool
-	// where nothing else is under way.
-	block float64
-	fetch sim.Time
-	spare [][]sim.Segment // memory for texts on their way to the pool
+	cache *PrefixCache // with tier 1, and blocks of as many tokens as the pool's
+	pool  *Pool        // other replicas' connections change it, too
+	block float64      // the size of a block in bytes, above 0
+	fetch sim.Time     // in which a block comes where nothing else is under way, at least 0
+	// spare has the space of texts that have reached the pool. The space of a text under way
+	// belongs to the function that Offer returned; it is lost if that is not called.
+	spare [][]sim.Segment
 }
 
 // NewPooled returns the connection of a memory, which has a lower tier, with a pool of blocks of

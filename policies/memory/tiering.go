@@ -9,14 +9,15 @@ import (
 
 // Tiering says which blocks a PrefixCache keeps, and how they move between its tiers. The zero
 // value keeps the blocks that were used last, moves a block down when its place is needed
-// (write-back), and always fetches.
+// (write-back), and always fetches. At most one of Frequent, Next and TTL may be set. Through needs
+// a lower tier, and Survives needs Through. NewTiered checks this; nothing changes it later.
 type Tiering struct {
 	// Frequent drops blocks that were used less often before others (LFU). Next drops those first
 	// whose next use is furthest in the future (Belady, IBM Systems Journal 5(2), 1966): it returns
 	// when the block of a name is used next. No order of eviction finds more.
 	Frequent bool
 	Next     func(block uint64) int64
-	// TTL is the time after its last use at which a block is dropped; 0 means never.
+	// TTL is the time after its last use at which a block is dropped, at least 0; 0 means never.
 	TTL sim.Time
 	// Through keeps a copy of each block of the accelerator in the first lower tier from the start
 	// (write-through), so that the two together hold no more than that tier.
@@ -28,7 +29,7 @@ type Tiering struct {
 	Prefetch bool
 	// Compute returns the time in which the accelerator computes tokens of a prompt after the given
 	// number of stored ones. With it, blocks of a tier are fetched only where that is quicker than
-	// computing them.
+	// computing them. Nil means that all are fetched.
 	Compute func(stored, tokens int) sim.Time
 }
 
