@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -131,6 +132,31 @@ func TestRetriesRepeatThePrompt(t *testing.T) {
 	}
 	if again == 0 || again != len(list)-3 || list[len(list)-1].Prompt != 250 {
 		t.Errorf("%d of %d requests are repeated", again, len(list))
+	}
+}
+
+// A prompt is sent again ten times at most: of prompts whose every answer fails with the share 0.9,
+// 0.9^10 come to that, within five standard deviations.
+func TestRetriesEnd(t *testing.T) {
+	const sessions = 500
+	c := agentic(Turns{Count: fixed(1), Tools: &Tools{Result: fixed(1), Retries: 0.9}})
+	c.Requests = 12 * sessions
+	calls := map[int64]int{}
+	for _, r := range serve(t, open(t, c), 12*sessions, second).sent {
+		calls[r.Session] = int(r.Call.Of)
+	}
+	most := 0.0
+	for session, n := range calls {
+		if n < 1 || n > 11 {
+			t.Fatalf("session %d sends its prompt %d times", session, n)
+		}
+		if n == 11 {
+			most++
+		}
+	}
+	n, p := float64(len(calls)), math.Pow(0.9, 10)
+	if math.Abs(most-n*p) > 5*math.Sqrt(n*p*(1-p)) {
+		t.Errorf("%g of %g prompts are sent 11 times, want about %.0f", most, n, n*p)
 	}
 }
 

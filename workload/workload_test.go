@@ -183,6 +183,9 @@ func checkRequest(t *rapid.T, c Config, r sim.Request, text map[uint64]int) {
 		r.Session != 0 && r.Answer == 0 && !forgets || r.Session == 0 && r.Call != (sim.Call{}) {
 		t.Fatalf("session and answer of %+v", r)
 	}
+	if r.Answered != 0 || r.Adapter != 0 {
+		t.Fatalf("%+v has answered, or has an adapter, before it is sent", r)
+	}
 	sum := 0
 	for _, s := range r.Content {
 		if before, ok := text[s.ID]; s.Tokens < 1 || (ok && before != s.Tokens) {

@@ -77,6 +77,11 @@ func TestDatesAreReadAsTimeReadsThem(t *testing.T) {
 			t.Fatalf("%q: %+v, %v, want %v, %v", text, got, err, want, wrong)
 		}
 	})
+	for year, want := range map[int]bool{1969: false, 1970: true, 2200: true, 2201: false} {
+		if _, err := otelTime(fmt.Sprintf("%d-12-31T23:59:59", year)); (err == nil) != want {
+			t.Errorf("a span of %d: %v", year, err)
+		}
+	}
 	for text, want := range map[string]bool{"+23:59": true, "-23:59": true, "+24:00": false,
 		"+00:60": false, "Z": true, "": true, "z": false, "+0000": false, "*00:00": false,
 		"+00-00": false, "+0x:00": false, "+00:0x": false} {
