@@ -76,21 +76,14 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 
 // WriteCSV writes the table with a line for each record.
 func (t *Table) WriteCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
-	header := append([]string{"id", "command", "name", "version", "tags"}, t.Columns...)
-	if err := w.Write(header); err != nil {
-		return err
-	}
+	rows := [][]string{append([]string{"id", "command", "name", "version", "tags"}, t.Columns...)}
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		cells := []string{e.ID, e.Command, e.Name, e.Version, strings.Join(e.Tags, " ")}
 		for _, column := range t.Columns {
 			cells = append(cells, t.Cell(i, column, -1))
 		}
-		if err := w.Write(cells); err != nil {
-			return err
-		}
+		rows = append(rows, cells)
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(rows)
 }

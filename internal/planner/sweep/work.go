@@ -179,10 +179,7 @@ func (row *Row) has(at int) bool { return row.Values != nil && !math.IsNaN(row.V
 // WriteCSV writes a row for each point. A metric is empty if the point cannot run, or does not have
 // it.
 func (r *Results) WriteCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
-	if err := w.Write(r.header()); err != nil {
-		return err
-	}
+	rows := [][]string{r.header()}
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		var cells []string
@@ -198,12 +195,9 @@ func (r *Results) WriteCSV(out io.Writer) error {
 			}
 			cells = append(cells, text)
 		}
-		if err := w.Write(cells); err != nil {
-			return err
-		}
+		rows = append(rows, cells)
 	}
-	w.Flush()
-	return w.Error()
+	return csv.NewWriter(out).WriteAll(rows)
 }
 
 // jsonRow is a row of the JSON file.

@@ -38,40 +38,26 @@ func phases(prefill, decode *scenarios.Phenomenon) []string {
 	return list
 }
 
-// BoundWords names what bounds a step.
-func BoundWords(b steptime.Bound) string {
+// boundWords names what bounds a step, and says what that part of it is spent on.
+func boundWords(b steptime.Bound) [2]string {
 	switch b {
 	case steptime.Compute:
-		return "compute"
+		return [2]string{"compute", "in arithmetic"}
 	case steptime.Memory:
-		return "memory bandwidth"
+		return [2]string{"memory bandwidth", "reading weights and KV cache"}
 	case steptime.Network:
-		return "communication"
+		return [2]string{"communication", "between accelerators"}
 	case steptime.Latency:
-		return "the fixed time of kernels"
+		return [2]string{"the fixed time of kernels", "starting kernels"}
 	case steptime.Tiles:
-		return "tiles that its rows do not fill"
+		return [2]string{"tiles that its rows do not fill", "computing tiles that are not full"}
 	case steptime.Drafts:
-		return "drafting"
+		return [2]string{"drafting", "drafting"}
 	}
-	return "the host"
+	return [2]string{"the host", "waiting for the host"}
 }
 
-// shareWords says what the bound part of a step is spent on.
-func shareWords(b steptime.Bound) string {
-	switch b {
-	case steptime.Compute:
-		return "in arithmetic"
-	case steptime.Memory:
-		return "reading weights and KV cache"
-	case steptime.Network:
-		return "between accelerators"
-	case steptime.Latency:
-		return "starting kernels"
-	case steptime.Tiles:
-		return "computing tiles that are not full"
-	case steptime.Drafts:
-		return "drafting"
-	}
-	return "waiting for the host"
-}
+// BoundWords names what bounds a step.
+func BoundWords(b steptime.Bound) string { return boundWords(b)[0] }
+
+func shareWords(b steptime.Bound) string { return boundWords(b)[1] }

@@ -69,6 +69,7 @@ var errDone = errors.New("all requests are recorded")
 
 // recorder is a sim.Observer that fills a chart.
 type recorder struct {
+	sim.NopObserver
 	chart    *Chart
 	lives    *Recorder
 	first, n int64 // the requests that are recorded
@@ -136,9 +137,6 @@ func (r *recorder) end(at sim.Time) {
 		r.stop(errDone)
 	}
 }
-
-// Sampled implements sim.Observer.
-func (r *recorder) Sampled(sim.Time, int, sim.State) {}
 
 // trim leaves out the steps after the end.
 func (c *Chart) trim() {

@@ -63,13 +63,13 @@ func drawRow(row *Life, whole sim.Time) string {
 		return min(textWidth-1, int(float64(textWidth)*float64(t)/float64(whole)))
 	}
 	for i := at(row.Arrival); i <= at(row.Last); i++ {
-		cells[i] = '·'
+		cells[i] = waits.rune()
 	}
 	for _, shade := range []cellStyle{held, decode, prefill} {
 		for _, p := range row.Parts {
 			if lookOf(p.Kind) == shade {
 				for i := at(p.From); i <= at(p.To-1); i++ {
-					cells[i] = [...]rune{prefill: '▒', decode: '█', held: '░'}[shade]
+					cells[i] = shade.rune()
 				}
 			}
 		}
@@ -116,6 +116,9 @@ func lookOf(k Kind) cellStyle {
 	}
 	return waits
 }
+
+// rune is what a terminal draws it with: the computed ones are full.
+func (l cellStyle) rune() rune { return [...]rune{'▒', '█', '░', '·'}[l] }
 
 // name says what is drawn so.
 func (l cellStyle) name() string {

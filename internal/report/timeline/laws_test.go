@@ -88,7 +88,7 @@ func TestRowsAreTheParts(t *testing.T) {
 			for k := range min(barWidth, len(bar)) { // where the row lies, and nothing beside it
 				from := float64(rows[i].From-w.Arrival) / float64(w.E2E()) * barWidth
 				to := float64(rows[i].To-w.Arrival) / float64(w.E2E()) * barWidth
-				drawn := string(bar[k]) == shade(rows[i].Kind)
+				drawn := string(bar[k]) == string(lookOf(rows[i].Kind).rune())
 				if inside := float64(k) >= from && float64(k+1) <= to; inside && !drawn ||
 					drawn && (float64(k+1) < from-1e-6 || float64(k) > to+1e-6) {
 					t.Errorf("column %d of a row from %g to %g is %q", k, from, to, bar[k])

@@ -9,6 +9,7 @@ import (
 // Recorder is a sim.Observer that writes down lives. They are the same whether replicas step or
 // leap.
 type Recorder struct {
+	sim.NopObserver
 	done    func(*Life)
 	under   map[int64]*running
 	batches map[batch][]*running
@@ -136,6 +137,3 @@ func (r *Recorder) Rejected(q *sim.Request, _ sim.Rejection) {
 	}
 	r.dropped = append(r.dropped, q.ID)
 }
-
-// Sampled implements sim.Observer.
-func (r *Recorder) Sampled(sim.Time, int, sim.State) {}

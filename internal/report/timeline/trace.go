@@ -26,7 +26,7 @@ type Trace struct {
 	out   *bufio.Writer
 	left  int      // events for which there is room; 0 once the trace is full or has ended
 	until sim.Time // of the last event written
-	known map[track]bool
+	known map[batch]bool
 	queue map[int]int // last seen, by replica
 	fresh []int64     // requests that got a token since the last step
 	lives *Recorder
@@ -34,9 +34,6 @@ type Trace struct {
 	ledger func(*sim.Leap) steptime.Ledger
 	err    error
 }
-
-// track is a batch of a replica.
-type track struct{ replica, lane int }
 
 // requestsProcess is the process under which requests are shown; replicas come after it.
 const requestsProcess = 1
@@ -56,7 +53,7 @@ func NewTrace(name string, events int, ledger func(*sim.Leap) steptime.Ledger) (
 		return nil, err
 	}
 	t := &Trace{file: file, out: bufio.NewWriterSize(file, 1<<16), left: events,
-		known: map[track]bool{}, queue: map[int]int{}, ledger: ledger}
+		known: map[batch]bool{}, queue: map[int]int{}, ledger: ledger}
 	t.lives = NewRecorder(t.request)
 	t.write(TraceHead + `"ms","traceEvents":[`)
 	t.write(`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"requests"}}`, requestsProcess)
@@ -94,7 +91,7 @@ func (t *Trace) Token(s *sim.Sequence, _ int, _ sim.Time) { t.fresh = append(t.f
 
 // Transfer writes the time in which a link sends a KV cache.
 func (t *Trace) Transfer(m sim.Transfer) {
-	if k := (track{-1, m.Link}); !t.known[k] && t.left > 0 {
+	if k := (batch{-1, m.Link}); !t.known[k] && t.left > 0 {
 		t.known[k] = true
 		t.write(",\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"links"}}`,
 			linksProcess)
@@ -108,7 +105,7 @@ func (t *Trace) Transfer(m sim.Transfer) {
 
 // Steps implements sim.Observer.
 func (t *Trace) Steps(l *sim.Leap) {
-	t.name(track{l.Replica, l.Lane})
+	t.name(batch{l.Replica, l.Lane})
 	tokens := 0
 	for i := range l.Prefill {
 		tokens += l.Prefill[i].New
@@ -158,7 +155,7 @@ func (t *Trace) spent(l *sim.Leap) string {
 }
 
 // name names a track when it is first seen.
-func (t *Trace) name(k track) {
+func (t *Trace) name(k batch) {
 	if t.known[k] || t.left == 0 {
 		return
 	}
@@ -208,7 +205,7 @@ func (t *Trace) Rejected(r *sim.Request, why sim.Rejection) {
 
 // Sampled implements sim.Observer.
 func (t *Trace) Sampled(at sim.Time, replica int, state sim.State) {
-	t.name(track{replica: replica})
+	t.name(batch{replica: replica})
 	if last, seen := t.queue[replica]; seen && last == state.Waiting {
 		return
 	}

@@ -131,23 +131,10 @@ func (w *Waterfall) line(r *row) string {
 		return min(barWidth-1, int(barWidth*float64(t-w.Arrival)/float64(max(1, w.E2E()))))
 	}
 	from, to := at(r.From), at(r.To-1)
-	bar := strings.Repeat(" ", from) + strings.Repeat(shade(r.Kind), to-from+1) +
+	bar := strings.Repeat(" ", from) + strings.Repeat(string(lookOf(r.Kind).rune()), to-from+1) +
 		strings.Repeat(" ", barWidth-1-to)
 	return strings.TrimRight(fmt.Sprintf("%9s %-10s %s %9s  %s", duration(r.From-w.Arrival), r.Kind,
 		bar, duration(r.Span()), r.detail()), " ")
-}
-
-// shade is what a part is drawn with: the computed ones are full.
-func shade(k Kind) string {
-	switch k {
-	case Prefill, Recompute:
-		return "▒"
-	case Decode:
-		return "█"
-	case Held:
-		return "░"
-	}
-	return "·"
 }
 
 // detail says what a row computes.
