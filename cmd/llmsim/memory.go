@@ -73,7 +73,7 @@ func memory(cmd *cobra.Command, model, accelerator string, overrides []string,
 	if err != nil {
 		return err
 	}
-	note(cmd, plan.Warnings)
+	printNotes(cmd, plan.Warnings)
 	return show(cmd, format, report.NewMemoryEntry(plan), nil,
 		func(report.MemoryEntry) doc.Blocks { return report.Memory(plan) })
 }

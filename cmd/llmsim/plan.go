@@ -86,7 +86,7 @@ func (flags *planFlags) run(cmd *cobra.Command, name string) error {
 		if flags.prices != "" {
 			inputs = append(inputs, flags.prices)
 		}
-		err = flags.keep.keep(cmd, []string{name}, recorded{name: name, inputs: inputs,
+		err = flags.keep.saveRun(cmd, []string{name}, recorded{name: name, inputs: inputs,
 			scenario: first, result: jsonOf(answers)})
 	}
 	return flags.conclude(cmd, answers, err)
@@ -136,7 +136,7 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Ans
 	counter.Start(-1)
 	defer counter.End()
 	var answers *answer.Answers
-	err := flags.queue.keep(cmd, flags.out, "simulations",
+	err := flags.queue.withJournal(cmd, flags.out, "simulations",
 		func(c queue.Config, j *planner.Journal) (err error) {
 			answers, err = capacity.Solve(cmd.Context(), file, capacity.Options{Queue: c,
 				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j})

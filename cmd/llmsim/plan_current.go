@@ -47,7 +47,7 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 func (c *currentFlags) load(cmd *cobra.Command, refusing strictFlag) (*scenarios.File, error) {
 	reading, noCommand := launch.ReadFileOrText(c.file, c.set...)
 	if noCommand == nil {
-		note(cmd, reading.Notes)
+		printNotes(cmd, reading.Notes)
 		if err := refusing.refuse("it leaves out", reading.Ignored); err != nil {
 			return nil, err
 		}

@@ -57,10 +57,10 @@ func (flags *queueFlags) config(cmd *cobra.Command) (queue.Config, error) {
 	return c, c.Check()
 }
 
-// keep does work whose runs go through the queue that the flags ask for. Where there is a folder,
-// out, a journal in it keeps what was run, and the same command goes on from there. Noun names what
-// is kept, such as "simulations".
-func (flags *queueFlags) keep(cmd *cobra.Command, out, noun string,
+// withJournal does work whose runs go through the queue that the flags ask for. Where there is a
+// folder, out, a journal in it keeps what was run, and the same command goes on from there. Noun
+// names what is kept, such as "simulations".
+func (flags *queueFlags) withJournal(cmd *cobra.Command, out, noun string,
 	work func(c queue.Config, j *planner.Journal) error) error {
 	c, err := flags.config(cmd)
 	if err != nil {

@@ -63,9 +63,9 @@ func unrecorded() []string {
 		"no-plots", "check-slo", "nats", "workers", "emit"}
 }
 
-// keep puts a run into the store, if the flag asks for it: with what the command was asked, the
+// saveRun puts a run into the store, if the flag asks for it: with what the command was asked, the
 // files that it read (the first of them is the scenario, if it is a file), and its result.
-func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error {
+func (r *recordFlag) saveRun(cmd *cobra.Command, args []string, of recorded) error {
 	repeated, _ := cmd.Context().Value(repetition{}).(*records.Record)
 	if repeated == nil && r.dir == "" {
 		return nil
@@ -107,7 +107,7 @@ func (r *recordFlag) keep(cmd *cobra.Command, args []string, of recorded) error 
 	if err != nil {
 		return runError{fmt.Errorf("the run is not recorded: %w", err)}
 	}
-	note(cmd, []string{fmt.Sprintf("recorded as %.12s in %s", id, r.dir)})
+	printNotes(cmd, []string{fmt.Sprintf("recorded as %.12s in %s", id, r.dir)})
 	return nil
 }
 

@@ -109,7 +109,7 @@ func registryList(open registryOpener) *cobra.Command {
 			}
 			list, problems := store.List()
 			for _, p := range problems {
-				note(cmd, []string{p.Error()})
+				printNotes(cmd, []string{p.Error()})
 			}
 			if flags.format == "json" {
 				return failed(report.JSON(cmd.OutOrStdout(), list))
@@ -187,7 +187,7 @@ func registryUses(open registryOpener) *cobra.Command {
 				return failed(err)
 			}
 			for _, p := range problems {
-				note(cmd, []string{p.Error()})
+				printNotes(cmd, []string{p.Error()})
 			}
 			for i := range kept {
 				used := func(in records.Input) bool { return in.SHA256 == e.SHA256 }

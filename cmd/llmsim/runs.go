@@ -72,7 +72,7 @@ func allRecords(cmd *cobra.Command, store opener) ([]records.Entry, error) {
 	for _, p := range problems {
 		words = append(words, p.Error())
 	}
-	note(cmd, words)
+	printNotes(cmd, words)
 	return list, failed(err)
 }
 
@@ -231,7 +231,7 @@ func runsRemove(store opener) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := store().Remove(args[0])
 			if err == nil {
-				note(cmd, []string{"removed " + id[:12]})
+				printNotes(cmd, []string{"removed " + id[:12]})
 			}
 			return err
 		}}

@@ -139,7 +139,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	flags.command = reading
-	note(cmd, reading.Notes)
+	printNotes(cmd, reading.Notes)
 	if err := flags.strict.refuse("--from leaves out", reading.Ignored); err != nil {
 		return nil, err
 	}
@@ -249,14 +249,14 @@ func (flags *scenarioFlags) keepRun(cmd *cobra.Command, args []string, file *sce
 		name = args[0]
 	}
 	inputs, first := inputsOf(name, file)
-	return flags.keep.keep(cmd, args, recorded{name: cmp.Or(result.Name, name),
+	return flags.keep.saveRun(cmd, args, recorded{name: cmp.Or(result.Name, name),
 		seed: &result.Seed, inputs: inputs, scenario: first,
 		result: diagnosis.NewDocument(result)})
 }
 
 func (flags *scenarioFlags) print(cmd *cobra.Command, result *scenarios.Result) error {
 	if flags.format == "json" {
-		note(cmd, result.Warnings)
+		printNotes(cmd, result.Warnings)
 	}
 	return show(cmd, flags.format, diagnosis.NewDocument(result), nil,
 		func(diagnosis.Document) doc.Blocks { return diagnosis.Summary(result) })

@@ -21,7 +21,7 @@ func describeSteps(cmd *cobra.Command, args, overrides []string) (*scenarios.Ste
 	}
 	steps, err := file.Steps(policies.Default())
 	if err == nil {
-		note(cmd, steps.Warnings)
+		printNotes(cmd, steps.Warnings)
 	}
 	return steps, err
 }
@@ -61,8 +61,8 @@ func build(file *scenarios.File, err error) (*scenarios.Simulation, error) {
 	return file.Build(policies.Default())
 }
 
-// note writes what a reader should know to standard error.
-func note(cmd *cobra.Command, warnings []string) {
+// printNotes writes what a reader should know to standard error.
+func printNotes(cmd *cobra.Command, warnings []string) {
 	for _, warning := range warnings {
 		fmt.Fprintln(cmd.ErrOrStderr(), "llmsim: note:", warning)
 	}

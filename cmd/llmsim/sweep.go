@@ -83,7 +83,7 @@ func (flags *sweepFlags) keepRun(cmd *cobra.Command, name string, results *sweep
 		return err
 	}
 	inputs, first := inputsOf(name, file)
-	return flags.keep.keep(cmd, []string{name}, recorded{name: cmp.Or(file.Scenario.Name, name),
+	return flags.keep.saveRun(cmd, []string{name}, recorded{name: cmp.Or(file.Scenario.Name, name),
 		seed: &file.Scenario.Seed, inputs: inputs, scenario: first, result: results})
 }
 
@@ -92,7 +92,7 @@ func (flags *sweepFlags) sweep(cmd *cobra.Command, s *sweep.Sweep) (*sweep.Resul
 	counter := report.NewCounter(cmd.ErrOrStderr(), "runs")
 	defer counter.End()
 	var results *sweep.Results
-	err := flags.queue.keep(cmd, flags.out, "runs",
+	err := flags.queue.withJournal(cmd, flags.out, "runs",
 		func(c queue.Config, j *planner.Journal) (err error) {
 			results, err = s.Run(cmd.Context(), sweep.Options{Queue: c, Shard: flags.shard.Shard,
 				Started: counter.Start, Done: counter.Step, Journal: j})

@@ -101,6 +101,6 @@ func built(cmd *cobra.Command, v compare.Variant) (*scenarios.Simulation, error)
 	if err != nil {
 		return nil, err
 	}
-	note(cmd, simulation.Warnings)
+	printNotes(cmd, simulation.Warnings)
 	return simulation, nil
 }

@@ -113,7 +113,7 @@ func (flags *learnFlags) keepRun(cmd *cobra.Command, args []string, name string,
 	if err != nil {
 		return err
 	}
-	return flags.keep.keep(cmd, args, recorded{name: name, inputs: file.Files(), result: result})
+	return flags.keep.saveRun(cmd, args, recorded{name: name, inputs: file.Files(), result: result})
 }
 
 // job looks up what the arguments and flags name.
@@ -128,7 +128,7 @@ func (flags *learnFlags) job(cmd *cobra.Command, args []string) (*training.Job,
 	if err != nil {
 		return nil, none, err
 	}
-	note(cmd, found.Warnings)
+	printNotes(cmd, found.Warnings)
 	optimizer, err := training.FindOptimizer(flags.optimizer)
 	if err != nil {
 		return nil, none, fmt.Errorf("--optimizer: %w", err)

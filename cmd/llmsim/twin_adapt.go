@@ -95,7 +95,7 @@ func (flags *twinAdaptFlags) keepRun(cmd *cobra.Command, path string, result any
 	if filepath.Base(path) != observed.MainFile {
 		seen = filepath.Join(path, observed.MainFile)
 	}
-	return flags.keep.keep(cmd, []string{path}, recorded{name: "twin of " + flags.scenario,
+	return flags.keep.saveRun(cmd, []string{path}, recorded{name: "twin of " + flags.scenario,
 		inputs: append(inputs, seen), scenario: first, result: result})
 }
 

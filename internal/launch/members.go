@@ -86,9 +86,9 @@ func (r *Reading) route(list []commands.Command) {
 		for _, mode := range valuesOf(words, "--router-mode") {
 			switch policy, err := manifests.RoutingOf(mode), commands.Closed(mode); {
 			case err != nil:
-				r.note("--router-mode: %v", err)
+				r.addNote("--router-mode: %v", err)
 			case policy == "":
-				r.note("--router-mode %s is no routing policy", mode)
+				r.addNote("--router-mode %s is no routing policy", mode)
 			default:
 				r.setRouting(policy)
 			}

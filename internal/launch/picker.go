@@ -56,5 +56,6 @@ func (r *Reading) pick(scorers []string) {
 			return
 		}
 	}
-	r.note("the endpoint picker's %s together are no routing policy", strings.Join(scorers, ", "))
+	r.addNote("the endpoint picker's %s together are no routing policy",
+		strings.Join(scorers, ", "))
 }

@@ -36,7 +36,7 @@ func (r *Reading) with(overrides []string) *Reading {
 		r.Settings = append(r.Settings, r.drafts...)
 	} else if len(r.drafters) > 0 {
 		r.Ignored = append(r.Ignored, r.drafters...)
-		r.note("%s: speculative decoding needs an acceptance rate, which is a property of your "+
+		r.addNote("%s: speculative decoding needs an acceptance rate, which is a property of your "+
 			"texts: set speculation.acceptance, such as speculation.acceptance=0.7",
 			strings.Join(r.drafters, ", "))
 	}
@@ -64,8 +64,8 @@ func (f files) or(elsewhere ...map[string]string) files {
 	}
 }
 
-// note adds what is left out.
-func (r *Reading) note(format string, args ...any) {
+// addNote adds what is left out.
+func (r *Reading) addNote(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 

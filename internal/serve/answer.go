@@ -122,7 +122,7 @@ func (c *call) delivered() {
 	now := time.Now()
 	for i := range c.sent {
 		if due := &c.sent[i].due; !due.IsZero() {
-			c.server.late.note(*due, now)
+			c.server.late.recordDelivery(*due, now)
 			*due = time.Time{}
 		}
 	}

@@ -150,8 +150,8 @@ func (f *Fleet) forgetFaults(ended func(*lasting) bool) {
 	f.broken = slices.DeleteFunc(f.broken, func(l lasting) bool { return ended(&l) })
 }
 
-// note lists a fault, in the place of one of the same kind of the same replica.
-func (f *Fleet) note(fault Fault, end sim.Time) {
+// listFault lists a fault, in the place of one of the same kind of the same replica.
+func (f *Fleet) listFault(fault Fault, end sim.Time) {
 	f.forgetFaults(func(l *lasting) bool {
 		return l.Kind == fault.Kind && *l.Replica == *fault.Replica
 	})
@@ -189,7 +189,7 @@ func (f *Fleet) Break(fault Fault) error {
 	case "kill":
 		f.order(func(at sim.Time) {
 			if f.up[replica].Load() { // one that is down does not fail again
-				f.note(fault, end(at))
+				f.listFault(fault, end(at))
 			}
 			f.err = f.loop.Fail(replica, lasts)
 			f.setUp(replica, false)
@@ -198,7 +198,7 @@ func (f *Fleet) Break(fault Fault) error {
 		if !(fault.Factor >= 0.01 && fault.Factor <= 1000) {
 			return fmt.Errorf("factor: found %v, allowed: 0.01 to 1000", fault.Factor)
 		}
-		f.order(func(at sim.Time) { f.note(fault, end(at)) })
+		f.order(func(at sim.Time) { f.listFault(fault, end(at)) })
 		f.setSpeed(replica, fault.Factor, lasts)
 	case "drop":
 		f.order(func(sim.Time) {

@@ -86,8 +86,8 @@ func TestHostileClients(t *testing.T) {
 	}
 	testkit.OK(t, group.Wait())
 	client.CloseIdleConnections()
-	i.settle(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
-	i.settle(t, func() bool { return runtime.NumGoroutine() <= before+3 })
+	i.awaitState(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
+	i.awaitState(t, func() bool { return runtime.NumGoroutine() <= before+3 })
 	if text := i.scrape(t); !strings.Contains(text,
 		`vllm:kv_cache_usage_perc{engine="0",model_name="llama-3.1-8b"} 0`+"\n") {
 		t.Error("KV memory is in use although nothing runs")

@@ -30,8 +30,8 @@ type window struct {
 	count, late int
 }
 
-// note notes that something was written at a moment that was due at another.
-func (l *lateness) note(due, written time.Time) {
+// recordDelivery counts something that was written at a moment that was due at another.
+func (l *lateness) recordDelivery(due, written time.Time) {
 	by := max(written.Sub(due), 0)
 	l.mu.Lock()
 	ended := l.turn(written)

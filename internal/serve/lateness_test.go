@@ -19,21 +19,21 @@ func TestLateness(t *testing.T) {
 		if n%5 == 0 {
 			late = 27 * time.Millisecond
 		}
-		l.note(due, due.Add(late))
+		l.recordDelivery(due, due.Add(late))
 	}
 	if worst := l.worst(at(2 * time.Second)); worst != 27*time.Millisecond {
 		t.Errorf("the worst is %v, want 27 ms", worst)
 	}
-	l.note(at(6*time.Second), at(6*time.Second))
+	l.recordDelivery(at(6*time.Second), at(6*time.Second))
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "of 100 deliveries") ||
 		!strings.Contains(warnings[0], "20 came more than 10ms late, and one 27ms") {
 		t.Errorf("warnings: %q", warnings)
 	}
 	for n := range 50 { // in time, but for two
 		due := at(6*time.Second + time.Duration(n)*time.Millisecond)
-		l.note(due, due.Add(time.Duration(n/48)*50*time.Millisecond))
+		l.recordDelivery(due, due.Add(time.Duration(n/48)*50*time.Millisecond))
 	}
-	l.note(at(12*time.Second), at(12*time.Second))
+	l.recordDelivery(at(12*time.Second), at(12*time.Second))
 	if len(warnings) != 1 {
 		t.Errorf("warnings: %q", warnings)
 	}

@@ -245,17 +245,17 @@ func TestLatenessAtItsLimits(t *testing.T) {
 			for i := range 10 {
 				at := start.Add(time.Second)
 				if i < late {
-					l.note(at, at.Add(by))
+					l.recordDelivery(at, at.Add(by))
 				} else {
-					l.note(at, at.Add(-time.Second))
+					l.recordDelivery(at, at.Add(-time.Second))
 				}
 			}
-			l.note(start.Add(latenessWindow-1), start.Add(latenessWindow-1))
+			l.recordDelivery(start.Add(latenessWindow-1), start.Add(latenessWindow-1))
 			if warnings > 0 || l.now.count != 11 || l.now.worst != by {
 				t.Errorf("%d late by %v: %+v within the window", late, by, l.now)
 			}
 			l.now.count = 10
-			l.note(start.Add(latenessWindow), start.Add(latenessWindow))
+			l.recordDelivery(start.Add(latenessWindow), start.Add(latenessWindow))
 			if (warnings == 1) != (warned && counts) || warnings > 1 {
 				t.Errorf("%d of 10 late by %v: %d warnings", late, by, warnings)
 			}
@@ -815,7 +815,7 @@ func TestFaultsAreChecked(t *testing.T) {
 		replica int
 		end     sim.Time
 	}{{"kill", 0, 5}, {"slow", 0, 6}, {"kill", 1, 7}, {"kill", 0, 9}} {
-		f.note(Fault{Kind: c.kind, Replica: number(c.replica)}, c.end)
+		f.listFault(Fault{Kind: c.kind, Replica: number(c.replica)}, c.end)
 	}
 	var ends []sim.Time
 	for _, l := range f.broken {

@@ -102,7 +102,7 @@ func TestComputedOdds(t *testing.T) {
 			t.Errorf("finished by %s", c.Finish)
 		}
 	}
-	i.settle(t, i.idle)
+	i.awaitState(t, i.idle)
 	text := i.scrape(t)
 	if !strings.Contains(text, `finished_reason="stop",model_name="gpt2"} 5`) ||
 		!strings.Contains(text, `finished_reason="abort",model_name="gpt2"} 0`) {

@@ -454,9 +454,9 @@ func TestGoneClientsLeaveNothing(t *testing.T) {
 			cancel()
 		}
 	}
-	i.settle(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
+	i.awaitState(t, func() bool { return i.underWay.Load() == 0 && i.idle() })
 	http.DefaultClient.CloseIdleConnections()
-	i.settle(t, func() bool { return runtime.NumGoroutine() <= before+3 })
+	i.awaitState(t, func() bool { return runtime.NumGoroutine() <= before+3 })
 	if text := i.scrape(t); !strings.Contains(text,
 		`vllm:num_requests_running{engine="0",model_name="llama-3.1-8b"} 0`) ||
 		!strings.Contains(text, `finished_reason="abort",model_name="llama-3.1-8b"} 40`) ||
@@ -475,8 +475,8 @@ func (i *instance) idle() bool {
 	return <-done
 }
 
-// settle waits until something is true.
-func (i *instance) settle(t testing.TB, settled func() bool) {
+// awaitState waits until something is true.
+func (i *instance) awaitState(t testing.TB, settled func() bool) {
 	t.Helper()
 	for range 500 {
 		if settled() {

@@ -40,7 +40,7 @@ func ReadTables(dir fs.FS, wanted measured.Wanted) (*Tables, error) {
 		if err := table.Each(dir, read); err != nil {
 			return nil, err
 		}
-		t.taken(table)
+		t.recordSource(table)
 	}
 	if len(t.products)+len(t.prefill)+len(r.batches)+len(t.experts)+len(t.allReduce)+
 		len(t.library) == 0 {
@@ -59,8 +59,8 @@ func (t *Tables) skip(table measured.Table) {
 	}
 }
 
-// taken notes whose kernels a table has.
-func (t *Tables) taken(table measured.Table) {
+// recordSource notes the engine and version whose kernels a table has.
+func (t *Tables) recordSource(table measured.Table) {
 	if table.Engine == "" {
 		return
 	}

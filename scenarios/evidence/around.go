@@ -141,7 +141,7 @@ type point struct {
 var deciles = [5]float64{-1.2816, -0.5244, 0, 0.5244, 1.2816}
 
 // Points returns five deviations that represent the server's rows.
-func (o Off) Points() [5]float64 {
+func (o ErrorRange) Points() [5]float64 {
 	var points [5]float64
 	for i, z := range deciles {
 		points[i] = o.Bias + float64(o.Within*z/Width80)
@@ -151,7 +151,7 @@ func (o Off) Points() [5]float64 {
 
 // Reach returns the distance from the predicted time, in logarithms, that 80 % of the rows do not
 // exceed.
-func (o Off) Reach() float64 {
+func (o ErrorRange) Reach() float64 {
 	points := o.Points()
 	for i, x := range points {
 		points[i] = math.Abs(x)
@@ -163,12 +163,13 @@ func (o Off) Reach() float64 {
 // priorServers is the weight of servers without any bias that count beside the near ones.
 const priorServers = 2
 
-// Around estimates the Off of a server from near, the measured servers, without the rows of its own
-// engine, accelerator and model: Bias is the weighted median of their deviations, drawn towards 0
-// by priorServers, and Within is the distance from Bias that holds four fifths of their weight
-// (localised conformal prediction: Guan, Biometrika 110(1), 2023). A server at distance d has the
-// weight exp(-d). Around returns the zero Off where near has no other server.
-func Around(key deployment.Key, near Neighbours) Off {
+// FromNeighbours estimates the ErrorRange of a server from near, the measured servers, without the
+// rows of its own engine, accelerator and model: Bias is the weighted median of their deviations,
+// drawn towards 0 by priorServers, and Within is the distance from Bias that holds four fifths of
+// their weight (localised conformal prediction: Guan, Biometrika 110(1), 2023). A server at
+// distance d has the weight exp(-d). FromNeighbours returns the zero ErrorRange where near has no
+// other server.
+func FromNeighbours(key deployment.Key, near Neighbours) ErrorRange {
 	own := traitsOf(key)
 	weights, total := make([]float64, len(near.servers)), 0.0
 	for i := range near.servers {
@@ -179,7 +180,7 @@ func Around(key deployment.Key, near Neighbours) Off {
 		}
 	}
 	if total == 0 {
-		return Off{}
+		return ErrorRange{}
 	}
 	points := near.points
 	median, sum := 0, weights[points[0].server]
@@ -200,7 +201,7 @@ func Around(key deployment.Key, near Neighbours) Off {
 			left--
 		}
 	}
-	return Off{Bias: bias, Within: within}
+	return ErrorRange{Bias: bias, Within: within}
 }
 
 // Supported returns the probability that is known where a range of the given grade says p that a
@@ -243,7 +244,7 @@ var lateness = sync.OnceValue(func() map[string][]float64 {
 		if e.Quantity == "TTFT" {
 			bias, deviation = s.TTFTBias, s.TTFT
 		}
-		for _, x := range e.Off.Points() {
+		for _, x := range e.Range.Points() {
 			list[e.Quantity] = append(list[e.Quantity], (x-bias)/deviation)
 		}
 	}
@@ -259,7 +260,7 @@ func NeighboursOf(list []Error) map[string]Neighbours {
 	for i := range list {
 		e := &list[i]
 		n := near[e.Quantity]
-		for _, x := range e.Off.Points() {
+		for _, x := range e.Range.Points() {
 			n.points = append(n.points, point{x, len(n.servers)})
 		}
 		n.servers = append(n.servers, traitsOf(e.Key))

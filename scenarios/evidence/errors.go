@@ -32,9 +32,9 @@ type Error struct {
 	Rows    int     `json:"rows" csv:"rows"`
 	LeftOut float64 `json:"left_out_error,omitempty"`
 	Median  float64 `json:"-" csv:"median_error"`
-	// Off says where measured values lie, as ranges take it: Bias and Within are logarithms. The
+	// Range says where measured values lie, as ranges take it: Bias and Within are logarithms. The
 	// Within of a server's evidence is at least what leastWithin returns.
-	Off Off `json:"off"`
+	Range ErrorRange `json:"off"`
 	// Versions are the releases of the engine that were measured, as far as they are known.
 	Versions versions `json:"versions,omitempty" csv:"versions"`
 }
@@ -62,8 +62,8 @@ const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,li
 func (e *Error) Record() string {
 	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%.3f,%.3f,%s",
 		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data,
-		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, e.Off.Bias,
-		e.Off.Within, strings.Join(e.Versions, " "))
+		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, e.Range.Bias,
+		e.Range.Within, strings.Join(e.Versions, " "))
 }
 
 // errorsOf returns the errors measured for a server, or for the same in the other format of 16
@@ -87,7 +87,7 @@ func errorsOf(key deployment.Key) []Error {
 		if without != nil {
 			e.LeftOut = without.Median
 		}
-		e.Off.Within = max(e.Off.Within, leastWithin(e.Key, e.Quantity, without))
+		e.Range.Within = max(e.Range.Within, leastWithin(e.Key, e.Quantity, without))
 	}
 	return list
 }
@@ -116,7 +116,7 @@ const fewRows = 4
 func leastWithin(key deployment.Key, quantity string, without *Error) float64 {
 	known, noise := 0.0, leastOwn*Width80
 	if without != nil {
-		known = without.Off.Reach()
+		known = without.Range.Reach()
 	}
 	least := math.Sqrt(float64(known*known) + float64(noise*noise))
 	if without == nil || without.Rows < fewRows {
@@ -157,7 +157,7 @@ func held(list []Error, version string) string {
 			parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.LeftOut)))
 		}
 		rows = max(rows, e.Rows)
-		if times := math.Exp(e.Off.Bias); times > much || times < 1/much {
+		if times := math.Exp(e.Range.Bias); times > much || times < 1/much {
 			biased += fmt.Sprintf(" Measured %ss are %.2g times the predicted ones, typically.",
 				e.Quantity, times)
 		}

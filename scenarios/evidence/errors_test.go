@@ -119,14 +119,14 @@ func TestMeasuredRangesHoldErrorsLeftOut(t *testing.T) {
 		e := Of(key, true)
 		for _, quantity := range []string{"TPOT", "TTFT"} {
 			without := leftOutOf(key, quantity)
-			within := off(e.Grade, key, e.Errors, quantity).Within
+			within := errorRange(e.Grade, key, e.Errors, quantity).Within
 			if without == nil || !slices.ContainsFunc(e.Errors,
 				func(e Error) bool { return e.Quantity == quantity }) {
 				continue
 			}
 			checked++
 			inside := 0
-			for _, x := range without.Off.Points() {
+			for _, x := range without.Range.Points() {
 				if math.Abs(x) < within {
 					inside++
 				}
@@ -172,7 +172,7 @@ func TestChancesAreBorneOut(t *testing.T) {
 			if quantity == "TTFT" {
 				bias, deviation = s.TTFTBias, s.TTFT
 			}
-			for _, x := range e.Off.Points() {
+			for _, x := range e.Range.Points() {
 				if all++; x <= bias+sd*deviation {
 					kept++
 				}

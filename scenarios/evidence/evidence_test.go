@@ -51,7 +51,7 @@ func TestDistanceAndSpreads(t *testing.T) {
 		for _, quantity := range []string{"TPOT", "TTFT"} {
 			last := 0.0
 			for _, g := range []Grade{Relative, Kernels, Formula} {
-				o := off(g, key, nil, quantity)
+				o := errorRange(g, key, nil, quantity)
 				if o.Within <= last {
 					t.Errorf("%+v %s %s: within %g after %g", key, g, quantity, o.Within, last)
 				}

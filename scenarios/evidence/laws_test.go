@@ -24,7 +24,7 @@ func likely(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)
 // Within away. What four of five do not exceed is Within without a bias; under a bias beyond all
 // points, it is the fourth of them.
 func TestPointsOfAServer(t *testing.T) {
-	for _, o := range []Off{{0, 1}, {0.3, 0.5}, {-2, 0.1}, {5, Width80}, {-5, Width80}} {
+	for _, o := range []ErrorRange{{0, 1}, {0.3, 0.5}, {-2, 0.1}, {5, Width80}, {-5, Width80}} {
 		p, sum := o.Points(), 0.0
 		for i, x := range p {
 			sum += x
@@ -37,8 +37,9 @@ func TestPointsOfAServer(t *testing.T) {
 			t.Errorf("%+v: %v", o, p)
 		}
 	}
-	for o, want := range map[Off]float64{{0, 2}: 2, {5, Width80}: 5.5244, {-5, Width80}: 5.5244,
-		{1, 0}: 1, {0, 0}: 0} {
+	for o, want := range map[ErrorRange]float64{{0, 2}: 2, {5, Width80}: 5.5244,
+		{-5, Width80}: 5.5244,
+		{1, 0}:        1, {0, 0}: 0} {
 		if got := o.Reach(); !likely(got, want) {
 			t.Errorf("%+v reaches %g, want %g", o, got, want)
 		}
@@ -124,7 +125,7 @@ func some(n int, seed uint64) []Error {
 	var list []Error
 	for i := range n {
 		e := Error{Key: plain, Quantity: "TPOT",
-			Off: Off{r.NormFloat64() * 0.3, r.Float64() * 0.5}}
+			Range: ErrorRange{r.NormFloat64() * 0.3, r.Float64() * 0.5}}
 		e.Model = "n" + string(rune('a'+i))
 		if r.IntN(2) == 0 {
 			e.Weights = hardware.FP8
@@ -143,7 +144,7 @@ func TestAroundHoldsFourFifthsOfTheWeight(t *testing.T) {
 	own := traitsOf(plain)
 	for seed := range uint64(60) {
 		list := some(1+int(seed)%9, seed)
-		got := Around(plain, NeighboursOf(list)["TPOT"])
+		got := FromNeighbours(plain, NeighboursOf(list)["TPOT"])
 		total, below, upTo, inner, held := 0.0, 0.0, 0.0, 0.0, 0.0
 		for _, e := range list {
 			k := traitsOf(e.Key)
@@ -152,7 +153,7 @@ func TestAroundHoldsFourFifthsOfTheWeight(t *testing.T) {
 		median := got.Bias * (total + 2) / total
 		for _, e := range list {
 			k := traitsOf(e.Key)
-			for _, x := range e.Off.Points() {
+			for _, x := range e.Range.Points() {
 				w := own.weightOf(&k) / 5
 				if x < median-1e-9 {
 					below += w
@@ -178,27 +179,28 @@ func TestAroundHoldsFourFifthsOfTheWeight(t *testing.T) {
 			t.Errorf("%d: %+v holds %g of %g, %g further in", seed, got, held, total, inner)
 		}
 		slices.Reverse(list)
-		self := Error{Key: plain, Quantity: "TPOT", Off: Off{9, 9}}
+		self := Error{Key: plain, Quantity: "TPOT", Range: ErrorRange{9, 9}}
 		self.Tensor, self.Weights = 4, hardware.FP8
-		list = append(list, self, Error{Key: list[0].Key, Quantity: "TTFT", Off: Off{8, 8}})
-		again := Around(plain, NeighboursOf(list)["TPOT"])
+		list = append(list, self,
+			Error{Key: list[0].Key, Quantity: "TTFT", Range: ErrorRange{8, 8}})
+		again := FromNeighbours(plain, NeighboursOf(list)["TPOT"])
 		if !likely(again.Bias, got.Bias) || !likely(again.Within, got.Within) {
 			t.Errorf("%d: %+v, in another order and with itself %+v", seed, got, again)
 		}
 	}
 	// One neighbour at a distance of 0.6 whose rows all have one deviation.
-	one := Error{Key: plain, Quantity: "TPOT", Off: Off{1, 0}}
+	one := Error{Key: plain, Quantity: "TPOT", Range: ErrorRange{1, 0}}
 	one.Model = "n"
 	w := math.Exp(-0.6)
-	got := Around(plain, NeighboursOf([]Error{one})["TPOT"])
+	got := FromNeighbours(plain, NeighboursOf([]Error{one})["TPOT"])
 	if bias := w / (w + 2); math.Abs(got.Bias-bias) > 1e-8 || math.Abs(got.Within-(1-bias)) > 1e-8 {
 		t.Errorf("%+v, want a bias of %g", got, bias)
 	}
-	if got := Around(plain, NeighboursOf([]Error{{Key: plain, Quantity: "TPOT"}})["TPOT"]); got !=
-		(Off{}) {
+	exact := NeighboursOf([]Error{{Key: plain, Quantity: "TPOT"}})["TPOT"]
+	if got := FromNeighbours(plain, exact); got != (ErrorRange{}) {
 		t.Errorf("%+v around nothing", got)
 	}
-	if got := Around(plain, Neighbours{}); got != (Off{}) {
+	if got := FromNeighbours(plain, Neighbours{}); got != (ErrorRange{}) {
 		t.Errorf("%+v around no server", got)
 	}
 }
@@ -250,7 +252,7 @@ func TestLatenessOfRows(t *testing.T) {
 			bias, deviation = s.TTFTBias, s.TTFT
 		}
 		for _, z := range []float64{-1.2816, -0.5244, 0, 0.5244, 1.2816} {
-			late := (e.Off.Bias + e.Off.Within*z/1.2816 - bias) / deviation
+			late := (e.Range.Bias + e.Range.Within*z/1.2816 - bias) / deviation
 			if !slices.ContainsFunc(lateness()[e.Quantity],
 				func(x float64) bool { return likely(x, late) }) {
 				t.Errorf("%s of %+v: %g is not among them", e.Quantity, e.Key, late)
@@ -309,7 +311,7 @@ func TestSentencesOfLowGrades(t *testing.T) {
 // A range holds what is within it, both ends included, and as much less as it is asked narrower;
 // a lower grade adds an independent error to it, and a quantity its factor, neither of them a bias.
 func TestRanges(t *testing.T) {
-	o := Off{0.5, 0.25}
+	o := ErrorRange{0.5, 0.25}
 	for x, want := range map[float64]bool{0.5: true, 0.25: true, 0.75: true, 0.24: false,
 		0.76: false} {
 		if o.Holds(x, Width80) != want {
@@ -342,18 +344,19 @@ func TestRanges(t *testing.T) {
 // Of a measured server, each quantity has its own error, and one that was not measured is a
 // relative's. A spread is a range in standard deviations.
 func TestWhatIsOff(t *testing.T) {
-	list := []Error{{Quantity: "TTFT", Off: Off{0.2, 0.6408}}}
-	if got := off(Measured, plain, list, "TTFT"); got != list[0].Off {
+	list := []Error{{Quantity: "TTFT", Range: ErrorRange{0.2, 0.6408}}}
+	if got := errorRange(Measured, plain, list, "TTFT"); got != list[0].Range {
 		t.Errorf("%+v", got)
 	}
 	near := Unmeasured(plain, "TPOT")
-	for g, want := range map[Grade]Off{Measured: near, Relative: near, Kernels: near.Below(Kernels),
+	for g, want := range map[Grade]ErrorRange{Measured: near, Relative: near,
+		Kernels: near.Below(Kernels),
 		Formula: near.Below(Formula)} {
-		if got := off(g, plain, list, "TPOT"); got != want {
+		if got := errorRange(g, plain, list, "TPOT"); got != want {
 			t.Errorf("%s: %+v, want %+v", g, got, want)
 		}
 	}
-	if got := off(Relative, plain, list, "TTFT"); got != Unmeasured(plain, "TTFT") {
+	if got := errorRange(Relative, plain, list, "TTFT"); got != Unmeasured(plain, "TTFT") {
 		t.Errorf("%+v of a relative", got)
 	}
 	s := spread(Measured, plain, list)
@@ -369,7 +372,7 @@ func TestLeastRanges(t *testing.T) {
 	wide := Unmeasured(plain, "TPOT").Within
 	for rows, few := range map[int]bool{1: true, 3: true, 4: false, 99: false} {
 		for _, within := range []float64{0, 0.01, 5} {
-			e := Error{Rows: rows, Off: Off{0, within}}
+			e := Error{Rows: rows, Range: ErrorRange{0, within}}
 			want := math.Hypot(within, 0.02*1.2816)
 			if few {
 				want = max(want, wide)
@@ -425,7 +428,7 @@ func TestSentencesCount(t *testing.T) {
 	}
 	for times, want := range map[float64]string{1.14: "", 1.16: "1.2", 2: "2", 0.88: "",
 		0.86: "0.86", 1: ""} {
-		e.Off.Bias = math.Log(times)
+		e.Range.Bias = math.Log(times)
 		words, named := strings.CutPrefix(held([]Error{e}, ""), one)
 		if !named || want == "" && words != "" || want != "" &&
 			words != " Measured TPOTs are "+want+" times the predicted ones, typically." {

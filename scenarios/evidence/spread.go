@@ -23,26 +23,26 @@ type Spread struct {
 // distribution lie, to each side.
 const Width80 = 1.2816
 
-// Off is where ln(measured/predicted) of one quantity lies: four in five values are in
+// ErrorRange is where ln(measured/predicted) of one quantity lies: four in five values are in
 // [Bias − Within, Bias + Within]. Bias is above 0 where measured times are longer, and Within is at
-// least 0. The zero Off says that predictions are exact.
-type Off struct {
+// least 0. The zero ErrorRange says that predictions are exact.
+type ErrorRange struct {
 	Bias   float64 `json:"bias" csv:"bias"`
 	Within float64 `json:"within" csv:"within"`
 }
 
 // Holds reports whether the logarithm of a measured over the predicted time lies in a range that
 // is to hold 80 of 100, or where width is another number of standard deviations, its share.
-func (o Off) Holds(deviation, width float64) bool {
+func (o ErrorRange) Holds(deviation, width float64) bool {
 	return math.Abs(deviation-o.Bias) <= o.Within*width/Width80
 }
 
 // Below returns o for predictions of a lower grade than those from which o comes, by adding an
 // independent error. Its squares are not fused, and math.Hypot is not used, since the last digit of
 // both differs between machines.
-func (o Off) Below(g Grade) Off {
+func (o ErrorRange) Below(g Grade) ErrorRange {
 	more := beyond(g)
-	return Off{o.Bias, math.Sqrt(float64(o.Within*o.Within) + float64(more*more))}
+	return ErrorRange{o.Bias, math.Sqrt(float64(o.Within*o.Within) + float64(more*more))}
 }
 
 // beyond returns by how much, in logarithms, 80 of 100 predictions are off because less was
@@ -72,15 +72,15 @@ var factors = sync.OnceValue(func() map[string]float64 {
 })
 
 // Widened returns o as wide as ranges of servers that were not measured have to be.
-func (o Off) Widened(quantity string) Off {
-	return Off{o.Bias, float64(o.Within * factors()[quantity])}
+func (o ErrorRange) Widened(quantity string) ErrorRange {
+	return ErrorRange{o.Bias, float64(o.Within * factors()[quantity])}
 }
 
 // Unmeasured returns how far predictions of a quantity may be off for a server whose engine,
 // accelerator and model were never measured together, by the servers around it that were left out
 // of the fit themselves.
-func Unmeasured(key deployment.Key, quantity string) Off {
-	return Around(key, neighbours()[quantity]).Widened(quantity)
+func Unmeasured(key deployment.Key, quantity string) ErrorRange {
+	return FromNeighbours(key, neighbours()[quantity]).Widened(quantity)
 }
 
 // sameServer reports whether servers were left out of the fit together.
@@ -88,11 +88,11 @@ func sameServer(a, b deployment.Key) bool {
 	return a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Model == b.Model
 }
 
-// off returns how far predictions of a quantity may be off for a server of a grade.
-func off(g Grade, key deployment.Key, errors []Error, quantity string) Off {
+// errorRange returns how far predictions of a quantity may be off for a server of a grade.
+func errorRange(g Grade, key deployment.Key, errors []Error, quantity string) ErrorRange {
 	for i := range errors {
 		if e := &errors[i]; g == Measured && e.Quantity == quantity {
-			return e.Off
+			return e.Range
 		}
 	}
 	if g == Measured {
@@ -103,7 +103,7 @@ func off(g Grade, key deployment.Key, errors []Error, quantity string) Off {
 
 // spread returns the spread for a server of a grade, given the errors that were measured of it.
 func spread(g Grade, key deployment.Key, errors []Error) Spread {
-	tpot, ttft := off(g, key, errors, "TPOT"), off(g, key, errors, "TTFT")
+	tpot, ttft := errorRange(g, key, errors, "TPOT"), errorRange(g, key, errors, "TTFT")
 	return Spread{TPOT: tpot.Within / Width80, TPOTBias: tpot.Bias,
 		TTFT: ttft.Within / Width80, TTFTBias: ttft.Bias}
 }

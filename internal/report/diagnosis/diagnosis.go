@@ -97,8 +97,9 @@ type Document struct {
 // NewDocument returns the document of a result.
 func NewDocument(r *scenarios.Result) Document { return Document{r, Of(r)} }
 
-// Sold says what the tokens of an hour are worth, beside what the fleet costs where that is known.
-func Sold(s *scenarios.TokenRevenue, c units.Currency) string {
+// DescribeRevenue says what the tokens of an hour are worth, beside what the fleet costs where that
+// is known.
+func DescribeRevenue(s *scenarios.TokenRevenue, c units.Currency) string {
 	money := func(x float64) string { return c.Format(fmt.Sprintf("%.2f", x)) }
 	cached := 0.0
 	if prompts := s.Input + s.Cached; prompts > 0 {

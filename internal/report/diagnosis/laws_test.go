@@ -220,7 +220,7 @@ func TestSold(t *testing.T) {
 			s.Margin = &margin
 		}
 		known := s.Margin != nil
-		says(t, Sold(s, ""), map[string]bool{fmt.Sprintf("$%.2f", s.Hourly): true,
+		says(t, DescribeRevenue(s, ""), map[string]bool{fmt.Sprintf("$%.2f", s.Hourly): true,
 			", $1.50 less than the fleet costs: $2.00": known && margin < 0,
 			", $0.00 more than the fleet costs: ":      known && margin == 0,
 			", $2.25 more than the fleet costs: ":      known && margin > 0,
@@ -229,7 +229,7 @@ func TestSold(t *testing.T) {
 			"$0.50 for cached input (25% of prompt tokens), ": s.Cached > 0,
 			"cached": s.Cached > 0})
 	})
-	if got := Sold(&scenarios.TokenRevenue{}, ""); strings.Contains(got, "NaN") {
+	if got := DescribeRevenue(&scenarios.TokenRevenue{}, ""); strings.Contains(got, "NaN") {
 		t.Errorf("nothing is sold: %q", got)
 	}
 }

@@ -182,7 +182,7 @@ func headline(p *doc.Blocks, r *scenarios.Result) {
 	}
 	if r.Sold != nil {
 		p.Entry("tokens", "those of an hour "+r.PricedOver+" are worth "+
-			Sold(r.Sold, r.Currency))
+			DescribeRevenue(r.Sold, r.Currency))
 	}
 	if r.Intervals != nil {
 		ranges(p, r)

@@ -141,7 +141,7 @@ func (r *Result) loadSlopes(ctx context.Context, run *observed.Run) ([2][]float6
 		slope := [2]float64{}
 		if r.problem.free[j] {
 			x := slices.Clone(at)
-			h := f.away(x[j])
+			h := f.slopeStepFrom(x[j])
 			x[j] += h
 			there, err := figures(x)
 			if err != nil {

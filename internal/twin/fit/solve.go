@@ -185,8 +185,8 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 	return s, p.spread(s)
 }
 
-// away returns the step from a value of a logarithm over which a slope is taken.
-func (f *Factor) away(from float64) float64 {
+// slopeStepFrom returns the step from a value of a logarithm over which a slope is taken.
+func (f *Factor) slopeStepFrom(from float64) float64 {
 	if from > f.Centre {
 		return -slopeStep * f.Prior
 	}
@@ -204,7 +204,7 @@ func (p *problem) slopes(ctx context.Context, s *solution) ([][]float64, error) 
 			continue
 		}
 		x := slices.Clone(s.at)
-		h := Factors()[j].away(x[j])
+		h := Factors()[j].slopeStepFrom(x[j])
 		x[j] += h
 		there, err := p.predict(ctx, x.factors(), p.fitted)
 		if err != nil {

@@ -47,12 +47,12 @@ func readBench(in *input, all []object) error {
 		}
 		run.Summary = benchFigures(o, perSecond, end, "e2el")
 		if o.count("completed") == 0 {
-			in.note("no request of %s was answered", run.Name)
+			in.addNote("no request of %s was answered", run.Name)
 			continue
 		}
 		readBenchRequests(in, o, &run)
 		if o.has("spec_decode_acceptance_rate") {
-			in.note("the server drafted tokens: gaps are of chunks with several tokens")
+			in.addNote("the server drafted tokens: gaps are of chunks with several tokens")
 		}
 		in.out.Runs = append(in.out.Runs, run)
 	}
@@ -136,7 +136,7 @@ func readBenchRequests(in *input, o object, run *observed.Run) {
 	sent := run.Load.Requests
 	run.Load.Requests = 0
 	if failed := countFailed(run.Requests); failed > 0 {
-		in.note("%d of %d requests failed, and are left out", failed, sent+failed)
+		in.addNote("%d of %d requests failed, and are left out", failed, sent+failed)
 	}
 }
 

@@ -35,9 +35,8 @@ func readFPM(in *input, all []object) error {
 			continue
 		}
 		if s.PrefillKV == s.PrefillTokens && s.PrefillKV > 0 {
-			in.note("KV that prompts read equals their tokens: SGLang counts new tokens in it; " +
-				"they " +
-				"are taken as new")
+			in.addNote("KV that prompts read equals their tokens: SGLang counts new tokens in " +
+				"it; they are taken as new")
 			s.PrefillKV = 0
 		}
 		run.Steps = append(run.Steps, s)
@@ -45,7 +44,7 @@ func readFPM(in *input, all []object) error {
 	in.source.Version = "1"
 	in.found("%d steps, %d idle records", len(run.Steps), idle)
 	if len(ranks) > 1 {
-		in.note("%d data-parallel ranks report steps of their own, which wait for each other",
+		in.addNote("%d data-parallel ranks report steps of their own, which wait for each other",
 			len(ranks))
 	}
 	if sampled {
@@ -65,7 +64,7 @@ func readTRTLLM(in *input, all []object) error {
 		in.out.Server.CacheTokens = kv.count("maxNumBlocks") * kv.count("tokensPerBlock")
 	}
 	in.found("%d iterations, the size of the KV cache", len(all))
-	in.note("iterLatencyMS covers another span with overlapped scheduling, and says nothing of " +
-		"prompts: nothing is fitted to it")
+	in.addNote("iterLatencyMS covers another span with overlapped scheduling, and says nothing " +
+		"of prompts: nothing is fitted to it")
 	return nil
 }

@@ -75,7 +75,7 @@ func guideBenchmark(in *input, b object) observed.Run {
 	run.Summary.OutputRate = mean("output_tokens_per_second")
 	requests := b.at("requests").list("successful")
 	if len(requests) < l.Requests { // a sample says nothing of the load that the others were
-		in.note("%s: %d of %d requests are in the file; its figures are used instead", run.Name,
+		in.addNote("%s: %d of %d requests are in the file; its figures are used instead", run.Name,
 			len(requests), l.Requests)
 		return run
 	}

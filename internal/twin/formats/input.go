@@ -36,8 +36,8 @@ func (in *input) found(format string, args ...any) {
 	in.source.Found = fmt.Sprintf(format, args...)
 }
 
-// note adds a remark on the file.
-func (in *input) note(format string, args ...any) {
+// addNote adds a remark on the file.
+func (in *input) addNote(format string, args ...any) {
 	words := fmt.Sprintf(format, args...)
 	if !slices.Contains(in.source.Notes, words) && len(in.source.Notes) < 20 {
 		in.source.Notes = append(in.source.Notes, words)

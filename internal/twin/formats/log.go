@@ -60,12 +60,12 @@ func readIterations(in *input) error {
 	in.out.Server.Engine = "vllm"
 	in.found("%d steps, %d dummy or empty ones", len(run.Steps), idle)
 	if short*4 > len(run.Steps) {
-		in.note("%d steps have times under %g ms: asynchronous scheduling times the hand-over and "+
-			"not the step, so that nothing is fitted to these lines", short, 1000*shortest)
+		in.addNote("%d steps have times under %g ms: asynchronous scheduling times the hand-over "+
+			"and not the step, so that nothing is fitted to these lines", short, 1000*shortest)
 		return nil
 	}
 	if len(ranks) > 1 {
-		in.note("%d data-parallel ranks log steps of their own, which wait for each other",
+		in.addNote("%d data-parallel ranks log steps of their own, which wait for each other",
 			len(ranks))
 	}
 	in.lack("the context of decoding sequences (Iteration lines do not have it): steps are taken " +
@@ -116,8 +116,8 @@ func readLog(in *input) error {
 	}
 	in.out.Server.Engine = "vllm"
 	in.found("%d lines with rates", len(run.Intervals))
-	in.note("the date of a line has no year; counts are of one moment, from which no time of a " +
-		"token follows: only the load is taken from them")
+	in.addNote("the date of a line has no year; counts are of one moment, from which no time of " +
+		"a token follows: only the load is taken from them")
 	in.lack("arrivals and latencies of requests: scrape /metrics, which has them")
 	in.out.Runs = append(in.out.Runs, run)
 	return nil

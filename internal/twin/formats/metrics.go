@@ -146,7 +146,7 @@ func joinPages(name string, pages []page) (*observed.Observed, error) {
 	for i := 1; i < len(pages); i++ {
 		v, ok := d.between(&pages[i-1], &pages[i])
 		if !ok {
-			in.note("a counter fell between two pages: the server started anew, and the " +
+			in.addNote("a counter fell between two pages: the server started anew, and the " +
 				"interval is " +
 				"left out")
 			continue

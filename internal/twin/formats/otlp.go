@@ -36,7 +36,7 @@ func readOTLP(in *input, all []object) error {
 	run.FromFirst()
 	in.found("%d requests", len(run.Requests))
 	if others > 0 {
-		in.note("%d spans have no latencies or token counts, and are left out", others)
+		in.addNote("%d spans have no latencies or token counts, and are left out", others)
 	}
 	if len(run.Requests) > 0 {
 		in.out.Runs = append(in.out.Runs, run)

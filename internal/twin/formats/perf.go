@@ -40,7 +40,7 @@ func readPerf(in *input, all []object) error {
 func readPerfPrometheus(in *input, all []object) error {
 	good := all[0].at("successes")
 	in.found("means of %d requests over a window of Prometheus", good.count("count"))
-	in.note("the window holds more than the stage, so that its load is not known: nothing is " +
+	in.addNote("the window holds more than the stage, so that its load is not known: nothing is " +
 		"fitted to it")
 	return nil
 }
@@ -66,7 +66,7 @@ func readPerfRequests(in *input, all []object) error {
 	}
 	run.FromFirst()
 	if n := countFailed(run.Requests); n > 0 {
-		in.note("%d of %d requests failed, and are left out", n, len(run.Requests))
+		in.addNote("%d of %d requests failed, and are left out", n, len(run.Requests))
 	}
 	in.out.Runs = append(in.out.Runs, run)
 	in.found("%d requests", len(run.Requests))
@@ -96,7 +96,7 @@ func readAIPerf(in *input, all []object) error {
 	}
 	run.FromFirst()
 	if n := countFailed(run.Requests); n > 0 {
-		in.note("%d of %d requests failed or were cancelled, and are left out", n,
+		in.addNote("%d of %d requests failed or were cancelled, and are left out", n,
 			len(run.Requests))
 	}
 	in.out.Runs = append(in.out.Runs, run)

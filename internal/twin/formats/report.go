@@ -64,7 +64,7 @@ func readReport(in *input) error {
 		one := latency.at(name)
 		unit := timeUnit(one.text("units"))
 		if unit == 0 && one != nil {
-			in.note("the unit %q of %s is not known: it is left out", one.text("units"), name)
+			in.addNote("the unit %q of %s is not known: it is left out", one.text("units"), name)
 		}
 		return one.number(statistic) * unit
 	}

@@ -26,9 +26,9 @@ func readResponses(in *input, all []object) error {
 	run.FromFirst()
 	in.found("%d requests", len(run.Requests))
 	if without > 0 {
-		in.note("%d answers have no metrics or no tokens, and are left out", without)
+		in.addNote("%d answers have no metrics or no tokens, and are left out", without)
 	}
-	in.note("arrivals are known to the second, and times are the engine's: they lack what its " +
+	in.addNote("arrivals are known to the second, and times are the engine's: they lack what its " +
 		"front end and the network take")
 	if len(run.Requests) > 0 {
 		in.out.Runs = append(in.out.Runs, run)

@@ -88,8 +88,8 @@ const widthWorth = 0.5
 const leastWithin = 0.01
 
 // between returns what lies a part of the way from one to another.
-func between(from, to evidence.Off, part float64) evidence.Off {
-	return evidence.Off{
+func between(from, to evidence.ErrorRange, part float64) evidence.ErrorRange {
+	return evidence.ErrorRange{
 		Bias: float64((1-part)*from.Bias) + float64(part*to.Bias),
 		Within: math.Exp(float64((1-part)*math.Log(from.Within)) +
 			float64(part*math.Log(to.Within))),
@@ -110,7 +110,7 @@ func (s *served) shape() string {
 // the servers around it. Of n shapes that are no different from the next one, the one of rank
 // 0.8·(n+1) is not exceeded by it in 80 of 100 cases (Vovk, Gammerman and Shafer, "Algorithmic
 // Learning in a Random World", 2005).
-func given(before evidence.Off, rows []served) evidence.Off {
+func given(before evidence.ErrorRange, rows []served) evidence.ErrorRange {
 	shapes := map[string]bool{}
 	deviations := make([]float64, len(rows))
 	for i := range rows {
@@ -123,7 +123,7 @@ func given(before evidence.Off, rows []served) evidence.Off {
 	}
 	slices.Sort(deviations)
 	median := Quantile(deviations, 0.5)
-	own := evidence.Off{Bias: (float64(n*median) + before.Bias) / (n + 1)}
+	own := evidence.ErrorRange{Bias: (float64(n*median) + before.Bias) / (n + 1)}
 	own.Within = spreadOf(deviations, own.Bias, min(1, intervalLevel*(n+1)/n))
 	own.Within = between(before, own, n/(n+widthWorth)).Within
 	return own
@@ -161,31 +161,31 @@ func serversOf(rows []served) (list []server, of map[server][]served) {
 
 // Errors returns the errors of each server of the report, as they are.
 func (r *Report) Errors() []evidence.Error {
-	return r.errorsOf(func(_ server, rows []served) evidence.Off {
+	return r.errorsOf(func(_ server, rows []served) evidence.ErrorRange {
 		deviations := make([]float64, len(rows))
 		for i := range rows {
 			deviations[i] = rows[i].deviation
 		}
 		slices.Sort(deviations)
 		bias := Quantile(deviations, 0.5)
-		return evidence.Off{Bias: bias, Within: spreadOf(deviations, bias, intervalLevel)}
+		return evidence.ErrorRange{Bias: bias, Within: spreadOf(deviations, bias, intervalLevel)}
 	})
 }
 
 // Known returns the errors of each server that was measured, as evidence has them: with where
 // further rows of it lie.
 func (r *Report) Known() []evidence.Error {
-	return r.errorsOf(func(s server, rows []served) evidence.Off {
+	return r.errorsOf(func(s server, rows []served) evidence.ErrorRange {
 		return given(evidence.Unmeasured(s.Key, s.Quantity), rows)
 	})
 }
 
-func (r *Report) errorsOf(off func(server, []served) evidence.Off) []evidence.Error {
+func (r *Report) errorsOf(off func(server, []served) evidence.ErrorRange) []evidence.Error {
 	var list []evidence.Error
 	order, of := serversOf(r.served(false))
 	for _, s := range order {
 		rows := of[s]
-		e := evidence.Error{Key: s.Key, Quantity: s.Quantity, Rows: len(rows), Off: off(s, rows)}
+		e := evidence.Error{Key: s.Key, Quantity: s.Quantity, Rows: len(rows), Range: off(s, rows)}
 		var errors []float64
 		for i := range rows {
 			errors = append(errors, math.Abs(rows[i].Error()))
@@ -215,8 +215,8 @@ func Factor(list []evidence.Error, quantity string) (factor float64, count int) 
 			continue
 		}
 		count++
-		around := evidence.Around(e.Key, near)
-		for _, x := range e.Off.Points() {
+		around := evidence.FromNeighbours(e.Key, near)
+		for _, x := range e.Range.Points() {
 			if around.Within > 0 {
 				needed = append(needed, math.Abs(x-around.Bias)/around.Within)
 			}

@@ -19,7 +19,7 @@ func TestRangesHoldWhatTheyHaveNotSeen(t *testing.T) {
 		return evidence.Error{Key: servers.Key{Engine: []string{"careful", "rough"}[i%2],
 			Accelerator: "h100-sxm", Model: models[i/2%len(models)], Weights: "bf16",
 			Tensor: 1 + i/2/len(models)}, Quantity: "TPOT",
-			Off: evidence.Off{Bias: scale * random.NormFloat64(), Within: scale}}
+			Range: evidence.ErrorRange{Bias: scale * random.NormFloat64(), Within: scale}}
 	}
 	var list []evidence.Error
 	for i := range 160 {
@@ -30,9 +30,9 @@ func TestRangesHoldWhatTheyHaveNotSeen(t *testing.T) {
 	inside, all := map[string]float64{}, map[string]float64{}
 	for i := range 2000 {
 		fresh := draw(i)
-		around := evidence.Around(fresh.Key, near)
+		around := evidence.FromNeighbours(fresh.Key, near)
 		around.Within *= factor
-		for _, x := range fresh.Off.Points() {
+		for _, x := range fresh.Range.Points() {
 			all[fresh.Engine]++
 			if around.Holds(x, evidence.Width80) {
 				inside[fresh.Engine]++

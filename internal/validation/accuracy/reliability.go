@@ -32,7 +32,7 @@ type Graded struct {
 	server
 	Table, shown string
 	Grade        evidence.Grade
-	off          evidence.Off
+	off          evidence.ErrorRange
 	LeftOut      bool
 	rows         int
 	// deviations are the rows', or five that represent them where leftOut is set.
@@ -76,7 +76,7 @@ func (r *Report) Grades() []Graded {
 		g.deviations = append(g.deviations, s.deviation)
 	}
 	for _, e := range evidence.LeftOut() {
-		s, without, points := server{e.Key, e.Quantity}, evidence.Without(e.Key), e.Off.Points()
+		s, without, points := server{e.Key, e.Quantity}, evidence.Without(e.Key), e.Range.Points()
 		list = append(list, Graded{server: s, Table: tables[s], shown: e.Quantity,
 			Grade: without.Grade, off: offOf(&without, e.Quantity), LeftOut: true, rows: e.Rows,
 			deviations: points[:]})
@@ -104,12 +104,12 @@ func Range(c *Comparison) (low, high float64, grade evidence.Grade, ok bool) {
 }
 
 // offOf returns the range of a quantity that evidence gives.
-func offOf(e *evidence.Evidence, quantity string) evidence.Off {
+func offOf(e *evidence.Evidence, quantity string) evidence.ErrorRange {
 	s := &e.Spread
 	if quantity == "TTFT" {
-		return evidence.Off{Bias: s.TTFTBias, Within: s.TTFT * evidence.Width80}
+		return evidence.ErrorRange{Bias: s.TTFTBias, Within: s.TTFT * evidence.Width80}
 	}
-	return evidence.Off{Bias: s.TPOTBias, Within: s.TPOT * evidence.Width80}
+	return evidence.ErrorRange{Bias: s.TPOTBias, Within: s.TPOT * evidence.Width80}
 }
 
 // reliability says of each grade, table and quantity how often ranges hold what was measured.

@@ -95,7 +95,7 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	if err != nil {
 		return nil, err
 	}
-	final, err := p.keep(ctx, all, known)
+	final, err := p.holdUnknown(ctx, all, known)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	return result, nil
 }
 
-// keep returns the solution in which what the rows do not determine stays as shipped, or is 1 where
-// it is a factor, and the rest finds its place beside it.
-func (p *problem) keep(ctx context.Context, solution *linearised, known []bool) (*linearised,
+// holdUnknown returns the solution in which what the rows do not determine stays as shipped, or is
+// 1 where it is a factor, and the rest finds its place beside it.
+func (p *problem) holdUnknown(ctx context.Context, solution *linearised, known []bool) (*linearised,
 	error) {
 	l := *solution
 	l.at, l.free = slices.Clone(l.at), known

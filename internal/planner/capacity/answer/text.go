@@ -170,7 +170,7 @@ func (a *Answer) addFleet(g *page, whole bool) {
 	}
 	g.text(chosenSettings, a.Tuned.words(a))
 	if d.Sold != nil {
-		g.text(reasons, "The tokens of an hour are worth "+diagnosis.Sold(d.Sold, c)+".")
+		g.text(reasons, "The tokens of an hour are worth "+diagnosis.DescribeRevenue(d.Sold, c)+".")
 	}
 	if whole {
 		g.text(reasons, d.more(a.Spare)...)
