@@ -188,6 +188,9 @@ func TestLimitsKeepTheBeginning(t *testing.T) {
 		}
 		n := rapid.IntRange(0, most).Draw(rt, "requests")
 		end := sim.Time(rapid.IntRange(0, 12).Draw(rt, "end")) * sim.Second
+		if n < len(whole) && rapid.Bool().Draw(rt, "both") { // the next request comes at the end
+			end = whole[n].Arrival
+		}
 		if n > 0 {
 			c.Requests = int64(n)
 		}

@@ -376,6 +376,81 @@ func TestWorkloadsThatEnd(t *testing.T) {
 	}
 }
 
+// Requests come from classes, from a trace or from several; their times from arrivals or users, or
+// from traces, and several traces have their own. Every other choice is refused, and no such.
+func TestWhereRequestsComeFrom(t *testing.T) {
+	for chosen := range 1 << 5 {
+		is := func(k int) bool { return chosen>>k&1 == 1 }
+		classes, recorded, several, paced, users := is(0), is(1), is(2), is(3), is(4)
+		c := Config{Requests: 1}
+		if classes {
+			c.Classes = []Class{{Weight: 1, Prompt: fixed(1), Output: fixed(1)}}
+		}
+		if recorded {
+			c.Trace = &Trace{}
+		}
+		if several {
+			c.Traces = make([]Trace, 1)
+		}
+		if paced {
+			c.Arrivals = poisson(1)
+		}
+		if users {
+			c.Users = &Users{Count: 1}
+		}
+		one := classes != recorded != several && !(classes && recorded && several)
+		taken := one && !(paced && users) && (several && !paced && !users || recorded ||
+			classes && (paced || users))
+		if err := c.check(); (err == nil) != taken {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	class := Class{Weight: 1, Prompt: fixed(1), Output: fixed(1)}
+	wrong := class
+	wrong.Arrivals = poisson(0)
+	_, err := Open(Config{Requests: 1, Arrivals: poisson(1), Classes: []Class{class, wrong}})
+	if err == nil || !strings.Contains(err.Error(), "class 2: rate") {
+		t.Errorf("the second class has no rate: %v", err)
+	}
+}
+
+// The rest of a workload that ends by time ends at the same time, counted from its beginning.
+func TestTheRestEndsWithTheWhole(t *testing.T) {
+	for sent := int64(1); sent <= 9; sent++ {
+		o := &Opening{Source: open(t, Config{Duration: 10 * sim.Second,
+			Arrivals: &arrivals.Process{Rate: arrivals.Steady(1), Gaps: arrivals.Constant{}},
+			Classes:  []Class{{Weight: 1, Prompt: fixed(1), Output: fixed(1)}}})}
+		o.Enough = func() bool { return o.Sent() == sent }
+		serve(t, o, 100, second)
+		rest := o.Rest()
+		n := len(serve(t, rest, 100, second).sent)
+		want := sim.Time(11-sent) * sim.Second
+		if until := rest.(sim.Timed).Until(); until != want || n != 10-int(sent) {
+			t.Errorf("after %d requests, %d come until %v, want until %v", sent, n, until, want)
+		}
+	}
+}
+
+// A beam takes as many steps as its length has, each of the step's length but for the last.
+func TestBeamsTakeTheirSteps(t *testing.T) {
+	for step := 1; step <= 4; step++ {
+		for output := 1; output <= 9; output++ {
+			c := agentic(Turns{})
+			class := &c.Classes[0]
+			class.Turns, class.Samples, class.BeamStep, class.Output = nil, 2, step, fixed(output)
+			steps := (output + step - 1) / step
+			c.Requests = int64(2 * steps)
+			for i, r := range serve(t, open(t, c), 100, second).sent {
+				before := i / 2 * step
+				if int(r.Call.Of) != 2*steps || r.Output != min(step, output-before) ||
+					r.Prompt != 150+before {
+					t.Fatalf("steps of %d to %d: %+v", step, output, r)
+				}
+			}
+		}
+	}
+}
+
 // What lies just outside each range of a class, or of users, is refused with its name, and what
 // lies on its ends is not.
 func TestAroundClassesRefuse(t *testing.T) {
@@ -420,7 +495,7 @@ func TestAroundClassesRefuse(t *testing.T) {
 		{both(samples(2), step(1)), ""}, {both(samples(2), step(-1)), "beam-step: found -1"},
 		{both(samples(1), step(1)), "no samples that could fork"},
 		{step(1), "no samples that could fork"},
-		{turns(maxTurns-1, 0), ""}, {turns(maxTurns, 0), "turns: found up to 65536"},
+		{turns(maxTurns-1, 0), ""}, {turns(maxTurns, 0), "found up to 65536, allowed: 1 to 65535"},
 		{turns(1, 1), ""}, {turns(1, -1), "longest context: found -1"},
 		{prefix(1, 0, 0), ""}, {prefix(2, 1, 0), ""}, {prefix(2, 0, 1), ""},
 		{prefix(0, 0, 0), "groups: found 0"},

@@ -718,3 +718,53 @@ func TestSessionsShareNoText(t *testing.T) {
 		}
 	}
 }
+
+// A call of a session follows the agents that were started since the call before it, or that call
+// where there were no agents; an agent's first call follows the call before it too.
+func TestCallsFollowTheirAgents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const call = `{"in":1,"out":1}`
+		items := []string{call}
+		after := [][]int{nil}
+		before := 0    // the last call that is not an agent's
+		var ends []int // the last calls of agents since
+		for range rapid.IntRange(0, 8).Draw(t, "items") {
+			n := rapid.IntRange(0, 2).Draw(t, "calls of an agent")
+			if n == 0 {
+				items = append(items, call)
+				if ends == nil {
+					ends = []int{before}
+				}
+				before, after, ends = len(after), append(after, ends), nil
+				continue
+			}
+			items = append(items, `{"type":"subagent","requests":[`+
+				strings.Repeat(call+",", n-1)+call+"]}")
+			last := before
+			for range n {
+				last, after = len(after), append(after, []int{last})
+			}
+			ends = append(ends, last)
+		}
+		list, later, err := readText(`{"block_size":1,"requests":[`+strings.Join(items, ",")+"]}",
+			Options{})
+		testkit.OK(t, err)
+		if len(list) != 1 || len(later[0]) != len(after)-1 {
+			t.Fatalf("%d later calls of %d", len(later[0]), len(after))
+		}
+		for i, turn := range later[0] {
+			if !slices.Equal(turn.After, after[i+1]) {
+				t.Fatalf("call %d of %q follows %v, want %v", i+1, items, turn.After, after[i+1])
+			}
+		}
+	})
+}
+
+// An object that is too long is refused for its length, not for its form.
+func TestLongObjectsAreRefusedForTheirLength(t *testing.T) {
+	_, _, err := readText(`[{"prompt_len": "`+strings.Repeat("x", 9<<20)+`"}]`, Options{})
+	if err == nil || !strings.Contains(err.Error(), "of more than 8388608 bytes") ||
+		strings.Contains(err.Error(), "JSON") {
+		t.Errorf("%.300v", err)
+	}
+}
