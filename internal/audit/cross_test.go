@@ -201,7 +201,7 @@ func (l *laws) explained(page string, roof *report.Roofline, room int, own bool)
 		s := &roof.Steps[i]
 		took, each := units.FormatDuration(s.Time), "–"
 		if known {
-			each = report.Figure(s.Intensity)
+			each = units.Figure(s.Intensity)
 		}
 		switch {
 		case known && s.Phase == "prefill" && s.Tokens == 33:
@@ -222,8 +222,8 @@ func (l *laws) explained(page string, roof *report.Roofline, room int, own bool)
 		}
 		if row := rowOf(page, s.Tokens); s.Phase == "decode" && row != nil {
 			found++
-			want := append(strings.Fields(took), report.Figure(s.Given/s.Time),
-				report.Figure(float64(s.Tokens)*s.Given/s.Time), each)
+			want := append(strings.Fields(took), units.Figure(s.Given/s.Time),
+				units.Figure(float64(s.Tokens)*s.Given/s.Time), each)
 			l.that(slices.Equal(row, want), "explain: a batch of %d has %v, by the roofline %v",
 				s.Tokens, row, want)
 		}

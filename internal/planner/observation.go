@@ -7,10 +7,12 @@ package planner
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 
 	"github.com/llmsim/llmsim/internal/strict"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -140,4 +142,20 @@ func (l *requestLog) Sampled(sim.Time, int, sim.State) {}
 // Metrics lists the figures of a result that sweeps have a column and a plot of.
 func Metrics() []scenarios.Metric {
 	return slices.DeleteFunc(scenarios.Metrics(), func(m scenarios.Metric) bool { return !m.Swept })
+}
+
+// Words is a figure for people: times and shares with their units, other figures without; a dash
+// where it is not known.
+func Words(unit scenarios.Unit, x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "–"
+	case unit == scenarios.Milliseconds:
+		return units.FormatDuration(x / 1000)
+	case unit == scenarios.Share:
+		return units.Percent(x)
+	case unit == scenarios.Percent:
+		return units.Percent(x / 100)
+	}
+	return units.Figure(x)
 }

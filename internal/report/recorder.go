@@ -12,7 +12,6 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/page"
-	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
@@ -102,12 +101,6 @@ func writeSeries(out io.Writer, points []metrics.Point) error {
 	}
 	return csv.NewWriter(out).WriteAll(rows)
 }
-
-// Figure prints a number with three significant digits, and whole numbers with commas.
-func Figure(x float64) string { return units.Figure(x) }
-
-// Percent prints a share with two significant digits or whole percents.
-func Percent(share float64) string { return units.Percent(share) }
 
 // JSON writes one indented JSON document.
 func JSON(out io.Writer, v any) error {

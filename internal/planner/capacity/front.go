@@ -10,7 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/report"
+	"github.com/llmsim/llmsim/internal/units"
 )
 
 // maxPriceRatio is the largest price of a front without a budget, as a multiple of the price of the
@@ -52,7 +52,7 @@ func (s *frontGoal) show(_ context.Context, a *answer.Answer) error {
 		})
 		a.Warnings = append(a.Warnings, fmt.Sprintf("The fastest fleet of the front is %d of %s, "+
 			"for %s an hour: %s %s.", p.Replicas, p.Label, a.Currency.Cents(p.Hourly),
-			a.Goal.Measure, report.Figure(p.Latency)))
+			a.Goal.Measure, units.Figure(p.Latency)))
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -32,13 +31,13 @@ func (s *standing) words(i int) string {
 	case costsMore:
 		if s.options[i].Scaled() {
 			return fmt.Sprintf("%s or more replicas run on average by the roofline, so it costs "+
-				"%s/h at least", report.Figure(s.leastCost(i)/o.Price),
+				"%s/h at least", units.Figure(s.leastCost(i)/o.Price),
 				s.Money(s.leastCost(i)))
 		}
 		if s.Rate > 0 {
 			return fmt.Sprintf(
 				"a replica cannot sustain more than %s/s by the roofline, so it costs %s/h "+
-					"at least", report.Figure(o.Ceiling), s.Money(s.leastCost(i)))
+					"at least", units.Figure(o.Ceiling), s.Money(s.leastCost(i)))
 		}
 		return fmt.Sprintf("%s or more are needed by the roofline, so it costs %s/h at least",
 			units.Plural(s.Fewest(o), "replica"), s.Money(s.leastCost(i)))
@@ -61,7 +60,7 @@ func (s *standing) unaffordable(o *candidate.Option) string {
 
 // whyLost says why n replicas of an option are not enough.
 func (s *standing) whyLost(o *candidate.Option, n int, v judge.Verdict) string {
-	words := fmt.Sprintf("at %s/s a replica, %s", report.Figure(v.Rate), v.Trial.Limit)
+	words := fmt.Sprintf("at %s/s a replica, %s", units.Figure(v.Rate), v.Trial.Limit)
 	switch {
 	case o.Scaled():
 		words = fmt.Sprintf("with up to %s, %s", units.Plural(n, "replica"), v.Trial.Limit)

@@ -10,11 +10,11 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/compare"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/page"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -68,7 +68,7 @@ fleet: {spare: 1}
 		}
 	}
 	onPage := regexp.MustCompile("</?span[^>]*>").ReplaceAll(html.Bytes(), nil)
-	words := fmt.Sprintf("$%s for a million output tokens at the offered", report.Figure(want))
+	words := fmt.Sprintf("$%s for a million output tokens at the offered", units.Figure(want))
 	for medium, text := range map[string][]byte{"terminal": terminal.Bytes(), "page": onPage} {
 		if !bytes.Contains(text, []byte(words)) {
 			t.Errorf("the %s does not have %q", medium, words)

@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -116,7 +115,7 @@ func (s *search) worthwhile(ctx context.Context, i, n int) (worth, unused bool, 
 		if !wins && i != s.best {
 			outcome.kind, outcome.words = simulated, fmt.Sprintf(
 				"of up to %s, %s or more run on average, for %s/h",
-				units.Plural(n+s.Spare, "replica"), report.Figure(running), s.Money(hourly))
+				units.Plural(n+s.Spare, "replica"), units.Figure(running), s.Money(hourly))
 		}
 		if !wins {
 			return false, unused, nil

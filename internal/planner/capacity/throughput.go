@@ -9,7 +9,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 )
 
@@ -179,7 +178,7 @@ const mostMissesInARow = 3
 func (s *throughputGoal) replace(r *rateRange, place int) {
 	was := &s.outcomes[s.best]
 	was.kind, was.words = simulated, fmt.Sprintf("%s serve less than %s/s",
-		units.Plural(was.replicas, "replica"), report.Figure(s.Rate))
+		units.Plural(was.replicas, "replica"), units.Figure(s.Rate))
 	r.Kept, r.Missed, s.best = place, place-1, r.option
 	outcome := &s.outcomes[s.best]
 	outcome.kind, outcome.words, outcome.replicas = chosen, "", r.replicas
@@ -353,7 +352,7 @@ func (s *throughputGoal) lower(r *rateRange) *rateRange {
 func (s *throughputGoal) choose(best *rateRange) {
 	for _, r := range s.open {
 		s.outcomes[r.option].words = fmt.Sprintf("%s serve less than %s/s",
-			units.Plural(r.replicas, "replica"), report.Figure(r.Rate(r.Missed)))
+			units.Plural(r.replicas, "replica"), units.Figure(r.Rate(r.Missed)))
 	}
 	s.best = best.option
 	s.outcomes[s.best].kind, s.outcomes[s.best].words = chosen, ""

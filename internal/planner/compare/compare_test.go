@@ -70,8 +70,8 @@ func TestFiguresAreNumbers(t *testing.T) {
 	run, err := planner.Observe(context.Background(), file)
 	testkit.OK(t, err)
 	w := newWindow(run, 350)
-	if len(w.ttft) != 3 {
-		t.Errorf("%d of 5 requests are looked at, want the last 3", len(w.ttft))
+	if len(w.latencies["ttft"]) != 3 {
+		t.Errorf("%d of 5 requests are looked at, want the last 3", len(w.latencies["ttft"]))
 	}
 	for _, m := range measures(false) {
 		gaps := strings.Contains(m.Name, "tpot") || strings.Contains(m.Name, "itl")

@@ -160,23 +160,18 @@ func (v *Outcome) slo() string {
 
 // amount prints a value with its unit, or a dash without a value.
 func amount(x float64, unit string) string {
-	if math.IsNaN(x) {
-		return "–"
+	words := planner.Words(scenarios.Unit(unit), x)
+	switch {
+	case math.IsNaN(x) || unit == "ms" || unit == "%":
+		return words
+	case unit == "$" && x < 0:
+		return "-$" + words[1:]
+	case unit == "$":
+		return "$" + words
+	case unit == "1/s":
+		return words + "/s"
 	}
-	switch unit {
-	case "ms":
-		return units.FormatDuration(x / 1000)
-	case "$":
-		if x < 0 {
-			return "-$" + units.Figure(-x)
-		}
-		return "$" + units.Figure(x)
-	case "%":
-		return units.Percent(x / 100)
-	case "1/s":
-		return units.Figure(x) + "/s"
-	}
-	return units.Figure(x) + " " + unit
+	return words + " " + unit
 }
 
 // attribute runs the first variant with each change of a variant alone, if there are several, to

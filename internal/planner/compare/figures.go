@@ -90,23 +90,36 @@ type measure struct {
 	of func(w *window) float64
 }
 
+// latency is a statistic of a latency of the requests: mean, median, p90, p95 or p99.
+func latency(statistic, kind string) measure {
+	return measure{scenarios.MetricNamed(statistic + "_" + kind + "_ms"), func(w *window) float64 {
+		switch list := w.latencies[kind]; {
+		case len(list) == 0:
+			return math.NaN()
+		case statistic == "mean":
+			mean, _ := stats.MeanDeviation(list)
+			return mean
+		default:
+			q := map[string]float64{"median": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+			return stat.Quantile(q[statistic], stat.LinInterp, list, nil)
+		}
+	}}
+}
+
 // measures lists the compared figures, including the worth of tokens if tokens are sold. Latencies
 // are in milliseconds.
 func measures(sold bool) []measure {
 	named, gap := scenarios.MetricNamed, scenarios.MetricNamed("p99_itl_ms")
 	list := []measure{
-		{named("mean_ttft_ms"), func(w *window) float64 { return mean(w.ttft) }},
-		{named("p99_ttft_ms"), func(w *window) float64 { return quantile(0.99, w.ttft) }},
-		{named("mean_tpot_ms"), func(w *window) float64 { return mean(w.tpot) }},
-		{named("p99_tpot_ms"), func(w *window) float64 { return quantile(0.99, w.tpot) }},
+		latency("mean", "ttft"), latency("p99", "ttft"),
+		latency("mean", "tpot"), latency("p99", "tpot"),
 		{gap, func(w *window) float64 {
-			if len(w.tpot) == 0 {
+			if len(w.latencies["tpot"]) == 0 {
 				return math.NaN()
 			}
 			return gap.Of(w.run.Result)
 		}},
-		{named("mean_e2el_ms"), func(w *window) float64 { return mean(w.e2e) }},
-		{named("p99_e2el_ms"), func(w *window) float64 { return quantile(0.99, w.e2e) }},
+		latency("mean", "e2el"), latency("p99", "e2el"),
 		{named("output_throughput"), func(w *window) float64 { return w.throughput }},
 		{named("slo_attainment").InPercent(), func(w *window) float64 { return 100 * w.kept }},
 		{named("cost_per_million_output_tokens"), func(w *window) float64 {
@@ -132,14 +145,9 @@ func measures(sold bool) []measure {
 // optionalMeasures lists the figures that are compared only where a limit asks for them.
 func optionalMeasures() []measure {
 	var list []measure
-	for name, q := range map[string]float64{"median": 0.5, "p90": 0.9, "p95": 0.95} {
-		list = append(list,
-			measure{scenarios.MetricNamed(name + "_ttft_ms"),
-				func(w *window) float64 { return quantile(q, w.ttft) }},
-			measure{scenarios.MetricNamed(name + "_tpot_ms"),
-				func(w *window) float64 { return quantile(q, w.tpot) }},
-			measure{scenarios.MetricNamed(name + "_e2el_ms"),
-				func(w *window) float64 { return quantile(q, w.e2e) }})
+	for _, statistic := range []string{"median", "p90", "p95"} {
+		list = append(list, latency(statistic, "ttft"), latency(statistic, "tpot"),
+			latency(statistic, "e2el"))
 	}
 	goodput := scenarios.MetricNamed("goodput")
 	list = append(list,
@@ -162,15 +170,18 @@ func (c *Comparison) measures() []measure {
 // window is the part of a run after its warm-up: the requests from number first on, or the later
 // half of a run that is shorter than twice the warm-up. Latencies are sorted.
 type window struct {
-	run             *planner.Observation
-	ttft, tpot, e2e []float64
+	run       *planner.Observation
+	latencies map[string][]float64 // in milliseconds
 	// throughput and offered are in output tokens a second: what is served, and what the requests
 	// of the window ask for. Kept is the share of requests that kept the SLO.
 	throughput, offered, kept float64
 }
 
 func newWindow(o *planner.Observation, first int) *window {
-	w := &window{run: o}
+	w := &window{run: o, latencies: map[string][]float64{}}
+	add := func(kind string, t sim.Time) {
+		w.latencies[kind] = append(w.latencies[kind], t.Milliseconds())
+	}
 	requests := o.Requests[min(first, len(o.Requests)/2):]
 	var from, to sim.Time
 	kept, asked := 0, 0
@@ -187,15 +198,15 @@ func newWindow(o *planner.Observation, first int) *window {
 		if r.Rejected {
 			continue
 		}
-		w.ttft = append(w.ttft, r.TTFT.Milliseconds())
+		add("ttft", r.TTFT)
 		if !r.Cut {
-			w.e2e = append(w.e2e, r.E2E.Milliseconds())
+			add("e2el", r.E2E)
 		}
 		if r.Output > 1 && r.TPOT > 0 { // static batches give all tokens at once
-			w.tpot = append(w.tpot, r.TPOT.Milliseconds())
+			add("tpot", r.TPOT)
 		}
 	}
-	for _, list := range [][]float64{w.ttft, w.tpot, w.e2e} {
+	for _, list := range w.latencies {
 		slices.Sort(list)
 	}
 	w.kept = float64(kept) / float64(max(1, len(requests)))
@@ -230,21 +241,4 @@ func throughput(o *planner.Observation, from, to sim.Time) float64 {
 		return o.Result.OutputThroughput
 	}
 	return float64(tokens) / (to - from).Seconds()
-}
-
-// mean is NaN where there is nothing, as of TPOT where answers have one token.
-func mean(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	mean, _ := stats.MeanDeviation(values)
-	return mean
-}
-
-// quantile returns a quantile of sorted values, NaN where there are no values.
-func quantile(q float64, sorted []float64) float64 {
-	if len(sorted) == 0 {
-		return math.NaN()
-	}
-	return stat.Quantile(q, stat.LinInterp, sorted, nil)
 }

@@ -54,14 +54,16 @@ func TestWindowByHand(t *testing.T) {
 			Kept: true},
 	)
 	w := newWindow(o, 2)
-	if got := [][]float64{w.ttft, w.tpot, w.e2e}; fmt.Sprint(got) != fmt.Sprint([][]float64{
+	l := w.latencies
+	got := [][]float64{l["ttft"], l["tpot"], l["e2el"]}
+	if fmt.Sprint(got) != fmt.Sprint([][]float64{
 		{100, 200, 300, 400}, {10, 20}, {1000, 1500, 2000}}) {
 		t.Errorf("latencies %v", got)
 	}
 	if w.throughput != 1100./4 || w.offered != 130./4 || w.kept != 2./5 {
 		t.Errorf("throughput %g, offered %g, kept %g", w.throughput, w.offered, w.kept)
 	}
-	if short := newWindow(o, 100); len(short.ttft) != 3 || short.kept != 1./4 {
+	if short := newWindow(o, 100); len(short.latencies["ttft"]) != 3 || short.kept != 1./4 {
 		t.Errorf("of a short run: %+v, want its later half", short)
 	}
 	at := observed(planner.Request{Output: 5, TTFT: s(1)}, planner.Request{Output: 7, TTFT: s(1)})
@@ -74,7 +76,7 @@ func TestWindowByHand(t *testing.T) {
 	if nearly := newWindow(at, 0); nearly.throughput != 12 || nearly.keepsUp() {
 		t.Errorf("nearly at once: %+v, want the whole run's throughput", nearly)
 	}
-	if none := newWindow(observed(), 3); none.kept != 0 || none.ttft != nil {
+	if none := newWindow(observed(), 3); none.kept != 0 || none.latencies["ttft"] != nil {
 		t.Errorf("without requests: %+v", none)
 	}
 }
@@ -99,10 +101,11 @@ func TestKeepingUp(t *testing.T) {
 // Figures by their definitions, on latencies of 1 to 100 ms: the quantile of q is 100·q, each
 // metric reads its own latency, and what a run does not have is not a number.
 func TestMeasuresByHand(t *testing.T) {
-	w := &window{run: observed(), throughput: 7, kept: 0.25}
-	for i := 1; i <= 100; i++ {
-		x := float64(i)
-		w.ttft, w.tpot, w.e2e = append(w.ttft, x), append(w.tpot, 1000+x), append(w.e2e, 2000+x)
+	w := &window{run: observed(), throughput: 7, kept: 0.25, latencies: map[string][]float64{}}
+	for i, kind := range []string{"ttft", "tpot", "e2el"} {
+		for x := 1; x <= 100; x++ {
+			w.latencies[kind] = append(w.latencies[kind], float64(1000*i+x))
+		}
 	}
 	r := w.run.Result
 	r.Cost, r.CostPerMillion, r.EnergyPerMillion = 1, 11, 13

@@ -205,14 +205,13 @@ func (c *Comparison) anyUnsure() bool {
 // each variant.
 func (c *Comparison) WritePage(out io.Writer) error {
 	first := &c.Variants[0]
-	p := page.Comparison{Title: first.Label + " and what changes", Words: c.differences(),
-		Runs: c.runs}
+	title := first.Label + " and what changes"
 	if len(c.Variants) == 2 {
-		p.Title = c.Variants[1].Label + " against " + first.Label
+		title = c.Variants[1].Label + " against " + first.Label
 	} else if len(c.Variants) > 2 {
-		p.Title = fmt.Sprintf("%s against %d others", first.Label, len(c.Variants)-1)
+		title = fmt.Sprintf("%s against %d others", first.Label, len(c.Variants)-1)
 	}
-	return page.WriteComparison(out, &p)
+	return page.WriteComparison(out, title, c.differences(), c.runs)
 }
 
 // WriteJUnit writes checks as a JUnit report, which build servers read.

@@ -421,7 +421,7 @@ func TestTableByHand(t *testing.T) {
 		{scenarios.Metric{Unit: scenarios.Share}, 0.5, "50%"},
 		{scenarios.Metric{}, 1234.4, "1,234"},
 		{scenarios.Metric{Unit: scenarios.Share}, math.NaN(), "–"}} {
-		if got := cell(c.m, c.x); got != c.want {
+		if got := planner.Words(c.m.Unit, c.x); got != c.want {
 			t.Errorf("%g is %q, want %q", c.x, got, c.want)
 		}
 	}

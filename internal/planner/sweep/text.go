@@ -55,7 +55,7 @@ func (r *Results) tableColumns(ran []*Row) (list []tableColumn, same []string) {
 			rank = soonLeftOut
 		}
 		list = append(list, tableColumn{m.Short, false, rank,
-			func(row *Row) string { return cell(m, row.Values[column(name)]) }})
+			func(row *Row) string { return planner.Words(m.Unit, row.Values[column(name)]) }})
 	}
 	for _, c := range []tableColumn{
 		{"binds", true, soonLeftOut, func(row *Row) string { return row.Binds }},
@@ -166,19 +166,6 @@ func whichPoints(names []string) string {
 		return fmt.Sprintf("%s and %d others", names[0], len(names)-1)
 	}
 	return strings.Join(names, "; ")
-}
-
-func cell(m scenarios.Metric, x float64) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	switch m.Unit {
-	case scenarios.Milliseconds:
-		return units.FormatDuration(x / 1000)
-	case scenarios.Share:
-		return units.Percent(x)
-	}
-	return units.Figure(x)
 }
 
 // label is the title of a metric with its unit, for an axis.

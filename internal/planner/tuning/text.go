@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
@@ -104,14 +105,11 @@ func (a *Answer) addOutcomes(p *doc.Blocks) {
 	for _, name := range figureNames() {
 		m := scenarios.MetricNamed(name)
 		row(m.Title, func(o *Outcome) string {
-			switch x := o.Figures[name]; m.Unit {
-			case scenarios.Milliseconds:
-				return units.FormatDuration(x / 1000)
-			case scenarios.Share:
-				return units.Percent(x)
-			default:
-				return units.Figure(x) + "/s"
+			words := planner.Words(m.Unit, o.Figures[name])
+			if m.Unit == scenarios.PerSeconds {
+				words += "/s"
 			}
+			return words
 		})
 	}
 	row("runs that meet the SLO", func(o *Outcome) string { return units.Percent(o.Met) })

@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models"
 )
 
@@ -71,25 +71,25 @@ func TestTablesOfMachines(t *testing.T) {
 				}
 				predicted := "–"
 				if rate.Predicted > 0 {
-					predicted = report.Figure(rate.Predicted)
+					predicted = units.Figure(rate.Predicted)
 					if off := math.Abs(math.Log(rate.Predicted / rate.Measured)); off > worst {
 						worst = off
-						least = report.Figure(rate.Predicted) + "/s, and " +
-							report.Figure(rate.Measured) +
+						least = units.Figure(rate.Predicted) + "/s, and " +
+							units.Figure(rate.Measured) +
 							"/s were measured."
 					}
 				}
-				want := []string{rows[i].Device, "m", rows[i].Weights, report.Figure(amount),
-					report.Figure(rate.Law), report.Figure(rate.Measured),
-					report.Percent(rate.Measured / rate.Law), predicted}
+				want := []string{rows[i].Device, "m", rows[i].Weights, units.Figure(amount),
+					units.Figure(rate.Law), units.Figure(rate.Measured),
+					units.Percent(rate.Measured / rate.Law), predicted}
 				if got := strings.Fields(table[i+1]); strings.Join(got, " ") != strings.Join(want,
 					" ") {
 					t.Errorf("row %q, want %q", got, want)
 				}
 				low, high = min(low, rate.Measured/rate.Law), max(high, rate.Measured/rate.Law)
 			}
-			if reach := report.Percent(low) + " to " +
-				report.Percent(high); !strings.Contains(words,
+			if reach := units.Percent(low) + " to " +
+				units.Percent(high); !strings.Contains(words,
 				"The machines reach "+reach+" of it.") {
 				t.Errorf("%q, want %s", words, reach)
 			}
@@ -152,7 +152,7 @@ func TestTablesOfDrafts(t *testing.T) {
 		}
 		for i, tally := range s.Tallies {
 			want := fmt.Sprintf("%s %s %.0f%% %.4f", tally.Algorithm,
-				report.Figure(float64(tally.Drafts)),
+				units.Figure(float64(tally.Drafts)),
 				100*tally.Accepted, tally.Distance)
 			if got := strings.Join(strings.Fields(parts[4][i+1]), " "); got != want ||
 				tally.Drafts != []int{10, 100, 1000, 10_000, 100_000}[i%5] {

@@ -273,7 +273,7 @@ func TestWordsOfCharts(t *testing.T) {
 		if len(runs) == 1 {
 			testkit.OK(t, Write(&text, run))
 		} else {
-			testkit.OK(t, WriteComparison(&text, &Comparison{Title: "two", Runs: runs}))
+			testkit.OK(t, WriteComparison(&text, "two", nil, runs))
 		}
 		if n := strings.Count(text.String(), "llama-3.1-8b&#34;"); n < len(runs) {
 			t.Errorf("the scenario is told %d times", n)

@@ -50,14 +50,6 @@ type Run struct {
 	data    *Data
 }
 
-// Comparison is runs of variants side by side. The first is what the others are compared with.
-type Comparison struct {
-	Title string
-	// Words say how variants differ from the first, and what the figures rest on.
-	Words doc.Blocks
-	Runs  []Run
-}
-
 // column is what is said of one run.
 type column struct {
 	Name, Setup string
@@ -86,10 +78,11 @@ func Write(w io.Writer, r Run) error {
 	return v.write(w, []Run{r})
 }
 
-// WriteComparison writes the page of several runs, each under its name.
-func WriteComparison(w io.Writer, c *Comparison) error {
-	v := view{Title: c.Title, Differences: c.Words.HTML()}
-	return v.write(w, c.Runs)
+// WriteComparison writes the page of several runs, each under its name. Words say how they differ
+// from the first, and what the figures rest on.
+func WriteComparison(w io.Writer, title string, words doc.Blocks, runs []Run) error {
+	v := view{Title: title, Differences: words.HTML()}
+	return v.write(w, runs)
 }
 
 // write adds what the pages of one run and of several have in common.

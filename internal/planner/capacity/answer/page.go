@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -149,7 +148,7 @@ func (c *Certainty) words(d *Deployment, a *Answer) string {
 		return fmt.Sprintf("%s enough at the predicted speed and %s.", enough(c.Predicted), late)
 	}
 	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs %s an hour "+
-		"more", enough(c.Predicted), c.Needed, late, a.Currency.Format(report.Figure(c.Hourly)))
+		"more", enough(c.Predicted), c.Needed, late, a.Currency.Format(units.Figure(c.Hourly)))
 	if d.Grade != evidence.Measured {
 		words += ", and a measurement of this server would settle it"
 	}
@@ -167,7 +166,7 @@ func enough(n int) string {
 func (c *Chance) words() string {
 	words := percentChance(c.Probability)
 	if c.Probability >= Certain && c.Probability <= 1-Certain && c.High-c.Low > 0.02 {
-		words += fmt.Sprintf(" (%s–%s)", report.Percent(c.Low), report.Percent(c.High))
+		words += fmt.Sprintf(" (%s–%s)", units.Percent(c.Low), units.Percent(c.High))
 	}
 	return words
 }
@@ -180,7 +179,7 @@ func percentChance(p float64) string {
 	case p > 1-Certain:
 		return "more than 98%"
 	}
-	return report.Percent(p)
+	return units.Percent(p)
 }
 
 // words says by which rule a large fleet was judged; nothing for nil.
@@ -198,7 +197,7 @@ func (d *Deployment) running() string {
 	words := units.Plural(d.Accelerators, "accelerator")
 	if f := d.Scaled; f != nil {
 		return fmt.Sprintf("On average %s replicas run, on %s of at most %s",
-			report.Figure(f.Mean), report.Figure(f.Accelerators), words)
+			units.Figure(f.Mean), units.Figure(f.Accelerators), words)
 	}
 	return words
 }
@@ -228,7 +227,7 @@ func (i *Interrupted) words() string {
 	}
 	return fmt.Sprintf("With %s of spot replicas in %.3g hours of simulated time, "+
 		"%s meet the SLO.", units.Plural(i.Interruptions, "preemption"), i.Hours,
-		report.Percent(i.Kept))
+		units.Percent(i.Kept))
 }
 
 // blocks says why a fleet misses the SLO, and what would help; nothing for nil.
@@ -239,7 +238,7 @@ func (a *Advice) blocks(confidence float64) doc.Blocks {
 	return append(texts(fmt.Sprintf("With %s, steps %.3g times and TTFT %.3g times as long as "+
 		"predicted, which %.3g%% of cases stay within, %s of the requests meet the SLO.",
 		units.Plural(a.Replicas, "replica"), a.Slowdown, a.Slowdown*a.Late, 100*confidence,
-		report.Percent(a.Kept))), items(a.Insights)...)
+		units.Percent(a.Kept))), items(a.Insights)...)
 }
 
 // words says by which rules fleets were left out; nothing for nil.
@@ -287,12 +286,12 @@ func (t *Tuned) words(a *Answer) string {
 		if q := &a.Points[i]; t.WithoutLatency > 0 && q.Label == a.Chosen.Label &&
 			q.Replicas == a.Chosen.Replicas {
 			saved = fmt.Sprintf("%s %s ms in place of %s", a.Goal.Measure,
-				report.Figure(t.WithoutLatency), report.Figure(q.Latency))
+				units.Figure(t.WithoutLatency), units.Figure(q.Latency))
 		}
 	}
 	if t.WithoutRate > 0 {
-		saved = fmt.Sprintf("which serve %s/s in place of %s/s", report.Figure(t.WithoutRate),
-			report.Figure(a.Rate))
+		saved = fmt.Sprintf("which serve %s/s in place of %s/s", units.Figure(t.WithoutRate),
+			units.Figure(a.Rate))
 	}
 	upTo := ""
 	if t.WithoutScaled {
@@ -327,7 +326,7 @@ func (t *Today) blocks(c units.Currency) doc.Blocks {
 	}
 	list := texts(fmt.Sprintf("Today: %s of %s, %s. At the predicted speed with all replicas up, "+
 		"it %s the SLO (%s)%s.", units.Plural(t.Replicas, "replica"), t.Label, cost,
-		keepsOrMisses(t.Met), report.Percent(t.Kept), t.beside(c)))
+		keepsOrMisses(t.Met), units.Percent(t.Kept), t.beside(c)))
 	if t.Steps != nil {
 		list = append(list, texts("What to change, in this order:")...)
 	}
@@ -340,7 +339,7 @@ func (t *Today) beside(c units.Currency) string {
 		return ""
 	}
 	words := fmt.Sprintf("; the answer %s it (%s)", keepsOrMisses(*t.AnswerMet),
-		report.Percent(*t.AnswerKept))
+		units.Percent(*t.AnswerKept))
 	switch {
 	case t.Saved == nil:
 		return words

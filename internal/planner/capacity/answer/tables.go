@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/units"
@@ -63,7 +62,7 @@ func (a *Answer) points(list []Point, most int) doc.Blocks {
 	for i := range list[:min(len(list), most)] {
 		q := &list[i]
 		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", q.Replicas, q.Label),
-			fmt.Sprintf("%.2f", q.Hourly), report.Figure(q.Latency), report.Figure(q.Energy),
+			fmt.Sprintf("%.2f", q.Hourly), units.Figure(q.Latency), units.Figure(q.Energy),
 			string(q.Grade)})
 	}
 	left := ""
@@ -82,7 +81,7 @@ func (a *Answer) reaches() doc.Blocks {
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
 		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", r.Replicas, r.Label),
-			report.Figure(r.Rate), fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts),
+			units.Figure(r.Rate), fmt.Sprintf("%.2f", r.Hourly), units.FormatPower(r.Watts),
 			string(r.Grade)})
 	}
 	return append(doc.Blocks{table}, texts("Each fleet was simulated whole, at rates in steps of "+
@@ -111,7 +110,7 @@ func (a *Answer) WriteFront(dir string) error {
 			continue
 		}
 		s := plots.Series{Name: fmt.Sprintf("front, up to %s Wh for 1M tokens",
-			report.Figure(part[len(part)-1].Energy))}
+			units.Figure(part[len(part)-1].Energy))}
 		for _, q := range part {
 			s.X, s.Y = append(s.X, q.Hourly), append(s.Y, q.Latency)
 		}
@@ -128,10 +127,10 @@ func (a *Answer) WriteFront(dir string) error {
 // jobWords says how long a job takes.
 func (d *Deployment) jobWords() string {
 	words := fmt.Sprintf("The whole job simulated, with steps as predicted, takes %s hours.",
-		report.Figure(d.JobHours))
+		units.Figure(d.JobHours))
 	if d.JobShare < 1 {
 		words = fmt.Sprintf("With steps as predicted, the simulated %s of the job take %s hours, "+
-			"and so all of it about %.2g.", report.Percent(d.JobShare), report.Figure(d.JobHours),
+			"and so all of it about %.2g.", units.Percent(d.JobShare), units.Figure(d.JobHours),
 			d.JobHours/d.JobShare)
 	}
 	return words
@@ -148,21 +147,21 @@ func (a *Answer) jobs() doc.Blocks {
 				"asked confidence by how far predictions of such servers were off:", j.Requests)
 		}
 		table.Rows = append(table.Rows, []string{fmt.Sprintf("%d of %s", j.Replicas, j.Label),
-			report.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), report.Figure(j.PerMillion),
+			units.Figure(j.Hours), fmt.Sprintf("%.2f", j.Dollars), units.Figure(j.PerMillion),
 			string(j.Grade)})
 	}
 	if j := a.measuredJob(); j != nil {
 		measured = fmt.Sprintf("The cheapest option of which a similar server was measured: %s of "+
 			"%s, %s, %s hours.", units.Plural(j.Replicas, "replica"), j.Label,
-			a.Currency.Cents(j.Dollars), report.Figure(j.Hours))
+			a.Currency.Cents(j.Dollars), units.Figure(j.Hours))
 	}
 	if longer > 0 {
 		measured += fmt.Sprintf(" The hours of spot fleets are up to %s longer than simulated, by "+
-			"the mean number of interruptions.", report.Percent(longer))
+			"the mean number of interruptions.", units.Percent(longer))
 	}
 	if d := a.Chosen; d != nil && d.JobShare > 0 && d.JobShare < 1 {
 		measured += fmt.Sprintf(" %s of the requests were simulated; hours are in proportion.",
-			report.Percent(d.JobShare))
+			units.Percent(d.JobShare))
 	}
 	return append(append(texts(first), table), texts(strings.TrimSpace(measured))...)
 }
@@ -201,20 +200,20 @@ func (a *Answer) shapes() doc.Blocks {
 		apart = apart || !plainShape(s.Shape)
 		row := []string{s.Shape, "–", "–", "–", "–", "–", string(s.Grade)}
 		if s.KVTokens > 0 {
-			row[1] = report.Figure(float64(s.KVTokens) / 1000)
+			row[1] = units.Figure(float64(s.KVTokens) / 1000)
 		}
 		if s.Rate > 0 {
-			row[2] = report.Figure(s.Rate)
+			row[2] = units.Figure(s.Rate)
 		}
 		if unsized = unsized || s.Replicas == 0; s.Replicas > 0 {
 			row[3] = fmt.Sprint(s.Replicas)
 			if s.Fewest > 0 {
 				row[3] = fmt.Sprintf("%d–%d", s.Fewest, s.Replicas)
 			}
-			row[4] = report.Figure(s.Hourly)
+			row[4] = units.Figure(s.Hourly)
 		}
 		if s.PerMillion > 0 {
-			row[5] = report.Figure(s.PerMillion)
+			row[5] = units.Figure(s.PerMillion)
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -281,8 +280,8 @@ func (a *Answer) tightest() (list []string) {
 			list = append(list, fmt.Sprintf(
 				"%s %s KV memory for %s tokens: %s requests a second for each GPU. %s hold %s "+
 					"tokens, and serve %s for each.",
-				t.Shape, holds, report.Figure(float64(t.KVTokens)), report.Figure(each(t)), b.Shape,
-				report.Figure(float64(b.KVTokens)), report.Figure(each(b))))
+				t.Shape, holds, units.Figure(float64(t.KVTokens)), units.Figure(each(t)), b.Shape,
+				units.Figure(float64(b.KVTokens)), units.Figure(each(b))))
 		}
 	}
 	return list

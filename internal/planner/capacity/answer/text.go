@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/units"
@@ -134,7 +133,7 @@ func (a *Answer) addNone(g *page, whole bool) {
 		return
 	}
 	g.text(essential, fmt.Sprintf("The nearest option is %s, where %s of the requests meet it: %s.",
-		n.Label, report.Percent(n.Kept), n.Limit))
+		n.Label, units.Percent(n.Kept), n.Limit))
 	if whole {
 		g.add(reasons, n.Advice.blocks(a.Confidence))
 	}
@@ -150,17 +149,17 @@ func (a *Answer) addFleet(g *page, whole bool) {
 		g.text(asides, "Goal: "+words)
 	}
 	cost := texts(fmt.Sprintf("%s, %s an hour; %s for a million output tokens.", d.running(),
-		c.Cents(d.Hourly), c.Format(report.Figure(d.PerMillion))), d.fixed(c))
+		c.Cents(d.Hourly), c.Format(units.Figure(d.PerMillion))), d.fixed(c))
 	if d.JobHours > 0 {
 		g.add(essential, cost)
 		g.text(essential, d.jobWords())
 		if len(a.Jobs) > 0 {
 			j := &a.Jobs[0]
 			g.text(likely, fmt.Sprintf("With steps as slow as the asked confidence demands: %s "+
-				"hours, %s. %s", report.Figure(j.Hours), c.Cents(j.Dollars), j.odds()))
+				"hours, %s. %s", units.Figure(j.Hours), c.Cents(j.Dollars), j.odds()))
 		}
 	} else {
-		kept := fmt.Sprintf(". %s of the requests meet it; %s binds.", report.Percent(d.Kept),
+		kept := fmt.Sprintf(". %s of the requests meet it; %s binds.", units.Percent(d.Kept),
 			d.Binds)
 		g.add(essential, texts("SLO: "+a.slo()+kept),
 			texts(fmt.Sprintf("SLO: one for each of %d classes%s", len(a.ClassSLOs), kept)))
@@ -182,10 +181,10 @@ func (a *Answer) addFleet(g *page, whole bool) {
 // more says what else is known of a fleet.
 func (d *Deployment) more(spare int) []string {
 	list := []string{fmt.Sprintf("A million output tokens take %s GPU-hours and at most %s Wh.",
-		report.Figure(d.GPUHours), report.Figure(d.EnergyPerMillion))}
+		units.Figure(d.GPUHours), units.Figure(d.EnergyPerMillion))}
 	if d.Carbon > 0 {
 		list = append(list, fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
-			report.Figure(d.Carbon)))
+			units.Figure(d.Carbon)))
 	}
 	if d.JobHours > 0 || spare == 0 && len(d.Classes) == 0 {
 		return append(list, d.Interrupted.words())
@@ -194,13 +193,13 @@ func (d *Deployment) more(spare int) []string {
 	if d.Law != nil {
 		words = fmt.Sprintf("%d of the replicas", d.Law.Simulated)
 	}
-	words += fmt.Sprintf(" simulated: %s of the requests meet the SLO", report.Percent(d.Kept))
+	words += fmt.Sprintf(" simulated: %s of the requests meet the SLO", units.Percent(d.Kept))
 	if spare > 0 {
-		words += fmt.Sprintf(", %s with %d down", report.Percent(d.KeptWithoutSpares), spare)
+		words += fmt.Sprintf(", %s with %d down", units.Percent(d.KeptWithoutSpares), spare)
 	}
 	var classes []string
 	for _, c := range d.Classes {
-		classes = append(classes, report.Percent(c.Kept)+" of "+c.Name)
+		classes = append(classes, units.Percent(c.Kept)+" of "+c.Name)
 	}
 	if classes != nil {
 		words += " (" + strings.Join(classes, ", ") + ")"
@@ -293,17 +292,17 @@ func (a *Answer) next() []string {
 	for i := range a.Throughputs {
 		r := &a.Throughputs[i]
 		add(a.Rate/r.Rate, r.Replicas, r.Label, fmt.Sprintf("%s/s (%s)",
-			report.Figure(r.Rate), r.Grade))
+			units.Figure(r.Rate), r.Grade))
 	}
 	for i := range a.Points {
 		q := &a.Points[i]
 		add(q.Latency/a.Points[0].Latency, q.Replicas, q.Label, fmt.Sprintf("%s %s (%s)",
-			a.Goal.Measure, report.Figure(q.Latency), q.Grade))
+			a.Goal.Measure, units.Figure(q.Latency), q.Grade))
 	}
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
 		add(j.Dollars/a.Jobs[0].Dollars, j.Replicas, j.Label, fmt.Sprintf("%s, %s hours (%s)",
-			a.Currency.Cents(j.Dollars), report.Figure(j.Hours), j.Grade))
+			a.Currency.Cents(j.Dollars), units.Figure(j.Hours), j.Grade))
 	}
 	return list
 }
@@ -331,9 +330,9 @@ func (a *Answer) slo() string {
 	}
 	switch {
 	case a.Rate >= 0.05:
-		words = report.Figure(a.Rate) + "/s, " + words
+		words = units.Figure(a.Rate) + "/s, " + words
 	case a.Rate > 0:
-		words = report.Figure(3600*a.Rate) + "/h, " + words
+		words = units.Figure(3600*a.Rate) + "/h, " + words
 	}
 	if a.Spare > 0 {
 		words += fmt.Sprintf("; also with %d down", a.Spare)

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -171,7 +170,7 @@ func (p *Parts) Floor() string {
 		"first token%s and %s a token: %s of them could meet the SLO",
 		units.FormatDuration(float64(p.Slow*p.Late*first.Seconds())+trip.Seconds()), way,
 		units.FormatDuration(p.Slow*pace.Seconds()),
-		report.Percent(p.Alone))
+		units.Percent(p.Alone))
 }
 
 // Unbounded is the number of replicas if nothing limits it.

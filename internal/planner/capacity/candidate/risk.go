@@ -12,7 +12,6 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
@@ -200,11 +199,11 @@ func (p Interruption) Down() float64 { return 1 - float64((1-p.All())*(1-p.Alone
 func (p Interruption) Words(kept float64) string {
 	words := ""
 	if p.Together > 0 {
-		words = fmt.Sprintf(" (%s of the times with all others)", report.Percent(p.Together))
+		words = fmt.Sprintf(" (%s of the times with all others)", units.Percent(p.Together))
 	}
 	return fmt.Sprintf("%s of the requests keep the SLO in the long run: a replica is preempted "+
-		"%s times an hour%s, and down for %s of the time", report.Percent(kept),
-		report.Figure(3600*p.Rate), words, report.Percent(p.Down()))
+		"%s times an hour%s, and down for %s of the time", units.Percent(kept),
+		units.Figure(3600*p.Rate), words, units.Percent(p.Down()))
 }
 
 // Outage is a time in seconds for which a replica is down.

@@ -16,7 +16,6 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -37,7 +36,7 @@ func (j *Judge) Goal() *asked.Goal { return &j.Trials.File.Plan.Goal }
 func (j *Judge) Currency() units.Currency { return j.Trials.File.Plan.Currency }
 
 // Money writes an amount with its currency and three significant digits.
-func (j *Judge) Money(x float64) string { return j.Currency().Format(report.Figure(x)) }
+func (j *Judge) Money(x float64) string { return j.Currency().Format(units.Figure(x)) }
 
 // Simulate runs replicas of an option at the whole rate where predictions are wrong by some
 // factors, with the plan's seed and others, and returns the number of requests of the scenario too.

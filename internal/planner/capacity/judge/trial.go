@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/stats"
-	"github.com/llmsim/llmsim/internal/report"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -222,10 +222,10 @@ func limit(seen *planner.Observation, t *Trial, g *asked.Clause) string {
 	}
 	latency, kept := diagnosis.Worst(a)
 	first, words := latency == "TTFT", fmt.Sprintf("%s of the requests keep the limit of %s",
-		report.Percent(kept), latency)
+		units.Percent(kept), latency)
 	if g.Name != "" {
 		first, words = g.Latency == metrics.TTFT, fmt.Sprintf("%s of the requests keep the "+
-			"limit of %s", report.Percent(g.Kept.Mean), g.Name)
+			"limit of %s", units.Percent(g.Kept.Mean), g.Name)
 	}
 	if t.Growing {
 		words += ", and the queue grows"
