@@ -50,6 +50,8 @@ func TestShippedScenarios(t *testing.T) {
 	keepCatalogues(t)
 	schema, err := scenarioSchema(t).Resolve(nil)
 	testkit.OK(t, err)
+	fewer := map[string][]string{"autoscaling": {"workload.duration=3h"},
+		"papers/queue": {"workload.requests=30000"}, "speed": {"workload.requests=10000"}}
 	for _, name := range Shipped() {
 		t.Run(name, func(t *testing.T) {
 			text, err := ReadShipped(name)
@@ -61,6 +63,9 @@ func TestShippedScenarios(t *testing.T) {
 			var overrides []string
 			if bytes.Contains(text, []byte("trace:")) {
 				overrides = []string{"workload.trace.file=" + writeTrace(t)}
+			}
+			if testing.Short() {
+				overrides = append(overrides, fewer[name]...)
 			}
 			f, err := Load(name, overrides...)
 			first := build(t, f, err)

@@ -24,3 +24,30 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 		t.Errorf("two at a time draw %v, nine %v", seen, many)
 	}
 }
+
+// OneIn runs a test with about one seed in n, and tests of two names with different ones.
+func TestDearTestsAreDrawn(t *testing.T) {
+	if !testing.Short() {
+		t.Skip("all run without -short")
+	}
+	drawn := map[string]int{}
+	for seed := range 300 {
+		t.Setenv("RAPID_SEED", fmt.Sprint(seed))
+		runs := 0
+		for _, name := range []string{"a", "b"} {
+			t.Run(name, func(t *testing.T) {
+				testkit.OneIn(t, 3)
+				runs++
+				drawn[name]++
+			})
+		}
+		if runs == 2 {
+			drawn["both"]++
+		}
+	}
+	for name, want := range map[string]int{"a": 100, "b": 100, "both": 33} {
+		if n := drawn[name]; n < want-25 || n > want+25 {
+			t.Errorf("%s drawn with %d of 300 seeds, want about %d", name, n, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package testkit
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -38,10 +39,7 @@ func Read(t Test, path string) []byte {
 // commit, and 0 where it is not set.
 func DrawCases[T any](t testing.TB, n int, all []T) []T {
 	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64)
-	if err != nil {
-		seed = 0
-	}
+	seed := seed()
 	order := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))
 	var drawn []T
 	for _, i := range order[:min(n, len(all))] {
@@ -49,4 +47,24 @@ func DrawCases[T any](t testing.TB, n int, all []T) []T {
 	}
 	t.Logf("RAPID_SEED=%d draws cases %v of %d", seed, order[:len(drawn)], len(all))
 	return drawn
+}
+
+// OneIn skips a dear test in -short runs, except with one commit in n. Tests of different names run
+// with different commits; without -short all run.
+func OneIn(t testing.TB, n uint64) {
+	t.Helper()
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name()))
+	if testing.Short() && rand.New(rand.NewPCG(seed(), name.Sum64())).Uint64N(n) != 0 {
+		t.Skipf("one commit in %d runs this test in its short tests (RAPID_SEED)", n)
+	}
+}
+
+// seed returns the seed of the properties, RAPID_SEED, and 0 where it is not set.
+func seed() uint64 {
+	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return seed
 }

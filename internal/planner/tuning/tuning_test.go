@@ -111,7 +111,7 @@ func TestNoOptionIsBetterBeyondNoise(t *testing.T) {
 	}
 	menus := 4
 	if testing.Short() {
-		menus = 2
+		menus = 1
 	}
 	for range menus {
 		o := Options{Replications: 5, Requests: 400, Most: 1000, Confidence: 0.95, Workers: 2,

@@ -28,6 +28,7 @@ type reader struct {
 // open opens the page from disk in a browser without network.
 func open(t *testing.T, address string) *reader {
 	t.Helper()
+	testkit.OneIn(t, 3)
 	text := html(t)
 	r := &reader{t, browsertest.Start(t, 10*time.Minute), map[string]map[string]any{}}
 	file := filepath.Join(t.TempDir(), "playground.html")

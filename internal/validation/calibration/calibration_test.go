@@ -46,7 +46,11 @@ func (m *Measurement) once() {
 // nothing is noisy, and to less than the noise where a tenth of the points is far off.
 func TestFitFindsConstants(t *testing.T) {
 	model := Architecture("gpt2", gpt2.DefaultConfig())
-	for _, noise := range []float64{0, 0.03} {
+	noises := []float64{0, 0.03}
+	if testing.Short() {
+		noises = testkit.DrawCases(t, 1, noises)
+	}
+	for _, noise := range noises {
 		m, truth := invented(t, noise)
 		if noise > 0 {
 			for i := 0; i < len(m.Points); i += 10 {
