@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -24,56 +25,90 @@ type column struct {
 	optional bool
 }
 
-// ReadTable reads a CSV table into a T for each row below the first line, which names the columns.
-// A field of T names its column by the tag `csv:"name"`, and fields of embedded and inner structs
-// are columns as well; with `csv:"name,optional"` the column may be absent and numbers in it empty,
-// which leaves the field zero. Texts may always be empty. A column must be known and given once, a
-// number finite, and a row as long as the first line; lines that begin with # are comments. Errors
-// name the line.
-func ReadTable[T any](name string, data []byte) ([]T, error) {
+// Row is a row of a table, and the line at which it begins, from 1.
+type Row struct {
+	Line  int
+	Cells []string
+}
+
+// Rows splits a CSV table into its rows. The first names the columns, each of them known, unless
+// known is nil, and given once; the others are as long. Lines that begin with # are comments, and
+// spaces before a cell are left out. Errors name the line.
+func Rows(name string, data []byte, known []string) ([]Row, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("%s: not a text in UTF-8", name)
 	}
 	// Spreadsheets write a byte order mark.
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	r.Comment, r.FieldsPerRecord = '#', -1
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: the table is empty", name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	bound := map[string]column{}
-	bind(reflect.TypeFor[T](), nil, bound)
-	line, _ := r.FieldPos(0)
-	if err := checkHeader(header, bound); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", name, line, err)
-	}
-	var list []T
+	r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord = '#', true, -1
+	var rows []Row
 	for {
 		cells, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return list, nil
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF) && rows == nil:
+			return nil, fmt.Errorf("%s: the table is empty", name)
+		case errors.Is(err, io.EOF):
+			return rows, nil
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", name, err)
+		case rows == nil:
+			err = checkColumns(cells, known)
+		case len(cells) != len(rows[0].Cells):
+			err = fmt.Errorf("found %s; the first line names %d",
+				units.Plural(len(cells), "field"), len(rows[0].Cells))
 		}
 		line, _ := r.FieldPos(0)
-		if len(cells) != len(header) {
-			return nil, fmt.Errorf("%s:%d: found %s; the first line names %d", name, line,
-				units.Plural(len(cells), "field"), len(header))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
 		}
-		var row T
-		for i, cell := range cells {
+		rows = append(rows, Row{line, cells})
+	}
+}
+
+// checkColumns refuses columns that are not known, unless known is nil, or given twice.
+func checkColumns(columns, known []string) error {
+	for i, column := range columns {
+		if known != nil && !slices.Contains(known, column) {
+			return errors.New(nearest.Unknown("column", column, known))
+		}
+		if slices.Contains(columns[:i], column) {
+			return fmt.Errorf("the column %s is given twice", column)
+		}
+	}
+	return nil
+}
+
+// ReadTable reads a CSV table as Rows does, into a T for each row below the first line. A field of
+// T names its column by the tag `csv:"name"`, and fields of embedded and inner structs are columns
+// as well; with `csv:"name,optional"` the column may be absent and numbers in it empty, which
+// leaves the field zero. Texts may always be empty. A number must be finite.
+func ReadTable[T any](name string, data []byte) ([]T, error) {
+	bound := map[string]column{}
+	bind(reflect.TypeFor[T](), nil, bound)
+	known := slices.Sorted(maps.Keys(bound))
+	rows, err := Rows(name, data, known)
+	if err != nil {
+		return nil, err
+	}
+	header := rows[0].Cells
+	for _, column := range known {
+		if !bound[column].optional && !slices.Contains(header, column) {
+			return nil, fmt.Errorf("%s:%d: the column %s is missing", name, rows[0].Line, column)
+		}
+	}
+	var list []T
+	for _, row := range rows[1:] {
+		var read T
+		for i, cell := range row.Cells {
 			c := bound[header[i]]
-			err := setCell(reflect.ValueOf(&row).Elem().FieldByIndex(c.index), cell, c.optional)
+			err := setCell(reflect.ValueOf(&read).Elem().FieldByIndex(c.index), cell, c.optional)
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %s: %w", name, line, header[i], err)
+				return nil, fmt.Errorf("%s:%d: %s: %w", name, row.Line, header[i], err)
 			}
 		}
-		list = append(list, row)
+		list = append(list, read)
 	}
+	return list, nil
 }
 
 // bind adds the columns of a struct, which is at index within the row.
@@ -89,29 +124,6 @@ func bind(t reflect.Type, index []int, bound map[string]column) {
 			bind(f.Type, at, bound)
 		}
 	}
-}
-
-// checkHeader refuses columns that are not known, given twice or missing.
-func checkHeader(header []string, bound map[string]column) error {
-	for i, name := range header {
-		if _, known := bound[name]; !known {
-			var names []string
-			for known := range bound {
-				names = append(names, known)
-			}
-			slices.Sort(names)
-			return errors.New(nearest.Unknown("column", name, names))
-		}
-		if slices.Contains(header[:i], name) {
-			return fmt.Errorf("the column %s is given twice", name)
-		}
-	}
-	for name, c := range bound {
-		if !c.optional && !slices.Contains(header, name) {
-			return fmt.Errorf("the column %s is missing", name)
-		}
-	}
-	return nil
 }
 
 // setCell sets a field to what a cell says.

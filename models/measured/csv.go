@@ -12,7 +12,7 @@ import (
 )
 
 // Each calls f with every row of the table, which is reused. An error of the row names its file and
-// line.
+// line. Tables may be too long for files.Rows, which holds all rows: here they are read one by one.
 func (t Table) Each(dir fs.FS, f func(*Row)) error {
 	info, err := fs.Stat(dir, t.Path)
 	if err != nil {

@@ -56,9 +56,9 @@ func TestPublishedRuns(t *testing.T) {
 // re-computation states to many digits.
 func TestActivationsOfFigure1(t *testing.T) {
 	tree := os.DirFS(testkit.Shared(t, "anchors", "training"))
-	shapes, err := records(tree, "megatron_papers.csv")
+	shapes, _, err := records(tree, "megatron_papers.csv")
 	testkit.OK(t, err)
-	figure, err := records(tree, "memory_reports.csv")
+	figure, _, err := records(tree, "memory_reports.csv")
 	testkit.OK(t, err)
 	compared := 0
 	for _, r := range figure {
@@ -102,7 +102,7 @@ func TestActivationsOfFigure1(t *testing.T) {
 func TestOtherTables(t *testing.T) {
 	tree := os.DirFS(testkit.Shared(t, "anchors", "training"))
 	for name := range tables() { // every column once without its value
-		list, err := records(tree, name)
+		list, _, err := records(tree, name)
 		testkit.OK(t, err)
 		for column := range list[0] {
 			r := maps.Clone(list[0])
@@ -114,7 +114,7 @@ func TestOtherTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := slices.Sorted(maps.Keys(tables()))
 		name := rapid.SampledFrom(names).Draw(t, "table")
-		list, err := records(tree, name)
+		list, _, err := records(tree, name)
 		testkit.OK(t, err)
 		columns := slices.Sorted(maps.Keys(list[0]))
 		dropped := rapid.SampledFrom(columns).Draw(t, "dropped")

@@ -3,7 +3,6 @@
 package published
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -102,28 +101,24 @@ func (r record) rated(row Row, j training.Job) (Row, string) {
 // mostTable bounds a table, in bytes.
 const mostTable = 16 << 20
 
-// records reads a table. Rows of another length than the header are an error with their line.
-func records(fsys fs.FS, name string) ([]record, error) {
+// records reads a table, and returns the line of each record.
+func records(fsys fs.FS, name string) (list []record, lines []int, err error) {
 	data, err := files.Read(fsys, name, mostTable)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lines, err := csv.NewReader(strings.NewReader(string(data))).ReadAll()
+	rows, err := files.Rows(name, data, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, err
 	}
-	if len(lines) == 0 {
-		return nil, fmt.Errorf("%s: found no header", name)
-	}
-	var list []record
-	for _, line := range lines[1:] {
+	for _, row := range rows[1:] {
 		r := record{}
-		for i, column := range lines[0] {
-			r[column] = line[i]
+		for i, column := range rows[0].Cells {
+			r[column] = row.Cells[i]
 		}
-		list = append(list, r)
+		list, lines = append(list, r), append(lines, row.Line)
 	}
-	return list, nil
+	return list, lines, nil
 }
 
 // tables names the tables that are read, with what reads a row of each.
@@ -144,12 +139,12 @@ func Read(fsys fs.FS) (*Data, error) {
 		if !files.Exists(fsys, name) {
 			continue
 		}
-		list, err := records(fsys, name)
+		list, lines, err := records(fsys, name)
 		if err != nil {
 			return nil, err
 		}
 		for i, r := range list {
-			d.add(name, i+2, r)
+			d.add(name, lines[i], r)
 		}
 	}
 	return d, nil

@@ -158,7 +158,9 @@ func (t *table) text(name string) string {
 	return ""
 }
 
-// readCSV reads requests, steps or runs, as the columns say.
+// readCSV reads requests, steps or runs, as the columns say. It does not use files.Rows, since the
+// files are other programs': rows may be shorter than the header, and columns are mapped, some
+// under one name twice.
 func readCSV(in *input) error {
 	r := csv.NewReader(bytes.NewReader(in.data))
 	r.FieldsPerRecord = -1

@@ -2,68 +2,34 @@ package asked
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/llmsim/llmsim/internal/nearest"
-	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // fromCSV writes a table of offers as a price file in YAML. The columns are known keys of an offer.
 // Each offer keeps its line, so that errors name the table's line.
 func fromCSV(name string, data []byte, known []string) ([]byte, error) {
-	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%s: not a text in UTF-8", name)
-	}
-	// Spreadsheets write a byte order mark.
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	r.Comment, r.TrimLeadingSpace, r.FieldsPerRecord = '#', true, -1
-	header, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: the table is empty", name)
-	}
+	rows, err := files.Rows(name, data, known)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	line, _ := r.FieldPos(0)
-	for i, column := range header {
-		if !slices.Contains(known, column) {
-			return nil, fmt.Errorf("%s:%d: %s", name, line,
-				nearest.Unknown("column", column, known))
-		}
-		if slices.Contains(header[:i], column) {
-			return nil, fmt.Errorf("%s:%d: the column %s is given twice", name, line, column)
-		}
-	}
+	line := rows[0].Line
 	out := bytes.NewBuffer(bytes.Repeat([]byte("\n"), line-1))
 	out.WriteString("offers:")
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return out.Bytes(), nil
-		}
+	for _, row := range rows[1:] {
+		cells, err := cellsOf(rows[0].Cells, row.Cells)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s:%d: %w", name, row.Line, err)
 		}
-		at, _ := r.FieldPos(0)
-		if len(row) != len(header) {
-			return nil, fmt.Errorf("%s:%d: found %s; the first line names %d", name, at,
-				units.Plural(len(row), "field"), len(header))
-		}
-		cells, err := cellsOf(header, row)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, at, err)
-		}
-		out.WriteString(strings.Repeat("\n", at-line) + "- {" + strings.Join(cells, ", ") + "}")
-		line = at
+		out.WriteString(strings.Repeat("\n", row.Line-line) + "- {" +
+			strings.Join(cells, ", ") + "}")
+		line = row.Line
 	}
+	return out.Bytes(), nil
 }
 
 // cellsOf writes the cells of a row that are not empty as keys with values.
