@@ -40,12 +40,12 @@ var dearest = []string{
 	"TestThroughputsAreOfWholeFleets", "TestAnyLoad",
 }
 
-// takeTurns skips one of the dearest tests with -short, unless it is one of the five that are drawn
-// for this commit, or -run asks for it.
+// takeTurns skips one of the dearest tests with -short, unless it is one of the three drawn ones of
+// this commit, or -run asks for it.
 func takeTurns(t *testing.T) {
 	t.Helper()
 	if testing.Short() && flag.Lookup("test.run").Value.String() == "" &&
-		!slices.Contains(testkit.DrawCases(t, 5, dearest), t.Name()) {
+		!slices.Contains(testkit.DrawCases(t, 3, dearest), t.Name()) {
 		t.Skip("with -short, the dearest tests take turns")
 	}
 }
