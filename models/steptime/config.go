@@ -37,7 +37,7 @@ type Config struct {
 	// the value of Constants.
 	Host float64
 	// Operators are kernels measured on the accelerator, which replace formulas within the measured
-	// range; nil without images.
+	// range; nil without measurements.
 	Operators *Tables
 	// Given are step times that replace all predictions; nil without given times.
 	Given *Given
@@ -52,7 +52,8 @@ type Config struct {
 	Slowdown float64
 }
 
-// Factors multiply the times of parts of a step, as they were fitted to a deployment. 0 means 1.
+// Factors multiply the times of parts of a step, as they were fitted to a deployment. Each is above
+// 0, or 0 for a factor of 1: or1 reads it.
 type Factors struct {
 	// Prompts is the factor on the time of what grows with the tokens of a step: arithmetic, the
 	// attention of prompts, and reading and writing activations.
@@ -255,7 +256,7 @@ type Adapters struct {
 	// Count is the number of adapters, and Slots the number of adapters that are in the
 	// accelerators' memory at once.
 	Count, Slots int
-	// Rank is the rank of the adapters, and Room that for which a slot has room.
+	// Rank is the rank of the adapters, and Room the largest rank for which a slot has room.
 	Rank, Room int
 	// AttentionOnly leaves the matrices of the MLP without adapters. Routed experts, the router and
 	// the output head never have one.

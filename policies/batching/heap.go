@@ -8,16 +8,17 @@ import (
 
 // heap is a binary heap of sequences, the first in order on top.
 type heap struct {
-	entries []entry
-	// places says, by Sequence.Slot, which entry of the heap holds a sequence. Heaps can share it
-	// if a sequence is in one of them at most.
+	entries []entry // no entry is before its parent
+	// places says, by Sequence.Slot, which entry of the heap holds a sequence; it means nothing for
+	// other sequences. Heaps can share it if a sequence is in one of them at most. It is nil before
+	// the first push.
 	places *[]int32
 }
 
 // entry is a place in an order: by rank, the lowest first, and among equals by id.
 type entry struct {
 	rank float64
-	id   int64
+	id   int64 // Request.ID of s
 	s    *sim.Sequence
 }
 

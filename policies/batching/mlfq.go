@@ -14,15 +14,19 @@ import (
 // run for the quantum of its queue; each quantum is twice the one before. The requests in the first
 // queues run, with whole prompts in the same step as decodes. A request that gives way keeps its KV
 // cache while there is memory. Swapping ahead of need is not modelled.
+//
+// Each sequence is either in the heap of its level in waiting or in a queue of running. The ranks
+// of heaps are times as float64: above 2^53 ticks (25 hours) they are rounded, and equal ones are
+// ordered by ID.
 type MLFQ struct {
 	MLFQConfig
 	waiting []heap        // by level, in the order in which they entered it
-	paused  []sim.Queue   // by level, the waiting sequences that hold memory
+	paused  []sim.Queue   // by level, the waiting sequences that hold memory: job.paused
 	running [][]sim.Queue // by lane and level, in the order in which their quantum began
 	// jobs are the states of sequences, by Sequence.Slot. In a sim.PerSequence, those that wait
 	// would take rows in the tables of all policies.
 	jobs []job
-	n    int // sequences that wait
+	n    int // sequences in waiting
 }
 
 // MLFQConfig holds the parameters of a multi-level feedback queue.
@@ -31,10 +35,10 @@ type MLFQConfig struct {
 	MaxSequences int
 	// Levels is the number of queues, in [1, 32]. The last queue has no limit of time.
 	Levels int
-	// Quantum is the quantum of the first queue.
+	// Quantum is the quantum of the first queue, above 0.
 	Quantum sim.Time
-	// PrefillRate is the number of prompt tokens computed in a second, as measured beforehand. It
-	// decides which queue a request enters.
+	// PrefillRate is the number of prompt tokens computed in a second, as measured beforehand,
+	// above 0. It decides which queue a request enters.
 	PrefillRate float64
 	// Starvation is the time after which a request moves from its queue to the first one; 0 means
 	// never.
@@ -46,10 +50,10 @@ type MLFQConfig struct {
 
 // job is the state of a sequence in the queues.
 type job struct {
-	entered sim.Time // its queue
-	began   sim.Time // its quantum, while it runs
-	level   int32
-	paused  bool // it waits and holds memory
+	entered sim.Time // when it entered its queue, at most now
+	began   sim.Time // when its quantum began; means nothing while it waits
+	level   int32    // of its queue, in [0, Levels)
+	paused  bool     // it waits and holds memory
 }
 
 // NewMLFQ returns the scheduler.

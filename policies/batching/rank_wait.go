@@ -15,6 +15,8 @@ import (
 // the places and of the token budget. The zero value starts prompts at once, wherever there is
 // room (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests, v1.1).
 type RankWait struct {
+	// Ranks is the number of data-parallel ranks, Steps the most steps for which prompts wait. The
+	// wait is on if Ranks is above 1 and Steps above 0.
 	Ranks, Steps int
 }
 
@@ -35,30 +37,27 @@ func (w RankWait) validate(l *Limits, chunked bool) error {
 // on reports whether prompts wait.
 func (w RankWait) on() bool { return w.Steps > 0 && w.Ranks > 1 }
 
-// ranks has the waiting sequences of each rank in their order of arrival.
+// ranks has the waiting sequences of each rank in their order of arrival. A request stays on the
+// rank that arrive gave it. Ranks are in [0, Ranks).
 type ranks struct {
 	RankWait
-	place   sim.PerSequence[place]
-	waiting []fifo // of each rank
-	// requests is the number of requests of each rank, waiting or running.
-	requests []int
-	lanes    []rankLane
-	// turn is the rank whose first sequence starts next.
-	turn int
+	place    sim.PerSequence[place]
+	waiting  []fifo     // of each rank
+	requests []int      // of each rank, waiting or running: arrive adds, left and Withdraw subtract
+	lanes    []rankLane // by number of the lane
+	turn     int        // the rank whose first sequence starts next; admit alone sets it
 }
 
 // place says where a sequence is.
 type place struct {
 	rank     int
-	decoding bool
+	decoding bool // in a batch, from joined to left
 }
 
-// rankLane is the state of a batch.
+// rankLane is the state of a batch. For each rank, 0 <= decoding <= running.
 type rankLane struct {
-	// opened is the step in which prompts could start last.
-	opened int64
-	// running and decoding are numbers of sequences of each rank.
-	running, decoding []int
+	opened            int64 // Batch.Steps in the step in which prompts could start last
+	running, decoding []int // numbers of sequences of each rank: entered, joined and left count
 }
 
 func newRanks(w RankWait) *ranks {

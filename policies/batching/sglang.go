@@ -26,21 +26,21 @@ const (
 type SGLang struct {
 	Continuous
 	waiting   longestPrefix
-	initial   float64
-	maxOutput int
-	lanes     []sglangLane
+	initial   float64      // the new-token ratio at first, in (0, 1]
+	maxOutput int          // tokens of an answer for which room is asked, see NewSGLang
+	lanes     []sglangLane // by number of the lane
 	// full is true if memory did not suffice for another request. It stays true until a sequence
 	// leaves.
 	full bool
-	// interval is the number of decode steps between two looks at the arrivals. unseen are the
-	// requests that arrived since the last look.
+	// interval is the number of decode steps between two looks at the arrivals, at least 1. unseen
+	// are the requests that arrived since the last look, which wait as others do.
 	interval int64
 	unseen   sim.Queue
 }
 
 // sglangLane is the scheduler's state of one batch.
 type sglangLane struct {
-	// The new-token ratio was anchor when the batch had decoded for since steps.
+	// The new-token ratio was anchor, in [0, 1], when the batch had decoded for since steps.
 	anchor float64
 	since  int64
 	// looked is the number of steps that the batch had decoded when the scheduler last looked at
@@ -48,9 +48,10 @@ type sglangLane struct {
 	// scheduler looks again.
 	looked   int64
 	prompted bool
-	// output is the number of tokens that the sequences may generate, and prompts the number of
-	// prompt tokens of the decoding sequences. long counts the sequences that may generate more
-	// tokens than output includes for them.
+	// output is the sum of SGLang.output over the sequences in the batch, and prompts the number of
+	// prompt tokens of the decoding ones. long counts the sequences whose output is above
+	// sglangClip, so that only a visit to each tells what is to come. Entered, Joined and Left
+	// count.
 	output, prompts, long int
 }
 

@@ -25,13 +25,15 @@ const (
 // starts. Sequences that are complete earlier keep their place, as padding. All answers are
 // returned at the end.
 type Static struct {
-	size    int
-	delay   sim.Time
+	size    int      // the most sequences of a batch, at least 1
+	delay   sim.Time // the longest wait for a full batch, at least 0
 	prompts Prompts
-	alone   bool
+	alone   bool // a batch has the whole pipeline to itself
 	waiting fifo
-	active  bool // a batch is under way, in the lane
-	lane    int
+	// lane is the lane of the batch that started last. With alone, active is true from its start
+	// until the lane is asked for a step after the batch has ended; otherwise active means nothing.
+	active bool
+	lane   int
 }
 
 // NewStatic returns the scheduler for batches of at most size sequences. A batch takes the

@@ -35,8 +35,9 @@ func NewTRTLLMMaxUtilization(maxSequences, tokenBudget int, chunked bool, wait B
 // requests to grow to their full length, so that no request is ever paused.
 type TRTLLMNoEvict struct {
 	Continuous
-	maxOutput int
-	// promised is the number of units of memory that the running sequences may take in the end.
+	maxOutput int // tokens of an answer for which memory must suffice, see NewTRTLLMNoEvict
+	// promised is the sum of units over the sequences in batches. accept keeps it at most the
+	// capacity of the memory, except for one sequence alone.
 	promised int64
 }
 

@@ -70,22 +70,22 @@ func (v *VTC) Left(b *sim.Batch, s *sim.Sequence, _ bool) {
 }
 
 // joined says how many more tokens than the steps of its batch a sequence had when it began to
-// decode.
+// decode. It is empty before and after.
 type joined struct {
 	decodes bool
-	ahead   int64
+	ahead   int64 // may be below 0
 }
 
 // tenants is the order of tenant by tenant, each with its requests in order of arrival.
 type tenants struct {
-	inputWeight, outputWeight float64
+	inputWeight, outputWeight float64 // of a token, at least 0, not both 0
 
 	list    []tenant // by number
-	waiting []int    // those with requests that wait, in order of number
-	fresh   []int    // of them, the ones that are not lifted yet, in order of arrival
+	waiting []int    // the tenants with requests that wait, in ascending order
+	fresh   []int    // tenants that came to have such requests since lift, in order of arrival
 	next    int      // whose request is first; −1 where that is not decided
 	last    int      // who was the last to have requests that wait; −1 at the beginning
-	n       int      // requests that wait
+	n       int      // requests that wait: the sum of the lengths of tenant.queue
 }
 
 // tenant is a client and the service that it got.

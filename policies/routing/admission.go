@@ -26,15 +26,17 @@ func (q QueueLimit) Admit(_ *sim.Request, pool *sim.Pool) bool {
 // RateLimit gives each tenant a token bucket (Turner, IEEE Communications Magazine 24(10), 1986).
 // Each request takes one token, and is refused while the bucket is empty.
 type RateLimit struct {
-	rate    float64
-	burst   float64
+	rate    float64  // tokens a second that a bucket gets, above 0
+	burst   float64  // tokens that a bucket holds, at least 1
 	buckets []bucket // by tenant
 }
 
+// bucket is the token bucket of a tenant, which is full before its first request.
+
 type bucket struct {
-	level   float64
-	at      sim.Time
-	started bool
+	level   float64  // tokens at the time at, 0 <= level <= burst
+	at      sim.Time // of the tenant's last request
+	started bool     // there was one
 }
 
 // NewRateLimit returns the admission policy for a rate in requests a second, above 0, and buckets

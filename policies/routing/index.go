@@ -19,24 +19,27 @@ type Index struct {
 	Period sim.Time
 	// Loss is the share of events that never come, in [0, 1].
 	Loss float64
-	// Remembered is how many blocks that were sent to a replica are remembered, the last used ones.
+	// Remembered is how many blocks that were sent to a replica are remembered, the last used ones;
+	// at least 1. It has no effect if Exact.
 	Remembered int
 	// Seed determines which events are lost.
 	Seed uint64
 
 	known  []known        // by replica
-	events []memory.Event // of the last report
+	events []memory.Event // of the last report, for reuse
 	names  []uint64       // of the blocks of the request that is routed
 	of     int            // tokens of such a block; 0 before they are named
 }
 
 // known is what the router knows of a replica.
 type known struct {
-	size    int // tokens of a block
-	due     sim.Time
-	reports uint64
-	blocks  map[uint64]*lru.Element
-	order   *lru.List // the last used blocks first
+	size    int      // tokens of a block: blockTokens until a replica reports
+	due     sim.Time // when the next report comes; 0 unless Exact
+	reports uint64   // so far
+	// blocks has the names of the blocks that the replica is taken to have. If Exact, the values
+	// are nil; otherwise they are the elements of order, and len(blocks) <= Remembered.
+	blocks map[uint64]*lru.Element
+	order  *lru.List // the last used blocks first; empty if Exact
 }
 
 // blockTokens is the size of blocks where replicas report nothing: vLLM's default, and

@@ -13,13 +13,14 @@ import (
 // Information?, IEEE TPDS 11(1), 2000). A choice between a few replicas drawn at random avoids
 // that.
 type KVAware struct {
-	period  sim.Time
-	choices int
-	rng     *rand.Rand
+	period  sim.Time   // between two reports, at least 0; 0 asks for each request
+	choices int        // replicas drawn for a request; 0 compares all
+	rng     *rand.Rand // for choices
 
-	due    sim.Time
-	loads  []float64 // by replica, as reported
-	lowest int
+	// Only report and Route change these.
+	due    sim.Time  // when the next report comes
+	loads  []float64 // by replica, as reported last: full memories; 0 before the first report
+	lowest int       // the replica with the least load that took requests at the last report
 }
 
 // NewKVAware returns the router. Replicas report once a period; 0 means that reports are always

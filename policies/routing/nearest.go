@@ -14,8 +14,8 @@ import (
 // next region are drawn. Where all have, the request stays in the nearest.
 type Nearest struct {
 	rng   *rand.Rand
-	spill int
-	known map[origin]*around
+	spill int                // unfinished requests, at least 1
+	known map[origin]*around // listed anew when replicas have started or stopped
 }
 
 // origin is a region of users, and the pool that serves them.
@@ -27,8 +27,8 @@ type origin struct {
 // around is the replicas of a pool as users of a region see them: groups that are as far away, the
 // nearest first.
 type around struct {
-	size   int // of the pool when they were listed
-	groups [][]int
+	size   int     // of the pool when they were listed; with another one, the list is stale
+	groups [][]int // of replicas, no group empty
 }
 
 // NewNearest returns the router that spills over from replicas with that many requests, at least 1.

@@ -14,18 +14,21 @@ import (
 // v0.4). The router knows which replica it sent a beginning to, but not whether the replica still
 // keeps it.
 type PrefixAware struct {
-	share    float64
-	slack    int
+	share float64 // the least share of the prompt that counts, in [0, 1]
+	slack int     // unfinished requests more than the fewest of a replica, at least 0
+	// names has the beginnings in places, each once: names[places[x].slot] = x, and their number is
+	// at most capacity. When it is full, it is a ring: oldest is the place of the beginning that
+	// was noted first.
 	places   map[uint64]place
-	names    []uint64 // of the beginnings in places, in the order in which they were noted
+	names    []uint64
 	oldest   int
-	capacity int
+	capacity int // at least 1
 }
 
 // place is where a beginning was last served.
 type place struct {
 	replica int
-	slot    int // in names
+	slot    int // in PrefixAware.names
 }
 
 // NewPrefixAware returns the router. It remembers the given number of beginnings, at least 1; each

@@ -11,15 +11,16 @@ import (
 // (Holt's linear exponential smoothing, Int. J. Forecasting 20(1), 2004), extrapolates them by the
 // time that a replica takes to start, and divides by the rate that one replica serves.
 type Forecast struct {
-	perReplica   float64
-	ahead        float64
-	level, trend float64 // of the smoothing, in (0, 1]
+	perReplica   float64 // requests a second, above 0
+	ahead        float64 // seconds, at least 0
+	level, trend float64 // weights of the newest rate and of the newest trend, in (0, 1]
 	hold         hold
 
-	rate, slope float64 // requests a second, and their change a second
-	arrived     int64
-	at          sim.Time
-	samples     int
+	// Replicas, which the simulator calls at increasing times, alone changes these.
+	rate, slope float64  // smoothed requests a second, and their change a second
+	arrived     int64    // Pool.Arrived at the last call
+	at          sim.Time // of the last call
+	samples     int      // calls so far; the slope begins with the second
 }
 
 // NewForecast returns the scaler. perReplica is the number of requests a second that a replica

@@ -61,10 +61,10 @@ func (q *Queue) Replicas(p *sim.Pool) int {
 // horizontal pod autoscaler: desired = ceil(current × metric / target)). Engines that batch are
 // busy even at a low load, so other signals say more.
 type Utilization struct {
-	target float64
+	target float64 // share of time in which steps run
 	hold   hold
-	busy   sim.Time
-	at     sim.Time
+	busy   sim.Time // Pool.Busy at the last call
+	at     sim.Time // of the last call
 }
 
 // NewUtilization returns the scaler for a target in (0, 1]. Replicas that are not needed stay for
@@ -89,10 +89,13 @@ func atLeast(replicas float64) int { return int(math.Ceil(replicas - 1e-9)) }
 
 // hold remembers sizes for a while, so that a pool does not shrink in a short lull.
 type hold struct {
-	keep sim.Time
-	past []wanted // falling sizes: an earlier one that is not larger does not matter any more
+	keep sim.Time // at least 0
+	// past has sizes in the order of time, which fall strictly: an earlier one that is not larger
+	// than a later one does not matter any more. most drops sizes that are older than keep.
+	past []wanted
 }
 
+// wanted is a number of replicas that was wanted at a time.
 type wanted struct {
 	at       sim.Time
 	replicas int

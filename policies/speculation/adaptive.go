@@ -9,6 +9,7 @@ import (
 // estimate is an observed acceptance rate, in which recent drafts have more weight. It is the
 // number of accepted tokens divided by the number of examined tokens; tokens after a rejection are
 // not examined. This is the maximum-likelihood estimate of a truncated geometric distribution.
+// 0 <= accepted <= tried, and tried is above 0.
 type estimate struct{ accepted, tried float64 }
 
 // prior returns the estimate that would follow from weight examined tokens with an accepted share.
@@ -41,8 +42,8 @@ func (e *estimate) mean(length int) float64 {
 // which is one rate for all requests. This is the goodput of SmartSpec (Liu et al. 2024,
 // arXiv:2406.14066, section 4).
 type Adaptive struct {
-	first, now estimate
-	keep       float64
+	first, now estimate // at the beginning, which does not change, and of all drafts so far
+	keep       float64  // the weight that old drafts keep from one step to the next, in [0, 1)
 }
 
 // NewAdaptive returns the policy that begins with the given acceptance rate in (0, 1), and
