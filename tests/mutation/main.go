@@ -28,16 +28,16 @@
 //	internal/planner/compare            13  9201
 //	internal/planner/sweep              14  9204
 //	internal/planner/tuning             13  9202
-//	internal/planner/queue              12  9462 (of 18)
+//	internal/planner/queue              36  21003 (of 40)
 //	internal/planner                    14  9203
 //	scenarios/deployment                15  9312
 //	scenarios/evidence                  15  9311
 //	internal/strict                     13  8101
-//	workload                            13  9471 (of 18)
+//	workload                            47  31011 (of 55)
 //	workload/arrivals                   12  7401
 //	workload/lengths                    14  7401
 //	workload/reuse                      14  7401
-//	workload/trace                      13  9461 (of 18)
+//	workload/trace                      49  31012 (of 55)
 //	internal/training                   13  9314
 //	internal/twin/observed              12  8101
 //	internal/twin/drift                 12  8101

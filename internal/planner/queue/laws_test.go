@@ -98,6 +98,9 @@ func TestWhoConnects(t *testing.T) {
 		if o.MaxReconnect != -1 || o.ReconnectWait != time.Second/2 {
 			t.Errorf("%d tries, each after %v", o.MaxReconnect, o.ReconnectWait)
 		}
+		if proves := o.Nkey != ""; proves != (of.user == "") {
+			t.Errorf("%q proves that it has the key: %t", of.user, proves)
+		}
 		before := log.text()
 		o.DisconnectedErrCB(conn, nil)
 		if log.text() != before {
