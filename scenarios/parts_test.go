@@ -3,6 +3,8 @@ package scenarios
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/registry"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/speculation"
@@ -517,4 +520,239 @@ func sequenceAt(arrival, ttft sim.Time) *sim.Sequence {
 	q := &sim.Sequence{Request: sim.Request{Arrival: arrival, Output: 5}}
 	q.Answered, q.FirstToken = 2, arrival+ttft
 	return q
+}
+
+// seen passes a source on, and counts its requests.
+type seen struct {
+	sim.Source
+	requests int64
+}
+
+// Next implements sim.Source.
+func (s *seen) Next(r *sim.Request) {
+	s.requests++
+	s.Source.Next(r)
+}
+
+// decoded sums up the steps in which sequences decoded.
+type decoded struct {
+	sim.NopObserver
+	steps, decodes, tokens, context, prompts, alone int64
+	time, plain, decoding, prefill                  sim.Time
+	s                                               *Simulation
+}
+
+// Steps implements sim.Observer.
+func (o *decoded) Steps(l *sim.Leap) {
+	took := l.End - l.Start
+	if l.Decodes == 0 {
+		o.prefill += took
+		return
+	}
+	o.steps += l.Steps
+	o.decodes += int64(l.Decodes) * l.Steps
+	o.tokens += int64(l.DecodeTokens) * l.Steps
+	o.context += l.Context * l.Steps
+	o.time += took
+	if len(l.Prefill) == 0 {
+		o.alone, o.plain, o.decoding = o.alone+l.Steps, o.plain+took, o.decoding+took
+		return
+	}
+	for _, c := range l.Prefill {
+		o.prompts += int64(c.New)
+	}
+	own := min(took, o.s.Ledger(&sim.Leap{Replica: l.Replica, Decodes: l.Decodes,
+		DecodeTokens: l.DecodeTokens, Context: l.Context}).Time())
+	o.decoding, o.prefill = o.decoding+own, o.prefill+took-own
+}
+
+// The mean step that decodes is the mean of the steps that ran: in sequences, tokens, contexts,
+// prompt tokens beside them and time, with and without prompts. The time of steps is divided
+// between prompts and decoding, as these would take alone. All requests come from the source.
+func TestTheMeanStepIsOfTheStepsThatRan(t *testing.T) {
+	for _, rate := range []string{"1/s", "30/s"} {
+		f := mustParse(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: "+rate+
+			", requests: 60, prompt: 800, output: 50}\n")
+		s := build(t, f, nil)
+		source, all := &seen{}, &decoded{s: s}
+		s.ReplaceSource(func(w sim.Source) sim.Source { source.Source = w; return source })
+		s.StepByStep(func(*sim.Sequence, int, sim.Time) {})
+		r, err := s.Run(t.Context(), all)
+		testkit.OK(t, err)
+		per, p := float64(all.steps), r.Decode
+		mean := func(n int64) float64 { return float64(n) / per }
+		context := float64(all.context) / float64(all.decodes) * float64(p.Batch)
+		if source.requests != 60 || math.Abs(float64(p.Batch)-mean(all.decodes)) > 0.5 ||
+			p.Tokens != p.Batch || all.tokens != all.decodes ||
+			math.Abs(float64(p.Context)-context) > 1 ||
+			math.Abs(p.Prompts-mean(all.prompts)) > 1e-9 ||
+			math.Abs(p.Step*per/all.time.Milliseconds()-1) > 1e-9 ||
+			math.Abs(p.Plain*float64(all.alone)/all.plain.Milliseconds()-1) > 1e-9 {
+			t.Errorf("%s: %+v of %d requests, in %+v", rate, p, source.requests, all)
+		}
+		whole := (all.decoding + all.prefill).Seconds()
+		if d := r.Diagnosis; math.Abs(d.Decoding-all.decoding.Seconds()/whole) > 1e-3 ||
+			math.Abs(d.Prompts+d.Decoding-1) > 1e-9 {
+			t.Errorf("%s: %g of the time is for prompts and %g for decoding, want %g", rate,
+				d.Prompts, d.Decoding, all.decoding.Seconds()/whole)
+		}
+	}
+}
+
+// A file that a scenario names at any key is among its files, and the fingerprint depends on what
+// is in it.
+func TestFilesAreThoseOfAllKeys(t *testing.T) {
+	dir := t.TempDir()
+	var names []string
+	var fill func(v reflect.Value, path string)
+	fill = func(v reflect.Value, path string) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem(), path)
+		case reflect.Slice:
+			if v.Type().Elem().Kind() == reflect.Struct {
+				v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+				fill(v.Index(0), path)
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				field := v.Type().Field(i)
+				at := path + "." + field.Name
+				if field.Name == "File" && field.Type.Kind() == reflect.String {
+					name := filepath.Join(dir, strings.TrimPrefix(at, ".")+".csv")
+					names = append(names, name)
+					v.Field(i).SetString(name)
+				} else if field.IsExported() {
+					fill(v.Field(i), at)
+				}
+			}
+		}
+	}
+	f := mustParse(t, "model: llama-3.1-8b\nhardware: h100-sxm\n")
+	fill(reflect.ValueOf(&f.Scenario.Workload).Elem(), ".Workload")
+	fill(reflect.ValueOf(&f.Scenario.Speculation).Elem(), ".Speculation")
+	fill(reflect.ValueOf(&f.Scenario.Caches).Elem(), ".Caches")
+	fill(reflect.ValueOf(&f.Scenario.Hardware).Elem(), ".Hardware")
+	for _, name := range names {
+		testkit.OK(t, os.WriteFile(name, []byte("1\n"), 0o600))
+	}
+	if listed := f.Files(); len(names) < 15 || len(listed) != len(names) {
+		for _, name := range names {
+			if !slices.Contains(listed, name) {
+				t.Errorf("%s is not among the files", filepath.Base(name))
+			}
+		}
+		t.Errorf("%d files are named, %d listed", len(names), len(listed))
+	}
+	plain := mustParse(t, "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {prompt: "+
+		"{distribution: empirical, file: "+names[0]+"}}\n")
+	first, err := plain.Fingerprint(HashFile)
+	testkit.OK(t, err)
+	testkit.OK(t, os.WriteFile(names[0], []byte("2\n"), 0o600))
+	second, err := plain.Fingerprint(HashFile)
+	if err != nil || first == second {
+		t.Errorf("another content has the fingerprint %s, %v", second, err)
+	}
+	if _, err := HashFile(dir); err == nil {
+		t.Error("a folder has a hash")
+	}
+	if _, err := HashFile(filepath.Join(dir, "none")); err == nil {
+		t.Error("no file has a hash")
+	}
+}
+
+// A scenario has a steady state unless one of its parts says otherwise: then each run starts
+// and ends in its own way, and no constant rate is offered. Users of a closed loop offer no rate.
+func TestUnsteadyScenariosSayWhy(t *testing.T) {
+	const wave = "rate: {pattern: wave, average: 2/s, swing: 0.5, period: 1m}"
+	for text, want := range map[string]string{
+		"": "",
+		"workload: {rate: 2/s, classes: [{name: a}, {name: b}]}\n": "",
+		"workload: {rate: {pattern: steady, value: 2/s}}\n":        "",
+		"workload: {arrivals: {process: closed-loop, users: 2}}\n": "",
+		"workload: {trace: {file: a.csv}}\n":                       "a recorded trace",
+		"workload: {classes: [{name: a, trace: {file: a.csv}}]}\n": "a recorded trace",
+		"fleet: {outages: [{replica: 0, at: 1s}]}\n":               "has outages",
+		"workload: {arrivals: at-once}\n":                          "at once",
+		"workload: {" + wave + "}\n":                               "rate that changes",
+		"workload: {classes: [{name: b, rate: 1/s}, {name: a, " + wave + "}]}\n": "rate that " +
+			"changes",
+		"fleet: {pools: [{replicas: 1}, {replicas: 2, scaling: outstanding}]}\n": "and stops",
+	} {
+		s := &mustParse(t, "model: llama-3.1-8b\nhardware: h100-sxm\n"+text).Scenario
+		got, closed := s.Unsteady(), strings.Contains(text, "closed-loop")
+		if (got == "") != (want == "") || !strings.Contains(got, want) ||
+			s.offersRate() != (want == "" && !closed) {
+			t.Errorf("%q: %q, a rate is offered: %v", text, got, s.offersRate())
+		}
+		if w := &s.Workload; w.Recorded() != (want == "a recorded trace") || w.Resampled() {
+			t.Errorf("%q: recorded %v, resampled %v", text, w.Recorded(), w.Resampled())
+		}
+	}
+	for _, text := range []string{"{trace: {file: a.csv, resample: 60s}}",
+		"{classes: [{name: a, trace: {file: a.csv, resample: 60s}}]}"} {
+		f, err := Parse("s.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
+			"workload: "+text))
+		if err == nil && !f.Scenario.Workload.Resampled() {
+			t.Errorf("%s is not resampled", text)
+		}
+	}
+}
+
+// Weights and caches have the number format of the model, where it has one of 16 or 32 bits, unless
+// the scenario gives another. An engine without captured graphs is no faster, and one that sorts
+// logits is not faster than one that takes the likeliest token; what contradicts itself is refused.
+func TestEnginesAreAsTheyAreSet(t *testing.T) {
+	for kind, want := range map[string]string{"float16": "fp16", "bfloat16": "bf16",
+		"float32": "fp32"} {
+		path := filepath.Join(t.TempDir(), "config.json")
+		testkit.OK(t, os.WriteFile(path, []byte(strings.Replace(
+			entryTexts[registry.Model].good, "float16", kind, 1)), 0o600))
+		for _, set := range []string{"", "engine: {weights: fp8}\n", "engine: {kv-cache: fp8}\n"} {
+			e := build(t, mustParse(t, "model: "+path+"\nhardware: h100-sxm\n"+set),
+				nil).Scenario.Engine
+			weights, cache := want, want
+			if strings.Contains(set, "weights") {
+				if weights = "fp8"; want == "fp32" {
+					cache = "bf16"
+				}
+			} else if set != "" {
+				cache = "fp8"
+			}
+			if e.Weights != weights || e.KVCache != cache {
+				t.Errorf("%s, %q: weights in %s, the cache in %s", kind, set, e.Weights, e.KVCache)
+			}
+		}
+	}
+	step := func(settings ...string) sim.Time {
+		f, err := Describe("llama-3.1-8b", "h100-sxm", settings...)
+		testkit.OK(t, err)
+		s, err := f.Steps(policies.Default())
+		testkit.OK(t, err)
+		return s.Decode(16, 500).Ledger.Time()
+	}
+	own := step()
+	if step("engine.eager=true") <= own || step("engine.sampling=sorted") != own ||
+		step("engine.sampling=greedy") > own || step("engine.slowdown=2") != 2*own {
+		t.Errorf("steps of %v: eager %v, sorted %v, greedy %v, slowed down %v", own,
+			step("engine.eager=true"), step("engine.sampling=sorted"),
+			step("engine.sampling=greedy"), step("engine.slowdown=2"))
+	}
+	for _, c := range [][2]string{
+		{"engine={eager: true, graph: 8}", "engine.graph: found 8 beside engine.eager"},
+		{"engine=vllm-v9", "engine.preset"},
+		{"engine={preset: vllm-v1, version: 0.0.1}", "engine.version"},
+		{"engine={preset: ideal, scheduling: asynchronous}", "engine.scheduling"},
+		{"memory={utilization: 0.9, kv-share: 0.9}",
+			"memory: found kv-share and utilization"},
+	} {
+		f, err := Describe("llama-3.1-8b", "h100-sxm", c[0])
+		if err == nil {
+			_, err = f.Steps(policies.Default())
+		}
+		if !IsInputError(err) || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %s", c[0], err, c[1])
+		}
+	}
 }
