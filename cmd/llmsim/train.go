@@ -10,7 +10,6 @@ import (
 	"github.com/llmsim/llmsim/internal/report/doc"
 	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/training"
-	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -119,38 +118,21 @@ func (flags *learnFlags) keepRun(cmd *cobra.Command, args []string, name string,
 // job looks up what the arguments and flags name.
 func (flags *learnFlags) job(cmd *cobra.Command, args []string) (*training.Job,
 	scenarios.Price, error) {
-	none := scenarios.Price{}
-	file, err := scenarios.Describe(args[0], args[1], flags.set...)
-	if err != nil {
-		return nil, none, err
-	}
-	found, err := file.Equipment(policies.Default())
-	if err != nil {
-		return nil, none, err
-	}
-	printNotes(cmd, found.Warnings)
-	optimizer, err := training.FindOptimizer(flags.optimizer)
-	if err != nil {
-		return nil, none, fmt.Errorf("--optimizer: %w", err)
-	}
-	j := &training.Job{Model: found.Model,
-		Machine: training.NewMachine(found.Accelerator, found.ScaleUp, found.Network),
-		GPUs:    flags.gpus, Batch: flags.batch, Seq: flags.seq, Layout: flags.layout,
-		Precision: flags.precision, Optimizer: optimizer,
-		Method: flags.method, Attention: flags.attention,
+	j := &training.Job{GPUs: flags.gpus, Batch: flags.batch, Seq: flags.seq, Layout: flags.layout,
+		Precision: flags.precision, Method: flags.method, Attention: flags.attention,
 		Eager: flags.eager, Overlap: flags.overlap, Dropout: flags.dropout,
 		ChunkedLoss: flags.chunked}
 	j.Layout.Schedule = flags.schedule
 	j.Layout.Recompute = flags.recompute
 	j.Layout.Sequence = true
+	var tokens *string
 	if cmd.Flag("tokens").Changed {
-		if j.Tokens, err = training.ParseTokens(flags.tokens); err != nil {
-			return nil, none, fmt.Errorf("--tokens: %w", err)
-		}
+		tokens = &flags.tokens
 	}
-	if flags.gpus < 1 || flags.seq < 1 {
-		return nil, none, fmt.Errorf("--gpus %d and --seq %d must be positive", flags.gpus,
-			flags.seq)
+	found, err := j.Equip(args[0], args[1], flags.set, flags.optimizer, tokens)
+	printNotes(cmd, found.Warnings)
+	if err != nil {
+		return nil, found.Price, err
 	}
 	if j.Batch == 0 && !cmd.Flag("global-batch").Changed {
 		j.Batch = j.UsualBatch()

@@ -2,14 +2,11 @@ package playground
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/training"
-	"github.com/llmsim/llmsim/policies"
-	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Training is the first of the settings of a training run, which Result computes in place of a
@@ -31,22 +28,30 @@ func train(settings []string) ([]byte, error) {
 		Recompute: training.NoRecompute, Sequence: true}
 	counts := map[string]*int{"gpus": &job.GPUs, "global-batch": &job.Batch, "seq": &job.Seq,
 		"tensor": &l.Tensor, "pipeline": &l.Pipeline, "zero": &l.ZeRO}
-	given, names := map[string]bool{}, map[string]string{}
+	var model, accelerator string
+	var tokens *string
+	given := map[string]bool{}
 	for _, setting := range settings {
 		key, value, _ := strings.Cut(setting, "=")
 		given[key] = true
-		if into := counts[key]; into != nil {
+		switch into := counts[key]; {
+		case into != nil:
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 0 || n > 1<<20 {
 				return nil, fmt.Errorf("%s: found %q, want a whole number", key, value)
 			}
 			*into = n
-		} else if !slices.Contains([]string{"model", "hardware", "tokens"}, key) {
+		case key == "model":
+			model = value
+		case key == "hardware":
+			accelerator = value
+		case key == "tokens":
+			tokens = &value
+		default:
 			return nil, fmt.Errorf("no setting %q of a training run", key)
 		}
-		names[key] = value
 	}
-	price, err := equip(&job, names)
+	found, err := job.Equip(model, accelerator, nil, "adamw", tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -56,30 +61,5 @@ func train(settings []string) ([]byte, error) {
 	if err := job.Fill(given); err != nil {
 		return nil, err
 	}
-	return encode(job.Result(job.Compute(price)))
-}
-
-// equip looks up the model, the accelerator and the optimizer, and returns the price of an
-// accelerator.
-func equip(job *training.Job, names map[string]string) (price scenarios.Price, err error) {
-	file, err := scenarios.Describe(names["model"], names["hardware"])
-	if err != nil {
-		return price, err
-	}
-	found, err := file.Equipment(policies.Default())
-	if err != nil {
-		return price, err
-	}
-	job.Model = found.Model
-	job.Machine = training.NewMachine(found.Accelerator, found.ScaleUp, found.Network)
-	if job.Optimizer, err = training.FindOptimizer("adamw"); err != nil {
-		return price, err
-	}
-	if job.GPUs < 1 || job.Seq < 1 {
-		return price, fmt.Errorf("gpus %d and seq %d must be positive", job.GPUs, job.Seq)
-	}
-	if text := names["tokens"]; text != "" {
-		job.Tokens, err = training.ParseTokens(text)
-	}
-	return found.Price, err
+	return encode(job.Result(job.Compute(found.Price)))
 }

@@ -543,3 +543,39 @@ func TestSumsOfGradients(t *testing.T) {
 		near(t, "seconds", j.synchronise(step), want)
 	})
 }
+
+// What a job is equipped with is what it names, and each name or number that is wrong is named.
+func TestEquipNamesWhatIsWrong(t *testing.T) {
+	tokens, wrong := "15T", "many"
+	j := Job{GPUs: 8, Seq: 4096}
+	found, err := j.Equip("llama-3-70b", "h100", nil, "adamw", &tokens)
+	if err != nil || j.Model != found.Model ||
+		j.Machine.Accelerator.Name != found.Accelerator.Name ||
+		j.Optimizer.Name != "adamw" || j.Tokens != 15e12 {
+		t.Fatalf("found %+v, %v", j, err)
+	}
+	for want, equip := range map[string]func(*Job) error{
+		"llama-3-70x": func(j *Job) error {
+			_, err := j.Equip("llama-3-70x", "h100", nil, "adamw", nil)
+			return err
+		},
+		"--optimizer": func(j *Job) error {
+			_, err := j.Equip("llama-3-70b", "h100", nil, "adamx", nil)
+			return err
+		},
+		"--tokens": func(j *Job) error {
+			_, err := j.Equip("llama-3-70b", "h100", nil, "adamw", &wrong)
+			return err
+		},
+		"--seq 0": func(j *Job) error {
+			j.Seq = 0
+			_, err := j.Equip("llama-3-70b", "h100", nil, "adamw", nil)
+			return err
+		},
+	} {
+		err := equip(&Job{GPUs: 1, Seq: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("found %v, want an error that names %s", err, want)
+		}
+	}
+}
