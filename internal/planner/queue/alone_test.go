@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -626,7 +627,7 @@ func TestServersEndWithTheirInput(t *testing.T) {
 	testkit.OK(t, err)
 	s.process = testkit.Command(t, path, "-c", "cat >/dev/null; sleep 0.05; : >"+
 		filepath.Join(dir, "ended"))
-	s.in, err = s.process.StdinPipe()
+	s.conn, s.process.Stdin = net.Pipe()
 	testkit.OK(t, err)
 	testkit.OK(t, s.process.Start())
 	s.close()

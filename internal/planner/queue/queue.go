@@ -304,8 +304,7 @@ func (q *Queue) missWorkers(ctx context.Context, c jetstream.Consumer) {
 type hosted struct {
 	url     string
 	process *exec.Cmd
-	in      io.Closer        // its input: the process ends with it
-	conn    net.Conn         // the connection of this process, by its input and output
+	conn    net.Conn         // the connection of this process, with whose end the server ends
 	folder  *files.Temporary // what it stores
 }
 
@@ -387,13 +386,11 @@ func (s *hosted) start(path, config string) error {
 	}); err != nil {
 		return err
 	}
+	var theirs net.Conn
+	s.conn, theirs = net.Pipe()
 	var why strings.Builder
 	process := exec.Command(path, file)
-	process.Stderr = &why
-	in, err := process.StdinPipe()
-	if err != nil {
-		return err
-	}
+	process.Stdin, process.Stderr = theirs, &why
 	out, err := process.StdoutPipe()
 	if err != nil {
 		return err
@@ -401,23 +398,20 @@ func (s *hosted) start(path, config string) error {
 	if err := process.Start(); err != nil {
 		return err
 	}
-	s.process, s.in = process, in
+	s.process = process
 	answers := bufio.NewReader(out)
-	line, err := answers.ReadString('\n')
-	if err != nil {
+	if s.url, err = answers.ReadString('\n'); err != nil {
+		s.conn.Close()
 		_ = process.Wait() // until all that it says is there
+		s.process = nil
 		return fmt.Errorf("%s ended before it listened: %s", path,
 			strings.TrimSpace(why.String()))
 	}
-	s.url = strings.TrimSpace(line)
-	mine, theirs := net.Pipe()
-	s.conn = mine
-	copied := func(to io.WriteCloser, from io.Reader) {
-		_, _ = io.Copy(to, from) // where it breaks, the connection ends
-		to.Close()
-	}
-	go copied(in, theirs)
-	go copied(theirs, answers)
+	s.url = strings.TrimSpace(s.url)
+	go func() {
+		_, _ = io.Copy(theirs, answers) // where it breaks, the connection ends
+		theirs.Close()
+	}()
 	return nil
 }
 
@@ -429,7 +423,6 @@ func (s *hosted) close() {
 		s.conn.Close()
 	}
 	if s.process != nil {
-		s.in.Close()
 		patience := time.AfterFunc(5*time.Second, func() { _ = s.process.Process.Kill() })
 		_ = s.process.Wait() // how it ended matters no more
 		patience.Stop()

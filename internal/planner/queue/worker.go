@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,14 +22,13 @@ import (
 
 // Work does tasks of a server until ctx is done, which is no error; then those in hand are given
 // back.
-func Work(ctx context.Context, c Config, handlers Handlers) error {
-	if err := work(ctx, c.complete(), handlers); !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
-func work(ctx context.Context, c Config, handlers Handlers) error {
+func Work(ctx context.Context, c Config, handlers Handlers) (err error) {
+	defer func() {
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+	}()
+	c = c.complete()
 	k, err := c.key()
 	if err != nil {
 		return scenarios.BadInput(err)
@@ -164,24 +163,17 @@ func (w *worker) storeResult(ctx context.Context, t *Task, o outcome) error {
 
 // alive does a task, and reports progress meanwhile so that the task is not given to another.
 func (w *worker) alive(ctx context.Context, m jetstream.Msg, t *Task) (json.RawMessage, error) {
-	done := make(chan struct{})
+	working, done := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer done()
 	beats.Go(func() {
-		ticker := time.NewTicker(w.beat)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				if err := m.InProgress(); err != nil {
-					w.log(fmt.Sprintf("reporting that a task is in progress: %v", err))
-				}
+		for pause(working, w.beat); working.Err() == nil; pause(working, w.beat) {
+			if err := m.InProgress(); err != nil {
+				w.log(fmt.Sprintf("reporting that a task is in progress: %v", err))
 			}
 		}
 	})
-	defer beats.Wait()
-	defer close(done)
 	return w.do(ctx, t)
 }
 
@@ -291,7 +283,7 @@ func readTask(data []byte) (*Task, error) {
 		return nil, fmt.Errorf("not a task: %w", err)
 	}
 	if t == nil || t.Key == "" || t.Kind == "" {
-		return nil, fmt.Errorf("not a task: key and kind must be given")
+		return nil, errors.New("not a task: key and kind must be given")
 	}
 	if err := checkKey(t.Key); err != nil {
 		return nil, err
@@ -307,11 +299,12 @@ func readTask(data []byte) (*Task, error) {
 	return t, nil
 }
 
-// checkKey refuses a key by which the server cannot store a result.
+// keys is how a key is written by which the server can store a result.
+var keys = regexp.MustCompile(`^[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*$`)
+
+// checkKey refuses other keys.
 func checkKey(key string) error {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
-	wrong := strings.IndexFunc(key, func(r rune) bool { return !strings.ContainsRune(letters, r) })
-	if wrong >= 0 || key == "" || slices.Contains(strings.Split(key, "."), "") {
+	if !keys.MatchString(key) {
 		return fmt.Errorf("found the key %.100q; want letters, digits, minus signs, underscores "+
 			"and single points between them", key)
 	}
