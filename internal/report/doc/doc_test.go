@@ -95,6 +95,12 @@ func TestColumnsOfMedia(t *testing.T) {
 			b.Header, row = append(b.Header, string(rune('A'+i))), append(row, string(rune('a'+i)))
 		}
 		b.Rows = [][]string{row}
+		page := string(Blocks{b}.HTML())
+		for i := 1; i < n; i++ {
+			if strings.Contains(page, `<td class="left">`+row[i]) != slices.Contains(b.Left, i) {
+				t.Errorf("column %d of the page is not aligned as %v says:\n%s", i, b.Left, page)
+			}
+		}
 		seen := b.without(b.Wide)
 		if len(seen.Header) != n-len(b.Wide) || len(seen.Rows[0]) != len(seen.Header) {
 			t.Fatalf("%+v of %+v", seen, b)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -109,20 +110,26 @@ func (b Blocks) HTML() template.HTML {
 			h.WriteString(`<pre tabindex="0">` + words + "</pre>\n")
 		case Table:
 			t := one.without(one.Drawn)
+			align := func(column int) string {
+				if column > 0 && slices.Contains(t.Left, column) {
+					return ` class="left"`
+				}
+				return ""
+			}
 			h.WriteString(`<div class="wide" tabindex="0" role="region" aria-label="table">` +
 				"<table><thead><tr>")
-			for _, title := range t.Header {
+			for k, title := range t.Header {
 				if title == "" { // readers of screens announce a header
 					h.WriteString("<td></td>")
 					continue
 				}
-				h.WriteString(`<th scope="col">` + htmlWords(title) + "</th>")
+				h.WriteString(`<th scope="col"` + align(k) + ">" + htmlWords(title) + "</th>")
 			}
 			h.WriteString("</tr></thead>\n<tbody>")
 			for _, row := range t.Rows {
 				h.WriteString(`<tr><th scope="row">` + htmlWords(row[0]) + "</th>")
-				for _, cell := range row[1:] {
-					h.WriteString("<td>" + htmlWords(cell) + "</td>")
+				for k, cell := range row[1:] {
+					h.WriteString("<td" + align(k+1) + ">" + htmlWords(cell) + "</td>")
 				}
 				h.WriteString("</tr>\n")
 			}
