@@ -715,3 +715,188 @@ func TestTunedFleetsAreKnownInClosedForm(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a fleet that loses names its rate only where that decides, and the stock only
+// where one replica more is not there; bounds are said with the least price that they allow.
+func TestLosersAreDescribedByWhatTheyLack(t *testing.T) {
+	for k, load := range []string{"rate: 200/s", "arrivals: {process: closed-loop, users: 40}"} {
+		s, _ := agreed(t, 3, menuDrawn(rand.New(rand.NewPCG(uint64(k), 12)), load, steadySLO+
+			fmt.Sprintf("fleet: {spare: %d}\n", k)), untuned)
+		s.best, s.outcomes = -1, make([]outcome, len(s.options))
+		for i, o := range s.options {
+			v := judge.Verdict{Rate: 3.25, Trial: judge.Trial{Limit: "queues grow"}}
+			for n := 1; n < 12; n++ {
+				words, more := s.whyLost(o, n, v), n+s.Spare+1
+				left := ""
+				if count := o.Prefill.Offer.Count; count > 0 && more*o.GPUs > count {
+					left = fmt.Sprintf("; there are %d × %s", count, o.Prefill.Offer.Accelerator)
+				}
+				first := "at 3.25/s a replica, queues grow"
+				if s.Rate == 0 {
+					first = fmt.Sprintf("with %d replica", n)
+				}
+				if !strings.HasPrefix(words, first) || !strings.HasSuffix(words, left) ||
+					strings.Contains(words, "there are") != (left != "") {
+					t.Errorf("%d of %s: %q, want %q and %q", n, s.label(i), words, first, left)
+				}
+			}
+			s.outcomes[i].kind = costsMore
+			if words := s.words(i); o.Unfit() == "" && (!strings.Contains(words,
+				"costs "+s.Money(o.Cost(s.Fewest(o)+s.Spare))+"/h at least") ||
+				strings.Contains(words, "a replica cannot sustain") != (s.Rate > 0)) {
+				t.Errorf("%s: %q", s.label(i), words)
+			}
+			s.outcomes[i].kind = tooFew
+			offer := *o.Prefill.Offer
+			o.Prefill.Offer.Count = 1
+			want := (s.Fewest(o) + s.Spare) * o.GPUs
+			if words := s.words(i); o.Unfit() == "" && want > 1 && words != fmt.Sprintf(
+				"%d × %s and more are needed, there are 1", want, offer.Accelerator) {
+				t.Errorf("%s: %q, want %d", s.label(i), words, want)
+			}
+			*o.Prefill.Offer = offer
+		}
+	}
+}
+
+// A plan is possible if its budget and its power pay for the smallest fleet of some option with its
+// spares. Where they do not, the option that needs least of what is lacking is named.
+func TestPlansThatArePossible(t *testing.T) {
+	for spare := range 2 {
+		for _, limit := range []string{"budget: $0.1/h", "budget: $0.9/h", "power: 90W",
+			"power: 200W", "budget: $9/h, power: 60W"} {
+			further := fmt.Sprintf("fleet: {spare: %d}\ngoal: {find: throughput, %s}\n", spare,
+				limit)
+			s, _ := agreed(t, 2, menuDrawn(rand.New(rand.NewPCG(2, 14)), "arrivals: poisson",
+				steadySLO+further), untuned)
+			g := s.Goal()
+			possible, price, watts := false, math.Inf(1), math.Inf(1)
+			for _, o := range s.options {
+				n := float64(1 + spare)
+				if o.Unfit() != "" || o.Tight {
+					continue
+				}
+				stock := o.Prefill.Offer.Count == 0 || (1+spare)*o.GPUs <= o.Prefill.Offer.Count
+				possible = possible || stock &&
+					(g.Budget.Amount == 0 || n*o.Price <= g.Budget.Amount) &&
+					(g.Power == 0 || n*o.Watts() <= float64(g.Power))
+				price, watts = min(price, n*o.Price), min(watts, n*o.Watts())
+			}
+			err := s.possible()
+			if possible != (err == nil) {
+				t.Errorf("%s: possible: %v, %v", limit, possible, err)
+				continue
+			}
+			dear := g.Budget.Amount > 0 && price > g.Budget.Amount
+			strong := !dear && g.Power > 0 && watts > float64(g.Power)
+			if err != nil && (strings.Contains(err.Error(), "goal.budget: ") != dear ||
+				strings.Contains(err.Error(), "goal.power: ") != strong ||
+				dear && !strings.Contains(err.Error(), s.Money(price)) ||
+				dear && strings.Contains(err.Error(), "with its spares") != (spare > 0)) {
+				t.Errorf("%s, $%g/h and %g W at least: %v", limit, price, watts, err)
+			}
+		}
+	}
+}
+
+// Options are ordered by how near they are to being chosen: each is nearer than the next or as
+// near, and the nearest of each shape leads it.
+func TestNearnessIsAnOrder(t *testing.T) {
+	s, _ := agreed(t, 1, menuDrawn(rand.New(rand.NewPCG(1, 13)), "rate: 40/s", steadySLO), untuned)
+	rng := rand.New(rand.NewPCG(1, 15))
+	for range 40 {
+		s.outcomes = make([]outcome, len(s.options))
+		var all []int
+		for i := range s.outcomes {
+			all = append(all, i)
+			s.outcomes[i].kind = kind(2 + rng.IntN(7))
+			s.outcomes[i].closest = float64(rng.IntN(4)) / 4
+			s.outcomes[i].replicas = max(0, rng.IntN(6)-3)
+		}
+		s.sortByNearness(all)
+		rank := func(i int) int {
+			switch o := s.outcomes[i]; {
+			case o.replicas > 0:
+				return 0
+			case o.kind == simulated:
+				return 1
+			case o.kind == costsMore || o.kind == tooFew:
+				return 2
+			case o.kind == outOfReach || o.kind == broken:
+				return 3
+			}
+			return 4
+		}
+		for k, i := range all[1:] {
+			j := all[k]
+			a, b := &s.outcomes[j], &s.outcomes[i]
+			same := rank(i) == rank(j)
+			if rank(j) > rank(i) || s.nearerToChosen(i, j) ||
+				same && rank(i) == 0 && s.hourly(j) > s.hourly(i) ||
+				same && (rank(i) == 1 || rank(i) == 3) && a.closest < b.closest ||
+				same && rank(i) == 2 && s.leastCost(j) > s.leastCost(i) {
+				t.Fatalf("%s, %+v, comes before %s, %+v", s.label(j), a, s.label(i), b)
+			}
+		}
+		leaders, _ := s.leaders()
+		for _, i := range all {
+			leads := slices.Contains(leaders, i)
+			for _, j := range all[:slices.Index(all, i)] {
+				alike := s.options[i].Shape() == s.options[j].Shape()
+				if alike && leads && s.nearerToChosen(j, i) {
+					t.Fatalf("%s leads its shape, and %s is nearer", s.label(i), s.label(j))
+				}
+			}
+		}
+	}
+}
+
+// Several models are answered one by one with what each would have alone, or with fleets for which
+// there are accelerators together; in turn, each has what the ones before it leave.
+func TestSeveralModelsKeepToTheStock(t *testing.T) {
+	for k, count := range []int{2} {
+		f, err := asked.Parse("joint.yaml", fmt.Appendf(nil, `
+models:
+  - {name: a, model: llama-3.1-8b, workload: {rate: 60/s, prompt: 300, output: 60}, slo: {ttft: 1s}}
+  - {name: b, model: llama-3.2-3b, workload: {rate: 40/s, prompt: 300, output: 60}, slo: {ttft: 1s}}
+menu: {hardware: [{accelerator: h100-sxm, count: %d, price: $0.2/h}, {accelerator: a100-80gb-sxm, price: $2/h}], tensor: [1], tune: none}
+effort: {requests: 100, most-requests: 200}
+`, count))
+		testkit.OK(t, err)
+		c := &closedForm{seed: uint64(k), rates: map[string]float64{}}
+		q, err := queue.Open(t.Context(), queue.Config{Workers: 2},
+			queue.Handlers{judge.Kind: c.trial})
+		testkit.OK(t, err)
+		t.Cleanup(q.Close)
+		for _, part := range questions(f) {
+			s, err := newSearch(t.Context(), part, q, Options{})
+			testkit.OK(t, err)
+			c.learn(s, 0)
+		}
+		together, err := solveEach(t.Context(), f, q, Options{})
+		testkit.OK(t, err)
+		turns, err := inTurn(t.Context(), f, q, Options{})
+		testkit.OK(t, err)
+		for name, list := range map[string][]*answer.Answer{"together": together, "turns": turns} {
+			used, hourly := 0, 0.0
+			for i, a := range list {
+				if a.Chosen == nil || a.Name != f.Plan.Models[i].Name ||
+					a.Model != f.Plan.Models[i].Model || a.Simulations == 0 {
+					t.Fatalf("%s: %+v", name, a)
+				}
+				if hourly += a.Chosen.Hourly; strings.Contains(a.Chosen.Label, "h100") {
+					used += a.Chosen.Accelerators
+				}
+				if a.Joint != (name == "together") {
+					t.Errorf("%s: joint %v", name, a.Joint)
+				}
+			}
+			if used > count {
+				t.Errorf("%s: %d H100 are used of %d", name, used, count)
+			}
+			if cost := together[0].Chosen.Hourly + together[1].Chosen.Hourly; cost > hourly+1e-9 {
+				t.Errorf("$%g/h together, $%g/h %s", cost, hourly, name)
+			}
+		}
+	}
+}
