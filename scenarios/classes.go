@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/llmsim/llmsim/internal/nearest"
@@ -57,9 +58,7 @@ func (d *demand) classes() []workload.Class {
 	if len(w.Classes) == 0 {
 		only := d.preset("workload.preset", w.Preset, d.soleClass())
 		drawn := d.class("workload", &only)
-		w.Prompt, w.Output, w.Prefix, w.Sessions = only.Prompt, only.Output, only.Prefix,
-			only.Sessions
-		w.Calls = only.Calls
+		w.RequestKeys, w.SessionKeys = only.RequestKeys, only.SessionKeys
 		return []workload.Class{drawn}
 	}
 	var list []workload.Class
@@ -69,18 +68,10 @@ func (d *demand) classes() []workload.Class {
 			continue
 		}
 		*class = d.preset(field+".preset", class.Preset, *class)
-		class.Prompt = cmp.Or(class.Prompt, w.Prompt)
-		class.Output = cmp.Or(class.Output, w.Output)
-		class.Prefix = cmp.Or(class.Prefix, w.Prefix)
-		class.Distinct = cmp.Or(class.Distinct, w.Distinct)
-		class.Sessions = cmp.Or(class.Sessions, w.Sessions)
-		class.Samples = cmp.Or(class.Samples, w.Samples)
-		class.BeamStep = cmp.Or(class.BeamStep, w.BeamStep)
-		if len(class.Calls) == 0 {
-			class.Calls = w.Calls
-		}
-		if class.Preset == "" {
-			class.Preset = w.Preset
+		own := class.Preset
+		inherit(&class.RequestKeys, w.RequestKeys)
+		inherit(&class.SessionKeys, w.SessionKeys)
+		if own == "" {
 			*class = d.preset("workload.preset", w.Preset, *class)
 		}
 		process := d.ownArrivals(field, class)
@@ -96,18 +87,24 @@ func (d *demand) classes() []workload.Class {
 // clearRequestKeys empties what describes each request, where classes or a trace have it.
 func (d *demand) clearRequestKeys() {
 	w := &d.workload
-	w.Prompt, w.Output, w.Prefix, w.Distinct, w.Sessions = Length{}, Length{}, nil, 0, nil
-	w.Preset, w.Samples, w.BeamStep, w.Calls = "", 0, 0, nil
+	w.RequestKeys, w.SessionKeys = RequestKeys{}, SessionKeys{}
+}
+
+// inherit sets the keys that are not given to those around them.
+func inherit[Keys any](own *Keys, around Keys) {
+	v, w := reflect.ValueOf(own).Elem(), reflect.ValueOf(around)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 {
+			f.Set(w.Field(i))
+		}
+	}
 }
 
 // soleClass returns the only class of a scenario that does not name classes.
 func (d *demand) soleClass() Class {
 	w := &d.workload
-	return Class{
-		Share: 1, Prompt: w.Prompt, Output: w.Output, Prefix: w.Prefix, Distinct: w.Distinct,
-		Samples: w.Samples, BeamStep: w.BeamStep, Calls: w.Calls,
-		Sessions: w.Sessions, Patience: w.Patience, SLO: d.slo,
-	}
+	return Class{Share: 1, RequestKeys: w.RequestKeys, SessionKeys: w.SessionKeys,
+		Patience: w.Patience, SLO: d.slo}
 }
 
 // ownArrivals returns the process of a class with a rate of its own, or nil if the class has a
@@ -231,12 +228,10 @@ var shippedPresets []byte
 
 // Preset describes the requests of a common kind.
 type Preset struct {
-	Name     string    `json:"name" required:"true"`
-	Source   string    `json:"source" required:"true"`
-	Prompt   Length    `json:"prompt" required:"true"`
-	Output   Length    `json:"output" required:"true"`
-	Prefix   *Prefix   `json:"prefix,omitempty"`
-	Sessions *Sessions `json:"sessions,omitempty"`
+	Name   string `json:"name" required:"true"`
+	Source string `json:"source" required:"true"`
+	RequestKeys
+	SessionKeys
 }
 
 // Presets lists the values of workload.preset.
@@ -264,17 +259,9 @@ func (d *demand) preset(field, name string, given Class) Class {
 		if p.Name != name {
 			continue
 		}
-		if given.Prompt == (Length{}) {
-			given.Prompt = p.Prompt
-		}
-		if given.Output == (Length{}) {
-			given.Output = p.Output
-		}
-		if given.Prefix == nil {
-			given.Prefix = p.Prefix
-		}
-		if given.Sessions == nil && given.Distinct == 0 {
-			given.Sessions = p.Sessions
+		inherit(&given.RequestKeys, p.RequestKeys)
+		if given.Distinct == 0 {
+			inherit(&given.SessionKeys, p.SessionKeys)
 		}
 		return given
 	}

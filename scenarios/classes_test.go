@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -205,5 +206,25 @@ func TestTenantsHaveAllRequests(t *testing.T) {
 	if others, plain := r.Tenants["others"], runYAML(t, overload+"    - {name: c, tenant: x, "+
 		"rate: 1/s}\n"); others.Sent() == 0 || len(plain.Tenants) != 1 {
 		t.Errorf("others %+v; a load without any has %d tenants", others, len(plain.Tenants))
+	}
+}
+
+// A class has each key of requests and sessions that it leaves out from the workload around it, and
+// keeps each key that it has.
+func TestClassesInheritEachKey(t *testing.T) {
+	around := RequestKeys{"rag", Length{Value: 1}, Length{Value: 2}, &Prefix{Groups: 3}, 4, 5, 6}
+	sessions := SessionKeys{&Sessions{}, []Call{{}}}
+	for i := range reflect.TypeFor[RequestKeys]().NumField() {
+		own := RequestKeys{"judges", Length{Value: 7}, Length{Value: 8}, &Prefix{}, 9, 10, 11}
+		want := own
+		reflect.ValueOf(&own).Elem().Field(i).SetZero()
+		reflect.ValueOf(&want).Elem().Field(i).Set(reflect.ValueOf(around).Field(i))
+		if inherit(&own, around); own != want {
+			t.Errorf("without its key %d: %+v, want %+v", i, own, want)
+		}
+	}
+	own := SessionKeys{Calls: []Call{}}
+	if inherit(&own, sessions); own.Sessions != sessions.Sessions || len(own.Calls) != 1 {
+		t.Errorf("without sessions and calls: %+v", own)
 	}
 }

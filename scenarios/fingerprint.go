@@ -30,8 +30,8 @@ func (f *File) Fingerprint(hashFile func(path string) (string, error)) (string, 
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n%s", Version(), text)
 	if f.overridden("workload.trace.file") { // then it matters what else is: see replaces
-		for i := range reflect.TypeFor[Workload]().NumField() {
-			key, _, _ := strings.Cut(reflect.TypeFor[Workload]().Field(i).Tag.Get("json"), ",")
+		for _, of := range keyFields(reflect.TypeFor[Workload]()) {
+			key, _, _ := strings.Cut(of.Tag.Get("json"), ",")
 			fmt.Fprintf(hash, "\n%s %v", key, f.overridden("workload."+key))
 		}
 	}

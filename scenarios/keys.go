@@ -59,6 +59,7 @@ func keysOf(section string, t reflect.Type, shown map[reflect.Type]string) (list
 // parameters of a policy.
 func keyFields(t reflect.Type) (list []reflect.StructField) {
 	for _, f := range reflect.VisibleFields(t) {
+		f.Tag = t.Field(f.Index[0]).Tag + " " + f.Tag // of an embedded struct: it comes first
 		unnamed := f.Tag.Get("json") == "" || f.Tag.Get("json") == "-"
 		if f.IsExported() && (!unnamed || f.Tag.Get("rest") == "true") {
 			list = append(list, f)

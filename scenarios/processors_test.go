@@ -167,8 +167,7 @@ func workloadExamples(t *testing.T) []example {
 	})
 	var list []example
 	fields := func(of reflect.Type, add func(key, kind, value string)) {
-		for i := range of.NumField() {
-			f := of.Field(i)
+		for _, f := range keyFields(of) {
 			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			for _, v := range d.values(f) {
 				kind, _, _ := strings.Cut(strings.Trim(v, "{}"), ",")

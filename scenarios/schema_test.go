@@ -76,9 +76,9 @@ func decorate(s *jsonschema.Schema, t reflect.Type) *jsonschema.Schema {
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		p := s.Properties[name]
-		description := p.Description
+		p.Description = f.Tag.Get("jsonschema")
 		p = without(decorateField(p, f), f)
-		p.Description = description
+		p.Description = f.Tag.Get("jsonschema")
 		s.Properties[name] = p
 		switch other, alternative := strings.CutPrefix(f.Tag.Get("required"), "unless "); {
 		case alternative:

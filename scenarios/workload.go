@@ -13,25 +13,18 @@ import (
 // Workload describes the requests and their arrivals: random requests from distributions, or a
 // trace.
 type Workload struct {
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"Requests (or conversations) that arrive in a second, over all replicas. Default: 1/s, or the times of the trace."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive. Default: poisson."`
-	Requests int64     `json:"requests,omitempty" min:"1" jsonschema:"Number of requests. Default: 1000, or the whole trace."`
-	Duration Span      `json:"duration,omitempty" above:"0" jsonschema:"Time after which no request arrives."`
-	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures (docs/agents.md): the default of prompt, output, prefix and sessions."`
-	Prompt   Length    `json:"prompt,omitzero" jsonschema:"Length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
-	Output   Length    `json:"output,omitzero" jsonschema:"Length of answers in tokens. Default: normal, mean 250, std 100, from 2 to 1000."`
-	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with, added to the length of prompt."`
-	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"Number of different prompts, which are sent in turn. Default: all differ."`
-	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"Number of answers to each prompt (best-of-n). Each counts as a request. They come together and have the same length; the prefix cache shares their prompt. Default: 1."`
-	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"Number of tokens after which each sample goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request. Default: samples do not fork."`
-	Images   *Images   `json:"images,omitempty" jsonschema:"Images that every prompt begins with, as a part of its length."`
-	Audio    *Audio    `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
-	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
-	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out."`
-	Patience Patience  `json:"patience,omitzero" jsonschema:"How long users wait for the whole answer before they leave."`
-	KeepCut  bool      `json:"keep-cut,omitempty" jsonschema:"Whether a session goes on from what came out of an answer that its user cut. Default: later prompts repeat the whole answer as planned, and the session counts as incomplete."`
-	Classes  []Class   `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
-	Trace    *Trace    `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones."`
+	Rate     Rate     `json:"rate,omitzero" jsonschema:"Requests (or conversations) that arrive in a second, over all replicas. Default: 1/s, or the times of the trace."`
+	Arrivals Arrivals `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive. Default: poisson."`
+	Requests int64    `json:"requests,omitempty" min:"1" jsonschema:"Number of requests. Default: 1000, or the whole trace."`
+	Duration Span     `json:"duration,omitempty" above:"0" jsonschema:"Time after which no request arrives."`
+	RequestKeys
+	Images *Images `json:"images,omitempty" jsonschema:"Images that every prompt begins with, as a part of its length."`
+	Audio  *Audio  `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
+	SessionKeys
+	Patience Patience `json:"patience,omitzero" jsonschema:"How long users wait for the whole answer before they leave."`
+	KeepCut  bool     `json:"keep-cut,omitempty" jsonschema:"Whether a session goes on from what came out of an answer that its user cut. Default: later prompts repeat the whole answer as planned, and the session counts as incomplete."`
+	Classes  []Class  `json:"classes,omitempty" jsonschema:"Kinds of requests, mixed by share and reported separately."`
+	Trace    *Trace   `json:"trace,omitempty" jsonschema:"Recorded requests instead of random ones."`
 }
 
 // Recorded reports whether requests come from traces.
@@ -51,30 +44,40 @@ func (w *Workload) tracedClasses() bool {
 
 // Class is a kind of request. Keys that it leaves out follow the workload around it.
 type Class struct {
-	Name     string    `json:"name" required:"true" jsonschema:"Name in reports and in the class column of a trace."`
-	Share    float64   `json:"share,omitempty" above:"0" jsonschema:"Its weight among the classes without a rate. Default: 1."`
-	Rate     Rate      `json:"rate,omitzero" jsonschema:"Its own rate. Default: by its share."`
-	Arrivals Arrivals  `json:"arrivals,omitzero" except:"closed-loop,at-once,users,think,start,ramp-up,start-min,start-max" jsonschema:"How evenly they arrive, if the class has a rate. Default: poisson."`
-	Preset   string    `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"As in the workload, whose value is the default."`
-	Prompt   Length    `json:"prompt,omitzero" jsonschema:"As in the workload, whose value is the default."`
-	Output   Length    `json:"output,omitzero" jsonschema:"As in the workload, whose value is the default."`
-	Prefix   *Prefix   `json:"prefix,omitempty" jsonschema:"As in the workload, whose value is the default."`
-	Distinct int       `json:"distinct,omitempty" min:"1" jsonschema:"As in the workload, whose value is the default."`
-	Samples  int       `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"As in the workload, whose value is the default."`
-	BeamStep int       `json:"beam-step,omitempty" min:"1" jsonschema:"As in the workload, whose value is the default."`
-	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"As in the workload, whose value is the default."`
-	Calls    []Call    `json:"calls,omitempty" jsonschema:"As in the workload, whose value is the default."`
-	Trace    *Trace    `json:"trace,omitempty" except:"repeat,max-wait" jsonschema:"Recorded requests of this class, at their own times. All classes have one, or none has."`
-	Model    string    `json:"model,omitempty" jsonschema:"Model that its requests name, if the pools serve several models."`
-	Priority int       `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it; larger is more urgent."`
-	Tenant   string    `json:"tenant,omitempty" jsonschema:"Tenant who sends its requests, for fair policies and reports. Tenants are numbered from 0 in the order of the classes. Default: the same for all."`
-	Deadline Span      `json:"deadline,omitempty" above:"0" jsonschema:"Time by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
-	Patience Patience  `json:"patience,omitzero" jsonschema:"As in the workload, whose value is the default."`
-	SLO      SLO       `json:"slo,omitzero" except:"itl" jsonschema:"Its SLO. Default: that of the scenario."`
+	Name        string   `json:"name" required:"true" jsonschema:"Name in reports and in the class column of a trace."`
+	Share       float64  `json:"share,omitempty" above:"0" jsonschema:"Its weight among the classes without a rate. Default: 1."`
+	Rate        Rate     `json:"rate,omitzero" jsonschema:"Its own rate. Default: by its share."`
+	Arrivals    Arrivals `json:"arrivals,omitzero" except:"closed-loop,at-once,users,think,start,ramp-up,start-min,start-max" jsonschema:"How evenly they arrive, if the class has a rate. Default: poisson."`
+	RequestKeys `jsonschema:"As in the workload, whose value is the default."`
+	SessionKeys `jsonschema:"As in the workload, whose value is the default."`
+	Trace       *Trace   `json:"trace,omitempty" except:"repeat,max-wait" jsonschema:"Recorded requests of this class, at their own times. All classes have one, or none has."`
+	Model       string   `json:"model,omitempty" jsonschema:"Model that its requests name, if the pools serve several models."`
+	Priority    int      `json:"priority,omitempty" min:"-1000" max:"1000" jsonschema:"How urgent its requests are, for policies that use it; larger is more urgent."`
+	Tenant      string   `json:"tenant,omitempty" jsonschema:"Tenant who sends its requests, for fair policies and reports. Tenants are numbered from 0 in the order of the classes. Default: the same for all."`
+	Deadline    Span     `json:"deadline,omitempty" above:"0" jsonschema:"Time by which the answer should be complete, for policies that use it. Default: the e2e limit of the SLO."`
+	Patience    Patience `json:"patience,omitzero" jsonschema:"As in the workload, whose value is the default."`
+	SLO         SLO      `json:"slo,omitzero" except:"itl" jsonschema:"Its SLO. Default: that of the scenario."`
 
 	Region string `json:"region,omitempty" jsonschema:"Region of its users, if pools have regions. Default: that of the first pool."`
 
 	Escalated *Escalated `json:"escalated,omitempty" jsonschema:"Class whose requests are sent on to this one, such as to a larger model, with the same prompts and lengths of answers."`
+}
+
+// RequestKeys describe single requests, of a workload or a class.
+type RequestKeys struct {
+	Preset   string  `json:"preset,omitempty" enum:"coding-agent,research-agent,support-chat,rag,judges" jsonschema:"What requests look like, from published figures (docs/agents.md): the default of prompt, output, prefix and sessions."`
+	Prompt   Length  `json:"prompt,omitzero" jsonschema:"Length of prompts in tokens: a number, or a distribution. Default: normal, mean 500, std 200, from 2 to 2000."`
+	Output   Length  `json:"output,omitzero" jsonschema:"Length of answers in tokens. Default: normal, mean 250, std 100, from 2 to 1000."`
+	Prefix   *Prefix `json:"prefix,omitempty" jsonschema:"A text that groups of prompts begin with, added to the length of prompt."`
+	Distinct int     `json:"distinct,omitempty" min:"1" jsonschema:"Number of different prompts, which are sent in turn. Default: all differ."`
+	Samples  int     `json:"samples,omitempty" min:"1" max:"1024" jsonschema:"Number of answers to each prompt (best-of-n). Each counts as a request. They come together and have the same length; the prefix cache shares their prompt. Default: 1."`
+	BeamStep int     `json:"beam-step,omitempty" min:"1" jsonschema:"Number of tokens after which each sample goes on from one of them, drawn at random, as in a beam search (1) or a search over steps of reasoning. Each step of a beam counts as a request. Default: samples do not fork."`
+}
+
+// SessionKeys describe the sessions that requests belong to.
+type SessionKeys struct {
+	Sessions *Sessions `json:"sessions,omitempty" jsonschema:"Conversations of several turns. Each prompt repeats the earlier turns."`
+	Calls    []Call    `json:"calls,omitempty" jsonschema:"Sessions call by call, in place of prompt, output and sessions. A call that would not fit into the context is left out."`
 }
 
 // Escalated describes requests that are sent on after their answer.

@@ -247,6 +247,13 @@ func TestLoadsArePut(t *testing.T) {
 
 // Replicas share a load where no request depends on where another went.
 func TestLoadsThatDivide(t *testing.T) {
+	classed := func(classes ...scenarios.RequestKeys) func(*Plan) {
+		return func(p *Plan) {
+			for _, keys := range classes {
+				p.Workload.Classes = append(p.Workload.Classes, scenarios.Class{RequestKeys: keys})
+			}
+		}
+	}
 	for _, c := range []struct {
 		change             func(*Plan)
 		divides, followers bool
@@ -261,12 +268,11 @@ func TestLoadsThatDivide(t *testing.T) {
 		{func(p *Plan) { p.Menu.Routing = make([]scenarios.Policy, 1) }, true, false},
 		{func(p *Plan) { p.Menu.Routing = make([]scenarios.Policy, 2) }, false, false},
 		{func(p *Plan) { p.Workload.Classes = make([]scenarios.Class, 2) }, true, false},
-		{func(p *Plan) { p.Workload.Classes = []scenarios.Class{{}, {Distinct: 2}} }, false, false},
-		{func(p *Plan) { p.Workload.Classes = []scenarios.Class{{Prefix: &scenarios.Prefix{}}} },
-			false, false},
-		{func(p *Plan) { p.Workload.Classes = []scenarios.Class{{}, {Samples: 2}} }, false, true},
-		{func(p *Plan) { p.Workload.Classes = []scenarios.Class{{Samples: 1}} }, true, false},
-		{func(p *Plan) { p.Workload.Classes = []scenarios.Class{{Preset: "x"}} }, false, true},
+		{classed(scenarios.RequestKeys{}, scenarios.RequestKeys{Distinct: 2}), false, false},
+		{classed(scenarios.RequestKeys{Prefix: &scenarios.Prefix{}}), false, false},
+		{classed(scenarios.RequestKeys{}, scenarios.RequestKeys{Samples: 2}), false, true},
+		{classed(scenarios.RequestKeys{Samples: 1}), true, false},
+		{classed(scenarios.RequestKeys{Preset: "x"}), false, true},
 	} {
 		p := &Plan{Workload: scenarios.Workload{Rate: scenarios.Rate{Value: 4}}}
 		c.change(p)
