@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/strict"
+	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // File is a scenario as it was written, with the changes of the command line.
@@ -20,6 +21,8 @@ type File struct {
 	// Tune, if not nil, changes the accelerator that the scenario names, for example to its speed
 	// at some moment.
 	Tune func(a *hardware.Accelerator)
+	// Physics, if not nil, replaces the constants that ship with the program, as a fit does.
+	Physics *Physics
 	// Processors is how many processors a simulation may use at the same time, where replicas do
 	// not depend on each other; 0 means 1. With more than 1, the observers of Simulation.Run must
 	// not read what changes in the sequences of prompt chunks, see sim.Config.Apart. The result is
@@ -32,6 +35,14 @@ type File struct {
 	dir string
 	// policies are the files of the user's registry with the policies that the scenario names.
 	policies []string
+}
+
+// Physics has the constants on which predictions rest.
+type Physics struct {
+	// Engine returns the preset of that name.
+	Engine func(preset string) (steptime.Engine, error)
+	// Constants returns the constants of an accelerator and its links; nil means the shipped ones.
+	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
 }
 
 // Parse reads a scenario from the contents of a file; name is the file's name in error messages.

@@ -41,7 +41,8 @@ func (v *server) lookUp() {
 		ScaleUp: machine.scaleUp, Network: machine.network, HostLink: machine.hostLink,
 		Memory: deployment.Memory{Swap: float64(v.written.Memory.Swap)},
 		Physics: deployment.Physics{
-			Host: v.written.Hardware.Host, Given: v.written.Steps.given(),
+			Constants: v.file.Physics.of(&machine),
+			Host:      v.written.Hardware.Host, Given: v.written.Steps.given(),
 			Slowdown: v.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
@@ -114,7 +115,7 @@ func (v *view) findEngine() engine {
 	}
 	v.addWarnings(release.Notes())
 	made.release, e.Preset, e.Version = release, release.Preset, release.Version.String()
-	if made.preset, err = steptime.FindEngine(e.Preset); err != nil {
+	if made.preset, err = v.file.Physics.engine(e.Preset); err != nil {
 		v.problem("engine.preset", "%v", err)
 		return made
 	}
@@ -133,11 +134,17 @@ func (v *view) findEngine() engine {
 		made.preset.Sorted = e.Sampling == "sorted"
 	}
 	made.preset.Marlin = e.Marlin
+	made.preset.FusedAllReduce = made.preset.FusedAllReduce || e.FusedAllReduce
+	if e.PromptGraphs != "" {
+		made.preset.EagerPrompts = e.PromptGraphs == "off"
+	}
 	e.Slowdown = cmp.Or(e.Slowdown, 1)
 	e.Graph = cmp.Or(e.Graph, made.preset.Graph)
 	made.preset.Graph = e.Graph
-	if v.written.Attention.Kernel == "naive" {
-		made.preset.NaiveAttention, made.adjusted = true, true
+	if kernel := v.written.Attention.Kernel; kernel != "" {
+		naive := kernel == "naive"
+		made.adjusted = made.adjusted || naive || made.preset.NaiveAttention
+		made.preset.NaiveAttention = naive
 	}
 	return made
 }
@@ -351,6 +358,22 @@ func (v *view) findMachine() machine {
 		v.problem("memory.swap", "%s has no link to host memory; leave swap out", accelerator.Name)
 	}
 	return m
+}
+
+// engine returns the preset of that name.
+func (p *Physics) engine(preset string) (steptime.Engine, error) {
+	if p == nil || p.Engine == nil {
+		return steptime.FindEngine(preset)
+	}
+	return p.Engine(preset)
+}
+
+// of returns the constants of a machine; nil means the shipped ones.
+func (p *Physics) of(m *machine) *hardware.Constants {
+	if p == nil || p.Constants == nil || m.accelerator == nil {
+		return nil
+	}
+	return p.Constants(m.accelerator, m.scaleUp, m.network)
 }
 
 // hardwareCatalog returns the catalogue with the entries of the scenario's own file, if one is

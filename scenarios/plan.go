@@ -128,7 +128,7 @@ func (p *server) spreadOver(degrees steptime.Parallelism) deployment.Config {
 	m := &p.s.Memory
 	c.Memory.Utilization, c.Memory.StaticShare, c.Memory.KVShare = m.Utilization, m.StaticShare,
 		m.KVShare
-	c.Memory.Tokens = m.Tokens
+	c.Memory.Tokens, c.Memory.LargestStep = m.Tokens, m.LargestStep
 	if m.Utilization == 0 && m.StaticShare == 0 && m.KVShare == 0 {
 		d := c.Defaults()
 		c.Memory.Utilization, c.Memory.KVShare = d.Utilization, d.KVShare

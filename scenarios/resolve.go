@@ -70,7 +70,7 @@ func (r *resolved) scenario() Scenario {
 		views[i] = sections(&seen, p)
 	}
 	for n, top := range sections(&s, new(Pool)) {
-		agreed := !slices.ContainsFunc(views, func(view []section) bool {
+		agreed := !slices.ContainsFunc(views[1:], func(view []section) bool {
 			return !reflect.DeepEqual(view[n].asWritten(), views[0][n].asWritten())
 		})
 		if top.top.SetZero(); agreed {

@@ -35,16 +35,18 @@ type Parallelism struct {
 
 // Engine is the serving engine: a preset, and the scenario's changes of it.
 type Engine struct {
-	Preset       string `json:"preset,omitempty" short:"true" jsonschema:"An engine, such as vllm, or a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
-	Version      string `json:"version,omitempty" jsonschema:"Engine's version, such as 0.15.1. Default: the newest one of which servers were measured."`
-	Scheduling   string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
-	Sampling     string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p: sorted logits) or the likeliest. Default: sorted under vLLM, else as in the engine's measurements."`
-	Eager        bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph)."`
-	Marlin       bool   `json:"marlin,omitempty" jsonschema:"Whether routed experts in MXFP4 have Marlin's kernels, which convert weights to 16 bits (VLLM_MXFP4_USE_MARLIN)."`
-	Weights      string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number format of the weights. Default: as published."`
-	KVCache      string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number format of the KV cache. Default: that of activations."`
-	EncoderCache int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
-	MaxModelLen  int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
+	Preset         string `json:"preset,omitempty" short:"true" jsonschema:"An engine, such as vllm, or a preset of its constants, such as vllm-v1-sync (llmsim list engines)."`
+	Version        string `json:"version,omitempty" jsonschema:"Engine's version, such as 0.15.1. Default: the newest one of which servers were measured."`
+	Scheduling     string `json:"scheduling,omitempty" enum:"asynchronous,synchronous" jsonschema:"Whether the host schedules a step while the one before runs (--async-scheduling, --disable-overlap-schedule). Default: as the version does it."`
+	Sampling       string `json:"sampling,omitempty" enum:"sorted,greedy" jsonschema:"Whether requests ask for one of the most likely tokens (top-k, top-p: sorted logits) or the likeliest. Default: sorted under vLLM, else as in the engine's measurements."`
+	Eager          bool   `json:"eager,omitempty" jsonschema:"Whether the host launches every kernel, without captured graphs and compiled code (--enforce-eager, --disable-cuda-graph)."`
+	Marlin         bool   `json:"marlin,omitempty" jsonschema:"Whether routed experts in MXFP4 have Marlin's kernels, which convert weights to 16 bits (VLLM_MXFP4_USE_MARLIN)."`
+	FusedAllReduce bool   `json:"fused-all-reduce,omitempty" jsonschema:"Whether all-reduces also normalise what they sum (--enable-flashinfer-allreduce-fusion, fuse_allreduce_rms). Default: as the engine does."`
+	PromptGraphs   string `json:"prompt-graphs,omitempty" enum:"on,off" jsonschema:"Whether steps with prompts of at most graph tokens are launched as captured graphs too (TensorRT-LLM's enable_piecewise_cuda_graph; off with vLLM's FULL_DECODE_ONLY). Default: as the engine does."`
+	Weights        string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number format of the weights. Default: as published."`
+	KVCache        string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number format of the KV cache. Default: that of activations."`
+	EncoderCache   int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
+	MaxModelLen    int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
 
 	Slowdown     float64 `json:"slowdown,omitempty" min:"0.01" max:"100" jsonschema:"A factor on the times of all steps. Default: 1."`
 	Factors      Factors `json:"factors,omitzero" jsonschema:"Factors on parts of a step, as llmsim twin adapt fits them. Default: 1 each, or those of deployment."`
@@ -140,6 +142,7 @@ type KVMemory struct {
 	StaticShare float64           `json:"static-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as SGLang's --mem-fraction-static: the share for weights and KV cache."`
 	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the KV cache's share of the memory that all else leaves."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"Size of the KV cache in tokens. Default: what utilization leaves."`
+	LargestStep int               `json:"largest-step,omitempty" min:"1" jsonschema:"Number of tokens of a step for which activations have room, as LMDeploy's max_prefill_token_num. Default: the largest step that the batching policy forms."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"Host memory of a replica to which KV caches can be swapped out, such as 16GiB."`
 	Tiers       []Tier            `json:"tiers,omitempty" jsonschema:"Stores of KV caches, the fastest first, in place of the policy's sizes and rates, such as [hbm, {store: host, size: 512GiB}, {store: nvme, size: 4TB, rate: 7GB/s}]. The policy is then offload by default."`
 	Price       Price             `json:"price,omitzero" above:"0" jsonschema:"Price of a GiB of host memory for KV caches (cpu, or the tier host, and swap), such as $0.0034/h. Without these three prices, that of the accelerators includes it."`

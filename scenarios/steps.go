@@ -6,6 +6,7 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/policies/speculation"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -26,14 +27,11 @@ type Steps struct {
 // Steps prepares the step times of the scenario. The error is an InputError if the scenario is
 // wrong.
 func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
-	n := &notes{file: f}
-	l := layOut(n, registry)
-	l.fit()
-	l.runSteps((*server).startClock)
-	if err := n.err(); err != nil {
+	first, err := f.first(registry, (*layout).fit)
+	if err != nil {
 		return nil, err
 	}
-	first := l.kinds[0]
+	n := first.notes
 	first.startDrafting()
 	if err := n.err(); err != nil {
 		return nil, err
@@ -47,6 +45,28 @@ func (f *File) Steps(registry *policies.Registry) (*Steps, error) {
 			&sim.ReplicaConfig{Clock: first.Clock})
 	}
 	return steps, nil
+}
+
+// Server returns the server of the first pool of a scenario without running it. The error is an
+// InputError if the scenario is wrong. A model that does not fit is no error here: see Plan.Err.
+func (f *File) Server(registry *policies.Registry) (*deployment.Server, error) {
+	first, err := f.first(registry, (*layout).plan)
+	if err != nil {
+		return nil, err
+	}
+	return &first.Server, nil
+}
+
+// first resolves the server of the first pool, and makes its clock.
+func (f *File) first(registry *policies.Registry, resolve func(*layout)) (*server, error) {
+	n := &notes{file: f}
+	l := layOut(n, registry)
+	resolve(l)
+	l.runSteps((*server).startClock)
+	if err := n.err(); err != nil {
+		return nil, err
+	}
+	return l.kinds[0], nil
 }
 
 // Room returns how many sequences with a context of that many tokens fit into the KV memory at

@@ -25,6 +25,8 @@ type validateFlags struct {
 	only    []string `flag:"only" split:"," usage:"with --fit: the engines, accelerators and links whose constants are fitted; others keep theirs"`
 	kernels bool     `flag:"kernels" usage:"compute the constants of engines from the published tables of kernels in DIR, and write them to --out"`
 	papers  bool     `flag:"papers" usage:"test claims of papers with the scenarios that ship with the program for them"`
+	row     string   `flag:"row" usage:"one row, FILE:LINE, with the name of its file in DIR"`
+	emit    bool     `flag:"emit" usage:"with --row: print the scenario by which the row is predicted, for llmsim scenario"`
 	site    string   `flag:"site" usage:"folder for index.html, a page of every prediction beside its measurement that needs no network"`
 }
 
@@ -41,12 +43,13 @@ func validateCommand() *cobra.Command {
 		Example: `  llmsim validate
   llmsim validate --papers
   llmsim validate measurements --out errors
+  llmsim validate --row closed_loop_concurrency.csv:2 --emit
   llmsim validate measurements --site pages
   llmsim validate measurements --fit --out constants`,
 		Args: atMostOneFolder,
 		RunE: flags.run,
 	}, &flags)
-	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels", "site")
+	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels", "site", "row")
 	cmd.MarkFlagsMutuallyExclusive("papers", "out")
 	return cmd
 }
@@ -54,6 +57,9 @@ func validateCommand() *cobra.Command {
 func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if len(flags.only) > 0 && !flags.fit {
 		return errors.New("--only needs --fit")
+	}
+	if flags.emit && flags.row == "" {
+		return errors.New("--emit needs --row")
 	}
 	if flags.papers {
 		return flags.checkPapers(cmd, args)
@@ -71,6 +77,19 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if flags.fit {
 		return flags.refit(cmd, data)
+	}
+	if flags.row != "" {
+		if data, err = data.Row(flags.row); err != nil {
+			return err
+		}
+	}
+	if flags.emit {
+		text, err := data.Scenario()
+		if err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(text)
+		return err
 	}
 	compared, err := data.Compare(cmd.Context(), accuracy.Physics{})
 	if err != nil {

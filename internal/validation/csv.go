@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -26,6 +27,8 @@ type table struct {
 	// by reason.
 	problems []string
 	skipped  map[string]int
+	// left says of rows by line why they were left out, as far as that was for a single row.
+	left map[int]string
 }
 
 // sources returns what the column source names, each once. A row that says "as above" has the
@@ -46,6 +49,7 @@ func (t *table) again(k *kind) *table {
 	next := *t
 	next.kind = k
 	next.problems, next.skipped = slices.Clone(t.problems), map[string]int{}
+	next.left = maps.Clone(t.left)
 	next.rows = slices.Clone(t.rows)
 	for i := range next.rows {
 		next.rows[i].table, next.rows[i].err = &next, nil
@@ -64,7 +68,8 @@ type row struct {
 // readTable reads a CSV file with a header. Rows with too few or too many fields are noted as
 // malformed and left out; the error is for a file that is no table at all.
 func readTable(file string, r io.Reader) (*table, error) {
-	t := &table{file: file, columns: map[string]int{}, skipped: map[string]int{}}
+	t := &table{file: file, columns: map[string]int{}, skipped: map[string]int{},
+		left: map[int]string{}}
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = -1
 	c.TrimLeadingSpace = true
@@ -132,12 +137,18 @@ func (t *table) has(column string) bool {
 
 // problem notes a malformed row.
 func (t *table) problem(line int, format string, args ...any) {
-	t.problems = append(t.problems,
-		fmt.Sprintf("%s:%d: %s", t.file, line, fmt.Sprintf(format, args...)))
+	t.left[line] = fmt.Sprintf(format, args...)
+	t.problems = append(t.problems, fmt.Sprintf("%s:%d: %s", t.file, line, t.left[line]))
 }
 
 // skip counts a row that is left out.
 func (t *table) skip(format string, args ...any) { t.skipped[fmt.Sprintf(format, args...)]++ }
+
+// leave counts a row that is left out, and remembers why.
+func (t *table) leave(r *row, why string) {
+	t.skip("%s", why)
+	t.left[r.line] = why
+}
 
 // each calls f with every row, and notes what f found wrong with it. f returns false, or leaves an
 // error, for rows that it did not take.
@@ -148,7 +159,7 @@ func (t *table) each(f func(r *row)) {
 		var unknown *unknownName
 		switch {
 		case errors.As(r.err, &unknown):
-			t.skip("%v", unknown)
+			t.leave(r, unknown.Error())
 		case r.err != nil:
 			t.problem(r.line, "%v", r.err)
 		}

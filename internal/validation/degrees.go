@@ -39,10 +39,8 @@ func parseDegrees(label string) (degrees, bool) {
 
 // apply spreads a deployment so. The number of GPUs of one rank is set before.
 func (l degrees) apply(d *deployment) {
-	if l.data > 1 {
-		d.data = l.data
-	}
+	d.Parallelism.Data = l.data
 	if l.experts && d.model.Experts() != nil {
-		d.expert = l.tensor * l.data
+		d.Parallelism.Expert = l.tensor * l.data
 	}
 }

@@ -43,7 +43,7 @@ func TestRequestsOfRanks(t *testing.T) {
 	catalogs, err := loadCatalogs()
 	testkit.OK(t, err)
 	d := readRequests(catalogs, table)[0].(*trial).deployment
-	if p := d.parallel(); p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
+	if p := d.scenario().Parallelism; p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
 		t.Errorf("the server is spread as %+v", p)
 	}
 	if d.maxSequences != 256 || d.tokenBudget != 4096 {

@@ -34,12 +34,16 @@ func (a *disaggregated) serve(ctx context.Context, p *accuracy.Physics, load sim
 		*pool
 		role sim.Role
 	}{{&a.prefill, sim.Prefill}, {&a.decode, sim.Decode}} {
-		server, err := end.server(p, blockTokens)
+		made, err := end.made()
+		if err != nil {
+			return nil, err
+		}
+		server, err := made.fitting(p)
 		if err != nil {
 			return nil, err
 		}
 		for range end.workers {
-			r, err := end.replica(server)
+			r, err := server.Replica(0)
 			if err != nil {
 				return nil, err
 			}
@@ -54,12 +58,9 @@ func (a *disaggregated) serve(ctx context.Context, p *accuracy.Physics, load sim
 			replicas = append(replicas, r)
 		}
 	}
-	seen, err := newOutcome()
-	if err != nil {
-		return nil, err
-	}
-	ports := min(a.prefill.parallel().GPUs(), a.decode.parallel().GPUs())
-	_, err = sim.Run(ctx, sim.Config{
+	seen := newOutcome()
+	ports := min(a.prefill.Parallelism.Accelerators(), a.decode.Parallelism.Accelerators())
+	_, err := sim.Run(ctx, sim.Config{
 		Source: load, Router: newFrontends(a.frontends, 1), Handover: newFrontends(a.frontends, 2),
 		Replicas: replicas, Observer: seen,
 		Links: []sim.Link{{Bandwidth: a.prefill.network.Bandwidth * float64(ports),

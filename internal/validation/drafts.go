@@ -5,29 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/policies/speculation"
-	servers "github.com/llmsim/llmsim/scenarios/deployment"
-	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
-// drafts say how a server drafts: the number of tokens in a row, the probability that one is
-// accepted if those before it were, and whether a head on the target's features drafts them
-// (EAGLE-3) or modules for multi-token prediction.
-type drafts struct {
-	tokens int
-	rate   float64
-	head   bool
-}
-
-// method returns the name of the method of speculative decoding; "" without it.
-func (d drafts) method() string {
-	switch {
-	case d.tokens == 0:
-		return ""
-	case d.head:
-		return "eagle"
-	}
-	return "mtp"
+// speculation returns what drafts a number of tokens in a row, each accepted with a probability if
+// the ones before it were.
+func speculation(method string, tokens int, rate float64) *scenarios.Speculation {
+	return &scenarios.Speculation{Method: method, Tokens: tokens, Baseline: "skip",
+		Acceptance: scenarios.Acceptance{Rate: rate}}
 }
 
 // Published heads of EAGLE-3 for Llama-3.1-8B have 32,000 tokens in their vocabulary
@@ -42,7 +27,8 @@ const (
 
 // draftByHead has the server draft a number of tokens with such a head.
 func (d *deployment) draftByHead(tokens int) {
-	d.drafts = drafts{tokens, acceptanceFor(headDrafted, headTokens), true}
+	d.Speculation = speculation("eagle", tokens, acceptanceFor(headDrafted, headTokens))
+	d.Speculation.Vocabulary = headVocabulary
 }
 
 // nightlyAcceptance is that probability for InferenceX' prompts of random tokens and answers of
@@ -96,8 +82,8 @@ var drafters = []string{"deepseek", "qwen3.5"}
 func (d *deployment) draft(tokens int, rate float64) bool {
 	for _, name := range drafters {
 		if strings.HasPrefix(d.model.Name, name) && tokens > 0 && tokens <= maxDrafted {
-			d.drafts = drafts{tokens: tokens, rate: rate}
-			d.graph *= tokens + 1 // it counts sequences, and each has its drafts in the step
+			d.Speculation = speculation("mtp", tokens, rate)
+			d.Engine.Graph *= tokens + 1 // it counts sequences, and each has its drafts in the step
 			return true
 		}
 	}
@@ -128,27 +114,4 @@ func nightlyDrafts(engine string, ranks bool) int {
 		return 1
 	}
 	return 3
-}
-
-// speculator returns what drafts on a server: one more layer of the model or a head on its
-// features, spread as the model is.
-func (d *deployment) speculator(s *servers.Server, verify sim.StepClock) (sim.Speculator, error) {
-	law, err := speculation.Constant(d.drafts.rate)
-	if err != nil {
-		return nil, err
-	}
-	c := s.Config
-	if c.Model = speculation.PredictionModule(d.model); d.drafts.head {
-		c.Model = speculation.FeatureHead(d.model, headVocabulary)
-	}
-	c.Parallel.TwoBatch = false
-	c.Engine.HostStep, c.Engine.HostSequence, c.Engine.Lookahead = 0, 0, 0
-	clock, err := c.NewClock()
-	if err != nil {
-		return nil, err
-	}
-	return speculation.New(speculation.Config{Acceptance: law,
-		Shape:   speculation.Shape{Depth: d.drafts.tokens, Width: 1},
-		Drafter: speculation.NewModel(clock, false), Lengths: speculation.Fixed{},
-		Verify: verify, Recompute: true})
 }

@@ -42,6 +42,6 @@ func (t *trial) draw(p *accuracy.Physics) (Draw, bool) {
 		return Draw{}, false
 	}
 	time := mean * rate / float64(t.count) // predicted over measured
-	return Draw{t.Group, &t.accelerator, usage.Mixed(time, hardware.Usage{}),
-		power / float64(t.parallel().GPUs())}, true
+	return Draw{t.place.Group, &t.accelerator, usage.Mixed(time, hardware.Usage{}),
+		power / float64(t.Parallelism.Accelerators())}, true
 }

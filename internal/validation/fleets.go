@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
 )
 
 // Fleets of TensorRT-LLM workers behind Dynamo with which InferenceX measured DeepSeek-R1, February
@@ -16,16 +18,30 @@ import (
 //go:embed fleets.csv
 var fleetsCSV string
 
-// fleet is one of them.
+// fleet is one of them: a row of fleets.csv.
 type fleet struct {
-	engine, gpu, dtype          string
-	prompt, output, concurrency int
-	prefill, decode             workers
-	// batch is the number of sequences that a rank of a decode worker takes, frontends the number
-	// of routers before the workers.
-	batch, drafted, frontends int
-	// tokens are the tokens of a step that a rank of a prefill worker takes (--max_num_tokens).
-	tokens int
+	Engine      string `csv:"engine"`
+	GPU         string `csv:"gpu"`
+	DType       string `csv:"dtype"`
+	Prompt      string `csv:"isl"`
+	Output      string `csv:"osl"`
+	Concurrency string `csv:"concurrency"`
+	// Prefill and Decode are the numbers of workers, and degrees of each of them.
+	Prefill       int `csv:"prefill_workers"`
+	PrefillTensor int `csv:"prefill_tp"`
+	PrefillData   int `csv:"prefill_dp"`
+	PrefillExpert int `csv:"prefill_ep"`
+	Decode        int `csv:"decode_workers"`
+	DecodeTensor  int `csv:"decode_tp"`
+	DecodeData    int `csv:"decode_dp"`
+	// Tokens are the tokens of a step that a rank of a prefill worker takes (--max_num_tokens),
+	// Batch the sequences that a rank of a decode worker takes.
+	Tokens int `csv:"prefill_tokens"`
+	Batch  int `csv:"decode_batch"`
+	// Drafted is the number of tokens of multi-token prediction, Frontends of routers before the
+	// workers.
+	Drafted   int `csv:"drafted"`
+	Frontends int `csv:"frontends"`
 }
 
 // workers are servers alike, each of tensor × data accelerators. Where there are data-parallel
@@ -35,34 +51,18 @@ type workers struct {
 	split               bool
 }
 
+func (f *fleet) prefill() workers {
+	return workers{f.Prefill, f.PrefillTensor, f.PrefillData,
+		f.PrefillData > 1 && f.PrefillExpert == 1}
+}
+
+func (f *fleet) decode() workers { return workers{f.Decode, f.DecodeTensor, f.DecodeData, false} }
+
 func (w workers) accelerators() int { return w.tensor * w.data }
 
 // fleets lists what is published.
 var fleets = sync.OnceValue(func() []fleet {
-	t, err := readTable("fleets.csv", strings.NewReader(fleetsCSV))
-	if err != nil || len(t.problems) > 0 {
-		panic("validation: fleets.csv cannot be read") // it is part of the program
-	}
-	var list []fleet
-	t.each(func(r *row) {
-		end := func(name string) workers {
-			w := workers{count: r.count(name + "_workers"), tensor: r.count(name + "_tp"),
-				data: r.count(name + "_dp")}
-			w.split = w.data > 1 && r.optionalCount(name+"_ep", w.data) == 1
-			return w
-		}
-		list = append(list, fleet{
-			engine: r.required("engine"), gpu: r.required("gpu"), dtype: r.required("dtype"),
-			prompt: r.count("isl"), output: r.count("osl"), concurrency: r.count("concurrency"),
-			prefill: end("prefill"), decode: end("decode"),
-			batch: r.count("decode_batch"), drafted: int(r.number("drafted")),
-			frontends: r.count("frontends"), tokens: r.count("prefill_tokens"),
-		})
-	})
-	if len(t.problems) > 0 {
-		panic("validation: " + t.problems[0])
-	}
-	return list
+	return files.MustReadTable[fleet]("fleets.csv", fleetsCSV)
 })
 
 // accelerators returns the accelerators of a worker at an end that the row names, prefill or
@@ -75,15 +75,14 @@ func (r *row) accelerators(end string) int {
 // with it. Workers must have the number that the row says, if it does, and the size.
 func published(r *row) (plain, drafting []fleet) {
 	for _, f := range fleets() {
-		same := f.engine == r.text("backend") && strings.HasPrefix(r.text("gpu"), f.gpu) &&
-			f.dtype == r.text("precision") &&
+		same := f.Engine == r.text("backend") && strings.HasPrefix(r.text("gpu"), f.GPU) &&
+			f.DType == r.text("precision") &&
 			strings.Contains(strings.ToLower(r.text("model")), "deepseek") &&
-			float64(f.prompt) == r.figure("isl") &&
-			float64(f.output) == r.figure("osl") &&
-			float64(f.concurrency) == r.figure("concurrency") &&
-			f.prefill.fits(r, "prefill") && f.decode.fits(r, "decode")
+			f.Prompt == r.text("isl") && f.Output == r.text("osl") &&
+			f.Concurrency == r.text("concurrency") &&
+			f.prefill().fits(r, "prefill") && f.decode().fits(r, "decode")
 		switch {
-		case same && f.drafted == 0:
+		case same && f.Drafted == 0:
 			plain = append(plain, f)
 		case same:
 			drafting = append(drafting, f)

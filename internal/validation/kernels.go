@@ -6,7 +6,9 @@ import (
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -34,10 +36,13 @@ func (d *deployment) kernels(p *accuracy.Physics, allReduce allReduceKind) (kern
 		}
 		bare.Graph, bare.AllReduce = 0, eager.AllReduce
 	}
-	c, err := d.config(p, bare, blockTokens)
-	if err != nil {
-		return kernels{}, err
-	}
+	parallel := steptime.Parallelism{Tensor: d.Parallelism.Tensor, Expert: d.Parallelism.Expert}
+	c := servers.Config{Model: d.model, Accelerator: &d.accelerator, ScaleUp: d.scaleUp,
+		Network: d.network, Parallel: parallel, Weights: d.weights, KV: d.kv,
+		Engine:  bare,
+		Release: engines.Release{Engine: &engines.Engine{}},
+		Physics: servers.Physics{
+			Constants: p.ConstantsOf(&d.accelerator, d.scaleUp, d.network)}}
 	clock, err := c.NewClock()
 	return kernels{clock}, err
 }

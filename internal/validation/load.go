@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload"
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
@@ -18,15 +17,6 @@ func listed(requests []sim.Request) sim.Source {
 
 // byArrival orders requests.
 func byArrival(a, b sim.Request) int { return cmp.Compare(a.Arrival, b.Arrival) }
-
-// atOnce returns n requests of one length that arrive together.
-func atOnce(n, prompt, output int) sim.Source {
-	requests := make([]sim.Request, n)
-	for i := range requests {
-		requests[i] = sim.Request{Prompt: prompt, Output: output}
-	}
-	return listed(requests)
-}
 
 // spread returns n times in [0, span): independent and uniform, as a Poisson process has them given
 // their number. Load generators that promise a constant rate draw exponential gaps and scale them
@@ -40,30 +30,44 @@ func spread(n int, span float64, rng *rand.Rand) []float64 {
 	return times
 }
 
-// offlineLoad returns n requests that are queued at once, with lengths that vary around their means
-// as the lengths of real questions and answers do.
-func offlineLoad(n, prompt, output int) (sim.Source, error) {
+// within returns the requests of a source, at random times of a span in seconds: a generator sends
+// the number that its rate gives.
+func within(span float64, source sim.Source) sim.Source {
+	var requests []sim.Request
+	for source.NextArrival() != sim.Never {
+		var r sim.Request
+		source.Next(&r)
+		requests = append(requests, r)
+	}
+	for i, at := range spread(len(requests), span, rand.New(rand.NewPCG(0, 0))) {
+		requests[i].Arrival = sim.Seconds(at)
+	}
+	return listed(requests)
+}
+
+// varied returns n requests at random times of a span in seconds, with lengths that vary around
+// their means as the lengths of real questions and answers do.
+func (r *row) varied(n int, span float64, prompt, output int) []sim.Request {
 	rng := rand.New(rand.NewPCG(0, 0))
-	draw := func(mean int) (func() int, error) {
+	around := func(mean int) *lengths.Distribution {
 		d, err := lengths.LogNormal(float64(mean), realSpread, 1, longestReal*mean)
-		if err != nil {
-			return nil, err
-		}
-		return func() int { return d.At(rng.Uint64()) }, nil
+		r.fail(err)
+		return d
 	}
-	prompts, err := draw(prompt)
-	if err != nil {
-		return nil, err
+	prompts, outputs := around(prompt), around(output)
+	if r.err != nil {
+		return nil
 	}
-	outputs, err := draw(output)
-	if err != nil {
-		return nil, err
+	times := make([]float64, n)
+	if span > 0 {
+		times = spread(n, span, rng)
 	}
 	requests := make([]sim.Request, n)
-	for i := range requests {
-		requests[i] = sim.Request{Prompt: prompts(), Output: outputs()}
+	for i, at := range times {
+		requests[i] = sim.Request{Arrival: sim.Seconds(at), Prompt: prompts.At(rng.Uint64()),
+			Output: outputs.At(rng.Uint64())}
 	}
-	return listed(requests), nil
+	return requests
 }
 
 // realSpread is the coefficient of variation of lengths in data sets of questions and answers.
@@ -72,25 +76,6 @@ const realSpread = 0.7
 // longestReal is the longest of them in units of the mean: 1,024 tokens for MLPerf's Llama-2-70B,
 // with a mean of 294.
 const longestReal = 4
-
-// closedLoop returns clients that each send their next request when the last is answered, with
-// lengths uniform in [least·length, length].
-func closedLoop(clients int, requests int64, prompt, output int, least float64) (sim.Source,
-	error) {
-	prompts, err := lengths.Uniform(max(1, int(least*float64(prompt))), prompt)
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := lengths.Uniform(max(1, int(least*float64(output))), output)
-	if err != nil {
-		return nil, err
-	}
-	return workload.Open(workload.Config{
-		Classes:  []workload.Class{{Weight: 1, Prompt: prompts, Output: outputs}},
-		Users:    &workload.Users{Count: clients},
-		Requests: requests,
-	})
-}
 
 // frontends send a request by way of one of several at random; each takes the replicas in turn,
 // wherever it is in the round: Dynamo's frontends do so unless told otherwise (its router guide,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // catalogs find models and hardware by the names that tables use.
@@ -149,7 +150,7 @@ func parseDType(name string) (hardware.DType, error) {
 var presets = map[string]string{
 	"vllm": "vllm-v1", "vllm-v1": "vllm-v1", "vllm_v1": "vllm-v1",
 	"trtllm": "trtllm", "trt-llm": "trtllm", "tensorrt-llm": "trtllm", "tensorrt_llm": "trtllm",
-	"nim": "trtllm", "trt": "trtllm", "vllm-gaudi": "vllm-v1",
+	"nim": "trtllm", "trtllm-tensorrt": "trtllm-tensorrt", "trt": "trtllm", "vllm-gaudi": "vllm-v1",
 	"llama.cpp": "llama.cpp", "sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy",
 	"eager-2023": "eager-2023",
 }
@@ -169,6 +170,18 @@ func (r *row) engine(column string) string {
 		r.fail(err)
 	}
 	return e
+}
+
+// find sets the preset of the engine and version that the row names, as a scenario has it. A
+// version that the registry does not know leaves the preset as it is.
+func (d *deployment) find() {
+	release, err := engines.Find(d.Engine.Preset, "")
+	if err == nil && d.version != "" {
+		release, err = engines.Find(release.Name, d.version)
+	}
+	if err == nil {
+		d.Engine.Preset = release.Preset
+	}
 }
 
 // nightly are the releases that a nightly benchmark is taken to have started, where a run has no
@@ -199,7 +212,7 @@ func nightlyRelease(engine, date string) string {
 // changes nothing.
 func (d *deployment) nightlyVersion(month string) {
 	if month != "" && (d.version == "" ||
-		d.engine == "trtllm" && strings.HasPrefix(d.version, "0.")) {
-		d.version = nightlyRelease(d.engine, month)
+		d.Engine.Preset == "trtllm" && strings.HasPrefix(d.version, "0.")) {
+		d.version = nightlyRelease(d.Engine.Preset, month)
 	}
 }

@@ -27,7 +27,8 @@ func TestDynamoIsNotTensorRTLLM(t *testing.T) {
 		{"trtllm", "0.8.1", "1.2.0"}, {"trtllm", "1.1.0", "1.1.0"}, {"trtllm", "", "1.2.0"},
 		{"sglang", "0.5.6", "0.5.6"},
 	} {
-		d := deployment{engine: c.engine, version: c.version}
+		d := deployment{version: c.version}
+		d.Engine.Preset = c.engine
 		d.nightlyVersion("2026-02")
 		if d.version != c.want {
 			t.Errorf("%s %q is %q, want %q", c.engine, c.version, d.version, c.want)

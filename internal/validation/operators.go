@@ -86,14 +86,15 @@ func readOperators(c *catalogs, t *table,
 			return
 		}
 		o.accelerator, o.scaleUp, o.network = accelerator, scaleUp, network
-		o.tensor = max(1, o.tensor)
+		o.Parallelism.Tensor = max(1, o.Parallelism.Tensor)
 		key := o.shape + "|" + o.variant
 		if known[key] == nil {
 			known[key] = o
 			list = append(list, o)
 		}
 		at := accuracy.Place{Group: accuracy.Group{GPU: accelerator.Name, Model: o.variant,
-			TP: o.tensor}, File: t.file, Line: r.line, Name: o.shape + ", " + loadOf(step)}
+			TP: o.Parallelism.Tensor}, File: t.file, Line: r.line,
+			Name: o.shape + ", " + loadOf(step)}
 		known[key].loads = append(known[key].loads, load{at, step, measured})
 	})
 	return list

@@ -21,14 +21,27 @@ type outcome struct {
 	gaps *metrics.Distribution
 	// rehearsal is a sample of the steps, nil where no sample is taken.
 	rehearsal *rehearsal
+	// key is the server's; zero for servers apart.
+	key servers.Key
+}
+
+// keyed gives comparisons the server's key.
+func (o *outcome) keyed(list []accuracy.Comparison) []accuracy.Comparison {
+	for i := range list {
+		list[i].Key = o.key
+	}
+	return list
 }
 
 // gapAccuracy is the relative accuracy of quantiles of the time between tokens.
 const gapAccuracy = 0.001
 
-func newOutcome() (*outcome, error) {
+func newOutcome() *outcome {
 	gaps, err := metrics.NewDistribution(gapAccuracy)
-	return &outcome{gaps: gaps}, err
+	if err != nil {
+		panic(err) // the accuracy is a constant
+	}
+	return &outcome{gaps: gaps}
 }
 
 // answered is a request that got its answer.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	servers "github.com/llmsim/llmsim/scenarios/deployment"
 )
 
 // Data is the measurements of a folder, read and ready to be predicted.
@@ -31,6 +32,7 @@ type readKind struct {
 	skipped     map[string]int
 	problems    []string
 	sources     []string
+	left        map[string]string // why rows are left out, by file:line
 }
 
 // Read reads every table that it knows in the folder and below. Files that it does not know are
@@ -42,7 +44,8 @@ func Read(folder fs.FS) (*Data, error) {
 	}
 	data, kernels := &Data{}, map[string]int{}
 	for _, k := range kinds() {
-		data.tables = append(data.tables, readKind{name: k.Name, skipped: map[string]int{}})
+		data.tables = append(data.tables, readKind{name: k.Name, skipped: map[string]int{},
+			left: map[string]string{}})
 	}
 	err = fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -116,6 +119,9 @@ func (d *Data) add(c *catalogs, k *kind, t *table) {
 	into.experiments = append(into.experiments, readers()[k.Name](c, t)...)
 	into.problems = append(into.problems, t.problems...)
 	into.sources = append(into.sources, t.sources()...)
+	for line, why := range t.left {
+		into.left[rowName(t.file, line)] = why
+	}
 	for reason, n := range t.skipped {
 		into.skipped[reason] += n
 	}
@@ -164,8 +170,14 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 		if failures[i] != nil {
 			t.Skipped[failures[i].Error()]++
 		}
+		var key servers.Key
 		for j := range list {
-			list[j].Table, list[j].Key = k.name, keyOf(k.experiments[i])
+			if list[j].Table = k.name; list[j].Key == (servers.Key{}) {
+				if j == 0 {
+					key = keyOf(k.experiments[i])
+				}
+				list[j].Key = key
+			}
 		}
 		t.Rows = append(t.Rows, list...)
 	}
@@ -214,4 +226,49 @@ func (d *Data) Mark(r *accuracy.Report, counts func(table, quantity string) bool
 			}
 		}
 	}
+}
+
+func rowName(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+
+// Row returns the row that stands in a line of a file, FILE:LINE, and what was measured with it.
+func (d *Data) Row(name string) (*Data, error) {
+	chosen, why := &Data{}, ""
+	for i := range d.tables {
+		k := d.tables[i]
+		k.experiments = slices.DeleteFunc(slices.Clone(k.experiments), func(e experiment) bool {
+			at := e.at()
+			return rowName(at.File, at.Line) != name
+		})
+		if len(k.experiments) > 0 {
+			k.skipped, k.problems = map[string]int{}, nil
+			chosen.tables = append(chosen.tables, k)
+		}
+		why = cmp.Or(why, k.left[name])
+	}
+	switch {
+	case len(chosen.tables) > 0:
+		return chosen, nil
+	case why != "":
+		return nil, fmt.Errorf("%s: the row is left out: %s", name, why)
+	}
+	return nil, fmt.Errorf("%s: found no row of measurements; want FILE:LINE, with FILE as the "+
+		"report names it and LINE counted from 1, the header's", name)
+}
+
+// Scenario returns the text of the scenario by which a row is predicted.
+func (d *Data) Scenario() ([]byte, error) {
+	for i := range d.tables {
+		for _, e := range d.tables[i].experiments {
+			if t, ok := e.(*trial); ok && t.recorded == nil && t.steps == nil && t.apart == nil {
+				made, err := t.served()
+				if err != nil {
+					return nil, err
+				}
+				return made.text, nil
+			}
+		}
+	}
+	at := d.tables[0].experiments[0].at()
+	return nil, fmt.Errorf("%s: rows of %s are not predicted as a scenario",
+		rowName(at.File, at.Line), d.tables[0].name)
 }

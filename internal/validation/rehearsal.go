@@ -3,8 +3,10 @@ package validation
 import (
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -12,7 +14,13 @@ import (
 // nearly the same steps in other times, so that what becomes of its figures follows from the
 // sample, at a hundredth of the time of a simulation.
 type rehearsal struct {
-	deployment *deployment
+	// clock returns the clock under physics; last, or why there is no such clock, is the one under
+	// the physics that were asked for last. The mutex guards all three.
+	clock   func(p *accuracy.Physics) (*steptime.Clock, error)
+	mutex   sync.Mutex
+	physics *accuracy.Physics
+	last    *steptime.Clock
+	failed  error
 	// prompts are steps that compute prompts, decodes leaps of steps that do not.
 	prompts, decodes reservoir
 	// request and token are what a request and each token of its prompt cost besides steps, in ms;
@@ -44,8 +52,8 @@ type rehearsed struct {
 	waiting float64
 }
 
-func newRehearsal(d *deployment) *rehearsal {
-	return &rehearsal{deployment: d, rng: rand.New(rand.NewPCG(0, 0))}
+func newRehearsal(clock func(p *accuracy.Physics) (*steptime.Clock, error)) *rehearsal {
+	return &rehearsal{clock: clock, rng: rand.New(rand.NewPCG(0, 0))}
 }
 
 // see shows the rehearsal a leap of the run.
@@ -107,20 +115,18 @@ func (r *rehearsal) sums(clock sim.StepClock) (all, gaps, prompts float64) {
 
 // figure returns about what a figure of the run would be under other physics, and whether that is
 // known without a simulation.
-func (r *rehearsal) figure(c *accuracy.Comparison, p accuracy.Physics) (float64, bool) {
-	if r.deployment.pipeline > 1 { // stages take their steps at the same time
-		return 0, false
+func (r *rehearsal) figure(c *accuracy.Comparison, p *accuracy.Physics) (float64, bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.physics != p {
+		r.physics = p
+		r.last, r.failed = r.clock(p)
 	}
-	server, err := r.deployment.preset(&p, blockTokens)
-	if err != nil {
-		return 0, false
-	}
-	clock, err := server.NewClock()
-	if err != nil {
+	if r.failed != nil {
 		return 0, false
 	}
 	all, gaps, prompts := r.sums(nil)
-	newAll, newGaps, newPrompts := r.sums(clock)
+	newAll, newGaps, newPrompts := r.sums(r.last)
 	switch accuracy.QuantityFamily(c.Quantity) {
 	case "output rate", "capacity":
 		return c.Predicted * all / newAll, all > 0
@@ -132,7 +138,7 @@ func (r *rehearsal) figure(c *accuracy.Comparison, p accuracy.Physics) (float64,
 		}
 		had, has := r.request+r.token*r.meanPrompt(), 0.0
 		if had > 0 {
-			request, token := clock.RequestLatency()
+			request, token := r.last.RequestLatency()
 			has = request.Milliseconds() + token.Milliseconds()*r.meanPrompt()
 		}
 		return (c.Predicted-min(had, 0.9*c.Predicted))*newPrompts/prompts + has, true
@@ -150,7 +156,7 @@ func rehearsable(list []accuracy.Comparison, r *rehearsal) []accuracy.Comparison
 	}
 	for i := range list {
 		c := list[i]
-		list[i].Rehearsal = func(p accuracy.Physics) (float64, bool) { return r.figure(&c, p) }
+		list[i].Rehearsal = func(p *accuracy.Physics) (float64, bool) { return r.figure(&c, p) }
 	}
 	return list
 }

@@ -102,18 +102,13 @@ func (l *trial) siliconMeasured(r *row) {
 // siliconFlags sets the limits with which the servers were started. Flags of InferenceX are its
 // scripts' (SemiAnalysisAI/InferenceX, benchmarks/single_node, 2026); flags of a vendor's own runs
 // (aic) are the engines' defaults.
-func (l *trial) siliconFlags(r *row, engine string) {
+func (l *trial) siliconFlags(r *row) {
 	public := r.text("source") == "inferencex" || repeated(r)
-	l.engine = engine
-	if engine == "vllm-v1" && beforeAsynchronous(r.text("backend_version")) && !public {
-		l.engine = "vllm-v1-sync"
-	}
-	l.setDefaults()
 	l.least = equalLength
 	if public {
 		l.least = drawnLength
 		l.publicFlags(r.text("backend_version"), r.text("month"))
-	} else if engine == "sglang" && (before(r.text("backend_version"), 0, 5, 2) ||
+	} else if l.Engine.Preset == "sglang" && (before(r.text("backend_version"), 0, 5, 2) ||
 		l.count <= inStep) {
 		l.least = 1 // lengths are equal; prompts first keeps the clients in step, as measured
 	}
@@ -140,11 +135,11 @@ func (l *trial) wideCache(version string, public bool) bool {
 	case l.weights != hardware.FP8Block:
 		return false
 	case !public:
-		return l.engine == "sglang"
-	case l.engine == "sglang":
+		return l.Engine.Preset == "sglang"
+	case l.Engine.Preset == "sglang":
 		return hopper && strings.HasPrefix(l.model.Name, "deepseek")
 	}
-	return strings.HasPrefix(l.engine, "vllm") && before(version, 0, 19, 0)
+	return strings.HasPrefix(l.Engine.Preset, "vllm") && before(version, 0, 19, 0)
 }
 
 // repeated reports whether a row that the table gives to the vendor is a run of InferenceX:
@@ -155,13 +150,13 @@ func repeated(r *row) bool {
 
 // publicFlags are the flags of InferenceX' scripts, in the month of the run.
 func (l *trial) publicFlags(version, month string) {
-	ranks := max(1, l.data)
-	switch l.engine {
+	ranks := max(1, l.Parallelism.Data)
+	switch l.Engine.Preset {
 	case "vllm-v1", "vllm-v1-sync":
 		l.maxSequences, l.tokenBudget = max(1, l.count), 8192*ranks
 		if l.weights == hardware.FP8Block && l.accelerator.Generation == "blackwell" &&
 			before(version, 0, 19, 0) {
-			l.expert = l.tensor // the script compares EP_SIZE with -ge 1
+			l.Parallelism.Expert = l.Parallelism.Tensor // the script compares EP_SIZE with -ge 1
 		}
 	case "trtllm":
 		l.trtllmFlags(month)
@@ -179,17 +174,17 @@ func (l *trial) sglangFlags(ranks int) {
 	if four && !hybrid {
 		l.tokenBudget = 16384 * ranks
 	}
-	l.utilisation = 0.82
+	l.Memory.Utilization = 0.82
 	if four {
-		l.utilisation = 0.85
+		l.Memory.Utilization = 0.85
 	}
 	if l.accelerator.Generation != "blackwell" {
 		return
 	}
-	l.receive = 10 // --scheduler-recv-interval
+	l.param("receive-interval", 10) // --scheduler-recv-interval
 	switch {
-	case l.weights == hardware.FP8Block && !hybrid && l.tensor == 4:
+	case l.weights == hardware.FP8Block && !hybrid && l.Parallelism.Tensor == 4:
 	case l.count >= 16, four && hybrid:
-		l.receive = 30
+		l.param("receive-interval", 30)
 	}
 }

@@ -35,7 +35,7 @@ func (s startFlags) number(names ...string) (float64, bool) {
 // apply sets what the flags say in place of what is assumed of servers of that kind. Limits are for
 // each of the ranks.
 func (s startFlags) apply(l *trial) {
-	ranks := max(1, l.data)
+	ranks := max(1, l.Parallelism.Data)
 	count := func(into *int, factor int, names ...string) {
 		if x, ok := s.number(names...); ok {
 			*into = int(x) * factor
@@ -48,29 +48,33 @@ func (s startFlags) apply(l *trial) {
 	}
 	count(&l.tokenBudget, ranks, "max-num-batched-tokens", "max_num_tokens", "chunked-prefill-size")
 	count(&l.maxSequences, ranks, "max-num-seqs", "max_batch_size", "max-running-requests")
-	count(&l.graph, 1, "max-cudagraph-capture-size", "cuda-graph-sizes", "cuda-graph-max-bs",
+	count(&l.Engine.Graph, 1, "max-cudagraph-capture-size", "cuda-graph-sizes", "cuda-graph-max-bs",
 		"cuda_graph_config.max_batch_size")
-	count(&l.receive, 1, "scheduler-recv-interval")
-	if len(s) > 0 { // a server whose flags are known has newcomers wait only where they say so
-		l.waitSteps, l.waitTokens = 0, 0
-		count(&l.waitSteps, 1, "batch_wait_timeout_iters")
-		share(&l.waitTokens, "batch_wait_max_tokens_ratio")
+	if n, ok := s.number("scheduler-recv-interval"); ok {
+		l.param("receive-interval", int(n))
 	}
-	share(&l.utilisation, "gpu-memory-utilization", "mem-fraction-static")
-	share(&l.kvShare, "kv_cache_config.free_gpu_memory_fraction")
+	if len(s) > 0 { // a server whose flags are known has newcomers wait only where they say so
+		delete(l.Batching.Params, "wait-steps")
+		steps, ok := s.number("batch_wait_timeout_iters")
+		if tokens, some := s.number("batch_wait_max_tokens_ratio"); ok && some && tokens < 1 {
+			l.wait(int(steps), tokens)
+		}
+	}
+	share(&l.Memory.Utilization, "gpu-memory-utilization", "mem-fraction-static")
+	share(&l.Memory.KVShare, "kv_cache_config.free_gpu_memory_fraction")
 	if strings.HasPrefix(s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
 		l.kv = hardware.FP8
 	}
 	compiled := s["compilation-config"]
 	if strings.Contains(compiled, "FULL_DECODE_ONLY") {
-		l.eagerPrompts = true
+		l.Engine.PromptGraphs = "off"
 	}
 	_, fused := s["enable-flashinfer-allreduce-fusion"]
-	l.fusedAllReduce = fused || strings.Contains(compiled, "fuse_allreduce_rms:true") ||
+	l.Engine.FusedAllReduce = fused || strings.Contains(compiled, "fuse_allreduce_rms:true") ||
 		strings.Contains(compiled, "enable_fi_allreduce_fusion:true")
-	l.marlin = s["VLLM_MXFP4_USE_MARLIN"] == "1"
+	l.Engine.Marlin = s["VLLM_MXFP4_USE_MARLIN"] == "1"
 	if s["torch_compile_config.enable_piecewise_cuda_graph"] == "True" {
-		l.captured = true
+		l.Engine.PromptGraphs = "on"
 	}
 }
 

@@ -26,18 +26,17 @@ var appRows = rowSpec{
 	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.version = cmp.Or(release.FindString(r.text("image")),
-			nightlyRelease(t.engine, r.text("date")))
-		t.expert = r.optionalCount("ep", 1)
+			nightlyRelease(t.Engine.Preset, r.text("date")))
+		p := &t.Parallelism
+		if p.Expert = r.optionalCount("ep", 1); p.Expert == 1 {
+			p.Expert = 0
+		}
 		if r.err != nil {
 			return ""
 		}
-		if t.expert == 1 {
-			t.expert = 0
-		}
 		if r.text("dp_attention") == "1" {
-			t.data, t.tensor, t.expert = t.tensor, 1, 0
+			p.Data, p.Tensor, p.Expert = p.Tensor, 1, 0
 		}
-		t.setDefaults()
 		t.least = drawnLength
 		t.publicFlags(r.text("image"), r.text("date")[:min(7, len(r.text("date")))])
 		if !t.wideCache(r.text("image"), true) {
@@ -48,11 +47,11 @@ var appRows = rowSpec{
 		}
 		t.closed()
 		if r.text("spec_method") != "none" {
-			if !t.draft(nightlyDrafts(t.engine, t.data > 1), acceptanceOf(t.output)) {
+			if !t.draft(nightlyDrafts(t.Engine.Preset, p.Data > 1), acceptanceOf(t.output)) {
 				return "multi-token prediction was on, and the drafts of its model are not known"
 			}
 			// as flags of silicon_2026's servers with drafts have it
-			t.waitSteps, t.waitTokens = 0, 0
+			delete(t.Batching.Params, "wait-steps")
 			t.measuredWithDrafts()
 		}
 		return ""

@@ -28,10 +28,6 @@ func isTTFT(quantity string) bool { return accuracy.QuantityFamily(quantity) == 
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,
 // --max-num-batched-tokens 8192 and --async-scheduling.
 func (l *trial) configure(version string) {
-	if l.engine == "vllm-v1" && beforeAsynchronous(version) {
-		l.engine = "vllm-v1-sync"
-	}
-	l.setDefaults()
 	if version == "" {
 		l.least = drawnLength
 		l.maxSequences, l.tokenBudget = min(l.count, 8192), 8192
@@ -46,10 +42,4 @@ func before(version string, major, minor, patch int) bool {
 		return false
 	}
 	return slices.Compare(v[:], []int{major, minor, patch}) < 0
-}
-
-// beforeAsynchronous reports whether a vLLM of that version schedules a step when the one before is
-// done. Scheduling ahead became the default in 0.14 (January 2026).
-func beforeAsynchronous(version string) bool {
-	return before(version, 0, 14, 0)
 }

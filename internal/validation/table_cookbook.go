@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/llmsim/llmsim/sim"
 )
 
 // SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
@@ -26,10 +24,10 @@ var published8 = regexp.MustCompile(`(?i)-FP8|DeepSeek-(R1|V3|Math-V2)|MiniMax-M
 func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	requests := r.count("requests")
 	if ranks := r.optionalCount("dp", 1); r.text("dp_attention") == "1" && ranks > 1 {
-		t.data, t.tensor = ranks, max(1, t.tensor/ranks)
+		t.Parallelism.Data, t.Parallelism.Tensor = ranks, max(1, t.Parallelism.Tensor/ranks)
 	}
-	if t.expert = r.optionalCount("ep", 1); t.expert <= 1 || t.data > 0 {
-		t.expert = 0
+	if experts := r.optionalCount("ep", 1); experts > 1 && t.Parallelism.Data == 0 {
+		t.Parallelism.Expert = experts
 	}
 	if requests > maxRequests {
 		r.fail(fmt.Errorf("requests: found %d, want at most %d", requests, maxRequests))
@@ -37,17 +35,14 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	if r.err != nil {
 		return ""
 	}
-	t.setDefaults()
-	t.tokenBudget = sglangChunk(t.accelerator.Memory) * max(1, t.data)
 	for flag := range strings.SplitSeq(r.text("other_flags"), ";") {
+		share := &t.Memory.Utilization
 		if _, err := fmt.Sscanf(strings.TrimSpace(flag), "mem-fraction-static=%f",
-			&t.utilisation); err == nil && (t.utilisation <= 0 || t.utilisation > 1) {
+			share); err == nil && (*share <= 0 || *share > 1) {
 			r.fail(fmt.Errorf("other_flags: found %q, want a share of at most 1", flag))
 		}
 	}
-	t.load = func() (sim.Source, error) {
-		return closedLoop(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
-	}
+	t.Workload = clients(t.count, int64(requests), 2*t.prompt, 2*t.output, 0)
 	t.rehearsable = true
 	t.Name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
 	if requests < 2*t.count+20 {
@@ -65,18 +60,4 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 		t.measuredWithDrafts()
 	}
 	return ""
-}
-
-// sglangChunk returns the tokens of a chunk that SGLang chooses by the memory of a GPU
-// (server_args.py, version 0.5.6, chunked_prefill_size).
-func sglangChunk(memory float64) int {
-	switch gib := memory / (1 << 30); {
-	case gib < 35:
-		return 2048
-	case gib < 60:
-		return 4096
-	case gib < 160:
-		return 8192
-	}
-	return 16384
 }

@@ -89,7 +89,7 @@ func readMoE(c *catalogs, t *table) []experiment {
 			variant: r.text("moe_dtype") + " " + r.value("distribution|=balanced"),
 		}
 		o.weights = r.format("moe_dtype")
-		o.tensor, o.expert = tp*ep, ep
+		o.Parallelism.Tensor, o.Parallelism.Expert = tp*ep, ep
 		o.model = oneLayer("experts", hidden, tp*ep, tp*ep, 1)
 		o.model.Groups[0].MLP = &models.MoE{Experts: experts, Active: active,
 			Intermediate: intermediate, Gated: true}

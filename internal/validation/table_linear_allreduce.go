@@ -114,7 +114,7 @@ func allReduceOf(r *row, kind allReduceKind) *operator {
 	}
 	o := &operator{names: []string{"all_reduce"}, allReduce: kind,
 		shape: fmt.Sprintf("%d GPUs, %d elements", gpus, elements), variant: "all-reduce"}
-	o.tensor = gpus
+	o.Parallelism.Tensor = gpus
 	o.model = oneLayer("all-reduce", elements, gpus, gpus, 1)
 	o.model.Groups[0].Parallel = true
 	o.runs = o.model.AllReduces()

@@ -22,7 +22,7 @@ var batchedRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.flash = true // the page's runs have -fa 1
+		t.Attention.Kernel = "flash" // the page's runs have -fa 1
 		if t.count == 1 && t.prompt == 512 {
 			t.drop(r, "the first prompt, which warms up",
 				func(quantity string) bool { return quantity == "prefill rate" })

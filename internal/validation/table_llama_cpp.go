@@ -33,9 +33,9 @@ var llamaCppRows = rowSpec{
 		}
 		t.measured = r.measured([]figure{{Column: "tokens_per_s", Quantity: quantity,
 			Unit: "tokens/s", Scale: 1}})
-		t.engine = "llama.cpp"
+		t.Engine.Preset = "llama.cpp"
 		if r.text("build") < "2024" && r.text("build") != "" {
-			t.engine = "llama.cpp-2023"
+			t.Engine.Preset = "llama.cpp-2023"
 		}
 		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // ML.ENERGY's leaderboard: vLLM with a queue that is always full, so that max_num_seqs sequences
@@ -20,35 +21,34 @@ var taskPrompts = map[string]int{"lm-arena-chat": 230, "gpqa": 280, "sourcegraph
 
 var mlEnergyRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		f := &fullBatch{deployment: &t.deployment, gpus: r.count("gpus"), prompt: 300,
-			output: r.number("avg_output_len")}
+		f := &fullBatch{trial: t, gpus: r.count("gpus"), question: 300,
+			answer: r.number("avg_output_len")}
 		f.spreadExperts(r)
 		f.batch = r.batch("avg_batch")
 		if prompt, ok := taskPrompts[r.text("task")]; ok {
-			f.prompt = float64(prompt)
+			f.question = float64(prompt)
 		}
 		switch {
 		case r.err != nil:
 			return ""
-		case f.output < 1 || f.output > maxRequests:
-			r.fail(fmt.Errorf("avg_output_len: found %g, want 1 to %d", f.output, maxRequests))
+		case f.answer < 1 || f.answer > maxRequests:
+			r.fail(fmt.Errorf("avg_output_len: found %g, want 1 to %d", f.answer, maxRequests))
 			return ""
-		case f.gpus != f.tensor*max(1, f.data):
+		case f.gpus != f.Parallelism.Tensor*max(1, f.Parallelism.Data):
 			return "tp and dp are not the number of GPUs"
-		case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.output > 4000:
+		case f.gpus == 1 && f.accelerator.Name == "b200-sxm" && f.answer > 4000:
 			return slowMachine
 		}
-		f.engine, f.version, f.sorts = "vllm-v1-sync", "0.11", true
+		f.Engine.Preset, f.version, f.Engine.Sampling = "vllm-v1-sync", "0.11", "sorted"
 		f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
-		f.setDefaults()
-		f.kv = f.activations
-		t.count, t.steps = f.batch, f.figures
+		f.kv, f.maxSequences = steptime.Wide(f.model, f.weights), r.optionalCount("max_num_seqs", 0)
+		t.count, t.steps = f.batch, f.predict
 		t.full = func(p *accuracy.Physics) (float64, hardware.Usage, error) {
-			s, err := f.steps(p)
+			s, err := f.each(p)
 			return s.mean, s.usage, err
 		}
 		t.Name = strings.TrimSpace(fmt.Sprintf("%s, batch %d, %.0f out", r.text("task"), f.batch,
-			f.output))
+			f.answer))
 		return ""
 	},
 }
@@ -60,26 +60,27 @@ const slowMachine = "on single B200 long answers take 32 ms a token whatever the
 
 // fullBatch is a server whose batch is always full.
 type fullBatch struct {
-	*deployment
-	gpus, batch    int
-	prompt, output float64
+	*trial
+	gpus, batch int
+	// tokens of a prompt and of an answer, on average
+	question, answer float64
 }
 
 // spreadExperts sets parallelism. With experts in parallel tp is 1, and dp reports whether
 // attention is spread by sequences or by heads.
 func (f *fullBatch) spreadExperts(r *row) {
 	f.spread(r, "dp", "ep")
-	if f.expert == f.gpus && f.tensor == 1 && f.data == 0 {
-		f.tensor = f.gpus
+	if f.Parallelism.Expert == f.gpus && f.Parallelism.Tensor == 1 && f.Parallelism.Data == 0 {
+		f.Parallelism.Tensor = f.gpus
 	}
-	if f.expert == f.gpus && f.data > 0 {
-		f.expert = 0
+	if f.Parallelism.Expert == f.gpus && f.Parallelism.Data > 0 {
+		f.Parallelism.Expert = 0
 	}
 }
 
-// figures returns what is predicted.
-func (f *fullBatch) figures(p *accuracy.Physics) (map[string]float64, error) {
-	steps, err := f.steps(p)
+// predict returns what is predicted.
+func (f *fullBatch) predict(p *accuracy.Physics) (map[string]float64, error) {
+	steps, err := f.each(p)
 	if err != nil {
 		return nil, err
 	}
@@ -95,20 +96,20 @@ type fullSteps struct {
 	usage        hardware.Usage
 }
 
-// steps looks at the steps of the server. While f.batch sequences run, one in f.output of them
+// each looks at the steps of the server. While f.batch sequences run, one in f.answer of them
 // begins anew each step: a share of the steps has a prompt to compute, the others have no prompt.
 // Contexts belong to sequences that are met at a random time, with lengths that vary by
 // lengthSpread: long ones are met more often.
-func (f *fullBatch) steps(p *accuracy.Physics) (s fullSteps, err error) {
+func (f *fullBatch) each(p *accuracy.Physics) (s fullSteps, err error) {
 	clock, err := f.clock(p)
 	if err != nil {
 		return s, err
 	}
-	middle := int(f.prompt + f.output/2*(1+lengthSpread*lengthSpread))
+	middle := int(f.question + f.answer/2*(1+lengthSpread*lengthSpread))
 	plain, mixed := decode(f.batch, middle), decode(f.batch, middle)
-	prompts := float64(f.batch) / f.output // that begin in a step, on average
+	prompts := float64(f.batch) / f.answer // that begin in a step, on average
 	share := min(1, prompts)
-	mixed.Prefill = prefill(1, max(1, int(f.prompt*prompts/share)), 0).Prefill
+	mixed.Prefill = prefill(1, max(1, int(f.question*prompts/share)), 0).Prefill
 	usual, slow := clock.Duration(plain).Seconds(), clock.Duration(mixed).Seconds()
 	s = fullSteps{mean: (1-share)*usual + share*slow, median: usual}
 	if share > 0.5 {

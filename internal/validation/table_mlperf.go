@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/llmsim/llmsim/sim"
 )
 
 // MLPerf Inference, closed division, data centre: tokens a second of whole systems. All samples
@@ -108,20 +106,19 @@ func (c *catalogs) mlperf(r *row) *trial {
 	if r.err != nil {
 		return nil
 	}
-	m.engine, m.version = mlperfEngine(m.accelerator.Generation, r.text("software"),
+	m.Engine.Preset, m.version = mlperfEngine(m.accelerator.Generation, r.text("software"),
 		r.text("location"))
-	m.setDefaults()
+	m.find()
 	if !strings.HasSuffix(r.text("used_model"), "_dyn") { // scales found at run time
 		m.narrowCache()
 	}
-	m.chunked = strings.HasPrefix(m.engine, "trtllm") // enable_chunked_context
-	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
-	m.limitRanks()
-	// The samples are shared out evenly, and one replica is simulated.
-	replicas := max(1, gpus/m.parallel().GPUs())
-	m.load = func() (sim.Source, error) {
-		return offlineLoad(max(1, b.drawn(m.measured[0].Value)/replicas), b.prompt, b.output)
+	if strings.HasPrefix(m.Engine.Preset, "trtllm") {
+		m.param("chunked-context", true) // enable_chunked_context
 	}
+	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
+	// The samples are shared out evenly, and one replica is simulated.
+	replicas := max(1, gpus/m.Parallelism.Accelerators())
+	m.recorded = r.varied(max(1, b.drawn(m.measured[0].Value)/replicas), 0, b.prompt, b.output)
 	m.figures = func(all *outcome) map[string]float64 {
 		return map[string]float64{"output rate": float64(replicas) * all.outputRate()}
 	}
@@ -169,10 +166,7 @@ func mlperfEngine(generation, software, results string) (engine, version string)
 		if found := vllmRelease.FindStringSubmatch(software); found != nil {
 			version = found[1]
 		}
-		if version != "" && beforeAsynchronous(version) {
-			return "vllm-v1-sync", version
-		}
-		return "vllm-v1", version
+		return "vllm", version
 	case strings.Contains(results, "_vLLM/"):
 		return "vllm-v1-sync", ""
 	case tensorRTRelease.MatchString(software):
@@ -190,16 +184,16 @@ const stageTokens = 1024
 // (mlcommons/inference_results_v5.0, closed/NVIDIA/configs). The step of a stage is kept as small
 // as theirs (max_num_tokens), so that one does not wait for the other.
 func (m *deployment) divide(gpus int) {
-	weights := float64(m.model.WeightBytes(m.weights))
-	for m.tensor < gpus && weights/float64(m.tensor) > m.accelerator.Memory/2 {
-		m.tensor *= 2
+	weights, p := float64(m.model.WeightBytes(m.weights)), &m.Parallelism
+	for p.Tensor < gpus && weights/float64(p.Tensor) > m.accelerator.Memory/2 {
+		p.Tensor *= 2
 	}
 	switch {
-	case m.tensor == 1:
+	case p.Tensor == 1:
 	case m.model.Experts() != nil:
-		m.data, m.tensor = gpus, 1
+		p.Data, p.Tensor = gpus, 1
 	default:
-		m.pipeline, m.tensor = 2, m.tensor/2
+		p.Pipeline, p.Tensor = 2, p.Tensor/2
 		m.maxSequences, m.tokenBudget = stageTokens, stageTokens
 	}
 }

@@ -3,6 +3,8 @@ package validation
 import (
 	"fmt"
 	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
 )
 
 // TensorRT-LLM's throughput benchmark: all requests are queued at once. A request of compiled
@@ -26,9 +28,9 @@ func queued(prompt, output int) int {
 var offlineRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.spread(r, "attention_dp", "ep")
-		t.pipeline = r.optionalCount("pp", 1)
-		if t.pipeline > maxBatch {
-			r.fail(fmt.Errorf("pp: found %d, want at most %d", t.pipeline, maxBatch))
+		t.Parallelism.Pipeline = r.optionalCount("pp", 1)
+		if t.Parallelism.Pipeline > maxBatch {
+			r.fail(fmt.Errorf("pp: found %d, want at most %d", t.Parallelism.Pipeline, maxBatch))
 		}
 		if r.err != nil {
 			return ""
@@ -38,7 +40,7 @@ var offlineRows = rowSpec{
 		t.atOnce()
 		t.Name = fmt.Sprintf("%d in, %d out", t.prompt, t.output)
 		if r.text("unit") == "per GPU" {
-			gpus := float64(t.parallel().GPUs())
+			gpus := float64(t.Parallelism.Accelerators())
 			t.figures = func(o *outcome) map[string]float64 {
 				return map[string]float64{"output rate": o.outputRate() / gpus}
 			}
@@ -52,21 +54,20 @@ var offlineRows = rowSpec{
 // docs/source/developer-guide/perf-overview.md, "Running the Benchmark").
 func (o *trial) options(version string) {
 	compiled := version == "" || before(version, 1, 0, 0)
-	if o.engine = "trtllm"; compiled {
-		o.engine = "trtllm-tensorrt"
+	if o.Engine.Preset = "trtllm"; compiled {
+		o.Engine.Preset = "trtllm-tensorrt"
 	}
-	o.setDefaults()
-	o.kvShare = 0.95 // kv_cache_free_gpu_mem_fraction
+	o.Memory.KVShare = 0.95 // kv_cache_free_gpu_mem_fraction
 	o.narrowCache()
 	if compiled {
 		o.builtLimits()
 		return
 	}
-	if o.model.Experts() != nil && o.data == 0 && o.tensor > 1 {
-		o.data, o.tensor, o.expert = o.tensor, 1, 0
+	if o.model.Experts() != nil && o.Parallelism.Data == 0 && o.Parallelism.Tensor > 1 {
+		o.Parallelism.Data, o.Parallelism.Tensor, o.Parallelism.Expert = o.Parallelism.Tensor, 1, 0
 	}
 	if strings.HasPrefix(o.model.Name, "gpt-oss") && o.accelerator.Generation == "hopper" {
-		o.kv = o.activations
+		o.kv = hardware.BF16
 	}
 	o.tunedLimits()
 }

@@ -3,7 +3,7 @@ package validation
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/sim"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // The same H100s serve Llama-3.1-8B as plain replicas, or with prefill and decode apart
@@ -28,29 +28,21 @@ var replicaRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.engine = "vllm-v1-sync" // May 2025
-		t.setDefaults()
-		t.load = load
+		t.Engine.Preset = "vllm-v1-sync" // May 2025
+		t.Workload = load
 		t.Name = fmt.Sprintf("%d replicas, %g/s", replicas, r.number("request_rate"))
 		return ""
 	},
 }
 
-// evenLoad returns what makes the requests of a row for one of some replicas.
-func evenLoad(r *row, replicas int) func() (sim.Source, error) {
+// evenLoad returns the requests of a row for one of some replicas.
+func evenLoad(r *row, replicas int) scenarios.Workload {
 	rate, n := r.number("request_rate"), r.count("prompts")
-	prompt, output := r.count("prompt_tokens_mean"), r.count("output_tokens_mean")
 	if r.err == nil && (rate <= 0 || n > maxRequests || replicas < 1 || replicas > n) {
 		r.fail(fmt.Errorf("found %d requests at %g/s over %d replicas", n, rate, replicas))
 	}
-	return func() (sim.Source, error) {
-		var list sim.List
-		for i := 0; i < n; i += replicas {
-			list = append(list, sim.Request{Arrival: sim.Seconds(float64(i) / rate),
-				Prompt: prompt, Output: output})
-		}
-		return &list, nil
-	}
+	return arriving((n+replicas-1)/max(1, replicas), rate/float64(replicas), "constant",
+		fixed(r.count("prompt_tokens_mean")), fixed(r.count("output_tokens_mean")))
 }
 
 // poolRows are those with prefill and decode apart. They ran without graphs.
@@ -65,9 +57,8 @@ var poolRows = rowSpec{
 		if r.err != nil {
 			return ""
 		}
-		t.engine, t.eager = "vllm-v1-sync", true
-		t.setDefaults()
-		t.load = load
+		t.Engine.Preset, t.Engine.Eager = "vllm-v1-sync", true
+		t.Workload = load
 		t.apart = &disaggregated{prefill: pool{deployment: t.deployment, workers: prefill},
 			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
 		t.Name = fmt.Sprintf("%d prefill, %d decode, %g/s", prefill, decode,

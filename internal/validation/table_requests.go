@@ -28,10 +28,10 @@ func readRequests(c *catalogs, t *table) []experiment {
 		t.skip("%v", named.err)
 		return nil
 	}
-	d.engine, d.engineTimes = "vllm-v1", true
+	d.Engine.Preset, d.engineTimes = "vllm-v1", true
 	spread.apply(&d)
-	if d.scaleUp != nil && d.scaleUp.Name == "pcie5-x16-p2p" {
-		d.throughHost(c)
+	if d.accelerator.ScaleUp == "pcie5-x16-p2p" {
+		d.Hardware.Link = throughHost
 	}
 	d.version, d.maxSequences, d.tokenBudget = named.version(), 128, 2048
 	arrivals := "arrival_s"
@@ -40,7 +40,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	}
 	d.maxSequences *= spread.data // limits are for each of the ranks
 	d.tokenBudget *= spread.data
-	v := &trial{deployment: d, Place: accuracy.Place{Group: d.group(), File: t.file, Line: 2}}
+	v := &trial{deployment: d, place: accuracy.Place{Group: d.group(), File: t.file, Line: 2}}
 	var requests []sim.Request
 	times := map[string][]float64{}
 	t.each(func(r *row) {
@@ -70,9 +70,9 @@ func readRequests(c *catalogs, t *table) []experiment {
 		t.skip("requests of a closed loop: the client had as many in flight as it may")
 		return nil
 	}
-	v.Name = fmt.Sprintf("%d requests", len(requests))
+	v.place.Name = fmt.Sprintf("%d requests", len(requests))
 	end := requests[len(requests)-1].Arrival + 1
-	v.load = func() (sim.Source, error) { return listed(wholeRun(requests)), nil }
+	v.recorded = wholeRun(requests)
 	v.figures = func(o *outcome) map[string]float64 { return o.between(0, end).figures() }
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)
@@ -94,15 +94,11 @@ func inFlight(requests []sim.Request, latencies []float64) int {
 	return most
 }
 
-// throughHost lets GPUs reach each other through the memory of the host. So do the servers of these
-// runs, by the first request of Qwen3-32B on two of them: it is alone, and its 2,361 tokens take
-// 510 ms; products take 300 of them and all-reduces 200 at 16 GB/s; without the host it would be
-// 90.
-func (d *deployment) throughHost(c *catalogs) {
-	if link, err := c.hardware.Link("pcie5-x16"); err == nil {
-		d.scaleUp = &link
-	}
-}
+// throughHost is the way of GPUs to each other through the memory of the host. Servers of these
+// runs have it, by the first request of Qwen3-32B on two of them: it is alone, and its 2,361 tokens
+// take 510 ms; products take 300 of them and all-reduces 200 at 16 GB/s; without the host it would
+// be 90.
+const throughHost = "pcie5-x16"
 
 // runLength is the number of requests of each of these runs. Of some the table has the first ones
 // only.

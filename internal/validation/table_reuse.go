@@ -2,10 +2,6 @@ package validation
 
 import (
 	"fmt"
-	"math/rand/v2"
-
-	"github.com/llmsim/llmsim/sim"
-	"github.com/llmsim/llmsim/workload/lengths"
 )
 
 // Replicas of Llama-3.1-70B under rising rates, with and without a cache in host memory
@@ -23,42 +19,20 @@ var reuseRows = rowSpec{
 	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		rate, replicas := r.number("offered_rate_rps"), float64(r.batch("replicas"))
-		t.utilisation = r.optional("gpu_memory_utilization", 0.9)
-		if rate <= 0 || t.utilisation > 1 {
+		t.Memory.Utilization = r.optional("gpu_memory_utilization", 0)
+		if rate <= 0 || t.Memory.Utilization > 1 {
 			r.fail(fmt.Errorf("found %g/s at utilisation %g, want a rate above 0 and a share",
-				rate, t.utilisation))
+				rate, t.Memory.Utilization))
 		}
 		if r.err != nil {
 			return ""
 		}
-		t.engine = "vllm-v1-sync" // May 2025
-		t.setDefaults()
-		t.load = func() (sim.Source, error) {
-			return poisson(t.count/int(replicas), rate/replicas, t.prompt, t.output)
-		}
+		t.Engine.Preset = "vllm-v1-sync" // May 2025
+		n := max(1, t.count/int(replicas))
+		t.recorded = r.varied(n, float64(n)*replicas/rate, t.prompt, t.output)
 		t.rehearsable = true
 		t.Name = fmt.Sprintf("%g/s over %g replicas, %d in, %d out", rate, replicas, t.prompt,
 			t.output)
 		return ""
 	},
-}
-
-// poisson returns n requests at random times of a rate, with lengths that vary as in real questions
-// and answers.
-func poisson(n int, rate float64, prompt, output int) (sim.Source, error) {
-	rng := rand.New(rand.NewPCG(0, 0))
-	prompts, err := lengths.LogNormal(float64(prompt), realSpread, 1, longestReal*prompt)
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := lengths.LogNormal(float64(output), realSpread, 1, longestReal*output)
-	if err != nil {
-		return nil, err
-	}
-	var requests []sim.Request
-	for _, at := range spread(max(1, n), float64(max(1, n))/rate, rng) {
-		requests = append(requests, sim.Request{Arrival: sim.Seconds(at),
-			Prompt: prompts.At(rng.Uint64()), Output: outputs.At(rng.Uint64())})
-	}
-	return listed(requests), nil
 }

@@ -35,10 +35,10 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 	if r.err != nil {
 		return ""
 	}
-	if t.engine == "vllm-v1" && t.data > 1 {
+	if strings.HasPrefix(t.Engine.Preset, "vllm") && t.Parallelism.Data > 1 {
 		t.joinRanks()
 	}
-	t.siliconFlags(r, t.engine)
+	t.siliconFlags(r)
 	t.nightlyVersion(r.text("month"))
 	t.siliconMeasured(r)
 	t.closed()
@@ -49,8 +49,8 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 		}
 		t.measuredWithDrafts()
 	}
-	if t.data > 1 {
-		t.Name += fmt.Sprintf(", attention DP %d", t.data)
+	if t.Parallelism.Data > 1 {
+		t.Name += fmt.Sprintf(", attention DP %d", t.Parallelism.Data)
 	}
 	return ""
 }
@@ -59,8 +59,8 @@ func siliconClients(_ *catalogs, r *row, t *trial) string {
 // same number of GPUs each. Each such row of vLLM has a twin with tensor and expert parallelism
 // over tp GPUs, whose times it has to 1 %: the column counts the same GPUs again.
 func (d *deployment) joinRanks() {
-	if d.data = 0; d.expert > 1 {
-		d.expert = d.tensor
+	if d.Parallelism.Data = 0; d.Parallelism.Expert > 1 {
+		d.Parallelism.Expert = d.Parallelism.Tensor
 	}
 }
 
@@ -86,17 +86,18 @@ func siliconFormat(r *row) string {
 // where the column ending in _tp instead says so and there are eight ranks at most: over more,
 // engines spread them, whatever degree they are given (SGLang with --moe-a2a-backend deepep).
 func (d *deployment) spread(r *row, data, expert string) {
-	if d.data = int(r.optional(data, 1)); d.data <= 1 {
-		d.data = 0
+	p := &d.Parallelism
+	if p.Data = int(r.optional(data, 1)); p.Data <= 1 {
+		p.Data = 0
 	}
-	split := d.data > 1 && d.data <= 8 && r.optional(strings.TrimSuffix(expert, "ep")+"tp", 1) > 1
-	if d.expert = int(r.optional(expert, 1)); d.expert <= 1 && !split || d.model == nil ||
+	split := p.Data > 1 && p.Data <= 8 && r.optional(strings.TrimSuffix(expert, "ep")+"tp", 1) > 1
+	if p.Expert = int(r.optional(expert, 1)); p.Expert <= 1 && !split || d.model == nil ||
 		d.model.Experts() == nil {
-		d.expert = 0
+		p.Expert = 0
 	}
-	if d.data > maxBatch || d.expert > maxBatch {
-		r.fail(fmt.Errorf("%s, %s: found %d and %d, want at most %d", data, expert, d.data,
-			d.expert, maxBatch))
+	if p.Data > maxBatch || p.Expert > maxBatch {
+		r.fail(fmt.Errorf("%s, %s: found %d and %d, want at most %d", data, expert, p.Data,
+			p.Expert, maxBatch))
 	}
 }
 
@@ -116,12 +117,10 @@ var otherRows = rowSpec{
 			return ""
 		}
 		// A TPU v7 is two devices to its software and one accelerator here.
-		t.tensor, t.least = max(1, t.tensor*chips/devices), drawnLength
+		t.Parallelism.Tensor, t.least = max(1, t.Parallelism.Tensor*chips/devices), drawnLength
 		if data > 1 {
-			t.data, t.tensor = max(1, data*chips/devices), 1
+			t.Parallelism.Data, t.Parallelism.Tensor = max(1, data*chips/devices), 1
 		}
-		t.setDefaults()
-		t.maxSequences = max(t.maxSequences, t.count)
 		t.closed()
 		return ""
 	},

@@ -1,6 +1,8 @@
 package validation
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // readSiliconApart reads servers with prefill and decode apart, as fleets lists them. A row without
 // the number of workers is taken where one configuration fits it, and where that runs without
@@ -31,17 +33,17 @@ func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 		return nil
 	}
 	if f != nil {
-		s.prefill.shape(f.prefill)
-		s.decode.shape(f.decode)
+		s.prefill.shape(f.prefill())
+		s.decode.shape(f.decode())
 	}
-	s.prefill.tokenBudget = max(16384, t.prompt) * max(1, s.prefill.data)
-	s.decode.maxSequences = max(s.decode.maxSequences, t.count)
+	s.prefill.tokenBudget = max(16384, t.prompt) * max(1, s.prefill.Parallelism.Data)
+	s.decode.maxSequences = t.count
 	if f != nil {
-		s.decode.maxSequences, s.frontends = f.batch*f.decode.data, f.frontends
-		s.prefill.tokenBudget = f.tokens * f.prefill.data
+		s.decode.maxSequences, s.frontends = f.Batch*f.DecodeData, f.Frontends
+		s.prefill.tokenBudget = f.Tokens * f.PrefillData
 	}
-	s.decode.tokenBudget = max(s.decode.tokenBudget, s.decode.maxSequences)
-	if ranks := s.prefill.data; ranks > 1 { // a rank takes whole prompts only
+	s.decode.tokenBudget = max(8192, s.decode.maxSequences)
+	if ranks := s.prefill.Parallelism.Data; ranks > 1 { // a rank takes whole prompts only
 		s.prefill.maxSequences = ranks * max(1, s.prefill.tokenBudget/ranks/t.prompt)
 	}
 	s.prefill.gatherTokens()
@@ -63,8 +65,8 @@ func (c *catalogs) siliconPools(r *row, f *fleet) *trial {
 // four B200 in 4 bits, twice as long over eight in 8 bits (ai-dynamo/aiconfigurator, SGLang 0.5.14,
 // DeepSeek-V3, tokens spread by power laws).
 func (p *pool) gatherTokens() {
-	if p.engine == "sglang" && p.data > 1 && p.data <= 8 {
-		p.expert = 1
+	if p.Engine.Preset == "sglang" && p.Parallelism.Data > 1 && p.Parallelism.Data <= 8 {
+		p.Parallelism.Expert = 1
 	}
 }
 
@@ -78,9 +80,8 @@ func (c *catalogs) siliconPool(r *row, engine, end string) pool {
 		r.fail(fmt.Errorf("%s_workers: found %d, want at most %d", end, p.workers, maxBatch))
 	}
 	if r.err == nil {
-		p.engine = engine
+		p.Engine.Preset = engine
 		p.nightlyVersion(r.text("month"))
-		p.setDefaults()
 		p.narrowCache()
 	}
 	return p
@@ -88,13 +89,13 @@ func (c *catalogs) siliconPool(r *row, engine, end string) pool {
 
 // shape sets the number of workers and how attention is spread over their accelerators.
 func (p *pool) shape(w workers) {
-	p.workers, p.tensor, p.data = w.count, w.tensor, w.data
+	p.workers, p.Parallelism.Tensor, p.Parallelism.Data = w.count, w.tensor, w.data
 	switch {
-	case p.data == 1:
-		p.data = 0
+	case p.Parallelism.Data == 1:
+		p.Parallelism.Data = 0
 	case w.split:
-		p.expert = 1
+		p.Parallelism.Expert = 1
 	default:
-		p.expert = 0
+		p.Parallelism.Expert = 0
 	}
 }

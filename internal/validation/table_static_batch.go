@@ -21,7 +21,8 @@ func readStaticBatch(c *catalogs, t *table) []experiment {
 }
 
 func describeStaticBatch(_ *catalogs, r *row, t *trial) string {
-	t.setDefaults()
+	// All prompts that wait are computed before anybody decodes.
+	t.tokenBudget, t.Memory.LargestStep = maxCount, 8192
 	t.atOnce()
 	t.Name = fmt.Sprintf("batch %d, %d in, %d out", t.count, t.prompt, t.output)
 	t.rehearsable = false

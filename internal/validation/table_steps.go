@@ -24,8 +24,8 @@ const (
 // steps is the steps of one server.
 type steps struct {
 	deployment
-	accuracy.Place
-	list []timedStep
+	place accuracy.Place
+	list  []timedStep
 }
 
 // timedStep is one row.
@@ -52,11 +52,10 @@ func readSteps(c *catalogs, t *table) []experiment {
 		t.skip("only one of the data-parallel ranks is logged, which waits for the others")
 		return nil
 	}
-	s.engine, s.version = "vllm-v1", stepVersion
+	s.Engine.Preset, s.version = "vllm-v1", stepVersion
 	spread.apply(&s.deployment)
 	s.machine = accuracy.Machine("vllm_steps", s.accelerator.Name)
-	s.setDefaults()
-	s.Place = accuracy.Place{Group: s.group(), File: t.file, Line: 2, Name: "steps of a run"}
+	s.place = accuracy.Place{Group: s.group(), File: t.file, Line: 2, Name: "steps of a run"}
 	t.each(func(r *row) {
 		if step := r.step(); step != nil && r.err == nil {
 			s.list = append(s.list, timedStep{r.line, step, r.number("step_ms")})
@@ -108,11 +107,15 @@ func (r *row) step() *sim.Step {
 	return s
 }
 
-func (s *steps) at() accuracy.Place { return s.Place }
+func (s *steps) at() accuracy.Place { return s.place }
 
 // compare implements experiment: some steps of each kind, and the time of all.
 func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
-	clock, err := s.clock(p)
+	made, err := s.made()
+	if err != nil {
+		return nil, err
+	}
+	clock, err := made.clock(p)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +133,7 @@ func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comp
 	if measured == 0 {
 		return nil, nil
 	}
-	list := s.Place.Compare([]accuracy.Measurement{{Quantity: "time of steps", Unit: "ms",
+	list := s.place.Compare([]accuracy.Measurement{{Quantity: "time of steps", Unit: "ms",
 		Value: measured}},
 		map[string]float64{"time of steps": predicted})
 	for _, name := range []string{"prompt step", "decode step"} {
@@ -138,7 +141,7 @@ func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comp
 		slices.SortStableFunc(of, func(a, b timedStep) int { return cmp.Compare(a.ms, b.ms) })
 		for i := range min(sampledSteps, len(of)) {
 			x := of[i*len(of)/min(sampledSteps, len(of))]
-			at := s.Place
+			at := s.place
 			at.Line, at.Name = x.line, describeStep(x.step)
 			list = append(list, at.Compare([]accuracy.Measurement{{Quantity: name, Unit: "ms",
 				Value: x.ms}},
@@ -157,9 +160,10 @@ func describeStep(s *sim.Step) string {
 }
 
 // Times of single steps inside an engine: prompts that are computed together, and sequences that
-// decode at a context.
+// decode at a context. TensorRT-LLM 0.5 and FasterTransformer were measured without a server.
 var firstTokenRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
+		t.session = t.Engine.Preset == "trtllm-tensorrt"
 		t.inSteps(map[string]*sim.Step{"first token": prefill(t.count, t.prompt, 0)})
 		t.Name = fmt.Sprintf("batch %d, %d in", t.count, t.prompt)
 		return ""
@@ -168,6 +172,7 @@ var firstTokenRows = rowSpec{
 
 var tokenTimeRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
+		t.session = t.Engine.Preset == "trtllm-tensorrt"
 		t.inSteps(map[string]*sim.Step{"token": decode(t.count, t.prompt)})
 		t.Name = fmt.Sprintf("batch %d at %d tokens", t.count, t.prompt)
 		return ""

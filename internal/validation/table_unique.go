@@ -3,10 +3,8 @@ package validation
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
-	"github.com/llmsim/llmsim/sim"
 )
 
 // vLLM 0.23 under a constant rate of prompts that are all different, so that every prompt is
@@ -23,9 +21,9 @@ var uniqueRows = rowSpec{
 		rate, length := r.number("rate_rps"), r.number("stage_s")
 		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 256),
 			r.optionalCount("max_num_batched_tokens", 8192)
-		t.maxContext = r.optionalCount("max_model_len", 0)
-		t.utilisation = r.optional("gpu_memory_utilization", 0.9)
-		if n := rate * length; r.err == nil && (n < 1 || n > maxRequests || t.utilisation > 1) {
+		t.Engine.MaxModelLen = r.optionalCount("max_model_len", 0)
+		t.Memory.Utilization = r.optional("gpu_memory_utilization", 0)
+		if n := rate * length; n < 1 || n > maxRequests || t.Memory.Utilization > 1 {
 			r.fail(fmt.Errorf("rate_rps and stage_s: found %g/s for %g s, want 1 to %d requests",
 				rate, length, maxRequests))
 		}
@@ -41,15 +39,8 @@ var uniqueRows = rowSpec{
 			t.Name = name + ", 256" + accuracy.Saturated
 			return ""
 		}
-		t.load = func() (sim.Source, error) {
-			rng := rand.New(rand.NewPCG(0, 0))
-			var requests []sim.Request
-			for _, at := range spread(int(math.Round(rate*length)), length, rng) {
-				requests = append(requests, sim.Request{Arrival: sim.Seconds(at),
-					Prompt: t.prompt, Output: t.output})
-			}
-			return listed(requests), nil
-		}
+		t.Workload = arriving(int(math.Round(rate*length)), rate, "poisson", fixed(t.prompt),
+			fixed(t.output))
 		t.rehearsable = true
 		return ""
 	},

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -55,9 +56,9 @@ func readVLLMRuns(c *catalogs, t *table) []experiment {
 	t.each(func(r *row) {
 		model, gpu, profile := r.required("model"), r.required("gpu"), r.required("profile")
 		d := c.deploy(r, model, gpu, r.required("dtype"), r.count("tensor_parallel"))
-		d.engine, d.prefixCaching = "vllm-v1", true
-		d.utilisation = r.optional("gpu_memory_utilization", 0.9)
-		d.maxSequences, d.tokenBudget, d.maxContext = r.optionalCount("max_num_seqs", 128),
+		d.Engine.Preset, d.Memory.Policy = "vllm-v1", "prefix-cache"
+		d.Memory.Utilization = r.optional("gpu_memory_utilization", 0)
+		d.maxSequences, d.tokenBudget, d.Engine.MaxModelLen = r.optionalCount("max_num_seqs", 128),
 			r.optionalCount("max_num_batched_tokens", 2048), r.optionalCount("max_model_len", 4096)
 		s := readVLLMStage(r, profile)
 		if r.err != nil {
@@ -113,7 +114,7 @@ func (v *vllmRun) at() accuracy.Place { return v.stages[0].Place }
 // compare implements experiment.
 func (v *vllmRun) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	load, starts := v.load()
-	all, err := v.serve(ctx, p, listed(load))
+	all, err := v.serve(ctx, p, load)
 	if err != nil {
 		return nil, err
 	}
@@ -173,11 +174,10 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 // equal requests.
 var vllmOfflineRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.setDefaults()
 		t.narrowCache()
 		// The page's script: --max-num-batched-tokens 131072, --num-prompts and --max-num-seqs as
 		// in the table.
-		t.maxSequences, t.tokenBudget, t.largestStep = t.count, 131072, 8192
+		t.maxSequences, t.tokenBudget, t.Memory.LargestStep = t.count, 131072, 8192
 		t.atOnce()
 		t.rehearsable = false
 		t.figures = func(o *outcome) map[string]float64 {
@@ -191,22 +191,27 @@ var vllmOfflineRows = rowSpec{
 // The blocks were resolved by vLLM servers with the limits of the vLLM runs.
 var kvBlockRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.utilisation = r.number("gpu_memory_utilization")
+		t.Memory.Utilization = r.number("gpu_memory_utilization")
 		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 128),
 			r.optionalCount("max_num_batched_tokens", 2048)
-		tokens := r.optionalCount("block_tokens", blockTokens)
-		if r.err == nil && (t.utilisation <= 0 || t.utilisation > 1) {
+		block := strconv.Itoa(r.optionalCount("block_tokens", 16))
+		t.Memory.Params = map[string]string{"block-size": block}
+		if r.err == nil && (t.Memory.Utilization <= 0 || t.Memory.Utilization > 1) {
 			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
-				t.utilisation))
+				t.Memory.Utilization))
 		}
 		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
-			server, err := t.server(p, tokens)
+			made, err := t.served()
+			if err != nil {
+				return nil, err
+			}
+			server, err := made.fitting(p)
 			if err != nil {
 				return nil, err
 			}
 			return map[string]float64{"KV blocks": float64(server.Plan.Blocks)}, nil
 		}
-		t.Name = fmt.Sprintf("utilisation %g", t.utilisation)
+		t.Name = fmt.Sprintf("utilisation %g", t.Memory.Utilization)
 		return ""
 	},
 }

@@ -74,7 +74,7 @@ func readWhatIf(c *catalogs, t *table) []experiment {
 		i := slices.IndexFunc(variants, func(v *variant) bool { return v.name == name })
 		if i < 0 {
 			v := &variant{deployment: d, name: name}
-			if why := v.configure(r.text("vllm"), r.text("what")); why != "" {
+			if why := v.configure(r.text("what")); why != "" {
 				t.skip("%s", why)
 				return
 			}
@@ -123,14 +123,10 @@ var numberedFlag = regexp.MustCompile(
 
 // configure sets the flags that the name of the variant and its description tell, or says why that
 // cannot be done.
-func (v *variant) configure(version, what string) (why string) {
-	v.engine = "vllm-v1"
-	if beforeAsynchronous(version) {
-		v.engine = "vllm-v1-sync"
-	}
-	v.setDefaults()
-	v.maxSequences, v.maxContext = whatifSequences, whatifContext
-	v.tokenBudget = max(v.tokenBudget, v.maxSequences)
+func (v *variant) configure(what string) (why string) {
+	v.Engine.Preset = "vllm-v1"
+	v.find()
+	v.maxSequences, v.Engine.MaxModelLen = whatifSequences, whatifContext
 	_, change, _ := strings.Cut(strings.ToLower(v.name), "+")
 	for _, word := range strings.FieldsFunc(change,
 		func(r rune) bool { return r == '+' || r == '_' || r == '-' }) {
@@ -138,14 +134,16 @@ func (v *variant) configure(version, what string) (why string) {
 		case "and", "engine", "chunking", "chunked", "prefill", "caching", "on":
 			// Whole prompts of 200 tokens are computed in one step anyway.
 		case "prefix":
-			v.prefixCaching = true
+			v.Memory.Policy = "prefix-cache"
 		case "quantization", "quantisation":
 			// The flag had no effect: a replicate with the other flags of its description.
-			v.prefixCaching = strings.Contains(what, "prefix caching")
+			if strings.Contains(what, "prefix caching") {
+				v.Memory.Policy = "prefix-cache"
+			}
 		case "v0":
-			v.engine = "vllm-v0"
+			v.Engine.Preset = "vllm-v0"
 		case "async", "asynchronous", "scheduling":
-			v.engine = "vllm-v1"
+			v.Engine.Preset = "vllm-v1"
 		case "fp8":
 			v.weights = "fp8"
 		case "eagle", "eagle3":
@@ -170,11 +168,10 @@ func (v *variant) configure(version, what string) (why string) {
 		switch flag[1] {
 		case "max-num-seqs":
 			v.maxSequences = n
-			v.tokenBudget = max(v.tokenBudget, n)
 		case "max-num-batched-tokens":
 			v.tokenBudget = max(n, v.maxSequences)
 		case "tensor-parallel-size":
-			v.tensor = n
+			v.Parallelism.Tensor = n
 		}
 	}
 	return ""

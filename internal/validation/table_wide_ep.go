@@ -26,19 +26,21 @@ const (
 
 var wideEPRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
-		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &t.data); err != nil ||
-			t.data < 2 || t.data > 1024 {
+		if _, err := fmt.Sscanf(r.required("parallel"), "EP%d", &t.Parallelism.Data); err != nil ||
+			t.Parallelism.Data < 2 || t.Parallelism.Data > 1024 {
 			r.fail(fmt.Errorf("parallel: found %q, want EP and a number from 2 to 1024",
 				r.text("parallel")))
 		}
 		prompts := strings.HasPrefix(r.required("phase"), "prefill")
 		production := r.text("input_len") == ""
 		t.prompt = r.optionalCount("input_len", productionContext)
-		t.redundant, t.twoBatch = wideRedundant, prompts
+		t.Parallelism.Redundant = wideRedundant
+		if prompts {
+			t.Parallelism.Overlap = "two-batch"
+		}
 		if r.err != nil {
 			return ""
 		}
-		t.setDefaults()
 		t.kv = hardware.BF16
 		t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
 		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
@@ -47,7 +49,7 @@ var wideEPRows = rowSpec{
 				return nil, err
 			}
 			rate := t.wideRate(clock, prompts, production)
-			return map[string]float64{"tokens a node": rate / (float64(t.data) / 8)}, nil
+			return map[string]float64{"tokens a node": 8 * rate / float64(t.Parallelism.Data)}, nil
 		}
 		return ""
 	},
@@ -56,7 +58,7 @@ var wideEPRows = rowSpec{
 // wideRate returns the tokens a second of all ranks, of one step.
 func (t *trial) wideRate(clock *steptime.Clock, prompts, production bool) float64 {
 	if prompts {
-		chunks := max(1, wideChunk/t.prompt) * t.data
+		chunks := max(1, wideChunk/t.prompt) * t.Parallelism.Data
 		step := clock.Duration(prefill(chunks, t.prompt, 0)).Seconds()
 		rate := float64(chunks*t.prompt) / step
 		if production { // tokens found in the cache are counted
@@ -65,10 +67,12 @@ func (t *trial) wideRate(clock *steptime.Clock, prompts, production bool) float6
 		return rate
 	}
 	batch := wideBatch
-	step := func(n int) float64 { return clock.Duration(decode(n*t.data, t.prompt)).Seconds() }
+	step := func(n int) float64 {
+		return clock.Duration(decode(n*t.Parallelism.Data, t.prompt)).Seconds()
+	}
 	if production { // the number that keeps the speed of a user
 		for batch = 1; batch < maxBatch && step(batch+1)*productionSpeed < 1; batch++ {
 		}
 	}
-	return float64(batch*t.data) / step(batch)
+	return float64(batch*t.Parallelism.Data) / step(batch)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -15,16 +17,16 @@ import (
 // of trials: a rowSpec says which load and which limits their columns are about.
 type trial struct {
 	deployment
-	accuracy.Place
+	place    accuracy.Place
 	measured []accuracy.Measurement
 	// count is the number of clients, of requests or of sequences; prompt and output are lengths in
 	// tokens; drawn lengths are at least the share least of them.
 	count, prompt, output int
 	least                 float64
-	// load returns the requests; figures sums up what became of them. Where figures is nil, they
-	// are means and percentiles of latencies, and the output rate.
-	load    func() (sim.Source, error)
-	figures func(*outcome) map[string]float64
+	// recorded are the requests, where they are not the scenario's. figures sums up what became of
+	// them; where it is nil, they are means and percentiles of latencies, and the output rate.
+	recorded []sim.Request
+	figures  func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
 	steps func(*accuracy.Physics) (map[string]float64, error)
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
@@ -32,6 +34,10 @@ type trial struct {
 	full func(*accuracy.Physics) (mean float64, usage hardware.Usage, err error)
 	// apart is the servers where prefill and decode are apart; nil for one server.
 	apart *disaggregated
+	// made is the trial as a scenario, or failed why it is none, once it was asked for.
+	once   sync.Once
+	made   *served
+	failed error
 	// rehearsable reports whether slopes of the figures follow from a sample of steps.
 	rehearsable bool
 }
@@ -77,9 +83,9 @@ func (t *table) trials(read func(*row) (x *trial, why string)) (list []experimen
 		switch {
 		case r.err != nil:
 		case why != "":
-			t.skip("%s", why)
+			t.leave(r, why)
 		case x != nil:
-			x.Group, x.File, x.Line = x.group(), t.file, r.line
+			x.place = accuracy.Place{Group: x.group(), File: t.file, Line: r.line, Name: x.Name}
 			list = append(list, x)
 		}
 	})
@@ -99,7 +105,8 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	x := &trial{measured: r.figures(), least: 1}
 	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU), format(r), tensor)
 	if k.Engine != "" {
-		x.engine = r.engine(k.Engine)
+		x.Engine.Preset = r.engine(k.Engine)
+		x.find()
 	}
 	if k.Count != "" {
 		x.count = r.batch(k.Count)
@@ -113,7 +120,7 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	return x
 }
 
-func (t *trial) at() accuracy.Place { return t.Place }
+func (t *trial) at() accuracy.Place { return t.place }
 
 // key returns the server's; servers apart have no key.
 func (t *trial) key() servers.Key {
@@ -127,17 +134,9 @@ func (t *trial) key() servers.Key {
 func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	if t.steps != nil {
 		predicted, err := t.steps(p)
-		return t.Place.Compare(t.measured, predicted), err
+		return t.place.Compare(t.measured, predicted), err
 	}
-	load, err := t.load()
-	if err != nil {
-		return nil, err
-	}
-	serve := t.serve
-	if t.apart != nil {
-		serve = t.apart.serve
-	}
-	all, err := serve(ctx, p, load)
+	all, err := t.simulate(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +144,43 @@ func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Co
 	if t.figures != nil {
 		figures = t.figures
 	}
-	list := t.Place.Compare(t.measured, figures(all))
+	list := all.keyed(t.place.Compare(t.measured, figures(all)))
 	if t.rehearsable {
 		list = rehearsable(list, all.rehearsal)
 	}
 	return list, nil
+}
+
+// served returns the row as a scenario that is ready to be predicted. It is read once.
+func (t *trial) served() (*served, error) {
+	t.once.Do(func() { t.made, t.failed = t.deployment.made() })
+	return t.made, t.failed
+}
+
+// clock returns what predicts the steps of the row's server.
+func (t *trial) clock(p *accuracy.Physics) (*steptime.Clock, error) {
+	made, err := t.served()
+	if err != nil {
+		return nil, err
+	}
+	return made.clock(p)
+}
+
+// simulate returns what becomes of the requests.
+func (t *trial) simulate(ctx context.Context, p *accuracy.Physics) (*outcome, error) {
+	made, err := t.served()
+	if err != nil {
+		return nil, err
+	}
+	if t.apart != nil {
+		built, err := made.under(p).Build(made.registry)
+		if err != nil {
+			return nil, err
+		}
+		defer built.Source.Close()
+		return t.apart.serve(ctx, p, built.Source)
+	}
+	return made.serve(ctx, p, t.recorded)
 }
 
 // drop removes measured figures that say nothing, and counts why.
@@ -165,9 +196,7 @@ func (t *trial) drop(r *row, why string, drops func(quantity string) bool) {
 // closed makes the load of the trial its number of clients; each sends its next request when the
 // last one is answered.
 func (t *trial) closed() {
-	t.load = func() (sim.Source, error) {
-		return closedLoop(t.count, waves(t.count), t.prompt, t.output, t.least)
-	}
+	t.Workload = clients(t.count, waves(t.count), t.prompt, t.output, t.least)
 	t.figures = func(o *outcome) map[string]float64 { return o.figuresOfWaves(t.count) }
 	t.rehearsable = true
 	t.Name = fmt.Sprintf("concurrency %d, %d in, %d out", t.count, t.prompt, t.output)
@@ -175,7 +204,8 @@ func (t *trial) closed() {
 
 // atOnce makes the load of the trial its number of requests, which are queued at once.
 func (t *trial) atOnce() {
-	t.load = func() (sim.Source, error) { return atOnce(t.count, t.prompt, t.output), nil }
+	t.Workload = sent(int64(t.count), fixed(t.prompt), fixed(t.output))
+	t.Workload.Arrivals.Process = "at-once"
 	t.rehearsable = true
 	t.Name = fmt.Sprintf("%d requests, %d in, %d out", t.count, t.prompt, t.output)
 }

@@ -1,56 +1,46 @@
 package validation
 
 import (
+	_ "embed"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/files"
 )
 
-// built are the limits with which trtllm-bench of version 0.14 built an engine.
+// built are the limits with which trtllm-bench of version 0.14 built an engine: a row of
+// trtllm_built.csv, of which the first that fits counts. They come from NVIDIA/TensorRT-LLM,
+// tensorrt_llm/bench/build/benchmark_config.yml, commit 8fcf9fc2 (2024), where Llama 3.1 has the
+// entries of Llama 3. Groups larger than the largest that is listed have its limits.
 type built struct {
-	// model is the beginning of the model's name; length is the requests' length, 0 for all others.
-	model          string
-	tensor, length int
-	// sequences and tokens are max_batch_size and max_num_tokens.
-	sequences, tokens int
+	// Model is the beginning of the model's name; Length is the requests' length, 0 for all others.
+	Model  string `csv:"model"`
+	Tensor int    `csv:"tensor"`
+	Length int    `csv:"length"`
+	// Sequences and Tokens are max_batch_size and max_num_tokens.
+	Sequences int `csv:"sequences"`
+	Tokens    int `csv:"tokens"`
 }
 
-// builtEngines come from NVIDIA/TensorRT-LLM, tensorrt_llm/bench/build/benchmark_config.yml, commit
-// 8fcf9fc2 (2024), where Llama 3.1 has the entries of Llama 3. The first that fits counts; groups
-// larger than the largest that is listed have the limits of that.
-var builtEngines = []built{
-	{"llama-2-7b", 1, 0, 4096, 8192},
-	{"llama-2-70b", 2, 0, 2048, 2048},
-	{"llama-2-70b", 4, 4224, 256, 8192},
-	{"llama-2-70b", 4, 0, 4096, 8192},
-	{"llama-2-70b", 8, 2176, 1024, 16384},
-	{"llama-2-70b", 8, 0, 8192, 16384},
-	{"falcon-180b", 4, 0, 4096, 8192},
-	{"falcon-180b", 8, 0, 2048, 8192},
-	{"gpt-j", 1, 256, 2048, 2048},
-	{"gpt-j", 1, 0, 128, 2048},
-	{"llama-3-8b", 1, 0, 2048, 8192},
-	{"llama-3-70b", 1, 0, 2048, 2048},
-	{"llama-3-70b", 2, 4096, 2048, 1024},
-	{"llama-3-70b", 2, 0, 256, 1024},
-	{"llama-3-70b", 4, 0, 2048, 1024},
-	{"llama-3-70b", 8, 0, 8192, 16384},
-	{"mixtral-8x7b", 2, 0, 2048, 3072},
-	{"mixtral-8x7b", 8, 0, 8192, 8192},
-	{"mistral-7b", 1, 0, 4098, 8192},
-}
+//go:embed trtllm_built.csv
+var builtCSV string
+
+var builtEngines = sync.OnceValue(func() []built {
+	return files.MustReadTable[built]("trtllm_built.csv", builtCSV)
+})
 
 // builtLimits sets the limits of an engine that trtllm-bench of version 0.14 built. Prompts are cut
 // into chunks, as those beyond max_num_tokens have to be. Models that it has no entry for have the
 // defaults of the engine.
 func (o *trial) builtLimits() {
-	o.chunked = true
+	o.param("chunked-context", true)
 	name := strings.NewReplacer("3.1", "3", "3.3", "3").Replace(o.model.Name)
-	for _, b := range builtEngines {
-		if strings.HasPrefix(name, b.model) && o.tensor <= b.tensor &&
-			(b.length == 0 || b.length == o.prompt+o.output) {
-			o.maxSequences, o.tokenBudget = b.sequences, b.tokens
+	for _, b := range builtEngines() {
+		if strings.HasPrefix(name, b.Model) && o.Parallelism.Tensor <= b.Tensor &&
+			(b.Length == 0 || b.Length == o.prompt+o.output) {
+			o.maxSequences, o.tokenBudget = b.Sequences, b.Tokens
 			return
 		}
 	}
@@ -62,17 +52,17 @@ func (o *trial) builtLimits() {
 // finetune_setting; bench/benchmark/utils/general.py, get_settings). Attention by data-parallel
 // ranks does not change them: each rank gets the limits of all.
 func (o *trial) tunedLimits() {
-	ranks, stages := max(1, o.data), float64(max(1, o.pipeline))
-	group := o.tensor * ranks
+	ranks, stages := max(1, o.Parallelism.Data), float64(max(1, o.Parallelism.Pipeline))
+	group := o.Parallelism.Tensor * ranks
 	memory := float64(group)*stages*o.accelerator.Memory - float64(o.model.WeightBytes(o.weights))
 	room := 0.95 * memory / (o.tunedCache(group) * float64(o.prompt+o.output))
 	sequences := max(1, min(room, 4096)/stages)
 	tokens := min(sequences*(1+float64(o.prompt)/float64(o.output)), 32768)
 	o.maxSequences = int(roundTo(sequences, 256, 32, 1024, 128, 256))
 	o.maxSequences = max(64, o.maxSequences)
-	o.tokenBudget = max(2048, int(roundTo(tokens, 4096, 256, 8192, 512, 1024)))
-	o.tokenBudget = max(o.tokenBudget, o.prompt+o.maxSequences)
-	o.limitRanks()
+	o.tokenBudget = max(2048, int(roundTo(tokens, 4096, 256, 8192, 512, 1024)),
+		o.prompt+o.maxSequences) * ranks
+	o.maxSequences *= ranks
 }
 
 // tunedCache returns the bytes that trtllm-bench takes a token to store on a group of accelerators:
@@ -107,39 +97,46 @@ func roundTo(x, small, first, large, second, third float64) float64 {
 // dsr1_fp8_b200_trt.sh). Prompts are whole. Ranks wait for each other (attention_dp_config:
 // enable_balance true, batching_wait_iters 0, timeout_iters 60).
 func (l *trial) trtllmFlags(month string) {
-	if l.data > 1 {
-		l.rankWait = 60
+	if l.Parallelism.Data > 1 {
+		l.param("rank-wait", 60)
 	}
 	chat := l.prompt == 1024 && l.output == 1024
 	switch {
 	case strings.HasPrefix(l.model.Name, "llama"):
 		l.tokenBudget = 16384
-		if chat && l.tensor < 8 {
-			l.waitSteps, l.waitTokens = 20, 0.9
+		if chat && l.Parallelism.Tensor < 8 {
+			l.wait(20, 0.9)
 		}
 	case strings.HasPrefix(l.model.Name, "gpt-oss"):
-		l.maxSequences, l.tokenBudget, l.kvShare = 512, 20000, 0.85
+		l.maxSequences, l.tokenBudget, l.Memory.KVShare = 512, 20000, 0.85
 	default:
-		l.tokenBudget, l.kvShare = (l.count+l.prompt+64+63)/64*64, 0.8
+		l.tokenBudget, l.Memory.KVShare = (l.count+l.prompt+64+63)/64*64, 0.8
 		if month >= "2026" {
 			l.tokenBudget = max(8192, l.tokenBudget)
-			l.captureFlags(chat)
+			if l.captures(chat) {
+				l.Engine.PromptGraphs = "on"
+			}
 		}
 	}
 }
 
-// captureFlags are the flags of 2026 for DeepSeek: which loads have their prompts launched as
-// graphs (enable_piecewise_cuda_graph), and which let newcomers wait for each other.
-func (l *trial) captureFlags(chat bool) {
+// captures reports whether the flags of 2026 for DeepSeek have prompts launched as graphs under a
+// load (enable_piecewise_cuda_graph), and has newcomers wait for each other where they say so.
+func (l *trial) captures(chat bool) bool {
 	if l.weights == hardware.FP4 {
-		l.captured = chat && l.tensor == 8 && l.expert == 8
-		return
+		return chat && l.Parallelism.Tensor == 8 && l.Parallelism.Expert == 8
 	}
 	if l.accelerator.Generation != "blackwell" {
-		return
+		return false
 	}
 	if chat && l.count >= 64 {
-		l.waitSteps, l.waitTokens = 40, 0.8
+		l.wait(40, 0.8)
 	}
-	l.captured = l.count >= 128 || l.count >= 64 && (chat || l.output == 1024)
+	return l.count >= 128 || l.count >= 64 && (chat || l.output == 1024)
+}
+
+// wait has newcomers wait some steps for each other, until they are a share of the token budget.
+func (d *deployment) wait(steps int, tokens float64) {
+	d.param("wait-steps", steps)
+	d.param("wait-tokens", tokens)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // The limits are those of the file and of the rule that the reader cites: by length, by group, and
-// for models that are not listed the engine's own.
+// for models that are not listed the engine's own, which a scenario has by itself.
 func TestLimitsOfBenchmarks(t *testing.T) {
 	c, err := loadCatalogs()
 	testkit.OK(t, err)
@@ -20,7 +20,7 @@ func TestLimitsOfBenchmarks(t *testing.T) {
 		{"llama-3.1-70b", "h100-sxm", "fp16", "", 2, 0, 128, 4096, 256, 1024},
 		{"llama-3.1-70b", "a100-80gb-sxm", "fp16", "", 8, 0, 128, 128, 8192, 16384},
 		{"mixtral-8x7b", "h100-sxm", "fp8", "", 4, 0, 128, 2048, 8192, 8192},
-		{"qwen3-32b", "h100-sxm", "fp8", "", 1, 0, 128, 2048, 2048, 8192},
+		{"qwen3-32b", "h100-sxm", "fp8", "", 1, 0, 128, 2048, 0, 0},
 		// Some 430 requests of 163,840 bytes a token have room: 512 sequences, and 860 tokens,
 		// which is less than the least.
 		{"llama-3.3-70b", "b200-sxm", "fp4", "1.0", 1, 0, 1000, 1000, 512, 2048},
@@ -32,7 +32,7 @@ func TestLimitsOfBenchmarks(t *testing.T) {
 		r := &row{table: &table{columns: map[string]int{}}}
 		o := &trial{deployment: c.deploy(r, test.model, test.gpu, test.dtype, test.tensor),
 			prompt: test.in, output: test.out}
-		if o.data = test.data; r.err != nil {
+		if o.Parallelism.Data = test.data; r.err != nil {
 			t.Fatal(r.err)
 		}
 		o.options(test.version)

@@ -46,7 +46,7 @@ type Comparison struct {
 	Predicted, Measured float64
 	// Rehearsal returns about what the figure would be under other physics, and whether that is
 	// known without a simulation; nil where it never is.
-	Rehearsal func(Physics) (float64, bool)
+	Rehearsal func(*Physics) (float64, bool)
 	// Fit is InFit or LeftOut, or empty if the rows are not marked.
 	Fit Fit
 }
@@ -108,7 +108,7 @@ func QuantityFamily(quantity string) string {
 
 // Rehearse returns about what the figure would be under other physics, and whether that is known
 // without a simulation.
-func (c *Comparison) Rehearse(p Physics) (float64, bool) {
+func (c *Comparison) Rehearse(p *Physics) (float64, bool) {
 	if c.Rehearsal == nil {
 		return 0, false
 	}

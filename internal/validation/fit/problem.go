@@ -129,7 +129,7 @@ func (p *problem) near(ctx context.Context, from *prediction, x point,
 	err := inParallel(ctx, len(p.rows), func(i int) {
 		r := &p.rows[i]
 		if c := from.found[i]; c != nil && accepts(r.table, &r.Group) {
-			if value, ok := c.Rehearse(physics); ok && value > 0 {
+			if value, ok := c.Rehearse(&physics); ok && value > 0 {
 				errors[i] = math.Log(value / c.Measured)
 			}
 		}
