@@ -1,10 +1,14 @@
 package scenarios_test
 
 import (
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,9 +80,9 @@ func TestOffsetsOfTracesChangeNothing(t *testing.T) {
 // of docs/models.md, within the 2 % by which what engines keep beside it changes with each fit.
 func TestBatchOfLongContexts(t *testing.T) {
 	for model, want := range map[string]int{
-		"llama-3.1-70b": 20, "gemma-3-27b": 81, "deepseek-v3.2": 3, "kimi-k2.5": 5,
-		"gpt-oss-120b":      191,
-		"qwen3.5-397b-a17b": 10, "nemotron-3-super-120b-a12b": 200,
+		"llama-3.1-70b": 20, "gemma-3-27b": 87, "deepseek-v3.2": 3, "kimi-k2.5": 5,
+		"gpt-oss-120b":      200,
+		"qwen3.5-397b-a17b": 14, "nemotron-3-super-120b-a12b": 206,
 	} {
 		file, err := scenarios.Describe(model, "h200-sxm", "parallelism.tensor=8",
 			"engine.max-model-len=131072",
@@ -89,5 +93,60 @@ func TestBatchOfLongContexts(t *testing.T) {
 		if got := m.Plan.Contexts; got < want-(want+49)/50 || got > want+(want+49)/50 {
 			t.Errorf("%s: %d sequences, want %d", model, got, want)
 		}
+	}
+}
+
+// The cache of a vLLM server is as large as the server logged when it started: within 1 % for half
+// of the starts, and within 10 % for nine of ten.
+func TestCachesAreAsServersLogged(t *testing.T) {
+	file, err := os.Open(testkit.Shared(t, "measured_2026_11", "kv_capacity.csv"))
+	testkit.OK(t, err)
+	lines, err := csv.NewReader(file).ReadAll()
+	testkit.OK(t, errors.Join(err, file.Close()))
+	formats := map[string]string{"fp32": "fp32", "fp8 (run time)": "fp8", "fp8 dynamic": "fp8",
+		"int8 w8a8": "int8", "w4a16": "int4"}
+	var off []float64
+	for _, line := range lines[1:] {
+		cell := map[string]string{}
+		for i, name := range lines[0] {
+			cell[name] = line[i]
+		}
+		logged, err := strconv.ParseFloat(cell["kv_gib"], 64)
+		if err != nil || cell["engine"] != "vllm" || cell["gpu"] != "H100 80GB" ||
+			cell["version"] == "" {
+			continue
+		}
+		set := []string{"engine.preset=vllm", "engine.version=" + cell["version"]}
+		for column, key := range map[string]string{"tensor": "parallelism.tensor",
+			"pipeline": "parallelism.pipeline", "memory_fraction": "memory.utilization",
+			"max_model_len": "engine.max-model-len", "max_num_seqs": "batching.max-sequences",
+			"max_num_batched_tokens": "batching.token-budget"} {
+			if cell[column] != "" {
+				set = append(set, key+"="+cell[column])
+			}
+		}
+		if format := formats[cell["weights_format"]]; format != "" {
+			set = append(set, "engine.weights="+format)
+		}
+		if cell["kv_dtype"] == "fp8" {
+			set = append(set, "engine.kv-cache=fp8")
+		}
+		f, err := scenarios.Describe(cell["model"], "h100-sxm", set...)
+		if err != nil {
+			continue // a model that the catalogue does not have
+		}
+		m, err := f.Memory(policies.Default())
+		if err != nil {
+			continue
+		}
+		e := math.Abs(m.Plan.KV/(logged*(1<<30)) - 1)
+		t.Logf("%s %s %s: %.1f %% off %g GiB", cell["id"], cell["version"], cell["model"], 100*e,
+			logged)
+		off = append(off, e)
+	}
+	slices.Sort(off)
+	if n := len(off); n < 35 || off[n/2] > 0.01 || off[n*9/10] > 0.1 {
+		t.Errorf("%d starts: half within %.3f, nine of ten within %.3f", n, off[n/2],
+			off[n*9/10])
 	}
 }

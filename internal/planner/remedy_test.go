@@ -133,9 +133,12 @@ func TestWhatIsNotThereIsNotTold(t *testing.T) {
 	}
 }
 
-// What helps a scenario helps it with all defaults written out, too, by the same changes.
+// What helps a scenario helps it with all defaults written out, too, by the same changes. The
+// longest context is given: by itself it is what the cache holds, which a larger chunk budget makes
+// less.
 func TestRemediesOfDefaultsWrittenOut(t *testing.T) {
-	text := "model: llama-3.1-8b\nhardware: l4\nfleet: {pools: [{name: a, replicas: 2}, " +
+	text := "model: llama-3.1-8b\nhardware: l4\nengine: {max-model-len: 4096}\n" +
+		"fleet: {pools: [{name: a, replicas: 2}, " +
 		"{name: b, batching: dynamic, replicas: 1}]}\nworkload: {requests: 60, rate: 9/s}\n" +
 		"slo: {ttft: 100ms}\n"
 	f, err := scenarios.Parse("scenario", []byte(text))

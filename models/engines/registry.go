@@ -30,6 +30,9 @@ type Engine struct {
 	// Settings are what the engine does without further flags. Of those with the same key, the
 	// first one counts whose conditions hold.
 	Settings []Setting
+	// Memory is the accelerator memory that the engine itself takes. The first entry counts whose
+	// conditions hold; where none holds, the preset's fitted memory does.
+	Memory []Memory
 	// Kernels are the backends that the engine chooses. The first one counts whose conditions hold.
 	Kernels []Backend
 }
@@ -67,6 +70,20 @@ type Setting struct {
 	// PerRank reports whether each data-parallel rank has the value for itself.
 	PerRank bool `yaml:"per_rank"`
 	// Source names the version and the file of the engine's source that were read.
+	Source string
+}
+
+// Memory is the accelerator memory that a range of versions takes, as servers logged it when they
+// started.
+type Memory struct {
+	Versions Range `yaml:",inline"`
+	// When are the conditions under which it holds.
+	When Conditions
+	// ContextGiB is what driver and libraries take on each accelerator, in GiB, beside what the
+	// largest step needs, and LogitBytes the peak bytes of sampling an element of the logits.
+	ContextGiB float64 `yaml:"context_gib"`
+	LogitBytes float64 `yaml:"logit_bytes"`
+	// Source names the logs.
 	Source string
 }
 

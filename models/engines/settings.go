@@ -28,6 +28,20 @@ func (r *Release) Setting(key string, at Place) (Setting, bool) {
 	return Setting{}, false
 }
 
+// Takes returns the accelerator memory that the release itself takes, and false if the registry
+// does not say.
+func (r *Release) Takes(at Place) (Memory, bool) {
+	if r.Engine == nil || r.Version.IsZero() {
+		return Memory{}, false
+	}
+	for _, m := range r.Memory {
+		if m.Versions.Has(r.Version) && m.When.hold(at) {
+			return m, true
+		}
+	}
+	return Memory{}, false
+}
+
 // Count returns a setting that is a number, or 0 if the registry does not say.
 func (r *Release) Count(key string, at Place) int {
 	s, _ := r.Setting(key, at)

@@ -33,8 +33,7 @@ type OwnPolicy struct {
 
 // defaultsOf returns the registry's defaults for a release on the accelerators of a replica.
 func (c *Config) defaultsOf(r *engines.Release) Defaults {
-	p := c.Parallel.Complete()
-	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor * p.Data}
+	p, at := c.Parallel.Complete(), c.place()
 	text := func(key string) string { s, _ := r.Setting(key, at); return s.Value }
 	share := func(key string) float64 { x, _ := strconv.ParseFloat(text(key), 64); return x }
 	d := Defaults{
@@ -64,6 +63,12 @@ func (c *Config) defaultsOf(r *engines.Release) Defaults {
 			p.Tensor*p.Data, p.Pipeline, p.Data)
 	}
 	return d
+}
+
+// place returns where the engine runs.
+func (c *Config) place() engines.Place {
+	p := c.Parallel.Complete()
+	return engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor * p.Data}
 }
 
 // RunningLimit returns the largest number of sequences that run together, over all data-parallel

@@ -94,6 +94,12 @@ func (c *Config) memory() steptime.MemoryConfig {
 	if c.EncodersApart {
 		m.Encodings = 0
 	}
+	if release, err := c.release(); err == nil {
+		if own, known := release.Takes(c.place()); known {
+			m.Engine.Memory.Context, m.Engine.Memory.LogitBytes =
+				own.ContextGiB*(1<<30), own.LogitBytes
+		}
+	}
 	if c.Memory.LargestStep > 0 {
 		m.TokenBudget = c.Memory.LargestStep
 	}
