@@ -16,17 +16,7 @@ import (
 func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "results")
-	ctx, interrupt := context.WithCancel(context.Background())
-	go func() {
-		for { // until the run has begun to write
-			if rows, _ := filepath.Glob(filepath.Join(out, ".unfinished-*", "requests.csv")); len(
-				rows) > 0 {
-				interrupt()
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
+	ctx := begun(t, filepath.Join(out, ".unfinished-*", "*requests.csv"))
 	var stdout, stderr bytes.Buffer
 	code := execute(ctx, []string{"scenario", "speed", "--set", "workload.requests=1000000000",
 		"--out", out}, &stdout, &stderr)
@@ -39,6 +29,23 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// begun returns a context that is interrupted when a run has begun to write a file of that pattern.
+// The test fails if the run has not within a minute: it would go on until the disk is full.
+func begun(t *testing.T, pattern string) context.Context {
+	ctx, interrupt := context.WithTimeoutCause(t.Context(), time.Minute, context.Canceled)
+	go func() {
+		defer interrupt()
+		for ctx.Err() == nil {
+			if found, _ := filepath.Glob(pattern); len(found) > 0 {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		t.Errorf("nothing was written as %s", pattern)
+	}()
+	return ctx
+}
+
 // A run that is interrupted leaves the timeline and the metrics of an earlier run as they are.
 func TestInterruptedRunsReplaceNothing(t *testing.T) {
 	dir := t.TempDir()
@@ -47,16 +54,7 @@ func TestInterruptedRunsReplaceNothing(t *testing.T) {
 	for path, text := range good {
 		testkit.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	}
-	ctx, interrupt := context.WithCancel(context.Background())
-	go func() {
-		for { // until the run has begun to write
-			if begun, _ := filepath.Glob(filepath.Join(dir, ".unfinished-*")); len(begun) > 0 {
-				interrupt()
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
+	ctx := begun(t, filepath.Join(dir, ".unfinished-*"))
 	var stdout, stderr bytes.Buffer
 	if code := execute(ctx, []string{"scenario", "speed", "--set", "workload.requests=1000000000",
 		"--trace", trace, "--metrics", metrics}, &stdout, &stderr); code != exitFailed {
