@@ -254,7 +254,14 @@ func TestStepsAreTheSimulations(t *testing.T) {
 // What a model that does not fit would fit with, it fits with, and with less of it does not.
 func TestAdviceOnMemoryHolds(t *testing.T) {
 	// The limits of an engine itself differ by accelerator.
-	const budget = "batching={token-budget: 2048, max-sequences: 256}"
+	for _, limits := range []string{"batching={token-budget: 2048, max-sequences: 256}",
+		"engine.version=0.15.1"} {
+		t.Run(limits, func(t *testing.T) { adviceOnMemoryHolds(t, limits) })
+	}
+}
+
+// adviceOnMemoryHolds checks it under limits of batches.
+func adviceOnMemoryHolds(t *testing.T, budget string) {
 	fits := func(settings ...string) error {
 		f, err := Describe("llama-3.1-70b", "l40s", append(settings, budget)...)
 		testkit.OK(t, err)

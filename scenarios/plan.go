@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -225,11 +226,28 @@ func (p *server) smallestLargerAccelerator(degrees steptime.Parallelism) string 
 	for _, a := range p.catalog.Accelerators {
 		c := p.spreadOver(degrees)
 		c.Accelerator = &a
+		p.limitBatches(&c)
 		if a.Kind == p.Config.Accelerator.Kind && (best == "" || a.Memory < least) && p.holds(c) {
 			best, least = a.Name, a.Memory
 		}
 	}
 	return best
+}
+
+// limitBatches gives a server the limits that its engine has on its accelerator, where the scenario
+// does not say them.
+func (p *server) limitBatches(c *deployment.Config) {
+	own, batching := c.Defaults().Batching, &c.Policies.Batching
+	if batching.Name() != own.Name {
+		return
+	}
+	for _, role := range []string{policies.Sequences, policies.Tokens} {
+		name, _ := batching.Number(role)
+		_, given := p.written.Batching.Params[name]
+		if n, err := strconv.Atoi(own.Params[name]); err == nil && !given {
+			batching.SetLimit(n, role)
+		}
+	}
 }
 
 // fewerSlots says with how many slots for adapters the model would fit, "" if it would with no
