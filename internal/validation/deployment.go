@@ -16,6 +16,7 @@ import (
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
 
@@ -48,6 +49,13 @@ func (d *deployment) param(name string, value any) {
 	maps.Copy(params, d.Batching.Params)
 	params[name] = fmt.Sprint(value)
 	d.Batching.Params = params
+}
+
+// limit writes a limit of batches, if the policy has one and the row says it.
+func (d *deployment) limit(p *policies.Setting, n int) {
+	if p != nil && n > 0 {
+		d.param(p.Name, n)
+	}
 }
 
 // deploy finds what a row names in its columns model, gpu and dtype; where a column is empty or

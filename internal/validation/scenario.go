@@ -25,8 +25,11 @@ func (d *deployment) scenario() scenarios.Scenario {
 	}
 	s.Engine.Weights, s.Engine.KVCache = string(d.weights), string(d.kv)
 	s.Engine.Sampling = cmp.Or(s.Engine.Sampling, "greedy")
-	if _, err := engines.Find(s.Engine.Preset, d.version); err == nil {
+	release, err := engines.Find(s.Engine.Preset, d.version)
+	if err == nil {
 		s.Engine.Version = d.version
+	} else {
+		release, err = engines.Find(s.Engine.Preset, "")
 	}
 	if s.Engine.PromptGraphs == "on" {
 		s.Engine.Graph = max(s.Engine.Graph, d.tokenBudget)
@@ -35,14 +38,14 @@ func (d *deployment) scenario() scenarios.Scenario {
 		s.Memory.Utilization = 0
 	}
 	s.Memory.Policy = cmp.Or(s.Memory.Policy, "paged")
-	tokens := "token-budget"
-	if s.Engine.Preset == "sglang" {
-		tokens = "chunk"
-	}
 	own := deployment{Scenario: s}
-	for name, n := range map[string]int{"max-sequences": d.maxSequences, tokens: d.tokenBudget} {
-		if n > 0 {
-			own.param(name, n)
+	if err == nil {
+		batching, _ := release.Setting("batching.policy",
+			engines.Place{Accelerator: &d.accelerator})
+		name := cmp.Or(s.Batching.Policy, batching.Value)
+		if policy, err := policies.Default().Batching.Lookup(name); err == nil {
+			own.limit(policy.Param(policies.Sequences), d.maxSequences)
+			own.limit(policy.Param(policies.Tokens, policies.PromptTokens), d.tokenBudget)
 		}
 	}
 	return own.Scenario
