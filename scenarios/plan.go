@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
@@ -235,18 +234,14 @@ func (p *server) smallestLargerAccelerator(degrees steptime.Parallelism) string 
 }
 
 // limitBatches gives a server the limits that its engine has on its accelerator, where the scenario
-// does not say them.
+// does not say them, as choosePolicies does.
 func (p *server) limitBatches(c *deployment.Config) {
-	own, batching := c.Defaults().Batching, &c.Policies.Batching
-	if batching.Name() != own.Name {
-		return
-	}
-	for _, role := range []string{policies.Sequences, policies.Tokens} {
-		name, _ := batching.Number(role)
-		_, given := p.written.Batching.Params[name]
-		if n, err := strconv.Atoi(own.Params[name]); err == nil && !given {
-			batching.SetLimit(n, role)
-		}
+	own, given := c.Defaults().Batching, p.written.Batching.Params
+	name := c.Policies.Batching.Name()
+	params := own.Complete(&name, given)
+	if chosen, err := deployment.Choose(&p.registry.Batching, name, params); err == nil {
+		own.WithinBudget(&chosen, given)
+		c.Policies.Batching = chosen
 	}
 }
 

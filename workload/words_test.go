@@ -105,8 +105,8 @@ func TestDescriptionsNameWhatIsThere(t *testing.T) {
 	})
 }
 
-// A description says which requests of a trace are used, and nothing of what is left as it is; a
-// trace at its own times says so, and several are named in their order.
+// A description says which requests of a trace are used, and does not name what the trace
+// leaves as recorded; a trace at its own times says so, and several are named in their order.
 func TestDescriptionsOfTraces(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := "trace a.csv"

@@ -64,7 +64,7 @@ func (f files) or(elsewhere ...map[string]string) files {
 	}
 }
 
-// addNote adds what is left out.
+// addNote adds a note on something that the reading leaves out.
 func (r *Reading) addNote(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }

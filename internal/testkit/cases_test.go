@@ -1,6 +1,7 @@
 package testkit_test
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -27,9 +28,9 @@ func TestEveryCaseIsDrawn(t *testing.T) {
 
 // OneIn runs a test with about one seed in n, and tests of two names with different ones.
 func TestDearTestsAreDrawn(t *testing.T) {
-	if !testing.Short() {
-		t.Skip("all run without -short")
-	}
+	was := testing.Short()
+	testkit.OK(t, flag.Set("test.short", "true"))
+	defer func() { testkit.OK(t, flag.Set("test.short", fmt.Sprint(was))) }()
 	drawn := map[string]int{}
 	for seed := range 300 {
 		t.Setenv("RAPID_SEED", fmt.Sprint(seed))

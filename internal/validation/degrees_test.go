@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/policies"
 )
 
 // TestLayouts reads labels as names of files and tables have them.
@@ -43,7 +44,8 @@ func TestRequestsOfRanks(t *testing.T) {
 	catalogs, err := loadCatalogs()
 	testkit.OK(t, err)
 	d := readRequests(catalogs, table)[0].(*trial).deployment
-	if p := d.scenario().Parallelism; p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
+	p := d.scenario(policies.Default()).Parallelism
+	if p.Tensor != 1 || p.Data != 2 || p.Expert != 0 {
 		t.Errorf("the server is spread as %+v", p)
 	}
 	if d.maxSequences != 256 || d.tokenBudget != 4096 {

@@ -16,7 +16,7 @@ import (
 )
 
 // scenario returns the server in full, as a scenario says it.
-func (d *deployment) scenario() scenarios.Scenario {
+func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 	s := d.Scenario
 	s.Model, s.Hardware.Accelerator = d.model.Name, d.accelerator.Name
 	s.Hardware.Host = (&accuracy.Physics{}).Host(d.machine)
@@ -43,7 +43,7 @@ func (d *deployment) scenario() scenarios.Scenario {
 		batching, _ := release.Setting("batching.policy",
 			engines.Place{Accelerator: &d.accelerator})
 		name := cmp.Or(s.Batching.Policy, batching.Value)
-		if policy, err := policies.Default().Batching.Lookup(name); err == nil {
+		if policy, err := registry.Batching.Lookup(name); err == nil {
 			own.limit(policy.Param(policies.Sequences), d.maxSequences)
 			own.limit(policy.Param(policies.Tokens, policies.PromptTokens), d.tokenBudget)
 		}
@@ -62,12 +62,13 @@ type served struct {
 
 // made returns the server as a scenario.
 func (d *deployment) made() (*served, error) {
-	text, err := strict.Encode(d.scenario(), func(string) bool { return true })
+	registry := policies.Default()
+	text, err := strict.Encode(d.scenario(registry), func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	file, err := scenarios.Parse("", text)
-	return &served{d, text, file, policies.Default()}, err
+	return &served{d, text, file, registry}, err
 }
 
 // under returns the scenario under other physics.

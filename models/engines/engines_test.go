@@ -59,6 +59,11 @@ func TestEveryEntryHasASource(t *testing.T) {
 				t.Errorf("%s: %s needs a source, and a value or a rule", e.Name, s.Key)
 			}
 		}
+		for _, m := range e.Memory {
+			if m.Source == "" || m.ContextGiB <= 0 || m.LogitBytes <= 0 {
+				t.Errorf("%s: memory %+v needs its sizes and a source", e.Name, m)
+			}
+		}
 		for _, b := range e.Kernels {
 			if b.Source == "" || b.Name == "" {
 				t.Errorf("%s: a backend for %s needs a name and a source", e.Name, b.Operator)

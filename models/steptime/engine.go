@@ -148,7 +148,8 @@ type EngineMemory struct {
 	// LogitBytes is the peak bytes of sampling an element of the logits: the logits in 4 bytes,
 	// their copy with penalties, the sorted values with indexes of 8 bytes, probabilities and sums
 	// of them. It is fitted to the blocks that engines report, since what lives at once is up to
-	// the allocator: 50 to 60 for vLLM, which tries a step of all sequences before it makes blocks.
+	// the allocator. Where the registry of package engines has what servers of a version logged,
+	// that takes its place and the place of Context.
 	LogitBytes float64 `yaml:"logit_bytes"`
 	// Sampled is the largest number of sequences for whose logits the engine keeps room; 0 means
 	// all that may run together.

@@ -660,8 +660,8 @@ func TestClientsWithoutSpread(t *testing.T) {
 	}
 }
 
-// Files are read up to their bounds: so many empty lines in a row, so long a line, so many columns
-// and so many calls of a session; one more is refused.
+// Files are read up to their bounds on empty lines in a row, the length of a line, columns, and
+// calls of a session; one more is refused.
 func TestFilesAreReadUpToTheirBounds(t *testing.T) {
 	const head = "arrival_s,prompt_tokens,output_tokens"
 	const lab = "session_id,arrival_time,round_idx,prefix_len,input_len,output_len," +

@@ -143,8 +143,8 @@ effort: {requests: 100, most-requests: 200}
 
 const steadySLO = "slo: {ttft: 1s, tpot: 60ms}\n"
 
-// least returns the least number of replicas of an option that serve a rate; 0 where there are not
-// so many, or the option cannot be built.
+// least returns the least number of replicas of an option that serve a rate; 0 where the stock has
+// fewer, or the option cannot be built.
 func (c *closedForm) least(s *search, o *candidate.Option, rate float64) int {
 	if o.Unfit() != "" || o.Tight {
 		return 0
