@@ -123,6 +123,9 @@ func drawPlan(d *drawer) object {
 	if d.chance("scaled", 0.15) {
 		work["rate"] = object{"pattern": "wave", "average": "8/s", "swing": 0.9, "period": "2m"}
 		menu["scaling"] = []any{"outstanding"}
+		for _, key := range []string{"term", "interruptions", "return"} {
+			delete(menu["hardware"].([]any)[0].(object), key) // spot ones alone are refused
+		}
 	}
 	plan := object{"model": pick(d, "model", []string{"llama-3.1-8b", "mistral-7b-v0.3",
 		"qwen3-30b-a3b"}), "workload": work, "menu": menu,
