@@ -138,7 +138,7 @@ func drawPlan(d *drawer) object {
 	spot := strings.Contains(string(text(menu)), "spot")
 	if menu["scaling"] == nil && !spot && d.chance("goal", 0.3) {
 		plan["goal"] = object{"find": pick(d, "goal", []string{"throughput", "latency", "front"}),
-			"budget": "$9/h"}
+			"budget": "$25/h"}
 	}
 	return plan
 }
