@@ -25,7 +25,7 @@ type Factor struct {
 }
 
 // Factors lists them. The priors follow from errors of the shipped predictions for servers that
-// were left out of their fit (internal/validation/deviations.md: TPOT within 0.18 and TTFT within
+// were left out of their fit (internal/validation/known-gaps.md: TPOT within 0.18 and TTFT within
 // 0.50 for 80 of 100). What is a part of a step's or a request's time may be off by more than the
 // whole. Saturated steps take longer than steps under lower loads suggest: by 10 % on the one
 // server with both measured (vLLM 0.23 on an H100, tables requests_vllm_0.23), which is the centre

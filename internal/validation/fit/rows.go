@@ -19,7 +19,7 @@ import (
 //
 // Served steps set the level of the constants. Kernels measured apart lend them shape where served
 // rows say nothing, and count for little: they reach 10–20 % more than in a server, or wait for the
-// host to launch them (docs/constants.md, internal/validation/deviations.md). Rows of latent
+// host to launch them (docs/constants.md, internal/validation/known-gaps.md). Rows of latent
 // attention alone have 0.1 to 0.3 ms of launches in them, and say nothing.
 type quantity struct {
 	Table     string  `csv:"table"`

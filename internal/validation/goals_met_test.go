@@ -2,12 +2,9 @@ package validation
 
 import (
 	"context"
-	"encoding/csv"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,43 +12,6 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
-
-// deviation is a known error: rows whose median absolute error lies between from and to, in
-// percent. deviations.md says why, under its name.
-type deviation struct {
-	name string
-	// tables is "measured" for those of ../shared/measured, "cited" for the project's own.
-	tables, table, engine, gpu, model, dtype, tp, quantity string
-	from, to                                               float64
-}
-
-// chooses reports whether a comparison is one that deviates. What is empty chooses all.
-func (d *deviation) chooses(c *accuracy.Comparison) bool {
-	is := func(want, got string) bool { return want == "" || want == got }
-	return c.Table == d.table && c.Quantity == d.quantity && is(d.engine, c.Engine) &&
-		is(d.gpu, c.GPU) && is(d.model, c.Model) && is(d.dtype, c.DType) &&
-		is(d.tp, strconv.Itoa(c.TP))
-}
-
-func readDeviations(t *testing.T) []deviation {
-	t.Helper()
-	f, err := os.Open("deviations.csv")
-	testkit.OK(t, err)
-	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
-	testkit.OK(t, err)
-	var list []deviation
-	for _, r := range records[1:] {
-		from, err1 := strconv.ParseFloat(r[9], 64)
-		to, err2 := strconv.ParseFloat(r[10], 64)
-		if err1 != nil || err2 != nil || !(from < to) {
-			t.Fatalf("deviations.csv: %s is between %q and %q", r[0], r[9], r[10])
-		}
-		list = append(list, deviation{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], from,
-			to})
-	}
-	return list
-}
 
 // sharedTables returns the measured tables, which lie beside the repository.
 func sharedTables(t *testing.T) fs.FS { return os.DirFS(testkit.Shared(t, "measured")) }
@@ -88,80 +48,6 @@ func citedReport(t *testing.T) *accuracy.Report {
 	report, err := data.Compare(t.Context(), accuracy.Physics{})
 	testkit.OK(t, err)
 	return report
-}
-
-// headline returns the percentages in the first words of a section of deviations.md, the same twice
-// where there is one; false where the words have none.
-func headline(page, name string) (from, to float64, ok bool) {
-	_, section, _ := strings.Cut(page, "## "+name+"\n\n*")
-	words, _, _ := strings.Cut(section, "*")
-	found := regexp.MustCompile(`([0-9]+)(?:–([0-9]+))? %`).FindStringSubmatch(words)
-	if found == nil {
-		return 0, 0, false
-	}
-	from, _ = strconv.ParseFloat(found[1], 64)
-	to, err := strconv.ParseFloat(found[2], 64)
-	if err != nil {
-		to = from
-	}
-	return from, to, true
-}
-
-// checkDeviations fails where a known deviation has closed, so that the page is kept up to date,
-// where one has grown, and where the figure at the head of its section is a point off.
-func checkDeviations(t *testing.T, tables string, report *accuracy.Report) {
-	page := testkit.Read(t, "deviations.md")
-	for _, d := range readDeviations(t) {
-		if d.tables != tables {
-			continue
-		}
-		rows := report.Rows(d.chooses)
-		if len(rows) == 0 {
-			t.Errorf("%s: no rows of %s are such", d.name, d.table)
-			continue
-		}
-		s := accuracy.SumUp(rows)
-		if from, to, ok := headline(string(page), d.name); ok &&
-			(s.Median < from-1 || s.Median > to+1) {
-			t.Errorf("%s: deviations.md says %g to %g %%, the median error of %d rows is %.1f %%",
-				d.name, from, to, s.N, s.Median)
-		}
-		switch {
-		case s.Median < d.from:
-			t.Errorf("%s has closed: the median error of %d rows is %.1f %%, known is %g to %g "+
-				"%%. Take it off deviations.csv and deviations.md, or narrow it", d.name, s.N,
-				s.Median, d.from, d.to)
-		case s.Median > d.to:
-			t.Errorf("%s has grown: the median error of %d rows is %.1f %%, known is %g to %g %%",
-				d.name, s.N, s.Median, d.from, d.to)
-		}
-	}
-}
-
-func TestKnownDeviationsOfMeasuredTables(t *testing.T) {
-	checkDeviations(t, "measured", measuredReport(t))
-}
-
-func TestKnownDeviationsOfCitedFigures(t *testing.T) { checkDeviations(t, "cited", citedReport(t)) }
-
-// Every known deviation is explained, and nothing is explained that is not one.
-func TestDeviationsAreExplained(t *testing.T) {
-	page := testkit.Read(t, "deviations.md")
-	known := map[string]bool{}
-	for _, d := range readDeviations(t) {
-		known[d.name] = true
-	}
-	for _, line := range strings.Split(string(page), "\n") {
-		if name, ok := strings.CutPrefix(line, "## "); ok {
-			if !known[name] {
-				t.Errorf("deviations.md explains %q, which deviations.csv does not have", name)
-			}
-			delete(known, name)
-		}
-	}
-	for name := range known {
-		t.Errorf("deviations.md does not explain %q", name)
-	}
 }
 
 // The medians stay within the targets: with the physics as it is, all of them are met.

@@ -1,0 +1,157 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
+)
+
+// gap is a known deviation of predictions from what was measured.
+type gap struct {
+	Name string
+	// What names the servers and the figures, Why the reason as far as it is known, and Settles
+	// the measurement that would decide.
+	What, Why, Settles string
+	Rows               []gapRows
+}
+
+// gapRows chooses rows of one table and quantity; what is empty chooses all.
+type gapRows struct {
+	// Cited says that the table is one that ships; others are measured and lie beside the project.
+	Cited                                      bool
+	Table, Engine, GPU, Model, DType, Quantity string
+	TP                                         int
+}
+
+func (g *gapRows) choose(c *accuracy.Comparison) bool {
+	is := func(want, got string) bool { return want == "" || want == got }
+	return c.Table == g.Table && c.Quantity == g.Quantity && is(g.Engine, c.Engine) &&
+		is(g.GPU, c.GPU) && is(g.Model, c.Model) && is(g.DType, c.DType) &&
+		(g.TP == 0 || g.TP == c.TP)
+}
+
+// A gap is closed below this median absolute error, in percent. A group of someRows rows of one
+// server and quantity or more whose median error is above largeError has to be a known gap.
+const (
+	closedError = 8
+	largeError  = 25
+	someRows    = 5
+)
+
+const gapsIntroduction = `# Known gaps
+
+Where predictions are known to be wrong, by how much, why, and which measurement would settle it. Errors are absolute, bias is the mean
+signed error (below 0: predicted too small). DIR is the folder of measured tables (docs/validation.md). Every group of five rows
+or more whose median error is above 25 % is here. Claims of papers that do not hold are in ` + "`papers/deviations.md`" + `.
+
+`
+
+// Every gap is one still, its figures are the ones of today, and nothing is far off in silence.
+func TestKnownGaps(t *testing.T) {
+	var gaps []gap
+	testkit.OK(t, files.DecodeYAML(testkit.Read(t, "gaps.yaml"), &gaps))
+	measured, cited := measuredReport(t), citedReport(t)
+	b := &strings.Builder{}
+	b.WriteString(gapsIntroduction)
+	known := map[string]bool{}
+	for i := range gaps {
+		g := &gaps[i]
+		if g.What == "" || g.Why == "" || g.Settles == "" || len(g.Rows) == 0 || known[g.Name] {
+			t.Errorf("gaps.yaml: %s is not whole, or there twice", g.Name)
+		}
+		known[g.Name] = true
+		fmt.Fprintf(b, "## %s\n\n%s.\n%s\n*What would settle it:* %s\n\n", g.Name, g.What,
+			strings.TrimSpace(g.Why), g.Settles)
+		b.WriteString("| rows | figure | n | median error | bias | try |\n" +
+			"|---|---|---|---|---|---|\n")
+		for _, of := range g.Rows {
+			report := measured
+			if of.Cited {
+				report = cited
+			}
+			rows := report.Rows(of.choose)
+			if len(rows) == 0 {
+				t.Errorf("%s: no rows of %s are such", g.Name, of.Table)
+				continue
+			}
+			s := accuracy.SumUp(rows)
+			if s.Median < closedError {
+				t.Errorf("%s, %s: closed: the median error of %d rows is %.1f %%. Take it off "+
+					"gaps.yaml", g.Name, of.Quantity, s.N, s.Median)
+			}
+			fmt.Fprintf(b, "| %s | %s | %d | %.0f %% | %+.0f %% | %s |\n", of.name(), of.Quantity,
+				s.N, s.Median, s.Bias, example(rows, s.Median, of.Cited))
+		}
+		b.WriteByte('\n')
+	}
+	upToDate(t, "known-gaps.md", b.String())
+	reportSilent(t, measured, gaps)
+}
+
+// name says which rows these are, for people.
+func (g *gapRows) name() string {
+	words := []string{g.Table}
+	for _, w := range []string{g.Engine, g.GPU, g.Model, g.DType} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if g.TP > 0 {
+		words = append(words, fmt.Sprint("TP ", g.TP))
+	}
+	return strings.Join(words, ", ")
+}
+
+// example names the row whose error is nearest the median, with the option that repeats it.
+func example(rows []accuracy.Comparison, median float64, cited bool) string {
+	off := func(c *accuracy.Comparison) float64 {
+		return math.Abs(100*math.Abs(c.Error()) - median)
+	}
+	row := slices.MinFunc(rows, func(a, b accuracy.Comparison) int {
+		return cmp.Or(cmp.Compare(off(&a), off(&b)), cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line))
+	})
+	if row.Engine == "" {
+		return fmt.Sprintf("%s:%d", row.File, row.Line)
+	}
+	if cited {
+		return fmt.Sprintf("`validate --row %s:%d`", row.File, row.Line)
+	}
+	return fmt.Sprintf("`validate DIR --row %s:%d`", row.File, row.Line)
+}
+
+// reportSilent fails for groups of one server that are far off and not among the gaps.
+func reportSilent(t *testing.T, report *accuracy.Report, gaps []gap) {
+	type server struct {
+		group           accuracy.Group
+		table, quantity string
+	}
+	groups := map[server][]accuracy.Comparison{}
+	for _, c := range report.Rows(func(c *accuracy.Comparison) bool {
+		return c.Engine != "" && accuracy.ColumnOf(c) != ""
+	}) {
+		s := server{c.Group, c.Table, c.Quantity}
+		groups[s] = append(groups[s], c)
+	}
+	for s, rows := range groups {
+		all := accuracy.SumUp(rows)
+		if len(rows) < someRows || all.Median <= largeError {
+			continue
+		}
+		if !slices.ContainsFunc(gaps, func(g gap) bool {
+			return slices.ContainsFunc(g.Rows, func(of gapRows) bool {
+				return !of.Cited && of.choose(&rows[0])
+			})
+		}) {
+			t.Errorf("not in gaps.yaml: %s, %+v, %s: the median error of %d rows is %.0f %%",
+				s.table, s.group, s.quantity, len(rows), all.Median)
+		}
+	}
+}
