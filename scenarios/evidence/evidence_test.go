@@ -117,3 +117,23 @@ func TestRangesAreAsWideAsLeftOutErrors(t *testing.T) {
 		}
 	}
 }
+
+// The mean and quantiles up to p90 are off alike, an E2E time as TPOT, and p99 by an independent
+// error more: no range of p99 is narrower.
+func TestSpreadsOfQuantiles(t *testing.T) {
+	s := Spread{TPOT: 0.1, TPOTBias: 0.02, TTFT: 0.2, TTFTBias: -0.03}
+	for metric, want := range map[string]ErrorRange{TPOT: {0.02, 0.1 * Width80},
+		E2E: {0.02, 0.1 * Width80}, TTFT: {-0.03, 0.2 * Width80}} {
+		for _, quantile := range []float64{0, 0.5, 0.9} {
+			if got := s.Of(metric, quantile); !likely(got.Bias, want.Bias) ||
+				!likely(got.Within, want.Within) {
+				t.Errorf("%s at %g: %+v, want %+v", metric, quantile, got, want)
+			}
+		}
+		got, beside := s.Of(metric, 0.99), besideMeans()[metric]
+		if beside.Within <= 0 || !likely(got.Bias, want.Bias+beside.Bias) ||
+			!likely(got.Within, math.Hypot(want.Within, beside.Within)) {
+			t.Errorf("%s at p99: %+v of %+v beside %+v", metric, got, want, beside)
+		}
+	}
+}
