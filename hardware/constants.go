@@ -22,9 +22,38 @@ func AllConstants() []Constants { return slices.Clone(fittedConstants()) }
 // AllCollectives returns the constants of all links that were measured, by name.
 func AllCollectives() []Collective { return slices.Clone(fittedCollectives()) }
 
-var fittedConstants = sync.OnceValue(func() []Constants {
-	return readFitted[Constants]("fitted/accelerators")
+// Stated returns what the file of a measured accelerator states itself: what it takes from the
+// accelerator that it is like is 0.
+func Stated(accelerator string) Constants {
+	return statedConstants()[slices.IndexFunc(statedConstants(), func(c Constants) bool {
+		return c.Accelerator == accelerator
+	})]
+}
+
+const fittedAccelerators = "fitted/accelerators"
+
+var statedConstants = sync.OnceValue(func() []Constants {
+	return readFitted[Constants](fittedAccelerators)
 })
+
+var fittedConstants = sync.OnceValue(func() []Constants {
+	var list []Constants
+	for _, stated := range statedConstants() {
+		var c Constants
+		readOver(&c, &stated)
+		list = append(list, c)
+	}
+	return list
+})
+
+// readOver reads what a file states over what the file of the accelerator that it is like states.
+func readOver(c, stated *Constants) {
+	if stated.Like != "" {
+		like := Stated(stated.Like)
+		readOver(c, &like)
+	}
+	readInto(path.Join(fittedAccelerators, stated.Accelerator+".yaml"), c)
+}
 
 var fittedCollectives = sync.OnceValue(func() []Collective {
 	return readFitted[Collective]("fitted/links")
@@ -52,15 +81,20 @@ func readFitted[T any](dir string) []T {
 // readFile reads an embedded YAML file. The file is part of the program, so a mistake in it is a
 // bug, and readFile panics.
 func readFile[T any](name string) T {
-	data, err := fittedFiles.ReadFile(name)
-	if err != nil {
-		panic(err)
-	}
 	var v T
-	if err := files.DecodeYAML(data, &v); err != nil {
+	readInto(name, &v)
+	return v
+}
+
+// readInto reads an embedded YAML file, and leaves as it is what the file does not state.
+func readInto(name string, v any) {
+	data, err := fittedFiles.ReadFile(name)
+	if err == nil {
+		err = files.DecodeYAML(data, v)
+	}
+	if err != nil {
 		panic(fmt.Sprintf("hardware: %s: %v", name, err))
 	}
-	return v
 }
 
 // relatives says how well constants of one accelerator predict the step times of another, as

@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,53 @@ func TestConstantsAreSourcedAndPossible(t *testing.T) {
 			checkTime(t, c.Link+" "+name, r.Latency)
 			checkTime(t, c.Link+" "+name, r.Rank)
 		}
+	}
+}
+
+// An accelerator that is like another has its constants, but for what its own file states; nothing
+// is stated twice, and the share of the bandwidth that experts reach is stated beside the share of
+// other weights, in units of which it is fitted.
+func TestConstantsOfOneDieAreStatedOnce(t *testing.T) {
+	byName := map[string]Constants{}
+	for _, c := range AllConstants() {
+		byName[c.Accelerator] = c
+	}
+	for name, c := range byName {
+		stated := Stated(name)
+		if stated.Like == "" {
+			stated.Like = c.Like
+			if !reflect.DeepEqual(stated, c) {
+				t.Errorf("%s has not what its file states:\n%+v\n%+v", name, c, stated)
+			}
+			continue
+		}
+		like, measured := byName[stated.Like]
+		if !measured {
+			t.Fatalf("%s is like %q, of which no constants are known", name, stated.Like)
+		}
+		if (stated.Linear.Memory == 0) != (stated.Experts.Memory == 0) {
+			t.Errorf("%s states the memory of one of products and experts alone", name)
+		}
+		var walk func(path string, stated, own, like reflect.Value)
+		walk = func(path string, stated, own, like reflect.Value) {
+			if own.Kind() == reflect.Struct {
+				for i := range own.NumField() {
+					walk(path+"."+own.Type().Field(i).Name, stated.Field(i), own.Field(i),
+						like.Field(i))
+				}
+			} else if want := like; !stated.IsZero() {
+				if own.Kind() != reflect.Map && !stated.Equal(own) {
+					t.Errorf("%s%s is %v, its file states %v", name, path, own, stated)
+				}
+			} else if !reflect.DeepEqual(own.Interface(), want.Interface()) {
+				t.Errorf("%s%s is %v, of %s %v", name, path, own, c.Like, want)
+			}
+		}
+		walk("", reflect.ValueOf(stated), reflect.ValueOf(c), reflect.ValueOf(like))
+	}
+	if h200 := byName["h200-sxm"]; h200.Linear.Kernel != byName["h100-sxm"].Linear.Kernel ||
+		h200.Attention.DecodeKernel != byName["h100-sxm"].Attention.DecodeKernel {
+		t.Error("kernels of one die take two times")
 	}
 }
 

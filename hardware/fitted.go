@@ -26,7 +26,11 @@ func (s Seconds) MarshalYAML() (any, error) { return units.FormatDuration(float6
 type Constants struct {
 	// Accelerator is the catalogue name of the device that was measured.
 	Accelerator string `key:"-"`
-	Fit         Fit
+	// Like is the measured accelerator of the same die, or else the nearest, whose constants hold
+	// where the file of this one states none: kernels of one die take one time, whatever memory and
+	// host are beside it.
+	Like string `yaml:",omitempty" key:"-"`
+	Fit  Fit
 	// Host is a factor on the host times of an engine. It is the time that the hosts of the
 	// measured accelerator take for some work, divided by the time of the H100's hosts.
 	Host        float64 `unit:"positive number"`

@@ -90,6 +90,12 @@ func (c *constant) isDistilled(owner any) bool {
 		field(reflect.ValueOf(owner).Elem(), way).Interface().(hardware.AllReduce).Distilled
 }
 
+// path returns the path of the number that the constant changes.
+func (c *constant) path() string {
+	path, _, _ := strings.Cut(c.Name, "/")
+	return path
+}
+
 // get returns the constant of its owner.
 func (c *constant) get(owner any) float64 {
 	path, unit, ratio := strings.Cut(c.Name, "/")

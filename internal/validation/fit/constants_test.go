@@ -2,6 +2,7 @@ package fit
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,54 @@ func TestConstantsHaveRanges(t *testing.T) {
 		if !strings.Contains(c.Name, "/") && strings.HasSuffix(c.Name, "memory") &&
 			c.High > steptime.MostBandwidth {
 			t.Errorf("%s %s: up to %g of the bandwidth", c.Scope, c.Name, c.High)
+		}
+	}
+}
+
+// Accelerators of one die have one time of each kernel: H200 is H100 with another memory and host.
+// A constant of H100 is its own and H200's, and moves both, but for what H200's file states; and
+// every constant of an accelerator is of one parameter.
+func TestADieHasOneKernelTime(t *testing.T) {
+	shipped := newValues()
+	for _, c := range hardware.AllConstants() {
+		shipped.accelerators[c.Accelerator] = c
+	}
+	list, err := parameters(shipped, nil)
+	testkit.OK(t, err)
+	parts := map[string]map[string]int{}
+	for i := range list {
+		p := &list[i]
+		if parts[p.name] == nil {
+			parts[p.name] = map[string]int{}
+		}
+		for _, name := range p.owners {
+			parts[p.name][name]++
+		}
+		if p.scope != accelerator || p.owner != reference {
+			continue
+		}
+		free := p.name == "host" || strings.HasSuffix(p.name, "memory") &&
+			p.name != "attention.prefill_memory"
+		if slices.Contains(p.owners, "h200-sxm") == free {
+			t.Errorf("%s of %v", p.name, p.owners)
+		}
+		changed := shipped.clone()
+		p.set(changed, 1.1*p.get(shipped))
+		c := constant{Name: p.name}
+		h100, h200 := changed.accelerators[reference], changed.accelerators["h200-sxm"]
+		if same := c.get(&h100) == c.get(&h200); same == free {
+			t.Errorf("%s is %g on H100 and %g on H200", p.name, c.get(&h100), c.get(&h200))
+		}
+	}
+	for _, c := range hardware.AllConstants() {
+		for _, k := range constantsOf(accelerator, &c) {
+			want := 1
+			if k.get(&c) == 0 || k.Name == "host" && c.Accelerator == reference {
+				want = 0
+			}
+			if n := parts[k.Name][c.Accelerator]; n != want {
+				t.Errorf("%d parameters are %s of %s, want %d", n, k.Name, c.Accelerator, want)
+			}
 		}
 	}
 }

@@ -181,9 +181,8 @@ func writesFiles(t *testing.T, r *Result) {
 	if err := decoder.Decode(&c); err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
-	want := roundedAccelerator(r.fitted.accelerators["h100-sxm"])
+	want := stated(r.fitted.accelerators["h100-sxm"])
 	want.Fit = r.owners[owner{accelerator, "h100-sxm"}].fit(date)
-	want.ScaleUp, want.Network = hardware.Collective{}, hardware.Collective{}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("read back\n%+v\nwant\n%+v", c, want)
 	}

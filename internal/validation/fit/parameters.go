@@ -28,10 +28,13 @@ type kind struct {
 	name  string
 }
 
-// parameter is a constant of one accelerator, link or engine. It is fitted in logarithms.
+// parameter is a constant of one accelerator, link or engine, and of the accelerators that are like
+// it and state no such constant themselves. It is fitted in logarithms.
 type parameter struct {
 	kind
 	owner string
+	// owners are all that have the constant: owner, and the ones that are like it.
+	owners []string
 	// counts is what the constant counts, as in the table.
 	counts string
 	// centre and deviation belong to the logarithm, as it is believed without measurements.
@@ -50,13 +53,13 @@ const reference = "h100-sxm"
 // given owners, or of all where no owner is given. An owner without constants is an error.
 func parameters(shipped *values, owners []string) ([]parameter, error) {
 	list := parametersOf(accelerator, shipped.accelerators,
-		func(v *values) map[string]hardware.Constants { return v.accelerators })
+		func(v *values) map[string]hardware.Constants { return v.accelerators }, shipped.sharing)
 	list = append(list, parametersOf(link, shipped.links,
-		func(v *values) map[string]hardware.Collective { return v.links })...)
+		func(v *values) map[string]hardware.Collective { return v.links }, alone)...)
 	list = append(list, parametersOf(engine, shipped.engines,
-		func(v *values) map[string]steptime.Engine { return v.engines })...)
+		func(v *values) map[string]steptime.Engine { return v.engines }, alone)...)
 	list = append(list, parametersOf(machine, shipped.machines,
-		func(v *values) map[string]machineHost { return v.machines })...)
+		func(v *values) map[string]machineHost { return v.machines }, alone)...)
 	for _, owner := range owners {
 		if !slices.ContainsFunc(list, func(p parameter) bool { return p.owner == owner }) {
 			return nil, fmt.Errorf("no constants of %q, found those of %s", owner,
@@ -79,25 +82,58 @@ func ownersOf(list []parameter) []string {
 	return slices.Compact(owners)
 }
 
-func parametersOf[T any](s scope, shipped map[string]T,
-	in func(*values) map[string]T) []parameter {
+// sharing returns the accelerators that have an accelerator's constant: itself and the ones like
+// it; nil where it has another's itself.
+func (v *values) sharing(name string, c *constant) []string {
+	if v.stating(name, c) != name {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.accelerators)), func(other string) bool {
+		return v.stating(other, c) != name
+	})
+}
+
+// stating returns the accelerator whose file states an accelerator's constant.
+func (v *values) stating(name string, c *constant) string {
+	for {
+		like := v.accelerators[name].Like
+		if _, known := v.accelerators[like]; !known {
+			return name
+		}
+		if stated := hardware.Stated(name); read(&stated, c.path()) != 0 {
+			return name
+		}
+		name = like
+	}
+}
+
+// alone says that an owner shares no constant.
+func alone(name string, _ *constant) []string { return []string{name} }
+
+// parametersOf lists the parameters of a scope, where sharing returns the owners that have a
+// constant of one of them.
+func parametersOf[T any](s scope, shipped map[string]T, in func(*values) map[string]T,
+	sharing func(owner string, c *constant) []string) []parameter {
 	var list []parameter
 	for _, owner := range slices.Sorted(maps.Keys(shipped)) {
 		start := shipped[owner]
 		for _, c := range constantsOf(s, &start) {
-			if c.get(&start) == 0 {
+			owners := sharing(owner, &c)
+			if c.get(&start) == 0 || len(owners) == 0 {
 				continue
 			}
 			centre, deviation := math.Log(c.Low*c.High)/2, math.Log(c.High/c.Low)/4
 			list = append(list, parameter{
-				kind: kind{s, c.Name}, owner: owner, counts: c.Counts,
+				kind: kind{s, c.Name}, owner: owner, owners: owners, counts: c.Counts,
 				centre: centre, deviation: deviation, believed: centre, spread: deviation,
 				least: centre - 3*deviation, most: math.Log(c.High),
 				get: func(v *values) float64 { t := in(v)[owner]; return c.get(&t) },
 				set: func(v *values, x float64) {
-					t := in(v)[owner]
-					c.set(&t, x)
-					in(v)[owner] = t
+					for _, name := range owners {
+						t := in(v)[name]
+						c.set(&t, x)
+						in(v)[name] = t
+					}
 				},
 			})
 		}

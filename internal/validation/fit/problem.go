@@ -71,7 +71,9 @@ func (p *problem) connect() {
 			places[k.kind] = map[string]int{}
 			p.kinds = append(p.kinds, k.kind)
 		}
-		places[k.kind][k.owner] = j
+		for _, owner := range k.owners {
+			places[k.kind][owner] = j
+		}
 	}
 	for i := range p.rows {
 		r := &p.rows[i]

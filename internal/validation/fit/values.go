@@ -149,8 +149,12 @@ func (w *constantsUsed) physics() accuracy.Physics {
 			w.Lock()
 			defer w.Unlock()
 			if _, far := hardware.NearestConstants(a, hardware.AllConstants()); far <= 1 {
-				w.shipped.accelerators[c.Accelerator] = c
 				w.accelerators[a.Name] = c.Accelerator
+				for _, like := range hardware.AllConstants() {
+					if like.Accelerator == c.Accelerator || like.Accelerator == c.Like {
+						w.shipped.accelerators[like.Accelerator] = like
+					}
+				}
 			}
 			if scaleUp != nil {
 				w.shipped.links[c.ScaleUp.Link] = c.ScaleUp

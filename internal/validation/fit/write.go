@@ -65,8 +65,11 @@ func (r *Result) Write(dir string, date time.Time) error {
 		contents["power.yaml"] = encoded(r.laws.written(r.draws, date))
 	}
 	for name, c := range r.fitted.accelerators {
-		c.Fit = r.owners[owner{accelerator, name}].fit(date)
-		contents[filepath.Join("accelerators", name+".yaml")] = encoded(roundedAccelerator(c))
+		if from, ok := r.owners[owner{accelerator, name}]; ok {
+			c = stated(c)
+			c.Fit = from.fit(date)
+			contents[filepath.Join("accelerators", name+".yaml")] = encoded(c)
+		}
 	}
 	for name, c := range r.fitted.links {
 		if from, ok := r.owners[owner{link, name}]; ok {
@@ -108,9 +111,15 @@ func (r *Result) engine(name string) steptime.Engine {
 	return e
 }
 
-func roundedAccelerator(c hardware.Constants) hardware.Constants {
-	round(accelerator, &c)
-	c.Experts.Memory = significant(c.Experts.Memory)
+// stated returns what the file of an accelerator states, with the fitted values, rounded.
+func stated(fitted hardware.Constants) hardware.Constants {
+	c := hardware.Stated(fitted.Accelerator)
+	for _, k := range constantsOf(accelerator, &c) {
+		if path := k.path(); read(&c, path) != 0 {
+			k.Name = path
+			k.set(&c, significant(read(&fitted, path)))
+		}
+	}
 	return c
 }
 
