@@ -36,6 +36,8 @@ type Linear struct {
 	// Experts is the number of routed experts that each have such a matrix, and Active how many of
 	// them a token visits; 0 outside a mixture of experts.
 	Experts, Active int
+	// Spread is how unevenly the router chooses experts: see Routing.
+	Spread float64
 	// Quantised reports whether the weights follow the deployment's number format; others stay 16
 	// bits wide.
 	Quantised bool
@@ -95,7 +97,7 @@ func (l *Linear) Matrices(m int) float64 {
 	if l.Rows != RoutedRows {
 		return 1
 	}
-	return distinctExperts(l.Experts, l.Active, m/l.Active)
+	return distinctExperts(l.Experts, l.Active, m/l.Active, l.Spread)
 }
 
 // Copied returns the matrix where there are the given copies of each expert on average, and a token
@@ -122,42 +124,6 @@ func (l *Linear) Format(d hardware.DType) Format {
 
 // MatrixBytes returns the bytes of one weight matrix in a deployment whose weights are stored as d.
 func (l *Linear) MatrixBytes(d hardware.DType) int64 { return l.Format(d).Bytes(product(l.N, l.K)) }
-
-// PopularitySpread is how unevenly a router chooses the experts of a layer: the coefficient of
-// variation of their popularities where a token visits few of many. Balanced while they learn,
-// experts are not when they serve: fitted to servers of seven models with 128 to 512 experts.
-const PopularitySpread = 0.8
-
-// distinctExperts returns expectedExperts without its last bits, in which machines differ.
-func distinctExperts(n, k, m int) float64 {
-	const grid = 1 << 20
-	return math.Round(expectedExperts(n, k, m)*grid) / grid
-}
-
-// expectedExperts returns the expected number of distinct experts, of n, that m tokens visit when
-// each visits k different ones: n·(1−E[(1−p)^m]), where the popularities p follow a beta
-// distribution with mean µ = k/n and deviation µ·(1−µ)·PopularitySpread. Equal ones would give
-// n·(1−(1−µ)^m).
-func expectedExperts(n, k, m int) float64 {
-	if k == n {
-		return float64(n * min(m, 1))
-	}
-	rest, sum := popularities(n, k)
-	return float64(n) * (1 - math.Exp(logGamma(rest+float64(m))-logGamma(rest)+
-		logGamma(sum)-logGamma(sum+float64(m))))
-}
-
-// popularities returns the second parameter of the beta distribution, and the sum of both.
-func popularities(n, k int) (rest, sum float64) {
-	mean := float64(k) / float64(n)
-	sum = 1/(PopularitySpread*PopularitySpread*mean*(1-mean)) - 1
-	return (1 - mean) * sum, sum
-}
-
-func logGamma(x float64) float64 {
-	y, _ := math.Lgamma(x)
-	return y
-}
 
 // addLinear counts n layers that have l.
 func addLinear(ls []Linear, l Linear, n int) []Linear {

@@ -104,8 +104,9 @@ func TestDistinctExperts(t *testing.T) {
 		n := rapid.IntRange(2, 512).Draw(t, "experts")
 		k := rapid.IntRange(1, n-1).Draw(t, "active")
 		m := rapid.IntRange(0, 2000).Draw(t, "tokens")
-		got, next := expectedExperts(n, k, m), expectedExperts(n, k, m+1)
-		rest, sum := popularities(n, k)
+		spread := rapid.Float64Range(0.1, 1.9).Draw(t, "spread")
+		got, next := expectedExperts(n, k, m, spread), expectedExperts(n, k, m+1, spread)
+		rest, sum := popularities(n, k, spread)
 		want := float64(n) - (float64(n)-got)*(rest+float64(m))/(sum+float64(m))
 		if math.Abs(next-want) > 1e-9*float64(n) || next > float64(n) || (m == 0 && got != 0) {
 			t.Fatalf("%d tokens visit %g experts, one more %g, want %g", m, got, next, want)
@@ -115,8 +116,20 @@ func TestDistinctExperts(t *testing.T) {
 			t.Fatalf("%d tokens visit %g of %d experts, more than the %g of equally popular ones",
 				m, got, n, equal)
 		}
-		if rounded := distinctExperts(n, k, m); math.Abs(rounded-got) > 1e-6 {
+		if rounded := distinctExperts(n, k, m, spread); math.Abs(rounded-got) > 1e-6 {
 			t.Fatalf("%d tokens visit %g experts, rounded %g", m, got, rounded)
+		}
+		if level := expectedExperts(n, k, m, 0); math.Abs(level-equal) > 1e-9*equal {
+			t.Fatalf("%d tokens visit %g of %d equally popular experts, want %g", m,
+				level, n, equal)
+		}
+		if wider := expectedExperts(n, k, m, 1.05*spread); wider > got*(1+1e-9) {
+			t.Fatalf("a wider spread than %g has %g visited experts after %g", spread, wider, got)
+		}
+		if m > 0 {
+			if few := expectedExperts(n, k, m, 1e9); math.Abs(few-float64(k)) > 1e-3*float64(k) {
+				t.Fatalf("%d tokens that all choose the same %d experts visit %g", m, k, few)
+			}
 		}
 	})
 }

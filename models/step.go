@@ -50,6 +50,11 @@ func (a *Architecture) LinearLayers(tp int) []Linear {
 	if a.EmbeddingDim != 0 {
 		ls = append(ls, Linear{Name: "project_out", N: a.EmbeddingDim, K: a.Hidden, Count: 1})
 	}
+	for i := range ls {
+		if ls[i].Rows == RoutedRows {
+			ls[i].Spread = SpreadOf(a.Family, routings(), false)
+		}
+	}
 	return append(ls, Linear{Name: "lm_head", N: split(a.Vocab, tp), K: a.embeddingDim(), Count: 1,
 		Rows: SampledRows})
 }

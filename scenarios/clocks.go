@@ -62,6 +62,7 @@ func (c *Clocks) clock(s *Scenario, ownModel bool, make func() (*steptime.Clock,
 	engine := s.Engine
 	engine.MaxModelLen = 0 // changes no step
 	key := fmt.Sprint(s.Shape, s.Attention, s.Workload.Images, s.Workload.Audio,
+		s.Workload.Tokens,
 		s.Fleet.Encoders > 0, " ", s.Model, " ",
 		s.Hardware.Accelerator, " ", s.Hardware.Link, " ", s.Hardware.Network, " ",
 		s.Hardware.PerNode, " ", s.Hardware.Host, s.Parallelism, engine)

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/strict"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -43,6 +44,8 @@ type Physics struct {
 	Engine func(preset string) (steptime.Engine, error)
 	// Constants returns the constants of an accelerator and its links; nil means the shipped ones.
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
+	// Routing says how unevenly routers choose experts; nil means the shipped list.
+	Routing []models.Routing
 }
 
 // Parse reads a scenario from the contents of a file; name is the file's name in error messages.

@@ -46,6 +46,9 @@ func (v *server) lookUp() {
 			Slowdown: v.s.Engine.Slowdown, Adjusted: engine.adjusted,
 		},
 	}
+	if model != nil {
+		v.Config.Physics.Spread = v.file.Physics.spread(model, v.written.Workload.Tokens)
+	}
 	v.fitted = v.applyDeployment(&v.s.Engine, &v.Config)
 	if images := v.findImages(model); images.Count > 0 { // no server was measured with images
 		v.Config.Physics.Images, v.Config.Physics.Adjusted = images, true
@@ -374,6 +377,15 @@ func (p *Physics) of(m *machine) *hardware.Constants {
 		return nil
 	}
 	return p.Constants(m.accelerator, m.scaleUp, m.network)
+}
+
+// spread returns how unevenly the model's routers choose experts for prompts of such tokens.
+func (p *Physics) spread(model *models.Architecture, tokens string) float64 {
+	list := models.Routings()
+	if p != nil && p.Routing != nil {
+		list = p.Routing
+	}
+	return models.SpreadOf(model.Family, list, tokens == "random")
 }
 
 // hardwareCatalog returns the catalogue with the entries of the scenario's own file, if one is

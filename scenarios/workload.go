@@ -18,6 +18,7 @@ type Workload struct {
 	Requests int64    `json:"requests,omitempty" min:"1" jsonschema:"Number of requests. Default: 1000, or the whole trace."`
 	Duration Span     `json:"duration,omitempty" above:"0" jsonschema:"Time after which no request arrives."`
 	RequestKeys
+	Tokens string  `json:"tokens,omitempty" enum:"text,random" jsonschema:"What prompts are made of: text, or tokens drawn at random, as benchmarks do, of which routers make another choice of experts. Default: text."`
 	Images *Images `json:"images,omitempty" jsonschema:"Images that every prompt begins with, as a part of its length."`
 	Audio  *Audio  `json:"audio,omitempty" jsonschema:"The same with sounds, in place of images."`
 	SessionKeys

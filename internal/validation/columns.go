@@ -30,6 +30,8 @@ type kind struct {
 	Count  string `csv:"count"`
 	Prompt string `csv:"prompt"`
 	Output string `csv:"output"`
+	// Tokens is "random" where prompts are random tokens; any other word means text.
+	Tokens string `csv:"tokens"`
 
 	// figures are the columns with what was measured.
 	figures []figure

@@ -35,6 +35,8 @@ type deployment struct {
 	maxSequences, tokenBudget int
 	// machine names the machines of the measurement, if their hosts are known to differ.
 	machine string
+	// tokens is "random" where prompts are random tokens, and empty for text.
+	tokens string
 	// session reports whether batches were given to the engine without a server, so that the
 	// factors do not count by which its kernels take longer in a server.
 	session bool
@@ -89,6 +91,9 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 		(publishedByBlock(d.model.Name) || strings.HasSuffix(model, "-FP8") &&
 			strings.HasPrefix(d.model.Name, "qwen3")) {
 		d.weights = hardware.FP8Block
+	}
+	if k := r.table.kind; k.Tokens != "" && r.value(k.Tokens) == "random" {
+		d.tokens = "random"
 	}
 	d.kv = steptime.Wide(d.model, d.weights)
 	if kv := r.text("kv_cache_dtype"); kv != "" && kv != "auto" {

@@ -38,6 +38,7 @@ func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 		s.Memory.Utilization = 0
 	}
 	s.Memory.Policy = cmp.Or(s.Memory.Policy, "paged")
+	s.Workload.Tokens = d.tokens
 	own := deployment{Scenario: s}
 	if err == nil {
 		batching, _ := release.Setting("batching.policy",
@@ -77,7 +78,8 @@ func (s *served) under(p *accuracy.Physics) *scenarios.File {
 	if s.machine != "" {
 		file.Scenario.Hardware.Host = p.Host(s.machine)
 	}
-	file.Physics = &scenarios.Physics{Engine: p.Engine, Constants: p.Constants}
+	file.Physics = &scenarios.Physics{Engine: p.Engine, Constants: p.Constants,
+		Routing: p.Routing}
 	if s.session {
 		file.Physics.Engine = func(preset string) (steptime.Engine, error) {
 			e, err := p.Preset(preset)

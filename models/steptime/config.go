@@ -47,6 +47,9 @@ type Config struct {
 	Adapters Adapters
 	// Factors come from a deployment to which the predictions were fitted.
 	Factors Factors
+	// Spread is how unevenly routers choose experts, in place of what the model's family does with
+	// text (models.Routing); 0 leaves that.
+	Spread float64
 	// Slowdown is a factor on the predicted times of all steps, to show what follows if the
 	// prediction is wrong; 0 means 1.
 	Slowdown float64
@@ -181,6 +184,17 @@ func Wide(m *models.Architecture, weights hardware.DType) hardware.DType {
 		return hardware.FP16
 	}
 	return hardware.BF16
+}
+
+// linearLayers returns the products of the model on one of tp accelerators.
+func (c *Config) linearLayers(tp int) []models.Linear {
+	list := c.Model.LinearLayers(tp)
+	for i := range list {
+		if c.Spread > 0 {
+			list[i].Spread = c.Spread
+		}
+	}
+	return list
 }
 
 func defaultDType(d, otherwise hardware.DType) hardware.DType {

@@ -14,7 +14,7 @@ func (c *stage) routedExperts(l *models.Linear, tokens int) Operator {
 	copies := c.cfg.Parallel.copies(c.cfg.Model)
 	touched := l.Copied(copies).Matrices(l.Active * tokens)
 	experts, groups := copies*float64(l.Experts), float64(c.cfg.Parallel.Expert)
-	skew, rush := busiestGroup(touched, experts, groups), rowSkew(rows, experts, groups)
+	skew, rush := busiestGroup(touched, experts, groups), rowSkew(rows, experts, groups, l.Spread)
 	part := 1 / float64(c.ranks) // of the work of all ranks
 	flops := part * 2 * rows * float64(l.N) * float64(l.K)
 	padded := part * 2 * (rows + touched*k.Tile/2) * float64(l.N) * float64(l.K)
@@ -58,14 +58,13 @@ func busiestGroup(touched, n, groups float64) float64 {
 
 // rowSkew returns how many more rows than the average the busiest of groups has to compute, of so
 // many rows for n experts that are not equally popular: the expected maximum as above, of shares
-// that vary with the popularities of a group's experts and by chance. Over more than eight groups
-// popular experts are taken to have copies, so that chance alone is left (EPLB, DeepSeek-V3,
-// arXiv:2412.19437, section 3.4).
-func rowSkew(rows, n, groups float64) float64 {
+// that vary with the popularities of a group's experts, by the router's spread, and by chance. Over
+// more than eight groups popular experts are taken to have copies, so that chance alone is left
+// (EPLB, DeepSeek-V3, arXiv:2412.19437, section 3.4).
+func rowSkew(rows, n, groups, spread float64) float64 {
 	if groups <= 1 {
 		return 1
 	}
-	spread := models.PopularitySpread
 	if groups > 8 {
 		spread = 0
 	}

@@ -45,7 +45,7 @@ func newSetup(cfg Config) *setup {
 		activationBytes: bytesOf(cfg.Activations),
 		crossesNodes:    cfg.crossesNodes(),
 		ranks:           cfg.Parallel.Data,
-		linear:          cfg.Model.LinearLayers(cfg.Parallel.Tensor),
+		linear:          cfg.linearLayers(cfg.Parallel.Tensor),
 		pointwise:       cfg.Model.ElementwiseKernels(cfg.Parallel.Tensor),
 		productTables:   map[*models.Linear]curve{},
 	}

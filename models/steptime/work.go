@@ -38,7 +38,7 @@ func newWorkForm(cfg *Config) workForm {
 			w.reaches = append(w.reaches, r)
 		}
 	}
-	for _, l := range cfg.Model.LinearLayers(1) {
+	for _, l := range cfg.linearLayers(1) {
 		flops := 2 * float64(l.Count) * float64(l.N) * float64(l.K)
 		bytes := float64(l.Count) * float64(l.MatrixBytes(cfg.Weights))
 		switch l.Rows {

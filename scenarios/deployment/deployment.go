@@ -62,6 +62,9 @@ type Physics struct {
 	Adjusted bool
 	// Factors come from a deployment to which the predictions were fitted.
 	Factors steptime.Factors
+	// Spread is how unevenly routers choose experts; 0 leaves what the model's family does with
+	// text.
+	Spread float64
 	// Slowdown is a factor on the times of all steps; 0 means 1.
 	Slowdown float64
 }
@@ -76,7 +79,7 @@ func (c *Config) NewClock() (*steptime.Clock, error) {
 		Version:   c.version(),
 		Constants: c.Physics.Constants, Host: c.Physics.Host, Operators: c.Physics.Operators,
 		Given: c.Physics.Given, Slowdown: c.Physics.Slowdown, Images: c.Physics.Images,
-		Factors: c.Physics.Factors, Adapters: c.Adapters,
+		Factors: c.Physics.Factors, Adapters: c.Adapters, Spread: c.Physics.Spread,
 	}
 	if c.EncodersApart {
 		s.Images = steptime.Images{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -19,6 +20,8 @@ type Physics struct {
 	Constants func(a *hardware.Accelerator, scaleUp, network *hardware.Link) *hardware.Constants
 	// Hosts are the hosts of machines; nil means the ones that ship with the program.
 	Hosts map[string]float64
+	// Routing says how unevenly routers choose experts; nil means what ships with the program.
+	Routing []models.Routing
 	// Power returns what is known of the power that an accelerator draws.
 	Power func(a *hardware.Accelerator) *hardware.PowerLaw
 }

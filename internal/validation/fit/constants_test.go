@@ -37,7 +37,7 @@ func TestConstantsAreSetAlone(t *testing.T) {
 		scopes[list[i].scope]++
 		before[i] = list[i].get(shipped)
 	}
-	if len(scopes) != 4 {
+	if len(scopes) != 5 {
 		t.Errorf("constants of %v", scopes)
 	}
 	for i := 0; i < len(list); i += 7 { // owners have some 30 each

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -19,6 +20,7 @@ const (
 	link        scope = "link"
 	engine      scope = "engine"
 	machine     scope = "machine"
+	routing     scope = "routing"
 )
 
 // kind is what parameters of different owners have in common. A row depends on at most one
@@ -60,6 +62,8 @@ func parameters(shipped *values, owners []string) ([]parameter, error) {
 		func(v *values) map[string]steptime.Engine { return v.engines }, alone)...)
 	list = append(list, parametersOf(machine, shipped.machines,
 		func(v *values) map[string]machineHost { return v.machines }, alone)...)
+	list = append(list, parametersOf(routing, shipped.routing,
+		func(v *values) map[string]models.Routing { return v.routing }, alone)...)
 	for _, owner := range owners {
 		if !slices.ContainsFunc(list, func(p parameter) bool { return p.owner == owner }) {
 			return nil, fmt.Errorf("no constants of %q, found those of %s", owner,

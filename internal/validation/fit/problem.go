@@ -83,8 +83,15 @@ func (p *problem) connect() {
 		if strings.HasPrefix(r.Engine, apart) {
 			delete(owner, accelerator)
 		}
+		if a, err := p.models.Lookup(r.Model); err == nil && a.Experts() != nil {
+			owner[routing] = models.RoutingOf(a.Family, models.Routings()).Name
+		}
 		for _, kind := range p.kinds {
-			place, ok := places[kind][owner[kind.scope]]
+			name := owner[kind.scope]
+			if kind == drawn && name != "" {
+				name = models.Routings()[0].Name
+			}
+			place, ok := places[kind][name]
 			if !ok || r.Engine == "" && kind.scope == engine && kind != launched {
 				place = -1
 			}

@@ -154,6 +154,10 @@ func isKernelTable(table string) bool {
 // an engine that launches each.
 var launched = kind{engine, "all_reduce"}
 
+// drawn is the factor on the spread of routers where prompts are random tokens, which all models
+// share. Rows of text do not answer to it.
+var drawn = kind{routing, "random"}
+
 // launcher is the engine whose kernels measured apart take that time.
 const launcher = "eager-2023"
 
@@ -169,6 +173,9 @@ func (p *problem) touches(k kind, table string, g *accuracy.Group) bool {
 		return false
 	case q.On != nil:
 		return k.scope != engine && q.On.Fit(k.name)
+	case k.scope == routing:
+		a, err := p.models.Lookup(g.Model)
+		return err == nil && a.Experts() != nil
 	case k == launched:
 		return g.TP > 1
 	case k.scope == machine:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -20,6 +21,8 @@ type values struct {
 	engines map[string]steptime.Engine
 	// machines are the machines of a table, see validation.Machine.
 	machines map[string]machineHost
+	// routing is by the name of the family of models.
+	routing map[string]models.Routing
 }
 
 // machineHost is what is fitted of machines.
@@ -27,7 +30,10 @@ type machineHost struct{ Host float64 }
 
 func newValues() *values {
 	v := &values{map[string]hardware.Constants{}, map[string]hardware.Collective{},
-		map[string]steptime.Engine{}, map[string]machineHost{}}
+		map[string]steptime.Engine{}, map[string]machineHost{}, map[string]models.Routing{}}
+	for _, r := range models.Routings() {
+		v.routing[r.Name] = r
+	}
 	for name, host := range accuracy.Machines() {
 		v.machines[name] = machineHost{host}
 	}
@@ -36,7 +42,7 @@ func newValues() *values {
 
 func (v *values) clone() *values {
 	return &values{maps.Clone(v.accelerators), maps.Clone(v.links), maps.Clone(v.engines),
-		maps.Clone(v.machines)}
+		maps.Clone(v.machines), maps.Clone(v.routing)}
 }
 
 // physics returns what predictions with these constants rest on.
@@ -46,7 +52,7 @@ func (v *values) physics() accuracy.Physics {
 		hosts[name] = m.Host
 	}
 	return accuracy.Physics{
-		Hosts: hosts,
+		Hosts: hosts, Routing: v.routings(),
 		Engine: func(name string) (steptime.Engine, error) {
 			e, err := steptime.FindEngine(name)
 			if fitted, ok := v.engines[family(name)]; ok && err == nil {
@@ -58,6 +64,15 @@ func (v *values) physics() accuracy.Physics {
 		},
 		Constants: v.constants(),
 	}
+}
+
+// routings returns how unevenly routers choose experts, in the order of the shipped list.
+func (v *values) routings() []models.Routing {
+	list := models.Routings()
+	for i := range list {
+		list[i] = v.routing[list[i].Name]
+	}
+	return list
 }
 
 // constants returns a function that looks up the constants of accelerators and their links, and

@@ -21,10 +21,10 @@ import (
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
 // (accelerators/NAME.yaml, links/NAME.yaml, power.yaml) and of models/steptime/engines.yaml
-// (engines.yaml), machines.csv of internal/validation, left_out.csv of scenarios/evidence, with the
-// errors of servers that were predicted without any row of the same engine, accelerator and model,
-// and left_out_rows.csv with their rows. It replaces no file: one that is there already is an
-// error.
+// (engines.yaml), routing.yaml of models, machines.csv of internal/validation, left_out.csv of
+// scenarios/evidence, with the errors of servers that were predicted without any row of the same
+// engine, accelerator and model, and left_out_rows.csv with their rows. It replaces no file: one
+// that is there already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -64,6 +64,14 @@ func (r *Result) Write(dir string, date time.Time) error {
 	if len(r.laws) > 0 {
 		contents["power.yaml"] = encoded(r.laws.written(r.draws, date))
 	}
+	list := r.fitted.routings()
+	for i := range list {
+		if from, ok := r.owners[owner{routing, list[i].Name}]; ok {
+			list[i].Source = from.fit(date).Source
+			round(routing, &list[i])
+		}
+	}
+	contents["routing.yaml"] = encoded(list)
 	for name, c := range r.fitted.accelerators {
 		if from, ok := r.owners[owner{accelerator, name}]; ok {
 			c = stated(c)
