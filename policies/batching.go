@@ -74,6 +74,14 @@ func batchingPolicies() []Policy[sim.Scheduler] {
 			},
 		},
 		{
+			Name:     "lightllm",
+			Doc:      `whole prompts in steps of their own, admitted if memory has room for the peak that is foreseen; nothing is evicted`,
+			Source:   `LightLLM, as in S-LoRA (Sheng et al., MLSys 2024): slora/server/router/req_queue.py`,
+			Settings: lightLLM{},
+			Refuses: map[string]string{"chunk-limit": wholePrompts, "chunk": wholePrompts,
+				"preemption": recomputes},
+		},
+		{
 			Name:     "static",
 			Doc:      `request-level: a batch runs until all in it are complete, and answers are returned together`,
 			Source:   `FasterTransformer, as described by Yu et al., Orca, OSDI 2022, section 2; shortest: gpt.h and gpt_sample.py of its v4.0, 2021`,
@@ -261,6 +269,17 @@ type sglang struct {
 func (s sglang) New(Deployment) (sim.Scheduler, error) {
 	return batching.NewSGLang(s.MaxSequences, s.Chunk, s.NewTokenRatio, s.MaxOutput,
 		s.ReceiveInterval)
+}
+
+type lightLLM struct {
+	MaxSequences int `json:"max-sequences" default:"256" engine:"running_max_req_size" role:"sequences" tune:"16.." jsonschema:"sequences in a batch"`
+	TokenBudget  int `json:"token-budget" default:"8192" engine:"batch_max_tokens" role:"tokens" tune:"256.." jsonschema:"tokens in a step"`
+	WaitSteps    int `json:"wait-steps" default:"10" engine:"max_wait_tokens" jsonschema:"decode steps between two with prompts, at least"`
+	maxOutput
+}
+
+func (s lightLLM) New(Deployment) (sim.Scheduler, error) {
+	return batching.NewLightLLM(s.MaxSequences, s.TokenBudget, s.WaitSteps, s.MaxOutput)
 }
 
 type static struct {

@@ -23,6 +23,8 @@ func TestBoundsOfParameters(t *testing.T) {
 		"sglang new-token-ratio=1.01": false, "sglang new-token-ratio=0": false,
 		"sglang receive-interval=1": true, "sglang receive-interval=0": false,
 		"trtllm wait-tokens=1": true, "trtllm wait-tokens=1.01": false,
+		"lightllm wait-steps=0": true, "lightllm wait-steps=-1": false,
+		"lightllm max-output=-1": false, "lightllm max-sequences=0": false,
 		"mlfq levels=1": true, "mlfq levels=0": false, "mlfq levels=32": true,
 		"mlfq levels=33": false, "mlfq max-sequences=1": true, "mlfq max-sequences=0": false,
 		"mlfq quantum=1ns": true, "mlfq quantum=0s": false, "mlfq prefill-rate=0": false,

@@ -121,6 +121,8 @@ func variants() []variant {
 			"receive-interval": "4", "max-output": "60", "new-token-ratio": "0.5"}},
 		{"sglang", "radix", map[string]string{"max-sequences": "5", "chunk": "40",
 			"receive-interval": "2", "new-token-ratio": "0.1"}},
+		{"lightllm", "paged", with("token-budget", "100")},
+		{"lightllm", "paged", with("token-budget", "100", "wait-steps", "3", "max-output", "80")},
 		{"sjf", "paged", with()},
 		{"sjf", "paged", with("prediction-error", "0.5")},
 		{"srtf", "paged", with()},
