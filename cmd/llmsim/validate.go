@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,11 +34,11 @@ type validateFlags struct {
 func validateCommand() *cobra.Command {
 	var flags validateFlags
 	cmd := declare(&cobra.Command{
-		Use:   "validate [DIR]",
+		Use:   "validate [DIR]...",
 		Short: "Predict what was measured on real GPUs, and show how wrong the predictions are",
-		Long: "Simulate each row of the tables of measurements in DIR and its subfolders as it " +
-			"was measured, and compare. docs/validation.md lists the known tables. Without DIR, " +
-			"the command takes published figures that ship with the program.\n\n" +
+		Long: "Simulate each row of the tables of measurements in each DIR and below as it was " +
+			"measured, and compare. docs/validation.md lists the known tables. Without DIR, the " +
+			"command takes published figures that ship with the program.\n\n" +
 			"With --papers it repeats experiments of papers on schedulers and KV memory, and " +
 			"says which of their claims llmsim confirms.",
 		Example: `  llmsim validate
@@ -46,7 +47,7 @@ func validateCommand() *cobra.Command {
   llmsim validate --row closed_loop_concurrency.csv:2 --emit
   llmsim validate measurements --site pages
   llmsim validate measurements --fit --out constants`,
-		Args: atMostOneFolder,
+		Args: folders,
 		RunE: flags.run,
 	}, &flags)
 	cmd.MarkFlagsMutuallyExclusive("papers", "fit", "kernels", "site", "row")
@@ -67,11 +68,11 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if flags.kernels {
 		return flags.distil(cmd, args)
 	}
-	tables := validation.Cited()
-	if len(args) > 0 {
-		tables = os.DirFS(args[0])
+	tables := []fs.FS{validation.Cited()}
+	for i, dir := range args {
+		tables = append(tables[:i], os.DirFS(dir))
 	}
-	data, err := validation.Read(tables)
+	data, err := validation.Read(tables...)
 	if err != nil {
 		return err
 	}
@@ -129,13 +130,12 @@ func (flags *validateFlags) refit(cmd *cobra.Command, data *validation.Data) err
 	return write(cmd, flags.format, result, nil, (*fit.Result).WriteText)
 }
 
-// atMostOneFolder accepts an argument that is a folder, or no argument.
-func atMostOneFolder(cmd *cobra.Command, args []string) error {
-	if err := arguments(0, 1)(cmd, args); err != nil || len(args) == 0 {
-		return err
-	}
-	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s: no such folder", args[0])
+// folders accepts arguments that are folders.
+func folders(_ *cobra.Command, args []string) error {
+	for _, dir := range args {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s: no such folder", dir)
+		}
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ var columns = []struct {
 // ablation.md is what comes out where one term after another is left out.
 func TestAblationPageIsCurrent(t *testing.T) {
 	measuredReport(t) // skips where there are no tables
-	data, err := Read(sharedTables(t))
+	data, err := Read(sharedTables(t)...)
 	testkit.OK(t, err)
 	seen := 0
 	some := data.Where(func(table string, _ accuracy.Group) bool {

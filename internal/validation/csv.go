@@ -308,7 +308,8 @@ func (r *row) optionalCount(column string, otherwise int) int {
 }
 
 // figure is a row of figures.csv: a column of some kinds of tables with a measured figure, and what
-// it is called in reports. Scale turns it into the unit.
+// it is called in reports, with the value of a column in braces, such as mean or p50 for
+// {ttft_stat}. Scale turns it into the unit.
 type figure struct {
 	Tables   string  `csv:"tables"`
 	Column   string  `csv:"column"`
@@ -333,7 +334,11 @@ func (r *row) measured(figures []figure) []accuracy.Measurement {
 				f.Column, r.text(f.Column), leastFigure))
 		}
 		if value > 0 {
-			list = append(list, accuracy.Measurement{Quantity: f.Quantity, Unit: f.Unit,
+			name, column, _ := strings.Cut(strings.TrimSuffix(f.Quantity, "}"), "{")
+			if column != "" {
+				name += r.required(column)
+			}
+			list = append(list, accuracy.Measurement{Quantity: name, Unit: f.Unit,
 				Value: value * f.Scale})
 		}
 	}

@@ -33,8 +33,9 @@ type deployment struct {
 	// maxSequences and tokenBudget limit a step, over all data-parallel ranks; 0 means the engine's
 	// own limit.
 	maxSequences, tokenBudget int
-	// machine names the machines of the measurement, if their hosts are known to differ.
-	machine string
+	// machine names the machines of the measurement, if their hosts are known to differ; server is
+	// the name of the server, if the table has one.
+	machine, server string
 	// tokens is "random" where prompts are random tokens, and empty for text.
 	tokens string
 	// session reports whether batches were given to the engine without a server, so that the
@@ -92,7 +93,7 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 			strings.HasPrefix(d.model.Name, "qwen3")) {
 		d.weights = hardware.FP8Block
 	}
-	if k := r.table.kind; k.Tokens != "" && r.value(k.Tokens) == "random" {
+	if k := r.table.kind; k != nil && k.Tokens != "" && r.value(k.Tokens) == "random" {
 		d.tokens = "random"
 	}
 	d.kv = steptime.Wide(d.model, d.weights)
@@ -127,5 +128,5 @@ func (d *deployment) narrowCache() {
 
 func (d *deployment) group() accuracy.Group {
 	return accuracy.Group{Engine: d.Engine.Preset, Version: d.version, GPU: d.accelerator.Name,
-		Model: d.model.Name, DType: string(d.weights), TP: d.Parallelism.Tensor}
+		Model: d.model.Name, DType: string(d.weights), TP: d.Parallelism.Tensor, Server: d.server}
 }

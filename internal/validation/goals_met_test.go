@@ -14,7 +14,10 @@ import (
 )
 
 // sharedTables returns the measured tables, which lie beside the repository.
-func sharedTables(t *testing.T) fs.FS { return os.DirFS(testkit.Shared(t, "measured")) }
+func sharedTables(t *testing.T) []fs.FS {
+	return []fs.FS{os.DirFS(testkit.Shared(t, "measured")),
+		os.DirFS(testkit.Shared(t, "measured_2026_11"))}
+}
 
 // measured is the report on the measured tables, which measuredReport makes once for all tests.
 var measured struct {
@@ -31,7 +34,7 @@ func measuredReport(t *testing.T) *accuracy.Report {
 	}
 	tables := sharedTables(t)
 	measured.once.Do(func() {
-		data, err := Read(tables)
+		data, err := Read(tables...)
 		if err == nil {
 			measured.report, err = data.Compare(context.Background(), accuracy.Physics{})
 		}

@@ -13,6 +13,7 @@ func readers() map[string]func(c *catalogs, t *table) []experiment {
 		"offline_recent":       trials(offlineRows),
 		"silicon":              readSilicon,
 		"silicon_app":          trials(appRows),
+		"served":               trials(servedRows),
 		"sglang_cookbook":      trials(cookbookRows),
 		"accelerators_other":   trials(otherRows),
 		"kv_reuse":             trials(reuseRows),

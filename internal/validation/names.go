@@ -129,9 +129,10 @@ var dtypes = map[string]hardware.DType{
 	"bf16": hardware.BF16, "bfloat16": hardware.BF16,
 	"f16": hardware.FP16, "q4_0": hardware.Q4_0, "q4_k_m": hardware.Q4KM,
 	"fp32": hardware.FP32, "float32": hardware.FP32, "float": hardware.FP32,
-	"fp8": hardware.FP8, "fp8_block": hardware.FP8Block, "fp8_e4m3": hardware.FP8,
-	"float8": hardware.FP8,
-	"int8":   hardware.INT8, "w8a8": hardware.INT8,
+	"fp8": hardware.FP8, "fp8_block": hardware.FP8Block, "fp8-block": hardware.FP8Block,
+	"fp8_e4m3": hardware.FP8,
+	"float8":   hardware.FP8,
+	"int8":     hardware.INT8, "w8a8": hardware.INT8,
 	"q8_0": hardware.INT8, // with half a bit more for scales
 	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4,
 	"w4a16": hardware.INT4, "w4": hardware.INT4,

@@ -35,19 +35,31 @@ type readKind struct {
 	left        map[string]string // why rows are left out, by file:line
 }
 
-// Read reads every table that it knows in the folder and below. Files that it does not know are
+// Read reads every table that it knows in the folders and below. Files that it does not know are
 // named in Ignored, malformed rows in the report; only a folder that cannot be read is an error.
-func Read(folder fs.FS) (*Data, error) {
+// The name of a file is relative to its folder.
+func Read(folders ...fs.FS) (*Data, error) {
 	c, err := loadCatalogs()
 	if err != nil {
 		return nil, err
 	}
-	data, kernels := &Data{}, map[string]int{}
+	data := &Data{}
 	for _, k := range kinds() {
 		data.tables = append(data.tables, readKind{name: k.Name, skipped: map[string]int{},
 			left: map[string]string{}})
 	}
-	err = fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
+	for _, folder := range folders {
+		if err := data.readFolder(c, folder); err != nil {
+			return data, err
+		}
+	}
+	return data, nil
+}
+
+// readFolder adds the measurements of a folder.
+func (d *Data) readFolder(c *catalogs, folder fs.FS) error {
+	kernels := map[string]int{}
+	err := fs.WalkDir(folder, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -63,18 +75,18 @@ func Read(folder fs.FS) (*Data, error) {
 			top, _, _ := strings.Cut(file, "/")
 			kernels[top]++
 		default:
-			if why := data.readFile(c, folder, file); why != "" {
-				data.Ignored = append(data.Ignored, file+": "+why)
+			if why := d.readFile(c, folder, file); why != "" {
+				d.Ignored = append(d.Ignored, file+": "+why)
 			}
 		}
 		return nil
 	})
 	for _, top := range slices.Sorted(maps.Keys(kernels)) {
-		data.Ignored = append(data.Ignored,
+		d.Ignored = append(d.Ignored,
 			fmt.Sprintf("%s: %d tables of measured kernels, which hardware.operators reads as CSV",
 				top, kernels[top]))
 	}
-	return data, err
+	return err
 }
 
 // readFile adds the measurements of a file, or says why it has no measurements.

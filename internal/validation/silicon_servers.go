@@ -18,6 +18,8 @@ func siliconArtefact(r *row) string {
 	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
 	flags := r.text("script_flags")
 	switch {
+	case r.text("source") == "new":
+		return "is in a table of served rows again, with its number of requests"
 	case strings.Contains(flags, "?layout"):
 		return "the parallel layout could not be decided"
 	case r.optional("tp", 1) > 16:

@@ -62,7 +62,7 @@ func (s startFlags) apply(l *trial) {
 	}
 	share(&l.Memory.Utilization, "gpu-memory-utilization", "mem-fraction-static")
 	share(&l.Memory.KVShare, "kv_cache_config.free_gpu_memory_fraction")
-	if strings.HasPrefix(s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
+	if strings.HasPrefix(s["kv-cache"]+s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
 		l.kv = hardware.FP8
 	}
 	compiled := s["compilation-config"]

@@ -81,10 +81,10 @@ func TestVersionsChooseThePreset(t *testing.T) {
 	for _, c := range []struct{ name, version, preset, measured string }{
 		{"vllm", "", "vllm-v1", "0.19.0"},
 		{"vllm", "0.24", "vllm-v1", "0.23.0"},
-		{"vllm", "v0.14.0", "vllm-v1", "0.15.1"},
+		{"vllm", "v0.14.0", "vllm-v1", "0.14.1"},
 		{"vllm", "0.12.0", "vllm-v1-sync", "0.12.0"},
 		{"vllm", "0.8.5.post1", "vllm-v1-sync", "0.11.0"},
-		{"vllm", "0.6.6", "vllm-v0", "0.9.0"},
+		{"vllm", "0.6.6", "vllm-v0", "0.6.3"},
 		{"vllm-v0", "0.9.0", "vllm-v0", "0.9.0"},
 		{"trtllm", "0.14", "trtllm-tensorrt", "0.14.0"},
 		{"trtllm", "1.2.0rc6.post3", "trtllm", "1.2.0"},

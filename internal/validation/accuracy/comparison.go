@@ -1,6 +1,7 @@
 package accuracy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,12 +23,19 @@ type Group struct {
 	DType string `json:"dtype,omitempty"`
 	// TP is the tensor parallelism.
 	TP int `json:"tp"`
+	// Server names what ran on one machine with one build; empty where the table does not say it.
+	Server string `json:"server,omitempty"`
 }
+
+// Machine names the machine of the group's rows in a table, whose host is its own: a server where
+// the table names it, and otherwise all servers of the table with the accelerator.
+func (g *Group) Machine(table string) string { return cmp.Or(g.Server, Machine(table, g.GPU)) }
 
 // String names the group in a line.
 func (g *Group) String() string {
 	model := strings.TrimSpace(g.Model + " " + g.DType)
-	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d", g.Engine, g.GPU, model, g.TP))
+	return strings.TrimSpace(fmt.Sprintf("%s %s, %s, TP %d %s", g.Engine, g.GPU, model, g.TP,
+		g.Server))
 }
 
 // Comparison is one predicted figure beside the measured one.

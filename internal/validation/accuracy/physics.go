@@ -60,9 +60,10 @@ func (p *Physics) PowerLaw(a *hardware.Accelerator) *hardware.PowerLaw {
 	return a.PowerLaw()
 }
 
-// machines.csv has the hosts of machines that one table alone was measured on, as multiples of the
-// time of an H100 machine's host. They are constants of the fit (llmsim validate DIR --fit), so
-// that the accelerator's own does not have to stand for all machines with it.
+// machines.csv has the hosts of machines that one table alone was measured on, and of servers that
+// tables name, as multiples of the time of an H100 machine's host. They are constants of the fit
+// (llmsim validate DIR --fit), so that the accelerator's own does not have to do for all machines
+// with it.
 //
 //go:embed machines.csv
 var machinesTable string

@@ -79,7 +79,7 @@ func (p *problem) connect() {
 		r := &p.rows[i]
 		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU],
 			engine:  family(cmp.Or(r.Engine, launcher)),
-			machine: accuracy.Machine(r.table, r.GPU)}
+			machine: r.Machine(r.table)}
 		if strings.HasPrefix(r.Engine, apart) {
 			delete(owner, accelerator)
 		}

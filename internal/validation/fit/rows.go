@@ -142,6 +142,7 @@ func logErrors(r *accuracy.Report, rows []row) ([]float64, []*accuracy.Compariso
 var rehearsed = map[string]bool{
 	"closed_loop": true, "silicon": true, "offline_throughput": true, "offline_recent": true,
 	"mlperf": true, "whatif": true, "silicon_app": true, "sglang_cookbook": true, "kv_reuse": true,
+	"served": true,
 }
 
 // isKernelTable reports whether a table is of single kernels.
@@ -179,7 +180,7 @@ func (p *problem) touches(k kind, table string, g *accuracy.Group) bool {
 	case k == launched:
 		return g.TP > 1
 	case k.scope == machine:
-		_, known := p.shipped.machines[accuracy.Machine(table, g.GPU)]
+		_, known := p.shipped.machines[g.Machine(table)]
 		return known
 	case !p.concerns(k.name, g):
 		return false

@@ -1,0 +1,189 @@
+package validation
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/engines"
+	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/workload/lengths"
+)
+
+// Servers of many sources in one form. A row is a server under a load: users that each send their
+// next request when the last one is answered, requests at a rate, or requests that are all there at
+// once. Lengths are means, with the law that is assumed of them, and figures say whether they are
+// means or medians (FreedomIntelligence/AccelMark, argonne-lcf/LLM-Inference-Bench,
+// dstackai/benchmarks, NVIDIA's page of NIM, vLLM's own CI, Vultr's cookbook). Rows that name the
+// same server are one machine with one build.
+var servedRows = rowSpec{
+	refuses: func(r *row) string {
+		switch {
+		case strings.Contains(r.text("note"), "non-Marlin"):
+			return "weights in 4 bits without Marlin's kernels, of which nothing is measured"
+		case r.text("layout") == "1P1D":
+			return "prefill and decode apart on servers of a size that is not recorded: a token " +
+				"takes 0.7 times what it takes on the decode server of the other layout"
+		}
+		return ""
+	},
+	format: func(r *row) string {
+		if format := r.required("dtype"); format != weightOnly {
+			return format
+		}
+		return "fp8"
+	},
+	describe: describeServed,
+}
+
+// weightOnly is the format of weights in 8 bits that are widened before they are multiplied.
+// Accelerators without arithmetic for FP8 do the same with FP8.
+const weightOnly = "w8a16"
+
+func describeServed(_ *catalogs, r *row, t *trial) string {
+	size, requests := r.number("users_or_rate"), r.count("requests")
+	switch {
+	case r.err != nil:
+		return ""
+	case requests > maxRequests || size <= 0 || size > maxBatch:
+		r.fail(fmt.Errorf("users_or_rate and requests: found %g and %d, want at most %d and %d",
+			size, requests, maxBatch, maxRequests))
+		return ""
+	case r.text("dtype") == weightOnly && t.accelerator.Peak[hardware.FP8] > 0:
+		return "weights in 8 bits beside products in 16, where there is arithmetic in 8 bits"
+	}
+	t.server, t.rehearsable = r.required("server"), true
+	t.machine = t.server
+	if !strings.HasPrefix(t.server, accelMark) {
+		t.tokens = "random" // AccelMark sends ShareGPT's questions
+	}
+	// The engine's own cache finds what a preempted request had computed.
+	if release, err := engines.Find(t.Engine.Preset, ""); err == nil {
+		own, _ := release.Setting("memory.policy", engines.Place{Accelerator: &t.accelerator})
+		t.Memory.Policy = own.Value
+	}
+	flags := parseStartFlags(r.text("flags"))
+	flags.apply(t)
+	if context, ok := flags.number("max-model-len"); ok {
+		t.Engine.MaxModelLen = int(context)
+	}
+	if load, law := r.text("load"), r.text("isl_dist"); load == "rate" &&
+		strings.HasPrefix(t.server, accelMark) {
+		if law == "" {
+			requests = longPrompts
+		} else if t.Engine.Preset == "sglang" {
+			t.drop(r, "TTFT of AccelMark's rates under SGLang, whose cache has the prompts, since "+
+				"each run sends the same", isTTFT)
+		}
+	}
+	t.Workload = r.load(size, requests, t)
+	t.Name = fmt.Sprintf("%s %g, %s in, %s out", r.text("load"), size, r.text("isl_mean"),
+		r.text("osl_mean"))
+	if strings.Contains(r.text("note"), "e2e is p99") {
+		t.rename("E2E mean", "E2E p99")
+	}
+	return t.layOut(r.text("layout"))
+}
+
+// load returns the requests of a row, for servers of a context; 0 for the model's own. Users whose
+// requests have fixed lengths stay in step where prompts go first and users are few, and drift
+// apart elsewhere.
+func (r *row) load(size float64, requests int, t *trial) scenarios.Workload {
+	equal := 1.0
+	if load := r.text("load"); load == "users" &&
+		(t.Engine.Preset != "sglang" && t.Engine.Preset != "vllm-v0" || size > inStep) {
+		equal = equalLength
+	}
+	output, room := r.length("osl", equal, 0), 0
+	if strings.HasPrefix(t.server, accelMark) && t.Engine.Preset == "sglang" &&
+		r.text("load") != "once" {
+		output.Min, output.Max = min(output.Min, longestStreamed), min(output.Max, longestStreamed)
+	}
+	if t.Engine.MaxModelLen > 0 {
+		room = t.Engine.MaxModelLen - output.Max
+	}
+	w := sent(int64(requests), r.length("isl", equal, room), output)
+	w.Arrivals.Process = "at-once"
+	switch load := r.text("load"); load {
+	case "once":
+	case "users":
+		w.Arrivals = scenarios.Arrivals{Process: "closed-loop", Users: int(size), Start: "together"}
+	case "rate":
+		w.Arrivals.Process, w.Rate.Value = "poisson", scenarios.PerSecond(size)
+	default:
+		r.fail(fmt.Errorf("load: found %q, want users, rate or once", load))
+	}
+	return w
+}
+
+// Rows of AccelMark begin with its name. What their columns do not say: its client of SGLang ends
+// the answers that it streams at longestStreamed tokens, whatever the lengths that it asked for
+// (runners/nvidia_sglang_c43a8309/runner.py); and longPrompts prompts of a fixed length come at a
+// rate, by the time that a run of them took (elapsed_seconds_median of the results).
+const (
+	accelMark       = "accelmark:"
+	longestStreamed = 224
+	longPrompts     = 100
+)
+
+// length returns the lengths in columns NAME_mean and NAME_dist, at most the given one unless it is
+// 0. Lengths without a law are in [equal, 1] times the mean. A law with a longest length, which is
+// "lognormal CV max LONGEST", has the mean after it is cut there.
+func (r *row) length(name string, equal float64, most int) scenarios.Length {
+	mean, law := r.number(name+"_mean"), r.text(name+"_dist")
+	longest := r.count(name + "_mean")
+	if r.err != nil {
+		return scenarios.Length{}
+	}
+	if law == "" {
+		return scenarios.Length{Distribution: "uniform",
+			Min: max(1, int(equal*float64(longest))), Max: longest}
+	}
+	var cv float64
+	longest = 0
+	if n, err := fmt.Sscanf(law, "lognormal %g max %d", &cv, &longest); n < 1 || cv <= 0 {
+		r.fail(fmt.Errorf("%s_dist: found %q, want such as lognormal 0.5 max 512: %w", name, law,
+			err))
+		return scenarios.Length{}
+	}
+	longest = cmp.Or(longest, most, 16*int(mean))
+	low, high := mean, 64*mean
+	for range 30 {
+		middle := (low + high) / 2
+		if d, err := lengths.LogNormal(middle, cv, 1, longest); err != nil || d.Mean() > mean {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return scenarios.Length{Distribution: "lognormal", Mean: low, CV: cv, Max: longest}
+}
+
+// rename gives a measured figure another name.
+func (t *trial) rename(from, to string) {
+	for i := range t.measured {
+		if t.measured[i].Quantity == from {
+			t.measured[i].Quantity = to
+		}
+	}
+}
+
+// layOut spreads the server of a row: dp-attention has a rank of attention on each accelerator, and
+// 3P1D three servers that compute prompts and one that answers, each of the row's accelerators. It
+// returns why the row is left out, or "".
+func (t *trial) layOut(layout string) string {
+	var prefill, decode int
+	switch n, err := fmt.Sscanf(layout, "%dP%dD", &prefill, &decode); {
+	case layout == "":
+	case layout == "dp-attention":
+		t.Parallelism.Data, t.Parallelism.Tensor = t.Parallelism.Tensor, 1
+	case n == 2 && err == nil && prefill > 0 && decode > 0 && prefill+decode <= maxBatch:
+		t.rehearsable = false
+		t.apart = &disaggregated{prefill: pool{deployment: t.deployment, workers: prefill},
+			decode: pool{deployment: t.deployment, workers: decode}, frontends: 1}
+	default:
+		return "the layout " + layout + " is not known"
+	}
+	return ""
+}
