@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Layers returns the number of layers.
@@ -42,6 +43,14 @@ func (a *Architecture) Attends() *Softmax {
 		}
 	}
 	return nil
+}
+
+// Plain reports whether all layers have softmax attention to all tokens before.
+func (a *Architecture) Plain() bool {
+	return !slices.ContainsFunc(a.Groups, func(g Group) bool {
+		s, softmax := g.Mixer.(*Softmax)
+		return g.Mixer != nil && !(softmax && s.Window == 0)
+	})
 }
 
 // Uniform returns the groups of a model of n layers that are all alike, with a norm before each

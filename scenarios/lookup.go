@@ -39,7 +39,8 @@ func (v *server) lookUp() {
 		Model: model, Accelerator: machine.accelerator, Engine: engine.preset,
 		Release: engine.release, Parallel: v.written.Parallelism.degrees(),
 		ScaleUp: machine.scaleUp, Network: machine.network, HostLink: machine.hostLink,
-		Memory: deployment.Memory{Swap: float64(v.written.Memory.Swap)},
+		Memory:     deployment.Memory{Swap: float64(v.written.Memory.Swap)},
+		MaxContext: v.written.Engine.MaxModelLen,
 		Physics: deployment.Physics{
 			Constants: v.file.Physics.of(&machine),
 			Host:      v.written.Hardware.Host, Given: v.written.Steps.given(),

@@ -42,7 +42,8 @@ func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 	own := deployment{Scenario: s}
 	if err == nil {
 		batching, _ := release.Setting("batching.policy",
-			engines.Place{Accelerator: &d.accelerator})
+			engines.Place{Accelerator: &d.accelerator, Plain: d.model.Plain(),
+				Context: cmp.Or(s.Engine.MaxModelLen, d.model.MaxContext)})
 		name := cmp.Or(s.Batching.Policy, batching.Value)
 		if policy, err := registry.Batching.Lookup(name); err == nil {
 			own.limit(policy.Param(policies.Sequences), d.maxSequences)

@@ -95,6 +95,9 @@ type Conditions struct {
 	// TensorFrom and TensorBelow bound the degree of tensor parallelism; 0 does not bind.
 	TensorFrom  int `yaml:"tensor_from"`
 	TensorBelow int `yaml:"tensor_below"`
+	// ContextAbove is a number of tokens that the longest context served is above, of a model that
+	// is Place.Plain; 0 does not bind.
+	ContextAbove int `yaml:"context_above"`
 	// Not is a prefix of the names of accelerators for which the setting does not hold.
 	Not string
 }

@@ -14,6 +14,11 @@ type Place struct {
 	// Tensor is the degree of tensor parallelism, over all data-parallel ranks as the engine counts
 	// it; 0 means 1.
 	Tensor int
+	// Context is the longest context that is served, in tokens; 0 means that it is not known.
+	Context int
+	// Plain reports whether each token of the model attends to all before it, without latents, and
+	// nothing is adapted: vLLM V0 then cuts prompts where contexts are long.
+	Plain bool
 }
 
 // Setting returns what the release does without further flags, and false if the registry does not
@@ -61,6 +66,7 @@ func (c Conditions) hold(at Place) bool {
 	memory, tensor := at.Accelerator.Memory/gib, max(1, at.Tensor)
 	return memory >= c.MemoryFrom && (c.MemoryBelow == 0 || memory < c.MemoryBelow) &&
 		tensor >= c.TensorFrom && (c.TensorBelow == 0 || tensor < c.TensorBelow) &&
+		(c.ContextAbove == 0 || at.Plain && at.Context > c.ContextAbove) &&
 		(c.Not == "" || !strings.HasPrefix(at.Accelerator.Name, c.Not))
 }
 

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -68,7 +69,13 @@ func (c *Config) defaultsOf(r *engines.Release) Defaults {
 // place returns where the engine runs.
 func (c *Config) place() engines.Place {
 	p := c.Parallel.Complete()
-	return engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor * p.Data}
+	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor * p.Data,
+		Context: c.MaxContext}
+	if c.Model != nil {
+		at.Context = cmp.Or(at.Context, c.Model.MaxContext)
+		at.Plain = c.Adapters.Count == 0 && c.Model.Plain()
+	}
+	return at
 }
 
 // RunningLimit returns the largest number of sequences that run together, over all data-parallel
