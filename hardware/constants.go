@@ -3,6 +3,7 @@ package hardware
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -25,57 +26,64 @@ func AllCollectives() []Collective { return slices.Clone(fittedCollectives()) }
 // Stated returns what the file of a measured accelerator states itself: what it takes from the
 // accelerator that it is like is 0.
 func Stated(accelerator string) Constants {
-	return statedConstants()[slices.IndexFunc(statedConstants(), func(c Constants) bool {
-		return c.Accelerator == accelerator
-	})]
+	return statedConstants()[accelerator]
 }
 
-const fittedAccelerators = "fitted/accelerators"
+// StatedLink returns what the file of a measured link states itself, as Stated does.
+func StatedLink(link string) Collective { return statedCollectives()[link] }
 
-var statedConstants = sync.OnceValue(func() []Constants {
+const (
+	fittedAccelerators = "fitted/accelerators"
+	fittedLinks        = "fitted/links"
+)
+
+var statedConstants = sync.OnceValue(func() map[string]Constants {
 	return readFitted[Constants](fittedAccelerators)
 })
 
-var fittedConstants = sync.OnceValue(func() []Constants {
-	var list []Constants
-	for _, stated := range statedConstants() {
-		var c Constants
-		readOver(&c, &stated)
-		list = append(list, c)
-	}
-	return list
+var statedCollectives = sync.OnceValue(func() map[string]Collective {
+	return readFitted[Collective](fittedLinks)
 })
 
-// readOver reads what a file states over what the file of the accelerator that it is like states.
-func readOver(c, stated *Constants) {
-	if stated.Like != "" {
-		like := Stated(stated.Like)
-		readOver(c, &like)
-	}
-	readInto(path.Join(fittedAccelerators, stated.Accelerator+".yaml"), c)
-}
+var fittedConstants = sync.OnceValue(func() []Constants {
+	return whole(fittedAccelerators, statedConstants(), func(c Constants) string { return c.Like })
+})
 
 var fittedCollectives = sync.OnceValue(func() []Collective {
-	return readFitted[Collective]("fitted/links")
+	return whole(fittedLinks, statedCollectives(), func(c Collective) string { return c.Like })
 })
 
-// readFitted reads the files of an embedded folder, one value each, in the order of their names. A
-// file has the name of its accelerator or link.
-func readFitted[T any](dir string) []T {
+// whole returns the values of a folder's files in the order of their names, each read over the
+// value that it is like.
+func whole[T any](dir string, stated map[string]T, like func(T) string) []T {
+	var readOver func(name string, v *T)
+	readOver = func(name string, v *T) {
+		if other := like(stated[name]); other != "" {
+			readOver(other, v)
+		}
+		readInto(path.Join(dir, name+".yaml"), v)
+	}
+	var list []T
+	for _, name := range slices.Sorted(maps.Keys(stated)) {
+		var v T
+		readOver(name, &v)
+		list = append(list, v)
+	}
+	return list
+}
+
+// readFitted reads the files of an embedded folder, one value each, by name. A file has the name of
+// its accelerator or link.
+func readFitted[T any](dir string) map[string]T {
 	entries, err := fittedFiles.ReadDir(dir)
 	if err != nil {
 		panic(err)
 	}
-	var names []string
+	byName := map[string]T{}
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+		byName[strings.TrimSuffix(e.Name(), ".yaml")] = readFile[T](path.Join(dir, e.Name()))
 	}
-	slices.Sort(names)
-	var list []T
-	for _, name := range names {
-		list = append(list, readFile[T](path.Join(dir, name+".yaml")))
-	}
-	return list
+	return byName
 }
 
 // readFile reads an embedded YAML file. The file is part of the program, so a mistake in it is a
@@ -228,8 +236,8 @@ func kinship(a *Accelerator, name string) distance {
 }
 
 // NearestCollective returns the measured constants of the link of that name, or of the link with
-// the most similar bandwidth. That link must have the same scope, and the same kind of port: one
-// for each node, or one for each device.
+// the most similar bandwidth. That link must have the same scope, the same kind of port (one for
+// each node, or one for each device) and, where one was measured, the same way between devices.
 func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 	var best Collective
 	gap, sheets := math.Inf(1), dataSheets().Links
@@ -241,6 +249,8 @@ func NearestCollective(l *Link, across bool, measured []Collective) Collective {
 			g = 0
 		case (relative.Port == "node") != (l.Port == "node"):
 			g *= 1e6
+		case relative.Reach != l.Reach:
+			g *= 1e3
 		}
 		if c.Across == across && g < gap {
 			best, gap = c, g

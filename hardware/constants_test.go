@@ -142,6 +142,46 @@ func TestConstantsOfOneDieAreStatedOnce(t *testing.T) {
 	}
 }
 
+// Cards on PCI Express reach each other, but for GeForce and cards of virtual machines. Of two
+// ways over equal lanes, sums take the longer on the worse host, the more so in larger groups; in
+// pairs, nothing is in the way.
+func TestPCIExpressGoesByCardAndHost(t *testing.T) {
+	catalog := load(t)
+	for _, a := range catalog.Accelerators {
+		l, err := catalog.Link(a.ScaleUp)
+		if err != nil || !strings.HasPrefix(l.Name, "pcie") || a.Kind != "gpu" {
+			continue
+		}
+		want := "peer"
+		if strings.Contains(a.Title, "GeForce") || strings.Contains(a.Title, "AWS") {
+			want = "host"
+		}
+		if l.Reach != want {
+			t.Errorf("%s reach each other by %q, want %q", a.Title, l.Reach, want)
+		}
+	}
+	for _, lanes := range []string{"pcie4-x16", "pcie5-x16"} {
+		before := 1.0
+		for _, ranks := range []int{2, 4, 8} {
+			var times []float64
+			for _, reach := range []string{"-p2p", "", "-contended"} {
+				l := mustLink(t, catalog, lanes+reach)
+				c := NearestCollective(&l, false, AllCollectives())
+				if c.Link != l.Name {
+					t.Errorf("%s has the constants of %s", l.Name, c.Link)
+				}
+				wire := 16e6 / l.Bandwidth
+				times = append(times, c.Library.Seconds(ranks, wire))
+			}
+			worse := times[2] / times[0]
+			if ranks > 2 && !(times[0] < times[1] && times[1] < times[2] && worse > before) {
+				t.Errorf("%s, %d GPUs: %v s", lanes, ranks, times)
+			}
+			before = worse
+		}
+	}
+}
+
 func TestErrorBandsAreSourced(t *testing.T) {
 	r := carries()
 	checkFit(t, "relatives", Fit{Source: r.Source, Date: r.Date})

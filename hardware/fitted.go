@@ -133,7 +133,9 @@ type Experts struct {
 // the group.
 type Collective struct {
 	// Link is the catalogue name of the measured link. Across is true if it joins nodes.
-	Link   string
+	Link string
+	// Like is the measured link whose constants hold where the file of this one states none.
+	Like   string `yaml:",omitempty"`
 	Across bool
 	Fit    Fit
 	// OneShot and TwoShot are the engine's own kernels. With OneShot, each rank reads the vectors

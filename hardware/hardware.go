@@ -88,6 +88,10 @@ type Link struct {
 	// Port is "node" if the devices of a node share one port of that bandwidth, as on Ethernet. It
 	// is "device" or empty if each device has its own.
 	Port string `words:"device,node"`
+	// Reach says how devices on PCI Express reach each other: "peer" without the memory of the
+	// host, "host" through it, as GeForce cards do, and "contended" on a host whose root or memory
+	// is in the way of more than two devices. It is empty for other links.
+	Reach string `words:"peer,host,contended"`
 	// Latency is in seconds for a small message, software included.
 	Latency float64 `unit:"duration" required:"true"`
 	// Sources holds the source of each figure, by its YAML key.

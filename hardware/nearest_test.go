@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// A link has the constants of itself, or of the measured link of its scope and port whose bandwidth
-// is the most similar, as a ratio; one of the other port only where no other is measured.
+// A link has the constants of itself, or of the measured link of its scope, port and way between
+// devices whose bandwidth is the most similar, as a ratio; one of another way only where no other
+// of its port is measured, and one of the other port only where no other is measured.
 func TestCollectivesOfTheNearestLink(t *testing.T) {
 	links := dataSheets().Links
 	var measured []Collective
@@ -27,12 +28,23 @@ func TestCollectivesOfTheNearestLink(t *testing.T) {
 			apart := func(o *Link) float64 {
 				return math.Abs(math.Log(o.Bandwidth / l.Bandwidth))
 			}
+			kind := func(o, l *Link) int {
+				switch {
+				case (o.Port == "node") != (l.Port == "node"):
+					return 2
+				case o.Reach != l.Reach:
+					return 1
+				}
+				return 0
+			}
 			for _, c := range measured {
+				if c.Across != across {
+					continue
+				}
 				o := &links[indexOf(c.Link, links)]
-				same := (o.Port == "node") == (l.Port == "node")
-				if o.Name == l.Name && best.Name != l.Name ||
-					same && (best.Port == "node") != (l.Port == "node") ||
-					same && best.Name != l.Name && apart(o) < apart(best)-1e-12 {
+				if o.Name == l.Name && best.Name != l.Name || kind(o, l) < kind(best, l) ||
+					kind(o, l) == kind(best, l) && best.Name != l.Name &&
+						apart(o) < apart(best)-1e-12 {
 					t.Errorf("%s has the constants of %s, %s is nearer", l.Name, best.Name, o.Name)
 				}
 			}

@@ -82,8 +82,11 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 		r.fail(err)
 		return d
 	}
-	if d.scaleUp, d.network, err = c.links(&d.accelerator); err != nil {
+	if d.scaleUp, d.network, err = c.links(r.table.kind.Name, &d.accelerator); err != nil {
 		r.fail(err)
+	}
+	if d.scaleUp != nil && d.scaleUp.Name != d.accelerator.ScaleUp {
+		d.Hardware.Link = d.scaleUp.Name
 	}
 	if d.weights == hardware.FP4 && strings.HasPrefix(d.model.Name, "gpt-oss") {
 		d.weights = hardware.MXFP4 // its published format, which tables call fp4

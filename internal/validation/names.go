@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 )
@@ -109,8 +110,10 @@ func gpuWords(name string) (words []string, size int) {
 	return words, size
 }
 
-// links returns the usual links of an accelerator; nil where it has no such entry.
-func (c *catalogs) links(a *hardware.Accelerator) (scaleUp, network *hardware.Link, err error) {
+// links returns the links of a table's machines with an accelerator: the usual ones, but for hosts
+// that are known to be in the way; nil where it has no such entry.
+func (c *catalogs) links(table string, a *hardware.Accelerator) (scaleUp, network *hardware.Link,
+	err error) {
 	find := func(name string) *hardware.Link {
 		if name == "" || err != nil {
 			return nil
@@ -119,7 +122,7 @@ func (c *catalogs) links(a *hardware.Accelerator) (scaleUp, network *hardware.Li
 		l, err = c.hardware.Link(name)
 		return &l
 	}
-	return find(a.ScaleUp), find(a.Network), err
+	return find(accuracy.ScaleUp(table, a)), find(a.Network), err
 }
 
 // dtypes are the spellings of number formats in tables. Those scaled by block compute like the

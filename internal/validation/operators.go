@@ -69,7 +69,7 @@ func readOperators(c *catalogs, t *table,
 		t.skip("%v", err)
 		return nil
 	}
-	scaleUp, network, err := c.links(&accelerator)
+	scaleUp, network, err := c.links(t.kind.Name, &accelerator)
 	if err != nil {
 		t.skip("%v", err)
 		return nil

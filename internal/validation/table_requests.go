@@ -30,9 +30,6 @@ func readRequests(c *catalogs, t *table) []experiment {
 	}
 	d.Engine.Preset, d.engineTimes = "vllm-v1", true
 	spread.apply(&d)
-	if d.accelerator.ScaleUp == "pcie5-x16-p2p" {
-		d.Hardware.Link = throughHost
-	}
 	d.version, d.maxSequences, d.tokenBudget = named.version(), 128, 2048
 	arrivals := "arrival_s"
 	if t.has("sent_s") { // the client's clock, and the engine's defaults
@@ -93,12 +90,6 @@ func inFlight(requests []sim.Request, latencies []float64) int {
 	}
 	return most
 }
-
-// throughHost is the way of GPUs to each other through the memory of the host. Servers of these
-// runs have it, by the first request of Qwen3-32B on two of them: it is alone, and its 2,361 tokens
-// take 510 ms; products take 300 of them and all-reduces 200 at 16 GB/s; without the host it would
-// be 90.
-const throughHost = "pcie5-x16"
 
 // runLength is the number of requests of each of these runs. Of some the table has the first ones
 // only.

@@ -31,10 +31,10 @@ type constant struct {
 	Counts string `csv:"counts"`
 	// Of narrows the owners. An engine that captures graphs ("captured") is made of compiled code,
 	// where the accelerator waits for microseconds; without graphs ("launched") it launches each
-	// kernel, and handles each sequence between steps, in Python. Accelerators that reach each
-	// other without the memory of the host ("p2p") are believed to reach as much of it (0.53), and
-	// to be in each other's way (0.36), as RTX PRO 6000 whose all-reduces were measured, give or
-	// take two fifths and a half.
+	// kernel, and handles each sequence between steps, in Python. Links have the class of their
+	// catalogue's reach, or are "wired". Accelerators that reach each other over PCI Express
+	// ("peer") are believed to reach as much of it (0.53) as RTX PRO 6000 whose all-reduces were
+	// measured, and to be in each other's way less than these (0.36) or not at all.
 	Of string `csv:"of"`
 }
 
@@ -75,11 +75,21 @@ func constantsOf(s scope, owner any) []constant {
 func (c *constant) isOf(owner any) bool {
 	switch t := owner.(type) {
 	case *hardware.Collective:
-		return strings.HasSuffix(t.Link, "-p2p") == (c.Of == "p2p")
+		return reach(t.Link) == c.Of
 	case *steptime.Engine:
 		return (t.Graph > 0) == (c.Of == "captured")
 	}
 	return false
+}
+
+// reach returns how devices reach each other over a link of the catalogue.
+func reach(name string) string {
+	catalog, err := hardware.Load()
+	if err != nil {
+		return ""
+	}
+	l, _ := catalog.Link(name)
+	return cmp.Or(l.Reach, "wired")
 }
 
 // isDistilled reports whether the constant is of a way to sum that was measured apart.

@@ -117,3 +117,36 @@ func TestADieHasOneKernelTime(t *testing.T) {
 		}
 	}
 }
+
+// A host that is in the way says nothing of the cards in other hosts: rows of such machines rest on
+// the link's constants of these hosts, and others on the constants of the card's class. Links of a
+// class share what does not go by lanes.
+func TestHostsInTheWayAreMachinesOwn(t *testing.T) {
+	catalog, err := hardware.Load()
+	testkit.OK(t, err)
+	p := &problem{catalog: catalog, links: map[string]string{}}
+	shipped := newValues()
+	for _, c := range hardware.AllCollectives() {
+		p.links[c.Link], shipped.links[c.Link] = c.Link, c
+	}
+	for _, at := range []struct{ table, gpu, want string }{
+		{"nccl", "l40s", "pcie4-x16-contended"}, {"served", "l40s", "pcie4-x16-p2p"},
+		{"served", "rtx-a6000", "pcie4-x16-p2p"}, {"served", "rtx-4090", "pcie4-x16"},
+		{"vllm_requests", "rtx-pro-6000", "pcie5-x16-contended"},
+		{"nccl", "rtx-pro-6000", "pcie5-x16-p2p"}, {"nccl", "h100-sxm", "nvlink4"},
+	} {
+		r := &row{table: at.table}
+		r.GPU = at.gpu
+		if got := p.linkOf(r); got != at.want {
+			t.Errorf("%s of %s rests on %s, want %s", at.table, at.gpu, got, at.want)
+		}
+	}
+	list, err := parameters(shipped, nil)
+	testkit.OK(t, err)
+	for i := range list {
+		if q := &list[i]; q.name == "library.contention" &&
+			(len(q.owners) != 2 || q.of != reach(q.owner)) {
+			t.Errorf("contention of %v, class %q", q.owners, q.of)
+		}
+	}
+}

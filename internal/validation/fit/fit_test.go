@@ -181,7 +181,8 @@ func writesFiles(t *testing.T, r *Result) {
 	if err := decoder.Decode(&c); err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
-	want := stated(r.fitted.accelerators["h100-sxm"])
+	fitted := r.fitted.accelerators["h100-sxm"]
+	want := stated(accelerator, hardware.Stated("h100-sxm"), &fitted)
 	want.Fit = r.owners[owner{accelerator, "h100-sxm"}].fit(date)
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("read back\n%+v\nwant\n%+v", c, want)

@@ -117,7 +117,7 @@ func (p *problem) forget(v *values, weights []float64) {
 		if r := &p.rows[i]; w > 0 {
 			accelerators[p.accelerators[r.GPU]], engines[family(r.Engine)] = true, true
 			if r.TP > 1 {
-				links[p.links[r.GPU]] = true
+				links[p.linkOf(r)] = true
 			}
 		}
 	}

@@ -37,8 +37,9 @@ type parameter struct {
 	owner string
 	// owners are all that have the constant: owner, and the ones that are like it.
 	owners []string
-	// counts is what the constant counts, as in the table.
-	counts string
+	// counts is what the constant counts, and of the class of owners that is believed to be alike,
+	// as in the table.
+	counts, of string
 	// centre and deviation belong to the logarithm, as it is believed without measurements.
 	centre, deviation float64
 	// believed and spread are the centre and the deviation before constants of one kind are
@@ -55,9 +56,13 @@ const reference = "h100-sxm"
 // given owners, or of all where no owner is given. An owner without constants is an error.
 func parameters(shipped *values, owners []string) ([]parameter, error) {
 	list := parametersOf(accelerator, shipped.accelerators,
-		func(v *values) map[string]hardware.Constants { return v.accelerators }, shipped.sharing)
+		func(v *values) map[string]hardware.Constants { return v.accelerators },
+		sharing(shipped.accelerators, func(c hardware.Constants) string { return c.Like },
+			hardware.Stated))
 	list = append(list, parametersOf(link, shipped.links,
-		func(v *values) map[string]hardware.Collective { return v.links }, alone)...)
+		func(v *values) map[string]hardware.Collective { return v.links },
+		sharing(shipped.links, func(c hardware.Collective) string { return c.Like },
+			hardware.StatedLink))...)
 	list = append(list, parametersOf(engine, shipped.engines,
 		func(v *values) map[string]steptime.Engine { return v.engines }, alone)...)
 	list = append(list, parametersOf(machine, shipped.machines,
@@ -86,28 +91,29 @@ func ownersOf(list []parameter) []string {
 	return slices.Compact(owners)
 }
 
-// sharing returns the accelerators that have an accelerator's constant: itself and the ones like
-// it; nil where it has another's itself.
-func (v *values) sharing(name string, c *constant) []string {
-	if v.stating(name, c) != name {
-		return nil
+// sharing returns what lists the owners that have a constant of one of them: itself and the ones
+// that are like it; nil where it has another's itself. Stated returns what an owner's file states.
+func sharing[T any](all map[string]T, like func(T) string, stated func(string) T) func(string,
+	*constant) []string {
+	stating := func(name string, c *constant) string {
+		for {
+			other := like(all[name])
+			if _, known := all[other]; !known {
+				return name
+			}
+			if own := stated(name); read(&own, c.path()) != 0 {
+				return name
+			}
+			name = other
+		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(v.accelerators)), func(other string) bool {
-		return v.stating(other, c) != name
-	})
-}
-
-// stating returns the accelerator whose file states an accelerator's constant.
-func (v *values) stating(name string, c *constant) string {
-	for {
-		like := v.accelerators[name].Like
-		if _, known := v.accelerators[like]; !known {
-			return name
+	return func(name string, c *constant) []string {
+		if stating(name, c) != name {
+			return nil
 		}
-		if stated := hardware.Stated(name); read(&stated, c.path()) != 0 {
-			return name
-		}
-		name = like
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(other string) bool {
+			return stating(other, c) != name
+		})
 	}
 }
 
@@ -128,7 +134,7 @@ func parametersOf[T any](s scope, shipped map[string]T, in func(*values) map[str
 			}
 			centre, deviation := math.Log(c.Low*c.High)/2, math.Log(c.High/c.Low)/4
 			list = append(list, parameter{
-				kind: kind{s, c.Name}, owner: owner, owners: owners, counts: c.Counts,
+				kind: kind{s, c.Name}, owner: owner, owners: owners, counts: c.Counts, of: c.Of,
 				centre: centre, deviation: deviation, believed: centre, spread: deviation,
 				least: centre - 3*deviation, most: math.Log(c.High),
 				get: func(v *values) float64 { t := in(v)[owner]; return c.get(&t) },
@@ -166,38 +172,36 @@ func (p *problem) within(i int, x float64) float64 {
 const pooled = 3
 
 // pool moves what is believed of each constant of a kind to where the constants of all its owners
-// lie, with the deviation that they have there; what was believed before counts as one more owner
-// (Gelman et al., "Bayesian Data Analysis", 3rd edition, section 5.4, with the moments of the
-// estimates).
+// of a class lie, with the deviation that they have there; what was believed before counts as one
+// more owner (Gelman et al., "Bayesian Data Analysis", 3rd edition, section 5.4, with the moments
+// of the estimates).
 func (p *problem) pool(x point) {
-	for _, k := range p.kinds {
-		sum, n := 0.0, 0.0
-		for j := range p.parameters {
-			if p.parameters[j].kind == k {
-				sum += x[j]
-				n++
-			}
-		}
-		if n < pooled {
+	type class struct {
+		kind
+		of string
+	}
+	members := map[class][]int{}
+	for j := range p.parameters {
+		c := class{p.parameters[j].kind, p.parameters[j].of}
+		members[c] = append(members[c], j)
+	}
+	for _, list := range members {
+		if len(list) < pooled {
 			continue
 		}
-		var believed, spread, squares float64
-		for j := range p.parameters {
-			if q := &p.parameters[j]; q.kind == k {
-				believed, spread = q.believed, q.spread
-			}
+		first := &p.parameters[list[0]]
+		mean, squares := first.believed, first.spread*first.spread
+		for _, j := range list {
+			mean += x[j]
 		}
-		mean := (sum + believed) / (n + 1)
-		for j := range p.parameters {
-			if p.parameters[j].kind == k {
-				squares += (x[j] - mean) * (x[j] - mean)
-			}
+		n := float64(len(list) + 1)
+		mean /= n
+		for _, j := range list {
+			squares += (x[j] - mean) * (x[j] - mean)
 		}
-		deviation := math.Sqrt((squares + spread*spread) / (n + 1))
-		for j := range p.parameters {
-			if q := &p.parameters[j]; q.kind == k {
-				q.centre, q.deviation = mean, min(spread, max(spread/3, deviation))
-			}
+		for _, j := range list {
+			p.parameters[j].centre = mean
+			p.parameters[j].deviation = min(first.spread, max(first.spread/3, math.Sqrt(squares/n)))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models"
@@ -26,8 +27,8 @@ type problem struct {
 	only    []string
 	shipped *values
 	models  *models.Catalog
-	// accelerators names the constants by accelerator, links the constants of the link within a
-	// node.
+	catalog hardware.Catalog
+	// accelerators names the constants by accelerator, links by the link within a node.
 	accelerators, links map[string]string
 	// progress says what is going on, for people.
 	progress func(string)
@@ -41,6 +42,10 @@ func newProblem(ctx context.Context, data *validation.Data, owners []string,
 	if err != nil {
 		return nil, nil, err
 	}
+	catalog, err := hardware.Load()
+	if err != nil {
+		return nil, nil, err
+	}
 	w := newWitness()
 	all, err := data.Compare(ctx, w.physics())
 	if err != nil {
@@ -51,8 +56,9 @@ func newProblem(ctx context.Context, data *validation.Data, owners []string,
 		return nil, nil, err
 	}
 	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: list,
-		accelerators: w.accelerators, links: w.links, models: known, progress: progress,
-		only: owners}
+		accelerators: w.accelerators, links: w.links, models: known, catalog: catalog,
+		progress: progress,
+		only:     owners}
 	some, err := p.data.Compare(ctx, w.physics())
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +83,7 @@ func (p *problem) connect() {
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
-		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.links[r.GPU],
+		owner := map[scope]string{accelerator: p.accelerators[r.GPU], link: p.linkOf(r),
 			engine:  family(cmp.Or(r.Engine, launcher)),
 			machine: r.Machine(r.table)}
 		if strings.HasPrefix(r.Engine, apart) {
@@ -98,6 +104,15 @@ func (p *problem) connect() {
 			r.parameters = append(r.parameters, place)
 		}
 	}
+}
+
+// linkOf names the constants of the link between the accelerators of a row.
+func (p *problem) linkOf(r *row) string {
+	a, err := p.catalog.Accelerator(r.GPU)
+	if err != nil {
+		return ""
+	}
+	return p.links[accuracy.ScaleUp(r.table, &a)]
 }
 
 // prior is how improbable the parameters are without measurements, after a step from x.

@@ -137,7 +137,7 @@ type constantsUsed struct {
 	sync.Mutex
 	shipped *values
 	// accelerators names the constants by accelerator: its own, or a relative's of its generation.
-	// Links names the constants of the link within a node by accelerator.
+	// Links names the constants by link within a node.
 	accelerators, links map[string]string
 }
 
@@ -172,8 +172,12 @@ func (w *constantsUsed) physics() accuracy.Physics {
 				}
 			}
 			if scaleUp != nil {
-				w.shipped.links[c.ScaleUp.Link] = c.ScaleUp
-				w.links[a.Name] = c.ScaleUp.Link
+				w.links[scaleUp.Name] = c.ScaleUp.Link
+				for _, like := range hardware.AllCollectives() {
+					if like.Link == c.ScaleUp.Link || like.Link == c.ScaleUp.Like {
+						w.shipped.links[like.Link] = like
+					}
+				}
 			}
 			return &c
 		},

@@ -74,7 +74,7 @@ func (r *Result) Write(dir string, date time.Time) error {
 	contents["routing.yaml"] = encoded(list)
 	for name, c := range r.fitted.accelerators {
 		if from, ok := r.owners[owner{accelerator, name}]; ok {
-			c = stated(c)
+			c = stated(accelerator, hardware.Stated(name), &c)
 			c.Fit = from.fit(date)
 			contents[filepath.Join("accelerators", name+".yaml")] = encoded(c)
 		}
@@ -82,9 +82,10 @@ func (r *Result) Write(dir string, date time.Time) error {
 	for name, c := range r.fitted.links {
 		if from, ok := r.owners[owner{link, name}]; ok {
 			measured := measuredApart(c.Fit.Source)
+			c = stated(link, hardware.StatedLink(name), &c)
 			c.Fit = from.fit(date)
 			c.Fit.Source += measured
-			contents[filepath.Join("links", name+".yaml")] = encoded(roundedLink(c))
+			contents[filepath.Join("links", name+".yaml")] = encoded(c)
 		}
 	}
 	for name := range contents {
@@ -119,21 +120,14 @@ func (r *Result) engine(name string) steptime.Engine {
 	return e
 }
 
-// stated returns what the file of an accelerator states, with the fitted values, rounded.
-func stated(fitted hardware.Constants) hardware.Constants {
-	c := hardware.Stated(fitted.Accelerator)
-	for _, k := range constantsOf(accelerator, &c) {
-		if path := k.path(); read(&c, path) != 0 {
-			k.Name = path
-			k.set(&c, significant(read(&fitted, path)))
+// stated returns what the file of an owner states, with the fitted values, rounded.
+func stated[T any](s scope, file T, fitted *T) T {
+	for _, c := range constantsOf(s, &file) {
+		if c.Name = c.path(); read(&file, c.Name) != 0 {
+			c.set(&file, significant(read(fitted, c.Name)))
 		}
 	}
-	return c
-}
-
-func roundedLink(c hardware.Collective) hardware.Collective {
-	round(link, &c)
-	return c
+	return file
 }
 
 // round rounds the constants of an owner to three significant digits, which is more than a fit is
