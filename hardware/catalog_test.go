@@ -123,7 +123,7 @@ func TestStoresHavePrices(t *testing.T) {
 var perCycle = map[string]float64{
 	"volta": 1024, "turing": 1024, "ampere": 2048, "ampere-rtx": 1024, "ada": 1024, "hopper": 4096,
 	"blackwell": 8192, "blackwell-rtx": 1024,
-	"cdna3": 2048, "cdna4": 4096, "apple": 256,
+	"cdna3": 2048, "cdna4": 4096, "apple": 256, "battlemage": 2048,
 }
 
 func TestPeakIsDense(t *testing.T) {

@@ -29,6 +29,8 @@ type table struct {
 	skipped  map[string]int
 	// left says of rows by line why they were left out, as far as that was for a single row.
 	left map[int]string
+	// server describes what the file was measured on, nil where no table beside it does.
+	server *row
 }
 
 // sources returns what the column source names, each once. A row that says "as above" has the

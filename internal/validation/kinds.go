@@ -8,6 +8,7 @@ func readers() map[string]func(c *catalogs, t *table) []experiment {
 		"kv_blocks":            trials(kvBlockRows),
 		"closed_loop":          trials(closedLoopRows),
 		"vllm_requests":        readRequests,
+		"requests":             readDescribedRequests,
 		"static_batch":         readStaticBatch,
 		"offline_throughput":   trials(offlineRows),
 		"offline_recent":       trials(offlineRows),

@@ -156,7 +156,7 @@ var presets = map[string]string{
 	"trtllm": "trtllm", "trt-llm": "trtllm", "tensorrt-llm": "trtllm", "tensorrt_llm": "trtllm",
 	"nim": "trtllm", "trtllm-tensorrt": "trtllm-tensorrt", "trt": "trtllm", "vllm-gaudi": "vllm-v1",
 	"llama.cpp": "llama.cpp", "sglang": "sglang", "lmdeploy": "lmdeploy", "turbomind": "lmdeploy",
-	"eager-2023": "eager-2023",
+	"eager-2023": "eager-2023", "slora": "eager-2023",
 }
 
 func parseEngine(name string) (string, error) {

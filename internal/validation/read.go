@@ -70,7 +70,7 @@ func (d *Data) readFolder(c *catalogs, folder fs.FS) error {
 			return nil
 		}
 		switch {
-		case entry.IsDir():
+		case entry.IsDir(), path.Base(file) == descriptions:
 		case strings.HasSuffix(file, "_perf.parquet"), strings.HasSuffix(file, "_perf.csv"):
 			top, _, _ := strings.Cut(file, "/")
 			kernels[top]++
@@ -107,8 +107,15 @@ func (d *Data) readFile(c *catalogs, folder fs.FS, file string) (why string) {
 	if err != nil {
 		return err.Error()
 	}
+	if t.server, err = describedBeside(folder, file); err != nil {
+		return err.Error()
+	}
 	fits := 0
 	for i := range of {
+		if described := of[i].Name == "requests"; described != (t.server != nil) &&
+			(described || of[i].Name == "vllm_requests") {
+			continue
+		}
 		if missing := t.missing(strings.Fields(of[i].Needs)); len(missing) > 0 {
 			why = cmp.Or(why, fmt.Sprintf("looks like %s, but lacks %s; it has %s", of[i].Name,
 				strings.Join(missing, ", "), strings.Join(t.header, ", ")))

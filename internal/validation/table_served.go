@@ -58,11 +58,7 @@ func describeServed(_ *catalogs, r *row, t *trial) string {
 	if !strings.HasPrefix(t.server, accelMark) {
 		t.tokens = "random" // AccelMark sends ShareGPT's questions
 	}
-	// The engine's own cache finds what a preempted request had computed.
-	if release, err := engines.Find(t.Engine.Preset, ""); err == nil {
-		own, _ := release.Setting("memory.policy", engines.Place{Accelerator: &t.accelerator})
-		t.Memory.Policy = own.Value
-	}
+	t.ownMemory()
 	flags := parseStartFlags(r.text("flags"))
 	flags.apply(t)
 	if context, ok := flags.number("max-model-len"); ok {
@@ -158,6 +154,15 @@ func (r *row) length(name string, equal float64, most int) scenarios.Length {
 		}
 	}
 	return scenarios.Length{Distribution: "lognormal", Mean: low, CV: cv, Max: longest}
+}
+
+// ownMemory has the server keep its KV cache as its engine does, where a request that was preempted
+// finds again what it had computed.
+func (d *deployment) ownMemory() {
+	if release, err := engines.Find(d.Engine.Preset, ""); err == nil {
+		own, _ := release.Setting("memory.policy", engines.Place{Accelerator: &d.accelerator})
+		d.Memory.Policy = own.Value
+	}
 }
 
 // rename gives a measured figure another name.
