@@ -42,6 +42,7 @@ func readers() map[string]func(c *catalogs, t *table) []experiment {
 		"context_mla":          readContextMLA,
 		"generation_mla":       readGenerationMLA,
 		"moe":                  readMoE,
+		"moe_backends":         readBackends,
 		"custom_allreduce":     readCustomAllReduce,
 		"nccl":                 readNCCL,
 	}

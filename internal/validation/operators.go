@@ -12,7 +12,8 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// Tables of single kernels are in files GPU__OPERATOR.csv. A kernel is predicted as the operator of
+// Tables of single kernels are in files GPU__OPERATOR.csv, or have a column gpu, the same in all
+// rows. A kernel is predicted as the operator of
 // a model of one layer that is made of it, so that the prediction is the one that servers get.
 
 // operator is a kernel of one shape, measured with several loads. One step clock predicts them all.
@@ -64,7 +65,11 @@ func (o *operator) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.C
 // and with which step it runs. It returns nil for rows that it leaves out.
 func readOperators(c *catalogs, t *table,
 	describe func(r *row) (*operator, *sim.Step)) []experiment {
-	accelerator, err := c.accelerator(nameParts(t.file)[0])
+	gpu := nameParts(t.file)[0]
+	if t.has("gpu") && len(t.rows) > 0 {
+		gpu = t.rows[0].text("gpu")
+	}
+	accelerator, err := c.accelerator(gpu)
 	if err != nil {
 		t.skip("%v", err)
 		return nil

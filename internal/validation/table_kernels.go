@@ -78,21 +78,43 @@ func readGEMM(c *catalogs, t *table) []experiment {
 // the two ways to spread them.
 func readMoE(c *catalogs, t *table) []experiment {
 	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		tokens, hidden, intermediate := r.count("num_tokens"), r.count("hidden_size"),
-			r.count("inter_size")
-		active, experts, tp, ep := r.count("topk"), r.count("num_experts"), r.batch("moe_tp_size"),
-			r.batch("moe_ep_size")
-		o := &operator{
-			names: []string{"expert_"},
-			shape: fmt.Sprintf("%d of %d experts of %d × %d, TP %d, EP %d", active, experts,
-				hidden, intermediate, tp, ep),
-			variant: r.text("moe_dtype") + " " + r.value("distribution|=balanced"),
-		}
-		o.weights = r.format("moe_dtype")
-		o.Parallelism.Tensor, o.Parallelism.Expert = tp*ep, ep
-		o.model = oneLayer("experts", hidden, tp*ep, tp*ep, 1)
-		o.model.Groups[0].MLP = &models.MoE{Experts: experts, Active: active,
-			Intermediate: intermediate, Gated: true}
-		return o, prefill(1, tokens, 0)
+		return expertKernel(r, &models.MoE{Experts: r.count("num_experts"),
+			Active: r.count("topk"), Intermediate: r.count("inter_size")}, r.batch("moe_tp_size"),
+			r.batch("moe_ep_size"), r.text("moe_dtype"), r.value("distribution|=balanced"),
+			r.count("num_tokens"))
 	})
+}
+
+// readBackends reads the same of several back ends, which split each expert over the GPUs and have
+// weights in FP8 by block (vllm-project/vllm, pull request 13932: DeepGEMM beside Triton). A
+// slice has both projections into the intermediate width beside each other.
+func readBackends(c *catalogs, t *table) []experiment {
+	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
+		tensor := r.batch("tensor")
+		return expertKernel(r, &models.MoE{Experts: r.count("experts"), Active: r.count("topk"),
+			Intermediate: r.count("shard_intermediate_n") / 2 * tensor}, tensor, 1, "fp8_block",
+			r.required("backend"), r.count("batch_tokens"))
+	})
+}
+
+// expertKernel is the kernel of routed experts, each split over tp ranks and spread over ep, with a
+// step of so many tokens. What tells it from others of its format is its kind.
+func expertKernel(r *row, experts *models.MoE, tp, ep int, format, kind string,
+	tokens int) (*operator, *sim.Step) {
+	hidden := r.countOf("hidden_size|hidden")
+	o := &operator{
+		names: []string{"expert_"},
+		shape: fmt.Sprintf("%d of %d experts of %d × %d, TP %d, EP %d", experts.Active,
+			experts.Experts, hidden, experts.Intermediate, tp, ep),
+		variant: format + " " + kind,
+	}
+	var err error
+	if o.weights, err = parseDType(format); err != nil {
+		r.fail(err)
+	}
+	o.Parallelism.Tensor, o.Parallelism.Expert = tp*ep, ep
+	o.model = oneLayer("experts", hidden, tp*ep, tp*ep, 1)
+	experts.Gated = true
+	o.model.Groups[0].MLP = experts
+	return o, prefill(1, tokens, 0)
 }
