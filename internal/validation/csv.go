@@ -18,7 +18,7 @@ import (
 
 // table is a file of measurements as it is read.
 type table struct {
-	kind    *kind  // nil for a table of the program's own
+	kind    *kind  // without a name until the table is known to be of a kind
 	file    string // relative to the folder of measurements
 	columns map[string]int
 	header  []string
@@ -70,7 +70,7 @@ type row struct {
 // readTable reads a CSV file with a header. Rows with too few or too many fields are noted as
 // malformed and left out; the error is for a file that is no table at all.
 func readTable(file string, r io.Reader) (*table, error) {
-	t := &table{file: file, columns: map[string]int{}, skipped: map[string]int{},
+	t := &table{kind: &kind{}, file: file, columns: map[string]int{}, skipped: map[string]int{},
 		left: map[int]string{}}
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = -1

@@ -96,7 +96,7 @@ func (c *catalogs) deploy(r *row, model, gpu, dtype string, tensor int) deployme
 			strings.HasPrefix(d.model.Name, "qwen3")) {
 		d.weights = hardware.FP8Block
 	}
-	if k := r.table.kind; k != nil && k.Tokens != "" && r.value(k.Tokens) == "random" {
+	if k := r.table.kind; k.Tokens != "" && r.value(k.Tokens) == "random" {
 		d.tokens = "random"
 	}
 	d.kv = steptime.Wide(d.model, d.weights)

@@ -95,6 +95,7 @@ func readDescribedRequests(c *catalogs, t *table) []experiment {
 // described returns the server of a table, or why it is left out.
 func (c *catalogs) described(t *table) (x *trial, why string) {
 	r, parts := t.server, nameParts(t.file)
+	r.table.kind = t.kind
 	tensor, gpu := 1, parts[1]
 	if m := numberedGPU.FindStringSubmatch(gpu); m != nil {
 		tensor, _ = strconv.Atoi(m[1])

@@ -89,7 +89,7 @@ func TestLengthsKeepTheirMean(t *testing.T) {
 		longest := rapid.IntRange(64, 4096).Draw(t, "longest")
 		mean := rapid.IntRange(16, longest*3/4).Draw(t, "mean")
 		cv := rapid.Float64Range(0.2, 1.5).Draw(t, "coefficient of variation")
-		table := &table{columns: map[string]int{"isl_mean": 0, "isl_dist": 1}}
+		table := &table{kind: &kind{}, columns: map[string]int{"isl_mean": 0, "isl_dist": 1}}
 		law := "lognormal " + fmt.Sprintf("%g max %d", cv, longest)
 		r := &row{table: table, fields: []string{fmt.Sprint(mean), law}}
 		length := r.length("isl", 1, 0)

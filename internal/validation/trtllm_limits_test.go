@@ -29,7 +29,7 @@ func TestLimitsOfBenchmarks(t *testing.T) {
 		// Each of four ranks has the limits of all.
 		{"qwen3-235b-a22b", "b200-sxm", "fp4", "1.2dev", 1, 4, 32768, 1024, 4 * 192, 4 * 32960},
 	} {
-		r := &row{table: &table{columns: map[string]int{}}}
+		r := &row{table: &table{kind: &kind{}, columns: map[string]int{}}}
 		o := &trial{deployment: c.deploy(r, test.model, test.gpu, test.dtype, test.tensor),
 			prompt: test.in, output: test.out}
 		if o.Parallelism.Data = test.data; r.err != nil {
