@@ -112,10 +112,18 @@ func TestMeasuredKernelsAreFound(t *testing.T) {
 					got.Products[format], p)
 			}
 		}
-		for format, p := range own.Experts {
-			if !reflect.DeepEqual(got.Experts[format], p) {
-				t.Errorf("%s on %s: experts of %s %+v, want %+v", own.Engine, a.Name, format,
-					got.Experts[format], p)
+		for format, backends := range own.Experts {
+			for name, p := range backends {
+				if e, from, ok := got.Expert(format, name); !ok || from != name ||
+					!reflect.DeepEqual(e, p) {
+					t.Errorf("%s on %s: experts of %s by %s %+v, want %+v", own.Engine, a.Name,
+						format, name, e, p)
+				}
+			}
+			if e, from, ok := got.Expert(format, "none such"); !ok ||
+				!reflect.DeepEqual(e, backends[from]) {
+				t.Errorf("%s on %s: experts of %s by what was not measured are %+v", own.Engine,
+					a.Name, format, e)
 			}
 		}
 		others := 0

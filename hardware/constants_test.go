@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -284,11 +285,13 @@ func TestKernelsAreSourcedAndPossible(t *testing.T) {
 			check("products in "+string(d),
 				map[string]float64{"compute": p.Compute, "memory": p.Memory}, p.Kernel, p.Fit)
 		}
-		for d, e := range k.Experts {
-			check("experts in "+string(d),
-				map[string]float64{"compute": e.Compute, "memory": e.Memory}, e.Kernel, e.Fit)
-			if e.Width < 0 || e.Tile < 1 || e.Passes < 0 || e.Name == "" {
-				t.Errorf("%s: experts in %s: %+v", n, d, e)
+		for d, backends := range k.Experts {
+			for name, e := range backends {
+				check(fmt.Sprintf("experts in %s by %s", d, name),
+					map[string]float64{"compute": e.Compute, "memory": e.Memory}, e.Kernel, e.Fit)
+				if e.Width < 0 || e.Tile < 1 || e.Passes < 0 || e.Name == "" {
+					t.Errorf("%s: experts in %s by %s: %+v", n, d, name, e)
+				}
 			}
 		}
 	}

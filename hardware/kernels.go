@@ -21,9 +21,24 @@ type Kernels struct {
 	Engine, Accelerator string
 	// Source names the measurements, and Date is the day of the fit (2006-01-02).
 	Source, Date string
-	// Products are dense matrix products, Experts the routed experts of a layer.
+	// Products are dense matrix products, Experts the routed experts of a layer, also by the back
+	// end that has the kernels, such as "triton" (package engines lists them).
 	Products map[DType]ProductKernel
-	Experts  map[DType]ExpertKernel
+	Experts  map[DType]map[string]ExpertKernel
+	// usual names the back end of most kernels that were measured with the engine, by format.
+	usual map[DType]string
+}
+
+// Expert returns the kernels of a back end for routed experts in a format, and the name of the back
+// end that was measured: where that is another one, the one that the engine was measured with most.
+// It returns false where no kernel of the format was measured.
+func (k *Kernels) Expert(d DType, backend string) (e ExpertKernel, measured string, ok bool) {
+	for _, name := range []string{backend, k.usual[d]} {
+		if e, ok := k.Experts[d][name]; ok {
+			return e, name, true
+		}
+	}
+	return e, "", false
 }
 
 // KernelFit says how well a formula describes the kernels to which it was fitted.
@@ -123,6 +138,14 @@ var kernelFiles = sync.OnceValue(func() []kernelFile {
 			accelerator: strings.TrimSuffix(path.Base(name), ".yaml"),
 			kernels: sync.OnceValue(func() *Kernels {
 				k := readFile[Kernels](name)
+				k.usual = map[DType]string{}
+				for d, byBackend := range k.Experts {
+					for _, name := range slices.Sorted(maps.Keys(byBackend)) {
+						if byBackend[name].Fit.Rows > byBackend[k.usual[d]].Fit.Rows {
+							k.usual[d] = name
+						}
+					}
+				}
 				return &k
 			}),
 		})
@@ -141,18 +164,23 @@ func FindKernels(engine string, a *Accelerator) (*Kernels, error) {
 	k := nearestKernels(engine, a)
 	complete := *k
 	complete.Products, complete.Experts = maps.Clone(k.Products), maps.Clone(k.Experts)
+	complete.usual = maps.Clone(k.usual)
 	for _, f := range kernelFiles() {
 		if f.accelerator == k.Accelerator {
 			other := f.kernels()
 			complete.Products = withDefaults(complete.Products, other.Products)
+			complete.usual = withDefaults(complete.usual, other.usual)
 			complete.Experts = withDefaults(complete.Experts, other.Experts)
+			for d, kernels := range other.Experts {
+				complete.Experts[d] = withDefaults(complete.Experts[d], kernels)
+			}
 		}
 	}
 	return &complete, nil
 }
 
 // withDefaults returns m with the entries of defaults that it lacks.
-func withDefaults[T any](m, defaults map[DType]T) map[DType]T {
+func withDefaults[K comparable, T any](m, defaults map[K]T) map[K]T {
 	all := maps.Clone(defaults)
 	if all == nil {
 		return m

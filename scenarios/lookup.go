@@ -137,7 +137,7 @@ func (v *view) findEngine() engine {
 	if e.Sampling != "" {
 		made.preset.Sorted = e.Sampling == "sorted"
 	}
-	made.preset.Marlin = e.Marlin
+	v.chooseExperts(&made)
 	made.preset.FusedAllReduce = made.preset.FusedAllReduce || e.FusedAllReduce
 	if e.PromptGraphs != "" {
 		made.preset.EagerPrompts = e.PromptGraphs == "off"
@@ -151,6 +151,22 @@ func (v *view) findEngine() engine {
 		made.preset.NaiveAttention = naive
 	}
 	return made
+}
+
+// chooseExperts has the engine take the back end of routed experts that the scenario asks for.
+func (v *view) chooseExperts(made *engine) {
+	e := &made.written
+	made.preset.Marlin, made.preset.Experts = e.Marlin, e.ExpertsBackend
+	if e.ExpertsBackend == "" {
+		return
+	}
+	if err := made.release.CheckExperts(e.ExpertsBackend); err != nil {
+		v.problem("engine.experts-backend", "%v", err)
+	}
+	if e.Marlin && e.ExpertsBackend != "marlin" {
+		v.problem("engine.marlin", "found true beside engine.experts-backend %s; leave one of "+
+			"them out", e.ExpertsBackend)
+	}
 }
 
 // schedule makes the engine schedule as the scenario asks, and reports whether it would not by

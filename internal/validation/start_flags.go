@@ -1,10 +1,12 @@
 package validation
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // startFlags are the flags with which the server of a row was started, as the column script_flags
@@ -72,10 +74,24 @@ func (s startFlags) apply(l *trial) {
 	_, fused := s["enable-flashinfer-allreduce-fusion"]
 	l.Engine.FusedAllReduce = fused || strings.Contains(compiled, "fuse_allreduce_rms:true") ||
 		strings.Contains(compiled, "enable_fi_allreduce_fusion:true")
-	l.Engine.Marlin = s["VLLM_MXFP4_USE_MARLIN"] == "1"
+	l.Engine.ExpertsBackend = s.experts(&l.deployment)
 	if s["torch_compile_config.enable_piecewise_cuda_graph"] == "True" {
 		l.Engine.PromptGraphs = "on"
 	}
+}
+
+// experts returns the back end of routed experts that the flags ask for; "" where they do not say.
+func (s startFlags) experts(d *deployment) string {
+	release, err := engines.Find(cmp.Or(d.Engine.Preset, "vllm"), d.version)
+	if err != nil {
+		release, _ = engines.Find(cmp.Or(d.Engine.Preset, "vllm"), "")
+	}
+	for _, flag := range []string{"moe-backend", "moe-runner-backend", "moe_config.backend"} {
+		if name := s[flag]; name != "" {
+			return engines.ExpertsName(name)
+		}
+	}
+	return release.AskedExperts(release.Version, s)
 }
 
 // withMTP reports whether flags have the server draft by multi-token prediction, beyond doubt.

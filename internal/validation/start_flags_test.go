@@ -31,7 +31,11 @@ func TestFlagsReplaceAssumptions(t *testing.T) {
 		}},
 		{"compilation-config={cudagraph_mode:FULL_DECODE_ONLY|splitting_ops:[]}",
 			func(d *deployment) { d.Engine.PromptGraphs = "off" }},
-		{"VLLM_MXFP4_USE_MARLIN=1", func(d *deployment) { d.Engine.Marlin = true }},
+		{"VLLM_MXFP4_USE_MARLIN=1", func(d *deployment) { d.Engine.ExpertsBackend = "marlin" }},
+		{"VLLM_USE_DEEP_GEMM=0;VLLM_USE_FLASHINFER_MOE_FP8=0", func(d *deployment) {
+			d.Engine.ExpertsBackend = "no-deepgemm,no-flashinfer"
+		}},
+		{"moe_config.backend=TRTLLM", func(d *deployment) { d.Engine.ExpertsBackend = "trtllm" }},
 		{"?max-num-seqs;?layout;VLLM_MXFP4_USE_MARLIN=0", func(*deployment) {}},
 		{"max-num-seqs=-3;max_num_tokens=1e99;mem-fraction-static=7;cuda-graph-max-bs=NaN;=;;",
 			func(*deployment) {}},

@@ -194,24 +194,104 @@ func TestLimitsOfBatches(t *testing.T) {
 	}
 }
 
-func TestBackends(t *testing.T) {
+// Each release has exactly one back end of routed experts for each format that the engine has on a
+// generation, which neither a further release nor a further tensor rank takes away; asked for by
+// its name, it is the same one, and left out, it is another one or none.
+func TestEachReleaseHasOneBackEndOfExperts(t *testing.T) {
+	generations := []string{"turing", "ampere", "ampere-rtx", "ada", "hopper", "blackwell",
+		"blackwell-rtx", "cdna3", "cdna4"}
+	formats := []hardware.DType{hardware.BF16, hardware.FP8, hardware.FP8Block, hardware.FP4,
+		hardware.MXFP4, hardware.INT4}
+	rapid.Check(t, func(t *rapid.T) {
+		e := rapid.SampledFrom([]string{"vllm", "sglang", "trtllm"}).Draw(t, "engine")
+		r, err := engines.Find(e, "")
+		testkit.OK(t, err)
+		r.Version = version(t, [3]int{rapid.IntRange(0, 2).Draw(t, "major"),
+			rapid.IntRange(0, 30).Draw(t, "minor"), rapid.IntRange(0, 12).Draw(t, "patch")})
+		at := engines.Place{
+			Accelerator: &hardware.Accelerator{
+				Generation: rapid.SampledFrom(generations).Draw(t, "generation")},
+			Tensor: rapid.IntRange(0, 16).Draw(t, "tensor"),
+			Expert: rapid.SampledFrom([]int{0, 1, 8}).Draw(t, "expert"),
+			Data:   rapid.SampledFrom([]int{0, 1, 8}).Draw(t, "data"),
+			Model:  rapid.SampledFrom([]string{"deepseek-v3", "mixtral-8x7b"}).Draw(t, "model"),
+		}
+		format := rapid.SampledFrom(formats).Draw(t, "format")
+		b, ok := r.Backend(engines.Experts, format, at, "")
+		if !ok || b.Name == "" || b.Asked {
+			t.Fatalf("%s %s has %+v for %s on %s", e, r.Version, b, format,
+				at.Accelerator.Generation)
+		}
+		testkit.OK(t, r.CheckExperts(b.Name))
+		if named, ok := r.Backend(engines.Experts, format, at, b.Name); !ok ||
+			named.Name != b.Name || named.Few != "" {
+			t.Fatalf("asked for %s, found %+v", b.Name, named)
+		}
+		if other, ok := r.Backend(engines.Experts, format, at, "no-"+b.Name); ok &&
+			other.Name == b.Name {
+			t.Fatalf("without %s, found %+v", b.Name, other)
+		}
+		if engines.ExpertsName(r.ExpertsFlag(b.Name)) != b.Name {
+			t.Fatalf("%s is written %s", b.Name, r.ExpertsFlag(b.Name))
+		}
+	})
+}
+
+// The back ends of routed experts are those of kernel_backends.csv: in vLLM's experts of FP8 by
+// block on Hopper, parallelism decides, and flags stand above the rule.
+func TestBackEndsOfExperts(t *testing.T) {
 	for _, c := range []struct {
-		name, version, operator string
-		format                  hardware.DType
-		generation, want        string
+		name, version  string
+		format         hardware.DType
+		generation     string
+		tensor, expert int
+		flags, want    string
 	}{
-		{"vllm", "0.12", "experts", hardware.BF16, "hopper", "triton"},
-		{"vllm", "0.15", "experts", hardware.FP8Block, "hopper", "deepgemm"},
-		{"vllm", "0.23", "experts", hardware.FP8Block, "hopper", "flashinfer-cutlass"},
-		{"vllm", "0.19", "experts", hardware.FP4, "blackwell", "flashinfer-trtllm"},
-		{"vllm", "0.19", "experts", hardware.INT4, "ampere", "marlin"},
-		{"sglang", "", "experts", hardware.FP8Block, "hopper", "triton"},
+		{"vllm", "0.10.2", hardware.FP8Block, "hopper", 8, 1, "", "triton"},
+		{"vllm", "0.11.0", hardware.FP8Block, "hopper", 8, 1, "", "deepgemm"},
+		{"vllm", "0.12", hardware.FP8Block, "hopper", 8, 1, "", "triton"},
+		{"vllm", "0.14", hardware.FP8Block, "hopper", 4, 1, "", "deepgemm"},
+		{"vllm", "0.14", hardware.FP8Block, "hopper", 4, 1, "VLLM_USE_DEEP_GEMM=0", "cutlass"},
+		{"vllm", "0.15.1", hardware.FP8Block, "hopper", 8, 1, "", "flashinfer-cutlass"},
+		{"vllm", "0.15.1", hardware.FP8Block, "hopper", 8, 8, "", "flashinfer-cutlass"},
+		{"vllm", "0.19", hardware.FP8Block, "hopper", 8, 1, "", "triton"},
+		{"vllm", "0.19", hardware.FP8Block, "hopper", 8, 8, "", "flashinfer-cutlass"},
+		{"vllm", "0.19", hardware.FP8Block, "hopper", 8, 8, "VLLM_USE_FLASHINFER_MOE_FP8=0",
+			"deepgemm"},
+		{"vllm", "0.19", hardware.FP8Block, "blackwell", 4, 4, "", "flashinfer-trtllm"},
+		{"vllm", "0.17", hardware.FP8Block, "blackwell", 4, 4,
+			"VLLM_USE_FLASHINFER_MOE_FP8=0;VLLM_MOE_USE_DEEP_GEMM=0", "cutlass"},
+		{"vllm", "0.18", hardware.MXFP4, "hopper", 4, 1, "VLLM_MXFP4_USE_MARLIN=1", "marlin"},
+		{"vllm", "0.12", hardware.BF16, "hopper", 2, 1, "", "triton"},
+		{"vllm", "0.19", hardware.FP4, "blackwell", 1, 1, "", "flashinfer-trtllm"},
+		{"vllm", "0.19", hardware.INT4, "ampere", 1, 1, "", "marlin"},
+		{"sglang", "0.5.9", hardware.FP8Block, "hopper", 8, 1, "", "triton"},
+		{"sglang", "0.5.9", hardware.FP8Block, "blackwell", 8, 1, "", "flashinfer-trtllm"},
+		{"sglang", "0.5.3", hardware.FP8Block, "blackwell", 8, 1, "", "triton"},
+		{"sglang", "0.5.9", hardware.FP8Block, "cdna3", 8, 1, "", "aiter"},
+		{"trtllm", "1.1", hardware.MXFP4, "blackwell", 8, 1, "", "cutlass"},
+		{"trtllm", "1.2", hardware.MXFP4, "blackwell", 8, 1, "", "trtllm"},
 	} {
 		r, err := engines.Find(c.name, c.version)
 		testkit.OK(t, err)
-		if b, _ := r.Backend(c.operator, c.format, c.generation); b.Name != c.want {
-			t.Errorf("%s %s has %q for %s of %s on %s, want %s", c.name, c.version, b.Name,
-				c.operator, c.format, c.generation, c.want)
+		given := map[string]string{}
+		for flag := range strings.SplitSeq(c.flags, ";") {
+			name, value, _ := strings.Cut(flag, "=")
+			given[name] = value
+		}
+		at := engines.Place{Accelerator: &hardware.Accelerator{Generation: c.generation},
+			Tensor: c.tensor, Expert: c.expert, Model: "deepseek-v3"}
+		b, _ := r.Backend(engines.Experts, c.format, at, r.AskedExperts(r.Version, given))
+		if b.Name != c.want {
+			t.Errorf("%s %s has %q for %s on %s, TP %d, EP %d, %s, want %s", c.name, c.version,
+				b.Name, c.format, c.generation, c.tensor, c.expert, c.flags, c.want)
+		}
+	}
+	r, err := engines.Find("vllm", "")
+	testkit.OK(t, err)
+	for asked, want := range map[string]string{"tritn": "triton", "no-deepgem,": "deepgemm"} {
+		if err := r.CheckExperts(asked); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", asked, err)
 		}
 	}
 }

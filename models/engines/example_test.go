@@ -20,10 +20,10 @@ func ExampleFind() {
 	}
 	h100, _ := machines.Accelerator("h100-sxm")
 	at := engines.Place{Accelerator: &h100}
-	experts, _ := release.Backend("experts", hardware.FP8Block, h100.Generation)
+	experts, _ := release.Backend(engines.Experts, hardware.FP8Block, at, "")
 	fmt.Println(release.Preset, release.Measured)
 	fmt.Println(release.Count("batching.max-sequences", at), experts.Name)
 	// Output:
 	// vllm-v1 0.17.0
-	// 1024 deepgemm
+	// 1024 triton
 }

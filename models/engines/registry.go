@@ -33,8 +33,11 @@ type Engine struct {
 	// Memory is the accelerator memory that the engine itself takes. The first entry counts whose
 	// conditions hold; where none holds, the preset's fitted memory does.
 	Memory []Memory
-	// Kernels are the backends that the engine chooses. The first one counts whose conditions hold.
+	// Kernels are the back ends that the engine has. Unasked, it takes the first one whose
+	// conditions hold.
 	Kernels []Backend
+	// Switches are flags and environment variables that choose back ends of routed experts.
+	Switches []Switch
 }
 
 // Preset names the constants that describe a range of versions.
@@ -100,6 +103,11 @@ type Conditions struct {
 	ContextAbove int `yaml:"context_above"`
 	// Not is a prefix of the names of accelerators for which the setting does not hold.
 	Not string
+	// Expert is whether routed experts are spread over accelerators, and Data whether there are
+	// data-parallel ranks; nil does not bind.
+	Expert, Data *bool
+	// Models are prefixes of names of models; an empty list means all.
+	Models []string
 }
 
 // Backend is the library whose kernels an engine takes for an operator.
@@ -111,9 +119,27 @@ type Backend struct {
 	Formats     []hardware.DType
 	Generations []string
 	Versions    Range `yaml:",inline"`
+	// When are further conditions.
+	When Conditions
+	// Asked is set where the engine takes it only when it is asked to.
+	Asked bool
 	// Name is the library, such as "triton", "deepgemm" or "marlin".
-	Name   string
-	Source string
+	Name string
+	// Few is the library that the engine takes in its place for fewer tokens than FewBelow.
+	Few      string
+	FewBelow int `yaml:"few_below"`
+	Source   string
+}
+
+// Switch is what flags or environment variables ask for as the back end of routed experts.
+type Switch struct {
+	// Set are the variables or flags, without leading hyphens, and their values.
+	Set      map[string]string
+	Versions Range `yaml:",inline"`
+	// Experts is the name of a back end, or a "no-" before the beginning of the names of back ends
+	// that are not taken.
+	Experts string
+	Source  string
 }
 
 // All returns the engines of the registry by name. They are shared: do not change them.

@@ -19,6 +19,11 @@ type Place struct {
 	// Plain reports whether each token of the model attends to all before it, without latents, and
 	// nothing is adapted: vLLM V0 then cuts prompts where contexts are long.
 	Plain bool
+	// Expert is the number of groups over which routed experts are spread, and Data the number of
+	// data-parallel ranks; 0 means 1.
+	Expert, Data int
+	// Model is the name of the model.
+	Model string
 }
 
 // Setting returns what the release does without further flags, and false if the registry does not
@@ -67,19 +72,10 @@ func (c Conditions) hold(at Place) bool {
 	return memory >= c.MemoryFrom && (c.MemoryBelow == 0 || memory < c.MemoryBelow) &&
 		tensor >= c.TensorFrom && (c.TensorBelow == 0 || tensor < c.TensorBelow) &&
 		(c.ContextAbove == 0 || at.Plain && at.Context > c.ContextAbove) &&
-		(c.Not == "" || !strings.HasPrefix(at.Accelerator.Name, c.Not))
-}
-
-// Backend returns the kernels that the release takes for an operator on weights of a format, on an
-// accelerator's generation. It returns false if the registry does not say.
-func (r *Release) Backend(operator string, format hardware.DType, generation string) (Backend,
-	bool) {
-	for _, b := range r.Kernels {
-		if b.Operator == operator && (r.Version.IsZero() || b.Versions.Has(r.Version)) &&
-			(len(b.Formats) == 0 || slices.Contains(b.Formats, format)) &&
-			(len(b.Generations) == 0 || slices.Contains(b.Generations, generation)) {
-			return b, true
-		}
-	}
-	return Backend{}, false
+		(c.Not == "" || !strings.HasPrefix(at.Accelerator.Name, c.Not)) &&
+		(c.Expert == nil || *c.Expert == (at.Expert > 1)) &&
+		(c.Data == nil || *c.Data == (at.Data > 1)) &&
+		(len(c.Models) == 0 || slices.ContainsFunc(c.Models, func(prefix string) bool {
+			return strings.HasPrefix(at.Model, prefix)
+		}))
 }

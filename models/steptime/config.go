@@ -53,6 +53,9 @@ type Config struct {
 	// Slowdown is a factor on the predicted times of all steps, to show what follows if the
 	// prediction is wrong; 0 means 1.
 	Slowdown float64
+
+	// backend is the back end of routed experts, once it is resolved.
+	backend engines.Backend
 }
 
 // Factors multiply the times of parts of a step, as they were fitted to a deployment. Each is above
@@ -136,6 +139,9 @@ func (c Config) resolve() (Config, []string, error) {
 	c.Weights = defaultDType(c.Weights, wide)
 	c.Activations = defaultDType(c.Activations, wide)
 	c.KV = defaultDType(c.KV, c.Activations)
+	if err := c.chooseBackend(); err != nil {
+		return c, nil, err
+	}
 	if err := refuseShards(c.Engine.Kernels, c.Model, p, c.Weights); err != nil {
 		return c, nil, err
 	}
@@ -153,6 +159,31 @@ func (c Config) resolve() (Config, []string, error) {
 		c.Constants = &constants
 	}
 	return c.atLevel(), warnings, nil
+}
+
+// chooseBackend sets the back end of routed experts by the rules of the engine's release.
+func (c *Config) chooseBackend() error {
+	asked := c.Engine.Experts
+	release, err := engines.Find(c.Engine.Name, "")
+	if err != nil || c.Model.Experts() == nil {
+		return nil // nothing is known of the engine, or there is nothing to choose
+	}
+	if c.Engine.Marlin && c.Weights == hardware.MXFP4 {
+		c.backend = engines.Backend{Name: "marlin"}
+		return nil
+	}
+	if !c.Version.IsZero() {
+		release.Version = c.Version
+	}
+	p := &c.Parallel
+	at := engines.Place{Accelerator: c.Accelerator, Tensor: p.Tensor, Expert: p.Expert,
+		Data: p.Data, Model: c.Model.Name}
+	var ok bool
+	if c.backend, ok = release.Backend(engines.Experts, c.Weights, at, asked); !ok && asked != "" {
+		return fmt.Errorf("%s has no experts in %s by %s on %s", release.Title, c.Weights, asked,
+			c.Accelerator.Name)
+	}
+	return nil
 }
 
 // findConstants sets the constants that are not given, and returns warnings about them.
@@ -235,7 +266,7 @@ func among[T comparable](list []T, x T) bool { return len(list) == 0 || slices.C
 func servedBy(c *Config) Served {
 	s := c.Engine.Served
 	if p := &c.Parallel; c.Engine.DeepGEMM && p.Data > 1 && p.Expert > 1 {
-		s.FP8, s.ExpertsFP8 = 1, 1
+		s.FP8 = 1
 	}
 	return s
 }

@@ -77,10 +77,11 @@ type Engine struct {
 	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
 	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.
 	Kernels string
-	// Marlin reports whether routed experts in 4 bits have Marlin's kernels, which convert weights
-	// to 16 bits, whatever the format of their scales (VLLM_MXFP4_USE_MARLIN): those measured in
-	// INT4.
-	Marlin bool
+	// Experts is the back end that is asked for routed experts, in the form of
+	// engines.Release.Backend; empty for the engine's own choice.
+	Experts string `yaml:"-"`
+	// Marlin asks for Marlin's kernels where the experts are in MXFP4.
+	Marlin bool `yaml:"-"`
 	// Layer is the time that a layer takes in a running model in addition to the sum of its
 	// kernels' separately measured times.
 	Layer hardware.Seconds
@@ -129,8 +130,8 @@ type Engine struct {
 	NaiveAttention bool `yaml:"naive_attention"`
 
 	// DeepGEMM reports whether the engine uses DeepGEMM for products in 8 bits if experts are
-	// spread over data-parallel ranks (SGLang with DeepEP). Served.FP8 and ExpertsFP8 were fitted
-	// to other kernels, and have no effect there.
+	// spread over data-parallel ranks (SGLang with DeepEP). Served.FP8 was fitted to other kernels,
+	// and has no effect there.
 	DeepGEMM bool `yaml:"deep_gemm"`
 
 	// Hybrid reports whether the engine keeps only what each kind of layer needs of a sequence,

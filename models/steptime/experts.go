@@ -9,7 +9,7 @@ import (
 // routedExperts returns one of the products of the routed experts of tokens tokens, counted over
 // all ranks. The busiest of the groups over which the experts are spread sets the pace.
 func (c *stage) routedExperts(l *models.Linear, tokens int) Operator {
-	k := &c.products.experts
+	k := c.products.expertsFor(tokens)
 	rows := float64(l.Active) * float64(tokens)
 	copies := c.cfg.Parallel.copies(c.cfg.Model)
 	touched := l.Copied(copies).Matrices(l.Active * tokens)

@@ -20,12 +20,23 @@ type productCosts struct {
 	byFormat      map[hardware.DType]*peakRate
 	// experts holds the constants of the kernels of routed experts, and expertOverlap joins their
 	// compute and memory time as peakRate.overlap does. expertsWhole reports whether their fixed
-	// time includes all that comes between and after the two products.
-	experts       hardware.ExpertKernel
+	// time includes all that comes between and after the two products. Steps of fewer tokens than
+	// fewBelow have the kernels few.
+	experts, few  hardware.ExpertKernel
+	fewBelow      int
 	expertOverlap float64
 	expertsWhole  bool
-	// warnings say where another format is computed than the one that is asked for.
+	// warnings say where another format is computed than the one that is asked for, or where a back
+	// end has the constants of another one.
 	warnings []string
+}
+
+// expertsFor returns the constants of the kernels of routed experts in a step.
+func (c *productCosts) expertsFor(tokens int) *hardware.ExpertKernel {
+	if tokens < c.fewBelow {
+		return &c.few
+	}
+	return &c.experts
 }
 
 func newProductCosts(s *setup) (*productCosts, error) {
@@ -189,67 +200,90 @@ func (c *productCosts) fusesQuantise(l *models.Linear) bool {
 	return c.engine.FusedQuantise && l.Format(c.cfg.Weights).DType == hardware.FP8
 }
 
-// chooseExperts sets what the kernels of routed experts reach: the engine's kernels where they were
-// measured, slowed as 16-bit products of servers are beside kernels measured apart, or else what
-// the constants of the accelerator say. Fixed times measured apart are times of launches by the
-// host, and weights that are read once stream more slowly than a server's: so neither is worse than
-// those constants say. Where the constants were fitted to servers of the format, they stand.
+// chooseExperts sets what the kernels of routed experts reach.
 func (c *productCosts) chooseExperts() {
+	b := &c.cfg.backend
+	c.experts = c.expertsOf(b.Name)
+	if b.Few != "" {
+		c.few, c.fewBelow = c.expertsOf(b.Few), b.FewBelow
+	}
+}
+
+// expertsOf returns what a back end's kernels of routed experts reach: the engine's kernels where
+// they were measured, slowed as 16-bit products of servers are beside kernels measured apart, or
+// else what the constants of the accelerator say. Fixed times measured apart are times of launches
+// by the host, and weights that are read once stream more slowly than a server's: so neither is
+// worse than those constants say. Where the constants were fitted to servers of the format, they
+// stand.
+func (c *productCosts) expertsOf(backend string) hardware.ExpertKernel {
 	k := &c.constants.Experts
-	c.experts = hardware.ExpertKernel{
+	e := hardware.ExpertKernel{
 		Compute: efficiency(k.Compute, c.cfg.Weights, c.operand.format), Memory: k.Memory,
 		Kernel: 2 * k.Kernel, Tile: k.Tile,
 	}
 	c.expertOverlap = c.constants.Linear.Overlap
-	c.takeKernelsOfExperts()
-	compute, memory := c.engine.Served.expert(c.expertKernels())
-	c.experts.Compute *= compute
+	alone := c.takeKernels(&e, backend)
+	format := sixteen(c.cfg.Weights)
+	if c.engine.HalfSums > 0 { // all formats are alike
+		format = hardware.BF16
+	}
+	factors, kin := c.engine.Served.backend(backend, format)
+	e.Compute *= or1(factors.Compute)
 	if c.sumsHalved(c.operand.format) {
-		c.experts.Compute *= c.engine.HalfSums
+		e.Compute *= c.engine.HalfSums
 	}
 	if c.expertsWhole { // in a server a kernel is not faster than alone
-		c.experts.Compute = min(c.experts.Compute,
-			c.kernels.Experts[c.expertKernels()].Compute)
+		e.Compute = min(e.Compute, alone.Compute)
 	}
-	c.experts.Compute /= or1(c.cfg.Factors.Prompts)
-	if memory > 0 {
-		c.experts.Memory = memory
+	e.Compute /= or1(c.cfg.Factors.Prompts)
+	if factors.Memory > 0 {
+		e.Memory = factors.Memory
 	}
+	if kin != "" && c.cfg.Model.Experts() != nil {
+		c.warnings = append(c.warnings, fmt.Sprintf("experts in %s by %s: no server of %s with "+
+			"them was measured, so what they reach beside kernels alone is that of %s", format,
+			backend, c.engine.Name, kin))
+	}
+	return e
 }
 
-// expertKernels returns the format whose kernels compute the routed experts.
-func (c *productCosts) expertKernels() hardware.DType {
-	switch {
-	case c.engine.HalfSums > 0: // all formats are alike
-		return hardware.BF16
-	case c.cfg.Weights == hardware.MXFP4 && c.engine.Marlin:
-		return hardware.INT4
-	}
-	return sixteen(c.cfg.Weights)
-}
-
-// takeKernelsOfExperts takes the kernels of the engine where they were measured and the format was
-// not served.
-func (c *productCosts) takeKernelsOfExperts() {
+// takeKernels takes the kernels of a back end where they were measured and the format was not
+// served, and returns them as measured alone.
+func (c *productCosts) takeKernels(e *hardware.ExpertKernel, backend string) (
+	alone hardware.ExpertKernel) {
 	k := &c.constants.Experts
+	c.expertsWhole = false
 	if c.kernels == nil {
-		return
+		return alone
 	}
 	weights := sixteen(c.cfg.Weights)
 	if c.constants.Accelerator == c.cfg.Accelerator.Name && slices.Contains(k.Served, weights) {
-		return
+		return alone
 	}
-	e, measured := c.kernels.Experts[c.expertKernels()]
+	alone, _, measured := c.kernels.Expert(c.expertKernels(backend), backend)
 	apart, anchored := c.kernels16()
 	if !measured || !anchored {
-		return
+		return alone
 	}
-	c.experts, c.expertOverlap = e, hardware.KernelOverlap
 	l := &c.constants.Linear
-	c.experts.Compute = min(1, e.Compute*l.Compute[hardware.BF16]/apart.Compute)
-	c.experts.Memory = min(MostBandwidth, e.Memory*l.Memory/apart.Memory)
-	c.experts.Kernel = e.Kernel * hardware.Seconds(or1(c.engine.Served.Fixed))
+	*e, c.expertOverlap = alone, hardware.KernelOverlap
+	e.Compute = min(1, alone.Compute*l.Compute[hardware.BF16]/apart.Compute)
+	e.Memory = min(MostBandwidth, alone.Memory*l.Memory/apart.Memory)
+	e.Kernel = alone.Kernel * hardware.Seconds(or1(c.engine.Served.Fixed))
 	c.expertsWhole = true
+	return alone
+}
+
+// expertKernels returns the format whose kernels compute the routed experts. Marlin's convert
+// weights to 16 bits, whatever the format of their scales: they were measured in INT4.
+func (c *productCosts) expertKernels(backend string) hardware.DType {
+	switch {
+	case c.engine.HalfSums > 0: // all formats are alike
+		return hardware.BF16
+	case c.cfg.Weights == hardware.MXFP4 && backend == "marlin":
+		return hardware.INT4
+	}
+	return sixteen(c.cfg.Weights)
 }
 
 // imageCost is the cost of images.

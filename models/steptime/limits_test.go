@@ -13,12 +13,10 @@ import (
 // not cut where they are used.
 func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 	for _, e := range Engines() {
-		s := &e.Served
-		for name, rate := range map[string]float64{"expert_memory": s.ExpertMemory,
-			"expert_memory_fp8": s.ExpertMemoryFP8, "expert_memory_fp4": s.ExpertMemoryFP4} {
-			if rate > MostBandwidth {
-				t.Errorf("%s: served.%s is %g of the bandwidth, above %g", e.Name, name, rate,
-					MostBandwidth)
+		for _, b := range e.Served.Backends {
+			if b.Memory > MostBandwidth {
+				t.Errorf("%s: %s in %s streams in at %g of the bandwidth, above %g", e.Name, b.Name,
+					b.Formats, b.Memory, MostBandwidth)
 			}
 		}
 	}
@@ -42,9 +40,14 @@ func TestNoServedKernelBeatsItsBounds(t *testing.T) {
 					t.Errorf("%s on %s: %s streams in at %g in experts and %g in products",
 						e.Name, gpu.Name, d, p.experts.Memory, p.operand.memory)
 				}
-				if p.expertsWhole && p.experts.Compute > c.kernels.Experts[d].Compute {
-					t.Errorf("%s on %s: experts in %s compute at %g, alone at %g", e.Name,
-						gpu.Name, d, p.experts.Compute, c.kernels.Experts[d].Compute)
+				if !p.expertsWhole {
+					continue
+				}
+				b := c.cfg.backend.Name
+				alone, _, _ := c.kernels.Expert(p.expertKernels(b), b)
+				if p.experts.Compute > alone.Compute {
+					t.Errorf("%s on %s: experts in %s by %s compute at %g, alone at %g", e.Name,
+						gpu.Name, d, b, p.experts.Compute, alone.Compute)
 				}
 			}
 		}
@@ -73,8 +76,8 @@ func TestProductsReachThePeakAtMost(t *testing.T) {
 // What no row identifies has no factor: no server with experts in INT4 was in a fit.
 func TestFormatsThatWereNotServedHaveNoFactor(t *testing.T) {
 	for _, e := range Engines() {
-		if compute, memory := e.Served.expert(hardware.INT4); compute != 1 || memory != 0 {
-			t.Errorf("%s: experts in INT4 have the factors %g and %g", e.Name, compute, memory)
+		if b, _ := e.Served.backend("marlin", hardware.INT4); b.Compute != 0 || b.Memory != 0 {
+			t.Errorf("%s: experts in INT4 have the factors %g and %g", e.Name, b.Compute, b.Memory)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package steptime
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models/engines"
 )
@@ -20,17 +23,21 @@ type Served struct {
 	// in addition to Engine.Compute.
 	FP8 float64 `yaml:"fp8"`
 	FP4 float64 `yaml:"fp4"`
-	// Experts, ExpertsFP8 and ExpertsFP4 are the factors on the compute efficiency of routed
-	// experts by format. Formats without a measured server, such as INT4, have no rate.
-	Experts    float64
-	ExpertsFP8 float64 `yaml:"experts_fp8"`
-	ExpertsFP4 float64 `yaml:"experts_fp4"`
-	// ExpertMemory, ExpertMemoryFP8 and ExpertMemoryFP4 are the fractions of the bandwidth, at most
-	// MostBandwidth, at which the weights of routed experts stream in. 0 means the efficiency of
-	// the kernels measured alone.
-	ExpertMemory    float64 `yaml:"expert_memory"`
-	ExpertMemoryFP8 float64 `yaml:"expert_memory_fp8"`
-	ExpertMemoryFP4 float64 `yaml:"expert_memory_fp4"`
+	// Backends are the factors of back ends of routed experts. A back end that is not among them
+	// has the factors of its nearest kin: see backend.
+	Backends []Backend
+}
+
+// Backend holds the factors of one back end's kernels for routed experts in a server.
+type Backend struct {
+	// Name is the back end's in package engines; empty for an engine that has one for all.
+	Name string
+	// Formats are the number formats of the weights.
+	Formats []hardware.DType
+	// Compute is the factor on the compute efficiency of the kernels; 0 means 1. Memory is the
+	// fraction of the bandwidth, at most MostBandwidth, at which the weights stream in; 0 means the
+	// efficiency of the kernels measured alone.
+	Compute, Memory float64 `yaml:",omitempty"`
 }
 
 // MostBandwidth is the largest fraction of the bandwidth of a data sheet that kernels reach: of
@@ -63,18 +70,28 @@ func (s *Served) product(d hardware.DType) float64 {
 	return 1
 }
 
-// expert returns the factor on the efficiency of routed experts stored as d, and the fraction of
-// the bandwidth at which they stream in; 0 where no server of the format was measured.
-func (s *Served) expert(d hardware.DType) (compute, memory float64) {
-	switch d {
-	case hardware.FP8, hardware.FP8Block:
-		return or1(s.ExpertsFP8), s.ExpertMemoryFP8
-	case hardware.FP4, hardware.MXFP4:
-		return or1(s.ExpertsFP4), s.ExpertMemoryFP4
-	case hardware.BF16:
-		return or1(s.Experts), s.ExpertMemory
+// backend returns the factors of a back end for experts stored as d. Where no server with it was
+// measured, they are those of its nearest kin, which is then named: the same back end in another
+// format, or else another one in the same format. No server with experts in INT4 was measured, nor
+// another one that tells of them.
+func (s *Served) backend(name string, d hardware.DType) (b Backend, kin string) {
+	of := func(holds func(b *Backend) bool) bool {
+		i := slices.IndexFunc(s.Backends, func(b Backend) bool { return holds(&b) })
+		if i >= 0 {
+			b = s.Backends[i]
+			kin = fmt.Sprintf("%s in %s", b.Name, b.Formats[0])
+		}
+		return i >= 0
 	}
-	return 1, 0
+	same := func(b *Backend) bool { return b.Name == name || b.Name == "" }
+	format := func(b *Backend) bool { return slices.Contains(b.Formats, d) }
+	switch {
+	case of(func(b *Backend) bool { return same(b) && format(b) }):
+		return b, ""
+	case d == hardware.INT4 || !of(same) && !of(format):
+		return Backend{}, ""
+	}
+	return b, kin
 }
 
 // Level is how the kernels of some versions of an engine, or of a version on some accelerators,

@@ -72,7 +72,7 @@ func of(dir fs.FS, engine string, a *hardware.Accelerator) (hardware.Kernels, er
 	k := hardware.Kernels{
 		Engine: engine, Accelerator: a.Name,
 		Products: map[hardware.DType]hardware.ProductKernel{},
-		Experts:  map[hardware.DType]hardware.ExpertKernel{},
+		Experts:  map[hardware.DType]map[string]hardware.ExpertKernel{},
 	}
 	selected, err := measured.Select(dir,
 		measured.Wanted{Accelerator: append([]string{a.Name}, a.Aliases...), Engine: engine})

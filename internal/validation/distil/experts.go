@@ -3,7 +3,9 @@ package distil
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
 )
@@ -15,35 +17,78 @@ const untuned = 0.25
 // vague is an error beyond which one form does not describe the kernels: they are several.
 const vague = 0.2
 
-// experts distils routed experts, of the kernel that the engine chose for most of the shapes, with
-// tokens spread evenly.
+// few is the share of the shapes of a format's most measured back end below which another one was
+// measured in special cases alone.
+const few = 0.25
+
+// experts distils routed experts, for each back end of a format the kernel of most of its shapes,
+// with tokens spread evenly.
 func experts(into *hardware.Kernels, a *hardware.Accelerator, rows []row) error {
 	for format, rows := range byFormat(rows) {
 		if format.weights == hardware.MXFP4 &&
 			(format.operand == hardware.FP8) != (a.Peak[hardware.FP4] > 0) {
 			continue // the step clock takes the other arithmetic on this accelerator
 		}
-		source, routing := mostUsed(rows)
-		var kernels []kernel
+		bySource := map[string][]row{}
 		for _, r := range rows {
-			if r.source == source && r.routing == routing && r.sizes[2]/r.sizes[5] >= 64 {
-				kernels = append(kernels, expertKernel(a, format, r))
+			bySource[r.source] = append(bySource[r.source], r)
+		}
+		found, most := map[string]hardware.ExpertKernel{}, 0.0
+		for _, source := range slices.Sorted(maps.Keys(bySource)) {
+			e, ok := expertsOf(a, format, source, bySource[source])
+			if name := backendOf(source, format); ok && e.Fit.Rows > found[name].Fit.Rows {
+				found[name] = e
 			}
+			most = max(most, float64(e.Fit.Rows))
 		}
-		if len(kernels) < 100 {
-			continue
-		}
-		p, quality := fitExperts(kernels)
-		if p[2] < untuned || quality.Error > vague {
-			continue
-		}
-		into.Experts[format.weights] = hardware.ExpertKernel{
-			Compute: rounded(p[0]), Width: rounded(p[1]), Memory: rounded(p[2]),
-			Kernel: hardware.Seconds(rounded(p[3])),
-			Tile:   rounded(p[4]), Passes: rounded(p[5]), Name: source, Fit: quality,
+		maps.DeleteFunc(found, func(_ string, e hardware.ExpertKernel) bool {
+			return float64(e.Fit.Rows) < few*most
+		})
+		if len(found) > 0 {
+			into.Experts[format.weights] = found
 		}
 	}
 	return nil
+}
+
+// expertsOf distils the rows of one kernel; false where it was not measured well enough.
+func expertsOf(a *hardware.Accelerator, f format, source string, rows []row) (
+	e hardware.ExpertKernel, ok bool) {
+	routing := slices.MinFunc(rows, func(a, b row) int {
+		return cmp.Compare(a.routing, b.routing)
+	}).routing
+	var kernels []kernel
+	for _, r := range rows {
+		if r.routing == routing && r.sizes[2]/r.sizes[5] >= 64 {
+			kernels = append(kernels, expertKernel(a, f, r))
+		}
+	}
+	if len(kernels) < 100 {
+		return e, false
+	}
+	p, quality := fitExperts(kernels)
+	return hardware.ExpertKernel{
+		Compute: rounded(p[0]), Width: rounded(p[1]), Memory: rounded(p[2]),
+		Kernel: hardware.Seconds(rounded(p[3])),
+		Tile:   rounded(p[4]), Passes: rounded(p[5]), Name: source, Fit: quality,
+	}, p[2] >= untuned && quality.Error <= vague
+}
+
+// backendOf returns the name that package engines has for the back end of a kernel, which engines
+// name by their classes. TensorRT-LLM's own choice ("moe_torch_flow") is Triton for MXFP4 on
+// Hopper, and CUTLASS elsewhere.
+func backendOf(source string, f format) string {
+	if source == "moe_torch_flow" && f.weights == hardware.MXFP4 {
+		return "triton"
+	}
+	for _, known := range [][2]string{{"flashinfer_cutlass", "flashinfer-cutlass"},
+		{"flashinfer_trtllm", "flashinfer-trtllm"}, {"marlin", "marlin"}, {"triton", "triton"},
+		{"vllm_fused_moe", "triton"}, {"moe_torch_flow", "cutlass"}} {
+		if strings.Contains(source, known[0]) {
+			return known[1]
+		}
+	}
+	return source
 }
 
 // worse is how much larger the error of a form may be whose fixed time is no longer than the
@@ -88,24 +133,4 @@ func expertKernel(a *hardware.Accelerator, f format, r row) kernel {
 		seconds: r.seconds, shape: fmt.Sprintf("%g of %g experts of %g × %g", active, experts,
 			hidden, r.sizes[2]),
 	}
-}
-
-// mostUsed returns the kernel that most rows are of, and of its rows the most even spread of
-// tokens.
-func mostUsed(rows []row) (source, routing string) {
-	count := map[string]int{}
-	for _, r := range rows {
-		count[r.source]++
-	}
-	for name, n := range count {
-		if n > count[source] || n == count[source] && name < source {
-			source = name
-		}
-	}
-	for _, r := range rows {
-		if r.source == source && (routing == "" || r.routing < routing) {
-			routing = r.routing
-		}
-	}
-	return source, routing
 }

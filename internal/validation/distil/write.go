@@ -65,7 +65,7 @@ func write(name string, content any) error {
 
 // WriteText writes a table of the errors of the forms.
 func WriteText(w io.Writer, list []hardware.Kernels) error {
-	_, err := fmt.Fprintf(w, "%-8s %-14s %-9s %-9s %7s %7s %9s\n", "engine", "accelerator",
+	_, err := fmt.Fprintf(w, "%-8s %-14s %-27s %-9s %7s %7s %9s\n", "engine", "accelerator",
 		"kernels", "format", "rows", "error", "left out")
 	line := func(k *hardware.Kernels, what string, d hardware.DType, f hardware.KernelFit) {
 		left := "–" // of kernels of one shape nothing can be left out
@@ -73,7 +73,7 @@ func WriteText(w io.Writer, list []hardware.Kernels) error {
 			left = fmt.Sprintf("%.1f %%", 100*f.LeftOut)
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-8s %-14s %-9s %-9s %7d %5.1f %% %9s\n", k.Engine,
+			_, err = fmt.Fprintf(w, "%-8s %-14s %-27s %-9s %7d %5.1f %% %9s\n", k.Engine,
 				k.Accelerator, what, d, f.Rows, 100*f.Error, left)
 		}
 	}
@@ -83,7 +83,9 @@ func WriteText(w io.Writer, list []hardware.Kernels) error {
 			line(k, "products", d, k.Products[d].Fit)
 		}
 		for _, d := range slices.Sorted(maps.Keys(k.Experts)) {
-			line(k, "experts", d, k.Experts[d].Fit)
+			for _, name := range slices.Sorted(maps.Keys(k.Experts[d])) {
+				line(k, "experts, "+name, d, k.Experts[d][name].Fit)
+			}
 		}
 	}
 	return err

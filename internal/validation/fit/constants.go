@@ -48,27 +48,56 @@ var allConstants = sync.OnceValue(func() []constant {
 // levels begins the names of the constants of an engine's versions.
 const levels = "level"
 
+// backends is the list of an engine's back ends of routed experts, and ofExperts begins the keys of
+// its items.
+const (
+	backends  = "backends"
+	ofExperts = "experts"
+)
+
 // constantsOf returns the constants that an owner has, which a pointer to its struct names.
 func constantsOf(s scope, owner any) []constant {
-	var list, perLevel []constant
+	var list []constant
 	for _, c := range allConstants() {
+		key := ""
+		for _, each := range []string{levels + "s", backends} {
+			if strings.Contains(c.Name, each+".") {
+				key = each
+			}
+		}
 		switch {
 		case c.Scope != s || c.Of != "" && !c.isOf(owner) || c.isDistilled(owner):
-		case strings.HasPrefix(c.Name, levels+"s."):
-			perLevel = append(perLevel, c)
+		case key != "":
+			for _, item := range itemsOf(key, owner.(*steptime.Engine)) {
+				one := c
+				one.Name = strings.Replace(c.Name, key, item, 1)
+				list = append(list, one)
+			}
 		default:
 			list = append(list, c)
 		}
 	}
-	if e, is := owner.(*steptime.Engine); is {
-		for i := range e.Levels {
-			for _, c := range perLevel {
-				c.Name = strings.Replace(c.Name, levels+"s", fmt.Sprint(levels, i), 1)
-				list = append(list, c)
-			}
-		}
-	}
 	return list
+}
+
+// itemsOf returns the keys of the items of one of an engine's lists.
+func itemsOf(list string, e *steptime.Engine) (keys []string) {
+	if list == backends {
+		for i := range e.Served.Backends {
+			keys = append(keys, backendKey(&e.Served.Backends[i]))
+		}
+		return keys
+	}
+	for i := range e.Levels {
+		keys = append(keys, fmt.Sprint(levels, i))
+	}
+	return keys
+}
+
+// backendKey is the key of a back end of routed experts. Engines have it in common, so that their
+// factors for it are pooled.
+func backendKey(b *steptime.Backend) string {
+	return fmt.Sprintf("%s-%s-%s", ofExperts, b.Name, b.Formats[0])
 }
 
 // isOf reports whether an owner is among those to which Of narrows the constant.
@@ -124,6 +153,7 @@ func (c *constant) set(owner any, v float64) {
 	}
 	if e, is := owner.(*steptime.Engine); is {
 		e.Levels = slices.Clone(e.Levels)
+		e.Served.Backends = slices.Clone(e.Served.Backends)
 	}
 	keys := strings.Split(path, ".")
 	at := reflect.ValueOf(owner).Elem()
@@ -151,10 +181,15 @@ func read(owner any, path string) float64 {
 	return at.Float()
 }
 
-// field returns the field of a struct that YAML calls key; level0 is the first level of an engine.
+// field returns the field of a struct that YAML calls key, or an item of a list by its key: level0
+// is the first level of an engine.
 func field(of reflect.Value, key string) reflect.Value {
 	if i, err := strconv.Atoi(strings.TrimPrefix(key, levels)); err == nil {
 		return of.FieldByName("Levels").Index(i)
+	}
+	if s, is := of.Interface().(steptime.Served); is && strings.HasPrefix(key, ofExperts+"-") {
+		return of.FieldByName("Backends").Index(slices.IndexFunc(s.Backends,
+			func(b steptime.Backend) bool { return backendKey(&b) == key }))
 	}
 	return of.FieldByNameFunc(func(name string) bool {
 		f, _ := of.Type().FieldByName(name)

@@ -229,8 +229,8 @@ func TestShippedConstantsAreThoseOfOneFit(t *testing.T) {
 				t.Errorf("%s is from a fit for study: %s", c.Accelerator, c.Fit.Source)
 			}
 			experts := c.Experts.Memory
-			if f := e.Served.ExpertMemory; f > 0 {
-				experts = f
+			for _, b := range e.Served.Backends {
+				experts = max(experts, b.Memory)
 			}
 			for name, share := range map[string]float64{"products": c.Linear.Memory,
 				"experts": experts, "attention": c.Attention.DecodeMemory} {

@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 )
 
 // quantity is what is fitted to, and how far off a good model of it may be: Deviation is the
@@ -186,6 +187,8 @@ func (p *problem) touches(k kind, table string, g *accuracy.Group) bool {
 		return false
 	case strings.HasPrefix(k.name, levels):
 		return p.levelled(k.name, g)
+	case strings.HasPrefix(k.name, "served."+ofExperts+"-"):
+		return p.mayRun(k.name, g)
 	case k.scope == engine || k.name == "host":
 		return g.Engine != ""
 	case k.scope == link:
@@ -200,6 +203,20 @@ func (p *problem) levelled(name string, g *accuracy.Group) bool {
 	e := p.shipped.engines[family(g.Engine)]
 	i, err := strconv.Atoi(name[len(levels):strings.Index(name, ".")])
 	return err == nil && i < len(e.Levels)
+}
+
+// mayRun reports whether the engine of a group has the back end of routed experts that the name of
+// a constant has, and may take it, or what it reaches, for the group's number format.
+func (p *problem) mayRun(name string, g *accuracy.Group) bool {
+	list := p.shipped.engines[family(g.Engine)].Served.Backends
+	i := slices.IndexFunc(list, func(b steptime.Backend) bool {
+		return strings.HasPrefix(name, "served."+backendKey(&b)+".")
+	})
+	return i >= 0 && (slices.Contains(list[i].Formats, hardware.DType(g.DType)) ||
+		!slices.ContainsFunc(list, func(b steptime.Backend) bool {
+			return b.Name == list[i].Name &&
+				slices.Contains(b.Formats, hardware.DType(g.DType))
+		}))
 }
 
 // concerns reports whether a constant of that name may matter to the model and the number format of
