@@ -142,9 +142,7 @@ func (t *trial) startedWith(command string) {
 		flags[m[1]] = m[2]
 	}
 	flags.apply(t)
-	if context, ok := flags.number("max-model-len"); ok {
-		t.Engine.MaxModelLen = int(context)
-	}
+	t.context(flags)
 	if _, eager := flags["enforce-eager"]; eager {
 		t.Engine.Eager = true
 	}

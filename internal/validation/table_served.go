@@ -61,9 +61,7 @@ func describeServed(_ *catalogs, r *row, t *trial) string {
 	t.ownMemory()
 	flags := parseStartFlags(r.text("flags"))
 	flags.apply(t)
-	if context, ok := flags.number("max-model-len"); ok {
-		t.Engine.MaxModelLen = int(context)
-	}
+	t.context(flags)
 	if load, law := r.text("load"), r.text("isl_dist"); load == "rate" &&
 		strings.HasPrefix(t.server, accelMark) {
 		if law == "" {
@@ -82,13 +80,12 @@ func describeServed(_ *catalogs, r *row, t *trial) string {
 	return t.layOut(r.text("layout"))
 }
 
-// load returns the requests of a row, for servers of a context; 0 for the model's own. Users whose
-// requests have fixed lengths stay in step where prompts go first and users are few, and drift
-// apart elsewhere.
+// load returns the requests of a row. Users whose requests have fixed lengths stay in step where
+// prompts go before decodes: TTFT then grows in proportion to their number, as measured of
+// DeepSeek-R1 by 4 to 128 users. Elsewhere they drift apart.
 func (r *row) load(size float64, requests int, t *trial) scenarios.Workload {
 	equal := 1.0
-	if load := r.text("load"); load == "users" &&
-		(t.Engine.Preset != "sglang" && t.Engine.Preset != "vllm-v0" || size > inStep) {
+	if r.text("load") == "users" && t.Engine.Preset != "sglang" && t.Engine.Preset != "vllm-v0" {
 		equal = equalLength
 	}
 	output, room := r.length("osl", equal, 0), 0
@@ -154,6 +151,21 @@ func (r *row) length(name string, equal float64, most int) scenarios.Length {
 		}
 	}
 	return scenarios.Length{Distribution: "lognormal", Mean: low, CV: cv, Max: longest}
+}
+
+// fullContext is the longest context of Llama-3.1-405B on eight H100 under vLLM 0.6.3. It is the
+// number of tokens that the cache had room for, 5,730 blocks, as vLLM asks for where the model's
+// own is longer; version 0.5.3 had 79,392 tokens (vllm-project/vllm, issue 6746).
+const fullContext = 91680
+
+// context has the server serve the longest context that its flags name.
+func (t *trial) context(flags startFlags) {
+	if n, ok := flags.number("max-model-len"); ok {
+		t.Engine.MaxModelLen = int(n)
+	}
+	if t.Engine.MaxModelLen == fullContext && t.accelerator.Name == "h100-sxm" {
+		t.Memory.Tokens = fullContext
+	}
 }
 
 // ownMemory has the server keep its KV cache as its engine does, where a request that was preempted
