@@ -239,6 +239,7 @@ func (c *productCosts) expertsOf(backend string) hardware.ExpertKernel {
 	if factors.Memory > 0 {
 		e.Memory = factors.Memory
 	}
+	e.Kernel += factors.Held * hardware.Seconds(c.heldExperts())
 	if kin != "" && c.cfg.Model.Experts() != nil {
 		c.warnings = append(c.warnings, fmt.Sprintf("experts in %s by %s: no server of %s with "+
 			"them was measured, so what they reach beside kernels alone is that of %s", format,

@@ -38,6 +38,11 @@ type Backend struct {
 	// fraction of the bandwidth, at most MostBandwidth, at which the weights stream in; 0 means the
 	// efficiency of the kernels measured alone.
 	Compute, Memory float64 `yaml:",omitempty"`
+	// Held is the time that a layer takes for each expert that an accelerator has, whether tokens
+	// visit it or not, where kernels go through all of them: DeepGEMM rounds the rows of each up to
+	// 128, fills them, and multiplies them (vllm/model_executor/layers/fused_moe/deep_gemm_moe.py,
+	// compute_aligned_M, v0.11.1).
+	Held hardware.Seconds `yaml:",omitempty"`
 }
 
 // MostBandwidth is the largest fraction of the bandwidth of a data sheet that kernels reach: of

@@ -144,6 +144,15 @@ func (c *setup) routedPart() float64 {
 	return 1 / float64(c.ranks)
 }
 
+// heldExperts returns how many of a layer's routed experts one accelerator has, whole or in part.
+func (c *setup) heldExperts() float64 {
+	m := c.cfg.Model.Experts()
+	if m == nil {
+		return 0
+	}
+	return c.cfg.Parallel.copies(c.cfg.Model) * float64(m.Experts) / float64(c.cfg.Parallel.Expert)
+}
+
 // expertWidth returns how much of an expert's intermediate vector one accelerator has.
 func (c *setup) expertWidth() float64 {
 	p := c.cfg.Parallel
