@@ -26,6 +26,9 @@ type entry struct {
 	// Published is the parameter count that the publisher states, against which the shape is
 	// tested.
 	Published published `json:"published"`
+	// Vision is the number of parameters of the encoder of images and its projector, which Config
+	// leaves out.
+	Vision int64 `json:"vision"`
 	// Config has the fields of the model's config.json that matter here.
 	Config json.RawMessage `json:"config"`
 }
@@ -117,6 +120,9 @@ func (e entry) architecture() (*Architecture, error) {
 		return nil, err
 	}
 	a.Aliases, a.Source = e.Aliases, e.Source
+	if e.Vision > 0 {
+		a.Towers = []Tower{{Name: "vision", Parameters: e.Vision}}
+	}
 	return a, nil
 }
 

@@ -116,7 +116,9 @@ func (l Attention) shared(tokens int) Attention {
 	return l
 }
 
-func (m *Compressed) entryBits(kv hardware.DType) int64 { return int64(m.HeadDim) * cacheBits(kv) }
+func (m *Compressed) entryBits(kv hardware.DType) int64 {
+	return cacheBits(kv, int64(m.HeadDim))
+}
 
 func (m *Compressed) state(_ int, kv hardware.DType) []State {
 	ss := []State{{TokenBits: m.entryBits(kv), Window: m.Window}}

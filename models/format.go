@@ -91,17 +91,19 @@ func wideBytes(d hardware.DType) int64 {
 	return 2
 }
 
-// cacheBits returns the bits of one cached element.
-func cacheBits(kv hardware.DType) int64 {
+// cacheBits returns the bits of n cached elements. In FP4 each 16 have a scale of 8 bits.
+func cacheBits(kv hardware.DType, n int64) int64 {
 	switch kv {
-	case hardware.INT4, hardware.FP4:
-		return 4
+	case hardware.INT4:
+		return 4 * n
+	case hardware.FP4:
+		return 4*n + 8*((n+15)/16)
 	case hardware.INT8, hardware.FP8:
-		return 8
+		return 8 * n
 	case hardware.FP32, hardware.TF32:
-		return 32
+		return 32 * n
 	default:
-		return 16
+		return 16 * n
 	}
 }
 

@@ -33,9 +33,12 @@ func readChatGLM(c *config, s *shape) {
 }
 
 // readGemma3 undoes the stretching of rotary positions, since max_position_embeddings is the
-// stretched length already.
+// stretched length already. vLLM makes tables that are stretched once more, beside tables of the
+// layers with windows (vllm/model_executor/layers/rotary_embedding, LinearScalingRotaryEmbedding).
 func readGemma3(c *config, s *shape) {
+	stretched := s.MaxContext
 	s.MaxContext = c.need("max_position_embeddings")
+	s.RotaryTables = product(stretched+s.MaxContext, s.attention.HeadDim)
 }
 
 // readQwen1 halves the width of the MLP, since intermediate_size counts the gate and the up

@@ -90,6 +90,18 @@ func (a *Architecture) addLayer(g Group) {
 	a.Groups = append(a.Groups, g)
 }
 
+// readRotary counts the tables of rotary positions, unless the family has counted them.
+func (s *shape) readRotary(c *config) {
+	dim := int(float64(s.attention.HeadDim) * c.number(c.number(1, "rotary_pct"),
+		"partial_rotary_factor"))
+	if s.mla != nil {
+		dim = s.mla.RopeDim
+	}
+	if s.RotaryTables == 0 && s.LearnedPositions == 0 && !s.attention.NoRotary {
+		s.RotaryTables = product(s.MaxContext, dim)
+	}
+}
+
 // readPredictors reads the layers for multi-token prediction, which are like the last layer but see
 // all tokens.
 func (s *shape) readPredictors(c *config) {

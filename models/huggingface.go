@@ -113,6 +113,7 @@ func (c *config) architecture(assume string, quantised *config) *Architecture {
 	for wrapper := text; wrapper != nil; wrapper = wrapper.outer {
 		s.readTowers(wrapper)
 	}
+	s.readRotary(text)
 	s.readPredictors(text)
 	layers := s.layOut(text)
 	a := s.quantise(text, layers, quantised)

@@ -95,6 +95,11 @@ func TestFields(t *testing.T) {
 	} {
 		want, _ := read(t, "{"+llama+"}")
 		change(want)
+		if m, ok := want.Groups[0].Mixer.(*MLA); ok { // tables reach to the longest context
+			want.RotaryTables = int64(want.MaxContext * m.RopeDim)
+		} else {
+			want.RotaryTables = int64(want.MaxContext * want.Attends().HeadDim)
+		}
 		a, warnings := read(t, llamaWith(config))
 		if diff := cmp.Diff(want, a); diff != "" || len(warnings) > 0 {
 			t.Errorf("%s: warnings %q\n%s", config, warnings, diff)

@@ -77,7 +77,15 @@ func (x *Indexer) choose(l Attention, kv hardware.DType) []Attention {
 	return []Attention{scan, l}
 }
 
-func (x *Indexer) tokenBits(kv hardware.DType) int64 { return int64(x.Dim) * cacheBits(kv) }
+// tokenBits returns the size of the key of a token. In 8 bits each 128 elements have a scale of 32
+// bits: 132 bytes for a key of 128 (DeepSeek-V3.2 and GLM-5 in vLLM's and SGLang's logs).
+func (x *Indexer) tokenBits(kv hardware.DType) int64 {
+	bits := cacheBits(kv, int64(x.Dim))
+	if kv == hardware.FP8 {
+		bits += 32 * int64((x.Dim+127)/128)
+	}
+	return bits
+}
 
 func (x *Indexer) states(kv hardware.DType) []State {
 	if !x.scores() {

@@ -93,8 +93,14 @@ func (m *MLA) attention(tp int, kv hardware.DType) []Attention {
 	return m.Indexer.choose(l, kv)
 }
 
+// tokenBits returns the size of the latent vector and rotary key of a token. Beside an index
+// engines keep 656 bytes in FP8: a scale of 32 bits for each 128 elements of the vector, and the
+// rotary key in 16 bits (vllm/v1/attention/backends/mla/flashmla_sparse.py, fp8_ds_mla).
 func (m *MLA) tokenBits(kv hardware.DType) int64 {
-	return int64(m.KVRank+m.RopeDim) * cacheBits(kv)
+	if kv == hardware.FP8 && m.Indexer != nil {
+		return 8*int64(m.KVRank) + 32*int64((m.KVRank+127)/128) + 16*int64(m.RopeDim)
+	}
+	return cacheBits(kv, int64(m.KVRank+m.RopeDim))
 }
 
 func (m *MLA) state(_ int, kv hardware.DType) []State {

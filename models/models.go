@@ -52,6 +52,9 @@ type Architecture struct {
 	Predictors []Group
 	// Towers are the encoders of images and sounds. Parameters counts them.
 	Towers []Tower
+	// RotaryTables is the number of sines and cosines of rotary positions up to the longest
+	// context, as engines that look them up keep them; all layers of a kind share a table.
+	RotaryTables int64
 }
 
 // Tower is an encoder whose output takes the place of tokens.

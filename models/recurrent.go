@@ -138,7 +138,8 @@ func (m *Recurrent) attention(tp int, kv hardware.DType) []Attention {
 // stateBytes returns the bytes of the state of one sequence in one layer on one of tp GPUs: the
 // matrices, and the inputs that the convolution keeps in 16 bits.
 func (m *Recurrent) stateBytes(tp int) int64 {
-	matrices := product(split(m.Heads, tp), m.KeyDim, m.ValueDim) * cacheBits(m.StateType) / 8
+	matrices := cacheBits(m.StateType,
+		product(split(m.Heads, tp), m.KeyDim, m.ValueDim)) / 8
 	return matrices + product(max(0, m.Conv-1), 2*m.queries(tp)+m.values(tp), 2)
 }
 

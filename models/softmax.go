@@ -132,7 +132,7 @@ func (m *Softmax) attention(tp int, kv hardware.DType) []Attention {
 // tokenBits returns the bits that a token stores on one of tp GPUs. KV heads are split; once tp
 // exceeds their number each GPU holds a copy of one.
 func (m *Softmax) tokenBits(tp int, kv hardware.DType) int64 {
-	return product(split(m.KVHeads, tp), m.HeadDim+m.valueDim()) * cacheBits(kv)
+	return cacheBits(kv, product(split(m.KVHeads, tp), m.HeadDim+m.valueDim()))
 }
 
 func (m *Softmax) state(tp int, kv hardware.DType) []State {

@@ -63,14 +63,14 @@ func (a *Architecture) StreamedBytes(d hardware.DType) int64 {
 }
 
 // WeightBytesPerGPU returns the bytes of weights on the fullest GPU when each layer is split over
-// tp GPUs and the layers over pp pipeline stages. Norms, biases, positions, the router and MLA's
-// compressions are on every GPU of a stage, and KV heads are copied once tp exceeds their number.
-// The fullest stage is taken to hold the larger of embedding and head besides its layers (both when
-// pp is 1).
+// tp GPUs, as towers are, and the layers over pp pipeline stages. Norms, biases, positions, the
+// router and MLA's compressions are on every GPU of a stage, and KV heads are copied once tp
+// exceeds their number. The fullest stage is taken to hold the larger of embedding and head besides
+// its layers (both when pp is 1).
 func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 	stage := a.stage(d, pp)
 	p := stage.Parameters()
-	wide := p.Norms + p.Biases + p.Towers
+	wide := p.Norms + p.Biases + (p.Towers+int64(tp)-1)/int64(tp)
 	var head int64
 	var matrices weightCount
 	for _, l := range stage.LinearLayers(tp) {

@@ -35,7 +35,7 @@ func ExampleFile_Memory() {
 	}
 	fmt.Printf("%.1f GB of weights, room for %d tokens\n", memory.Plan.Weights/1e9,
 		memory.Plan.Blocks*memory.Plan.BlockTokens)
-	// Output: 16.1 GB of weights, room for 444032 tokens
+	// Output: 16.1 GB of weights, room for 443568 tokens
 }
 
 // A metric says how a figure of a result is called, its unit, and which direction is better.

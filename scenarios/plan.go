@@ -129,6 +129,7 @@ func (p *server) spreadOver(degrees steptime.Parallelism) deployment.Config {
 	c.Memory.Utilization, c.Memory.StaticShare, c.Memory.KVShare = m.Utilization, m.StaticShare,
 		m.KVShare
 	c.Memory.Tokens, c.Memory.LargestStep = m.Tokens, m.LargestStep
+	c.Memory.WindowShare = cmp.Or(m.WindowShare, c.Defaults().WindowShare)
 	if m.Utilization == 0 && m.StaticShare == 0 && m.KVShare == 0 {
 		d := c.Defaults()
 		c.Memory.Utilization, c.Memory.KVShare = d.Utilization, d.KVShare

@@ -45,7 +45,7 @@ type Engine struct {
 	FusedAllReduce bool   `json:"fused-all-reduce,omitempty" jsonschema:"Whether all-reduces also normalise what they sum (--enable-flashinfer-allreduce-fusion, fuse_allreduce_rms). Default: as the engine does."`
 	PromptGraphs   string `json:"prompt-graphs,omitempty" enum:"on,off" jsonschema:"Whether steps with prompts of at most graph tokens are launched as captured graphs too (TensorRT-LLM's enable_piecewise_cuda_graph; off with vLLM's FULL_DECODE_ONLY). Default: as the engine does."`
 	Weights        string `json:"weights,omitempty" enum:"fp32,fp16,bf16,fp8,fp8-block,int8,int4,fp4,mxfp4,q4_0,q4_k_m" jsonschema:"Number format of the weights. Default: as published."`
-	KVCache        string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8" jsonschema:"Number format of the KV cache. Default: that of activations."`
+	KVCache        string `json:"kv-cache,omitempty" enum:"fp32,fp16,bf16,fp8,int8,fp4" jsonschema:"Number format of the KV cache. Default: that of activations."`
 	EncoderCache   int    `json:"encoder-cache,omitempty" min:"1" max:"1000000000" jsonschema:"Size in tokens of the cache of encoded images and sounds, on each accelerator. In vLLM it is the token budget, and one image at least."`
 	MaxModelLen    int    `json:"max-model-len,omitempty" min:"2" jsonschema:"Most tokens of a prompt and its answer together. Default: the model's longest context."`
 
@@ -142,6 +142,7 @@ type KVMemory struct {
 	Utilization float64           `json:"utilization,omitempty" above:"0" max:"1" jsonschema:"Share of accelerator memory for weights, activations and KV cache. Default: 0.9; for sglang and trtllm, what follows from their static-share or kv-share (docs/engines.md)."`
 	StaticShare float64           `json:"static-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as SGLang's --mem-fraction-static: the share for weights and KV cache."`
 	KVShare     float64           `json:"kv-share,omitempty" above:"0" max:"1" jsonschema:"In place of utilization, as TensorRT-LLM's free_gpu_memory_fraction: the KV cache's share of the memory that all else leaves."`
+	WindowShare float64           `json:"window-share,omitempty" above:"0" max:"1" jsonschema:"The share of the cache's tokens whose KV has room in layers with a sliding window, as SGLang's --swa-full-tokens-ratio. Default: 0.8 for sglang; other engines keep no such pool."`
 	Tokens      int               `json:"tokens,omitempty" min:"1" jsonschema:"Size of the KV cache in tokens. Default: what utilization leaves."`
 	LargestStep int               `json:"largest-step,omitempty" min:"1" jsonschema:"Number of tokens of a step for which activations have room, as LMDeploy's max_prefill_token_num. Default: the largest step that the batching policy forms."`
 	Swap        Bytes             `json:"swap,omitempty" jsonschema:"Host memory of a replica to which KV caches can be swapped out, such as 16GiB."`

@@ -6,6 +6,7 @@ func readers() map[string]func(c *catalogs, t *table) []experiment {
 	return map[string]func(c *catalogs, t *table) []experiment{
 		"vllm_runs":            readVLLMRuns,
 		"kv_blocks":            trials(kvBlockRows),
+		"kv_capacity":          trials(kvCapacityRows),
 		"closed_loop":          trials(closedLoopRows),
 		"vllm_requests":        readRequests,
 		"requests":             readDescribedRequests,

@@ -48,13 +48,13 @@ func (c *catalogs) model(name string) (*models.Architecture, error) {
 // isVariant reports words that follow a model's name and change neither its shape nor, since tables
 // have a column for it, its number format.
 func isVariant(word string) bool {
-	word = strings.ToLower(word)
+	word = strings.TrimPrefix(strings.ToLower(word), "quantized.")
 	if _, ok := dtypes[word]; ok {
 		return true
 	}
 	switch word {
-	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "terminus",
-		"v0.1", "v0.2", "v0.3":
+	case "instruct", "chat", "hf", "it", "base", "thinking", "kv", "dynamic", "terminus", "qat",
+		"unquantized", "v0.1", "v0.2", "v0.3":
 		return true
 	}
 	release, err := strconv.Atoi(word) // year and month, or month and day: 2507, 0528
@@ -139,7 +139,8 @@ var dtypes = map[string]hardware.DType{
 	"q8_0": hardware.INT8, // with half a bit more for scales
 	"int4": hardware.INT4, "int4_wo": hardware.INT4, "awq": hardware.INT4, "gptq": hardware.INT4,
 	"w4a16": hardware.INT4, "w4": hardware.INT4,
-	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "mxfp4": hardware.MXFP4,
+	"fp4": hardware.FP4, "nvfp4": hardware.FP4, "fp4_e2m1": hardware.FP4,
+	"mxfp4": hardware.MXFP4,
 }
 
 func parseDType(name string) (hardware.DType, error) {

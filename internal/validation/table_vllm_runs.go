@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
@@ -184,34 +183,6 @@ var vllmOfflineRows = rowSpec{
 			return map[string]float64{"output rate": o.outputRate(),
 				"batch latency": o.last.Seconds()}
 		}
-		return ""
-	},
-}
-
-// The blocks were resolved by vLLM servers with the limits of the vLLM runs.
-var kvBlockRows = rowSpec{
-	describe: func(_ *catalogs, r *row, t *trial) string {
-		t.Memory.Utilization = r.number("gpu_memory_utilization")
-		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 128),
-			r.optionalCount("max_num_batched_tokens", 2048)
-		block := strconv.Itoa(r.optionalCount("block_tokens", 16))
-		t.Memory.Params = map[string]string{"block-size": block}
-		if r.err == nil && (t.Memory.Utilization <= 0 || t.Memory.Utilization > 1) {
-			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
-				t.Memory.Utilization))
-		}
-		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
-			made, err := t.served()
-			if err != nil {
-				return nil, err
-			}
-			server, err := made.fitting(p)
-			if err != nil {
-				return nil, err
-			}
-			return map[string]float64{"KV blocks": float64(server.Plan.Blocks)}, nil
-		}
-		t.Name = fmt.Sprintf("utilisation %g", t.Memory.Utilization)
 		return ""
 	},
 }

@@ -86,6 +86,10 @@ type Memory struct {
 	// largest step needs, and LogitBytes the peak bytes of sampling an element of the logits.
 	ContextGiB float64 `yaml:"context_gib"`
 	LogitBytes float64 `yaml:"logit_bytes"`
+	// BuffersGiB, Hidden, Workspaces and Rotary are as in steptime.EngineMemory.
+	BuffersGiB         float64 `yaml:"buffers_gib"`
+	Hidden, Workspaces bool
+	Rotary             float64
 	// Source names the logs.
 	Source string
 }
@@ -101,8 +105,9 @@ type Conditions struct {
 	// ContextAbove is a number of tokens that the longest context served is above, of a model that
 	// is Place.Plain; 0 does not bind.
 	ContextAbove int `yaml:"context_above"`
-	// Not is a prefix of the names of accelerators for which the setting does not hold.
-	Not string
+	// Not is a prefix of the names of accelerators for which the setting does not hold, and Only a
+	// prefix of the names without which it does not hold; "" does not bind.
+	Not, Only string
 	// Expert is whether routed experts are spread over accelerators, and Data whether there are
 	// data-parallel ranks; nil does not bind.
 	Expert, Data *bool

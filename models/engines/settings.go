@@ -73,6 +73,7 @@ func (c Conditions) hold(at Place) bool {
 		tensor >= c.TensorFrom && (c.TensorBelow == 0 || tensor < c.TensorBelow) &&
 		(c.ContextAbove == 0 || at.Plain && at.Context > c.ContextAbove) &&
 		(c.Not == "" || !strings.HasPrefix(at.Accelerator.Name, c.Not)) &&
+		strings.HasPrefix(at.Accelerator.Name, c.Only) &&
 		(c.Expert == nil || *c.Expert == (at.Expert > 1)) &&
 		(c.Data == nil || *c.Data == (at.Data > 1)) &&
 		(len(c.Models) == 0 || slices.ContainsFunc(c.Models, func(prefix string) bool {

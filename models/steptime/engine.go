@@ -155,6 +155,14 @@ type EngineMemory struct {
 	// Sampled is the largest number of sequences for whose logits the engine keeps room; 0 means
 	// all that may run together.
 	Sampled int
+	// Buffers is the bytes that stay allocated when a step is at its peak. Hidden reports whether
+	// the hidden vectors of the largest step do too, while its logits are sampled, and Workspaces
+	// whether the inputs and outputs of experts do.
+	Buffers            float64
+	Hidden, Workspaces bool
+	// Rotary is the bytes of an element of the tables of rotary positions, which are as long as the
+	// model's longest context; 0 without tables.
+	Rotary float64
 }
 
 //go:embed engines.yaml

@@ -30,6 +30,9 @@ type MemoryConfig struct {
 	// Windows reports whether the engine drops the KV of tokens that sliding windows have passed;
 	// else it keeps the KV of all tokens.
 	Windows bool
+	// WindowShare is the part of the tokens whose KV has room in layers with windows, where they
+	// have a pool apart and Windows does not hold; 0 means that all have.
+	WindowShare float64
 	// DraftWeights is the bytes of weights of a drafter that shares the accelerator, and DraftKV
 	// what it stores for a token there; 0 without speculative decoding.
 	DraftWeights, DraftKV float64
@@ -122,7 +125,7 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 		Total:  cfg.Accelerator.Memory,
 		Usable: cfg.Accelerator.Memory * cfg.Utilisation,
 		Weights: float64(cfg.Model.WeightBytesPerGPU(full.Weights, tp, pp)) - once +
-			experts/float64(ranks),
+			experts/float64(ranks) + cfg.Engine.Memory.Rotary*float64(cfg.Model.RotaryTables),
 		Experts:     experts / float64(ranks),
 		Ranks:       ranks,
 		Activations: activationPeak(&full, &cfg) + 2*float64(cfg.Encodings*cfg.Model.Hidden),
@@ -138,6 +141,9 @@ func Plan(cfg MemoryConfig) (MemoryPlan, error) {
 	}
 	if p.ContextTokens == 0 {
 		p.ContextTokens = cfg.Model.MaxContext
+	}
+	if k := cfg.Model.SequenceState(tp, full.KV); cfg.WindowShare > 0 && !cfg.Windows {
+		p.KVBytesPerToken -= stage * k.Windowed * (1 - cfg.WindowShare)
 	}
 	p.State = sequenceState(&cfg, full.KV, tp, stage)
 	p.KVBytesPerToken = max(1, p.KVBytesPerToken)
@@ -173,6 +179,9 @@ func sequenceState(cfg *MemoryConfig, kv hardware.DType, tp int,
 		k.Window = ((k.Window-1+b-1)/b + 1) * b
 	}
 	if !cfg.Windows {
+		if cfg.WindowShare > 0 {
+			k.Windowed *= cfg.WindowShare
+		}
 		k.Growing, k.Windowed, k.Window = k.Growing+k.Windowed, 0, 0
 	}
 	return k
@@ -209,26 +218,39 @@ func (p *MemoryPlan) Longest() int {
 	return int(min(room/max(p.State.Growing, 1e-9), 1<<30))
 }
 
-// activationPeak returns the bytes of the widest moment of a step: residual, normalised input and
-// the two sides of the MLP's activation for all tokens, or the logits and their copies for all
-// sequences. Each data-parallel rank has its part of both: of 16,384 sequences of DeepSeek-V3 on 32
-// ranks, 512 with 129,280 logits each, which at 15.2 bytes are 1.006 GB.
+// activationPeak returns the bytes of the widest moment of a step: residual, input and output of a
+// layer and the two sides of its MLP's activation for all tokens, or the logits and their copies
+// for all sequences, beside what the engine keeps all the time. Each data-parallel rank has its
+// part of both: of 16,384 sequences of DeepSeek-V3 on 32 ranks, 512 with 129,280 logits each, which
+// at 15.2 bytes are 1.006 GB.
+//
+// Logs of vLLM say how wide a layer is: between 20,000 and 29,000 tokens of Llama-3.1-8B the peak
+// of V0 grew by 109.8 KB a token (vllm-project/vllm, issue 10517), which is 3 hidden vectors and 3
+// of the MLP in 16 bits.
 func activationPeak(full *Config, cfg *MemoryConfig) float64 {
-	wide := bytesOf(full.Activations)
-	width := 0
+	wide, own := bytesOf(full.Activations), &cfg.Engine.Memory
+	ranks := full.Parallel.Data
+	onRank := func(n int) float64 { return float64((n + ranks - 1) / ranks) }
+	tokens, hidden := onRank(cfg.TokenBudget), cfg.Model.Hidden
+	width, workspaces := 0, 0
 	for _, l := range cfg.Model.LinearLayers(full.Parallel.Tensor) {
-		if l.Rows != models.SampledRows {
+		switch {
+		case l.Rows == models.SampledRows:
+		case l.Rows == models.RoutedRows && own.Workspaces:
+			workspaces = max(workspaces, l.Active*(max(l.N, hidden)+max(l.N/2, hidden)))
+		default:
 			width = max(width, max(1, l.Active)*l.N)
 		}
 	}
-	ranks := full.Parallel.Data
-	onRank := func(n int) float64 { return float64((n + ranks - 1) / ranks) }
-	layer := onRank(cfg.TokenBudget) * wide * float64(2*cfg.Model.Hidden+width+width/2)
 	sampled := cfg.Sequences
-	if most := cfg.Engine.Memory.Sampled; most > 0 {
-		sampled = min(sampled, most)
+	if own.Sampled > 0 {
+		sampled = min(sampled, own.Sampled)
 	}
-	logits := onRank(sampled) * float64(cfg.Model.Vocab) *
-		cfg.Engine.Memory.LogitBytes
-	return max(layer, logits)
+	kept := workspaces
+	if own.Hidden {
+		kept += hidden
+	}
+	layer := tokens * wide * float64(3*hidden+width+width/2)
+	logits := onRank(sampled) * float64(cfg.Model.Vocab) * (own.LogitBytes + wide - 2)
+	return max(layer, logits) + tokens*wide*float64(kept) + own.Buffers
 }

@@ -168,3 +168,39 @@ func TestPlanMatchesVLLM(t *testing.T) {
 		}
 	}
 }
+
+// What an engine keeps while it samples adds to the peak of the logits: hidden vectors, buffers,
+// and for each chosen expert of a token the wider of hidden vector and gated inputs, and of hidden
+// vector and inputs; tables of rotary positions add to the weights. Qwen3-30B-A3B has 8 chosen
+// experts of 768 under hidden vectors of 2,048, so that its workspaces take 8·(2,048 + 2,048)
+// elements a token, and Mixtral's 2·(28,672 + 14,336).
+func TestKeptMemoryAddsToThePeak(t *testing.T) {
+	for model, workspaces := range map[string]int{"qwen3-30b-a3b": 8 * (2048 + 2048),
+		"mixtral-8x7b": 2 * (28672 + 14336), "llama-3.1-8b": 0} {
+		m, h200 := known(t, model, "h200-sxm")
+		planned := func(own EngineMemory) MemoryPlan {
+			own.LogitBytes = 200
+			p, err := Plan(MemoryConfig{Model: m, Accelerator: &h200, TokenBudget: 1000,
+				Sequences: 1000, Engine: Engine{Memory: own}})
+			testkit.OK(t, err)
+			return p
+		}
+		bare := planned(EngineMemory{})
+		for _, c := range []struct {
+			own            EngineMemory
+			peak, resident float64
+		}{
+			{own: EngineMemory{Buffers: 12345}, peak: 12345},
+			{own: EngineMemory{Hidden: true}, peak: float64(2000 * m.Hidden)},
+			{own: EngineMemory{Workspaces: true}, peak: float64(2000 * workspaces)},
+			{own: EngineMemory{Rotary: 2}, resident: float64(2 * m.MaxContext * 128)},
+		} {
+			p := planned(c.own)
+			if p.Activations-bare.Activations != c.peak || p.Weights-bare.Weights != c.resident {
+				t.Errorf("%s, %+v: %g more at the peak, want %g; %g more weights, want %g", model,
+					c.own, p.Activations-bare.Activations, c.peak, p.Weights-bare.Weights,
+					c.resident)
+			}
+		}
+	}
+}

@@ -17,6 +17,8 @@ type Defaults struct {
 	Batching, Memory OwnPolicy
 	// Utilization, StaticShare and KVShare are as in Memory. One of them is above 0.
 	Utilization, StaticShare, KVShare float64
+	// WindowShare is as in Memory.
+	WindowShare float64
 	// Graph is the largest number of tokens of a step that is launched as one captured graph; 0
 	// means the preset's.
 	Graph int
@@ -41,7 +43,8 @@ func (c *Config) defaultsOf(r *engines.Release) Defaults {
 		Batching:    OwnPolicy{Name: text("batching.policy"), Params: map[string]string{}},
 		Memory:      OwnPolicy{Name: text("memory.policy")},
 		Utilization: share("memory.utilization"), KVShare: share("memory.kv-share"),
-		Graph: r.Count("engine.graph", at),
+		WindowShare: share("memory.window-share"),
+		Graph:       r.Count("engine.graph", at),
 	}
 	for i := range r.Settings {
 		param, ofBatching := strings.CutPrefix(r.Settings[i].Key, "batching.")

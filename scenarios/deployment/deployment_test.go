@@ -98,7 +98,7 @@ func TestUtilizationFollowsFromOtherShares(t *testing.T) {
 		taken := one.Weights + one.Draft + one.Activations + one.Context
 		want := share * (one.Total - taken)
 		if static {
-			want = share*one.Total - one.Weights - one.Draft
+			want = share*(one.Total-one.Context) - one.Weights - one.Draft
 		}
 		if left := one.Usable - taken; one.KV > 0 && math.Abs(left-want) > 1 {
 			t.Fatalf("the KV cache has %g bytes, want %g", left, want)

@@ -116,7 +116,7 @@ func TestSharesOfOtherKinds(t *testing.T) {
 	c := llama(t)
 	c.Memory.Utilization = 1
 	whole := planned(t, &c)
-	beside := (whole.Activations + whole.Context) / whole.Total
+	beside := whole.Activations / (whole.Total - whole.Context)
 	for _, share := range []float64{0.25, 0.5, 1} {
 		c.Memory = Memory{KVShare: share}
 		if p := planned(t, &c); !alike(p.KV, share*whole.KV) {
@@ -128,7 +128,8 @@ func TestSharesOfOtherKinds(t *testing.T) {
 			c.Memory = Memory{StaticShare: share, OwnShare: own}
 			u, err := c.Utilization()
 			if share < 1-beside/1.5 {
-				if err != nil || !alike(u, share+beside) {
+				static := u*whole.Total - whole.Activations - whole.Context
+				if err != nil || !alike(static, share*(whole.Total-whole.Context)) {
 					t.Errorf("a static share of %g: %g (%v)", share, u, err)
 				}
 				continue
@@ -217,10 +218,14 @@ func TestDefaultsOfEngines(t *testing.T) {
 		for model, bounded := range map[string]bool{"gpt-oss-20b": true, "llama-3.1-8b": false,
 			"qwen3.5-27b": true} {
 			c := on(t, model, engine, "vllm-v1", "paged")
-			if got := c.Defaults().Memory.Name; (got == "hybrid") != (hybrid && bounded) {
+			windowed, pools := model == "gpt-oss-20b", engine == "sglang"
+			if got := c.Defaults().Memory.Name; (got == "hybrid") !=
+				(hybrid && bounded && !(windowed && pools)) {
 				t.Errorf("%s of %s has %s", engine, model, got)
 			}
-			windowed := model == "gpt-oss-20b"
+			if pools {
+				windowed = false
+			}
 			if c.KeepsWindowsWhole() != (hybrid && windowed) {
 				t.Errorf("%s of %s keeps windows: %t", engine, model, c.KeepsWindowsWhole())
 			}
@@ -689,6 +694,28 @@ func TestListedParameters(t *testing.T) {
 		own.WithinBudget(&batch, nil)
 		if n, _ := batch.Limits(); n != want {
 			t.Errorf("a budget of %d tokens: %d sequences, want %d", budget, n, want)
+		}
+	}
+}
+
+// SGLang keeps a pool apart for layers with windows, which has room for a share of the cache's
+// tokens: the bytes of both are the cache, and a share of 1 keeps all tokens of all layers.
+func TestWindowsHaveAPoolApart(t *testing.T) {
+	c := on(t, "gpt-oss-20b", "sglang", "sglang", "radix")
+	c.Memory = Memory{Utilization: 0.9}
+	whole := planned(t, &c)
+	k := c.Model.SequenceState(1, c.kv())
+	for _, share := range []float64{0.03, 0.5, 0.8, 1} {
+		c.Memory.WindowShare = share
+		p := planned(t, &c)
+		token := k.Growing + share*k.Windowed
+		if !alike(p.KVBytesPerToken, token) || !alike(p.State.Growing, token) ||
+			p.KV != whole.KV || math.Abs(float64(p.Tokens)*token-p.KV) > 16*token {
+			t.Errorf("a share of %g: %d tokens of %g bytes, state %+v", share, p.Tokens,
+				p.KVBytesPerToken, p.State)
+		}
+		if share == 1 && p != whole {
+			t.Errorf("all tokens in both pools: %+v, want %+v", p, whole)
 		}
 	}
 }

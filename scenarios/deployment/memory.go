@@ -17,12 +17,15 @@ type Memory struct {
 	// KVShare is the KV cache's share of the memory that weights, activations and engine leave, as
 	// TensorRT-LLM divides memory. 0 means that Utilization counts.
 	KVShare float64
-	// StaticShare is the share of an accelerator's memory for weights and KV cache, without
-	// activations and engine, as SGLang divides memory. 0 means that Utilization counts.
+	// StaticShare is the share for weights and KV cache of the memory that an accelerator has free
+	// before weights are loaded, as SGLang divides memory. 0 means that Utilization counts.
 	StaticShare float64
 	// OwnShare reports whether the share is the engine's own default: then it is never more than
 	// activations and engine leave.
 	OwnShare bool
+	// WindowShare is the part of the cache's tokens whose KV has room in layers with windows, where
+	// the engine keeps pools apart, as SGLang does; 0 where it does not.
+	WindowShare float64
 	// Tokens is the size of the KV cache in tokens, if it is known; 0 means all free memory.
 	Tokens int
 	// LargestStep is the number of tokens for which activations have room; 0 means the largest step
@@ -55,8 +58,9 @@ func (c *Config) PlanMemory() (steptime.MemoryPlan, error) {
 // Memory.KVShare or Memory.StaticShare if one of them is given.
 //
 // TensorRT-LLM takes its share of what the largest step leaves (tensorrt_llm/_torch/pyexecutor/
-// _util.py, _cal_max_memory); SGLang leaves the rest of memory free, in which activations find room
-// (docs.sglang.io/advanced_features/hyperparameter_tuning.html).
+// _util.py, _cal_max_memory); SGLang takes its share of what is free before weights are loaded, and
+// leaves the rest free, in which activations find room (python/sglang/srt/model_executor/
+// model_runner_kv_cache_mixin.py, v0.5.8, profile_max_num_token).
 func (c *Config) Utilization() (float64, error) {
 	if c.Memory.KVShare == 0 && c.Memory.StaticShare == 0 {
 		return cmp.Or(c.Memory.Utilization, 0.9), nil
@@ -67,15 +71,15 @@ func (c *Config) Utilization() (float64, error) {
 	if c.Memory.KVShare > 0 {
 		return 1 - (1-c.Memory.KVShare)*plan.KV/plan.Total, err
 	}
-	beside := plan.Activations + plan.Context
-	share := c.Memory.StaticShare + beside/plan.Total
+	free := plan.Total - plan.Context
+	share := (c.Memory.StaticShare*free + plan.Activations + plan.Context) / plan.Total
 	if c.Memory.OwnShare {
 		share = min(share, 1)
 	}
 	if share > 1 && err == nil {
-		err = fmt.Errorf("a static-share of %g leaves %s of an accelerator, and activations and "+
-			"engine take %s", c.Memory.StaticShare,
-			units.FormatBytes(plan.Total*(1-c.Memory.StaticShare)), units.FormatBytes(beside))
+		err = fmt.Errorf("a static-share of %g leaves %s of an accelerator, and activations "+
+			"take %s", c.Memory.StaticShare,
+			units.FormatBytes(free*(1-c.Memory.StaticShare)), units.FormatBytes(plan.Activations))
 	}
 	return share, err
 }
@@ -88,6 +92,7 @@ func (c *Config) memory() steptime.MemoryConfig {
 		Weights: c.Weights, KV: c.KV, Engine: c.Engine, Utilisation: c.Memory.Utilization,
 		TokenBudget: tokens, Sequences: sequences, BlockTokens: block, Context: c.MaxContext,
 		Windows:      c.Policies.forgetsWindows(),
+		WindowShare:  c.Memory.WindowShare,
 		DraftWeights: c.Memory.DraftWeights, DraftKV: c.Memory.DraftKV,
 		Adapters: c.Adapters, Encodings: c.EncoderCache,
 	}
@@ -96,8 +101,11 @@ func (c *Config) memory() steptime.MemoryConfig {
 	}
 	if release, err := c.release(); err == nil {
 		if own, known := release.Takes(c.place()); known {
-			m.Engine.Memory.Context, m.Engine.Memory.LogitBytes =
-				own.ContextGiB*(1<<30), own.LogitBytes
+			m.Engine.Memory = steptime.EngineMemory{Context: own.ContextGiB * (1 << 30),
+				LogitBytes: cmp.Or(own.LogitBytes, m.Engine.Memory.LogitBytes),
+				Sampled:    m.Engine.Memory.Sampled,
+				Buffers:    own.BuffersGiB * (1 << 30), Hidden: own.Hidden,
+				Workspaces: own.Workspaces, Rotary: own.Rotary}
 		}
 	}
 	if c.Memory.LargestStep > 0 {

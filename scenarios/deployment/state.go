@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/llmsim/llmsim/models"
@@ -12,14 +13,15 @@ import (
 
 // Defaults returns the engine's defaults for the model on its accelerators. If the model has layers
 // that do not keep the KV of every token, engines that know such layers use the memory policy
-// hybrid. New refuses an engine that the registry does not have, whose defaults are empty.
+// hybrid, unless windows have a pool apart. New refuses an engine that the registry does not have,
+// whose defaults are empty.
 func (c *Config) Defaults() Defaults {
 	release, err := c.release()
 	if err != nil {
 		return Defaults{}
 	}
 	d := c.defaultsOf(&release)
-	if c.Engine.Hybrid && c.layers().Bounded() {
+	if l := c.layers(); c.Engine.Hybrid && l.Bounded() && (d.WindowShare == 0 || l.Fixed > 0) {
 		d.Memory = OwnPolicy{Name: "hybrid"}
 	}
 	return d
@@ -45,7 +47,8 @@ func (c *Config) version() engines.Version {
 // KeepsWindowsWhole reports whether the memory policy keeps the KV of all tokens in layers with a
 // sliding window, while the engine itself does not.
 func (c *Config) KeepsWindowsWhole() bool {
-	return c.Engine.Hybrid && c.layers().Windowed > 0 && !c.Policies.forgetsWindows()
+	return c.Engine.Hybrid && c.layers().Windowed > 0 && !c.Policies.forgetsWindows() &&
+		cmp.Or(c.Memory.WindowShare, c.Defaults().WindowShare) == 0
 }
 
 // forgetsWindows reports whether the memory policy keeps no more of a sequence than windows see.

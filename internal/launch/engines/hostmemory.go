@@ -85,10 +85,11 @@ func (d *Replica) missingHostMemory(e *Engine, say func(format string, args ...a
 // Engines divide memory by different shares. A scenario's utilization is vLLM's
 // gpu_memory_utilization: of all memory, for everything that the engine needs.
 
-// staticShare returns what SGLang calls mem_fraction_static: the share of all memory for weights
-// and KV cache (docs.sglang.io/advanced_features/hyperparameter_tuning.html).
+// staticShare returns what SGLang calls mem_fraction_static: the share of the memory that
+// is free before weights are loaded for weights and KV cache
+// (docs.sglang.io/advanced_features/hyperparameter_tuning.html).
 func staticShare(p *steptime.MemoryPlan) string {
-	return share((p.Usable - p.Activations - p.Context) / p.Total)
+	return share((p.Usable - p.Activations - p.Context) / (p.Total - p.Context))
 }
 
 // freeShare returns what TensorRT-LLM calls free_gpu_memory_fraction: the share for the KV cache of

@@ -1,0 +1,144 @@
+package validation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
+)
+
+// planned predicts figures from how the memory of the server is divided.
+func (t *trial) planned(figures func(*steptime.MemoryPlan) map[string]float64) {
+	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
+		made, err := t.served()
+		if err != nil {
+			return nil, err
+		}
+		server, err := made.fitting(p)
+		if err != nil {
+			return nil, err
+		}
+		return figures(&server.Plan), nil
+	}
+}
+
+// The blocks were resolved by vLLM servers with the limits and the version of the vLLM runs.
+var kvBlockRows = rowSpec{
+	describe: func(_ *catalogs, r *row, t *trial) string {
+		if t.Engine.Preset == "vllm-v1" && t.version == "" {
+			t.version = "0.15.1"
+		}
+		t.Memory.Utilization = r.number("gpu_memory_utilization")
+		t.maxSequences, t.tokenBudget = r.optionalCount("max_num_seqs", 128),
+			r.optionalCount("max_num_batched_tokens", 2048)
+		block := strconv.Itoa(r.optionalCount("block_tokens", 16))
+		t.Memory.Params = map[string]string{"block-size": block}
+		if r.err == nil && (t.Memory.Utilization <= 0 || t.Memory.Utilization > 1) {
+			r.fail(fmt.Errorf("gpu_memory_utilization: found %g, want a share above 0, at most 1",
+				t.Memory.Utilization))
+		}
+		t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
+			return map[string]float64{"KV blocks": float64(plan.Blocks)}
+		})
+		t.Name = fmt.Sprintf("utilisation %g", t.Memory.Utilization)
+		return ""
+	},
+}
+
+// What servers logged of their caches when they started. An empty cell is the engine's default.
+// The bytes are of the first rank, and the tokens of the rank with the least room: the last stage
+// of a pipeline. Where layers keep less than each token, vLLM's tokens are the longest contexts
+// times how many of them it expects to run, and no size.
+var kvCapacityRows = rowSpec{
+	refuses: func(r *row) string {
+		note, version := r.text("note"), r.text("version")
+		for _, column := range []string{"model", "gpu", "tensor"} {
+			if r.text(column) == "" {
+				return "the row does not name the " + column
+			}
+		}
+		switch {
+		case strings.Contains(r.text("engine"), "fork"):
+			return "a fork of the engine"
+		case r.text("engine") == "vllm" && version == "":
+			return "the row does not name the version"
+		case strings.HasPrefix(version, "0.1.dev"):
+			return "a build of no release"
+		case strings.Contains(note, "refused"):
+			return "the server did not start"
+		case strings.Contains(note, "DOUBTFUL"):
+			return "the figure is doubtful"
+		case r.text("speculative") != "":
+			return "the drafter's memory is not in the row"
+		}
+		return ""
+	},
+	format: func(r *row) string {
+		for _, word := range strings.Fields(r.text("weights_format")) {
+			if _, known := dtypes[word]; known {
+				return word
+			}
+		}
+		return "bf16"
+	},
+	describe: func(c *catalogs, r *row, t *trial) string {
+		used, before := r.figure("weights_gib")+r.figure("kv_gib"), 0.0
+		_, err := fmt.Sscanf(r.text("note"), "avail before/after weights %f/", &before)
+		switch {
+		case err == nil && before < t.accelerator.Memory/(2<<30):
+			return "other programs had most of the memory"
+		case r.text("gpu") == "A100" && used < 40:
+			t.accelerator, err = c.accelerator("A100 40GB")
+			if err != nil {
+				r.fail(err)
+			}
+		}
+		if r.text("weights_format") == "" && t.model.DType != "" {
+			t.weights = t.model.DType
+		}
+		logged, named := r.figure("weights_gib"), float64(t.model.WeightBytesPerGPU(t.weights,
+			t.Parallelism.Tensor, 1))/(1<<30)
+		if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*named {
+			return "more of the checkpoint is in 16 bits than its name says"
+		}
+		share := r.optional("memory_fraction", 0)
+		switch t.Engine.Preset {
+		case "sglang":
+			t.Memory.StaticShare = share
+			_, err = fmt.Sscanf(r.text("other_flags"), "swa_full_tokens_ratio=%f",
+				&t.Memory.WindowShare)
+			if err == nil {
+				t.Memory.Policy = "radix"
+			}
+		case "trtllm", "trtllm-tensorrt":
+			t.Memory.KVShare = share
+		default:
+			t.Memory.Utilization = share
+		}
+		t.maxSequences, t.tokenBudget = int(r.figure("max_num_seqs")),
+			max(0, int(r.figure("max_num_batched_tokens")))
+		t.Engine.MaxModelLen = int(r.figure("max_model_len"))
+		t.Parallelism.Pipeline = max(1, int(r.figure("pipeline")))
+		if kv := r.text("kv_dtype"); kv != "" && kv != "auto" {
+			if t.kv, err = parseDType(kv); err != nil {
+				r.fail(err)
+			}
+		}
+		t.planned(func(plan *steptime.MemoryPlan) map[string]float64 {
+			figures := map[string]float64{}
+			k := t.model.SequenceState(1, t.kv)
+			if k.Windowed == 0 && k.Fixed == 0 || t.Engine.Preset == "sglang" {
+				figures["KV tokens"] = float64(plan.Tokens)
+			}
+			if t.Parallelism.Pipeline == 1 {
+				figures["KV memory"] = plan.KV / (1 << 30)
+			}
+			return figures
+		})
+		t.Name = r.text("id")
+		return ""
+	},
+}
