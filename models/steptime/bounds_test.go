@@ -184,14 +184,15 @@ func TestThroughputBendsWithTheBatch(t *testing.T) {
 		if one, two := rate(n, context), rate(2*n, context); two > 2.001*one {
 			t.Fatalf("%g tokens/s with %d sequences, %g with twice as many", one, n, two)
 		}
-		many := sim.Step{Decodes: 1 << 16, DecodeTokens: 1 << 16, Context: int64(context) << 16}
+		// Each of up to 64 data-parallel ranks has 16,384 sequences or more.
+		many := sim.Step{Decodes: 1 << 20, DecodeTokens: 1 << 20, Context: int64(context) << 20}
 		for _, o := range c.Breakdown(&many) {
 			if o.Name == "launch" {
 				return // the host still binds
 			}
 		}
-		if one, two := rate(1<<16, context), rate(1<<17, context); two > 1.1*one {
-			t.Fatalf("%g tokens/s with 65,536 sequences, %g with twice as many", one, two)
+		if one, two := rate(1<<20, context), rate(1<<21, context); two > 1.1*one {
+			t.Fatalf("%g tokens/s with 1,048,576 sequences, %g with twice as many", one, two)
 		}
 	})
 }
