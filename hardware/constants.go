@@ -158,6 +158,21 @@ func FittedConstants(a *Accelerator, scaleUp, network *Link) (Constants, []strin
 	return c, warnings
 }
 
+// HostSpread says how far the hosts of machines are from the typical host of their accelerator,
+// Constants.Host: a machine that was not measured has any of them.
+type HostSpread struct {
+	Source, Date string
+	// Machines is the number of machines whose hosts were measured, and Deviation the standard
+	// deviation of the logarithm of a machine's host time over the typical one.
+	Machines  int
+	Deviation float64
+}
+
+// Hosts returns how far the hosts of machines spread.
+func Hosts() HostSpread { return hosts() }
+
+var hosts = sync.OnceValue(func() HostSpread { return readFile[HostSpread]("fitted/hosts.yaml") })
+
 // borrowed says from where the efficiencies of an accelerator without its own are, and what
 // is known of such loans.
 func borrowed(a *Accelerator, from string, far int) string {
@@ -190,6 +205,10 @@ func dataSheets() Catalog {
 // NearestConstants returns the measured constants of a, or of its nearest relative, and the
 // distance: 0 for a itself, 1 for the same generation, 2 for another generation of the same maker,
 // 3 for another maker. Of equally near relatives, it takes the one with the most similar bandwidth.
+//
+// Memory belongs to a card, not to its die. A card whose memory was not measured is taken to reach
+// the mean share of the bandwidth of the measured cards of its generation, among which the mean of
+// all counts as one.
 func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 	best, closest := Constants{}, farthest()
 	for _, c := range measured {
@@ -197,7 +216,34 @@ func NearestConstants(a *Accelerator, measured []Constants) (Constants, int) {
 			best, closest = c, d
 		}
 	}
+	if closest.steps == 0 || closest.steps == 1 && closest.gap < sameMemory {
+		return best, closest.steps
+	}
+	for _, share := range memoryShares() {
+		var all, kin, relatives float64
+		for i := range measured {
+			v := *share(&measured[i])
+			all += v / float64(len(measured))
+			if kinship(a, measured[i].Accelerator).steps == 1 {
+				kin, relatives = kin+v, relatives+1
+			}
+		}
+		*share(&best) = (kin + all) / (relatives + 1)
+	}
 	return best, closest.steps
+}
+
+// sameMemory is the ratio of bandwidths below which cards of one generation have the same memory,
+// whatever its clock: A100 with 80 GB as a module and on PCI Express, A40 and RTX A6000.
+const sameMemory = 1.15
+
+// memoryShares are the shares of the bandwidth that large kernels reach.
+func memoryShares() []func(*Constants) *float64 {
+	return []func(*Constants) *float64{
+		func(c *Constants) *float64 { return &c.Linear.Memory },
+		func(c *Constants) *float64 { return &c.Experts.Memory },
+		func(c *Constants) *float64 { return &c.Attention.DecodeMemory },
+	}
 }
 
 // otherMaker is the distance of accelerators of different makers.

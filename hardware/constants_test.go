@@ -114,6 +114,7 @@ func TestConstantsOfOneDieAreStatedOnce(t *testing.T) {
 			continue
 		}
 		like, measured := byName[stated.Like]
+		like.Fit = c.Fit
 		if !measured {
 			t.Fatalf("%s is like %q, of which no constants are known", name, stated.Like)
 		}
@@ -143,9 +144,9 @@ func TestConstantsOfOneDieAreStatedOnce(t *testing.T) {
 	}
 }
 
-// Cards on PCI Express reach each other, but for GeForce and cards of virtual machines. Of two
-// ways over equal lanes, sums take the longer on the worse host, the more so in larger groups; in
-// pairs, nothing is in the way.
+// NVIDIA's cards on PCI Express reach each other, but for GeForce and cards of virtual machines. Of
+// two ways over equal lanes, sums take the longer on the worse host, the more so in larger groups;
+// in pairs, nothing is in the way.
 func TestPCIExpressGoesByCardAndHost(t *testing.T) {
 	catalog := load(t)
 	for _, a := range catalog.Accelerators {
@@ -154,7 +155,8 @@ func TestPCIExpressGoesByCardAndHost(t *testing.T) {
 			continue
 		}
 		want := "peer"
-		if strings.Contains(a.Title, "GeForce") || strings.Contains(a.Title, "AWS") {
+		if strings.Contains(a.Title, "GeForce") || strings.Contains(a.Title, "AWS") ||
+			!strings.Contains(a.Title, "NVIDIA") {
 			want = "host"
 		}
 		if l.Reach != want {
@@ -186,6 +188,11 @@ func TestPCIExpressGoesByCardAndHost(t *testing.T) {
 func TestErrorBandsAreSourced(t *testing.T) {
 	r := carries()
 	checkFit(t, "relatives", Fit{Source: r.Source, Date: r.Date})
+	h := Hosts()
+	checkFit(t, "hosts", Fit{Source: h.Source, Date: h.Date, Rows: h.Machines})
+	if !(h.Deviation > 0 && h.Deviation < 1) {
+		t.Errorf("hosts spread by %g", h.Deviation)
+	}
 	if !(0 < r.SameGeneration && r.SameGeneration <= r.OtherGeneration && r.OtherGeneration < 1) {
 		t.Errorf("%+v", r)
 	}
@@ -233,7 +240,7 @@ func TestBorrowedFiguresOfLinksAreWarnedOf(t *testing.T) {
 func TestRelativesAreOfTheSameGeneration(t *testing.T) {
 	catalog := load(t)
 	for name, want := range map[string]string{"h100-pcie": "h100-sxm",
-		"a100-40gb-sxm": "a100-80gb-sxm", "l4": "l40s", "a10g": "a40", "h200-sxm": "h200-sxm"} {
+		"a100-80gb-pcie": "a100-80gb-sxm", "l4": "l40s", "a10g": "a40", "h200-sxm": "h200-sxm"} {
 		a, err := catalog.Accelerator(name)
 		testkit.OK(t, err)
 		if c, _ := FittedConstants(&a, nil, nil); c.Accelerator != want {

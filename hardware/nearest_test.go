@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"math"
+	"reflect"
 	"testing"
 )
 
@@ -87,6 +88,50 @@ func TestNumbersOfFiles(t *testing.T) {
 		"1000000001": false, "1.5": false} {
 		if _, err := wholeNumber(text); (err == nil) != allowed {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A card whose memory was not measured reaches a share of its bandwidth between the least and the
+// most that measured cards reach, and the mean of its generation's and of all, which counts as one
+// more; with one measured card, or one memory, it reaches that card's. All else is its nearest
+// relative's.
+func TestUnmeasuredMemoryReachesTheMeanShare(t *testing.T) {
+	measured := AllConstants()
+	for i := range dataSheets().Accelerators {
+		a := &dataSheets().Accelerators[i]
+		got, steps := NearestConstants(a, measured)
+		var all, kin, n float64
+		least, most := math.Inf(1), 0.0
+		var relative Constants
+		for _, c := range measured {
+			all += c.Linear.Memory / float64(len(measured))
+			least, most = min(least, c.Linear.Memory), max(most, c.Linear.Memory)
+			if kinship(a, c.Accelerator).steps == 1 {
+				kin, n = kin+c.Linear.Memory, n+1
+			}
+			if c.Accelerator == got.Accelerator {
+				relative = c
+			}
+		}
+		near := kinship(a, got.Accelerator)
+		want := (kin + all) / (n + 1)
+		if near.steps == 0 || near.steps == 1 && near.gap < sameMemory {
+			want = relative.Linear.Memory
+		}
+		if steps != near.steps || math.Abs(got.Linear.Memory-want) > 1e-12 ||
+			got.Linear.Memory < least || got.Linear.Memory > most {
+			t.Errorf("%s, as %s: %g of its bandwidth, want %g", a.Name, got.Accelerator,
+				got.Linear.Memory, want)
+		}
+		for _, share := range memoryShares() {
+			*share(&relative) = *share(&got)
+		}
+		if !reflect.DeepEqual(got, relative) {
+			t.Errorf("%s has\n%+v, want\n%+v", a.Name, got, relative)
+		}
+		if one, _ := NearestConstants(a, measured[:1]); !reflect.DeepEqual(one, measured[0]) {
+			t.Errorf("%s beside one measured card has %+v", a.Name, one)
 		}
 	}
 }

@@ -122,7 +122,8 @@ func (c *catalogs) described(t *table) (x *trial, why string) {
 	x.Engine.Preset = preset
 	x.find()
 	x.server = strings.Join(parts[:3], "__")
-	x.machine = x.server
+	group := x.group()
+	x.machine = group.Machine(t.kind.Name)
 	x.ownMemory()
 	x.startedWith(r.text("flags"))
 	if engine == "slora" {

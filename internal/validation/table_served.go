@@ -54,7 +54,8 @@ func describeServed(_ *catalogs, r *row, t *trial) string {
 		return "weights in 8 bits beside products in 16, where there is arithmetic in 8 bits"
 	}
 	t.server, t.rehearsable = r.required("server"), true
-	t.machine = t.server
+	group := t.group()
+	t.machine = group.Machine(r.table.kind.Name)
 	if !strings.HasPrefix(t.server, accelMark) {
 		t.tokens = "random" // AccelMark sends ShareGPT's questions
 	}

@@ -1,7 +1,6 @@
 package accuracy
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,9 +26,16 @@ type Group struct {
 	Server string `json:"server,omitempty"`
 }
 
-// Machine names the machine of the group's rows in a table, whose host is its own: a server where
-// the table names it, and otherwise all servers of the table with the accelerator.
-func (g *Group) Machine(table string) string { return cmp.Or(g.Server, Machine(table, g.GPU)) }
+// Machine names the machines of the group's rows in a table, whose host is their own: all of the
+// accelerator, of the table or of one of the sources that it was gathered from.
+func (g *Group) Machine(table string) string {
+	for _, end := range []string{":", "__"} {
+		if source, _, gathered := strings.Cut(g.Server, end); gathered {
+			table = source
+		}
+	}
+	return Machine(table, g.GPU)
+}
 
 // String names the group in a line.
 func (g *Group) String() string {

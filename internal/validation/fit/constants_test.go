@@ -150,3 +150,39 @@ func TestHostsInTheWayAreMachinesOwn(t *testing.T) {
 		}
 	}
 }
+
+// A machine's host is believed to be near the typical host of its accelerator, by as much as hosts
+// of machines are from these; a typical host moves towards its machines, and stays between them and
+// where it was believed to be. Machines at the typical host leave all as it is but the deviation,
+// which is then the least.
+func TestHostsOfMachinesSpreadAroundTheTypical(t *testing.T) {
+	typical := &parameter{kind: kind{accelerator, "host"}, owner: "l40s", owners: []string{"l40s"},
+		believed: 0.1, spread: 0.3, centre: 0.1, deviation: 0.3}
+	host := func(owner string) parameter {
+		return parameter{kind: kind{machine, "host"}, owner: owner, believed: 0.3, spread: 0.5}
+	}
+	p := &problem{accelerators: map[string]string{"l40s": "l40s", "l4": "l40s",
+		"h100-sxm": reference}}
+	pooledAt := func(x point) []parameter {
+		p.parameters = []parameter{*typical, host("a/l40s"), host("b/l4"), host("c/h100-sxm")}
+		p.poolHosts(x)
+		return p.parameters
+	}
+	still := pooledAt(point{0.1, 0.1, 0.1, 0})
+	if math.Abs(still[0].centre-0.1) > 1e-12 || math.Abs(p.hosts-0.25) > 1e-12 {
+		t.Errorf("typical host %g, deviation %g", still[0].centre, p.hosts)
+	}
+	moved := pooledAt(point{0.1, 0.7, 0.5, 0.1})
+	want := math.Sqrt((0.25 + 0.36 + 0.16 + 0.01) / 4)
+	if math.Abs(p.hosts-want) > 1e-12 {
+		t.Errorf("hosts spread by %g, want %g", p.hosts, want)
+	}
+	for i, centre := range []float64{0.1, 0.1, 0} {
+		if q := moved[i+1]; q.centre != centre || q.deviation != p.hosts {
+			t.Errorf("%s is believed at %g ± %g", q.owner, q.centre, q.deviation)
+		}
+	}
+	if c := moved[0].centre; c <= 0.1 || c >= 0.6 || moved[0].deviation >= 0.3 {
+		t.Errorf("typical host %g ± %g", c, moved[0].deviation)
+	}
+}

@@ -34,6 +34,8 @@ type Result struct {
 	Rows int `json:"rows"`
 
 	fitted *values
+	// hosts is the deviation of machines' hosts from the typical ones.
+	hosts  float64
 	owners map[owner]basis
 	// leftOut are the rows of goals, predicted without their group.
 	leftOut *accuracy.Report
@@ -99,7 +101,7 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at),
+	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at), hosts: p.hosts,
 		owners: p.bases(final.errors)}
 	result.Constants = p.constants(final.at, known, deviations)
 	physics := result.fitted.physics()

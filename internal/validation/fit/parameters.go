@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -28,6 +29,12 @@ const (
 type kind struct {
 	scope scope
 	name  string
+}
+
+// isShare reports whether the kind is a share of the bandwidth, which belongs to a memory.
+func (k kind) isShare() bool {
+	return k.scope == accelerator && (k.name == "linear.memory" ||
+		k.name == "attention.decode_memory" || strings.HasPrefix(k.name, "experts.memory"))
 }
 
 // parameter is a constant of one accelerator, link or engine, and of the accelerators that are like
@@ -185,24 +192,75 @@ func (p *problem) pool(x point) {
 		c := class{p.parameters[j].kind, p.parameters[j].of}
 		members[c] = append(members[c], j)
 	}
-	for _, list := range members {
-		if len(list) < pooled {
+	for c, list := range members {
+		if len(list) < pooled || c.scope == machine {
 			continue
 		}
-		first := &p.parameters[list[0]]
-		mean, squares := first.believed, first.spread*first.spread
+		mean := p.parameters[list[0]].believed
 		for _, j := range list {
 			mean += x[j]
 		}
-		n := float64(len(list) + 1)
-		mean /= n
-		for _, j := range list {
-			squares += (x[j] - mean) * (x[j] - mean)
+		mean /= float64(len(list) + 1)
+		p.spread(x, list, func(int) float64 { return mean })
+	}
+	p.poolHosts(x)
+}
+
+// spread gives parameters of one class their centres, and the deviation that they have from these;
+// the deviation before counts as one more. It returns the deviation.
+func (p *problem) spread(x point, list []int, centre func(j int) float64) float64 {
+	believed := p.parameters[list[0]].spread
+	squares := believed * believed
+	for _, j := range list {
+		squares += (x[j] - centre(j)) * (x[j] - centre(j))
+	}
+	deviation := min(believed, max(believed/3, math.Sqrt(squares/float64(len(list)+1))))
+	for _, j := range list {
+		p.parameters[j].centre, p.parameters[j].deviation = centre(j), deviation
+	}
+	return deviation
+}
+
+// poolHosts believes that the host of a machine is as far from the accelerator's as machines are,
+// whose deviation it estimates; and that the accelerator's host, which is the typical one of its
+// machines, is where these lie beside the hosts of other accelerators.
+func (p *problem) poolHosts(x point) {
+	typical := map[string]int{}
+	for j := range p.parameters {
+		if q := &p.parameters[j]; q.scope == accelerator && q.name == "host" {
+			for _, owner := range q.owners {
+				typical[owner] = j
+			}
 		}
-		for _, j := range list {
-			p.parameters[j].centre = mean
-			p.parameters[j].deviation = min(first.spread, max(first.spread/3, math.Sqrt(squares/n)))
+	}
+	var machines []int
+	of := map[int][]int{} // machines by the place of their accelerator's host
+	for j := range p.parameters {
+		if q := &p.parameters[j]; q.scope == machine {
+			machines = append(machines, j)
+			if k, ok := typical[p.accelerators[path.Base(q.owner)]]; ok {
+				of[k] = append(of[k], j)
+			}
 		}
+	}
+	if len(machines) < pooled {
+		return
+	}
+	centre := map[int]float64{} // the reference's is 1, and its logarithm 0
+	for k, list := range of {
+		for _, j := range list {
+			centre[j] = x[k]
+		}
+	}
+	p.hosts = p.spread(x, machines, func(j int) float64 { return centre[j] })
+	for k, list := range of {
+		q := &p.parameters[k]
+		own, each := 1/(q.deviation*q.deviation), 1/(p.hosts*p.hosts)
+		sum, weight := own*q.centre, own
+		for _, j := range list {
+			sum, weight = sum+each*x[j], weight+each
+		}
+		q.centre, q.deviation = sum/weight, 1/math.Sqrt(weight)
 	}
 }
 

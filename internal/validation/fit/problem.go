@@ -30,6 +30,10 @@ type problem struct {
 	catalog hardware.Catalog
 	// accelerators names the constants by accelerator, links by the link within a node.
 	accelerators, links map[string]string
+	// otherMemory has the accelerators whose shares of the bandwidth are means, of no parameter.
+	otherMemory map[string]bool
+	// hosts is the deviation of the hosts of machines from the typical ones, in logarithms.
+	hosts float64
 	// progress says what is going on, for people.
 	progress func(string)
 }
@@ -56,9 +60,9 @@ func newProblem(ctx context.Context, data *validation.Data, owners []string,
 		return nil, nil, err
 	}
 	p := &problem{data: thin(data, all), shipped: w.shipped, parameters: list,
-		accelerators: w.accelerators, links: w.links, models: known, catalog: catalog,
-		progress: progress,
-		only:     owners}
+		accelerators: w.accelerators, links: w.links, otherMemory: w.otherMemory, models: known,
+		catalog:  catalog,
+		progress: progress, only: owners}
 	some, err := p.data.Compare(ctx, w.physics())
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +102,8 @@ func (p *problem) connect() {
 				name = models.Routings()[0].Name
 			}
 			place, ok := places[kind][name]
-			if !ok || r.Engine == "" && kind.scope == engine && kind != launched {
+			if !ok || r.Engine == "" && kind.scope == engine && kind != launched ||
+				p.otherMemory[r.GPU] && kind.isShare() {
 				place = -1
 			}
 			r.parameters = append(r.parameters, place)

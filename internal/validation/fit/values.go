@@ -139,11 +139,14 @@ type constantsUsed struct {
 	// accelerators names the constants by accelerator: its own, or a relative's of its generation.
 	// Links names the constants by link within a node.
 	accelerators, links map[string]string
+	// otherMemory has the accelerators whose memory is not the one of their constants: it has the
+	// mean shares of several.
+	otherMemory map[string]bool
 }
 
 func newWitness() *constantsUsed {
 	return &constantsUsed{shipped: newValues(), accelerators: map[string]string{},
-		links: map[string]string{}}
+		links: map[string]string{}, otherMemory: map[string]bool{}}
 }
 
 func (w *constantsUsed) physics() accuracy.Physics {
@@ -168,6 +171,9 @@ func (w *constantsUsed) physics() accuracy.Physics {
 				for _, like := range hardware.AllConstants() {
 					if like.Accelerator == c.Accelerator || like.Accelerator == c.Like {
 						w.shipped.accelerators[like.Accelerator] = like
+					}
+					if like.Accelerator == c.Accelerator && like.Linear.Memory != c.Linear.Memory {
+						w.otherMemory[a.Name] = true
 					}
 				}
 			}

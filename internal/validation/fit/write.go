@@ -20,7 +20,7 @@ import (
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
-// (accelerators/NAME.yaml, links/NAME.yaml, power.yaml) and of models/steptime/engines.yaml
+// (accelerators/NAME.yaml, links/NAME.yaml, power.yaml, hosts.yaml) and of models/steptime
 // (engines.yaml), routing.yaml of models, machines.csv of internal/validation, left_out.csv of
 // scenarios/evidence, with the errors of servers that were predicted without any row of the same
 // engine, accelerator and model, and left_out_rows.csv with their rows. It replaces no file: one
@@ -57,6 +57,12 @@ func (r *Result) Write(dir string, date time.Time) error {
 			_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 			return err
 		}
+	}
+	if r.hosts > 0 {
+		contents["hosts.yaml"] = encoded(hardware.HostSpread{
+			Source: "llmsim validate --fit: hosts of machines.csv beside those of accelerators",
+			Date:   date.Format(time.DateOnly), Machines: len(r.fitted.machines),
+			Deviation: significant(r.hosts)})
 	}
 	if len(engines) > 0 {
 		contents["engines.yaml"] = encoded(engines)
