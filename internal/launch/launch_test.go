@@ -22,6 +22,7 @@ func draw(t *rapid.T, e *engines.Engine) []string {
 		fmt.Sprintf("batching.max-sequences=%d", 16*n("sequences", 1, 32)),
 		fmt.Sprintf("memory.utilization=0.%d", n("utilization", 61, 95))}
 	for _, setting := range []string{"engine.kv-cache=fp8", "engine.eager=true",
+		"engine.experts-backend=triton",
 		"speculation={method: mtp, acceptance: 0.7, tokens: 2}"} {
 		if rapid.Bool().Draw(t, setting) {
 			settings = append(settings, setting)
@@ -243,6 +244,17 @@ spec:
 			"parallelism.tensor=2", ""},
 		{"#!/bin/sh\nset -e\ncd /x\nvllm serve 'a model'\n",
 			"model=a model", ""},
+		{"VLLM_USE_DEEP_GEMM=0 vllm serve m --moe-backend flashinfer_cutlass",
+			"engine.experts-backend=flashinfer-cutlass model=m", ""},
+		{"VLLM_USE_DEEP_GEMM=0 VLLM_USE_FLASHINFER_MOE_FP8=0 vllm serve m --moe-backend auto",
+			"engine.experts-backend=no-deepgemm,no-flashinfer model=m", ""},
+		{"python3 -m sglang.launch_server --model-path m --moe-runner-backend deep_gemm",
+			"batching.policy=sglang engine.experts-backend=deepgemm engine.preset=sglang model=m",
+			""},
+		{"cat <<EOF > x.yml\nmoe_config:\n  backend: TRTLLM\nEOF\n" +
+			"trtllm-serve m --extra_llm_api_options x.yml",
+			"batching.policy=trtllm engine.experts-backend=trtllm engine.preset=trtllm " +
+				"memory.policy=prefix-cache model=m", ""},
 		{manifest, "engine.max-model-len=32000 model=m " +
 			"parallelism.tensor=2", ""},
 	} {
@@ -286,6 +298,7 @@ func TestReadRefuses(t *testing.T) {
 			"(prefill), trtllm m (decode); give one of them, or those of prefill and " +
 			"decode pools: their engines differ",
 		"vllm serve a; vllm serve b -tp x": "vllm b: -tp: found \"x\"",
+		"vllm serve m --moe-backend tritn": "did you mean triton",
 		"vllm serve m --quantization nonsense": "found \"nonsense\"; allowed: auto, fp8, int8, " +
 			"awq, gptq, bitsandbytes, nvfp4, mxfp4 and aqlm",
 		strings.Repeat("vllm serve m\n", mostPools+1): "at most 100",

@@ -139,13 +139,10 @@ func (c Config) resolve() (Config, []string, error) {
 	c.Weights = defaultDType(c.Weights, wide)
 	c.Activations = defaultDType(c.Activations, wide)
 	c.KV = defaultDType(c.KV, c.Activations)
-	if err := c.chooseBackend(); err != nil {
-		return c, nil, err
-	}
 	if err := refuseShards(c.Engine.Kernels, c.Model, p, c.Weights); err != nil {
 		return c, nil, err
 	}
-	warnings := c.findConstants()
+	warnings := append(c.findConstants(), c.chooseBackend()...)
 	if c.Kernels == nil && c.Engine.Kernels != "" {
 		kernels, err := hardware.FindKernels(c.Engine.Kernels, c.Accelerator)
 		if err != nil {
@@ -161,8 +158,9 @@ func (c Config) resolve() (Config, []string, error) {
 	return c.atLevel(), warnings, nil
 }
 
-// chooseBackend sets the back end of routed experts by the rules of the engine's release.
-func (c *Config) chooseBackend() error {
+// chooseBackend sets the back end of routed experts by the rules of the engine's release, and
+// returns a warning where it is asked for one that the engine is not known to have there.
+func (c *Config) chooseBackend() []string {
 	asked := c.Engine.Experts
 	release, err := engines.Find(c.Engine.Name, "")
 	if err != nil || c.Model.Experts() == nil {
@@ -180,8 +178,9 @@ func (c *Config) chooseBackend() error {
 		Data: p.Data, Model: c.Model.Name}
 	var ok bool
 	if c.backend, ok = release.Backend(engines.Experts, c.Weights, at, asked); !ok && asked != "" {
-		return fmt.Errorf("%s has no experts in %s by %s on %s", release.Title, c.Weights, asked,
-			c.Accelerator.Name)
+		c.backend.Name = asked
+		return []string{fmt.Sprintf("%s is not known to have experts in %s by %s on %s",
+			release.Title, c.Weights, asked, c.Accelerator.Name)}
 	}
 	return nil
 }

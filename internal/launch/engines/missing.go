@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/launch/options"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
 )
@@ -96,6 +97,11 @@ func (d *Replica) missing(e *Engine) (list []string) {
 	if !d.Stored && (d.asksWeights() == "" || e.Name == "trtllm") {
 		say("engine.weights %s: no published checkpoint of %s with such weights is known here; "+
 			"name one", weights, d.Model)
+	}
+	if asked := d.Engine.ExpertsBackend; asked != "" && slices.Contains(e.Table.Write(
+		e.express(d), e.VersionOf(d), d.Ranks(), options.Server).Left, "engine.experts-backend") {
+		say("engine.experts-backend %s: no flag of %s %s says so; set its environment variables",
+			asked, e.Name, e.VersionOf(d))
 	}
 	if kv := d.Engine.KVCache; kv == "int8" || kv == "fp32" {
 		say("engine.kv-cache %s: no flag of %s is written for it", kv, e.Name)

@@ -32,6 +32,7 @@ func (d *Replica) common() options.Terms {
 		t["engine.graph"] = strconv.Itoa(d.Graph)
 	}
 	t.Set("engine.scheduling", d.Engine.Scheduling)
+	t.Set("engine.experts-backend", d.Engine.ExpertsBackend)
 	return t
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/llmsim/llmsim/models/engines"
 )
 
 // kind is how the value of an option translates to a term's.
@@ -36,8 +38,13 @@ func notes(name string) string {
 // eager is the size of the largest captured graph where no graph is captured: it sets engine.eager.
 const eager = "eager"
 
-// unread is the kind of options that are written, and say nothing where they are read.
-const unread = "unread"
+// unread is the kind of options that are written, and say nothing where they are read; switches is
+// the kind of variables that choose back ends together, and experts of options that name one.
+const (
+	unread   = "unread"
+	switches = "switches"
+	experts  = "experts"
+)
 
 // kindOf returns a kind by its name. It panics for a name that no kind has: tables are part of the
 // program.
@@ -48,8 +55,12 @@ func kindOf(name string) kind {
 	switch name {
 	case "":
 		return kind{same, as}
-	case unread:
+	case unread, switches:
 		return kind{words("", ""), as}
+	case experts:
+		return kind{func(text string) (string, error) {
+			return engines.ExpertsName(text), nil
+		}, as}
 	case "count":
 		return kind{count, as}
 	case "tokens":

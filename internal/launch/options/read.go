@@ -63,12 +63,36 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 	if err := r.takeFields(fields); err != nil {
 		return nil, err
 	}
+	if err := r.chooseExperts(); err != nil {
+		return nil, err
+	}
 	if off, given := r.Terms["engine.eager"]; off == "false" {
 		r.Take("engine.eager")
 	} else if given { // without graphs, the size of the largest says nothing
 		r.Take("engine.graph")
 	}
 	return r, nil
+}
+
+// chooseExperts sets the back end of routed experts that the switches of the environment choose,
+// unless a flag names one, and refuses a name that the engine does not have.
+func (r *Reading) chooseExperts() error {
+	const term = "engine.experts-backend"
+	release, err := engines.Find(r.table.Engine, "")
+	if err != nil {
+		return err
+	}
+	if name := r.Terms[term]; name != "" {
+		if err := release.CheckExperts(name); err != nil {
+			return fmt.Errorf("%s: %w", r.Flags[term], err)
+		}
+		return nil
+	}
+	if asked := release.AskedExperts(r.command.Version, r.command.Env); asked != "" &&
+		r.Terms["engine.marlin"] == "" {
+		r.Set(term, asked)
+	}
+	return nil
 }
 
 // Set sets a term.
@@ -185,7 +209,7 @@ func (r *Reading) take(o *Option, name, value string, off bool) error {
 	given := value
 	var err error
 	switch {
-	case o.Kind == unread:
+	case o.Kind == unread, o.Kind == switches:
 		return nil
 	case o.isSwitch() && off:
 		value = o.Off

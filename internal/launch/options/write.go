@@ -57,8 +57,11 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 			written[o.Term] && o.Only == "" || !o.Has(version) {
 			continue
 		}
+		if o.Kind == experts {
+			value, given = t.expertsFlag(value)
+		}
 		text, ok := o.write(value, ranks)
-		if !ok {
+		if !ok || !given {
 			continue
 		}
 		written[o.Term] = true
@@ -88,6 +91,13 @@ func (t *Table) Write(terms Terms, version engines.Version, ranks int, form Form
 		}
 	}
 	return w
+}
+
+// expertsFlag returns a back end of routed experts as the engine's flag has it, and false for what
+// no flag says: that some are left out.
+func (t *Table) expertsFlag(name string) (string, bool) {
+	release, err := engines.Find(t.Engine, "")
+	return release.ExpertsFlag(name), err == nil && !strings.HasPrefix(name, "no-")
 }
 
 // write returns the option's value for its term's, and false where it has no such value. The value
