@@ -34,7 +34,7 @@ func (d *deployment) scenario(registry *policies.Registry) scenarios.Scenario {
 	if s.Engine.PromptGraphs == "on" {
 		s.Engine.Graph = max(s.Engine.Graph, d.tokenBudget)
 	}
-	if s.Memory.KVShare > 0 {
+	if s.Memory.KVShare > 0 || s.Memory.StaticShare > 0 {
 		s.Memory.Utilization = 0
 	}
 	s.Memory.Policy = cmp.Or(s.Memory.Policy, "paged")

@@ -176,9 +176,9 @@ func (l *trial) sglangFlags(ranks int) {
 	if four && !hybrid {
 		l.tokenBudget = 16384 * ranks
 	}
-	l.Memory.Utilization = 0.82
+	l.Memory.StaticShare = 0.82
 	if four {
-		l.Memory.Utilization = 0.85
+		l.Memory.StaticShare = 0.85
 	}
 	if l.accelerator.Generation != "blackwell" {
 		return
@@ -186,6 +186,7 @@ func (l *trial) sglangFlags(ranks int) {
 	l.param("receive-interval", 10) // --scheduler-recv-interval
 	switch {
 	case l.weights == hardware.FP8Block && !hybrid && l.Parallelism.Tensor == 4:
+		l.maxSequences, l.tokenBudget, l.Memory.StaticShare = 32*ranks, 8192*ranks, 0.95
 	case l.count >= 16, four && hybrid:
 		l.param("receive-interval", 30)
 	}

@@ -62,7 +62,8 @@ func (s startFlags) apply(l *trial) {
 			l.wait(int(steps), tokens)
 		}
 	}
-	share(&l.Memory.Utilization, "gpu-memory-utilization", "mem-fraction-static")
+	share(&l.Memory.Utilization, "gpu-memory-utilization")
+	share(&l.Memory.StaticShare, "mem-fraction-static")
 	share(&l.Memory.KVShare, "kv_cache_config.free_gpu_memory_fraction")
 	if strings.HasPrefix(s["kv-cache"]+s["kv-cache-dtype"]+s["kv_cache_config.dtype"], "fp8") {
 		l.kv = hardware.FP8

@@ -22,7 +22,7 @@ func TestFlagsReplaceAssumptions(t *testing.T) {
 			}},
 		{"max-running-requests=128;mem-fraction-static=0.85;scheduler-recv-interval=30;" +
 			"cuda-graph-max-bs=128", func(d *deployment) {
-			d.maxSequences, d.Memory.Utilization, d.Engine.Graph = 256, 0.85, 128
+			d.maxSequences, d.Memory.StaticShare, d.Engine.Graph = 256, 0.85, 128
 			d.param("receive-interval", 30)
 		}},
 		{"max_num_tokens=1152;kv_cache_config.free_gpu_memory_fraction=0.75;" +

@@ -36,7 +36,7 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 		return ""
 	}
 	for flag := range strings.SplitSeq(r.text("other_flags"), ";") {
-		share := &t.Memory.Utilization
+		share := &t.Memory.StaticShare
 		if _, err := fmt.Sscanf(strings.TrimSpace(flag), "mem-fraction-static=%f",
 			share); err == nil && (*share <= 0 || *share > 1) {
 			r.fail(fmt.Errorf("other_flags: found %q, want a share of at most 1", flag))

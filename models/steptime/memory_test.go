@@ -1,10 +1,7 @@
 package steptime
 
 import (
-	"encoding/csv"
 	"math"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -131,40 +128,6 @@ func TestRanksSampleTheirOwnSequences(t *testing.T) {
 		if one, each := plan(1, 512), plan(ranks, 512*ranks); each != one {
 			t.Errorf("activations of %d ranks with 512 sequences each take %g bytes on each "+
 				"accelerator, those of one %g", ranks, each, one)
-		}
-	}
-}
-
-// Measured blocks: vLLM 0.15.1 with max_num_seqs 128 and max_num_batched_tokens 2048
-// (inference-sim/training).
-func TestPlanMatchesVLLM(t *testing.T) {
-	file, err := os.Open(testkit.Shared(t, "measured", "kv_blocks.csv"))
-	testkit.OK(t, err)
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	testkit.OK(t, err)
-	machines, err := hardware.Load()
-	testkit.OK(t, err)
-	known, err := models.Load()
-	testkit.OK(t, err)
-	engine, err := FindEngine("vllm-v1")
-	testkit.OK(t, err)
-	for _, r := range rows[1:] {
-		model, err := known.Lookup(r[0])
-		testkit.OK(t, err)
-		gpu, err := machines.Accelerator(r[1])
-		testkit.OK(t, err)
-		tp, _ := strconv.Atoi(r[2])
-		utilisation, _ := strconv.ParseFloat(r[4], 64)
-		block, _ := strconv.Atoi(r[5])
-		want, err := strconv.ParseFloat(r[6], 64)
-		testkit.OK(t, err)
-		p, err := Plan(MemoryConfig{Model: model, Accelerator: &gpu, Engine: engine,
-			Parallel: Parallelism{Tensor: tp}, Utilisation: utilisation,
-			BlockTokens: block, TokenBudget: 2048, Sequences: 128})
-		if err != nil || math.Abs(float64(p.Blocks)/want-1) > 0.03 {
-			t.Errorf("%s on %d %s: %d blocks, measured %.0f (%v)", r[0], tp, r[1], p.Blocks, want,
-				err)
 		}
 	}
 }
