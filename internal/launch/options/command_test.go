@@ -22,8 +22,9 @@ func drawTerms(t *rapid.T, table *Table) Terms {
 		"engine.kv-cache": {"fp8"}, "engine.weights": {"fp8", "fp32"},
 		"batching.policy": {"priority"}, "batching.wait-tokens": {"0.25"},
 		"memory.cpu": {"64GB"}, "memory.write": {"back", "through"},
-		"offload-backend": {"native", "lmcache"},
-		"pool":            {"prefill", "decode"}, "engine.eager": {"true"}}
+		"offload-backend":        {"native", "lmcache"},
+		"engine.experts-backend": {"triton", "cutlass", "deepgemm"},
+		"pool":                   {"prefill", "decode"}, "engine.eager": {"true"}}
 	terms := Terms{"model": "m"}
 	for _, o := range table.Options {
 		choices := values[o.Term]
