@@ -19,6 +19,7 @@ import (
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // What a plan says of the fleet that it chooses is what `llmsim scenario` gives for the scenario
@@ -160,8 +161,9 @@ func (l *laws) plan(plan object, kinds map[string]int) (err error) {
 		var out bytes.Buffer
 		l.that(all.Write(&out, level) == nil, "the %s of the plan are not printed", how)
 		l.words(how, out.String())
-		l.that(!strings.Contains(out.String(), "more than 98%"), "the %s say what is not known",
-			how)
+		d := all.Models[0].Chosen
+		l.that(d != nil && (d.Grade == evidence.Measured || d.Grade == evidence.Here) ||
+			!strings.Contains(out.String(), "more than 98%"), "the %s say what is not known", how)
 	}
 	text, err := json.Marshal(all.Models[0])
 	if err != nil {
@@ -221,12 +223,10 @@ func (l *laws) chosen(a *planned.Answer, kinds map[string]int) error {
 		(several+4/math.Sqrt(float64(r.Completed)))*d.PerMillion)
 	l.same("GPU-hours of a million tokens", d.GPUHours,
 		d.PerMillion*d.MeanAccelerators()/d.Hourly, 0)
-	if _, servers := d.Grade.Supported(1); servers > 0 {
-		for _, c := range d.Chances {
-			most := float64(servers+1) / float64(servers+2)
-			l.that(max(c.Probability, c.High) <= most, "%d servers were left out of the fit, and "+
-				"a chance is %+v", servers, c)
-		}
+	most, kept, cases := d.Grade.Supported(1)
+	for _, c := range d.Chances {
+		l.that(max(c.Probability, c.High) <= most, "%d of %d such cases came true, and a chance "+
+			"is %+v", kept, cases, c)
 	}
 	if a.Spare > 0 && d.Law == nil {
 		less, _, err := runOf(d.Scenario, func(s *scenarios.Scenario) {

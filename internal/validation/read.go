@@ -14,6 +14,7 @@ import (
 
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Data is the measurements of a folder, read and ready to be predicted.
@@ -172,6 +173,9 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 		wait.Go(func() {
 			for i := range next {
 				results[i], failures[i] = k.experiments[i].compare(ctx, p)
+				if p.Shipped() && failures[i] == nil {
+					failures[i] = paced(ctx, k.experiments[i], results[i])
+				}
 			}
 		})
 	}
@@ -202,6 +206,38 @@ func (k *readKind) compare(ctx context.Context, p *accuracy.Physics) (accuracy.T
 	}
 	return t, nil
 }
+
+// paced predicts the figures of requests that arrive at a rate again, with steps as fast and as
+// slow as in one case of ten each: near capacity, latencies grow by many times as much.
+func paced(ctx context.Context, e experiment, list []accuracy.Comparison) error {
+	key := keyOf(e)
+	if at, is := e.(interface{ open() bool }); !is || !at.open() || key.Engine == "" {
+		return nil
+	}
+	spread := evidence.Of(key, true).Spread
+	fast, slow := spread.Range()
+	for _, pace := range []struct {
+		factor float64
+		into   func(*accuracy.Comparison) *float64
+	}{{fast, func(c *accuracy.Comparison) *float64 { return &c.Fast }},
+		{slow, func(c *accuracy.Comparison) *float64 { return &c.Slow }}} {
+		again, err := e.compare(ctx, &accuracy.Physics{Slowdown: pace.factor})
+		if err != nil || len(again) != len(list) {
+			return err
+		}
+		for i := range list {
+			*pace.into(&list[i]) = again[i].Predicted
+		}
+	}
+	return nil
+}
+
+// open reports whether requests arrive at a rate.
+func (t *trial) open() bool {
+	return t.apart == nil && (t.recorded != nil || t.Workload.Arrivals.Process == "poisson")
+}
+
+func (v *vllmRun) open() bool { return true }
 
 // Where returns the measurements of the tables and groups that keep accepts. What was measured
 // together stays together: keep is asked once for the rows of a run, or for the loads of a kernel,

@@ -79,6 +79,9 @@ func (s *served) under(p *accuracy.Physics) *scenarios.File {
 	if s.machine != "" {
 		file.Scenario.Hardware.Host = p.Host(s.machine)
 	}
+	if p.Slowdown > 0 {
+		file.Scenario.Engine.Slowdown = p.Slowdown
+	}
 	file.Physics = &scenarios.Physics{Engine: p.Engine, Constants: p.Constants,
 		Routing: p.Routing}
 	if s.session {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/scenarios/deployment"
@@ -203,56 +201,6 @@ func FromNeighbours(key deployment.Key, near Neighbours) ErrorRange {
 	}
 	return ErrorRange{Bias: bias, Within: within}
 }
-
-// Supported returns the probability that is known where a range of the given grade says p that a
-// latency is not later: at most the share of the servers that were left out of the fit whose rows
-// were not later than their ranges say with p, by Laplace's rule of succession. Errors have longer
-// tails than normal ones, so that p says too much. It returns the number of these servers, too; 0
-// where a deployment's own measurements decide, since a part of those was held out.
-func (g Grade) Supported(p float64) (known float64, servers int) {
-	if g == Here {
-		return p, 0
-	}
-	known, servers = p, math.MaxInt
-	z := distuv.UnitNormal.Quantile(min(p, mostSure))
-	for _, late := range lateness() {
-		n := len(late) / len(deciles)
-		k := sort.SearchFloat64s(late, z+1e-9)
-		known = min(known, (float64(k)/float64(len(deciles))+1)/float64(n+2))
-		servers = min(servers, n)
-	}
-	return known, servers
-}
-
-// mostSure is the largest probability that is told from certainty: beyond it, the tail of a normal
-// distribution says nothing of errors.
-const mostSure = 0.985
-
-// lateness has, for each quantity, how late the rows of servers were that were left out of the fit,
-// in standard deviations of the range that a result would have had, in order. Each server has five
-// values.
-var lateness = sync.OnceValue(func() map[string][]float64 {
-	list := map[string][]float64{}
-	ranges := map[deployment.Key]Spread{}
-	for _, e := range LeftOut() {
-		s, known := ranges[e.Key]
-		if !known {
-			s = Without(e.Key).Spread
-			ranges[e.Key] = s
-		}
-		bias, deviation := s.TPOTBias, s.TPOT
-		if e.Quantity == "TTFT" {
-			bias, deviation = s.TTFTBias, s.TTFT
-		}
-		for _, x := range e.Range.Points() {
-			list[e.Quantity] = append(list[e.Quantity], (x-bias)/deviation)
-		}
-	}
-	for _, late := range list {
-		slices.Sort(late)
-	}
-	return list
-})
 
 // NeighboursOf returns the servers of errors by quantity.
 func NeighboursOf(list []Error) map[string]Neighbours {

@@ -4,9 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/models"
@@ -205,58 +206,39 @@ func TestAroundHoldsFourFifthsOfTheWeight(t *testing.T) {
 	}
 }
 
-// What is known of a probability is counted over the rows that were left out, by Laplace's rule.
-func TestSupportedIsCounted(t *testing.T) {
-	for p, z := range map[float64]float64{0.5: 0, 0.9: 1.2815515655446004,
-		0.95: 1.6448536269514722, 0.985: 2.1700903775845606, 0.999: 2.1700903775845606,
-		1: 2.1700903775845606} {
-		want, least := p, math.MaxInt
-		for _, quantity := range []string{"TPOT", "TTFT"} {
-			late := lateness()[quantity]
-			if !sort.Float64sAreSorted(late) || len(late)%5 != 0 {
-				t.Fatalf("%s: %d values in disorder", quantity, len(late))
-			}
-			kept := 0
-			for _, x := range late {
-				if x <= z {
-					kept++
-				}
-			}
-			n := float64(len(late)) / 5
-			want, least = min(want, (float64(kept)/5+1)/(n+2)), min(least, int(n))
+// The distribution of errors holds 80 of 100 values within Width80 deviations, has heavier tails
+// than a normal one, and quantiles are the inverse of its distribution function. Two errors that
+// are independent but for their scale add up to one of the same distribution: half of the cases
+// are below any sum of typical ones, and over all of the one error, the other has its own law.
+func TestErrorsHaveHeavyTails(t *testing.T) {
+	if got := Within(Width80) - Within(-Width80); math.Abs(got-0.8) > 1e-3 {
+		t.Errorf("%g within the width of 80 %%", got)
+	}
+	for p := 0.005; p < 1; p += 0.005 {
+		if got := Within(Deviations(p)); math.Abs(got-p) > 1e-9 {
+			t.Errorf("%g is below the quantile of %g", got, p)
 		}
-		if known, servers := Formula.Supported(p); !likely(known, want) || servers != least {
-			t.Errorf("%g: %g by %d servers, want %g by %d", p, known, servers, want, least)
+		normal := distuv.UnitNormal.Quantile(p)
+		if p > 0.9001 && Deviations(p) < normal || p < 0.0999 && Deviations(p) > normal {
+			t.Errorf("at %g the tail of %g is lighter than a normal one's, %g", p, Deviations(p),
+				normal)
 		}
 	}
-}
-
-// Rows are late by what they lie beyond the bias of the range that a result would have had, in its
-// standard deviations: five values of each server, under its own quantity.
-func TestLatenessOfRows(t *testing.T) {
-	all := map[string]int{}
-	for _, e := range LeftOut() {
-		all[e.Quantity] += 5
+	for _, x := range []float64{-3, -1, 0, 0.5, 2} {
+		own, sum := 0.0, 0.0
+		const n = 4000
+		for k := range n {
+			z := Deviations((float64(k) + 0.5) / n)
+			own += WithinGiven(x, z) / n
+			sum += WithinGiven((x-float64(0.6*z))/0.8, z) / n // 0.6² + 0.8² = 1
+		}
+		if math.Abs(own-Within(x)) > 1e-3 || math.Abs(sum-Within(x)) > 1e-3 {
+			t.Errorf("%g: %g alone and %g in a sum, want %g", x, own, sum, Within(x))
+		}
 	}
-	for i, e := range LeftOut() {
-		if len(lateness()[e.Quantity]) != all[e.Quantity] {
-			t.Fatalf("%d values of %s, want %d", len(lateness()[e.Quantity]), e.Quantity,
-				all[e.Quantity])
-		}
-		if i%40 > 1 {
-			continue
-		}
-		s := Without(e.Key).Spread
-		bias, deviation := s.TPOTBias, s.TPOT
-		if e.Quantity == "TTFT" {
-			bias, deviation = s.TTFTBias, s.TTFT
-		}
-		for _, z := range []float64{-1.2816, -0.5244, 0, 0.5244, 1.2816} {
-			late := (e.Range.Bias + e.Range.Within*z/1.2816 - bias) / deviation
-			if !slices.ContainsFunc(lateness()[e.Quantity],
-				func(x float64) bool { return likely(x, late) }) {
-				t.Errorf("%s of %+v: %g is not among them", e.Quantity, e.Key, late)
-			}
+	for x, want := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 0} {
+		if Within(x) != want || WithinGiven(x, 1) != want {
+			t.Errorf("%g: %g", x, Within(x))
 		}
 	}
 }

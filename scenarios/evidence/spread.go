@@ -36,7 +36,7 @@ func (s *Spread) Of(metric string, quantile float64) ErrorRange {
 		mean = ErrorRange{s.TTFTBias, s.TTFT * Width80}
 	}
 	beside := besideMeans()[metric]
-	if quantile <= evenQuantile {
+	if !High(quantile) {
 		beside = ErrorRange{}
 	}
 	return ErrorRange{mean.Bias + beside.Bias,
@@ -46,6 +46,9 @@ func (s *Spread) Of(metric string, quantile float64) ErrorRange {
 // evenQuantile is the largest quantile that is off by as much as the mean. Of 38 rows, means are
 // within 5 % in four of five, and 90th percentiles within 4.5 %.
 const evenQuantile = 0.95
+
+// High reports whether a quantile has an error of its own beside the mean's.
+func High(quantile float64) bool { return quantile > evenQuantile }
 
 // percentiles.csv says by how much the logarithms of measured over predicted 99th percentiles
 // differ from those of means of the same rows.

@@ -10,7 +10,7 @@ import (
 const spotAndBase = `
 model: llama-3.1-8b
 workload: {rate: 170/s, prompt: 300, output: 40}
-slo: {ttft: 1s, tpot: 60ms, percentile: 99}
+slo: {ttft: 1400ms, tpot: 70ms, percentile: 99}
 menu:
   hardware:
     - {accelerator: l40s, term: on-demand, price: $1.5/h}

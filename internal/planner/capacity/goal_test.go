@@ -32,7 +32,7 @@ menu:
 ` + effort, `
 model: qwen2.5-14b
 workload: {rate: 6/s, prompt: 1500, output: 60}
-slo: {ttft: 1s, tpot: 25ms}
+slo: {ttft: 1s, tpot: 25ms, percentile: 95}
 goal: ` + goal + `
 menu:
   hardware: [h100-sxm, a100-80gb-sxm, l40s]

@@ -2,6 +2,8 @@ package stats
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"reflect"
 	"testing"
 
@@ -80,6 +82,33 @@ func TestTimesThatMayNotComeHaveNoRange(t *testing.T) {
 		if missing == 0 {
 			t.Errorf("%v: each run has all figures", overrides)
 		}
+	}
+}
+
+// An SLO on TTFT is kept as often as where TTFT is as late, and as early, as in one case of ten
+// each, and the time of a request has the error of TTFT as far as that is a part of it.
+func TestSLOsHaveTheErrorOfTTFT(t *testing.T) {
+	spread := evidence.Spread{TTFT: 0.3}
+	r, _ := outcome(t, spread, "workload.rate=1/s")
+	limit := 1.6 * r.MedianTTFT
+	slo := func(ms float64) string {
+		return fmt.Sprintf("slo={ttft: %.4fms, percentile: 90}", ms)
+	}
+	seen, ranges := outcome(t, spread, "workload.rate=1/s", slo(limit))
+	for _, factor := range []float64{math.Exp(0.3 * tenth), math.Exp(-0.3 * tenth)} {
+		other, _ := outcome(t, spread, "workload.rate=1/s", slo(limit/factor))
+		for _, name := range []string{"slo_attainment", "goodput"} {
+			m, span := scenarios.MetricNamed(name), ranges.Of[name]
+			x := m.Of(other)
+			if factor > 1 && m.Of(seen) == x || x < 0.999*span.Low || x > 1.001*span.High {
+				t.Errorf("%s is %g where TTFT is %g times as long, outside of %+v around %g", name,
+					x, factor, span, m.Of(seen))
+			}
+		}
+	}
+	share := r.MeanTTFT / r.MeanE2EL
+	if up := math.Log(ranges.Of["mean_e2el_ms"].High / seen.MeanE2EL); up < 0.99*share*0.3*tenth {
+		t.Errorf("requests may take %g more, of which TTFT is %g", up, share)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -132,7 +133,8 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 	common := evidence.Spread{}
 	if shared {
 		common.TPOT = min(first.Spread.TPOT, other.Spread.TPOT)
-		common.TTFT = min(beside(m, first.Spread).deviation, beside(m, other.Spread).deviation)
+		common.TTFT = min(beside(m, first.Spread, 0).deviation,
+			beside(m, other.Spread, 0).deviation)
 	}
 	down, up := float64(noise*noise), float64(noise*noise)
 	add := func(fast, slow float64) {
@@ -149,7 +151,7 @@ func Difference(m scenarios.Metric, first, other Response, shared bool, seen,
 	}{{first, a, -1}, {other, b, 1}} {
 		rest := own.sign * math.Sqrt(1-own.part*own.part)
 		add(rest*(own.Fast-own.Plain), rest*(own.Slow-own.Plain))
-		o := beside(m, own.Spread)
+		o := beside(m, own.Spread, 0)
 		half := float64(own.Plain * distuv.UnitNormal.Quantile((1+level)/2) *
 			math.Sqrt(float64(o.deviation*o.deviation)-float64(common.TTFT*common.TTFT)))
 		shift := float64(own.sign * own.Plain * math.Expm1(o.bias))
@@ -240,13 +242,53 @@ func factor(e evidence.Spread, p float64) float64 {
 // the measured over the predicted value, around a bias.
 type besides struct{ bias, deviation float64 }
 
-// beside returns it. Only times to first token have more.
-func beside(m scenarios.Metric, e evidence.Spread) besides {
-	if !strings.Contains(m.Name, "ttft") {
-		return besides{}
+// beside returns it. Times to first token have more, whole requests the share of them that is the
+// time to first token, and high percentiles an error of their own.
+func beside(m scenarios.Metric, e evidence.Spread, share float64) besides {
+	quantile := 0.0
+	if strings.HasPrefix(m.Name, "p99") {
+		quantile = 0.99
 	}
-	return besides{e.TTFTBias - e.TPOTBias,
-		math.Sqrt(max(0, float64(e.TTFT*e.TTFT)-float64(e.TPOT*e.TPOT)))}
+	own := func(metric string, quantile float64) besides {
+		l := e.Of(metric, quantile).Law()
+		return besides{l.Bias - e.TPOTBias,
+			math.Sqrt(max(0, float64(l.Spread*l.Spread)-float64(e.TPOT*e.TPOT)))}
+	}
+	switch {
+	case strings.Contains(m.Name, "ttft"):
+		return own(evidence.TTFT, quantile)
+	case strings.Contains(m.Name, "tpot"):
+		return own(evidence.TPOT, quantile)
+	case strings.Contains(m.Name, "e2el"):
+		whole, first := own(evidence.E2E, quantile), own(evidence.TTFT, 0)
+		return besides{whole.bias + float64(share*first.bias),
+			math.Hypot(whole.deviation, share*first.deviation)}
+	}
+	return besides{}
+}
+
+// shareOfTTFT returns how much of the time of a request is the time to its first token.
+func shareOfTTFT(r *scenarios.Result) float64 {
+	if r.MeanE2EL <= 0 {
+		return 0
+	}
+	return min(1, r.MeanTTFT/r.MeanE2EL)
+}
+
+// Later makes limits as much stricter as latencies are later: of TTFT by a factor, and of whole
+// requests as far as TTFT is a share of them.
+func Later(s *scenarios.Scenario, factor, share float64) {
+	later := func(slo *scenarios.SLO) {
+		slo.TTFT = slo.TTFT.Scaled(1 / factor)
+		if share > 0 {
+			slo.E2E = slo.E2E.Scaled(1 / (1 + float64(share*(factor-1))))
+		}
+	}
+	later(&s.SLO)
+	s.Workload.Classes = slices.Clone(s.Workload.Classes)
+	for i := range s.Workload.Classes {
+		later(&s.Workload.Classes[i].SLO)
+	}
 }
 
 // Ranges returns the ranges of the metrics of a result. Load reads its scenario anew.
@@ -257,7 +299,8 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 	if requests == 0 {
 		return nil, nil
 	}
-	run := func(seed uint64, factor float64) (*scenarios.Result, error) {
+	share := shareOfTTFT(r)
+	run := func(seed uint64, factor, late float64) (*scenarios.Result, error) {
 		f, err := load()
 		if err != nil {
 			return nil, err
@@ -267,19 +310,29 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 			f.Scenario.Workload.Requests = mostRequests
 		}
 		SlowDown(&f.Scenario, factor)
+		if late != 1 {
+			f.Scenario.SLO = f.Scenario.SLO.Complete()
+			Later(&f.Scenario, late, share)
+		}
 		return f.Run(ctx, policies.Default())
 	}
-	fast, err := run(0, factor(e, (1-level)/2))
+	// An SLO is kept or missed by both latencies: each is as late as in one case of ten.
+	first := evidence.Law{Bias: e.TTFTBias, Spread: max(e.TTFT, e.TPOT)}
+	pace := func(p float64) (*scenarios.Result, error) {
+		steps := factor(e, p)
+		return run(0, steps, first.Quantile(p)/steps)
+	}
+	fast, err := pace((1 - level) / 2)
 	if err != nil {
 		return nil, err
 	}
-	late, err := run(0, factor(e, (1+level)/2))
+	late, err := pace((1 + level) / 2)
 	if err != nil {
 		return nil, err
 	}
 	var plain []*scenarios.Result
 	for seed := range uint64(seeds) {
-		one, err := run(seed, 1)
+		one, err := run(seed, 1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -351,11 +404,11 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 		seen[i] = forward(seen[i])
 	}
 	_, deviation := MeanDeviation(seen)
-	noise := math.Hypot(deviation*shorter,
-		beside(m, e).deviation) * distuv.UnitNormal.Quantile((1+level)/2)
+	own := beside(m, e, shareOfTTFT(r))
+	noise := math.Hypot(deviation*shorter, own.deviation) * distuv.UnitNormal.Quantile((1+level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
 	middle := typical(a, b, e)
-	centre := forward(value) + middle + beside(m, e).bias
+	centre := forward(value) + middle + own.bias
 	of = scenarios.Range{
 		Low:  back(centre - math.Hypot(middle-min(a, b, middle), noise)),
 		High: back(centre + math.Hypot(max(a, b, middle)-middle, noise)),

@@ -58,6 +58,9 @@ type Comparison struct {
 	// Quantity is what was measured, in Unit.
 	Quantity, Unit      string
 	Predicted, Measured float64
+	// Fast and Slow are what would be predicted with steps as fast and as slow as in one case of
+	// ten each; 0 where that was not simulated.
+	Fast, Slow float64
 	// Rehearsal returns about what the figure would be under other physics, and whether that is
 	// known without a simulation; nil where it never is.
 	Rehearsal func(*Physics) (float64, bool)

@@ -23,8 +23,16 @@ type Physics struct {
 	Hosts map[string]float64
 	// Routing says how unevenly routers choose experts; nil means what ships with the program.
 	Routing []models.Routing
+	// Slowdown is a factor on the times of all steps; 0 is 1.
+	Slowdown float64
 	// Power returns what is known of the power that an accelerator draws.
 	Power func(a *hardware.Accelerator) *hardware.PowerLaw
+}
+
+// Shipped reports whether predictions are what the program ships.
+func (p *Physics) Shipped() bool {
+	return p.Engine == nil && p.Constants == nil && p.Hosts == nil && p.Routing == nil &&
+		p.Slowdown == 0
 }
 
 // Preset returns the engine preset of that name; an error names the nearest one.

@@ -15,6 +15,8 @@ type Summary struct {
 	// Reliability says how often the ranges of results hold what was measured.
 	Reliability []Reliability `json:"reliability,omitempty"`
 	Held        Held          `json:"held,omitzero"`
+	// Chances says how often what is said of SLOs came true.
+	Chances []Verified `json:"chances,omitempty"`
 	// Ignored says of each file that was not read why.
 	Ignored []string `json:"not_read,omitempty"`
 }
@@ -75,7 +77,8 @@ type Worst struct {
 func (r *Report) Summary() Summary {
 	grades := r.Grades()
 	s := Summary{Tables: []TableSummary{}, Targets: r.Targets(), Goals: r.Goals(),
-		Reliability: reliability(grades), Held: r.held(grades), Ignored: r.Ignored}
+		Reliability: reliability(grades), Held: r.held(grades), Chances: Chances(r.Forecasts()),
+		Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())
 	}

@@ -119,15 +119,26 @@ type Growth struct {
 // Chance is the probability that a number of replicas keeps the SLO, with the spares down.
 type Chance struct {
 	Replicas int `json:"replicas"`
-	// Probability is over the errors of both latencies, and not above what servers bear out that
-	// were left out of the fit of constants. It is 0 for less than 0.015, and where a deployment's
-	// own measurements decide, 1 for more than 0.985.
+	// Probability is over the errors of all latencies, and not above the share of such forecasts
+	// that came true (evidence.Grade.Supported). It is 0 for less than 0.015, and where a
+	// deployment's own measurements decide, 1 for more than 0.985.
 	Probability float64 `json:"probability"`
 	// Low and High are the interval of the probability over seeds, at 95 % confidence.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	// Kept is the share of requests that keep the SLO with the predicted times.
 	Kept float64 `json:"kept"`
+	// Bears is the load up to which they keep the SLO, where latencies grow by much more than the
+	// times of steps: there, an error of steps is one of load.
+	Bears *Bears `json:"bears,omitempty"`
+}
+
+// Bears is a load in requests a second: as steps typically take, and from Low to High in 80 of 100
+// cases.
+type Bears struct {
+	Rate float64 `json:"rate"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares

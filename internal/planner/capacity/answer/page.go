@@ -92,14 +92,23 @@ const unlimited = math.MaxInt
 // into the given number of lines, and how many lines they are.
 func (g page) blocks(most int) (list doc.Blocks, lines int) {
 	parts := make([]doc.Blocks, len(g))
+	kept := 0 // lines for essential parts to come, at their shortest
+	for _, part := range g {
+		if part.rank == essential {
+			kept += part.ways[len(part.ways)-1].Lines()
+		}
+	}
 	for r := essential; r <= sources; r++ {
 		for i, part := range g {
 			if part.rank != r {
 				continue
 			}
+			if r == essential {
+				kept -= part.ways[len(part.ways)-1].Lines()
+			}
 			for k, way := range part.ways {
 				n := way.Lines()
-				if lines+n <= most || r == essential && k == len(part.ways)-1 {
+				if lines+n+kept <= most || r == essential && k == len(part.ways)-1 {
 					parts[i] = way
 					lines += n
 					break
@@ -113,7 +122,7 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 // odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
 func (d *Deployment) odds(a *Answer) string {
 	var parts []string
-	most, servers := d.Grade.Supported(1)
+	most, _, _ := d.Grade.Supported(1)
 	for i, c := range d.Chances {
 		if i > 0 && d.Chances[i-1].Probability > most-Certain {
 			break // more replicas keep it all the more
@@ -125,20 +134,52 @@ func (d *Deployment) odds(a *Answer) string {
 	if d.Certainty != nil {
 		words = d.Certainty.words(d, a) + " " + words
 	}
-	// The last chance but one is the answer's.
-	if n := len(d.Chances); n > 1 && d.Chances[n-2].Probability < a.Confidence {
+	own := d.chance()
+	if b := own.Bears; b != nil {
+		words += fmt.Sprintf(" With %s, the SLO holds up to about %s/s (%s to %s, 80%% sure); the "+
+			"load is %s/s.", units.Plural(own.Replicas, "replica"), units.Figure(b.Rate),
+			units.Figure(b.Low), units.Figure(b.High), units.Figure(a.Rate))
+	}
+	if len(d.Chances) > 1 && own.Probability < a.Confidence {
 		words += fmt.Sprintf(" The answer holds at both latencies' %.4g%% quantiles at once",
 			100*a.Confidence)
-		if servers > 0 {
-			words += fmt.Sprintf("; chances go as far as %d servers left out of the fit bear "+
-				"them out", servers)
-		}
 		words += "."
 		if strings.Contains(words, "–") {
 			words += " Brackets span draws of the load."
 		}
 	}
 	return words
+}
+
+// chance returns the answer's own chance, the last but one.
+func (d *Deployment) chance() Chance {
+	if n := len(d.Chances); n > 0 {
+		return d.Chances[max(0, n-2)]
+	}
+	return Chance{}
+}
+
+// verified says how often what is said of the answer came true elsewhere.
+func (d *Deployment) verified() string {
+	if len(d.Chances) == 0 {
+		return ""
+	}
+	return verified(d.Grade, d.chance().Probability)
+}
+
+// verified says how often a chance of a grade, or a higher one, came true in cases that were
+// measured; "" where none is known.
+func verified(g evidence.Grade, chance float64) string {
+	_, kept, cases := g.Supported(chance)
+	if cases == 0 {
+		return ""
+	}
+	of := "measured cases"
+	if g != evidence.Measured {
+		of = "cases of servers left out of the fit"
+	}
+	return fmt.Sprintf(" Such words came true in %s of %s %s.", units.Count(int64(kept)),
+		units.Count(int64(cases)), of)
 }
 
 // words says what certainty costs.

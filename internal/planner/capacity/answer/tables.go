@@ -180,14 +180,8 @@ func (a *Answer) measuredJob() *JobDone {
 
 // odds says how likely the fleet of the answer is in time.
 func (j *JobDone) odds() string {
-	_, servers := j.Grade.Supported(1)
-	bear := ""
-	if servers > 0 {
-		bear = fmt.Sprintf(", as far as %d servers left out of the fit bear it out",
-			servers)
-	}
 	return fmt.Sprintf("Over all errors of predicted step times (%s), it is in time in %s of "+
-		"cases%s.", j.Grade, percentChance(j.InTime), bear)
+		"cases.%s", j.Grade, percentChance(j.InTime), verified(j.Grade, j.InTime))
 }
 
 // shapes returns the ranking of the kinds of replicas, and the limit of each below it.

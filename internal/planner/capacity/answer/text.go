@@ -164,7 +164,8 @@ func (a *Answer) addFleet(g *page, whole bool) {
 		g.add(essential, texts("SLO: "+a.slo()+kept),
 			texts(fmt.Sprintf("SLO: one for each of %d classes%s", len(a.ClassSLOs), kept)))
 		g.text(reasons, d.Law.words())
-		g.text(likely, d.odds(a))
+		odds := d.odds(a)
+		g.add(likely, texts(odds+d.verified()), texts(odds))
 		g.add(essential, cost)
 	}
 	g.text(chosenSettings, a.Tuned.words(a))

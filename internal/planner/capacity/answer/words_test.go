@@ -77,15 +77,23 @@ func TestPagesHoldWhatFits(t *testing.T) {
 		}
 		most := rapid.IntRange(0, 20).Draw(t, "most")
 		list, lines := g.blocks(most)
-		want := 0
+		want, kept := 0, 0
+		for _, part := range g {
+			if part.rank == essential {
+				kept += len(part.ways[len(part.ways)-1])
+			}
+		}
 		for r := essential; r <= sources; r++ {
 			for _, part := range g {
 				if part.rank != r {
 					continue
 				}
 				first, last := len(part.ways[0]), len(part.ways[len(part.ways)-1])
+				if r == essential {
+					kept -= last
+				}
 				switch {
-				case want+first <= most:
+				case want+first+kept <= most:
 					want += first
 				case want+last <= most || r == essential:
 					want += last
@@ -154,8 +162,17 @@ func TestChancesAreToldUntilOneIsSure(t *testing.T) {
 	list[1].Low, list[1].High = 0.9, 0.9
 	says(t, d.odds(a), "quantiles at once", "no: Brackets")
 	d.Grade = evidence.Measured
-	_, servers := d.Grade.Supported(1)
-	says(t, d.odds(a), fmt.Sprintf("as far as %d servers", servers))
+	_, kept, cases := d.Grade.Supported(0.9)
+	says(t, verified(d.Grade, 0.9), fmt.Sprintf("came true in %s of %s measured cases",
+		units.Count(int64(kept)), units.Count(int64(cases))))
+	says(t, verified(evidence.Relative, 0.9), "cases of servers left out of the fit")
+	if got := verified(evidence.Here, 0.9); got != "" {
+		t.Errorf("of a deployment's own measurements: %q", got)
+	}
+	list[1].Bears = &Bears{Rate: 5, Low: 4, High: 6}
+	a.Rate = 4.5
+	says(t, d.odds(a), "With 5 replicas, the SLO holds up to about 5/s (4 to 6, 80% sure); "+
+		"the load is 4.5/s")
 	d.Chances = list[2:]
 	says(t, d.odds(&Answer{Confidence: 2}), "no: quantiles")
 	d.Chances = list[1:]
@@ -506,8 +523,9 @@ func TestPagesOfFleets(t *testing.T) {
 	says(t, a.page(Brief, false).all(), "simulated 25% of the job take 12 hours", "about 48.",
 		"no: demands")
 	j := JobDone{Grade: evidence.Measured, InTime: 0.5}
-	_, servers := j.Grade.Supported(1)
-	says(t, j.odds(), fmt.Sprintf("as far as %d servers", servers), "(measured)", "in 50%")
+	_, kept, _ := j.Grade.Supported(0.5)
+	says(t, j.odds(), fmt.Sprintf("came true in %s of", units.Count(int64(kept))), "(measured)",
+		"in 50%")
 }
 
 // The totals of a page are over all models.

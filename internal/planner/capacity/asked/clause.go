@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Clause is one part of an SLO, with the share of the requests that must keep it and the share that
@@ -24,7 +25,33 @@ type Clause struct {
 	// Late has the shares if TTFT were other than simulated, for each of LateFactors. It is absent
 	// where TTFT does not matter.
 	Late []stats.Interval `json:"kept_by_ttft,omitempty"`
+	// Whole has the shares if all latencies that are limited were other than simulated, TTFT alone
+	// excepted, for each of LateFactors. It is absent up to the percentile whose error is the
+	// mean's.
+	Whole []stats.Interval `json:"kept_by_latency,omitempty"`
 }
+
+// Late is factors on latencies, beyond what steps make of them.
+type Late struct {
+	// First is on TTFT, and FirstTail on TTFT where a high percentile is limited. Tail is on TPOT
+	// and E2E latency where a high percentile is.
+	First, FirstTail, Tail float64
+}
+
+// LateBy returns a factor on TTFT alone.
+func LateBy(first float64) Late { return Late{first, first, 1} }
+
+// Least returns the smallest factor.
+func (l Late) Least() float64 { return min(l.First, l.FirstTail, l.Tail) }
+
+// And returns the smaller of each factor.
+func (l Late) And(other Late) Late {
+	return Late{min(l.First, other.First), min(l.FirstTail, other.FirstTail),
+		min(l.Tail, other.Tail)}
+}
+
+// high reports whether a clause limits a percentile that has an error of its own.
+func (g *Clause) high() bool { return evidence.High(g.Target) && g.Latency != metrics.E2E }
 
 // used returns how near a clause is to being missed: the share of requests that miss it, divided by
 // the share that may.
@@ -55,10 +82,15 @@ func Pooled(runs [][]Clause) []Clause {
 	for i := range list {
 		list[i] = runs[0][i]
 		list[i].Kept = mean(runs, func(run []Clause) stats.Interval { return run[i].Kept })
-		list[i].Late = slices.Clone(list[i].Late)
+		list[i].Late, list[i].Whole = slices.Clone(list[i].Late), slices.Clone(list[i].Whole)
 		for k := range list[i].Late {
 			list[i].Late[k] = mean(runs, func(run []Clause) stats.Interval {
 				return run[i].Late[k]
+			})
+		}
+		for k := range list[i].Whole {
+			list[i].Whole[k] = mean(runs, func(run []Clause) stats.Interval {
+				return run[i].Whole[k]
 			})
 		}
 	}
@@ -81,15 +113,19 @@ func mean(runs [][]Clause, of func(run []Clause) stats.Interval) stats.Interval 
 func Clauses(seen *planner.Observation, requests []planner.Request, confidence float64) []Clause {
 	var list []Clause
 	add := func(g Clause, limits metrics.SLO, counts func(*planner.Request) bool) {
-		var rooms []float64
+		var rooms, whole []float64
 		for i := range requests {
 			if r := &requests[i]; counts(r) {
 				rooms = append(rooms, Room(r, &limits))
+				whole = append(whole, wholeRoom(r, &limits))
 			}
 		}
 		g.Kept = ShareKept(rooms, 1, confidence)
 		if limits.TTFT > 0 || limits.E2E > 0 {
 			g.Late = Lateness(rooms, confidence)
+		}
+		if evidence.High(g.Target) && (limits.TPOT > 0 || limits.E2E > 0) {
+			g.Whole = Lateness(whole, confidence)
 		}
 		list = append(list, g)
 	}
@@ -133,27 +169,46 @@ func Clauses(seen *planner.Observation, requests []planner.Request, confidence f
 	return list
 }
 
-// Under returns the clause where TTFT is that many times what was simulated.
-func (g Clause) Under(factor float64) Clause {
-	if g.Late != nil && factor != 1 {
-		g.Kept = shareKeptAt(g.Late, factor)
+// Under returns the clause where latencies are that many times what was simulated.
+func (g Clause) Under(late Late) Clause {
+	first := late.First
+	if g.high() {
+		first = late.FirstTail
+	}
+	simulated := g.Kept
+	if g.Late != nil && first != 1 {
+		g.Kept = shareKeptAt(g.Late, first)
+	}
+	if g.Whole != nil && late.Tail != 1 {
+		if whole := shareKeptAt(g.Whole, late.Tail); whole.Mean < min(g.Kept.Mean,
+			simulated.Mean) {
+			g.Kept = whole
+		}
 	}
 	return g
 }
 
-// MostLate returns the largest factor on TTFT under which clauses are kept: 0 where no factor is
-// small enough, and +Inf where TTFT does not matter.
-func MostLate(clauses []Clause) float64 {
-	least := math.Inf(1)
+// MostLate returns the largest factors on latencies under which clauses are kept: 0 where no factor
+// is small enough, and +Inf where a latency does not matter.
+func MostLate(clauses []Clause) Late {
+	all := Late{math.Inf(1), math.Inf(1), math.Inf(1)}
 	for i := range clauses {
-		switch g := &clauses[i]; {
-		case g.Late != nil:
-			least = min(least, MostKept(g.Late, g.Target))
-		case g.Kept.Mean < g.Target-1e-12:
-			return 0
+		g := &clauses[i]
+		first := &all.First
+		if g.high() {
+			first = &all.FirstTail
+		}
+		if g.Late != nil {
+			*first = min(*first, MostKept(g.Late, g.Target))
+		}
+		if g.Whole != nil {
+			all.Tail = min(all.Tail, MostKept(g.Whole, g.Target))
+		}
+		if g.Late == nil && g.Whole == nil && g.Kept.Mean < g.Target-1e-12 {
+			return Late{}
 		}
 	}
-	return least
+	return all
 }
 
 // A clause has the shares of requests that keep it for factors on TTFT from one over lateMost to
@@ -186,6 +241,22 @@ func Room(r *planner.Request, limits *metrics.SLO) float64 {
 		most = min(most, float64(limits.E2E-(r.E2E-r.TTFT))/float64(max(r.TTFT, 1)))
 	}
 	return max(most, 0)
+}
+
+// wholeRoom returns the largest factor on all latencies of a request that are limited, TTFT
+// excepted, under which it keeps its limits.
+func wholeRoom(r *planner.Request, limits *metrics.SLO) float64 {
+	if r.Rejected || limits.TTFT > 0 && r.TTFT > limits.TTFT {
+		return 0
+	}
+	most := math.Inf(1)
+	if limits.TPOT > 0 {
+		most = min(most, float64(limits.TPOT)/float64(max(r.TPOT, 1)))
+	}
+	if limits.E2E > 0 {
+		most = min(most, float64(limits.E2E)/float64(max(r.E2E, 1)))
+	}
+	return most
 }
 
 // Lateness returns the shares of requests that keep a clause for each factor on TTFT, given the

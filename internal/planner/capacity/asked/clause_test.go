@@ -69,12 +69,12 @@ func TestPooledRunsAreIndependent(t *testing.T) {
 // kept at any lateness or at none.
 func TestMostLateOfAllClauses(t *testing.T) {
 	none := Clause{Target: 0.9, Kept: stats.Interval{Mean: 0.9}}
-	if got := MostLate([]Clause{none}); !math.IsInf(got, 1) {
-		t.Errorf("without TTFT the factor is %g", got)
+	if got := MostLate([]Clause{none}); !math.IsInf(got.Least(), 1) {
+		t.Errorf("without TTFT the factors are %+v", got)
 	}
 	missed := none
 	missed.Kept.Mean = 0.89
-	if got := MostLate([]Clause{none, missed}); got != 0 {
-		t.Errorf("of a clause that is missed the factor is %g", got)
+	if got := MostLate([]Clause{none, missed}); got != (Late{}) {
+		t.Errorf("of a clause that is missed the factors are %+v", got)
 	}
 }

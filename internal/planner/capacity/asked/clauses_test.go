@@ -73,24 +73,24 @@ func TestClausesUnderErrors(t *testing.T) {
 	for factor, want := range map[float64]stats.Interval{1: g.Kept, 8: late[48], 1.0 / 8: late[0],
 		99: late[48], 0.001: late[0], math.Sqrt(8): late[36],
 		math.Pow(8, 12.5/24): {Mean: 1 - 0.365, Half: 36.5}} {
-		got := g.Under(factor).Kept
+		got := g.Under(LateBy(factor)).Kept
 		if math.Abs(got.Mean-want.Mean) > 1e-9 || math.Abs(got.Half-want.Half) > 1e-9 {
 			t.Errorf("%g times as late: %+v, want %+v", factor, got, want)
 		}
 	}
 	g.Late = nil
-	if g.Under(2).Kept != g.Kept {
+	if g.Under(LateBy(2)).Kept != g.Kept {
 		t.Error("the factor matters where TTFT does not")
 	}
 	g.Late = late
 	for target, want := range map[float64]float64{1: 1.0 / 8, 0.76: 1, 0.64: math.Sqrt(8),
 		0.635: math.Pow(8, 12.5/24), 1.1: 0} {
 		g.Target = target
-		if got := MostLate([]Clause{g}); math.Abs(got-want) > 1e-9 {
+		if got := MostLate([]Clause{g}).Least(); math.Abs(got-want) > 1e-9 {
 			t.Errorf("a share of %g is kept up to a factor of %g, want %g", target, got, want)
 		}
 	}
-	if g.Target = 0.52; !math.IsInf(MostLate([]Clause{g}), 1) {
+	if g.Target = 0.52; !math.IsInf(MostLate([]Clause{g}).Least(), 1) {
 		t.Error("a share that all factors keep has a largest one")
 	}
 	if got := (&Clause{Target: 1, Kept: stats.Interval{Mean: 0.5}}).used(); got < 1e8 {

@@ -49,7 +49,7 @@ func TestTheShareFallsAsTTFTGrows(t *testing.T) {
 			}
 		}
 		if most := asked.MostKept(g.Late, g.Target); most > 0 && !math.IsInf(most, 1) {
-			if share := g.Under(most).Kept.Mean; math.Abs(share-g.Target) > 1e-6 {
+			if share := g.Under(asked.LateBy(most)).Kept.Mean; math.Abs(share-g.Target) > 1e-6 {
 				t.Fatalf("%g keep it at the largest factor %g, want %g", share, most, g.Target)
 			}
 		}

@@ -68,7 +68,7 @@ func (p *Parts) judge(plan *asked.Plan) {
 	}
 	p.Grade, p.Physics = weakest.Grade, PhysicsOf(weakest.Spread)
 	worst := p.Physics.Worst(plan.Effort.Confidence)
-	p.Slow, p.Late = worst.Steps, worst.First
+	p.Slow, p.Late = worst.Steps, worst.Late
 	switch missing := unmeasured(plan, &weakest); {
 	case !trusted(plan.Trust, p.Grade):
 		p.whyUntrusted = fmt.Sprintf("its predictions rest on %s, and the plan trusts %s", p.Grade,
@@ -144,7 +144,7 @@ func (p *Parts) latencies(l *asked.Load) {
 
 // times returns the latency of a request with a replica to itself, as a multiple of its limit.
 func (p *Parts) times(slo metrics.SLO, ttft, tpot sim.Time, output int) float64 {
-	ttft = sim.Time(p.Slow*p.Late*float64(ttft)) + sim.Time(p.Prefill.Offer.RoundTrip)
+	ttft = sim.Time(p.Slow*p.Late.First*float64(ttft)) + sim.Time(p.Prefill.Offer.RoundTrip)
 	tpot = sim.Time(p.Slow * float64(tpot))
 	return max(ratio(ttft, slo.TTFT), ratio(tpot, slo.TPOT),
 		ratio(ttft+tpot*sim.Time(output-1), slo.E2E))
@@ -168,7 +168,7 @@ func (p *Parts) Floor() string {
 	}
 	return fmt.Sprintf("even a request that has the replica to itself takes up to %s to the "+
 		"first token%s and %s a token: %s of them could meet the SLO",
-		units.FormatDuration(float64(p.Slow*p.Late*first.Seconds())+trip.Seconds()), way,
+		units.FormatDuration(float64(p.Slow*p.Late.First*first.Seconds())+trip.Seconds()), way,
 		units.FormatDuration(p.Slow*pace.Seconds()),
 		units.Percent(p.Alone))
 }

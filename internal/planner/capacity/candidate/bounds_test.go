@@ -204,7 +204,7 @@ func TestBoundsOfOptions(t *testing.T) {
 	o.Bound(o.Parts.Bound(plan))
 	if busy := 2*(1+14) + 50.0; o.Price != 5 || !near(o.Ceiling, 1.05*2/busy) ||
 		o.Least != 39 || !near(o.Scaling.Mean, busy/(1.05*8)) ||
-		!near(o.BusyCost(), 5*busy/(1.05*8)) || o.Slow != 1 || o.Late != 1 {
+		!near(o.BusyCost(), 5*busy/(1.05*8)) || o.Slow != 1 || o.Late.First != 1 {
 		t.Errorf("%+v, %+v", o, o.Scaling)
 	}
 	if o.Unscaled().BusyCost() != 0 {
@@ -214,8 +214,8 @@ func TestBoundsOfOptions(t *testing.T) {
 	spread := evidence.Spread{TPOTBias: math.Log(2), TTFTBias: math.Log(3)}
 	one.Evidence = &evidence.Evidence{Grade: evidence.Relative, Spread: spread}
 	o.Bound(o.Parts.Bound(plan))
-	if o.Slow != 2 || o.Late != 1.5 || !near(o.Ceiling, 1.05*2/160) || o.Least != 77 ||
-		o.Worst() != (ErrorFactors{2, 1.5}) {
+	if o.Slow != 2 || o.Late.First != 1.5 || !near(o.Ceiling, 1.05*2/160) || o.Least != 77 ||
+		o.Worst() != (ErrorFactors{2, o.Late}) {
 		t.Errorf("with slow steps: %+v", o)
 	}
 	one.Evidence = &evidence.Evidence{Grade: evidence.Relative}
@@ -358,7 +358,7 @@ func TestLatenciesAlone(t *testing.T) {
 	if p.Bound(plan); p.Alone != 0.25 || p.Slow <= 1.25 { // groups were never measured
 		t.Errorf("%g keep it alone, with steps of %g", p.Alone, p.Slow)
 	}
-	p.Slow, p.Late = 2, 1.5
+	p.Slow, p.Late = 2, asked.LateBy(1.5)
 	const want = "takes up to 4.8 s to the first token and 154 ms a token: 25% of them could"
 	if got := p.Floor(); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -104,7 +104,7 @@ func TestProbesInTime(t *testing.T) {
 		s.Alone[i] = Latency{TPOT: 5 * sim.Millisecond, Plain: 12 * sim.Millisecond,
 			Drafted: 15 * sim.Millisecond}
 	}
-	p := &Parts{Prefill: s, Slow: 1, Late: 1}
+	p := &Parts{Prefill: s, Slow: 1, Late: asked.LateBy(1)}
 	p.latencies(l)
 	want := math.Round(1e4*s.inTime(0, 10*sim.Millisecond, 1)) / 1e4
 	if p.Alone != want || want <= 0 || want >= 1 {

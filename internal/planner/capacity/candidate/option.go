@@ -45,12 +45,12 @@ type Parts struct {
 	// Prefill is the kind of the replicas that compute prompts, or do both, and decode of those
 	// that go on from there; nil where all replicas do both.
 	Prefill, Decode *Server
-	// Physics says how wrong predictions may be, and grade why. slow is the factor on step times,
-	// and late the further factor on TTFT, under which an option must keep the SLO.
+	// Physics says how wrong predictions may be, and grade why. Slow is the factor on step times,
+	// and Late the further factors on latencies, under which an option must keep the SLO.
 	Physics predictionErrors
 	Grade   evidence.Grade
 	Slow    float64
-	Late    float64
+	Late    asked.Late
 	// whyUntrusted says why the plan does not trust the evidence; empty if it does.
 	whyUntrusted string
 	// Alone is the share of requests that could keep the SLO with a replica to themselves, and

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -18,65 +16,63 @@ import (
 	"github.com/llmsim/llmsim/sim"
 )
 
-// predictionErrors says how wrong predictions may be, in the same way for all requests. The
-// logarithms of the real over the predicted times are normally distributed: steps with a bias and a
-// spread; TTFT with these and, independently, with a bias and a spread of its own, for all that
-// comes before the first token beside steps. So the errors of both latencies are correlated: slow
-// steps make both late.
+// predictionErrors says how wrong predictions may be, in the same way for all requests: steps with
+// a law; TTFT with this and, independently, with a law of its own, for all that comes before the
+// first token beside steps. So the errors of both latencies are correlated: slow steps make both
+// late. High percentiles have laws of their own beside steps: FirstTail of TTFT, and Tail of TPOT
+// and of E2E latency.
 type predictionErrors struct {
-	Steps, First Normal
+	Steps, First, FirstTail, Tail evidence.Law
 }
 
-// Normal is a normal distribution of a logarithm.
-type Normal struct{ Bias, Spread float64 }
-
-// ErrorFactors is how far real times are from predicted ones: factors on the times of steps, and on
-// TTFT beyond that.
-type ErrorFactors struct{ Steps, First float64 }
+// ErrorFactors is how far real times are from predicted ones: a factor on the times of steps, and
+// factors on latencies beyond that.
+type ErrorFactors struct {
+	Steps float64
+	asked.Late
+}
 
 // Within reports whether no latency is later than with other errors.
 func (w ErrorFactors) Within(other ErrorFactors) bool {
-	return w.Steps <= other.Steps && w.Steps*w.First <= other.Steps*other.First
+	return w.Steps <= other.Steps && w.Steps*w.First <= other.Steps*other.First &&
+		w.Steps*w.Tail <= other.Steps*other.Tail &&
+		w.Steps*w.FirstTail <= other.Steps*other.FirstTail
 }
 
 // AsPredicted is what predictions say.
-func AsPredicted() ErrorFactors { return ErrorFactors{1, 1} }
+func AsPredicted() ErrorFactors { return ErrorFactors{1, asked.LateBy(1)} }
 
-// PhysicsOf takes the spreads of both latencies apart. TTFT spreads at least as much as steps do.
+// PhysicsOf takes the spreads of all latencies apart from the spread of steps. All spread at least
+// as much as steps do.
 func PhysicsOf(s evidence.Spread) predictionErrors {
-	own := max(0, float64(s.TTFT*s.TTFT)-float64(s.TPOT*s.TPOT))
-	return predictionErrors{Normal{s.TPOTBias, s.TPOT},
-		Normal{s.TTFTBias - s.TPOTBias, math.Sqrt(own)}}
-}
-
-// Quantile returns the factor that is not exceeded with the given probability, in (0, 1), with four
-// digits, so that equal factors are written the same.
-func (n Normal) Quantile(probability float64) float64 {
-	return n.At(distuv.UnitNormal.Quantile(probability))
-}
-
-// At returns the factor that is that many standard deviations above the typical one.
-func (n Normal) At(deviations float64) float64 {
-	return max(0.01, math.Round(1e4*math.Exp(n.Bias+float64(n.Spread*deviations)))/1e4)
-}
-
-// Below returns the probability that the factor is at most x.
-func (n Normal) Below(x float64) float64 {
-	switch {
-	case x <= 0:
-		return 0
-	case n.Spread == 0 && math.Log(x) >= n.Bias-1e-9:
-		return 1
-	case n.Spread == 0:
-		return 0
+	steps := evidence.Law{Bias: s.TPOTBias, Spread: s.TPOT}
+	beside := func(l evidence.Law) evidence.Law {
+		own := max(0, float64(l.Spread*l.Spread)-float64(steps.Spread*steps.Spread))
+		return evidence.Law{Bias: l.Bias - steps.Bias, Spread: math.Sqrt(own)}
 	}
-	return distuv.UnitNormal.CDF((math.Log(x) - n.Bias) / n.Spread)
+	const high = 0.99
+	return predictionErrors{steps, beside(evidence.Law{Bias: s.TTFTBias, Spread: s.TTFT}),
+		beside(s.Of(evidence.TTFT, high).Law()), beside(s.Of(evidence.E2E, high).Law())}
 }
 
 // Late is the distribution of the errors of TTFT, whatever steps take.
-func (p predictionErrors) Late() Normal {
-	return Normal{p.Steps.Bias + p.First.Bias, math.Sqrt(float64(p.Steps.Spread*p.Steps.Spread) +
-		float64(p.First.Spread*p.First.Spread))}
+func (p predictionErrors) Late() evidence.Law { return p.whole(p.First) }
+
+// whole is the distribution of the errors of a latency, given what it has beside steps.
+func (p predictionErrors) whole(l evidence.Law) evidence.Law {
+	return evidence.Law{Bias: p.Steps.Bias + l.Bias,
+		Spread: math.Sqrt(float64(p.Steps.Spread*p.Steps.Spread) + float64(l.Spread*l.Spread))}
+}
+
+// Kept returns the probability that latencies leave an SLO kept that allows some factors on them,
+// where steps are that many deviations slower than typical.
+func (p predictionErrors) Kept(allowed asked.Late, deviations float64) float64 {
+	least := min(p.First.DeviationsOf(allowed.First),
+		p.FirstTail.DeviationsOf(allowed.FirstTail), p.Tail.DeviationsOf(allowed.Tail))
+	if p.Steps.Spread == 0 {
+		return evidence.Within(least)
+	}
+	return evidence.WithinGiven(least, deviations)
 }
 
 // Worst returns the errors under which an option is simulated: each latency is as late as it is in
@@ -84,7 +80,11 @@ func (p predictionErrors) Late() Normal {
 // work that must be done by some time hold.
 func (p predictionErrors) Worst(confidence float64) ErrorFactors {
 	steps := p.Steps.Quantile(confidence)
-	return ErrorFactors{steps, max(1, math.Round(1e4*p.Late().Quantile(confidence)/steps)/1e4)}
+	beyond := func(l evidence.Law) float64 {
+		return max(1, math.Round(1e4*p.whole(l).Quantile(confidence)/steps)/1e4)
+	}
+	return ErrorFactors{steps, asked.Late{First: beyond(p.First), FirstTail: beyond(p.FirstTail),
+		Tail: beyond(p.Tail)}}
 }
 
 // Rank returns the place of a grade among the grades of shipped evidence, the best first; -1 for

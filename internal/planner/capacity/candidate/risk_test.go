@@ -13,8 +13,8 @@ import (
 // of the cases.
 func TestQuantilesOfErrors(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := Normal{rapid.Float64Range(-0.5, 0.5).Draw(t, "bias"),
-			rapid.Float64Range(0.05, 0.5).Draw(t, "spread")}
+		n := evidence.Law{Bias: rapid.Float64Range(-0.5, 0.5).Draw(t, "bias"),
+			Spread: rapid.Float64Range(0.05, 0.5).Draw(t, "spread")}
 		p := rapid.Float64Range(0.05, 0.95).Draw(t, "probability")
 		if got := n.Below(n.Quantile(p)); math.Abs(got-p) > 1e-3 {
 			t.Fatalf("%+v is below its quantile of %g with probability %g", n, p, got)
@@ -22,7 +22,7 @@ func TestQuantilesOfErrors(t *testing.T) {
 		if got := n.Below(math.Exp(n.Bias)); math.Abs(got-0.5) > 1e-12 {
 			t.Fatalf("%+v is below what is typical with probability %g", n, got)
 		}
-		sure := Normal{Bias: n.Bias}
+		sure := evidence.Law{Bias: n.Bias}
 		typical := math.Exp(n.Bias)
 		if sure.Below(typical) != 1 || sure.Below(0.999*typical) != 0 || n.Below(0) != 0 ||
 			sure.Below(0) != 0 {
@@ -33,7 +33,7 @@ func TestQuantilesOfErrors(t *testing.T) {
 	if got := AsPredicted(); got.Steps != 1 || got.First != 1 {
 		t.Errorf("as predicted: %+v", got)
 	}
-	if got := (Normal{Bias: -20}).At(0); got != 0.01 {
+	if got := (evidence.Law{Bias: -20}).At(0); got != 0.01 {
 		t.Errorf("the least factor is %g", got)
 	}
 }
@@ -59,9 +59,13 @@ func TestErrorsOfTheFirstToken(t *testing.T) {
 		if w.Steps != steps || math.Abs(w.Steps*w.First-max(steps, first)) > 1e-3 {
 			t.Fatalf("%+v, want %g and %g", w, steps, first)
 		}
-		if !w.Within(w) || !w.Within(ErrorFactors{w.Steps * 1.1, w.First}) ||
-			w.Within(ErrorFactors{w.Steps * 0.9, w.First * 2}) ||
-			w.Within(ErrorFactors{w.Steps * 1.1, w.First * 0.8}) {
+		by := func(steps, first float64) ErrorFactors {
+			late := w.Late
+			late.First *= first
+			return ErrorFactors{w.Steps * steps, late}
+		}
+		if !w.Within(w) || !w.Within(by(1.1, 1)) || w.Within(by(0.9, 2)) ||
+			w.Within(by(1.1, 0.8)) {
 			t.Fatalf("%+v is not compared by both latencies", w)
 		}
 	})

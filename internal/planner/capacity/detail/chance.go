@@ -5,20 +5,19 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/stats"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // sureOf is the confidence of the interval of a probability.
 const sureOf = 0.95
 
 // chances returns how likely the chosen number of replicas keeps the SLO, one fewer and one more,
-// as far as servers that were left out of the fit bear it out.
+// as far as such forecasts came true.
 func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 	n := f.Replicas
 	step := f.Step(f.Option, n)
@@ -39,7 +38,7 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 			err = f.chance(ctx, c)
 		}
 		for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
-			known, _ := f.Option.Grade.Supported(*p)
+			known, _, _ := f.Option.Grade.Supported(*p)
 			*p = math.Floor(100*known+1e-9) / 100
 		}
 		return err
@@ -48,17 +47,21 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 }
 
 // lateRun is what runs with one seed each show where steps are some deviations off: the largest
-// factor on TTFT under which all runs together keep the SLO, and then all but one of them, for
-// each.
+// factors on latencies under which all runs together keep the SLO, and then all but one of them,
+// for each.
 type lateRun struct {
 	deviations float64
-	most       []float64
+	most       []asked.Late
+	// request is the mean time of a request in ms: +Inf where latencies grow, 0 where it is not
+	// known.
+	request float64
 }
 
 // chance sets how likely a fleet keeps the SLO. Where steps are z deviations slower than they
-// typically are, runs show up to which factor on TTFT the SLO is kept, and so with what
-// probability; that is integrated over z (both are normal and independent, see physics). The factor
-// falls as steps get slower, so it is simulated for few z, most of them where it falls to nothing.
+// typically are, runs show up to which factors on latencies the SLO is kept, and so with what
+// probability; that is integrated over z (see predictionErrors). The factors fall as steps get
+// slower, so they are simulated for few z, most of them where one falls to nothing. So a load near
+// capacity, where latencies grow by many times as much as steps do, is kept that much less often.
 func (f *Fleet) chance(ctx context.Context, c *answer.Chance) error {
 	var runs []lateRun
 	run := func(deviations float64) (lateRun, error) {
@@ -91,7 +94,7 @@ func (f *Fleet) chance(ctx context.Context, c *answer.Chance) error {
 		low, high, found := 0.0, 0.0, false
 		for k := 1; k < len(runs); k++ {
 			a, b := &runs[k-1], &runs[k]
-			gap := distuv.UnitNormal.CDF(b.deviations) - distuv.UnitNormal.CDF(a.deviations)
+			gap := evidence.Within(b.deviations) - evidence.Within(a.deviations)
 			if a.keepsSome() && !b.keepsSome() && gap > precise {
 				low, high, found = a.deviations, b.deviations, true
 			}
@@ -103,7 +106,34 @@ func (f *Fleet) chance(ctx context.Context, c *answer.Chance) error {
 			return err
 		}
 	}
-	setChance(c, runs, f.Option.Physics.First)
+	setChance(c, runs, f.Option.Physics.Kept)
+	c.Bears = f.bears(runs)
+	return nil
+}
+
+// nearCapacity is by how many times as much as the times of steps the time of a request grows, from
+// which on a load is near what replicas bear.
+const nearCapacity = 1.5
+
+// bears returns the load that replicas bear, given runs at growing deviations: where steps take
+// that many times as long that the SLO is just missed, they would bear that many times the load as
+// predicted. It is nil where the SLO is not missed because of the load, or at any deviation.
+func (f *Fleet) bears(runs []lateRun) *answer.Bears {
+	steps := f.Option.Physics.Steps
+	for k := 1; k < len(runs); k++ {
+		a, b := &runs[k-1], &runs[k]
+		if !a.keepsSome() || b.keepsSome() || a.request <= 0 || b.request <= 0 || f.Rate <= 0 {
+			continue
+		}
+		kept, missed := steps.At(a.deviations), steps.At(b.deviations)
+		if math.Log(b.request/a.request) < nearCapacity*math.Log(missed/kept) {
+			return nil
+		}
+		at := func(deviations float64) float64 {
+			return f.Rate * math.Sqrt(kept*missed) / steps.At(deviations)
+		}
+		return &answer.Bears{Rate: at(0), Low: at(evidence.Width80), High: at(-evidence.Width80)}
+	}
 	return nil
 }
 
@@ -112,7 +142,7 @@ func (f *Fleet) chance(ctx context.Context, c *answer.Chance) error {
 func chanceNodes() []float64 {
 	var list []float64
 	for _, p := range []float64{1 - answer.Certain, 0.5, 0.2, answer.Certain, 0.8, 0.95} {
-		list = append(list, distuv.UnitNormal.Quantile(p))
+		list = append(list, evidence.Deviations(p))
 	}
 	return list
 }
@@ -124,29 +154,29 @@ func (f *Fleet) followsFrom(runs []lateRun, deviations float64) (lateRun, bool) 
 	for _, r := range runs {
 		if r.deviations < deviations && !r.keepsSome() ||
 			r.deviations > deviations && f.keepsAtSlowSteps(&r) {
-			return lateRun{deviations, r.most}, true
+			return lateRun{deviations: deviations, most: r.most}, true
 		}
 	}
 	return lateRun{}, false
 }
 
-// keepsSome reports whether the SLO is kept for some factor on TTFT.
+// keepsSome reports whether the SLO is kept for some factors on latencies.
 func (r *lateRun) keepsSome() bool {
-	return slices.ContainsFunc(r.most, func(most float64) bool { return most > 0 })
+	return slices.ContainsFunc(r.most, func(most asked.Late) bool { return most.Least() > 0 })
 }
 
 // keepsAtSlowSteps reports whether a fleet keeps the SLO in more cases than can be distinguished,
 // by runs with steps that are about as slow as they can be.
 func (f *Fleet) keepsAtSlowSteps(r *lateRun) bool {
-	return !slices.ContainsFunc(r.most, func(most float64) bool {
-		return f.Option.Physics.First.Below(most) < 1-answer.Certain/10
+	return !slices.ContainsFunc(r.most, func(most asked.Late) bool {
+		return f.Option.Physics.Kept(most, r.deviations) < 1-answer.Certain/10
 	})
 }
 
 // lateRun simulates a fleet with several seeds.
 func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun, error) {
 	o := f.Option
-	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), First: 1}
+	wrong := candidate.ErrorFactors{Steps: o.Physics.Steps.At(deviations), Late: asked.LateBy(1)}
 	var runs []judge.Trial
 	for seed := range f.Trials.File.Plan.Seeds(f.Few()) {
 		t, _, err := f.Simulate(ctx, o, n, wrong, uint64(seed))
@@ -155,7 +185,13 @@ func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun
 		}
 		runs = append(runs, t)
 	}
-	r := lateRun{deviations, []float64{mostOf(runs)}}
+	r := lateRun{deviations: deviations, most: []asked.Late{mostOf(runs)}}
+	for i := range runs {
+		r.request += runs[i].Latencies["mean_e2el_ms"] / float64(len(runs))
+		if runs[i].Growing {
+			r.request = math.Inf(1)
+		}
+	}
 	for k := range runs {
 		if len(runs) > 1 {
 			r.most = append(r.most, mostOf(slices.Delete(slices.Clone(runs), k, k+1)))
@@ -164,29 +200,31 @@ func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun
 	return r, nil
 }
 
-// mostOf returns the largest factor on TTFT under which runs together keep the SLO; 0 where
+// mostOf returns the largest factors on latencies under which runs together keep the SLO; 0 where
 // latencies grow in one of them.
-func mostOf(runs []judge.Trial) float64 {
+func mostOf(runs []judge.Trial) asked.Late {
 	var all [][]asked.Clause
 	for i := range runs {
 		if runs[i].Growing {
-			return 0
+			return asked.Late{}
 		}
 		all = append(all, runs[i].Clauses)
 	}
 	return asked.MostLate(asked.Pooled(all))
 }
 
-// set sets the probability and its interval from runs at growing deviations. Between runs,
+// setChance sets the probability and its interval from runs at growing deviations, given the
+// probability with which factors are not exceeded at some deviations of steps. Between runs,
 // probabilities are interpolated. The interval is the jackknife's over seeds (Efron, "The
 // Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3).
-func setChance(c *answer.Chance, runs []lateRun, first candidate.Normal) {
+func setChance(c *answer.Chance, runs []lateRun, keeps func(asked.Late, float64) float64) {
 	var list []float64
 	for seed := range runs[0].most {
-		sum, below, kept := 0.0, 0.0, 1.0
+		sum, below, kept, allowed := 0.0, 0.0, 1.0, runs[0].most[seed]
 		for i := range runs {
-			upTo := distuv.UnitNormal.CDF(runs[i].deviations)
-			now := min(kept, first.Below(runs[i].most[seed]))
+			upTo := evidence.Within(runs[i].deviations)
+			allowed = allowed.And(runs[i].most[seed])
+			now := keeps(allowed, runs[i].deviations)
 			if i == 0 {
 				kept = now
 			}

@@ -370,7 +370,7 @@ func TestInsightsAreOfTheFleet(t *testing.T) {
 	if testkit.OK(t, err); a != nil {
 		t.Errorf("advice where the SLO is kept: %+v", a)
 	}
-	late := candidate.ErrorFactors{Steps: 2, First: 1000}
+	late := candidate.ErrorFactors{Steps: 2, Late: asked.LateBy(1000)}
 	a, err = Advise(t.Context(), &f.Judge, f.Option, 1, late)
 	if testkit.OK(t, err); a == nil || a.Replicas != 1 || a.Slowdown != 2 || a.Late != 1000 ||
 		a.Kept != 0 || len(a.Insights) < len(a.Remedies) || len(a.Insights) == 0 {

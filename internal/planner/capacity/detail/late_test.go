@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -20,16 +21,16 @@ func TestChancesCountBothLatencies(t *testing.T) {
 	}
 	chance := func(tpot, ttft float64) float64 {
 		var runs []lateRun
-		for z := -4.0; z <= 4; z += 0.05 {
+		for z := -8.0; z <= 8; z += 0.05 {
 			steps := math.Exp(p.Steps.Bias + p.Steps.Spread*z)
 			most := ttft / steps
 			if steps > tpot {
 				most = 0
 			}
-			runs = append(runs, lateRun{z, []float64{most}})
+			runs = append(runs, lateRun{deviations: z, most: []asked.Late{onTTFT(most)}})
 		}
 		var c answer.Chance
-		setChance(&c, runs, p.First)
+		setChance(&c, runs, p.Kept)
 		return c.Probability
 	}
 	steps, late := math.Exp(0.02+0.1*1.2816), math.Exp(0.3+0.25*1.2816) // 90 % of cases each

@@ -213,7 +213,7 @@ func TestFloorsAreRequestsAlone(t *testing.T) {
 // simulation that fails is told.
 func TestComparedFleetsHaveTheSameRequests(t *testing.T) {
 	c, o, law := paired(t, steadyPlan, "goal={find: front, measure: mean_ttft_ms}")
-	c.Spare, o.Slow, o.Late, o.Index = 2, 2, 3, 5
+	c.Spare, o.Slow, o.Late, o.Index = 2, 2, asked.LateBy(3), 5
 	law.law = func(s *scenarios.Scenario) judge.Trial {
 		one := byTTFT(8 * float64(size(s)))(s)
 		one.Clauses[0].Kept.Mean = min(1, one.Clauses[0].Kept.Mean)
@@ -246,7 +246,7 @@ func TestComparedFleetsHaveTheSameRequests(t *testing.T) {
 				s.Engine.Slowdown)
 		}
 	}
-	o.Late = 50 // with one replica, which is known to keep the SLO, or not
+	o.Late = asked.LateBy(50) // with one replica, which is known to keep the SLO, or not
 	c.Trials.Ledger = &judge.Ledger{Known: map[string]*judge.Entry{}}
 	for known, want := range map[bool]int{false: 0, true: 3} {
 		list, err := c.Simulate(t.Context(), []Rival{{Option: o, Replicas: 1, Known: known}})

@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/queue"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -98,7 +99,7 @@ func stubbed(t *testing.T, text string, overrides ...string) (*Fleet, []*candida
 	options, err := candidate.Options(f)
 	testkit.OK(t, err)
 	for _, o := range options {
-		o.Slow, o.Late, o.Ceiling, o.Least, o.Price = 1, 1, 20, 1, 2
+		o.Slow, o.Late, o.Ceiling, o.Least, o.Price = 1, asked.LateBy(1), 20, 1, 2
 		o.Grade = evidence.Here
 		o.Physics = candidate.PhysicsOf(evidence.Spread{TPOT: 0.1, TTFT: 0.25, TPOTBias: 0.02,
 			TTFTBias: 0.1})
@@ -129,8 +130,8 @@ func (f *Fleet) obey(l *stub, law func(s *scenarios.Scenario) judge.Trial) {
 	f.Trials.Ledger = &judge.Ledger{Known: map[string]*judge.Entry{}}
 }
 
-// phi is the standard normal distribution function.
-func phi(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+// phi is the distribution function of errors.
+func phi(deviations float64) float64 { return evidence.Within(deviations) }
 
 // Where the pace of steps alone matters, n replicas keep the SLO in the share of cases in which
 // steps are no slower than n replicas allow, and where TTFT alone does, in the share in which both
@@ -170,6 +171,41 @@ func TestChancesAreIntegrals(t *testing.T) {
 	}
 }
 
+// A limit of a high percentile is kept in the share of cases in which the error of that percentile
+// is no larger than the limit allows, of TTFT and of whole requests: by what evidence says of it.
+func TestChancesOfHighPercentiles(t *testing.T) {
+	f, _, law := stubbed(t, steadyPlan)
+	f.Rate, f.Seeds = 100, 1
+	s := evidence.Spread{TPOT: 0.1, TTFT: 0.25, TPOTBias: 0.02, TTFTBias: 0.1}
+	for room := 0.9; room < 2; room += 0.2 {
+		for metric, latency := range map[string]metrics.Latency{evidence.TTFT: metrics.TTFT,
+			evidence.E2E: metrics.E2E} {
+			f.obey(law, func(s *scenarios.Scenario) judge.Trial {
+				kept := func(factor float64) float64 {
+					return 0.99 - 0.003*math.Log(factor*s.Engine.Slowdown/room)
+				}
+				trial := share(kept(1))
+				g := &trial.Clauses[0]
+				g.Target, g.Latency = 0.99, latency
+				for _, factor := range asked.LateFactors() {
+					by := stats.Interval{Mean: kept(factor)}
+					if latency == metrics.TTFT {
+						g.Late = append(g.Late, by)
+					} else {
+						g.Whole = append(g.Whole, by)
+					}
+				}
+				return trial
+			})
+			c := answer.Chance{Replicas: 7}
+			testkit.OK(t, f.chance(t.Context(), &c))
+			if want := s.Of(metric, 0.99).Law().Below(room); math.Abs(c.Probability-want) > 0.03 {
+				t.Errorf("p99 of %s may be %g times as late: %+v, want %g", metric, room, c, want)
+			}
+		}
+	}
+}
+
 // A fleet that keeps the SLO with the slowest steps is not simulated with others, and one that
 // never keeps it, with the typical ones and faster ones alone.
 func TestWhatFollowsIsNotSimulated(t *testing.T) {
@@ -188,12 +224,16 @@ func TestWhatFollowsIsNotSimulated(t *testing.T) {
 	}
 }
 
+// onTTFT allows a factor on TTFT of all but high percentiles, and any on other latencies.
+func onTTFT(most float64) asked.Late { return asked.Late{First: most, FirstTail: inf, Tail: inf} }
+
+var inf = math.Inf(1)
+
 // Between runs shares are interpolated: if the factor falls at once from any to none between two
 // paces, half of the cases between both are kept; and a run that is better with slower steps by
 // chance counts as the one before.
 func TestChancesAreInterpolated(t *testing.T) {
-	first := candidate.Normal{Spread: 0.3}
-	inf := math.Inf(1)
+	first := evidence.Law{Spread: 0.3}
 	for _, c := range []struct {
 		most []float64 // with steps that are −1, 0 and 1 deviations off
 		want float64
@@ -210,13 +250,53 @@ func TestChancesAreInterpolated(t *testing.T) {
 	} {
 		var runs []lateRun
 		for k, most := range c.most {
-			runs = append(runs, lateRun{float64(k - 1), []float64{most}})
+			runs = append(runs, lateRun{deviations: float64(k - 1),
+				most: []asked.Late{onTTFT(most)}})
 		}
 		var got answer.Chance
-		setChance(&got, runs, first)
+		setChance(&got, runs, func(allowed asked.Late, _ float64) float64 {
+			return first.Below(allowed.First)
+		})
 		if math.Abs(got.Probability-c.want) > 0.00501 {
 			t.Errorf("%v: %g, want %g", c.most, got.Probability, c.want)
 		}
+	}
+}
+
+// Where latencies grow without bound as replicas get more than they serve, a fleet bears the load
+// that its replicas serve, and as much less as steps are slower; where latencies are as long as
+// steps make them, no load is told.
+func TestLoadsNearCapacity(t *testing.T) {
+	f, _, law := stubbed(t, steadyPlan)
+	f.Rate, f.Seeds = 100, 1
+	queue := func(s *scenarios.Scenario) judge.Trial {
+		trial := byCapacity(s)
+		trial.Latencies = map[string]float64{"mean_e2el_ms": s.Engine.Slowdown}
+		if load(s) > 1 {
+			trial.Latencies["mean_e2el_ms"] *= 9
+		}
+		return trial
+	}
+	for n := 10; n <= 12; n++ {
+		f.obey(law, queue)
+		c := answer.Chance{Replicas: n}
+		testkit.OK(t, f.chance(t.Context(), &c))
+		steps := f.Option.Physics.Steps
+		for of, got := range map[float64]float64{0: c.Bears.Rate, 1.2816: c.Bears.Low,
+			-1.2816: c.Bears.High} {
+			if want := float64(each*n) / steps.At(of); math.Abs(math.Log(got/want)) > 0.02 {
+				t.Errorf("%d replicas bear %g at %g deviations, want %g", n, got, of, want)
+			}
+		}
+	}
+	f.obey(law, func(s *scenarios.Scenario) judge.Trial {
+		trial := queue(s)
+		trial.Latencies["mean_e2el_ms"] = s.Engine.Slowdown
+		return trial
+	})
+	c := answer.Chance{Replicas: 10}
+	if testkit.OK(t, f.chance(t.Context(), &c)); c.Bears != nil {
+		t.Errorf("where steps alone make requests longer: %+v", c.Bears)
 	}
 }
 
@@ -259,7 +339,7 @@ func TestRunsOfDifferentSeeds(t *testing.T) {
 	testkit.OK(t, err)
 	pace := f.Option.Physics.Steps.At(0)
 	for k, want := range []float64{1.5, 2, 5. / 3, 4. / 3, 1} { // the mean of what is left
-		if got := math.Log(r.most[k] * pace); math.Abs(got-want) > 1e-6 || len(r.most) != 5 {
+		if got := math.Log(r.most[k].First * pace); math.Abs(got-want) > 1e-6 || len(r.most) != 5 {
 			t.Errorf("%d: %g, want %g", k, got, want)
 		}
 	}
@@ -272,8 +352,8 @@ func TestRunsOfDifferentSeeds(t *testing.T) {
 	r, err = f.lateRun(t.Context(), 10, 0)
 	testkit.OK(t, err)
 	for k, most := range r.most {
-		if (most > 0) != (k == 2) {
-			t.Errorf("without seed %d: %g", k-1, most)
+		if (most.Least() > 0) != (k == 2) {
+			t.Errorf("without seed %d: %+v", k-1, most)
 		}
 	}
 	if f.Seeds = 1; true {
@@ -305,9 +385,9 @@ func TestChancesOfNeighbours(t *testing.T) {
 		}
 	}
 	f.Option.Grade, f.Replicas = evidence.Measured, 9
-	most, _ := evidence.Measured.Supported(1)
+	most, _, _ := evidence.Measured.Supported(1)
 	list, err := f.chances(t.Context())
-	if testkit.OK(t, err); list[1].Probability != math.Floor(100*most)/100 || most >= 0.99 {
+	if testkit.OK(t, err); list[1].Probability != math.Floor(100*most)/100 || most > 1 {
 		t.Errorf("%+v, where evidence bears out %g", list, most)
 	}
 	f.Option.Grade = evidence.Here

@@ -15,6 +15,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
 	"github.com/llmsim/llmsim/internal/planner/compare"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
 	"github.com/llmsim/llmsim/internal/units"
@@ -96,7 +97,7 @@ func Compare(ctx context.Context, j *judge.Judge, options []*candidate.Option,
 		error) {
 		again := now
 		again.Seed += seed
-		return j.Trials.Fleet(ctx, again, length, j.Rate, 1)
+		return j.Trials.Fleet(ctx, again, length, j.Rate, asked.LateBy(1))
 	})
 	if err != nil {
 		return nil, err
@@ -377,7 +378,7 @@ func observed(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas
 	wrong candidate.ErrorFactors) (*scenarios.Result, func() (*scenarios.File, error), error) {
 	p := &j.Trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
-	later(&scenario, wrong.First)
+	stats.Later(&scenario, wrong.First, 0)
 	scenario, rate := j.Trials.Part(scenario, j.Rate)
 	load := func() (*scenarios.File, error) {
 		return j.Trials.File.File(scenario, rate, p.Together(rate, replicas))
@@ -392,17 +393,6 @@ func observed(ctx context.Context, j *judge.Judge, o *candidate.Option, replicas
 	}
 	r, err := simulation.Run(ctx)
 	return r, load, err
-}
-
-// later makes the limits of TTFT of a scenario as much stricter as TTFT is later. Limits of whole
-// requests stay what they are.
-func later(s *scenarios.Scenario, factor float64) {
-	s.SLO.TTFT = s.SLO.TTFT.Scaled(1 / factor)
-	s.Workload.Classes = slices.Clone(s.Workload.Classes)
-	for i := range s.Workload.Classes {
-		slo := &s.Workload.Classes[i].SLO
-		slo.TTFT = slo.TTFT.Scaled(1 / factor)
-	}
 }
 
 // inputChange is by how much inputs are changed.

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/scenarios"
@@ -267,7 +268,7 @@ func TestLaterFirstTokensAreStricterLimits(t *testing.T) {
 	s := scenarios.Scenario{SLO: slo}
 	s.Workload.Classes = []scenarios.Class{{SLO: slo}, {SLO: slo}}
 	was := s
-	later(&s, 4)
+	stats.Later(&s, 4, 0)
 	slo.TTFT = scenarios.Limits{Request: 250, P99: 1000}
 	if s.SLO != slo || s.Workload.Classes[0].SLO != slo || s.Workload.Classes[1].SLO != slo ||
 		was.Workload.Classes[0].SLO.TTFT.Request != 1000 {

@@ -51,7 +51,7 @@ func (j *Judge) simulateAt(ctx context.Context, o *candidate.Option, replicas in
 	p := &j.Trials.File.Plan
 	scenario := o.Scenario(&p.Menu, replicas, wrong.Steps)
 	scenario.Seed += seed
-	return j.Trials.Fleet(ctx, scenario, replicas, rate, wrong.First)
+	return j.Trials.Fleet(ctx, scenario, replicas, rate, wrong.Late)
 }
 
 // Built builds a scenario at the rate of the search.
@@ -325,7 +325,7 @@ func (j *Judge) sustainedAlone(ctx context.Context, o *candidate.Option,
 	wrong candidate.ErrorFactors, seed uint64) (float64, error) {
 	slower, alike := *o, *o.Parts
 	slower.Parts, alike.Slow = &alike, wrong.Steps
-	alike.Late = wrong.First
+	alike.Late = wrong.Late
 	slower.Ceiling = o.Ceiling * o.Slow / wrong.Steps
 	grid := &RateGrid{Ceiling: slower.Ceiling}
 	rough := *j.Trials

@@ -70,7 +70,7 @@ func stubbed(t *testing.T, text string, overrides ...string) (*Judge, []*candida
 	options, err := candidate.Options(f)
 	testkit.OK(t, err)
 	for _, o := range options {
-		o.Slow, o.Late, o.Ceiling, o.Least, o.Price = 1, 1, 20, 1, 2
+		o.Slow, o.Late, o.Ceiling, o.Least, o.Price = 1, asked.LateBy(1), 20, 1, 2
 		for _, s := range o.Servers() {
 			s.Price = 2
 		}

@@ -201,7 +201,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	}
 	for _, steps := range []float64{1, 2, 4} {
 		want := highest(40/steps, each/steps)
-		if got := rate(candidate.ErrorFactors{Steps: steps, First: 1}, 0); got != want {
+		if got := rate(late(steps, 1), 0); got != want {
 			t.Errorf("at most %g/s with steps of %g, want %g", got, steps, want)
 		}
 	}
@@ -210,7 +210,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	}
 	// All rates and none.
 	law.obey(t, func(*scenarios.Scenario) Trial { return run(1, 0) })
-	if got := rate(candidate.ErrorFactors{Steps: 2, First: 1}, 5); got != highest(20, 20) {
+	if got := rate(late(2, 1), 5); got != highest(20, 20) {
 		t.Errorf("at most %g/s, want %g", got, highest(20, 20))
 	}
 	if seeds := law.seeds(); len(seeds) != 1 || seeds[0] != base+5 {
@@ -230,7 +230,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	})
 	decided := highest(20, 6)
 	for _, steps := range []float64{1, 2, 4} {
-		if got := rate(candidate.ErrorFactors{Steps: steps, First: 1}, 0); got != decided {
+		if got := rate(late(steps, 1), 0); got != decided {
 			t.Errorf("at most %g/s with steps of %g, want %g", got, steps, decided)
 		}
 	}
@@ -247,8 +247,8 @@ func TestTheRateOfOneReplica(t *testing.T) {
 		return one
 	})
 	for late, want := range map[float64]float64{1.5: highest(20, 5), 3: 0} {
-		o.Late = late
-		if got := rate(candidate.ErrorFactors{Steps: 2, First: late}, 0); got != want {
+		o.Late = asked.LateBy(late)
+		if got := rate(candidate.ErrorFactors{Steps: 2, Late: o.Late}, 0); got != want {
 			t.Errorf("TTFT %g times as late: at most %g/s, want %g", late, got, want)
 		}
 	}
@@ -435,4 +435,9 @@ func TestFreshDrawsConfirm(t *testing.T) {
 			}
 		}
 	}
+}
+
+// late is factors on steps and on TTFT.
+func late(steps, first float64) candidate.ErrorFactors {
+	return candidate.ErrorFactors{Steps: steps, Late: asked.LateBy(first)}
 }

@@ -61,14 +61,14 @@ type Trial struct {
 	Latencies map[string]float64 `json:"latencies"`
 }
 
-// Under returns the trial where TTFT is that many times what was simulated.
-func (t Trial) Under(factor float64) Trial {
-	if factor == 1 || len(t.Clauses) == 0 {
+// Under returns the trial where latencies are later by some factors than what was simulated.
+func (t Trial) Under(late asked.Late) Trial {
+	if late == asked.LateBy(1) || len(t.Clauses) == 0 {
 		return t
 	}
 	t.Clauses = slices.Clone(t.Clauses)
 	for i := range t.Clauses {
-		t.Clauses[i] = t.Clauses[i].Under(factor)
+		t.Clauses[i] = t.Clauses[i].Under(late)
 	}
 	g := asked.Binding(t.Clauses)
 	t.Kept, t.Target = g.Kept, g.Target

@@ -1,0 +1,272 @@
+package accuracy
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// A Forecast is how likely a server was said to keep an SLO, and whether it did.
+type Forecast struct {
+	Grade evidence.Grade
+	// LeftOut reports whether the prediction is of a server that was left out of the fit.
+	LeftOut bool
+	// Load is the kind of the load: Closed, Open or Near.
+	Load string
+	// High reports whether a 99th percentile is limited.
+	High bool
+	// Chance is the computed chance, and Said what is known of it, both from 0 to 1.
+	Chance, Said float64
+	Kept         bool
+}
+
+// The kinds of loads: of clients that wait for their answers, of requests that arrive at a rate,
+// and of such with latencies that grow by nearCapacity times as much as steps, or more.
+const (
+	Closed = "closed"
+	Open   = "open"
+	Near   = "near capacity"
+
+	nearCapacity = 1.5
+)
+
+// sloFactors are the limits of SLOs as multiples of what is predicted.
+var sloFactors = []float64{0.8, 0.9, 1, 1.1, 1.25, 1.5}
+
+// quantileOf returns the latency that a quantity measures and its quantile, 0 for the mean; "" for
+// other quantities.
+func quantileOf(c *Comparison) (metric string, quantile float64) {
+	metric = QuantityFamily(c.Quantity)
+	switch {
+	case strings.HasSuffix(c.Case, Saturated):
+		return "", 0 // latencies follow from the length of the run
+	case metric == evidence.E2E, metric == evidence.TTFT, metric == evidence.TPOT:
+		quantiles := map[string]float64{"mean": 0, "p50": 0.5, "p90": 0.9, "p99": 0.99}
+		q, known := quantiles[strings.TrimPrefix(c.Quantity, metric+" ")]
+		if known {
+			return metric, q
+		}
+		return "", 0
+	}
+	metric, rate := latency(c)
+	if rate {
+		return "", 0
+	}
+	return metric, 0
+}
+
+// Forecasts returns what was said of SLOs around the prediction of each measured latency of a
+// server, and around the latencies of servers that were left out of the fit.
+func (r *Report) Forecasts() []Forecast {
+	var list []Forecast
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			c := &r.Tables[i].Rows[j]
+			metric, quantile := quantileOf(c)
+			if metric == "" || c.Key.Engine == "" || c.Predicted <= 0 || c.Measured <= 0 {
+				continue
+			}
+			e := evidence.Of(c.Key, true)
+			off := math.Log(c.Measured / c.Predicted)
+			list = forecasts(list, &e, metric, quantile, c.growth(), off)
+		}
+	}
+	for _, left := range evidence.LeftOut() {
+		e := evidence.Without(left.Key)
+		for _, off := range left.Range.Points() {
+			list = forecasts(list, &e, left.Quantity, 0, nil, off)
+			for k := range sloFactors {
+				list[len(list)-1-k].LeftOut = true
+			}
+		}
+	}
+	return list
+}
+
+// forecasts adds what was said of SLOs, given the logarithm of the measured over the predicted
+// latency.
+func forecasts(list []Forecast, e *evidence.Evidence, metric string, quantile float64,
+	grown *growth, off float64) []Forecast {
+	kind := Closed
+	if grown != nil {
+		if kind = Open; grown.near() {
+			kind = Near
+		}
+	}
+	for _, factor := range sloFactors {
+		f := Forecast{Grade: e.Grade, Load: kind, High: evidence.High(quantile),
+			Kept:   off <= math.Log(factor)+1e-9,
+			Chance: chanceOf(&e.Spread, metric, quantile, grown, math.Log(factor))}
+		f.Said, _, _ = e.Grade.Supported(f.Chance)
+		list = append(list, f)
+	}
+	return list
+}
+
+// growth is by how much the logarithm of a latency grows with the logarithm of the time of steps:
+// the latency is Fast where steps are as fast as in one case of ten, and Slow where they are as
+// slow.
+type growth struct{ fast, slow, fastSteps, slowSteps float64 }
+
+// near reports whether a latency grows by much more than steps do.
+func (g *growth) near() bool { return g.fast-g.slow < nearCapacity*(g.fastSteps-g.slowSteps) }
+
+// at returns the logarithm of the latency over the predicted one where steps take that much more.
+func (g *growth) at(steps float64) float64 {
+	fast, slow := g.fastSteps, g.slowSteps
+	if steps < 0 && fast < 0 || slow <= 0 {
+		return steps * g.fast / fast
+	}
+	return steps * g.slow / slow
+}
+
+// growth returns how the comparison's figure grows with steps; nil where that is not known.
+func (c *Comparison) growth() *growth {
+	if c.Fast <= 0 || c.Slow <= 0 {
+		return nil
+	}
+	e := evidence.Of(c.Key, true)
+	fast, slow := e.Spread.Range()
+	return &growth{math.Log(c.Fast / c.Predicted), math.Log(c.Slow / c.Predicted), math.Log(fast),
+		math.Log(slow)}
+}
+
+// slices of equal probability over which chances are averaged.
+const slicesOfSteps = 20
+
+// chanceOf returns the probability that a latency is within a limit, which is given as the
+// logarithm of it over the predicted latency: the mean over times of steps, each with what the
+// latency has beside steps.
+func chanceOf(s *evidence.Spread, metric string, quantile float64, grown *growth,
+	limit float64) float64 {
+	whole := s.Of(metric, quantile).Law()
+	if grown == nil {
+		return whole.Below(math.Exp(limit))
+	}
+	steps := s.Of(evidence.TPOT, 0).Law()
+	own := evidence.Law{Bias: whole.Bias - steps.Bias, Spread: math.Sqrt(max(0,
+		float64(whole.Spread*whole.Spread)-float64(steps.Spread*steps.Spread)))}
+	sum := 0.0
+	for k := range slicesOfSteps {
+		deviations := evidence.Deviations((float64(k) + 0.5) / slicesOfSteps)
+		left := limit - grown.at(steps.Bias+float64(steps.Spread*deviations))
+		sum += evidence.WithinGiven(own.DeviationsOf(math.Exp(left)), deviations)
+	}
+	return sum / slicesOfSteps
+}
+
+// Verified is how often a kind of forecasts came true.
+type Verified struct {
+	Of string `json:"of"`
+	// From and To bound what was said. Cases counts the forecasts, Said is the mean of what was
+	// said, and Kept the share that came true.
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Cases int     `json:"cases"`
+	Said  float64 `json:"said"`
+	Kept  float64 `json:"kept"`
+	// Brier is the mean square of what was said less 1 or 0.
+	Brier float64 `json:"brier"`
+}
+
+// All reports whether these are all forecasts of a kind.
+func (v *Verified) All() bool { return v.From == 0 && v.To > 1 }
+
+// verify sums up forecasts of a kind whose chances are in [from, to).
+func verify(list []Forecast, of string, from, to float64, chooses func(*Forecast) bool) Verified {
+	v := Verified{Of: of, From: from, To: to}
+	for i := range list {
+		f := &list[i]
+		if f.Said < from || f.Said >= to || !chooses(f) {
+			continue
+		}
+		v.Cases++
+		came := 0.0
+		if f.Kept {
+			came = 1
+		}
+		v.Said += f.Said
+		v.Kept += came
+		v.Brier += float64((f.Said - came) * (f.Said - came))
+	}
+	if n := float64(v.Cases); n > 0 {
+		v.Said, v.Kept, v.Brier = v.Said/n, v.Kept/n, v.Brier/n
+	}
+	return v
+}
+
+// Verification returns the lines of the table of forecasts, by which evidence knows how often
+// computed chances come true.
+func Verification(list []Forecast) (lines []evidence.ForecastOf) {
+	for _, of := range []evidence.Grade{evidence.Measured, evidence.LeftOutOfFit} {
+		bounds := append(evidence.ForecastsFrom(), 2)
+		for i, from := range bounds[:len(bounds)-1] {
+			line := evidence.ForecastOf{Evidence: of, From: from}
+			for k := range list {
+				f := &list[k]
+				if f.LeftOut != (of == evidence.LeftOutOfFit) ||
+					!f.LeftOut && f.Grade != evidence.Measured ||
+					f.Chance < from || f.Chance >= bounds[i+1] {
+					continue
+				}
+				line.Cases++
+				if f.Kept {
+					line.Kept++
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Chances says how often what is said of SLOs came true: of each kind, all forecasts and then those
+// with a chance between some bounds.
+func Chances(list []Forecast) []Verified {
+	var table []Verified
+	for _, kind := range []struct {
+		name string
+		is   func(*Forecast) bool
+	}{
+		{"measured", func(f *Forecast) bool { return !f.LeftOut && f.Grade == evidence.Measured }},
+		{"measured, 99th percentiles", func(f *Forecast) bool { return !f.LeftOut && f.High }},
+		{"measured, open loads", func(f *Forecast) bool { return !f.LeftOut && f.Load == Open }},
+		{"measured, near capacity", func(f *Forecast) bool { return !f.LeftOut && f.Load == Near }},
+		{"left out of the fit", func(f *Forecast) bool { return f.LeftOut }},
+	} {
+		if all := verify(list, kind.name, 0, 2, kind.is); all.Cases > 0 {
+			table = append(table, all)
+			bounds := append(evidence.ForecastsFrom(), 2)
+			for i, from := range bounds[:len(bounds)-1] {
+				to := bounds[i+1]
+				if v := verify(list, kind.name, from, to, kind.is); v.Cases > 0 {
+					table = append(table, v)
+				}
+			}
+		}
+	}
+	return table
+}
+
+// writeChances prints how often what is said of SLOs came true.
+func writeChances(b *bytes.Buffer, list []Verified) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprint(b, "Chances that an SLO is kept, for limits of 0.8 to 1.5 times each predicted "+
+		"latency\n")
+	for i := range list {
+		v := &list[i]
+		if v.All() {
+			fmt.Fprintf(b, "  %s: %d cases, Brier score %.3f\n  %12s %8s %8s %8s\n", v.Of, v.Cases,
+				v.Brier, "said", "cases", "mean", "came")
+			continue
+		}
+		fmt.Fprintf(b, "  %5.0f–%3.0f %% %8d %6.0f %% %6.0f %%\n", 100*v.From, 100*min(1, v.To),
+			v.Cases, 100*v.Said, 100*v.Kept)
+	}
+	b.WriteByte('\n')
+}

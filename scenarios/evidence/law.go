@@ -1,0 +1,147 @@
+package evidence
+
+import (
+	_ "embed"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/llmsim/llmsim/internal/files"
+)
+
+// Law is the distribution of the logarithm of a measured over a predicted time: Student's t with
+// freedom degrees of freedom around Bias. 80 of 100 values lie within Spread·Width80 of Bias, as
+// those of a normal distribution with the standard deviation Spread do; beyond that, tails are as
+// heavy as those of servers that were left out of the fit, some of which are off by several
+// spreads.
+type Law struct{ Bias, Spread float64 }
+
+// freedom is the number of degrees of freedom with which the fit weighs errors, too. At 98 %, the
+// normal distribution holds 96.6 % of TPOTs of servers left out of the fit, and this one 98.4 %.
+const freedom = 4
+
+// Law returns the distribution of which four in five values are in the range.
+func (o ErrorRange) Law() Law { return Law{o.Bias, o.Within / Width80} }
+
+// studentWidth is what Width80 is of Student's t, in its own unit over that of deviations.
+var studentWidth = student(0.9) / Width80
+
+// student returns the quantile of Student's t with four degrees of freedom (Shaw, "Sampling
+// Student's T distribution", J. Computational Finance 9(4), 2006).
+func student(p float64) float64 {
+	root := math.Sqrt(4 * p * (1 - p))
+	q := math.Cos(math.Acos(min(1, root))/3) / root
+	return math.Copysign(2*math.Sqrt(max(0, q-1)), p-0.5)
+}
+
+// Deviations returns how many deviations above the bias a logarithm is at most with a probability
+// in (0, 1).
+func Deviations(probability float64) float64 { return student(probability) / studentWidth }
+
+// Within returns the probability that a logarithm is at most that many deviations above the bias.
+func Within(deviations float64) float64 { return below(deviations*studentWidth, freedom) }
+
+// WithinGiven is Within for an error that is independent of another which is known to be that many
+// deviations off, but for their scale: a server that is far off in one is likely to be in both, so
+// that their sum has this distribution again (multivariate t; Kotz and Nadarajah, 2004).
+func WithinGiven(deviations, other float64) float64 {
+	known := float64(other * studentWidth)
+	scale := math.Sqrt((freedom + float64(known*known)) / (freedom + 1))
+	return below(deviations*studentWidth/scale, freedom+1)
+}
+
+// below is the distribution function of Student's t, infinities included.
+func below(t, freedom float64) float64 {
+	switch {
+	case math.IsInf(t, 1):
+		return 1
+	case math.IsInf(t, -1):
+		return 0
+	}
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(t)
+}
+
+// Quantile returns the factor that is not exceeded with the given probability, in (0, 1), with four
+// digits, so that equal factors are written the same.
+func (l Law) Quantile(probability float64) float64 { return l.At(Deviations(probability)) }
+
+// At returns the factor that is that many deviations above the typical one.
+func (l Law) At(deviations float64) float64 {
+	return max(0.01, math.Round(1e4*math.Exp(l.Bias+float64(l.Spread*deviations)))/1e4)
+}
+
+// Below returns the probability that the factor is at most x.
+func (l Law) Below(x float64) float64 { return Within(l.DeviationsOf(x)) }
+
+// DeviationsOf returns by how many deviations a factor is above the typical one: ±Inf for every
+// factor where there is no spread, and −Inf for 0.
+func (l Law) DeviationsOf(x float64) float64 {
+	off := math.Log(max(0, x)) - l.Bias
+	switch {
+	case l.Spread > 0:
+		return off / l.Spread
+	case off >= -1e-9:
+		return math.Inf(1)
+	}
+	return math.Inf(-1)
+}
+
+// forecasts.csv says how often SLOs were kept whose chance was computed to be at least From, below
+// the next one: of servers that were measured, and of servers that were left out of the fit in
+// ranges as if nothing of their kind had been measured. A case is an SLO around one measured
+// latency (llmsim validate DIR).
+//
+//go:embed forecasts.csv
+var forecastsTable string
+
+// ForecastsHeader is the first line of the table of forecasts.
+const ForecastsHeader = "evidence,from,cases,kept"
+
+// ForecastOf is a line of forecasts.csv: where Evidence is Measured, of measured servers.
+type ForecastOf struct {
+	Evidence Grade   `csv:"evidence"`
+	From     float64 `csv:"from"`
+	Cases    int     `csv:"cases"`
+	Kept     int     `csv:"kept"`
+}
+
+// LeftOutOfFit names servers that were left out of the fit in forecasts.csv.
+const LeftOutOfFit Grade = "left out"
+
+// forecasts reads the table, which is part of the program: it is right, or a test fails.
+var forecasts = sync.OnceValue(func() []ForecastOf {
+	return files.MustReadTable[ForecastOf]("forecasts.csv", forecastsTable)
+})
+
+// ForecastsFrom returns the least chances of the lines of a table of forecasts.
+func ForecastsFrom() []float64 {
+	return []float64{0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, mostUnmeasured}
+}
+
+// mostUnmeasured is the largest chance that is told of servers that were not measured.
+const mostUnmeasured = 0.98
+
+// Supported returns the chance that is known where p is computed for a server of the grade: at most
+// the share of such forecasts, or more confident ones, that came true, by Laplace's rule of
+// succession, and how many of how many these are. Both are 0 where a deployment's own measurements
+// decide, since a part of those was held out.
+func (g Grade) Supported(p float64) (known float64, kept, cases int) {
+	if g == Here {
+		return p, 0, 0
+	}
+	of, known := LeftOutOfFit, min(p, mostUnmeasured)
+	if g == Measured {
+		of, known = Measured, p
+	}
+	list := slices.DeleteFunc(slices.Clone(forecasts()),
+		func(f ForecastOf) bool { return f.Evidence != of })
+	for i := len(list) - 1; i >= 0; i-- {
+		kept, cases = kept+list[i].Kept, cases+list[i].Cases
+		if list[i].From <= p {
+			break
+		}
+	}
+	return min(known, float64(kept+1)/float64(cases+2)), kept, cases
+}
