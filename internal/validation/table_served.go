@@ -41,7 +41,7 @@ var servedRows = rowSpec{
 // Accelerators without arithmetic for FP8 do the same with FP8.
 const weightOnly = "w8a16"
 
-func describeServed(_ *catalogs, r *row, t *trial) string {
+func describeServed(c *catalogs, r *row, t *trial) string {
 	size, requests := r.number("users_or_rate"), r.count("requests")
 	switch {
 	case r.err != nil:
@@ -54,6 +54,13 @@ func describeServed(_ *catalogs, r *row, t *trial) string {
 		return "weights in 8 bits beside products in 16, where there is arithmetic in 8 bits"
 	}
 	t.server, t.rehearsable = r.required("server"), true
+	if strings.HasSuffix(t.server, "-1FP8-meta") { // its maker's FP8, with attention in 16 bits
+		var err error
+		if t.model, err = c.model(t.model.Name + "-fp8"); err != nil {
+			r.fail(err)
+			return ""
+		}
+	}
 	group := t.group()
 	t.machine = group.Machine(r.table.kind.Name)
 	if !strings.HasPrefix(t.server, accelMark) {

@@ -82,6 +82,24 @@ func named(t *testing.T, model, accelerator, preset string) Config {
 	return cfg
 }
 
+// vLLM V0 captures steps that only decode (vllm/worker/model_runner.py, v0.6): the host launches
+// each kernel of a step with a prompt, however short, and none of the same step without.
+func TestV0LaunchesPrompts(t *testing.T) {
+	cfg := named(t, "llama-3.1-8b", "h100-sxm", "vllm-v0")
+	cfg.Host, cfg.Engine.LaunchPrompt, cfg.Engine.Launch = 1, 1e-3, 1e-3
+	clock := mustClock(t, cfg)
+	decodes := sim.Step{Decodes: 4, DecodeTokens: 4, Context: 400}
+	mixed := decodes
+	mixed.Prefill = []sim.Chunk{{New: 8, Last: true}}
+	const layers, launches = 32, 5 // four products and attention, at least
+	if took := clock.Duration(&mixed).Seconds(); took < layers*launches*1e-3 {
+		t.Errorf("a step with a prompt takes %.3g s, less than its launches", took)
+	}
+	if took := clock.Duration(&decodes).Seconds(); took > layers*1e-3 {
+		t.Errorf("a captured step takes %.3g s, as if each kernel was launched", took)
+	}
+}
+
 // The host launches the attention of prompts also where the rest of a step is captured, so that no
 // short prompt takes less time than that: of a dense model two launches a layer, of gated delta
 // layers more. Without the capture the step takes no less.
