@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
@@ -184,5 +185,22 @@ func TestHostsOfMachinesSpreadAroundTheTypical(t *testing.T) {
 	}
 	if c := moved[0].centre; c <= 0.1 || c >= 0.6 || moved[0].deviation >= 0.3 {
 		t.Errorf("typical host %g ± %g", c, moved[0].deviation)
+	}
+}
+
+// The ratio of a table is of its worse way to leave out, is 1 where nothing is lost by it, and is
+// told where it is large.
+func TestLeftOutErrorsAreToldBesideFittedOnes(t *testing.T) {
+	one, two, three := 1.0, 2.0, 3.0
+	for want, e := range map[string]Error{
+		"–":     {Fitted: 2},
+		"1.00 ": {Fitted: 2, WithoutModel: &two, WithoutAccelerator: &one},
+		"1.50*": {Fitted: 2, WithoutModel: &two, WithoutAccelerator: &three},
+	} {
+		e.Ratio = e.ratio()
+		var b bytes.Buffer
+		if e.write(&b); !strings.Contains(b.String(), want) {
+			t.Errorf("found %q, want %q", b.String(), want)
+		}
 	}
 }

@@ -18,6 +18,26 @@ type Error struct {
 	// the same accelerator, were left out of the fit; nil where that cannot be done.
 	WithoutModel       *float64 `json:"without_model_pct"`
 	WithoutAccelerator *float64 `json:"without_accelerator_pct"`
+	// Ratio is the larger of the errors left out over Fitted; 0 where nothing can be left out. A
+	// fit with a constant for each server has any ratio, one that describes machines about 1.
+	Ratio float64 `json:"left_out_over_fitted,omitempty"`
+}
+
+// mostRatio is the ratio of the errors left out and in the fit that is told as too large.
+const mostRatio = 1.3
+
+// ratio returns the larger of the errors left out over the fitted one.
+func (e *Error) ratio() float64 {
+	worst := 0.0
+	for _, without := range []*float64{e.WithoutModel, e.WithoutAccelerator} {
+		if without != nil {
+			worst = max(worst, *without)
+		}
+	}
+	if e.Fitted == 0 {
+		return 0
+	}
+	return worst / e.Fitted
 }
 
 // errorsOf compares the reports. Quantities with a target come first, then the other ones that are
@@ -36,6 +56,7 @@ func errorsOf(shipped, fitted, models, accelerators *accuracy.Report) []Error {
 		if without, ok := noAccelerator[line.Target]; ok {
 			e.WithoutAccelerator = &without.Median
 		}
+		e.Ratio = e.ratio()
 		list = append(list, e)
 	}
 	return list

@@ -30,10 +30,13 @@ func (r *Result) WriteText(w io.Writer) error {
 				c.format(c.Fitted), 100*c.Deviation)
 		}
 	}
-	fmt.Fprintf(b, "\nMedian absolute error, in percent\n  %-20s %-21s %5s %7s %6s %14s %9s  %s\n",
-		"", "", "", "", "", "left out:", "", "")
-	fmt.Fprintf(b, "  %-20s %-21s %5s %7s %6s %7s %6s %9s  %s\n", "table", "quantity", "rows",
-		"shipped", "fitted", "model", "GPU", "at most", "best other simulator")
+	fmt.Fprintf(b, "\nMedian absolute error, in percent. Ratio is the larger error left out over "+
+		"the fitted one;\nabove %g (*), constants describe the servers more than the machines.\n",
+		mostRatio)
+	fmt.Fprintf(b, "  %-20s %-21s %5s %7s %6s %14s %7s %9s  %s\n", "", "", "", "", "", "left out:",
+		"", "", "")
+	fmt.Fprintf(b, "  %-20s %-21s %5s %7s %6s %7s %6s %7s %9s  %s\n", "table", "quantity", "rows",
+		"shipped", "fitted", "model", "GPU", "ratio", "at most", "best other simulator")
 	for i := range r.Errors {
 		r.Errors[i].write(b)
 	}
@@ -49,8 +52,16 @@ func (e *Error) write(b *bytes.Buffer) {
 		most = fmt.Sprintf("%g", e.AtMost)
 	}
 	name := strings.TrimSpace(e.Quantity + " " + e.Engine + e.Model)
-	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %9s  %s\n", e.Table, name, e.N, e.Shipped,
-		e.Fitted, percent(e.WithoutModel), percent(e.WithoutAccelerator), most, e.Peer)
+	ratio := "–"
+	if e.Ratio > 0 {
+		ratio = fmt.Sprintf("%.2f", e.Ratio)
+	}
+	if e.Ratio > mostRatio {
+		ratio += "*"
+	}
+	fmt.Fprintf(b, "  %-20s %-21s %5d %7.1f %6.1f %7s %6s %7s %9s  %s\n", e.Table, name, e.N,
+		e.Shipped, e.Fitted, percent(e.WithoutModel), percent(e.WithoutAccelerator), ratio, most,
+		e.Peer)
 }
 
 func percent(v *float64) string {

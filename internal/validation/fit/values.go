@@ -168,24 +168,30 @@ func (w *constantsUsed) physics() accuracy.Physics {
 			defer w.Unlock()
 			if _, far := hardware.NearestConstants(a, hardware.AllConstants()); far <= 1 {
 				w.accelerators[a.Name] = c.Accelerator
-				for _, like := range hardware.AllConstants() {
-					if like.Accelerator == c.Accelerator || like.Accelerator == c.Like {
-						w.shipped.accelerators[like.Accelerator] = like
-					}
-					if like.Accelerator == c.Accelerator && like.Linear.Memory != c.Linear.Memory {
-						w.otherMemory[a.Name] = true
-					}
+				all := byName(hardware.AllConstants(),
+					func(c hardware.Constants) string { return c.Accelerator })
+				for name := c.Accelerator; name != ""; name = all[name].Like {
+					w.shipped.accelerators[name] = all[name]
 				}
+				w.otherMemory[a.Name] = all[c.Accelerator].Linear.Memory != c.Linear.Memory
 			}
 			if scaleUp != nil {
 				w.links[scaleUp.Name] = c.ScaleUp.Link
-				for _, like := range hardware.AllCollectives() {
-					if like.Link == c.ScaleUp.Link || like.Link == c.ScaleUp.Like {
-						w.shipped.links[like.Link] = like
-					}
+				all := byName(hardware.AllCollectives(),
+					func(c hardware.Collective) string { return c.Link })
+				for name := c.ScaleUp.Link; name != ""; name = all[name].Like {
+					w.shipped.links[name] = all[name]
 				}
 			}
 			return &c
 		},
 	}
+}
+
+func byName[T any](list []T, name func(T) string) map[string]T {
+	m := map[string]T{}
+	for _, v := range list {
+		m[name(v)] = v
+	}
+	return m
 }
