@@ -25,8 +25,8 @@ type KindResult struct {
 	Evidence evidence.Evidence
 }
 
-// kindResults lists the kinds of servers.
-func kindResults(kinds []kind) []KindResult {
+// kindResults lists the kinds of servers, of which each replica has a load.
+func kindResults(kinds []kind, load evidence.Load) []KindResult {
 	var list []KindResult
 	for _, k := range kinds {
 		key, own := k[0].Key()
@@ -40,7 +40,7 @@ func kindResults(kinds []kind) []KindResult {
 		if k[0].role != sim.Mixed {
 			e = e.Apart()
 		}
-		list = append(list, KindResult{k.names(), e})
+		list = append(list, KindResult{k.names(), e.Under(load)})
 	}
 	return list
 }

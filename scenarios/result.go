@@ -128,7 +128,7 @@ func (f *finished) result() (*Result, error) {
 	// before the clocks compute steps that did not run
 	kinds, notices := kindsOf(f.pools), f.notices()
 	pools, used := f.poolResults()
-	kindList := kindResults(kinds)
+	kindList := kindResults(kinds, f.load())
 	r := &Result{
 		Name: f.scenario.Name, Setup: setup(kinds), Load: f.source.Summary().Text,
 		Version: Version(), Seed: f.scenario.Seed, Scenario: echo,
@@ -171,6 +171,19 @@ func (f *finished) result() (*Result, error) {
 		r.Pools = pools
 	}
 	return r, nil
+}
+
+// load returns what a replica had to do. It is not open, since what an error of steps makes of the
+// latencies of an open load is simulated.
+func (f *finished) load() evidence.Load {
+	s, replicas := &f.summary, 0.0
+	for i := range f.outcome.Replicas {
+		replicas += times(f.outcome.Replicas[i].Up.Seconds(), f.outcome.End.Seconds())
+	}
+	begun := float64(s.Begun())
+	return evidence.Load{Users: times(s.MeanRunning+s.MeanWaiting, replicas),
+		Prompt: times(float64(s.TotalInputTokens), begun),
+		Output: times(float64(s.TotalOutputTokens), begun)}
 }
 
 func (r *Result) setPrices(p Prices) {

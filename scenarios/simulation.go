@@ -211,7 +211,11 @@ func (s *Simulation) Keys() []deployment.Key {
 }
 
 // Evidence returns the evidence for the kind of server with the lowest grade.
-func (s *Simulation) Evidence() evidence.Evidence { return weakest(kindResults(kindsOf(s.pools))) }
+func (s *Simulation) Evidence() evidence.Evidence {
+	load := s.Source.Summary()
+	return weakest(kindResults(kindsOf(s.pools), evidence.Load{Prompt: load.Prompt,
+		Output: load.Output}))
+}
 
 // StepByStep makes a simulation take each step by itself, and report the tokens of each. The result
 // is the same. It is called before Run.

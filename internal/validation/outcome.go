@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/metrics"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -21,16 +22,35 @@ type outcome struct {
 	gaps *metrics.Distribution
 	// rehearsal is a sample of the steps, nil where no sample is taken.
 	rehearsal *rehearsal
-	// key is the server's; zero for servers apart.
-	key servers.Key
+	// key is the server's; zero for servers apart. open reports whether requests arrive whether
+	// others are answered or not.
+	key  servers.Key
+	open bool
 }
 
-// keyed gives comparisons the server's key.
+// keyed gives comparisons the server's key and the load.
 func (o *outcome) keyed(list []accuracy.Comparison) []accuracy.Comparison {
+	load := o.load()
 	for i := range list {
-		list[i].Key = o.key
+		list[i].Key, list[i].Load = o.key, load
 	}
 	return list
+}
+
+// load returns what the requests asked of the server.
+func (o *outcome) load() evidence.Load {
+	l, first, n := evidence.Load{Open: o.open}, sim.Never, float64(len(o.requests))
+	for i := range o.requests {
+		r := &o.requests[i]
+		first = min(first, r.arrival)
+		l.Users += r.e2e.Seconds()
+		l.Prompt += float64(r.prompt) / n
+		l.Output += float64(r.output) / n
+	}
+	if n > 0 {
+		l.Users /= (o.last - first).Seconds()
+	}
+	return l
 }
 
 // gapAccuracy is the relative accuracy of quantiles of the time between tokens.
@@ -47,7 +67,7 @@ func newOutcome() *outcome {
 // answered is a request that got its answer.
 type answered struct {
 	arrival, ttft, tpot, e2e sim.Time
-	output                   int
+	prompt, output           int
 }
 
 // Steps implements sim.Observer.
@@ -65,7 +85,8 @@ func (o *outcome) Steps(l *sim.Leap) {
 
 // Finished implements sim.Observer.
 func (o *outcome) Finished(s *sim.Sequence) {
-	o.requests = append(o.requests, answered{s.Arrival, s.TTFT(), s.TPOT(), s.E2E(), s.Output})
+	o.requests = append(o.requests, answered{s.Arrival, s.TTFT(), s.TPOT(), s.E2E(),
+		s.Prompt, s.Output})
 	o.last = max(o.last, s.Arrival+s.E2E())
 }
 
@@ -77,7 +98,7 @@ func (o *outcome) Sampled(sim.Time, int, sim.State) {}
 
 // between returns the outcome of the requests that arrived in [from, to).
 func (o *outcome) between(from, to sim.Time) *outcome {
-	part := &outcome{}
+	part := &outcome{key: o.key, open: o.open}
 	for _, r := range o.requests {
 		if r.arrival >= from && r.arrival < to {
 			part.requests = append(part.requests, r)

@@ -43,7 +43,8 @@ var mlEnergyRows = rowSpec{
 		f.Engine.Preset, f.version, f.Engine.Sampling = "vllm-v1-sync", "0.11.1", "sorted"
 		f.machine = accuracy.Machine("ml_energy", f.accelerator.Name)
 		f.kv, f.maxSequences = steptime.Wide(f.model, f.weights), r.optionalCount("max_num_seqs", 0)
-		t.count, t.steps = f.batch, f.predict
+		t.count, t.prompt, t.output = f.batch, int(f.question), int(f.answer)
+		t.steps = f.predict
 		t.full = func(p *accuracy.Physics) (float64, hardware.Usage, error) {
 			s, err := f.each(p)
 			return s.mean, s.usage, err

@@ -120,8 +120,8 @@ func (v *vllmRun) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.
 	var list []accuracy.Comparison
 	for i := range v.stages {
 		if s := &v.stages[i]; !s.overloaded {
-			list = append(list,
-				s.Place.Compare(s.measured, all.between(starts[i], starts[i+1]).figures())...)
+			part := all.between(starts[i], starts[i+1])
+			list = append(list, part.keyed(s.Place.Compare(s.measured, part.figures()))...)
 		}
 	}
 	return list, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -134,7 +135,12 @@ func (t *trial) key() servers.Key {
 func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Comparison, error) {
 	if t.steps != nil {
 		predicted, err := t.steps(p)
-		return t.place.Compare(t.measured, predicted), err
+		list := t.place.Compare(t.measured, predicted)
+		for i := range list {
+			list[i].Load = evidence.Load{Users: float64(t.count), Prompt: float64(t.prompt),
+				Output: float64(t.output)}
+		}
+		return list, err
 	}
 	all, err := t.simulate(ctx, p)
 	if err != nil {

@@ -3,6 +3,7 @@ package engines_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func TestVersionsChooseThePreset(t *testing.T) {
 		{"vllm", "v0.14.0", "vllm-v1", "0.14.1"},
 		{"vllm", "0.12.0", "vllm-v1-sync", "0.12.0"},
 		{"vllm", "0.8.5.post1", "vllm-v1-sync", "0.11.0"},
-		{"vllm", "0.6.6", "vllm-v0", "0.6.3"},
+		{"vllm", "0.6.6", "vllm-v0", "0.6.6"},
 		{"vllm-v0", "0.9.0", "vllm-v0", "0.9.0"},
 		{"trtllm", "0.14", "trtllm-tensorrt", "0.14.0"},
 		{"trtllm", "1.2.0rc6.post3", "trtllm", "1.2.0"},
@@ -351,5 +352,49 @@ func TestPageOfEngines(t *testing.T) {
 				t.Errorf("%s: the page lacks %s, which was measured", e.Name, x.Version)
 			}
 		}
+	}
+}
+
+// Releases follow each other in time as their versions do, each has a source, and the time between
+// two versions is the same both ways; a version between two releases counts as the older one.
+func TestReleasesAreDated(t *testing.T) {
+	for _, e := range engines.All() {
+		for i, r := range e.Releases {
+			at, known := engines.Month(e.Name, r.Version.String())
+			if !known || r.Source == "" {
+				t.Errorf("%s %s has no date or no source: %+v", e.Name, r.Version, r)
+			}
+			if i == 0 {
+				continue
+			}
+			before, _ := engines.Month(e.Name, e.Releases[i-1].Version.String())
+			if at < before || r.Version.Compare(e.Releases[i-1].Version) <= 0 {
+				t.Errorf("%s %s comes before %s", e.Name, r.Version, e.Releases[i-1].Version)
+			}
+		}
+		for i := range e.Evidence {
+			v := e.Evidence[i].Version.String()
+			if months, known := engines.MonthsToMeasured(e.Name, v); known && months != 0 {
+				t.Errorf("%s %s was measured, and is %g months from what was", e.Name, v, months)
+			}
+		}
+	}
+	for version, same := range map[string]string{"0.15.2": "0.15.0", "0.99": "99"} {
+		a, _ := engines.Month("vllm-v1", version)
+		if b, known := engines.Month("vllm", same); !known || a != b {
+			t.Errorf("vLLM %s is of month %g, %s of %g", version, a, same, b)
+		}
+	}
+	if months, known := engines.MonthsToMeasured("vllm", "99"); !known || months < 3 {
+		t.Errorf("a version of which nothing is known is %g months from what was measured", months)
+	}
+	if _, known := engines.Month("llama.cpp", "1.0"); known {
+		t.Error("a release of llama.cpp is dated")
+	}
+	// December 2025 to January 2026 is a month, and half a month is a half.
+	a, _ := engines.Month("vllm", "0.12.0")
+	b, _ := engines.Month("vllm", "0.14.0")
+	if months := b - a; math.Abs(months-(1+17.0/31)) > 1e-9 {
+		t.Errorf("3 December to 20 January is %g months", months)
 	}
 }

@@ -10,7 +10,9 @@ package engines
 import (
 	"embed"
 	"fmt"
+	"math"
 	"sync"
+	"time"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/files"
@@ -27,6 +29,8 @@ type Engine struct {
 	Presets []Preset
 	// Evidence lists the versions with measured servers, oldest first.
 	Evidence []Evidence
+	// Releases are the days of releases, oldest first.
+	Releases []Dated
 	// Settings are what the engine does without further flags. Of those with the same key, the
 	// first one counts whose conditions hold.
 	Settings []Setting
@@ -55,6 +59,69 @@ type Evidence struct {
 	// Narrow reports whether servers of one accelerator alone were measured, so that the version is
 	// not assumed for an engine whose version is not given.
 	Narrow bool
+}
+
+// Dated is the day on which a version was released.
+type Dated struct {
+	Version Version
+	Date    string
+	// Source is the page of the release; where the day is not on it, what else dates it.
+	Source string
+}
+
+// Month returns when a version of an engine, or of an engine's preset, was released, in months from
+// the year 0; false where it is older than all releases whose days are known. A version between two
+// releases counts as the older one. Of a version newer than all is known only that it is later: it
+// counts as laterMonths younger than the newest.
+func Month(engine, version string) (month float64, known bool) {
+	e, _ := lookUp(engine)
+	v, err := ParseVersion(version)
+	if e == nil || err != nil {
+		return 0, false
+	}
+	for i, r := range e.Releases {
+		if r.Version.Compare(v) > 0 {
+			break
+		}
+		day, err := time.Parse(time.DateOnly, r.Date)
+		if err != nil {
+			return 0, false
+		}
+		month = float64(12*day.Year()+int(day.Month())) + float64(day.Day())/31
+		if known = true; i == len(e.Releases)-1 && r.Version.Compare(v) < 0 {
+			month += laterMonths
+		}
+	}
+	return month, known
+}
+
+// laterMonths is by how much a version is taken to be younger than the newest release whose day is
+// known.
+const laterMonths = 3
+
+// Of returns the engine of a preset: vllm of vllm-v1-sync.
+func Of(preset string) string {
+	if e, _ := lookUp(preset); e != nil {
+		return e.Name
+	}
+	return preset
+}
+
+// MonthsToMeasured returns the number of months between a version of an engine, or of an engine's
+// preset, and the nearest one with measured servers; false where that is not known.
+func MonthsToMeasured(engine, version string) (months float64, known bool) {
+	at, dated := Month(engine, version)
+	e, _ := lookUp(engine)
+	if !dated {
+		return 0, false
+	}
+	months = math.Inf(1)
+	for i := range e.Evidence {
+		if other, dated := Month(engine, e.Evidence[i].Version.String()); dated {
+			months, known = min(months, math.Abs(at-other)), true
+		}
+	}
+	return months, known
 }
 
 // Setting is a value that an engine takes unless a flag says otherwise.

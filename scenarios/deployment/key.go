@@ -31,7 +31,7 @@ type Key struct {
 }
 
 // Key returns the key of a server. It returns false if the step times are not the ones that llmsim
-// predicts for the engine, so that no measurement applies.
+// predicts for the engine, so that no measurement applies. A slowdown is a factor on these.
 func (c *Config) Key() (Key, bool) {
 	p := c.Parallel.Complete()
 	k := Key{
@@ -48,6 +48,5 @@ func (c *Config) Key() (Key, bool) {
 		k.Memory = "paged"
 	}
 	f := &c.Physics
-	slowed := f.Slowdown != 0 && f.Slowdown != 1
-	return k, !f.Adjusted && !slowed && f.Host == 0 && f.Operators == nil && f.Given == nil
+	return k, !f.Adjusted && f.Host == 0 && f.Operators == nil && f.Given == nil
 }

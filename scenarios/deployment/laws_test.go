@@ -293,7 +293,8 @@ func TestOwnPoliciesAreCompleted(t *testing.T) {
 }
 
 // A key names what a server is, with a format of 16 bits where the cache has none and its link
-// where several accelerators have one; what changes the predictions takes the key's evidence away.
+// where several accelerators have one; what changes the predictions takes the key's evidence away,
+// and a factor on them does not.
 func TestKeys(t *testing.T) {
 	c := llama(t)
 	c.Weights, c.Speculation, c.Parallel = hardware.FP8, "eagle", steptime.Parallelism{Tensor: 2,
@@ -320,14 +321,14 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s counts as %s", memory, k.Memory)
 		}
 	}
-	for i, p := range []Physics{{Adjusted: true}, {Slowdown: 0.5}, {Slowdown: 2}, {Host: 1},
+	for i, p := range []Physics{{Adjusted: true}, {Host: 1},
 		{Operators: &steptime.Tables{}}, {Given: &steptime.Given{}}} {
 		c.Physics = p
 		if _, own := c.Key(); own {
 			t.Errorf("change %d still has evidence", i)
 		}
 	}
-	for _, p := range []Physics{{}, {Slowdown: 1}} {
+	for _, p := range []Physics{{}, {Slowdown: 0.5}, {Slowdown: 1}, {Slowdown: 2}} {
 		c.Physics = p
 		if _, own := c.Key(); !own {
 			t.Errorf("%+v has none", p)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,23 +21,65 @@ import (
 //go:embed errors.csv
 var table string
 
-// Error says how far predictions of a latency are from measurements of one server.
+// Error says how far predictions of a metric are from measurements of one server.
 type Error struct {
 	deployment.Key
-	// Quantity is "TTFT" or "TPOT".
+	// Quantity is one of Metrics.
 	Quantity string `json:"quantity" csv:"quantity"`
 	// Rows is the number of measured rows. LeftOut is the median of their absolute relative errors
 	// in predictions whose constants were fitted without any row of the engine, accelerator and
 	// model: 0.02 is 2 %. It is 0 if no such fit was made. Median is the median with the shipped
 	// constants, which may have been fitted to the rows.
 	Rows    int     `json:"rows" csv:"rows"`
-	LeftOut float64 `json:"left_out_error,omitempty"`
+	LeftOut float64 `json:"left_out_error,omitempty" csv:"left_out_error,optional"`
 	Median  float64 `json:"-" csv:"median_error"`
-	// Range says where measured values lie, as ranges take it: Bias and Within are logarithms. The
-	// Within of a server's evidence is at least what leastWithin returns.
+	// Range says where measured values lie: Bias and Within are logarithms. Predicted ranges are
+	// wider, since the shipped constants were fitted to the rows.
 	Range ErrorRange `json:"off"`
 	// Versions are the releases of the engine that were measured, as far as they are known.
 	Versions versions `json:"versions,omitempty" csv:"versions"`
+	// Residuals are the rows themselves.
+	Residuals residuals `json:"-" csv:"residuals"`
+}
+
+// Residual is a measured row of a server: the release of the engine, or "", the load, and Off, the
+// logarithm of the measured over the predicted time.
+type Residual struct {
+	Version string
+	Load    Load
+	Off     float64
+}
+
+// residuals are separated by spaces in the table, each as VERSION:USERS:PROMPT:ANSWER:OFF.
+type residuals []Residual
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *residuals) UnmarshalText(text []byte) error {
+	for _, word := range strings.Fields(string(text)) {
+		parts := strings.Split(word, ":")
+		if len(parts) != 5 {
+			return fmt.Errorf("found %q, want VERSION:USERS:PROMPT:ANSWER:OFF", word)
+		}
+		var x [4]float64
+		for i := range x {
+			var err error
+			if x[i], err = strconv.ParseFloat(parts[1+i], 64); err != nil {
+				return err
+			}
+		}
+		*l = append(*l, Residual{parts[0], Load{Users: x[0], Prompt: x[1], Output: x[2]}, x[3]})
+	}
+	return nil
+}
+
+// String writes residuals as the table has them.
+func (l residuals) String() string {
+	words := make([]string, len(l))
+	for i, r := range l {
+		words[i] = fmt.Sprintf("%s:%.4g:%.0f:%.0f:%.3f", r.Version, r.Load.Users, r.Load.Prompt,
+			r.Load.Output, r.Off)
+	}
+	return strings.Join(words, " ")
 }
 
 // versions are separated by spaces in the table.
@@ -56,14 +99,18 @@ func (v *versions) UnmarshalJSON(text []byte) error {
 // Header is the first line of the table.
 const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link," +
 	"batching,memory,speculation," +
-	"quantity,rows,median_error,bias,within,versions"
+	"quantity,rows,median_error,left_out_error,bias,within,versions,residuals"
 
 // Record returns the error as a line of the table.
 func (e *Error) Record() string {
-	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%.3f,%.3f,%s",
+	without := ""
+	if e.LeftOut > 0 {
+		without = fmt.Sprintf("%.3f", e.LeftOut)
+	}
+	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%s,%.3f,%.3f,%s,%s",
 		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data,
-		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, e.Range.Bias,
-		e.Range.Within, strings.Join(e.Versions, " "))
+		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, without,
+		e.Range.Bias, e.Range.Within, strings.Join(e.Versions, " "), e.Residuals)
 }
 
 // errorsOf returns the errors measured for a server, or for the same in the other format of 16
@@ -81,48 +128,7 @@ func errorsOf(key deployment.Key) []Error {
 	if len(list) == 0 {
 		list = alike
 	}
-	for i := range list {
-		e := &list[i]
-		without := leftOutOf(e.Key, e.Quantity)
-		if without != nil {
-			e.LeftOut = without.Median
-		}
-		e.Range.Within = max(e.Range.Within, leastWithin(e.Key, e.Quantity, without))
-	}
 	return list
-}
-
-// leftOutOf returns the errors of a server in predictions that were fitted without it; nil where no
-// such fit was made.
-func leftOutOf(key deployment.Key, quantity string) *Error {
-	for i := range LeftOut() {
-		if e := &LeftOut()[i]; e.Key == key && e.Quantity == quantity {
-			return e
-		}
-	}
-	return nil
-}
-
-// fewRows is the number of measured rows below which no row is the 80 % point of the next: of n
-// rows, that is the row of rank 0.8·(n+1).
-const fewRows = 4
-
-// leastWithin returns the least distance to each side of a range of 80 % for a server that was
-// measured: the distance that 80 % of its rows do not exceed in predictions that were fitted
-// without them, joined with the noise of repeats. The constants of shipped predictions were fitted
-// to its rows, so that their errors there say too little of the next rows. Where such a fit was not
-// made, or was compared with fewer than fewRows rows, the distance is at least that for a server
-// that was not measured.
-func leastWithin(key deployment.Key, quantity string, without *Error) float64 {
-	known, noise := 0.0, leastOwn*Width80
-	if without != nil {
-		known = without.Range.Reach()
-	}
-	least := math.Sqrt(float64(known*known) + float64(noise*noise))
-	if without == nil || without.Rows < fewRows {
-		least = max(least, Unmeasured(key, quantity).Within)
-	}
-	return least
 }
 
 // sixteen returns the key with BF16 for FP16, which has the same bytes and the same rates on every

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
@@ -49,9 +50,15 @@ type Evidence struct {
 
 	// Version is the version of the engine that is predicted; "" if the engine has no versions.
 	Version string `json:"version,omitempty"`
+	// Class says what the range of TPOT rests on, or of the metric that was measured.
+	Class Class `json:"class,omitempty"`
 
-	// Server is the server that the evidence is about.
+	// Server is the server that the evidence is about, and Load what it has to do.
 	Server deployment.Key `json:"-"`
+	Load   Load           `json:"-"`
+
+	// Unlike reports that measurements of its kind say nothing of the server.
+	Unlike bool `json:"-"`
 }
 
 // farthest is the greatest distance of a relative.
@@ -60,35 +67,75 @@ const farthest = 4
 // Of returns the evidence for a server. own is false if the step times are not the ones that llmsim
 // predicts for the engine, so that no measurement applies.
 func Of(key deployment.Key, own bool) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
-	if own {
-		e.find(key, func(deployment.Key) bool { return false })
-	}
-	e.Spread = spread(e.Grade, key, e.Errors)
-	return e
+	return of(key, own, func(deployment.Key) bool { return !own })
 }
 
 // Without returns the evidence for a server as it would be if no server with the same engine,
 // accelerator and model had been measured.
 func Without(key deployment.Key) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key}
-	e.find(key, func(other deployment.Key) bool { return sameServer(other, key) })
-	e.Spread = spread(e.Grade, key, e.Errors)
+	return of(key, true, func(other deployment.Key) bool { return sameServer(other, key) })
+}
+
+func of(key deployment.Key, own bool, leftOut func(deployment.Key) bool) Evidence {
+	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key,
+		Unlike: leftOut(key)}
+	if own {
+		e.find(key, leftOut)
+	}
+	return e.judged()
+}
+
+// judged returns the evidence with the spread of its server.
+func (e Evidence) judged() Evidence {
+	p := Point{e.Server, e.Version, e.Load}
+	var off [3]ErrorRange
+	e.Class = Other
+	for i, metric := range Metrics() {
+		var class Class
+		off[i], class = rangeOf(metric, &p, !e.Unlike)
+		if e.Grade == Formula {
+			off[i].Within = math.Sqrt(float64(off[i].Within*off[i].Within) +
+				float64(unknownGround*unknownGround))
+		}
+		if i == 0 || e.Class == Other {
+			e.Class = class
+		}
+	}
+	e.Spread = Spread{TPOT: off[0].Within / Width80, TPOTBias: off[0].Bias,
+		TTFT: off[1].Within / Width80, TTFTBias: off[1].Bias,
+		Rate: off[2].Within / Width80, RateBias: off[2].Bias}
 	return e
 }
 
+// Under returns the evidence for a load.
+func (e Evidence) Under(load Load) Evidence {
+	if e.Grade == Here {
+		return e
+	}
+	e.Load = load
+	return e.judged()
+}
+
 // At returns the evidence for a version of the engine. known reports whether any server was
-// measured under it. If no such server was, servers under other versions are relatives, and ranges
-// are as wide as for servers that were not measured.
+// measured under it. If no server was measured under a release within a few months of it, servers
+// under other versions are relatives, and ranges are as wide as such predictions need.
 func (e Evidence) At(version string, known bool) Evidence {
 	e.Version = version
+	if e.Grade == Here {
+		return e
+	}
 	versions := versionsOf(e.Errors)
-	if !known && e.Grade == Measured && len(versions) > 0 && !among(versions, version) {
+	_, dated := engines.Month(e.Server.Engine, version)
+	far := !known && !among(versions, version)
+	if dated {
+		far = outside(e.Server.Engine, version)
+	}
+	if far && e.Grade == Measured && len(versions) > 0 {
 		e.Grade, e.Nearest = Relative, &e.Errors[0].Key
 		e.Differs = []string{"version " + span(versions)}
-		e.Spread = spread(Relative, e.Server, e.Errors)
+		e.Unlike = !dated
 	}
-	return e
+	return e.judged()
 }
 
 // find looks for the server among the measured ones that are not left out, and for the nearest.
@@ -197,7 +244,8 @@ func (e Evidence) Apart() Evidence {
 	}
 	if e.Grade == Relative {
 		e.Differs = append(slices.Clip(e.Differs), "prefill and decode on one server")
-		e.Spread = spread(Relative, e.Server, e.Errors)
+		e.Unlike = true
+		return e.judged()
 	}
 	return e
 }

@@ -31,36 +31,6 @@ func TestGrades(t *testing.T) {
 	}
 }
 
-// No server is nearer to another than to itself, and a lower grade is never surer than a higher
-// one.
-func TestDistanceAndSpreads(t *testing.T) {
-	all := servers()
-	for _, a := range all {
-		if d, words := distance(a, a); d != 0 || len(words) > 0 {
-			t.Errorf("%+v is %g from itself: %v", a, d, words)
-		}
-	}
-	for _, b := range all[1:] {
-		if there, _ := distance(all[0], b); there != math.Inf(1) {
-			if back, _ := distance(b, all[0]); back != there {
-				t.Errorf("%+v: %g there and %g back", b, there, back)
-			}
-		}
-	}
-	for _, key := range all {
-		for _, quantity := range []string{"TPOT", "TTFT"} {
-			last := 0.0
-			for _, g := range []Grade{Relative, Kernels, Formula} {
-				o := errorRange(g, key, nil, quantity)
-				if o.Within <= last {
-					t.Errorf("%+v %s %s: within %g after %g", key, g, quantity, o.Within, last)
-				}
-				last = o.Within
-			}
-		}
-	}
-}
-
 // The words of every server that was measured are a sentence.
 func TestSentences(t *testing.T) {
 	for _, key := range servers() {
@@ -69,50 +39,6 @@ func TestSentences(t *testing.T) {
 		for _, words := range []string{e.Sentence(), apart.Sentence()} {
 			if !strings.HasSuffix(words, ".") {
 				t.Errorf("%+v: %q", key, words)
-			}
-		}
-	}
-}
-
-// A measured server is a relative at a version under which nothing was measured, with the ranges of
-// one that was not.
-func TestOtherVersionsAreRelatives(t *testing.T) {
-	for _, known := range measured() {
-		e := Of(known.Key, true)
-		versions := versionsOf(e.Errors)
-		if len(versions) == 0 {
-			continue
-		}
-		for _, version := range append(versions, "99.1") {
-			if same := e.At(version, true); same.Grade != Measured || same.Spread != e.Spread {
-				t.Errorf("%+v at %s: %s", known.Key, version, same.Grade)
-			}
-			if same := e.At(version, false); (same.Grade == Measured) != (version != "99.1") {
-				t.Errorf("%+v at %s: %s", known.Key, version, same.Grade)
-			}
-		}
-		if other := e.At("99.1", false); other.Spread != spread(Relative, known.Key, e.Errors) ||
-			!strings.Contains(other.Sentence(), "version "+span(versions)) {
-			t.Errorf("%+v: %+v", known.Key, other)
-		}
-	}
-}
-
-// No range of a measured server is narrower than its error in predictions that were fitted without
-// it, or than repeats of one run differ by.
-func TestRangesAreAsWideAsLeftOutErrors(t *testing.T) {
-	for _, key := range servers() {
-		e := Of(key, true)
-		for i := range e.Errors {
-			low, high := e.Spread.Range()
-			if e.Errors[i].Quantity == "TTFT" {
-				low, high = e.Spread.RangeTTFT()
-			}
-			half := math.Log(high/low) / 2
-			if least := math.Hypot(math.Log1p(e.Errors[i].LeftOut), leastOwn*Width80); half <
-				least-1e-9 {
-				t.Errorf("%v: the range of %s is ±%.3f, want at least ±%.3f", key,
-					e.Errors[i].Quantity, half, least)
 			}
 		}
 	}
@@ -135,5 +61,47 @@ func TestSpreadsOfQuantiles(t *testing.T) {
 			!likely(got.Within, math.Hypot(want.Within, beside.Within)) {
 			t.Errorf("%s at p99: %+v of %+v beside %+v", metric, got, want, beside)
 		}
+	}
+}
+
+// No server is nearer to another than to itself, and the way back is as far.
+func TestDistances(t *testing.T) {
+	all := servers()
+	for _, a := range all {
+		if d, words := distance(a, a); d != 0 || len(words) > 0 {
+			t.Errorf("%+v is %g from itself: %v", a, d, words)
+		}
+	}
+	for _, b := range all[1:] {
+		if there, _ := distance(all[0], b); there != math.Inf(1) {
+			if back, _ := distance(b, all[0]); back != there {
+				t.Errorf("%+v: %g there and %g back", b, there, back)
+			}
+		}
+	}
+}
+
+// A measured server is a relative at a release far from all measured ones, with ranges that rest on
+// other releases; within a few months of one it stays measured.
+func TestOtherReleasesAreRelatives(t *testing.T) {
+	checked := 0
+	for _, known := range measured() {
+		e := Of(known.Key, true)
+		if len(versionsOf(e.Errors)) == 0 {
+			continue
+		}
+		checked++
+		for _, version := range versionsOf(e.Errors) {
+			if same := e.At(version, true); same.Grade != Measured || same.Class == Outside {
+				t.Errorf("%+v at %s: %s, %s", known.Key, version, same.Grade, same.Class)
+			}
+		}
+		if far := e.At("99.1", false); far.Grade != Relative || far.Class != Outside ||
+			!strings.Contains(far.Sentence(), "version "+span(versionsOf(e.Errors))) {
+			t.Errorf("%+v: %+v", known.Key, far)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d servers have versions", checked)
 	}
 }

@@ -23,15 +23,11 @@ type Own struct {
 	TTFT float64 `json:"ttft"`
 }
 
-// leastOwn is the least standard deviation of predictions for a deployment: what repeated runs of
-// one server differ in (whatif_vllm_0.11_h100: a replicate of a run of seven loads differs by 0.5
-// to 2 % in its mean latencies).
-const leastOwn = 0.02
-
 // Fitted returns the evidence for a server that was fitted to its own measurements.
 func Fitted(key deployment.Key, own Own) Evidence {
 	return Evidence{Grade: Here, Own: &own, Server: key, Spread: Spread{
-		TPOT: max(own.TPOT, leastOwn), TTFT: max(own.TTFT, leastOwn)}}
+		TPOT: max(own.TPOT, leastOwn), TTFT: max(own.TTFT, leastOwn),
+		Rate: max(own.TPOT, leastOwn)}}
 }
 
 // sentence returns what is known in words.

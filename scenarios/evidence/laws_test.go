@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -20,191 +19,6 @@ var plain = deployment.Key{Engine: "e-1", Accelerator: "a", Model: "m", Weights:
 
 // likely compares numbers that are computed in other orders.
 func likely(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
-
-// Five points of a server have its bias as their mean, and lie symmetrically; the outer ones are
-// Within away. What four of five do not exceed is Within without a bias; under a bias beyond all
-// points, it is the fourth of them.
-func TestPointsOfAServer(t *testing.T) {
-	for _, o := range []ErrorRange{{0, 1}, {0.3, 0.5}, {-2, 0.1}, {5, Width80}, {-5, Width80}} {
-		p, sum := o.Points(), 0.0
-		for i, x := range p {
-			sum += x
-			if !likely(x+p[4-i], 2*o.Bias) {
-				t.Errorf("%+v: %v are not symmetric", o, p)
-			}
-		}
-		if !likely(sum, 5*o.Bias) || !likely(p[4]-o.Bias, o.Within) ||
-			!likely(p[3]-o.Bias, o.Within*0.5244/1.2816) {
-			t.Errorf("%+v: %v", o, p)
-		}
-	}
-	for o, want := range map[ErrorRange]float64{{0, 2}: 2, {5, Width80}: 5.5244,
-		{-5, Width80}: 5.5244,
-		{1, 0}:        1, {0, 0}: 0} {
-		if got := o.Reach(); !likely(got, want) {
-			t.Errorf("%+v reaches %g, want %g", o, got, want)
-		}
-	}
-}
-
-// The distance of servers is the sum over what differs, is the same there and back, and weighs by
-// its exponential.
-func TestDistancesAddUp(t *testing.T) {
-	base := traitsOf(plain)
-	for i, c := range []struct {
-		change func(*serverTraits)
-		want   float64
-	}{
-		{func(k *serverTraits) {}, 0},
-		{func(k *serverTraits) { k.key.Engine = "e-2" }, 1.4},
-		{func(k *serverTraits) { k.key.Engine = "f-1" }, 4 + 1.4},
-		{func(k *serverTraits) { k.vendor = "v" }, 3},
-		{func(k *serverTraits) { k.generation = "g" }, 1.4},
-		{func(k *serverTraits) { k.key.Accelerator = "b" }, 0.8},
-		{func(k *serverTraits) { k.experts = true }, 3},
-		{func(k *serverTraits) { k.family = "f" }, 1.4},
-		{func(k *serverTraits) { k.key.Model = "n" }, 0.6},
-		{func(k *serverTraits) { k.bits = 4 }, 1.4},
-		{func(k *serverTraits) { k.key.Weights = "x" }, 0.6},
-		{func(k *serverTraits) { k.ranks = true }, 2},
-		{func(k *serverTraits) { k.key.Tensor = 8 }, 0},
-		{func(k *serverTraits) { k.key.Model, k.bits, k.ranks = "n", 8, true }, 0.6 + 1.4 + 2},
-	} {
-		other := base
-		c.change(&other)
-		d, back := base.distanceTo(&other), other.distanceTo(&base)
-		if !likely(d, c.want) || d != back {
-			t.Errorf("change %d: %g there and %g back, want %g", i, d, back, c.want)
-		}
-		if w := base.weightOf(&other); math.Abs(w-math.Exp(-c.want)) > 1e-9 {
-			t.Errorf("change %d: weight %g at %g", i, w, c.want)
-		}
-	}
-}
-
-// What servers have in common follows from their formats, ranks and the catalogues.
-func TestTraits(t *testing.T) {
-	for format, bits := range map[hardware.DType]int{"": 16, hardware.BF16: 16, hardware.FP16: 16,
-		hardware.FP8: 8, hardware.FP8Block: 8, hardware.INT8: 8, hardware.FP4: 4,
-		hardware.MXFP4: 4, hardware.INT4: 4, hardware.Q4_0: 4, hardware.Q4KM: 4} {
-		key := plain
-		key.Weights = format
-		if k := traitsOf(key); k.bits != bits || k.vendor+k.generation+k.family != "" || k.experts {
-			t.Errorf("%s: %+v", format, k)
-		}
-	}
-	for data, want := range []bool{false, false, true, true} {
-		key := plain
-		key.Data = data
-		if traitsOf(key).ranks != want {
-			t.Errorf("%d ranks: %t", data, !want)
-		}
-	}
-	for _, a := range shipped().hardware.Accelerators {
-		key := plain
-		key.Accelerator, key.Model = a.Name, "deepseek-v3"
-		k := traitsOf(key)
-		if k.generation != a.Generation || !k.experts ||
-			k.family != "latent attention and experts" || k.vendor != vendorOf(a.Generation) {
-			t.Errorf("%+v", k)
-		}
-		if nvidia := strings.HasSuffix(a.Name, "-sxm"); nvidia && k.vendor != "nvidia" {
-			t.Errorf("%s is made by %q", a.Name, k.vendor)
-		}
-	}
-	key := plain
-	key.Model = "llama-3.1-8b"
-	if k := traitsOf(key); k.experts || k.family != "softmax attention" {
-		t.Errorf("%+v", k)
-	}
-}
-
-// some returns errors of servers that differ from plain in their models, some also in formats and
-// ranks.
-func some(n int, seed uint64) []Error {
-	r := rand.New(rand.NewPCG(seed, 1))
-	var list []Error
-	for i := range n {
-		e := Error{Key: plain, Quantity: "TPOT",
-			Range: ErrorRange{r.NormFloat64() * 0.3, r.Float64() * 0.5}}
-		e.Model = "n" + string(rune('a'+i))
-		if r.IntN(2) == 0 {
-			e.Weights = hardware.FP8
-		}
-		e.Data = 1 + r.IntN(2)
-		list = append(list, e)
-	}
-	return list
-}
-
-// The bias around a server is the weighted median of its neighbours' points, drawn to 0 as by two
-// servers without any, and four fifths of the weight lie within the distance from it: no less, and
-// less without the outermost. The order of the neighbours makes no difference, and servers of the
-// same engine, accelerator and model do not count.
-func TestAroundHoldsFourFifthsOfTheWeight(t *testing.T) {
-	own := traitsOf(plain)
-	for seed := range uint64(60) {
-		list := some(1+int(seed)%9, seed)
-		got := FromNeighbours(plain, NeighboursOf(list)["TPOT"])
-		total, below, upTo, inner, held := 0.0, 0.0, 0.0, 0.0, 0.0
-		for _, e := range list {
-			k := traitsOf(e.Key)
-			total += own.weightOf(&k)
-		}
-		median := got.Bias * (total + 2) / total
-		for _, e := range list {
-			k := traitsOf(e.Key)
-			for _, x := range e.Range.Points() {
-				w := own.weightOf(&k) / 5
-				if x < median-1e-9 {
-					below += w
-				}
-				if x < median+1e-9 {
-					upTo += w
-				}
-				d := math.Abs(x - got.Bias)
-				if d < got.Within-1e-12 {
-					inner += w
-				}
-				if d <= got.Within+1e-12 {
-					held += w
-				}
-			}
-		}
-		const slack = 1e-6
-		if below > total/2+slack || upTo < total/2-slack {
-			t.Errorf("%d: the median %g has %g of %g below and %g up to it", seed, median, below,
-				total, upTo)
-		}
-		if inner >= 0.8*total-slack*total || held < 0.8*total-slack {
-			t.Errorf("%d: %+v holds %g of %g, %g further in", seed, got, held, total, inner)
-		}
-		slices.Reverse(list)
-		self := Error{Key: plain, Quantity: "TPOT", Range: ErrorRange{9, 9}}
-		self.Tensor, self.Weights = 4, hardware.FP8
-		list = append(list, self,
-			Error{Key: list[0].Key, Quantity: "TTFT", Range: ErrorRange{8, 8}})
-		again := FromNeighbours(plain, NeighboursOf(list)["TPOT"])
-		if !likely(again.Bias, got.Bias) || !likely(again.Within, got.Within) {
-			t.Errorf("%d: %+v, in another order and with itself %+v", seed, got, again)
-		}
-	}
-	// One neighbour at a distance of 0.6 whose rows all have one deviation.
-	one := Error{Key: plain, Quantity: "TPOT", Range: ErrorRange{1, 0}}
-	one.Model = "n"
-	w := math.Exp(-0.6)
-	got := FromNeighbours(plain, NeighboursOf([]Error{one})["TPOT"])
-	if bias := w / (w + 2); math.Abs(got.Bias-bias) > 1e-8 || math.Abs(got.Within-(1-bias)) > 1e-8 {
-		t.Errorf("%+v, want a bias of %g", got, bias)
-	}
-	exact := NeighboursOf([]Error{{Key: plain, Quantity: "TPOT"}})["TPOT"]
-	if got := FromNeighbours(plain, exact); got != (ErrorRange{}) {
-		t.Errorf("%+v around nothing", got)
-	}
-	if got := FromNeighbours(plain, Neighbours{}); got != (ErrorRange{}) {
-		t.Errorf("%+v around no server", got)
-	}
-}
 
 // The distribution of errors holds 80 of 100 values within Width80 deviations, has heavier tails
 // than a normal one, and quantiles are the inverse of its distribution function. Two errors that
@@ -243,38 +57,6 @@ func TestErrorsHaveHeavyTails(t *testing.T) {
 	}
 }
 
-// An error has the median of the fit without its server, by server and by quantity.
-func TestErrorsHaveTheirOwnMediansLeftOut(t *testing.T) {
-	for i, want := range LeftOut() {
-		if i%20 > 1 {
-			continue
-		}
-		if got := leftOutOf(want.Key, want.Quantity); got == nil || got.Key != want.Key ||
-			got.Quantity != want.Quantity || got.Median != want.Median {
-			t.Errorf("%+v, want %+v", got, want)
-		}
-		for _, e := range errorsOf(want.Key) {
-			if e.Key == want.Key && e.Quantity == want.Quantity && e.LeftOut != want.Median {
-				t.Errorf("%+v has %g left out, want %g", e.Key, e.LeftOut, want.Median)
-			}
-		}
-	}
-	for _, key := range servers() {
-		list := errorsOf(key)
-		for _, e := range list {
-			if e.Key != key {
-				t.Errorf("%+v has an error of %+v", key, e.Key)
-			}
-		}
-		if len(list) == 0 || len(list) > 2 {
-			t.Errorf("%+v has %d errors", key, len(list))
-		}
-	}
-	if e := leftOutOf(plain, "TPOT"); e != nil {
-		t.Errorf("%+v of a server that nobody measured", e)
-	}
-}
-
 // What was not measured is said in a sentence of its own for each grade.
 func TestSentencesOfLowGrades(t *testing.T) {
 	for g, want := range map[Grade]string{
@@ -287,85 +69,6 @@ func TestSentencesOfLowGrades(t *testing.T) {
 		if got := e.Sentence(); got != want {
 			t.Errorf("%s: %q", g, got)
 		}
-	}
-}
-
-// A range holds what is within it, both ends included, and as much less as it is asked narrower;
-// a lower grade adds an independent error to it, and a quantity its factor, neither of them a bias.
-func TestRanges(t *testing.T) {
-	o := ErrorRange{0.5, 0.25}
-	for x, want := range map[float64]bool{0.5: true, 0.25: true, 0.75: true, 0.24: false,
-		0.76: false} {
-		if o.Holds(x, Width80) != want {
-			t.Errorf("%+v holds %g: %t", o, x, !want)
-		}
-	}
-	if !o.Holds(0.62, Width80/2) || o.Holds(0.63, Width80/2) || !o.Holds(0.99, 2*Width80) {
-		t.Errorf("%+v does not scale", o)
-	}
-	for g, more := range map[Grade]float64{Measured: 0, Relative: 0, Kernels: 0.15, Formula: 0.3} {
-		if got := o.Below(g); got.Bias != 0.5 || !likely(got.Within, math.Hypot(0.25, more)) {
-			t.Errorf("%s: %+v", g, got)
-		}
-	}
-	for _, quantity := range []string{"TPOT", "TTFT"} {
-		f := factors()[quantity]
-		if got := o.Widened(quantity); f < 1 || got.Bias != 0.5 || !likely(got.Within, 0.25*f) {
-			t.Errorf("%s: %+v by %g", quantity, got, f)
-		}
-	}
-	s := Spread{TPOT: 0.1, TPOTBias: 0.3, TTFT: 0.2, TTFTBias: -0.4}
-	low, high := s.Range()
-	first, last := s.RangeTTFT()
-	if !likely(low, math.Exp(0.3-0.12816)) || !likely(high, math.Exp(0.3+0.12816)) ||
-		!likely(first, math.Exp(-0.4-0.25632)) || !likely(last, math.Exp(-0.4+0.25632)) {
-		t.Errorf("%g to %g, %g to %g", low, high, first, last)
-	}
-}
-
-// Of a measured server, each quantity has its own error, and one that was not measured is a
-// relative's. A spread is a range in standard deviations.
-func TestWhatIsOff(t *testing.T) {
-	list := []Error{{Quantity: "TTFT", Range: ErrorRange{0.2, 0.6408}}}
-	if got := errorRange(Measured, plain, list, "TTFT"); got != list[0].Range {
-		t.Errorf("%+v", got)
-	}
-	near := Unmeasured(plain, "TPOT")
-	for g, want := range map[Grade]ErrorRange{Measured: near, Relative: near,
-		Kernels: near.Below(Kernels),
-		Formula: near.Below(Formula)} {
-		if got := errorRange(g, plain, list, "TPOT"); got != want {
-			t.Errorf("%s: %+v, want %+v", g, got, want)
-		}
-	}
-	if got := errorRange(Relative, plain, list, "TTFT"); got != Unmeasured(plain, "TTFT") {
-		t.Errorf("%+v of a relative", got)
-	}
-	s := spread(Measured, plain, list)
-	if !likely(s.TTFT, 0.5) || s.TTFTBias != 0.2 || !likely(s.TPOT*Width80, near.Within) ||
-		s.TPOTBias != near.Bias {
-		t.Errorf("%+v", s)
-	}
-}
-
-// The least range of a measured server joins what four in five rows were off by and the noise; few
-// rows, or no fit without it, leave it at least as wide as that of a server nobody measured.
-func TestLeastRanges(t *testing.T) {
-	wide := Unmeasured(plain, "TPOT").Within
-	for rows, few := range map[int]bool{1: true, 3: true, 4: false, 99: false} {
-		for _, within := range []float64{0, 0.01, 5} {
-			e := Error{Rows: rows, Range: ErrorRange{0, within}}
-			want := math.Hypot(within, 0.02*1.2816)
-			if few {
-				want = max(want, wide)
-			}
-			if got := leastWithin(plain, "TPOT", &e); !likely(got, want) {
-				t.Errorf("%d rows off by %g: %g, want %g", rows, within, got, want)
-			}
-		}
-	}
-	if got := leastWithin(plain, "TPOT", nil); !likely(got, max(wide, 0.02*1.2816)) {
-		t.Errorf("%g without a fit", got)
 	}
 }
 
@@ -643,7 +346,8 @@ func TestApart(t *testing.T) {
 // sentence tells what is known of them.
 func TestOwnMeasurements(t *testing.T) {
 	e := Fitted(plain, Own{TPOT: 0.05, TTFT: 0.001, Measured: "2026-11-23", Expires: "2027-01-02"})
-	if e.Grade != Here || e.Spread != (Spread{TPOT: 0.05, TTFT: 0.02}) || e.Server != plain {
+	if e.Grade != Here || e.Spread != (Spread{TPOT: 0.05, TTFT: 0.02, Rate: 0.05}) ||
+		e.Server != plain {
 		t.Errorf("%+v", e)
 	}
 	const want = "Fitted to measurements of this deployment of 2026-11-23: of the part that was " +
@@ -652,7 +356,7 @@ func TestOwnMeasurements(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	e = Fitted(plain, Own{TPOT: 0.001, TTFT: 0.3})
-	if words := e.Sentence(); e.Spread != (Spread{TPOT: 0.02, TTFT: 0.3}) ||
+	if words := e.Sentence(); e.Spread != (Spread{TPOT: 0.02, TTFT: 0.3, Rate: 0.02}) ||
 		strings.Contains(words, "deployment of") || strings.Contains(words, "again") {
 		t.Errorf("%+v, %q", e.Spread, words)
 	}

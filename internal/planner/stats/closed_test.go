@@ -112,7 +112,7 @@ func TestRangesJoinSquares(t *testing.T) {
 		}
 		others *= tenth * tenth
 		a, b := forward(fast)-forward(seen[0]), forward(late)-forward(seen[0])
-		middle := typical(a, b, e)
+		middle := effect(e.TPOTBias, a, b, e)
 		centre += middle
 		down, up := middle-min(a, b, middle), max(a, b, middle)-middle
 		low := min(value, back(centre-math.Sqrt(down*down+others)))
@@ -154,7 +154,7 @@ func TestTypicalInterpolates(t *testing.T) {
 		{0.1, 0.2, 6 * 0.5 / (tenth + 0.5)}, {-0.1, 0.2, -4 * 0.5 / (tenth + 0.5)},
 		{0.3, 0.2, 1}, {-0.3, 0.2, 1},
 	} {
-		got := typical(-4, 6, evidence.Spread{TPOTBias: c.bias, TPOT: c.spread})
+		got := effect(c.bias, -4, 6, evidence.Spread{TPOTBias: c.bias, TPOT: c.spread})
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("bias %g of a spread of %g: %g, want %g", c.bias, c.spread, got, c.want)
 		}

@@ -3,6 +3,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -343,7 +344,7 @@ func Ranges(ctx context.Context, load func() (*scenarios.File, error),
 		Of: map[string]scenarios.Range{}}
 	shorter := math.Sqrt(float64(requests) / float64(r.Sent()))
 	for _, m := range scenarios.Metrics() {
-		if ranged(m) {
+		if ranged(m) && (r.Diagnosis.Load != scenarios.Overloaded || ofRate(m)) {
 			if of, known := span(m, r, fast, late, plain, shorter, e); known {
 				list.Of[m.Name] = of
 			}
@@ -379,6 +380,15 @@ func ranged(m scenarios.Metric) bool {
 		m.Name == "energy_per_million_output_tokens"
 }
 
+// ofRate reports whether a metric follows from the rate of tokens. Where requests arrive faster
+// than the servers bear, latencies follow from the length of the run, and only these metrics have
+// ranges.
+func ofRate(m scenarios.Metric) bool {
+	return strings.HasSuffix(m.Name, "throughput") ||
+		strings.HasPrefix(m.Name, "cost_per_million") ||
+		strings.HasPrefix(m.Name, "energy_per_million")
+}
+
 // span combines the effects of slower and faster steps, of other random numbers and of other errors
 // on a metric. They are independent, so the squares of their parts add up. All metrics except
 // shares are combined in logarithms. It returns false where a run does not have the figure, as the
@@ -407,7 +417,11 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 	own := beside(m, e, shareOfTTFT(r))
 	noise := math.Hypot(deviation*shorter, own.deviation) * distuv.UnitNormal.Quantile((1+level)/2)
 	a, b := forward(m.Of(fast))-seen[0], forward(m.Of(late))-seen[0]
-	middle := typical(a, b, e)
+	middle := effect(e.TPOTBias, a, b, e)
+	if width := float64(e.Rate * distuv.UnitNormal.Quantile((1+level)/2)); ofRate(m) && width > 0 {
+		middle = effect(e.RateBias, a, b, e)
+		a, b = effect(e.RateBias-width, a, b, e), effect(e.RateBias+width, a, b, e)
+	}
 	centre := forward(value) + middle + own.bias
 	of = scenarios.Range{
 		Low:  back(centre - math.Hypot(middle-min(a, b, middle), noise)),
@@ -420,22 +434,24 @@ func span(m scenarios.Metric, r, fast, late *scenarios.Result, plain []*scenario
 		true
 }
 
-// typical returns by how much a figure differs from the plain run where steps take as long as they
-// typically do, given by how much it does where they are as fast and as slow as in one case of ten
-// each: by linear interpolation between the three.
-func typical(fast, slow float64, e evidence.Spread) float64 {
-	if e.TPOTBias == 0 || e.TPOT == 0 {
+// effect returns by how much a figure differs from the plain run where steps take e^x times as long
+// as predicted, given by how much it does where they are as fast and as slow as in one case of ten
+// each: by linear interpolation between the three, and extrapolation beyond.
+func effect(x, fast, slow float64, e evidence.Spread) float64 {
+	width := float64(e.TPOT * distuv.UnitNormal.Quantile((1+level)/2))
+	if width == 0 {
 		return 0
 	}
-	width := distuv.UnitNormal.Quantile((1 + level) / 2)
-	plain := -e.TPOTBias / e.TPOT // where the plain run is, in standard deviations
-	switch {
-	case math.Abs(plain) >= width:
-		return (fast + slow) / 2
-	case plain < 0:
-		return slow * -plain / (width - plain)
+	points := [][2]float64{{0, 0}, {e.TPOTBias - width, fast}, {e.TPOTBias + width, slow}}
+	slices.SortFunc(points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	from, to := points[0], points[1]
+	if x > to[0] || to[0] == from[0] {
+		from, to = points[1], points[2]
 	}
-	return fast * plain / (width + plain)
+	if to[0] == from[0] {
+		from = points[0]
+	}
+	return from[1] + (to[1]-from[1])*(x-from[0])/(to[0]-from[0])
 }
 
 // rounded keeps four digits: a range is known to fewer, and machines agree on these.

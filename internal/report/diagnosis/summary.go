@@ -102,7 +102,9 @@ func ranges(p *doc.Blocks, r *scenarios.Result) {
 		list = append(list, fmt.Sprintf("%s to %s for a million output tokens",
 			r.Currency.Format(units.Figure(span.Low)), r.Currency.Format(units.Figure(span.High))))
 	}
-	p.Entry(units.Percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
+	if len(list) > 0 {
+		p.Entry(units.Percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
+	}
 	if load, near := r.Intervals.Load(&r.Evidence.Spread); near {
 		p.Entry("near capacity", fmt.Sprintf("an error of steps is one of load: the servers bear "+
 			"%s to %s of what they would at the predicted steps, %s sure, and latencies follow "+

@@ -59,8 +59,9 @@ func quantileOf(c *Comparison) (metric string, quantile float64) {
 }
 
 // Forecasts returns what was said of SLOs around the prediction of each measured latency of a
-// server, and around the latencies of servers that were left out of the fit.
-func (r *Report) Forecasts() []Forecast {
+// server, and around the latencies of samples that were left out of the fit, which stand in for
+// their rows where the other half of a server's rows is known.
+func (r *Report) Forecasts(samples []Sample) []Forecast {
 	var list []Forecast
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
@@ -69,38 +70,45 @@ func (r *Report) Forecasts() []Forecast {
 			if metric == "" || c.Key.Engine == "" || c.Predicted <= 0 || c.Measured <= 0 {
 				continue
 			}
+			grown := c.growth()
+			if left := leftOut()[c.Row()]; grown == nil && left != nil && left.Half != nil {
+				continue
+			}
 			e := evidence.Of(c.Key, true)
-			off := math.Log(c.Measured / c.Predicted)
-			list = forecasts(list, &e, metric, quantile, c.growth(), off)
+			if s, ok := servedOf(c); ok && grown == nil {
+				e = s.evidence()
+			}
+			list = forecasts(list, Forecast{Grade: e.Grade, Load: grown.kind(),
+				High: evidence.High(quantile)}, math.Log(c.Measured/c.Predicted),
+				func(limit float64) float64 {
+					return chanceOf(&e.Spread, metric, quantile, grown, limit)
+				})
 		}
 	}
-	for _, left := range evidence.LeftOut() {
-		e := evidence.Without(left.Key)
-		for _, off := range left.Range.Points() {
-			list = forecasts(list, &e, left.Quantity, 0, nil, off)
-			for k := range sloFactors {
-				list[len(list)-1-k].LeftOut = true
-			}
+	for i := range samples {
+		s := &samples[i]
+		f := Forecast{Grade: evidence.Measured, Load: Closed, LeftOut: s.Class == evidence.Other}
+		switch {
+		case s.Quantity == evidence.Rate || s.Class == "" || s.Class == evidence.Outside:
+			continue
+		case f.LeftOut:
+			f.Grade = evidence.Relative
+		case s.point.Load.Open:
+			continue
 		}
+		list = forecasts(list, f, s.off, func(limit float64) float64 {
+			return s.held.Law().Below(math.Exp(limit))
+		})
 	}
 	return list
 }
 
 // forecasts adds what was said of SLOs, given the logarithm of the measured over the predicted
-// latency.
-func forecasts(list []Forecast, e *evidence.Evidence, metric string, quantile float64,
-	grown *growth, off float64) []Forecast {
-	kind := Closed
-	if grown != nil {
-		if kind = Open; grown.near() {
-			kind = Near
-		}
-	}
+// latency and the chance that it is within a limit.
+func forecasts(list []Forecast, f Forecast, off float64, chance func(float64) float64) []Forecast {
 	for _, factor := range sloFactors {
-		f := Forecast{Grade: e.Grade, Load: kind, High: evidence.High(quantile),
-			Kept:   off <= math.Log(factor)+1e-9,
-			Chance: chanceOf(&e.Spread, metric, quantile, grown, math.Log(factor))}
-		f.Said, _, _ = e.Grade.Supported(f.Chance)
+		f.Kept, f.Chance = off <= math.Log(factor)+1e-9, chance(math.Log(factor))
+		f.Said, _, _ = f.Grade.Supported(f.Chance)
 		list = append(list, f)
 	}
 	return list
@@ -110,6 +118,17 @@ func forecasts(list []Forecast, e *evidence.Evidence, metric string, quantile fl
 // the latency is Fast where steps are as fast as in one case of ten, and Slow where they are as
 // slow.
 type growth struct{ fast, slow, fastSteps, slowSteps float64 }
+
+// kind is the kind of the load.
+func (g *growth) kind() string {
+	switch {
+	case g == nil:
+		return Closed
+	case g.near():
+		return Near
+	}
+	return Open
+}
 
 // near reports whether a latency grows by much more than steps do.
 func (g *growth) near() bool { return g.fast-g.slow < nearCapacity*(g.fastSteps-g.slowSteps) }

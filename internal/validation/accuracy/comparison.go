@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	servers "github.com/llmsim/llmsim/scenarios/deployment"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Group is what rows have in common whose errors are summed up together.
@@ -53,6 +54,8 @@ type Comparison struct {
 	Table string
 	File  string
 	Line  int
+	// Load is what the server had to do; zero for kernels and steps measured without one.
+	Load evidence.Load
 	// Case distinguishes the row from others of its group: load, lengths, batch.
 	Case string
 	// Quantity is what was measured, in Unit.

@@ -13,14 +13,11 @@ import (
 // intervalLevel is the share of measurements that ranges of results are to hold.
 const intervalLevel = 0.8
 
-// served is a measured latency of a server, or what represents one, with the logarithm of the
-// measured over the predicted time.
+// served is a measured figure of a server, with the logarithm of the measured over the predicted
+// time. A rate, which falls as times grow, counts as the time of its inverse.
 type served struct {
 	*Comparison
-	quantity string // "TPOT" or "TTFT"
-	// shown is what it is called where ranges are compared: the quantity, or "rate" for the
-	// throughput of a whole server, which the time of its steps decides.
-	shown     string
+	quantity  string // one of evidence.Metrics
 	deviation float64
 }
 
@@ -54,90 +51,40 @@ const Saturated = " in flight"
 
 // hasMedians are the tables that have medians rather than means.
 var hasMedians = map[string]bool{"silicon_app": true, "sglang_cookbook": true,
-	"accelerators_other": true}
+	"accelerators_other": true, "served": true}
 
-// served lists the latencies of servers, and their throughputs where rates is set.
-func (r *Report) served(rates bool) []served {
+// servedOf returns a comparison as a figure of a server; false where it has no range.
+func servedOf(c *Comparison) (s served, ok bool) {
+	quantity, rate := latency(c)
+	if c.Quantity == "output rate" || c.Quantity == "tokens a node" {
+		quantity, rate = evidence.Rate, true
+	}
+	if c.Key.Engine == "" || quantity == "" || c.Predicted <= 0 || c.Measured <= 0 {
+		return s, false
+	}
+	s = served{c, quantity, math.Log(c.Measured / c.Predicted)}
+	if rate {
+		s.deviation = -s.deviation
+	}
+	return s, true
+}
+
+// served lists the figures of servers.
+func (r *Report) served() []served {
 	var list []served
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
-			c := &r.Tables[i].Rows[j]
-			quantity, rate := latency(c)
-			shown := quantity
-			if rates && (c.Quantity == "output rate" || c.Quantity == "tokens a node") {
-				quantity, shown, rate = "TPOT", "rate", true
+			if s, ok := servedOf(&r.Tables[i].Rows[j]); ok {
+				list = append(list, s)
 			}
-			if c.Key.Engine == "" || quantity == "" || c.Predicted <= 0 || c.Measured <= 0 {
-				continue
-			}
-			s := served{c, quantity, shown, math.Log(c.Measured / c.Predicted)}
-			if rate {
-				s.deviation = -s.deviation
-			}
-			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// widthWorth is how much what is known of the servers around counts for the width of a server's own
-// range, in loads of the server. For its bias it counts as one.
-const widthWorth = 0.5
-
-// leastWithin is the narrowest range, to each side.
-const leastWithin = 0.01
-
-// between returns what lies a part of the way from one to another.
-func between(from, to evidence.ErrorRange, part float64) evidence.ErrorRange {
-	return evidence.ErrorRange{
-		Bias: float64((1-part)*from.Bias) + float64(part*to.Bias),
-		Within: math.Exp(float64((1-part)*math.Log(from.Within)) +
-			float64(part*math.Log(to.Within))),
-	}
-}
-
-// shape names the lengths and the release of a row: rows of one shape differ in their load alone,
-// and have most of their error in common.
-func (s *served) shape() string {
-	load, lengths, several := strings.Cut(s.Case, ", ")
-	if !several || !strings.HasPrefix(load, "concurrency") {
-		lengths, _, _ = strings.Cut(s.Case, " ")
-	}
-	return s.Version + " " + lengths
-}
-
-// given returns where further rows of a server lie when some were measured, and what is known of
-// the servers around it. Of n shapes that are no different from the next one, the one of rank
-// 0.8·(n+1) is not exceeded by it in 80 of 100 cases (Vovk, Gammerman and Shafer, "Algorithmic
-// Learning in a Random World", 2005).
-func given(before evidence.ErrorRange, rows []served) evidence.ErrorRange {
-	shapes := map[string]bool{}
-	deviations := make([]float64, len(rows))
-	for i := range rows {
-		shapes[rows[i].shape()] = true
-		deviations[i] = rows[i].deviation
-	}
-	n := float64(len(shapes))
-	if n == 0 {
-		return before
-	}
-	slices.Sort(deviations)
-	median := Quantile(deviations, 0.5)
-	own := evidence.ErrorRange{Bias: (float64(n*median) + before.Bias) / (n + 1)}
-	own.Within = spreadOf(deviations, own.Bias, min(1, intervalLevel*(n+1)/n))
-	own.Within = between(before, own, n/(n+widthWorth)).Within
-	return own
-}
-
-// spreadOf returns the distance from a bias that the given share of deviations does not exceed.
-func spreadOf(deviations []float64, bias, share float64) float64 {
-	far := make([]float64, len(deviations))
-	for i, d := range deviations {
-		far[i] = math.Abs(d - bias)
-	}
-	slices.Sort(far)
-	rank := min(len(far), max(1, int(math.Ceil(share*float64(len(far))-1e-9))))
-	return max(leastWithin, far[rank-1])
+// point is the server and the load of the figure.
+func (s *served) point() evidence.Point {
+	return evidence.Point{Key: s.Key, Version: s.Version, Load: s.Load}
 }
 
 // server is a server and a quantity with measured rows.
@@ -146,56 +93,39 @@ type server struct {
 	Quantity string
 }
 
-// serversOf returns the rows of each server and quantity, in the order of their keys.
-func serversOf(rows []served) (list []server, of map[server][]served) {
-	of = map[server][]served{}
-	for i := range rows {
-		s := server{rows[i].Key, rows[i].quantity}
-		if of[s] == nil {
-			list = append(list, s)
-		}
-		of[s] = append(of[s], rows[i])
-	}
-	return list, of
-}
-
-// Errors returns the errors of each server of the report, as they are.
-func (r *Report) Errors() []evidence.Error {
-	return r.errorsOf(func(_ server, rows []served) evidence.ErrorRange {
-		deviations := make([]float64, len(rows))
-		for i := range rows {
-			deviations[i] = rows[i].deviation
-		}
-		slices.Sort(deviations)
-		bias := Quantile(deviations, 0.5)
-		return evidence.ErrorRange{Bias: bias, Within: spreadOf(deviations, bias, intervalLevel)}
-	})
-}
-
-// Known returns the errors of each server that was measured, as evidence has them: with where
-// further rows of it lie.
+// Known returns the errors of each server that was measured, as evidence has them.
 func (r *Report) Known() []evidence.Error {
-	return r.errorsOf(func(s server, rows []served) evidence.ErrorRange {
-		return given(evidence.Unmeasured(s.Key, s.Quantity), rows)
-	})
-}
-
-func (r *Report) errorsOf(off func(server, []served) evidence.ErrorRange) []evidence.Error {
+	of, without := map[server][]served{}, map[server][]float64{}
+	for _, s := range r.served() {
+		one := server{s.Key, s.quantity}
+		of[one] = append(of[one], s)
+		if left := leftOut()[s.Row()]; left != nil {
+			without[one] = append(without[one], math.Abs(math.Expm1(left.Group)))
+		}
+	}
 	var list []evidence.Error
-	order, of := serversOf(r.served(false))
-	for _, s := range order {
-		rows := of[s]
-		e := evidence.Error{Key: s.Key, Quantity: s.Quantity, Rows: len(rows), Range: off(s, rows)}
-		var errors []float64
+	for one, rows := range of {
+		e := evidence.Error{Key: one.Key, Quantity: one.Quantity, Rows: len(rows)}
+		var errors, off, far []float64
 		for i := range rows {
-			errors = append(errors, math.Abs(rows[i].Error()))
-			if v := rows[i].Version; v != "" && !slices.Contains(e.Versions, v) {
+			s := &rows[i]
+			errors, off = append(errors, math.Abs(s.Error())), append(off, s.deviation)
+			if v := s.Version; v != "" && !slices.Contains(e.Versions, v) {
 				e.Versions = append(e.Versions, v)
 			}
+			e.Residuals = append(e.Residuals, evidence.Residual{Version: s.Version, Load: s.Load,
+				Off: s.deviation})
 		}
-		slices.Sort(errors)
 		slices.Sort(e.Versions)
-		e.Median = Quantile(errors, 0.5)
+		e.Median, e.Range.Bias = median(errors), median(off)
+		for _, x := range off {
+			far = append(far, math.Abs(x-e.Range.Bias))
+		}
+		slices.Sort(far)
+		e.Range.Within = Quantile(far, intervalLevel)
+		if list := without[one]; len(list) > 0 {
+			e.LeftOut = median(list)
+		}
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b evidence.Error) int {
@@ -204,29 +134,35 @@ func (r *Report) errorsOf(off func(server, []served) evidence.ErrorRange) []evid
 	return list
 }
 
-// Factor returns by how much the ranges around servers have to be widened to hold four in five of
-// what was measured of servers that were left out of the fit, each counting the same.
-func Factor(list []evidence.Error, quantity string) (factor float64, count int) {
-	near := evidence.NeighboursOf(list)[quantity]
-	var needed []float64
-	for i := range list {
-		e := &list[i]
-		if e.Quantity != quantity {
-			continue
-		}
-		count++
-		around := evidence.FromNeighbours(e.Key, near)
-		for _, x := range e.Range.Points() {
-			if around.Within > 0 {
-				needed = append(needed, math.Abs(x-around.Bias)/around.Within)
-			}
-		}
+// median returns the median of values, which it sorts.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return Quantile(values, 0.5)
+}
+
+// Range returns the range that a result has for a figure of the comparison's server, and what it
+// rests on; false for figures without one.
+func Range(c *Comparison) (low, high float64, grade evidence.Grade, ok bool) {
+	s, ok := servedOf(c)
+	if !ok {
+		return 0, 0, "", false
 	}
-	if len(needed) == 0 {
-		return 1, 0
+	e := s.evidence()
+	off := e.Spread.Of(s.quantity, 0)
+	fast, slow := math.Exp(off.Bias-off.Within), math.Exp(off.Bias+off.Within)
+	if _, rate := latency(c); rate || s.quantity == evidence.Rate {
+		return c.Predicted / slow, c.Predicted / fast, e.Grade, true
 	}
-	slices.Sort(needed)
-	return Quantile(needed, intervalLevel), count
+	return c.Predicted * fast, c.Predicted * slow, e.Grade, true
+}
+
+// evidence returns what a result of the row's server says of its accuracy.
+func (s *served) evidence() evidence.Evidence {
+	e := evidence.Of(s.Key, true)
+	if s.Version != "" {
+		e = e.At(s.Version, true)
+	}
+	return e.Under(s.Load)
 }
 
 // BesideMeans returns by how much 99th percentiles of a latency are off beside the means of the

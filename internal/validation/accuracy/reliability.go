@@ -6,138 +6,83 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"gonum.org/v1/plot"
+
+	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// Reliability says how often the ranges of one grade hold what was measured.
+// Reliability says how often ranges of one kind hold what was measured of one quantity: of the rows
+// of a table, or of an engine where Table is empty.
 type Reliability struct {
-	// LeftOut reports whether this is of servers that were left out of the fit, with the errors of
-	// that fit, in ranges as if nothing of their engine, accelerator and model had been measured.
-	// Otherwise it is of the rows of the report, in the ranges that results have.
-	LeftOut  bool           `json:"left_out"`
-	Grade    evidence.Grade `json:"grade"`
-	Table    string         `json:"table"`
+	// Class says what ranges rest on that are made without the rows and without their group: on the
+	// other half of the server's rows, on other servers, or on other releases. It is empty for the
+	// rows of the report in the ranges that results have, which rest on these rows, too.
+	Class    evidence.Class `json:"left_out,omitempty"`
+	Table    string         `json:"table,omitempty"`
+	Engine   string         `json:"engine,omitempty"`
 	Quantity string         `json:"quantity"`
 	// Rows and Servers count what was measured. Inside is the share in the ranges of 80 %, each
 	// server counting the same.
 	Rows    int     `json:"rows"`
 	Servers int     `json:"servers"`
 	Inside  float64 `json:"inside"`
+	// Score is the interval score over that of the best single width; 0 for the ranges of results.
+	Score float64 `json:"score,omitempty"`
 }
 
-// Graded is what was measured of one quantity of a server in one table, with the range that a
-// result has.
-type Graded struct {
-	server
-	Table, shown string
-	Grade        evidence.Grade
-	off          evidence.ErrorRange
-	LeftOut      bool
-	rows         int
-	// deviations are the rows', or five that represent them where leftOut is set.
-	deviations []float64
-}
-
-// inside returns the share of what was measured that a range of the given standard deviations
-// holds.
-func (g *Graded) inside(width float64) float64 {
-	n := 0
-	for _, x := range g.deviations {
-		if g.off.Holds(x, width) {
-			n++
-		}
+// shown returns the rows of the report as samples in the ranges of results, with no class.
+func (r *Report) shown() []Sample {
+	var list []Sample
+	for _, s := range r.served() {
+		e := s.evidence()
+		list = append(list, Sample{server: server{s.Key, s.quantity}, Table: s.Table,
+			off: s.deviation, held: e.Spread.Of(s.quantity, 0)})
 	}
-	return float64(n) / float64(len(g.deviations))
-}
-
-// Grades returns the report's servers, and all that were left out of the fit, with no table where
-// the report has no row of theirs.
-func (r *Report) Grades() []Graded {
-	type place struct {
-		server
-		table, shown string
-	}
-	at, tables := map[place]int{}, map[server]string{}
-	var list []Graded
-	for _, s := range r.served(true) {
-		p := place{server{s.Key, s.quantity}, s.Table, s.shown}
-		if _, ok := at[p]; !ok {
-			e := evidence.Of(s.Key, true)
-			at[p] = len(list)
-			list = append(list, Graded{server: p.server, Table: s.Table, shown: s.shown,
-				Grade: e.Grade, off: offOf(&e, s.quantity)})
-			if s.shown == s.quantity {
-				tables[p.server] = s.Table
-			}
-		}
-		g := &list[at[p]]
-		g.rows++
-		g.deviations = append(g.deviations, s.deviation)
-	}
-	for _, e := range evidence.LeftOut() {
-		s, without, points := server{e.Key, e.Quantity}, evidence.Without(e.Key), e.Range.Points()
-		list = append(list, Graded{server: s, Table: tables[s], shown: e.Quantity,
-			Grade: without.Grade, off: offOf(&without, e.Quantity), LeftOut: true, rows: e.Rows,
-			deviations: points[:]})
-	}
+	weigh(list)
 	return list
 }
 
-// Range returns the range that a result has for a latency or a rate of the comparison's server, and
-// what it rests on; false for figures without one.
-func Range(c *Comparison) (low, high float64, grade evidence.Grade, ok bool) {
-	quantity, rate := latency(c)
-	if c.Quantity == "output rate" {
-		quantity, rate = "TPOT", true
-	}
-	if quantity == "" || c.Key.Engine == "" || c.Predicted <= 0 {
-		return 0, 0, "", false
-	}
-	e := evidence.Of(c.Key, true)
-	off := offOf(&e, quantity)
-	fast, slow := math.Exp(off.Bias-off.Within), math.Exp(off.Bias+off.Within)
-	if rate {
-		return c.Predicted / slow, c.Predicted / fast, e.Grade, true
-	}
-	return c.Predicted * fast, c.Predicted * slow, e.Grade, true
+// Judged returns the rows of the report in the ranges of results, and as samples that were left out
+// in the ranges that other groups ask for.
+func (r *Report) Judged() []Sample {
+	list := r.Samples(evidence.Calibrated().Kernels)
+	Calibrate(list, nil)
+	return append(r.shown(), list...)
 }
 
-// offOf returns the range of a quantity that evidence gives.
-func offOf(e *evidence.Evidence, quantity string) evidence.ErrorRange {
-	s := &e.Spread
-	if quantity == "TTFT" {
-		return evidence.ErrorRange{Bias: s.TTFTBias, Within: s.TTFT * evidence.Width80}
-	}
-	return evidence.ErrorRange{Bias: s.TPOTBias, Within: s.TPOT * evidence.Width80}
-}
-
-// reliability says of each grade, table and quantity how often ranges hold what was measured.
-func reliability(all []Graded) []Reliability {
-	var list []Reliability
+// reliability says of each class, table and quantity, and of each engine, how often ranges hold
+// what was measured.
+func reliability(all []Sample) []Reliability {
+	type part struct{ table, engine string }
+	parts := map[Reliability][]Sample{}
 	for i := range all {
-		g := &all[i]
-		if g.Table == "" {
-			continue
+		s := &all[i]
+		for _, p := range []part{{table: s.Table}, {engine: engines.Of(s.Key.Engine)}, {}} {
+			k := Reliability{Class: s.Class, Table: p.table, Engine: p.engine, Quantity: s.Quantity}
+			parts[k] = append(parts[k], *s)
 		}
-		at := slices.IndexFunc(list, func(k Reliability) bool {
-			return k.LeftOut == g.LeftOut && k.Grade == g.Grade && k.Table == g.Table &&
-				k.Quantity == g.shown
-		})
-		if at < 0 {
-			at = len(list)
-			list = append(list, Reliability{LeftOut: g.LeftOut, Grade: g.Grade, Table: g.Table,
-				Quantity: g.shown})
+	}
+	var list []Reliability
+	everything := func(*Sample) bool { return true }
+	for k, samples := range parts {
+		seen := map[server]bool{}
+		for i := range samples {
+			seen[samples[i].server] = true
 		}
-		k := &list[at]
-		k.Rows += g.rows
-		k.Servers++
-		k.Inside += (g.inside(evidence.Width80) - k.Inside) / float64(k.Servers)
+		weigh(samples)
+		k.Rows, k.Servers, k.Inside = len(samples), len(seen), Inside(samples, everything)
+		if k.Class != "" {
+			k.Score = Score(samples, everything)
+		}
+		list = append(list, k)
 	}
 	slices.SortFunc(list, func(a, b Reliability) int {
-		return cmp.Or(cmp.Compare(slices.Index(evidence.Grades(), a.Grade),
-			slices.Index(evidence.Grades(), b.Grade)),
-			cmp.Compare(a.Table, b.Table), cmp.Compare(a.Quantity, b.Quantity))
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Table, b.Table),
+			cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Quantity, b.Quantity))
 	})
 	return list
 }
@@ -165,38 +110,71 @@ func (k *Reliability) verdict() string {
 	return "too wide"
 }
 
+// classWords says what rows the ranges of a class are held to.
+var classWords = map[evidence.Class]string{
+	"": "rows above, in the ranges of results, which rest on them too",
+	evidence.Same: "halves of the rows of an engine, GPU and model left out of the fit, beside " +
+		"the other half",
+	evidence.Other:   "servers left out of the fit with all of their engine, GPU and model",
+	evidence.Outside: "releases left out of the fit with all within a few months",
+}
+
 // writeReliability prints how often ranges hold what was measured.
-func writeReliability(b *bytes.Buffer, list []Reliability, held Held) {
+func writeReliability(b *bytes.Buffer, list []Reliability) {
 	if len(list) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "Ranges of results are to hold %.0f %% of what is measured. Each server counts "+
-		"the same. Of the latencies above, ranges as shipped hold %.0f %%: nothing is calibrated "+
-		"on these rows, but ranges hold more of the rows that they were made from.",
-		100*intervalLevel, 100*held.Shown)
-	if held.Shapes > 0 {
-		fmt.Fprintf(b, " With one shape of prompts and answers at a time taken out of a server's "+
-			"range, it holds %.0f %% of that shape.", 100*held.Shapes)
-	}
-	fmt.Fprintf(b, " Of %d latencies of servers that were left out of the fit, ranges as if "+
-		"nothing of their engine, accelerator and model had been measured hold %.0f %%, with the "+
-		"errors of that fit\n", held.Servers, 100*held.LeftOut)
-	for _, leftOut := range []bool{false, true} {
-		of := "rows above, in the ranges of results"
-		if leftOut {
-			of = "servers left out of the fit; few: what so few servers hold by chance"
+		"the same. Below, ranges of rows left out of the fit have constants that come from other "+
+		"groups; a score of 1 is what the best single width for all rows has, less is better; "+
+		"few: what so few servers hold by chance\n", 100*intervalLevel)
+	var class *evidence.Class
+	for i := range list {
+		k := &list[i]
+		if class == nil || *class != k.Class {
+			class = &k.Class
+			fmt.Fprintf(b, "  %s\n  %-28s %-6s %6s %8s %8s %6s\n", classWords[k.Class],
+				"table or engine", "of", "rows", "servers", "inside", "score")
 		}
-		if !slices.ContainsFunc(list, func(k Reliability) bool { return k.LeftOut == leftOut }) {
-			continue
+		score := ""
+		if k.Score > 0 {
+			score = fmt.Sprintf("%.2f", k.Score)
 		}
-		fmt.Fprintf(b, "  %s\n  %-14s %-20s %-6s %6s %8s %8s\n", of, "evidence", "table", "of",
-			"rows", "servers", "inside")
-		for i := range list {
-			if k := &list[i]; k.LeftOut == leftOut {
-				fmt.Fprintf(b, "  %-14s %-20s %-6s %6d %8d %6.0f %%  %s\n", k.Grade, k.Table,
-					k.Quantity, k.Rows, k.Servers, 100*k.Inside, k.verdict())
-			}
-		}
+		line := fmt.Sprintf("  %-28s %-6s %6d %8d %6.0f %% %6s  %s",
+			cmp.Or(k.Table, k.Engine, "all"), k.Quantity, k.Rows, k.Servers, 100*k.Inside, score,
+			k.verdict())
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	b.WriteByte('\n')
+}
+
+// ReliabilityPlots draws how often ranges hold what was measured, by table.
+func (r *Report) ReliabilityPlots() (map[string]*plot.Plot, error) {
+	var byTable []plots.Series
+	var names []string
+	at := map[string]int{}
+	for _, k := range reliability(r.Judged()) {
+		if k.Table == "" {
+			continue
+		}
+		if _, seen := at[k.Table]; !seen {
+			at[k.Table] = len(names)
+			names = append(names, k.Table)
+		}
+		name := strings.TrimSpace(cmp.Or(string(k.Class), "as shown") + " " + k.Quantity)
+		i := slices.IndexFunc(byTable, func(s plots.Series) bool { return s.Name == name })
+		if i < 0 {
+			i = len(byTable)
+			byTable = append(byTable, plots.Series{Name: name})
+		}
+		byTable[i].X = append(byTable[i].X, float64(at[k.Table]))
+		byTable[i].Y = append(byTable[i].Y, 100*k.Inside)
+	}
+	if len(byTable) == 0 {
+		return nil, nil
+	}
+	tables, err := (&plots.Curves{Title: "Measured values in ranges of 80 %", X: "table",
+		Y: "share in the range (%)", Series: byTable, Names: names, Points: true, Percent: true,
+		Limit: 80, LimitName: "80 %, as it should be"}).Draw()
+	return map[string]*plot.Plot{"reliability_by_table": tables}, err
 }

@@ -14,7 +14,6 @@ type Summary struct {
 	Goals   []GoalResult   `json:"goals,omitempty"`
 	// Reliability says how often the ranges of results hold what was measured.
 	Reliability []Reliability `json:"reliability,omitempty"`
-	Held        Held          `json:"held,omitzero"`
 	// Chances says how often what is said of SLOs came true.
 	Chances []Verified `json:"chances,omitempty"`
 	// Ignored says of each file that was not read why.
@@ -75,9 +74,9 @@ type Worst struct {
 
 // Summary sums up the report.
 func (r *Report) Summary() Summary {
-	grades := r.Grades()
+	judged := r.Judged()
 	s := Summary{Tables: []TableSummary{}, Targets: r.Targets(), Goals: r.Goals(),
-		Reliability: reliability(grades), Held: r.held(grades), Chances: Chances(r.Forecasts()),
+		Reliability: reliability(judged), Chances: Chances(r.Forecasts(judged)),
 		Ignored: r.Ignored}
 	for i := range r.Tables {
 		s.Tables = append(s.Tables, r.Tables[i].summary())

@@ -17,7 +17,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	writeTargets(b, s.Targets)
 	WriteGoals(b, s.Goals)
-	writeReliability(b, s.Reliability, s.Held)
+	writeReliability(b, s.Reliability)
 	writeChances(b, s.Chances)
 	writeList(b, "Files that were not read:", s.Ignored)
 	_, err := io.WriteString(w, fold(b.String(), 80))

@@ -38,7 +38,7 @@ type Result struct {
 	hosts  float64
 	owners map[owner]basis
 	// leftOut are the rows of goals, predicted without their group.
-	leftOut *accuracy.Report
+	leftOut *leftOut
 	draws   []validation.Draw
 	laws    powerLaws
 }
@@ -119,11 +119,11 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 		return nil, err
 	}
 	result.Errors = errorsOf(shipped, fitted, models, accelerators)
-	groups, err := p.leaveOutGroups(ctx, data, final, result.draws)
+	groups, err := p.leaveOutGroups(ctx, data, fitted, final, result.draws)
 	if err != nil {
 		return nil, err
 	}
-	result.Goals, result.leftOut = fitted.GoalsBeside(groups), groups
+	result.Goals, result.leftOut = fitted.GoalsBeside(&groups.groups), groups
 	return result, nil
 }
 

@@ -3,13 +3,17 @@ package fit
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/models/steptime"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // leaveOut predicts the rows of each model with constants fitted to all other models' rows, and the
@@ -28,47 +32,111 @@ func (p *problem) leaveOut(ctx context.Context, data *validation.Data,
 	return models, accelerators, err
 }
 
+// leftOut is predictions of rows with constants that were fitted without them.
+type leftOut struct {
+	// groups are without the rows of the same engine, accelerator and model. halves are predictions
+	// of these rows without the first half of them and without the second; of says which half a row
+	// is in. releases are without the rows of the engine's releases of a few months.
+	groups, releases accuracy.Report
+	halves           [2]accuracy.Report
+	of               map[accuracy.RowName]int
+}
+
+// write writes left_out.csv.
+func (l *leftOut) write(w io.Writer) error {
+	return accuracy.WriteLeftOut(w, &l.groups, &l.releases,
+		[2]*accuracy.Report{&l.halves[0], &l.halves[1]}, l.of)
+}
+
 // leaveOutGroups predicts the rows that goals are about with constants fitted to all rows but the
-// ones of the same engine, accelerator and model. The laws of power are fitted without them, too.
+// ones of the same engine, accelerator and model, and to all but each half of these; and to all but
+// the ones of the engine's releases of the same months. The laws of power are fitted without the
+// group, too. fitted is the predictions of all rows.
 func (p *problem) leaveOutGroups(ctx context.Context, data *validation.Data,
-	solution *linearised, draws []validation.Draw) (*accuracy.Report, error) {
-	same := func(a, b *accuracy.Group) bool {
-		return a.Engine == b.Engine && a.GPU == b.GPU &&
-			a.Model == b.Model
-	}
-	var groups []accuracy.Group
-	for i := range p.rows {
-		g := p.rows[i].Group
-		if g.Engine != "" && !slices.ContainsFunc(groups, func(known accuracy.Group) bool {
-			return same(&g, &known)
-		}) {
-			groups = append(groups, g)
+	fitted *accuracy.Report, solution *linearised, draws []validation.Draw) (*leftOut, error) {
+	all := &leftOut{of: map[accuracy.RowName]int{}}
+	// predict adds to a report the chosen rows under constants fitted to the rows that keep
+	// accepts.
+	predict := func(into *accuracy.Report, chosen func(*accuracy.Group) bool, laws powerLaws,
+		keep func(*row) bool) error {
+		v, _, err := p.without(solution, keep)
+		if err != nil {
+			return err
 		}
+		physics := v.physics()
+		physics.Power = laws.of
+		r, err := data.Where(func(_ string, g accuracy.Group) bool {
+			return chosen(&g)
+		}).Compare(ctx, physics)
+		if err == nil {
+			add(into, r)
+		}
+		return err
 	}
-	all := &accuracy.Report{}
-	for i := range groups {
-		g := &groups[i]
+	groups := p.groups(func(g accuracy.Group) accuracy.Group {
+		return accuracy.Group{Engine: g.Engine, GPU: g.GPU, Model: g.Model}
+	})
+	for i, g := range groups {
 		p.progress(fmt.Sprintf("without %s on %s under %s (%d of %d)", g.Model, g.GPU, g.Engine,
 			i+1, len(groups)))
-		v, _, err := p.without(solution, func(r *row) bool { return !same(&r.Group, g) })
-		if err != nil {
-			return nil, err
+		same := func(other *accuracy.Group) bool {
+			return other.Engine == g.Engine && other.GPU == g.GPU && other.Model == g.Model
 		}
-		left := data.Where(func(_ string, other accuracy.Group) bool { return same(&other, g) })
-		physics := v.physics()
 		laws, err := fitPower(slices.DeleteFunc(slices.Clone(draws),
-			func(d validation.Draw) bool { return same(&d.Group, g) }))
+			func(d validation.Draw) bool { return same(&d.Group) }))
+		if err == nil {
+			err = predict(&all.groups, same, laws, func(r *row) bool { return !same(&r.Group) })
+		}
 		if err != nil {
 			return nil, err
 		}
-		physics.Power = laws.of
-		r, err := left.Compare(ctx, physics)
+		of := accuracy.Halves(fitted.Rows(func(c *accuracy.Comparison) bool {
+			return same(&c.Group)
+		}))
+		maps.Copy(all.of, of)
+		for half := range all.halves {
+			if of == nil {
+				continue
+			}
+			err := predict(&all.halves[half], same, laws, func(r *row) bool {
+				in, known := of[r.key]
+				return !same(&r.Group) || known && in != half
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, g := range p.groups(func(g accuracy.Group) accuracy.Group {
+		return accuracy.Group{Engine: family(g.Engine), Version: g.Version}
+	}) {
+		at, known := engines.Month(g.Engine, g.Version)
+		if !known {
+			continue
+		}
+		p.progress(fmt.Sprintf("without the releases around %s %s", g.Engine, g.Version))
+		err := predict(&all.releases, func(other *accuracy.Group) bool {
+			return family(other.Engine) == g.Engine && other.Version == g.Version
+		}, nil, func(r *row) bool {
+			month, known := engines.Month(r.Engine, r.Version)
+			return !known || engines.Of(r.Engine) != engines.Of(g.Engine) ||
+				math.Abs(month-at) > evidence.NearMonths
+		})
 		if err != nil {
 			return nil, err
 		}
-		add(all, r)
 	}
 	return all, nil
+}
+
+// groups lists the parts of the groups of servers' rows, each once.
+func (p *problem) groups(part func(accuracy.Group) accuracy.Group) (list []accuracy.Group) {
+	for i := range p.rows {
+		if r := &p.rows[i]; r.Engine != "" && !slices.Contains(list, part(r.Group)) {
+			list = append(list, part(r.Group))
+		}
+	}
+	return list
 }
 
 // names lists what rows other than single kernels' have.

@@ -60,17 +60,11 @@ func Mark(d *validation.Data, r *accuracy.Report) {
 	thin(d, r).Mark(r, func(table, name string) bool { return find(table, name) != nil })
 }
 
-// rowKey distinguishes one measured figure from all others.
-type rowKey struct {
-	file, quantity string
-	line           int
-}
-
 // row is a measured figure that is fitted to.
 type row struct {
 	accuracy.Group
 	table     string
-	key       rowKey
+	key       accuracy.RowName
 	kernel    bool
 	deviation float64
 	// weight is proportional to 1/√n for n kernels, or n loads of a server, of the same table,
@@ -106,7 +100,7 @@ func rowsOf(r *accuracy.Report) []row {
 			size[g]++
 			groups = append(groups, g)
 			list = append(list,
-				row{Group: c.Group, table: c.Table, key: rowKey{c.File, c.Quantity, c.Line},
+				row{Group: c.Group, table: c.Table, key: c.Row(),
 					kernel: q.On != nil, deviation: q.Deviation})
 		}
 	}
@@ -122,11 +116,11 @@ func rowsOf(r *accuracy.Report) []row {
 // logErrors returns ln(predicted/measured) by row, and the comparisons; NaN and nil where the
 // report lacks a row.
 func logErrors(r *accuracy.Report, rows []row) ([]float64, []*accuracy.Comparison) {
-	byKey := map[rowKey]*accuracy.Comparison{}
+	byKey := map[accuracy.RowName]*accuracy.Comparison{}
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			c := &r.Tables[i].Rows[j]
-			byKey[rowKey{c.File, c.Quantity, c.Line}] = c
+			byKey[c.Row()] = c
 		}
 	}
 	errors, found := make([]float64, len(rows)), make([]*accuracy.Comparison, len(rows))

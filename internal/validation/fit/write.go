@@ -16,15 +16,15 @@ import (
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
-	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Write writes the fitted constants into a folder, in the form of hardware/fitted
 // (accelerators/NAME.yaml, links/NAME.yaml, power.yaml, hosts.yaml) and of models/steptime
 // (engines.yaml), routing.yaml of models, machines.csv of internal/validation, left_out.csv of
-// scenarios/evidence, with the errors of servers that were predicted without any row of the same
-// engine, accelerator and model, and left_out_rows.csv with their rows. It replaces no file: one
-// that is there already is an error.
+// internal/validation/accuracy, with the errors of rows that were predicted without any row of the
+// same engine, accelerator and model, without half of these, and without their release, and
+// left_out_rows.csv with the predictions of the first. It replaces no file: one that is there
+// already is an error.
 func (r *Result) Write(dir string, date time.Time) error {
 	var engines []steptime.Engine
 	for _, e := range steptime.Engines() {
@@ -37,15 +37,8 @@ func (r *Result) Write(dir string, date time.Time) error {
 		engines = append(engines, e) // as it was where no row is of it
 	}
 	contents := map[string]func(io.Writer) error{
-		"left_out_rows.csv": r.leftOut.WriteCSV,
-		"left_out.csv": func(w io.Writer) error {
-			lines := []string{evidence.Header}
-			for _, e := range r.leftOut.Errors() {
-				lines = append(lines, e.Record())
-			}
-			_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
-			return err
-		},
+		"left_out_rows.csv": r.leftOut.groups.WriteCSV,
+		"left_out.csv":      r.leftOut.write,
 	}
 	if len(r.fitted.machines) > 0 {
 		contents["machines.csv"] = func(w io.Writer) error {
