@@ -16,7 +16,7 @@ import (
 // once. Lengths are means, with the law that is assumed of them, and figures say whether they are
 // means or medians (FreedomIntelligence/AccelMark, argonne-lcf/LLM-Inference-Bench,
 // dstackai/benchmarks, NVIDIA's page of NIM, vLLM's own CI, Vultr's cookbook). Rows that name the
-// same server are one machine with one build.
+// same server have one build.
 var servedRows = rowSpec{
 	refuses: func(r *row) string {
 		switch {
