@@ -196,6 +196,7 @@ func (s vllmV1) New(Deployment) (sim.Scheduler, error) {
 type vllmV0 struct {
 	tokenBudget
 	Watermark float64 `json:"watermark" default:"0.01" jsonschema:"share of KV memory that newcomers leave free"`
+	Chunked   bool    `json:"chunked-prefill" default:"false" engine:"enable_chunked_prefill" jsonschema:"whether prompts are cut into chunks, beside decodes"`
 	preemption
 }
 
@@ -204,7 +205,11 @@ func (s vllmV0) New(d Deployment) (sim.Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return batching.NewVLLMV0(s.MaxSequences, s.TokenBudget, s.Watermark, swap)
+	v, err := batching.NewVLLMV0(s.MaxSequences, s.TokenBudget, s.Watermark, swap)
+	if err == nil && s.Chunked {
+		v.CutPrompts()
+	}
+	return v, err
 }
 
 type sarathi struct {

@@ -9,18 +9,18 @@ import (
 
 // vLLM V0 cuts the prompts of servers of more than 32,768 tokens of context, into steps of 512
 // tokens before 0.6.5 and of 2,048 since, unless attention is latent or windowed, or a model is
-// adapted; a scenario that names its own policy keeps it.
+// adapted; a scenario that says otherwise has its way.
 func TestLongContextsCutPrompts(t *testing.T) {
-	for _, c := range []struct{ model, engine, more, policy, budget string }{
-		{"llama-3.1-8b", "0.6.3, max-model-len: 32769", "", "vllm-v1", "512"},
-		{"llama-3.1-8b", "0.6.3, max-model-len: 32768", "", "vllm-v0", "8192"},
-		{"llama-3.1-8b", "0.6.3", "", "vllm-v1", "512"},
-		{"llama-3.1-8b", "0.6.5", "", "vllm-v1", "2048"},
-		{"llama-3.1-8b", "0.5.3", "", "vllm-v0", "8192"},
-		{"llama-2-7b", "0.6.3", "", "vllm-v0", "8192"},
-		{"gemma-3-12b", "0.6.3", "", "vllm-v0", "8192"},
-		{"llama-3.1-8b", "0.6.3", "adapters: {count: 4, rank: 16}\n", "vllm-v0", "8192"},
-		{"llama-3.1-8b", "0.6.3", "batching: {policy: vllm-v0}\n", "vllm-v0", ""},
+	for _, c := range []struct{ model, engine, more, chunked, budget string }{
+		{"llama-3.1-8b", "0.6.3, max-model-len: 32769", "", "true", "512"},
+		{"llama-3.1-8b", "0.6.3, max-model-len: 32768", "", "false", "8192"},
+		{"llama-3.1-8b", "0.6.3", "", "true", "512"},
+		{"llama-3.1-8b", "0.6.5", "", "true", "2048"},
+		{"llama-3.1-8b", "0.5.3", "", "false", "8192"},
+		{"llama-2-7b", "0.6.3", "", "false", "8192"},
+		{"gemma-3-12b", "0.6.3", "", "false", "8192"},
+		{"llama-3.1-8b", "0.6.3", "adapters: {count: 4, rank: 16}\n", "false", "8192"},
+		{"llama-3.1-8b", "0.6.3", "batching: {chunked-prefill: false}\n", "false", "512"},
 	} {
 		f, err := Parse("t.yaml", []byte("model: "+c.model+"\nhardware: h100-sxm\n"+
 			"engine: {preset: vllm, version: "+c.engine+"}\n"+c.more))
@@ -28,9 +28,10 @@ func TestLongContextsCutPrompts(t *testing.T) {
 		s, err := f.Build(policies.Default())
 		testkit.OK(t, err)
 		b := s.Scenario.Batching
-		if b.Policy != c.policy || c.budget != "" && b.Params["token-budget"] != c.budget {
-			t.Errorf("%s under vLLM %s %s has %s with %v, want %s with a token budget of %s",
-				c.model, c.engine, c.more, b.Policy, b.Params, c.policy, c.budget)
+		if b.Policy != "vllm-v0" || b.Params["chunked-prefill"] != c.chunked ||
+			b.Params["token-budget"] != c.budget {
+			t.Errorf("%s under vLLM %s %s has %s with %v, want a token budget of %s, chunked: %s",
+				c.model, c.engine, c.more, b.Policy, b.Params, c.budget, c.chunked)
 		}
 	}
 }

@@ -232,8 +232,11 @@ spec:
 		{"vllm serve m --quantization bitsandbytes", "engine.weights=int4 model=m", ""},
 		{"vllm serve m -q gguf", "model=m", "its number format is in the checkpoint"},
 		{"vllm serve meta-llama/Meta-Llama-3.1-405B-Instruct-FP8 -tp 8 -pp 2",
-			"engine.weights=fp8 model=meta-llama/Meta-Llama-3.1-405B-Instruct " +
-				"parallelism.pipeline=2 parallelism.tensor=8", "in fp8"},
+			"model=meta-llama/Meta-Llama-3.1-405B-Instruct-FP8 " +
+				"parallelism.pipeline=2 parallelism.tensor=8", ""},
+		{"vllm serve meta-llama/Meta-Llama-3.1-70B-Instruct-FP8 -tp 4",
+			"engine.weights=fp8 model=meta-llama/Meta-Llama-3.1-70B-Instruct " +
+				"parallelism.tensor=4", "in fp8"},
 		{"python -m sglang.launch_server --model-path m --speculative-algorithm EAGLE " +
 			"--speculative-num-steps 1 --speculative-eagle-topk 1",
 			"batching.policy=sglang engine.preset=sglang model=m",

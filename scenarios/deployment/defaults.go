@@ -52,7 +52,11 @@ func (c *Config) defaultsOf(r *engines.Release) Defaults {
 		if !ofBatching || !ok || param == "policy" {
 			continue
 		}
-		n, _ := strconv.Atoi(s.Value)
+		n, err := strconv.Atoi(s.Value)
+		if err != nil && s.Computed == "" {
+			d.Batching.Params[param] = s.Value
+			continue
+		}
 		if s.Computed == engines.RunningLimit {
 			d.Batching.RunningLimit, n = true, engines.LeastRunning
 		}
