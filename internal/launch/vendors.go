@@ -35,6 +35,9 @@ func vendorOf(a *hardware.Accelerator) (vendor, error) {
 	case strings.HasPrefix(generation, "cdna"):
 		return vendor{"AMD", "amd.com/gpu", "amd.com/gpu.product-name",
 			"ROCm/k8s-device-plugin, README.md and cmd/k8s-node-labeller"}, nil
+	case generation == "battlemage":
+		return vendor{"Intel", "gpu.intel.com/xe", "",
+			"intel/intel-device-plugins-for-kubernetes, cmd/gpu_plugin/README.md"}, nil
 	case strings.HasPrefix(generation, "gaudi"):
 		return vendor{"Intel Gaudi", "habana.ai/gaudi", "",
 			"docs.habana.ai, Intel Gaudi Device Plugin for Kubernetes"}, nil
