@@ -183,11 +183,11 @@ func (m *SupportMatrix) Blocks() (p doc.Blocks) {
 	p.Text("“TP” is the number of accelerators of a replica, by tensor parallelism. “KV ktok” is " +
 		"the size of its KV cache, in thousands of tokens.")
 	p.Text("“TPOT” and “TTFT” are where measured values are expected, against the predicted " +
-		"ones, in 80 of 100 cases. For “measured” they follow from the errors on this server's " +
-		"own rows. Else they follow from those on all servers under this engine with such a kind " +
-		"of model, or under all engines where none was measured, and are wider the less was " +
-		"measured; for “formula only” by a guess, from how far constants carry to other " +
-		"accelerators. `llmsim validate` shows for each table how often such ranges held.")
+		"ones, in 80 of 100 cases. Where rows of the engine preset with the model on the " +
+		"accelerator were measured, they follow from the errors on these. Else they are one " +
+		"width for each latency, by servers that were left out of the fit; for “formula only” " +
+		"wider by a guess, from how far constants carry to other accelerators. `llmsim " +
+		"validate` shows for each table how often such ranges held.")
 	if len(unfit) > 0 {
 		p.Text("It cannot be served on 1, 2, 4 or 8 of: " + strings.Join(unfit, ", ") + ".")
 	}

@@ -67,6 +67,8 @@ type Dated struct {
 	Date    string
 	// Source is the page of the release; where the day is not on it, what else dates it.
 	Source string
+	// month is in months from the year 0.
+	month float64
 }
 
 // Month returns when a version of an engine, or of an engine's preset, was released, in months from
@@ -83,11 +85,7 @@ func Month(engine, version string) (month float64, known bool) {
 		if r.Version.Compare(v) > 0 {
 			break
 		}
-		day, err := time.Parse(time.DateOnly, r.Date)
-		if err != nil {
-			return 0, false
-		}
-		month = float64(12*day.Year()+int(day.Month())) + float64(day.Day())/31
+		month = r.month
 		if known = true; i == len(e.Releases)-1 && r.Version.Compare(v) < 0 {
 			month += laterMonths
 		}
@@ -231,6 +229,13 @@ var registry = sync.OnceValue(func() []*Engine {
 		e := new(Engine)
 		if err := files.DecodeYAML(data, e); err != nil {
 			panic(fmt.Sprintf("engines: %s: %v", name.Name(), err))
+		}
+		for i := range e.Releases {
+			day, err := time.Parse(time.DateOnly, e.Releases[i].Date)
+			if err != nil {
+				panic(fmt.Sprintf("engines: %s: %v", name.Name(), err))
+			}
+			e.Releases[i].month = float64(12*day.Year()+int(day.Month())) + float64(day.Day())/31
 		}
 		list = append(list, e)
 	}

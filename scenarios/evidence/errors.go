@@ -39,7 +39,7 @@ type Error struct {
 	// Versions are the releases of the engine that were measured, as far as they are known.
 	Versions versions `json:"versions,omitempty" csv:"versions"`
 	// Residuals are the rows themselves.
-	Residuals residuals `json:"-" csv:"residuals"`
+	Residuals Residuals `json:"-" csv:"residuals"`
 }
 
 // Residual is a measured row of a server: the release of the engine, or "", the load, and Off, the
@@ -50,36 +50,37 @@ type Residual struct {
 	Off     float64
 }
 
-// residuals are separated by spaces in the table, each as VERSION:USERS:PROMPT:ANSWER:OFF.
-type residuals []Residual
+// Residuals are rows as the table has them, separated by spaces, each as
+// VERSION:USERS:PROMPT:ANSWER:OFF. They are read when a range asks for them.
+type Residuals string
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (l *residuals) UnmarshalText(text []byte) error {
-	for _, word := range strings.Fields(string(text)) {
-		parts := strings.Split(word, ":")
-		if len(parts) != 5 {
-			return fmt.Errorf("found %q, want VERSION:USERS:PROMPT:ANSWER:OFF", word)
-		}
-		var x [4]float64
-		for i := range x {
-			var err error
-			if x[i], err = strconv.ParseFloat(parts[1+i], 64); err != nil {
-				return err
-			}
-		}
-		*l = append(*l, Residual{parts[0], Load{Users: x[0], Prompt: x[1], Output: x[2]}, x[3]})
-	}
-	return nil
-}
-
-// String writes residuals as the table has them.
-func (l residuals) String() string {
-	words := make([]string, len(l))
-	for i, r := range l {
+// ResidualsOf writes rows.
+func ResidualsOf(rows []Residual) Residuals {
+	words := make([]string, len(rows))
+	for i, r := range rows {
 		words[i] = fmt.Sprintf("%s:%.4g:%.0f:%.0f:%.3f", r.Version, r.Load.Users, r.Load.Prompt,
 			r.Load.Output, r.Off)
 	}
-	return strings.Join(words, " ")
+	return Residuals(strings.Join(words, " "))
+}
+
+// Rows reads the rows, which are part of the program: they are right, or a test fails.
+func (l Residuals) Rows() []Residual {
+	var list []Residual
+	for word := range strings.FieldsSeq(string(l)) {
+		version, rest, _ := strings.Cut(word, ":")
+		r := Residual{Version: version}
+		for _, x := range []*float64{&r.Load.Users, &r.Load.Prompt, &r.Load.Output, &r.Off} {
+			var number string
+			number, rest, _ = strings.Cut(rest, ":")
+			var err error
+			if *x, err = strconv.ParseFloat(number, 64); err != nil {
+				panic("evidence: errors.csv: " + err.Error())
+			}
+		}
+		list = append(list, r)
+	}
+	return list
 }
 
 // versions are separated by spaces in the table.

@@ -26,6 +26,10 @@ func TestEveryRowIsFound(t *testing.T) {
 		if got := e.Record(); got != lines[i+1] {
 			t.Errorf("%s reads back as %s", lines[i+1], got)
 		}
+		if again := ResidualsOf(e.Residuals.Rows()); again != e.Residuals ||
+			len(e.Residuals.Rows()) != e.Rows {
+			t.Errorf("%d rows %q are read as %q", e.Rows, e.Residuals, again)
+		}
 		found := errorsOf(e.Key)
 		if len(found) == 0 || len(found) > 3 || !strings.Contains(held(found, ""), e.Accelerator) {
 			t.Errorf("%+v is not among %+v", e, found)

@@ -230,8 +230,49 @@ func (e *Evidence) Sentence() string {
 	default:
 		words = "Nothing like this was measured: the figures rest on formulas alone."
 	}
+	words += e.basis()
 	if len(e.Deviations) > 0 {
 		words += " Known to be off: " + strings.Join(e.Deviations, "; ") + "."
+	}
+	return words
+}
+
+// basis says in words what the ranges rest on, where it is not what the grade says.
+func (e *Evidence) basis() string {
+	switch e.Class {
+	case Same:
+		if p := processOf(e.Server, TPOT); p != nil && e.Grade != Here {
+			return " Its ranges follow what was measured at " + p.users() + "."
+		}
+	case Outside:
+		r := Calibrated().Of(TPOT, Outside)
+		return fmt.Sprintf(" Nothing was measured under a release within %g months of it: about "+
+			"%s of the %d servers that were predicted so lie inside their ranges.", NearMonths,
+			inWords(r.Inside), r.Servers)
+	}
+	return ""
+}
+
+// Sure says how often measured values lie in ranges: in 80 of 100 cases, but for releases far from
+// all measured ones.
+func (e *Evidence) Sure() string {
+	if e.Class == Outside {
+		return "likely"
+	}
+	return "80% sure"
+}
+
+// inWords writes a share as the nearest one of few.
+func inWords(share float64) string {
+	words := "half"
+	for _, s := range []struct {
+		from  float64
+		words string
+	}{{0.58, "two in three"}, {0.71, "three in four"}, {0.775, "four in five"},
+		{0.85, "nine in ten"}} {
+		if share >= s.from {
+			words = s.words
+		}
 	}
 	return words
 }

@@ -1,10 +1,12 @@
 package evidence
 
 import (
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/scenarios/deployment"
 )
@@ -126,6 +128,24 @@ func NewProcess(k *Kernel, points []Point, errors []float64) *Process {
 		panic(err)
 	}
 	return p
+}
+
+// users says at how many users errors were seen.
+func (p *Process) users() string {
+	least, most := math.Inf(1), 0.0
+	for i := range p.points {
+		if !p.points[i].unknown[0] {
+			users := math.Round(math.Exp(p.points[i].at[0]))
+			least, most = min(least, users), max(most, users)
+		}
+	}
+	switch {
+	case most == 0:
+		return "loads that are not known"
+	case least == most:
+		return units.Plural(int(most), "user")
+	}
+	return fmt.Sprintf("%g to %g users", least, most)
 }
 
 // At returns the expected error at a point, and the share of the variance that remains.

@@ -163,7 +163,7 @@ func processOf(key deployment.Key, metric string) *Process {
 	var errors []float64
 	for _, e := range measured() {
 		if e.Quantity == metric && sameServer(e.Key, key) {
-			for _, r := range e.Residuals {
+			for _, r := range e.Residuals.Rows() {
 				points = append(points, Point{e.Key, r.Version, r.Load})
 				errors = append(errors, r.Off)
 			}

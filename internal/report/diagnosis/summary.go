@@ -103,7 +103,7 @@ func ranges(p *doc.Blocks, r *scenarios.Result) {
 			r.Currency.Format(units.Figure(span.Low)), r.Currency.Format(units.Figure(span.High))))
 	}
 	if len(list) > 0 {
-		p.Entry(units.Percent(r.Intervals.Level)+" sure", "means of "+strings.Join(list, ", "))
+		p.Entry(r.Evidence.Sure(), "means of "+strings.Join(list, ", "))
 	}
 	if load, near := r.Intervals.Load(&r.Evidence.Spread); near {
 		p.Entry("near capacity", fmt.Sprintf("an error of steps is one of load: the servers bear "+

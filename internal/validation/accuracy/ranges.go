@@ -107,16 +107,18 @@ func (r *Report) Known() []evidence.Error {
 	for one, rows := range of {
 		e := evidence.Error{Key: one.Key, Quantity: one.Quantity, Rows: len(rows)}
 		var errors, off, far []float64
+		var residuals []evidence.Residual
 		for i := range rows {
 			s := &rows[i]
 			errors, off = append(errors, math.Abs(s.Error())), append(off, s.deviation)
 			if v := s.Version; v != "" && !slices.Contains(e.Versions, v) {
 				e.Versions = append(e.Versions, v)
 			}
-			e.Residuals = append(e.Residuals, evidence.Residual{Version: s.Version, Load: s.Load,
+			residuals = append(residuals, evidence.Residual{Version: s.Version, Load: s.Load,
 				Off: s.deviation})
 		}
 		slices.Sort(e.Versions)
+		e.Residuals = evidence.ResidualsOf(residuals)
 		e.Median, e.Range.Bias = median(errors), median(off)
 		for _, x := range off {
 			far = append(far, math.Abs(x-e.Range.Bias))
