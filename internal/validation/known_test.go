@@ -50,7 +50,8 @@ func TestForecastsAreVerified(t *testing.T) {
 	lines, report := []string{evidence.ForecastsHeader}, measuredReport(t)
 	all := report.Forecasts(report.Judged())
 	for _, f := range accuracy.Verification(all) {
-		lines = append(lines, fmt.Sprintf("%s,%g,%d,%d", f.Evidence, f.From, f.Cases, f.Kept))
+		lines = append(lines, fmt.Sprintf("%s,%g,%g,%d,%d", f.Evidence, f.Quantile, f.From,
+			f.Cases, f.Kept))
 	}
 	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "forecasts.csv"),
 		strings.Join(lines, "\n")+"\n")

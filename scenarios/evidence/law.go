@@ -97,11 +97,14 @@ func (l Law) DeviationsOf(x float64) float64 {
 var forecastsTable string
 
 // ForecastsHeader is the first line of the table of forecasts.
-const ForecastsHeader = "evidence,from,cases,kept"
+const ForecastsHeader = "evidence,quantile,from,cases,kept"
 
 // ForecastOf is a line of forecasts.csv: where Evidence is Measured, of measured servers.
 type ForecastOf struct {
-	Evidence Grade   `csv:"evidence"`
+	Evidence Grade `csv:"evidence"`
+	// Quantile is that of the limit: 0.99 where it has an error of its own, and 0 for the mean and
+	// all others.
+	Quantile float64 `csv:"quantile"`
 	From     float64 `csv:"from"`
 	Cases    int     `csv:"cases"`
 	Kept     int     `csv:"kept"`
@@ -123,11 +126,12 @@ func ForecastsFrom() []float64 {
 // mostUnmeasured is the largest chance that is told of servers that were not measured.
 const mostUnmeasured = 0.98
 
-// Supported returns the chance that is known where p is computed for a server of the grade: at most
-// the share of such forecasts, or more confident ones, that came true, by Laplace's rule of
-// succession, and how many of how many these are. Both are 0 where a deployment's own measurements
-// decide, since a part of those was held out.
-func (g Grade) Supported(p float64) (known float64, kept, cases int) {
+// Supported returns the chance that is known where p is computed for a server of the grade, of an
+// SLO on a high percentile or not: at most the share of such forecasts, or more confident ones,
+// that came true, by Laplace's rule of succession, and how many of how many these are. Both are 0
+// where a deployment's own measurements decide, since a part of those was held out. Of servers that
+// were left out of the fit, high percentiles are not known.
+func (g Grade) Supported(p float64, high bool) (known float64, kept, cases int) {
 	if g == Here {
 		return p, 0, 0
 	}
@@ -135,13 +139,16 @@ func (g Grade) Supported(p float64) (known float64, kept, cases int) {
 	if g == Measured {
 		of, known = Measured, p
 	}
-	list := slices.DeleteFunc(slices.Clone(forecasts()),
-		func(f ForecastOf) bool { return f.Evidence != of })
+	list := slices.DeleteFunc(slices.Clone(forecasts()), func(f ForecastOf) bool {
+		return f.Evidence != of || of == Measured && High(f.Quantile) != high
+	})
+	most, came, all := 0.0, 0, 0
 	for i := len(list) - 1; i >= 0; i-- {
-		kept, cases = kept+list[i].Kept, cases+list[i].Cases
-		if list[i].From <= p {
-			break
+		came, all = came+list[i].Kept, all+list[i].Cases
+		share := float64(came+1) / float64(all+2)
+		if list[i].From <= p && (cases == 0 || share > most) { // no chance is below a smaller one
+			most, kept, cases = share, came, all
 		}
 	}
-	return min(known, float64(kept+1)/float64(cases+2)), kept, cases
+	return min(known, most), kept, cases
 }

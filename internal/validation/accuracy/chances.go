@@ -108,7 +108,7 @@ func (r *Report) Forecasts(samples []Sample) []Forecast {
 func forecasts(list []Forecast, f Forecast, off float64, chance func(float64) float64) []Forecast {
 	for _, factor := range sloFactors {
 		f.Kept, f.Chance = off <= math.Log(factor)+1e-9, chance(math.Log(factor))
-		f.Said, _, _ = f.Grade.Supported(f.Chance)
+		f.Said, _, _ = f.Grade.Supported(f.Chance, f.High)
 		list = append(list, f)
 	}
 	return list
@@ -220,13 +220,16 @@ func verify(list []Forecast, of string, from, to float64, chooses func(*Forecast
 // Verification returns the lines of the table of forecasts, by which evidence knows how often
 // computed chances come true.
 func Verification(list []Forecast) (lines []evidence.ForecastOf) {
-	for _, of := range []evidence.Grade{evidence.Measured, evidence.LeftOutOfFit} {
-		bounds := append(evidence.ForecastsFrom(), 2)
+	bounds := append(evidence.ForecastsFrom(), 2)
+	for _, of := range []evidence.ForecastOf{{Evidence: evidence.Measured},
+		{Evidence: evidence.Measured, Quantile: 0.99}, {Evidence: evidence.LeftOutOfFit}} {
 		for i, from := range bounds[:len(bounds)-1] {
-			line := evidence.ForecastOf{Evidence: of, From: from}
+			line := of
+			line.From = from
 			for k := range list {
 				f := &list[k]
-				if f.LeftOut != (of == evidence.LeftOutOfFit) ||
+				if f.LeftOut != (of.Evidence == evidence.LeftOutOfFit) ||
+					f.High != evidence.High(of.Quantile) ||
 					!f.LeftOut && f.Grade != evidence.Measured ||
 					f.Chance < from || f.Chance >= bounds[i+1] {
 					continue
@@ -246,14 +249,17 @@ func Verification(list []Forecast) (lines []evidence.ForecastOf) {
 // with a chance between some bounds.
 func Chances(list []Forecast) []Verified {
 	var table []Verified
+	measured := func(f *Forecast) bool { return !f.LeftOut && f.Grade == evidence.Measured }
 	for _, kind := range []struct {
 		name string
 		is   func(*Forecast) bool
 	}{
-		{"measured", func(f *Forecast) bool { return !f.LeftOut && f.Grade == evidence.Measured }},
-		{"measured, 99th percentiles", func(f *Forecast) bool { return !f.LeftOut && f.High }},
-		{"measured, open loads", func(f *Forecast) bool { return !f.LeftOut && f.Load == Open }},
-		{"measured, near capacity", func(f *Forecast) bool { return !f.LeftOut && f.Load == Near }},
+		{"measured", measured},
+		{"measured, 99th percentiles", func(f *Forecast) bool { return measured(f) && f.High }},
+		{"measured, open loads", func(f *Forecast) bool { return measured(f) && f.Load == Open }},
+		{"measured, near capacity",
+			func(f *Forecast) bool { return measured(f) && f.Load == Near }},
+		{"not measured", func(f *Forecast) bool { return !f.LeftOut && !measured(f) }},
 		{"left out of the fit", func(f *Forecast) bool { return f.LeftOut }},
 	} {
 		if all := verify(list, kind.name, 0, 2, kind.is); all.Cases > 0 {

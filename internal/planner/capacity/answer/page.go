@@ -122,7 +122,7 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 // odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
 func (d *Deployment) odds(a *Answer) string {
 	var parts []string
-	most, _, _ := d.Grade.Supported(1)
+	most, _, _ := d.Grade.Supported(1, false)
 	for i, c := range d.Chances {
 		if i > 0 && d.Chances[i-1].Probability > most-Certain {
 			break // more replicas keep it all the more
@@ -161,16 +161,12 @@ func (d *Deployment) chance() Chance {
 
 // verified says how often what is said of the answer came true elsewhere.
 func (d *Deployment) verified() string {
-	if len(d.Chances) == 0 {
-		return ""
-	}
-	return verified(d.Grade, d.chance().Probability)
+	c := d.chance()
+	return verified(d.Grade, c.CameTrue, c.Cases)
 }
 
-// verified says how often a chance of a grade, or a higher one, came true in cases that were
-// measured; "" where none is known.
-func verified(g evidence.Grade, chance float64) string {
-	_, kept, cases := g.Supported(chance)
+// verified says how many of the cases of a chance of a grade came true; "" without cases.
+func verified(g evidence.Grade, kept, cases int) string {
 	if cases == 0 {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/metrics"
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
@@ -48,6 +49,18 @@ func (l Late) Least() float64 { return min(l.First, l.FirstTail, l.Tail) }
 func (l Late) And(other Late) Late {
 	return Late{min(l.First, other.First), min(l.FirstTail, other.FirstTail),
 		min(l.Tail, other.Tail)}
+}
+
+// LimitsHigh reports whether the plan limits a percentile that has an error of its own.
+func (p *Plan) LimitsHigh() bool {
+	list := []scenarios.SLO{p.SLO}
+	for i := range p.Workload.Classes {
+		list = append(list, p.Workload.Classes[i].SLO)
+	}
+	return slices.ContainsFunc(list, func(s scenarios.SLO) bool {
+		return s.Joint() && evidence.High(s.Complete().Percentile/100) || s.TTFT.P99 > 0 ||
+			s.TPOT.P99 > 0 || s.E2E.P99 > 0
+	})
 }
 
 // high reports whether a clause limits a percentile that has an error of its own.

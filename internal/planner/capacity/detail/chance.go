@@ -38,8 +38,11 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 			err = f.chance(ctx, c)
 		}
 		for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
-			known, _, _ := f.Option.Grade.Supported(*p)
+			known, kept, cases := f.Option.Grade.Supported(*p, f.Trials.File.Plan.LimitsHigh())
 			*p = math.Floor(100*known+1e-9) / 100
+			if p == &c.Probability {
+				c.CameTrue, c.Cases = kept, cases
+			}
 		}
 		return err
 	})
