@@ -82,7 +82,7 @@ func TestVersionsChooseThePreset(t *testing.T) {
 	for _, c := range []struct{ name, version, preset, measured string }{
 		{"vllm", "", "vllm-v1", "0.19.0"},
 		{"vllm", "0.24", "vllm-v1", "0.23.0"},
-		{"vllm", "v0.14.0", "vllm-v1", "0.14.1"},
+		{"vllm", "v0.14.0", "vllm-v1", "0.14.0"},
 		{"vllm", "0.12.0", "vllm-v1-sync", "0.12.0"},
 		{"vllm", "0.8.5.post1", "vllm-v1-sync", "0.11.0"},
 		{"vllm", "0.6.6", "vllm-v0", "0.6.6"},
@@ -123,7 +123,7 @@ func TestNotesSayHowFarAVersionIsFromEvidence(t *testing.T) {
 	for version, want := range map[string]string{
 		"0.24":   "newer than any that was measured: the nearest one",
 		"0.0.9":  "older than any that was measured",
-		"0.17.1": "was not measured: the nearest one whose constants are taken is 0.17.0",
+		"0.17.2": "was not measured: the nearest one whose constants are taken is 0.17.1",
 		"0.19.0": "", "0.23": "", "": "",
 	} {
 		r, err := engines.Find("vllm", version)

@@ -10,7 +10,7 @@ import (
 
 // What vLLM 0.17 does by itself on an H100, and how far it is from a version that was measured.
 func ExampleFind() {
-	release, err := engines.Find("vllm", "0.17.1")
+	release, err := engines.Find("vllm", "0.17.2")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -24,6 +24,6 @@ func ExampleFind() {
 	fmt.Println(release.Preset, release.Measured)
 	fmt.Println(release.Count("batching.max-sequences", at), experts.Name)
 	// Output:
-	// vllm-v1 0.17.0
+	// vllm-v1 0.17.1
 	// 1024 triton
 }

@@ -75,14 +75,15 @@ var calibrated = sync.OnceValue(func() *Calibration {
 	return c
 })
 
-// Of returns the reach of a metric and a class.
-func (c *Calibration) Of(metric string, class Class) Reach {
+// Of returns the reach of a metric and a class: where none is known of the class, that of servers
+// that were not measured.
+func (c *Calibration) Of(metric string, class Class) (reach Reach) {
 	for _, r := range c.Reaches {
-		if r.Metric == metric && r.Class == class {
-			return r
+		if r.Metric == metric && (r.Class == class || r.Class == Other && reach.Class == "") {
+			reach = r
 		}
 	}
-	return Reach{Metric: metric, Class: class}
+	return reach
 }
 
 // Width returns by how many times a range is wider at a point than without features.

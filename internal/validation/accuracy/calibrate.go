@@ -61,7 +61,9 @@ func (r *Report) Samples(kernels map[string]evidence.Kernel) []Sample {
 				Class: class, group: g, point: s.point(), off: off, variance: 1})
 		}
 		add(evidence.Other, left.Group)
-		if left.Release != nil {
+		// The other releases of a table that has many of one client and its machines tell of both:
+		// a server of a new release is of another source.
+		if left.Release != nil && s.Server != "" {
 			add(evidence.Outside, *left.Release)
 		}
 		if left.Half != nil {
