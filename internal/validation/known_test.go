@@ -44,7 +44,8 @@ func upToDate(t *testing.T, file, text string) {
 	}
 }
 
-// How often computed chances come true is what comes out here, for scenarios and as a page. Of what is said above 98 %, 93 of 100 come true and more, of each kind.
+// How often computed chances come true is what comes out here, for scenarios and as a page. Of what
+// is said above 98 %, 93 of 100 come true and more, of each kind.
 func TestForecastsAreVerified(t *testing.T) {
 	lines, report := []string{evidence.ForecastsHeader}, measuredReport(t)
 	all := report.Forecasts(report.Judged())

@@ -74,6 +74,10 @@ type Engine struct {
 	// Weights of all narrower formats, and routed experts, have these kernels too: llama.cpp widens
 	// or narrows them to INT8 block by block (ggml/src/ggml-cuda/mmq.cu, b6918).
 	HalfSums float64 `yaml:"half_sums"`
+	// Alike reports whether products and the attention of prompts have kernels of the engine's own,
+	// which reach the same share of the peak on every accelerator: nothing that was measured of an
+	// accelerator's libraries says anything of them. See alike for the share.
+	Alike bool
 	// Kernels names the family of engines whose measured kernels the engine has: "vllm", "sglang"
 	// or "trtllm". Empty means that the accelerator's constants hold for all kernels.
 	Kernels string

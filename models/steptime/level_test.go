@@ -7,6 +7,7 @@ import (
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // TestLevels takes the level of a version where it holds: on its accelerators, for its formats, and
@@ -54,6 +55,38 @@ func TestLevels(t *testing.T) {
 		if c.slower && !(ratio > 1.3 && ratio < 2) || !c.slower && ratio != 1 {
 			t.Errorf("%s %s %s: %g times the newest version's time", c.gpu, c.version, c.weights,
 				ratio)
+		}
+	}
+}
+
+// Kernels of an engine's own take no notice of what other libraries reach on the accelerator, and
+// others do.
+func TestOwnKernelsAreAlikeEverywhere(t *testing.T) {
+	catalog, err := hardware.Load()
+	testkit.OK(t, err)
+	known, err := models.Load()
+	testkit.OK(t, err)
+	model, err := known.Lookup("mixtral-8x7b")
+	testkit.OK(t, err)
+	accelerator, err := catalog.Accelerator("l40s")
+	testkit.OK(t, err)
+	for name, want := range map[string]bool{"llama.cpp": true, "vllm-v1": false} {
+		engine, err := FindEngine(name)
+		testkit.OK(t, err)
+		engine.Kernels = ""
+		prompt := func(share float64) float64 {
+			constants, _ := hardware.FittedConstants(&accelerator, nil, nil)
+			constants.Linear.Compute = map[hardware.DType]float64{hardware.BF16: share}
+			constants.Experts.Compute = constants.Linear.Compute
+			constants.Attention.PrefillCompute = share
+			clock, err := New(Config{Model: model, Accelerator: &accelerator, Engine: engine,
+				Constants: &constants})
+			testkit.OK(t, err)
+			return float64(clock.Duration(&sim.Step{Prefill: []sim.Chunk{{New: 4096, Last: true}}}))
+		}
+		if alike := prompt(0.3) == prompt(0.6); alike != want {
+			t.Errorf("%s takes %g and %g ns for a prompt on an accelerator whose libraries are "+
+				"twice as good: alike is %t, want %t", name, prompt(0.3), prompt(0.6), alike, want)
 		}
 	}
 }

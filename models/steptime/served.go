@@ -25,7 +25,7 @@ type Served struct {
 	FP4 float64 `yaml:"fp4"`
 	// Backends are the factors of back ends of routed experts. A back end that is not among them
 	// has the factors of its nearest kin: see backend.
-	Backends []Backend
+	Backends []Backend `yaml:",omitempty"`
 }
 
 // Backend holds the factors of one back end's kernels for routed experts in a server.
@@ -50,9 +50,22 @@ type Backend struct {
 // error.
 const MostBandwidth = 0.95
 
+// Shares of the peak that products and the attention of prompts of an engine with Alike reach
+// before its own factors, about the mean of accelerators' libraries. The factors are fitted beside
+// them, so that other shares would give other factors, and the same times.
+const (
+	alikeProducts = 0.7
+	alikePrompts  = 0.5
+)
+
 // applied returns the constants as the engine has them.
-func (s *Served) applied(constants *hardware.Constants) *hardware.Constants {
-	c := *constants
+func (e *Engine) applied(constants *hardware.Constants) *hardware.Constants {
+	c, s := *constants, &e.Served
+	if e.Alike {
+		c.Linear.Compute = map[hardware.DType]float64{hardware.BF16: alikeProducts}
+		c.Experts.Compute = c.Linear.Compute
+		c.Attention.PrefillCompute = alikePrompts
+	}
 	for _, fixed := range []*hardware.Seconds{
 		&c.Linear.Kernel, &c.Elementwise.Kernel, &c.Attention.DecodeKernel,
 		&c.Attention.PrefillKernel, &c.Head.Kernel, &c.Experts.Kernel,

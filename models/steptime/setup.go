@@ -39,7 +39,7 @@ func newSetup(cfg Config) *setup {
 	}
 	c := &setup{
 		cfg: cfg, engine: &cfg.Engine,
-		constants:       cfg.Factors.applied(cfg.Engine.Served.applied(cfg.Constants)),
+		constants:       cfg.Factors.applied(cfg.Engine.applied(cfg.Constants)),
 		kernels:         cfg.Kernels,
 		bandwidth:       cfg.Accelerator.Bandwidth / or1(cfg.Factors.Memory),
 		activationBytes: bytesOf(cfg.Activations),

@@ -64,6 +64,31 @@ func (e *Error) write(b *bytes.Buffer) {
 		e.Peer)
 }
 
+// writeErrors writes errors.md of internal/validation.
+func (r *Result) writeErrors(w io.Writer) error {
+	b := &bytes.Buffer{}
+	b.WriteString(errorsIntroduction)
+	for i := range r.Errors {
+		e := &r.Errors[i]
+		fmt.Fprintf(b, "| %s | %s | %d | %.1f | %.1f | %s | %s |\n", e.Table,
+			strings.TrimSpace(e.Quantity+" "+e.Engine+e.Model), e.N, e.Shipped, e.Fitted,
+			percent(e.WithoutModel), percent(e.WithoutAccelerator))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+const errorsIntroduction = `# Errors in the fit and left out of it
+
+Median absolute errors in percent of each quantity that constants are fitted to: before the fit,
+with the constants that it found, with constants fitted without any row of the same model, and
+without any row of the same GPU, which then borrows from its nearest relative. "–" where nothing
+else was measured on that engine. The fit writes this page.
+
+| table | quantity | rows | before | fitted | model left out | GPU left out |
+|---|---|---|---|---|---|---|
+`
+
 func percent(v *float64) string {
 	if v == nil {
 		return "–"
