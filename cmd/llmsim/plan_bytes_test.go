@@ -41,7 +41,7 @@ func kindsOfPlans() map[string]struct{ text, shows string } {
 			"its accelerators serve another model"},
 		"scaled": {"model: llama-3.1-8b\nworkload: {rate: {pattern: wave, average: 8/s, " +
 			"swing: 0.9, period: 4m, peak: 2m}, prompt: 900, output: 60}\n" +
-			"slo: {ttft: 1s, tpot: 40ms, percentile: 95}\nmenu: {hardware: [l40s], " +
+			"slo: {ttft: 1s, tpot: 60ms, percentile: 95}\nmenu: {hardware: [l40s], " +
 			"tensor: [1], scaling: [{policy: outstanding, target: 6, keep: 30s}]}" + effort,
 			`"mean_replicas"`},
 	}

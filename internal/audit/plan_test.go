@@ -62,8 +62,8 @@ func TestPlansAreOfScenarios(t *testing.T) {
 // rarePlans are plans whose answers are fleets of kinds that are seldom chosen.
 func rarePlans() map[string]string {
 	return map[string]string{
-		"base": `{"model": "llama-3.1-8b", "workload": {"rate": "170/s", "prompt": 300,
-			"output": 40}, "slo": {"ttft": "1s", "tpot": "60ms", "percentile": 99},
+		"base": `{"model": "llama-3.1-8b", "workload": {"rate": "80/s", "prompt": 300,
+			"output": 40}, "slo": {"ttft": "1s", "tpot": "80ms", "percentile": 99},
 			"menu": {"hardware": [{"accelerator": "l40s", "term": "on-demand", "price": "$1.5/h"},
 				{"accelerator": "l40s", "term": "spot", "price": "$1/h", "interruptions": "0.1/h",
 				"together": 0.05, "notice": "2m", "return": "15m"}], "tensor": [1],
@@ -72,7 +72,7 @@ func rarePlans() map[string]string {
 			"average": "8/s", "swing": 0.9, "period": "4m", "peak": "2m"}, "prompt": 900,
 			"output": 60}, "slo": {"ttft": "1s", "tpot": "40ms", "percentile": 95},
 			"fleet": {"spare": 1}, "menu": {"hardware": ["l40s"], "tensor": [1], "scaling":
-				[{"policy": "outstanding", "target": 6, "keep": "30s"}], "tune": "none"},
+				[{"policy": "outstanding", "target": 4, "keep": "30s"}], "tune": "none"},
 			"effort": {"requests": 100, "most-requests": 200}}`,
 	}
 }

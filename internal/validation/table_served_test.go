@@ -50,17 +50,18 @@ func predicted(t *testing.T, p accuracy.Physics, folders ...fs.FS) map[string]fl
 	return all
 }
 
-// A slow host slows its own server down, and no other one, at any load.
+// A slow host slows the servers of its source down, and no other one, at any load.
 func TestAServerHasItsOwnHost(t *testing.T) {
 	for _, load := range []string{"users,4", "rate,2", "once,16"} {
-		folder := servedIn(servedRow("one", load), servedRow("two", load))
+		folder := servedIn(servedRow("one:a", load), servedRow("two:a", load))
 		plain := predicted(t, accuracy.Physics{}, folder)
-		slow := predicted(t, accuracy.Physics{Hosts: map[string]float64{"one": 8}}, folder)
+		slow := predicted(t,
+			accuracy.Physics{Hosts: map[string]float64{"one/a100-80gb-sxm": 8}}, folder)
 		if len(plain) != 4 || len(slow) != 4 {
 			t.Fatalf("%s: %v, %v: want TTFT and TPOT of two servers", load, plain, slow)
 		}
 		for name, was := range plain {
-			if own := strings.HasPrefix(name, "one "); own && slow[name] <= was ||
+			if own := strings.HasPrefix(name, "one:"); own && slow[name] <= was ||
 				!own && slow[name] != was {
 				t.Errorf("%s: %g ms, and %g with the slow host of one", name, was, slow[name])
 			}

@@ -41,8 +41,8 @@ func TestDraftsTouchMoreExperts(t *testing.T) {
 		t.Fatal("no experts")
 		return 0
 	}
-	if one, five := touched(1), touched(5); math.Abs(one-8) > 1e-9 || five < 32 || five > 34 {
-		t.Errorf("one token touches %.1f experts, five %.1f, want 8 and 33", one, five)
+	if one, five := touched(1), touched(5); math.Abs(one-8) > 1e-9 || five < 28 || five > 34 {
+		t.Errorf("one token touches %.1f experts, five %.1f, want 8 and about 30", one, five)
 	}
 	if many, alone := verification(mixture, 64)/verification(dense, 64),
 		verification(mixture, 1)/verification(dense, 1); many > 0.75*alone {

@@ -78,7 +78,7 @@ func TestLargeFleetsAreTheSmallest(t *testing.T) {
 	s, _ := prepared(t, `
 model: llama-3.1-8b
 workload: {rate: 1000/s, prompt: 300, output: 20}
-slo: {ttft: 200ms, tpot: 60ms}
+slo: {ttft: 250ms, tpot: 60ms}
 menu: {hardware: [l40s], tensor: [1]}
 effort: {requests: 300, most-requests: 1000}
 `)

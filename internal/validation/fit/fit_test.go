@@ -130,7 +130,7 @@ func recoversConstants(t *testing.T, r *Result, other *values) {
 	for _, e := range r.Errors {
 		most := 1.0
 		if strings.HasPrefix(e.Quantity, "element-wise") { // counts little beside what is believed
-			most = 1.5
+			most = 2
 		}
 		if e.Fitted > most {
 			t.Errorf("%s %s: error %.2f %% on rows that the clock made", e.Table, e.Quantity,
