@@ -8,9 +8,9 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// However a replica is spread, the roof is that of one accelerator, and no step is above it. Queries
-// and outputs of decode attention count as bytes and take no time beside the cache, so that where
-// the cache is read at nearly the whole bandwidth the operator is up to beside above the roof.
+// However a replica is spread, the roof is that of one accelerator, and no step is above it.
+// Queries and outputs of decode attention count as bytes and take no time beside the cache: where
+// the cache is read at nearly the whole bandwidth, the operator is up to beside above the roof.
 func TestRoofIsOfOneAccelerator(t *testing.T) {
 	const beside = 1.02
 	for _, parallelism := range []string{"{tensor: 8, pipeline: 2}", "{tensor: 1, data: 32}",
