@@ -9,10 +9,7 @@ import (
 )
 
 // However a replica is spread, the roof is that of one accelerator, and no step is above it.
-// Queries and outputs of decode attention count as bytes and take no time beside the cache: where
-// the cache is read at nearly the whole bandwidth, the operator is up to beside above the roof.
 func TestRoofIsOfOneAccelerator(t *testing.T) {
-	const beside = 1.02
 	for _, parallelism := range []string{"{tensor: 8, pipeline: 2}", "{tensor: 1, data: 32}",
 		"{tensor: 2, data: 32}", "{tensor: 1, data: 32, pipeline: 2}"} {
 		file, err := scenarios.Describe("deepseek-v3", "h200-sxm", "parallelism="+parallelism)
@@ -26,7 +23,7 @@ func TestRoofIsOfOneAccelerator(t *testing.T) {
 		}
 		for _, s := range r.Steps {
 			for _, p := range append(s.Operators, s.RooflinePoint) {
-				if p.Rate > p.Roof*beside {
+				if p.Rate > p.Roof*1.001 {
 					t.Errorf("%s: %s, %s: %g FLOP/s are above the roof, %g", parallelism, s.Name,
 						p.Name, p.Rate, p.Roof)
 				}

@@ -67,7 +67,8 @@ func New(cfg Config) (*Clock, error) {
 // priceStage prices the slowest pipeline stage. Where the layers do not divide evenly, the last
 // stage has the output head and the fewest layers, and some others have one layer more. With t the
 // times of probe, it takes the last stage unless max(t_longest/t_last) > max(t_last/t_longest): one
-// of the two may be slower for decoding and the other for prompts.
+// of the two may be slower for decoding and the other for prompts, and the last one, which samples,
+// for many sequences alone.
 func (c *Clock) priceStage(products *productCosts) error {
 	layers, stages := c.cfg.Model.Layers(), c.cfg.Parallel.Pipeline
 	most, fewest := (layers+stages-1)/stages, layers/stages
@@ -95,16 +96,22 @@ func (c *Clock) price(products *productCosts, layers int, last bool) error {
 	return nil
 }
 
-// probe returns the times of a decode step for one sequence and of a prompt. They do not run.
-func (c *Clock) probe() [2]sim.Time {
+// probe returns the times of decode steps for one sequence and for 256 of 1,024 tokens, and of a
+// prompt. They do not run.
+func (c *Clock) probe() [3]sim.Time {
 	aside := c.Aside()
-	return [2]sim.Time{aside.Duration(&sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}),
+	return [3]sim.Time{aside.Duration(&sim.Step{Decodes: 1, DecodeTokens: 1, Context: 1}),
+		aside.Duration(&sim.Step{Decodes: 256, DecodeTokens: 256, Context: 256 << 10}),
 		aside.Duration(&sim.Step{Prefill: []sim.Chunk{{New: 512, Last: true}}})}
 }
 
 // largestRatio returns the largest ratio of times in a to those in b.
-func largestRatio(a, b [2]sim.Time) float64 {
-	return max(float64(a[0])/float64(b[0]), float64(a[1])/float64(b[1]))
+func largestRatio(a, b [3]sim.Time) float64 {
+	most := 0.0
+	for i := range a {
+		most = max(most, float64(a[i])/float64(b[i]))
+	}
+	return most
 }
 
 // Fork returns another clock with the same times, which another goroutine may use. Outside of c
