@@ -98,7 +98,7 @@ func readBackends(c *catalogs, t *table) []experiment {
 }
 
 // expertKernel is the kernel of routed experts, each split over tp ranks and spread over ep, with a
-// step of so many tokens. What tells it from others of its format is its kind.
+// step of the given tokens. Its kind distinguishes it from others of its format.
 func expertKernel(r *row, experts *models.MoE, tp, ep int, format, kind string,
 	tokens int) (*operator, *sim.Step) {
 	hidden := r.countOf("hidden_size|hidden")

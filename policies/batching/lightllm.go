@@ -13,7 +13,7 @@ import (
 // the peak that is foreseen: the most tokens that the running requests and the newcomer will ever
 // hold together, given that each is as long as it may become and leaves when it ends. Requests that
 // are shorter only leave earlier, so that nothing is evicted. Prompts are whole and have steps of
-// their own, at most one in so many decode steps.
+// their own, with some decode steps between two of them.
 type LightLLM struct {
 	Continuous
 	maxOutput int
@@ -65,8 +65,8 @@ func (l *LightLLM) Schedule(b *sim.Batch) sim.Decision {
 
 // peak returns an upper bound of the units of memory that the sequences of b and s will ever hold
 // together, if s starts now and no other does. The largest number of tokens is there when one of
-// them ends, so with the sequences in the order in which they end, the last first, it is the
-// largest of Σ held + n·left over the first n.
+// them ends. Sort the sequences by when they end, the last first: it is the largest of
+// Σ held + n·left over the first n.
 func (l *LightLLM) peak(b *sim.Batch, s *sim.Sequence) int64 {
 	l.futures = l.futures[:0]
 	for r := range b.All {

@@ -24,7 +24,7 @@ func (s *starts) Finished(q *sim.Sequence) {
 	s.preempted += q.Preemptions
 }
 
-// serveInTokens serves requests with LightLLM's scheduler over a memory of so many tokens.
+// serveInTokens serves requests with LightLLM over a memory of the given number of tokens.
 func serveInTokens(t *rapid.T, jobs sim.List, tokens int64, waitSteps int) *starts {
 	m, err := memory.NewPaged(tokens, 1)
 	if err != nil {

@@ -107,7 +107,7 @@ type Process struct {
 	weights mat.VecDense
 }
 
-// NewProcess returns the process that has seen errors at points, of which there is one at least.
+// NewProcess returns the process that has seen errors at points, at least one.
 func NewProcess(k *Kernel, points []Point, errors []float64) *Process {
 	n := len(points)
 	p := &Process{kernel: k, points: make([]located, n)}
