@@ -54,14 +54,21 @@ type Residual struct {
 // VERSION:USERS:PROMPT:ANSWER:OFF. They are read when a range asks for them.
 type Residuals string
 
-// ResidualsOf writes rows.
+// ResidualsOf writes rows, lengths with two significant digits: the table is sent to browsers, and
+// rows that differ by less say the same of each other.
 func ResidualsOf(rows []Residual) Residuals {
 	words := make([]string, len(rows))
 	for i, r := range rows {
-		words[i] = fmt.Sprintf("%s:%.4g:%.0f:%.0f:%.3f", r.Version, r.Load.Users, r.Load.Prompt,
-			r.Load.Output, r.Off)
+		words[i] = fmt.Sprintf("%s:%.3g:%.0f:%.0f:%.2f", r.Version, r.Load.Users,
+			twoDigits(r.Load.Prompt), twoDigits(r.Load.Output), r.Off)
 	}
 	return Residuals(strings.Join(words, " "))
+}
+
+// twoDigits rounds a length of one token or more to two significant digits.
+func twoDigits(length float64) float64 {
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(max(1, length)))-1))
+	return unit * math.Round(length/unit)
 }
 
 // Rows reads the rows, which are part of the program: they are right, or a test fails.

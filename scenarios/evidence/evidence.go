@@ -101,11 +101,15 @@ func (e Evidence) judged() Evidence {
 			e.Class = class
 		}
 	}
-	e.Spread = Spread{TPOT: off[0].Within / Width80, TPOTBias: off[0].Bias,
-		TTFT: off[1].Within / Width80, TTFTBias: off[1].Bias,
-		Rate: off[2].Within / Width80, RateBias: off[2].Bias}
+	e.Spread = Spread{TPOT: stable(off[0].Within / Width80), TPOTBias: stable(off[0].Bias),
+		TTFT: stable(off[1].Within / Width80), TTFTBias: stable(off[1].Bias),
+		Rate: stable(off[2].Within / Width80), RateBias: stable(off[2].Bias)}
 	return e
 }
+
+// stable rounds a logarithm to a millionth: machines whose exponentials differ in the last bit
+// (assembly on amd64, Go in browsers) give the same results.
+func stable(x float64) float64 { return math.Round(1e6*x) / 1e6 }
 
 // Under returns the evidence for a load.
 func (e Evidence) Under(load Load) Evidence {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/llmsim/llmsim/internal/files"
 )
 
@@ -52,15 +50,19 @@ func WithinGiven(deviations, other float64) float64 {
 	return below(deviations*studentWidth/scale, freedom+1)
 }
 
-// below is the distribution function of Student's t, infinities included.
+// below is the distribution function of Student's t with four or five degrees of freedom,
+// infinities included (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions",
+// volume 2, chapter 28, which has it in closed form for whole degrees).
 func below(t, freedom float64) float64 {
-	switch {
-	case math.IsInf(t, 1):
-		return 1
-	case math.IsInf(t, -1):
-		return 0
+	if math.IsInf(t, 0) {
+		return (1 + math.Copysign(1, t)) / 2
 	}
-	return distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(t)
+	u := 1 / (1 + float64(t*t)/freedom)
+	if freedom == 4 {
+		return 0.5 + float64(t*math.Sqrt(u)*(1+u/2))/4
+	}
+	root := math.Sqrt(freedom)
+	return 0.5 + (math.Atan(t/root)+float64(t/root*u*(1+float64(2*u/3))))/math.Pi
 }
 
 // Quantile returns the factor that is not exceeded with the given probability, in (0, 1), with four

@@ -39,6 +39,12 @@ func TestErrorsHaveHeavyTails(t *testing.T) {
 		}
 	}
 	for _, x := range []float64{-3, -1, 0, 0.5, 2} {
+		for _, freedom := range []float64{4, 5} {
+			want := distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(x)
+			if got := below(x, freedom); !likely(got, want) {
+				t.Errorf("%g is below %g with %g degrees, want %g", got, x, freedom, want)
+			}
+		}
 		own, sum := 0.0, 0.0
 		const n = 4000
 		for k := range n {

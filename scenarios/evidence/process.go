@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/scenarios/deployment"
@@ -101,33 +99,64 @@ var typical = [4]float64{typicalUsers, 6.9, 5.7, 12*2026 + 1}
 // Press 2006, 2.2). Errors are logarithms of measured over predicted times, with mean 0 and the
 // variance 1 before any was seen: the posterior variance is a share of that.
 type Process struct {
-	kernel  *Kernel
-	points  []located
-	factor  mat.Cholesky
-	weights mat.VecDense
+	kernel *Kernel
+	points []located
+	// factor is the lower triangle L of LLᵀ = the points' shares in common, and weights what solves
+	// LLᵀ·weights = errors. Both are computed here rather than by gonum/mat, whose sums depend on
+	// the machine's kernels, since a result has the same bytes on all machines.
+	factor  [][]float64
+	weights []float64
 }
 
 // NewProcess returns the process that has seen errors at points, at least one.
 func NewProcess(k *Kernel, points []Point, errors []float64) *Process {
 	n := len(points)
-	p := &Process{kernel: k, points: make([]located, n)}
-	common, seen := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	p := &Process{kernel: k, points: make([]located, n), factor: make([][]float64, n)}
+	seen := make([]float64, n)
 	for i := range points {
 		p.points[i] = points[i].located()
-		seen.SetVec(i, max(-mostOff, min(mostOff, errors[i])))
+		seen[i] = max(-mostOff, min(mostOff, errors[i]))
+		row := make([]float64, i+1)
 		for j := range i {
-			common.SetSym(i, j, k.between(&p.points[i], &p.points[j]))
+			rest := k.between(&p.points[i], &p.points[j]) - dot(row[:j], p.factor[j][:j])
+			row[j] = rest / p.factor[j][j]
 		}
-		common.SetSym(i, i, 1)
+		// With noise in its diagonal the matrix is positive definite.
+		row[i] = math.Sqrt(1 - dot(row[:i], row[:i]))
+		p.factor[i] = row
 	}
-	// A matrix with noise in its diagonal is positive definite.
-	if !p.factor.Factorize(common) {
-		panic("evidence: the errors of a group cannot be weighed")
-	}
-	if err := p.factor.SolveVecTo(&p.weights, seen); err != nil {
-		panic(err)
-	}
+	p.weights = p.solved(seen)
 	return p
+}
+
+// solved returns x with LLᵀ·x = b.
+func (p *Process) solved(b []float64) []float64 {
+	x := p.halfSolved(b)
+	for i := len(x) - 1; i >= 0; i-- {
+		x[i] /= p.factor[i][i]
+		for j := range i {
+			x[j] -= float64(p.factor[i][j] * x[i])
+		}
+	}
+	return x
+}
+
+// halfSolved returns x with L·x = b.
+func (p *Process) halfSolved(b []float64) []float64 {
+	x := make([]float64, len(b))
+	for i, row := range p.factor {
+		x[i] = (b[i] - dot(row[:i], x[:i])) / row[i]
+	}
+	return x
+}
+
+// dot returns the product of two vectors, summed in order.
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += float64(a[i] * b[i])
+	}
+	return sum
 }
 
 // users says at how many users errors were seen.
@@ -150,12 +179,10 @@ func (p *Process) users() string {
 
 // At returns the expected error at a point, and the share of the variance that remains.
 func (p *Process) At(x *Point) (mean, variance float64) {
-	at, common, solved := x.located(), mat.NewVecDense(len(p.points), nil), mat.VecDense{}
+	at, common := x.located(), make([]float64, len(p.points))
 	for i := range p.points {
-		common.SetVec(i, p.kernel.between(&at, &p.points[i]))
+		common[i] = p.kernel.between(&at, &p.points[i])
 	}
-	if err := p.factor.SolveVecTo(&solved, common); err != nil {
-		panic(err)
-	}
-	return mat.Dot(common, &p.weights), max(noise, 1-mat.Dot(common, &solved))
+	half := p.halfSolved(common)
+	return dot(common, p.weights), max(noise, 1-dot(half, half))
 }

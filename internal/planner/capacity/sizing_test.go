@@ -110,7 +110,7 @@ func TestRivalsAreFleets(t *testing.T) {
 	const text = `
 model: llama-3.1-8b
 workload: {rate: 12/s, prompt: 1000, output: 200}
-slo: {ttft: 1s, tpot: 50ms}
+slo: {ttft: 1s, tpot: 80ms}
 menu: {hardware: [%s], tensor: [1], tune: none}
 effort: {requests: 300, most-requests: 2000}
 `

@@ -95,7 +95,7 @@ effort: {requests: 100, most-requests: 400}
 func TestScaledFleetsAreTuned(t *testing.T) {
 	f, err := asked.Parse("tuned.yaml", []byte(`
 model: llama-3.1-8b
-workload: {rate: {pattern: wave, average: 12/s, swing: 0.8, period: 10m, peak: 5m}, prompt: 3000, output: 60}
+workload: {rate: {pattern: wave, average: 16/s, swing: 0.8, period: 10m, peak: 5m}, prompt: 3000, output: 60}
 slo: {ttft: 2s, tpot: 25ms, percentile: 95}
 menu:
   hardware: [h100-sxm]

@@ -29,8 +29,12 @@ func generate(folder string) error {
 	compiled := filepath.Join(folder, "playground.wasm")
 	defer os.Remove(compiled)
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", compiled}
-	// These packages work before a simulation starts. Without inlining, they are less to send.
-	for _, before := range []string{"gopkg.in/yaml.v3", "github.com/llmsim/llmsim/models"} {
+	// These packages work before a simulation starts, or once it has ended. Without inlining, they
+	// are less to send.
+	for _, before := range []string{"fmt", "gopkg.in/yaml.v3", "github.com/llmsim/llmsim/hardware",
+		"github.com/llmsim/llmsim/models", "github.com/llmsim/llmsim/models/engines",
+		"github.com/llmsim/llmsim/scenarios/evidence", "github.com/llmsim/llmsim/internal/files",
+		"github.com/llmsim/llmsim/internal/strict", "github.com/llmsim/llmsim/policies"} {
 		args = append(args, "-gcflags="+before+"=-l")
 	}
 	build := exec.Command("go", append(args, "github.com/llmsim/llmsim/cmd/playground")...)

@@ -57,7 +57,7 @@ func TestTablesOfMachines(t *testing.T) {
 			t.Fatalf("%d parts, want two of a heading, a table and its words, and the end:\n%s",
 				len(parts), out.String())
 		}
-		worst, least := 0.0, ""
+		worst, errors := 0.0, map[string]float64{}
 		for k := range 2 {
 			table, words := parts[3*k+1], strings.Join(parts[3*k+2], " ")
 			low, high := math.Inf(1), 0.0
@@ -72,12 +72,11 @@ func TestTablesOfMachines(t *testing.T) {
 				predicted := "–"
 				if rate.Predicted > 0 {
 					predicted = units.Figure(rate.Predicted)
-					if off := math.Abs(math.Log(rate.Predicted / rate.Measured)); off > worst {
-						worst = off
-						least = units.Figure(rate.Predicted) + "/s, and " +
-							units.Figure(rate.Measured) +
-							"/s were measured."
-					}
+					words := predicted + "/s, and " + units.Figure(rate.Measured) +
+						"/s were measured."
+					off := math.Abs(math.Log(rate.Predicted / rate.Measured))
+					errors[words] = max(errors[words], off)
+					worst = max(worst, off)
 				}
 				want := []string{rows[i].Device, "m", rows[i].Weights, units.Figure(amount),
 					units.Figure(rate.Law), units.Figure(rate.Measured),
@@ -95,11 +94,16 @@ func TestTablesOfMachines(t *testing.T) {
 			}
 		}
 		end := strings.Join(parts[6], " ")
-		if !strings.Contains(end, least) || strings.Contains(end,
-			"The largest error") != (worst > 0) ||
+		// Of errors that are as large but for rounding, such as 11 for 78 and 78 for 11, the end
+		// names either.
+		named := worst == 0
+		for words, off := range errors {
+			named = named || off >= worst*(1-1e-9) && strings.Contains(end, words)
+		}
+		if !named || strings.Contains(end, "The largest error") != (worst > 0) ||
 			!strings.Contains(end, "Measured with "+Source) || !strings.Contains(end,
 			"Weights of 4 bits") {
-			t.Errorf("%q, want %q", end, least)
+			t.Errorf("%q, want the largest of %v", end, errors)
 		}
 	})
 }
