@@ -203,9 +203,11 @@ func (c *attentionCosts) chunk(a *attention, n, cached int) sim.Time {
 	switch {
 	case c.engine.Roofline:
 		return times(a.count, max(compute, w.KVRead/c.bandwidth))
-	// kernels of linear attention compute whole chunks, and what they move is in their rate
+	// kernels of linear attention compute whole chunks, and what they move is in their rate, which
+	// was measured where memory is fast: no memory is faster than its bandwidth
 	case a.perToken > 0:
-		return times(a.count, compute*float64((n+63)/64*64)/float64(n))
+		return times(a.count, max(compute*float64((n+63)/64*64)/float64(n),
+			(w.KVRead+w.KVWritten+w.IO)/c.bandwidth))
 	case a.Gathered: // tokens are fetched while others are attended to
 		return times(a.count, max(compute, w.KVRead/(c.bandwidth*k.PrefillMemory))+
 			w.IO/(c.bandwidth*k.PrefillMemory))

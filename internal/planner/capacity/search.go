@@ -361,18 +361,27 @@ func (s *search) smallest(ctx context.Context, i, n int, note func(n int, kept f
 	if s.replicaShare > 0 {
 		n = min(max(1, int(math.Round(s.replicaShare*float64(n)))), most)
 	}
-	l := judge.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: s.Step(o,
-		n)}
-	if s.Trials.Rough {
-		l.Near += n / judge.Finest
-	}
-	return l.Find(func(n int) (bool, error) {
+	keeps := func(n int) (bool, error) {
 		ok, kept, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
 		if err == nil {
 			note(n, kept)
 		}
 		return ok, err
-	})
+	}
+	near := func(n int) int {
+		if s.Trials.Rough {
+			return s.Step(o, n) + n/judge.Finest
+		}
+		return s.Step(o, n)
+	}
+	l := judge.Least{First: n, Low: o.Based(), Most: most, Step: s.Step(o, n), Near: near(n)}
+	found, err := l.Find(keeps)
+	if fine := near(found); err == nil && 0 < found && fine < l.Near {
+		l = judge.Least{First: max(found-fine, l.Low+1), Low: l.Low, Most: found - 1, High: found,
+			Step: 2 * fine, Near: fine}
+		found, err = l.Find(keeps)
+	}
+	return found, err
 }
 
 // newSearch prepares the options of the menu.
