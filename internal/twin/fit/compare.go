@@ -38,12 +38,12 @@ func (s *Server) Compare(ctx context.Context, f scenarios.Factors, r *observed.R
 	n := 0
 	for i := range r.Requests {
 		q := &r.Requests[i]
-		if q.Failed || q.Output == 0 {
+		if q.Failed {
 			continue
 		}
 		p := o.requests[n]
 		n++
-		if p.done && (q.TTFT > 0 || q.E2E > 0) {
+		if p.done && q.Output > 0 && (q.TTFT > 0 || q.E2E > 0) {
 			list = append(list, Pair{q.Start(), 1, float64(q.Prompt), float64(q.Output),
 				[2]float64{q.TTFT, p.ttft}, [2]float64{q.TPOT(), p.tpot},
 				[2]float64{q.E2E, p.e2e}})

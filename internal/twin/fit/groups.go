@@ -100,50 +100,48 @@ func figures() []figure {
 // that they met.
 func requestData(run int, r *observed.Run, hold float64) []datum {
 	var list []datum
-	answered := slices.DeleteFunc(slices.Clone(r.Requests), func(q observed.Request) bool {
-		return q.Failed || q.Output == 0
+	load := slices.DeleteFunc(slices.Clone(r.Requests), func(q observed.Request) bool {
+		return q.Failed
 	})
-	if len(answered) == 0 {
-		return nil
-	}
-	met := inFlight(answered)
-	split := lastSeen(answered) * (1 - hold)
+	met := inFlight(load)
+	split := lastSeen(load) * (1 - hold)
 	if r.Load.Concurrency > 0 {
-		list = append(list, rateDatum(run, answered))
+		list = append(list, rateDatum(run, load))
 	}
 	for _, held := range []bool{false, true} {
 		var part []int
-		for i := range answered {
-			if answered[i].Arrival > split == held {
+		for i := range load {
+			if load[i].Output > 0 && load[i].Start() > split == held {
 				part = append(part, i)
 			}
 		}
-		list = append(list, groupData(run, answered, part, held, true)...)
+		list = append(list, groupData(run, load, part, held, true)...)
 		slices.SortStableFunc(part, func(a, b int) int { return cmp.Compare(met[a], met[b]) })
 		for k := range groupsOfLoad {
 			group := part[k*len(part)/groupsOfLoad : (k+1)*len(part)/groupsOfLoad]
-			list = append(list, groupData(run, answered, group, held, false)...)
+			list = append(list, groupData(run, load, group, held, false)...)
 		}
 	}
 	return list
 }
 
-// lastSeen returns when the last request arrived whose times are known.
+// lastSeen returns when the last request was sent whose times are known.
 func lastSeen(list []observed.Request) float64 {
-	for i := len(list) - 1; i >= 0; i-- {
+	last := 0.0
+	for i := range list {
 		if list[i].TTFT > 0 || list[i].E2E > 0 {
-			return list[i].Arrival
+			last = max(last, list[i].Start())
 		}
 	}
-	return 0
+	return last
 }
 
 // rateDatum returns the output rate of a run whose client waits for answers: it is not fitted to,
 // for the latencies make it.
-func rateDatum(run int, answered []observed.Request) datum {
+func rateDatum(run int, load []observed.Request) datum {
 	tokens, first, last := 0, math.Inf(1), 0.0
-	for i := range answered {
-		q := &answered[i]
+	for i := range load {
+		q := &load[i]
 		tokens += q.Output
 		first, last = min(first, q.Start()), max(last, q.Start()+q.E2E)
 	}

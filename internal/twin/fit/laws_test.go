@@ -27,20 +27,20 @@ func near(t *rapid.T, what string, got, want float64) {
 }
 
 // seen draws requests of a run, one a second, and what a simulator that is always right would
-// record of the answered ones. Their latencies are above 10 s from the given second on.
-func seen(t *rapid.T, from float64) (*observed.Run, *requestRecorder) {
+// record of the ones that did not fail. Requests without output have no times.
+func seen(t *rapid.T) (*observed.Run, *requestRecorder) {
 	r, o := &observed.Run{Name: "run"}, &requestRecorder{}
 	for i := range rapid.IntRange(1, 120).Draw(t, "requests") {
 		q := observed.Request{Arrival: float64(i), Prompt: 100, Output: rapid.IntRange(0, 9).Draw(t,
 			"output"),
 			TTFT:   float64(rapid.IntRange(1, 40).Draw(t, "ttft")) / 10,
 			Failed: rapid.IntRange(0, 9).Draw(t, "failed") == 0}
-		if q.Arrival > from {
-			q.TTFT += 10
-		}
 		q.E2E = q.TTFT + float64(rapid.IntRange(1, 40).Draw(t, "rest"))/10
+		if q.Output == 0 {
+			q.TTFT, q.E2E = 0, 0
+		}
 		r.Requests = append(r.Requests, q)
-		if !q.Failed && q.Output > 0 {
+		if !q.Failed {
 			o.requests = append(o.requests, served{q.Arrival, q.TTFT, q.TPOT(), q.E2E, q.Output,
 				true})
 			o.last = max(o.last, q.Arrival+q.E2E)
@@ -53,9 +53,14 @@ func seen(t *rapid.T, from float64) (*observed.Run, *requestRecorder) {
 // out is the last part of the time, and the groups of a part make it up.
 func TestTheRightSimulatorHasNoErrorsOfRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, o := seen(t, 1e9)
+		r, o := seen(t)
 		hold := rapid.SampledFrom([]float64{0.2, 0.3}).Draw(t, "hold")
-		answered := o.requests
+		var answered []*served
+		for i := range o.requests {
+			if o.requests[i].output > 0 {
+				answered = append(answered, &o.requests[i])
+			}
+		}
 		if len(answered) == 0 {
 			t.Skip("nothing was answered")
 		}
@@ -126,7 +131,8 @@ func TestTheRightSimulatorHasNoErrorsOfRequests(t *testing.T) {
 // It predicts the sums of intervals, and the figures of a whole run, as they were measured too.
 func TestTheRightSimulatorHasNoErrorsOfSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, o := seen(t, 1e9)
+		r, o := seen(t)
+		o.requests = slices.DeleteFunc(o.requests, func(s served) bool { return s.output == 0 })
 		var requests observed.Run
 		end := float64(len(r.Requests))
 		intervals := observed.Run{Name: "intervals"}
@@ -211,7 +217,7 @@ func TestTheRightSimulatorHasNoErrorsOfSums(t *testing.T) {
 // A request met the ones that were sent before it and had not ended.
 func TestInFlight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, _ := seen(t, 30)
+		r, _ := seen(t)
 		for i, got := range inFlight(r.Requests) {
 			want := 0
 			for _, q := range r.Requests[:i] {
@@ -238,7 +244,7 @@ func TestReplay(t *testing.T) {
 		limit := rapid.IntRange(0, 3).Draw(t, "limit")
 		s := newReplay(list, limit)
 		var under []sim.Request
-		free, now, last := sim.Time(0), sim.Time(0), sim.Time(-1)
+		free, now, last := make([]sim.Time, limit), sim.Time(0), sim.Time(-1)
 		sent := map[int]bool{}
 		for len(sent) < len(list) || len(under) > 0 {
 			next := s.NextArrival()
@@ -249,18 +255,21 @@ func TestReplay(t *testing.T) {
 			}
 			if next == sim.Never || len(under) > 0 && rapid.Bool().Draw(t, "ends") {
 				now += sim.Time(rapid.Int64Range(0, 3).Draw(t, "takes"))
-				if limit > 0 && len(under) == limit {
-					free = max(free, now)
-				}
-				s.Done(&under[0], now)
+				ends := now + sim.Time(rapid.Int64Range(0, 3).Draw(t, "way back"))
+				free = append(free, ends)
+				s.Done(&under[0], ends)
 				under = under[1:]
 				continue
 			}
 			var r sim.Request
 			s.Next(&r)
-			due := list[r.Prompt-1].Arrival
-			if sent[r.Prompt] || due < last || r.Arrival != max(due, free) || r.Arrival != next {
-				t.Fatalf("%+v is sent at %v, due %v, free %v", r, next, due, free)
+			due, slot := list[r.Prompt-1].Arrival, sim.Time(0)
+			if limit > 0 {
+				slices.Sort(free)
+				slot, free = free[0], free[1:]
+			}
+			if sent[r.Prompt] || due < last || r.Arrival != max(due, slot) || r.Arrival != next {
+				t.Fatalf("%+v is sent at %v, due %v, free %v", r, next, due, slot)
 			}
 			sent[r.Prompt], last = true, due
 			under = append(under, r)
@@ -492,4 +501,66 @@ func Predict(ctx context.Context, server *Server, runs []observed.Run,
 		return nil, err
 	}
 	return p.errors(ctx, f)
+}
+
+// The load has the prompt tokens and the output tokens of all requests but the failed ones; what
+// ended without a token is in it, with one.
+func TestTheLoadKeepsAllTokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, _ := seen(t)
+		want, got := [2]int{}, [2]int{}
+		for _, q := range r.Requests {
+			if !q.Failed {
+				want = [2]int{want[0] + q.Prompt, want[1] + max(1, q.Output)}
+			}
+		}
+		list, _ := requestsOf(r)
+		for _, q := range list {
+			got = [2]int{got[0] + q.Prompt, got[1] + q.Output}
+		}
+		if got != want {
+			t.Errorf("the load has %d prompt and output tokens, want %d", got, want)
+		}
+	})
+}
+
+// What a client with a fixed number of streams recorded of one server is replayed on another as the
+// same loop: the times are those of the loop on the other, whatever the first server's speed.
+func TestALoopIsReplayedAsALoop(t *testing.T) {
+	s := Server{Load: func(sets ...string) (*scenarios.File, error) {
+		return scenarios.Parse("test.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
+			"engine: vllm\nworkload: {rate: 1/s, prompt: 100, output: 10, requests: 10}"), sets...)
+	}}
+	for _, streams := range []int{1, 4, 12} {
+		loop := observed.Run{Load: observed.Load{Concurrency: streams}}
+		for i := range 100 {
+			loop.Requests = append(loop.Requests, observed.Request{Prompt: 50 + i*37%200,
+				Output: 5 + i*i%40})
+		}
+		for _, slower := range []float64{0.7, 1, 1.6} {
+			f := scenarios.Factors{Prompts: slower, Memory: slower, Step: slower}
+			there, err := s.run(context.Background(), f, &loop)
+			testkit.OK(t, err)
+			var seen observed.Run
+			for i, q := range loop.Requests {
+				p := there.requests[i]
+				q.Arrival, q.TTFT, q.E2E = p.at, p.ttft, p.e2e
+				seen.Requests = append(seen.Requests, q)
+			}
+			if found := seen.Arrange(); !found || seen.Load.Concurrency != streams {
+				t.Errorf("found a loop: %v, of %d streams, want %d", found, seen.Load.Concurrency,
+					streams)
+			}
+			want, err := s.run(context.Background(), scenarios.Factors{}, &loop)
+			testkit.OK(t, err)
+			got, err := s.run(context.Background(), scenarios.Factors{}, &seen)
+			testkit.OK(t, err)
+			of := func(q *served) float64 { return q.ttft }
+			if a, b := mean(got, of), mean(want, of); math.Abs(a/b-1) > 1e-6 ||
+				math.Abs(got.last/want.last-1) > 1e-6 {
+				t.Errorf("%d streams, recorded at %g: TTFT %g s until %g s, want %g s until %g s",
+					streams, slower, a, got.last, b, want.last)
+			}
+		}
+	}
 }

@@ -14,14 +14,14 @@ import (
 type replay struct {
 	requests []sim.Request
 	order    []int // of sending: numbers of requests
-	limit    int
+	limited  bool
 	next     int
-	underWay int
-	free     sim.Time // when the last slot became free
+	free     []sim.Time // when the slots that are free became so, the earliest first
 }
 
 func newReplay(requests []sim.Request, limit int) *replay {
-	s := &replay{requests: requests, order: make([]int, len(requests)), limit: limit}
+	s := &replay{requests: requests, order: make([]int, len(requests)), limited: limit > 0,
+		free: make([]sim.Time, min(limit, len(requests)))}
 	for i := range s.order {
 		s.order[i] = i
 	}
@@ -33,10 +33,13 @@ func newReplay(requests []sim.Request, limit int) *replay {
 
 // NextArrival implements sim.Source.
 func (s *replay) NextArrival() sim.Time {
-	if s.next == len(s.requests) || s.limit > 0 && s.underWay >= s.limit {
+	switch {
+	case s.next == len(s.requests), s.limited && len(s.free) == 0:
 		return sim.Never
+	case s.limited:
+		return max(s.requests[s.order[s.next]].Arrival, s.free[0])
 	}
-	return max(s.requests[s.order[s.next]].Arrival, s.free)
+	return s.requests[s.order[s.next]].Arrival
 }
 
 // Next implements sim.Source.
@@ -45,22 +48,25 @@ func (s *replay) Next(r *sim.Request) {
 	*r = s.requests[s.order[s.next]]
 	r.ID, r.Arrival, r.Content = id, at, append(space, r.Content...)
 	s.next++
-	s.underWay++
+	if s.limited {
+		s.free = s.free[1:]
+	}
 }
 
 // Done implements sim.Source.
 func (s *replay) Done(_ *sim.Request, at sim.Time) {
-	if s.limit > 0 && s.underWay == s.limit {
-		s.free = max(s.free, at)
+	if s.limited {
+		i, _ := slices.BinarySearch(s.free, at)
+		s.free = slices.Insert(s.free, i, at)
 	}
-	s.underWay--
 }
 
 // Err implements sim.Source.
 func (s *replay) Err() error { return nil }
 
-// requestsOf returns the requests of a run in the order in which it lists them, and how many come
-// before the requests that are compared.
+// requestsOf returns the requests of a run in the order in which it lists them, without the failed
+// ones, and how many come before the requests that are compared. A request that ended without a
+// token costs what one with a single token does.
 func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 	if len(r.Requests) == 0 {
 		return drawnRequests(r)
@@ -71,11 +77,11 @@ func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 		if r.Load.Concurrency == 0 {
 			at = q.Start()
 		}
-		if q.Failed || q.Output == 0 {
+		if q.Failed {
 			continue
 		}
-		one := sim.Request{Arrival: sim.Seconds(at), Prompt: max(1, q.Prompt), Output: q.Output,
-			Content: q.Content}
+		one := sim.Request{Arrival: sim.Seconds(at), Prompt: max(1, q.Prompt),
+			Output: max(1, q.Output), Content: q.Content}
 		if q.Cached > 0 && len(q.Content) == 0 {
 			one.Content = []sim.Segment{{ID: 1, Tokens: min(q.Cached, one.Prompt-1)}}
 		}

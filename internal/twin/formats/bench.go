@@ -150,6 +150,17 @@ func countFailed(list []observed.Request) int {
 	return n
 }
 
+// countUnanswered returns the number of requests that were served and ended without a token.
+func countUnanswered(list []observed.Request) int {
+	n := 0
+	for i := range list {
+		if !list[i].Failed && list[i].Output == 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // sweepSummary reports whether a file is the summary of a `vllm bench sweep serve` folder, which is
 // the list of the runs beside it.
 func sweepSummary(name string, data []byte) bool {

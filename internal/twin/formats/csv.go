@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,12 +80,13 @@ func fitsCSV(data []byte) bool {
 
 // table is a CSV file with the columns of the fields.
 type table struct {
-	in    *input
-	at    map[string]int
-	scale map[string]float64
-	row   []string
-	line  int
-	err   error
+	in     *input
+	header []string
+	at     map[string]int
+	scale  map[string]float64
+	row    []string
+	line   int
+	err    error
 }
 
 // columns finds the column of each field.
@@ -135,18 +138,31 @@ func (t *table) has(names ...string) bool {
 	return true
 }
 
-// number returns the value of a field; 0 where there is no column or no value.
+// known reports whether the row has a value of a field.
+func (t *table) known(name string) bool { return t.text(name) != "" }
+
+// number returns the value of a field; 0 where there is no column or no value. Times of a clock may
+// be negative, as a client's warm-up is.
 func (t *table) number(name string) float64 {
-	i, ok := t.at[name]
-	if !ok || i >= len(t.row) || strings.TrimSpace(t.row[i]) == "" {
+	if !t.known(name) {
 		return 0
 	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(t.row[i]), 64)
-	if (err != nil || !observed.Finite(v)) && t.err == nil {
-		t.err = t.in.errorf("line %d: %s: found %.40q, want a number from 0", t.line, name,
-			t.row[i])
+	v, err := strconv.ParseFloat(t.text(name), 64)
+	size, want := v, "a number from 0"
+	if slices.Contains([]string{"arrival", "sent", "first", "last"}, name) {
+		size, want = math.Abs(v), "a time"
+	}
+	if err != nil || !observed.Finite(size) {
+		t.refuse("%s: found %.40q, want %s", t.header[t.at[name]], t.text(name), want)
 	}
 	return v * t.scale[name]
+}
+
+// refuse keeps the first error, which names the row.
+func (t *table) refuse(format string, args ...any) {
+	if t.err == nil {
+		t.err = t.in.errorf("line %d: %w", t.line, fmt.Errorf(format, args...))
+	}
 }
 
 func (t *table) whole(name string) int { return int(min(t.number(name), 1<<31)) }
@@ -168,7 +184,7 @@ func readCSV(in *input) error {
 	if err != nil {
 		return in.errorf("%w", err)
 	}
-	t := &table{in: in, at: map[string]int{}, scale: map[string]float64{}}
+	t := &table{in: in, header: header, at: map[string]int{}, scale: map[string]float64{}}
 	if err := t.columns(header); err != nil {
 		return in.errorf("%w", err)
 	}
@@ -190,6 +206,7 @@ func readCSV(in *input) error {
 		in.lack("when requests arrived: name their column with --map arrival=COLUMN")
 	}
 	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
+	one.Load.Untimed = !t.has("arrival") && !t.has("sent")
 	for n := 0; ; n++ {
 		t.row, err = r.Read()
 		if err == io.EOF {
@@ -218,21 +235,41 @@ func (t *table) takeStep(run *observed.Run) {
 }
 
 func (t *table) takeRequest(run *observed.Run) {
-	q := observed.Request{Arrival: t.number("arrival"), Sent: t.number("sent"),
+	q := observed.Request{Arrival: t.number(t.first("arrival", "sent")), Sent: t.number("sent"),
 		Prompt: t.whole("prompt"), Output: t.whole("output"), Cached: t.whole("cached"),
 		TTFT: t.number("ttft"), E2E: t.number("e2e"),
 		Failed: strings.HasPrefix(t.text("status"), "rejected")}
-	if t.has("first") && !q.Failed {
+	if t.known("sent") && q.Arrival < 0 {
+		q.Sent = cmp.Or(q.Sent, 1e-9) // since 0 would say that it was sent at its arrival
+	}
+	if t.known("first") && !q.Failed {
 		q.TTFT = t.number("first") - q.Start()
 	}
-	if t.has("last") && !q.Failed {
+	if t.known("last") && !q.Failed {
 		q.E2E = t.number("last") - q.Start()
 	}
-	if (q.TTFT < 0 || q.E2E < 0) && t.err == nil {
-		t.err = t.in.errorf("line %d: times go backwards: sent at %g s, first token after %g s, "+
-			"last after %g s", t.line, q.Start(), q.TTFT, q.E2E)
+	switch {
+	case q.TTFT < 0 || q.E2E < 0:
+		t.refuse("times go backwards: sent at %g s, first token after %g s, last after %g s",
+			q.Start(), q.TTFT, q.E2E)
+	case !run.Load.Untimed && !t.known("arrival") && !t.known("sent"):
+		t.refuse("%s: found no value, want the time at which the request was sent: without it, "+
+			"the load of the server is not known", t.header[t.at[t.first("arrival", "sent")]])
+	case !q.Failed && !t.known("prompt"):
+		t.refuse("%s: found no value, want the number of tokens", t.header[t.at["prompt"]])
+	case q.E2E > 0 && q.TTFT > q.E2E+1e-6:
+		t.refuse("the first token comes %g s after sending and the last one %g s; want the last "+
+			"one no earlier", q.TTFT, q.E2E)
 	}
 	run.Requests = append(run.Requests, q)
+}
+
+// first returns the first of two fields that the row has a value of, or else a column of.
+func (t *table) first(a, b string) string {
+	if t.known(a) || !t.known(b) && t.has(a) {
+		return a
+	}
+	return b
 }
 
 func (t *table) takeRun(*observed.Run) {

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
@@ -83,4 +86,67 @@ func TestRequestsWithoutArrivals(t *testing.T) {
 			t.Errorf("%s: %q", column, o.Lacks)
 		}
 	}
+}
+
+// Times that are counted from another moment, before the run or by the calendar, are the same run.
+// Cells that are empty are values that are not known.
+func TestTimesAreCountedFromTheFirst(t *testing.T) {
+	read := func(from float64) observed.Run {
+		var text strings.Builder
+		fmt.Fprintln(&text, "arrival_s,sent_s,prompt_tokens,output_tokens,first_token_s,"+
+			"last_token_s")
+		for i := range 20 {
+			at := from + float64(i*i)
+			fmt.Fprintf(&text, "%f,%f,%d,7,%f,%f\n", at, at+1, 5+i, at+1.5, at+3)
+		}
+		fmt.Fprintf(&text, "%f,,9,0,,\n", from+400)
+		o, err := formats.Parse("a.csv", []byte(text.String()), formats.Options{})
+		testkit.OK(t, err)
+		r := o.Runs[0]
+		for i := range r.Requests { // a float64 holds the calendar's seconds to 0.2 microseconds
+			q := &r.Requests[i]
+			for _, v := range []*float64{&q.Arrival, &q.Sent, &q.TTFT, &q.E2E} {
+				*v = math.Round(*v*1e5) / 1e5
+			}
+		}
+		return r
+	}
+	want := fmt.Sprint(read(0))
+	for _, from := range []float64{-5, -0.25, 1767225600} {
+		if got := fmt.Sprint(read(from)); got != want {
+			t.Errorf("from %g s on:\n%s, want\n%s", from, got, want)
+		}
+	}
+}
+
+// The prompts of a file's requests are all in its load, with and without answers.
+func TestPromptsOfAFileStayInTheLoad(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, want, unanswered := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n", 0, 0
+		for i := range rapid.IntRange(1, 30).Draw(t, "requests") {
+			prompt, output := rapid.IntRange(1, 99).Draw(t, "prompt"), i%3
+			times := ","
+			if output > 0 {
+				times = "0.1,0.3"
+			} else {
+				unanswered++
+			}
+			text += fmt.Sprintf("%d,%d,%d,%s\n", i, prompt, output, times)
+			want += prompt
+		}
+		o, err := formats.Parse("a.csv", []byte(text), formats.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, says := 0, fmt.Sprintf("%d of %d requests ended without a token", unanswered,
+			len(o.Runs[0].Requests))
+		for _, q := range o.Runs[0].Requests {
+			if !q.Failed {
+				got += q.Prompt
+			}
+		}
+		if notes := fmt.Sprint(o.Sources[0].Notes); got != want || !strings.Contains(notes, says) {
+			t.Errorf("%d prompt tokens, want %d; notes %q, want %q", got, want, notes, says)
+		}
+	})
 }

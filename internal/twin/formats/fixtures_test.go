@@ -53,7 +53,7 @@ func fixtures() []fixture {
 		{name: "aiperf.json", format: "aiperf-summary", runs: 1,
 			text: `{"request_throughput":{"unit":"requests/sec","avg":3},"request_latency":` +
 				`{"unit":"ms","avg":700}}`},
-		{name: "answers.jsonl", format: "vllm-responses", runs: 1, requests: 1,
+		{name: "answers.jsonl", format: "vllm-responses", runs: 1, requests: 2,
 			text: `{"created":1785585600,"choices":[{"message":{"content":"a secret"}}],"usage":` +
 				`{"prompt_tokens":42,"completion_tokens":128},"metrics":{"time_to_first_token_ms"` +
 				`:85.2,"generation_time_ms":1240.5,"queue_time_ms":12.3,"mean_itl_ms":9.1}}` +

@@ -82,7 +82,14 @@ func Parse(name string, data []byte, o Options) (*observed.Observed, error) {
 	}
 	for i := range out.Runs {
 		run := &out.Runs[i]
-		run.Sort()
+		if run.Arrange() {
+			in.addNote("%s: requests are sent as answers end, at most %d in flight: a closed loop",
+				run.Name, run.Load.Concurrency)
+		}
+		if n := countUnanswered(run.Requests); n > 0 {
+			in.addNote("%s: %d of %d requests ended without a token: their prompts stay in the "+
+				"load, and their times are not compared", run.Name, n, len(run.Requests))
+		}
 		if n := len(run.Requests) + len(run.Steps) + len(run.Intervals); n > mostEntries {
 			return nil, in.errorf("found %d entries, allowed: %d", n, mostEntries)
 		}

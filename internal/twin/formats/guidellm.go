@@ -98,9 +98,7 @@ func guideRequests(list []object, run *observed.Run) {
 		q := observed.Request{Arrival: start, Prompt: r.count("prompt_tokens"),
 			Output: r.count("output_tokens"), TTFT: max(0, times.number(first)-start),
 			E2E: max(0, times.number(last)-start)}
-		if q.Output > 0 {
-			run.Requests = append(run.Requests, q)
-		}
+		run.Requests = append(run.Requests, q)
 	}
 	run.FromFirst() // they are listed as they ended
 }

@@ -61,7 +61,7 @@ func readPerfRequests(in *input, all []object) error {
 		if len(chunks) > 0 {
 			q.TTFT = max(0, chunks[0]-start)
 		}
-		q.Failed = o.at("error") != nil || q.Output == 0
+		q.Failed = o.at("error") != nil
 		run.Requests = append(run.Requests, q)
 	}
 	run.FromFirst()

@@ -51,12 +51,14 @@ func records() map[string]record {
 				"chunk_times": []float64{5.5 + float64(n)}}}}
 	}
 	return map[string]record{
-		"vllm-responses": {func(int) any { return response(3, 8) }, []any{response(0, 8),
-			response(3, 0)}, "%d answers have no metrics or no tokens", "%d requests"},
+		"vllm-responses": {func(int) any { return response(3, 8) }, []any{response(3, 0),
+			dict{"usage": dict{"completion_tokens": 3}, "metrics": dict{
+				"time_to_first_token_ms": 8}}}, "%d answers have no metrics or no prompt",
+			"%d requests"},
 		"aiperf": {func(n int) any { return aiperf(n, 4) }, []any{aiperf(7, 0)},
 			"%d of %[2]d requests failed or were cancelled", "%[2]d requests"},
 		"inference-perf-requests": {func(n int) any { return perf(n, 3, nil) }, []any{
-			perf(0, 0, nil), perf(0, 3, dict{})}, "%d of %[2]d requests failed",
+			perf(0, 3, dict{})}, "%d of %[2]d requests failed",
 			"%[2]d requests"},
 		"fpm": {func(int) any { return step(0.02) }, []any{step(0)}, "", "%d steps, %[3]d idle"},
 		"vllm-iterations": {func(n int) any { return iteration(1, "0.2", "") }, []any{

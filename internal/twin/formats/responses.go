@@ -17,7 +17,7 @@ func readResponses(in *input, all []object) error {
 			TTFT: ms * (metrics.number("queue_time_ms") +
 				metrics.number("time_to_first_token_ms"))}
 		q.E2E = q.TTFT + ms*metrics.number("generation_time_ms")
-		if q.Output == 0 || q.TTFT == 0 {
+		if q.Prompt == 0 || q.Output > 0 && q.TTFT == 0 {
 			without++
 			continue
 		}
@@ -26,7 +26,7 @@ func readResponses(in *input, all []object) error {
 	run.FromFirst()
 	in.found("%d requests", len(run.Requests))
 	if without > 0 {
-		in.addNote("%d answers have no metrics or no tokens, and are left out", without)
+		in.addNote("%d answers have no metrics or no prompt, and are left out", without)
 	}
 	in.addNote("arrivals are known to the second, and times are the engine's: they lack what its " +
 		"front end and the network take")

@@ -23,7 +23,7 @@ import (
 func TestTrafficIsTheMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := observed.Run{Name: "a", Load: observed.Load{Prompt: 7, Output: 9}}
-		var n, prompt, output, ttft, e2e, tpots, tpot float64
+		var n, prompt, output, ttfts, ttft, e2es, e2e, tpots, tpot float64
 		for range rapid.IntRange(1, 20).Draw(t, "n") {
 			q := observed.Request{Arrival: times().Draw(t, "at"), Prompt: counts().Draw(t, "in"),
 				Output: rapid.IntRange(1, 4).Draw(t, "out"), TTFT: times().Draw(t, "ttft"),
@@ -36,6 +36,12 @@ func TestTrafficIsTheMeans(t *testing.T) {
 			n++
 			prompt, output = prompt+float64(q.Prompt), output+float64(q.Output)
 			ttft, e2e = ttft+q.TTFT, e2e+q.E2E
+			if q.TTFT > 0 {
+				ttfts++
+			}
+			if q.E2E > 0 {
+				e2es++
+			}
 			if q.E2E > q.TTFT && q.Output > 1 && q.TTFT > 0 {
 				tpots++
 				tpot += (q.E2E - q.TTFT) / float64(q.Output-1)
@@ -56,7 +62,7 @@ func TestTrafficIsTheMeans(t *testing.T) {
 		near("rate", got.Rate*r.Requests[len(r.Requests)-1].Arrival,
 			math.Min(1, r.Requests[len(r.Requests)-1].Arrival*1e300)*float64(len(r.Requests)-1))
 		text := report(t, o)
-		for name, sums := range map[string][2]float64{"TTFT": {ttft, n}, "E2E": {e2e, n},
+		for name, sums := range map[string][2]float64{"TTFT": {ttft, ttfts}, "E2E": {e2e, e2es},
 			"TPOT": {tpot, tpots}} {
 			words := ", " + name + " "
 			if said := strings.Contains(text, words); said != (sums[0] > 0) {

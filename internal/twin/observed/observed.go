@@ -83,12 +83,16 @@ type Load struct {
 	Groups   int  `json:"groups,omitempty"`
 	System   int  `json:"system,omitempty"`
 	Warm     bool `json:"warm,omitempty"`
+	// Untimed says that the source lists requests without the times at which they were sent: they
+	// cannot be replayed.
+	Untimed bool `json:"untimed,omitempty"`
 }
 
 // Request is one request. Its text is not kept.
 type Request struct {
 	// Arrival is when the request was due, from the start of the run, and Sent when it was sent
-	// where a limit of the client delayed it; 0 means at its arrival.
+	// where a limit of the client delayed it; 0 means at its arrival. A request that was due when
+	// the one before it ended, and at no time of its own, has the arrival of the one before it.
 	Arrival float64 `json:"at"`
 	Sent    float64 `json:"sent,omitempty"`
 	Prompt  int     `json:"in"`
@@ -99,7 +103,8 @@ type Request struct {
 	E2E  float64 `json:"e2e,omitempty"`
 	// Content is what the prompt shares with others.
 	Content []sim.Segment `json:"content,omitempty"`
-	// Failed says that the request got no answer.
+	// Failed says that the request was refused, or that its connection broke: it is not part of the
+	// load. A request that ended without a token is not such a one, and costs its prefill.
 	Failed bool `json:"failed,omitempty"`
 }
 
@@ -186,19 +191,39 @@ func (o *Observed) Date() string {
 	return last
 }
 
-// Sort brings requests in order of their arrival.
+// Sort brings requests in order of their arrival, and requests that are due together in the order
+// in which they were sent.
 func (r *Run) Sort() {
 	slices.SortStableFunc(r.Requests, func(a, b Request) int {
-		return cmp.Compare(a.Arrival, b.Arrival)
+		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.Start(), b.Start()))
 	})
 }
 
-// FromFirst brings requests in order of their arrival, and counts their arrivals from the first.
+// FromFirst brings requests in order of their arrival, and counts times from the first one.
 func (r *Run) FromFirst() {
 	r.Sort()
 	for i := len(r.Requests) - 1; i >= 0; i-- {
-		r.Requests[i].Arrival -= r.Requests[0].Arrival
+		q := &r.Requests[i]
+		if q.Sent != 0 {
+			q.Sent -= r.Requests[0].Arrival
+		}
+		q.Arrival -= r.Requests[0].Arrival
 	}
+}
+
+// mostStart is the latest first arrival, in seconds, that is believed to be one after the start of
+// a run, and not a time of the calendar.
+const mostStart = 1e6
+
+// Arrange brings requests in order, counts times from the first arrival where that is negative or a
+// time of the calendar, and finds a closed loop. It reports whether the client had a limit that the
+// source does not say.
+func (r *Run) Arrange() (loop bool) {
+	r.Sort()
+	if len(r.Requests) > 0 && (r.Requests[0].Arrival < 0 || r.Requests[0].Arrival > mostStart) {
+		r.FromFirst()
+	}
+	return r.FindLoop()
 }
 
 // Finite reports whether all values are numbers that can be computed with: not negative, and at

@@ -3,12 +3,14 @@ package observed
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -76,9 +78,11 @@ func (o *Observed) Save(dir string) error {
 func (r *Run) writeTrace(to io.Writer) error {
 	w := bufio.NewWriter(to)
 	fmt.Fprintln(w, "arrival_s,prompt_tokens,output_tokens")
-	for i := range r.Requests {
-		if q := &r.Requests[i]; !q.Failed {
-			fmt.Fprintf(w, "%s,%d,%d\n", strconv.FormatFloat(q.Arrival, 'f', 6, 64),
+	sent := slices.Clone(r.Requests)
+	slices.SortStableFunc(sent, func(a, b Request) int { return cmp.Compare(a.Start(), b.Start()) })
+	for i := range sent {
+		if q := &sent[i]; !q.Failed {
+			fmt.Fprintf(w, "%s,%d,%d\n", strconv.FormatFloat(q.Start(), 'f', 6, 64),
 				max(1, q.Prompt), max(1, q.Output))
 		}
 	}

@@ -110,29 +110,27 @@ func (w *writer) run(r *Run) {
 // described returns load and figures of a run's requests.
 func (r *Run) described() (Load, Figures) {
 	l, s := r.Load, Figures{}
-	var answered, tpots float64
+	var served, ttfts, e2es, tpots float64
 	l.Prompt, l.Output = 0, 0
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		if q.Failed {
 			continue
 		}
-		answered++
+		served++
 		l.Prompt, l.Output = l.Prompt+float64(q.Prompt), l.Output+float64(q.Output)
-		s.TTFT, s.E2E = s.TTFT+q.TTFT, s.E2E+q.E2E
-		if v := q.TPOT(); v > 0 {
-			s.TPOT += v
-			tpots++
+		for _, f := range []struct {
+			value  float64
+			sum, n *float64
+		}{{q.TTFT, &s.TTFT, &ttfts}, {q.TPOT(), &s.TPOT, &tpots}, {q.E2E, &s.E2E, &e2es}} {
+			if f.value > 0 {
+				*f.sum, *f.n = *f.sum+f.value, *f.n+1
+			}
 		}
 	}
-	if answered > 0 {
-		l.Prompt, l.Output = l.Prompt/answered, l.Output/answered
-		s.TTFT, s.E2E = s.TTFT/answered, s.E2E/answered
-	}
-	if tpots > 0 {
-		s.TPOT /= tpots
-	}
-	if last := r.Requests[len(r.Requests)-1].Arrival; last > 0 {
+	l.Prompt, l.Output = l.Prompt/max(1, served), l.Output/max(1, served)
+	s.TTFT, s.TPOT, s.E2E = s.TTFT/max(1, ttfts), s.TPOT/max(1, tpots), s.E2E/max(1, e2es)
+	if last := r.Requests[len(r.Requests)-1].Start(); last > 0 {
 		l.Rate = float64(len(r.Requests)-1) / last
 	}
 	return l, s

@@ -20,15 +20,16 @@ func (o *Observed) WriteWorkload(to io.Writer) error {
 	fmt.Fprintf(w, "# Traffic of the run %q.\nworkload:\n", r.Name)
 	if len(r.Requests) > 0 {
 		fmt.Fprintf(w, "  trace: %s\n", TraceFile)
+		if r.waits() {
+			r.Load.writeLoop(w)
+		}
 		return w.Flush()
 	}
 	l := r.Load
 	if l.Rate > 0 {
 		fmt.Fprintf(w, "  rate: %s/s\n", strconv.FormatFloat(l.Rate, 'g', 6, 64))
 	} else {
-		// Load generators with a bound on the concurrency start with all of it at once.
-		fmt.Fprintf(w, "  arrivals: {process: closed-loop, users: %d, start: together}\n",
-			max(1, l.Concurrency))
+		l.writeLoop(w)
 	}
 	if l.PromptSpread == 0 && l.OutputSpread == 0 {
 		fmt.Fprintf(w, "  # Only means are known: the spread of lengths is not.\n")
@@ -45,6 +46,24 @@ func (o *Observed) WriteWorkload(to io.Writer) error {
 		fmt.Fprintf(w, "  requests: %d\n", l.Requests)
 	}
 	return w.Flush()
+}
+
+// writeLoop writes the arrivals of a client that waits for answers. Load generators with a bound on
+// the concurrency start with all of it at once.
+func (l *Load) writeLoop(w io.Writer) {
+	fmt.Fprintf(w, "  arrivals: {process: closed-loop, users: %d, start: together}\n",
+		max(1, l.Concurrency))
+}
+
+// waits reports whether a limit of the client delayed most of the requests.
+func (r *Run) waits() bool {
+	late := 0
+	for i := range r.Requests {
+		if r.Requests[i].Start() > r.Requests[i].Arrival {
+			late++
+		}
+	}
+	return r.Load.Concurrency > 0 && 2*late > len(r.Requests)
 }
 
 // length returns the length of a scenario's workload with a mean and a spread; 0 means that the
