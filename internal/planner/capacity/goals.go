@@ -106,6 +106,11 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 				return err
 			}
 		}
+		if h := s.Trials.File.Plan.Horizon; h != nil {
+			if a.Horizon, err = s.months(ctx, h, a.Shapes); err != nil {
+				return err
+			}
+		}
 		if list, more := s.contenders(contender); more {
 			a.Contenders = len(list)
 		}
@@ -306,10 +311,16 @@ func (s *cheapestGoal) contenders(within float64) (list []int, more bool) {
 	return near, true
 }
 
-// perturbed returns a search with other inputs, among the contenders. Where prices alone change,
-// all else that is known of options holds.
+// perturbed returns a search with other inputs, among the contenders.
 func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input, within float64) (*search,
 	error) {
+	list, _ := s.contenders(within)
+	return s.again(ctx, p, list)
+}
+
+// again returns a search with other inputs, among some options. Where prices alone change, all else
+// that is known of options holds.
+func (s *cheapestGoal) again(ctx context.Context, p detail.Input, list []int) (*search, error) {
 	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
 	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
 	if p.Plan != nil {
@@ -317,12 +328,11 @@ func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input, within flo
 	}
 	trials := *s.Trials
 	trials.File = f
-	var contenders []*candidate.Option
-	list, _ := s.contenders(within)
+	var some []*candidate.Option
 	for _, i := range list {
-		contenders = append(contenders, s.options[i])
+		some = append(some, s.options[i])
 	}
-	options := candidate.Copies(contenders, f, p.Price)
+	options := candidate.Copies(some, f, p.Price)
 	if p.Price != nil {
 		again := &search{standing: standing{Judge: s.Judge, options: options, best: -1}}
 		again.Trials = &trials
@@ -338,6 +348,70 @@ func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input, within flo
 		other.Seeds = judge.FewSeeds // as rough as other loads are judged here
 	}
 	return other, nil
+}
+
+// monthsKinds is how many servers a horizon is planned with: the answer's, and the ones whose
+// fleets cost least beside it.
+const monthsKinds = 4
+
+// months plans a horizon.
+func (s *cheapestGoal) months(ctx context.Context, h *asked.Horizon, shapes []answer.Shape) (
+	*answer.Horizon, error) {
+	kinds := []*growing{{option: s.best}}
+	for i := range shapes {
+		if sh := &shapes[i]; sh.Replicas > 0 && len(kinds) < monthsKinds && sh.Option != s.best &&
+			!s.options[sh.Option].IsSpot() {
+			kinds = append(kinds, &growing{option: sh.Option})
+		}
+	}
+	var list []int
+	for _, k := range kinds {
+		o := s.options[k.option]
+		k.label, k.price, k.onDemand = s.label(k.option), o.Price, o.OnDemand()
+		list = append(list, k.option)
+	}
+	slices.Sort(list) // in the order of the menu
+	return overMonths(h, kinds, func(factor float64) error {
+		other, err := s.again(ctx, detail.Input{Plan: func(p *asked.Plan) {
+			p.ScaleRate(factor)
+		}}, list)
+		if err != nil {
+			return err
+		}
+		other.Trials.Rough, other.replicaShare = false, 0
+		return s.sizeAt(ctx, factor, kinds, other, list)
+	})
+}
+
+// sizeAt sizes fleets for a multiple of the load, in a search among the listed options.
+func (s *cheapestGoal) sizeAt(ctx context.Context, factor float64, kinds []*growing, other *search,
+	list []int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	sizes := make([]int, len(kinds))
+	for i, k := range kinds {
+		group.Go(func() error {
+			at := slices.Index(list, k.option)
+			o, first := other.options[at], s.outcomes[k.option].replicas
+			if n := len(k.sizes); n > 0 {
+				first = int(math.Ceil(float64(k.sizes[n-1]-s.Spare) * factor / k.factors[n-1]))
+			}
+			most := other.Most(o)
+			if most < other.Fewest(o) {
+				return nil
+			}
+			first = max(min(first, most), other.Fewest(o))
+			n, err := other.smallest(ctx, at, first, func(int, float64) {})
+			if err = other.unlessBroken(at, err); err == nil && n > 0 {
+				sizes[i] = n + s.Spare
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	for i, k := range kinds {
+		k.add(factor, sizes[i])
+	}
+	return err
 }
 
 // mostShapes bounds the shapes that an answer shows.

@@ -64,6 +64,8 @@ type Answer struct {
 	BestMeasured *Shape `json:"best_measured,omitempty"`
 	// Growth is the fleet for the rate to come; nil if the plan does not ask for it.
 	Growth *Growth `json:"growth,omitempty"`
+	// Horizon is what to rent over months in which the load grows; nil if the plan does not ask.
+	Horizon *Horizon `json:"horizon,omitempty"`
 	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
 	// Contenders is the number of options among which the answers with other inputs were looked

@@ -66,9 +66,13 @@ func (a *Answer) page(level Level, several bool) *page {
 		a.addNone(g, whole)
 	} else {
 		a.addFleet(g, whole)
+		if words := a.Horizon.brief(a); words != nil {
+			g.add(likely, words, words[:1])
+		}
 		a.addOthers(g, whole)
 	}
 	if whole {
+		g.add(reasons, a.Horizon.tables(a))
 		g.add(reasons, a.tables())
 		if a.Today != nil || a.Sensitivity != nil {
 			g.add(reasons, doc.Blocks{{Kind: doc.Gap}})

@@ -439,6 +439,16 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	a.addOthers(&g, true)
 	says(t, g.all(), "For 2 times the rate no option", "no: Next")
 	a.Growth = nil
+	h := &Horizon{Months: 24, Growth: 0.08, TooFew: []string{"v"}}
+	says(t, plain(h.brief(a)), "Over 24 months with 8% more each month, no server", "too few are v")
+	h.Kinds = []HorizonKind{{"x", []int{1, 2}, 120}, {"y", []int{1, 1}, 150}}
+	h.Rentals, h.Cost = []Rental{{"x", 1, 12, 1, 24, 90}, {"x", 2, 1, 2, 3, 30}}, 120
+	says(t, plain(h.brief(a)), "the least cost is $120.", "Only y would cost $30 more",
+		"Rent 1 replica of x now, committed for 2 times 12 months: $90.",
+		"Then 2 replicas of x from month 2, by the month to month 3: $30.", "half and with twice")
+	h.TwiceRegret = 7
+	says(t, plain(h.brief(a)), "costs $0 too much if the load grows half as fast, and $7 if")
+	says(t, plain(h.tables(a)), "x needs 1 2 replicas, month by month; alone it costs $120.")
 	a.Goal.Find = asked.FindFront
 	for i := range 12 {
 		a.Points = append(a.Points, Point{Label: fmt.Sprint("p", i), Replicas: 1, Latency: 1,

@@ -97,6 +97,16 @@ func TestContradictionsInPlans(t *testing.T) {
 			"users: 9}, prompt: 9, output: 9}", "goal: this goal raises a steady rate"},
 		{steady, "goal={find: latency, power: 1kW} workload={arrivals: {process: closed-loop, " +
 			"users: 9}, prompt: 9, output: 9}", ""},
+		{steady, "horizon={months: 24, growth: 0.1, commitments: [{months: 12, saves: 0.3}]}", ""},
+		{steady, "horizon.months=1", "horizon.months"},
+		{steady, "horizon={months: 9, growth: 8}", "horizon.growth"},
+		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 1}]}", "0.saves"},
+		{steady, "horizon={months: 9, commitments: [{months: 3, saves: 0.1}, {months: 3, " +
+			"saves: 0.2}]}", "horizon.commitments.1.months: found a second commitment of 3 months"},
+		{steady, "horizon={months: 9, change: €50}", "horizon.change: found EUR"},
+		{steady, "horizon.months=9 goal=front goal.budget=$9/h", "horizon: found together with"},
+		{several, "horizon.months=9", "horizon: found together with several models"},
+		{job, "horizon.months=9", "horizon: found together with a job"},
 		{job, "job.tokens=9", "job: give either requests or tokens"},
 		{job, "job={within: 8h}", "job: give either requests or tokens"},
 		{job, "job={within: 8h, tokens: 99}", ""}, {job, "slo={ttft: 1s}",

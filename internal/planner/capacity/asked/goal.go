@@ -2,6 +2,7 @@ package asked
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,3 +223,60 @@ func (e Electricity) MarshalText() ([]byte, error) {
 
 // Number returns the amount.
 func (e Electricity) Number() float64 { return e.Amount }
+
+// Horizon is the months that a fleet is planned for, while its load grows.
+type Horizon struct {
+	Months      int          `json:"months" required:"true" min:"2" max:"60" jsonschema:"The number of months."`
+	Growth      float64      `json:"growth,omitempty" min:"0" max:"1" jsonschema:"By how much the rate grows from one month to the next, as a share: 0.08 is 8 % a month. Default: 0."`
+	Change      Purchase     `json:"change,omitzero" above:"0" jsonschema:"What it costs once to go from one kind of server to another, such as $5000. Default: nothing."`
+	Commitments []Commitment `json:"commitments,omitempty" jsonschema:"What is saved by renting for a long time. Accelerators on demand can be rented so; others have the price of the menu."`
+}
+
+// Commitment is a time for which accelerators are paid, whether they are needed or not.
+type Commitment struct {
+	Months int     `json:"months" required:"true" min:"2" max:"120" jsonschema:"For how many months is paid, also where they end after the horizon."`
+	Saves  float64 `json:"saves" required:"true" above:"0" below:"1" jsonschema:"The share of the price on demand that is saved, such as 0.3."`
+}
+
+// Factor is the rate of a month, counted from 0, as a multiple of the first month's, with a growth
+// that is by times the expected one.
+func (h *Horizon) Factor(month int, by float64) float64 {
+	return math.Pow(1+h.Growth*by, float64(month))
+}
+
+// HoursOfMonth is the average length of a month in hours: a twelfth of 365.25 days.
+const HoursOfMonth = 8766.0 / 12
+
+// check reports contradictions between a horizon and the rest of a plan.
+func (h *Horizon) check(p *Plan, problem func(field, format string, args ...any)) {
+	switch {
+	case len(p.Models) > 0:
+		problem("horizon", "found together with several models; make a plan for each model")
+	case p.Job != nil:
+		problem("horizon", "found together with a job, which is done once; leave out one of "+
+			"the two")
+	case p.Goal.Find != "" && p.Goal.Find != FindCheapest:
+		problem("horizon", "found together with the goal %s; a horizon is planned for the least "+
+			"cost, so leave out one of the two", p.Goal.Find)
+	case p.Scaled():
+		problem("horizon", "found together with menu.scaling; a horizon is planned with fixed "+
+			"numbers of replicas in each month, so leave out one of the two")
+	}
+	seen := map[int]bool{}
+	for i, c := range h.Commitments {
+		if seen[c.Months] {
+			problem(fmt.Sprintf("horizon.commitments.%d.months", i), "found a second commitment "+
+				"of %d months; leave out the one that saves less", c.Months)
+		}
+		seen[c.Months] = true
+	}
+}
+
+// inCurrency reports a change that is paid in another currency than the accelerators.
+func (h *Horizon) inCurrency(p *Plan, doc *strict.Document) error {
+	if h == nil || h.Change.Amount == 0 || h.Change.Currency == p.Currency {
+		return nil
+	}
+	return doc.Problem("horizon.change", "found %s, and the answer is in %s; convert one of them",
+		h.Change.Currency.Code(), p.Currency.Code())
+}

@@ -198,6 +198,9 @@ const (
 // RentedOn returns the term of an offer.
 func (o *Offer) RentedOn() string { return cmp.Or(o.Term, onDemand) }
 
+// IsOnDemand reports whether the offer is paid for by the hour and can be given back.
+func (o *Offer) IsOnDemand() bool { return o.RentedOn() == onDemand }
+
 // Joins reports whether one fleet may have accelerators of two offers: different providers' only
 // where the plan mixes providers. The catalogue's price has the catalogue's provider. Offers
 // without a provider join all others. All of a fleet is as far from its users.

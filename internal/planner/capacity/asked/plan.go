@@ -35,6 +35,7 @@ type Plan struct {
 	Mix         bool                   `json:"mix-providers,omitempty" jsonschema:"Whether one fleet may have accelerators of several providers. Default: false."`
 	Tokens      *scenarios.TokenPrices `json:"tokens,omitempty" jsonschema:"The price at which a million tokens are sold, or cost with a provider. The answer then says what the tokens of an hour are worth. Default: that of the price file."`
 	Fleet       Fleet                  `json:"fleet,omitzero" jsonschema:"Failures and growth that the fleet must be ready for."`
+	Horizon     *Horizon               `json:"horizon,omitempty" jsonschema:"Months in which the load grows. The answer then says what to rent, and when."`
 	Effort      Effort                 `json:"effort,omitzero" jsonschema:"How long and how carefully to simulate."`
 	Trust       string                 `json:"trust,omitempty" enum:"any,relative,measured" jsonschema:"The least evidence on which an option may win: measured (a similar server was measured), relative (a relative of it was measured), or any. Default: any."`
 	Seed        uint64                 `json:"seed,omitempty" jsonschema:"The seed of the random numbers."`
@@ -145,6 +146,9 @@ func (p *Plan) Check(doc *strict.Document) strict.Problems {
 	p.Menu.checkExperts(problem)
 	p.checkScaling(doc, problem)
 	p.Goal.check(p, doc, problem)
+	if p.Horizon != nil {
+		p.Horizon.check(p, problem)
+	}
 	if e := p.Effort; e.MostRequests > 0 && e.MostRequests < cmp.Or(e.Requests, firstRequests) {
 		problem("effort.most-requests", "found %d, which is less than the %d requests of the "+
 			"first simulation",
@@ -237,6 +241,9 @@ func Parse(name string, data []byte, overrides ...string) (*File, error) {
 		return nil, scenarios.BadInput(err)
 	}
 	if err := f.Plan.Price(doc); err != nil {
+		return nil, scenarios.BadInput(err)
+	}
+	if err := f.Plan.Horizon.inCurrency(&f.Plan, doc); err != nil {
 		return nil, scenarios.BadInput(err)
 	}
 	if err := f.Plan.List(doc); err != nil {

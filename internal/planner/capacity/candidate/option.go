@@ -149,6 +149,11 @@ func (o *Option) Shortest(n int) *asked.Offer {
 	return nil
 }
 
+// OnDemand reports whether all accelerators of an option are paid for by the hour.
+func (o *Option) OnDemand() bool {
+	return !slices.ContainsFunc(o.Offers(), func(f *asked.Offer) bool { return !f.IsOnDemand() })
+}
+
 // Uses reports whether an option has accelerators of that name.
 func (p *Parts) Uses(accelerator string) bool {
 	return slices.ContainsFunc(p.Servers(),

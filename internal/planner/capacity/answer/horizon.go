@@ -1,0 +1,135 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// Horizon is the cheapest way to serve a load that grows over months. Months count from 1.
+type Horizon struct {
+	Months int     `json:"months"`
+	Growth float64 `json:"growth_per_month"`
+	// Kinds are the servers that the schedule was chosen from, the answer's first.
+	Kinds []HorizonKind `json:"kinds"`
+	// TooFew names servers of which no number that exists keeps the SLO in every month.
+	TooFew []string `json:"too_few,omitempty"`
+	// Rentals are what to rent, by their first month; empty where all servers are too few.
+	Rentals []Rental `json:"rentals,omitempty"`
+	// Cost is the price of the whole horizon, changes included.
+	Cost    float64 `json:"dollars"`
+	Changes int     `json:"changes"`
+	// HalfRegret and TwiceRegret are what the rentals of the first month cost too much if the load
+	// grows half or twice as fast, beside a schedule that knew it.
+	HalfRegret  float64 `json:"regret_at_half_growth_dollars"`
+	TwiceRegret float64 `json:"regret_at_twice_growth_dollars"`
+}
+
+// HorizonKind is a server of a horizon.
+type HorizonKind struct {
+	Label string `json:"label"`
+	// Replicas keep the SLO, spares included, by month.
+	Replicas []int `json:"replicas_by_month"`
+	// Cost is the price of the horizon with this server from the first month to the last.
+	Cost float64 `json:"dollars_alone"`
+}
+
+// Rental is replicas that are rented for one term after another.
+type Rental struct {
+	Label    string  `json:"label"`
+	Replicas int     `json:"replicas"`
+	Term     int     `json:"term_months"`
+	From     int     `json:"first_month"`
+	To       int     `json:"last_paid_month"`
+	Cost     float64 `json:"dollars"`
+}
+
+// words says what is rented: "2 replicas of 1 × b200 from month 5, by the month to month 9: $98".
+func (r *Rental) words(a *Answer) string {
+	from := "now"
+	if r.From > 1 {
+		from = fmt.Sprintf("from month %d", r.From)
+	}
+	term := fmt.Sprintf("by the month to month %d", r.To)
+	if r.Term > 1 {
+		term = fmt.Sprintf("committed for %d months", r.Term)
+		if times := (r.To - r.From + 1) / r.Term; times > 1 {
+			term = fmt.Sprintf("committed for %d times %d months", times, r.Term)
+		}
+	}
+	return fmt.Sprintf("%s of %s %s, %s: %s", units.Plural(r.Replicas, "replica"), r.Label, from,
+		term, a.whole(r.Cost))
+}
+
+// whole writes an amount of the currency without cents.
+func (a *Answer) whole(amount float64) string {
+	return a.Currency.Format(units.Count(int64(amount + 0.5)))
+}
+
+// brief says in a few lines what to rent.
+func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
+	if h == nil {
+		return nil
+	}
+	head := fmt.Sprintf("Over %d months", h.Months)
+	if h.Growth > 0 {
+		head += fmt.Sprintf(" with %s more each month", units.Percent(h.Growth))
+	}
+	if len(h.Rentals) == 0 {
+		return texts(head + ", no server of the menu keeps the SLO to the end: too few are " +
+			strings.Join(h.TooFew, ", ") + ".")
+	}
+	now, later := "", ""
+	for i := range h.Rentals {
+		r := &h.Rentals[i]
+		switch {
+		case r.From == 1 && now == "":
+			now = r.words(a)
+		case r.From == 1:
+			now += "; " + r.words(a)
+		case later == "":
+			later = " Then " + r.words(a) + "."
+		}
+	}
+	list = texts(fmt.Sprintf("%s the least cost is %s. Rent %s.%s", head, a.whole(h.Cost), now,
+		later))
+	for _, k := range h.Kinds {
+		if more := k.Cost - h.Cost; more >= 0.5 && h.Changes > 0 || more >= 0.5 &&
+			k.Label != h.Rentals[0].Label {
+			words := fmt.Sprintf("Only %s would cost %s more.", k.Label, a.whole(more))
+			list = append(list, texts(words)...)
+			break
+		}
+	}
+	switch {
+	case h.Growth == 0:
+	case h.HalfRegret < 0.5 && h.TwiceRegret < 0.5:
+		list = append(list, texts("To begin so is right with half and with twice the growth "+
+			"too.")...)
+	default:
+		list = append(list, texts(fmt.Sprintf("To begin so costs %s too much if the load grows "+
+			"half as fast, and %s if twice as fast.", a.whole(h.HalfRegret),
+			a.whole(h.TwiceRegret)))...)
+	}
+	return list
+}
+
+// tables are the rentals and the needs of each kind by month.
+func (h *Horizon) tables(a *Answer) (list doc.Blocks) {
+	if h == nil || len(h.Rentals) == 0 {
+		return nil
+	}
+	var words []string
+	for i := range h.Rentals {
+		words = append(words, h.Rentals[i].words(a))
+	}
+	list = append(heading("What to rent"), items(words)...)
+	for _, k := range h.Kinds {
+		list = append(list, texts(fmt.Sprintf("%s needs %s replicas, month by month; alone it "+
+			"costs %s.", k.Label, strings.Trim(fmt.Sprint(k.Replicas), "[]"),
+			a.whole(k.Cost)))...)
+	}
+	return list
+}
