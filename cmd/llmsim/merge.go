@@ -71,7 +71,7 @@ func mergePlan(cmd *cobra.Command, q planner.Question, j *planner.Journal, out s
 	if err != nil {
 		return err
 	}
-	answers, err := capacity.Solve(cmd.Context(), file, capacity.Options{Journal: j,
+	answers, err := capacity.Solve(cmd.Context(), file, capacity.Options{Journal: j, Curves: true,
 		Recorded: true})
 	flags := planFlags{out: out}
 	return flags.conclude(cmd, answers, err)

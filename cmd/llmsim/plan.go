@@ -25,7 +25,7 @@ type planFlags struct {
 	set    []string `flag:"set" usage:"override a field of the plan: key.path=value (repeatable)"`
 	format string   `flag:"format" choice:"table,brief,json" usage:"what to print: table, brief (about ten lines) or json"`
 	detail bool     `flag:"details" usage:"print the whole page: what limits each kind of replica, every fleet, and how the answer was found"`
-	out    string   `flag:"out" usage:"folder for plan.json, options.csv, scenario.yaml (the answer), a picture of a front, and the journal from which a stopped plan goes on"`
+	out    string   `flag:"out" usage:"folder for report.html with pictures, plan.json, options.csv, scenario.yaml (the answer), a picture of a front, and the journal from which a stopped plan goes on"`
 	emit   string   `flag:"emit" usage:"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes"`
 	trust  string   `flag:"trust" choice:"any,relative,measured" usage:"the least evidence on which an option may win: any, relative or measured"`
 	noTune bool     `flag:"no-tune" usage:"leave settings that are not on the menu to the engine's defaults"`
@@ -139,7 +139,8 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Ans
 	err := flags.queue.withJournal(cmd, flags.out, "simulations",
 		func(c queue.Config, j *planner.Journal) (err error) {
 			answers, err = capacity.Solve(cmd.Context(), file, capacity.Options{Queue: c,
-				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j})
+				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j,
+				Curves: flags.out != ""})
 			return err
 		})
 	return answers, err
@@ -159,6 +160,9 @@ func (flags *planFlags) write(cmd *cobra.Command, all *answer.Answers) error {
 	asJSON := func(w io.Writer) error { return report.JSON(w, jsonOf(all)) }
 	if flags.out != "" {
 		if err := files.Write(filepath.Join(flags.out, "plan.json"), asJSON); err != nil {
+			return err
+		}
+		if err := files.Write(filepath.Join(flags.out, "report.html"), all.Page); err != nil {
 			return err
 		}
 		for _, a := range all.Models {

@@ -107,7 +107,13 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 			}
 		}
 		if h := s.Trials.File.Plan.Horizon; h != nil {
-			if a.Horizon, err = s.months(ctx, h, a.Shapes); err != nil {
+			kinds, size := s.beside(ctx, a.Shapes)
+			if a.Horizon, err = overMonths(h, kinds, size); err != nil {
+				return err
+			}
+		}
+		if s.curved {
+			if a.PriceCurves, err = s.prices(ctx, a.Shapes); err != nil {
 				return err
 			}
 		}
@@ -350,17 +356,17 @@ func (s *cheapestGoal) again(ctx context.Context, p detail.Input, list []int) (*
 	return other, nil
 }
 
-// monthsKinds is how many servers a horizon is planned with: the answer's, and the ones whose
-// fleets cost least beside it.
+// monthsKinds is how many servers a horizon is planned with.
 const monthsKinds = 4
 
-// months plans a horizon.
-func (s *cheapestGoal) months(ctx context.Context, h *asked.Horizon, shapes []answer.Shape) (
-	*answer.Horizon, error) {
-	kinds := []*growing{{option: s.best}}
+// beside returns the answer's server and the ones whose fleets cost least beside it, and what sizes
+// fleets of all of them for a multiple of the load.
+func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds []*growing,
+	size func(factor float64) error) {
+	kinds = []*growing{{option: s.best}}
 	for i := range shapes {
 		if sh := &shapes[i]; sh.Replicas > 0 && len(kinds) < monthsKinds && sh.Option != s.best &&
-			!s.options[sh.Option].IsSpot() {
+			!s.options[sh.Option].IsSpot() && !s.options[sh.Option].Scaled() {
 			kinds = append(kinds, &growing{option: sh.Option})
 		}
 	}
@@ -371,7 +377,7 @@ func (s *cheapestGoal) months(ctx context.Context, h *asked.Horizon, shapes []an
 		list = append(list, k.option)
 	}
 	slices.Sort(list) // in the order of the menu
-	return overMonths(h, kinds, func(factor float64) error {
+	return kinds, func(factor float64) error {
 		other, err := s.again(ctx, detail.Input{Plan: func(p *asked.Plan) {
 			p.ScaleRate(factor)
 		}}, list)
@@ -380,7 +386,36 @@ func (s *cheapestGoal) months(ctx context.Context, h *asked.Horizon, shapes []an
 		}
 		other.Trials.Rough, other.replicaShare = false, 0
 		return s.sizeAt(ctx, factor, kinds, other, list)
-	})
+	}
+}
+
+// pricedLoads are multiples of the load for which fleets are sized to be drawn.
+var pricedLoads = [...]float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2}
+
+// prices returns what fleets cost for loads around the asked one; nil where the load has no rate.
+func (s *cheapestGoal) prices(ctx context.Context, shapes []answer.Shape) ([]answer.PriceCurve,
+	error) {
+	if p := &s.Trials.File.Plan; !p.Steady() || s.chosen().Scaled() || !s.Trials.Shard.Mine(0) {
+		return nil, nil // a size is where the search for the next one begins: one part does all
+	}
+	kinds, size := s.beside(ctx, shapes)
+	for _, factor := range pricedLoads {
+		if err := size(factor); err != nil {
+			return nil, err
+		}
+	}
+	var list []answer.PriceCurve
+	for _, k := range kinds {
+		c := answer.PriceCurve{Label: k.label}
+		for i, n := range k.sizes {
+			if n > 0 {
+				c.Points = append(c.Points, answer.PricePoint{Rate: k.factors[i] * s.Rate,
+					Replicas: n, Hourly: s.options[k.option].Cost(n)})
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
 }
 
 // sizeAt sizes fleets for a multiple of the load, in a search among the listed options.
@@ -392,8 +427,8 @@ func (s *cheapestGoal) sizeAt(ctx context.Context, factor float64, kinds []*grow
 		group.Go(func() error {
 			at := slices.Index(list, k.option)
 			o, first := other.options[at], s.outcomes[k.option].replicas
-			if n := len(k.sizes); n > 0 {
-				first = int(math.Ceil(float64(k.sizes[n-1]-s.Spare) * factor / k.factors[n-1]))
+			if len(k.sizes) > 0 {
+				first = k.replicas(factor) - s.Spare
 			}
 			most := other.Most(o)
 			if most < other.Fewest(o) {

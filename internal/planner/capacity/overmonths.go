@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -21,28 +22,43 @@ type growing struct {
 	sizes   []int
 }
 
-// sizedFactors is how many loads are simulated, from the first month's to the largest.
-const sizedFactors = 6
-
 // overMonths plans the months of a horizon. Each server is sized by simulations of whole fleets at
-// a few loads, by size; in between it has as many replicas as the fleet of the next smaller load
-// would have at the same rate of each, since larger fleets share their requests no less evenly, and
-// no more than the fleet of the next larger load.
+// the load of the first month and of the last, and in between where the larger fleet has more
+// replicas than the smaller one.
 func overMonths(h *asked.Horizon, kinds []*growing, size func(factor float64) error) (
 	*answer.Horizon, error) {
-	// Twice the expected growth is looked at too.
-	most := h.Factor(h.Months-1, 2)
-	for i := range sizedFactors {
-		if i > 0 && most == 1 {
-			break
+	at := func(month int) float64 { return asked.Round(h.Factor(month, 1)) }
+	var between func(low, high int) error
+	between = func(low, high int) error {
+		same := !slices.ContainsFunc(kinds, func(k *growing) bool {
+			return k.replicas(at(low)) != k.replicas(at(high))
+		})
+		if same || high-low < 2 {
+			return nil
 		}
-		if err := size(asked.Round(math.Pow(most, float64(i)/(sizedFactors-1)))); err != nil {
-			return nil, err
+		mid := (low + high) / 2
+		if err := size(at(mid)); err != nil {
+			return err
 		}
+		return cmp.Or(between(low, mid), between(mid, high))
+	}
+	last := h.Months - 1
+	err := size(at(0))
+	if err == nil && h.Growth > 0 {
+		if err = size(at(last)); err == nil {
+			err = between(0, last)
+		}
+		// Twice the expected growth is looked at too, more roughly.
+		for share := 1.0; err == nil && share >= 0.5; share -= 0.5 {
+			err = size(asked.Round(h.Factor(last, 1+share)))
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	a := &answer.Horizon{Months: h.Months, Growth: h.Growth}
 	kinds = slices.DeleteFunc(kinds, func(k *growing) bool {
-		few := k.replicas(h.Factor(h.Months-1, 1)) == 0
+		few := k.replicas(at(last)) == 0
 		if few {
 			a.TooFew = append(a.TooFew, k.label)
 		}
@@ -54,21 +70,23 @@ func overMonths(h *asked.Horizon, kinds []*growing, size func(factor float64) er
 	return a, schedule(h, kinds, a)
 }
 
-// add notes the replicas for a load above the ones before; 0 where there are too few. A larger load
-// needs no fewer.
+// add notes the replicas for a load; 0 where there are too few. A larger load needs no fewer.
 func (k *growing) add(factor float64, n int) {
-	if last := len(k.sizes) - 1; last >= 0 {
-		if k.sizes[last] == 0 {
-			n = 0
-		} else if n > 0 {
-			n = max(n, k.sizes[last])
+	i, _ := slices.BinarySearch(k.factors, factor)
+	k.factors, k.sizes = slices.Insert(k.factors, i, factor), slices.Insert(k.sizes, i, n)
+	for i := 1; i < len(k.sizes); i++ {
+		if k.sizes[i-1] == 0 {
+			k.sizes[i] = 0
+		} else if k.sizes[i] > 0 {
+			k.sizes[i] = max(k.sizes[i], k.sizes[i-1])
 		}
 	}
-	k.factors, k.sizes = append(k.factors, factor), append(k.sizes, n)
 }
 
 // replicas returns how many replicas a server has for a multiple of the load; 0 where there are too
-// few.
+// few. Between loads that were simulated it has as many as the fleet of the next smaller one would
+// have at the same rate of each, since larger fleets share their requests no less evenly, and no
+// more than the fleet of the next larger one.
 func (k *growing) replicas(factor float64) int {
 	i, exact := slices.BinarySearch(k.factors, factor)
 	if i == len(k.factors) {
@@ -133,7 +151,7 @@ func needsOf(h *asked.Horizon, kinds []*growing, by float64) *horizon.Question {
 			}
 		}
 		for m := range h.Months {
-			n := k.replicas(h.Factor(m, by))
+			n := k.replicas(asked.Round(h.Factor(m, by)))
 			if n == 0 {
 				n = slices.Max(k.sizes)
 			}

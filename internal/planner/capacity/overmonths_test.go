@@ -52,7 +52,8 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 	testkit.OK(t, g.find(ctx))
 	shapes, _, err := g.shapes(ctx)
 	testkit.OK(t, err)
-	h, err := g.months(ctx, f.Plan.Horizon, shapes)
+	kinds, size := g.beside(ctx, shapes)
+	h, err := overMonths(f.Plan.Horizon, kinds, size)
 	testkit.OK(t, err)
 	if n := h.Kinds[0].Replicas; n[0] >= n[11] || n[0] != s.size() {
 		t.Errorf("%d replicas for a load that grows, %d in the answer", n, s.size())
@@ -74,6 +75,52 @@ func TestFleetsOfMonthsKeepTheSLO(t *testing.T) {
 			if !ok || m > 0 && n < k.Replicas[m-1] {
 				t.Errorf("%s: %d replicas in month %d keep the SLO of %g", k.Label, n, m, kept)
 			}
+		}
+	}
+}
+
+// The curves of an answer go through it: at the load the fleet keeps the share that the answer has,
+// and its kind needs the replicas and the price of the answer. A larger load never costs less.
+func TestCurvesGoThroughTheAnswer(t *testing.T) {
+	for _, text := range []string{monthsAsked + "growth: 0}", `
+model: llama-3.1-8b
+workload: {rate: 40/s, prompt: 400, output: 100}
+slo: {ttft: 1s, tpot: 30ms}
+menu: {hardware: [l40s, a100-80gb-sxm], tensor: [1]}
+effort: {requests: 300, most-requests: 1000}
+`} {
+		f, err := asked.Parse("plan.yaml", []byte(text))
+		testkit.OK(t, err)
+		all, err := Solve(context.Background(), f, Options{Curves: true})
+		testkit.OK(t, err)
+		a := all.Models[0]
+		at := 0
+		for i, p := range a.Chosen.Curve {
+			if p.Rate == a.Rate {
+				at++
+				if p.Kept != a.Chosen.Kept {
+					t.Errorf("%g of the requests at the load, the answer says %g", p.Kept,
+						a.Chosen.Kept)
+				}
+			}
+			if i > 0 && p.Rate <= a.Chosen.Curve[i-1].Rate {
+				t.Errorf("loads %+v", a.Chosen.Curve)
+			}
+		}
+		for i, p := range a.PriceCurves[0].Points {
+			if p.Rate == a.Rate {
+				at++
+				if p.Replicas != a.Chosen.Replicas || p.Hourly != a.Chosen.Hourly {
+					t.Errorf("%+v at the load, the answer is %d for $%g", p, a.Chosen.Replicas,
+						a.Chosen.Hourly)
+				}
+			}
+			if i > 0 && p.Hourly < a.PriceCurves[0].Points[i-1].Hourly {
+				t.Errorf("prices %+v", a.PriceCurves[0])
+			}
+		}
+		if at != 2 || a.PriceCurves[0].Label != a.Chosen.Label {
+			t.Errorf("%d points at the load of %+v", at, a.PriceCurves)
 		}
 	}
 }

@@ -397,6 +397,7 @@ func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	if err != nil {
 		return nil, err
 	}
+	s.curved = o.Curves
 	return s, s.CheckScalings(options)
 }
 
@@ -428,6 +429,8 @@ type search struct {
 	// checked is how many fleets were simulated whole because rules that are not proven had left
 	// them out, and better how many of these were better than what was known.
 	checked, better int
+	// curved asks for simulations of the answer below and above its load.
+	curved bool
 	// tuned is what settings beside the menu's brought; nil where no settings were tried.
 	tuned *answer.Tuned
 }
@@ -436,5 +439,6 @@ type search struct {
 func (s *search) fleet() *detail.Fleet {
 	best := &s.outcomes[s.best]
 	return &detail.Fleet{Judge: s.Judge, Option: s.chosen(), Replicas: best.replicas,
-		Running: best.running, Hourly: s.cost(), Millions: s.millions(), LeastFixed: s.leastFixed}
+		Running: best.running, Hourly: s.cost(), Millions: s.millions(), LeastFixed: s.leastFixed,
+		Curved: s.curved}
 }

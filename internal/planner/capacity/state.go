@@ -23,6 +23,8 @@ type Options struct {
 	// Journal keeps the results of simulations, so that a stopped plan can go on; nil keeps
 	// nothing.
 	Journal *planner.Journal
+	// Curves asks for simulations of the answer below and above its load, for pictures.
+	Curves bool
 	// Ran is called after each simulation, by several goroutines. It may be nil.
 	Ran func()
 }

@@ -229,6 +229,20 @@ func breakLines(words *string, style text.Style, width vg.Length) {
 	*words = strings.Join(lines, "\n")
 }
 
+// SVG draws p for a page, as an element of it.
+func SVG(p *plot.Plot) (string, error) {
+	width, height, _ := Print.size()
+	breakLines(&p.Title.Text, p.Title.TextStyle, width-4*margin)
+	breakLines(&p.Y.Label.Text, p.Y.Label.TextStyle, height-8*margin)
+	vector := vgsvg.New(width, height)
+	p.Draw(draw.Crop(draw.New(vector), margin, -margin, margin, -margin))
+	var text strings.Builder
+	if _, err := vector.WriteTo(&text); err != nil {
+		return "", err
+	}
+	return text.String()[strings.Index(text.String(), "<svg"):], nil
+}
+
 // Save draws p for print, as Style.Save does.
 func Save(dir, name string, p *plot.Plot) error { return Print.Save(dir, name, p) }
 

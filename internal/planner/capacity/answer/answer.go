@@ -64,6 +64,9 @@ type Answer struct {
 	BestMeasured *Shape `json:"best_measured,omitempty"`
 	// Growth is the fleet for the rate to come; nil if the plan does not ask for it.
 	Growth *Growth `json:"growth,omitempty"`
+	// PriceCurves are the prices of fleets for loads around the asked one, the answer's first;
+	// empty where that was not asked.
+	PriceCurves []PriceCurve `json:"price_curves,omitempty"`
 	// Horizon is what to rent over months in which the load grows; nil if the plan does not ask.
 	Horizon *Horizon `json:"horizon,omitempty"`
 	// Sensitivity says which inputs change the answer if they are wrong by 10 %.

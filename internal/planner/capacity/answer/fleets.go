@@ -44,6 +44,9 @@ type Deployment struct {
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
 	// Binds names the limit of the SLO that binds the whole fleet.
 	Binds string `json:"slo_binds"`
+	// Curve is the fleet below and above its load, by the rate; empty where that was not asked, or
+	// the load has no rate to change.
+	Curve []LoadPoint `json:"load_curve,omitempty"`
 	// Classes are the shares by class, if there are several.
 	Classes []ClassKept `json:"classes,omitempty"`
 	// Grade says what the predictions for the fleet rest on.
@@ -68,6 +71,29 @@ type Deployment struct {
 	// for the reason in Unstartable.
 	Bundle      *launch.Bundle `json:"-"`
 	Unstartable string         `json:"unstartable,omitempty"`
+}
+
+// PriceCurve is the fleets of a kind of server for several loads, each sized by simulations.
+type PriceCurve struct {
+	Label  string       `json:"label"`
+	Points []PricePoint `json:"points"`
+}
+
+// PricePoint is the least fleet of a kind for a rate, with its spares.
+type PricePoint struct {
+	Rate     float64 `json:"requests_per_second"`
+	Replicas int     `json:"replicas"`
+	Hourly   float64 `json:"dollars_per_hour"`
+}
+
+// LoadPoint is a simulation of a fleet at a rate.
+type LoadPoint struct {
+	Rate float64 `json:"requests_per_second"`
+	// Kept is the share of the requests that meet the SLO.
+	Kept float64 `json:"kept"`
+	// TTFT and TPOT are 99th percentiles, in milliseconds.
+	TTFT float64 `json:"p99_ttft_ms"`
+	TPOT float64 `json:"p99_tpot_ms"`
 }
 
 // Base is the replicas of a fleet of spot accelerators that are paid for on other terms.

@@ -28,6 +28,7 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	var interrupted *answer.Interrupted
 	var chances []answer.Chance
 	var insights []string
+	var curve []answer.LoadPoint
 	var certainty *answer.Certainty
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
@@ -40,6 +41,11 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 		}
 		if full, err = f.whole(within, requests); err != nil {
 			return err
+		}
+		if f.Curved {
+			if curve, err = f.curve(within, requests); err != nil {
+				return err
+			}
 		}
 		if file, err = f.WholeFile(requests); err == nil && f.Trials.Shard.Whole() {
 			insights, err = f.insights(within, requests)
@@ -72,7 +78,7 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 		return nil, err
 	}
 	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
-	d.Insights = insights
+	d.Insights, d.Curve = insights, curve
 	if fixed > 0 {
 		d.Scaled.Fixed = fixed + f.Spare
 		d.Scaled.FixedHourly = f.Option.Cost(fixed + f.Spare)
@@ -191,6 +197,8 @@ type Fleet struct {
 	// Running is how many run on average, spares included, of a fleet that is scaled.
 	Running float64
 	Hourly  float64 // in units of the currency
+	// Curved asks for simulations of the fleet below and above its load.
+	Curved bool
 	// Millions is how many million output tokens the load asks for in an hour; 0 if that depends on
 	// the fleet.
 	Millions float64

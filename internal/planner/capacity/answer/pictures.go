@@ -1,0 +1,191 @@
+package answer
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot"
+
+	"github.com/llmsim/llmsim/internal/report/doc"
+	"github.com/llmsim/llmsim/internal/report/plots"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// Page writes the answers as a page with pictures, which needs no other file.
+func (a *Answers) Page(w io.Writer) error {
+	var p doc.Blocks
+	title := a.Name
+	for _, answer := range a.Models {
+		if title == "" {
+			title = answer.Model
+		}
+		list, _ := answer.page(Short, len(a.Models) > 1).blocks(unlimited)
+		p = append(p, list...)
+		pictures, err := answer.pictures()
+		if err != nil {
+			return err
+		}
+		p = append(p, pictures...)
+		p = append(append(p, heading("What was looked at")...), answer.tables()...)
+		p = append(append(p, answer.search()...), answer.ruledOut()...)
+	}
+	return p.Page(w, title)
+}
+
+// pictures are what the answer's figures look like.
+func (a *Answer) pictures() (list doc.Blocks, err error) {
+	for _, draw := range []func() (string, *plot.Plot, error){a.drawKept, a.drawLatency,
+		a.drawCost, a.drawMonths} {
+		words, p, err := draw()
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			continue
+		}
+		svg, err := plots.SVG(p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, texts(words)...)
+		list.Picture(svg)
+	}
+	return list, nil
+}
+
+// drawKept draws the share of requests that meet the SLO against the load.
+func (a *Answer) drawKept() (string, *plot.Plot, error) {
+	d := a.Chosen
+	if d == nil || len(d.Curve) == 0 {
+		return "", nil, nil
+	}
+	kept := plots.Series{Name: d.running()}
+	most := 0.0
+	for _, p := range d.Curve {
+		kept.X, kept.Y = append(kept.X, p.Rate), append(kept.Y, 100*p.Kept)
+		if p.Kept >= d.target(a) {
+			most = max(most, p.Rate)
+		}
+	}
+	here := plots.Series{Name: "the load", X: []float64{a.Rate}, Y: []float64{100 * d.Kept}}
+	c := plots.Curves{Title: "Requests that meet the SLO", X: "requests/s",
+		Y: "requests within the SLO (%)", Series: []plots.Series{kept, here}, Percent: true,
+		Limit: 100 * d.target(a), LimitName: "what the SLO asks"}
+	p, err := c.Draw()
+	return fmt.Sprintf("All replicas up, with steps as predicted, the fleet meets the SLO up to "+
+		"%s/s at least, of the loads that were simulated; the load is %s/s.", units.Figure(most),
+		units.Figure(a.Rate)), p, err
+}
+
+// target is the share of the requests that must meet the SLO.
+func (d *Deployment) target(a *Answer) float64 {
+	if a.SLO.Percentile > 0 {
+		return a.SLO.Percentile / 100
+	}
+	return 1
+}
+
+// drawLatency draws the latencies of the fleet against the load.
+func (a *Answer) drawLatency() (string, *plot.Plot, error) {
+	d := a.Chosen
+	if d == nil || len(d.Curve) == 0 {
+		return "", nil, nil
+	}
+	ttft, tpot := plots.Series{Name: "TTFT p99"}, plots.Series{Name: "TPOT p99"}
+	for _, p := range d.Curve {
+		ttft.X, ttft.Y = append(ttft.X, p.Rate), append(ttft.Y, p.TTFT)
+		tpot.X, tpot.Y = append(tpot.X, p.Rate), append(tpot.Y, p.TPOT)
+	}
+	p, err := plots.Tradeoff("Latencies of the fleet", "requests/s", "latency",
+		[]plots.Series{ttft, tpot}, 0, "")
+	first, last := d.Curve[0], d.Curve[len(d.Curve)-1]
+	return fmt.Sprintf("From %s/s to %s/s the 99th percentile of TTFT goes from %s to %s ms, of "+
+		"TPOT from %s to %s ms.", units.Figure(first.Rate), units.Figure(last.Rate),
+		units.Figure(first.TTFT), units.Figure(last.TTFT), units.Figure(first.TPOT),
+		units.Figure(last.TPOT)), p, err
+}
+
+// drawCost draws what fleets cost against the load.
+func (a *Answer) drawCost() (string, *plot.Plot, error) {
+	if len(a.PriceCurves) == 0 {
+		return "", nil, nil
+	}
+	here := plots.Series{Name: "the answer", X: []float64{a.Rate}, Y: []float64{a.Chosen.Hourly}}
+	series := []plots.Series{here}
+	cheapest := map[string]bool{}
+	for _, c := range a.PriceCurves {
+		s := plots.Series{Name: c.Label}
+		for _, p := range c.Points {
+			s.X, s.Y = append(s.X, p.Rate), append(s.Y, p.Hourly)
+			if a.cheapestAt(p.Rate) == c.Label {
+				cheapest[c.Label] = true
+			}
+		}
+		series = append(series, s)
+	}
+	words := "No other kind is cheaper at any of these loads."
+	if first := a.PriceCurves[0]; len(cheapest) > 1 || !cheapest[first.Label] {
+		var at []string
+		for _, p := range first.Points {
+			if label := a.cheapestAt(p.Rate); label != first.Label {
+				at = append(at, fmt.Sprintf("%s at %s/s", label, units.Figure(p.Rate)))
+			}
+		}
+		words = "Cheaper are: " + strings.Join(at, ", ") + "."
+	}
+	c := plots.Curves{Title: "Price of fleets", X: "requests/s", Y: "price (" + a.money("/h") + ")",
+		Series: series}
+	p, err := c.Draw()
+	return "Each mark is the smallest fleet that keeps the SLO in simulations, spares down. " +
+		words, p, err
+}
+
+// cheapestAt is the kind whose fleet costs least at a rate; of equal prices the first.
+func (a *Answer) cheapestAt(rate float64) string {
+	label, least := "", math.Inf(1)
+	for _, c := range a.PriceCurves {
+		for _, p := range c.Points {
+			if p.Rate == rate && p.Hourly < least {
+				label, least = c.Label, p.Hourly
+			}
+		}
+	}
+	return label
+}
+
+// drawMonths draws the replicas of each kind over the months of a horizon.
+func (a *Answer) drawMonths() (string, *plot.Plot, error) {
+	h := a.Horizon
+	if h == nil || len(h.Rentals) == 0 {
+		return "", nil, nil
+	}
+	var series []plots.Series
+	for _, k := range h.Kinds {
+		s := plots.Series{Name: k.Label}
+		for m, n := range k.Replicas {
+			s.X, s.Y = append(s.X, float64(m+1)), append(s.Y, float64(n))
+		}
+		series = append(series, s)
+	}
+	c := plots.Curves{Title: "Replicas that the load of each month needs", X: "month",
+		Y: "replicas", Series: series}
+	p, err := c.Draw()
+	return fmt.Sprintf("Over %d months the cheapest schedule costs %s.", h.Months,
+		a.whole(h.Cost)), p, err
+}
+
+// ruledOut says what was not simulated, and why.
+func (a *Answer) ruledOut() doc.Blocks {
+	if len(a.Pruned) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, p := range a.Pruned {
+		rows = append(rows, []string{p.Why, fmt.Sprint(p.Options), p.Example})
+	}
+	list := heading("What was ruled out")
+	list.Table([]string{"why", "options", "such as"}, rows, 0, 2)
+	return list
+}

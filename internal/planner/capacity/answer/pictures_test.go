@@ -1,0 +1,46 @@
+package answer
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+// The page of an answer draws each curve that the answer has, under a sentence about it, and tells
+// where another kind is cheaper.
+func TestPagesOfAnswers(t *testing.T) {
+	curve := []LoadPoint{{5, 1, 100, 20}, {10, 0.995, 200, 30}, {15, 0.5, 9000, 80}}
+	price := func(label string, prices ...float64) PriceCurve {
+		c := PriceCurve{Label: label}
+		for i, p := range prices {
+			c.Points = append(c.Points, PricePoint{float64(5 * (i + 1)), i + 1, p})
+		}
+		return c
+	}
+	a := &Answer{Model: "m", Rate: 10, SLO: scenarios.SLO{Percentile: 99},
+		Chosen:      &Deployment{Label: "x", Hourly: 7, Kept: 0.995, Curve: curve},
+		PriceCurves: []PriceCurve{price("x", 6, 7, 8), price("y", 5, 7, 9)},
+		Pruned:      []Pruned{{"costs more", 3, "z"}},
+		Horizon: &Horizon{Months: 2, Kinds: []HorizonKind{{"x", []int{1, 2}, 9}},
+			Rentals: []Rental{{"x", 1, 1, 1, 2, 9}}, Cost: 9}}
+	page := func(pictures int, want ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		testkit.OK(t, (&Answers{Models: []*Answer{a}}).Page(&out))
+		if n := strings.Count(out.String(), "<svg"); n != pictures {
+			t.Errorf("%d pictures, want %d", n, pictures)
+		}
+		says(t, out.String(), want...)
+	}
+	page(4, "meets the SLO up to 10/s at least", "TTFT goes from 100 to 9,000 ms",
+		"Cheaper are: y at 5/s.", "Over 2 months the cheapest schedule costs $9",
+		"What was ruled out", "costs more")
+	a.PriceCurves[1] = price("y", 7, 8, 9)
+	a.Chosen.Curve, a.Horizon = nil, nil
+	page(1, "No other kind is cheaper at any of these loads.", "no: TTFT goes")
+	a.PriceCurves = nil
+	page(0)
+}
