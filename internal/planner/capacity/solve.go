@@ -157,16 +157,15 @@ func Solve(ctx context.Context, f *asked.File, o Options) (*answer.Answers, erro
 // choice is possible, in turn.
 func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([]*answer.Answer,
 	error) {
+	shared, err := findEach(ctx, f, q, o)
+	if err != nil {
+		return nil, err
+	}
 	var list []*answer.Answer
-	var found []*finding
+	parts, found := shared.parts, shared.found
 	var searches []*search
-	parts := questions(f)
-	for _, part := range parts {
-		one, err := find(ctx, part, q, o)
-		if err != nil {
-			return nil, err
-		}
-		found, searches = append(found, one), append(searches, one.search)
+	for _, one := range found {
+		searches = append(searches, one.search)
 	}
 	j := newJointSearch(searches)
 	for _, one := range found {
@@ -189,9 +188,28 @@ func solveEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) ([
 		if err != nil {
 			return nil, err
 		}
+		if a.ClassesApart = shared.apart; len(parts) > 1 {
+			a.ClassesApart, a.ClassesTogether = 0, shared.together
+		}
 		list = append(list, a)
 	}
 	return list, nil
+}
+
+// findEach finds the fleet of each model alone, or of each set of classes that share servers.
+func findEach(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*sharing, error) {
+	if f.Today == nil && f.Plan.Divides() {
+		return partition(ctx, f, q, o)
+	}
+	s := &sharing{parts: questions(f)}
+	for _, part := range s.parts {
+		one, err := find(ctx, part, q, o)
+		if err != nil {
+			return nil, err
+		}
+		s.found = append(s.found, one)
+	}
+	return s, nil
 }
 
 // inTurn answers the plan of each model with what the models before it leave.

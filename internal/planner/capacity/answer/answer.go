@@ -21,6 +21,11 @@ type Answer struct {
 	SLO   scenarios.SLO `json:"slo"`
 	// SentOn says where the requests come from, if another model has them first.
 	SentOn string `json:"requests_from,omitempty"`
+	// ClassesApart is the least price of an hour if classes have servers of their own, where one
+	// fleet for all is the answer. ClassesTogether is the price of one fleet for all, where several
+	// are the answer. They are 0 where that is not known.
+	ClassesApart    float64 `json:"classes_apart_dollars_per_hour,omitempty"`
+	ClassesTogether float64 `json:"classes_together_dollars_per_hour,omitempty"`
 	// ClassSLOs are the SLOs of classes that have one of their own.
 	ClassSLOs []ClassSLO `json:"class_slo,omitempty"`
 	// Rate is the steady rate in requests/s that the fleet must sustain, while Spare replicas are

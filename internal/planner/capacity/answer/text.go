@@ -41,6 +41,10 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 		p.Gap()
 		p.Text(fmt.Sprintf("Together: %s, %s an hour.",
 			units.Plural(a.Accelerators, "accelerator"), a.Currency.Cents(a.Hourly)))
+		if one := a.Models[0].ClassesTogether; one > 0 {
+			p.Text(fmt.Sprintf("One fleet for all classes would cost %s an hour.",
+				a.Currency.Cents(one)))
+		}
 	}
 	if level == Short {
 		searched := fmt.Sprintf("%d options, %d simulations", options, simulations)
@@ -219,6 +223,10 @@ func (a *Answer) addOthers(g *page, whole bool) {
 			a.points(a.Front(), 2))
 	} else if next != nil && !whole {
 		g.text(alternatives, "Next: "+strings.Join(next, "; ")+".")
+	}
+	if a.ClassesApart > 0 {
+		g.text(alternatives, fmt.Sprintf("With servers of their own for some classes it is %s an "+
+			"hour at least.", a.Currency.Cents(a.ClassesApart)))
 	}
 	g.text(alternatives, a.alone())
 	if o := a.Growth; o != nil && o.Replicas > 0 {

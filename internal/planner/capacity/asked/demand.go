@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/llmsim/llmsim/internal/nearest"
 	"github.com/llmsim/llmsim/internal/strict"
@@ -72,6 +73,33 @@ func classesRated(w *scenarios.Workload) bool {
 		!slices.ContainsFunc(w.Classes, func(c scenarios.Class) bool {
 			return highest(&c.Rate) == 0
 		})
+}
+
+// mostDivided bounds the classes of which each set is a question of its own.
+const mostDivided = 4
+
+// Divides reports whether classes may have servers of their own: each arrives at a steady rate of
+// its own, and the cheapest fleet is asked for.
+func (p *Plan) Divides() bool {
+	n := len(p.Workload.Classes)
+	return 1 < n && n <= mostDivided && len(p.Models) == 0 && p.Job == nil && p.Horizon == nil &&
+		p.Goal.Find == FindCheapest && p.Steady() && classesRated(&p.Workload)
+}
+
+// OfClasses returns the plan of some classes, whose bits are set.
+func (f *File) OfClasses(set int) *File {
+	part := &File{Plan: f.Plan, Name: f.Name}
+	p := &part.Plan
+	p.Workload.Classes = nil
+	var names []string
+	for i, c := range f.Plan.Workload.Classes {
+		if set>>i&1 == 1 {
+			p.Workload.Classes = append(p.Workload.Classes, c)
+			names = append(names, c.Name)
+		}
+	}
+	p.Name = strings.ReplaceAll(strings.Join(names, " and "), "/", "-")
+	return part
 }
 
 // escalate gives model i, whose key is field, the requests of the model before it that are sent on,
