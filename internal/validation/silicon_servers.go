@@ -7,45 +7,13 @@ import (
 	"github.com/llmsim/llmsim/hardware"
 )
 
-// siliconArtefact says why a row says nothing about a server of its description; empty where it
-// does. The reasons come from the tables' own notes, and from the columns; predictions play no
-// part.
-func siliconArtefact(r *row) string {
-	model, gpu, engine := strings.ToLower(r.text("model")), strings.ToLower(r.text("gpu")),
-		r.text("backend")
-	hopper := strings.HasPrefix(gpu, "h100") || strings.HasPrefix(gpu, "h200")
+// otherExperts says of a row whose experts are not spread over the GPUs of its server why it is
+// left out.
+func otherExperts(r *row) string {
 	gpus := r.optional("tp", 1) * max(1, r.optional("attention_dp", 1))
 	experts := max(1, r.optional("moe_tp", 1)) * max(1, r.optional("moe_ep", 1))
-	flags := r.text("script_flags")
-	switch {
-	case r.text("source") == "new":
-		return "is in a table of served rows again, with its number of requests"
-	case strings.Contains(flags, "?layout"):
-		return "the parallel layout could not be decided"
-	case r.optional("tp", 1) > 16:
-		return "tp above 16 is the number of accelerators of all workers"
-	case experts > 1 && experts != gpus:
+	if experts > 1 && experts != gpus {
 		return "experts are spread over another number of accelerators than the replica has"
-	case strings.Contains(model, "gpt-oss") && strings.HasPrefix(gpu, "h100") &&
-		r.optional("concurrency", 0) >= 512:
-		return "gpt-oss on H100 from 512 clients on: the server capped its batch at an " +
-			"unknown number"
-	case engine == "trtllm" && strings.Contains(model, "deepseek") && hopper &&
-		r.optional("moe_ep", 1) > 1 && r.text("label_corrected") != "1":
-		return "TensorRT-LLM with DeepSeek and expert parallelism on Hopper: multi-token " +
-			"prediction was on"
-	case engine == "sglang" && strings.Contains(model, "qwen3.5") && !withMTP(flags) &&
-		r.text("precision") == "fp8" && r.optional("tp", 1) == 4 && r.optional("moe_tp", 1) == 4:
-		return "SGLang with Qwen3.5 in FP8 on four accelerators and experts split: a " +
-			"third faster than on eight in small batches, so multi-token prediction was on"
-	case strings.HasPrefix(model, "nvidia/") || strings.HasPrefix(r.text("backend_version"),
-		"1.3.0"):
-		return "a fleet under a router, whose number of replicas is not published"
-	case strings.HasPrefix(gpu, "gb200") && strings.Contains(model, "qwen3-32b"):
-		return "Qwen3-32B on GB200: erratic"
-	case engine == "vllm" && strings.Contains(model, "qwen3-32b") && r.text("precision") == "fp8" &&
-		strings.HasPrefix(gpu, "h100"):
-		return "vLLM with Qwen3-32B in FP8 on H100: prompts were cached"
 	}
 	return ""
 }
@@ -87,18 +55,6 @@ func twinKey(r *row) string {
 		fields[r.table.columns[name]] = ""
 	}
 	return strings.Join(fields, ",")
-}
-
-// siliconMeasured leaves out times to first token that say nothing about a server in use.
-func (l *trial) siliconMeasured(r *row) {
-	public := r.text("source") == "inferencex"
-	switch {
-	case r.text("backend") == "trtllm" && !public:
-		l.drop(r, "TTFT of TensorRT-LLM, which falls where load grows: noise", isTTFT)
-	case r.text("backend") == "sglang" && public && r.text("backend_version") == "":
-		l.drop(r, "TTFT of SGLang in 2025, where the first requests waited for kernels to be "+
-			"compiled", isTTFT)
-	}
 }
 
 // siliconFlags sets the limits with which the servers were started. Flags of InferenceX are its

@@ -2,28 +2,11 @@ package validation
 
 import (
 	"cmp"
-	"strings"
 )
 
 // Nightly runs of InferenceX as its web application has them (SemiAnalysisAI/InferenceX-app): the
 // loads of silicon_2026, with medians of every run. Most runs have no mean.
 var appRows = rowSpec{
-	refuses: func(r *row) string {
-		switch {
-		case r.text("mode") != "agg":
-			return "prefill and decode apart, on workers whose limits are not known"
-		case r.text("hardware") == "mi355x" && (r.text("date") == "2025-12-11" ||
-			r.text("date") == "2025-12-12"):
-			return "up to twice as slow as the same server on each of the next three days"
-		}
-		return ""
-	},
-	format: func(r *row) string {
-		if strings.HasPrefix(r.text("hardware"), "mi") && r.text("precision") == "fp4" {
-			return "mxfp4"
-		}
-		return r.text("precision")
-	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.version = cmp.Or(release.FindString(r.text("image")),
 			nightlyRelease(t.Engine.Preset, r.text("date")))
@@ -41,9 +24,6 @@ var appRows = rowSpec{
 		t.publicFlags(r.text("image"), r.text("date")[:min(7, len(r.text("date")))])
 		if !t.wideCache(r.text("image"), true) {
 			t.narrowCache()
-		}
-		if strings.HasPrefix(r.text("flag"), "little") {
-			t.drop(r, "a stall of a few requests, as the throughput shows", isTTFT)
 		}
 		t.closed()
 		if r.text("spec_method") != "none" {

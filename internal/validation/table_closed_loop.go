@@ -3,8 +3,6 @@ package validation
 import (
 	"fmt"
 	"slices"
-
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
 )
 
 // Clients in a closed loop send ten requests each, and all first requests come at once. No two
@@ -14,15 +12,10 @@ var closedLoopRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.least = equalLength
 		t.configure(r.text("backend_version"))
-		if r.text("backend") == "trtllm" {
-			t.drop(r, "TTFT of TensorRT-LLM, which falls where load grows: noise", isTTFT)
-		}
 		t.closed()
 		return ""
 	},
 }
-
-func isTTFT(quantity string) bool { return accuracy.QuantityFamily(quantity) == "TTFT" }
 
 // configure sets what follows from the engine and its version. Rows without a version come from
 // InferenceMAX (2025), whose scripts start vLLM with --max-num-seqs of the concurrency,

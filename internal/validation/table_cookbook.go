@@ -2,24 +2,14 @@ package validation
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
 // SGLang's cookbook (sgl-project/sgl-cookbook): bench_serving of 26 models with the launch flags.
 // Lengths are uniform from 1 to the limits isl and osl, or ShareGPT's.
 var cookbookRows = rowSpec{
-	format: func(r *row) string {
-		if published8.MatchString(r.value("bench_model|model")) {
-			return "fp8"
-		}
-		return "bf16"
-	},
 	describe: describeCookbook,
 }
-
-// published8 finds the models that are published in 8 bits.
-var published8 = regexp.MustCompile(`(?i)-FP8|DeepSeek-(R1|V3|Math-V2)|MiniMax-M2|Kimi-K2`)
 
 func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	requests := r.count("requests")
@@ -46,7 +36,7 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	t.rehearsable = true
 	t.Name = fmt.Sprintf("concurrency %d, mean %d in, %d out", t.count, t.prompt, t.output)
 	if requests < 2*t.count+20 {
-		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", isTTFT)
+		t.drop(r, "TTFT of ten requests, the first ones of which warm the server up", "TTFT")
 	}
 	with := r.text("speculative")
 	if with == "" && r.optional("accept_length", 0) > 1 {

@@ -83,7 +83,7 @@ func readDescribedRequests(c *catalogs, t *table) []experiment {
 	}
 	if strings.Contains(t.server.text("client"), "over the internet") {
 		x.measured = slices.DeleteFunc(x.measured, func(m accuracy.Measurement) bool {
-			return isTTFT(m.Quantity)
+			return accuracy.QuantityFamily(m.Quantity) == "TTFT"
 		})
 		t.skip("TTFT of a client over the internet")
 	}

@@ -78,8 +78,8 @@ var linearLayerRows = rowSpec{
 // the host launches it, and are left out.
 func readCustomAllReduce(c *catalogs, t *table) []experiment {
 	return readOperators(c, t, func(r *row) (*operator, *sim.Step) {
-		if strings.Contains(r.text("kernel_source")+r.text("backend"), "eager") {
-			t.skip("launched by the host, not from a graph")
+		if why := r.ruled("refuse"); why != "" {
+			t.leave(r, why)
 			return nil, nil
 		}
 		return allReduceOf(r, engineAllReduce), decode(1, 1)

@@ -23,10 +23,6 @@ var batchedRows = rowSpec{
 			return ""
 		}
 		t.Attention.Kernel = "flash" // the page's runs have -fa 1
-		if t.count == 1 && t.prompt == 512 {
-			t.drop(r, "the first prompt, which warms up",
-				func(quantity string) bool { return quantity == "prefill rate" })
-		}
 		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 			clock, err := t.clock(p)
 			if err != nil {

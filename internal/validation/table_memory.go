@@ -53,29 +53,6 @@ var kvBlockRows = rowSpec{
 // of a pipeline. Where layers keep less than each token, vLLM's tokens are the longest contexts
 // times how many of them it expects to run, and no size.
 var kvCapacityRows = rowSpec{
-	refuses: func(r *row) string {
-		note, version := r.text("note"), r.text("version")
-		for _, column := range []string{"model", "gpu", "tensor"} {
-			if r.text(column) == "" {
-				return "the row does not name the " + column
-			}
-		}
-		switch {
-		case strings.Contains(r.text("engine"), "fork"):
-			return "a fork of the engine"
-		case r.text("engine") == "vllm" && version == "":
-			return "the row does not name the version"
-		case strings.HasPrefix(version, "0.1.dev"):
-			return "a build of no release"
-		case strings.Contains(note, "refused"):
-			return "the server did not start"
-		case strings.Contains(note, "DOUBTFUL"):
-			return "the figure is doubtful"
-		case r.text("speculative") != "":
-			return "the drafter's memory is not in the row"
-		}
-		return ""
-	},
 	format: func(r *row) string {
 		for _, word := range strings.Fields(r.text("weights_format")) {
 			if _, known := dtypes[word]; known {

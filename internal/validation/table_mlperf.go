@@ -36,12 +36,8 @@ type mlperfSystem struct{ model, checkpoint, accelerator, weights, nodes string 
 func readMLPerf(c *catalogs, t *table) []experiment {
 	best := map[mlperfSystem]*row{}
 	t.each(func(r *row) {
-		if r.text("scenario") != "Offline" {
-			t.skip("scenario %s, whose limits on latency set the result", r.text("scenario"))
-			return
-		}
-		if why := mlperfRefuses(r); why != "" {
-			t.skip("%s", why)
+		if why := r.ruled("refuse"); why != "" {
+			t.leave(r, why)
 			return
 		}
 		result := r.number("result")
@@ -69,21 +65,6 @@ func readMLPerf(c *catalogs, t *table) []experiment {
 		}
 		return c.mlperf(r), ""
 	})
-}
-
-// mlperfRefuses says why a submission cannot be simulated, or "".
-func mlperfRefuses(r *row) string {
-	switch {
-	case r.text("accelerator") == "":
-		return "no accelerator: a processor"
-	case strings.Contains(r.text("accelerator"), "Power Cap"):
-		return "a cap on power, whose clocks are not published"
-	case strings.Contains(r.text("model"), "-vl-"):
-		return "prompts with images"
-	case strings.Contains(r.text("model"), "gpt-oss"):
-		return "gpt-oss, whose prompts' lengths are not published"
-	}
-	return ""
 }
 
 func (c *catalogs) mlperf(r *row) *trial {

@@ -8,15 +8,6 @@ import (
 // (llm-d/llm-d-benchmark). What was found in caches was not recorded, so that only servers without
 // a cache in host memory are compared, whose lists of requests do not fit into their caches.
 var reuseRows = rowSpec{
-	refuses: func(r *row) string {
-		switch {
-		case r.text("workload") != "sharegpt":
-			return "conversations, of which the share found in the cache was not recorded"
-		case r.optional("cpu_cache_gb", 0) > 0:
-			return "a cache in host memory, of which the share found was not recorded"
-		}
-		return ""
-	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		rate, replicas := r.number("offered_rate_rps"), float64(r.batch("replicas"))
 		t.Memory.Utilization = r.optional("gpu_memory_utilization", 0)

@@ -18,22 +18,6 @@ import (
 // dstackai/benchmarks, NVIDIA's page of NIM, vLLM's own CI, Vultr's cookbook). Rows that name the
 // same server have one build.
 var servedRows = rowSpec{
-	refuses: func(r *row) string {
-		switch {
-		case strings.Contains(r.text("note"), "non-Marlin"):
-			return "weights in 4 bits without Marlin's kernels, of which nothing is measured"
-		case r.text("layout") == "1P1D":
-			return "prefill and decode apart on servers of a size that is not recorded: a token " +
-				"takes 0.7 times what it takes on the decode server of the other layout"
-		}
-		return ""
-	},
-	format: func(r *row) string {
-		if format := r.required("dtype"); format != weightOnly {
-			return format
-		}
-		return "fp8"
-	},
 	describe: describeServed,
 }
 
@@ -76,7 +60,7 @@ func describeServed(c *catalogs, r *row, t *trial) string {
 			requests = longPrompts
 		} else if t.Engine.Preset == "sglang" {
 			t.drop(r, "TTFT of AccelMark's rates under SGLang, whose cache has the prompts, since "+
-				"each run sends the same", isTTFT)
+				"each run sends the same", "TTFT")
 		}
 	}
 	t.Workload = r.load(size, requests, t)

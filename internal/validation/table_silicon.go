@@ -23,24 +23,22 @@ func readSilicon(c *catalogs, t *table) []experiment {
 			if drafted[r.line] {
 				return "faster than its twin: multi-token prediction was on"
 			}
-			return siliconArtefact(r)
+			return ""
 		},
-		format:   siliconFormat,
 		describe: siliconClients,
 	})(c, t)
 }
 
 func siliconClients(_ *catalogs, r *row, t *trial) string {
 	t.spread(r, "attention_dp", "moe_ep")
-	if r.err != nil {
-		return ""
+	if why := otherExperts(r); r.err != nil || why != "" {
+		return why
 	}
 	if strings.HasPrefix(t.Engine.Preset, "vllm") && t.Parallelism.Data > 1 {
 		t.joinRanks()
 	}
 	t.siliconFlags(r)
 	t.nightlyVersion(r.text("month"))
-	t.siliconMeasured(r)
 	t.closed()
 	flags := r.text("script_flags")
 	if withMTP(flags) {
@@ -62,23 +60,6 @@ func (d *deployment) joinRanks() {
 	if d.Parallelism.Data = 0; d.Parallelism.Expert > 1 {
 		d.Parallelism.Expert = d.Parallelism.Tensor
 	}
-}
-
-// siliconFormat returns the number format of the weights: the experts' where it is by block, or of
-// the dense products. The vendor's own runs of Qwen3-32B under TensorRT-LLM 1.0.0rc3 served
-// Qwen/Qwen3-32B-FP8, which has a scale for each block (ai-dynamo/aiconfigurator,
-// tools/automation/config.env, MODEL_HF_REPO, and docs/dynamo_deployment_guide.md).
-func siliconFormat(r *row) string {
-	if r.text("source") == "aic" && r.text("backend") == "trtllm" &&
-		r.text("model") == "Qwen/Qwen3-32B" && r.text("precision") == "fp8" {
-		return "fp8_block"
-	}
-	for _, column := range []string{"moe_dtype", "gemm_dtype"} {
-		if r.text(column) == "fp8_block" {
-			return r.text(column)
-		}
-	}
-	return r.required("precision")
 }
 
 // spread sets data and expert parallelism from the columns of those names, the latter ending in
@@ -104,12 +85,6 @@ func (d *deployment) spread(r *row, data, expert string) {
 // Accelerators that are no GPU: Gaudi 3 and TPU v7 under vLLM, at a fixed number of clients
 // (SemiAnalysisAI/InferenceX-app).
 var otherRows = rowSpec{
-	refuses: func(r *row) string {
-		if r.text("precision") == "" || r.text("engine") == "" {
-			return "engine and number format are not known"
-		}
-		return ""
-	},
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		chips, devices := r.count("chips"), r.count("devices")
 		data := r.optionalCount("dp", 1)

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,11 +46,12 @@ type trial struct {
 
 // rowSpec says what the rows of a table are.
 type rowSpec struct {
-	// chooses reports whether the row belongs to the table; refuses returns why a row is left out,
-	// or "". Both may be nil.
+	// chooses reports whether the row belongs to the table; refuses returns why a row is left out
+	// that no rule refuses, or "". Both may be nil.
 	chooses func(*row) bool
 	refuses func(*row) string
-	// format returns the number format of the weights in place of the column of dtypes, if not nil.
+	// format returns the number format of the weights in place of the column of dtypes and of
+	// rules, if not nil.
 	format func(*row) string
 	// describe sets the limits, the load and the name of a trial from its row, and the engine where
 	// the kind has no column for it. It returns why the row is left out, or "".
@@ -64,9 +66,10 @@ func trials(s rowSpec) func(c *catalogs, t *table) []experiment {
 				return nil, ""
 			}
 			if s.refuses != nil {
-				if why := s.refuses(r); why != "" {
-					return nil, why
-				}
+				why = s.refuses(r)
+			}
+			if why = cmp.Or(why, r.ruled("refuse")); why != "" {
+				return nil, why
 			}
 			if x = s.trial(c, r); r.err == nil {
 				why = s.describe(c, r, x)
@@ -101,7 +104,7 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	}
 	format := s.format
 	if format == nil {
-		format = func(r *row) string { return r.value(k.DType) }
+		format = func(r *row) string { return cmp.Or(r.ruled("weights"), r.value(k.DType)) }
 	}
 	x := &trial{measured: r.figures(), least: 1}
 	x.deployment = c.deploy(r, r.value(k.Model), r.value(k.GPU), format(r), tensor)
@@ -117,6 +120,11 @@ func (s *rowSpec) trial(c *catalogs, r *row) *trial {
 	}
 	if k.Output != "" {
 		x.output = r.count(k.Output)
+	}
+	for _, family := range []string{"TTFT", "prefill rate"} {
+		if why := r.ruled("drop " + family); why != "" && r.err == nil {
+			x.drop(r, why, family)
+		}
 	}
 	return x
 }
@@ -189,11 +197,12 @@ func (t *trial) simulate(ctx context.Context, p *accuracy.Physics) (*outcome, er
 	return made.serve(ctx, p, t.recorded)
 }
 
-// drop removes measured figures that say nothing, and counts why.
-func (t *trial) drop(r *row, why string, drops func(quantity string) bool) {
+// drop removes measured figures of a family that say nothing, and counts why.
+func (t *trial) drop(r *row, why, family string) {
 	before := len(t.measured)
-	t.measured = slices.DeleteFunc(t.measured,
-		func(m accuracy.Measurement) bool { return drops(m.Quantity) })
+	t.measured = slices.DeleteFunc(t.measured, func(m accuracy.Measurement) bool {
+		return accuracy.QuantityFamily(m.Quantity) == family
+	})
 	if len(t.measured) < before {
 		r.table.skip("%s", why)
 	}

@@ -94,7 +94,7 @@ func (t *Table) summary() TableSummary {
 	groups := slices.SortedFunc(maps.Keys(byGroup), func(a, b Group) int {
 		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.GPU, b.GPU),
 			cmp.Compare(a.Model, b.Model), cmp.Compare(a.DType, b.DType), cmp.Compare(a.TP, b.TP),
-			cmp.Compare(a.Version, b.Version))
+			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Server, b.Server))
 	})
 	for _, g := range groups {
 		s.Groups = append(s.Groups, GroupSummary{g, quantities(byGroup[g])})
