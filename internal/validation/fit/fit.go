@@ -32,6 +32,9 @@ type Result struct {
 	Goals []accuracy.GoalResult `json:"goals"`
 	// Rows is the number of measured figures that were fitted to.
 	Rows int `json:"rows"`
+	// Effective is how many constants the rows determine, at most the number of Constants: each
+	// counts by the share of its variance that the rows take away.
+	Effective float64 `json:"effective_constants"`
 
 	fitted *values
 	// hosts is the deviation of machines' hosts from the typical ones.
@@ -104,6 +107,7 @@ func Run(ctx context.Context, data *validation.Data, owners []string, progress f
 	result := &Result{Rows: len(p.rows), fitted: p.valuesAt(final.at), hosts: p.hosts,
 		owners: p.bases(final.errors)}
 	result.Constants = p.constants(final.at, known, deviations)
+	result.Effective = p.effective(deviations)
 	physics := result.fitted.physics()
 	result.draws = data.Draws(physics)
 	if result.laws, err = fitPower(result.draws); err != nil {

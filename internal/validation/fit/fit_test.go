@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -240,5 +241,80 @@ func TestShippedConstantsAreThoseOfOneFit(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Rows that share a parameter or repeat each other determine no more constants than there are rows
+// or parameters; one row on one parameter determines the share that its precision has beside the
+// prior's, and no row determines anything.
+func TestEffectiveNumberOfConstants(t *testing.T) {
+	const prior, deviation, slope, weight = 0.4, 0.05, 0.3, 0.7
+	of := func(parameters int, rows [][]int) float64 {
+		p := &problem{parameters: make([]parameter, parameters)}
+		for j := range p.parameters {
+			p.parameters[j].deviation = prior
+		}
+		l := &linearised{problem: p, prediction: prediction{at: make(point, parameters),
+			errors: make([]float64, len(rows))}}
+		for i, places := range rows {
+			p.rows = append(p.rows, row{parameters: places, deviation: deviation})
+			l.slopes = append(l.slopes, make([]float64, len(places)))
+			for k := range places {
+				l.slopes[i][k] = slope * float64(1+k+i)
+			}
+			l.weights = append(l.weights, weight)
+		}
+		deviations, err := l.deviations()
+		testkit.OK(t, err)
+		return p.effective(deviations)
+	}
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %g effective constants, want %g", name, got, want)
+		}
+	}
+	near("no row", of(3, nil), 0)
+	_, _, curvature := robust(0)
+	information := weight * curvature * slope * slope / (deviation * deviation)
+	near("one row", of(1, [][]int{{0}}), information/(information+1/(prior*prior)))
+	near("a parameter without rows", of(2, [][]int{{0}}), of(1, [][]int{{0}}))
+	if n := of(3, [][]int{{0, 1, 2}}); n <= 0 || n > 1 {
+		t.Errorf("one row determines %g constants, want at most 1", n)
+	}
+	fewer, more := of(2, [][]int{{0, 1}}), of(2, [][]int{{0, 1}, {1, 0}, {0, 1}})
+	if more > 2 || more <= fewer {
+		t.Errorf("three rows determine %g of 2 constants, one %g", more, fewer)
+	}
+}
+
+// The page of errors marks the quantities whose error left out is more than mostRatio times the
+// fitted one, and says how many they are. Its figures are rounded to a tenth.
+func TestErrorsLeftOutAreCompared(t *testing.T) {
+	page := string(testkit.Read(t, "../errors.md"))
+	rows, marked := 0, 0
+	for line := range strings.Lines(page) {
+		cells := strings.Split(line, " | ")
+		if _, err := strconv.Atoi(cells[min(2, len(cells)-1)]); err != nil || len(cells) != 7 {
+			continue
+		}
+		rows++
+		fitted, mark := strings.CutSuffix(cells[4], "*")
+		if mark {
+			marked++
+		}
+		in, err := strconv.ParseFloat(fitted, 64)
+		testkit.OK(t, err)
+		worst := 0.0
+		for _, cell := range cells[5:] {
+			left, _ := strconv.ParseFloat(strings.TrimRight(cell, " |\n"), 64)
+			worst = max(worst, left)
+		}
+		if mark && worst+0.05 < mostRatio*(in-0.05) || !mark && worst-0.05 > mostRatio*(in+0.05) {
+			t.Errorf("errors.md marks it wrongly: %s", line)
+		}
+	}
+	if want := fmt.Sprintf("%d of %d quantities", marked, rows); !strings.Contains(page, want) {
+		t.Errorf("errors.md does not say %q", want)
 	}
 }

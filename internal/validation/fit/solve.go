@@ -116,6 +116,18 @@ func (p *problem) known(l *linearised) (known []bool, deviations []float64, err 
 	return known, deviations, nil
 }
 
+// effective returns how many constants the rows determine in all: the sum over the parameters of
+// the share of the prior's variance that the rows take away. It is at most the number of
+// parameters, and at most the number of rows (MacKay, Bayesian Interpolation, 1992).
+func (p *problem) effective(deviations []float64) float64 {
+	sum := 0.0
+	for j, d := range deviations {
+		prior := p.parameters[j].deviation
+		sum += 1 - d*d/(prior*prior)
+	}
+	return sum
+}
+
 // without returns the constants fitted to the rows that keep accepts: a step from the solution for
 // all rows, with its slopes. Most of the rows stay, so that the loss is nearly the loss of the
 // solution's neighbourhood.

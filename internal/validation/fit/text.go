@@ -15,7 +15,8 @@ import (
 func (r *Result) WriteText(w io.Writer) error {
 	b := &bytes.Buffer{}
 	fmt.Fprintf(b, "Fitted to %d measured figures. Constants with ± are determined by them; "+
-		"others are kept.\n", r.Rows)
+		"others are kept.\nOf %d constants the rows determine %.1f, counting each by the share of "+
+		"its variance that they\ntake away.\n", r.Rows, len(r.Constants), r.Effective)
 	subject := ""
 	for i := range r.Constants {
 		c := &r.Constants[i]
@@ -67,11 +68,21 @@ func (e *Error) write(b *bytes.Buffer) {
 // writeErrors writes errors.md of internal/validation.
 func (r *Result) writeErrors(w io.Writer) error {
 	b := &bytes.Buffer{}
-	b.WriteString(errorsIntroduction)
+	large := 0
+	for i := range r.Errors {
+		if r.Errors[i].Ratio > mostRatio {
+			large++
+		}
+	}
+	fmt.Fprintf(b, errorsIntroduction, mostRatio, large, len(r.Errors))
 	for i := range r.Errors {
 		e := &r.Errors[i]
-		fmt.Fprintf(b, "| %s | %s | %d | %.1f | %.1f | %s | %s |\n", e.Table,
-			strings.TrimSpace(e.Quantity+" "+e.Engine+e.Model), e.N, e.Shipped, e.Fitted,
+		mark := ""
+		if e.Ratio > mostRatio {
+			mark = "*"
+		}
+		fmt.Fprintf(b, "| %s | %s | %d | %.1f | %.1f%s | %s | %s |\n", e.Table,
+			strings.TrimSpace(e.Quantity+" "+e.Engine+e.Model), e.N, e.Shipped, e.Fitted, mark,
 			percent(e.WithoutModel), percent(e.WithoutAccelerator))
 	}
 	_, err := w.Write(b.Bytes())
@@ -84,6 +95,9 @@ Median absolute errors in percent of each quantity that constants are fitted to:
 with the constants that it found, with constants fitted without any row of the same model, and
 without any row of the same GPU, which then borrows from its nearest relative. "–" where nothing
 else was measured on that engine. The fit writes this page.
+
+A star marks quantities whose larger error left out is over %g times the fitted one, so that
+constants describe the servers more than the machines: %d of %d quantities.
 
 | table | quantity | rows | before | fitted | model left out | GPU left out |
 |---|---|---|---|---|---|---|
