@@ -37,7 +37,8 @@ var dearest = []string{
 	"TestPartsOfFleets", "TestAStoppedPlanGoesOn", "TestCascadesArePlanned", "TestJob",
 	"TestThroughputAlike", "TestTheAnswerIsDetermined", "TestDisaggregatedIsOnTheMenu",
 	"TestShortAnswersHave25Lines", "TestRivalsAreFleets", "TestIdleServersAreNoAlternative",
-	"TestThroughputsAreOfWholeFleets", "TestAnyLoad",
+	"TestThroughputsAreOfWholeFleets", "TestAnyLoad", "TestSmallerMenusAreNotCheaper",
+	"TestClassesShareServersWhereThatIsCheaper",
 }
 
 // takeTurns skips one of the dearest tests with -short, unless it is one of the three drawn ones of

@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // The options whose settings are tried, the rounds, and the simulations after which no further
 // setting is tried: in all, or where the cheapest fleet is asked for, of one shape.
 const (
-	mostTuned       = 3
+	mostTuned       = 12
 	mostTuningTurns = 4
 	mostTuningRuns  = 80
 	mostShapeRuns   = 40
@@ -51,35 +52,35 @@ func (s *tuner) tune(ctx context.Context) error {
 	}
 	s.tuned = &answer.Tuned{Without: s.label(s.best), WithoutReplicas: s.size(),
 		WithoutHourly: s.cost()}
-	missed := map[string]float64{} // by how much the base of a shape misses the SLO
-	bases := map[string]judge.Trial{}
+	missed := map[int]float64{} // by how much an option of the menu misses the SLO
+	bases := map[int]judge.Trial{}
 	change := func(i int) ([]*candidate.Option, error) {
 		o, n := s.options[i], max(1, s.cheaper(i))
 		d, err := s.Decide(ctx, o, n, o.Worst())
 		if err != nil {
 			return nil, err
 		}
-		missed[o.Shape()] = d.Missing
-		if bases[o.Shape()], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
+		missed[o.From] = d.Missing
+		if bases[o.From], _, err = s.Simulate(ctx, o, n, o.Worst(), 0); err != nil {
 			return nil, err
 		}
-		return detail.Changed(&s.Judge, bases[o.Shape()], o)
+		return detail.Changed(&s.Judge, bases[o.From], o)
 	}
-	runs := map[string]int{}
+	runs := map[int]int{}
 	return s.coordinateSearch(ctx, s.tunable(), change, func(fresh []int, _ func() bool) ([]int,
 		error) {
-		before, near, least := s.best, map[string]int{}, map[string]float64{}
-		for shape, missing := range missed {
-			least[shape] = missing * nearer
+		before, near, least := s.best, map[int]int{}, map[int]float64{}
+		for from, missing := range missed {
+			least[from] = missing * nearer
 		}
 		first, err := s.firstRuns(ctx, fresh, bases, runs)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range first {
-			shape, missing := s.options[r.option].Shape(), r.missing
+			from, missing := s.options[r.option].From, r.missing
 			if r.promise != clearlyMisses {
-				if runs[shape] >= mostShapeRuns ||
+				if runs[from] >= mostShapeRuns ||
 					s.cheaper(r.option) < s.Fewest(s.options[r.option]) {
 					continue
 				}
@@ -87,17 +88,17 @@ func (s *tuner) tune(ctx context.Context) error {
 				if missing, err = s.tryTuned(ctx, r.option); err != nil {
 					return nil, err
 				}
-				runs[shape] += s.Trials.Count() - begun
+				runs[from] += s.Trials.Count() - begun
 			}
-			if missing > 0 && missing < least[shape] {
-				least[shape], near[shape] = missing, r.option
+			if missing > 0 && missing < least[from] {
+				least[from], near[from] = missing, r.option
 			}
 		}
 		if s.best != before {
-			near[s.chosen().Shape()] = s.best
+			near[s.chosen().From] = s.best
 			for _, i := range s.tunable() {
-				if _, known := near[s.options[i].Shape()]; !known {
-					near[s.options[i].Shape()] = i
+				if _, known := near[s.options[i].From]; !known {
+					near[s.options[i].From] = i
 				}
 			}
 		}
@@ -131,13 +132,15 @@ func (s *tuner) coordinateSearch(ctx context.Context, bases []int,
 	return nil
 }
 
-// tunable returns the options whose settings are tried: of each shape the nearest to being chosen,
-// as far as their bounds allow that they cost less than the answer.
+// tunable returns the options of the menu whose settings are tried: the answer, and the nearest to
+// being chosen of the ones that may cost less than it, by their bounds.
 func (s *tuner) tunable() []int {
-	list, _ := s.leaders()
-	list = slices.DeleteFunc(list, func(i int) bool {
-		return i != s.best && !s.mayBeatBest(i) || s.cheaper(i) < s.Fewest(s.options[i])
-	})
+	var list []int
+	for i := range s.listed() {
+		if i == s.chosen().From || s.mayBeatBest(i) && s.cheaper(i) >= s.Fewest(s.options[i]) {
+			list = append(list, i)
+		}
+	}
 	s.sortByNearness(list)
 	return list[:min(len(list), mostTuned)]
 }
@@ -257,19 +260,19 @@ type firstRun struct {
 // promises: the settings that clearly keep the SLO are looked at closely before the runs of their
 // shape are used up. Left out are settings that change nothing in a run of the base of their shape,
 // and what is nearer to the default than these. It adds to the runs of each shape.
-func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[string]judge.Trial,
-	runs map[string]int) ([]firstRun, error) {
+func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.Trial,
+	runs map[int]int) ([]firstRun, error) {
 	var list []firstRun
 	idle := map[string]bool{}
 	for _, i := range fresh {
 		o, n := s.options[i], s.cheaper(i)
-		shape := o.Shape()
-		setting := shape + o.LastChanged()
-		if runs[shape] >= mostShapeRuns || idle[setting] || n < s.Fewest(o) {
+		from := o.From
+		setting := fmt.Sprint(from, o.LastChanged())
+		if runs[from] >= mostShapeRuns || idle[setting] || n < s.Fewest(o) {
 			continue
 		}
 		s.tuned.Tried++
-		runs[shape]++
+		runs[from]++
 		t, _, err := s.Simulate(ctx, o, n, o.Worst(), 0)
 		if err = s.unlessBroken(i, err); err != nil {
 			return nil, err
@@ -277,7 +280,7 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[string]jud
 		if s.outcomes[i].kind == broken {
 			continue
 		}
-		if reflect.DeepEqual(t, bases[shape]) {
+		if reflect.DeepEqual(t, bases[from]) {
 			idle[setting] = true
 			continue
 		}

@@ -24,7 +24,7 @@ func Options(f *asked.File) ([]*Option, error) {
 		}
 	}
 	for i, o := range list {
-		o.Index = i
+		o.Index, o.From = i, i
 	}
 	if err == nil {
 		err = checkRouting(f, list)
@@ -236,7 +236,7 @@ func Copies(options []*Option, f *asked.File, reprice func(*Option)) []*Option {
 	}
 	for i, o := range options {
 		other := *o
-		other.Index = i
+		other.Index, other.From = i, i
 		copies = append(copies, &other)
 		if reprice != nil {
 			reprice(&other)

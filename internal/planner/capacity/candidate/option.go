@@ -20,6 +20,8 @@ import (
 type Option struct {
 	*Parts
 	Index int
+	// From is the index of the option of the menu that this one is, but for settings.
+	From  int
 	GPUs  int     // accelerators of a replica, or a group
 	Price float64 // of these, in $/h
 	// Ceiling is an upper bound of the rate that a replica, or a group, sustains, in requests/s,
