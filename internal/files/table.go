@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/csv"
 	"errors"
@@ -21,8 +22,9 @@ import (
 
 // column is a field of a row that the tag `csv:"name"` binds to a column.
 type column struct {
-	index    []int
-	optional bool
+	name, format string
+	index        []int
+	optional     bool
 }
 
 // Row is a row of a table, and the line at which it begins, from 1.
@@ -84,7 +86,9 @@ func checkColumns(columns, known []string) error {
 // leaves the field zero. Texts may always be empty. A number must be finite.
 func ReadTable[T any](name string, data []byte) ([]T, error) {
 	bound := map[string]column{}
-	bind(reflect.TypeFor[T](), nil, bound)
+	for _, c := range columnsOf(reflect.TypeFor[T](), nil) {
+		bound[c.name] = c
+	}
 	known := slices.Sorted(maps.Keys(bound))
 	rows, err := Rows(name, data, known)
 	if err != nil {
@@ -111,19 +115,48 @@ func ReadTable[T any](name string, data []byte) ([]T, error) {
 	return list, nil
 }
 
-// bind adds the columns of a struct, which is at index within the row.
-func bind(t reflect.Type, index []int, bound map[string]column) {
+// WriteTable writes rows as ReadTable reads them, with the columns in the order of the fields. A
+// tag `format:"%.1f"` says how a number is written, and zeros of optional columns are left empty.
+func WriteTable[T any](w io.Writer, rows []T) error {
+	columns := columnsOf(reflect.TypeFor[T](), nil)
+	lines := make([][]string, 1+len(rows))
+	for _, c := range columns {
+		lines[0] = append(lines[0], c.name)
+		for i := range rows {
+			field := reflect.ValueOf(&rows[i]).Elem().FieldByIndex(c.index)
+			lines[i+1] = append(lines[i+1], c.cell(field))
+		}
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// cell returns how the table has a field.
+func (c *column) cell(field reflect.Value) string {
+	if c.optional && field.IsZero() || field.Kind() == reflect.Pointer && field.IsNil() {
+		return ""
+	}
+	value := reflect.Indirect(field).Interface()
+	if s, is := value.(fmt.Stringer); is {
+		return s.String()
+	}
+	return fmt.Sprintf(cmp.Or(c.format, "%v"), value)
+}
+
+// columnsOf returns the columns of a struct, which is at index within the row.
+func columnsOf(t reflect.Type, index []int) (list []column) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		at := append(slices.Clone(index), i)
 		name, rest, tagged := strings.Cut(f.Tag.Get("csv"), ",")
 		switch {
 		case name != "":
-			bound[name] = column{at, tagged && rest == "optional"}
+			list = append(list,
+				column{name, f.Tag.Get("format"), at, tagged && rest == "optional"})
 		case f.Type.Kind() == reflect.Struct:
-			bind(f.Type, at, bound)
+			list = append(list, columnsOf(f.Type, at)...)
 		}
 	}
+	return list
 }
 
 // setCell sets a field to what a cell says.

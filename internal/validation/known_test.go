@@ -22,13 +22,16 @@ var (
 
 // What scenarios tell about their own accuracy is what comes out here.
 func TestScenariosTellTheirAccuracy(t *testing.T) {
-	report := measuredReport(t)
-	lines := []string{evidence.Header}
-	for _, e := range report.Known() {
-		lines = append(lines, e.Record())
-	}
-	got := strings.Join(lines, "\n") + "\n"
-	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "errors.csv"), got)
+	stored(t, "../../scenarios/evidence/errors.csv", measuredReport(t).Known())
+}
+
+// stored fails the test where a table that it can write holds other rows. With -update it writes
+// them.
+func stored[T any](t *testing.T, file string, rows []T) {
+	t.Helper()
+	var b strings.Builder
+	testkit.OK(t, files.WriteTable(&b, rows))
+	upToDate(t, filepath.FromSlash(file), b.String())
 }
 
 // upToDate fails the test where a file that it can write holds another text. With -update it writes
@@ -47,14 +50,9 @@ func upToDate(t *testing.T, file, text string) {
 // How often computed chances come true is what comes out here, for scenarios and as a page. Of what
 // is said above 98 %, 93 of 100 come true and more, of each kind.
 func TestForecastsAreVerified(t *testing.T) {
-	lines, report := []string{evidence.ForecastsHeader}, measuredReport(t)
+	report := measuredReport(t)
 	all := report.Forecasts(report.Judged())
-	for _, f := range accuracy.Verification(all) {
-		lines = append(lines, fmt.Sprintf("%s,%g,%g,%d,%d", f.Evidence, f.Quantile, f.From,
-			f.Cases, f.Kept))
-	}
-	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "forecasts.csv"),
-		strings.Join(lines, "\n")+"\n")
+	stored(t, "../../scenarios/evidence/forecasts.csv", accuracy.Verification(all))
 	table := []string{chancesHeader}
 	for _, v := range accuracy.Chances(all) {
 		if v.All() {
@@ -87,14 +85,13 @@ share each time has the score share·(1 − share).
 // What 99th percentiles are off by beside means comes out here, and their ranges hold four in five.
 func TestPercentilesAreOffBesideMeans(t *testing.T) {
 	report := measuredReport(t)
-	lines := []string{evidence.PercentilesHeader}
+	var list []evidence.Percentile
 	for _, latency := range []string{evidence.TTFT, evidence.TPOT, evidence.E2E} {
 		beside, rows := report.BesideMeans(latency)
-		lines = append(lines, fmt.Sprintf("%s,%d,%.3f,%.3f", latency, rows, beside.Bias,
-			beside.Within))
+		list = append(list, evidence.Percentile{Quantity: latency, Rows: rows,
+			ErrorRange: beside})
 	}
-	upToDate(t, filepath.Join("..", "..", "scenarios", "evidence", "percentiles.csv"),
-		strings.Join(lines, "\n")+"\n")
+	stored(t, "../../scenarios/evidence/percentiles.csv", list)
 }
 
 // What ranges are made of comes out here, by the rows of left_out.csv. With -update -kernels the

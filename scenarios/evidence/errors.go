@@ -31,8 +31,8 @@ type Error struct {
 	// model: 0.02 is 2 %. It is 0 if no such fit was made. Median is the median with the shipped
 	// constants, which may have been fitted to the rows.
 	Rows    int     `json:"rows" csv:"rows"`
-	LeftOut float64 `json:"left_out_error,omitempty" csv:"left_out_error,optional"`
-	Median  float64 `json:"-" csv:"median_error"`
+	Median  float64 `json:"-" csv:"median_error" format:"%.3f"`
+	LeftOut float64 `json:"left_out_error,omitempty" csv:"left_out_error,optional" format:"%.3f"`
 	// Range says where measured values lie: Bias and Within are logarithms. Predicted ranges are
 	// wider, since the shipped constants were fitted to the rows.
 	Range ErrorRange `json:"off"`
@@ -93,6 +93,9 @@ func (l Residuals) Rows() []Residual {
 // versions are separated by spaces in the table.
 type versions []string
 
+// String returns the versions as the table has them.
+func (v versions) String() string { return strings.Join(v, " ") }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (v *versions) UnmarshalText(text []byte) error {
 	*v = strings.Fields(string(text))
@@ -102,23 +105,6 @@ func (v *versions) UnmarshalText(text []byte) error {
 // UnmarshalJSON implements json.Unmarshaler: in JSON the versions are a list.
 func (v *versions) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(v))
-}
-
-// Header is the first line of the table.
-const Header = "engine,gpu,model,weights,kv_cache,tensor,pipeline,expert,data,link," +
-	"batching,memory,speculation," +
-	"quantity,rows,median_error,left_out_error,bias,within,versions,residuals"
-
-// Record returns the error as a line of the table.
-func (e *Error) Record() string {
-	without := ""
-	if e.LeftOut > 0 {
-		without = fmt.Sprintf("%.3f", e.LeftOut)
-	}
-	return fmt.Sprintf("%s,%s,%s,%s,%s,%d,%d,%d,%d,%s,%s,%s,%s,%s,%d,%.3f,%s,%.3f,%.3f,%s,%s",
-		e.Engine, e.Accelerator, e.Model, e.Weights, e.KV, e.Tensor, e.Pipeline, e.Expert, e.Data,
-		e.Link, e.Batching, e.Memory, e.Speculation, e.Quantity, e.Rows, e.Median, without,
-		e.Range.Bias, e.Range.Within, strings.Join(e.Versions, " "), e.Residuals)
 }
 
 // errorsOf returns the errors measured for a server, or for the same in the other format of 16

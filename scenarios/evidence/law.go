@@ -98,9 +98,6 @@ func (l Law) DeviationsOf(x float64) float64 {
 //go:embed forecasts.csv
 var forecastsTable string
 
-// ForecastsHeader is the first line of the table of forecasts.
-const ForecastsHeader = "evidence,quantile,from,cases,kept"
-
 // ForecastOf is a line of forecasts.csv: where Evidence is Measured, of measured servers.
 type ForecastOf struct {
 	Evidence Grade `csv:"evidence"`

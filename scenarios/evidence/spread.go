@@ -53,16 +53,16 @@ func High(quantile float64) bool { return quantile > evenQuantile }
 //go:embed percentiles.csv
 var percentilesTable string
 
-// PercentilesHeader is the first line of the table of percentiles.
-const PercentilesHeader = "quantity,rows,bias,within"
+// Percentile is a row of the table.
+type Percentile struct {
+	Quantity string `csv:"quantity"`
+	Rows     int    `csv:"rows"`
+	ErrorRange
+}
 
 var besideMeans = sync.OnceValue(func() map[string]ErrorRange {
 	list := map[string]ErrorRange{}
-	for _, row := range files.MustReadTable[struct {
-		Quantity   string `csv:"quantity"`
-		Rows       int    `csv:"rows"`
-		ErrorRange `csv:""`
-	}]("percentiles.csv", percentilesTable) {
+	for _, row := range files.MustReadTable[Percentile]("percentiles.csv", percentilesTable) {
 		list[row.Quantity] = row.ErrorRange
 	}
 	return list
@@ -76,8 +76,8 @@ const Width80 = 1.2816
 // [Bias − Within, Bias + Within]. Bias is above 0 where measured times are longer, and Within is at
 // least 0. The zero ErrorRange says that predictions are exact.
 type ErrorRange struct {
-	Bias   float64 `json:"bias" csv:"bias"`
-	Within float64 `json:"within" csv:"within"`
+	Bias   float64 `json:"bias" csv:"bias" format:"%.3f"`
+	Within float64 `json:"within" csv:"within" format:"%.3f"`
 }
 
 // Holds reports whether the logarithm of a measured over the predicted time lies in a range that

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -25,8 +24,8 @@ type GroupError struct {
 	Quantity string `json:"quantity" csv:"quantity"`
 	Rows     int    `json:"rows" csv:"rows"`
 	// Median is the median absolute error, Bias the median error.
-	Median float64 `json:"median_pct" csv:"median_pct"`
-	Bias   float64 `json:"bias_pct" csv:"bias_pct"`
+	Median float64 `json:"median_pct" csv:"median_pct" format:"%.1f"`
+	Bias   float64 `json:"bias_pct" csv:"bias_pct" format:"%.1f"`
 }
 
 // leastGroup is the number of rows from which on a group has a recorded error.
@@ -111,17 +110,6 @@ var Recorded = sync.OnceValue(func() map[string]GroupError {
 	}
 	return all
 })
-
-// WriteGroups writes the errors of groups as groups.csv has them.
-func (r *Report) WriteGroups(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("engine,version,gpu,model,dtype,quantity,rows,median_pct,bias_pct\n")
-	for _, g := range r.GroupErrors() {
-		fmt.Fprintf(&b, "%s,%d,%.1f,%.1f\n", g.key(), g.Rows, g.Median, g.Bias)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
 
 // Worsened returns what became worse than the record by more than worsening points, and what is no
 // longer compared.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -37,13 +36,13 @@ type Left struct {
 	// Group is of a fit without any row of the same engine, accelerator and model. Part says in
 	// which half of these rows this one is, Half is of a fit without that half, and Other of a fit
 	// without the other one; nil where the rows cannot be halved.
-	Group float64  `csv:"group"`
+	Group float64  `csv:"group" format:"%.4f"`
 	Part  *int     `csv:"part"`
-	Half  *float64 `csv:"half"`
-	Other *float64 `csv:"other_half"`
+	Half  *float64 `csv:"half" format:"%.4f"`
+	Other *float64 `csv:"other_half" format:"%.4f"`
 	// Release is of a fit without any row of the engine under a release within a few months; nil
 	// where the release is not known by date.
-	Release *float64 `csv:"release"`
+	Release *float64 `csv:"release" format:"%.4f"`
 }
 
 // leftOut has the rows of left_out.csv by their places.
@@ -96,8 +95,6 @@ func shapeOf(c *Comparison) string {
 // second; of says which half a row is in.
 func WriteLeftOut(w io.Writer, groups, releases *Report, halves [2]*Report,
 	of map[RowName]int) error {
-	var b strings.Builder
-	b.WriteString("file,line,quantity,group,part,half,other_half,release\n")
 	var without [3]map[RowName]float64
 	for i, r := range []*Report{halves[0], halves[1], releases} {
 		without[i] = map[RowName]float64{}
@@ -105,23 +102,23 @@ func WriteLeftOut(w io.Writer, groups, releases *Report, halves [2]*Report,
 			without[i][s.Row()] = s.deviation
 		}
 	}
+	var list []Left
 	for _, s := range groups.served() {
-		name := s.Row()
-		fmt.Fprintf(&b, "%s,%d,%s,%.4f", s.File, s.Line, s.Quantity, unsigned(s.deviation))
-		half, halved := of[name]
-		if b.WriteByte(','); halved {
-			b.WriteString(strconv.Itoa(half))
+		left := Left{RowName: s.Row(), Group: unsigned(s.deviation)}
+		half, halved := of[left.RowName]
+		if halved {
+			left.Part = &half
 		}
-		for _, i := range []int{half, 1 - half, 2} {
-			b.WriteByte(',')
-			if x, known := without[i][name]; known && (halved || i == 2) {
-				fmt.Fprintf(&b, "%.4f", unsigned(x))
+		for i, into := range map[int]**float64{half: &left.Half, 1 - half: &left.Other,
+			2: &left.Release} {
+			if x, known := without[i][left.RowName]; known && (halved || i == 2) {
+				x = unsigned(x)
+				*into = &x
 			}
 		}
-		b.WriteByte('\n')
+		list = append(list, left)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return files.WriteTable(w, list)
 }
 
 // unsigned returns 0 for −0 after four digits, as all machines write it.

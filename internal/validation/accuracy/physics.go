@@ -99,16 +99,16 @@ func ScaleUp(table string, a *hardware.Accelerator) string {
 	return cmp.Or(contended[Machine(table, a.Name)], a.ScaleUp)
 }
 
-// MachinesHeader is the first line of the table of machines.
-const MachinesHeader = "machine,host"
+// MachineHost is a row of the table.
+type MachineHost struct {
+	Machine string  `csv:"machine"`
+	Host    float64 `csv:"host"`
+}
 
 // machines reads the table, which is part of the program: it is right, or a test fails.
 var machines = sync.OnceValue(func() map[string]float64 {
 	list := map[string]float64{}
-	for _, m := range files.MustReadTable[struct {
-		Machine string  `csv:"machine"`
-		Host    float64 `csv:"host"`
-	}]("machines.csv", machinesTable) {
+	for _, m := range files.MustReadTable[MachineHost]("machines.csv", machinesTable) {
 		list[m.Machine] = m.Host
 	}
 	return list

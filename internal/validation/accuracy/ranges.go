@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (r *Report) Known() []evidence.Error {
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b evidence.Error) int {
-		return cmp.Compare(a.Record(), b.Record())
+		return cmp.Compare(fmt.Sprint(a.Key, a.Quantity), fmt.Sprint(b.Key, b.Quantity))
 	})
 	return list
 }

@@ -43,13 +43,12 @@ func (r *Result) Write(dir string, date time.Time) error {
 	}
 	if len(r.fitted.machines) > 0 {
 		contents["machines.csv"] = func(w io.Writer) error {
-			lines := []string{accuracy.MachinesHeader}
+			var list []accuracy.MachineHost
 			for _, name := range slices.Sorted(maps.Keys(r.fitted.machines)) {
-				lines = append(lines,
-					fmt.Sprintf("%s,%g", name, significant(r.fitted.machines[name].Host)))
+				list = append(list, accuracy.MachineHost{Machine: name,
+					Host: significant(r.fitted.machines[name].Host)})
 			}
-			_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
-			return err
+			return files.WriteTable(w, list)
 		}
 	}
 	if r.hosts > 0 {

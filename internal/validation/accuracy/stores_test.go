@@ -1,0 +1,28 @@
+package accuracy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/testkit"
+)
+
+// What is stored of errors is written as it is read, byte for byte.
+func TestStoresAreWrittenBack(t *testing.T) {
+	writtenBack[GroupError](t, "groups.csv", groupsCSV)
+	writtenBack[Left](t, "left_out.csv", leftOutCSV)
+	writtenBack[MachineHost](t, "machines.csv", machinesTable)
+}
+
+func writtenBack[T any](t *testing.T, name, text string) {
+	t.Helper()
+	var again strings.Builder
+	testkit.OK(t, files.WriteTable(&again, files.MustReadTable[T](name, text)))
+	got, want := strings.Split(again.String(), "\n"), strings.Split(text, "\n")
+	for i := range want {
+		if len(got) != len(want) || got[i] != want[i] {
+			t.Fatalf("%s:%d: %d lines, want %d; %q", name, i+1, len(got), len(want), want[i])
+		}
+	}
+}
