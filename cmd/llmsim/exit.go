@@ -13,7 +13,7 @@ const (
 	exitDone      = 0
 	exitFailed    = 1 // the run failed, or was interrupted
 	exitBadInput  = 2 // scenario, flags or arguments are wrong
-	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed; twin drift: machine
+	exitSLOMissed = 3 // with --check-slo; with --fail-on, a limit is passed; twin: not the server
 	exitTraffic   = 4 // twin drift: only the traffic changed
 )
 
@@ -43,7 +43,7 @@ func exitCode(err error) int {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errSLOMissed), errors.Is(err, errGateFailed),
-		errors.Is(err, errMachineDrifted):
+		errors.Is(err, errMachineDrifted), errors.Is(err, errNoTwin):
 		return exitSLOMissed
 	case errors.Is(err, errTrafficDrifted):
 		return exitTraffic
@@ -54,8 +54,10 @@ func exitCode(err error) int {
 	return exitBadInput
 }
 
-// Errors of llmsim twin drift.
+// Errors of llmsim twin adapt and drift.
 var (
+	errNoTwin         = errors.New("the scenario is no twin of what was observed; " +
+		"no file is written")
 	errMachineDrifted = errors.New("the machine changed")
 	errTrafficDrifted = errors.New("the traffic changed")
 )

@@ -53,6 +53,9 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	server := serverOf(flags.scenario, flags.set)
+	if err := server.Matches(o); err != nil {
+		return err
+	}
 	result, err := fit.Run(cmd.Context(), fit.Config{Server: server, Runs: o.Runs,
 		Hold: flags.hold})
 	if err != nil {
@@ -69,7 +72,8 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if flags.out != "" {
+	refused := len(result.Refusals()) > 0
+	if flags.out != "" && !refused {
 		text, err := deployment.Encode()
 		if err == nil {
 			err = files.WriteBytes(flags.out, text, 0o666)
@@ -81,7 +85,11 @@ func (flags *twinAdaptFlags) run(cmd *cobra.Command, path string) error {
 	if err := flags.keepRun(cmd, path, result); err != nil {
 		return err
 	}
-	return write(cmd, flags.format, result, nil, (*fit.Result).WriteText)
+	err = write(cmd, flags.format, result, nil, (*fit.Result).WriteText)
+	if err == nil && refused {
+		err = errNoTwin
+	}
+	return err
 }
 
 // keepRun records the fit, with the scenario and what was observed, if --record asks for it.

@@ -71,6 +71,9 @@ func (flags *twinDriftFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := server.Matches(o); err != nil {
+		return err
+	}
 	found, err := drift.Run(cmd.Context(), drift.Config{Server: server, Fitted: fitted,
 		Runs: o.Runs, Apart: flags.apart})
 	if err != nil {
@@ -126,6 +129,9 @@ func (flags *twinReplayFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	server := serverOf(flags.scenario, flags.set)
+	if err := server.Matches(o); err != nil {
+		return err
+	}
 	runs, err := drift.Simulate(cmd.Context(), &server, o)
 	if err != nil {
 		return err

@@ -40,6 +40,9 @@ type FittedFactor struct {
 	Deviation float64 `json:"deviation"`
 	// Learnt says that the deviation is clearly less than before the measurements.
 	Learnt bool `json:"learnt"`
+	// Bound says that the value is at a bound, or learnt and within its deviation of one: the
+	// server differs from its kind by as much as is believed to be possible, or more.
+	Bound bool `json:"at_bound,omitempty"`
 }
 
 // Error is the error of a quantity of a run: predicted over measured, less 1.
@@ -62,6 +65,13 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	before, err := p.predict(ctx, scenarios.Factors{}, all)
+	if err == nil {
+		err = p.checkScale(before)
+	}
+	if err != nil {
+		return nil, err
+	}
 	s, err := p.solve(ctx)
 	if err != nil {
 		return nil, err
@@ -69,14 +79,16 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	r := &Result{problem: p, solution: s}
 	for j, f := range Factors() {
 		deviation := min(f.Prior, calibration*math.Sqrt(s.covariance.At(j, j)))
-		found := FittedFactor{f.Name, f.Of, math.Exp(s.at[j]), deviation,
-			p.free[j] && deviation < f.Prior/math.Sqrt2}
+		found := FittedFactor{Name: f.Name, Of: f.Of, Value: math.Exp(s.at[j]),
+			Deviation: deviation, Learnt: p.free[j] && deviation < f.Prior/math.Sqrt2}
+		off, bound := math.Abs(s.at[j]-f.Centre), mostLog*f.Prior
+		found.Bound = off >= bound-1e-9 || found.Learnt && off+deviation >= bound
 		r.Factors = append(r.Factors, found)
 		if !found.Learnt {
 			r.Unknown = append(r.Unknown, f.Name)
 		}
 	}
-	if r.Errors, err = p.errors(ctx, r.Values()); err != nil {
+	if r.Errors, err = p.errors(ctx, before, r.Values()); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -103,13 +115,13 @@ func (r *Result) pick(value func(f *FittedFactor) float64) scenarios.Factors {
 	return s
 }
 
-// errors compares predictions with factors of 1 and with the fitted ones.
-func (p *problem) errors(ctx context.Context, fitted scenarios.Factors) ([]Error, error) {
-	all := func(d *datum) bool { return d.whole || d.quantity == Steps }
-	before, err := p.predict(ctx, scenarios.Factors{}, all)
-	if err != nil {
-		return nil, err
-	}
+// all reports whether a datum is one of all of a part of a run.
+func all(d *datum) bool { return d.whole || d.quantity == Steps }
+
+// errors compares the predictions with factors of 1, and predictions with the fitted ones, with
+// what was measured.
+func (p *problem) errors(ctx context.Context, before []float64,
+	fitted scenarios.Factors) ([]Error, error) {
 	after, err := p.predict(ctx, fitted, all)
 	if err != nil {
 		return nil, err

@@ -500,7 +500,11 @@ func Predict(ctx context.Context, server *Server, runs []observed.Run,
 	if err != nil {
 		return nil, err
 	}
-	return p.errors(ctx, f)
+	before, err := p.predict(ctx, scenarios.Factors{}, all)
+	if err != nil {
+		return nil, err
+	}
+	return p.errors(ctx, before, f)
 }
 
 // The load has the prompt tokens and the output tokens of all requests but the failed ones; what

@@ -71,6 +71,9 @@ func (s *Server) run(ctx context.Context, f scenarios.Factors,
 		return nil, err
 	}
 	defer simulation.Source.Close()
+	if r.Load.Untimed {
+		return nil, fmt.Errorf("run %s: %w", r.Name, errUntimed)
+	}
 	requests, before := requestsOf(r)
 	if len(requests) == 0 {
 		return nil, fmt.Errorf("run %s has no requests", r.Name)

@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,6 +23,10 @@ type problem struct {
 	free   []bool // by factor: whether it can have an effect
 }
 
+// errUntimed is the error for requests that cannot be replayed.
+var errUntimed = errors.New("found requests without the times at which they were sent, want " +
+	"them: without these the load is not known; name their column with --map arrival=COLUMN")
+
 // newProblem prepares a fit.
 func newProblem(server *Server, runs []observed.Run, hold float64) (*problem, error) {
 	p := &problem{server: server, runs: runs, data: data(runs, hold)}
@@ -36,6 +41,14 @@ func newProblem(server *Server, runs []observed.Run, hold float64) (*problem, er
 	for i := range runs {
 		if len(runs[i].Steps) > 0 {
 			p.steps = append(p.steps, stepData(i, &runs[i], hold, clock, context)...)
+		}
+	}
+	for i := range runs {
+		if r := &runs[i]; r.Load.Untimed {
+			return nil, fmt.Errorf("run %s: %w", r.Name, errUntimed)
+		}
+		if err := runs[i].CheckSummary(); err != nil {
+			return nil, err
 		}
 	}
 	if len(p.data)+len(p.steps) == 0 {

@@ -18,6 +18,9 @@ func (r *Result) WriteText(to io.Writer) error {
 		if !f.Learnt {
 			known = " (the data say no more than was believed before)"
 		}
+		if f.Bound {
+			known = " (at its bound)"
+		}
 		fmt.Fprintf(&b, "%-12s%-10.3f±%-11s%s%s\n", f.Name, f.Value,
 			fmt.Sprintf("%.1f %%", 100*f.Deviation), f.Of, known)
 	}
@@ -38,6 +41,9 @@ func (r *Result) WriteText(to io.Writer) error {
 		if n == 0 {
 			fmt.Fprintf(&b, "  none: there is too little data, so that no error is claimed\n")
 		}
+	}
+	for _, why := range r.Refusals() {
+		fmt.Fprintf(&b, "\nrefused: %s\n", why)
 	}
 	if len(r.Next) > 0 {
 		n := &r.Next[0]

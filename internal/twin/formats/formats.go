@@ -97,6 +97,12 @@ func Parse(name string, data []byte, o Options) (*observed.Observed, error) {
 	if err := out.Check(); err != nil {
 		return nil, in.errorf("%w", err)
 	}
+	for i := range out.Runs {
+		if err := out.Runs[i].CheckRequests(); err != nil {
+			return nil, in.errorf("%w", err)
+		}
+	}
+	in.source.Server = out.Server
 	return out, nil
 }
 

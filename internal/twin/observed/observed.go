@@ -31,6 +31,8 @@ type Source struct {
 	// Found says what the file has, Notes what a reader should know of it.
 	Found string   `json:"found"`
 	Notes []string `json:"notes,omitempty"`
+	// Server is what the file says of the server.
+	Server Server `json:"server,omitzero"`
 }
 
 // Server is what the sources say of the server.
