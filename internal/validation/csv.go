@@ -292,12 +292,18 @@ func (r *row) count(column string) int { return r.whole(column, 1) }
 
 // batch returns a number of things that are simulated one by one.
 func (r *row) batch(column string) int {
-	n := r.count(column)
-	if n > maxBatch {
-		r.fail(fmt.Errorf("%s: found %d, want at most %d", column, n, maxBatch))
-		return 1
+	if n := r.count(column); r.atMost(column, n, maxBatch) {
+		return n
 	}
-	return n
+	return 1
+}
+
+// atMost reports whether a number of a column is not too large; otherwise the row is malformed.
+func (r *row) atMost(column string, n, most int) bool {
+	if n > most {
+		r.fail(fmt.Errorf("%s: found %d, want at most %d", column, n, most))
+	}
+	return n <= most
 }
 
 // optionalCount returns a whole number of at least 1, or otherwise where the column is absent or

@@ -19,10 +19,7 @@ func describeCookbook(_ *catalogs, r *row, t *trial) string {
 	if experts := r.optionalCount("ep", 1); experts > 1 && t.Parallelism.Data == 0 {
 		t.Parallelism.Expert = experts
 	}
-	if requests > maxRequests {
-		r.fail(fmt.Errorf("requests: found %d, want at most %d", requests, maxRequests))
-	}
-	if r.err != nil {
+	if !r.atMost("requests", requests, maxRequests) || r.err != nil {
 		return ""
 	}
 	for flag := range strings.SplitSeq(r.text("other_flags"), ";") {

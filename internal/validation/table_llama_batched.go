@@ -3,7 +3,7 @@ package validation
 import (
 	"fmt"
 
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -23,11 +23,7 @@ var batchedRows = rowSpec{
 			return ""
 		}
 		t.Attention.Kernel = "flash" // the page's runs have -fa 1
-		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
-			clock, err := t.clock(p)
-			if err != nil {
-				return nil, err
-			}
+		t.clocked(func(clock *steptime.Clock) map[string]float64 {
 			var read sim.Time
 			together := max(1, min(t.count, microBatch/t.prompt)) // sequences of a micro-batch
 			for done := 0; done < t.prompt; done += microBatch {
@@ -40,8 +36,8 @@ var batchedRows = rowSpec{
 			}
 			token := clock.Duration(decode(t.count, context))
 			return map[string]float64{"prefill rate": float64(together*t.prompt) / read.Seconds(),
-				"decode rate": float64(t.count) / token.Seconds()}, nil
-		}
+				"decode rate": float64(t.count) / token.Seconds()}
+		})
 		t.Name = fmt.Sprintf("%s, batch %d of %d tokens after %d", r.text("test"), t.count,
 			t.prompt, depth)
 		return ""

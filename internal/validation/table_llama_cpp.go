@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -28,31 +28,25 @@ var llamaCppRows = rowSpec{
 		default:
 			r.fail(fmt.Errorf("phase: found %q, want decode or prefill", phase))
 		}
-		if t.prompt > maxRequests {
-			r.fail(fmt.Errorf("tokens: found %d, want at most %d", t.prompt, maxRequests))
-		}
+		r.atMost("tokens", t.prompt, maxRequests)
 		t.measured = r.measured([]figure{{Column: "tokens_per_s", Quantity: quantity,
 			Unit: "tokens/s", Scale: 1}})
 		t.Engine.Preset = "llama.cpp"
 		if r.text("build") < "2024" && r.text("build") != "" {
 			t.Engine.Preset = "llama.cpp-2023"
 		}
-		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
-			clock, err := t.clock(p)
-			if err != nil {
-				return nil, err
-			}
+		t.clocked(func(clock *steptime.Clock) map[string]float64 {
 			if quantity == "decode rate" { // a token passes all devices in turn
 				token := clock.Duration(decode(1, max(1, t.prompt/2))).Seconds()
-				return map[string]float64{quantity: 1 / token}, nil
+				return map[string]float64{quantity: 1 / token}
 			}
 			var all sim.Time
 			for done := 0; done < t.prompt; done += promptBatch {
 				all += clock.Duration(prefill(1, min(promptBatch, t.prompt-done), done))
 			}
 			return map[string]float64{
-				quantity: float64(t.prompt) * t.overlap(devices) / all.Seconds()}, nil
-		}
+				quantity: float64(t.prompt) * t.overlap(devices) / all.Seconds()}
+		})
 		t.Name = fmt.Sprintf("%d × %s, %d tokens", devices, r.text("device"), t.prompt)
 		return ""
 	},

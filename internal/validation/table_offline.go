@@ -29,10 +29,7 @@ var offlineRows = rowSpec{
 	describe: func(_ *catalogs, r *row, t *trial) string {
 		t.spread(r, "attention_dp", "ep")
 		t.Parallelism.Pipeline = r.optionalCount("pp", 1)
-		if t.Parallelism.Pipeline > maxBatch {
-			r.fail(fmt.Errorf("pp: found %d, want at most %d", t.Parallelism.Pipeline, maxBatch))
-		}
-		if r.err != nil {
+		if !r.atMost("pp", t.Parallelism.Pipeline, maxBatch) || r.err != nil {
 			return ""
 		}
 		t.options(r.text("trtllm_version"))

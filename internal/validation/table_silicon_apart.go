@@ -76,10 +76,7 @@ func (c *catalogs) siliconPool(r *row, engine, end string) pool {
 		r.count(end+"_tp"))
 	d.spread(r, end+"_dp", end+"_moe_ep")
 	p := pool{deployment: d, workers: r.optionalCount(end+"_workers", 1)}
-	if p.workers > maxBatch {
-		r.fail(fmt.Errorf("%s_workers: found %d, want at most %d", end, p.workers, maxBatch))
-	}
-	if r.err == nil {
+	if r.atMost(end+"_workers", p.workers, maxBatch) && r.err == nil {
 		p.Engine.Preset = engine
 		p.nightlyVersion(r.text("month"))
 		p.narrowCache()

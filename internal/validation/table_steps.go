@@ -133,9 +133,7 @@ func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comp
 	if measured == 0 {
 		return nil, nil
 	}
-	list := s.place.Compare([]accuracy.Measurement{{Quantity: "time of steps", Unit: "ms",
-		Value: measured}},
-		map[string]float64{"time of steps": predicted})
+	list := s.place.One("time of steps", "ms", measured, predicted)
 	for _, name := range []string{"prompt step", "decode step"} {
 		of := kinds[name]
 		slices.SortStableFunc(of, func(a, b timedStep) int { return cmp.Compare(a.ms, b.ms) })
@@ -143,9 +141,8 @@ func (s *steps) compare(_ context.Context, p *accuracy.Physics) ([]accuracy.Comp
 			x := of[i*len(of)/min(sampledSteps, len(of))]
 			at := s.place
 			at.Line, at.Name = x.line, describeStep(x.step)
-			list = append(list, at.Compare([]accuracy.Measurement{{Quantity: name, Unit: "ms",
-				Value: x.ms}},
-				map[string]float64{name: clock.Duration(x.step).Milliseconds()})...)
+			list = append(list,
+				at.One(name, "ms", x.ms, clock.Duration(x.step).Milliseconds())...)
 		}
 	}
 	return list, nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/llmsim/llmsim/hardware"
-	"github.com/llmsim/llmsim/internal/validation/accuracy"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -43,14 +42,10 @@ var wideEPRows = rowSpec{
 		}
 		t.kv = hardware.BF16
 		t.Name = fmt.Sprintf("%s, %s, %s", r.text("system"), r.text("phase"), r.text("parallel"))
-		t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
-			clock, err := t.clock(p)
-			if err != nil {
-				return nil, err
-			}
+		t.clocked(func(clock *steptime.Clock) map[string]float64 {
 			rate := t.wideRate(clock, prompts, production)
-			return map[string]float64{"tokens a node": 8 * rate / float64(t.Parallelism.Data)}, nil
-		}
+			return map[string]float64{"tokens a node": 8 * rate / float64(t.Parallelism.Data)}
+		})
 		return ""
 	},
 }

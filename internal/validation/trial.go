@@ -227,16 +227,23 @@ func (t *trial) atOnce() {
 
 // inSteps predicts quantities as the times of single steps, in ms.
 func (t *trial) inSteps(of map[string]*sim.Step) {
+	t.clocked(func(clock *steptime.Clock) map[string]float64 {
+		times := map[string]float64{}
+		for quantity, step := range of {
+			times[quantity] = clock.Duration(step).Milliseconds()
+		}
+		return times
+	})
+}
+
+// clocked predicts figures by what predicts the steps of the row's server.
+func (t *trial) clocked(figures func(*steptime.Clock) map[string]float64) {
 	t.steps = func(p *accuracy.Physics) (map[string]float64, error) {
 		clock, err := t.clock(p)
 		if err != nil {
 			return nil, err
 		}
-		times := map[string]float64{}
-		for quantity, step := range of {
-			times[quantity] = clock.Duration(step).Milliseconds()
-		}
-		return times, nil
+		return figures(clock), nil
 	}
 }
 

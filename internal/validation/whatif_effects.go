@@ -27,9 +27,7 @@ func (r *whatifRun) comparisons(v *variant) []accuracy.Comparison {
 		}
 	}
 	measured, at := v.capacity()
-	capacity := at.Place.Compare([]accuracy.Measurement{{Quantity: "capacity", Unit: "requests/s",
-		Value: measured}},
-		map[string]float64{"capacity": r.capacity})
+	capacity := at.Place.One("capacity", "requests/s", measured, r.capacity)
 	return append(list, rehearsable(capacity, r.rehearsals[len(v.stages)])...)
 }
 
@@ -37,9 +35,7 @@ func (r *whatifRun) comparisons(v *variant) []accuracy.Comparison {
 func effects(w *whatIf, own, base *whatifRun) []accuracy.Comparison {
 	before, _ := w.base.capacity()
 	after, at := w.variant.capacity()
-	list := at.Place.Compare([]accuracy.Measurement{{Quantity: "effect on capacity", Unit: "×",
-		Value: after / before}},
-		map[string]float64{"effect on capacity": own.capacity / base.capacity})
+	list := at.Place.One("effect on capacity", "×", after/before, own.capacity/base.capacity)
 	for i := range w.stages {
 		s := &w.stages[i]
 		if own.stages[i] == nil {
@@ -50,10 +46,8 @@ func effects(w *whatIf, own, base *whatifRun) []accuracy.Comparison {
 			if !ok {
 				continue
 			}
-			name := "effect on " + m.Quantity
-			list = append(list, s.Place.Compare([]accuracy.Measurement{{Quantity: name, Unit: "×",
-				Value: m.Value / measured}},
-				map[string]float64{name: own.stages[i][m.Quantity] / predicted})...)
+			list = append(list, s.Place.One("effect on "+m.Quantity, "×", m.Value/measured,
+				own.stages[i][m.Quantity]/predicted)...)
 		}
 	}
 	return list

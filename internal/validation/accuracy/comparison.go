@@ -114,6 +114,12 @@ func (p *Place) Compare(measured []Measurement, predicted map[string]float64) []
 	return list
 }
 
+// One compares one figure.
+func (p Place) One(quantity, unit string, measured, predicted float64) []Comparison {
+	return p.Compare([]Measurement{{Quantity: quantity, Unit: unit, Value: measured}},
+		map[string]float64{quantity: predicted})
+}
+
 // WithDrafts says of figures that they are of servers with drafts, which the fit does not take.
 const WithDrafts = ", with drafts"
 
