@@ -51,6 +51,9 @@ func (s *search) cheapest(ctx context.Context) error {
 	if err == nil {
 		err = (&tuner{s}).tune(ctx)
 	}
+	if err == nil {
+		err = s.refineRatios(ctx)
+	}
 	return err
 }
 
@@ -296,7 +299,7 @@ func (s *cheapestGoal) sensitivityOf(input string, other *search, harder int) an
 // left out.
 func (s *cheapestGoal) contenders(within float64) (list []int, more bool) {
 	for i, o := range s.options {
-		ours := o.Settings() == nil || i == s.best
+		ours := o.From == i || i == s.best
 		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
 			list = append(list, i)
 		}

@@ -220,11 +220,14 @@ func (s *search) possible() error {
 }
 
 // leaders returns the option of each shape that is nearest to being chosen, the nearest of all
-// first, and the number of shapes that are left out.
+// first, and the number of shapes that are left out. Refined ratios have shapes of their own.
 func (s *standing) leaders() (list []int, left int) {
 	at := map[string]int{}
 	for i, o := range s.options {
 		name := o.Shape()
+		if name != s.options[o.From].Shape() && s.outcomes[i].replicas == 0 {
+			continue // a ratio that was tried on the way to the fewest replicas
+		}
 		k, seen := at[name]
 		switch {
 		case !seen:

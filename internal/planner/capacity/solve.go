@@ -413,7 +413,7 @@ func (j *jointSearch) choices(k int) []choice {
 	var all []choice
 	for i, o := range s.options {
 		if kind := s.outcomes[i].kind; kind == unfit || kind == outOfReach || kind == tooFew ||
-			kind == broken || o.Settings() != nil && s.outcomes[i].replicas == 0 {
+			kind == broken || o.From != i && s.outcomes[i].replicas == 0 {
 			continue
 		}
 		n, exact := j.sizes[k][i]
