@@ -56,7 +56,7 @@ func exitCode(err error) int {
 
 // Errors of llmsim twin adapt and drift.
 var (
-	errNoTwin         = errors.New("the scenario is no twin of what was observed; " +
+	errNoTwin = errors.New("the scenario is no twin of what was observed; " +
 		"no file is written")
 	errMachineDrifted = errors.New("the machine changed")
 	errTrafficDrifted = errors.New("the traffic changed")
