@@ -157,7 +157,11 @@ func held(list []Error, version string) string {
 			parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.LeftOut)))
 		}
 		rows = max(rows, e.Rows)
-		if times := math.Exp(e.Range.Bias); times > much || times < 1/much {
+		bias := e.Range.Bias
+		if e.Quantity == Rate {
+			bias = -bias // it counts as the time for a token
+		}
+		if times := math.Exp(bias); times > much || times < 1/much {
 			biased += fmt.Sprintf(" Measured %ss are %.2g times the predicted ones, typically.",
 				e.Quantity, times)
 		}

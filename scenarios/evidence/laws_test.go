@@ -126,6 +126,11 @@ func TestSentencesCount(t *testing.T) {
 			t.Errorf("%g times: %q", times, words)
 		}
 	}
+	// An error of a rate is one of the time for a token: where that is shorter, the rate is higher.
+	e.Quantity, e.Range.Bias = Rate, math.Log(0.5)
+	if words := held([]Error{e}, ""); !strings.Contains(words, "rates are 2 times the predicted") {
+		t.Errorf("half of the time for a token: %q", words)
+	}
 	for share, want := range map[float64]string{0.1: "10", 0.099: "9.9", 0.5: "50",
 		0.0049: "0.49"} {
 		if got := percent(share); got != want {
