@@ -22,6 +22,7 @@ func (f *fleet) demands() *demand {
 		tenant: map[string]int{}, distributions: map[Length]*lengths.Distribution{},
 	}
 	d.workload.Classes = slices.Clone(s.Workload.Classes)
+	d.workload.CloseLoop("workload.", d.file.given, d.problem)
 	s.SLO.Check("slo", d.problem)
 	d.setObjectives()
 	if a := s.Adapters; a != nil {
@@ -59,7 +60,7 @@ func (d *demand) setArrivals() {
 	}
 	a.Process = cmp.Or(a.Process, "poisson")
 	if a.Process == "closed-loop" || a.Process == "at-once" {
-		if d.file.given("workload.rate") {
+		if d.file.given("workload.rate") && !d.file.given("workload.users") {
 			d.problem("workload.rate", "has no meaning where arrivals are %s; leave it out",
 				a.Process)
 		}
@@ -223,13 +224,14 @@ func (d *demand) hasTimes(field string, t *workload.Trace) bool {
 	return reader.Timed()
 }
 
-// useTraceTimes reports whether the trace's own times apply. They do if the scenario gives neither
-// a rate nor arrivals, or if the trace comes from the command line and these do not. In the second
+// useTraceTimes reports whether the trace's own times apply. They do if the scenario gives no rate,
+// arrivals or users, or if the trace comes from the command line and these do not. In the second
 // case, the number of requests and the duration of the file do not apply either.
 func (d *demand) useTraceTimes() bool {
 	w := &d.workload
-	if d.file.given("workload.rate") || d.file.given("workload.arrivals") {
-		if !d.replaces("workload.rate") || !d.replaces("workload.arrivals") {
+	keys := []string{"workload.rate", "workload.arrivals", "workload.users"}
+	if slices.ContainsFunc(keys, d.file.given) {
+		if !d.replaces(keys[0]) || !d.replaces(keys[1]) || !d.replaces(keys[2]) {
 			return false
 		}
 		if d.replaces("workload.requests") {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"fmt"
 	"io/fs"
 	"math"
 	"slices"
@@ -15,6 +16,8 @@ import (
 type Workload struct {
 	Rate     Rate     `json:"rate,omitzero" jsonschema:"Requests (or conversations) that arrive in a second, over all replicas. Default: 1/s, or the times of the trace."`
 	Arrivals Arrivals `json:"arrivals,omitzero" jsonschema:"How evenly requests arrive. Default: poisson."`
+	Users    int      `json:"users,omitempty" min:"1" jsonschema:"Number of users, in place of a rate and arrivals: each sends a request, waits for the whole answer, thinks, and sends again. They start in equilibrium, as if they had been there before."`
+	Think    Think    `json:"think,omitzero" jsonschema:"Time that each of users thinks between an answer and the next request. Default: no time."`
 	Requests int64    `json:"requests,omitempty" min:"1" jsonschema:"Number of requests. Default: 1000, or the whole trace."`
 	Duration Span     `json:"duration,omitempty" above:"0" jsonschema:"Time after which no request arrives."`
 	RequestKeys
@@ -161,6 +164,47 @@ type Delay struct {
 	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"Mean."`
 	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"constant,exponential,gamma,lognormal" jsonschema:"Distribution."`
 	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"Standard deviation divided by the mean."`
+}
+
+// Think is the time for which users think, which varies unless it is called constant: users who all
+// think for the same time march in step.
+type Think struct {
+	Mean         Span    `json:"mean,omitempty" short:"true" required:"true" min:"0" jsonschema:"Mean."`
+	Distribution string  `json:"distribution,omitempty" kind:"true" enum:"exponential,constant,gamma,lognormal" jsonschema:"Distribution."`
+	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"Standard deviation divided by the mean."`
+}
+
+// CloseLoop writes users as the closed loop that they are, and reports what contradicts them. The
+// workload's keys follow prefix, and given reports whether a key is in the file.
+func (w *Workload) CloseLoop(prefix string, given func(key string) bool,
+	problem func(field, format string, args ...any)) {
+	if w.Users == 0 {
+		if given(prefix + "think") {
+			problem(prefix+"think", "applies only to users: give their number, such as users: 200")
+		}
+		return
+	}
+	rival := func(key string, found bool) {
+		if found {
+			problem(prefix+key, "has no meaning beside users, who send a request when they have "+
+				"read the answer before and thought; leave one of the two out")
+		}
+	}
+	for _, key := range []string{"rate", "arrivals"} {
+		rival(key, given(prefix+key))
+	}
+	for i := range w.Classes {
+		for _, key := range []string{"rate", "trace"} {
+			class := fmt.Sprintf("classes.%d.%s", i, key)
+			rival(class, given(prefix+class))
+		}
+	}
+	w.Arrivals = Arrivals{Process: "closed-loop", Users: w.Users}
+	if w.Think.Mean > 0 {
+		w.Arrivals.Think = Delay(w.Think)
+		w.Arrivals.Think.Distribution = cmp.Or(w.Think.Distribution, "exponential")
+	}
+	w.Users, w.Think = 0, Think{}
 }
 
 // Patience is how long users wait for an answer.

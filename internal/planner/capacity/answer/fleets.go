@@ -42,6 +42,10 @@ type Deployment struct {
 	// KeptWithoutSpares the share when the spares are down.
 	Kept              float64 `json:"kept"`
 	KeptWithoutSpares float64 `json:"kept_without_spares"`
+	// Users is the number of users who wait for their answers, and Sent the requests a second that
+	// they send to the whole fleet; 0 for other loads.
+	Users int     `json:"users,omitempty"`
+	Sent  float64 `json:"requests_per_second,omitempty"`
 	// Binds names the limit of the SLO that binds the whole fleet.
 	Binds string `json:"slo_binds"`
 	// Curve is the fleet below and above its load, by the rate; empty where that was not asked, or

@@ -362,6 +362,10 @@ func (d *Deployment) heading(spare int) string {
 	if spare > 0 {
 		words += fmt.Sprintf(", %d of them spare", spare)
 	}
+	if d.Users > 0 {
+		words += fmt.Sprintf(", for %s who send %s requests a second",
+			units.Plural(d.Users, "user"), units.Figure(d.Sent))
+	}
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
 }
 

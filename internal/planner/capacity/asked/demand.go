@@ -18,11 +18,12 @@ import (
 // checkService reports contradictions in a workload and its SLO, whose keys follow prefix.
 func (p *Plan) checkService(doc *strict.Document, prefix string, w *scenarios.Workload,
 	s *scenarios.SLO, problem func(field, format string, args ...any)) {
+	w.CloseLoop(prefix+"workload.", doc.Has, problem)
 	rated := doc.Has(prefix+"workload.rate") || classesRated(w) || highest(&w.Rate) > 0
 	if !rated && !w.Recorded() && w.Arrivals.Process != "closed-loop" {
 		problem(prefix+"workload",
 			"a plan needs a load that the fleet must serve: a rate such as rate: 8/s, a trace, "+
-				"or users in a closed loop")
+				"or users such as users: 200")
 	}
 	for i := range w.Classes {
 		if w.Classes[i].Escalated != nil {

@@ -152,6 +152,9 @@ func (f *Fleet) Deployment(file *scenarios.File, full, reduced judge.Trial) (*an
 		EnergyPerMillion: full.EnergyPerMillion, Binds: full.Binds,
 		Scenario: string(text), Grade: o.Grade, Scaled: f.scaledFleet(&full), Law: f.law(),
 	}
+	if n := f.Trials.File.Plan.Workload.Arrivals.Users; n > 0 {
+		d.Users, d.Sent = n, full.Arriving
+	}
 	if err := start(d, simulation); err != nil {
 		return nil, err
 	}

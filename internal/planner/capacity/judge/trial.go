@@ -51,6 +51,8 @@ type Trial struct {
 	Running []float64 `json:"running,omitempty"`
 	// Unused is the number of replicas that never ran.
 	Unused int `json:"unused,omitempty"`
+	// Arriving is the number of requests a second that arrive after the warm-up.
+	Arriving float64 `json:"arriving_requests_per_second,omitempty"`
 	// Flow is the number of output tokens a second.
 	Flow float64 `json:"output_tokens_per_second"`
 	// Tokens counts the tokens of completed requests.
@@ -155,6 +157,11 @@ func Summarize(seen *planner.Observation, confidence float64, whole bool) Trial 
 	requests, drop := seen.Requests, 0
 	if !whole {
 		requests, drop = t.settled(seen)
+	}
+	if last := len(requests) - 1; last > drop {
+		if span := requests[last].Arrival - requests[drop].Arrival; span > 0 {
+			t.Arriving = float64(last-drop) / span.Seconds()
+		}
 	}
 	t.Clauses = asked.Clauses(seen, requests[drop:], confidence)
 	g := asked.Binding(t.Clauses)
