@@ -16,12 +16,12 @@ import (
 )
 
 // The options whose settings are tried, the rounds, and the simulations after which no further
-// setting is tried: in all, or where the cheapest fleet is asked for, of one shape.
+// setting is tried: in all, or where the cheapest fleet is asked for, of one option of the menu.
 const (
 	mostTuned       = 12
 	mostTuningTurns = 4
 	mostTuningRuns  = 80
-	mostShapeRuns   = 40
+	mostOptionRuns  = 40
 )
 
 // nearer is the share of what a shape misses the SLO by that a setting must leave at most, for
@@ -80,7 +80,7 @@ func (s *tuner) tune(ctx context.Context) error {
 		for _, r := range first {
 			from, missing := s.options[r.option].From, r.missing
 			if r.promise != clearlyMisses {
-				if runs[from] >= mostShapeRuns ||
+				if runs[from] >= mostOptionRuns ||
 					s.cheaper(r.option) < s.Fewest(s.options[r.option]) {
 					continue
 				}
@@ -268,7 +268,7 @@ func (s *tuner) firstRuns(ctx context.Context, fresh []int, bases map[int]judge.
 		o, n := s.options[i], s.cheaper(i)
 		from := o.From
 		setting := fmt.Sprint(from, o.LastChanged())
-		if runs[from] >= mostShapeRuns || idle[setting] || n < s.Fewest(o) {
+		if runs[from] >= mostOptionRuns || idle[setting] || n < s.Fewest(o) {
 			continue
 		}
 		s.tuned.Tried++
