@@ -202,11 +202,11 @@ func readCSV(in *input) error {
 			"(rate, ttft_mean, …): name them with --map field=column, of the fields %s", header,
 			strings.Join(Fields(), ", "))
 	}
-	if t.has("prompt") && !t.has("arrival") && !t.has("sent") && !t.has("step") {
+	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
+	one.Load.Untimed = t.has("prompt") && !t.has("arrival") && !t.has("sent") && !t.has("step")
+	if one.Load.Untimed {
 		in.lack("when requests arrived: name their column with --map arrival=COLUMN")
 	}
-	one := observed.Run{Name: strings.TrimSuffix(in.name, ".csv")}
-	one.Load.Untimed = !t.has("arrival") && !t.has("sent")
 	for n := 0; ; n++ {
 		t.row, err = r.Read()
 		if err == io.EOF {

@@ -86,6 +86,12 @@ func TestRequestsWithoutArrivals(t *testing.T) {
 			t.Errorf("%s: %q", column, o.Lacks)
 		}
 	}
+	o, err := formats.Parse("a.csv", []byte("step_s,decode_requests,prefill_tokens\n0.1,5,4\n"),
+		formats.Options{})
+	testkit.OK(t, err)
+	if o.Runs[0].Load.Untimed {
+		t.Error("steps are said to have no times")
+	}
 }
 
 // Times that are counted from another moment, before the run or by the calendar, are the same run.
