@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Limits of a closed loop, found with the 40 files of requests of real servers in measured/ and
-// measured_2026_11/requests: there, a client with a fixed number of streams sends at least 97 % of
-// its requests within 0.5 % of the mean latency of the end of an answer, and open arrivals at most
-// 68 % within 2 %.
+// Limits of a closed loop, found with the 37 files of requests of real servers in measured/ and
+// measured_2026_11/requests that say enough: within 2 % of the mean latency of the end of an
+// answer, a client with a fixed number of streams sends at least 97 % of its requests, and of open
+// arrivals at most 68 % come.
 const (
 	// loopSlack is the longest time between the end of an answer and the request that follows it on
 	// the same stream, as a share of the mean latency.
