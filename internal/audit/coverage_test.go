@@ -11,7 +11,7 @@ import (
 )
 
 // mostTries is how many scenarios with a feature are mended until it is given up.
-const mostTries = 40
+const mostTries = 120
 
 // Every key of the schema, every word of an enumeration, every policy and every parameter of one,
 // and every entry of the catalogues and registries is in a scenario that can be built. What is new
