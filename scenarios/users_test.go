@@ -129,3 +129,16 @@ func TestUsersContradict(t *testing.T) {
 		}
 	}
 }
+
+// A scenario with users also runs again without its drafts: the speed-up by them is known.
+func TestUsersRunWithoutDrafts(t *testing.T) {
+	f, err := scenarios.Parse("users.yaml", []byte("model: llama-3.1-8b\nhardware: h100-sxm\n"+
+		"speculation: {draft: llama-3.2-1b, acceptance: 0.6}\n"+
+		"workload: {users: 4, think: 1s, requests: 30}\n"))
+	testkit.OK(t, err)
+	r, err := f.Run(context.Background(), policies.Default())
+	testkit.OK(t, err)
+	if r.Speedup == nil {
+		t.Errorf("the speed-up is unknown: %v", r.Warnings)
+	}
+}

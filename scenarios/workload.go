@@ -174,12 +174,13 @@ type Think struct {
 	CV           float64 `json:"cv,omitempty" need:"gamma,lognormal" min:"0.001" max:"100" jsonschema:"Standard deviation divided by the mean."`
 }
 
-// CloseLoop writes users as the closed loop that they are, and reports what contradicts them. The
-// workload's keys follow prefix, and given reports whether a key is in the file.
+// CloseLoop writes users as the closed loop that they are, and reports what contradicts them; users
+// that were written so before stay. The workload's keys follow prefix, and given reports whether a
+// key is in the file.
 func (w *Workload) CloseLoop(prefix string, given func(key string) bool,
 	problem func(field, format string, args ...any)) {
 	if w.Users == 0 {
-		if given(prefix + "think") {
+		if given(prefix+"think") && !given(prefix+"users") {
 			problem(prefix+"think", "applies only to users: give their number, such as users: 200")
 		}
 		return
