@@ -186,8 +186,11 @@ func workloadExamples(t *testing.T) []example {
 		}
 		fields(reflect.TypeFor[Workload](), func(key, kind, value string) {
 			more := []string{}
-			if key == "beam-step" {
+			switch key {
+			case "beam-step":
 				more = append(more, "workload.samples=3")
+			case "think":
+				more = append(more, "workload.users=6")
 			}
 			add("workload."+key+" "+kind, append(more, "workload."+key+"="+value)...)
 		})
