@@ -55,8 +55,9 @@ func (v *view) matchesDeployment(d *Fitted, c *deployment.Config) bool {
 	return len(other) == 0
 }
 
-// mostOwnError is the largest error, on what was held out, with which a fit is evidence.
-const mostOwnError = 0.15
+// MostOwnError is the largest error, on what was held out, with which a fit is of the server, and
+// is evidence.
+const MostOwnError = 0.15
 
 // ownEvidence returns what a deployment's measurements say of the server, whose parallelism is
 // chosen: nothing, if it is spread over another number of accelerators or has another version of
@@ -70,9 +71,9 @@ func (v *view) ownEvidence(d *Fitted, c *deployment.Config) *evidence.Own {
 	case d.EngineVersion != "" && d.EngineVersion != version:
 		v.warn("engine.deployment was fitted to version %s of the engine: its errors do not hold "+
 			"for %s", d.EngineVersion, version)
-	case max(d.Errors.TTFT, d.Errors.TPOT, d.Errors.E2E, d.Errors.Steps) > mostOwnError:
+	case max(d.Errors.TTFT, d.Errors.TPOT, d.Errors.E2E, d.Errors.Steps) > MostOwnError:
 		v.warn("engine.deployment was off by more than %.0f%% on what was held out of its fit: "+
-			"it is no evidence", 100*mostOwnError)
+			"it is no evidence", 100*MostOwnError)
 	case d.Errors == (Errors{}):
 		v.warn("engine.deployment says no errors: none was held out of its fit")
 	default:

@@ -219,6 +219,9 @@ func (s *search) possible() error {
 		"budget, the power and the counts of menu.hardware together", name))
 }
 
+// mostShapes bounds the shapes that an answer shows.
+const mostShapes = 24
+
 // leaders returns the option of each shape that is nearest to being chosen, the nearest of all
 // first, and the number of shapes that are left out. Refined ratios have shapes of their own.
 func (s *standing) leaders() (list []int, left int) {

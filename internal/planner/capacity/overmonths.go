@@ -1,12 +1,15 @@
 package capacity
 
 import (
-	"cmp"
+	"context"
 	"math"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
 	"github.com/llmsim/llmsim/internal/planner/horizon"
 )
 
@@ -40,7 +43,10 @@ func overMonths(h *asked.Horizon, kinds []*growing, size func(factor float64) er
 		if err := size(at(mid)); err != nil {
 			return err
 		}
-		return cmp.Or(between(low, mid), between(mid, high))
+		if err := between(low, mid); err != nil {
+			return err
+		}
+		return between(mid, high)
 	}
 	last := h.Months - 1
 	err := size(at(0))
@@ -126,19 +132,21 @@ func schedule(h *asked.Horizon, kinds []*growing, a *answer.Horizon) error {
 			Replicas: r.Replicas, Term: q.Kinds[r.Kind].Terms[r.Term].Months, From: r.From + 1,
 			To: r.To, Cost: r.Cost})
 	}
-	for _, c := range []struct {
-		by     float64
-		regret *float64
-	}{{0.5, &a.HalfRegret}, {2, &a.TwiceRegret}} {
-		if *c.regret, err = best.Regret(needsOf(h, kinds, c.by)); err != nil {
-			return err
+	if a.HalfRegret, err = best.Regret(needsOf(h, kinds, 0.5)); err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		if k.replicas(asked.Round(h.Factor(h.Months-1, 2))) == 0 {
+			return nil
 		}
 	}
-	return nil
+	twice, err := best.Regret(needsOf(h, kinds, 2))
+	a.TwiceRegret = &twice
+	return err
 }
 
-// needsOf is the question for a growth that is by times the expected one. A server whose replicas
-// are too few for twice the growth has all there are.
+// needsOf is the question for a growth that is by times the expected one, for which no server is
+// too few.
 func needsOf(h *asked.Horizon, kinds []*growing, by float64) *horizon.Question {
 	q := &horizon.Question{Change: h.Change.Amount}
 	for _, k := range kinds {
@@ -151,13 +159,100 @@ func needsOf(h *asked.Horizon, kinds []*growing, by float64) *horizon.Question {
 			}
 		}
 		for m := range h.Months {
-			n := k.replicas(asked.Round(h.Factor(m, by)))
-			if n == 0 {
-				n = slices.Max(k.sizes)
-			}
-			kind.Needs = append(kind.Needs, n)
+			kind.Needs = append(kind.Needs, k.replicas(asked.Round(h.Factor(m, by))))
 		}
 		q.Kinds = append(q.Kinds, kind)
 	}
 	return q
+}
+
+// monthsKinds is how many servers a horizon is planned with.
+const monthsKinds = 4
+
+// beside returns the answer's server and the ones whose fleets cost least beside it, and what sizes
+// fleets of all of them for a multiple of the load.
+func (s *cheapestGoal) beside(ctx context.Context, shapes []answer.Shape) (kinds []*growing,
+	size func(factor float64) error) {
+	kinds = []*growing{{option: s.best}}
+	for i := range shapes {
+		if sh := &shapes[i]; sh.Replicas > 0 && len(kinds) < monthsKinds && sh.Option != s.best &&
+			!s.options[sh.Option].IsSpot() && !s.options[sh.Option].Scaled() {
+			kinds = append(kinds, &growing{option: sh.Option})
+		}
+	}
+	var list []int
+	for _, k := range kinds {
+		o := s.options[k.option]
+		k.label, k.price, k.onDemand = s.label(k.option), o.Price, o.OnDemand()
+		list = append(list, k.option)
+	}
+	slices.Sort(list) // in the order of the menu
+	return kinds, func(factor float64) error {
+		other, err := s.again(ctx, detail.Input{Plan: func(p *asked.Plan) {
+			p.ScaleRate(factor)
+		}}, list)
+		if err != nil {
+			return err
+		}
+		other.Trials.Rough, other.replicaShare = false, 0
+		return s.sizeAt(ctx, factor, kinds, other, list)
+	}
+}
+
+// prices returns what fleets cost for loads from a quarter of the asked one to twice it, to be
+// drawn; nil where the load has no rate.
+func (s *cheapestGoal) prices(ctx context.Context, shapes []answer.Shape) ([]answer.PriceCurve,
+	error) {
+	if p := &s.Trials.File.Plan; !p.Steady() || s.chosen().Scaled() || !s.Trials.Shard.Mine(0) {
+		return nil, nil // a size is where the search for the next one begins: one part does all
+	}
+	kinds, size := s.beside(ctx, shapes)
+	for _, factor := range []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 2} {
+		if err := size(factor); err != nil {
+			return nil, err
+		}
+	}
+	var list []answer.PriceCurve
+	for _, k := range kinds {
+		c := answer.PriceCurve{Label: k.label}
+		for i, n := range k.sizes {
+			if n > 0 {
+				c.Points = append(c.Points, answer.PricePoint{Rate: k.factors[i] * s.Rate,
+					Replicas: n, Hourly: s.options[k.option].Cost(n)})
+			}
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// sizeAt sizes fleets for a multiple of the load, in a search among the listed options.
+func (s *cheapestGoal) sizeAt(ctx context.Context, factor float64, kinds []*growing, other *search,
+	list []int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	sizes := make([]int, len(kinds))
+	for i, k := range kinds {
+		group.Go(func() error {
+			at := slices.Index(list, k.option)
+			o, first := other.options[at], s.outcomes[k.option].replicas
+			if len(k.sizes) > 0 {
+				first = k.replicas(factor) - s.Spare
+			}
+			most := other.Most(o)
+			if most < other.Fewest(o) {
+				return nil
+			}
+			first = max(min(first, most), other.Fewest(o))
+			n, err := other.smallest(ctx, at, first, func(int, float64) {})
+			if err = other.unlessBroken(at, err); err == nil && n > 0 {
+				sizes[i] = n + s.Spare
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	for i, k := range kinds {
+		k.add(factor, sizes[i])
+	}
+	return err
 }

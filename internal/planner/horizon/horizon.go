@@ -5,11 +5,11 @@
 // one month at a time, or for longer at a lower price. A term that was begun is paid to its end,
 // also if that is after the last month.
 //
-// The schedule is the cheapest that there is. Since needs never become fewer, replicas of a kind
-// are alike from the month in which they are needed until the kind is left, so each is covered
-// alone, by the shortest path over terms from one month to the other. The choice of kinds is a
-// shortest path over months, kinds and the set of kinds that were left (Wagner and Whitin, "Dynamic
-// Version of the Economic Lot Size Model", Management Science, 1958, has the form for one product).
+// The schedule is the cheapest that there is. Since needs never become fewer, each replica of a
+// kind is needed from its first month until the kind is left, and is covered alone, by the shortest
+// path over terms from one month to the other. The choice of kinds is a shortest path over months,
+// kinds and the set of kinds that were left (Wagner and Whitin, "Dynamic Version of the Economic
+// Lot Size Model", Management Science, 1958, has the form for one product).
 package horizon
 
 import (

@@ -231,16 +231,22 @@ func breakLines(words *string, style text.Style, width vg.Length) {
 
 // SVG draws p for a page, as an element of it.
 func SVG(p *plot.Plot) (string, error) {
-	width, height, _ := Print.size()
-	breakLines(&p.Title.Text, p.Title.TextStyle, width-4*margin)
-	breakLines(&p.Y.Label.Text, p.Y.Label.TextStyle, height-8*margin)
-	vector := vgsvg.New(width, height)
-	p.Draw(draw.Crop(draw.New(vector), margin, -margin, margin, -margin))
-	var text strings.Builder
-	if _, err := vector.WriteTo(&text); err != nil {
+	text, err := Print.vector(p)
+	if err != nil {
 		return "", err
 	}
 	return text.String()[strings.Index(text.String(), "<svg"):], nil
+}
+
+// vector draws p as an SVG file. Its title and the label of its vertical axis are broken to fit.
+func (s Style) vector(p *plot.Plot) (*bytes.Buffer, error) {
+	width, height, _ := s.size()
+	breakLines(&p.Title.Text, p.Title.TextStyle, width-4*margin)
+	breakLines(&p.Y.Label.Text, p.Y.Label.TextStyle, height-8*margin)
+	canvas, text := vgsvg.New(width, height), new(bytes.Buffer)
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
+	_, err := canvas.WriteTo(text)
+	return text, err
 }
 
 // Save draws p for print, as Style.Save does.
@@ -249,16 +255,13 @@ func Save(dir, name string, p *plot.Plot) error { return Print.Save(dir, name, p
 // Save draws p and writes it as name.svg and name.png into dir, which is made if needed. Nothing is
 // written unless both can be drawn.
 func (s Style) Save(dir, name string, p *plot.Plot) error {
-	width, height, dpi := s.size()
-	breakLines(&p.Title.Text, p.Title.TextStyle, width-4*margin)
-	breakLines(&p.Y.Label.Text, p.Y.Label.TextStyle, height-8*margin)
-	vector, pixels := vgsvg.New(width, height), vgimg.NewWith(vgimg.UseWH(width, height),
-		vgimg.UseDPI(dpi))
-	drawn := map[string]*bytes.Buffer{"svg": {}, "png": {}}
-	p.Draw(draw.Crop(draw.New(vector), margin, -margin, margin, -margin))
-	if _, err := vector.WriteTo(drawn["svg"]); err != nil {
+	vector, err := s.vector(p)
+	if err != nil {
 		return err
 	}
+	width, height, dpi := s.size()
+	pixels := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
+	drawn := map[string]*bytes.Buffer{"svg": vector, "png": {}}
 	p.BackgroundColor = nil // pixels are white already, and painting them takes time
 	p.Draw(draw.Crop(draw.New(pixels), margin, -margin, margin, -margin))
 	if err := writePNG(drawn["png"], pixels); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
 )
 
 // Matches returns an error if a source names another model, accelerator, engine or tensor
@@ -84,9 +85,9 @@ func otherAccelerator(machines hardware.Catalog, name, accelerator string) bool 
 		family) || !strings.HasPrefix(accelerator, family+"-")
 }
 
-// Measured over predicted beyond which a mean is taken to be in another unit, or of another server:
-// predictions for servers that were left out of the fit are off by up to 4 times (TTFT: a cache
-// that the scenario does not know of saves up to 100 times as much).
+// Measured over predicted beyond which a mean is taken to be in another unit, or of another server.
+// A wrong unit is a factor of 1,000, and an unusual server one far from it; a TTFT may be short by
+// more, where a cache that the scenario does not know of has the prompt. The two are choices.
 const (
 	farOff     = 20
 	farOffTTFT = 200
@@ -119,9 +120,6 @@ func unitOff(ratio float64) string {
 	return "milliseconds in a column that ends in _s, or --map to one"
 }
 
-// mostHeldOut is the largest error, on what was held out, with which a twin is one of the server.
-const mostHeldOut = 0.15
-
 // Refusals says why the fit is no twin of the server: an error of more than 15 % on what was held
 // out, or a factor at its bound, three deviations from what is believed before measurements. It is
 // empty for a twin.
@@ -132,10 +130,10 @@ func (r *Result) Refusals() []string {
 		name  string
 		error float64
 	}{{TTFT, e.TTFT}, {TPOT, e.TPOT}, {E2E, e.E2E}, {Steps, e.Steps}} {
-		if q.error > mostHeldOut {
+		if q.error > scenarios.MostOwnError {
 			list = append(list, fmt.Sprintf("found an error of %s of %s on what was held out, "+
 				"want at most %s", q.name, units.FormatFraction(q.error),
-				units.FormatFraction(mostHeldOut)))
+				units.FormatFraction(scenarios.MostOwnError)))
 		}
 	}
 	for i := range r.Factors {

@@ -64,9 +64,9 @@ func (s *replay) Done(_ *sim.Request, at sim.Time) {
 // Err implements sim.Source.
 func (s *replay) Err() error { return nil }
 
-// requestsOf returns the requests of a run in the order in which it lists them, without the failed
-// ones, and how many come before the requests that are compared. A request that ended without a
-// token costs what one with a single token does.
+// requestsOf returns the requests of a run in its order, without the failed ones, and how many come
+// before the requests that are compared. A request that ended without a token costs what one with a
+// single token does.
 func requestsOf(r *observed.Run) (list []sim.Request, before int) {
 	if len(r.Requests) == 0 {
 		return drawnRequests(r)

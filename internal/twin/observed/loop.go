@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Limits of a closed loop, found with the 37 files of requests of real servers in measured/ and
@@ -78,7 +80,7 @@ func (r *Run) FindLoop() bool {
 			return false
 		}
 	case r.Load.Concurrency == 0 && (float64(len(lags)) < loopShare*after ||
-		spread(lags) > spread(gaps)+1e-6):
+		stat.PopStdDev(lags, nil) > stat.PopStdDev(gaps, nil)+1e-6):
 		return false
 	default:
 		for i, q := range sent[1:] {
@@ -91,16 +93,4 @@ func (r *Run) FindLoop() bool {
 	found := r.Load.Concurrency == 0
 	r.Load.Concurrency = streams
 	return found
-}
-
-// spread returns the standard deviation of values.
-func spread(values []float64) float64 {
-	mean, squares := 0.0, 0.0
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		squares += (v - mean) * (v - mean) / float64(len(values))
-	}
-	return math.Sqrt(squares)
 }

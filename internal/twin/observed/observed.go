@@ -193,8 +193,8 @@ func (o *Observed) Date() string {
 	return last
 }
 
-// Sort brings requests in order of their arrival, and requests that are due together in the order
-// in which they were sent.
+// Sort brings requests in order of their arrival, and requests that are due together in order of
+// their sending.
 func (r *Run) Sort() {
 	slices.SortStableFunc(r.Requests, func(a, b Request) int {
 		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.Start(), b.Start()))

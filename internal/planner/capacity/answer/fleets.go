@@ -93,8 +93,10 @@ type PricePoint struct {
 // LoadPoint is a simulation of a fleet at a rate.
 type LoadPoint struct {
 	Rate float64 `json:"requests_per_second"`
-	// Kept is the share of the requests that meet the SLO.
+	// Kept is the share of the requests that meet the SLO, and Met reports whether enough do, and
+	// would in a longer run.
 	Kept float64 `json:"kept"`
+	Met  bool    `json:"slo_met"`
 	// TTFT and TPOT are 99th percentiles, in milliseconds.
 	TTFT float64 `json:"p99_ttft_ms"`
 	TPOT float64 `json:"p99_tpot_ms"`

@@ -22,9 +22,10 @@ type Horizon struct {
 	Cost    float64 `json:"dollars"`
 	Changes int     `json:"changes"`
 	// HalfRegret and TwiceRegret are what the rentals of the first month cost too much if the load
-	// grows half or twice as fast, beside a schedule that knew it.
-	HalfRegret  float64 `json:"regret_at_half_growth_dollars"`
-	TwiceRegret float64 `json:"regret_at_twice_growth_dollars"`
+	// grows half or twice as fast, beside a schedule that knew it. TwiceRegret is nil where a
+	// server is too few for twice the growth.
+	HalfRegret  float64  `json:"regret_at_half_growth_dollars"`
+	TwiceRegret *float64 `json:"regret_at_twice_growth_dollars,omitempty"`
 }
 
 // HorizonKind is a server of a horizon.
@@ -93,8 +94,8 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 			later = " Then " + r.words(a) + "."
 		}
 	}
-	list = texts(fmt.Sprintf("%s the least cost is %s. Rent %s.%s", head, a.whole(h.Cost), now,
-		later))
+	list = texts(fmt.Sprintf("%s the least cost is %s, with one kind of server at a time. Rent "+
+		"%s.%s", head, a.whole(h.Cost), now, later))
 	for _, k := range h.Kinds {
 		if more := k.Cost - h.Cost; more >= 0.5 && h.Changes > 0 || more >= 0.5 &&
 			k.Label != h.Rentals[0].Label {
@@ -103,15 +104,19 @@ func (h *Horizon) brief(a *Answer) (list doc.Blocks) {
 			break
 		}
 	}
+	twice := h.TwiceRegret
 	switch {
 	case h.Growth == 0:
-	case h.HalfRegret < 0.5 && h.TwiceRegret < 0.5:
+	case twice == nil:
+		list = append(list, texts(fmt.Sprintf("To begin so costs %s too much if the load grows "+
+			"half as fast; for twice as fast there are too few accelerators.",
+			a.whole(h.HalfRegret)))...)
+	case h.HalfRegret < 0.5 && *twice < 0.5:
 		list = append(list, texts("To begin so is right with half and with twice the growth "+
 			"too.")...)
 	default:
 		list = append(list, texts(fmt.Sprintf("To begin so costs %s too much if the load grows "+
-			"half as fast, and %s if twice as fast.", a.whole(h.HalfRegret),
-			a.whole(h.TwiceRegret)))...)
+			"half as fast, and %s if twice as fast.", a.whole(h.HalfRegret), a.whole(*twice)))...)
 	}
 	return list
 }

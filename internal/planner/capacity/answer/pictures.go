@@ -29,7 +29,7 @@ func (a *Answers) Page(w io.Writer) error {
 		}
 		p = append(p, pictures...)
 		p = append(append(p, heading("What was looked at")...), answer.tables()...)
-		p = append(append(p, answer.search()...), answer.ruledOut()...)
+		p = append(p, answer.search()...)
 	}
 	return p.Page(w, title)
 }
@@ -65,26 +65,28 @@ func (a *Answer) drawKept() (string, *plot.Plot, error) {
 	most := 0.0
 	for _, p := range d.Curve {
 		kept.X, kept.Y = append(kept.X, p.Rate), append(kept.Y, 100*p.Kept)
-		if p.Kept >= d.target(a) {
+		if p.Met {
 			most = max(most, p.Rate)
 		}
 	}
 	here := plots.Series{Name: "the load", X: []float64{a.Rate}, Y: []float64{100 * d.Kept}}
 	c := plots.Curves{Title: "Requests that meet the SLO", X: "requests/s",
 		Y: "requests within the SLO (%)", Series: []plots.Series{kept, here}, Percent: true,
-		Limit: 100 * d.target(a), LimitName: "what the SLO asks"}
+		Limit: a.SLO.Percentile, LimitName: "what the SLO asks"}
 	p, err := c.Draw()
-	return fmt.Sprintf("All replicas up, with steps as predicted, the fleet meets the SLO up to "+
-		"%s/s at least, of the loads that were simulated; the load is %s/s.", units.Figure(most),
-		units.Figure(a.Rate)), p, err
-}
-
-// target is the share of the requests that must meet the SLO.
-func (d *Deployment) target(a *Answer) float64 {
-	if a.SLO.Percentile > 0 {
-		return a.SLO.Percentile / 100
+	words := "All replicas up, with steps as predicted, the fleet meets the SLO at "
+	switch load := units.Figure(a.Rate); most {
+	case 0:
+		words = fmt.Sprintf("At no load that was simulated, from %s/s, does the fleet meet the "+
+			"SLO.", units.Figure(d.Curve[0].Rate))
+	case d.Curve[len(d.Curve)-1].Rate:
+		words += fmt.Sprintf("%s/s, the highest of the loads that were simulated; the load is "+
+			"%s/s.", units.Figure(most), load)
+	default:
+		words += fmt.Sprintf("%s/s, and not at the next load that was simulated; the load is %s/s.",
+			units.Figure(most), load)
 	}
-	return 1
+	return words, p, err
 }
 
 // drawLatency draws the latencies of the fleet against the load.
@@ -125,7 +127,10 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 		}
 		series = append(series, s)
 	}
-	words := "No other kind is cheaper at any of these loads."
+	words := ""
+	if len(a.PriceCurves) > 1 {
+		words = " No other of these kinds is cheaper at any of the loads."
+	}
 	if first := a.PriceCurves[0]; len(cheapest) > 1 || !cheapest[first.Label] {
 		var at []string
 		for _, p := range first.Points {
@@ -133,12 +138,12 @@ func (a *Answer) drawCost() (string, *plot.Plot, error) {
 				at = append(at, fmt.Sprintf("%s at %s/s", label, units.Figure(p.Rate)))
 			}
 		}
-		words = "Cheaper are: " + strings.Join(at, ", ") + "."
+		words = " Cheaper are: " + strings.Join(at, ", ") + "."
 	}
 	c := plots.Curves{Title: "Price of fleets", X: "requests/s", Y: "price (" + a.money("/h") + ")",
 		Series: series}
 	p, err := c.Draw()
-	return "Each mark is the smallest fleet that keeps the SLO in simulations, spares down. " +
+	return "Each mark is the smallest fleet that keeps the SLO in simulations, spares down." +
 		words, p, err
 }
 
@@ -174,18 +179,4 @@ func (a *Answer) drawMonths() (string, *plot.Plot, error) {
 	p, err := c.Draw()
 	return fmt.Sprintf("Over %d months the cheapest schedule costs %s.", h.Months,
 		a.whole(h.Cost)), p, err
-}
-
-// ruledOut says what was not simulated, and why.
-func (a *Answer) ruledOut() doc.Blocks {
-	if len(a.Pruned) == 0 {
-		return nil
-	}
-	var rows [][]string
-	for _, p := range a.Pruned {
-		rows = append(rows, []string{p.Why, fmt.Sprint(p.Options), p.Example})
-	}
-	list := heading("What was ruled out")
-	list.Table([]string{"why", "options", "such as"}, rows, 0, 2)
-	return list
 }

@@ -12,7 +12,8 @@ import (
 // The page of an answer draws each curve that the answer has, under a sentence about it, and tells
 // where another kind is cheaper.
 func TestPagesOfAnswers(t *testing.T) {
-	curve := []LoadPoint{{5, 1, 100, 20}, {10, 0.995, 200, 30}, {15, 0.5, 9000, 80}}
+	curve := []LoadPoint{{5, 1, true, 100, 20}, {10, 0.995, true, 200, 30},
+		{15, 0.5, false, 9000, 80}}
 	price := func(label string, prices ...float64) PriceCurve {
 		c := PriceCurve{Label: label}
 		for i, p := range prices {
@@ -35,12 +36,22 @@ func TestPagesOfAnswers(t *testing.T) {
 		}
 		says(t, out.String(), want...)
 	}
-	page(4, "meets the SLO up to 10/s at least", "TTFT goes from 100 to 9,000 ms",
+	page(4, "meets the SLO at 10/s, and not at the next load", "TTFT goes from 100 to 9,000 ms",
 		"Cheaper are: y at 5/s.", "Over 2 months the cheapest schedule costs $9",
-		"What was ruled out", "costs more")
+		"3 not simulated: costs more")
+	for i := range curve {
+		curve[i].Met = false
+	}
+	page(4, "At no load that was simulated, from 5/s, does the fleet meet the SLO.")
+	for i := range curve {
+		curve[i].Met = true
+	}
+	page(4, "meets the SLO at 15/s, the highest of the loads that were simulated")
 	a.PriceCurves[1] = price("y", 7, 8, 9)
 	a.Chosen.Curve, a.Horizon = nil, nil
-	page(1, "No other kind is cheaper at any of these loads.", "no: TTFT goes")
+	page(1, "No other of these kinds is cheaper at any of the loads.", "no: TTFT goes")
+	a.PriceCurves = a.PriceCurves[:1]
+	page(1, "no: cheaper")
 	a.PriceCurves = nil
 	page(0)
 }

@@ -442,12 +442,16 @@ func TestOtherFleetsAreTold(t *testing.T) {
 	h := &Horizon{Months: 24, Growth: 0.08, TooFew: []string{"v"}}
 	says(t, plain(h.brief(a)), "Over 24 months with 8% more each month, no server", "too few are v")
 	h.Kinds = []HorizonKind{{"x", []int{1, 2}, 120}, {"y", []int{1, 1}, 150}}
+	h.TwiceRegret = new(float64)
 	h.Rentals, h.Cost = []Rental{{"x", 1, 12, 1, 24, 90}, {"x", 2, 1, 2, 3, 30}}, 120
-	says(t, plain(h.brief(a)), "the least cost is $120.", "Only y would cost $30 more",
+	says(t, plain(h.brief(a)), "the least cost is $120, with one kind of server at a time.",
+		"Only y would cost $30 more",
 		"Rent 1 replica of x now, committed for 2 times 12 months: $90.",
 		"Then 2 replicas of x from month 2, by the month to month 3: $30.", "half and with twice")
-	h.TwiceRegret = 7
+	*h.TwiceRegret = 7
 	says(t, plain(h.brief(a)), "costs $0 too much if the load grows half as fast, and $7 if")
+	h.TwiceRegret = nil
+	says(t, plain(h.brief(a)), "for twice as fast there are too few accelerators")
 	says(t, plain(h.tables(a)), "x needs 1 2 replicas, month by month; alone it costs $120.")
 	a.Goal.Find = asked.FindFront
 	for i := range 12 {

@@ -1,0 +1,215 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/internal/planner/capacity/detail"
+	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
+	"github.com/llmsim/llmsim/internal/units"
+)
+
+// growth finds the best fleet for factor times the load.
+func (s *cheapestGoal) growth(ctx context.Context, factor float64) (*answer.Growth, error) {
+	later, err := s.perturbed(ctx, detail.Input{Plan: func(p *asked.Plan) { p.ScaleRate(factor) }},
+		math.Inf(1))
+	if err != nil {
+		return nil, err
+	}
+	later.Trials.Rough = false
+	if err := later.answer(ctx); err != nil {
+		return nil, err
+	}
+	if later.best < 0 {
+		return &answer.Growth{Factor: factor}, nil
+	}
+	return later.confirmed(ctx, factor)
+}
+
+// mostFurther is how many replicas more than a search has found are tried until fresh draws of the
+// load confirm a fleet.
+const mostFurther = 3
+
+// confirmed returns the best fleet, with the number of replicas that keeps the SLO with draws of
+// the load that decided nothing; nil if these confirm no such fleet.
+func (s *search) confirmed(ctx context.Context, factor float64) (*answer.Growth, error) {
+	o := s.chosen()
+	for n := s.size(); n <= s.size()+mostFurther && o.Available(n); n++ {
+		if ok, err := s.Confirms(ctx, o, n-s.Spare); err != nil || !ok {
+			if err != nil || o.Scaled() {
+				return nil, err
+			}
+			continue
+		}
+		g := &answer.Growth{Factor: factor, Label: s.label(s.best), Replicas: n,
+			Hourly: s.cost()}
+		if n > s.size() {
+			g.Hourly = o.Cost(n)
+		}
+		return g, nil
+	}
+	return nil, nil
+}
+
+// contender is by how much more than the answer an option may cost, by its bound, to be looked at
+// again with other inputs.
+const contender = 1.4
+
+// mostContenders bounds these options: of more, the nearest to the answer are looked at again, and
+// of each shape at most mostAlike, which differ in settings alone.
+const (
+	mostContenders = 96
+	mostAlike      = 12
+)
+
+// mostAgain is how many plans with other inputs are answered at the same time: each has options of
+// its own, up to a million.
+const mostAgain = 2
+
+// sensitivity answers the plan again with each input 10 % other than it is.
+func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, error) {
+	inputs := detail.Inputs(&s.Trials.File.Plan, s.chosen().Prefill.Offer.Accelerator)
+	list := make([]answer.Sensitivity, len(inputs))
+	group, ctx := errgroup.WithContext(ctx)
+	slots := make(chan struct{}, mostAgain)
+	for i, p := range inputs {
+		if !s.Trials.Shard.Mine(i) {
+			continue
+		}
+		slots <- struct{}{}
+		other, err := s.perturbed(ctx, p, contender)
+		if err != nil {
+			return nil, errors.Join(err, group.Wait())
+		}
+		group.Go(func() error {
+			defer func() { <-slots }()
+			if err := other.solveChanged(ctx, s.search, p.Harder); err != nil {
+				return err
+			}
+			list[i] = s.sensitivityOf(p.Name, other, p.Harder)
+			return nil
+		})
+	}
+	return list, group.Wait()
+}
+
+// solveChanged answers a plan that is harder or easier than the one of s. A harder one never costs
+// less, so that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a
+// fleet to beat.
+func (s *search) solveChanged(ctx context.Context, easier *search, harder int) error {
+	i := slices.IndexFunc(s.options,
+		func(o *candidate.Option) bool { return s.label(o.Index) == easier.label(easier.best) })
+	n := easier.outcomes[easier.best].replicas
+	keeps := harder < 0
+	if harder > 0 {
+		var err error
+		o := s.options[i]
+		if keeps, _, err = s.Keeps(ctx, o, n, o.Worst(), s.Seeds); err != nil {
+			return err
+		}
+	}
+	if keeps {
+		s.outcomes = make([]outcome, len(s.options))
+		s.best, s.outcomes[i] = i, outcome{kind: chosen, replicas: n}
+		if harder > 0 {
+			return nil
+		}
+		var err error
+		if s.outcomes[i].running, err = s.Charge(ctx, s.options[i], n); err != nil {
+			return err
+		}
+	}
+	return s.answer(ctx)
+}
+
+// sensitivityOf says what another answer is in words. An easier plan that seems to cost more does
+// so by chance.
+func (s *cheapestGoal) sensitivityOf(input string, other *search, harder int) answer.Sensitivity {
+	switch {
+	case other.best >= 0 && harder < 0 && other.cost() > s.cost():
+	case other.best < 0:
+		return answer.Sensitivity{Input: input, Changes: true, Answer: "no option meets the SLO"}
+	case other.label(other.best) != s.label(s.best):
+		return answer.Sensitivity{Input: input, Changes: true,
+			Answer: units.Plural(other.size(), "replica") + " of " + other.label(other.best)}
+	case other.size() != s.size():
+		return answer.Sensitivity{Input: input, Changes: true,
+			Answer: fmt.Sprintf("%s instead of %d",
+				units.Plural(other.size(), "replica"), s.size())}
+	}
+	return answer.Sensitivity{Input: input, Answer: "the same"}
+}
+
+// contenders returns the options that may win with other inputs, in the order of the menu: the ones
+// whose bound is at most within times the cost of the answer, with the settings of the menu or of
+// the answer. Where within is infinite, they are all of these. More reports whether others were
+// left out.
+func (s *cheapestGoal) contenders(within float64) (list []int, more bool) {
+	for i, o := range s.options {
+		ours := o.From == i || i == s.best
+		if ours && s.outcomes[i].kind != unfit && s.leastCost(i) <= within*s.cost() {
+			list = append(list, i)
+		}
+	}
+	if len(list) <= mostContenders || math.IsInf(within, 1) {
+		return list, false
+	}
+	s.sortByNearness(list)
+	alike, near := map[string]int{}, list[:0]
+	for _, i := range list {
+		shape := s.options[i].Shape()
+		alike[shape]++
+		if i == s.best || alike[shape] <= mostAlike && len(near) < mostContenders {
+			near = append(near, i)
+		}
+	}
+	slices.Sort(near)
+	return near, true
+}
+
+// perturbed returns a search with other inputs, among the contenders.
+func (s *cheapestGoal) perturbed(ctx context.Context, p detail.Input, within float64) (*search,
+	error) {
+	list, _ := s.contenders(within)
+	return s.again(ctx, p, list)
+}
+
+// again returns a search with other inputs, among some options. Where prices alone change, all else
+// that is known of options holds.
+func (s *cheapestGoal) again(ctx context.Context, p detail.Input, list []int) (*search, error) {
+	f := &asked.File{Plan: s.Trials.File.Plan, Name: s.Trials.File.Name}
+	f.Plan.Workload.Classes = slices.Clone(f.Plan.Workload.Classes)
+	if p.Plan != nil {
+		p.Plan(&f.Plan)
+	}
+	trials := *s.Trials
+	trials.File = f
+	var some []*candidate.Option
+	for _, i := range list {
+		some = append(some, s.options[i])
+	}
+	options := candidate.Copies(some, f, p.Price)
+	if p.Price != nil {
+		again := &search{standing: standing{Judge: s.Judge, options: options, best: -1}}
+		again.Trials = &trials
+		return again, nil
+	}
+	trials.Rough = true
+	other, err := among(ctx, options, &trials)
+	if err != nil {
+		return nil, err
+	}
+	other.Seeds, other.replicaShare = s.Seeds, s.replicaShare
+	if f.Plan.Scaled() {
+		other.Seeds = judge.FewSeeds // as rough as other loads are judged here
+	}
+	return other, nil
+}
