@@ -19,7 +19,7 @@ func TestOutputsAreWrittenWhole(t *testing.T) {
 		"CreateTemp": true}
 	others := map[string]string{
 		"internal/planner/journal.go":          "a journal grows line by line",
-		"internal/planner/queue/config.go":     "a key is made once, and linked in place",
+		"internal/planner/queue/connect.go":    "a key is made once, and linked in place",
 		"internal/validation/distil/write.go":  "it replaces no file",
 		"internal/playground/page/generate.go": "a tool that builds the page",
 	}

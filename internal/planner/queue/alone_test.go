@@ -574,8 +574,8 @@ func TestWhatIsAskedAgain(t *testing.T) {
 // again, even where who asked first has left.
 func TestLateResultsAreAskedFor(t *testing.T) {
 	s, _, js := fakeStore()
-	q := &Queue{config: Config{Redeliver: time.Millisecond, Log: func(string) {}}, store: s,
-		sums: newSums(), waiting: map[string]*pending{}}
+	q := &Queue{config: Config{Redeliver: time.Millisecond, Log: func(string) {}},
+		served: served{store: s, sums: newSums()}, waiting: map[string]*pending{}}
 	here, first := q.expect("here")
 	same, again := q.expect("here")
 	if !first || again || here != same {
@@ -683,7 +683,7 @@ func TestServersThatCannotStartLeaveNothing(t *testing.T) {
 func TestResultsThatAreRefusedAreForgotten(t *testing.T) {
 	for _, fails := range []error{nil, &jetstream.APIError{Code: 400}} {
 		s, b, js := fakeStore()
-		q := &Queue{config: Config{Log: func(string) {}}, store: s, sums: newSums(),
+		q := &Queue{config: Config{Log: func(string) {}}, served: served{store: s, sums: newSums()},
 			waiting: map[string]*pending{}}
 		task := &Task{Key: "x", Kind: "k", Name: "a.yaml", Text: scenario}
 		testkit.OK(t, s.storeResult(t.Context(), "x", outcome{Value: json.RawMessage(`"text"`)}))

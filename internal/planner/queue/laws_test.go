@@ -379,7 +379,7 @@ func TestFilesAreSentAndFetchedOnce(t *testing.T) {
 // that was missing is looked for again. A file is read once while a queue is open.
 func TestWhatTravels(t *testing.T) {
 	s, o, _ := withFiles(t)
-	q := &Queue{store: s, sums: newSums()}
+	q := &Queue{served: served{store: s, sums: newSums()}}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prompts.csv")
 	task := &Task{Name: filepath.Join(dir, "a.yaml"), Text: scenario +
@@ -407,7 +407,7 @@ func TestWhatTravels(t *testing.T) {
 // A key differs where the scenario, the kind or the params differ, and only there, and the server
 // takes it.
 func TestKeysNameWhatResultsDependOn(t *testing.T) {
-	q := &Queue{sums: newSums()}
+	q := &Queue{served: newServed()}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func() (of [3]string, key string) {
 			for i, words := range [][]string{{"seed=1", "seed=2"}, {"a", "b"}, {"", "p", "q"}} {

@@ -1,3 +1,5 @@
+//go:build !js
+
 package queue
 
 import (
@@ -254,39 +256,6 @@ func insist(ctx context.Context, do func() error) error {
 		var refused *jetstream.APIError
 		return !(errors.As(err, &refused) && refused.Code < 500) && time.Now().Before(deadline)
 	})
-}
-
-// sums remembers the files of scenarios, which do not change while a queue is open.
-type sums struct {
-	mu    sync.Mutex
-	known map[string]SentFile
-}
-
-func newSums() *sums { return &sums{known: map[string]SentFile{}} }
-
-// of returns the SHA-256 of the contents of a file.
-func (s *sums) of(path string) (string, error) {
-	f, err := s.file(path)
-	return f.Sum, err
-}
-
-// file describes a file.
-func (s *sums) file(path string) (SentFile, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f, ok := s.known[path]; ok {
-		return f, nil
-	}
-	sum, err := scenarios.HashFile(path)
-	if err != nil {
-		return SentFile{}, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return SentFile{}, err
-	}
-	s.known[path] = SentFile{sum, info.Size()}
-	return s.known[path], nil
 }
 
 // send puts the files that a task's scenario names where workers find them, by the hash of their

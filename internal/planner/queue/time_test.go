@@ -79,7 +79,7 @@ func TestPlannersMissWorkers(t *testing.T) {
 			c.end = cancel
 			began := time.Now()
 			s, _, _ := fakeStore()
-			q := &Queue{store: s, config: Config{Log: func(words string) {
+			q := &Queue{served: served{store: s}, config: Config{Log: func(words string) {
 				got = append(got, time.Since(began))
 				if !strings.Contains(words, "tasks wait for a worker of llmsim v1") {
 					t.Errorf("%q", words)
@@ -188,8 +188,8 @@ func TestHowLongIsAskedAgain(t *testing.T) {
 			s, _, js := fakeStore()
 			asked := 0
 			js.then = func() { asked++ }
-			q := &Queue{config: Config{Redeliver: 7 * time.Second, Log: func(string) {}}, store: s,
-				sums: newSums(), waiting: map[string]*pending{}}
+			q := &Queue{config: Config{Redeliver: 7 * time.Second, Log: func(string) {}},
+				served: served{store: s, sums: newSums()}, waiting: map[string]*pending{}}
 			ctx, cancel := context.WithTimeout(t.Context(),
 				time.Duration(times)*21*time.Second+time.Second)
 			_, err := q.outcome(ctx, &Task{Key: "x", Kind: "k", Name: "a.yaml", Text: scenario})
