@@ -157,14 +157,7 @@ func held(list []Error, version string) string {
 			parts = append(parts, fmt.Sprintf("%s is off by %s%%", e.Quantity, percent(e.LeftOut)))
 		}
 		rows = max(rows, e.Rows)
-		bias := e.Range.Bias
-		if e.Quantity == Rate {
-			bias = -bias // it counts as the time for a token
-		}
-		if times := math.Exp(bias); times > much || times < 1/much {
-			biased += fmt.Sprintf(" Measured %ss are %.2g times the predicted ones, typically.",
-				e.Quantity, times)
-		}
+		biased += e.biasInWords()
 	}
 	k := &list[0].Key
 	on := k.Accelerator
@@ -228,9 +221,6 @@ func among(versions []string, version string) bool {
 			strings.HasPrefix(version, v+".")
 	})
 }
-
-// much is the factor between measured and predicted times from which on a sentence names the bias.
-const much = 1.15
 
 // percent writes a share with two digits.
 func percent(share float64) string {
