@@ -81,7 +81,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		deviation := min(f.Prior, calibration*math.Sqrt(s.covariance.At(j, j)))
 		found := FittedFactor{Name: f.Name, Of: f.Of, Value: math.Exp(s.at[j]),
 			Deviation: deviation, Learnt: p.free[j] && deviation < f.Prior/math.Sqrt2}
-		off, bound := math.Abs(s.at[j]-f.Centre), mostLog*f.Prior
+		off, bound := math.Abs(s.at[j]), mostLog*f.Prior
 		found.Bound = off >= bound-1e-9 || found.Learnt && off+deviation >= bound
 		r.Factors = append(r.Factors, found)
 		if !found.Learnt {

@@ -149,6 +149,6 @@ func (r *Result) Refusals() []string {
 func boundsOf(name string) string {
 	all := Factors()
 	f := &all[slices.IndexFunc(all, func(f Factor) bool { return f.Name == name })]
-	return fmt.Sprintf("a value between %.3g and %.3g", math.Exp(f.Centre-mostLog*f.Prior),
-		math.Exp(f.Centre+mostLog*f.Prior))
+	return fmt.Sprintf("a value between %.3g and %.3g", math.Exp(-mostLog*f.Prior),
+		math.Exp(mostLog*f.Prior))
 }

@@ -31,7 +31,7 @@ func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
 		"step": &f.Step, "sequence": &f.Sequence, "request": &f.Request, "mixed": &f.Mixed}
 	for _, known := range fit.Factors() {
 		if field := fields[known.Name]; field != nil {
-			*field = math.Exp(known.Centre + known.Prior*rng.NormFloat64())
+			*field = math.Exp(known.Prior * rng.NormFloat64())
 			*field = min(8, max(0.15, *field))
 		}
 	}

@@ -157,9 +157,6 @@ type solution struct {
 // solve finds the most probable factors.
 func (p *problem) solve(ctx context.Context) (*solution, error) {
 	s := &solution{at: make(point, len(p.free))}
-	for j, f := range Factors() {
-		s.at[j] = f.Centre
-	}
 	var err error
 	if s.predicted, err = p.predict(ctx, s.at.factors(), p.fitted); err != nil {
 		return nil, err
@@ -200,7 +197,7 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 
 // slopeStepFrom returns the step from a value of a logarithm over which a slope is taken.
 func (f *Factor) slopeStepFrom(from float64) float64 {
-	if from > f.Centre {
+	if from > 0 {
 		return -slopeStep * f.Prior
 	}
 	return slopeStep * f.Prior
@@ -244,7 +241,7 @@ func (p *problem) residual(i int, predicted []float64) (z float64, counts bool) 
 func (p *problem) loss(x point, predicted []float64) float64 {
 	sum := 0.0
 	for j, f := range Factors() {
-		off := (x[j] - f.Centre) / f.Prior
+		off := x[j] / f.Prior
 		sum += off * off / 2
 	}
 	for i := range predicted {
@@ -261,7 +258,7 @@ func (p *problem) information(s *solution) (*mat.SymDense, *mat.VecDense) {
 	h, g := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
 	for j, f := range Factors() {
 		h.SetSym(j, j, 1/(f.Prior*f.Prior))
-		g.SetVec(j, (f.Centre-s.at[j])/(f.Prior*f.Prior))
+		g.SetVec(j, -s.at[j]/(f.Prior*f.Prior))
 	}
 	for i := range s.predicted {
 		z, counts := p.residual(i, s.predicted)
