@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -285,36 +284,5 @@ func TestEffectiveNumberOfConstants(t *testing.T) {
 	fewer, more := of(2, [][]int{{0, 1}}), of(2, [][]int{{0, 1}, {1, 0}, {0, 1}})
 	if more > 2 || more <= fewer {
 		t.Errorf("three rows determine %g of 2 constants, one %g", more, fewer)
-	}
-}
-
-// The page of errors marks the quantities whose error left out is more than mostRatio times the
-// fitted one, and says how many they are. Its figures are rounded to a tenth.
-func TestErrorsLeftOutAreCompared(t *testing.T) {
-	page := string(testkit.Read(t, "../errors.md"))
-	rows, marked := 0, 0
-	for line := range strings.Lines(page) {
-		cells := strings.Split(line, " | ")
-		if _, err := strconv.Atoi(cells[min(2, len(cells)-1)]); err != nil || len(cells) != 7 {
-			continue
-		}
-		rows++
-		fitted, mark := strings.CutSuffix(cells[4], "*")
-		if mark {
-			marked++
-		}
-		in, err := strconv.ParseFloat(fitted, 64)
-		testkit.OK(t, err)
-		worst := 0.0
-		for _, cell := range cells[5:] {
-			left, _ := strconv.ParseFloat(strings.TrimRight(cell, " |\n"), 64)
-			worst = max(worst, left)
-		}
-		if mark && worst+0.05 < mostRatio*(in-0.05) || !mark && worst-0.05 > mostRatio*(in+0.05) {
-			t.Errorf("errors.md marks it wrongly: %s", line)
-		}
-	}
-	if want := fmt.Sprintf("%d of %d quantities", marked, rows); !strings.Contains(page, want) {
-		t.Errorf("errors.md does not say %q", want)
 	}
 }
