@@ -202,13 +202,15 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 }
 
 // Answers to shipped plans are scenarios that run: to a drawn plan as it is shipped, and to four
-// others with short simulations and the engines' defaults.
+// others with short simulations and the engines' defaults. Each fits on a screen.
 func TestShippedPlans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("solves five shipped plans")
 	}
 	check := func(name string, overrides ...string) {
-		for _, a := range solveAll(t, name, overrides...).Models {
+		all := solveAll(t, name, overrides...)
+		fitsOnAScreen(t, all, "Answer: ")
+		for _, a := range all.Models {
 			if a.Chosen == nil {
 				t.Errorf("%s %v: no answer", name, overrides)
 				continue

@@ -3,10 +3,14 @@ package capacity
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -48,25 +52,97 @@ func smallPlans() map[string]struct{ text, shows string } {
 	}
 }
 
-// What is printed unless details are asked for fits on a screen, whatever the kind of the plan.
-func TestShortAnswersHave25Lines(t *testing.T) {
-	takeTurns(t)
-	check := func(t *testing.T, all *answer.Answers, shows string) {
-		t.Helper()
-		var out bytes.Buffer
-		testkit.OK(t, all.Write(&out, answer.Short))
-		page := out.String()
-		if lines := strings.Count(page, "\n"); lines > 25 || !strings.Contains(page, shows) ||
-			!strings.HasSuffix(page, "more with --details.\n") {
-			t.Errorf("%d lines, want %q in them:\n%s", lines, shows, page)
+// fitsOnAScreen checks that what is printed unless details are asked for has at most 25 lines of 80
+// columns, leaves nothing out but by name, and that each of its figures is in plan.json, to the
+// digits that are printed.
+func fitsOnAScreen(t *testing.T, all *answer.Answers, shows string) {
+	t.Helper()
+	var out bytes.Buffer
+	testkit.OK(t, all.Write(&out, answer.Short))
+	page := out.String()
+	if lines := strings.Count(page, "\n"); lines > 25 || !strings.Contains(page, shows) ||
+		!strings.Contains(page, "More: --details") ||
+		regexp.MustCompile(`and \d+ more`).MatchString(page) {
+		t.Errorf("%d lines, want %q in them:\n%s", lines, shows, page)
+	}
+	for line := range strings.Lines(page) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("more than 80 columns: %s", line)
 		}
-		for line := range strings.Lines(page) {
-			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
-				t.Errorf("more than 80 columns: %s", line)
+	}
+	data, err := json.Marshal(all)
+	testkit.OK(t, err)
+	if list := unfounded(t, page, data); list != nil {
+		t.Errorf("the figures %q are not in plan.json:\n%s", list, page)
+	}
+}
+
+// figures are the numbers of a text with what follows them: "12,345.6%", or "20/h".
+var figures = regexp.MustCompile(`(\d[\d,]*(?:\.\d+)?) ?(%|/h)?`)
+
+// unfounded returns the figures of a text that are no value of a JSON document, and no number in
+// its words.
+func unfounded(t *testing.T, text string, document []byte) (list []string) {
+	t.Helper()
+	var values []float64
+	number := func(digits string) float64 {
+		x, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
+		testkit.OK(t, err)
+		return x
+	}
+	var collect func(x any)
+	collect = func(x any) {
+		switch x := x.(type) {
+		case float64:
+			values = append(values, x)
+		case string:
+			for _, f := range figures.FindAllStringSubmatch(x, -1) {
+				values = append(values, number(f[1]))
+			}
+		case []any:
+			for _, y := range x {
+				collect(y)
+			}
+		case map[string]any:
+			for _, y := range x {
+				collect(y)
 			}
 		}
 	}
-	check(t, &answer.Answers{Models: []*answer.Answer{solved(t, "many-users")}},
+	var whole any
+	testkit.OK(t, json.Unmarshal(document, &whole))
+	collect(whole)
+	for _, f := range figures.FindAllStringSubmatch(text, -1) {
+		digits := strings.TrimRight(f[1], ",")
+		x, half := number(digits), 0.5
+		if _, decimals, ok := strings.Cut(digits, "."); ok {
+			half = 0.5 * math.Pow10(-len(decimals))
+		}
+		units := map[string]float64{"%": 100, "/h": 3600}[f[2]]
+		if !slices.ContainsFunc(values, func(v float64) bool {
+			return math.Abs(v-x) <= half*1.0001 ||
+				units > 0 && math.Abs(float64(v*units)-x) <= half*1.0001
+		}) {
+			list = append(list, digits+f[2])
+		}
+	}
+	return list
+}
+
+// Figures are found as numbers, shares, by the hour, rounded, and in words; others are not.
+func TestUnfoundedFigures(t *testing.T) {
+	const document = `{"a": 0.9749, "b": [12345.64, {"c": "5 of 1 × h100 at $2.99"}], "d": 0.00556}`
+	got := unfounded(t, "97% of 12,346 or 12,345.6, 20/h of h100 at $2.99; 98%, 12,347, 3.1, 21/h",
+		[]byte(document))
+	if want := []string{"98%", "12,347", "3.1", "21/h"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What is printed unless details are asked for fits on a screen, whatever the kind of the plan.
+func TestShortAnswersHave25Lines(t *testing.T) {
+	takeTurns(t)
+	fitsOnAScreen(t, &answer.Answers{Models: []*answer.Answer{solved(t, "many-users")}},
 		"To start a replica")
 	plans := smallPlans()
 	names := slices.Sorted(maps.Keys(plans))
@@ -86,7 +162,7 @@ func TestShortAnswersHave25Lines(t *testing.T) {
 			testkit.OK(t, err)
 			all, err := Solve(context.Background(), f, Options{})
 			testkit.OK(t, err)
-			check(t, all, plan.shows)
+			fitsOnAScreen(t, all, plan.shows)
 		})
 	}
 }

@@ -163,17 +163,6 @@ type Chance struct {
 	High float64 `json:"high"`
 	// Kept is the share of requests that keep the SLO with the predicted times.
 	Kept float64 `json:"kept"`
-	// Bears is the load up to which they keep the SLO, where latencies grow by much more than the
-	// times of steps: there, an error of steps is one of load.
-	Bears *Bears `json:"bears,omitempty"`
-}
-
-// Bears is a load in requests a second: as steps typically take, and from Low to High in 80 of 100
-// cases.
-type Bears struct {
-	Rate float64 `json:"rate"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
 }
 
 // ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares

@@ -119,36 +119,42 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 	return slices.Concat(parts...), lines
 }
 
-// odds says what certainty costs, and how likely the fleet and its neighbours keep the SLO.
-func (d *Deployment) odds(a *Answer) string {
-	var parts []string
-	most, _, _ := d.Grade.Supported(1, false)
-	for i, c := range d.Chances {
-		if i > 0 && d.Chances[i-1].Probability > most-Certain {
-			break // more replicas keep it all the more
-		}
-		parts = append(parts, fmt.Sprintf("%d in %s", c.Replicas, c.words()))
+// odds says, one idea a line, how likely the fleet keeps the SLO, how often such a chance came true,
+// and what fewer replicas would risk and cost.
+func (d *Deployment) odds(a *Answer) (list []string) {
+	if len(d.Chances) == 0 {
+		return nil
 	}
-	words := fmt.Sprintf("Over all errors of predicted TPOT and TTFT (%s), the SLO is kept by %s "+
-		"of cases.", d.Grade, strings.Join(parts, ", by "))
-	if d.Certainty != nil {
-		words = d.Certainty.words(d, a) + " " + words
+	up := ""
+	if a.Spare > 0 {
+		up = " up"
 	}
 	own := d.chance()
-	if b := own.Bears; b != nil {
-		words += fmt.Sprintf(" With %s, the SLO holds up to about %s/s (%s to %s, 80%% sure); the "+
-			"load is %s/s.", units.Plural(own.Replicas, "replica"), units.Figure(b.Rate),
-			units.Figure(b.Low), units.Figure(b.High), units.Figure(a.Rate))
+	asked := fmt.Sprintf("each latency may be as late as in %.4g%% of cases", 100*a.Confidence)
+	if !own.decides() {
+		list = append(list, "How sure: "+asked+"; a chance of both together differs too much "+
+			"from draw to draw of the load to be told.")
+	} else {
+		words := fmt.Sprintf("How sure: the SLO is kept in %s of cases over all errors of "+
+			"predictions (%s)", own.words(), d.Grade)
+		if own.Probability < a.Confidence {
+			words += "; " + asked
+		}
+		list = append(list, words+"."+verified(d.Grade, own.CameTrue, own.Cases))
 	}
-	if len(d.Chances) > 1 && own.Probability < a.Confidence {
-		words += fmt.Sprintf(" The answer holds at both latencies' %.4g%% quantiles at once",
-			100*a.Confidence)
-		words += "."
-		if strings.Contains(words, "–") {
-			words += " Brackets span draws of the load."
+	most, _, _ := d.Grade.Supported(1, false)
+	var parts []string
+	for _, c := range d.Chances {
+		after := c.Replicas > own.Replicas && own.Probability > most-Certain
+		if c.Replicas != own.Replicas && !after && c.decides() { // more replicas keep it all the more
+			parts = append(parts, fmt.Sprintf("with %d%s in %s", c.Replicas, up, c.words()))
 		}
 	}
-	return words
+	if parts != nil {
+		words := strings.Join(parts, ", ") + " of cases."
+		list = append(list, strings.ToUpper(words[:1])+words[1:])
+	}
+	return append(list, d.Certainty.words(a))
 }
 
 // chance returns the answer's own chance, the last but one.
@@ -157,12 +163,6 @@ func (d *Deployment) chance() Chance {
 		return d.Chances[max(0, n-2)]
 	}
 	return Chance{}
-}
-
-// verified says how often what is said of the answer came true elsewhere.
-func (d *Deployment) verified() string {
-	c := d.chance()
-	return verified(d.Grade, c.CameTrue, c.Cases)
 }
 
 // verified says how many of the cases of a chance of a grade came true; "" without cases.
@@ -174,22 +174,17 @@ func verified(g evidence.Grade, kept, cases int) string {
 	if g != evidence.Measured {
 		of = "cases of servers left out of the fit"
 	}
-	return fmt.Sprintf(" Such words came true in %s of %s %s.", units.Count(int64(kept)),
+	return fmt.Sprintf(" Such a chance came true in %s of %s %s.", units.Count(int64(kept)),
 		units.Count(int64(cases)), of)
 }
 
-// words says what certainty costs.
-func (c *Certainty) words(d *Deployment, a *Answer) string {
-	late := fmt.Sprintf("if each latency is as late as in %.4g%% of cases", 100*a.Confidence)
-	if c.Needed == c.Predicted {
-		return fmt.Sprintf("%s enough at the predicted speed and %s.", enough(c.Predicted), late)
+// words says what certainty costs; nothing where it costs nothing, or that was not looked for.
+func (c *Certainty) words(a *Answer) string {
+	if c == nil || c.Needed == c.Predicted {
+		return ""
 	}
-	words := fmt.Sprintf("%s enough at the predicted speed, and %d %s: that costs %s an hour "+
-		"more", enough(c.Predicted), c.Needed, late, a.Currency.Format(units.Figure(c.Hourly)))
-	if d.Grade != evidence.Measured {
-		words += ", and a measurement of this server would settle it"
-	}
-	return words + "."
+	return fmt.Sprintf("%s enough at the predicted speed: to be sure costs %s an hour more.",
+		enough(c.Predicted), a.Currency.Format(units.Figure(c.Hourly)))
 }
 
 func enough(n int) string {
@@ -199,10 +194,20 @@ func enough(n int) string {
 	return fmt.Sprintf("%d replicas are", n)
 }
 
+// The widths of an interval of a probability: up to narrow the probability is told alone, up to
+// wide with its interval, and beyond that nothing can be decided by it, and it is not told.
+const (
+	narrow = 0.02
+	wide   = 0.2
+)
+
+// decides reports whether a probability is known well enough to act on it.
+func (c *Chance) decides() bool { return c.High-c.Low <= wide }
+
 // words returns a probability with its interval over seeds, where that is wider than a point.
 func (c *Chance) words() string {
 	words := percentChance(c.Probability)
-	if c.Probability >= Certain && c.Probability <= 1-Certain && c.High-c.Low > 0.02 {
+	if c.Probability >= Certain && c.Probability <= 1-Certain && c.High-c.Low > narrow {
 		words += fmt.Sprintf(" (%s–%s)", units.Percent(c.Low), units.Percent(c.High))
 	}
 	return words
@@ -219,21 +224,27 @@ func percentChance(p float64) string {
 	return units.Percent(p)
 }
 
-// words says by which rule a large fleet was judged; nothing for nil.
-func (l *Law) words() string {
+// words says by which rule a large fleet was judged, and on whole pages how well that is known;
+// nothing for nil.
+func (l *Law) words(whole bool) string {
 	if l == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d replicas were simulated for the fleet, at the same rate each. In tests "+
-		"with up to 512 replicas, whole simulations gave from 4%% fewer replicas to 2%% "+
-		"more. Fleets of more than %d replicas are sized to 1%%.", l.Simulated, l.Whole)
+	words := fmt.Sprintf("%d replicas were simulated for the fleet, at the same rate each.",
+		l.Simulated)
+	if whole {
+		words += fmt.Sprintf(" In tests with up to 512 replicas, whole simulations gave from 4%% "+
+			"fewer replicas to 2%% more. Fleets of more than %d replicas are sized to 1%%.",
+			l.Whole)
+	}
+	return words
 }
 
 // running says how many accelerators run.
 func (d *Deployment) running() string {
 	words := units.Plural(d.Accelerators, "accelerator")
 	if f := d.Scaled; f != nil {
-		return fmt.Sprintf("On average %s replicas run, on %s of at most %s",
+		return fmt.Sprintf("%s replicas on average, on %s of at most %s",
 			units.Figure(f.Mean), units.Figure(f.Accelerators), words)
 	}
 	return words
@@ -300,9 +311,9 @@ func (u *Unproven) words() string {
 }
 
 // words says which settings the answer has and what they bring; nothing where it has the defaults.
-func (t *Tuned) words(a *Answer) string {
+func (t *Tuned) words(a *Answer) []string {
 	if t == nil || t.Settings == nil {
-		return ""
+		return nil
 	}
 	words, cache := make([]string, len(t.Settings)), ""
 	for i, s := range t.Settings {
@@ -311,10 +322,10 @@ func (t *Tuned) words(a *Answer) string {
 			words[i] += " for " + s.Pool
 		}
 		if strings.HasPrefix(s.Value, "fp") {
-			cache = " What the format of the cache does to the texts is not predicted."
+			cache = "What the format of the cache does to the texts is not predicted."
 		}
 	}
-	saved := a.Currency.Cents(t.WithoutHourly-a.Chosen.Hourly) + " an hour more"
+	saved := a.Currency.Cents(t.WithoutHourly) + " an hour"
 	if len(a.Jobs) > 0 {
 		saved = fmt.Sprintf("%s in place of %s for the job", a.Currency.Cents(t.WithoutJob),
 			a.Currency.Cents(a.Jobs[0].Dollars))
@@ -334,9 +345,9 @@ func (t *Tuned) words(a *Answer) string {
 	if t.WithoutScaled {
 		upTo = "up to "
 	}
-	return fmt.Sprintf("Settings in place of the engine's defaults: %s. With the defaults, it "+
-		"would be %s%s of %s, %s.%s", strings.Join(words, ", "), upTo,
-		units.Plural(t.WithoutReplicas, "replica"), t.Without, saved, cache)
+	return []string{"Settings: " + strings.Join(words, ", ") + ".", cache,
+		fmt.Sprintf("With the engine's defaults: %s%s of %s, %s.", upTo,
+			units.Plural(t.WithoutReplicas, "replica"), t.Without, saved)}
 }
 
 // tried says how many settings were tried.

@@ -66,8 +66,8 @@ func (a *Answer) points(list []Point, most int) doc.Blocks {
 			string(q.Grade)})
 	}
 	left := ""
-	if n := len(list) - len(table.Rows); n > 0 {
-		left = fmt.Sprintf("%d more are in plan.json of --out.", n)
+	if len(list) > len(table.Rows) {
+		left = "All are in plan.json of --out."
 	}
 	return append(doc.Blocks{table}, texts(left,
 		"Latency and energy are simulated with slow steps: "+

@@ -3,7 +3,6 @@ package answer
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
@@ -20,7 +19,7 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 	if several {
 		left -= 2
 	}
-	simulations, options, differ := 0, 0, false
+	differ := false
 	for i, answer := range a.Models {
 		if i > 0 {
 			p.Gap()
@@ -33,8 +32,6 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 		list, lines := answer.page(level, several).blocks(most)
 		p = append(p, list...)
 		left -= lines
-		options += answer.Options
-		simulations += answer.Simulations + answer.Further
 		differ = differ || answer.pricesDiffer()
 	}
 	if several {
@@ -47,11 +44,11 @@ func (a *Answers) Write(out io.Writer, level Level) error {
 		}
 	}
 	if level == Short {
-		searched := fmt.Sprintf("%d options, %d simulations", options, simulations)
+		words := "More: --details, or report.html of --out DIR."
 		if differ {
-			searched += ", prices of several sources"
+			words = "Prices are of several sources. " + words
 		}
-		p.Text(searched + "; more with --details.")
+		p.Text(words)
 	}
 	return doc.Print(out, p)
 }
@@ -114,8 +111,8 @@ func (a *Answer) addAsked(g *page, whole, several bool) {
 			g.text(sources, "Price of "+price.words())
 		}
 	}
-	if more := len(a.PricesOf) - mostPrices; whole && more > 0 {
-		g.text(sources, fmt.Sprintf("The sources of %d more prices are in --format json.", more))
+	if whole && len(a.PricesOf) > mostPrices {
+		g.text(sources, "The sources of all prices are in --format json.")
 	}
 	if whole && a.pricesDiffer() {
 		g.text(sources, "These prices differ in provider, source or date, so fleets may differ in "+
@@ -156,53 +153,37 @@ func (a *Answer) addFleet(g *page, whole bool) {
 	if words := a.Goal.Words(); words != "" {
 		g.text(asides, "Goal: "+words)
 	}
-	cost := texts(fmt.Sprintf("%s, %s an hour; %s for a million output tokens.", d.running(),
-		c.Cents(d.Hourly), c.Format(units.Figure(d.PerMillion))), d.fixed(c))
+	g.text(essential, fmt.Sprintf("Cost: %s an hour for %s; %s for a million output tokens.",
+		c.Cents(d.Hourly), d.running(), c.Format(units.Figure(d.PerMillion))), d.fixed(c))
 	if d.JobHours > 0 {
-		g.add(essential, cost)
 		g.text(essential, d.jobWords())
 		if len(a.Jobs) > 0 {
 			j := &a.Jobs[0]
 			g.text(likely, fmt.Sprintf("With steps as slow as the asked confidence demands: %s "+
-				"hours, %s. %s", units.Figure(j.Hours), c.Cents(j.Dollars), j.odds()))
+				"hours, %s.", units.Figure(j.Hours), c.Cents(j.Dollars)), j.odds())
 		}
 	} else {
-		kept := fmt.Sprintf(". %s of the requests meet it; %s binds.", units.Percent(d.Kept),
-			d.Binds)
-		g.add(essential, texts("SLO: "+a.slo()+kept),
-			texts(fmt.Sprintf("SLO: one for each of %d classes%s", len(a.ClassSLOs), kept)))
-		g.text(reasons, d.Law.words())
-		odds := d.odds(a)
-		g.add(likely, texts(odds+d.verified()), texts(odds))
-		g.add(essential, cost)
+		g.add(essential, texts("SLO: "+a.slo()+"."),
+			texts(fmt.Sprintf("SLO: one for each of %d classes.", len(a.ClassSLOs))))
+		g.text(essential, d.keeps(a.Spare))
+		g.text(likely, d.odds(a)...)
+		g.text(reasons, d.Law.words(whole))
 	}
-	g.text(chosenSettings, a.Tuned.words(a))
+	g.text(chosenSettings, a.Tuned.words(a)...)
 	if d.Sold != nil {
 		g.text(reasons, "The tokens of an hour are worth "+diagnosis.DescribeRevenue(d.Sold, c)+".")
 	}
 	if whole {
-		g.text(reasons, d.more(a.Spare)...)
+		g.text(reasons, d.more()...)
 		g.text(reasons, d.Insights...)
 		g.add(reasons, d.OneFewer.blocks(a.Confidence))
 	}
 }
 
-// more says what else is known of a fleet.
-func (d *Deployment) more(spare int) []string {
-	list := []string{fmt.Sprintf("A million output tokens take %s GPU-hours and at most %s Wh.",
-		units.Figure(d.GPUHours), units.Figure(d.EnergyPerMillion))}
-	if d.Carbon > 0 {
-		list = append(list, fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
-			units.Figure(d.Carbon)))
-	}
-	if d.JobHours > 0 || spare == 0 && len(d.Classes) == 0 {
-		return append(list, d.Interrupted.words())
-	}
-	words := "The whole fleet"
-	if d.Law != nil {
-		words = fmt.Sprintf("%d of the replicas", d.Law.Simulated)
-	}
-	words += fmt.Sprintf(" simulated: %s of the requests meet the SLO", units.Percent(d.Kept))
+// keeps says what share of the requests meets the SLO in simulations.
+func (d *Deployment) keeps(spare int) string {
+	words := fmt.Sprintf("With steps as predicted, %s of the requests meet it",
+		units.Percent(d.Kept))
 	if spare > 0 {
 		words += fmt.Sprintf(", %s with %d down", units.Percent(d.KeptWithoutSpares), spare)
 	}
@@ -213,16 +194,29 @@ func (d *Deployment) more(spare int) []string {
 	if classes != nil {
 		words += " (" + strings.Join(classes, ", ") + ")"
 	}
-	return append(list, words+".", d.Interrupted.words())
+	return words + "; " + d.Binds + " binds."
+}
+
+// more says what else is known of a fleet.
+func (d *Deployment) more() []string {
+	list := []string{fmt.Sprintf("A million output tokens take %s GPU-hours and at most %s Wh.",
+		units.Figure(d.GPUHours), units.Figure(d.EnergyPerMillion))}
+	if d.Carbon > 0 {
+		list = append(list, fmt.Sprintf("For that energy at most %s g of CO2 are emitted.",
+			units.Figure(d.Carbon)))
+	}
+	return append(list, d.Interrupted.words())
 }
 
 // addOthers adds the fleets beside the answer.
 func (a *Answer) addOthers(g *page, whole bool) {
-	if next := a.next(); a.Goal.Find == asked.FindFront && !whole {
+	if a.Goal.Find == asked.FindFront && !whole {
 		g.add(alternatives, a.points(a.Front(), 10), a.points(a.Front(), 5),
 			a.points(a.Front(), 2))
-	} else if next != nil && !whole {
-		g.text(alternatives, "Next: "+strings.Join(next, "; ")+".")
+	} else if !whole {
+		for _, next := range a.next() {
+			g.text(alternatives, "Next: "+next+".")
+		}
 	}
 	if a.ClassesApart > 0 {
 		g.text(alternatives, fmt.Sprintf("With servers of their own for some classes it is %s an "+
@@ -238,7 +232,8 @@ func (a *Answer) addOthers(g *page, whole bool) {
 	}
 }
 
-// addChanges adds which inputs change the answer.
+// addChanges adds which inputs change the answer: inputs with the same answer together, or where
+// these lines do not fit, which inputs change it.
 func (a *Answer) addChanges(g *page, whole bool) {
 	if a.Sensitivity == nil {
 		return
@@ -247,39 +242,35 @@ func (a *Answer) addChanges(g *page, whole bool) {
 	if a.Contenders > 0 {
 		wrong += fmt.Sprintf(", among the %d nearest options", a.Contenders)
 	}
-	var all, same []string
+	var answers, changing, same []string
+	inputs := map[string][]string{}
 	for _, s := range a.Sensitivity {
-		if s.Changes {
-			all = append(all, s.Input+": "+s.Answer)
-		} else {
+		if !s.Changes {
 			same = append(same, s.Input)
+			continue
 		}
-	}
-	some := func(most int) doc.Blocks {
-		list := slices.Clone(all)
-		if more := len(all) - most; more > 0 {
-			list = append(list[:most], fmt.Sprintf("and %d more", more))
+		if changing = append(changing, s.Input); inputs[s.Answer] == nil {
+			answers = append(answers, s.Answer)
 		}
-		return texts(wrong + ": " + strings.Join(list, "; ") + ".")
+		inputs[s.Answer] = append(inputs[s.Answer], s.Input)
 	}
-	switch {
-	case all == nil:
+	var lines []string
+	for _, words := range answers {
+		lines = append(lines, words+": "+strings.Join(inputs[words], ", ")+".")
+	}
+	if whole && same != nil {
+		lines = append(lines, "the same: "+strings.Join(same, ", ")+".")
+	}
+	if answers == nil {
 		g.text(changes, wrong+", the answer is the same.")
-	case whole:
-		if same != nil {
-			all = append(all, "the same with "+strings.Join(same, ", "))
-		}
-		g.add(changes, append(texts(wrong+", the answer becomes:"), items(all)...))
-	default:
-		g.add(changes, some(mostChanges), some(2))
+		return
 	}
+	g.add(changes, append(texts(wrong+", the answer is:"), items(lines)...),
+		texts(wrong+", the answer changes with "+strings.Join(changing, ", ")+"."))
 }
 
-// The numbers of further fleets that a page names, and of inputs that would change the answer.
-const (
-	nextBest    = 2
-	mostChanges = 5
-)
+// nextBest is the number of further fleets that a page names.
+const nextBest = 2
 
 // maxNextRatio bounds the alternatives that a short page names: fleets that cost or take more than
 // 4 times as much as the answer, or serve less than a quarter of its requests, are in the table of

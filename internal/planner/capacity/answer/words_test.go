@@ -144,53 +144,55 @@ func TestWordsOfChances(t *testing.T) {
 	says(t, (&Chance{Probability: 0.5, Low: 0.4, High: 0.6}).words(), "50% (40%–60%)")
 }
 
-// Chances are told up to the first number of replicas that is sure, and why the answer's is lower
-// than was asked for.
-func TestChancesAreToldUntilOneIsSure(t *testing.T) {
-	list := []Chance{{Replicas: 4, Probability: 0.3}, {Replicas: 5, Probability: 0.99},
-		{Replicas: 6, Probability: 1}}
+// A fleet's chance is told with what makes it lower than was asked for, and other numbers of
+// replicas beside it, more of them only where the fleet's own chance is not sure. What is not known
+// to a fifth is not told: nothing can be decided by it.
+func TestChancesAreToldWhereTheyDecide(t *testing.T) {
+	list := []Chance{{Replicas: 4, Probability: 0.3, Low: 0.3, High: 0.3},
+		{Replicas: 5, Probability: 0.99, Low: 0.99, High: 0.99},
+		{Replicas: 6, Probability: 1, Low: 1, High: 1}}
 	d := &Deployment{Grade: evidence.Here, Chances: list}
 	a := &Answer{Confidence: 0.95}
-	says(t, d.odds(a), "4 in 30%", "5 in more than 98%", "no: 6 in", "no: quantiles at once")
-	list[0].Probability = 1
-	says(t, d.odds(a), "4 in more than 98%", "no: 5 in")
-	list[0].Probability, list[1].Probability = 0.3, 0.985 // as the limit
-	says(t, d.odds(a), "6 in more than 98%")
-	list[1] = Chance{Replicas: 5, Probability: 0.9, Low: 0.8, High: 1}
-	says(t, d.odds(a), "5 in 90% (80%–100%)", "6 in more than", "95% quantiles at once",
-		"Brackets span draws", "no: left out of the fit")
-	list[1].Low, list[1].High = 0.9, 0.9
-	says(t, d.odds(a), "quantiles at once", "no: Brackets")
-	d.Grade = evidence.Measured
+	odds := func() string { return strings.Join(d.odds(a), "\n") }
+	says(t, odds(), "kept in more than 98%", "With 4 in 30% of cases.", "no: with 6",
+		"no: each latency")
+	list[1] = Chance{Replicas: 5, Probability: 0.9, Low: 0.85, High: 0.95}
+	says(t, odds(), "kept in 90% (85%–95%)", "With 4 in 30%, with 6 in more than 98% of cases.",
+		"each latency may be as late as in 95% of cases", "no: left out of the fit")
+	list[0].High = 0.6
+	a.Spare = 1
+	says(t, odds(), "With 6 up in more", "no: with 4")
+	list[1].Low, list[1].High = 0.1, 1
+	says(t, odds(), "differs too much", "no: 90%", "no: 10%", "as late as in 95% of cases")
+	d.Grade, list[1].Low, list[1].CameTrue, list[1].Cases = evidence.Measured, 0.9, 12, 13
+	says(t, odds(), "came true in 12 of 13 measured cases")
 	says(t, verified(d.Grade, 1234, 1300), "came true in 1,234 of 1,300 measured cases")
 	says(t, verified(evidence.Relative, 2, 3), "2 of 3 cases of servers left out of the fit")
 	if got := verified(evidence.Here, 0, 0); got != "" {
 		t.Errorf("of a deployment's own measurements: %q", got)
 	}
-	list[1].Bears = &Bears{Rate: 5, Low: 4, High: 6}
-	a.Rate = 4.5
-	says(t, d.odds(a), "With 5 replicas, the SLO holds up to about 5/s (4 to 6, 80% sure); "+
-		"the load is 4.5/s")
-	d.Chances = list[2:]
-	says(t, d.odds(&Answer{Confidence: 2}), "no: quantiles")
-	d.Chances = list[1:]
-	says(t, d.odds(a), "quantiles")
+	rapid.Check(t, func(t *rapid.T) {
+		p, half := rapid.Float64Range(0, 1).Draw(t, "p"), rapid.Float64Range(0, 0.5).Draw(t, "half")
+		list[1] = Chance{Replicas: 5, Probability: p, Low: max(0, p-half), High: min(1, p+half)}
+		told := strings.Contains(odds(), "kept in "+list[1].words())
+		if told != (list[1].High-list[1].Low <= 0.2) {
+			t.Fatalf("%+v: %s", list[1], odds())
+		}
+	})
 }
 
-// What certainty costs is the number of replicas and their price; nothing where the predicted
-// number is the answer's.
+// What certainty costs is the price of the further replicas; nothing where the predicted number is
+// the answer's.
 func TestWordsOfCertainty(t *testing.T) {
-	a := &Answer{Confidence: 0.9, Currency: "EUR"}
-	d := &Deployment{Grade: evidence.Relative}
-	says(t, (&Certainty{Predicted: 1, Needed: 1}).words(d, a), "1 replica is enough",
-		"90% of cases", "no: more")
-	says(t, (&Certainty{Predicted: 2, Needed: 3, Hourly: 1.5}).words(d, a),
-		"2 replicas are enough", "and 3 if", "€1.5 an hour more", "a measurement of this server")
-	d.Grade = evidence.Measured
-	says(t, (&Certainty{Predicted: 2, Needed: 3, Hourly: 1.5}).words(d, a),
-		"no: a measurement of this server")
-	d.Certainty = &Certainty{Predicted: 2, Needed: 3}
-	says(t, d.odds(a), "2 replicas are enough")
+	a := &Answer{Currency: "EUR"}
+	var none *Certainty
+	for k, c := range []*Certainty{none, {Predicted: 1, Needed: 1}} {
+		if words := c.words(a); words != "" {
+			t.Errorf("%d: %q", k, words)
+		}
+	}
+	says(t, (&Certainty{Predicted: 2, Needed: 3, Hourly: 1.5}).words(a),
+		"2 replicas are enough at the predicted speed", "costs €1.5 an hour more")
 }
 
 // What is not known, or not so, is not told.
@@ -201,8 +203,9 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 	var unproven *Unproven
 	var tuned *Tuned
 	var today *Today
-	for k, words := range []string{law.words(), taken.words(), plain(advice.blocks(1)),
-		unproven.words(), tuned.words(nil), (&Tuned{}).words(nil), tuned.tried(asked.Goal{}),
+	for k, words := range []string{law.words(true), taken.words(), plain(advice.blocks(1)),
+		unproven.words(), strings.Join(append(tuned.words(nil), (&Tuned{}).words(nil)...), ""),
+		tuned.tried(asked.Goal{}),
 		(&Tuned{Simulations: 3}).tried(asked.Goal{}), plain(today.blocks("")),
 		(&Deployment{}).fixed(""), (&Deployment{Scaled: &ScaledFleet{}}).fixed(""),
 		(&Answer{}).alone(), plain(texts("", "")), plain(items(nil))} {
@@ -214,8 +217,9 @@ func TestNothingIsSaidOfNothing(t *testing.T) {
 
 // Figures of a fleet are in its words, with their units.
 func TestWordsOfFleets(t *testing.T) {
-	says(t, (&Law{Replicas: 99, Simulated: 48, Whole: 64}).words(), "48 replicas were simulated",
-		"more than 64 replicas")
+	law := &Law{Replicas: 99, Simulated: 48, Whole: 64}
+	says(t, law.words(true), "48 replicas were simulated", "more than 64 replicas")
+	says(t, law.words(false), "48 replicas were simulated", "no: tests")
 	says(t, (&Interrupted{Interruptions: 20, Hours: 2.5, Kept: 0.9}).words(),
 		"20 preemptions of spot replicas in 2.5 hours",
 		"90% meet the SLO")
@@ -229,7 +233,7 @@ func TestWordsOfFleets(t *testing.T) {
 		t.Errorf("%g of 8 accelerators run", d.MeanAccelerators())
 	}
 	d.Scaled = &ScaledFleet{Fewest: 2, Mean: 2.5, Accelerators: 5, Fixed: 4, FixedHourly: 12}
-	says(t, d.running(), "2.5 replicas run, on 5 of at most 8 accelerators")
+	says(t, d.running(), "2.5 replicas on average, on 5 of at most 8 accelerators")
 	says(t, d.fixed("EUR"), "is 4, for €12.00 an hour")
 	if d.MeanAccelerators() != 5 {
 		t.Errorf("%g accelerators run on average", d.MeanAccelerators())
@@ -239,18 +243,14 @@ func TestWordsOfFleets(t *testing.T) {
 	d.Scaled = nil
 	says(t, d.heading(1), "Answer: 6 replicas of l40s, 1 of them spare (measured)")
 	d.GPUHours, d.EnergyPerMillion, d.Carbon = 1.5, 70, 30
-	says(t, strings.Join(d.more(0), "\n"), "1.5 GPU-hours and at most 70 Wh", "30 g of CO2",
-		"no: simulated")
-	d.Kept, d.KeptWithoutSpares, d.Carbon = 0.97, 0.93, 0
+	says(t, strings.Join(d.more(), "\n"), "1.5 GPU-hours and at most 70 Wh", "30 g of CO2")
+	d.Kept, d.KeptWithoutSpares, d.Carbon, d.Binds = 0.97, 0.93, 0, "p95 TPOT"
 	d.Interrupted = &Interrupted{Interruptions: 5}
-	says(t, strings.Join(d.more(2), "\n"), "no: CO2", "The whole fleet simulated: 97%",
-		"93% with 2 down", "no: (", "5 preemptions")
-	says(t, strings.Join(d.more(0), "\n"), "5 preemptions", "no: down")
-	d.Classes, d.Law = []ClassKept{{"chat", 0.96}, {"code", 0.91}}, &Law{Simulated: 48}
-	says(t, strings.Join(d.more(0), "\n"), "48 of the replicas simulated",
-		"(96% of chat, 91% of code)", "no: down")
-	d.JobHours = 1
-	says(t, strings.Join(d.more(2), "\n"), "5 preemptions", "no: simulated:")
+	says(t, strings.Join(d.more(), "\n"), "no: CO2", "5 preemptions")
+	says(t, d.keeps(2), "97% of the requests meet it, 93% with 2 down; p95 TPOT binds.", "no: (")
+	says(t, d.keeps(0), "no: down")
+	d.Classes = []ClassKept{{"chat", 0.96}, {"code", 0.91}}
+	says(t, d.keeps(0), "(96% of chat, 91% of code)", "no: down")
 	says(t, d.emitted(), "No file starts it")
 	d.Unstartable = "no engine"
 	says(t, plain(d.start()), "No file starts it: no engine.")
@@ -279,19 +279,19 @@ func TestWordsOfSettings(t *testing.T) {
 	tuned := &Tuned{Settings: []Setting{{Name: "--batch", Value: "9", Default: "5",
 		Pool: "prefill"}, {Name: "--n", Value: "3", Default: "2"}}, Without: "y",
 		WithoutReplicas: 3, WithoutHourly: 6.5}
-	says(t, tuned.words(a), "--batch 9 in place of 5 for prefill, --n 3 in place of 2.",
-		"be 3 replicas of y, $2.50 an hour more.", "no: the texts")
+	says(t, strings.Join(tuned.words(a), " "), "--batch 9 in place of 5 for prefill, --n 3 in place of 2.",
+		"With the engine's defaults: 3 replicas of y, $6.50 an hour.", "no: the texts")
 	tuned.Settings[1].Value, tuned.WithoutScaled = "fp8", true
-	says(t, tuned.words(a), "be up to 3 replicas", "What the format of the cache does")
+	says(t, strings.Join(tuned.words(a), " "), "defaults: up to 3 replicas", "What the format of the cache does")
 	a.Points = []Point{{Label: "x", Replicas: 3, Latency: 1}, {Label: "z", Replicas: 2,
 		Latency: 2}, {Label: "x", Replicas: 2, Latency: 30}}
-	says(t, tuned.words(a), "$2.50 an hour more")
+	says(t, strings.Join(tuned.words(a), " "), "y, $6.50 an hour.")
 	tuned.WithoutLatency = 50
-	says(t, tuned.words(a), "p99_ttft_ms 50 ms in place of 30")
+	says(t, strings.Join(tuned.words(a), " "), "p99_ttft_ms 50 ms in place of 30")
 	a.Points, a.Jobs, tuned.WithoutJob = nil, []JobDone{{Dollars: 8}}, 9
-	says(t, tuned.words(a), "$9.00 in place of $8.00 for the job")
+	says(t, strings.Join(tuned.words(a), " "), "$9.00 in place of $8.00 for the job")
 	tuned.WithoutRate = 6
-	says(t, tuned.words(a), "serve 6/s in place of 7/s")
+	says(t, strings.Join(tuned.words(a), " "), "serve 6/s in place of 7/s")
 	tuned.Tried, tuned.Simulations = 2, 8
 	says(t, tuned.tried(a.Goal), "8 were of 2 settings", "no: none makes")
 	tuned.Settings = nil
@@ -356,7 +356,7 @@ func TestPricesOfPages(t *testing.T) {
 	var g page
 	a.addAsked(&g, true, false)
 	says(t, g.all(), "m; chat", "Prices: list", "gpu0.", "gpu11.", "gpu13.", "no: gpu12.",
-		"of 2 more prices", "no: differ")
+		"The sources of all prices", "no: differ")
 	if len(g.ranked(asides)) != 2 || len(g.ranked(sources)) != 14 {
 		t.Errorf("%+v", g)
 	}
@@ -405,17 +405,18 @@ func TestInputsThatChangeTheAnswer(t *testing.T) {
 	}
 	g = page{}
 	a.addChanges(&g, false)
-	says(t, plain(g[0].ways[0]), "among the 7 nearest", "input 0: 0 of x; ",
-		"input 4: 4 of x; and 2 "+
-			"more.", "no: input 5", "no: rate:")
-	says(t, plain(g[0].ways[1]), "input 1: 1 of x; and 5 more.", "no: input 2")
+	says(t, plain(g[0].ways[0]), "among the 7 nearest options, the answer is:", "0 of x: input 0.",
+		"6 of x: input 6.", "no: rate")
+	says(t, plain(g[0].ways[1]), "the answer changes with input 0, input 1, input 2, input 3, "+
+		"input 4, input 5, input 6.")
 	g = page{}
 	a.addChanges(&g, true)
-	says(t, g.all(), "input 6: 6 of x", "the same with rate", "no: more")
+	says(t, g.all(), "6 of x: input 6.", "the same: rate.")
 	a.Sensitivity = a.Sensitivity[1:6]
 	g = page{}
+	a.Sensitivity[3].Answer = a.Sensitivity[0].Answer
 	a.addChanges(&g, false)
-	says(t, plain(g[0].ways[0]), "input 4: 4 of x.", "no: more")
+	says(t, plain(g[0].ways[0]), "0 of x: input 0, input 3.", "4 of x: input 4.")
 	g = page{}
 	a.addChanges(&g, true)
 	says(t, g.all(), "no: the same")
@@ -465,7 +466,7 @@ func TestOtherFleetsAreTold(t *testing.T) {
 			t.Errorf("way %d has %d rows, want %d", k, got, n)
 		}
 	}
-	says(t, plain(g[0].ways[0]), "2 more are in plan.json")
+	says(t, plain(g[0].ways[0]), "All are in plan.json")
 	g = page{}
 	if a.addOthers(&g, true); len(g) != 0 {
 		t.Errorf("%+v", g)
@@ -494,8 +495,8 @@ func TestPagesOfFleets(t *testing.T) {
 		Pruned: []Pruned{{Why: "too dear", Options: 4, Example: "such as x"}},
 		Shapes: []Shape{{Label: "l40s", Limit: "misses TPOT"}}, Today: &Today{Label: "a100"}}
 	brief, whole := a.page(Brief, false), a.page(Whole, false)
-	says(t, brief.all(), "Answer: 2 replicas of l40s", "2 accelerators, $4.00 an hour; $0.5 for a "+
-		"million", "SLO: 3/s, ", "97% of the requests meet it; TPOT binds.", "48 replicas", "a key",
+	says(t, brief.all(), "Answer: 2 replicas of l40s", "Cost: $4.00 an hour for 2 accelerators; "+
+		"$0.5 for a million", "SLO: 3/s, ", "97% of the requests meet it; TPOT binds.", "48 replicas", "a key",
 		"sent on", "are worth", "a100", "no: memory is full", "no: With 1 replica", "no: shop",
 		"no: serve", "no: 5 simulations", "no: misses TPOT")
 	says(t, whole.all(), "shop", "memory is full", "With 1 replica", "serve", "9 options, 5 "+
@@ -553,13 +554,13 @@ func TestTotalsAreOfAllModels(t *testing.T) {
 		return out.String()
 	}
 	says(t, write(Short), "model1", "model2", "Together: 6 accelerators, $7.00 an hour.",
-		"3 options, 330 simulations;", "no: prices of several")
-	says(t, write(Brief), "Together", "no: 3 options")
+		"More: --details", "no: several sources")
+	says(t, write(Brief), "Together", "no: More")
 	if a.Failed() != 3 || !a.Met() || !a.Buildable() {
 		t.Errorf("%d failed, met %v", a.Failed(), a.Met())
 	}
 	a.Models[1].PricesOf = []Price{{Date: "1"}, {Date: "2"}}
-	says(t, write(Short), "prices of several sources")
+	says(t, write(Short), "Prices are of several sources. More: ")
 	a.Models[0].Chosen, a.Models[0].Nearest = nil, &Nearest{}
 	if a.Met() || !a.Buildable() {
 		t.Error("a model without a fleet is met or cannot be built")
@@ -568,7 +569,7 @@ func TestTotalsAreOfAllModels(t *testing.T) {
 		t.Error("a model without an option can be built")
 	}
 	a.Models = a.Models[1:]
-	says(t, write(Short), "no: Together", "2 options, 220 simulations")
+	says(t, write(Short), "no: Together", "More: --details")
 }
 
 // A fleet dominates another that is no better in anything and worse in something, so none
@@ -611,7 +612,7 @@ func TestTablesOfGoals(t *testing.T) {
 	for range mostRows {
 		a.Points = append(a.Points, Point{Front: true})
 	}
-	says(t, plain(a.tables()), "3 more are in plan.json")
+	says(t, plain(a.tables()), "All are in plan.json")
 	a.Goal.Find = asked.FindThroughput
 	a.Throughputs = []Throughput{{Label: "x", Replicas: 4, Rate: 2.5, Hourly: 8, Watts: 1400,
 		Grade: "measured"}}

@@ -55,9 +55,6 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 type lateRun struct {
 	deviations float64
 	most       []asked.Late
-	// request is the mean time of a request in ms: +Inf where latencies grow, 0 where it is not
-	// known.
-	request float64
 }
 
 // chance sets how likely a fleet keeps the SLO. Where steps are z deviations slower than they
@@ -110,33 +107,6 @@ func (f *Fleet) chance(ctx context.Context, c *answer.Chance) error {
 		}
 	}
 	setChance(c, runs, f.Option.Physics.Kept)
-	c.Bears = f.bears(runs)
-	return nil
-}
-
-// nearCapacity is by how many times as much as the times of steps the time of a request grows, from
-// which on a load is near what replicas bear.
-const nearCapacity = 1.5
-
-// bears returns the load that replicas bear, given runs at growing deviations: where steps take
-// that many times as long that the SLO is just missed, they would bear that many times the load as
-// predicted. It is nil where the SLO is not missed because of the load, or at any deviation.
-func (f *Fleet) bears(runs []lateRun) *answer.Bears {
-	steps := f.Option.Physics.Steps
-	for k := 1; k < len(runs); k++ {
-		a, b := &runs[k-1], &runs[k]
-		if !a.keepsSome() || b.keepsSome() || a.request <= 0 || b.request <= 0 || f.Rate <= 0 {
-			continue
-		}
-		kept, missed := steps.At(a.deviations), steps.At(b.deviations)
-		if math.Log(b.request/a.request) < nearCapacity*math.Log(missed/kept) {
-			return nil
-		}
-		at := func(deviations float64) float64 {
-			return f.Rate * math.Sqrt(kept*missed) / steps.At(deviations)
-		}
-		return &answer.Bears{Rate: at(0), Low: at(evidence.Width80), High: at(-evidence.Width80)}
-	}
 	return nil
 }
 
@@ -189,12 +159,6 @@ func (f *Fleet) lateRun(ctx context.Context, n int, deviations float64) (lateRun
 		runs = append(runs, t)
 	}
 	r := lateRun{deviations: deviations, most: []asked.Late{mostOf(runs)}}
-	for i := range runs {
-		r.request += runs[i].Latencies["mean_e2el_ms"] / float64(len(runs))
-		if runs[i].Growing {
-			r.request = math.Inf(1)
-		}
-	}
 	for k := range runs {
 		if len(runs) > 1 {
 			r.most = append(r.most, mostOf(slices.Delete(slices.Clone(runs), k, k+1)))

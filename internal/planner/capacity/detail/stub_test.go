@@ -263,43 +263,6 @@ func TestChancesAreInterpolated(t *testing.T) {
 	}
 }
 
-// Where latencies grow without bound as replicas get more than they serve, a fleet bears the load
-// that its replicas serve, and as much less as steps are slower; where latencies are as long as
-// steps make them, no load is told.
-func TestLoadsNearCapacity(t *testing.T) {
-	f, _, law := stubbed(t, steadyPlan)
-	f.Rate, f.Seeds = 100, 1
-	queue := func(s *scenarios.Scenario) judge.Trial {
-		trial := byCapacity(s)
-		trial.Latencies = map[string]float64{"mean_e2el_ms": s.Engine.Slowdown}
-		if load(s) > 1 {
-			trial.Latencies["mean_e2el_ms"] *= 9
-		}
-		return trial
-	}
-	for n := 10; n <= 12; n++ {
-		f.obey(law, queue)
-		c := answer.Chance{Replicas: n}
-		testkit.OK(t, f.chance(t.Context(), &c))
-		steps := f.Option.Physics.Steps
-		for of, got := range map[float64]float64{0: c.Bears.Rate, 1.2816: c.Bears.Low,
-			-1.2816: c.Bears.High} {
-			if want := float64(each*n) / steps.At(of); math.Abs(math.Log(got/want)) > 0.02 {
-				t.Errorf("%d replicas bear %g at %g deviations, want %g", n, got, of, want)
-			}
-		}
-	}
-	f.obey(law, func(s *scenarios.Scenario) judge.Trial {
-		trial := queue(s)
-		trial.Latencies["mean_e2el_ms"] = s.Engine.Slowdown
-		return trial
-	})
-	c := answer.Chance{Replicas: 10}
-	if testkit.OK(t, f.chance(t.Context(), &c)); c.Bears != nil {
-		t.Errorf("where steps alone make requests longer: %+v", c.Bears)
-	}
-}
-
 // The half width of a jackknife is the one of the mean of n draws, times n−1 as each of its values
 // leaves one of them out: of values that are each v·(n−1)⁻¹ off, that of draws that are v off. It
 // stays within 0 and 1.
