@@ -25,7 +25,7 @@ type planFlags struct {
 	set    []string `flag:"set" usage:"override a field of the plan: key.path=value (repeatable)"`
 	format string   `flag:"format" choice:"table,brief,json" usage:"what to print: table, brief (about ten lines) or json"`
 	detail bool     `flag:"details" usage:"print the whole page: what limits each kind of replica, every fleet, and how the answer was found"`
-	out    string   `flag:"out" usage:"folder for report.html with pictures, plan.json, options.csv, scenario.yaml (the answer), a picture of a front, and the journal from which a stopped plan goes on"`
+	out    string   `flag:"out" usage:"folder for report.html with pictures, plan.json, options.csv, scenario.yaml (the answer), measure.yaml (what is worth measuring), a picture of a front, and the journal from which a stopped plan goes on"`
 	emit   string   `flag:"emit" usage:"folder for the files that start the answer's fleet: start.sh, kubernetes.yaml and notes"`
 	trust  string   `flag:"trust" choice:"any,relative,measured" usage:"the least evidence on which an option may win: any, relative or measured"`
 	noTune bool     `flag:"no-tune" usage:"leave settings that are not on the menu to the engine's defaults"`
@@ -237,6 +237,12 @@ func writeAnswer(dir string, a *answer.Answer) error {
 	}
 	if err := a.WriteFront(dir); err != nil {
 		return err
+	}
+	for i := range a.Measurements[:min(1, len(a.Measurements))] {
+		if err := files.WriteBytes(filepath.Join(dir, answer.MeasureFile),
+			[]byte(a.Measurements[i].Scenario), 0o666); err != nil {
+			return err
+		}
 	}
 	return files.WriteBytes(filepath.Join(dir, "scenario.yaml"), []byte(a.Chosen.Scenario), 0o666)
 }

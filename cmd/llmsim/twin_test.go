@@ -95,7 +95,7 @@ func TestTwinChangesThePlan(t *testing.T) {
 	pictured(t, top, "before", run)
 	pictured(t, top, "after", run, "--set", "engine.deployment=deployment.yaml")
 	answer := regexp.MustCompile(`Answer: (\d+) replicas? of 1 × h100-sxm \((.*)\)`)
-	predicted := regexp.MustCompile(`(\d+) replicas are enough at the predicted speed`)
+	predicted := regexp.MustCompile(`At even odds: (\d+) replicas of them`)
 	replicas := func(plan string) decision {
 		text := run("plan", plan)
 		found, point := answer.FindStringSubmatch(text), predicted.FindStringSubmatch(text)
@@ -151,7 +151,7 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	}
 }
 
-// decision is what a plan says of its answer: the replicas that are enough at the predicted speed,
+// decision is what a plan says of its answer: the replicas that keep the SLO at even odds,
 // the replicas that it plans since predictions err, and the evidence.
 type decision struct {
 	predicted, planned int

@@ -118,6 +118,9 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 				return err
 			}
 		}
+		if a.Measurements, err = s.measurements(ctx); err != nil {
+			return err
+		}
 		if list, more := s.contenders(contender); more {
 			a.Contenders = len(list)
 		}

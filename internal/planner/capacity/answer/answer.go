@@ -76,6 +76,9 @@ type Answer struct {
 	Horizon *Horizon `json:"horizon,omitempty"`
 	// Sensitivity says which inputs change the answer if they are wrong by 10 %.
 	Sensitivity []Sensitivity `json:"sensitivity,omitempty"`
+	// Measurements are worth making, the one that may save most first: no fleet is the cheapest
+	// for sure while its step times are only predicted.
+	Measurements []Measurement `json:"worth_measuring,omitempty"`
 	// Contenders is the number of options among which the answers with other inputs were looked
 	// for, the nearest to the answer; 0 where they are all that may win.
 	Contenders int `json:"sensitivity_options,omitempty"`

@@ -58,9 +58,10 @@ type Deployment struct {
 	// Chances are the probabilities that this number of replicas without the spares, one fewer and
 	// one more keep the SLO, given how wrong the predictions of TPOT and TTFT may be.
 	Chances []Chance `json:"chances"`
-	// Certainty is what the fleet costs beyond one that is enough if all predictions are right; nil
-	// where that was not looked for.
-	Certainty *Certainty `json:"certainty,omitempty"`
+	// Likely is the cheapest fleet of the same replicas that keeps the SLO at even odds or better;
+	// nil where it is the answer, where its chance is not known to act on, or where that was not
+	// looked for.
+	Likely *CheaperFleet `json:"at_even_odds,omitempty"`
 	// Insights explain the figures of the whole fleet, as for a scenario.
 	Insights []string `json:"insights"`
 	// OneFewer says why one replica fewer misses the SLO, and what would help; nil if the fleet has
@@ -119,17 +120,6 @@ type Law struct {
 	Whole int `json:"largest_whole_fleet"`
 }
 
-// Certainty is what it costs that the SLO is kept although predictions may be wrong.
-type Certainty struct {
-	// Predicted is the least number of replicas, spares left out, that keep the SLO if all
-	// predictions are right.
-	Predicted int `json:"replicas_as_predicted"`
-	// Needed is the number of the fleet, spares left out.
-	Needed int `json:"replicas"`
-	// Hourly is the price of the further replicas of the fleet, in US dollars an hour.
-	Hourly float64 `json:"dollars_per_hour"`
-}
-
 // Nearest is the option that comes closest to the SLO.
 type Nearest struct {
 	Option int     `json:"-"` // its number on the menu
@@ -163,6 +153,38 @@ type Chance struct {
 	High float64 `json:"high"`
 	// Kept is the share of requests that keep the SLO with the predicted times.
 	Kept float64 `json:"kept"`
+}
+
+// Decides reports whether a probability is known well enough to act on it.
+func (c *Chance) Decides() bool { return c.High-c.Low <= wide }
+
+// Measurement says what measuring one replica of an option may save.
+type Measurement struct {
+	Label string `json:"label"`
+	// Accelerators is how many one replica has, and Daily what they cost a day.
+	Accelerators int     `json:"accelerators"`
+	Daily        float64 `json:"dollars_per_day"`
+	// Saving is the expected saving of a year: of the price of the answer less the price of the
+	// cheapest of Fleets that holds, where one does.
+	Saving float64        `json:"expected_saving_dollars_per_year"`
+	Fleets []CheaperFleet `json:"fleets"`
+	// Commands start a replica, load it and settle the plan. Scenario is the replica as a scenario
+	// file, which --out writes as MeasureFile. There are none where no known engine runs on it.
+	Commands []string `json:"commands,omitempty"`
+	Scenario string   `json:"scenario"`
+}
+
+// MeasureFile is the name of the scenario of the first measurement.
+const MeasureFile = "measure.yaml"
+
+// CheaperFleet is a fleet that costs less than the answer, and the probability that it keeps the
+// SLO.
+type CheaperFleet struct {
+	Replicas int     `json:"replicas"` // with the spares
+	Hourly   float64 `json:"dollars_per_hour"`
+	// Less is by how much it is cheaper an hour.
+	Less        float64 `json:"dollars_per_hour_less"`
+	Probability float64 `json:"probability"`
 }
 
 // ScaledFleet says how many replicas of a fleet run that start and stop with the load, spares

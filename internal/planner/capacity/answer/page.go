@@ -34,11 +34,13 @@ const (
 	likely                // how likely the fleet keeps the SLO
 	asides                // where requests come from, the goal, and what serves today
 	chosenSettings
+	measurement // what a measurement may save
 	alternatives
 	reasons
 	commands
 	changes
 	sources
+	commandsOfMeasurement
 )
 
 // page is what is said of an answer, in order. Each part is printed in the first of its ways that
@@ -98,7 +100,7 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 			kept += part.ways[len(part.ways)-1].Lines()
 		}
 	}
-	for r := essential; r <= sources; r++ {
+	for r := essential; r <= commandsOfMeasurement; r++ {
 		for i, part := range g {
 			if part.rank != r {
 				continue
@@ -129,14 +131,14 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 	if a.Spare > 0 {
 		up = " up"
 	}
-	own := d.chance()
+	own, likely := d.chance(), a.likely()
 	asked := fmt.Sprintf("each latency may be as late as in %.4g%% of cases", 100*a.Confidence)
-	if !own.decides() {
+	if !own.Decides() {
 		list = append(list, "How sure: "+asked+"; a chance of both together differs too much "+
 			"from draw to draw of the load to be told.")
 	} else {
 		words := fmt.Sprintf("How sure: the SLO is kept in %s of cases over all errors of "+
-			"predictions (%s)", own.words(), d.Grade)
+			"predictions", own.words())
 		if own.Probability < a.Confidence {
 			words += "; " + asked
 		}
@@ -145,8 +147,9 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 	most, _, _ := d.Grade.Supported(1, false)
 	var parts []string
 	for _, c := range d.Chances {
-		after := c.Replicas > own.Replicas && own.Probability > most-Certain
-		if c.Replicas != own.Replicas && !after && c.decides() { // more replicas keep it all the more
+		fewer := c.Replicas < own.Replicas
+		told := fewer && likely != "" || !fewer && own.Probability > most-Certain
+		if c.Replicas != own.Replicas && !told && c.Decides() { // more keep it all the more
 			parts = append(parts, fmt.Sprintf("with %d%s in %s", c.Replicas, up, c.words()))
 		}
 	}
@@ -154,7 +157,7 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 		words := strings.Join(parts, ", ") + " of cases."
 		list = append(list, strings.ToUpper(words[:1])+words[1:])
 	}
-	return append(list, d.Certainty.words(a))
+	return append(list, likely)
 }
 
 // chance returns the answer's own chance, the last but one.
@@ -178,20 +181,27 @@ func verified(g evidence.Grade, kept, cases int) string {
 		units.Count(int64(cases)), of)
 }
 
-// words says what certainty costs; nothing where it costs nothing, or that was not looked for.
-func (c *Certainty) words(a *Answer) string {
-	if c == nil || c.Needed == c.Predicted {
+// likely says which fleet keeps the SLO at even odds, of the answer's replicas or of those that are
+// worth measuring, and what the sure answer costs beside it; nothing where there is no cheaper one.
+func (a *Answer) likely() string {
+	best, label := a.Chosen.Likely, "of them"
+	for i := range a.Measurements {
+		m := &a.Measurements[i]
+		for k := range m.Fleets {
+			f := &m.Fleets[k]
+			if f.Probability >= 0.5 && (best == nil || f.Hourly < best.Hourly) {
+				if best = f; m.Label != a.Chosen.Label {
+					label = "of " + m.Label
+				}
+			}
+		}
+	}
+	if best == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s enough at the predicted speed: to be sure costs %s an hour more.",
-		enough(c.Predicted), a.Currency.Format(units.Figure(c.Hourly)))
-}
-
-func enough(n int) string {
-	if n == 1 {
-		return "1 replica is"
-	}
-	return fmt.Sprintf("%d replicas are", n)
+	return fmt.Sprintf("At even odds: %s %s for %s an hour (%s); the sure answer costs %s more.",
+		units.Plural(best.Replicas, "replica"), label, a.Currency.Cents(best.Hourly),
+		units.Percent(best.Probability), a.Currency.Cents(best.Less))
 }
 
 // The widths of an interval of a probability: up to narrow the probability is told alone, up to
@@ -200,9 +210,6 @@ const (
 	narrow = 0.02
 	wide   = 0.2
 )
-
-// decides reports whether a probability is known well enough to act on it.
-func (c *Chance) decides() bool { return c.High-c.Low <= wide }
 
 // words returns a probability with its interval over seeds, where that is wider than a point.
 func (c *Chance) words() string {

@@ -80,6 +80,11 @@ func (a *Answer) page(level Level, several bool) *page {
 		}
 	}
 	g.add(asides, a.Today.blocks(a.Currency))
+	for i := range a.Measurements {
+		if i == 0 || whole {
+			a.Measurements[i].add(g, a, level > Brief)
+		}
+	}
 	if d != nil {
 		a.addChanges(g, whole)
 	}
@@ -358,6 +363,30 @@ func (d *Deployment) heading(spare int) string {
 			units.Plural(d.Users, "user"), units.Figure(d.Sent))
 	}
 	return "Answer: " + words + " (" + string(d.Grade) + ")"
+}
+
+// add says what a measurement may save, and where commands are shown, how to make it.
+func (m *Measurement) add(g *page, a *Answer, commands bool) {
+	f := &m.Fleets[0]
+	g.text(measurement, fmt.Sprintf("Worth measuring: a day of 1 replica of %s (%s) is expected to "+
+		"save %s a year, since in %s of cases %s for %s an hour %s enough.", m.Label,
+		a.Currency.Cents(m.Daily), a.whole(m.Saving), units.Percent(f.Probability),
+		units.Plural(f.Replicas, "replica"), a.Currency.Cents(f.Hourly), isOrAre(f.Replicas)))
+	if !commands || m.Commands == nil {
+		return
+	}
+	list := texts("To measure it, and to settle the plan (" + MeasureFile + " is in --out DIR):")
+	for _, command := range m.Commands {
+		list = append(list, doc.Block{Kind: doc.Command, Words: command})
+	}
+	g.add(commandsOfMeasurement, list)
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // emitted says how the fleet is started, without the commands.

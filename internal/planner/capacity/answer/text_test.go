@@ -18,9 +18,9 @@ func TestLongPagesAreCut(t *testing.T) {
 	long := Answer{Name: "long", Load: strings.Repeat("prompts and answers ", 20),
 		Joint: true, SentOn: strings.Repeat("sent on ", 20),
 		Chosen: &Deployment{Label: label, Replicas: 6, Accelerators: 6, Hourly: 10.49,
-			Chances:   []Chance{{Replicas: 5, Probability: 0.5}, {Replicas: 6, Probability: 0.9}},
-			Certainty: &Certainty{Predicted: 5, Needed: 6},
-			Launch:    []string{"vllm serve m" + strings.Repeat(" --flag 'a b'", 99)}}}
+			Chances: []Chance{{Replicas: 5, Probability: 0.5}, {Replicas: 6, Probability: 0.9}},
+			Likely:  &CheaperFleet{Replicas: 5},
+			Launch:  []string{"vllm serve m" + strings.Repeat(" --flag 'a b'", 99)}}}
 	for i := range 12 {
 		long.Shapes = append(long.Shapes, Shape{Label: fmt.Sprint(i, label), Replicas: 7,
 			Hourly: 5})

@@ -66,7 +66,7 @@ func TestPagesHoldWhatFits(t *testing.T) {
 		var g page
 		gap := doc.Block{Kind: doc.Gap}
 		for range rapid.IntRange(0, 8).Draw(t, "parts") {
-			r := rank(rapid.IntRange(0, int(sources)).Draw(t, "rank"))
+			r := rank(rapid.IntRange(0, int(commandsOfMeasurement)).Draw(t, "rank"))
 			long := rapid.IntRange(1, 4).Draw(t, "lines")
 			var ways []doc.Blocks
 			for n := long; n > 0 && len(ways) < 2; n-- {
@@ -83,7 +83,7 @@ func TestPagesHoldWhatFits(t *testing.T) {
 				kept += len(part.ways[len(part.ways)-1])
 			}
 		}
-		for r := essential; r <= sources; r++ {
+		for r := essential; r <= commandsOfMeasurement; r++ {
 			for _, part := range g {
 				if part.rank != r {
 					continue
@@ -152,7 +152,7 @@ func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 		{Replicas: 5, Probability: 0.99, Low: 0.99, High: 0.99},
 		{Replicas: 6, Probability: 1, Low: 1, High: 1}}
 	d := &Deployment{Grade: evidence.Here, Chances: list}
-	a := &Answer{Confidence: 0.95}
+	a := &Answer{Confidence: 0.95, Chosen: d}
 	odds := func() string { return strings.Join(d.odds(a), "\n") }
 	says(t, odds(), "kept in more than 98%", "With 4 in 30% of cases.", "no: with 6",
 		"no: each latency")
@@ -175,24 +175,42 @@ func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 		p, half := rapid.Float64Range(0, 1).Draw(t, "p"), rapid.Float64Range(0, 0.5).Draw(t, "half")
 		list[1] = Chance{Replicas: 5, Probability: p, Low: max(0, p-half), High: min(1, p+half)}
 		told := strings.Contains(odds(), "kept in "+list[1].words())
-		if told != (list[1].High-list[1].Low <= 0.2) {
+		if told != (list[1].High-list[1].Low <= wide) {
 			t.Fatalf("%+v: %s", list[1], odds())
 		}
 	})
 }
 
-// What certainty costs is the price of the further replicas; nothing where the predicted number is
-// the answer's.
-func TestWordsOfCertainty(t *testing.T) {
-	a := &Answer{Currency: "EUR"}
-	var none *Certainty
-	for k, c := range []*Certainty{none, {Predicted: 1, Needed: 1}} {
-		if words := c.words(a); words != "" {
-			t.Errorf("%d: %q", k, words)
-		}
-	}
-	says(t, (&Certainty{Predicted: 2, Needed: 3, Hourly: 1.5}).words(a),
-		"2 replicas are enough at the predicted speed", "costs €1.5 an hour more")
+// The fleet at even odds is the cheapest that is, of the answer's replicas or of others that are
+// worth measuring, and the answer's with fewer replicas is then not told twice.
+func TestWordsOfEvenOdds(t *testing.T) {
+	d := &Deployment{Label: "x", Grade: evidence.Here, Chances: []Chance{
+		{Replicas: 2, Probability: 0.7, Low: 0.7, High: 0.7},
+		{Replicas: 3, Probability: 1, Low: 1, High: 1}, {Replicas: 4}}}
+	a := &Answer{Currency: "EUR", Chosen: d}
+	says(t, strings.Join(d.odds(a), "\n"), "With 2 in 70%", "no: even odds")
+	d.Likely = &CheaperFleet{2, 6, 3, 0.7}
+	says(t, strings.Join(d.odds(a), "\n"), "no: With 2", "At even odds: 2 replicas of them for "+
+		"€6.00 an hour (70%); the sure answer costs €3.00 more.")
+	a.Measurements = []Measurement{{Label: "y", Fleets: []CheaperFleet{{4, 5, 4, 0.6},
+		{3, 4, 5, 0.4}}}}
+	says(t, a.likely(), "4 replicas of y for €5.00 an hour (60%)")
+	a.Measurements[0].Fleets[0].Probability = 0.49
+	says(t, a.likely(), "2 replicas of them")
+}
+
+// What is worth measuring is told with what it costs and saves, and how, unless the answer is told
+// in brief.
+func TestWordsOfMeasurements(t *testing.T) {
+	m := Measurement{Label: "y", Daily: 72, Saving: 13000, Commands: []string{"serve", "bench"},
+		Fleets: []CheaperFleet{{4, 5, 4, 0.6}}}
+	a := &Answer{Chosen: &Deployment{}, Measurements: []Measurement{m, {Label: "z",
+		Fleets: []CheaperFleet{{1, 1, 1, 0.3}}}}}
+	says(t, a.page(Brief, false).all(), "a day of 1 replica of y ($72.00) is expected to save "+
+		"$13,000 a year, since in 60% of cases 4 replicas for $5.00 an hour are enough.",
+		"no: bench", "no: of z")
+	says(t, a.page(Short, false).all(), "of y", "measure.yaml", "bench", "no: of z")
+	says(t, a.page(Whole, false).all(), "of y", "bench", "of z", "1 replica for $1.00 an hour is")
 }
 
 // What is not known, or not so, is not told.

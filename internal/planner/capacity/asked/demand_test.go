@@ -2,10 +2,12 @@ package asked
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 )
@@ -117,6 +119,26 @@ func TestWaysOfScaling(t *testing.T) {
 	for i := range want {
 		if got[i].Policy != want[i].Policy || got[i].Min != want[i].Min {
 			t.Errorf("way %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+// Of users who think, those who all think for the same time are told to march in step.
+func TestConstantThinkingIsTold(t *testing.T) {
+	for load, told := range map[string]bool{
+		"users: 200, think: {mean: 10s, distribution: constant}":        true,
+		"arrivals: {process: closed-loop, users: 200, think: 10s}":      true,
+		"users: 200, think: 10s":                                        false,
+		"users: 200":                                                    false,
+		"users: 9, think: {mean: 10s, distribution: lognormal, cv: .5}": false,
+		"rate: 5/s": false,
+	} {
+		f, err := Parse("p.yaml", []byte("model: llama-3.1-8b\nworkload: {"+load+
+			", prompt: 10, output: 20}\nslo: {ttft: 1s}\nmenu: {hardware: [h100-sxm]}\n"))
+		testkit.OK(t, err)
+		words := strings.Join(f.Plan.Warnings(), "\n")
+		if strings.Contains(words, "All users think for 10s: they march in step") != told {
+			t.Errorf("%s: %q", load, words)
 		}
 	}
 }

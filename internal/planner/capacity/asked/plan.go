@@ -95,6 +95,12 @@ func (p *Plan) Warnings() []string {
 	if p.Goal.Fastest {
 		list = append(list, "The goal latency is read as front.")
 	}
+	a := &p.Workload.Arrivals
+	varies := a.Think.Distribution != "" && a.Think.Distribution != "constant"
+	if a.Users > 0 && a.Think.Mean > 0 && !varies {
+		list = append(list, fmt.Sprintf("All users think for %s: they march in step, which takes "+
+			"more servers than if that varied.", a.Think.Mean))
+	}
 	return list
 }
 

@@ -27,26 +27,33 @@ func (f *Fleet) chances(ctx context.Context) ([]answer.Chance, error) {
 	}
 	err := judge.Each(ctx, judge.Indices(len(list)), func(ctx context.Context,
 		place int) (err error) {
-		c := &list[place]
-		_, c.Kept, err = f.Keeps(ctx, f.Option, c.Replicas, candidate.AsPredicted(), f.Few())
-		if err != nil {
-			return err
-		}
-		if f.Option.IsSpot() {
-			err = f.chanceTogether(ctx, c)
-		} else {
-			err = f.chance(ctx, c)
-		}
-		for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
-			known, kept, cases := f.Option.Grade.Supported(*p, f.Trials.File.Plan.LimitsHigh())
-			*p = math.Floor(100*known+1e-9) / 100
-			if p == &c.Probability {
-				c.CameTrue, c.Cases = kept, cases
-			}
-		}
+		list[place], err = f.chanceOf(ctx, list[place].Replicas)
 		return err
 	})
 	return list, err
+}
+
+// chanceOf returns how likely a number of replicas keeps the SLO, as far as such forecasts came
+// true.
+func (f *Fleet) chanceOf(ctx context.Context, n int) (c answer.Chance, err error) {
+	c.Replicas = n
+	_, c.Kept, err = f.Keeps(ctx, f.Option, n, candidate.AsPredicted(), f.Few())
+	if err != nil {
+		return c, err
+	}
+	if f.Option.IsSpot() {
+		err = f.chanceTogether(ctx, &c)
+	} else {
+		err = f.chance(ctx, &c)
+	}
+	for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
+		known, kept, cases := f.Option.Grade.Supported(*p, f.Trials.File.Plan.LimitsHigh())
+		*p = math.Floor(100*known+1e-9) / 100
+		if p == &c.Probability {
+			c.CameTrue, c.Cases = kept, cases
+		}
+	}
+	return c, err
 }
 
 // lateRun is what runs with one seed each show where steps are some deviations off: the largest

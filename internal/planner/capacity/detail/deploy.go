@@ -29,7 +29,7 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	var chances []answer.Chance
 	var insights []string
 	var curve []answer.LoadPoint
-	var certainty *answer.Certainty
+	var likely *answer.CheaperFleet
 	fixed := 0
 	group, within := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -61,7 +61,7 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 		return err
 	})
 	group.Go(func() (err error) {
-		certainty, err = f.certainty(within)
+		likely, err = f.likely(within)
 		return err
 	})
 	if f.Option.Scaled() {
@@ -77,7 +77,7 @@ func (f *Fleet) Deploy(ctx context.Context) (*answer.Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Interrupted, d.Chances, d.Certainty = interrupted, chances, certainty
+	d.Interrupted, d.Chances, d.Likely = interrupted, chances, likely
 	d.Insights, d.Curve = insights, curve
 	if fixed > 0 {
 		d.Scaled.Fixed = fixed + f.Spare
@@ -250,25 +250,42 @@ func pooled(o *candidate.Option, s scenarios.Scenario, n int) scenarios.Scenario
 	return s
 }
 
-// certainty finds out how many replicas of the chosen option would be enough if all predictions
-// were right, in steps that double from the chosen number down. It returns nil for fleets that
-// start and stop replicas, or lose them.
-func (f *Fleet) certainty(ctx context.Context) (*answer.Certainty, error) {
+// evenOdds is the chance from which on a fleet is likely to keep the SLO.
+const evenOdds = 0.5
+
+// likely finds the least number of replicas of the chosen option that keep the SLO at even odds: in
+// steps that double from the chosen number down where both latencies are as late as in half of the
+// cases, and from there up until the chance of the two together is even. It returns nil where that
+// is the chosen number, where the chance is not known to act on, and for fleets that start and stop
+// replicas, or lose them.
+func (f *Fleet) likely(ctx context.Context) (*answer.CheaperFleet, error) {
 	o, n := f.Option, f.Replicas
 	if o.IsSpot() || o.Scaled() || f.Goal().Find == asked.FindThroughput {
 		return nil, nil
 	}
 	near := f.Step(o, n)
 	l := judge.Least{First: max(1, n-near), Most: n - 1, High: n, Step: 2 * near, Near: near}
-	high, err := l.Find(func(n int) (bool, error) {
-		ok, _, err := f.Keeps(ctx, o, n, candidate.AsPredicted(), f.Few())
+	least, err := l.Find(func(n int) (bool, error) {
+		ok, _, err := f.Keeps(ctx, o, n, o.Physics.Worst(evenOdds), f.Few())
 		return ok, err
 	})
-	if err != nil {
-		return nil, err
+	for k := least; err == nil && k < n; k += near {
+		var c answer.Chance
+		if c, err = f.chanceOf(ctx, k); err == nil && c.Probability >= evenOdds {
+			if !c.Decides() {
+				return nil, nil
+			}
+			return f.cheaper(o, &c), nil
+		}
 	}
-	more := float64(float64(n-high) * o.Price)
-	return &answer.Certainty{Predicted: high, Needed: n, Hourly: more}, nil
+	return nil, err
+}
+
+// cheaper is a fleet that costs less than f.
+func (f *Fleet) cheaper(o *candidate.Option, c *answer.Chance) *answer.CheaperFleet {
+	n := c.Replicas + f.Spare
+	return &answer.CheaperFleet{Replicas: n, Hourly: o.Cost(n), Less: f.Hourly - o.Cost(n),
+		Probability: c.Probability}
 }
 
 // mostSteps bounds how many numbers of replicas are tried beyond the least that may do.

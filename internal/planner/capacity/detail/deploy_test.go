@@ -54,8 +54,8 @@ func TestDeploymentsAddUp(t *testing.T) {
 		t.Errorf("%g g of CO2", d.Carbon)
 	}
 	if len(d.Chances) != 3 || d.Chances[1].Replicas != 10 ||
-		*d.Certainty != (answer.Certainty{Predicted: 1, Needed: 10, Hourly: 18}) {
-		t.Errorf("%+v, %+v", d.Chances, d.Certainty)
+		*d.Likely != (answer.CheaperFleet{Replicas: 3, Hourly: 6, Less: 18, Probability: 1}) {
+		t.Errorf("%+v, %+v", d.Chances, d.Likely)
 	}
 	if d.Load == "" || strings.HasSuffix(d.Load, "; ") || len(d.Launch) != 1 ||
 		d.Bundle == nil || d.Unstartable != "" || !strings.Contains(d.Scenario, "replicas: 12") {
@@ -83,37 +83,45 @@ func TestDeploymentsAddUp(t *testing.T) {
 	}
 }
 
-// Certainty costs the replicas beyond the least that keep the SLO at the predicted speed, whatever
-// the number. It is not looked for of fleets that start, stop or lose replicas.
-func TestCertaintyCostsReplicas(t *testing.T) {
+// The likely fleet is the least number of replicas that keeps the SLO in at least half of the cases,
+// whatever the number, and costs as much less as it has fewer. It is not looked for of fleets that
+// start, stop or lose replicas.
+func TestLikelyFleetsKeepTheSLOAtEvenOdds(t *testing.T) {
 	f, options, law := stubbed(t, steadyPlan)
-	f.Option.Price = 3
+	f.Option.Price, f.Spare = 3, 1
 	for _, c := range [][2]int{{1, 1}, {1, 2}, {2, 2}, {7, 7}, {7, 8}, {7, 20}, {12, 40}} {
-		f.Rate, f.Replicas = float64(each*c[0]), c[1]
+		f.Rate, f.Replicas = 0.95*float64(each*c[0]), c[1] // steps are 1.02 times as long, in half
+		f.Hourly = 3 * float64(c[1]+1)
 		f.obey(law, byCapacity)
-		got, err := f.certainty(t.Context())
-		testkit.OK(t, err)
-		if want := (answer.Certainty{Predicted: c[0], Needed: c[1],
-			Hourly: 3 * float64(c[1]-c[0])}); *got != want {
-			t.Errorf("%+v, want %+v", got, want)
+		got, err := f.likely(t.Context())
+		if testkit.OK(t, err); (got == nil) != (c[0] == c[1]) {
+			t.Errorf("%v: %+v", c, got)
+		}
+		if got == nil {
+			continue
+		}
+		want := phi((math.Log(1/0.95) - 0.02) / 0.1)
+		if got.Replicas != c[0]+1 || got.Hourly != 3*float64(c[0]+1) ||
+			got.Less != 3*float64(c[1]-c[0]) || math.Abs(got.Probability-want) > 0.03 {
+			t.Errorf("%v: %+v, want the probability %g", c, got, want)
 		}
 	}
 	f.Trials.File.Plan.Goal.Find = asked.FindThroughput
-	got, err := f.certainty(t.Context())
+	got, err := f.likely(t.Context())
 	if testkit.OK(t, err); got != nil {
 		t.Errorf("%+v of the highest throughput", got)
 	}
 	f.Trials.File.Plan.Goal.Find = asked.FindCheapest
 	for _, o := range options {
 		f.Option = o
-		got, err := f.certainty(t.Context())
+		got, err := f.likely(t.Context())
 		if testkit.OK(t, err); (got == nil) != o.IsSpot() {
 			t.Errorf("%+v of %s", got, f.Label())
 		}
 	}
 	f, options, _ = stubbed(t, wavePlan)
 	f.Option = options[1]
-	if got, err := f.certainty(t.Context()); err != nil || got != nil {
+	if got, err := f.likely(t.Context()); err != nil || got != nil {
 		t.Errorf("%+v of a scaled fleet, %v", got, err)
 	}
 }
@@ -169,7 +177,7 @@ func TestScaledFleetsAddUp(t *testing.T) {
 	testkit.OK(t, err)
 	s := d.Scaled
 	if s.Fewest != 3 || s.Mean != 3.5 || !near(s.Accelerators, 3.5) || s.Fixed != 4 ||
-		s.FixedHourly != 8 || s.Policy == "" || d.Certainty != nil ||
+		s.FixedHourly != 8 || s.Policy == "" || d.Likely != nil ||
 		!near(d.GPUHours, 3.5/3.6) {
 		t.Errorf("%+v, %g GPU-hours", s, d.GPUHours)
 	}

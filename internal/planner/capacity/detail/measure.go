@@ -1,0 +1,151 @@
+package detail
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
+	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios/evidence"
+)
+
+// What is worth measuring: an option that holds in fewer than leastChance of cases may as well be
+// left alone, and so may one that is expected to save less than leastSaving of the price of the
+// answer. mostFleets bounds how many smaller and smaller fleets of an option are looked at, and so
+// the saving from below.
+const (
+	leastChance = 0.2
+	leastSaving = 0.01
+	mostFleets  = 2
+)
+
+// hoursOfYear are the hours of a mean year of the Gregorian calendar.
+const hoursOfYear = 8766
+
+// Measure says what measuring a server of option o is expected to save beside fleet f, if at most
+// `most` replicas, the spares left out, cost less; nil where that is not worth it, or where a
+// deployment like it was measured.
+func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*answer.Measurement,
+	error) {
+	other := *f
+	other.Option = o
+	if o.Grade == evidence.Here || o.Scaled() || o.IsSpot() {
+		return nil, nil
+	}
+	m := &answer.Measurement{Label: other.Label(), Accelerators: o.GPUs, Daily: 24 * o.Price}
+	for n := most; n > 0 && len(m.Fleets) < mostFleets; n -= f.Step(o, n) {
+		fast, err := other.lateRun(ctx, n, evidence.Deviations(leastChance))
+		if err != nil {
+			return nil, err
+		}
+		if !fast.keepsSome() {
+			break
+		}
+		c, err := other.chanceOf(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if c.Probability < leastChance || !c.Decides() {
+			break
+		}
+		m.Fleets = append(m.Fleets, *f.cheaper(o, &c))
+	}
+	saving := expectedSaving(f.Hourly, m.Fleets)
+	if saving < leastSaving*f.Hourly {
+		return nil, nil
+	}
+	m.Saving = twoDigits(hoursOfYear * saving)
+	return m, other.commands(m)
+}
+
+// expectedSaving is E[max(0, price − the price of the cheapest fleet that holds)], given fleets of
+// an option that are cheaper than price, the dearest first, and the probability that each holds. A
+// fleet holds wherever a cheaper one does, so each one adds what it is cheaper than the one before
+// in all cases in which it holds.
+func expectedSaving(price float64, fleets []answer.CheaperFleet) (sum float64) {
+	for i := range fleets {
+		sum += float64((price - fleets[i].Hourly) * fleets[i].Probability)
+		price = fleets[i].Hourly
+	}
+	return sum
+}
+
+// twoDigits rounds an amount to two significant digits: no expectation here is known better.
+func twoDigits(x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	unit := math.Pow10(int(math.Floor(math.Log10(x))) - 1)
+	return math.Round(x/unit) * unit
+}
+
+// commands adds how one replica of the first fleet is started and loaded as in it, and how the plan
+// then takes what was measured.
+func (f *Fleet) commands(m *answer.Measurement) error {
+	p := &f.Trials.File.Plan
+	scenario := f.Option.Scenario(&p.Menu, 1, 1)
+	rate := f.Rate / float64(m.Fleets[0].Replicas-f.Spare)
+	file, err := f.Trials.File.File(scenario, rate, p.Together(rate, 1))
+	if err != nil {
+		return err
+	}
+	simulation, err := file.Build(policies.Default())
+	if err != nil {
+		return err
+	}
+	defer simulation.Source.Close()
+	text, err := simulation.Explain()
+	if err != nil {
+		return err
+	}
+	m.Scenario = string(text)
+	bundle, err := launch.NewBundle(simulation, "")
+	if err != nil {
+		return nil // no engine that is known runs on it: how to start it is not known either
+	}
+	for i := range bundle.Servers {
+		line, err := bundle.Servers[i].Line()
+		if err != nil {
+			return err
+		}
+		m.Commands = append(m.Commands, line)
+	}
+	m.Commands = append(m.Commands, f.bench(bundle, m.Fleets[0].Replicas-f.Spare)...)
+	m.Commands = append(m.Commands, "llmsim twin observe bench-*.json --out observed",
+		"llmsim twin adapt observed --scenario "+answer.MeasureFile+" --out deployment.yaml",
+		"llmsim plan "+f.Trials.File.Name+" --set engine.deployment=deployment.yaml")
+	return nil
+}
+
+// measured is how long a load is kept up in a measurement, in seconds.
+const measured = 300
+
+// bench returns the commands that load a replica with half its share of the plan's requests and
+// with all of it, with prompts and answers of the mean lengths: two loads tell what a prompt and
+// what a sequence costs apart.
+func (f *Fleet) bench(b *launch.Bundle, n int) (list []string) {
+	l := f.Option.Load()
+	mean := func(tokens float64) int { return max(1, int(math.Round(tokens/l.Requests))) }
+	for i, share := range []float64{0.5, 1} {
+		load, requests := "", 0.0
+		if users := f.Trials.File.Plan.Workload.Arrivals.Users; users > 0 {
+			each := math.Ceil(share * float64(users) / float64(n))
+			load, requests = fmt.Sprintf("--max-concurrency %.0f", each), 10*each
+		} else if rate := share * f.Rate / float64(n); rate > 0 {
+			load, requests = fmt.Sprintf("--request-rate %.3g", rate), measured*rate
+		} else {
+			return nil
+		}
+		list = append(list, strings.Join([]string{"vllm bench serve --model",
+			b.Servers[0].Model,
+			fmt.Sprintf("--port %d --dataset-name random --random-input-len %d "+
+				"--random-output-len %d --ignore-eos", b.Port, mean(l.Prompt), mean(l.Output)), load,
+			fmt.Sprintf("--num-prompts %.0f --save-result --save-detailed --result-filename "+
+				"bench-%d.json", min(max(100, math.Ceil(requests)), 10_000), i+1)}, " "))
+	}
+	return list
+}
