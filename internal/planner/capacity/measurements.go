@@ -26,6 +26,9 @@ func (s *cheapestGoal) measurements(ctx context.Context) ([]answer.Measurement, 
 		for most > 0 && o.Cost(most+s.Spare) >= s.cost()*(1-1e-9) {
 			most-- // as cheap, and better known
 		}
+		if i == s.best { // whose number is known to a step
+			most = min(most, s.outcomes[i].replicas-s.Step(o, s.outcomes[i].replicas))
+		}
 		if kind != chosen && kind != simulated && kind != costsMore || most <= o.Based() ||
 			tried == mostMeasured {
 			continue

@@ -148,7 +148,8 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 	var parts []string
 	for _, c := range d.Chances {
 		fewer := c.Replicas < own.Replicas
-		told := fewer && likely != "" || !fewer && own.Probability > most-Certain
+		told := fewer && likely != "" || !fewer && (own.Probability > most-Certain ||
+			own.Decides() && c.Probability <= own.Probability)
 		if c.Replicas != own.Replicas && !told && c.Decides() { // more keep it all the more
 			parts = append(parts, fmt.Sprintf("with %d%s in %s", c.Replicas, up, c.words()))
 		}

@@ -272,13 +272,18 @@ func (f *Fleet) likely(ctx context.Context) (*answer.CheaperFleet, error) {
 	for k := least; err == nil && k < n; k += near {
 		var c answer.Chance
 		if c, err = f.chanceOf(ctx, k); err == nil && c.Probability >= evenOdds {
-			if !c.Decides() {
+			if !c.Decides() || f.asSure(&c) {
 				return nil, nil
 			}
 			return f.cheaper(o, &c), nil
 		}
 	}
 	return nil, err
+}
+
+// asSure reports whether a chance is what the plan asks for, as the answer's is.
+func (f *Fleet) asSure(c *answer.Chance) bool {
+	return c.Probability >= f.Trials.File.Plan.Effort.Confidence
 }
 
 // cheaper is a fleet that costs less than f.

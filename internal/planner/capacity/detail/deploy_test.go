@@ -54,7 +54,7 @@ func TestDeploymentsAddUp(t *testing.T) {
 		t.Errorf("%g g of CO2", d.Carbon)
 	}
 	if len(d.Chances) != 3 || d.Chances[1].Replicas != 10 ||
-		*d.Likely != (answer.CheaperFleet{Replicas: 3, Hourly: 6, Less: 18, Probability: 1}) {
+		d.Likely != nil { // one is as sure as ten
 		t.Errorf("%+v, %+v", d.Chances, d.Likely)
 	}
 	if d.Load == "" || strings.HasSuffix(d.Load, "; ") || len(d.Launch) != 1 ||

@@ -37,7 +37,11 @@ func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*an
 		return nil, nil
 	}
 	m := &answer.Measurement{Label: other.Label(), Accelerators: o.GPUs, Daily: 24 * o.Price}
-	for n := most; n > 0 && len(m.Fleets) < mostFleets; n -= f.Step(o, n) {
+	n, price := most, f.Hourly
+	for range mostFleets + 1 {
+		if n <= 0 || len(m.Fleets) == mostFleets {
+			break
+		}
 		fast, err := other.lateRun(ctx, n, evidence.Deviations(leastChance))
 		if err != nil {
 			return nil, err
@@ -52,9 +56,14 @@ func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*an
 		if c.Probability < leastChance || !c.Decides() {
 			break
 		}
-		m.Fleets = append(m.Fleets, *f.cheaper(o, &c))
+		if f.asSure(&c) { // knowing more is not what would save
+			price = o.Cost(n + f.Spare)
+		} else {
+			m.Fleets = append(m.Fleets, *f.cheaper(o, &c))
+		}
+		n -= f.Step(o, n)
 	}
-	saving := expectedSaving(f.Hourly, m.Fleets)
+	saving := expectedSaving(price, m.Fleets)
 	if saving < leastSaving*f.Hourly {
 		return nil, nil
 	}
