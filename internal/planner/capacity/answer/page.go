@@ -121,8 +121,8 @@ func (g page) blocks(most int) (list doc.Blocks, lines int) {
 	return slices.Concat(parts...), lines
 }
 
-// odds says, one idea a line, how likely the fleet keeps the SLO, how often such a chance came true,
-// and what fewer replicas would risk and cost.
+// odds says, one idea a line, how likely the fleet keeps the SLO, how often such a chance came
+// true, and what fewer replicas would risk and cost.
 func (d *Deployment) odds(a *Answer) (list []string) {
 	if len(d.Chances) == 0 {
 		return nil

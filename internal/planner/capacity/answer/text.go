@@ -368,8 +368,8 @@ func (d *Deployment) heading(spare int) string {
 // add says what a measurement may save, and where commands are shown, how to make it.
 func (m *Measurement) add(g *page, a *Answer, commands bool) {
 	f := &m.Fleets[0]
-	g.text(measurement, fmt.Sprintf("Worth measuring: a day of 1 replica of %s (%s) is expected to "+
-		"save %s a year, since in %s of cases %s for %s an hour %s enough.", m.Label,
+	g.text(measurement, fmt.Sprintf("Worth measuring: a day of 1 replica of %s (%s) is expected "+
+		"to save %s a year, since in %s of cases %s for %s an hour %s enough.", m.Label,
 		a.Currency.Cents(m.Daily), a.whole(m.Saving), units.Percent(f.Probability),
 		units.Plural(f.Replicas, "replica"), a.Currency.Cents(f.Hourly), isOrAre(f.Replicas)))
 	if !commands || m.Commands == nil {

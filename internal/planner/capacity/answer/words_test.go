@@ -297,10 +297,12 @@ func TestWordsOfSettings(t *testing.T) {
 	tuned := &Tuned{Settings: []Setting{{Name: "--batch", Value: "9", Default: "5",
 		Pool: "prefill"}, {Name: "--n", Value: "3", Default: "2"}}, Without: "y",
 		WithoutReplicas: 3, WithoutHourly: 6.5}
-	says(t, strings.Join(tuned.words(a), " "), "--batch 9 in place of 5 for prefill, --n 3 in place of 2.",
+	says(t, strings.Join(tuned.words(a), " "),
+		"--batch 9 in place of 5 for prefill, --n 3 in place of 2.",
 		"With the engine's defaults: 3 replicas of y, $6.50 an hour.", "no: the texts")
 	tuned.Settings[1].Value, tuned.WithoutScaled = "fp8", true
-	says(t, strings.Join(tuned.words(a), " "), "defaults: up to 3 replicas", "What the format of the cache does")
+	says(t, strings.Join(tuned.words(a), " "), "defaults: up to 3 replicas",
+		"What the format of the cache does")
 	a.Points = []Point{{Label: "x", Replicas: 3, Latency: 1}, {Label: "z", Replicas: 2,
 		Latency: 2}, {Label: "x", Replicas: 2, Latency: 30}}
 	says(t, strings.Join(tuned.words(a), " "), "y, $6.50 an hour.")
@@ -514,7 +516,8 @@ func TestPagesOfFleets(t *testing.T) {
 		Shapes: []Shape{{Label: "l40s", Limit: "misses TPOT"}}, Today: &Today{Label: "a100"}}
 	brief, whole := a.page(Brief, false), a.page(Whole, false)
 	says(t, brief.all(), "Answer: 2 replicas of l40s", "Cost: $4.00 an hour for 2 accelerators; "+
-		"$0.5 for a million", "SLO: 3/s, ", "97% of the requests meet it; TPOT binds.", "48 replicas", "a key",
+		"$0.5 for a million", "SLO: 3/s, ", "97% of the requests meet it; TPOT binds.",
+		"48 replicas", "a key",
 		"sent on", "are worth", "a100", "no: memory is full", "no: With 1 replica", "no: shop",
 		"no: serve", "no: 5 simulations", "no: misses TPOT")
 	says(t, whole.all(), "shop", "memory is full", "With 1 replica", "serve", "9 options, 5 "+

@@ -152,7 +152,8 @@ func (f *Fleet) bench(b *launch.Bundle, n int) (list []string) {
 		list = append(list, strings.Join([]string{"vllm bench serve --model",
 			b.Servers[0].Model,
 			fmt.Sprintf("--port %d --dataset-name random --random-input-len %d "+
-				"--random-output-len %d --ignore-eos", b.Port, mean(l.Prompt), mean(l.Output)), load,
+				"--random-output-len %d --ignore-eos", b.Port, mean(l.Prompt), mean(l.Output)),
+			load,
 			fmt.Sprintf("--num-prompts %.0f --save-result --save-detailed --result-filename "+
 				"bench-%d.json", min(max(100, math.Ceil(requests)), 10_000), i+1)}, " "))
 	}

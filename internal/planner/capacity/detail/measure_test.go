@@ -13,8 +13,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
-// The expected saving is the mean, over drawn cases, of what the cheapest fleet that holds in a case
-// costs less than the answer.
+// The expected saving is the mean, over drawn cases, of what the cheapest fleet that holds in a
+// case costs less than the answer.
 func TestExpectedSavingsAreMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		price, p := rapid.Float64Range(10, 20).Draw(t, "price"), 1.0
@@ -42,8 +42,8 @@ func TestExpectedSavingsAreMeans(t *testing.T) {
 	})
 }
 
-// What measuring saves is what the cheapest fleet costs less that bears the load with the steps that
-// are then found, over the distribution of step times: nothing where all is known, or where what it
+// What measuring saves is what the cheapest fleet costs less that bears the load with the steps
+// that are then found, over the distribution of step times: nothing where all is known, or where what it
 // saves is less than a hundredth of the price.
 func TestMeasuringSavesWhatStepsAllow(t *testing.T) {
 	f, _, law := stubbed(t, steadyPlan)
