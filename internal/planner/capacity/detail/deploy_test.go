@@ -84,8 +84,8 @@ func TestDeploymentsAddUp(t *testing.T) {
 }
 
 // The likely fleet is the least number of replicas that keeps the SLO in at least half of the
-// cases, whatever the number, and costs as much less as it has fewer. It is not looked for of fleets that
-// start, stop or lose replicas.
+// cases, whatever the number, and costs as much less as it has fewer. It is not looked for of
+// fleets that start, stop or lose replicas.
 func TestLikelyFleetsKeepTheSLOAtEvenOdds(t *testing.T) {
 	f, options, law := stubbed(t, steadyPlan)
 	f.Option.Price, f.Spare = 3, 1

@@ -43,8 +43,8 @@ func TestExpectedSavingsAreMeans(t *testing.T) {
 }
 
 // What measuring saves is what the cheapest fleet costs less that bears the load with the steps
-// that are then found, over the distribution of step times: nothing where all is known, or where what it
-// saves is less than a hundredth of the price.
+// that are then found, over the distribution of step times: nothing where all is known, or where
+// what it saves is less than a hundredth of the price.
 func TestMeasuringSavesWhatStepsAllow(t *testing.T) {
 	f, _, law := stubbed(t, steadyPlan)
 	o := f.Option
