@@ -35,7 +35,7 @@ func TestAccuracyIsOfWhatRuns(t *testing.T) {
 		{"speculation={method: n-gram, acceptance: 0.5, baseline: skip}", false},
 		{"fleet.pools=[{role: prefill, replicas: 1}, {role: decode, replicas: 1}]", false},
 		{"replicas=2", true},
-		{"hardware.host=2", false},
+		{"hardware.host=2", true},
 		{"hardware=desktop-50gbs", false},
 		{"steps={prefill: {step: 10ms}, decode: {step: 10ms}}", false},
 	} {

@@ -31,7 +31,8 @@ type Key struct {
 }
 
 // Key returns the key of a server. It returns false if the step times are not the ones that llmsim
-// predicts for the engine, so that no measurement applies. A slowdown is a factor on these.
+// predicts for the engine, so that no measurement applies. A slowdown is a factor on these, and a
+// host of the machine's own is one on their parts.
 func (c *Config) Key() (Key, bool) {
 	p := c.Parallel.Complete()
 	k := Key{
@@ -48,5 +49,5 @@ func (c *Config) Key() (Key, bool) {
 		k.Memory = "paged"
 	}
 	f := &c.Physics
-	return k, !f.Adjusted && f.Host == 0 && f.Operators == nil && f.Given == nil
+	return k, !f.Adjusted && f.Operators == nil && f.Given == nil
 }
