@@ -36,11 +36,11 @@ func calibrateCommand() *cobra.Command {
 		Use:   "calibrate",
 		Short: "Measure this computer, and write it to a hardware file that scenarios can name",
 		Long: "Measures this computer's processors with a real GPT-2, and writes them as an " +
-			"accelerator. It measures no GPU, and not how fast the host of a GPU server is: serve " +
+			"accelerator. It measures no GPU, and not the host of a GPU server: serve " +
 			"a small model there, such as Qwen2.5-0.5B, whose steps are the host's, measure it " +
 			"with a load generator for a minute, and let twin observe and twin adapt find the " +
-			"factor \"step\". hardware.host in scenarios of other models on that machine is that " +
-			"factor times the typical host of its accelerator (1 for H100, see docs/twin.md).",
+			"factor \"step\". That factor times the typical host of the accelerator (1 for H100, " +
+			"see docs/twin.md) is hardware.host in scenarios of other models on that machine.",
 		Example: `  llmsim calibrate --out host.yaml
   llmsim calibrate --threads 1,2 --out host.yaml
   llmsim crosscheck v1-light --hardware host.yaml`,

@@ -161,3 +161,25 @@ func TestThroughputSaturates(t *testing.T) {
 		}
 	}
 }
+
+// Missed goals stay on a page of their own, with by how much and the measurement that would tell
+// why; a goal that is reached needs none.
+func TestMissedGoalsAreTold(t *testing.T) {
+	goals := measuredReport(t).Goals()
+	for _, g := range goals {
+		if told := g.Settles != ""; told == g.Reached {
+			t.Errorf("goals.csv: %s, %s: the error is %.1f %% and the goal %g %%, settled by %q",
+				g.Name, g.Quantity, g.Median, g.AtMost, g.Settles)
+		}
+	}
+	upToDate(t, "missed-goals.md",
+		missedHeader+strings.Join(accuracy.Missed(goals), "\n")+"\n")
+}
+
+const missedHeader = `# Goals that are missed
+
+Median absolute errors of the shipped constants on all rows that they were fitted to, of the goals
+in accuracy/goals.csv that are not reached. The test of this page writes it:
+` + "`go test ./internal/validation -run MissedGoals -update`" + `.
+
+`

@@ -51,8 +51,8 @@ func meanTPOT(t *testing.T, s fit.Server) float64 {
 }
 
 // A small model on a fast accelerator measures its machine's host: the factor of steps that is
-// fitted to it is hardware.host, with which a large model is predicted there. A faster host than the
-// typical one shows less, because the accelerator then decides the time of a step.
+// fitted to it is hardware.host, with which a large model is predicted there. A host faster than
+// the typical one shows less, because the accelerator then decides the step.
 func TestASmallModelMeasuresTheHost(t *testing.T) {
 	for _, host := range []float64{1.25, 1.6, 2.4} {
 		r := observed.Run{Name: "small"}

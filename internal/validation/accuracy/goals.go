@@ -39,6 +39,8 @@ type Goal struct {
 	// and model, when the shipped constants were fitted; nil where that was not done.
 	LeftOut     *float64 `json:"left_out_median_ape_pct,omitempty" csv:"left_out_pct"`
 	LeftOutBias *float64 `json:"left_out_bias_pct,omitempty" csv:"left_out_bias_pct"`
+	// Settles is the measurement that would tell why the goal is missed; "" where it is reached.
+	Settles string `json:"settles,omitempty" csv:"settles"`
 }
 
 // Beginnings are alternative beginnings of names; all names fit where there is no beginning.
@@ -156,6 +158,20 @@ func WriteGoals(b *bytes.Buffer, list []GoalResult) {
 		}
 	}
 	b.WriteByte('\n')
+}
+
+// Missed writes the goals that are not reached as a table in Markdown: by how much, and which
+// measurement would tell why.
+func Missed(list []GoalResult) []string {
+	table := []string{"| rows | quantity | n | error | bias | goal | what would settle it |",
+		"|---|---|---|---|---|---|---|"}
+	for i := range list {
+		if g := &list[i]; !g.Reached {
+			table = append(table, fmt.Sprintf("| %s | %s | %d | %.1f %% | %+.1f %% | %g %% | %s |",
+				g.Name, g.Quantity, g.N, g.Median, g.Bias, g.AtMost, g.Settles))
+		}
+	}
+	return table
 }
 
 // explainedError is the median error in percent of a group from which on it is shown.
