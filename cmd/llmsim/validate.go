@@ -27,7 +27,7 @@ type validateFlags struct {
 	kernels bool     `flag:"kernels" usage:"compute the constants of engines from the published tables of kernels in DIR, and write them to --out"`
 	papers  bool     `flag:"papers" usage:"test claims of papers with the scenarios that ship with the program for them"`
 	row     string   `flag:"row" usage:"one row, FILE:LINE, with the name of its file in DIR"`
-	emit    bool     `flag:"emit" usage:"with --row: print the scenario by which the row is predicted, for llmsim scenario"`
+	emit    bool     `flag:"emit" usage:"with --row: print the scenario by which the row is predicted, for llmsim scenario; with --out, write scenario.yaml there, and the requests of rows that were measured request by request"`
 	site    string   `flag:"site" usage:"folder for index.html, a page of every prediction beside its measurement that needs no network"`
 }
 
@@ -85,12 +85,7 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if flags.emit {
-		text, err := data.Scenario()
-		if err != nil {
-			return err
-		}
-		_, err = cmd.OutOrStdout().Write(text)
-		return err
+		return flags.emitRow(cmd, data)
 	}
 	compared, err := data.Compare(cmd.Context(), accuracy.Physics{})
 	if err != nil {
@@ -113,6 +108,28 @@ func (flags *validateFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	summary := compared.Summary()
 	return write(cmd, flags.format, &summary, nil, (*accuracy.Summary).WriteText)
+}
+
+// emitRow prints the scenario of a row, or writes it to --out with the requests that it sends.
+func (flags *validateFlags) emitRow(cmd *cobra.Command, data *validation.Data) error {
+	row, err := data.Scenario(flags.row)
+	switch {
+	case err != nil:
+		return err
+	case flags.out == "" && row.Trace != nil:
+		return fmt.Errorf("%s: the row's requests are sent one by one: want a folder for the "+
+			"scenario and %s, such as --out row", flags.row, validation.RequestsFile)
+	case flags.out == "":
+		_, err = cmd.OutOrStdout().Write(row.Scenario)
+		return err
+	}
+	if row.Trace != nil {
+		err := files.WriteBytes(filepath.Join(flags.out, validation.RequestsFile), row.Trace, 0o666)
+		if err != nil {
+			return err
+		}
+	}
+	return files.WriteBytes(filepath.Join(flags.out, "scenario.yaml"), row.Scenario, 0o666)
 }
 
 // refit fits the constants to the data, and writes them.

@@ -5,9 +5,19 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/sim"
 	"github.com/llmsim/llmsim/workload/lengths"
 )
+
+// sending is requests that are sent one by one. counts reports whether the times of those that
+// arrive then are compared; the others are only part of the load. law is the load of a scenario
+// from which requests were drawn, and nil where they were recorded.
+type sending struct {
+	requests []sim.Request
+	counts   func(arrival sim.Time) bool
+	law      *scenarios.Workload
+}
 
 // listed returns a source of requests.
 func listed(requests []sim.Request) sim.Source {
@@ -45,29 +55,38 @@ func within(span float64, source sim.Source) sim.Source {
 	return listed(requests)
 }
 
-// varied returns n requests at random times of a span in seconds, with lengths that vary around
-// their means as the lengths of real questions and answers do.
-func (r *row) varied(n int, span float64, prompt, output int) []sim.Request {
+// varied returns n requests at random times of a span in seconds, or all at once, with lengths that
+// vary around their means as the lengths of real questions and answers do.
+func (r *row) varied(n int, span float64, prompt, output int) *sending {
 	rng := rand.New(rand.NewPCG(0, 0))
-	around := func(mean int) *lengths.Distribution {
-		d, err := lengths.LogNormal(float64(mean), realSpread, 1, longestReal*mean)
+	law := sent(int64(n), natural(prompt), natural(output))
+	law.Arrivals.Process = "at-once"
+	around := func(l scenarios.Length) *lengths.Distribution {
+		d, err := lengths.LogNormal(l.Mean, l.CV, 1, l.Max)
 		r.fail(err)
 		return d
 	}
-	prompts, outputs := around(prompt), around(output)
+	prompts, outputs := around(law.Prompt), around(law.Output)
 	if r.err != nil {
 		return nil
 	}
 	times := make([]float64, n)
 	if span > 0 {
 		times = spread(n, span, rng)
+		law.Arrivals.Process, law.Rate.Value = "poisson", scenarios.PerSecond(float64(n)/span)
 	}
 	requests := make([]sim.Request, n)
 	for i, at := range times {
 		requests[i] = sim.Request{Arrival: sim.Seconds(at), Prompt: prompts.At(rng.Uint64()),
 			Output: outputs.At(rng.Uint64())}
 	}
-	return requests
+	return &sending{requests: requests, counts: arrivedIn(0, sim.Never), law: &law}
+}
+
+// natural is the law of lengths with a mean in data sets of questions and answers.
+func natural(mean int) scenarios.Length {
+	return scenarios.Length{Distribution: "lognormal", Mean: float64(mean), CV: realSpread,
+		Max: longestReal * mean}
 }
 
 // realSpread is the coefficient of variation of lengths in data sets of questions and answers.

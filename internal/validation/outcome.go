@@ -98,9 +98,19 @@ func (o *outcome) Sampled(sim.Time, int, sim.State) {}
 
 // between returns the outcome of the requests that arrived in [from, to).
 func (o *outcome) between(from, to sim.Time) *outcome {
+	return o.where(arrivedIn(from, to))
+}
+
+// arrivedIn returns what reports whether a request arrived in [from, to).
+func arrivedIn(from, to sim.Time) func(arrival sim.Time) bool {
+	return func(arrival sim.Time) bool { return arrival >= from && arrival < to }
+}
+
+// where returns the outcome of the requests that counts accepts by their arrivals.
+func (o *outcome) where(counts func(arrival sim.Time) bool) *outcome {
 	part := &outcome{key: o.key, open: o.open}
 	for _, r := range o.requests {
-		if r.arrival >= from && r.arrival < to {
+		if counts(r.arrival) {
 			part.requests = append(part.requests, r)
 			part.last = max(part.last, r.arrival+r.e2e)
 		}

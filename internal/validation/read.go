@@ -234,7 +234,7 @@ func paced(ctx context.Context, e experiment, list []accuracy.Comparison) error 
 
 // open reports whether requests arrive at a rate.
 func (t *trial) open() bool {
-	return t.apart == nil && (t.recorded != nil || t.Workload.Arrivals.Process == "poisson")
+	return t.apart == nil && (t.sent != nil || t.Workload.Arrivals.Process == "poisson")
 }
 
 func (v *vllmRun) open() bool { return true }
@@ -291,8 +291,7 @@ func (d *Data) Row(name string) (*Data, error) {
 	for i := range d.tables {
 		k := d.tables[i]
 		k.experiments = slices.DeleteFunc(slices.Clone(k.experiments), func(e experiment) bool {
-			at := e.at()
-			return rowName(at.File, at.Line) != name
+			return lineOf(e, name) == 0
 		})
 		if len(k.experiments) > 0 {
 			k.skipped, k.problems = map[string]int{}, nil
@@ -310,20 +309,33 @@ func (d *Data) Row(name string) (*Data, error) {
 		"report names it and LINE counted from 1, the header's", name)
 }
 
-// Scenario returns the text of the scenario by which a row is predicted.
-func (d *Data) Scenario() ([]byte, error) {
+// lineOf returns the line by which a row's name, FILE:LINE, is one of an experiment; 0 if none.
+func lineOf(e experiment, name string) int {
+	places := []accuracy.Place{e.at()}
+	if m, is := e.(interface{ rows() []accuracy.Place }); is {
+		places = m.rows()
+	}
+	for _, p := range places {
+		if rowName(p.File, p.Line) == name {
+			return p.Line
+		}
+	}
+	return 0
+}
+
+// Scenario returns the scenario by which a row, FILE:LINE, is predicted.
+func (d *Data) Scenario(name string) (*Emitted, error) {
 	for i := range d.tables {
 		for _, e := range d.tables[i].experiments {
-			if t, ok := e.(*trial); ok && t.recorded == nil && t.steps == nil && t.apart == nil {
-				made, err := t.served()
-				if err != nil {
-					return nil, err
+			line := lineOf(e, name)
+			if x, is := e.(interface {
+				emit(line int) (*deployment, *sending)
+			}); is && line > 0 {
+				if server, sent := x.emit(line); server != nil {
+					return server.emitted(sent)
 				}
-				return made.text, nil
 			}
 		}
 	}
-	at := d.tables[0].experiments[0].at()
-	return nil, fmt.Errorf("%s: rows of %s are not predicted as a scenario",
-		rowName(at.File, at.Line), d.tables[0].name)
+	return nil, fmt.Errorf("%s: rows of %s are not predicted as a scenario", name, d.tables[0].name)
 }

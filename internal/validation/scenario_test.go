@@ -3,6 +3,7 @@ package validation
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 
@@ -23,19 +24,14 @@ func TestARowIsAScenario(t *testing.T) {
 				if ok && x.Workload.Arrivals.Process == "poisson" {
 					continue // the rate is the row's, and the times are others
 				}
-				if !ok || x.recorded != nil || x.apart != nil || x.steps != nil ||
+				if !ok || x.sent != nil || x.apart != nil || x.steps != nil ||
 					x.Workload.Arrivals.Users >= manyClients {
 					continue
 				}
 				name := rowName(x.place.File, x.place.Line)
 				one, err := folder.Row(name)
 				testkit.OK(t, err)
-				text, err := one.Scenario()
-				testkit.OK(t, err)
-				f, err := scenarios.Parse(name, text)
-				testkit.OK(t, err)
-				r, err := f.Run(t.Context(), policies.Default())
-				testkit.OK(t, err)
+				r := emittedRun(t, one, name)
 				predicted, err := x.compare(t.Context(), &accuracy.Physics{})
 				testkit.OK(t, err)
 				for _, c := range predicted {
@@ -52,6 +48,88 @@ func TestARowIsAScenario(t *testing.T) {
 	}
 	if rows < 20 {
 		t.Errorf("found %d figures of rows that are scenarios", rows)
+	}
+}
+
+// emittedRun returns the result of the scenario that a row prints, with its requests beside it.
+func emittedRun(t *testing.T, data *Data, name string) *scenarios.Result {
+	t.Helper()
+	row, err := data.Scenario(name)
+	testkit.OK(t, err)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "scenario.yaml")
+	testkit.OK(t, os.WriteFile(file, row.Scenario, 0o666))
+	if row.Trace != nil {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, RequestsFile), row.Trace, 0o666))
+	}
+	f, err := scenarios.Load(file)
+	testkit.OK(t, err)
+	r, err := f.Run(t.Context(), policies.Default())
+	testkit.OK(t, err)
+	return r
+}
+
+// Runs that are sent request by request are scenarios with a trace, in which the requests of the
+// row's line are a class: one of 300 requests, each with its own time, each stage of a run at
+// rising rates, and prompts that others share. A stage at the start of a run is a little slower,
+// since a trace does not say that prompts of other texts begin with the same system prompt. Times
+// that were taken inside the engine lack what a request costs outside of it.
+func TestRunsSentAgainAreScenariosWithTraces(t *testing.T) {
+	data, rows := read(t, "testdata/sample"), map[string]int{}
+	for i := range data.tables {
+		for _, e := range data.tables[i].experiments {
+			x, ok := e.(*trial)
+			_, run := e.(*vllmRun)
+			if ok && (x.sent == nil || x.sent.law != nil) || !ok && !run {
+				continue
+			}
+			predicted, err := e.compare(t.Context(), &accuracy.Physics{})
+			testkit.OK(t, err)
+			for _, c := range predicted {
+				name := rowName(c.File, c.Line)
+				row := emittedRun(t, data, name).Summary.Classes[ofRow]
+				want := map[string]float64{"TPOT mean": row.MeanTPOT}
+				if run || !x.engineTimes {
+					want["TTFT mean"], want["E2E mean"] = row.MeanTTFT, row.MeanE2EL
+				}
+				if want[c.Quantity] == 0 {
+					continue
+				}
+				most := 1e-6
+				if run {
+					most = 0.1
+				}
+				if off := c.Predicted/want[c.Quantity] - 1; math.Abs(off) > most {
+					t.Errorf("%s: %s is %g, and %g as a scenario", name, c.Quantity, c.Predicted,
+						want[c.Quantity])
+				}
+				rows[data.tables[i].name]++
+			}
+		}
+	}
+	for _, table := range []string{"vllm_runs", "vllm_requests", "requests"} {
+		if rows[table] < 1 {
+			t.Errorf("%s: found %d figures", table, rows[table])
+		}
+	}
+}
+
+// Each row of a server under a load is a scenario, and a row of one kernel is refused by name.
+func TestServedRowsAreScenarios(t *testing.T) {
+	data := read(t, "testdata/sample")
+	for i := range data.tables {
+		k := &data.tables[i]
+		for _, e := range k.experiments {
+			at := e.at()
+			_, err := data.Scenario(rowName(at.File, at.Line))
+			x, ok := e.(*trial)
+			_, run := e.(*vllmRun)
+			_, whatIf := e.(*whatIf)
+			served := run || whatIf || ok && x.steps == nil && x.apart == nil
+			if (err == nil) != served {
+				t.Errorf("%s:%d of %s: %v", at.File, at.Line, k.name, err)
+			}
+		}
 	}
 }
 
@@ -76,9 +154,9 @@ func TestOneVersionIsOneEngine(t *testing.T) {
 			"vllm," + version + ",Llama-3.1-8B,h100-sxm,bf16,1,1024,128,4,8\n"
 		data, err := Read(fstest.MapFS{"closed_loop.csv": {Data: []byte(table)}})
 		testkit.OK(t, err)
-		text, err := data.Scenario()
+		text, err := data.Scenario("closed_loop.csv:2")
 		testkit.OK(t, err)
-		row, err := scenarios.Parse("row", text)
+		row, err := scenarios.Parse("row", text.Scenario)
 		testkit.OK(t, err)
 		own, err := scenarios.Describe("llama-3.1-8b", "h100-sxm", "engine.preset=vllm",
 			"engine.version="+version)

@@ -217,16 +217,8 @@ func (l *logged) add(name string, seconds float64) {
 // sendAgain has the trial send the requests when they were sent. Times are compared of those of
 // which they are known.
 func (t *trial) sendAgain(l *logged) {
-	t.recorded = l.requests
-	t.figures = func(o *outcome) map[string]float64 {
-		known := &outcome{last: o.last}
-		for _, r := range o.requests {
-			if !l.silent[r.arrival] {
-				known.requests = append(known.requests, r)
-			}
-		}
-		return known.figures()
-	}
+	t.sent = &sending{requests: l.requests,
+		counts: func(arrival sim.Time) bool { return !l.silent[arrival] }}
 }
 
 // loop has users send requests of the run's mean lengths, each the next when the last one is

@@ -99,13 +99,16 @@ func (c *catalogs) mlperf(r *row) *trial {
 	m.divide(min(gpus, max(1, m.accelerator.PerNode)))
 	// The samples are shared out evenly, and one replica is simulated.
 	replicas := max(1, gpus/m.Parallelism.Accelerators())
-	m.recorded = r.varied(max(1, b.drawn(m.measured[0].Value)/replicas), 0, b.prompt, b.output)
+	m.sent = r.varied(max(1, b.drawn(m.measured[0].Value)/replicas), 0, b.prompt, b.output)
 	m.figures = func(all *outcome) map[string]float64 {
 		return map[string]float64{"output rate": float64(replicas) * all.outputRate()}
 	}
 	m.rehearsable = true
 	m.Name = fmt.Sprintf("%s, %d × %s, best of all submitters",
 		strings.TrimPrefix(round.FindString(r.table.file), "_"), gpus, m.accelerator.Name)
+	if replicas > 1 {
+		m.Name += fmt.Sprintf(", one of %d replicas", replicas)
+	}
 	return m
 }
 

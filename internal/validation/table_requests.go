@@ -69,8 +69,7 @@ func readRequests(c *catalogs, t *table) []experiment {
 	}
 	v.place.Name = fmt.Sprintf("%d requests", len(requests))
 	end := requests[len(requests)-1].Arrival + 1
-	v.recorded = wholeRun(requests)
-	v.figures = func(o *outcome) map[string]float64 { return o.between(0, end).figures() }
+	v.sent = &sending{requests: wholeRun(requests), counts: arrivedIn(0, end)}
 	for _, name := range []string{"TTFT", "TPOT", "E2E"} {
 		v.measured = append(v.measured, statisticsOf(name, times[name])...)
 	}

@@ -20,7 +20,7 @@ var reuseRows = rowSpec{
 		}
 		t.Engine.Preset = "vllm-v1-sync" // May 2025
 		n := max(1, t.count/int(replicas))
-		t.recorded = r.varied(n, float64(n)*replicas/rate, t.prompt, t.output)
+		t.sent = r.varied(n, float64(n)*replicas/rate, t.prompt, t.output)
 		t.rehearsable = true
 		t.Name = fmt.Sprintf("%g/s over %g replicas, %d in, %d out", rate, replicas, t.prompt,
 			t.output)

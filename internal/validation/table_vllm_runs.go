@@ -169,6 +169,27 @@ func (s *vllmStage) request(n int, at sim.Time) sim.Request {
 	return r
 }
 
+func (v *vllmRun) rows() (list []accuracy.Place) {
+	for i := range v.stages {
+		list = append(list, v.stages[i].Place)
+	}
+	return list
+}
+
+// emit returns the whole run; the requests of the line's stage count.
+func (v *vllmRun) emit(line int) (*deployment, *sending) {
+	requests, starts := v.load()
+	for i := range v.stages {
+		if s := &v.stages[i]; s.Line == line {
+			own := v.deployment
+			own.Name = s.Place.Name
+			return &own, &sending{requests: requests,
+				counts: arrivedIn(starts[i], starts[i+1])}
+		}
+	}
+	return nil, nil
+}
+
 // AMD's page of vLLM: throughput with the most requests that may run, and the latency of batches of
 // equal requests.
 var vllmOfflineRows = rowSpec{

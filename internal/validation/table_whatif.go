@@ -197,3 +197,26 @@ func (w *whatIf) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.C
 	}
 	return append(list, effects(w, own, base)...), nil
 }
+
+func (w *whatIf) rows() (list []accuracy.Place) {
+	for i := range w.stages {
+		list = append(list, w.stages[i].Place)
+	}
+	return list
+}
+
+// emit returns the server under the rate of the line's stage, and under as many users as the
+// client has requests in flight where the stage is saturated.
+func (w *whatIf) emit(line int) (*deployment, *sending) {
+	for i := range w.stages {
+		if s := &w.stages[i]; s.Line == line {
+			own := w.paced(i)
+			if w.saturated(i) {
+				own = w.full()
+			}
+			own.Name = s.Place.Name
+			return own, nil
+		}
+	}
+	return nil, nil
+}

@@ -25,10 +25,10 @@ type trial struct {
 	// tokens; drawn lengths are at least the share least of them.
 	count, prompt, output int
 	least                 float64
-	// recorded are the requests, where they are not the scenario's. figures sums up what became of
-	// them; where it is nil, they are means and percentiles of latencies, and the output rate.
-	recorded []sim.Request
-	figures  func(*outcome) map[string]float64
+	// sent are the requests, where they are not the scenario's. figures sums up what became of
+	// requests; where it is nil, they are means and percentiles of latencies, and the output rate.
+	sent    *sending
+	figures func(*outcome) map[string]float64
 	// steps predicts figures from single steps; nil where a load is simulated.
 	steps func(*accuracy.Physics) (map[string]float64, error)
 	// full returns the mean time of a step in seconds and what it asks of an accelerator, where
@@ -158,7 +158,11 @@ func (t *trial) compare(ctx context.Context, p *accuracy.Physics) ([]accuracy.Co
 	if t.figures != nil {
 		figures = t.figures
 	}
-	list := all.keyed(t.place.Compare(t.measured, figures(all)))
+	part := all
+	if t.sent != nil {
+		part = all.where(t.sent.counts)
+	}
+	list := all.keyed(t.place.Compare(t.measured, figures(part)))
 	if t.rehearsable {
 		list = rehearsable(list, all.rehearsal)
 	}
@@ -194,7 +198,11 @@ func (t *trial) simulate(ctx context.Context, p *accuracy.Physics) (*outcome, er
 		defer built.Source.Close()
 		return t.apart.serve(ctx, p, built.Source)
 	}
-	return made.serve(ctx, p, t.recorded)
+	var load []sim.Request
+	if t.sent != nil {
+		load = t.sent.requests
+	}
+	return made.serve(ctx, p, load)
 }
 
 // drop removes measured figures of a family that say nothing, and counts why.
@@ -272,4 +280,13 @@ func (t *trial) measuredWithDrafts() {
 		return figures
 	}
 	t.rehearsable = false
+}
+
+// emit returns the server of the row and its requests, and nil for rows that are single steps or
+// servers apart.
+func (t *trial) emit(int) (*deployment, *sending) {
+	if t.steps != nil || t.apart != nil {
+		return nil, nil
+	}
+	return &t.deployment, t.sent
 }

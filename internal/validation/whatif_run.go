@@ -20,13 +20,11 @@ type whatifRun struct {
 func (v *variant) run(ctx context.Context, p *accuracy.Physics) (*whatifRun, error) {
 	r := &whatifRun{}
 	for i := range v.stages {
-		s := &v.stages[i]
-		if s.reached < kept*s.rate {
+		if v.saturated(i) {
 			r.stages, r.rehearsals = append(r.stages, nil), append(r.rehearsals, nil)
 			continue
 		}
-		all, err := v.under(ctx, p, arriving(int(math.Round(s.rate*whatifStage)), s.rate, "poisson",
-			fixed(s.prompt), fixed(s.output)))
+		all, err := v.paced(i).serve(ctx, p, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -35,9 +33,7 @@ func (v *variant) run(ctx context.Context, p *accuracy.Physics) (*whatifRun, err
 		figures["E2E p50"] += whatifClient
 		r.stages, r.rehearsals = append(r.stages, figures), append(r.rehearsals, all.rehearsal)
 	}
-	last := v.stages[len(v.stages)-1]
-	all, err := v.under(ctx, p, clients(whatifInFlight, 12*whatifInFlight, last.prompt, last.output,
-		equalLength))
+	all, err := v.full().serve(ctx, p, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +42,25 @@ func (v *variant) run(ctx context.Context, p *accuracy.Physics) (*whatifRun, err
 	return r, nil
 }
 
-// under serves the demo's prompts: some groups of them begin alike.
-func (v *variant) under(ctx context.Context, p *accuracy.Physics,
-	load scenarios.Workload) (*outcome, error) {
+// saturated reports whether a stage reached less than its rate.
+func (v *variant) saturated(i int) bool { return v.stages[i].reached < kept*v.stages[i].rate }
+
+// paced returns the server under the rate of a stage.
+func (v *variant) paced(i int) *deployment {
+	s := &v.stages[i]
+	return v.under(arriving(int(math.Round(s.rate*whatifStage)), s.rate, "poisson",
+		fixed(s.prompt), fixed(s.output)))
+}
+
+// full returns the server with as many requests in flight as the client may have.
+func (v *variant) full() *deployment {
+	last := v.stages[len(v.stages)-1]
+	return v.under(clients(whatifInFlight, 12*whatifInFlight, last.prompt, last.output,
+		equalLength))
+}
+
+// under returns the server under a load of the demo's prompts: some groups of them begin alike.
+func (v *variant) under(load scenarios.Workload) *deployment {
 	shared := min(whatifShared, v.stages[0].prompt-1)
 	for _, length := range []*int{&load.Prompt.Value, &load.Prompt.Min, &load.Prompt.Max} {
 		*length = max(0, *length-shared)
@@ -57,5 +69,5 @@ func (v *variant) under(ctx context.Context, p *accuracy.Physics,
 	load.Distinct = distinctPrompts
 	d := v.deployment
 	d.Workload = load
-	return d.serve(ctx, p, nil)
+	return &d
 }
