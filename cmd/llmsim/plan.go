@@ -199,7 +199,7 @@ func notExpressed(all *answer.Answers) []string {
 	var list []string
 	for _, a := range all.Models {
 		if a.Chosen != nil && a.Chosen.Bundle != nil {
-			list = append(list, a.Chosen.Bundle.Notes...)
+			list = append(list, a.Chosen.Lacks...)
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
@@ -78,9 +79,9 @@ effort: {requests: 100, most-requests: 200}
 	all, err := Solve(t.Context(), f, Options{})
 	testkit.OK(t, err)
 	chosen := all.Models[0].Chosen
-	if !slices.Equal(chosen.Lacks, chosen.Bundle.Notes) {
-		t.Errorf("it says that %q is lacking, and the files that %q is", chosen.Lacks,
-			chosen.Bundle.Notes)
+	notes := chosen.Bundle.(*launch.Bundle).Notes
+	if !slices.Equal(chosen.Lacks, notes) {
+		t.Errorf("it says that %q is lacking, and the files that %q is", chosen.Lacks, notes)
 	}
 	for name, level := range map[string]answer.Level{"short": answer.Short,
 		"details": answer.Whole} {

@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -209,4 +211,25 @@ func makeKey(path string) error {
 		return os.Rename(file.Name(), path) // where there are no hard links
 	}
 	return nil
+}
+
+// listen reads Listen, as host:port; empty without it.
+func (c *Config) listen() (string, error) {
+	if c.Listen == "" {
+		return "", nil
+	}
+	where := c.Listen
+	if !strings.Contains(where, ":") {
+		where = ":" + where
+	}
+	host, port, err := net.SplitHostPort(where)
+	if err == nil && port != "" {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil || port == "" || strings.Contains(host, "@") {
+		return "", fmt.Errorf("--listen %q: want a port, such as 4222 for processes of this "+
+			"machine or 0.0.0.0:4222 for all; workers show that they have the key of "+
+			"--queue-key, and need no password", c.Listen)
+	}
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -55,7 +54,7 @@ type Answer struct {
 	Evidence   evidence.Evidence `json:"evidence"`
 
 	scenario []byte
-	bundle   *launch.Bundle
+	bundle   Bundle // nil if no engine is known
 }
 
 // Outcome is the result of some settings.
@@ -107,7 +106,13 @@ func (a *Answer) Changed() bool { return len(a.Flags) > 0 }
 func (a *Answer) Scenario() []byte { return a.scenario }
 
 // Bundle returns the files that start the best option, or nil if no engine is known for it.
-func (a *Answer) Bundle() *launch.Bundle { return a.bundle }
+func (a *Answer) Bundle() Bundle { return a.bundle }
+
+// Bundle is files that start a server.
+type Bundle interface {
+	// Write writes the files into a folder.
+	Write(folder string) error
+}
 
 // figureCount is the number of metrics that are shown beside the goal.
 const figureCount = 7
@@ -235,24 +240,7 @@ func (t *tuner) describe(a *Answer, tuned option) error {
 	if a.scenario, err = s.Explain(); err != nil {
 		return err
 	}
-	engine, known := launch.EngineOf(s.Scenario.Engine.Preset)
-	if !known {
-		return nil
-	}
-	bundle, err := launch.NewBundle(s, engine)
-	if err != nil {
-		a.Notes = []string{err.Error()} // hardware on which no engine is started
-		return nil
-	}
-	a.bundle, a.Notes = bundle, bundle.Notes
-	for i := range bundle.Servers {
-		line, err := bundle.Servers[i].Line()
-		if err != nil {
-			return err
-		}
-		a.Launch = append(a.Launch, line)
-	}
-	return nil
+	return a.start(s)
 }
 
 // rounded keeps six digits: machines agree on these.

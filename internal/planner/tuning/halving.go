@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/strict"
 	"github.com/llmsim/llmsim/scenarios"
@@ -300,12 +300,12 @@ func engineDimensions(simulation *scenarios.Simulation) ([]Dimension, error) {
 // Numbers returns the numbers of a scenario, whose defaults are filled in, that its engine has
 // flags for, or all where no command line of the engine is known.
 func Numbers(s *scenarios.Scenario) []Dimension {
-	engine, _ := launch.EngineOf(s.Engine.Preset)
+	engine := engines.Of(s.Engine.Preset)
 	var list []Dimension
 	for _, n := range numbers(s) {
 		name := n.key
-		if engine != "" {
-			switch flag, known := launch.Flag(engine, n.key); {
+		if engine != nil {
+			switch flag, known := engine.Table.Flag(n.key); {
 			case known:
 				name = flag
 			case n.key != "memory.utilization": // which other engines count otherwise

@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/scenarios"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -72,10 +71,16 @@ type Deployment struct {
 	Scenario string   `json:"scenario"`
 	Launch   []string `json:"launch"`
 	Lacks    []string `json:"launch_lacks,omitempty"`
-	// Bundle has the files that start the fleet. It is nil if no known engine runs on its hardware,
-	// for the reason in Unstartable.
-	Bundle      *launch.Bundle `json:"-"`
-	Unstartable string         `json:"unstartable,omitempty"`
+	// Bundle writes the files that start the fleet. It is nil if no known engine runs on its
+	// hardware, for the reason in Unstartable.
+	Bundle      Bundle `json:"-"`
+	Unstartable string `json:"unstartable,omitempty"`
+}
+
+// Bundle is files that start a fleet.
+type Bundle interface {
+	// Write writes the files into a folder.
+	Write(folder string) error
 }
 
 // PriceCurve is the fleets of a kind of server for several loads, each sized by simulations.

@@ -1,9 +1,13 @@
+//go:build !js
+
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -179,4 +183,40 @@ func (a *Answer) drawMonths() (string, *plot.Plot, error) {
 	p, err := c.Draw()
 	return fmt.Sprintf("Over %d months the cheapest schedule costs %s.", h.Months,
 		a.whole(h.Cost)), p, err
+}
+
+// WriteFront draws the fleets that were simulated for a front into dir. Without points it draws
+// nothing.
+func (a *Answer) WriteFront(dir string) error {
+	front := a.Front()
+	if len(front) == 0 {
+		return nil
+	}
+	others := plots.Series{Name: "beaten by another"}
+	for _, q := range a.Points {
+		if !q.Front {
+			others.X, others.Y = append(others.X, q.Hourly), append(others.Y, q.Latency)
+		}
+	}
+	byEnergy := slices.Clone(front)
+	slices.SortStableFunc(byEnergy, func(a, b Point) int { return cmp.Compare(a.Energy, b.Energy) })
+	var series []plots.Series
+	for third := range 3 {
+		part := byEnergy[third*len(front)/3 : (third+1)*len(front)/3]
+		if len(part) == 0 {
+			continue
+		}
+		s := plots.Series{Name: fmt.Sprintf("front, up to %s Wh for 1M tokens",
+			units.Figure(part[len(part)-1].Energy))}
+		for _, q := range part {
+			s.X, s.Y = append(s.X, q.Hourly), append(s.Y, q.Latency)
+		}
+		series = append(series, s)
+	}
+	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ("+a.money("/h")+")",
+		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", others, series)
+	if err != nil {
+		return err
+	}
+	return plots.Save(dir, "front", p)
 }

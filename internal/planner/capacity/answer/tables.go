@@ -11,7 +11,6 @@ import (
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/report/doc"
-	"github.com/llmsim/llmsim/internal/report/plots"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios/evidence"
 )
@@ -86,42 +85,6 @@ func (a *Answer) reaches() doc.Blocks {
 	}
 	return append(doc.Blocks{table}, texts("Each fleet was simulated whole, at rates in steps of "+
 		"about 3%.")...)
-}
-
-// WriteFront draws the fleets that were simulated for a front into dir. Without points it draws
-// nothing.
-func (a *Answer) WriteFront(dir string) error {
-	front := a.Front()
-	if len(front) == 0 {
-		return nil
-	}
-	others := plots.Series{Name: "beaten by another"}
-	for _, q := range a.Points {
-		if !q.Front {
-			others.X, others.Y = append(others.X, q.Hourly), append(others.Y, q.Latency)
-		}
-	}
-	byEnergy := slices.Clone(front)
-	slices.SortStableFunc(byEnergy, func(a, b Point) int { return cmp.Compare(a.Energy, b.Energy) })
-	var series []plots.Series
-	for third := range 3 {
-		part := byEnergy[third*len(front)/3 : (third+1)*len(front)/3]
-		if len(part) == 0 {
-			continue
-		}
-		s := plots.Series{Name: fmt.Sprintf("front, up to %s Wh for 1M tokens",
-			units.Figure(part[len(part)-1].Energy))}
-		for _, q := range part {
-			s.X, s.Y = append(s.X, q.Hourly), append(s.Y, q.Latency)
-		}
-		series = append(series, s)
-	}
-	p, err := plots.Cloud("Fleets that keep the SLO", "price of the fleet ("+a.money("/h")+")",
-		a.Goal.Measure[:len(a.Goal.Measure)-len("_ms")]+" (ms)", others, series)
-	if err != nil {
-		return err
-	}
-	return plots.Save(dir, "front", p)
 }
 
 // jobWords says how long a job takes.

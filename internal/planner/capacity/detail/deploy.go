@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
@@ -170,26 +169,6 @@ func (f *Fleet) Deployment(file *scenarios.File, full, reduced judge.Trial) (*an
 	}
 	d.Sold = f.Trials.File.Plan.Tokens.Revenue(full.Tokens, millions, d.Hourly)
 	return d, nil
-}
-
-// start sets the files and commands that start the fleet.
-func start(d *answer.Deployment, s *scenarios.Simulation) error {
-	bundle, err := launch.NewBundle(s, "")
-	if err != nil {
-		d.Unstartable = err.Error()
-		return nil
-	}
-	d.Bundle, d.Lacks = bundle, bundle.Notes
-	for i := range bundle.Servers {
-		line, err := bundle.Servers[i].Line()
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(d.Launch, line) {
-			d.Launch = append(d.Launch, line)
-		}
-	}
-	return nil
 }
 
 // Fleet is the best fleet.

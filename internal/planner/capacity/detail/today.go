@@ -8,17 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/llmsim/llmsim/internal/launch"
+	"github.com/llmsim/llmsim/internal/launch/engines"
 	"github.com/llmsim/llmsim/internal/planner"
 	"github.com/llmsim/llmsim/internal/planner/capacity/answer"
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
 	"github.com/llmsim/llmsim/internal/planner/capacity/judge"
-	"github.com/llmsim/llmsim/internal/planner/compare"
 	"github.com/llmsim/llmsim/internal/planner/stats"
 	"github.com/llmsim/llmsim/internal/planner/tuning"
 	"github.com/llmsim/llmsim/internal/report/diagnosis"
-	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/metrics"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
@@ -125,122 +123,6 @@ func sameModel(j *judge.Judge, options []*candidate.Option, now *scenarios.Simul
 	return nil
 }
 
-// lead adds what the answer does, and the steps that lead there from today's deployment.
-func lead(ctx context.Context, f *Fleet, t *answer.Today, now *scenarios.Simulation) error {
-	o := f.Option.Spared(f.Spare)
-	runs, met, err := f.Pool(ctx, o, f.Size(), candidate.AsPredicted(), f.Seeds)
-	if err != nil {
-		return err
-	}
-	kept := judge.SharePooled(runs).Mean
-	t.AnswerKept, t.AnswerMet = &kept, &met
-	if t.Hourly != nil {
-		saved := *t.Hourly - f.Hourly
-		t.Saved = &saved
-	}
-	then, err := f.Built(o.Scenario(&f.Trials.File.Plan.Menu, f.Size(), 1))
-	if err != nil {
-		return err
-	}
-	changes, err := compare.Changes(&now.Scenario, &then.Scenario)
-	if err != nil {
-		return err
-	}
-	routing := ""
-	for _, c := range changes {
-		first, _, _ := strings.Cut(c.Key, ".")
-		if !slices.Contains([]string{"model", "workload", "slo", "tokens", "replicas"}, first) &&
-			c.Key != "hardware.price" {
-			t.Changes = append(t.Changes, c.String())
-		}
-		if first == "routing" {
-			routing = c.String()
-		}
-	}
-	restarts := slices.DeleteFunc(slices.Clone(t.Changes), func(words string) bool {
-		return strings.HasPrefix(words, "routing")
-	})
-	same := len(then.Scenario.Fleet.Pools) == 0 && now.Accelerator.Name == then.Accelerator.Name &&
-		now.Scenario.Parallelism.Accelerators() == then.Scenario.Parallelism.Accelerators()
-	t.Steps = stepsTo(move{from: t.Replicas, to: f.Size(), same: same, changes: restarts,
-		routing: routing, today: t.Label, answer: f.Label(), beside: f.Accelerators()})
-	if base := f.Base(); base != nil {
-		t.Steps = append(t.Steps, fmt.Sprintf("Rent %s on spot terms, and %d %s: start each "+
-			"on its terms before one of today's stops.",
-			units.Plural(f.Size()-base.Replicas, "replica"), base.Replicas, base.Terms))
-	}
-	return nil
-}
-
-// move is a change from one fleet to another.
-type move struct {
-	from, to int // replicas
-	// same reports whether replicas have the same accelerators before and after, so that each can
-	// be restarted where it is.
-	same          bool
-	changes       []string // settings of replicas
-	routing       string   // the change of the routing; empty without one
-	today, answer string   // labels of the replicas
-	beside        int      // the accelerators of the new fleet
-}
-
-// stepsTo lists the steps of a move in an order in which never fewer replicas serve than the lesser
-// of both fleets has: what is new starts before what is old stops.
-func stepsTo(m move) []string {
-	steps := ofReplicas(m)
-	if m.routing != "" {
-		steps = append(steps, fmt.Sprintf("At the router, set %s.", m.routing))
-	}
-	return steps
-}
-
-// ofReplicas lists the steps that start, restart and stop replicas.
-func ofReplicas(m move) []string {
-	if !m.same {
-		return []string{
-			fmt.Sprintf("Start %s of %s beside today's. This takes %s more for as long as both "+
-				"run.", units.Plural(m.to, "replica"), m.answer,
-				units.Plural(m.beside, "accelerator")),
-			"Send them a growing share of the requests, up to all.",
-			fmt.Sprintf("Stop each replica of %s when its requests have ended.", m.today),
-		}
-	}
-	if len(m.changes) == 0 {
-		return counted(m)
-	}
-	first := max(1, m.to-m.from)
-	steps := []string{fmt.Sprintf("Start %s with %s.", units.Plural(first, "replica"),
-		strings.Join(m.changes, "; "))}
-	if again := m.to - first; again > 0 {
-		steps = append(steps, fmt.Sprintf("Restart %d of today's replicas with the new settings, "+
-			"one at a time, each when its requests have ended: %d serve meanwhile.", again,
-			m.from+first-1))
-	}
-	if stop := m.from + first - m.to; stop > 0 {
-		steps = append(steps, stopping(stop))
-	}
-	return steps
-}
-
-// counted lists the steps where only the number of replicas changes.
-func counted(m move) []string {
-	switch {
-	case m.to > m.from:
-		return []string{fmt.Sprintf("Start %s more.", units.Plural(m.to-m.from, "replica"))}
-	case m.to < m.from:
-		return []string{stopping(m.from - m.to)}
-	}
-	return nil
-}
-
-func stopping(n int) string {
-	if n == 1 {
-		return "Stop 1 replica of today's when its requests have ended."
-	}
-	return fmt.Sprintf("Stop %s of today's, one at a time, each when its requests have ended, and "+
-		"see before the next that the SLO is kept.", units.Plural(n, "replica"))
-}
-
 // Changed returns the options that differ from o in one setting that may help against the limit
 // that binds in a run of a fleet of o, which costs less than the answer.
 func Changed(j *judge.Judge, missed judge.Trial, o *candidate.Option) ([]*candidate.Option,
@@ -340,8 +222,8 @@ func changesOf(j *judge.Judge, server *candidate.Server,
 	if (given.Engine.KVCache == "" || ours(candidate.KVCache)) &&
 		len(now.Engine.KVCache) == len("bf16") {
 		name := candidate.KVCache
-		if engine, _ := launch.EngineOf(now.Engine.Preset); engine != "" {
-			if flag, known := launch.Flag(engine, candidate.KVCache); known {
+		if engine := engines.Of(now.Engine.Preset); engine != nil {
+			if flag, known := engine.Table.Flag(candidate.KVCache); known {
 				name = flag
 			}
 		}
