@@ -23,6 +23,11 @@ func main() {
 		"yaml": function(func(args []js.Value) ([]byte, error) {
 			return playground.YAML(list(args[0]))
 		}),
+		// plan(settings, curves, ran) answers a plan; ran is called after each simulation.
+		"plan": function(func(args []js.Value) ([]byte, error) {
+			return playground.Plan(context.Background(), list(args[0]), args[1].Bool(),
+				func() { args[2].Invoke() })
+		}),
 		// overview(settings, phases) returns a whole run in a few hundred points. phases is the
 		// JSON of an array of playground.Phase.
 		"overview": function(func(args []js.Value) ([]byte, error) {

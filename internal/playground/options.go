@@ -23,13 +23,15 @@ type Model struct {
 	Parameters float64 `json:"parameters"`
 }
 
-// Accelerator is one of the catalogue: bytes, B/s and FLOP/s of BF16, 0 where it has no such rate.
+// Accelerator is one of the catalogue: bytes, B/s and FLOP/s of BF16, 0 where it has no such rate,
+// and dollars an hour.
 type Accelerator struct {
 	Name      string  `json:"name"`
 	Title     string  `json:"title"`
 	Memory    float64 `json:"memory"`
 	Bandwidth float64 `json:"bandwidth"`
 	Peak      float64 `json:"peak"`
+	Price     float64 `json:"price"`
 }
 
 // Batching is a policy, and the names of its parameters that bound a batch in sequences and a step
@@ -57,7 +59,7 @@ func Choices() ([]byte, error) {
 	}
 	for _, a := range devices.Accelerators {
 		o.Accelerators = append(o.Accelerators, Accelerator{a.Name, a.Title, a.Memory, a.Bandwidth,
-			a.Peak[hardware.BF16]})
+			a.Peak[hardware.BF16], a.Price})
 	}
 	for _, p := range policies.Default().Batching.Policies {
 		b := Batching{Name: p.Name, Doc: p.Doc}

@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"errors"
-	"net/url"
 	"runtime"
 	"time"
 )
@@ -52,14 +51,6 @@ func (c Config) complete() Config {
 
 // shared reports whether other processes may take part.
 func (c *Config) shared() bool { return c.URL != "" || c.Listen != "" }
-
-// where names the server, without its password.
-func (c *Config) where() string {
-	if u, err := url.Parse(c.URL); err == nil && c.URL != "" {
-		return u.Redacted()
-	}
-	return "this process"
-}
 
 // Check returns an error if parts of the configuration contradict each other.
 func (c *Config) Check() error {

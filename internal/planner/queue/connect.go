@@ -233,3 +233,11 @@ func (c *Config) listen() (string, error) {
 	}
 	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
+
+// where names the server, without its password.
+func (c *Config) where() string {
+	if u, err := url.Parse(c.URL); err == nil && c.URL != "" {
+		return u.Redacted()
+	}
+	return "this process"
+}

@@ -233,18 +233,19 @@ function hasten(by) {
 async function begin() {
   const first = JSON.parse(el("first").textContent);
   app.options = first.options;
-  app.state = stateOf(location.hash.slice(1), app.options);
+  const address = location.hash.slice(1), plans = isPlan(address);
+  app.state = stateOf(plans ? "" : address, app.options);
   app.at = app.state.at;
   hasten(0);
   connect();
-  const plain = location.hash.length < 2;
+  const plain = !address || plans;
   if (plain) {
     app.servers[0].begin(first.frames);
     app.servers[0].from = first.from;
     app.overviews = [first.overview];
     app.runs = { main: { settings: [], text: first.result, took: 0, figures: JSON.parse(first.result) } };
     app.at = first.frames[Math.floor(first.frames.length / 3)].from;
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches && !plans) play(true);
   }
   update();
   render();
@@ -255,11 +256,13 @@ async function begin() {
     app.problem = `The simulator does not start in this browser: ${error.message}`;
     return update();
   }
+  if (plans) readQuestion(address);
+  if (plans) showPlanner(true);
   if (plain && !app.wanted && !app.busy) await adopt(first.from);
   else if (!plain) await simulate();
   document.body.dataset.ready = "yes";
   document.body.dataset.interactive = Math.round(performance.now()); // since the page was opened
-  if (plain) seeds();
+  if (plain && !plans) seeds();
 }
 
 // adopt lets the simulator go on where the first frames end.

@@ -3,6 +3,7 @@
 
 function connect() {
   const on = (id, event, does) => el(id).addEventListener(event, does);
+  on("door", "click", () => { showPlanner(!planner.on); if (!planner.on) { keepAddress(); render(); } });
   on("play", "click", () => play());
   on("step", "click", () => step(true));
   on("back", "click", () => step(false));
@@ -33,7 +34,13 @@ function connect() {
   addEventListener("change", release);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
   new ResizeObserver(render).observe(el("stages"));
-  addEventListener("hashchange", () => { app.state = stateOf(location.hash.slice(1), app.options); change(() => {}); });
+  addEventListener("hashchange", () => {
+    const address = location.hash.slice(1);
+    if (isPlan(address)) { readQuestion(address); return showPlanner(true); }
+    if (planner.on) showPlanner(false);
+    app.state = stateOf(address, app.options);
+    change(() => {});
+  });
 }
 
 // release ends the dragging of a slider.
@@ -65,7 +72,7 @@ function point(e, i, click) {
 
 // keys play and step, wherever the focus is on nothing that uses these keys itself.
 function keys(e) {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("select, textarea, dialog, input[type=text]")) return;
+  if (planner.on || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("select, textarea, dialog, input[type=text]")) return;
   const slides = e.target.closest?.("input"), pushes = e.target.closest?.("button, a, summary, label");
   const does = { " ": () => play(), ArrowRight: () => step(true), ArrowLeft: () => step(false), "+": () => hasten(1), "=": () => hasten(1), "-": () => hasten(-1) }[e.key];
   if (!does || slides && e.key.startsWith("Arrow") || pushes && e.key === " ") return;

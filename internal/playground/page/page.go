@@ -44,7 +44,7 @@ type content struct {
 
 // HTML returns the page, or ErrNoProgram.
 func HTML() ([]byte, error) {
-	packed, err := program.ReadFile("wasm/playground.wasm.gz")
+	packed, err := program.ReadFile("wasm/playground.wasm.zst")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoProgram
 	}
@@ -67,6 +67,10 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.Style = template.CSS(style)
+	unpacker, err := sources.ReadFile("vendor/fzstd.js")
+	if err != nil {
+		return nil, err
+	}
 	worker, err := sources.ReadFile("worker.js")
 	if err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.Words = template.JS(words)
-	c.Worker = template.HTML(bytes.Join([][]byte{starter, worker}, []byte("\n")))
+	c.Worker = template.HTML(bytes.Join([][]byte{starter, unpacker, worker}, []byte("\n")))
 	first, err := playground.NewFirst()
 	if err != nil {
 		return nil, err
@@ -99,7 +103,8 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		"frames.js",
 		"pen.js", "pictures.js", "machines.js", "coin.js", "training.js", "touring.js",
 		"tours-time.js",
-		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "input.js", "app.js",
+		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "planner.js", "input.js",
+		"app.js",
 		"start.js"} {
 		script, err := sources.ReadFile(name)
 		if err != nil {

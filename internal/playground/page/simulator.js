@@ -5,28 +5,26 @@ const simulator = (() => {
   const waiting = new Map();
   let worker, next = 0;
 
-  async function unpack() {
-    const packed = Uint8Array.from(atob(text("wasm").trim()), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).arrayBuffer();
-  }
-
   async function start() {
     const url = URL.createObjectURL(new Blob([text("worker")], { type: "text/javascript" }));
     worker = new Worker(url);
     worker.onmessage = ({ data }) => {
-      const { resolve, reject } = waiting.get(data.id);
+      const { resolve, reject, ran } = waiting.get(data.id);
+      if (data.ran) return ran?.();
       waiting.delete(data.id);
       if ("error" in data) reject(new Error(data.error));
       else resolve({ text: data.ok, took: data.took });
     };
-    const program = await unpack();
+    const program = Uint8Array.from(atob(text("wasm").trim()), (c) => c.charCodeAt(0)).buffer;
     worker.postMessage(program, [program]);
   }
 
-  function call(name, ...args) {
+  function call(name, ...args) { return hear(undefined, name, ...args); }
+
+  // hear calls, and calls ran after each simulation.
+  function hear(ran, name, ...args) {
     return new Promise((resolve, reject) => {
-      waiting.set(++next, { resolve, reject });
+      waiting.set(++next, { resolve, reject, ran });
       worker.postMessage({ id: next, call: name, args });
     });
   }
@@ -38,6 +36,7 @@ const simulator = (() => {
       const { text, took } = await call("result", settings);
       return { text, took, figures: JSON.parse(text) };
     },
+    plan: async (settings, curves, ran) => JSON.parse((await hear(ran, "plan", settings, curves)).text),
     yaml: async (settings) => (await call("yaml", settings)).text,
     overview: async (settings, past) => JSON.parse((await call("overview", settings, JSON.stringify(past))).text),
     open: (number, settings, past, at) => call("open", number, settings, JSON.stringify(past), at),

@@ -5,5 +5,8 @@ import (
 	"github.com/llmsim/llmsim/scenarios"
 )
 
-// start sets nothing: a page in a browser writes no files that start servers.
-func start(*answer.Deployment, *scenarios.Simulation) error { return nil }
+// start says which command writes the files that start the fleet: a page in a browser writes none.
+func start(d *answer.Deployment, _ *scenarios.Simulation) error {
+	d.Unstartable = "this page writes none; llmsim plan --emit does"
+	return nil
+}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"slices"
 	"sync"
@@ -46,7 +45,7 @@ type Ledger struct {
 	mu    sync.Mutex
 	Known map[string]*Entry
 	// asked holds them by what was asked, which is known sooner than the key.
-	asked map[[sha256.Size]byte]*Entry
+	asked map[string]*Entry
 }
 
 // Entry is a simulation that was asked for.
@@ -81,7 +80,7 @@ func (l *Ledger) count(these func(*Entry) bool) (n int) {
 
 // askedBefore returns the entry of what was asked before; nil where it was not. Needed is whether
 // the answer rests on it.
-func (l *Ledger) askedBefore(asked [sha256.Size]byte, needed bool) *Entry {
+func (l *Ledger) askedBefore(asked string, needed bool) *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.asked[asked]
@@ -92,7 +91,7 @@ func (l *Ledger) askedBefore(asked [sha256.Size]byte, needed bool) *Entry {
 }
 
 // entry returns the entry of a key, and whether it is new.
-func (l *Ledger) entry(key string, asked [sha256.Size]byte, needed bool) (*Entry, bool) {
+func (l *Ledger) entry(key string, asked string, needed bool) (*Entry, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, known := l.Known[key]
@@ -101,7 +100,7 @@ func (l *Ledger) entry(key string, asked [sha256.Size]byte, needed bool) (*Entry
 		l.Known[key] = e
 	}
 	if l.asked == nil {
-		l.asked = map[[sha256.Size]byte]*Entry{}
+		l.asked = map[string]*Entry{}
 	}
 	l.asked[asked] = e
 	e.needed = e.needed || needed
@@ -120,7 +119,7 @@ func (t *Trials) Trial(ctx context.Context, s scenarios.Scenario, rate float64,
 	if err != nil {
 		return Trial{}, err
 	}
-	asked := sha256.Sum256([]byte(t.File.Plan.Params() + "\n" + string(text)))
+	asked := t.File.Plan.Params() + "\n" + string(text)
 	if e := t.askedBefore(asked, !t.Ahead); e != nil {
 		return t.wait(ctx, e)
 	}

@@ -1,11 +1,11 @@
 // Runs the packed simulator under Node: for each list of settings in the JSON array on standard input, it
 // prints a line with what the page would be told.
-const fs = require("fs"), zlib = require("zlib"), path = require("path");
+const fs = require("fs"), path = require("path"), fzstd = require("../vendor/fzstd.js");
 const folder = process.argv[2];
 require(path.resolve(folder, "wasm_exec.js"));
 (async () => {
   const go = new Go();
-  const program = zlib.gunzipSync(fs.readFileSync(path.join(folder, "playground.wasm.gz")));
+  const program = fzstd.decompress(fs.readFileSync(path.join(folder, "playground.wasm.zst")));
   const { instance } = await WebAssembly.instantiate(program, go.importObject);
   go.run(instance);
   for (const settings of JSON.parse(fs.readFileSync(0, "utf8")))
