@@ -24,7 +24,8 @@ func playgroundCommand() *cobra.Command {
 		Short: "Serve a page that simulates in the browser, step by step, with guided tours",
 		Long: "Serve a page on this machine that contains the simulator itself. It shows a " +
 			"server at work, step by step, changes it while it runs, shows two servers side by " +
-			"side, and has guided tours. With --out the page is written to a file, which works " +
+			"side, and has guided tours. At its second door, it plans a fleet as llmsim plan " +
+			"does. With --out the page is written to a file, which works " +
 			"from disk and from any web server, and loads nothing else.",
 		Example: `  llmsim playground
   llmsim playground --out playground.html`,

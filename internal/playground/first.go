@@ -18,7 +18,7 @@ type First struct {
 
 // NewFirst simulates the scenario.
 func NewFirst() (*First, error) {
-	const from, frames = 2000, 200
+	const from, frames = 2000, 120
 	options, err := Choices()
 	if err != nil {
 		return nil, err

@@ -173,7 +173,7 @@ func TestFirstFramesAreThoseOfTheSimulator(t *testing.T) {
 	first := see[string](r, `JSON.stringify(JSON.parse(el("first").textContent).frames)`)
 	again, err := chromedp.Run(r.ctx, chromedp.Poll[string](`(async () => {
 		await simulator.open(1, [], [], 2000);
-		return JSON.stringify(await simulator.next(1, 200));
+		return JSON.stringify(await simulator.next(1, 120));
 	})()`))
 	testkit.OK(t, err)
 	if first != again {

@@ -21,16 +21,18 @@ const module = "github.com/llmsim/llmsim"
 
 // apart are packages that work before a simulation starts, or once it has ended, as the planner
 // does. Without inlining, they are less to send.
-var apart = []string{"bufio", "bytes", "compress/flate", "compress/gzip", "encoding/csv",
+var apart = []string{"bufio", "bytes", "compress/flate", "compress/gzip", "encoding/base64",
+	"encoding/csv",
 	"encoding/json", "fmt", "io/fs", "math/big", "os", "path", "path/filepath", "reflect", "regexp",
-	"regexp/syntax", "strconv", "strings", "text/tabwriter", "time", "gopkg.in/yaml.v3",
-	"mvdan.cc/sh/v3/syntax", "gonum.org/v1/gonum/mathext", module + "/hardware",
+	"regexp/syntax", "sort", "strconv", "strings", "text/tabwriter", "time", "gopkg.in/yaml.v3",
+	"mvdan.cc/sh/v3/syntax", "gonum.org/v1/gonum/mathext/...",
+	module + "/hardware",
 	module + "/internal/content", module + "/internal/files", module + "/internal/playground",
 	module + "/internal/registry", module + "/internal/report/diagnosis",
 	module + "/internal/strict", module + "/internal/units", module + "/metrics",
 	module + "/models", module + "/models/engines", module + "/models/measured",
 	module + "/policies", module + "/scenarios", module + "/scenarios/deployment",
-	module + "/scenarios/evidence", module + "/workload/trace"}
+	module + "/scenarios/evidence", module + "/workload/trace", module + "/internal/report/doc"}
 
 func main() {
 	if len(os.Args) != 2 {

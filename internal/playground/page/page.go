@@ -103,7 +103,8 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		"frames.js",
 		"pen.js", "pictures.js", "machines.js", "coin.js", "training.js", "touring.js",
 		"tours-time.js",
-		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "planner.js", "input.js",
+		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "planner.js",
+		"input.js",
 		"app.js",
 		"start.js"} {
 		script, err := sources.ReadFile(name)

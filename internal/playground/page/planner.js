@@ -34,7 +34,7 @@ function planSettings() {
   const { values: v, menu } = planner, prompt = Number(v.prompt), output = Number(v.output);
   const hardware = Object.entries(menu).map(([name, price]) => price === priceOf(name) ? name : `{accelerator: ${name}, price: $${price}/h}`);
   const load = v.users === "0" ? `rate: ${v.rate}/s` : `users: ${v.users}, think: 10s`;
-  return [`model=${v.model}`, `max-model-len=${Math.max(8192, longest(prompt) + longest(output))}`,
+  return [`name=A fleet for ${v.model}`, `model=${v.model}`, `max-model-len=${Math.max(8192, longest(prompt) + longest(output))}`,
     `workload={${load}, prompt: ${lengths(prompt)}, output: ${lengths(output)}}`,
     `slo={ttft: ${v.ttft}ms, tpot: ${v.tpot}ms, percentile: ${v.share}}`,
     `menu.hardware=[${hardware.join(", ")}]`, "menu.tensor=[1, 2, 4, 8]", `fleet.spare=${v.spare}`];

@@ -90,7 +90,8 @@ func TestReaderPlansAFleet(t *testing.T) {
 	}
 	for name, size := range map[string][2]int64{"wide": {1280, 800}, "narrow": {390, 844}} {
 		r.do(chromedp.EmulateViewport(size[0], size[1]))
-		if wide := see[float64](r, "document.documentElement.scrollWidth"); wide > float64(size[0]) {
+		wide := see[float64](r, "document.documentElement.scrollWidth")
+		if wide > float64(size[0]) {
 			t.Errorf("on a screen of %d pixels the page is %v wide", size[0], wide)
 		}
 		r.picture("planner-" + name)
