@@ -10,3 +10,6 @@ func start(d *answer.Deployment, _ *scenarios.Simulation) error {
 	d.Unstartable = "this page writes none; llmsim plan --emit does"
 	return nil
 }
+
+// serving adds nothing, for the same reason.
+func (*Fleet) serving(*scenarios.Simulation, *answer.Measurement) error { return nil }
