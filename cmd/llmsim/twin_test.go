@@ -95,31 +95,27 @@ func TestTwinChangesThePlan(t *testing.T) {
 	pictured(t, top, "before", run)
 	pictured(t, top, "after", run, "--set", "engine.deployment=deployment.yaml")
 	answer := regexp.MustCompile(`Answer: (\d+) replicas? of 1 × h100-sxm \((.*)\)`)
-	predicted := regexp.MustCompile(`At even odds: (\d+) replicas of them`)
 	replicas := func(plan string) decision {
 		text := run("plan", plan)
-		found, point := answer.FindStringSubmatch(text), predicted.FindStringSubmatch(text)
-		if found == nil || point == nil {
+		found := answer.FindStringSubmatch(text)
+		if found == nil {
 			t.Fatalf("no answer in\n%s", text)
 		}
 		planned, err := strconv.Atoi(found[1])
 		testkit.OK(t, err)
-		least, err := strconv.Atoi(point[1])
-		testkit.OK(t, err)
-		return decision{least, planned, found[2]}
+		return decision{planned, found[2]}
 	}
 	plan := testkit.Read(t, "plan.yaml")
 	plain := strings.Replace(string(plan), ", deployment: deployment.yaml", "", 1)
 	testkit.OK(t, os.WriteFile("plain.yaml", []byte(plain), 0o600))
 	with, without := replicas("plan.yaml"), replicas("plain.yaml")
-	if with.predicted <= without.predicted || with.planned <= without.planned ||
-		with.evidence != "measured here" || without.evidence == with.evidence {
+	if with.planned <= without.planned || with.evidence != "measured here" ||
+		without.evidence == with.evidence {
 		t.Errorf("%+v with the twin, %+v without; want more with it, and measured here", with,
 			without)
 	}
 	for name, d := range map[string]decision{"without": without, "with": with} {
-		row := fmt.Sprintf("| %s `deployment.yaml` | %d | %d | %s |", name, d.predicted, d.planned,
-			d.evidence)
+		row := fmt.Sprintf("| %s `deployment.yaml` | %d | %s |", name, d.planned, d.evidence)
 		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/twin.md should have the row\n%s", row)
 		}
@@ -151,11 +147,10 @@ func pictured(t *testing.T, docs, name string, run func(...string) string, flags
 	}
 }
 
-// decision is what a plan says of its answer: the replicas that keep the SLO at even odds,
-// the replicas that it plans since predictions err, and the evidence.
+// decision is what a plan says of its answer: the replicas, and the evidence.
 type decision struct {
-	predicted, planned int
-	evidence           string
+	planned  int
+	evidence string
 }
 
 // A server of a scenario with a deployment is as slow as the simulation with it: by its own
