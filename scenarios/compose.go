@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,7 +155,8 @@ func (f *fleet) trips(w *Fleet) [][]sim.Time {
 			f.problem("fleet.distances", "have no meaning where no pool has a region")
 		}
 		for i := range list {
-			list[i] = []sim.Time{sim.Time(w.RoundTrip)}
+			own := f.pools[i].s.Engine.Factors.RoundTrip
+			list[i] = []sim.Time{sim.Time(cmp.Or(w.RoundTrip, own))}
 		}
 		return list
 	}

@@ -25,7 +25,7 @@ type Fitted struct {
 	Errors        Errors     `json:"errors" required:"true" jsonschema:"Errors of the twin."`
 }
 
-// Deviations are standard deviations of factors, relative to them.
+// Deviations are standard deviations of factors, relative to them, and that of the round trip.
 type Deviations struct {
 	Prompts   float64 `json:"prompts,omitempty" min:"0" jsonschema:"Of prompts."`
 	Memory    float64 `json:"memory,omitempty" min:"0" jsonschema:"Of memory."`
@@ -35,6 +35,8 @@ type Deviations struct {
 	Sequence  float64 `json:"sequence,omitempty" min:"0" jsonschema:"Of sequence."`
 	Request   float64 `json:"request,omitempty" min:"0" jsonschema:"Of request."`
 	Mixed     float64 `json:"mixed,omitempty" min:"0" jsonschema:"Of mixed."`
+	Load      float64 `json:"load,omitempty" min:"0" jsonschema:"Of load."`
+	RoundTrip Span    `json:"round-trip,omitempty" min:"0" jsonschema:"Of round-trip, as a time."`
 }
 
 // Traffic holds means of the requests to which a twin was fitted.

@@ -265,7 +265,8 @@ func (p *TokenPrices) complete() *TokenPrices {
 	return &TokenPrices{Input: p.Input, Cached: &p.Input, Output: p.Output}
 }
 
-// Factors multiply the times of parts of a step and of a request. 0 means 1.
+// Factors multiply the times of parts of a step and of a request, but for RoundTrip, which is added
+// to it. A factor of 0 means 1.
 type Factors struct {
 	Prompts   float64 `json:"prompts,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of what grows with the tokens of a step: arithmetic, the attention of prompts, and activations."`
 	Memory    float64 `json:"memory,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of reading weights."`
@@ -275,13 +276,15 @@ type Factors struct {
 	Sequence  float64 `json:"sequence,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the host's time for each sequence of a step."`
 	Request   float64 `json:"request,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the host's time for each request, outside of steps."`
 	Mixed     float64 `json:"mixed,omitempty" min:"0.1" max:"10" jsonschema:"Factor on the time of the accelerators in steps that compute prompts beside very many decoding sequences. With p tokens of prompts and n sequences, n/(n+64)·p/(p+n) of it applies."`
+	Load      float64 `json:"load,omitempty" min:"0.5" max:"2" jsonschema:"Factor on the time of the accelerators for each tenfold of a step's sequences: with n sequences it is raised to log10(n)."`
+	RoundTrip Span    `json:"round-trip,omitempty" min:"0" jsonschema:"How long a message takes from the measured client to a replica and back, where fleet.round-trip does not say it and pools have no regions."`
 }
 
 // fitted returns the factors as the clock takes them.
 func (f Factors) fitted() steptime.Factors {
 	return steptime.Factors{
 		Prompts: f.Prompts, Memory: f.Memory, Cache: f.Cache, Exchanges: f.Exchanges,
-		Step: f.Step, Sequence: f.Sequence, Request: f.Request, Mixed: f.Mixed,
+		Step: f.Step, Sequence: f.Sequence, Request: f.Request, Mixed: f.Mixed, Load: f.Load,
 	}
 }
 
@@ -292,6 +295,7 @@ func (f Factors) or(g Factors) Factors {
 		Cache:     cmp.Or(f.Cache, g.Cache),
 		Exchanges: cmp.Or(f.Exchanges, g.Exchanges), Step: cmp.Or(f.Step, g.Step),
 		Sequence: cmp.Or(f.Sequence, g.Sequence), Request: cmp.Or(f.Request, g.Request),
-		Mixed: cmp.Or(f.Mixed, g.Mixed),
+		Mixed: cmp.Or(f.Mixed, g.Mixed), Load: cmp.Or(f.Load, g.Load),
+		RoundTrip: cmp.Or(f.RoundTrip, g.RoundTrip),
 	}
 }

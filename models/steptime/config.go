@@ -77,6 +77,9 @@ type Factors struct {
 	// sequences, a part of it applies. Accelerators that compute without a pause run into their
 	// limit of power.
 	Mixed float64
+	// Load is the factor on the time of the accelerators for each tenfold of a step's sequences:
+	// with n sequences it is raised to log10(n).
+	Load float64
 }
 
 // applied returns the constants of an accelerator under the factors.
@@ -86,8 +89,18 @@ func (f *Factors) applied(constants *hardware.Constants) *hardware.Constants {
 	return &c
 }
 
-// mixed returns the time t of the accelerators in step s under the factor on mixed steps.
-func (f *Factors) mixed(t sim.Time, s *sim.Step) sim.Time {
+// loaded returns the factor on the time of the accelerators in steps of n sequences.
+func (f *Factors) loaded(n int) float64 {
+	if or1(f.Load) == 1 || n < 2 {
+		return 1
+	}
+	return math.Pow(f.Load, math.Log10(float64(n)))
+}
+
+// served returns the time t of the accelerators in step s under the factors on steps with many
+// sequences.
+func (f *Factors) served(t sim.Time, s *sim.Step) sim.Time {
+	t = sim.Time(math.Round(float64(t) * f.loaded(s.Decodes+len(s.Prefill))))
 	factor := or1(f.Mixed)
 	if factor == 1 || s.Decodes == 0 || len(s.Prefill) == 0 {
 		return t

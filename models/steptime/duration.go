@@ -37,7 +37,7 @@ func (c *Clock) predicted(s *sim.Step) sim.Time {
 		t += c.decodeAttention(s)
 	}
 	t -= c.stage.overlapped(t, l.tokens)
-	t = c.cfg.Factors.mixed(t, s)
+	t = c.cfg.Factors.served(t, s)
 	t += c.images.encode(s) + c.stage.adapterTime(l.tokens, l.sequences)
 	return max(1, max(t, c.host.floor(l.tokens, l.sequences, len(s.Prefill) > 0))+
 		c.host.serial.at(l.sequences))
@@ -115,8 +115,10 @@ func (c *Clock) newForm(n int) form {
 	rest := c.stage.unattended(load{tokens: each, rows: each, routed: n}) +
 		c.stage.adapterTime(each, each)
 	floor, serial := c.host.floor(each, each, false), c.host.serial.at(each)
+	loaded := slowdown(c.cfg.Factors.loaded(n))
 	for _, s := range f.attention {
-		s.base += rest
+		s.base = loaded.time(s.base + rest)
+		s.slope = perToken(loaded.time(sim.Time(s.slope)))
 		f.step = appendAbove(f.step, s, floor, serial)
 	}
 	return f
@@ -171,6 +173,7 @@ func (c *Clock) verifyDrafts(s *sim.Step) sim.Time {
 	if c.cfg.Parallel.TwoBatch {
 		t -= c.stage.overlapped(t, c.perRank(s.DecodeTokens))
 	}
+	t = slowdown(c.cfg.Factors.loaded(s.Decodes)).time(t)
 	return max(1, max(t+v.adapters, v.floor)+v.serial)
 }
 

@@ -30,7 +30,7 @@ func (c *Clock) Breakdown(s *sim.Step) Ledger {
 	ops = c.stage.headOperators(ops, l.rows)
 	hideExchange(ops, c.stage.overlapped(total(ops), l.tokens))
 	for i := range ops {
-		ops[i].setTime(c.cfg.Factors.mixed(ops[i].Time, s))
+		ops[i].setTime(c.cfg.Factors.served(ops[i].Time, s))
 	}
 	if t := c.images.encode(s); t > 0 {
 		encode := undivided("encode_images", t, Compute)

@@ -90,12 +90,16 @@ func (c *Clock) Work(s *sim.Step) Work {
 func (c *Clock) Attainable() (flops, bandwidth float64, known bool) {
 	flops, bandwidth = c.Peaks()
 	f, steps := &c.cfg.Factors, 1.0
-	for _, factor := range []float64{or1(f.Mixed), or1(c.cfg.Slowdown)} {
+	for _, factor := range []float64{or1(f.Mixed), or1(c.cfg.Slowdown),
+		math.Pow(or1(f.Load), mostDecades)} {
 		steps *= min(1, factor)
 	}
 	return flops / (steps * min(1, or1(f.Prompts))),
 		bandwidth / (steps * min(1, or1(f.Memory), or1(f.Cache))), c.cfg.Given == nil
 }
+
+// mostDecades is log10 of the most sequences that a step has.
+const mostDecades = 4
 
 // Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number
 // format of the matrix products, and move to and from memory, in B/s.

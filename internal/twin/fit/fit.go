@@ -32,7 +32,8 @@ type Result struct {
 	solution *solution
 }
 
-// FittedFactor is a factor with its standard deviation, relative to it.
+// FittedFactor is a factor with its standard deviation, relative to it, or the round trip with its
+// own, both in seconds.
 type FittedFactor struct {
 	Name      string  `json:"name"`
 	Of        string  `json:"of"`
@@ -72,19 +73,20 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.solve(ctx)
+	p, s, err := p.solveWithAsked(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := &Result{problem: p, solution: s}
 	for j, f := range Factors() {
 		deviation := min(f.Prior, calibration*math.Sqrt(s.covariance.At(j, j)))
-		found := FittedFactor{Name: f.Name, Of: f.Of, Value: math.Exp(s.at[j]),
-			Deviation: deviation, Learnt: p.free[j] && deviation < f.Prior/math.Sqrt2}
+		found := FittedFactor{Name: f.Name, Of: f.Of, Value: f.value(s.at[j]),
+			Deviation: f.spread(s.at[j], deviation),
+			Learnt:    p.free[j] && deviation < f.Prior/math.Sqrt2}
 		off, bound := math.Abs(s.at[j]), mostLog*f.Prior
 		found.Bound = off >= bound-1e-9 || found.Learnt && off+deviation >= bound
 		r.Factors = append(r.Factors, found)
-		if !found.Learnt {
+		if !found.Learnt && (p.free[j] || !f.Asked) {
 			r.Unknown = append(r.Unknown, f.Name)
 		}
 	}
@@ -100,7 +102,7 @@ func (r *Result) Values() scenarios.Factors {
 	return r.pick(func(f *FittedFactor) float64 { return f.Value })
 }
 
-// Deviations returns the relative standard deviations of the factors.
+// Deviations returns the relative standard deviations of the factors, and that of the round trip.
 func (r *Result) Deviations() scenarios.Factors {
 	return r.pick(func(f *FittedFactor) float64 { return f.Deviation })
 }
@@ -109,7 +111,7 @@ func (r *Result) pick(value func(f *FittedFactor) float64) scenarios.Factors {
 	var s scenarios.Factors
 	for j, f := range Factors() {
 		if r.problem.free[j] {
-			*f.of(&s) = math.Round(value(&r.Factors[j])*1e4) / 1e4
+			f.set(&s, math.Round(value(&r.Factors[j])*1e4)/1e4)
 		}
 	}
 	return s

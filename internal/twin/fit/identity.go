@@ -2,7 +2,6 @@ package fit
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -149,6 +148,6 @@ func (r *Result) Refusals() []string {
 func boundsOf(name string) string {
 	all := Factors()
 	f := &all[slices.IndexFunc(all, func(f Factor) bool { return f.Name == name })]
-	return fmt.Sprintf("a value between %.3g and %.3g", math.Exp(-mostLog*f.Prior),
-		math.Exp(mostLog*f.Prior))
+	least, most := f.bounds()
+	return fmt.Sprintf("a value between %.3g and %.3g", f.value(least), f.value(most))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/llmsim/llmsim/internal/twin/fit"
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 const hiddenServer = `
@@ -35,9 +36,15 @@ func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
 			*field = min(8, max(0.15, *field))
 		}
 	}
+	return f, shown(t, rng, f, 2, 8, 20)
+}
+
+// shown is what a server with the factors serves at rates, with noise.
+func shown(t *testing.T, rng *rand.Rand, f scenarios.Factors, rates ...float64) []observed.Run {
+	t.Helper()
 	s := server(hiddenServer)
 	var runs []observed.Run
-	for _, rate := range []float64{2, 8, 20} {
+	for _, rate := range rates {
 		r := observed.Run{Name: fmt.Sprintf("%g/s", rate)}
 		at := 0.0
 		for at < 120 {
@@ -53,7 +60,7 @@ func hidden(t *testing.T, seed uint64) (scenarios.Factors, []observed.Run) {
 		}
 		runs = append(runs, r)
 	}
-	return f, runs
+	return runs
 }
 
 // sums turns requests into what counters grow by in a minute.
@@ -133,6 +140,55 @@ func TestRecovery(t *testing.T) {
 		if share < 0.85 {
 			t.Errorf("from %s: %.0f %% of the factors lie in their intervals, want 95 %%, and at "+
 				"least 85 %% by chance", from, 100*share)
+		}
+	}
+}
+
+// A round trip and a law of load that a server has are found, and each is 1 or absent of servers
+// that have none; a law is not looked for where loads do not differ.
+func TestWhatDataAskFor(t *testing.T) {
+	draws := uint64(4)
+	if testing.Short() {
+		draws = 1
+	}
+	far := scenarios.Span(sim.Seconds(0.13))
+	for _, c := range []struct {
+		name     string
+		of       scenarios.Factors
+		rates    []float64
+		far, law bool
+	}{
+		{"neither", scenarios.Factors{Prompts: 1.2, Request: 2}, []float64{2, 20}, false, false},
+		{"a client far away", scenarios.Factors{RoundTrip: far}, []float64{2, 20}, true, false},
+		{"a law", scenarios.Factors{Load: 1.15}, []float64{1, 8, 24}, false, true},
+		{"one load of a law", scenarios.Factors{Load: 1.15}, []float64{20}, false, false},
+	} {
+		trips, laws := 0, 0
+		for seed := range draws {
+			runs := shown(t, rand.New(rand.NewPCG(seed, 7)), c.of, c.rates...)
+			r, err := fit.Run(context.Background(), fit.Config{Server: server(hiddenServer),
+				Runs: runs, Hold: 0.3})
+			testkit.OK(t, err)
+			found := r.Values()
+			if found.RoundTrip > 0 {
+				trips++
+			}
+			if found.Load > 0 {
+				laws++
+			}
+			t.Logf("%s, seed %d: trip %v, load %.3f", c.name, seed, found.RoundTrip, found.Load)
+			trip := float64(found.RoundTrip) / float64(far)
+			if c.far && (trip < 0.9 || trip > 1.1) {
+				t.Errorf("seed %d: the round trip is %v, want %v", seed, found.RoundTrip, far)
+			}
+			if c.law && (found.Load < 1.1 || found.Load > 1.2) {
+				t.Errorf("seed %d: the factor on load is %.3f, want %.2f", seed, found.Load,
+					c.of.Load)
+			}
+		}
+		if !c.far && trips > 0 || !c.law && laws > 0 {
+			t.Errorf("%s: %d of %d fits have a round trip, and %d a law", c.name, trips, draws,
+				laws)
 		}
 	}
 }

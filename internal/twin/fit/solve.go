@@ -56,7 +56,7 @@ func newProblem(server *Server, runs []observed.Run, hold float64) (*problem, er
 	}
 	alone := simulation.Servers()[0].Parallel.GPUs() == 1
 	for _, f := range Factors() {
-		p.free = append(p.free, !(f.Name == "exchanges" && alone) &&
+		p.free = append(p.free, !f.Asked && !(f.Name == "exchanges" && alone) &&
 			!(f.Name == "request" && len(p.data) == 0))
 	}
 	return p, nil
@@ -144,6 +144,10 @@ const (
 	enoughGain = 0.002
 )
 
+// leastPart is the least part of a step that is tried: near the capacity of a server, latencies
+// follow factors in a straight line over a small part of it only.
+const leastPart = 0.01
+
 // solution is where a fit ended.
 type solution struct {
 	at point
@@ -154,9 +158,9 @@ type solution struct {
 	predicted  []float64
 }
 
-// solve finds the most probable factors.
-func (p *problem) solve(ctx context.Context) (*solution, error) {
-	s := &solution{at: make(point, len(p.free))}
+// solve finds the most probable factors, from a point.
+func (p *problem) solve(ctx context.Context, from point) (*solution, error) {
+	s := &solution{at: slices.Clone(from)}
 	var err error
 	if s.predicted, err = p.predict(ctx, s.at.factors(), p.fitted); err != nil {
 		return nil, err
@@ -171,7 +175,7 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 			return nil, err
 		}
 		moved := false
-		for part := 1.0; part > 0.1 && !moved; part /= 2 {
+		for part := 1.0; part > leastPart && !moved; part /= 2 {
 			next := slices.Clone(s.at)
 			for j := range next {
 				next[j] += part * step[j]
@@ -197,10 +201,11 @@ func (p *problem) solve(ctx context.Context) (*solution, error) {
 
 // slopeStepFrom returns the step from a value of a logarithm over which a slope is taken.
 func (f *Factor) slopeStepFrom(from float64) float64 {
-	if from > 0 {
-		return -slopeStep * f.Prior
+	step := slopeStep * f.Prior
+	if least, _ := f.bounds(); from > 0 && from-step >= least {
+		return -step
 	}
-	return slopeStep * f.Prior
+	return step
 }
 
 // slopes finds by how much each figure follows each factor.

@@ -21,8 +21,11 @@ func (r *Result) WriteText(to io.Writer) error {
 		if f.Bound {
 			known = " (at its bound)"
 		}
-		fmt.Fprintf(&b, "%-12s%-10.3f±%-11s%s%s\n", f.Name, f.Value,
-			fmt.Sprintf("%.1f %%", 100*f.Deviation), f.Of, known)
+		deviation := fmt.Sprintf("%.1f %%", 100*f.Deviation)
+		if f.Name == "round-trip" {
+			deviation = fmt.Sprintf("%.3f", f.Deviation)
+		}
+		fmt.Fprintf(&b, "%-12s%-10.3f±%-11s%s%s\n", f.Name, f.Value, deviation, f.Of, known)
 	}
 	for _, held := range []bool{false, true} {
 		title := "in the fit"

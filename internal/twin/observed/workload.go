@@ -2,9 +2,11 @@ package observed
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -98,4 +100,35 @@ func (o *Observed) Traffic() Load {
 	}
 	l, _ := r.described()
 	return l
+}
+
+// Users returns the mean numbers of requests in flight that the run shows: one of the requests
+// together, one of each interval, and of steps the sequences of a step with few and one with many.
+func (r *Run) Users() (list []float64) {
+	add := func(users float64) {
+		if users > 0 {
+			list = append(list, users)
+		}
+	}
+	switch {
+	case len(r.Requests) > 0:
+		l, f := r.described()
+		add(l.Rate * f.E2E)
+	case len(r.Intervals) > 0:
+		for i := range r.Intervals {
+			v := &r.Intervals[i]
+			add(v.Requests / v.Seconds * v.E2E)
+		}
+	case len(r.Steps) > 0:
+		var running []int
+		for i := range r.Steps {
+			running = append(running, r.Steps[i].Decodes)
+		}
+		slices.Sort(running)
+		add(float64(running[len(running)/10]))
+		add(float64(running[len(running)-1-len(running)/10]))
+	default:
+		add(cmp.Or(float64(r.Load.Concurrency), r.Load.Rate*r.Summary.E2E))
+	}
+	return list
 }
