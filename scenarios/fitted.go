@@ -44,6 +44,9 @@ type Traffic struct {
 	Rate   float64 `json:"rate,omitempty" min:"0" jsonschema:"Number of requests a second, of the last run."`
 	Prompt float64 `json:"prompt,omitempty" min:"0" jsonschema:"Tokens of a prompt."`
 	Output float64 `json:"output,omitempty" min:"0" jsonschema:"Tokens of an answer."`
+	// LeastUsers and MostUsers are over all runs.
+	LeastUsers float64 `json:"least-users,omitempty" min:"0" jsonschema:"Fewest requests in flight on average, of all runs."`
+	MostUsers  float64 `json:"most-users,omitempty" min:"0" jsonschema:"Most requests in flight on average, of all runs."`
 }
 
 // Errors are root mean squares of relative errors, by quantity: over the part of the measurements

@@ -201,6 +201,28 @@ func (c *Calibration) Range(metric string, class Class, p *Point, mean,
 	return ErrorRange{Bias: mean, Within: max(within, leastOwn*Width80)}
 }
 
+// Farther returns by how much, in logarithms, a range of predictions that were fitted under loads
+// from least to most users is wider under another load: the root of what the squares of the half
+// widths differ by. It is 0 within these loads, or a tenth beside them, and where one of them is
+// not known.
+func (e *Evidence) Farther(metric string, least, most, users float64) float64 {
+	const beside = 1.1 // runs of one load differ by as much in their users
+	near := min(max(users, least/beside), most*beside)
+	if least <= 0 || users <= 0 || near == users {
+		return 0
+	}
+	if metric == E2E {
+		metric = TPOT
+	}
+	c, at, fitted := Calibrated(), Point{Key: e.Server}, Point{Key: e.Server}
+	at.Load.Users, fitted.Load.Users = users, near
+	kernel := c.Kernels[metric]
+	seen := NewProcess(&kernel, []Point{fitted}, []float64{0})
+	_, there := seen.At(&at)
+	_, here := seen.At(&fitted)
+	return float64(c.Of(metric, Same).Reach*c.Width(&at)) * math.Sqrt(max(0, there-here))
+}
+
 // rangeOf returns the range of a metric at a point, and its class. alone is false where servers of
 // the same kind say nothing, since they do something else or are taken as not measured.
 func rangeOf(metric string, p *Point, alike bool) (ErrorRange, Class) {

@@ -57,7 +57,7 @@ type Finding struct {
 	// Shift is by how much the figure is off, as a fraction: over the blocks from Since on, or over
 	// all if nothing changed.
 	Shift float64 `json:"shift"`
-	// Tolerance is the figure's, Deviation the noise of a block, as fractions.
+	// Tolerance is the largest of the figure's, Deviation the noise of a block, as fractions.
 	Tolerance float64 `json:"tolerance"`
 	Deviation float64 `json:"deviation"`
 	Blocks    int     `json:"blocks"`
@@ -66,13 +66,14 @@ type Finding struct {
 // leastDeviation is the least noise of a block that is believed.
 const leastDeviation = 0.01
 
-// watch looks for a change in a series of logarithms, one a block. Apart is the mean number of
-// blocks between false alarms.
-func watch(figure string, series []float64, tolerance, apart float64) Finding {
-	f := Finding{Figure: figure, Tolerance: tolerance, Blocks: len(series),
+// watch looks for a change in a series of logarithms, one a block, each with its tolerance. Apart
+// is the mean number of blocks between false alarms.
+func watch(figure string, series, tolerances []float64, apart float64) Finding {
+	f := Finding{Figure: figure, Tolerance: slices.Max(tolerances), Blocks: len(series),
 		Deviation: noise(series)}
-	d := detector{tolerance: tolerance, deviation: f.Deviation}
+	d := detector{deviation: f.Deviation}
 	for i, x := range series {
+		d.tolerance = tolerances[i]
 		if d.evidence(x) >= apart {
 			f.Changed, f.After = true, i+1
 			break

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/twin/fit"
@@ -27,7 +28,9 @@ type Config struct {
 const block = 50
 
 // Tolerances: what a figure may be off without a change. A machine is as far from its twin as it
-// was in the part that was held out, and a little more; traffic always varies.
+// was in the part that was held out, and a little more, under loads to which the twin was fitted;
+// under others, it may be as much farther as predictions of measured servers are. Traffic always
+// varies.
 const (
 	machineTolerance = 0.03
 	trafficTolerance = 0.10
@@ -64,13 +67,20 @@ func anyChanged(list []Finding) bool {
 // like another machine, and the traffic with the fit's.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	r := &Result{Apart: c.Apart}
+	known, err := c.Server.Evidence()
+	if err != nil {
+		return nil, err
+	}
 	var pairs []fit.Pair
+	var users []float64 // by block
 	for i := range c.Runs {
 		list, err := c.Server.Compare(ctx, c.Fitted.Factors, &c.Runs[i])
 		if err != nil {
 			return nil, err
 		}
-		pairs = append(pairs, blocks(list)...)
+		made := blocks(list)
+		pairs = append(pairs, made...)
+		users = append(users, slices.Repeat([]float64{usersOf(list)}, len(made))...)
 	}
 	if len(pairs) == 0 {
 		return nil, errors.New("nothing to watch: no run has requests or intervals with latencies")
@@ -91,15 +101,17 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		{"TTFT", func(p *fit.Pair) [2]float64 { return p.TTFT }, e.TTFT},
 		{"E2E", func(p *fit.Pair) [2]float64 { return p.E2E }, e.E2E},
 	} {
-		var series []float64
+		var series, tolerances []float64
 		for i := range pairs {
 			if both := q.of(&pairs[i]); both[0] > 0 && both[1] > 0 {
+				t := &c.Fitted.Traffic
 				series = append(series, math.Log(both[0]/both[1]))
+				tolerances = append(tolerances, math.Hypot(max(machineTolerance, 2*q.held),
+					known.Farther(q.name, t.LeastUsers, t.MostUsers, users[i])))
 			}
 		}
 		if len(series) > 0 {
-			r.Machine = append(r.Machine,
-				watch(q.name, series, max(machineTolerance, 2*q.held), apart))
+			r.Machine = append(r.Machine, watch(q.name, series, tolerances, apart))
 		}
 	}
 	r.traffic(c.Fitted, pairs, apart)
@@ -131,9 +143,23 @@ func (r *Result) traffic(d *scenarios.Fitted, pairs []fit.Pair, apart float64) {
 		series []float64
 	}{{"prompt length", prompts}, {"answer length", outputs}, {"rate", rates}} {
 		if len(f.series) > 0 {
-			r.Traffic = append(r.Traffic, watch(f.name, f.series, trafficTolerance, apart))
+			r.Traffic = append(r.Traffic, watch(f.name, f.series,
+				slices.Repeat([]float64{trafficTolerance}, len(f.series)), apart))
 		}
 	}
+}
+
+// usersOf returns the mean number of requests in flight that the twin predicts for a run: what is
+// measured would hide a change of the machine in a change of the load.
+func usersOf(list []fit.Pair) float64 {
+	if len(list) < 2 {
+		return 0
+	}
+	time := 0.0
+	for i := range list {
+		time += list[i].Weight * list[i].E2E[1]
+	}
+	return time / (list[len(list)-1].At - list[0].At)
 }
 
 // blocks joins requests to blocks of their means. Intervals are blocks already.

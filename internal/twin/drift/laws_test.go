@@ -96,7 +96,7 @@ func TestJumps(t *testing.T) {
 				after += x / float64(n)
 			}
 		}
-		f := watch("TPOT", series, 0.1, 1e4)
+		f := watch("TPOT", series, slices.Repeat([]float64{0.1}, n), 1e4)
 		near(t, "noise", f.Deviation, max(0.01, 1.5*gap/0.954))
 		near(t, "shift", f.Shift, math.Exp(after)-1)
 		if f.Changed != (jump != 0) || f.Changed && (f.Since != at+1 || f.After <= at ||

@@ -22,17 +22,26 @@ func (p *problem) asked(f *Factor) bool {
 	if f.Name == "round-trip" {
 		return slices.ContainsFunc(p.data, func(d datum) bool { return d.quantity == TTFT })
 	}
-	least, most := math.Inf(1), 0.0
-	for i := range p.runs {
-		for _, users := range p.runs[i].Users() {
-			least, most = min(least, users), max(most, users)
-		}
-	}
+	least, most := p.users()
 	held := false
 	for i := range len(p.data) + len(p.steps) {
 		held = held || p.datum(i).held
 	}
-	return f.Asked && held && most >= leastSpan*least
+	return f.Asked && held && most > 0 && most >= leastSpan*least
+}
+
+// users returns the smallest and the largest mean numbers of requests in flight of the runs; 0
+// where they are not known.
+func (p *problem) users() (least, most float64) {
+	for i := range p.runs {
+		for _, users := range p.runs[i].Users() {
+			if most == 0 || users < least {
+				least = users
+			}
+			most = max(most, users)
+		}
+	}
+	return math.Round(least*100) / 100, math.Round(most*100) / 100
 }
 
 // solveWithAsked solves without the factors that data have to ask for, and then with each of them:

@@ -9,6 +9,7 @@ import (
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/policies"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 	"github.com/llmsim/llmsim/sim"
 )
 
@@ -38,6 +39,16 @@ func (s *Server) clock(f scenarios.Factors) (*steptime.Clock, error) {
 		return nil, err
 	}
 	return steps.Clock, nil
+}
+
+// Evidence returns what is known of predictions for the server.
+func (s *Server) Evidence() (evidence.Evidence, error) {
+	simulation, err := s.build(scenarios.Factors{})
+	if err != nil {
+		return evidence.Evidence{}, err
+	}
+	simulation.Source.Close()
+	return simulation.Evidence(), nil
 }
 
 // served is a request as it was simulated. Times are in seconds.
@@ -112,6 +123,7 @@ func (r *Result) Deployment(server *Server, o *observed.Observed,
 		Deviations: scenarios.Deviations(r.Deviations()), Errors: r.HeldOut()}
 	load := o.Traffic()
 	d.Traffic = scenarios.Traffic{Rate: load.Rate, Prompt: load.Prompt, Output: load.Output}
+	d.Traffic.LeastUsers, d.Traffic.MostUsers = r.problem.users()
 	if at, err := time.Parse(time.DateOnly, measured); err == nil {
 		d.Expires = at.Add(validity).Format(time.DateOnly)
 	}

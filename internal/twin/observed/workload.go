@@ -112,8 +112,13 @@ func (r *Run) Users() (list []float64) {
 	}
 	switch {
 	case len(r.Requests) > 0:
-		l, f := r.described()
-		add(l.Rate * f.E2E)
+		time := 0.0
+		for i := range r.Requests {
+			time += r.Requests[i].E2E
+		}
+		if last := r.Requests[len(r.Requests)-1].Start(); last > 0 {
+			add(time / last)
+		}
 	case len(r.Intervals) > 0:
 		for i := range r.Intervals {
 			v := &r.Intervals[i]
