@@ -91,7 +91,7 @@ func readAIPerf(in *input, all []object) error {
 			Prompt: metrics.at("input_sequence_length").count("value"),
 			Output: metrics.at("output_sequence_length").count("value"),
 			TTFT:   seconds("time_to_first_token"), E2E: seconds("request_latency")}
-		q.Failed = q.Output == 0
+		q.Failed = o.at("error") != nil || meta["was_cancelled"] == true || q.Prompt == 0
 		run.Requests = append(run.Requests, q)
 	}
 	run.FromFirst()

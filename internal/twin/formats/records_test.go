@@ -37,6 +37,9 @@ func records() map[string]record {
 				"time_to_first_token":    dict{"value": 50, "unit": "ms"},
 				"request_latency":        dict{"value": 90, "unit": "ms"}}}
 	}
+	cancelled, refused := aiperf(7, 4), aiperf(8, 0)
+	cancelled["metadata"].(dict)["was_cancelled"] = true
+	refused["error"] = dict{"code": 499}
 	step := func(wall float64) dict {
 		return dict{"schema": "dynamo.fpm.trace.v1", "event": dict{"fpm": dict{"wall_time": wall,
 			"scheduled_requests": dict{"num_decode_requests": 3}}}}
@@ -55,7 +58,8 @@ func records() map[string]record {
 			dict{"usage": dict{"completion_tokens": 3}, "metrics": dict{
 				"time_to_first_token_ms": 8}}}, "%d answers have no metrics or no prompt",
 			"%d requests"},
-		"aiperf": {func(n int) any { return aiperf(n, 4) }, []any{aiperf(7, 0)},
+		// What ended without a token is part of the load.
+		"aiperf": {func(n int) any { return aiperf(n, 4*(n%2)) }, []any{cancelled, refused},
 			"%d of %[2]d requests failed or were cancelled", "%[2]d requests"},
 		"inference-perf-requests": {func(n int) any { return perf(n, 3, nil) }, []any{
 			perf(0, 3, dict{})}, "%d of %[2]d requests failed",
