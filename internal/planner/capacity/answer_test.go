@@ -215,6 +215,7 @@ func TestShippedPlans(t *testing.T) {
 				t.Errorf("%s %v: no answer", name, overrides)
 				continue
 			}
+			checkMeasurements(t, a)
 			s := rebuilt(t, a)
 			if s.Accelerators() != a.Chosen.Accelerators {
 				t.Errorf("%s %v: the scenario has %d accelerators, the answer %d", name, overrides,
@@ -228,6 +229,28 @@ func TestShippedPlans(t *testing.T) {
 		check(name, untuned, small)
 	}
 	check(drawn[0])
+}
+
+// checkMeasurements checks that what is worth measuring are fleets that cost less than the answer
+// and are not as sure as the plan asks, and that a measurement saves a hundredth of the price, and
+// no more than its cheapest fleet costs less.
+func checkMeasurements(t *testing.T, a *answer.Answer) {
+	t.Helper()
+	const year = 8766 // hours
+	for i := range a.Measurements {
+		m, most := &a.Measurements[i], 0.0
+		for _, f := range m.Fleets {
+			if f.Less <= 0 || f.Less <= most || f.Probability >= a.Confidence ||
+				math.Abs(f.Hourly+f.Less-a.Chosen.Hourly) > 1e-9*a.Chosen.Hourly {
+				t.Errorf("%+v beside an answer for %g", f, a.Chosen.Hourly)
+			}
+			most = f.Less
+		}
+		if hourly := m.Saving / year; hourly < 0.0095*a.Chosen.Hourly || hourly > 1.05*most {
+			t.Errorf("%s is expected to save %g a year, of at most %g", m.Label, m.Saving,
+				year*most)
+		}
+	}
 }
 
 // Prompts on GPUs of their own are an option, and its bound holds.
