@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/models/steptime"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/sim"
 )
 
 // Lesson holds the numbers that explain why serving a model costs what it costs.
@@ -247,16 +249,21 @@ func (l *Lesson) twoLatencies(p *doc.Blocks) {
 	request, token := l.steps.Clock.RequestLatency()
 	frontEnd := request.Seconds() + float64(l.prompt)*token.Seconds()
 	prefill := l.steps.Prompt(l.prompt).Time().Seconds()
+	of, way := &l.steps.Scenario, ""
+	trip := sim.Time(cmp.Or(of.Fleet.RoundTrip, of.Engine.Factors.RoundTrip)).Seconds()
+	if trip > 0 {
+		way = fmt.Sprintf(" + %s on the way from the user and back", units.FormatDuration(trip))
+	}
 	heading(p, "Two latencies")
 	say(p, "TTFT, the time to first token, is queueing + prefill + front end. The step that "+
 		"computes the last token of the prompt also gives the first token of the answer, so that "+
 		"no decode step is in it (some lectures count “queue + prefill + one decode”). The "+
 		"front end takes the request in, splits the prompt into tokens, and sends the token. A "+
-		"prompt of %s that is alone takes %s + %s = %s. Users notice TTFT while they wait for an "+
-		"answer to begin. It grows with the prompt and with the queue.",
+		"prompt of %s that is alone takes %s + %s%s = %s. Users notice TTFT while they wait for "+
+		"an answer to begin. It grows with the prompt and with the queue.",
 		units.Counted(float64(l.prompt), "token"),
-		units.FormatDuration(prefill), units.FormatDuration(frontEnd),
-		units.FormatDuration(prefill+frontEnd))
+		units.FormatDuration(prefill), units.FormatDuration(frontEnd), way,
+		units.FormatDuration(prefill+frontEnd+trip))
 	say(p, "TPOT, the time per output token, is the mean time between two tokens of an answer: "+
 		"the time of a step, over the tokens that it gives where drafts are accepted. Users who "+
 		"read along notice it above about 50 ms. It grows with the batch, and with the prompts "+
