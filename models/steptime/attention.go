@@ -200,19 +200,22 @@ func (c *attentionCosts) chunk(a *attention, n, cached int) sim.Time {
 		w = c.naive(a, w, n, cached)
 	}
 	compute := w.FLOPs / (a.peak * a.prefillCompute)
-	switch {
-	case c.engine.Roofline:
+	if c.engine.Roofline {
 		return times(a.count, max(compute, w.KVRead/c.bandwidth))
-	// kernels of linear attention compute whole chunks, and what they move is in their rate, which
-	// was measured where memory is fast: no memory is faster than its bandwidth
-	case a.perToken > 0:
-		return times(a.count, max(compute*float64((n+63)/64*64)/float64(n),
-			(w.KVRead+w.KVWritten+w.IO)/c.bandwidth))
-	case a.Gathered: // tokens are fetched while others are attended to
-		return times(a.count, max(compute, w.KVRead/(c.bandwidth*k.PrefillMemory))+
-			w.IO/(c.bandwidth*k.PrefillMemory))
 	}
-	return times(a.count, compute+(w.KVRead+w.IO)/(c.bandwidth*k.PrefillMemory))
+	moves := c.bandwidth * k.PrefillMemory // in B/s
+	seconds := compute + (w.KVRead+w.IO)/moves
+	switch {
+	// kernels of linear attention compute whole chunks, and what they move is in their rate
+	case a.perToken > 0:
+		seconds = compute * float64((n+63)/64*64) / float64(n)
+	case a.Gathered: // tokens are fetched while others are attended to
+		seconds = max(compute, w.KVRead/moves) + w.IO/moves
+	}
+	if a.StateBytes > 0 { // states are read and written whole, and no faster than the memory is
+		seconds = max(seconds, (w.KVRead+w.KVWritten+w.IO)/c.bandwidth)
+	}
+	return times(a.count, seconds)
 }
 
 // naive returns the work of a chunk whose scores are moved through memory: all pairs are computed,
