@@ -32,15 +32,6 @@ func EngineOf(preset string) (string, bool) {
 	return "", false
 }
 
-// Flag returns the flag of an engine that sets a key of a scenario, and false where no flag does.
-func Flag(engine, key string) (string, bool) {
-	e, err := engines.Find(engine)
-	if err != nil {
-		return "", false
-	}
-	return e.Table.Flag(key)
-}
-
 // CheckFolder returns an error unless path is free or an empty folder.
 func CheckFolder(dir string) error { return manifests.CheckFolder(dir) }
 

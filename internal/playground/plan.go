@@ -22,15 +22,11 @@ type Planned struct {
 	Answers *answer.Answers `json:"answers"`
 }
 
-// Said is a piece of text, of a kind of kinds.
+// Said is a piece of text. Kind is heading, text, item or command.
 type Said struct {
 	Kind  string `json:"kind"`
 	Words string `json:"words"`
 }
-
-// kinds names the kinds of blocks that the page shows; it draws its own tables and pictures.
-var kinds = map[doc.Kind]string{doc.Heading: "heading", doc.Text: "text", doc.Item: "item",
-	doc.Command: "command", doc.Line: "text"}
 
 // Plan answers the shipped plan with settings of the form key.path=value, as
 //
@@ -54,9 +50,25 @@ func Plan(ctx context.Context, settings []string, curves bool, ran func()) ([]by
 	}
 	p := Planned{Answers: all}
 	for _, b := range all.Document() {
-		if kind := kinds[b.Kind]; kind != "" && b.Words != "" {
+		if kind := kindOf(b.Kind); kind != "" && b.Words != "" {
 			p.Text = append(p.Text, Said{kind, doc.Plain(b.Words)})
 		}
 	}
 	return json.Marshal(p)
+}
+
+// kindOf returns the kind of a block in Said, and "" for tables and pictures, which the page draws
+// by itself.
+func kindOf(k doc.Kind) string {
+	switch k {
+	case doc.Heading:
+		return "heading"
+	case doc.Text, doc.Line:
+		return "text"
+	case doc.Item:
+		return "item"
+	case doc.Command:
+		return "command"
+	}
+	return ""
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/llmsim/llmsim/workload/lengths"
 )
 
-// sending is requests that are sent one by one. counts reports whether the times of those that
-// arrive then are compared; the others are only part of the load. law is the load of a scenario
-// from which requests were drawn, and nil where they were recorded.
+// sending holds requests that are sent at times of their own. counts reports whether the latencies
+// of requests with this arrival time are compared; other requests only load the server. law is the
+// load of a scenario from which the requests were drawn, and nil where they were recorded.
 type sending struct {
 	requests []sim.Request
 	counts   func(arrival sim.Time) bool

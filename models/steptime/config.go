@@ -89,18 +89,22 @@ func (f *Factors) applied(constants *hardware.Constants) *hardware.Constants {
 	return &c
 }
 
+// mostDecades is log10 of the number of sequences from which on the factor on the load grows no
+// further: no engine runs more in a step.
+const mostDecades = 4
+
 // loaded returns the factor on the time of the accelerators in steps of n sequences.
-func (f *Factors) loaded(n int) float64 {
+func (f *Factors) loaded(n int) slowdown {
 	if or1(f.Load) == 1 || n < 2 {
 		return 1
 	}
-	return math.Pow(f.Load, math.Log10(float64(n)))
+	return slowdown(math.Pow(f.Load, min(mostDecades, math.Log10(float64(n)))))
 }
 
 // served returns the time t of the accelerators in step s under the factors on steps with many
 // sequences.
 func (f *Factors) served(t sim.Time, s *sim.Step) sim.Time {
-	t = sim.Time(math.Round(float64(t) * f.loaded(s.Decodes+len(s.Prefill))))
+	t = f.loaded(s.Decodes + len(s.Prefill)).time(t)
 	factor := or1(f.Mixed)
 	if factor == 1 || s.Decodes == 0 || len(s.Prefill) == 0 {
 		return t

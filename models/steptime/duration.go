@@ -2,7 +2,6 @@ package steptime
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/llmsim/llmsim/sim"
 )
@@ -115,7 +114,7 @@ func (c *Clock) newForm(n int) form {
 	rest := c.stage.unattended(load{tokens: each, rows: each, routed: n}) +
 		c.stage.adapterTime(each, each)
 	floor, serial := c.host.floor(each, each, false), c.host.serial.at(each)
-	loaded := slowdown(c.cfg.Factors.loaded(n))
+	loaded := c.cfg.Factors.loaded(n)
 	for _, s := range f.attention {
 		s.base = loaded.time(s.base + rest)
 		s.slope = perToken(loaded.time(sim.Time(s.slope)))
@@ -173,34 +172,8 @@ func (c *Clock) verifyDrafts(s *sim.Step) sim.Time {
 	if c.cfg.Parallel.TwoBatch {
 		t -= c.stage.overlapped(t, c.perRank(s.DecodeTokens))
 	}
-	t = slowdown(c.cfg.Factors.loaded(s.Decodes)).time(t)
+	t = c.cfg.Factors.loaded(s.Decodes).time(t)
 	return max(1, max(t+v.adapters, v.floor)+v.serial)
-}
-
-// slowdown is a factor on the times of steps; 0 and 1 change nothing.
-type slowdown float64
-
-// active reports whether the factor changes anything.
-func (f slowdown) active() bool { return f != 0 && f != 1 }
-
-// slowdownUnit is what factors on step times are counted in, so that they multiply whole
-// ticks the same on every machine.
-const slowdownUnit = 1_000_000
-
-// time returns a time under the slowdown.
-func (f slowdown) time(t sim.Time) sim.Time {
-	switch {
-	case !f.active():
-		return t
-	case t < 0:
-		return -f.time(-t)
-	}
-	high, low := bits.Mul64(uint64(t), uint64(math.Round(float64(f)*slowdownUnit)))
-	if high >= slowdownUnit {
-		return math.MaxInt64
-	}
-	quotient, _ := bits.Div64(high, low, slowdownUnit)
-	return sim.Time(min(quotient, math.MaxInt64))
 }
 
 // form returns a form at a context under the slowdown: exact where a piece

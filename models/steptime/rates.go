@@ -3,6 +3,7 @@ package steptime
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/sim"
@@ -99,4 +100,30 @@ type peakRate struct {
 	// block take longer than those in 16 bits: the time of a kernel before them; 0 for other
 	// formats, and where it was not measured.
 	blocks float64
+}
+
+// slowdown is a factor on the times of steps; 0 and 1 change nothing.
+type slowdown float64
+
+// active reports whether the factor changes anything.
+func (f slowdown) active() bool { return f != 0 && f != 1 }
+
+// slowdownUnit is what factors on step times are counted in, so that they multiply whole
+// ticks the same on every machine.
+const slowdownUnit = 1_000_000
+
+// time returns a time under the slowdown.
+func (f slowdown) time(t sim.Time) sim.Time {
+	switch {
+	case !f.active():
+		return t
+	case t < 0:
+		return -f.time(-t)
+	}
+	high, low := bits.Mul64(uint64(t), uint64(math.Round(float64(f)*slowdownUnit)))
+	if high >= slowdownUnit {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(high, low, slowdownUnit)
+	return sim.Time(min(quotient, math.MaxInt64))
 }

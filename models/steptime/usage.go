@@ -98,9 +98,6 @@ func (c *Clock) Attainable() (flops, bandwidth float64, known bool) {
 		bandwidth / (steps * min(1, or1(f.Memory), or1(f.Cache))), c.cfg.Given == nil
 }
 
-// mostDecades is log10 of the most sequences that a step has.
-const mostDecades = 4
-
 // Peaks returns what the accelerators of the replica together can compute, in FLOP/s in the number
 // format of the matrix products, and move to and from memory, in B/s.
 func (c *Clock) Peaks() (flops, bandwidth float64) {

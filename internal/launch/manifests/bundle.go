@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	outputs "github.com/llmsim/llmsim/internal/files"
@@ -30,6 +31,21 @@ type Bundle struct {
 	Routing string
 	Exact   *Exact
 	Worker  engines.Dynamo
+}
+
+// Lines returns the commands that start the servers, equal ones once.
+func (b *Bundle) Lines() ([]string, error) {
+	var list []string
+	for i := range b.Servers {
+		line, err := b.Servers[i].Line()
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(list, line) {
+			list = append(list, line)
+		}
+	}
+	return list, nil
 }
 
 // ObjectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for

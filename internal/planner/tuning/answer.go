@@ -54,7 +54,7 @@ type Answer struct {
 	Evidence   evidence.Evidence `json:"evidence"`
 
 	scenario []byte
-	bundle   Bundle // nil if no engine is known
+	bundle   interface{ Write(folder string) error } // nil if no engine is known
 }
 
 // Outcome is the result of some settings.
@@ -106,13 +106,7 @@ func (a *Answer) Changed() bool { return len(a.Flags) > 0 }
 func (a *Answer) Scenario() []byte { return a.scenario }
 
 // Bundle returns the files that start the best option, or nil if no engine is known for it.
-func (a *Answer) Bundle() Bundle { return a.bundle }
-
-// Bundle is files that start a server.
-type Bundle interface {
-	// Write writes the files into a folder.
-	Write(folder string) error
-}
+func (a *Answer) Bundle() interface{ Write(folder string) error } { return a.bundle }
 
 // figureCount is the number of metrics that are shown beside the goal.
 const figureCount = 7

@@ -19,12 +19,6 @@ func (a *Answer) start(s *scenarios.Simulation) error {
 		return nil
 	}
 	a.bundle, a.Notes = bundle, bundle.Notes
-	for i := range bundle.Servers {
-		line, err := bundle.Servers[i].Line()
-		if err != nil {
-			return err
-		}
-		a.Launch = append(a.Launch, line)
-	}
-	return nil
+	a.Launch, err = bundle.Lines()
+	return err
 }

@@ -19,7 +19,7 @@ const leastSpan = 2
 // asked reports whether the data can ask for a factor: for a round trip, the first tokens were
 // timed; for load, the runs have loads that differ by leastSpan.
 func (p *problem) asked(f *Factor) bool {
-	if f.Name == "round-trip" {
+	if f.trip() {
 		return slices.ContainsFunc(p.data, func(d datum) bool { return d.quantity == TTFT })
 	}
 	least, most := p.users()
@@ -44,10 +44,10 @@ func (p *problem) users() (least, most float64) {
 	return math.Round(least*100) / 100, math.Round(most*100) / 100
 }
 
-// solveWithAsked solves without the factors that data have to ask for, and then with each of them:
-// it stays where it lowers the loss by leastGain and is further from none than its deviation, and
-// load also where it lowers the mean error of
-// what was held out. It returns the problem with the factors that stayed free.
+// solveWithAsked solves without the factors that data have to ask for, and then with each of them.
+// A factor stays free if it lowers the loss by leastGain and differs from its neutral value by more
+// than its standard deviation; load also has to lower the mean error of what was held out. It
+// returns the problem with the factors that stayed free.
 func (p *problem) solveWithAsked(ctx context.Context) (*problem, *solution, error) {
 	s, err := p.solve(ctx, make(point, len(p.free)))
 	if err != nil {

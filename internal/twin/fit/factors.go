@@ -26,13 +26,16 @@ type Factor struct {
 	of    func(*scenarios.Factors) *float64 // nil for the round trip
 }
 
+// trip reports whether the factor is the round trip, which is a time.
+func (f *Factor) trip() bool { return f.of == nil }
+
 // tripUnit is what the logarithm of a round trip counts from, in seconds: at x, the trip is
 // tripUnit·(eˣ−1), which is 0 at 0 and at least 0.
 const tripUnit = 0.01
 
 // value returns the factor, or the round trip in seconds, at a logarithm.
 func (f *Factor) value(x float64) float64 {
-	if f.of == nil {
+	if f.trip() {
 		return tripUnit * math.Expm1(x)
 	}
 	return math.Exp(x)
@@ -41,7 +44,7 @@ func (f *Factor) value(x float64) float64 {
 // spread returns the deviation of the value at a logarithm with a deviation: of a factor relative
 // to it, and of the round trip in seconds.
 func (f *Factor) spread(x, deviation float64) float64 {
-	if f.of == nil {
+	if f.trip() {
 		return tripUnit * math.Exp(x) * deviation
 	}
 	return deviation
@@ -49,7 +52,7 @@ func (f *Factor) spread(x, deviation float64) float64 {
 
 // set sets the value of the factor, or its deviation.
 func (f *Factor) set(s *scenarios.Factors, value float64) {
-	if f.of == nil {
+	if f.trip() {
 		s.RoundTrip = scenarios.Span(sim.Seconds(value))
 	} else {
 		*f.of(s) = value
@@ -59,7 +62,7 @@ func (f *Factor) set(s *scenarios.Factors, value float64) {
 // bounds returns the least and the largest logarithm.
 func (f *Factor) bounds() (least, most float64) {
 	most = mostLog * f.Prior
-	if f.of == nil {
+	if f.trip() {
 		return 0, most
 	}
 	return -most, most
@@ -124,7 +127,7 @@ func (x point) within() point {
 func settings(s scenarios.Factors) []string {
 	var list []string
 	for _, f := range Factors() {
-		if f.of == nil {
+		if f.trip() {
 			list = append(list, fmt.Sprintf("engine.factors.%s=%s", f.Name, s.RoundTrip))
 		} else if v := *f.of(&s); v != 0 {
 			list = append(list, fmt.Sprintf("engine.factors.%s=%.9g", f.Name, v))

@@ -10,6 +10,7 @@ import (
 func (r *Result) WriteText(to io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-12s%-10s%-12s%s\n", "factor", "value", "deviation", "of")
+	factors := Factors()
 	for i, f := range r.Factors {
 		if !r.problem.free[i] {
 			continue
@@ -22,7 +23,7 @@ func (r *Result) WriteText(to io.Writer) error {
 			known = " (at its bound)"
 		}
 		deviation := fmt.Sprintf("%.1f %%", 100*f.Deviation)
-		if f.Name == "round-trip" {
+		if factors[i].trip() {
 			deviation = fmt.Sprintf("%.3f", f.Deviation)
 		}
 		fmt.Fprintf(&b, "%-12s%-10.3f±%-11s%s%s\n", f.Name, f.Value, deviation, f.Of, known)

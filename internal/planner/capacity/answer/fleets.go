@@ -73,14 +73,8 @@ type Deployment struct {
 	Lacks    []string `json:"launch_lacks,omitempty"`
 	// Bundle writes the files that start the fleet. It is nil if no known engine runs on its
 	// hardware, for the reason in Unstartable.
-	Bundle      Bundle `json:"-"`
-	Unstartable string `json:"unstartable,omitempty"`
-}
-
-// Bundle is files that start a fleet.
-type Bundle interface {
-	// Write writes the files into a folder.
-	Write(folder string) error
+	Bundle      interface{ Write(folder string) error } `json:"-"`
+	Unstartable string                                  `json:"unstartable,omitempty"`
 }
 
 // PriceCurve is the fleets of a kind of server for several loads, each sized by simulations.

@@ -182,8 +182,9 @@ func verified(g evidence.Grade, kept, cases int) string {
 		units.Count(int64(cases)), of)
 }
 
-// likely says which fleet keeps the SLO at even odds, of the answer's replicas or of those that are
-// worth measuring, and what the sure answer costs beside it; nothing where there is no cheaper one.
+// likely names the cheapest fleet that keeps the SLO in at least half of the cases, and says what
+// the sure answer costs more. It looks at fewer replicas of the answer's kind and at the fleets of
+// Measurements, and returns "" where none is cheaper.
 func (a *Answer) likely() string {
 	best, label := a.Chosen.Likely, "of them"
 	for i := range a.Measurements {

@@ -123,7 +123,7 @@ func TestWaysOfScaling(t *testing.T) {
 	}
 }
 
-// Of users who think, those who all think for the same time are told to march in step.
+// A plan warns that users march in step if all of them think for the same time.
 func TestConstantThinkingIsTold(t *testing.T) {
 	for load, told := range map[string]bool{
 		"users: 200, think: {mean: 10s, distribution: constant}":        true,

@@ -69,9 +69,9 @@ func (f *Fleet) Measure(ctx context.Context, o *candidate.Option, most int) (*an
 }
 
 // expectedSaving is E[max(0, price − the price of the cheapest fleet that holds)], given fleets of
-// an option that are cheaper than price, the dearest first, and the probability that each holds. A
-// fleet holds wherever a cheaper one does, so each one adds what it is cheaper than the one before
-// in all cases in which it holds.
+// an option that are cheaper than price, the dearest first, and the probability that each holds. If
+// a fleet holds, so do the dearer ones: fleet i adds the difference to the price before it, times
+// its probability.
 func expectedSaving(price float64, fleets []answer.CheaperFleet) (sum float64) {
 	for i := range fleets {
 		sum += float64((price - fleets[i].Hourly) * fleets[i].Probability)

@@ -5,7 +5,6 @@ package detail
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/llmsim/llmsim/internal/launch"
@@ -21,16 +20,8 @@ func start(d *answer.Deployment, s *scenarios.Simulation) error {
 		return nil
 	}
 	d.Bundle, d.Lacks = bundle, bundle.Notes
-	for i := range bundle.Servers {
-		line, err := bundle.Servers[i].Line()
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(d.Launch, line) {
-			d.Launch = append(d.Launch, line)
-		}
-	}
-	return nil
+	d.Launch, err = bundle.Lines()
+	return err
 }
 
 // serving adds the commands that start one replica and load it, and that take what was measured.
@@ -39,12 +30,8 @@ func (f *Fleet) serving(simulation *scenarios.Simulation, m *answer.Measurement)
 	if err != nil {
 		return nil // no engine that is known runs on it: how to start it is not known either
 	}
-	for i := range bundle.Servers {
-		line, err := bundle.Servers[i].Line()
-		if err != nil {
-			return err
-		}
-		m.Commands = append(m.Commands, line)
+	if m.Commands, err = bundle.Lines(); err != nil {
+		return err
 	}
 	m.Commands = append(m.Commands, f.bench(bundle, m.Fleets[0].Replicas-f.Spare)...)
 	m.Commands = append(m.Commands, "llmsim twin observe bench-*.json --out observed",
