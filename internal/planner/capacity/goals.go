@@ -125,6 +125,7 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 			a.Contenders = len(list)
 		}
 		a.Sensitivity, err = s.sensitivity(ctx)
+		a.MenuRatios = a.Sensitivity != nil && s.ownRatio()
 		return err
 	})
 }

@@ -53,6 +53,14 @@ func (s *search) refineRatios(ctx context.Context) error {
 	return nil
 }
 
+// ownRatio reports whether the best fleet has numbers of prefill and decode replicas that no group
+// of the menu has.
+func (s *search) ownRatio() bool {
+	o := s.chosen()
+	menu := s.options[o.From]
+	return o.Prefills != menu.Prefills || o.Decodes != menu.Decodes
+}
+
 // refineRatio does so for n groups of option i, which keep the SLO.
 func (s *search) refineRatio(ctx context.Context, i, n int) error {
 	o := s.options[i]
