@@ -1,10 +1,13 @@
 package formats_test
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/testkit"
 	"github.com/llmsim/llmsim/internal/twin/formats"
 )
@@ -96,8 +99,89 @@ func fixtures() []fixture {
 				"0,completed,0,5,4,50,90\n1,rejected: timed out,1,5,4,0,0\n"},
 		{name: "steps.csv", format: "csv", runs: 1, steps: 1,
 			text: "step,prefill_tokens,decode_requests,decode_kv_tokens,step_ms\n1,0,3,300,12\n"},
+		{name: "table.txt", format: "printed-table", runs: 2, text: printed("ms", 1) +
+			printed("s", 1e-3)},
+		{name: "llama.md", format: "llama-bench", runs: 2, text: "| model | test | t/s |\n" +
+			"| --- | --- | --- |\n| m | pp512 | 8668.24 ± 11.45 |\n| m | tg 128 | 74.77 |\n"},
+		{name: "sglang.log", format: "sglang-decode-log", runs: 1, steps: 1,
+			text: "[2026-03-17 07:53:39 TP0] Decode batch, #running-req: 32, #token: 51027, " +
+				"token usage: 0.01, gen throughput (token/s): 1600.00, #queue-req: 0\n"},
+		{name: "trt.json", format: "trtllm-report", runs: 1,
+			text: `{"world_info":{"tp_size":2},"request_info":{"num_requests":10,` +
+				`"avg_input_length":100,"avg_output_length":20},"performance":` +
+				`{"total_latency_ms":500}}`},
+		{name: "offline.json", format: "vllm-throughput", runs: 1,
+			text: `{"elapsed_time":10,"num_requests":5,"total_num_tokens":50,` +
+				`"tokens_per_second":5}`},
+		{name: "llmperf.json", format: "llmperf", runs: 1, text: `{"results_ttft_s_mean":0.2,` +
+			`"mean_input_tokens":500,"mean_output_tokens":100,"num_concurrent_requests":4}`},
+		{name: "litellm.jsonl", format: "litellm", runs: 1, requests: 1,
+			text: `{"startTime":"2026-03-01T10:00:00.100Z","endTime":"2026-03-01 10:00:02.3",` +
+				`"completionStartTime":"2026-03-01T10:00:00.500Z","prompt_tokens":9,` +
+				`"completion_tokens":5,"messages":"a secret"}`},
+		{name: "usage.jsonl", format: "openai-usage", runs: 1, requests: 1,
+			text: `{"created":1767225600,"choices":["a secret"],"usage":{"prompt_tokens":12,` +
+				`"completion_tokens":3}}`},
+		{name: "chats.json", format: "conversations", runs: 1, requests: 1,
+			text: `[{"conversations":[{"from":"human","value":"a secret"},{"from":"gpt",` +
+				`"value":"another secret"}]}]`},
+		{name: "langfuse.csv", format: "langfuse", runs: 1, requests: 1,
+			text: "id,timestamp,promptTokens,completionTokens,latency,timeToFirstToken,input\n" +
+				"a,2026-03-01T10:00:00.100Z,12,5,2.2,0.4,a secret\n"},
 		{name: "stages.csv", format: "csv", runs: 1,
 			text: "rate_rps,stage_s,ttft_mean_ms,tpot_mean_ms\n5,60,30,9\n"},
+	}
+}
+
+// printed is a table as load generators print it, with its times in a unit of which a millisecond
+// has scale.
+func printed(unit string, scale float64) string {
+	line := func(name string, value float64) string {
+		return fmt.Sprintf("%-40s %.9g\n", name+" ("+unit+"):", value*scale)
+	}
+	return "============ Serving Benchmark Result ============\n" +
+		"Successful requests:                     1,000\n" +
+		"Benchmark duration (s):                  300.00\n" +
+		"Total input tokens:                      217000\n" +
+		"Total generated tokens:                  200000\n" +
+		"Output token throughput (tok/s):         653.61\n" +
+		line("Mean TTFT", 146809.12) + line("P99 TTFT", 286485.34) + line("Mean TPOT", 45.1)
+}
+
+// Tables in a paste are read one by one, and their units change nothing.
+func TestUnitsOfPrintedTables(t *testing.T) {
+	o, err := formats.Parse("x", []byte("some words: 3\n"+printed("ms", 1)+"and\n"+
+		printed("s", 1e-3)+printed("us", 1e3)), formats.Options{})
+	testkit.OK(t, err)
+	if len(o.Runs) != 3 || o.Runs[0].Load.Prompt != 217 || o.Runs[0].Load.Requests != 1000 ||
+		o.Runs[0].Summary.TTFT99 != 286.48534 {
+		t.Fatalf("%+v", o.Runs)
+	}
+	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, y) }
+	for i := range o.Runs {
+		r, first := &o.Runs[i], &o.Runs[0]
+		if r.Load != first.Load || !near(r.Summary.TTFT, first.Summary.TTFT) ||
+			!near(r.Summary.TPOT, 0.0451) || r.Summary.E2E != 0 {
+			t.Errorf("%+v, want %+v", r, first)
+		}
+	}
+}
+
+// What people paste is read, or refused with what to do.
+func TestPasted(t *testing.T) {
+	for name, word := range map[string]string{"vllm_table.txt": "", "sglang_decode.log": "",
+		"llamabench.md": "", "trtllm_report.json": "", "throughput.json": "", "llmperf.json": "",
+		"litellm.jsonl": "", "langfuse.csv": "", "openai_usage.jsonl": "", "sharegpt.json": "",
+		"vllm_custom.jsonl": "", "aiperf_mt.jsonl": "workload.trace"} {
+		o, err := formats.Read(files.Disk{}, testkit.Shared(t, "pasted", name), formats.Options{})
+		switch {
+		case word != "" && (err == nil || !strings.Contains(err.Error(), word)):
+			t.Errorf("%s: the error is %v, want one with %s", name, err, word)
+		case word == "" && err != nil:
+			t.Error(err)
+		case word == "" && len(o.Runs) == 0:
+			t.Errorf("%s: nothing is read", name)
+		}
 	}
 }
 
@@ -130,7 +214,7 @@ func TestFixtures(t *testing.T) {
 		}
 	}
 	for _, name := range formats.Names() {
-		if name != "json" && name != "otel-session" && !covered[name] {
+		if name != "json" && name != "otel-session" && name != "aiperf-input" && !covered[name] {
 			t.Errorf("no fixture of %s", name)
 		}
 	}

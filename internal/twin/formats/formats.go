@@ -31,10 +31,14 @@ type reader struct {
 func readers() []reader {
 	list := jsonReaders()
 	return append(list,
+		reader{"printed-table", fitsPrinted, readPrinted},
+		reader{"llama-bench", fitsLlamaBench, readLlamaBench},
+		reader{"sglang-decode-log", fitsDecodeLog, readDecodeLog},
 		reader{"vllm-iterations", fitsIterations, readIterations},
 		reader{"vllm-log", fitsLog, readLog},
 		reader{"metrics", fitsMetrics, readMetrics},
 		reader{"llm-d-report", fitsReport, readReport},
+		reader{"langfuse", fitsLangfuse, readLangfuse},
 		reader{"csv", fitsCSV, readCSV},
 	)
 }

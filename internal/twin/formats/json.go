@@ -40,6 +40,28 @@ func jsonFormats() []jsonFormat {
 			return o.at("event").has("fpm") || o.has("scheduled_requests")
 		}, "", readFPM},
 		{"otlp", func(o object) bool { return o.has("resourceSpans") }, "", readOTLP},
+		{"trtllm-report", func(o object) bool {
+			return o.has("world_info", "request_info", "performance")
+		}, "", readTRTLLMReport},
+		{"vllm-throughput", func(o object) bool {
+			return o.has("elapsed_time", "num_requests", "tokens_per_second")
+		}, "", readThroughput},
+		{"llmperf", func(o object) bool {
+			return o.has("results_ttft_s_mean") || o.has("results_ttft_s_quantiles_p50")
+		}, "", readLLMPerf},
+		{"litellm", func(o object) bool {
+			return o.has("startTime", "endTime", "prompt_tokens")
+		}, "", readLiteLLM},
+		{"openai-usage", func(o object) bool {
+			return o.has("created") && o.at("usage").has("prompt_tokens")
+		}, "", readUsage},
+		{"conversations", func(o object) bool {
+			turns := o.list("conversations")
+			return len(turns) > 0 && turns[0].has("value") || o.has("prompt", "output_tokens")
+		}, "", readConversations},
+		{"aiperf-input", func(o object) bool { return o.has("input_length", "output_length") },
+			"a trace to send, in which nothing is measured: name the file as workload.trace of a " +
+				"scenario", nil},
 		{"prometheus-api", func(o object) bool { return o.has("status", "data") }, "",
 			readPrometheus},
 		{"otel-session", func(o object) bool { return o.has("spans") || o.has("trace_id") },
