@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,8 +49,9 @@ type published struct {
 // for, since most programs want one of them.
 type Catalog struct {
 	models []*known
-	// byName has the models by the lookupKey of their names and aliases.
-	byName map[string]*known
+	// byName has the models by the lookupKey of their names and aliases, and byPlainName by what is
+	// left of these without words that change no byte; nil where that means several models.
+	byName, byPlainName map[string]*known
 }
 
 // known is a model of the catalogue.
@@ -68,7 +70,7 @@ var shipped = sync.OnceValues(func() (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{byName: map[string]*known{}}
+	c := &Catalog{byName: map[string]*known{}, byPlainName: map[string]*known{}}
 	for _, f := range files {
 		name := path.Join("catalog", f.Name())
 		data, err := catalogFiles.ReadFile(name)
@@ -108,6 +110,14 @@ func (c *Catalog) add(e entry) error {
 			return fmt.Errorf("%s: the name %q belongs to %s", e.Name, name, other.name)
 		}
 		c.byName[key] = m
+		_, last := splitName(name)
+		for _, plain := range withoutPlain(last) {
+			key, meant := lookupKey(plain), m
+			if other, taken := c.byPlainName[key]; taken && other != m {
+				meant = nil
+			}
+			c.byPlainName[key] = meant
+		}
 	}
 	c.models = append(c.models, m)
 	return nil
@@ -129,8 +139,7 @@ func (e entry) architecture() (*Architecture, error) {
 // lookupKey returns what names of the same model have in common: lower case, no organisation before
 // a slash, and no separator between a letter and a digit, so that Llama2-7b is llama-2-7b.
 func lookupKey(name string) string {
-	name = strings.ToLower(strings.TrimSpace(name))
-	name = name[strings.LastIndexByte(name, '/')+1:]
+	_, name = cutLast(strings.ToLower(strings.TrimSpace(name)))
 	var key strings.Builder
 	for i := range len(name) {
 		separates := strings.IndexByte("-_ ", name[i]) >= 0
@@ -161,24 +170,138 @@ func (c *Catalog) All() []*Architecture {
 	return list
 }
 
-// Lookup returns the model of that name or alias, such as "llama-2-70b", "Llama2-70b" or
-// "meta-llama/Llama-2-70b-hf". The error for an unknown name has the nearest known ones. The model
-// is shared: do not change it.
+// Lookup returns the model of that name or alias, such as "llama-2-70b", "Llama2-70b",
+// "meta-llama/Llama-2-70b-hf" or "/models/Llama-2-70b-chat-hf/", whose words beyond the known name
+// change no byte. The error for another name says why: it states how weights are stored
+// (ReadRelease), it is the name of a draft, or it is not known; then it has the nearest known
+// names. The model is shared: do not change it.
 func (c *Catalog) Lookup(name string) (*Architecture, error) {
-	if m, ok := c.byName[lookupKey(name)]; ok {
+	if m := c.find(name); m != nil {
 		return m.read()
 	}
+	n := readName(name)
+	if err := n.explain(name); err != nil {
+		return nil, err
+	}
+	switch m := c.find(n.of); {
+	case m != nil && n.weights == "":
+		return m.read()
+	case m != nil && n.microscaled:
+		a, err := m.read()
+		if err != nil {
+			return nil, err
+		}
+		return a.storedAs(mxfp8), nil
+	case m != nil:
+		return nil, fmt.Errorf("%q is %s with weights in %s, which are given apart from it", name,
+			m.name, n.weights)
+	}
+	return nil, c.unknown(name, n)
+}
+
+// find returns the model of a name, with words that change no byte or without them; nil where it is
+// not known, or where without them it means several.
+func (c *Catalog) find(name string) *known {
+	if m := c.byName[lookupKey(name)]; m != nil {
+		return m
+	}
+	_, last := splitName(name)
+	for _, shorter := range append([]string{last}, withoutPlain(last)...) {
+		key := lookupKey(shorter)
+		if m := c.byName[key]; m != nil {
+			return m
+		}
+		if m := c.byPlainName[key]; m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// unknown is the error for a name that is not known.
+func (c *Catalog) unknown(name string, n checkpointName) error {
 	var names []string
 	for _, m := range c.models {
 		names = append(names, m.name)
 	}
-	if near := nearest.Names(name, names); len(near) > 0 {
-		return nil, fmt.Errorf("unknown model %q; did you mean %s?", name,
-			strings.Join(near, " or "))
+	_, last := cutLast(n.of)
+	for _, text := range append([]string{name, last}, withoutPlain(last)...) {
+		if near := nearest.Names(text, names); len(near) > 0 {
+			return fmt.Errorf("unknown model %q; did you mean %s? For another model put the path "+
+				"of its config.json here", name, strings.Join(near, " or "))
+		}
 	}
-	return nil, fmt.Errorf("unknown model %q; llmsim list models has the %d that are known (or "+
+	return fmt.Errorf("unknown model %q; llmsim list models has the %d that are known (or "+
 		"give the path of a Hugging Face config.json)", name, len(names))
 }
+
+// Named returns the model that a checkpoint's name means, with its weights in the number format
+// that the name states, and what was assumed of words that are not known. Names of fine-tuned
+// models contain the name of the model that they began with, and its size.
+func (c *Catalog) Named(name string) (a *Architecture, notes []string, err error) {
+	if a, err = c.Lookup(name); err == nil {
+		return a, nil, nil
+	}
+	form, ok := ReadRelease(name)
+	if !ok {
+		form.Of = name
+		if n := readName(name); n.explain(name) != nil {
+			return nil, nil, err
+		}
+	}
+	m := c.find(form.Of)
+	if m == nil {
+		var rest []string
+		if m, rest = c.within(form.Of); m == nil {
+			return nil, nil, err
+		}
+		notes = []string{fmt.Sprintf("%s is read as %s: its name contains that one, and %s beside "+
+			"it is taken to change no byte; its config.json would tell", name, m.name,
+			strings.Join(rest, ", "))}
+	}
+	if a, err = m.read(); err == nil && form.Weights != "" {
+		a = a.storedAs(standardFormat(form.Weights))
+	}
+	return a, notes, err
+}
+
+// within returns the model whose name, with a size, is the longest within a name, and the other
+// words of it; nil where there is no such model, where several are as long, or where another word
+// is a size or tells of other parts.
+func (c *Catalog) within(name string) (best *known, rest []string) {
+	_, last := splitName(name)
+	words := strings.FieldsFunc(strings.ToLower(last), isSeparator)
+	if len(words) > mostWords {
+		return nil, nil
+	}
+	longest := 0
+	for from := range words {
+		for to := from + 1; to <= len(words); to++ {
+			span := words[from:to]
+			key := lookupKey(strings.Join(span, "-"))
+			m := c.byName[key]
+			if m == nil {
+				m = c.byPlainName[key]
+			}
+			if m == nil || to-from < longest || !tellsRelease(span) {
+				continue
+			}
+			if to-from == longest && m != best {
+				best, rest = nil, nil
+				continue
+			}
+			best, longest = m, to-from
+			rest = append(slices.Clone(words[:from]), words[to:]...)
+		}
+	}
+	if slices.ContainsFunc(rest, otherParts) {
+		return nil, nil
+	}
+	return best, rest
+}
+
+// mostWords bounds the words of a name that is searched for the name of a model.
+const mostWords = 16
 
 // WithKVHeads returns the model with n KV heads in each layer of softmax attention, to see what
 // sharing them saves (Ainslie et al., arXiv:2305.13245). The error says why it cannot have that

@@ -34,54 +34,20 @@ var readReleases = sync.OnceValue(func() []Release {
 	return files.MustReadTable[Release]("checkpoints.csv", releaseTable)
 })
 
-// releaseEndings lists what the names of checkpoints end with where they say the number format of
-// their weights, the longer ones first, with the organisations for which that holds; nil for all.
-func releaseEndings() []releaseEnding {
-	blocks := []string{"qwen/", "deepseek-ai/", "minimaxai/", "sgl-project/"}
-	return []releaseEnding{
-		{"-fp8-static-pertensor", hardware.FP8, nil}, {"-fp8-block", hardware.FP8Block, nil},
-		{"-nvfp4-fp8", hardware.FP4, nil}, // experts in the first, attention in the second
-		// Scales for blocks of 128×128: Qwen/Qwen3-32B-FP8, sgl-project/DeepSeek-V4-Flash-FP8 and
-		// the others of the table.
-		{"-fp8", hardware.FP8Block, blocks},
-		{"-fp8-dynamic", hardware.FP8, nil}, {"-fp8-kv", hardware.FP8, nil},
-		{"-fp8", hardware.FP8, nil},
-		{"-gptq-int8", hardware.INT8, nil}, {"-quantized.w8a8", hardware.INT8, nil},
-		{"-w8a8", hardware.INT8, nil}, {"-int8", hardware.INT8, nil},
-		{"-awq-int4", hardware.INT4, nil}, {"-awq", hardware.INT4, nil},
-		{"-gptq-int4", hardware.INT4, nil}, {"-gptq", hardware.INT4, nil},
-		{"-quantized.w4a16", hardware.INT4, nil}, {"-w4a16", hardware.INT4, nil},
-		{"-nvfp4", hardware.FP4, nil}, {"-mxfp4", hardware.MXFP4, nil},
-		{"-fp4", hardware.FP4, nil},
-	}
-}
-
-// releaseEnding is what the end of a name says of the weights.
-type releaseEnding struct {
-	text          string
-	weights       hardware.DType
-	organisations []string
-}
-
 // ReadRelease returns what a checkpoint is a form of, the number format of its weights, and whether
-// its name says so: by the table, or by its ending.
+// its name says so: by the table, or by its words. The form is unknown where the words state a
+// format that is not modelled, or a draft.
 func ReadRelease(repository string) (form Release, ok bool) {
 	for _, c := range Releases() {
 		if strings.EqualFold(c.Repository, repository) {
 			return c, true
 		}
 	}
-	lower := strings.ToLower(repository)
-	for _, e := range releaseEndings() {
-		of := slices.ContainsFunc(e.organisations, func(prefix string) bool {
-			return strings.HasPrefix(lower, prefix)
-		})
-		if cut := len(lower) - len(e.text); cut > 0 && lower[cut:] == e.text &&
-			(of || e.organisations == nil) {
-			return Release{repository, repository[:cut], e.weights, "its name"}, true
-		}
+	n := readName(repository)
+	if n.weights == "" || n.microscaled || n.unmodelled != "" || n.draft != "" {
+		return Release{}, false
 	}
-	return Release{}, false
+	return Release{repository, n.of, n.weights, "its name"}, true
 }
 
 var instructed = regexp.MustCompile(`(?i)[-_](instruct|chat|it)([-_.]|$)`)

@@ -129,21 +129,7 @@ func findModel(fsys fs.FS, name, path, assume string) (*models.Architecture, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := catalog.Lookup(name)
-	if err == nil {
-		return model, nil, nil
-	}
-	// The name of a checkpoint with quantised weights means the model in that format.
-	form, ok := models.ReadRelease(name)
-	if !ok {
-		return nil, nil, err
-	}
-	if model, unknown := catalog.Lookup(form.Of); unknown == nil {
-		quantised := *model
-		quantised.DType = form.Weights
-		return &quantised, nil, nil
-	}
-	return nil, nil, err
+	return catalog.Named(name)
 }
 
 // mostConfig bounds a config.json, in bytes: lists of modules that are not quantised, layer by

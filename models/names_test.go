@@ -1,0 +1,136 @@
+package models
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/llmsim/llmsim/hardware"
+	"github.com/llmsim/llmsim/internal/testkit"
+)
+
+// Words that change no byte, put behind the name of a model, leave the model as it is, and words
+// that state a format change the format only: whatever is before and behind them.
+func TestWordsBehindAName(t *testing.T) {
+	c := mustLoad(t)
+	formats := map[string]hardware.DType{
+		"-FP8": hardware.FP8, "-FP8-dynamic": hardware.FP8, "-FP8-block": hardware.FP8Block,
+		"-NVFP4": hardware.FP4, "-NVFP4-v2": hardware.FP4, "-MXFP4": hardware.MXFP4,
+		"-AWQ": hardware.INT4, "-GPTQ-Int4": hardware.INT4, "-GPTQ-Int8": hardware.INT8,
+		"-w8a8": hardware.INT8, "-quantized.w4a16": hardware.INT4, "-bf16": hardware.BF16,
+		"-Q4_K_M.gguf": hardware.Q4KM, "-GGUF:Q4_0": hardware.Q4_0, "-AWQ-4bit": hardware.INT4,
+	}
+	plain := []string{"-Instruct", "-Chat", "-it", "-2507", "-0813", "-Base", "@main", "-Preview"}
+	for _, a := range c.All() {
+		if !strings.ContainsAny(a.Name, "0123456789") {
+			continue
+		}
+		for _, word := range append(plain, "") {
+			name := "someone/" + a.Name + word
+			if strings.HasSuffix(a.Name, "-fp8") {
+				continue // the only checkpoint of the catalogue that is named after its format
+			}
+			got, notes, err := c.Named(name)
+			if err != nil || got != a || len(notes) > 0 {
+				t.Fatalf("%s: found %v, %v, %v, want %s", name, got, notes, err, a.Name)
+			}
+			base, _, _ := strings.Cut(name, "@")
+			for format, want := range formats {
+				if c.find(base+format) != nil {
+					continue // Llama-3.1-405B-FP8 is an entry of its own
+				}
+				got, _, err := c.Named(base + format)
+				if err != nil || got.DType != want || got.Name != a.Name {
+					t.Fatalf("%s%s: found %v, %v, want %s in %s", base, format, got, err, a.Name,
+						want)
+				}
+				if got.Parameters() != a.Parameters() || want != a.DType &&
+					got.WeightBytes(want) != plainFormats(a).WeightBytes(want) {
+					t.Fatalf("%s%s: the format changes more than bytes", base, format)
+				}
+			}
+		}
+	}
+}
+
+// plainFormats returns a model whose matrices all follow the deployment.
+func plainFormats(a *Architecture) *Architecture {
+	b := *a
+	b.Groups = nil
+	for _, g := range a.Groups {
+		g.Formats = nil
+		b.Groups = append(b.Groups, g)
+	}
+	return &b
+}
+
+// Names as people have them: paths, snapshots, tags, fine-tuned models; and those that stand for no
+// model or for an unknown one.
+func TestNamed(t *testing.T) {
+	c := mustLoad(t)
+	for name, want := range map[string]string{
+		"/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/b968826d9c46dd6066": "qwen3-8b",
+		"/models/Qwen3-8B/":                      "qwen3-8b",
+		"s3://bucket/meta-llama/Llama-3.1-8B":    "llama-3.1-8b",
+		"hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M":     "qwen3-8b q4_k_m",
+		"/m/Qwen3-8B-Q4_K_M-00001-of-00002.gguf": "qwen3-8b q4_k_m",
+		"llama3.1:8b":                            "llama-3.1-8b",
+		"deepseek-ai/DeepSeek-V3.1-Terminus":     "deepseek-v3",
+		"nvidia/DeepSeek-R1-0528-NVFP4-v2":       "deepseek-v3 fp4",
+		"amd/gpt-oss-120b-w-mxfp4-a-fp8":         "gpt-oss-120b",
+		"lmsys/gpt-oss-20b-bf16":                 "gpt-oss-20b bf16",
+		"nvidia/Kimi-K2-Thinking-NVFP4":          "kimi-k2.5 fp4",
+		"Qwen/Qwen3-30B-A3B-Thinking-2507-FP8":   "qwen3-30b-a3b fp8-block",
+		"nvidia/Llama-3.1-8B-Instruct-FP8-KV":    "llama-3.1-8b fp8",
+		"XiaoMi/MiniMax-MiniMax-M2":              "minimax-m2.5",
+		"NousResearch/Hermes-3-Llama-3.1-8B":     "llama-3.1-8b noted",
+		"x/Hermes-3-Llama-3.1-8B-FP8":            "llama-3.1-8b fp8 noted",
+		"deepseek-ai/DeepSeek-R1-0528-Qwen3-8B":  "qwen3-8b noted",
+	} {
+		a, notes, err := c.Named(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := a.Name
+		if known, err := c.Lookup(a.Name); err != nil || known.DType != a.DType {
+			got += " " + string(a.DType)
+		}
+		if len(notes) > 0 {
+			got += " noted"
+		}
+		if got != want {
+			t.Errorf("%s: found %s, want %s", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"yuhuili/EAGLE3-LLaMA3.1-Instruct-8B":    "unknown model",
+		"Inferact/MiniMax-M3-EAGLE3":             "is a draft (EAGLE3)",
+		"poolside/Laguna-S-2.1-DFlash-FP8":       "is a draft (DFlash)",
+		"google/gemma-3-27b-it-draft":            "is a draft (draft)",
+		"unsloth/Llama-3.2-1B-Instruct-bnb-4bit": "not modelled (4bit); the nearest is int4",
+		"unsloth/Qwen3-8B-GGUF":                  "not modelled (GGUF); the nearest is q4_k_m",
+		"unsloth/Qwen3-8B-GGUF:Q8_0":             "not modelled (Q8_0); the nearest is int8",
+		"someone/Qwen3-8B-VL":                    "unknown model",
+		"someone/Mixtral-2x-Qwen3-8B-14B":        "unknown model",
+		"someone/Coder-Qwen-7B-v2":               "unknown model",
+		"edbeeching/llama-3.1-8b-lora":           "unknown model",
+		"meta-llama/Llama-3.1-9B":                "did you mean llama-3.1-8b or",
+	} {
+		if a, _, err := c.Named(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: found %v, %v, want %s", name, a, err, want)
+		}
+	}
+}
+
+// MXFP8 has a scale of 8 bits for 32 weights.
+func TestMicroscaledNames(t *testing.T) {
+	a, err := mustLoad(t).Lookup("MiniMaxAI/MiniMax-M3-MXFP8")
+	testkit.OK(t, err)
+	plain := plainFormats(a)
+	matrices := plain.WeightBytes(hardware.BF16) - plain.WeightBytes(hardware.FP8)
+	if a.DType != hardware.FP8 {
+		t.Errorf("found %s", a.DType)
+	}
+	scales := a.WeightBytes(hardware.FP8) - plain.WeightBytes(hardware.FP8)
+	near(t, "bytes of scales", float64(scales), float64(matrices)/32, 1e-6)
+}
