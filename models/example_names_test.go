@@ -30,9 +30,9 @@ func ExampleCatalog_Lookup() {
 		panic(err)
 	}
 	_, err = catalog.Lookup("llama-2-71b")
-	fmt.Println(strings.ReplaceAll(err.Error(), "For ", "For\n"))
-	// Output: unknown model "llama-2-71b"; did you mean llama-2-7b or llama-2-70b or llama-2-13b? For
-	// another model put the path of its config.json here
+	fmt.Println(strings.ReplaceAll(err.Error(), "? ", "?\n"))
+	// Output: unknown model "llama-2-71b"; did you mean llama-2-7b or llama-2-70b or llama-2-13b?
+	// For another model put the path of its config.json here
 }
 
 func ExampleArchitecture_Parameters() {

@@ -274,8 +274,8 @@ func otherParts(word string) bool {
 	return sized.MatchString(word) || draftWord(word)
 }
 
-// tellsRelease reports whether the words of a model's name have its size and its release. Names such
-// as qwen-7b are used of several releases.
+// tellsRelease reports whether the words of a model's name have its size and its release. A name
+// such as qwen-7b is used of several releases.
 func tellsRelease(words []string) bool {
 	size, release := false, false
 	for _, w := range words {

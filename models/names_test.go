@@ -68,7 +68,7 @@ func plainFormats(a *Architecture) *Architecture {
 func TestNamed(t *testing.T) {
 	c := mustLoad(t)
 	for name, want := range map[string]string{
-		"/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/b968826d9c46dd6066": "qwen3-8b",
+		"/root/hub/models--Qwen--Qwen3-8B/snapshots/b968826d9c46dd6066": "qwen3-8b",
 		"/models/Qwen3-8B/":                      "qwen3-8b",
 		"s3://bucket/meta-llama/Llama-3.1-8B":    "llama-3.1-8b",
 		"hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M":     "qwen3-8b q4_k_m",
