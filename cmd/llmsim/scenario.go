@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/llmsim/llmsim/internal/ask/clients"
 	"github.com/llmsim/llmsim/internal/files"
 	"github.com/llmsim/llmsim/internal/launch"
 	"github.com/llmsim/llmsim/internal/planner"
@@ -33,7 +35,7 @@ type scenarioFlags struct {
 	trace      string      `flag:"trace" usage:"file for a timeline, to open at ui.perfetto.dev"`
 	checkSLO   bool        `flag:"check-slo" usage:"exit with code 3 if the SLO is missed"`
 	explain    bool        `flag:"explain" usage:"print the scenario with every default filled in, without running it"`
-	from       string      `flag:"from" usage:"a command that starts an engine, or a file with such a command or with those of prefill and decode pools (a shell script, a Kubernetes manifest, a folder of --emit), in place of a scenario"`
+	from       string      `flag:"from" usage:"a command that starts an engine, or a file with such a command or with those of prefill and decode pools (a shell script, a Kubernetes manifest, a folder of --emit), in place of a scenario. A load generator's command beside it is the workload"`
 	strict     strictFlag
 	emit       string `flag:"emit" usage:"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and notes. The scenario is not simulated"`
 	engine     string
@@ -143,7 +145,12 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	if err := flags.strict.refuse("--from leaves out", reading.Ignored); err != nil {
 		return nil, err
 	}
-	settings := append(reading.Settings, flags.set...)
+	load, notes, err := clients.Beside(flags.from)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	printNotes(cmd, notes)
+	settings := slices.Concat(reading.Settings, load, flags.set)
 	return func() (*scenarios.File, error) {
 		return scenarios.Parse("--from", []byte("{}"), settings...)
 	}, nil

@@ -24,6 +24,7 @@ var floors = map[string]int{
 	"models": 2, "policies": 2, "workload": 2, "metrics": 2, "internal/engine": 2,
 	"internal/content": 2, "internal/text": 2,
 	"scenarios": 3, "internal/report": 3, "internal/telemetry": 3, "internal/launch": 3,
+	"internal/ask":     4,
 	"internal/planner": 4, "internal/validation": 4, "internal/load": 4, "internal/serve": 4,
 	"internal/bench":      4,
 	"internal/playground": 4, "internal/training": 4, "internal/records": 4, "internal/twin": 4,

@@ -1,0 +1,446 @@
+// Package clients reads the commands of load generators as the workload of a scenario: rates,
+// concurrency, lengths, numbers of requests.
+package clients
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/launch/commands"
+	"github.com/llmsim/llmsim/internal/nearest"
+)
+
+//go:embed tools.yaml
+var table []byte
+
+// tool is a load generator.
+type tool struct {
+	Name string `yaml:"name"`
+	// Starts are the words with which its commands begin.
+	Starts []string `yaml:"starts"`
+	// Defaults are the values of terms that a command does not give.
+	Defaults map[string]string `yaml:"defaults"`
+	// Ratio says what the term ratio does to a length n: around, from (1-ratio)·n to (1+ratio)·n;
+	// or below, from ratio·n to n.
+	Ratio string `yaml:"ratio"`
+	// Options are the terms that flags set.
+	Options map[string]string `yaml:"options"`
+}
+
+// tools returns the table. It panics on a mistake in it, which is part of the program.
+func tools() []tool {
+	var list []tool
+	if err := files.DecodeYAML(table, &list); err != nil {
+		panic(err)
+	}
+	return list
+}
+
+// Load is what load generators were told to send. Terms hold numbers and words as they are written:
+// rate (requests a second, or inf), concurrency, burstiness (the shape of gamma gaps), pattern,
+// level (of pattern), requests, duration (s), input, output, input-std, output-std, ratio, prefix
+// and groups (a shared prefix), dataset, data (GuideLLM's), seed.
+type Load struct {
+	Tool  string
+	Terms map[string]string
+	// Notes say what is assumed, and what is left out.
+	Notes []string
+
+	ratio string // of the tool
+}
+
+// match returns the tool that words start, and the words after its name; nil for another program.
+func match(words []string) (*tool, []string) {
+	list := tools()
+	for at := range words {
+		if at > 40 || strings.Contains(words[at], "\n") {
+			break
+		}
+		for i := range list {
+			for _, start := range list[i].Starts {
+				want := strings.Fields(start)
+				if len(words)-at < len(want) || path.Base(words[at]) != want[0] ||
+					!slices.Equal(words[at+1:at+len(want)], want[1:]) {
+					continue
+				}
+				return &list[i], words[at+len(want):]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Beside reads the load generator's command in a text that starts an engine, or in the file of that
+// name, as overrides of a scenario; nothing where there is none. Of several loads it is the first.
+func Beside(text string) (settings, notes []string, err error) {
+	if !strings.ContainsAny(text, " \n") {
+		data, err := files.Read(files.Disk{}, text, commands.MostText)
+		if err != nil {
+			return nil, nil, nil // a folder, or what the reader of engines refuses
+		}
+		text = string(data)
+	}
+	list, err := Find(text)
+	if err != nil || len(list) == 0 {
+		return nil, nil, err
+	}
+	settings, err = list[0].Settings()
+	notes = append(notes, list[0].Notes...)
+	if len(list) > 1 {
+		notes = append(notes, fmt.Sprintf("the first of %d loads is taken", len(list)))
+	}
+	return settings, notes, err
+}
+
+// Names returns the words with which commands of load generators begin.
+func Names() (list []string) {
+	for _, t := range tools() {
+		list = append(list, t.Starts...)
+	}
+	return list
+}
+
+// Starts reports whether words start a load generator.
+func Starts(words []string) bool {
+	t, _ := match(words)
+	return t != nil
+}
+
+// Find reads all commands of load generators in a text for a shell, in their order. Commands that
+// sweep are several loads, and a command that prepares a dataset belongs to the one after it.
+func Find(text string) ([]*Load, error) {
+	found, err := commands.Read(text, Starts)
+	if err != nil {
+		return nil, err
+	}
+	var list []*Load
+	var prepared *Load
+	for _, c := range found.Commands {
+		if !Starts(c.Words) {
+			continue
+		}
+		l, err := read(c.Words)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(l.Tool, "prepare-dataset") {
+			prepared = l
+			continue
+		}
+		if prepared != nil {
+			l.fill(prepared.Terms)
+			prepared = nil
+		}
+		list = append(list, l.sweep()...)
+	}
+	if prepared != nil {
+		prepared.fill(map[string]string{"rate": "inf"})
+		list = append(list, prepared)
+	}
+	return list, nil
+}
+
+// Parse reads a command, or terms such as concurrency=64,input=1000,output=200.
+func Parse(words string) (*Load, error) {
+	if Starts(strings.Fields(words)) {
+		list, err := Find(words)
+		if err == nil && len(list) == 0 {
+			err = errors.New("found no load in the command")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return list[0], nil
+	}
+	l := &Load{Tool: "--load", Terms: map[string]string{"rate": "inf"}}
+	known := []string{"rate", "concurrency", "input", "output", "requests", "input-std",
+		"output-std", "prefix", "groups", "burstiness", "duration", "seed"}
+	for _, pair := range strings.Split(words, ",") {
+		key, value, found := strings.Cut(strings.TrimSpace(pair), "=")
+		if !slices.Contains(known, key) || !found {
+			return nil, errors.New(nearest.Unknown("term", key, known) +
+				"; want a command of a load generator, or such as concurrency=64,input=1000," +
+				"output=200")
+		}
+		l.Terms[key] = value
+	}
+	return l, nil
+}
+
+// fill sets the terms that the load does not have.
+func (l *Load) fill(terms map[string]string) {
+	for key, value := range terms {
+		if _, given := l.Terms[key]; !given {
+			l.Terms[key] = value
+		}
+	}
+}
+
+// read reads a command.
+func read(words []string) (*Load, error) {
+	t, rest := match(words)
+	l := &Load{Tool: t.Name, Terms: map[string]string{}, ratio: t.Ratio}
+	for i := 0; i < len(rest); i++ {
+		flag, value, joined := strings.Cut(rest[i], "=")
+		if !strings.HasPrefix(flag, "--") {
+			continue
+		}
+		flag = strings.ReplaceAll(flag, "_", "-")
+		term, known := t.Options[flag]
+		if !joined && i+1 < len(rest) &&
+			(known || !strings.HasPrefix(rest[i+1], "-")) {
+			i++
+			value = rest[i]
+		}
+		if !known {
+			continue
+		}
+		if value == "" || commands.Closed(value) != nil {
+			return nil, fmt.Errorf("%s: %s has no value that is known: replace its variable, "+
+				"such as with --var NAME=8", t.Name, flag)
+		}
+		l.Terms[term] = value
+	}
+	l.dataset(t)
+	l.fill(t.Defaults)
+	if l.Terms["dataset"] == "sharegpt" {
+		delete(l.Terms, "ratio")
+	}
+	return l, nil
+}
+
+// dataset sets the lengths of datasets that say them.
+func (l *Load) dataset(t *tool) {
+	name := l.Terms["dataset"]
+	if name == "" {
+		name = t.Defaults["dataset"]
+	}
+	switch name {
+	case "sharegpt":
+		l.Notes = append(l.Notes, "ShareGPT is taken as lognormal prompts of 217 tokens and "+
+			"answers of 200 on average, as 1,000 of its conversations have in vLLM's benchmark")
+		l.fill(map[string]string{"input": "217", "output": "200", "input-cv": "1.2",
+			"output-cv": "1"})
+	case "sonnet":
+		l.fill(map[string]string{"input": "550", "output": "150", "prefix": "200"})
+	case "prefix_repetition":
+		l.fill(map[string]string{"input": "256", "output": "128", "prefix": "256",
+			"groups": "10"})
+	case "generated-shared-prefix":
+		l.fill(map[string]string{"input": "128", "output": "256", "prefix": "2048",
+			"groups": "64", "per-group": "16"})
+		groups, _ := strconv.Atoi(l.Terms["groups"])
+		each, _ := strconv.Atoi(l.Terms["per-group"])
+		l.Terms["requests"] = strconv.Itoa(groups * each)
+	case "", "random", "random-ids":
+	default:
+		l.Notes = append(l.Notes, fmt.Sprintf("the lengths of dataset %s are not known: give "+
+			"input and output with --load", name))
+	}
+}
+
+// sweep returns the loads of a command that names several rates or numbers of streams.
+func (l *Load) sweep() []*Load {
+	for _, term := range []string{"level", "rate", "concurrency"} {
+		values := strings.Split(strings.Trim(l.Terms[term], "[]"), ",")
+		if len(values) < 2 {
+			continue
+		}
+		var list []*Load
+		for _, value := range values[:min(len(values), 20)] {
+			one := &Load{Tool: l.Tool, Terms: map[string]string{}, Notes: l.Notes, ratio: l.ratio}
+			one.fill(l.Terms)
+			one.Terms[term] = strings.TrimSpace(value)
+			list = append(list, one)
+		}
+		return list
+	}
+	return []*Load{l}
+}
+
+// number returns a term as a number from a least one; 0 where it is not given.
+func (l *Load) number(term string, least float64) (float64, error) {
+	words, given := l.Terms[term]
+	if !given {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(words, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < least || v > 1e9 {
+		return 0, fmt.Errorf("%s: %s: found %q, want a number from %g to 1e9", l.Tool, term, words,
+			least)
+	}
+	return v, nil
+}
+
+// Settings returns the load as overrides of a scenario, "workload.rate=4/s".
+func (l *Load) Settings() ([]string, error) {
+	if err := l.guide(); err != nil {
+		return nil, err
+	}
+	list, err := l.arrivals()
+	if err != nil {
+		return nil, err
+	}
+	for _, side := range [][2]string{{"input", "prompt"}, {"output", "output"}} {
+		words, err := l.length(side[0])
+		if err != nil {
+			return nil, err
+		}
+		if words != "" {
+			list = append(list, "workload."+side[1]+"="+words)
+		}
+	}
+	for _, one := range []struct{ term, format string }{
+		{"requests", "workload.requests=%.0f"}, {"duration", "workload.duration=%gs"},
+		{"seed", "seed=%.0f"},
+	} {
+		if _, given := l.Terms[one.term]; given {
+			n, err := l.number(one.term, 0)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 || one.term == "seed" {
+				list = append(list, fmt.Sprintf(one.format, n))
+			}
+		}
+	}
+	prefix, err := l.number("prefix", 0)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := l.number("groups", 0)
+	if err != nil {
+		return nil, err
+	}
+	if prefix >= 1 {
+		list = append(list, fmt.Sprintf("workload.prefix={groups: %.0f, tokens: %.0f}",
+			max(1, groups), prefix))
+	}
+	if strings.HasPrefix(l.Terms["dataset"], "random") {
+		list = append(list, "workload.tokens=random")
+	}
+	return list, nil
+}
+
+// guide turns GuideLLM's data and profile into the other terms.
+func (l *Load) guide() error {
+	if data := l.Terms["data"]; data != "" {
+		of := map[string]string{}
+		var object map[string]any
+		if json.Unmarshal([]byte(data), &object) == nil {
+			for key, value := range object {
+				of[key] = fmt.Sprint(value)
+			}
+		} else {
+			for _, pair := range strings.Split(data, ",") {
+				key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+				of[key] = value
+			}
+		}
+		for key, term := range map[string]string{"prompt_tokens": "input",
+			"output_tokens": "output", "prompt_tokens_stdev": "input-std",
+			"output_tokens_stdev": "output-std"} {
+			if of[key] != "" {
+				l.Terms[term] = of[key]
+			}
+		}
+	}
+	level, given := l.Terms["level"]
+	switch pattern := l.Terms["pattern"]; {
+	case l.Tool != "guidellm":
+	case pattern == "synchronous":
+		l.Terms["concurrency"] = "1"
+	case pattern == "throughput":
+		l.Terms["rate"] = "inf"
+	case pattern == "concurrent" && given:
+		l.Terms["concurrency"] = level
+	case (pattern == "constant" || pattern == "poisson" || pattern == "async") && given:
+		l.Terms["rate"] = level
+	default:
+		l.Terms["concurrency"] = "1"
+		l.Notes = append(l.Notes, "GuideLLM's sweep chooses its rates by what it measures: one "+
+			"stream is simulated; give a rate with --load")
+	}
+	return nil
+}
+
+// arrivals returns how requests arrive.
+func (l *Load) arrivals() ([]string, error) {
+	concurrency, err := l.number("concurrency", 0)
+	if err != nil {
+		return nil, err
+	}
+	words := l.Terms["rate"]
+	infinite := words == "" || strings.EqualFold(words, "inf") ||
+		strings.EqualFold(words, "infinity") || words == "-1" && l.Tool != "--load"
+	if infinite && concurrency >= 1 {
+		return []string{fmt.Sprintf("workload.arrivals={process: closed-loop, users: %.0f, "+
+			"start: together}", concurrency)}, nil
+	}
+	if infinite {
+		return []string{"workload.arrivals=at-once"}, nil
+	}
+	rate, err := l.number("rate", 1e-6)
+	if err != nil {
+		return nil, err
+	}
+	list := []string{"workload.rate=" + strconv.FormatFloat(rate, 'f', -1, 64) + "/s"}
+	shape, err := l.number("burstiness", 1e-4)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.HasPrefix(l.Terms["pattern"], "constant"):
+		list = append(list, "workload.arrivals=constant")
+	case shape > 0 && shape != 1:
+		list = append(list, fmt.Sprintf("workload.arrivals={process: gamma, cv: %.4g}",
+			1/math.Sqrt(shape)))
+	}
+	if concurrency >= 1 {
+		l.Notes = append(l.Notes, fmt.Sprintf("at most %.0f requests in flight beside a rate: the "+
+			"rate is simulated without that limit", concurrency))
+	}
+	return list, nil
+}
+
+// length returns the distribution of input or output; empty where it is not given.
+func (l *Load) length(side string) (string, error) {
+	mean, err := l.number(side, 0)
+	if err != nil || mean < 1 {
+		return "", err
+	}
+	std, err := l.number(side+"-std", 0)
+	if err != nil {
+		return "", err
+	}
+	ratio, err := l.number("ratio", 0)
+	if err != nil {
+		return "", err
+	}
+	_, given := l.Terms["ratio"]
+	low, high := mean, mean
+	switch {
+	case l.ratio == "below" && given:
+		low = math.Floor(mean * ratio)
+	case l.ratio == "around" && ratio > 0 && ratio < 1:
+		low, high = math.Floor(mean*(1-ratio)), math.Ceil(mean*(1+ratio))
+	}
+	switch cv := l.Terms[side+"-cv"]; {
+	case cv != "":
+		return fmt.Sprintf("{distribution: lognormal, mean: %.4g, cv: %s}", mean, cv), nil
+	case std > 0:
+		return fmt.Sprintf("{distribution: normal, mean: %.6g, std: %.6g}", mean, std), nil
+	case low < high:
+		return fmt.Sprintf("{distribution: uniform, min: %.0f, max: %.0f}", max(1, low), high),
+			nil
+	}
+	return fmt.Sprintf("%.0f", mean), nil
+}
