@@ -25,7 +25,7 @@ func TestPagesShowTheOutput(t *testing.T) {
 // pagesWithOutput returns the pages whose commands begin with "$" and are followed by what they
 // print.
 func pagesWithOutput() []string {
-	return []string{"questions.md", "planning.md", "comparing.md"}
+	return []string{"questions.md", "planning.md", "comparing.md", "situations.md"}
 }
 
 // showsOutput checks that a page of the documentation shows what its commands print in a folder,

@@ -86,14 +86,14 @@ func (o *Observation) Steady() int {
 	return n
 }
 
-// Reason says without file and line why a scenario cannot run, where a menu or the settings of a
-// sweep tell where.
-func Reason(err error) string {
+// Reason says why a scenario cannot run, without file and line, which mean nothing where a menu or
+// a grid has set the fields. The key is the field of which the reason speaks; "" is none.
+func Reason(err error) (key, reason string) {
 	var list strict.Problems
 	if errors.As(err, &list) && len(list) > 0 {
-		return list[0].Message
+		return list[0].Path, list[0].Message
 	}
-	return err.Error()
+	return "", err.Error()
 }
 
 // requestLog is an Observation while it is being made, a sim.Observer.

@@ -100,15 +100,15 @@ func TestSteadyByHand(t *testing.T) {
 // A reason is the first problem without its place, and any other error as it is.
 func TestReasons(t *testing.T) {
 	for _, c := range []struct {
-		err  error
-		want string
+		err       error
+		key, want string
 	}{
 		{strict.Problems{{Where: "x.yaml:3", Path: "a.b", Message: "too large"}, {Message: "y"}},
-			"too large"},
-		{errors.New("other"), "other"}, {strict.Problems{}, strict.Problems{}.Error()},
+			"a.b", "too large"},
+		{errors.New("other"), "", "other"}, {strict.Problems{}, "", strict.Problems{}.Error()},
 	} {
-		if got := Reason(c.err); got != c.want {
-			t.Errorf("%v: %q", c.err, got)
+		if key, got := Reason(c.err); key != c.key || got != c.want {
+			t.Errorf("%v: %q: %q", c.err, key, got)
 		}
 	}
 	swept := 0

@@ -78,7 +78,9 @@ type Row struct {
 
 // outcome is what a run comes to, and what the journal keeps of it.
 type outcome struct {
-	Reason string             `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Key is the setting of which Reason speaks.
+	Key    string             `json:"key,omitempty"`
 	Values map[string]float64 `json:"values,omitempty"`
 	// Priced names the denominator of prices, and Whole has those figures over the whole run that
 	// differ from Values, see scenarios.PriceAlike.
@@ -150,8 +152,8 @@ func (s *Sweep) results(points []planner.Point, keys []string, done map[string]o
 		r.Rows[i] = newRow(p, o)
 	}
 	if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Reason == "" || row.Failed }) {
-		return nil, scenarios.BadInput(fmt.Errorf("no point of the grid can run; the first: %s",
-			r.Rows[0].Reason))
+		return nil, scenarios.BadInput(fmt.Errorf("no point of the grid can run; the first, %s: %s",
+			r.Rows[0].Point, r.Rows[0].Reason))
 	}
 	r.markFront()
 	return r, nil
@@ -185,6 +187,10 @@ func (r *Results) Failed() int {
 func newRow(p planner.Point, o outcome) Row {
 	row := Row{Point: p, Reason: o.Reason, Failed: o.failed, Evidence: o.Evidence, SLOMet: o.SLOMet,
 		Binds: o.Binds}
+	varied := slices.ContainsFunc(p, func(set planner.Setting) bool { return set.Key == o.Key })
+	if o.Key != "" && !varied {
+		row.Reason = o.Key + ": " + o.Reason // the name of the point does not have it
+	}
 	if o.Reason == "" {
 		for _, m := range planner.Metrics() {
 			v, found := o.Values[m.Name]
@@ -205,7 +211,8 @@ const Kind = "sweep"
 func Simulate(ctx context.Context, f *scenarios.File, _ string) (any, error) {
 	simulation, err := f.Build(policies.Default())
 	if scenarios.IsInputError(err) {
-		return outcome{Reason: planner.Reason(err)}, nil
+		key, reason := planner.Reason(err)
+		return outcome{Key: key, Reason: reason}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -472,9 +472,16 @@ func TestResultsByHand(t *testing.T) {
 		}
 	}
 	bad := map[string]outcome{"x": {Reason: "does not fit"}, "y": {Reason: "too small"}}
-	if _, err := s.results(points, keys, bad); !scenarios.IsInputError(err) ||
-		!strings.Contains(err.Error(), "the first: does not fit") {
-		t.Errorf("nothing can run: %v", err)
+	// The reason names its key where the point does not.
+	first := points[0].String()
+	for key, want := range map[string]string{"": first + ": does not fit",
+		points[0][0].Key: first + ": does not fit",
+		"memory.tokens":  first + ": memory.tokens: does not fit"} {
+		bad["x"] = outcome{Key: key, Reason: "does not fit"}
+		_, err := s.results(points, keys, bad)
+		if !scenarios.IsInputError(err) || !strings.HasSuffix(err.Error(), "the first, "+want) {
+			t.Errorf("nothing can run: %v", err)
+		}
 	}
 	if failures(bad) != nil {
 		t.Error("what cannot run has failed")

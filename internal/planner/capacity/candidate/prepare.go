@@ -178,7 +178,8 @@ func (p *preparer) prepare(s *Server) error {
 	file.Clocks = p.clocks
 	simulation, err := file.Build(p.policies)
 	if scenarios.IsInputError(err) && !asked.Concerns(err, "workload") {
-		s.Unfit = p.loads.same(planner.Reason(err))
+		_, reason := planner.Reason(err)
+		s.Unfit = p.loads.same(reason)
 		return nil
 	}
 	if err != nil {

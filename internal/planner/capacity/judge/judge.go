@@ -165,8 +165,9 @@ func (j *Judge) CheckScalings(options []*candidate.Option) error {
 			err = simulation.Source.Close()
 		}
 		if scenarios.IsInputError(err) {
+			_, reason := planner.Reason(err)
 			return scenarios.BadInput(fmt.Errorf("%s: menu.scaling: %s: %s", f.Name,
-				f.Plan.Menu.ScalingWords(o.Scaling.Index), planner.Reason(err)))
+				f.Plan.Menu.ScalingWords(o.Scaling.Index), reason))
 		}
 		if err != nil {
 			return err
