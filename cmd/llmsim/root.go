@@ -22,7 +22,8 @@ type group struct {
 // groups lists the commands. To add one, write its file and name it here.
 func groups() []group {
 	return []group{
-		{"simulate", "Simulate:", []*cobra.Command{scenarioCommand(), timelineCommand()}},
+		{"simulate", "Simulate:", []*cobra.Command{scenarioCommand(), timelineCommand(),
+			askCommand()}},
 		{"decide", "Decide:", []*cobra.Command{
 			compareCommand(), sweepCommand(), tuneCommand(), planCommand(), supportCommand(),
 			workerCommand(), mergeCommand(),

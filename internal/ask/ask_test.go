@@ -1,0 +1,220 @@
+package ask
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/llmsim/llmsim/internal/testkit"
+	"github.com/llmsim/llmsim/policies"
+	"github.com/llmsim/llmsim/scenarios"
+)
+
+func thread(t *testing.T, name string) string {
+	t.Helper()
+	return string(testkit.Read(t, filepath.Join("testdata", name)))
+}
+
+func ask(t *testing.T, text string, o Options) *Answer {
+	t.Helper()
+	a, err := Ask(context.Background(), text, o)
+	testkit.OK(t, err)
+	return a
+}
+
+// figures are what an answer predicts, by name.
+func figures(a *Answer) map[string]float64 {
+	of := map[string]float64{}
+	for _, f := range a.Figures {
+		of[f.Run+f.Name] = f.Predicted
+	}
+	return of
+}
+
+// Each thread is understood: its server, its accelerators, its load, its figures; and every
+// predicted figure is what the emitted scenario gives.
+func TestThreads(t *testing.T) {
+	for name, want := range map[string]struct {
+		setup, load, says string
+		reported          map[string]float64
+	}{
+		"vllm_table.txt": {"H100 SXM", "128", "", map[string]float64{"mean_ttft_ms": 3105.1,
+			"mean_tpot_ms": 16.1, "output_throughput": 3658.5, "p99_ttft_ms": 4900}},
+		"sglang_log.txt": {"A100 SXM", "32", "", map[string]float64{
+			"mean_tpot_ms": 500 * (32/1634.73 + 32/1640.24)}},
+		"kv_cache.txt": {"2 × NVIDIA L40S", "", "", map[string]float64{
+			"kv_cache_tokens": 196608, "kv_cache_gib": 18.02}},
+		"slow_tpot.txt": {"8 × NVIDIA H100", "8", "times its roofline",
+			map[string]float64{"mean_tpot_ms": 40.05}},
+		"impossible.txt": {"4 × NVIDIA A100", "1", "impossible",
+			map[string]float64{"mean_tpot_ms": 5}},
+		"trtllm.txt": {"H200", "128", "", map[string]float64{"mean_tpot_ms": 12.3}},
+		"llmperf.txt": {"4 × NVIDIA A100", "5", "", map[string]float64{
+			"mean_ttft_ms": 250}},
+		"question_only.txt": {"A100 PCIe", "4/s", "", map[string]float64{"mean_ttft_ms": 0}},
+		"two_tables.txt":    {"L40S", "32", "", map[string]float64{"mean_tpot_ms": 31.4}},
+		"prose.txt":         {"2 × NVIDIA H100 PCIe", "16", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := ask(t, thread(t, name), Options{})
+			if !strings.Contains(a.Setup, want.setup) || !strings.Contains(a.Load, want.load) {
+				t.Errorf("understood %q with %q, want %q with %q", a.Setup, a.Load, want.setup,
+					want.load)
+			}
+			said := strings.Join(a.Doubts, " ")
+			if !strings.Contains(said, want.says) {
+				t.Errorf("doubts %q, want %q", said, want.says)
+			}
+			for metric, value := range want.reported {
+				if got := a.reported(metric); math.Abs(got-value) > 1e-6*value {
+					t.Errorf("%s was reported as %g, want %g", metric, got, value)
+				}
+			}
+			file, err := scenarios.Parse("s", a.Scenario())
+			testkit.OK(t, err)
+			r, err := file.Run(context.Background(), policies.Default())
+			testkit.OK(t, err)
+			for _, f := range a.Figures {
+				if f.unit == "" || f.Run != a.last {
+					continue
+				}
+				if got := scenarios.MetricNamed(f.Name).Of(r); got != f.Predicted {
+					t.Errorf("%s is predicted as %g, and the scenario gives %g", f.Name,
+						f.Predicted, got)
+				}
+			}
+			if n := strings.Count(string(a.Blocks().Terminal(false)), "\n"); n > 40 {
+				t.Errorf("the answer has %d lines", n)
+			}
+			t.Logf("\n%s", a.Blocks().Terminal(false))
+		})
+	}
+}
+
+// Words around the parts, the order of parts, quoting, prompts and fences change no prediction, and
+// neither does the unit of the figures.
+func TestWhatChangesNothing(t *testing.T) {
+	const server = "vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs 16"
+	const load = "vllm bench serve --random-input-len 300 --random-output-len 40 " +
+		"--num-prompts 40 --max-concurrency 8"
+	table := func(unit, ttft, tpot string) string {
+		return "============ Serving Benchmark Result ============\nSuccessful requests:  40\n" +
+			"Mean TTFT (" + unit + "):   " + ttft + "\nMean TPOT (" + unit + "):   " + tpot
+	}
+	ms := table("ms", "31.5", "8.25")
+	plain := ask(t, server+"\n"+load+"\nOne L40S.\n"+ms, Options{})
+	if len(plain.Figures) != 2 {
+		t.Fatalf("%+v", plain.Figures)
+	}
+	for name, text := range map[string]string{
+		"order": ms + "\n\non an L40S\n\n" + load + "\n\n" + server,
+		"words": "Hello, I wonder.\n" + server + "\n\nthen\n\n" + load +
+			"\n\nNVIDIA L40S, bye\n" + ms,
+		"quoted": "> " + strings.ReplaceAll("1x L40S\n$ "+server+"\n# "+load+"\n"+ms, "\n",
+			"\n> "),
+		"fences": "L40S\n```bash\n" + server + "\n```\n~~~\n" + load + "\n~~~\n```\n" + ms +
+			"\n```",
+		"split":   strings.ReplaceAll(server+"\n"+load, " --", " \\  \n   --") + "\nL40S\n" + ms,
+		"lost":    strings.ReplaceAll(server+"\n"+load, " --", "\n --") + "\nL40S\n" + ms,
+		"inline":  "I do `" + server + "` and then `" + load + "` with 1 x L40S.\n" + ms,
+		"prose":   "We run " + server + " on an L40S\n" + load + "\n" + ms,
+		"seconds": server + "\n" + load + "\nL40S\n" + table("s", "0.0315", "0.00825"),
+	} {
+		got := ask(t, text, Options{})
+		if d := cmp.Diff(figures(plain), figures(got)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		for _, metric := range []string{"mean_ttft_ms", "mean_tpot_ms"} {
+			if x, y := got.reported(metric), plain.reported(metric); math.Abs(x/y-1) > 1e-9 {
+				t.Errorf("%s: %s is %g, want %g", name, metric, x, y)
+			}
+		}
+		if !slices.Equal(got.Scenario(), plain.Scenario()) {
+			t.Errorf("%s: another scenario", name)
+		}
+	}
+	given := ask(t, ms, Options{Server: server, Load: load, GPU: "l40s"})
+	if d := cmp.Diff(figures(plain), figures(given)); d != "" {
+		t.Errorf("flags: %s", d)
+	}
+	v := ask(t, "L40S\nvllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs $N\n"+load+
+		"\n"+ms, Options{Vars: []string{"N=16"}})
+	if d := cmp.Diff(figures(plain), figures(v)); d != "" {
+		t.Errorf("variables: %s", d)
+	}
+}
+
+// What is missing is asked for, with its flag; what is no thread is refused.
+func TestWhatIsMissing(t *testing.T) {
+	const server = "vllm serve meta-llama/Llama-3.1-8B-Instruct"
+	for text, word := range map[string]string{
+		"": "empty", "a\x00b": "NUL", "\xff\xfe": "UTF-8", "hello on an H100": "--server",
+		server: "--gpu", "H100\n" + server + " --quantization nonsense-format": "nonsense-format",
+		strings.Repeat("a\n", mostLines+2):       "lines",
+		strings.Repeat("word ", 1<<15):           "bytes",
+		strings.Repeat("abcdefg\n", MostBytes/7): "MiB",
+	} {
+		_, err := Ask(context.Background(), text, Options{})
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%.40q: the error is %v, want one with %s", text, err, word)
+		}
+	}
+}
+
+// Reading ends soon, whatever is repeated.
+func TestHostileThreads(t *testing.T) {
+	for _, text := range []string{strings.Repeat("{\n", 40_000), strings.Repeat("[", MostBytes),
+		strings.Repeat("vllm serve a --b\n", 40_000), strings.Repeat("x=1\n", 40_000),
+		strings.Repeat("vllm bench serve --b\n", 40_000), strings.Repeat("H100 a100 `x`\n", 40_000),
+		strings.Repeat("Serving Benchmark Result\nMean TTFT (ms): 1\n", 20_000)} {
+		start := time.Now()
+		_, err := Read(text, Options{})
+		if took := time.Since(start); err == nil || took > 20*time.Second {
+			t.Errorf("%.30q: %v after %v", text, err, took)
+		}
+	}
+}
+
+// The near questions are headings of their page.
+func TestTopicsAreHeadings(t *testing.T) {
+	page := string(testkit.Read(t, filepath.Join("..", "..", "docs", "questions.md")))
+	for _, topic := range topics() {
+		if !strings.Contains(page, "\n## "+topic.heading+"\n") {
+			t.Errorf("docs/questions.md has no heading %q", topic.heading)
+		}
+	}
+}
+
+// Whatever a thread contains, reading it ends, without a panic.
+func FuzzRead(f *testing.F) {
+	entries, err := os.ReadDir("testdata")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, entry := range entries {
+		if data, err := os.ReadFile(filepath.Join("testdata", entry.Name())); err == nil {
+			f.Add(string(data))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<16 {
+			return
+		}
+		p, err := Read(text, Options{})
+		if err != nil {
+			return
+		}
+		for i := range p.Runs {
+			if _, err := p.loadOf(i, &p.Runs[i]); err != nil && err.Error() == "" {
+				t.Error("an error without words")
+			}
+		}
+	})
+}
