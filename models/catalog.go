@@ -205,6 +205,11 @@ func (c *Catalog) find(name string) *known {
 	if m := c.byName[lookupKey(name)]; m != nil {
 		return m
 	}
+	if slices.ContainsFunc(Releases(), func(r Release) bool {
+		return strings.EqualFold(r.Repository, name)
+	}) {
+		return nil // it says how weights are stored, and not by its name
+	}
 	_, last := splitName(name)
 	for _, shorter := range append([]string{last}, withoutPlain(last)...) {
 		key := lookupKey(shorter)

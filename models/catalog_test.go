@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,6 +45,41 @@ func TestCatalogAgainstPublishedCounts(t *testing.T) {
 	}
 	if exact < 60 {
 		t.Errorf("only %d models are checked to the last digit", exact)
+	}
+}
+
+// mixture is the size of a model with experts in its name: all parameters and those at work.
+var mixture = regexp.MustCompile(`-(\d+(?:\.\d+)?)b-a(\d+(?:\.\d+)?)b`)
+
+// unlikeNames are the models whose parameters are not what their names say, and why.
+var unlikeNames = map[string]string{
+	"gemma-4-26b-a4b":         "26 B with the vision tower",
+	"kimi-linear-48b-a3b":     "49.1 B are counted",
+	"nemotron-3-nano-30b-a3b": "31.6 B by its technical report",
+}
+
+// The parameters of a model, and those at work on a token, are what its name says: within 2 %, or
+// rounded or cut to its digits.
+func TestNamesSayTheParameters(t *testing.T) {
+	seen := 0
+	for _, a := range mustLoad(t).All() {
+		found := mixture.FindStringSubmatch(a.Name)
+		if found == nil || unlikeNames[a.Name] != "" {
+			continue
+		}
+		seen++
+		for i, got := range []float64{float64(a.Parameters().Total()) / 1e9,
+			float64(a.ActiveParameters().Total()) / 1e9} {
+			says, err := strconv.ParseFloat(found[i+1], 64)
+			testkit.OK(t, err)
+			off := got - says
+			if math.Abs(off) > max(0.02*says, 0.5) && !(off > 0 && off < 1) {
+				t.Errorf("%s: %.2f B, its name says %g B", a.Name, got, says)
+			}
+		}
+	}
+	if seen < 12 {
+		t.Errorf("saw %d names with two sizes", seen)
 	}
 }
 

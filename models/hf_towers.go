@@ -58,7 +58,39 @@ func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	}
 	shape := ImageEncoder{Layers: layers, Width: width, Attention: attention, Intermediate: inner,
 		Gated: gated}
-	return int64(layers)*block + c.patches(width) + c.projector(width, hidden), shape
+	n := int64(layers)*block + c.patches(width) + c.projector(width, hidden)
+	switch kind := c.kind(); {
+	case strings.HasPrefix(kind, "qwen2_5_vl"): // norms and patches without biases
+		n -= product(2*layers+2, width)
+	case strings.HasPrefix(kind, "glm4v"):
+		shape.Gated = true
+		shape.Intermediate = min(c.firstCount(hidden, "out_hidden_size"), 1<<17)
+		n = c.glm4v(layers, width, inner, shape.Intermediate)
+	}
+	return n, shape
+}
+
+// kind returns the type of the tower, or where it has no type that of the model.
+func (c towerSection) kind() string {
+	if kind := c.modelType(); kind != "" || c.outer == nil {
+		return kind
+	}
+	return c.outer.modelType()
+}
+
+// glm4v counts the encoder of GLM-4.1V and GLM-4.5V (transformers, modeling_glm4v.py): blocks
+// without biases whose gated MLP is as wide as the output, a table of positions, a convolution that
+// joins patches, and a gated merger with the intermediate width.
+func (c towerSection) glm4v(layers, width, inner, out int) int64 {
+	patch, join := min(c.firstCount(14, "patch_size"), 1<<8), min(c.firstCount(2,
+		"spatial_merge_size"), 16)
+	side := min(c.firstCount(336, "image_size"), 1<<14) / max(1, patch)
+	block := product(4, width, width) + product(3, width, out) + product(2, width)
+	pixels := product(min(c.firstCount(3, "in_channels"), 16), min(c.firstCount(2,
+		"temporal_patch_size"), 16), patch, patch)
+	embedding := (pixels + int64(side*side) + 3) * int64(width)
+	merger := product(out, out) + product(3, out, inner) + product(2, out)
+	return int64(layers)*block + embedding + product(join, join, width, out) + int64(out) + merger
 }
 
 // images returns the encoder with the rule by which it makes tokens of pixels, which follows from
@@ -67,7 +99,7 @@ func (c towerSection) images(e ImageEncoder) *ImageEncoder {
 	wrapper := c.outer
 	e.Patch, e.Join, e.Side = c.firstCount(0, "patch_size"), c.firstCount(1, "spatial_merge_size"),
 		c.firstCount(0, "image_size")
-	switch kind := c.modelType(); {
+	switch kind := c.kind(); {
 	case strings.HasPrefix(kind, "qwen2_vl"), strings.HasPrefix(kind, "qwen2_5_vl"),
 		strings.HasPrefix(kind, "qwen3"),
 		strings.HasPrefix(kind, "glm4v"):
@@ -116,7 +148,7 @@ func (c towerSection) sounds(e ImageEncoder) *SoundEncoder {
 // gatedEncoder reports whether the MLPs of an encoder have three matrices, which follows from its
 // type.
 func (c towerSection) gatedEncoder() bool {
-	switch c.modelType() {
+	switch c.kind() {
 	case "gemma4_vision", "pixtral", "qwen2_5_vl":
 		return true
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // leastServed is the share of the published names of language models that must be known.
-const leastServed = 0.51
+const leastServed = 0.75
 
 // TestServedNames says how many of the names that engines served in 2024 to 2026 are known, and of
 // the others why not. Names of drafts, and of models that make or hear pictures and sound alone,
@@ -79,8 +79,8 @@ func checkFormat(t *testing.T, name, format string, a *Architecture) {
 	if strings.Contains(name, "DeepSeek-V4-") && format == "fp8" {
 		want = append(want, hardware.MXFP4) // that of its experts, the rest has FP8
 	}
-	if name == "deepseek-ai/DeepSeek-Math-V2" { // SGLang's cookbook: FP8, as V3.2
-		return
+	if name == "deepseek-ai/DeepSeek-Math-V2" || name == "XiaomiMiMo/MiMo-MiMo-V2-Flash" {
+		return // published in FP8: SGLang's cookbook, and the config.json of MiMo-V2-Flash
 	}
 	if want != nil && !slices.Contains(want, a.DType) {
 		t.Errorf("%s is served in %s, and read in %s", name, format, a.DType)
