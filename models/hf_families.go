@@ -56,7 +56,7 @@ var readers = map[string]func(*config, *shape){
 	"ExaoneMoE": readExaoneMoE, "Falcon": readFalcon, "FalconH1": readFalconH1,
 	"GatedDelta": readGatedDelta, "Gemma3": readGemma3, "Gemma4": readGemma4,
 	"GraniteHybrid": readGraniteHybrid, "Grok": readGrok, "Hunyuan": readHunyuan,
-	"KimiLinear": readKimiLinear, "LearnedPositions": readLearnedPositions,
+	"KimiLinear": readKimiLinear, "LFM2": readLFM2, "Laguna": readLaguna, "LearnedPositions": readLearnedPositions,
 	"LongCat": readLongCat, "MPT": readMPT, "Mamba2": readMamba2, "MiMoV2": readMiMoV2,
 	"MiniMaxM1": readMiniMaxM1, "MiniMaxM2": readMiniMaxM2, "MiniMaxM3": readMiniMaxM3,
 	"NemotronH": readNemotronH, "NemotronNAS": readNemotronNAS, "OPT": readOPT, "Phi": readPhi,

@@ -1,5 +1,7 @@
 package models
 
+import "fmt"
+
 // readGemma4 reads heads that differ between layers with a window and those without, and experts
 // beside the MLP of each layer.
 func readGemma4(c *config, s *shape) {
@@ -111,6 +113,47 @@ func readStep(c *config, s *shape) {
 	}
 	s.mixers = map[string]Mixer{"sliding_attention": &windowed}
 	s.densePredictors = true
+}
+
+// readLaguna reads gates of heads, and query heads whose number differs from layer to layer.
+func readLaguna(c *config, s *shape) {
+	switch kind := c.text("gating"); kind {
+	case "per-head", "per_head":
+		s.attention.HeadGate = true
+	case "":
+	default:
+		c.fail("gating: found %q, want per-head", kind)
+	}
+	s.modules = map[string][]string{"gate": {"self_attn.g_proj"}}
+	heads, kinds := c.counts("num_attention_heads_per_layer"), c.words("layer_types")
+	if heads == nil {
+		return
+	}
+	if len(heads) != s.layers || len(kinds) != s.layers {
+		c.fail("num_attention_heads_per_layer: found %d entries beside %d of layer_types, want one "+
+			"for each of the %d layers", len(heads), len(kinds), s.layers)
+		return
+	}
+	s.mixers = map[string]Mixer{}
+	for i, n := range heads {
+		kind := fmt.Sprintf("%s of %d heads", kinds[i], n)
+		s.kinds = append(s.kinds, kind)
+		if s.mixers[kind] != nil {
+			continue
+		}
+		m := s.attention
+		m.Heads = n
+		switch kinds[i] {
+		case "sliding_attention":
+			m.Window = c.need("sliding_window")
+		case "full_attention":
+		default:
+			c.fail("layer_types: layer %d is %q, which is not known for model_type %q", i, kinds[i],
+				s.Family)
+			return
+		}
+		s.mixers[kind] = &m
+	}
 }
 
 // readDeepSeekV4 reads attention to compressed context, streams of the hidden vector, and experts

@@ -147,3 +147,33 @@ func readMamba2(c *config, s *shape) {
 		s.built = append(s.built, Group{Count: 1, Mixer: mamba, Norms: 1})
 	}
 }
+
+// readLFM2 reads layers with a gated short convolution, and the width of MLPs, of which two thirds,
+// rounded up, are meant where block_auto_adjust_ff_dim says so (transformers, modeling_lfm2.py,
+// Lfm2MLP).
+func readLFM2(c *config, s *shape) {
+	width := c.count(s.Hidden, "conv_dim")
+	s.mixers = map[string]Mixer{"conv": &ShortConvolution{Width: width,
+		Conv: c.need("conv_L_cache"), Bias: c.flag(false, "conv_bias")}}
+	multiple := max(1, c.count(256, "block_multiple_of"))
+	factor := c.number(1, "block_ffn_dim_multiplier")
+	if c.flag(s.Family == "lfm2", "block_auto_adjust_ff_dim") {
+		adjusted := int(factor * float64(2*s.intermediate/3))
+		s.intermediate = (adjusted + multiple - 1) / multiple * multiple
+	}
+	if first := c.count(0, "num_dense_layers"); first > 0 {
+		c.values["first_k_dense_replace"] = first
+	}
+	if c.words("layer_types") != nil {
+		c.markRead("full_attn_idxs")
+		return
+	}
+	full := distinctBelow(c.list("full_attn_idxs"), s.layers)
+	for i := range min(s.layers, maxLayers) {
+		kind := "conv"
+		if full[i] {
+			kind = "full_attention"
+		}
+		s.kinds = append(s.kinds, kind)
+	}
+}

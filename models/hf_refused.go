@@ -27,8 +27,6 @@ var refused = map[string][]string{
 		"zamba", "plamo2"},
 	"a hybrid whose attention blocks share weights between layers, which is not modelled": {
 		"zamba2"},
-	"a hybrid with gated short convolutions, which are not modelled": {"lfm2", "lfm2_moe",
-		"lfm2_vl"},
 	"a hybrid with RG-LRU layers, which are not modelled": {"recurrent_gemma"},
 	"a model with embeddings for each layer and layers that share a cache, which are not " +
 		"modelled": {"gemma3n", "gemma3n_text"},

@@ -217,7 +217,6 @@ func TestMistakes(t *testing.T) {
 		llamaWith(`, "model_type": "llam"`):                                        `model_type "llam" is not known (known are llama`,
 		llamaWith(`, "model_type": "bert"`):                                        `model_type "bert" is an encoder`,
 		llamaWith(`, "model_type": "rwkv6"`):                                       `model_type "rwkv6" is a recurrent network`,
-		llamaWith(`, "model_type": "lfm2"`):                                        `model_type "lfm2" is a hybrid with gated short convolutions`,
 		llamaWith(`, "num_memory_layers": 4`):                                      "the key num_memory_layers (found 4) is not understood",
 		llamaWith(`, "quantization_config": {"quant_method": "new"}`):              `quant_method: found "new", want fp8, `,
 		llamaWith(`, "quantization_config": {"quant_method": "gptq", "bits": 7}`):  "bits: found 7, want 2, 3, 4, 5, 6 or 8",

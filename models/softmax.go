@@ -28,6 +28,8 @@ type Softmax struct {
 	// OutputGate reports whether a projection as wide as the queries gates the output (Qwen3-Next,
 	// arXiv:2505.06708).
 	OutputGate bool
+	// HeadGate reports whether a projection with one output a head gates the output (Laguna).
+	HeadGate bool
 	// SharedKeyValue reports whether values are projected by the matrix of the keys (Gemma 4). Both
 	// are cached.
 	SharedKeyValue bool
@@ -69,6 +71,10 @@ func (m *Softmax) linears(hidden, tp int) []Linear {
 		ls = append(ls, Linear{Name: "gate", N: heads * m.valueDim(), K: hidden,
 			Part: AttentionPart, Quantised: true})
 	}
+	if m.HeadGate {
+		ls = append(ls, Linear{Name: "gate", N: heads, K: hidden, Part: AttentionPart,
+			Quantised: true})
+	}
 	ls = append(ls, m.Indexer.linears(hidden, 0)...)
 	return append(ls, Linear{Name: "out", N: hidden, K: heads * m.valueDim(), Part: AttentionPart,
 		Quantised: true})
@@ -107,7 +113,7 @@ func (m *Softmax) elementwise(_, tp int) []ElementwiseKernel {
 	if !m.NoRotary {
 		ks = append(ks, ElementwiseKernel{Name: "rotary", Elements: qk})
 	}
-	if m.OutputGate {
+	if m.OutputGate || m.HeadGate {
 		ks = append(ks, ElementwiseKernel{
 			Name: "gate", Elements: product(3, split(m.Heads, tp), m.valueDim())})
 	}

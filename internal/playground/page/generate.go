@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,13 @@ func main() {
 func generate(folder string) error {
 	compiled := filepath.Join(folder, "playground.wasm")
 	defer os.Remove(compiled)
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", compiled}
+	overlay, err := withoutSources(folder)
+	defer os.RemoveAll(overlay)
+	if err != nil {
+		return err
+	}
+	args := []string{"build", "-overlay", filepath.Join(overlay, "overlay.json"), "-trimpath",
+		"-buildvcs=false", "-ldflags", "-s -w", "-o", compiled}
 	for _, p := range strings.Fields(strings.ReplaceAll(apart, "M/", module+"/")) {
 		args = append(args, "-gcflags="+p+"=-l")
 	}
@@ -54,6 +61,52 @@ func generate(folder string) error {
 		return fmt.Errorf("what starts Go in a browser: %w", err)
 	}
 	return os.WriteFile(filepath.Join(folder, "wasm_exec.js"), starter, 0o644)
+}
+
+// withoutSources writes a folder with the catalogue of models as a browser needs it, and with
+// overlay.json, which has go build take it: without blanks, and without where figures are from.
+func withoutSources(folder string) (string, error) {
+	overlay, err := os.MkdirTemp(folder, "overlay")
+	if err != nil {
+		return "", err
+	}
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", module+"/models").Output()
+	if err != nil {
+		return overlay, err
+	}
+	list, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "catalog", "*.json"))
+	if err != nil {
+		return overlay, err
+	}
+	replaced := map[string]string{}
+	for _, from := range list {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return overlay, err
+		}
+		var models []map[string]json.RawMessage
+		if err := json.Unmarshal(data, &models); err != nil {
+			return overlay, fmt.Errorf("%s: %w", from, err)
+		}
+		for _, m := range models {
+			delete(m, "source")
+			delete(m, "published")
+		}
+		if data, err = json.Marshal(models); err != nil {
+			return overlay, err
+		}
+		if replaced[from], err = filepath.Abs(filepath.Join(overlay, filepath.Base(from))); err != nil {
+			return overlay, err
+		}
+		if err := os.WriteFile(replaced[from], data, 0o644); err != nil {
+			return overlay, err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return overlay, err
+	}
+	return overlay, os.WriteFile(filepath.Join(overlay, "overlay.json"), data, 0o644)
 }
 
 // pack compresses a file: the same bytes give the same bytes.
