@@ -171,6 +171,11 @@ func readDeepSeekV4(c *config, s *shape) {
 	s.Streams = c.count(0, "hc_mult")
 	ratios := c.counts("compress_ratios")
 	predictors := c.count(0, "num_nextn_predict_layers")
+	if spark := len(c.list("dspark_target_layer_ids")); spark > 0 {
+		predictors = spark
+		c.markRead("dspark_block_size", "dspark_markov_rank")
+		c.warn("the %d layers that draft (DSpark) are not counted", spark)
+	}
 	if n := len(ratios); n != s.layers && n != s.layers+predictors {
 		c.fail("compress_ratios: found %d entries for %d layers and %d for prediction", n, s.layers,
 			predictors)

@@ -82,6 +82,7 @@ func (c quantSection) quantisation() *quantisation {
 // method reads what the method of quantisation says, on which the keys depend.
 func (c quantSection) method() *quantisation {
 	method := c.text("quant_method")
+	c.markRead("store_dtype")
 	if method == "" && c.has("quant_algo") {
 		method = "modelopt"
 	}

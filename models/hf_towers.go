@@ -13,6 +13,10 @@ func (s *shape) readTowers(c *config) {
 		if len(tower.values) == 0 {
 			continue
 		}
+		if _, several := tower.values["width"].(map[string]any); several {
+			c.top().warn("%s describes several encoders, which are not counted", t.section)
+			continue
+		}
 		built := Tower{Name: t.name}
 		var shape ImageEncoder
 		built.Parameters, shape = tower.encoder(s.Hidden)
@@ -33,10 +37,11 @@ func (s *shape) readTowers(c *config) {
 // and the projector. Norms of the ends are neglected where the config does not give their kind.
 func (c towerSection) encoder(hidden int) (int64, ImageEncoder) {
 	layers := c.need("num_hidden_layers", "depth", "vt_num_hidden_layers", "encoder_layers",
-		"num_layers")
-	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width")
+		"num_layers", "input_local_layers")
+	width := c.need("hidden_size", "vt_hidden_size", "embed_dim", "d_model", "width",
+		"input_local_dim")
 	inner := c.firstCount(0, "intermediate_size", "vt_intermediate_size", "encoder_ffn_dim",
-		"mlp_dim")
+		"mlp_dim", "input_local_intermediate_size")
 	if inner == 0 {
 		inner = int(float64(width) * c.number(4, "mlp_ratio"))
 	}

@@ -156,7 +156,7 @@ func (s *shape) readSizes(c *config, f family) {
 // families that say so.
 func (c *config) intermediate(f family, hidden int) int {
 	spellings := []string{"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "ffn_size",
-		"inner_hidden_size"}
+		"inner_hidden_size", "block_ff_dim"}
 	switch {
 	case f.FourfoldMLP:
 		return c.count(4*hidden, spellings...)

@@ -59,6 +59,54 @@ func TestPublishedConfigs(t *testing.T) {
 	}
 }
 
+// newer are the parameters that are published of the configs of November 2026, in billions, by file:
+// all of the checkpoint, or the text model's where the file has no towers
+// (configs_2026_11/README.md, sources.csv and sizes.csv).
+var newer = map[string]float64{
+	"Qwen--Qwen2.5-VL-7B-Instruct": 8.292166656, "zai-org--GLM-4.5V": 107.710933120,
+	"tencent--Hunyuan-A13B-Instruct": 80.393, "tencent--Hy3": 295.034,
+	"arcee-ai--Trinity-Mini": 26.124, "MiniMaxAI--MiniMax-M3-MXFP8": 426.839,
+	"lmsys--gpt-oss-20b-bf16": 20.914757184, "Qwen--Qwen3.8-27B": 26.895998464,
+	"LiquidAI--LFM2-1.2B": 1.170340608, "deepseek-ai--DeepSeek-V4-Flash-0731": 284.332,
+	"XiaomiMiMo--MiMo-V2.5": 309.3,
+}
+
+// refusedConfigs are the configs that are not read, with what the refusal must say.
+var refusedConfigs = map[string]string{
+	"google--gemma-4-E4B-it":    "hidden_size_per_layer_input: found 256, but only 0 is modelled",
+	"openbmb--MiniCPM-V-4.6":    "the key insert_layer_id (found 6) is not understood",
+	"thinkingmachines--Inkling": `model_type "inkling_text" is not known`,
+}
+
+// The newer configs are read, or refused with what to do.
+func TestNewerConfigs(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(testkit.Shared(t, "configs_2026_11"),
+		"*_config.json"))
+	testkit.OK(t, err)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), "_config.json")
+		if strings.HasSuffix(name, "_hf_quant") {
+			continue
+		}
+		a, err := readPublished(t, file)
+		if want := refusedConfigs[name]; want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		total := float64(a.Parameters().Total()) / 1e9
+		t.Logf("%-40s %.3f B, %s", name, total, bytesByFormat(a))
+		if want := newer[name]; want > 0 {
+			near(t, name+": parameters", total, want, 0.003)
+		}
+	}
+}
+
 // Sizes of checkpoints in GB as their publishers or engines state them, with the layers for
 // multi-token prediction where they have such.
 func TestPublishedCheckpoints(t *testing.T) {
