@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -63,43 +64,42 @@ func generate(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "wasm_exec.js"), starter, 0o644)
 }
 
-// withoutSources writes a folder with the catalogue of models as a browser needs it, and with
-// overlay.json, which has go build take it: without blanks, and without where figures are from.
+// withoutSources writes a folder with the catalogues as a browser needs them, and with overlay.json,
+// which has go build take them: models without where their figures are from, and no comments.
 func withoutSources(folder string) (string, error) {
 	overlay, err := os.MkdirTemp(folder, "overlay")
 	if err != nil {
 		return "", err
 	}
-	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", module+"/models").Output()
-	if err != nil {
-		return overlay, err
-	}
-	list, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "catalog", "*.json"))
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return overlay, err
 	}
 	replaced := map[string]string{}
-	for _, from := range list {
-		data, err := os.ReadFile(from)
+	for pattern, shorten := range map[string]func([]byte) ([]byte, error){
+		"models/catalog/*.json": withoutOrigins, "models/*.yaml": withoutComments,
+		"hardware/catalog/*.yaml": withoutComments,
+	} {
+		list, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), pattern))
 		if err != nil {
 			return overlay, err
 		}
-		var models []map[string]json.RawMessage
-		if err := json.Unmarshal(data, &models); err != nil {
-			return overlay, fmt.Errorf("%s: %w", from, err)
-		}
-		for _, m := range models {
-			delete(m, "source")
-			delete(m, "published")
-		}
-		if data, err = json.Marshal(models); err != nil {
-			return overlay, err
-		}
-		if replaced[from], err = filepath.Abs(filepath.Join(overlay, filepath.Base(from))); err != nil {
-			return overlay, err
-		}
-		if err := os.WriteFile(replaced[from], data, 0o644); err != nil {
-			return overlay, err
+		for _, from := range list {
+			data, err := os.ReadFile(from)
+			if err == nil {
+				data, err = shorten(data)
+			}
+			if err != nil {
+				return overlay, fmt.Errorf("%s: %w", from, err)
+			}
+			to, err := filepath.Abs(filepath.Join(overlay, filepath.Base(from)))
+			if err == nil {
+				err = os.WriteFile(to, data, 0o644)
+			}
+			if err != nil {
+				return overlay, err
+			}
+			replaced[from] = to
 		}
 	}
 	data, err := json.Marshal(map[string]any{"Replace": replaced})
@@ -108,6 +108,24 @@ func withoutSources(folder string) (string, error) {
 	}
 	return overlay, os.WriteFile(filepath.Join(overlay, "overlay.json"), data, 0o644)
 }
+
+// withoutOrigins returns a file of models without the sources and the published counts, on which
+// nothing but tests and lists depend.
+func withoutOrigins(data []byte) ([]byte, error) {
+	var models []map[string]json.RawMessage
+	if err := json.Unmarshal(data, &models); err != nil {
+		return nil, err
+	}
+	for _, m := range models {
+		delete(m, "source")
+		delete(m, "published")
+	}
+	return json.Marshal(models)
+}
+
+var comment = regexp.MustCompile(`(?m)^ *#.*\n`)
+
+func withoutComments(data []byte) ([]byte, error) { return comment.ReplaceAll(data, nil), nil }
 
 // pack compresses a file: the same bytes give the same bytes.
 func pack(from, to string) error {
