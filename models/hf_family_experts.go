@@ -130,8 +130,8 @@ func readLaguna(c *config, s *shape) {
 		return
 	}
 	if len(heads) != s.layers || len(kinds) != s.layers {
-		c.fail("num_attention_heads_per_layer: found %d entries beside %d of layer_types, want one "+
-			"for each of the %d layers", len(heads), len(kinds), s.layers)
+		c.fail("num_attention_heads_per_layer: found %d entries beside %d of layer_types, want "+
+			"one for each of the %d layers", len(heads), len(kinds), s.layers)
 		return
 	}
 	s.mixers = map[string]Mixer{}

@@ -59,8 +59,8 @@ func TestPublishedConfigs(t *testing.T) {
 	}
 }
 
-// newer are the parameters that are published of the configs of November 2026, in billions, by file:
-// all of the checkpoint, or the text model's where the file has no towers
+// newer are the parameters that are published of the configs of November 2026, in billions, by
+// file: all of the checkpoint, or the text model's where the file has no towers
 // (configs_2026_11/README.md, sources.csv and sizes.csv).
 var newer = map[string]float64{
 	"Qwen--Qwen2.5-VL-7B-Instruct": 8.292166656, "zai-org--GLM-4.5V": 107.710933120,

@@ -7,8 +7,8 @@ import (
 )
 
 // ShortConvolution is a gated causal convolution over the last few tokens in place of attention
-// (Liquid AI, LFM2 technical report, arXiv:2511.23404, section 2): a projection to three vectors, of
-// which one gates what goes in and one what comes out.
+// (Liquid AI, LFM2 technical report, arXiv:2511.23404, section 2): a projection to three vectors,
+// of which one gates what goes in and one what comes out.
 type ShortConvolution struct {
 	// Width is the number of channels. Conv is the number of tokens that the convolution sees, 1 at
 	// least; it keeps Conv−1 inputs.

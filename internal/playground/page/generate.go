@@ -64,8 +64,9 @@ func generate(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "wasm_exec.js"), starter, 0o644)
 }
 
-// withoutSources writes a folder with the catalogues as a browser needs them, and with overlay.json,
-// which has go build take them: models without where their figures are from, and no comments.
+// withoutSources writes a folder with the catalogues as a browser needs them, and with
+// overlay.json, which has go build take them: models without where their figures are from, and no
+// comments.
 func withoutSources(folder string) (string, error) {
 	overlay, err := os.MkdirTemp(folder, "overlay")
 	if err != nil {
