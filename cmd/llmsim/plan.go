@@ -139,8 +139,8 @@ func (flags *planFlags) solve(cmd *cobra.Command, file *asked.File) (*answer.Ans
 	err := flags.queue.withJournal(cmd, flags.out, "simulations",
 		func(c queue.Config, j *planner.Journal) (err error) {
 			answers, err = capacity.Solve(cmd.Context(), file, capacity.Options{Queue: c,
-				Shard: flags.shard.Shard, Ran: counter.Step, Journal: j,
-				Curves: flags.out != ""})
+				Shard: flags.shard.Shard, Ran: counter.Step, Leads: counter.Say,
+				Journal: j, Curves: flags.out != ""})
 			return err
 		})
 	return answers, err

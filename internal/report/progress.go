@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -57,6 +58,14 @@ func (p *Progress) step() {
 		p.bar = newBar(p.out, p.total, "requests")
 	}
 	_ = p.bar.Set64(p.done) // a bar that cannot be drawn must not end the run
+}
+
+// Say writes a line above the bar, where there is one.
+func (c *Counter) Say(line string) {
+	if c.bar != nil {
+		_ = c.bar.Clear()
+		fmt.Fprintln(c.out, line)
+	}
 }
 
 // End clears the bar.

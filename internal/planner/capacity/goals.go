@@ -42,17 +42,30 @@ func (s *cheapestGoal) find(ctx context.Context) error { return s.cheapest(ctx) 
 
 // cheapest finds the cheapest fleet that keeps the SLO.
 func (s *search) cheapest(ctx context.Context) error {
-	err := s.answer(ctx)
-	if err == nil && s.Trials.File.Plan.Scaled() {
-		err = s.check(ctx)
+	steps := []func(context.Context) error{s.answer, (&tuner{s}).tune, s.refineRatios}
+	if s.Trials.File.Plan.Scaled() {
+		steps = slices.Insert(steps, 1, s.check)
 	}
-	if err == nil {
-		err = (&tuner{s}).tune(ctx)
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+		s.tell()
 	}
-	if err == nil {
-		err = s.refineRatios(ctx)
+	return nil
+}
+
+// tell tells the best fleet so far, where it is another than the last that was told.
+func (s *search) tell() {
+	if s.leads == nil || s.best < 0 {
+		return
 	}
-	return err
+	words := fmt.Sprintf("%s of %s, %s an hour", units.Plural(s.size(), "replica"),
+		s.label(s.best), s.Currency().Cents(s.cost()))
+	if words != s.told {
+		s.leads(cmp.Or(s.Trials.File.Plan.Name, "The best so far") + ": " + words)
+	}
+	s.told = words
 }
 
 func (s *cheapestGoal) rules() []string {
@@ -125,7 +138,6 @@ func (s *cheapestGoal) others(ctx context.Context, group *errgroup.Group, a *ans
 			a.Contenders = len(list)
 		}
 		a.Sensitivity, err = s.sensitivity(ctx)
-		a.MenuRatios = a.Sensitivity != nil && s.ownRatio()
 		return err
 	})
 }

@@ -3,6 +3,8 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"math"
+	"slices"
 
 	"github.com/llmsim/llmsim/internal/planner/capacity/asked"
 	"github.com/llmsim/llmsim/internal/planner/capacity/candidate"
@@ -10,112 +12,208 @@ import (
 )
 
 // mostRatios is how many kinds of groups have the ratio of their replicas refined.
-const mostRatios = 2
+const mostRatios = 6
 
 // refineRatios takes the numbers of prefill and of decode replicas of a fleet of groups as numbers
-// of their own: groups of a ratio on the menu have too many of one of them. From groups that keep
-// the SLO, it looks for the fewest prefill replicas beside all decode replicas, and then for the
-// fewest of these; and the other way around. The cheaper fleet is the answer if it costs less. With
-// spares, whole groups may be down, so that groups stay whole.
+// of their own: groups of a ratio on the menu have too many of one of them. The cheapest fleet of
+// such numbers is the answer if it costs less. With spares, whole groups may be down, so that
+// groups stay whole.
 func (s *search) refineRatios(ctx context.Context) error {
 	p := &s.Trials.File.Plan
 	if s.best < 0 || s.Spare > 0 || p.Scaled() || p.Goal.Find != asked.FindCheapest {
 		return nil
 	}
-	var groups []int
-	for i, o := range s.options {
-		if o.Decode != nil && (i == s.best || s.mayBeatBest(i) && i < s.listed() &&
-			s.leastCost(i) < s.cost()) {
-			groups = append(groups, i)
-		}
-	}
-	s.sortByNearness(groups)
-	for _, i := range groups[:min(len(groups), mostRatios)] {
-		if i != s.best && s.leastCost(i) >= s.cost() {
-			continue // another ratio is cheaper by now
-		}
-		n := s.outcomes[i].replicas
-		if i != s.best {
-			var err error
-			n, err = s.smallest(ctx, i, max(s.Fewest(s.options[i]), s.mostWorthwhile(i)+1),
-				func(int, float64) {})
-			if err = s.unlessBroken(i, err); err != nil {
-				return err
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		if err := s.refineRatio(ctx, i, n); err != nil {
+	for _, i := range s.groups() {
+		r := &ratios{search: s, group: s.options[i], places: map[[2]int]int{}}
+		if err := r.refine(ctx, i == s.best); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ownRatio reports whether the best fleet has numbers of prefill and decode replicas that no group
-// of the menu has.
-func (s *search) ownRatio() bool {
-	o := s.chosen()
-	menu := s.options[o.From]
-	return o.Prefills != menu.Prefills || o.Decodes != menu.Decodes
+// groups returns an option of each kind of group, the best fleet and then the nearest to being
+// chosen first. Which of them are the cheapest does not follow from the ratios of the menu.
+func (s *search) groups() (list []int) {
+	for i, o := range s.options[:s.listed()] {
+		if o.Decode != nil && s.mayBeatBest(i) && i != s.best {
+			list = append(list, i)
+		}
+	}
+	s.sortByNearness(list)
+	if s.chosen().Decode != nil {
+		list = slices.Insert(list, 0, s.best)
+	}
+	seen := map[*candidate.Parts]bool{}
+	list = slices.DeleteFunc(list, func(i int) bool {
+		again := seen[s.options[i].Parts]
+		seen[s.options[i].Parts] = true
+		return again
+	})
+	return list[:min(len(list), mostRatios)]
 }
 
-// refineRatio does so for n groups of option i, which keep the SLO.
-func (s *search) refineRatio(ctx context.Context, i, n int) error {
-	o := s.options[i]
-	places := map[[2]int]int{} // of options with these numbers of replicas; 0 where there are none
-	// keeps reports whether one group of x prefill and y decode replicas keeps the SLO.
-	keeps := func(x, y int) (bool, error) {
-		at := [2]int{x, y}
-		if _, known := places[at]; !known {
-			group := *o
-			group.Prefills, group.Decodes = int32(x), int32(y)
-			group.GPUs = x*o.Prefill.GPUs + y*o.Decode.GPUs
-			fresh, err := s.added(ctx, []*candidate.Option{&group})
-			if err != nil {
-				return false, err
-			}
-			if places[at] = 0; len(fresh) == 1 {
-				places[at] = fresh[0]
-			}
+// ratios is what is known of fleets of one group each, which differ in the numbers of their prefill
+// and decode replicas.
+type ratios struct {
+	*search
+	group  *candidate.Option
+	places map[[2]int]int // of the options; 0 of those that cannot be built
+	missed [][2]int       // the numbers that miss the SLO
+}
+
+// refine looks for the cheapest group. Where the best fleet is of these groups, the fewest prefill
+// replicas beside all of its decode replicas, and then the fewest of these beside them, are near
+// the cheapest ratio; else the decode replicas of as many groups as cost what the best fleet does.
+// From there, the number of decode replicas goes down and up by one, each time with as many prefill
+// replicas as cost less than the best fleet: more replicas of either kind serve no less. A
+// direction ends with the second number that brings nothing.
+func (r *ratios) refine(ctx context.Context, best bool) error {
+	from := int(math.Round(r.cost() / r.group.Price * float64(r.group.Decodes)))
+	first := from
+	if best {
+		n := r.outcomes[r.best].replicas
+		x, y, err := r.fewest(ctx, n*int(r.group.Prefills), n*int(r.group.Decodes))
+		if err != nil {
+			return err
 		}
-		place := places[at]
-		if place == 0 || s.Fewest(s.options[place]) > 1 || s.Most(s.options[place]) < 1 {
-			return false, nil
-		}
-		ok, kept, err := s.Keeps(ctx, s.options[place], 1, s.options[place].Worst(), s.Seeds)
-		if err = s.unlessBroken(place, err); err != nil || s.outcomes[place].kind == broken {
-			return false, err
-		}
-		s.outcomes[place].kind, s.outcomes[place].closest = simulated, kept
-		s.outcomes[place].words = missesCheaper
-		return ok, nil
+		r.prefer(x, y)
+		from, first = y, y-1
 	}
-	least := func(most int, enough func(int) (bool, error)) (int, error) {
-		n, err := judge.Least{First: max(1, most-1), Most: most - 1, High: most, Step: 1,
-			Near: 1}.Find(enough)
-		return cmp.Or(n, most), err
-	}
-	all := [2]int{n * int(o.Prefills), n * int(o.Decodes)}
-	for _, first := range []int{0, 1} {
-		at := all
-		for _, side := range []int{first, 1 - first} {
-			number, err := least(at[side], func(k int) (bool, error) {
-				one := at
-				one[side] = k
-				return keeps(one[0], one[1])
-			})
-			if err != nil {
-				return err
-			}
-			at[side] = number
+	for y, worse := first, 0; y > 0 && worse < 2; y-- {
+		if err := r.beside(ctx, y, &worse); err != nil {
+			return err
 		}
-		if place := places[at]; place > 0 && s.options[place].Cost(1) < s.cost()*(1-worthTuning) {
-			s.outcomes[s.best].words = "another costs less"
-			s.outcomes[place].replicas = 1
-			s.makeBest(place)
+	}
+	for y, worse := from+1, 0; r.most(y) > 0 && worse < 2; y++ {
+		if err := r.beside(ctx, y, &worse); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// mostGrown bounds by how many times as many replicas a group of another load may have.
+const mostGrown = 4
+
+// resize makes the cheapest group the best fleet, from n of the best one, given whether these keep
+// the SLO. There is no best fleet where none up to mostGrown times as large does.
+func (r *ratios) resize(ctx context.Context, n int, keeps bool) error {
+	prefills, decodes := n*int(r.group.Prefills), n*int(r.group.Decodes)
+	if n == 1 {
+		r.places[[2]int{prefills, decodes}] = r.best
+	}
+	if !keeps {
+		r.missed = append(r.missed, [2]int{prefills, decodes})
+		r.outcomes[r.best] = outcome{kind: simulated, words: missesCheaper}
+	}
+	for x, y := prefills, decodes; !keeps; {
+		x, y = x+1+x/8, y+1+y/8
+		if x > mostGrown*prefills {
+			r.best = -1
+			return nil
+		}
+		var err error
+		if keeps, err = r.keeps(ctx, x, y); err != nil {
+			return err
+		}
+		if keeps {
+			r.best = r.places[[2]int{x, y}]
+			r.outcomes[r.best] = outcome{kind: chosen, replicas: 1}
+			r.group = r.options[r.best]
+		}
+	}
+	err := r.refine(ctx, true)
+	r.outcomes[r.best].sized = true
+	return err
+}
+
+// fewest returns the fewest prefill replicas that keep the SLO beside y decode replicas, and then
+// the fewest of these beside them. With x prefill replicas, a group is known to keep it.
+func (r *ratios) fewest(ctx context.Context, x, y int) (prefills, decodes int, err error) {
+	prefills, err = fewer(x, func(x int) (bool, error) { return r.keeps(ctx, x, y) })
+	if err != nil {
+		return 0, 0, err
+	}
+	decodes, err = fewer(y, func(y int) (bool, error) { return r.keeps(ctx, prefills, y) })
+	return prefills, decodes, err
+}
+
+// beside looks for a group that costs less than the best fleet, with y decode replicas, and counts
+// the numbers that brought nothing since one did.
+func (r *ratios) beside(ctx context.Context, y int, worse *int) error {
+	*worse++
+	most := r.most(y)
+	if most < 1 {
+		return nil
+	}
+	ok, err := r.keeps(ctx, most, y)
+	if err != nil || !ok {
+		return err
+	}
+	*worse = 0
+	x, err := fewer(most, func(x int) (bool, error) { return r.keeps(ctx, x, y) })
+	if err == nil {
+		r.prefer(x, y)
+	}
+	return err
+}
+
+// fewer returns the least number that is enough, where most is known to be.
+func fewer(most int, enough func(int) (bool, error)) (int, error) {
+	n, err := judge.Least{First: max(1, most-1), Most: most - 1, High: most, Step: 1,
+		Near: 1}.Find(enough)
+	return cmp.Or(n, most), err
+}
+
+// most returns the largest number of prefill replicas that cost less than the best fleet beside
+// some decode replicas.
+func (r *ratios) most(decodes int) int {
+	left := r.cost()*(1-worthTuning) - float64(decodes)*r.group.Decode.Price
+	return int(math.Ceil(left/r.group.Prefill.Price)) - 1
+}
+
+// keeps reports whether a group of x prefill and y decode replicas keeps the SLO.
+func (r *ratios) keeps(ctx context.Context, x, y int) (bool, error) {
+	if slices.ContainsFunc(r.missed, func(m [2]int) bool { return x <= m[0] && y <= m[1] }) {
+		return false, nil
+	}
+	at := [2]int{x, y}
+	place, known := r.places[at]
+	if !known {
+		group := *r.group
+		group.Prefills, group.Decodes = int32(x), int32(y)
+		group.GPUs = x*group.Prefill.GPUs + y*group.Decode.GPUs
+		fresh, err := r.added(ctx, []*candidate.Option{&group})
+		if err != nil {
+			return false, err
+		}
+		if len(fresh) == 1 {
+			place = fresh[0]
+		}
+		r.places[at] = place
+	}
+	if place == 0 || r.Fewest(r.options[place]) > 1 || r.Most(r.options[place]) < 1 {
+		return false, nil
+	}
+	o, outcome := r.options[place], &r.outcomes[place]
+	d, err := r.Decide(ctx, o, 1, o.Worst())
+	if err = r.unlessBroken(place, err); err != nil || outcome.kind == broken {
+		return false, err
+	}
+	outcome.kind, outcome.closest, outcome.words = simulated, d.Share, missesCheaper
+	if !d.Kept {
+		r.missed = append(r.missed, at)
+	}
+	return d.Kept, nil
+}
+
+// prefer makes a group the answer if it costs less.
+func (r *ratios) prefer(prefills, decodes int) {
+	place := r.places[[2]int{prefills, decodes}]
+	if place > 0 && r.options[place].Cost(1) < r.cost()*(1-worthTuning) {
+		r.outcomes[r.best].words = "another costs less"
+		r.outcomes[place].replicas = 1
+		r.makeBest(place)
+	}
 }

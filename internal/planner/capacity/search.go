@@ -26,7 +26,19 @@ func (s *search) run(ctx context.Context) error {
 	if s.outcomes == nil { // else a fleet to beat is known
 		s.best, s.outcomes = -1, make([]outcome, len(s.options))
 	}
-	var order []int
+	order := s.sortOut()
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.leastCost(a), s.leastCost(b)),
+			cmp.Compare(s.options[a].BusyCost(), s.options[b].BusyCost()))
+	})
+	c := &cheapest{search: s, lookahead: s.newLookahead()}
+	defer c.lookahead.close()
+	c.Open, c.AtOnce, c.MayWin = order, 1, c.mayWin
+	return judge.Search(ctx, c)
+}
+
+// sortOut notes why some options cannot keep the SLO, and returns the others.
+func (s *search) sortOut() (order []int) {
 	for i, o := range s.options {
 		lost, missing := s.missing[i]
 		switch {
@@ -42,14 +54,7 @@ func (s *search) run(ctx context.Context) error {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(s.leastCost(a), s.leastCost(b)),
-			cmp.Compare(s.options[a].BusyCost(), s.options[b].BusyCost()))
-	})
-	c := &cheapest{search: s, lookahead: s.newLookahead()}
-	defer c.lookahead.close()
-	c.Open, c.AtOnce, c.MayWin = order, 1, c.mayWin
-	return judge.Search(ctx, c)
+	return order
 }
 
 // cheapest is the options of a menu, in the order of the least that they could cost.
@@ -290,6 +295,9 @@ func (s *search) sizeBest(ctx context.Context) (bool, error) {
 				continue
 			}
 		}
+		if s.outcomes[next].sized {
+			continue
+		}
 		if kept, err := s.sizeFleet(ctx); err != nil || !kept {
 			return false, err
 		}
@@ -397,7 +405,7 @@ func newSearch(ctx context.Context, f *asked.File, q *queue.Queue, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	s.curved = o.Curves
+	s.curved, s.leads = o.Curves, o.Leads
 	return s, s.CheckScalings(options)
 }
 
@@ -429,6 +437,9 @@ type search struct {
 	// checked is how many fleets were simulated whole because rules that are not proven had left
 	// them out, and better how many of these were better than what was known.
 	checked, better int
+	// leads is told the best fleet so far; nil where nobody is. Told is what it was told last.
+	leads func(words string)
+	told  string
 	// curved asks for simulations of the answer below and above its load.
 	curved bool
 	// tuned is what settings beside the menu's brought; nil where no settings were tried.

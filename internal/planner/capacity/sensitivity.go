@@ -91,7 +91,7 @@ func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, e
 		}
 		group.Go(func() error {
 			defer func() { <-slots }()
-			if err := other.solveChanged(ctx, s.search, p.Harder); err != nil {
+			if err := other.solveVerified(ctx, s.search, p); err != nil {
 				return err
 			}
 			list[i] = s.sensitivityOf(p.Name, other, p.Harder)
@@ -101,33 +101,96 @@ func (s *cheapestGoal) sensitivity(ctx context.Context) ([]answer.Sensitivity, e
 	return list, group.Wait()
 }
 
-// solveChanged answers a plan that is harder or easier than the one of s. A harder one never costs
-// less, so that the same fleet is the answer as long as it keeps the SLO. For an easier one it is a
-// fleet to beat.
-func (s *search) solveChanged(ctx context.Context, easier *search, harder int) error {
+// solveVerified answers a plan with another input by few runs of each fleet. The answer must then
+// pass as many runs as the answer of before; if it does not, all fleets are judged by as many.
+func (s *search) solveVerified(ctx context.Context, before *search, p detail.Input) error {
+	if p.Price == nil {
+		s.Seeds = min(s.Seeds, before.Few())
+	}
+	if err := s.solveChanged(ctx, before, p.Harder); err != nil || p.Price != nil {
+		return err
+	}
+	if s.Seeds, s.Trials.Rough = before.Seeds, false; s.best >= 0 {
+		o := s.chosen()
+		if kept, _, err := s.Keeps(ctx, o, s.outcomes[s.best].replicas, o.Worst(),
+			s.Seeds); kept || err != nil {
+			return err
+		}
+	}
+	s.options, s.sizes = s.options[:s.listed()], nil
+	return s.solveChanged(ctx, before, p.Harder)
+}
+
+// solveChanged answers a plan that is harder or easier than the one of before, or has other prices.
+// A harder one never costs less, so that the same fleet is the answer as long as it keeps the SLO.
+// Else the fewest replicas of the same option that keep it are a fleet to beat.
+func (s *search) solveChanged(ctx context.Context, before *search, harder int) error {
 	i := slices.IndexFunc(s.options,
-		func(o *candidate.Option) bool { return s.label(o.Index) == easier.label(easier.best) })
-	n := easier.outcomes[easier.best].replicas
-	keeps := harder < 0
-	if harder > 0 {
+		func(o *candidate.Option) bool { return s.label(o.Index) == before.label(before.best) })
+	o, n := s.options[i], before.outcomes[before.best].replicas
+	keeps := harder <= 0
+	if !keeps {
 		var err error
-		o := s.options[i]
 		if keeps, _, err = s.Keeps(ctx, o, n, o.Worst(), s.Seeds); err != nil {
 			return err
 		}
 	}
-	if keeps {
-		s.outcomes = make([]outcome, len(s.options))
-		s.best, s.outcomes[i] = i, outcome{kind: chosen, replicas: n}
-		if harder > 0 {
-			return nil
-		}
+	scaled := s.Trials.File.Plan.Scaled()
+	if scaled && !keeps {
+		return s.answer(ctx)
+	}
+	s.outcomes = make([]outcome, len(s.options))
+	s.best, s.outcomes[i] = i, outcome{kind: chosen, replicas: n}
+	if keeps && harder > 0 {
+		return nil
+	}
+	if scaled {
 		var err error
-		if s.outcomes[i].running, err = s.Charge(ctx, s.options[i], n); err != nil {
+		if s.outcomes[i].running, err = s.Charge(ctx, o, n); err != nil {
 			return err
 		}
+		return s.answer(ctx)
 	}
+	for _, k := range s.sortOut() {
+		s.outcomes[k].kind = costsMore
+	}
+	s.outcomes[i] = outcome{kind: chosen, replicas: n, sized: true}
+	var err error
+	switch {
+	case harder != 0 && o.Decode != nil && s.Spare == 0:
+		r := &ratios{search: s, group: o, places: map[[2]int]int{}}
+		err = r.resize(ctx, n, keeps)
+	case harder != 0:
+		err = s.resize(ctx, n, keeps)
+	}
+	if err != nil || s.best >= 0 {
+		if err == nil {
+			_, err = s.sizeBest(ctx)
+		}
+		return err
+	}
+	s.options, s.outcomes = s.options[:s.listed()], nil
 	return s.answer(ctx)
+}
+
+// resize finds the fewest replicas of the best option that keep the SLO, given whether n do. There
+// is no best option where no number does.
+func (s *search) resize(ctx context.Context, n int, keeps bool) error {
+	o, i := s.chosen(), s.best
+	step := s.Step(o, n)
+	l := judge.Least{First: n + step, Low: n, Most: max(n, s.Most(o)), Step: step, Near: step}
+	if keeps {
+		l = judge.Least{First: max(o.Based()+1, n-step), Low: o.Based(), Most: n - 1, High: n,
+			Step: step, Near: step}
+	}
+	n, err := l.Find(func(n int) (bool, error) {
+		ok, _, err := s.Keeps(ctx, o, n, o.Worst(), s.Seeds)
+		return ok, err
+	})
+	if s.outcomes[i].replicas = n; n == 0 {
+		s.best = -1
+	}
+	return err
 }
 
 // sensitivityOf says what another answer is in words. An easier plan that seems to cost more does
@@ -140,6 +203,9 @@ func (s *cheapestGoal) sensitivityOf(input string, other *search, harder int) an
 	case other.label(other.best) != s.label(s.best):
 		return answer.Sensitivity{Input: input, Changes: true,
 			Answer: units.Plural(other.size(), "replica") + " of " + other.label(other.best)}
+	case other.ByPart(other.chosen(), other.size()) &&
+		max(other.size()-s.size(), s.size()-other.size()) <= s.Step(s.chosen(), s.size()):
+		// numbers of replicas of large fleets are no finer
 	case other.size() != s.size():
 		return answer.Sensitivity{Input: input, Changes: true,
 			Answer: fmt.Sprintf("%s instead of %d",

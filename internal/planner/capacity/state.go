@@ -25,6 +25,9 @@ type Options struct {
 	Journal *planner.Journal
 	// Curves asks for simulations of the answer below and above its load, for pictures.
 	Curves bool
+	// Leads is told the best fleet so far, in words: first without settings beside the menu's, and
+	// then each better one. It may be nil.
+	Leads func(words string)
 	// Ran is called after each simulation, by several goroutines. It may be nil.
 	Ran func()
 }
@@ -50,6 +53,8 @@ type outcome struct {
 	// replicas is the least number that sustains the rate, without spares; 0 where that is not
 	// known.
 	replicas int
+	// sized reports whether replicas is the least number that whole fleets show.
+	sized bool
 	// running is how many run on average, spares included, of a fleet that is scaled and whose
 	// number of replicas is known.
 	running float64

@@ -79,9 +79,6 @@ type Answer struct {
 	// Measurements are worth making, the one that may save most first: no fleet is the cheapest
 	// for sure while its step times are only predicted.
 	Measurements []Measurement `json:"worth_measuring,omitempty"`
-	// MenuRatios reports whether the answers with other inputs have the menu's ratios of prefill to
-	// decode replicas, although the answer has a cheaper one of its own: they may cost less too.
-	MenuRatios bool `json:"sensitivity_has_menu_ratios,omitempty"`
 	// Contenders is the number of options among which the answers with other inputs were looked
 	// for, the nearest to the answer; 0 where they are all that may win.
 	Contenders int `json:"sensitivity_options,omitempty"`

@@ -204,9 +204,6 @@ func (a *Answer) addChanges(g *page, whole bool) {
 	if a.Contenders > 0 {
 		wrong += fmt.Sprintf(", among the %d nearest options", a.Contenders)
 	}
-	if a.MenuRatios {
-		wrong += ", with the menu's ratios of prefill to decode, which may cost more than others"
-	}
 	var answers, changing, same []string
 	inputs := map[string][]string{}
 	for _, s := range a.Sensitivity {

@@ -67,7 +67,11 @@ func (j *Judge) Decide(ctx context.Context, o *candidate.Option, n int,
 // second run without a miss would not make up for the requests of the first that miss it.
 func (j *Judge) Pool(ctx context.Context, o *candidate.Option, n int, wrong candidate.ErrorFactors,
 	seeds int) (runs []Trial, kept bool, err error) {
-	return PoolOf(j.Trials.File.Plan.Seeds(seeds), func(seed uint64) (Trial, int64, error) {
+	least := chanceSeeds
+	if j.Trials.Rough {
+		least = FewSeeds
+	}
+	return pool(least, j.Trials.File.Plan.Seeds(seeds), func(seed uint64) (Trial, int64, error) {
 		return j.Simulate(ctx, o, n, wrong, seed)
 	})
 }
@@ -75,6 +79,12 @@ func (j *Judge) Pool(ctx context.Context, o *candidate.Option, n int, wrong cand
 // PoolOf pools what run simulates with each of at most that many seeds. A fleet is taken to keep
 // the SLO after four draws at least: the cheapest of many fleets may have had two lucky ones.
 func PoolOf(seeds int, run func(seed uint64) (Trial, int64, error)) (runs []Trial,
+	kept bool, err error) {
+	return pool(chanceSeeds, seeds, run)
+}
+
+// pool is PoolOf where a fleet is taken to keep the SLO after that many draws at least.
+func pool(least, seeds int, run func(seed uint64) (Trial, int64, error)) (runs []Trial,
 	kept bool, err error) {
 	var all [][]asked.Clause
 	var requests int64
@@ -89,12 +99,9 @@ func PoolOf(seeds int, run func(seed uint64) (Trial, int64, error)) (runs []Tria
 		all = append(all, t.Clauses)
 		requests += more
 		g := asked.Binding(asked.Pooled(all))
-		kept, least := g.Kept.Mean >= g.Target-1e-12, FewSeeds
-		if kept {
-			least = chanceSeeds
-		}
+		kept := g.Kept.Mean >= g.Target-1e-12
 		if seed+1 == seeds || requests >= mostPooled && seed+1 >= FewSeeds ||
-			seed+1 >= least && g.Kept.Excludes(g.Target) {
+			seed+1 >= FewSeeds && (!kept || seed+1 >= least) && g.Kept.Excludes(g.Target) {
 			return runs, kept, nil
 		}
 	}
