@@ -79,11 +79,11 @@ func (s *simulated) run(ctx context.Context, overrides ...string) (*scenarios.Re
 	return file.Run(ctx, policies.Default())
 }
 
-// Ask answers a thread.
+// Ask answers a thread. An error about what it says or lacks is a scenarios.InputError.
 func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 	p, err := Read(text, o)
 	if err != nil {
-		return nil, err
+		return nil, scenarios.BadInput(err)
 	}
 	a := &Answer{Server: p.Server, Understood: p.Understood, Questions: nearest(text)}
 	runs := p.Runs
@@ -99,7 +99,7 @@ func Ask(ctx context.Context, text string, o Options) (*Answer, error) {
 	for i := range runs {
 		load, err := p.loadOf(i, &runs[i])
 		if err != nil {
-			return nil, err
+			return nil, scenarios.BadInput(err)
 		}
 		s = &simulated{settings: slices.Concat(p.Reading.Settings, load, o.Set)}
 		if p.GPU != "" {
