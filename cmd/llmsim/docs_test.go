@@ -108,7 +108,7 @@ var (
 	commandLine = regexp.MustCompile(`(?m)^(?: {4}|\$ | {4}\$ )(?:\./)?(llmsim (?:.*\\\n)*.*)$`)
 	placeholder = regexp.MustCompile(`\b[A-Z]{2,}\b|…`)
 	comment     = regexp.MustCompile(`\s+#.*`)
-	namedBlock  = regexp.MustCompile("(?ms)^```yaml (\\S+\\.yaml)\n(.*?)^```")
+	namedBlock  = regexp.MustCompile("(?ms)^```(?:yaml|text) (\\S+\\.(?:yaml|txt))\n(.*?)^```")
 )
 
 func commandLines(page string) (lines []string) {
@@ -163,7 +163,7 @@ func shownFiles(page, line string) (text string) {
 }
 
 // writeNamedFiles writes the files that commands of the pages name: the ones that the page shows (a
-// block of ```yaml NAME), and examples for the rest.
+// block of ```yaml NAME or ```text NAME), and examples for the rest.
 func writeNamedFiles(t *testing.T, dir, page string) {
 	t.Helper()
 	const scenario = "model: llama-3.1-8b\nhardware: h100-sxm\nworkload: {rate: 5/s, " +

@@ -32,7 +32,7 @@ type Answer struct {
 	Binds  []string `json:"binds"`
 	Helps  []string `json:"helps,omitempty"`
 	Doubts []string `json:"doubts,omitempty"`
-	// Questions are headings of docs/questions.md.
+	// Questions are headings of pages of docs.
 	Questions []string `json:"questions,omitempty"`
 
 	scenario []byte

@@ -57,7 +57,7 @@ func (a *Answer) Blocks() (p doc.Blocks) {
 		p.Item(words)
 	}
 	if len(a.Questions) > 0 {
-		p.Text("Near questions of docs/questions.md: " + strings.Join(a.Questions, " "))
+		p.Text("Near pages of docs: " + strings.Join(a.Questions, "; "))
 	}
 	return p
 }
@@ -68,25 +68,40 @@ const (
 	mostRows  = 10
 )
 
-// topics are headings of docs/questions.md, each with words that ask for it.
-func topics() []struct{ heading, words string } {
-	return []struct{ heading, words string }{
-		{"What if traffic doubles?", "traffic doubles growth scale rate"},
-		{"How many GPUs do 200 users need?", "many gpus users need concurrent"},
-		{"What if prompts get four times longer, with RAG?", "long prompts context rag longer"},
-		{"Is FP8 worth it?", "fp8 quantization quantized int8 awq int4"},
-		{"Which vendor for a 70B chat?", "mi300x mi325x amd vendor rocm 70b"},
-		{"How many GPUs does gpt-oss-120b need?", "gpt oss 120b"},
-		{"A trace whose prompts share beginnings?", "prefix cache hit shared caching"},
-		{"DeepSeek-V3: prefill and decode together or apart?",
-			"deepseek disaggregated prefill decode pd apart"},
+// topic is a heading of a page of docs, with words of threads that ask for it.
+type topic struct{ page, heading, words string }
+
+func topics() []topic {
+	const questions, situations = "questions.md", "situations.md"
+	return []topic{
+		{situations, "FP8 brings hardly anything at TP 8", "fp8 quantized quantization"},
+		{situations, "TTFT falls when answers get longer", "shorter longer answers"},
+		{situations, "SGLang's KV cache is larger than vLLM's", "kv cache max_total_num_tokens"},
+		{situations, "Experts by TP or by EP", "experts expert moe ep"},
+		{situations, "Tensor parallelism over PCIe", "pcie nvlink p2p tp tensor"},
+		{situations, "Prefix hits are few behind a load balancer", "prefix hit balancer router"},
+		{situations, "Preemptions", "preempted preemption preemptions recompute"},
+		{situations, "The server refuses a long context", "oom max_model_len context memory long"},
+		{situations, "Drafts under load", "speculative drafts eagle mtp spec"},
+		{situations, "Prefill and decode apart are slower", "prefill decode disaggregated pd"},
+		{situations, "--max-num-seqs", "seqs queue waiting batch"},
+		{situations, "CPU offload", "offload cpu lmcache"},
+		{questions, "What if traffic doubles?", "traffic doubles growth"},
+		{questions, "How many GPUs do 200 users need?", "many users"},
+		{questions, "What if prompts get four times longer, with RAG?", "rag documents"},
+		{questions, "Is FP8 worth it?", "fp8 worth"},
+		{questions, "Which vendor for a 70B chat?", "mi300x mi325x amd rocm vendor"},
+		{questions, "How many GPUs does gpt-oss-120b need?", "gpt oss 120b"},
+		{questions, "A trace whose prompts share beginnings?", "prefix hit shared caching"},
+		{questions, "DeepSeek-V3: prefill and decode together or apart?",
+			"deepseek disaggregated pd apart"},
 	}
 }
 
-// nearest returns up to two headings whose words the thread has.
+// nearest returns up to two headings, of which the thread has two words, or one for a question.
 func nearest(text string) (list []string) {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
 	})
 	type scored struct {
 		heading string
@@ -100,8 +115,8 @@ func nearest(text string) (list []string) {
 				n++
 			}
 		}
-		if n > 0 {
-			all = append(all, scored{t.heading, n})
+		if n > 1 || n == 1 && t.page == "questions.md" {
+			all = append(all, scored{t.heading + " (" + t.page + ")", n})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b scored) int { return b.n - a.n })
