@@ -17,6 +17,7 @@ import (
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 func near(t *rapid.T, what string, got, want float64) {
@@ -251,9 +252,13 @@ func TestCurvesAndRows(t *testing.T) {
 				units.FormatDuration(2*v))
 		}
 		at := func(share float64) float64 { return values[int(math.Round(share*float64(n-1)))] }
-		got := compared("TTFT", values, twice)
+		spread := evidence.Spread{TTFT: rapid.Float64Range(0, 0.3).Draw(t, "spread")}
+		got := (&Replay{Spread: spread}).compared("TTFT", values, twice)
+		off := spread.Of("TTFT", 0.99)
+		low := units.FormatDuration(2 * at(0.99) * math.Exp(off.Bias-off.Within))
+		high := units.FormatDuration(2 * at(0.99) * math.Exp(off.Bias+off.Within))
 		if want := []string{"TTFT", words(sum / float64(n)), words(at(0.5)), words(at(0.9)),
-			words(at(0.99))}; !slices.Equal(got, want) {
+			words(at(0.99)), low + " to " + high}; !slices.Equal(got, want) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	})
@@ -298,10 +303,10 @@ func TestTheFarthestAreListed(t *testing.T) {
 				known++
 			}
 		}
-		rows, pictures, err := (&Replay{"seen", pairs[:1]}).latencies()
+		rows, pictures, err := (&Replay{Name: "seen", Pairs: pairs[:1]}).latencies()
 		testkit.OK(t, err)
 		var b strings.Builder
-		testkit.OK(t, WriteReplay(&b, []Replay{{"seen", pairs}}))
+		testkit.OK(t, WriteReplay(&b, []Replay{{Name: "seen", Pairs: pairs}}))
 		if n := strings.Count(b.String(), "\n") - 1; n != known {
 			t.Errorf("%d rows for %d latencies:\n%s", n, known, b.String())
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,16 +23,23 @@ import (
 	"github.com/llmsim/llmsim/internal/twin/observed"
 	"github.com/llmsim/llmsim/internal/units"
 	"github.com/llmsim/llmsim/scenarios"
+	"github.com/llmsim/llmsim/scenarios/evidence"
 )
 
 // Replay is a run with its requests, measured and predicted.
 type Replay struct {
 	Name  string     `json:"name"`
 	Pairs []fit.Pair `json:"requests"`
+	// Spread is how far predictions of the server may be off.
+	Spread evidence.Spread `json:"spread"`
 }
 
 // Simulate runs what was observed through the twin, with the factors that its scenario has.
 func Simulate(ctx context.Context, server *fit.Server, o *observed.Observed) ([]Replay, error) {
+	known, err := server.Evidence()
+	if err != nil {
+		return nil, err
+	}
 	var list []Replay
 	for i := range o.Runs {
 		pairs, err := server.Compare(ctx, scenarios.Factors{}, &o.Runs[i])
@@ -39,7 +47,7 @@ func Simulate(ctx context.Context, server *fit.Server, o *observed.Observed) ([]
 			return nil, err
 		}
 		if len(pairs) > 0 {
-			list = append(list, Replay{o.Runs[i].Name, pairs})
+			list = append(list, Replay{o.Runs[i].Name, pairs, known.Spread})
 		}
 	}
 	if len(list) == 0 {
@@ -83,7 +91,7 @@ func WriteReplayPage(w io.Writer, title string, runs []Replay) error {
 		if err != nil {
 			return err
 		}
-		p.Table([]string{"latency", "mean", "p50", "p90", "p99"}, rows, 0)
+		p.Table([]string{"latency", "mean", "p50", "p90", "p99", "80 % range of p99"}, rows, 0)
 		for _, picture := range pictures {
 			p.Picture(picture)
 		}
@@ -98,13 +106,13 @@ func WriteReplayPage(w io.Writer, title string, runs []Replay) error {
 // WriteReplay prints by how much predictions are off: measured / predicted, of each run.
 func WriteReplay(w io.Writer, runs []Replay) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "run\tlatency\tmean\tp50\tp90\tp99")
+	fmt.Fprintln(table, "run\tlatency\tmean\tp50\tp90\tp99\t80 % range of p99")
 	for i := range runs {
 		for _, q := range quantities() {
 			measured, predicted := sortedValues(runs[i].Pairs, q)
 			if len(measured) > 0 {
 				fmt.Fprintln(table, runs[i].Name+"\t"+
-					strings.Join(compared(q.name, measured, predicted), "\t"))
+					strings.Join(runs[i].compared(q.name, measured, predicted), "\t"))
 			}
 		}
 	}
@@ -118,7 +126,7 @@ func (r *Replay) latencies() (rows [][]string, pictures []string, err error) {
 		if len(measured) == 0 {
 			continue
 		}
-		rows = append(rows, compared(q.name, measured, predicted))
+		rows = append(rows, r.compared(q.name, measured, predicted))
 		p, err := (&plots.Curves{Title: q.name, X: q.name + " (s)", Y: "requests (%)",
 			Series: []plots.Series{cumulative("measured", measured),
 				cumulative("predicted", predicted)}, Percent: true}).Draw()
@@ -146,8 +154,9 @@ func sortedValues(pairs []fit.Pair, q quantity) (measured, predicted []float64) 
 	return measured, predicted
 }
 
-// compared is a row of a table: a latency's mean, p50, p90 and p99.
-func compared(name string, measured, predicted []float64) []string {
+// compared is a row of a table: a latency's mean, p50, p90 and p99, and the range in which the
+// measured p99 is in four of five cases.
+func (r *Replay) compared(name string, measured, predicted []float64) []string {
 	row := []string{name}
 	add := func(m, p float64) {
 		row = append(row, fmt.Sprintf("%s / %s (%+.1f %%)", units.FormatDuration(m),
@@ -163,7 +172,9 @@ func compared(name string, measured, predicted []float64) []string {
 		i := int(q*float64(n-1) + 0.5)
 		add(measured[i], predicted[i])
 	}
-	return row
+	off, p99 := r.Spread.Of(name, 0.99), predicted[int(0.99*float64(n-1)+0.5)]
+	return append(row, units.FormatDuration(p99*math.Exp(off.Bias-off.Within))+" to "+
+		units.FormatDuration(p99*math.Exp(off.Bias+off.Within)))
 }
 
 // cumulative returns the share of values up to each value.
