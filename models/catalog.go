@@ -205,10 +205,8 @@ func (c *Catalog) find(name string) *known {
 	if m := c.byName[lookupKey(name)]; m != nil {
 		return m
 	}
-	if slices.ContainsFunc(Releases(), func(r Release) bool {
-		return strings.EqualFold(r.Repository, name)
-	}) {
-		return nil // it says how weights are stored, and not by its name
+	if _, ok := released(name); ok {
+		return nil // the table says how its weights are stored
 	}
 	_, last := splitName(name)
 	for _, shorter := range append([]string{last}, withoutPlain(last)...) {

@@ -38,16 +38,27 @@ var readReleases = sync.OnceValue(func() []Release {
 // its name says so: by the table, or by its words. The form is unknown where the words state a
 // format that is not modelled, or a draft.
 func ReadRelease(repository string) (form Release, ok bool) {
+	if c, ok := released(repository); ok {
+		return c, true
+	}
+	n := readName(repository)
+	if c, ok := released(n.of); ok {
+		n.of = c.Of
+	}
+	if n.weights == "" || n.microscaled || n.unmodelled != "" || n.draft != "" {
+		return Release{}, false
+	}
+	return Release{repository, n.of, n.weights, "its name"}, true
+}
+
+// released returns the row of the table of a checkpoint, and whether it has one.
+func released(repository string) (Release, bool) {
 	for _, c := range Releases() {
 		if strings.EqualFold(c.Repository, repository) {
 			return c, true
 		}
 	}
-	n := readName(repository)
-	if n.weights == "" || n.microscaled || n.unmodelled != "" || n.draft != "" {
-		return Release{}, false
-	}
-	return Release{repository, n.of, n.weights, "its name"}, true
+	return Release{}, false
 }
 
 var instructed = regexp.MustCompile(`(?i)[-_](instruct|chat|it)([-_.]|$)`)

@@ -11,6 +11,7 @@ func readGemma4(c *config, s *shape) {
 	s.attention.HeadDim = c.count(s.attention.HeadDim, "global_head_dim")
 	s.attention.KVHeads = c.count(s.attention.KVHeads, "num_global_key_value_heads")
 	s.attention.SharedKeyValue = c.flag(false, "attention_k_eq_v")
+	s.readSharedCaches(c)
 	if !c.flag(false, "enable_moe_block") {
 		c.values["num_experts"] = nil
 		return
@@ -23,6 +24,41 @@ func readGemma4(c *config, s *shape) {
 			"moe.experts.0.gate_proj"},
 		"expert_down":    {"experts.0.down_proj", "moe.experts.0.down_proj"},
 		"shared_gate_up": {"mlp.gate_proj"}, "shared_down": {"mlp.down_proj"},
+	}
+}
+
+// readSharedCaches reads the embeddings for each layer of Gemma 4, and its last layers, which take
+// keys and values of earlier ones and may have wider MLPs.
+func (s *shape) readSharedCaches(c *config) {
+	if s.LayerInput = c.count(0, "hidden_size_per_layer_input"); s.LayerInput > 0 {
+		s.norms = 5
+	}
+	shared, double := c.count(0, "num_kv_shared_layers"), c.flag(false, "use_double_wide_mlp")
+	if shared == 0 {
+		return
+	}
+	kinds := c.words("layer_types")
+	first := s.layers - shared
+	if len(kinds) != s.layers || first < 1 {
+		c.fail("num_kv_shared_layers: found %d of %d layers, of which layer_types has %d", shared,
+			s.layers, len(kinds))
+		return
+	}
+	if double {
+		s.doubleFrom = first
+	}
+	const behind = " with an earlier cache"
+	for kind, m := range map[string]*Softmax{"full_attention": &s.attention,
+		"sliding_attention": s.mixers["sliding_attention"].(*Softmax)} {
+		given := *m
+		given.SharedCache = true
+		s.mixers[kind+behind] = &given
+	}
+	for i, kind := range kinds {
+		if i >= first {
+			kind += behind
+		}
+		s.kinds = append(s.kinds, kind)
 	}
 }
 

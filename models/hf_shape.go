@@ -23,6 +23,8 @@ type shape struct {
 	sparse []bool
 	// densePredictors reports whether the layers for multi-token prediction have no experts.
 	densePredictors bool
+	// doubleFrom is the first layer whose MLP is twice as wide; 0 without such layers.
+	doubleFrom int
 	// built are the layers, where the family lays them out itself.
 	built []Group
 	// modules are the names of modules in the checkpoint, by linear layer, where the family has
@@ -60,6 +62,7 @@ func (s *shape) layOut(c *config) []Group {
 	}
 	s.attention.NoRotary = s.attention.NoRotary || s.LearnedPositions > 0
 	dense := &Dense{Intermediate: s.intermediate, Gated: s.gated, Bias: s.mlpBias}
+	double := &Dense{Intermediate: 2 * s.intermediate, Gated: s.gated, Bias: s.mlpBias}
 	norms := max(0, s.norms)
 	if s.norms == 0 {
 		norms = 2
@@ -69,6 +72,9 @@ func (s *shape) layOut(c *config) []Group {
 		g := Group{Count: 1, Mixer: s.full(), MLP: dense, Norms: norms, Parallel: s.parallel}
 		if i < len(s.kinds) {
 			g.Mixer = s.mixer(s.kinds[i])
+		}
+		if s.doubleFrom > 0 && i >= s.doubleFrom {
+			g.MLP = double
 		}
 		if i < len(s.sparse) && s.sparse[i] {
 			g.MLP = s.moe

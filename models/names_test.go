@@ -69,22 +69,24 @@ func TestNamed(t *testing.T) {
 	c := mustLoad(t)
 	for name, want := range map[string]string{
 		"/root/hub/models--Qwen--Qwen3-8B/snapshots/b968826d9c46dd6066": "qwen3-8b",
-		"/models/Qwen3-8B/":                      "qwen3-8b",
-		"s3://bucket/meta-llama/Llama-3.1-8B":    "llama-3.1-8b",
-		"hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M":     "qwen3-8b q4_k_m",
-		"/m/Qwen3-8B-Q4_K_M-00001-of-00002.gguf": "qwen3-8b q4_k_m",
-		"llama3.1:8b":                            "llama-3.1-8b",
-		"deepseek-ai/DeepSeek-V3.1-Terminus":     "deepseek-v3",
-		"nvidia/DeepSeek-R1-0528-NVFP4-v2":       "deepseek-v3 fp4",
-		"amd/gpt-oss-120b-w-mxfp4-a-fp8":         "gpt-oss-120b",
-		"lmsys/gpt-oss-20b-bf16":                 "gpt-oss-20b bf16",
-		"nvidia/Kimi-K2-Thinking-NVFP4":          "kimi-k2.5 fp4",
-		"Qwen/Qwen3-30B-A3B-Thinking-2507-FP8":   "qwen3-30b-a3b fp8-block",
-		"nvidia/Llama-3.1-8B-Instruct-FP8-KV":    "llama-3.1-8b fp8",
-		"XiaoMi/MiniMax-MiniMax-M2":              "minimax-m2.5",
-		"NousResearch/Hermes-3-Llama-3.1-8B":     "llama-3.1-8b noted",
-		"x/Hermes-3-Llama-3.1-8B-FP8":            "llama-3.1-8b fp8 noted",
-		"deepseek-ai/DeepSeek-R1-0528-Qwen3-8B":  "qwen3-8b noted",
+		"/models/Qwen3-8B/":                           "qwen3-8b",
+		"s3://bucket/meta-llama/Llama-3.1-8B":         "llama-3.1-8b",
+		"hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M":          "qwen3-8b q4_k_m",
+		"/m/Qwen3-8B-Q4_K_M-00001-of-00002.gguf":      "qwen3-8b q4_k_m",
+		"mistralai/Ministral-3-14B-Instruct-2512":     "ministral-3-14b fp8",
+		"mistralai/Ministral-3-14B-Instruct-2512-FP8": "ministral-3-14b fp8",
+		"llama3.1:8b":                           "llama-3.1-8b",
+		"deepseek-ai/DeepSeek-V3.1-Terminus":    "deepseek-v3",
+		"nvidia/DeepSeek-R1-0528-NVFP4-v2":      "deepseek-v3 fp4",
+		"amd/gpt-oss-120b-w-mxfp4-a-fp8":        "gpt-oss-120b",
+		"lmsys/gpt-oss-20b-bf16":                "gpt-oss-20b bf16",
+		"nvidia/Kimi-K2-Thinking-NVFP4":         "kimi-k2.5 fp4",
+		"Qwen/Qwen3-30B-A3B-Thinking-2507-FP8":  "qwen3-30b-a3b fp8-block",
+		"nvidia/Llama-3.1-8B-Instruct-FP8-KV":   "llama-3.1-8b fp8",
+		"XiaoMi/MiniMax-MiniMax-M2":             "minimax-m2.5",
+		"NousResearch/Hermes-3-Llama-3.1-8B":    "llama-3.1-8b noted",
+		"x/Hermes-3-Llama-3.1-8B-FP8":           "llama-3.1-8b fp8 noted",
+		"deepseek-ai/DeepSeek-R1-0528-Qwen3-8B": "qwen3-8b noted",
 	} {
 		a, notes, err := c.Named(name)
 		if err != nil {
@@ -133,4 +135,22 @@ func TestMicroscaledNames(t *testing.T) {
 	}
 	scales := a.WeightBytes(hardware.FP8) - plain.WeightBytes(hardware.FP8)
 	near(t, "bytes of scales", float64(scales), float64(matrices)/32, 1e-6)
+}
+
+// Layers with the cache of earlier ones store nothing, and the rest of Gemma 4 E2B stores what its
+// kinds of layers do.
+func TestSharedCachesStoreNothing(t *testing.T) {
+	a, err := mustLoad(t).Lookup("gemma-4-e2b")
+	testkit.OK(t, err)
+	const long = 1 << 20
+	// of the first 15 layers, 3 see all tokens with a head of 512, and 12 the last 512 with one of
+	// 256, each of keys and values of 2 bytes
+	want := int64(3*long*2*512*2 + 12*512*2*256*2)
+	if got := a.KVBytesOfSequence(long, hardware.BF16, 1); got != want {
+		t.Errorf("found %d bytes, want %d", got, want)
+	}
+	rows := a.Parameters().Embedding - a.ActiveParameters().Embedding
+	if rows != product(a.Vocab, 35, 256) {
+		t.Errorf("embeddings for each layer: found %d parameters", rows)
+	}
 }

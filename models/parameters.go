@@ -33,10 +33,12 @@ func (p Parameters) Total() int64 {
 func (a *Architecture) Parameters() Parameters { return a.count(allExperts) }
 
 // ActiveParameters counts the parameters on the path of one token: with a mixture of experts, only
-// the experts that it visits. Towers have no biases: text does not pass through them.
+// the experts that it visits, and of the embeddings for each layer nothing, since it reads one row
+// of each. Towers have no biases: text does not pass through them.
 func (a *Architecture) ActiveParameters() Parameters {
 	p := a.count(activeExperts)
 	p.Towers = 0
+	p.Embedding -= a.layerInputs()
 	return p
 }
 
@@ -48,6 +50,7 @@ func (a *Architecture) count(share expertShare) Parameters {
 	if a.EmbeddingDim != 0 {
 		p.Embedding += 2 * product(a.EmbeddingDim, a.Hidden)
 	}
+	p.Embedding += a.layerInputs()
 	p.Positions = product(a.LearnedPositions, a.Hidden)
 	if !a.TiedEmbeddings {
 		p.Head = product(a.Vocab, a.embeddingDim())
@@ -55,7 +58,7 @@ func (a *Architecture) count(share expertShare) Parameters {
 	for _, l := range a.LinearLayers(1) {
 		p.add(&l, share)
 	}
-	norms := product(a.norms(), a.Hidden)
+	norms := product(a.norms(), a.Hidden) + int64(a.LayerInput)
 	for i := range a.Groups {
 		for _, part := range a.Groups[i].parts() {
 			n, extra := int64(a.Groups[i].Count), part.nonMatrix(a.Hidden, share)
@@ -75,6 +78,14 @@ func (a *Architecture) count(share expertShare) Parameters {
 		p.Biases += int64(a.Vocab)
 	}
 	return p
+}
+
+// layerInputs returns the number of parameters of the embeddings for each layer.
+func (a *Architecture) layerInputs() int64 {
+	if a.LayerInput == 0 {
+		return 0
+	}
+	return product(a.Vocab, a.Layers(), a.LayerInput)
 }
 
 // add counts the matrices of a linear layer.

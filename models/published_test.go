@@ -73,7 +73,6 @@ var newer = map[string]float64{
 
 // refusedConfigs are the configs that are not read, with what the refusal must say.
 var refusedConfigs = map[string]string{
-	"google--gemma-4-E4B-it":    "hidden_size_per_layer_input: found 256, but only 0 is modelled",
 	"openbmb--MiniCPM-V-4.6":    "the key insert_layer_id (found 6) is not understood",
 	"thinkingmachines--Inkling": `model_type "inkling_text" is not known`,
 }

@@ -33,6 +33,9 @@ type Softmax struct {
 	// SharedKeyValue reports whether values are projected by the matrix of the keys (Gemma 4). Both
 	// are cached.
 	SharedKeyValue bool
+	// SharedCache reports whether keys and values are those of an earlier layer (Gemma 4 E2B), and
+	// neither projected nor stored.
+	SharedCache bool
 	// RelativePositions reports whether the layer projects relative positions to keys
 	// (Transformer-XL, arXiv:1901.02860, section 3.3: W_kR), as Gopher and Chinchilla do.
 	RelativePositions bool
@@ -55,6 +58,9 @@ func (m *Softmax) valueDim() int {
 // queries, keys and values by heads, the projection of the output by rows.
 func (m *Softmax) linears(hidden, tp int) []Linear {
 	heads, kvHeads := split(m.Heads, tp), split(m.KVHeads, tp)
+	if m.SharedCache {
+		kvHeads = 0
+	}
 	width := heads*m.HeadDim + kvHeads*m.HeadDim
 	if m.QueryRank > 0 { // computed on every GPU
 		width = m.QueryRank + kvHeads*m.HeadDim
@@ -84,6 +90,9 @@ func (m *Softmax) nonMatrix(hidden int, _ expertShare) nonMatrixParameters {
 	p := nonMatrixParameters{Norms: int64(m.QueryRank)}
 	if m.QKNorm {
 		p.Norms += product(2, m.HeadDim)
+		if m.SharedCache {
+			p.Norms -= int64(m.HeadDim)
+		}
 	}
 	if m.WideQKNorm {
 		p.Norms += product(m.Heads+m.KVHeads, m.HeadDim)
@@ -142,6 +151,9 @@ func (m *Softmax) tokenBits(tp int, kv hardware.DType) int64 {
 }
 
 func (m *Softmax) state(tp int, kv hardware.DType) []State {
+	if m.SharedCache {
+		return nil
+	}
 	ss := []State{{TokenBits: m.tokenBits(tp, kv), Window: m.Window}}
 	return append(ss, m.Indexer.states(kv)...)
 }

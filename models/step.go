@@ -42,6 +42,12 @@ func (a *Architecture) LinearLayers(tp int) []Linear {
 			}
 		}
 	}
+	if w := a.LayerInput; w > 0 {
+		ls = append(ls,
+			Linear{Name: "layer_inputs", N: w * a.Layers(), K: a.Hidden, Count: 1, Part: MLPPart},
+			Linear{Name: "layer_gate", N: w, K: a.Hidden, Count: a.Layers(), Part: MLPPart},
+			Linear{Name: "layer_up", N: a.Hidden, K: w, Count: a.Layers(), Part: MLPPart})
+	}
 	// before each mixer and each MLP: weights to read, to write, and between streams
 	if s := a.Streams; s > 1 {
 		ls = append(ls, Linear{Name: "streams", N: s * (s + 2), K: s * a.Hidden,

@@ -84,7 +84,8 @@ func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 			wide += n
 		}
 	}
-	embedding := product(split(a.Vocab, tp), a.embeddingDim()) + p.Positions
+	embedding := product(split(a.Vocab, tp), a.embeddingDim()) + p.Positions +
+		ceilDiv(a.layerInputs(), int64(tp))
 	switch {
 	case pp > 1:
 		wide += max(embedding, head)
