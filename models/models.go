@@ -33,8 +33,8 @@ type Architecture struct {
 	// EmbeddingDim is the width of the token embedding where it differs from Hidden (OPT-350M); 0
 	// means Hidden.
 	EmbeddingDim int
-	// LayerInput is the width of a further embedding of each token for each layer, which a gate adds
-	// (Gemma 4 E2B; transformers, modeling_gemma4.py); 0 without one.
+	// LayerInput is the width of a further embedding of each token for each layer, which a gate
+	// adds (Gemma 4 E2B; transformers, modeling_gemma4.py); 0 without one.
 	LayerInput int
 	// HeadBias reports whether the output head has a bias, NormBias distinguishes LayerNorm (weight
 	// and bias) from RMSNorm (weight).

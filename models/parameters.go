@@ -38,7 +38,7 @@ func (a *Architecture) Parameters() Parameters { return a.count(allExperts) }
 func (a *Architecture) ActiveParameters() Parameters {
 	p := a.count(activeExperts)
 	p.Towers = 0
-	p.Embedding -= a.layerInputs()
+	p.Embedding -= layerInputs(a)
 	return p
 }
 
@@ -50,7 +50,7 @@ func (a *Architecture) count(share expertShare) Parameters {
 	if a.EmbeddingDim != 0 {
 		p.Embedding += 2 * product(a.EmbeddingDim, a.Hidden)
 	}
-	p.Embedding += a.layerInputs()
+	p.Embedding += layerInputs(a)
 	p.Positions = product(a.LearnedPositions, a.Hidden)
 	if !a.TiedEmbeddings {
 		p.Head = product(a.Vocab, a.embeddingDim())
@@ -81,7 +81,7 @@ func (a *Architecture) count(share expertShare) Parameters {
 }
 
 // layerInputs returns the number of parameters of the embeddings for each layer.
-func (a *Architecture) layerInputs() int64 {
+func layerInputs(a *Architecture) int64 {
 	if a.LayerInput == 0 {
 		return 0
 	}

@@ -85,7 +85,7 @@ func (a *Architecture) WeightBytesPerGPU(d hardware.DType, tp, pp int) int64 {
 		}
 	}
 	embedding := product(split(a.Vocab, tp), a.embeddingDim()) + p.Positions +
-		ceilDiv(a.layerInputs(), int64(tp))
+		ceilDiv(layerInputs(a), int64(tp))
 	switch {
 	case pp > 1:
 		wide += max(embedding, head)
