@@ -2,6 +2,7 @@ package ask
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -178,6 +179,30 @@ func TestHostileThreads(t *testing.T) {
 		_, err := Read(text, Options{})
 		if took := time.Since(start); err == nil || took > 20*time.Second {
 			t.Errorf("%.30q: %v after %v", text, err, took)
+		}
+	}
+}
+
+// A rate that does not belong to the TPOT is found by Little's law, and a TPOT below the roofline
+// of the batch is said to be so; figures that agree raise no doubt.
+func TestDoubts(t *testing.T) {
+	const head = "L40S\nvllm serve meta-llama/Llama-3.1-8B-Instruct\nvllm bench serve " +
+		"--random-input-len 300 --random-output-len 60 --num-prompts 64 --max-concurrency 32\n" +
+		"Serving Benchmark Result\nSuccessful requests: 64\n"
+	plain := figures(ask(t, head+"Mean TPOT (ms): 30\nOutput token throughput (tok/s): 900\n",
+		Options{}))
+	table := func(tpot, rate float64) string {
+		return head + fmt.Sprintf("Mean TPOT (ms): %.6f\nOutput token throughput (tok/s): %.6f\n",
+			tpot*plain["mean_tpot_ms"], rate*plain["output_throughput"])
+	}
+	for _, c := range []struct {
+		tpot, rate float64
+		says       string
+	}{{1, 1, ""}, {1.05, 0.97, ""}, {1, 0.1, "decoded at once"}, {0.6, 1.6, "No engine does that"},
+		{0.1, 1, "impossible"}, {3, 0.33, "look at"}} {
+		doubts := strings.Join(ask(t, table(c.tpot, c.rate), Options{}).Doubts, " ")
+		if c.says == "" && doubts != "" || !strings.Contains(doubts, c.says) {
+			t.Errorf("TPOT × %g, rate × %g: doubts %q, want %q", c.tpot, c.rate, doubts, c.says)
 		}
 	}
 }

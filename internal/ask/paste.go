@@ -28,7 +28,7 @@ const (
 	mostLine  = 1 << 16
 	mostRuns  = 3
 
-	mostAssigned = 200 // variables
+	mostAssigned = 200 // variables, and the lines of a command
 )
 
 // Options give what a thread does not say.
@@ -182,35 +182,32 @@ func (p *Paste) commands(lines []string) (servers, loads, prose []string) {
 	var assigned []string
 	for i := 0; i < len(lines); i++ {
 		line := strings.TrimSpace(lines[i])
-		isLoad := sends.MatchString(line)
-		next := ""
-		if i+1 < len(lines) {
-			next = strings.TrimSpace(lines[i+1])
-		}
-		if !isLoad && !starts.MatchString(line) || isLoad && !strings.Contains(line, " -") &&
-			!strings.HasSuffix(line, `\`) && !strings.HasPrefix(next, "--") {
-			if p.set.MatchString(line) && len(assigned) < mostAssigned {
-				assigned = append(assigned, line+"\n")
-			}
-			prose = append(prose, lines[i])
-			continue
-		}
 		parts := []string{strings.TrimSuffix(line, `\`)}
-		open := strings.HasSuffix(line, `\`)
 		for i+1 < len(lines) {
 			next := strings.TrimSpace(lines[i+1])
-			if !open && !strings.HasPrefix(next, "--") || next == "" {
+			goesOn := strings.HasSuffix(line, `\`) ||
+				strings.HasPrefix(next, "--") && p.isCommand(strings.Join(parts, " "))
+			if !goesOn || next == "" || len(parts) > mostAssigned {
 				break
 			}
 			i++
-			open = strings.HasSuffix(next, `\`)
-			parts = append(parts, strings.TrimSpace(strings.TrimSuffix(next, `\`)))
+			line = next
+			parts = append(parts, strings.TrimSuffix(next, `\`))
+		}
+		line = strings.Join(parts, " ")
+		isLoad := sends.MatchString(line)
+		if !isLoad && !starts.MatchString(line) || isLoad && !strings.Contains(line, " -") {
+			if p.set.MatchString(line) && len(assigned) < mostAssigned {
+				assigned = append(assigned, line+"\n")
+			}
+			prose = append(prose, line)
+			continue
 		}
 		form := starts
 		if isLoad {
 			form = sends
 		}
-		words, tail := p.bare(strings.Join(parts, " "), form)
+		words, tail := p.bare(line, form)
 		prose = append(prose, tail)
 		switch {
 		case isLoad && strings.Contains(words, "--"):

@@ -74,6 +74,7 @@ func (a *Answer) doubt(ctx context.Context, s *simulated, run *observed.Run) err
 			"requests in flight: each gets at most one token in %s.", rate, run.Load.Concurrency,
 			units.FormatDuration(b.token)))
 	}
+	a.doubtBatch()
 	for _, of := range []struct {
 		name  string
 		times float64
@@ -95,7 +96,12 @@ func (a *Answer) doubt(ctx context.Context, s *simulated, run *observed.Run) err
 				"memory and arithmetic at their peaks take %s", f.TPOT/b.roof,
 				units.FormatDuration(f.TPOT), units.FormatDuration(b.roof))
 		}
-		if ratio < 1 {
+		switch {
+		case of.name == "mean_tpot_ms" && f.TPOT < b.roof:
+			a.Doubts = append(a.Doubts, words+". No engine does that for the batch that the load "+
+				"gives here: the load, the formats of weights and cache, or the GPU is another.")
+			return nil
+		case ratio < 1:
 			a.Doubts = append(a.Doubts, words+". It is better than predicted: look for cached "+
 				"prompts, shorter answers, drafts, a smaller load, or another GPU.")
 			return nil
@@ -108,6 +114,28 @@ func (a *Answer) doubt(ctx context.Context, s *simulated, run *observed.Run) err
 		return nil
 	}
 	return nil
+}
+
+// doubtBatch compares how many requests decoded at once: by Little's law, the output rate times the
+// time for each token.
+func (a *Answer) doubtBatch() {
+	reported := a.reported("output_throughput") * a.reported("mean_tpot_ms") / 1000
+	predicted := 1.0
+	for _, f := range a.Figures {
+		switch {
+		case f.Run != a.last:
+		case f.Name == "output_throughput":
+			predicted *= f.Predicted
+		case f.Name == "mean_tpot_ms":
+			predicted *= f.Predicted / 1000
+		}
+	}
+	if ratio := reported / predicted; reported > 0 && (ratio > 1.5 || ratio < 1/1.5) {
+		a.Doubts = append(a.Doubts, fmt.Sprintf("The reported rate times the reported TPOT say "+
+			"that %.3g requests decoded at once, where %.3g are predicted: a limit on the batch "+
+			"(--max-num-seqs, the client's concurrency, the KV cache) or the load is another.",
+			reported, predicted))
+	}
 }
 
 // reported returns a reported figure of the last run; 0 without one.

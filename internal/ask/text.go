@@ -91,7 +91,7 @@ func topics() []topic {
 		{questions, "What if prompts get four times longer, with RAG?", "rag documents"},
 		{questions, "Is FP8 worth it?", "fp8 worth"},
 		{questions, "Which vendor for a 70B chat?", "mi300x mi325x amd rocm vendor"},
-		{questions, "How many GPUs does gpt-oss-120b need?", "gpt oss 120b"},
+		{questions, "How many GPUs does gpt-oss-120b need?", "oss 120b"},
 		{questions, "A trace whose prompts share beginnings?", "prefix hit shared caching"},
 		{questions, "DeepSeek-V3: prefill and decode together or apart?",
 			"deepseek disaggregated pd apart"},

@@ -32,6 +32,8 @@ type mooncakeRow struct {
 	// ChatID and ParentID number a turn and the one before it in Bailian's traces.
 	ChatID   int64 `json:"chat_id"`
 	ParentID int64 `json:"parent_chat_id"`
+	// Delay is the time in milliseconds after the answer before, in AIPerf's sessions.
+	Delay *float64 `json:"delay"`
 	// AnswerID is the hash that the answer has in later prompts; 0 if no row has it.
 	AnswerID uint64 `json:"answer_id"`
 }
@@ -70,6 +72,11 @@ func (m *mooncake) decode(r *sim.Request) error {
 	}
 	if twice, ok := errors.AsType[files.KeyTwice](files.CheckFields(line)); ok {
 		return m.file.errorf("%w", twice)
+	}
+	if m.row.Delay != nil && m.row.Timestamp < 0 {
+		return m.file.errorf("delay: found a row that follows the answer before it (AIPerf's " +
+			"sessions), which is not read; give each row a timestamp, or the sessions with the " +
+			"columns of tracelab")
 	}
 	at, err := fromNumber(m.row.Timestamp, m.perSecond)
 	if err != nil {
