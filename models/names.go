@@ -210,9 +210,15 @@ func splitName(name string) (organisation, last string) {
 	if _, inner := cutLast(organisation); inner != organisation {
 		organisation = "" // a path
 	}
+	if len(last) > longestName {
+		return organisation, ""
+	}
 	last = shard.ReplaceAllString(last, "")
 	return organisation, strings.TrimSuffix(strings.ReplaceAll(last, ":", "-"), "-latest")
 }
+
+// longestName bounds the last part of a name that is read by its words, in bytes. Hubs allow 96.
+const longestName = 200
 
 // cutLast cuts a path before its last part.
 func cutLast(path string) (before, last string) {
@@ -271,7 +277,7 @@ func otherParts(word string) bool {
 		"multimodal", "ocr", "image", "video", "next", "unquantised", "sparse", "distill":
 		return true
 	}
-	return sized.MatchString(word) || draftWord(word)
+	return sized.MatchString(word) && word != "1m" || draftWord(word) // 1m is a context
 }
 
 // tellsRelease reports whether the words of a model's name have its size and its release. A name

@@ -86,6 +86,7 @@ func TestNamed(t *testing.T) {
 		"XiaoMi/MiniMax-MiniMax-M2":             "minimax-m2.5",
 		"NousResearch/Hermes-3-Llama-3.1-8B":    "llama-3.1-8b noted",
 		"x/Hermes-3-Llama-3.1-8B-FP8":           "llama-3.1-8b fp8 noted",
+		"Qwen/Qwen2.5-14B-Instruct-1M":          "qwen2.5-14b noted",
 		"deepseek-ai/DeepSeek-R1-0528-Qwen3-8B": "qwen3-8b noted",
 	} {
 		a, notes, err := c.Named(name)
@@ -121,6 +122,19 @@ func TestNamed(t *testing.T) {
 		if a, _, err := c.Named(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: found %v, %v, want %s", name, a, err, want)
 		}
+	}
+}
+
+// Names from outside may be of any length: reading them takes no longer than their bytes do.
+func TestLongNames(t *testing.T) {
+	c := mustLoad(t)
+	for _, part := range []string{"-it", "/", "models--", "-Q4_K_M", "@", ":", "\x00", "-8b"} {
+		testkit.Bounded(t, 1<<20, func() {
+			if a, _, err := c.Named("qwen3-8b" + strings.Repeat(part, 1<<17)); err == nil &&
+				part != "/" && part != "@" {
+				t.Errorf("%q: found %s", part, a.Name)
+			}
+		})
 	}
 }
 
