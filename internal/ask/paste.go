@@ -300,7 +300,9 @@ func (p *Paste) load(found []string, given string) error {
 		}
 		p.Loads = append(p.Loads, list...)
 	}
-	return nil
+	list, err := clients.FindPerf(p.text)
+	p.Loads = append(p.Loads, list...)
+	return err
 }
 
 // results reads tables, logs, JSON and traces.

@@ -74,6 +74,42 @@ func TestCommandsOfTools(t *testing.T) {
 	}
 }
 
+// The stages of inference-perf's configuration are loads, wherever it stands in a text.
+func TestStagesOfInferencePerf(t *testing.T) {
+	const data = "data:\n  type: random\n  input_distribution:\n    mean: 500\n    std: 20\n" +
+		"    total_count: 100\n  output_distribution: {mean: 60, min: 1, max: 100}\n"
+	list, err := FindPerf("I use this:\n\napi:\n  type: chat\n" + data +
+		"load:\n  type: constant\n  stages:\n  - rate: 1\n    duration: 30\n  - rate: 2.5\n" +
+		"    duration: 60\n  num_workers: 4\nserver:\n  type: vllm\nand it is slow\n")
+	testkit.OK(t, err)
+	if len(list) != 2 {
+		t.Fatalf("found %d loads, want 2", len(list))
+	}
+	got, err := list[1].Settings()
+	testkit.OK(t, err)
+	want := []string{"workload.rate=2.5/s", "workload.arrivals=constant",
+		"workload.prompt={distribution: normal, mean: 500, std: 20}", "workload.output=60",
+		"workload.duration=60s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	list, err = FindPerf("load:\n  type: concurrent\n  stages:\n  - num_requests: 40\n" +
+		"    concurrency_level: 8\ndata:\n  type: shared_prefix\n  shared_prefix:\n" +
+		"    num_groups: 4\n    system_prompt_len: 1000\n    question_len: 50\n    output_len: 9\n")
+	testkit.OK(t, err)
+	got, err = list[0].Settings()
+	testkit.OK(t, err)
+	want = []string{"workload.arrivals={process: closed-loop, users: 8, start: together}",
+		"workload.prompt=50", "workload.output=9", "workload.requests=40",
+		"workload.prefix={groups: 4, tokens: 1000}"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if list, err := FindPerf("no configuration\nload:\n"); len(list) > 0 || err != nil {
+		t.Errorf("found %v, %v", list, err)
+	}
+}
+
 // A list of rates is as many loads, which are those of the single rates.
 func TestSweeps(t *testing.T) {
 	for _, command := range []string{"guidellm benchmark --rate-type constant --data " +
