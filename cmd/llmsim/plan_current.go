@@ -45,7 +45,7 @@ func (flags *planFlags) compare(cmd *cobra.Command, file *asked.File) error {
 
 // load reads a command or manifests, else a scenario.
 func (c *currentFlags) load(cmd *cobra.Command, refusing strictFlag) (*scenarios.File, error) {
-	reading, noCommand := launch.ReadFileOrText(c.file, c.set...)
+	reading, noCommand := launch.ReadFileOrText(c.file, nil, c.set...)
 	if noCommand == nil {
 		printNotes(cmd, reading.Notes)
 		if err := refusing.refuse("it leaves out", reading.Ignored); err != nil {

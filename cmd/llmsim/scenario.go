@@ -36,6 +36,7 @@ type scenarioFlags struct {
 	checkSLO   bool        `flag:"check-slo" usage:"exit with code 3 if the SLO is missed"`
 	explain    bool        `flag:"explain" usage:"print the scenario with every default filled in, without running it"`
 	from       string      `flag:"from" usage:"a command that starts an engine, or a file with such a command or with those of prefill and decode pools (a shell script, a Kubernetes manifest, a folder of --emit), in place of a scenario. A load generator's command beside it is the workload"`
+	vars       []string    `flag:"var" usage:"the value of a variable in the command of --from: NAME=value, such as TP=8 (repeatable)"`
 	strict     strictFlag
 	emit       string `flag:"emit" usage:"folder for the files that start the scenario's fleet: start.sh, kubernetes.yaml and notes. The scenario is not simulated"`
 	engine     string
@@ -127,6 +128,8 @@ func (flags *scenarioFlags) run(cmd *cobra.Command, args []string) error {
 func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	args []string) (func() (*scenarios.File, error), error) {
 	switch {
+	case flags.from == "" && len(flags.vars) > 0:
+		return nil, errors.New("--var gives variables of a command: it needs --from")
 	case flags.from == "" && len(args) == 1:
 		return func() (*scenarios.File, error) { return scenarios.Load(args[0], flags.set...) }, nil
 	case flags.from == "":
@@ -136,7 +139,11 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	case len(args) > 0:
 		return nil, errors.New("--from takes the place of a scenario: leave out one of the two")
 	}
-	reading, err := launch.ReadFileOrText(flags.from, flags.set...)
+	given, err := launch.Variables(flags.vars)
+	if err != nil {
+		return nil, fmt.Errorf("--var: %w", err)
+	}
+	reading, err := launch.ReadFileOrText(flags.from, given, flags.set...)
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}

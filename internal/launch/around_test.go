@@ -16,7 +16,7 @@ func TestWhatStandsAroundCommands(t *testing.T) {
 		{predictor + "minReplicas: 0, maxReplicas: 4, " + container + "}}", "replicas=4",
 			"all 4 replicas run always"},
 		{predictor + "model: {args: [-tp=2]}}}\n---\nkind: Pod\nspec: {" + container + "}",
-			"model=m", "the model and the options of the InferenceService"},
+			"model=m", "the fields of the InferenceService"},
 		{pod + "[vllm, serve, m, -tp, 2]}]}", "parallelism.tensor=2", ""},
 		{pod + "[sh, -c, 'if vllm']}, {command: [vllm, serve, m]}]}", "model=m",
 			"the script of the container c cannot be read: 1:1"},
@@ -55,7 +55,7 @@ func TestWhatStandsAroundCommands(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"kind: LLMInferenceService\nmetadata: {name: q}": "of the LLMInferenceService q",
+		"kind: LLMInferenceService\nmetadata: {name: q}": "fields of the LLMInferenceService q",
 		pod + "[sh, -c, 'if vllm']}]}":                   "the script of the container c",
 	} {
 		if _, err := Read(text); err == nil || !strings.Contains(err.Error(), want) {

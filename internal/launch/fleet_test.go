@@ -123,7 +123,7 @@ func sameFleet(t *rapid.T, b *Bundle, meant []engines.Group, text string) []mani
 	for i := range b.Servers {
 		beside[b.Servers[i].ConfigFile] = b.Servers[i].Config
 	}
-	reading, err := readWith(text, files(nil).or(beside))
+	reading, err := readWith(text, nil, files(nil).or(beside))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -216,7 +216,7 @@ func TestRoutingIsReadFromLLMD(t *testing.T) {
 		testkit.OK(t, err)
 		dir := t.TempDir()
 		testkit.OK(t, b.Write(dir))
-		r, err := ReadFileOrText(dir)
+		r, err := ReadFileOrText(dir, nil)
 		testkit.OK(t, err)
 		got := ""
 		for _, setting := range r.Settings {

@@ -192,7 +192,8 @@ spec:
 		{"vllm serve m -tp 2 -dp 4 -ep --max-num-seqs 64 --max-num-batched-tokens 4k",
 			"batching.max-sequences=256 batching.token-budget=16000 " +
 				"model=m parallelism.data=4 parallelism.tensor=2", ""},
-		{"vllm serve m --max-num-seq 64", "model=m",
+		{"vllm serve m --max-num-seq 64", "batching.max-sequences=64 model=m", ""}, // argparse
+		{"vllm serve m --max-mun-seqs 64", "model=m",
 			"did you mean --max-num-seqs?"},
 		// as nvidia.github.io/TensorRT-LLM/1.0.0/commands/trtllm-serve has it, shortened
 		{"cat <<EOF > /tmp/extra.yml\nenable_attention_dp: true\nprint_iter_log: true\n" +
@@ -282,16 +283,16 @@ func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"echo hello":                         "no command that starts an engine",
 		"vllm serve":                         "names no model",
-		"vllm serve $MODEL":                  "line 1 has a variable",
-		"vllm serve m\\\n -tp $TP":           "-tp: line 2 has a variable",
-		"TP=${TP:-8}\nvllm serve m -tp $TP":  "-tp: line 1 has a variable",
+		"vllm serve $MODEL":                  "--var MODEL=…",
+		"vllm serve m\\\n -tp $TP":           "--var TP=…",
+		"vllm serve $M -tp $TP -pp ${P:?}":   "--var M=… --var P=… --var TP=…",
 		"vllm serve m -tp none":              "whole number",
 		"vllm serve m -tp":                   "needs a value",
-		"M=a; M=b; vllm serve $M":            "line 1 has a variable",
-		"for M in a; do vllm serve $M; done": "line 1 has a variable",
-		"M=a; vllm serve ${M:-b}":            "line 1 has a variable",
+		"M=a; M=b; vllm serve $M":            "--var M=…",
+		"for M in a; do vllm serve $M; done": "--var M=…",
+		"vllm serve $(cat m)":                "line 1 has a variable",
 		"M='a b'; vllm serve x$M":            "line 1 has a variable",
-		"M=$M$M; vllm serve $M":              "line 1 has a variable",
+		"M=$M$M; vllm serve $M":              "--var M=…",
 		"vllm serve a b":                     `found "b" beside the model a`,
 		"vllm serve a; vllm serve b": "found 2 commands that start an engine: vllm a, vllm b; " +
 			"give one of them, or those of prefill and decode pools: nothing says whether vllm a " +
@@ -305,7 +306,7 @@ func TestReadRefuses(t *testing.T) {
 		"vllm serve m --quantization nonsense": "found \"nonsense\"; allowed: auto, fp8, int8, " +
 			"awq, gptq, bitsandbytes, nvfp4, mxfp4 and aqlm",
 		strings.Repeat("vllm serve m\n", mostPools+1): "at most 100",
-		"vllm serve m -dp $((A * 2))":                 "line 1 has a variable",
+		"vllm serve m -dp $((A * 2))":                 "--var A=…",
 		"A=010; vllm serve m -dp $((A * 2))":          "line 1 has a variable",
 		"vllm serve 'a":                               "neither a command",
 		strings.Repeat("x", commands.MostText+1):      "more than",

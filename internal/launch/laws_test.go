@@ -178,7 +178,7 @@ func TestFilesAreReadAsTheirText(t *testing.T) {
 	for text, want := range map[string]string{line: "model=m parallelism.tensor=2",
 		name("run.sh"):  "model=m parallelism.tensor=2",
 		name("with.sh"): "batching.max-sequences=9 model=m parallelism.tensor=2"} {
-		r, err := ReadFileOrText(text)
+		r, err := ReadFileOrText(text, nil)
 		testkit.OK(t, err)
 		if got := strings.Join(r.Settings, " "); got != want {
 			t.Errorf("%s is read as %s, want %s", text, got, want)
@@ -188,7 +188,8 @@ func TestFilesAreReadAsTheirText(t *testing.T) {
 		name("none.sh") + ", and as a command: found no command",
 		"nothing": "found no command", name("empty"): "has no kubernetes.yaml",
 		name("long.sh"): "more than"} {
-		if _, err := ReadFileOrText(text); err == nil || !strings.Contains(err.Error(), want) ||
+		_, err := ReadFileOrText(text, nil)
+		if err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "no file") != strings.Contains(want, "no file") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -35,7 +35,8 @@ func fleetOf(list []commands.Command, file files) (*Reading, error) {
 	if len(found) == 0 {
 		return nil, errors.New(
 			"found no command that starts an engine; known are vllm serve, python -m " +
-				"sglang.launch_server, trtllm-serve and the workers of Dynamo")
+				"sglang.launch_server, trtllm-serve, lmdeploy serve api_server, llama-server, " +
+				"text-generation-launcher and the workers of Dynamo")
 	}
 	if len(found) > mostPools {
 		return nil, fmt.Errorf("found %d commands that start an engine; a fleet has at most %d",
@@ -53,6 +54,13 @@ func fleetOf(list []commands.Command, file files) (*Reading, error) {
 		}
 		if twin := slices.IndexFunc(members, m.isTwin); twin >= 0 {
 			members[twin].replicas += m.replicas
+			continue
+		}
+		if other := slices.IndexFunc(members, m.isAlternative); other >= 0 {
+			if !maps.Equal(members[other].Terms, m.Terms) {
+				members[other].Note("a condition of the script has another such command, %s; the "+
+					"first is read", m.title())
+			}
 			continue
 		}
 		members = append(members, m)
@@ -100,6 +108,9 @@ func (r *Reading) route(list []commands.Command) {
 func (s *started) title() string {
 	words := []string{s.engine.Name}
 	for i, word := range s.words[:min(2, len(s.words))] {
+		if commands.Closed(word) != nil {
+			break
+		}
 		if words = append(words, word); i == 0 && !strings.HasPrefix(word, "-") {
 			break // the model
 		}
@@ -162,6 +173,13 @@ func (s *started) nodes() int {
 func (m *member) isTwin(other member) bool {
 	return m.Name == "" && other.Name == "" && m.role != "" && m.role == other.role &&
 		m.engine.Name == other.engine.Name && maps.Equal(m.Terms, other.Terms)
+}
+
+// isAlternative reports whether another command stands in the same condition of a script: one of
+// them runs.
+func (m *member) isAlternative(other member) bool {
+	return m.Branch > 0 && m.Branch == other.Branch && m.role == other.role &&
+		m.engine.Name == other.engine.Name
 }
 
 // alone returns a fleet of replicas that are all alike.

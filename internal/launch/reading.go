@@ -43,6 +43,19 @@ func (r *Reading) with(overrides []string) *Reading {
 	return r
 }
 
+// asStarted sets what an engine does by itself where neither the command nor overrides say it: it
+// runs on one accelerator, however large the model is.
+func (r *Reading) asStarted(overrides []string) {
+	says := func(list []string) bool {
+		return slices.ContainsFunc(list, func(set string) bool {
+			return strings.HasPrefix(set, "parallelism") || strings.HasPrefix(set, "fleet.pools")
+		})
+	}
+	if !says(r.Settings) && !says(overrides) {
+		r.Settings = append(r.Settings, "parallelism.tensor=1")
+	}
+}
+
 // reading is the keys of a command while they become a fleet's.
 type reading = engines.Reading
 

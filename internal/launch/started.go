@@ -25,7 +25,7 @@ func starting(list []commands.Command) (found []started) {
 		words, image := contained(withoutPrefix(c.Words))
 		c.Image = cmp.Or(image, c.Image)
 		words = launched(words)
-		for _, e := range engines.All() {
+		for _, e := range engines.Readable() {
 			if n := e.Starts(words); n > 0 {
 				found = append(found, started{e, words[n:], c})
 			}
@@ -57,7 +57,7 @@ func launched(words []string) []string {
 		return words
 	}
 	for i := range words {
-		for _, e := range engines.All() {
+		for _, e := range engines.Readable() {
 			if e.Starts(words[i:]) > 0 {
 				return words[i:]
 			}
@@ -78,6 +78,19 @@ func contained(words []string) (inner []string, image string) {
 			return commands.Entered(word, words[i+1:]), word
 		}
 	}
+	// An image of others is named like the program, or the program stands behind it.
+	for i := 2; i < len(words); i++ {
+		if own := commands.Entered(words[i], words[i+1:]); len(own) > len(words)-i-1 &&
+			!strings.HasPrefix(words[i], "-") {
+			return own, words[i]
+		}
+		rest := launched(withoutPrefix(words[i:]))
+		if slices.ContainsFunc(engines.Readable(), func(e *engines.Engine) bool {
+			return e.Starts(rest) > 0
+		}) {
+			return rest, words[i-1]
+		}
+	}
 	return words, ""
 }
 
@@ -96,6 +109,7 @@ func (s *started) read(file files) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.nameServed(r, catalogue)
 	find(r, catalogue)
 	s.engine.Interpret(r)
 	if accelerator := acceleratorNamed(s.Product); accelerator != "" {
@@ -108,6 +122,27 @@ func (s *started) read(file files) (*reading, error) {
 		}
 	}
 	return r, nil
+}
+
+// nameServed takes the name under which a model is served, where that is known, and what the
+// command loads is a folder that says nothing, such as /model.
+func (s *started) nameServed(r *reading, catalogue *models.Catalog) {
+	folder := r.Terms["model"]
+	if !strings.HasPrefix(folder, "/") && !strings.HasPrefix(folder, ".") {
+		return
+	}
+	known := func(name string) bool {
+		_, err := catalogue.Lookup(name)
+		_, release := models.ReadRelease(name)
+		return err == nil || release
+	}
+	for _, name := range valuesOf(s.words, "--served-model-name") {
+		if commands.Closed(name) == nil && !known(folder) && known(name) {
+			r.Set("model", name)
+			r.Note("the model in %s is taken to be the one that is served, %s", folder, name)
+			return
+		}
+	}
 }
 
 // find looks the model up in the catalogue. A checkpoint with quantised weights, which the

@@ -117,7 +117,7 @@ func Starts(words []string) bool {
 // Find reads all commands of load generators in a text for a shell, in their order. Commands that
 // sweep are several loads, and a command that prepares a dataset belongs to the one after it.
 func Find(text string) ([]*Load, error) {
-	found, err := commands.Read(text, Starts)
+	found, err := commands.Read(text, nil, Starts)
 	if err != nil {
 		return nil, err
 	}

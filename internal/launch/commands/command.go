@@ -35,6 +35,8 @@ type Place struct {
 	OfPods bool
 	// Looped is set where the command stands in a loop.
 	Looped bool
+	// Branch tells the conditions of a script apart in which commands stand; 0 outside of one.
+	Branch int
 	// Scaler is the HorizontalPodAutoscaler of the object, or what replaces one, nil without one.
 	Scaler map[string]any
 }

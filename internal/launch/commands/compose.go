@@ -21,8 +21,10 @@ func services(document map[string]any) map[string]any {
 // (https://github.com/compose-spec/compose-spec, spec.md): each is read as the container of a
 // manifest. The role of a service is said by the label llm-d.ai/role, or by its name, as the role
 // of an arm in a script is.
-func ofCompose(document map[string]any, starts func([]string) bool) *Programs {
-	m := readContainers(nil, starts)
+func ofCompose(document map[string]any, given map[string]string,
+	starts func([]string) bool) *Programs {
+	m := readContainers(nil, given, starts)
+	document, _ = interpolated(document, m.set).(map[string]any)
 	all := services(document)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		service, _ := all[name].(map[string]any)
@@ -39,28 +41,26 @@ func ofCompose(document map[string]any, starts func([]string) bool) *Programs {
 		around.Mounted = append(around.Mounted, composeFiles(document, service)...)
 		m.container(map[string]any{
 			"name": name, "image": service["image"], "env": composeVariables(service),
-			"command": wordsOf(service["entrypoint"]), "args": wordsOf(service["command"]),
+			"command": m.wordsOf(service["entrypoint"]), "args": m.wordsOf(service["command"]),
 		}, around)
 	}
 	return &Programs{Commands: m.commands, Skipped: m.skipped}
 }
 
 // wordsOf returns the words of a command that is a list or a line for a shell.
-func wordsOf(value any) any {
-	// Compose writes $$ for a $ that is no variable of its own.
-	single := func(text string) string { return strings.ReplaceAll(text, "$$", "$") }
+func (m *manifest) wordsOf(value any) any {
 	line, ok := value.(string)
 	if words := stringsOf(value); !ok && words != nil {
 		var list []any
 		for _, word := range words {
-			list = append(list, single(word))
+			list = append(list, word)
 		}
 		return list
 	}
 	if !ok {
 		return value
 	}
-	list, _, err := shellCommands(single(line), noVariables())
+	list, _, err := shellCommands(line, m.set)
 	if err != nil || len(list) != 1 {
 		return []any{"sh", "-c", line}
 	}
@@ -69,6 +69,114 @@ func wordsOf(value any) any {
 		words = append(words, word)
 	}
 	return words
+}
+
+// interpolated returns a value of a file with the variables in its texts replaced, as Compose does
+// it (https://docs.docker.com/reference/compose-file/interpolation): $NAME, ${NAME}, and with
+// defaults as in a shell; $$ stands for $. A variable without a value stays, as ${NAME}.
+func interpolated(value any, set variables) any {
+	switch v := value.(type) {
+	case string:
+		return set.interpolate(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = interpolated(item, set)
+		}
+		return list
+	case map[string]any:
+		object := map[string]any{}
+		for name, item := range v {
+			object[name] = interpolated(item, set)
+		}
+		return object
+	}
+	return value
+}
+
+// interpolate returns a text with its variables replaced.
+func (v variables) interpolate(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "$")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name := rest[:len(rest)-len(strings.TrimLeft(rest, letters))]
+		end := -1
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			b.WriteByte('$')
+			text = rest[1:]
+			continue
+		case strings.HasPrefix(rest, "{"):
+			end = closing(rest)
+		case name != "":
+			b.WriteString(v.orItself(name))
+			text = rest[len(name):]
+			continue
+		}
+		if end < 0 {
+			b.WriteByte('$')
+			text = rest
+			continue
+		}
+		b.WriteString(v.choice(rest[1:end]))
+		text = rest[end+1:]
+	}
+}
+
+// letters are those of the names of variables.
+const letters = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// closing returns the index of the bracket that ends the one with which a text begins; -1 without
+// one.
+func closing(text string) int {
+	depth := 0
+	for i, letter := range text {
+		switch letter {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+		if depth > mostNested {
+			return -1
+		}
+	}
+	return -1
+}
+
+// orItself returns the value of a variable, or the text that names it.
+func (v variables) orItself(name string) string {
+	value, set := v.values[name]
+	if !set || len(value) > *v.left {
+		return "${" + name + "}"
+	}
+	*v.left -= len(value)
+	return value
+}
+
+// choice returns what stands for ${NAME:-default} and the like, without its brackets.
+func (v variables) choice(text string) string {
+	name := text[:len(text)-len(strings.TrimLeft(text, letters))]
+	rest := text[len(name):]
+	value, set := v.values[name]
+	if strings.HasPrefix(rest, ":") {
+		rest, set = rest[1:], value != ""
+	}
+	switch {
+	case rest == "" || rest[0] == '?' || rest[0] == '-' && set:
+		return v.orItself(name)
+	case rest[0] == '-', rest[0] == '+' && set:
+		return v.interpolate(rest[1:])
+	case rest[0] == '+':
+		return ""
+	}
+	return "${" + text + "}"
 }
 
 // composeVariables returns the variables of a service as a container has them.
@@ -104,7 +212,7 @@ func composeFiles(document, service map[string]any) (list []map[string]string) {
 		text, _ := At(document["configs"], source, "content").(string)
 		if text != "" {
 			list = append(list, map[string]string{
-				Base(target): strings.ReplaceAll(text, "$$", "$")})
+				Base(target): text})
 		}
 	}
 	return list

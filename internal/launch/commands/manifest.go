@@ -14,8 +14,8 @@ type manifest struct {
 	configs map[string]map[string]string
 	// scalers are the autoscalers, by the names of the objects that they scale.
 	scalers map[string]map[string]any
-	// left is what variables have left of their bound.
-	left *int
+	// set are the variables that all containers have.
+	set variables
 	// starts reports whether a command starts an engine.
 	starts func(words []string) bool
 	// commands lists the commands that were found, and engines how many of them start an engine.
@@ -26,9 +26,10 @@ type manifest struct {
 }
 
 // readContainers finds the commands of all containers in the documents of a manifest.
-func readContainers(documents []map[string]any, starts func([]string) bool) *manifest {
+func readContainers(documents []map[string]any, given map[string]string,
+	starts func([]string) bool) *manifest {
 	m := &manifest{configs: map[string]map[string]string{}, scalers: map[string]map[string]any{},
-		left: noVariables().left, starts: starts}
+		set: newVariables(given), starts: starts}
 	for _, document := range documents {
 		switch document["kind"] {
 		case "ConfigMap":
@@ -43,15 +44,14 @@ func readContainers(documents []map[string]any, starts func([]string) bool) *man
 	for _, document := range documents {
 		name, _ := At(document, "metadata", "name").(string)
 		around := Place{Name: name, Scaler: m.scalers[name]}
-		for _, config := range m.named(document, nil) {
+		configs := m.named(document, nil)
+		if len(configs) == 0 { // an excerpt without its volumes
+			configs = slices.Sorted(maps.Keys(m.configs))
+		}
+		for _, config := range configs {
 			around.Mounted = append(around.Mounted, m.configs[config])
 		}
-		if kind := document["kind"]; kind == "LLMInferenceService" ||
-			At(document, "spec", "predictor", "model") != nil {
-			m.skipped = append(m.skipped, fmt.Sprintf("the model and the options of the %v %s, "+
-				"which KServe gives to a runtime, are not read: give the command that the "+
-				"runtime has", kind, name))
-		}
+		m.byFields(document, around)
 		m.collect(document, around)
 	}
 	return m
@@ -146,11 +146,22 @@ func (m *manifest) container(container map[string]any, around Place) {
 		set.values["LWS_GROUP_SIZE"] = strconv.Itoa(around.size)
 	}
 	words = set.expand(words)
-	script, ok := shellScript(words)
+	if len(words) == 1 && strings.Contains(words[0], " ") { // a line, as Dynamo's operator takes it
+		words = []string{"sh", "-c", words[0]}
+	}
+	script, arguments, ok := shellScript(words)
+	for _, list := range [][]string{words, arguments} {
+		for i, word := range list {
+			if word != script {
+				list[i] = unnamed(word)
+			}
+		}
+	}
 	if !ok && len(words) > 0 {
 		m.add(Command{words, set.values, around})
 		return
 	}
+	set.lists = map[string][]string{"@": arguments}
 	inner, written, err := shellCommands(script, set)
 	if err != nil {
 		m.skipped = append(m.skipped, fmt.Sprintf("the script of the container %v cannot be "+
@@ -159,7 +170,7 @@ func (m *manifest) container(container map[string]any, around Place) {
 	}
 	around.Mounted = append(slices.Clip(around.Mounted), written)
 	for _, c := range inner {
-		around.Looped = c.Looped
+		around.Looped, around.Branch = c.Looped, c.Branch
 		m.add(Command{c.Words, c.Env, around})
 	}
 }
@@ -174,12 +185,13 @@ func (m *manifest) add(c Command) {
 
 // environment returns the variables of a container that a manifest gives the values of.
 func (m *manifest) environment(value any) variables {
-	set := variables{values: map[string]string{}, left: m.left}
+	set := m.set
+	set.values = maps.Clone(set.values)
 	items, _ := value.([]any)
 	for _, item := range items {
 		variable, _ := item.(map[string]any)
 		name, named := variable["name"].(string)
-		if text, ok := variable["value"].(string); ok && named {
+		if text, ok := variable["value"].(string); ok && named && !set.given[name] {
 			set.values[name] = text
 		}
 	}
@@ -225,27 +237,22 @@ func stringsOf(value any) []string {
 	return words
 }
 
-// shellScript returns the script of a command such as sh -c "…".
-func shellScript(command []string) (string, bool) {
-	if len(command) < 3 {
-		return "", false
-	}
-	switch Base(command[0]) {
-	case "sh", "bash", "ash", "dash":
-		if strings.HasPrefix(command[1], "-") && strings.HasSuffix(command[1], "c") {
-			return command[2], true
-		}
-	}
-	return "", false
-}
-
-// Entered returns the command of a container with certain arguments. The image of vLLM starts vllm
-// serve with the arguments that do not name a program.
+// Entered returns the command of a container with certain arguments. Images of engines start a
+// program with the arguments that do not name one.
 func Entered(image string, words []string) []string {
-	if strings.Contains(image, "vllm-openai") &&
-		(len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "/") &&
-			!strings.HasPrefix(words[0], "/")) {
-		return append([]string{"vllm", "serve"}, words...)
+	named := len(words) > 0 && !strings.HasPrefix(words[0], "-") &&
+		(!strings.Contains(words[0], "/") || strings.HasPrefix(words[0], "/"))
+	if named {
+		return words
+	}
+	for _, own := range [][]string{
+		{"vllm-openai", "vllm", "serve"},
+		{"text-generation-inference", "text-generation-launcher"}, // its Dockerfile
+		{"llama.cpp:server", "llama-server"},                      // .devops/cuda.Dockerfile
+	} {
+		if strings.Contains(image, own[0]) {
+			return append(slices.Clone(own[1:]), words...)
+		}
 	}
 	return words
 }

@@ -8,21 +8,30 @@ import (
 	"strings"
 )
 
-// Read finds the commands in a text. The function reports whether a command starts an engine: of a
-// text that is both, it tells a script from YAML.
-func Read(text string, starts func(words []string) bool) (*Programs, error) {
+// Read finds the commands in a text, where variables of a shell have certain values. The function
+// reports whether a command starts an engine: of a text that is both, it tells a script from YAML.
+func Read(text string, given map[string]string, starts func(words []string) bool) (*Programs,
+	error) {
 	text = strings.TrimPrefix(text, "\ufeff") // some editors begin files with it
+	if i := strings.IndexAny(text, open+closed); i >= 0 {
+		return nil, fmt.Errorf("line %d has the byte %#x, which no command has",
+			1+strings.Count(text[:i], "\n"), text[i])
+	}
+	if strings.Contains(text, "LLMConfig(") {
+		return ofPython(text)
+	}
 	documents, notYAML := Decode(text)
 	if notYAML == nil && ofKubernetes(documents) {
-		return ofManifest(documents, starts), nil
+		return ofManifest(documents, given, starts), nil
 	}
-	list, written, err := shellCommands(text, noVariables())
+	if notYAML == nil && len(documents) == 1 && services(documents[0]) != nil {
+		return ofCompose(documents[0], given, starts), nil
+	}
+	list, written, err := shellCommands(text, newVariables(given))
 	switch {
 	case err == nil && slices.ContainsFunc(list, func(c Command) bool { return starts(c.Words) }):
-	case notYAML == nil && len(documents) == 1 && services(documents[0]) != nil:
-		return ofCompose(documents[0], starts), nil
 	case notYAML == nil:
-		return ofManifest(documents, starts), nil
+		return ofManifest(documents, given, starts), nil
 	case strings.Contains(text, "\nkind:") || strings.HasPrefix(text, "kind:"):
 		return nil, unreadable(text, notYAML)
 	case err != nil:
@@ -40,8 +49,9 @@ func ofKubernetes(documents []map[string]any) bool {
 	})
 }
 
-func ofManifest(documents []map[string]any, starts func([]string) bool) *Programs {
-	m := readContainers(documents, starts)
+func ofManifest(documents []map[string]any, given map[string]string,
+	starts func([]string) bool) *Programs {
+	m := readContainers(documents, given, starts)
 	return &Programs{Commands: m.commands, Documents: documents, Skipped: m.skipped}
 }
 

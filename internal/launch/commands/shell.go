@@ -4,22 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-// open marks a word that needs a shell to be evaluated: what stands behind it is its line.
-const open = "\x00"
-
-// Closed returns an error for a word that needs a shell to be evaluated.
-func Closed(word string) error {
-	if _, line, found := strings.Cut(word, open); found {
-		return fmt.Errorf("line %s has a variable or a substitution; write its value", line)
-	}
-	return nil
-}
 
 // mostScript bounds the text of a script, in bytes, and mostNested the brackets around a part of
 // it: the parser takes memory by the depth.
@@ -61,7 +51,8 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 	}
 	var list []Command
 	var around arm
-	var loops uint // the offset at which all loops before it have ended
+	var loops uint            // the offset at which all loops before it have ended
+	var branch, branches uint // where the condition around a command begins, and ends
 	written := map[string]string{}
 	variables := constants(file, set)
 	syntax.Walk(file, func(node syntax.Node) bool {
@@ -72,9 +63,20 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 			variables.keepHereDocument(n, written)
 		case *syntax.ForClause:
 			loops = max(loops, n.End().Offset())
+		case *syntax.IfClause:
+			if n.Pos().Offset() >= branches {
+				branch, branches = n.Pos().Offset(), n.End().Offset()
+			}
 		case *syntax.CallExpr:
 			c := Command{Words: variables.words(n), Env: variables.of(n), Place: around.at(n.Pos())}
+			if inner, ok := variables.inside(&c); ok {
+				list = append(list, inner...)
+				return true
+			}
 			c.Looped = n.Pos().Offset() < loops
+			if n.Pos().Offset() < branches {
+				c.Branch = 1 + int(branch)
+			}
 			list = append(list, c)
 		}
 		return true
@@ -82,18 +84,61 @@ func shellCommands(text string, set variables) ([]Command, map[string]string, er
 	return list, written, nil
 }
 
+// inside returns the commands of the script that a command gives to a shell, itself or in a
+// container: bash -c "…", docker run --entrypoint bash IMAGE -c "…".
+func (v variables) inside(c *Command) ([]Command, bool) {
+	words, env := c.Words, maps.Clone(c.Env)
+	for i, word := range words {
+		var set string
+		switch {
+		case i+1 < len(words) && (word == "-e" || word == "--env"):
+			set = words[i+1]
+		case strings.HasPrefix(word, "--env="):
+			set = strings.TrimPrefix(word, "--env=")
+		}
+		if name, value, given := strings.Cut(set, "="); given && !v.given[name] {
+			env[name] = value
+		}
+		if entry := strings.TrimPrefix(word, "--entrypoint="); (entry != word ||
+			i > 0 && words[i-1] == "--entrypoint") && isShell(entry) {
+			words = append([]string{entry}, words[i+1:]...)
+			break
+		}
+		if isShell(word) {
+			words = words[i:]
+			break
+		}
+	}
+	script, arguments, ok := shellScript(words)
+	if !ok || *v.left < len(script) {
+		return nil, false
+	}
+	*v.left -= len(script)
+	set := variables{values: env, lists: map[string][]string{"@": arguments}, given: v.given,
+		left: v.left}
+	list, _, err := shellCommands(reopened(script), set)
+	return list, err == nil
+}
+
+// isShell reports whether a program is a shell.
+func isShell(program string) bool {
+	return slices.Contains([]string{"sh", "bash", "ash", "dash"}, Base(program))
+}
+
 // words returns the words of a simple command.
 func (v variables) words(call *syntax.CallExpr) []string {
-	words := make([]string, 0, len(call.Args))
-	for _, arg := range call.Args {
+	return v.fields(call.Args)
+}
+
+// fields returns the words that words expand to.
+func (v variables) fields(args []*syntax.Word) []string {
+	words := make([]string, 0, len(args))
+	for _, arg := range args {
 		if several, ok := v.split(arg); ok {
 			words = append(words, several...)
 			continue
 		}
-		word, plain := v.literal(arg)
-		if !plain {
-			word += open + strconv.FormatUint(uint64(v.line(arg)), 10)
-		}
+		word, _ := v.literal(arg)
 		words = append(words, word)
 	}
 	return words
@@ -113,17 +158,20 @@ func (v variables) of(call *syntax.CallExpr) map[string]string {
 	return own
 }
 
-// line returns the line with what needs a shell in a word: the line of the word, or the one that
-// sets the variable in it.
-func (v variables) line(word *syntax.Word) uint {
-	line := word.Pos().Line()
-	syntax.Walk(word, func(node syntax.Node) bool {
-		if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil && v.set[p.Param.Value] > 0 {
-			line = v.set[p.Param.Value]
-		}
-		return true
-	})
-	return line
+// open returns the mark of a parameter that is not known: its line, or the one that sets the
+// variable in it.
+func (v variables) open(p *syntax.ParamExp) string {
+	if p.Param == nil {
+		return mark(p.Pos().Line(), "")
+	}
+	line, name := p.Pos().Line(), p.Param.Value
+	if v.set[name] > 0 {
+		line = v.set[name]
+	}
+	if !syntax.ValidName(name) {
+		name = ""
+	}
+	return mark(line, name)
 }
 
 // keepHereDocument keeps what a statement such as cat <<EOF >FILE writes.
@@ -132,7 +180,9 @@ func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]s
 	for _, r := range statement.Redirs {
 		switch {
 		case r.Hdoc != nil:
-			text, _ = v.literal(r.Hdoc)
+			var b strings.Builder
+			v.write(&b, r.Hdoc.Parts, true)
+			text = withoutMarks(b.String())
 		case r.Op == syntax.RdrOut && r.Word != nil:
 			name, _ = v.literal(r.Word)
 		}
@@ -145,39 +195,60 @@ func (v variables) keepHereDocument(statement *syntax.Stmt, written map[string]s
 // variables are the values of variables of a shell.
 type variables struct {
 	values map[string]string
+	// lists are the values of arrays, and the arguments of the script as "@".
+	lists map[string][]string
+	// given are those that the user gives, whatever the script sets.
+	given map[string]bool
 	// left is how many bytes the values may still take where they are used, of all commands of a
 	// text together.
 	left *int
-	// set has the lines that set variables to what needs a shell.
+	// set has the lines that set variables to what is not known, or to several values.
 	set map[string]uint
 }
 
-// noVariables returns variables that are all unset.
-func noVariables() variables {
+// newVariables returns variables with the values that a user gives.
+func newVariables(given map[string]string) variables {
 	left := MostText
-	return variables{values: map[string]string{}, left: &left}
+	v := variables{values: map[string]string{}, lists: map[string][]string{},
+		given: map[string]bool{}, left: &left}
+	for name, value := range given {
+		v.values[name], v.given[name] = value, true
+	}
+	return v
 }
 
 // constants returns the variables that a script has, or gives one value, which needs no shell.
 func constants(file *syntax.File, before variables) variables {
-	known := variables{map[string]string{}, before.left, map[string]uint{}}
-	set := map[string]int{}
-	for name, value := range before.values {
-		known.values[name], set[name] = value, 1
+	known := variables{maps.Clone(before.values), maps.Clone(before.lists), before.given,
+		before.left, map[string]uint{}}
+	times := map[string]int{}
+	for name := range before.values {
+		times[name] = 1
 	}
+	lines := map[string]uint{}
 	note := func(list []*syntax.Assign) {
 		for _, a := range list {
-			if a.Name == nil || a.Naked {
+			if a.Name == nil || a.Naked || known.given[a.Name.Value] {
 				continue
 			}
-			set[a.Name.Value]++
-			if a.Value == nil || a.Append || a.Index != nil {
-				continue
-			}
-			if value, plain := known.literal(a.Value); plain {
-				known.values[a.Name.Value] = value
-			} else {
-				known.set[a.Name.Value] = a.Pos().Line()
+			name := a.Name.Value
+			times[name]++
+			lines[name] = a.Pos().Line()
+			switch {
+			case a.Array != nil && !a.Append:
+				var items []*syntax.Word
+				for _, item := range a.Array.Elems {
+					items = append(items, item.Value)
+				}
+				known.lists[name] = known.fields(items)
+			case a.Value == nil || a.Append || a.Index != nil:
+				known.set[name] = a.Pos().Line()
+			default:
+				value, plain := known.literal(a.Value)
+				known.values[name] = value
+				if !plain {
+					known.set[name] = a.Pos().Line()
+				}
 			}
 		}
 	}
@@ -190,14 +261,15 @@ func constants(file *syntax.File, before variables) variables {
 		case *syntax.DeclClause:
 			note(n.Args)
 		case *syntax.WordIter:
-			set[n.Name.Value] = 2
+			times[n.Name.Value], lines[n.Name.Value] = 2, n.Pos().Line()
 		}
 		return true
 	})
-	for name, times := range set {
-		if times > 1 {
+	for name, n := range times {
+		if n > 1 {
 			delete(known.values, name)
-			delete(known.set, name)
+			delete(known.lists, name)
+			known.set[name] = lines[name]
 		}
 	}
 	return known
@@ -210,75 +282,159 @@ func (v variables) literal(word *syntax.Word) (string, bool) {
 	return b.String(), plain
 }
 
-// write appends the text of parts of a word, and reports whether it is one word, the same in every
-// shell.
+// write appends the text of parts of a word, with marks for what is not known, and reports whether
+// it is one word, the same in every shell.
 func (v variables) write(b *strings.Builder, parts []syntax.WordPart, quoted bool) bool {
 	plain := true
 	for _, part := range parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			b.WriteString(unescape(p.Value))
+			b.WriteString(unescape(p.Value, quoted))
 		case *syntax.SglQuoted:
-			b.WriteString(p.Value)
-			plain = plain && !p.Dollar
+			if b.WriteString(p.Value); p.Dollar {
+				b.WriteString(mark(p.Pos().Line(), ""))
+				plain = false
+			}
 		case *syntax.DblQuoted:
 			plain = v.write(b, p.Parts, true) && plain
 		case *syntax.ParamExp:
 			value, known := v.value(p)
-			b.WriteString(value)
-			one := quoted || !strings.ContainsAny(value, " \t\n")
-			plain = plain && known && one
+			switch {
+			case known && (quoted || !strings.ContainsAny(value, " \t\n")):
+				b.WriteString(value)
+			case known:
+				b.WriteString(mark(p.Pos().Line(), ""))
+				known = false
+			default:
+				b.WriteString(v.open(p))
+			}
+			plain = plain && known
 		case *syntax.ArithmExp:
 			n, known := v.compute(p.X)
-			b.WriteString(strconv.Itoa(n))
+			if known {
+				b.WriteString(strconv.Itoa(n))
+			} else {
+				b.WriteString(mark(p.Pos().Line(), v.unset(p.X)))
+			}
 			plain = plain && known
 		default:
+			b.WriteString(mark(part.Pos().Line(), ""))
 			plain = false
 		}
 	}
 	return plain
 }
 
-// value returns the value of a variable where a word has it as it is, $NAME or ${NAME}, and whether
-// it is known and not too long.
+// value returns the value of a parameter, and whether it is known and not too long: $NAME, ${NAME},
+// and with a default, ${NAME:-…}, or another text where it is set, ${NAME:+…}.
 func (v variables) value(p *syntax.ParamExp) (string, bool) {
-	if p.Param == nil {
+	if !isSimple(p) {
 		return "", false
 	}
-	name, around := p.Param.Value, uint(len("${}"))
-	if p.Short {
-		around = uint(len("$"))
-	}
-	value, known := v.values[name]
-	if !known || len(value) > *v.left ||
-		p.End().Offset()-p.Pos().Offset() != uint(len(name))+around {
+	name := p.Param.Value
+	value, set := v.values[name]
+	if v.set[name] > 0 || len(value) > *v.left {
 		return "", false
 	}
-	*v.left -= len(value)
-	return value, true
+	if p.Exp == nil {
+		*v.left -= len(value)
+		return value, set
+	}
+	has, other := set, false
+	switch p.Exp.Op {
+	case syntax.DefaultUnsetOrNull, syntax.AssignUnsetOrNull:
+		has, other = value != "", true
+	case syntax.DefaultUnset, syntax.AssignUnset:
+		other = true
+	case syntax.AlternateUnsetOrNull, syntax.AlternateUnset:
+		if p.Exp.Op == syntax.AlternateUnsetOrNull {
+			has = value != ""
+		}
+		if !has {
+			return "", true
+		}
+		has, other = false, true // what stands beside it is taken
+	case syntax.ErrorUnsetOrNull:
+		has = value != ""
+	case syntax.ErrorUnset:
+	default:
+		return "", false
+	}
+	if has || !other {
+		*v.left -= len(value)
+		return value, has
+	}
+	if p.Exp.Word == nil {
+		return "", true
+	}
+	var b strings.Builder
+	plain := v.write(&b, p.Exp.Word.Parts, true)
+	*v.left -= b.Len()
+	return b.String(), plain && *v.left >= 0
 }
 
-// split returns the words that a variable alone expands to, and false for any other word.
+// isSimple reports whether a parameter is a name, maybe with what is taken in its place.
+func isSimple(p *syntax.ParamExp) bool {
+	return p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0
+}
+
+// split returns the words that a variable alone expands to, and false for any other word: an array
+// or the arguments of a script, ${NAME[@]} and $@, or without quotes a text.
 func (v variables) split(word *syntax.Word) ([]string, bool) {
 	if len(word.Parts) != 1 {
 		return nil, false
 	}
-	p, ok := word.Parts[0].(*syntax.ParamExp)
-	if !ok {
+	p, bare := word.Parts[0].(*syntax.ParamExp)
+	if quotes, ok := word.Parts[0].(*syntax.DblQuoted); ok && len(quotes.Parts) == 1 {
+		p, _ = quotes.Parts[0].(*syntax.ParamExp)
+	}
+	if p == nil || p.Param == nil {
 		return nil, false
 	}
-	value, known := v.value(p)
-	return strings.Fields(value), known
+	name := p.Param.Value
+	index, indexed := p.Index.(*syntax.Word)
+	if indexed && p.Exp == nil && index.Lit() == "@" || name == "@" {
+		list, known := v.lists[name]
+		size := sizeOf(list)
+		if !known || size > *v.left {
+			return []string{v.open(p)}, true
+		}
+		*v.left -= size
+		return list, true
+	}
+	if !bare {
+		return nil, false
+	}
+	if value, known := v.value(p); known {
+		return strings.Fields(value), true
+	}
+	partial, assigned := v.values[name]
+	if !isSimple(p) || p.Exp != nil || !assigned || len(partial) > *v.left {
+		return nil, false
+	}
+	*v.left -= len(partial)
+	return strings.Fields(partial), true // some of which have marks
 }
 
-// unescape removes the backslashes of a word.
-func unescape(text string) string {
+// sizeOf returns the bytes that words have together.
+func sizeOf(words []string) (n int) {
+	for _, word := range words {
+		n += 1 + len(word)
+	}
+	return n
+}
+
+// unescape removes the backslashes of a word: within quotes only those before what they keep from
+// being read.
+func unescape(text string, quoted bool) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
+		if text[i] == '\\' && i+1 < len(text) &&
+			(!quoted || strings.IndexByte("$`\"\\\n", text[i+1]) >= 0) {
 			if i++; text[i] == '\n' {
 				continue
 			}
@@ -290,3 +446,19 @@ func unescape(text string) string {
 
 // Base returns the name of a program without its folder.
 func Base(program string) string { return path.Base(program) }
+
+// shellScript returns the script of a command such as sh -c "…", and its arguments.
+func shellScript(command []string) (script string, arguments []string, ok bool) {
+	for i, word := range command[:max(0, len(command)-1)] {
+		if i == 0 || !strings.HasPrefix(word, "-") || !strings.HasSuffix(word, "c") ||
+			len(word) > len("-euxc") {
+			continue
+		}
+		if !isShell(command[0]) {
+			break
+		}
+		rest := command[i+2:]
+		return command[i+1], rest[min(1, len(rest)):], true // the first is its own name
+	}
+	return "", nil, false
+}

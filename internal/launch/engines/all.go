@@ -9,12 +9,18 @@ import (
 	"github.com/llmsim/llmsim/internal/nearest"
 )
 
-// All returns the engines that are known; the first is the default.
-func All() []*Engine { return known() }
+// All returns the engines whose commands are written and read; the first is the default.
+func All() []*Engine { return known()[:written] }
+
+// Readable returns the engines whose commands are read.
+func Readable() []*Engine { return known() }
+
+// written is how many engines have commands that are written.
+const written = 3
 
 // known makes the engines once: they never change.
 var known = sync.OnceValue(func() []*Engine {
-	list := []*Engine{vllm(), sglang(), trtllm()}
+	list := []*Engine{vllm(), sglang(), trtllm(), lmdeploy(), llamaCPP(), tgi()}
 	for _, e := range list {
 		e.Table = options.Load(e.Name)
 	}

@@ -68,7 +68,8 @@ func interpretSGLang(r *Reading) {
 	r.Set("engine.preset", "sglang")
 	r.Set("batching.policy", "sglang")
 	_, attention := r.Take("attention")
-	_, exchange := r.Take("exchange")
+	backend, _ := r.Take("exchange")
+	exchange := backend != "" && backend != "none"
 	tensor, data := r.Number("parallelism.tensor", 1), r.Number("parallelism.data", 1)
 	if _, tiered := r.Take("hicache"); tiered {
 		r.Set("memory.policy", "hicache")
@@ -80,6 +81,10 @@ func interpretSGLang(r *Reading) {
 	} else {
 		r.Take("memory.cpu")
 		r.Take("memory.write")
+	}
+	if exchange && data == 1 && r.Terms["parallelism.expert"] == "" && tensor > 1 {
+		// sglang/srt/server_args.py sets ep_size to tp_size.
+		r.Set("parallelism.expert", strconv.Itoa(tensor))
 	}
 	switch {
 	case data == 1:

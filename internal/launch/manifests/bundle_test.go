@@ -92,7 +92,7 @@ func routings() []string {
 func read(t *rapid.T, text, program string) (list []commands.Command) {
 	t.Helper()
 	starts := func(words []string) bool { return slices.Contains(words, program) }
-	found, err := commands.Read(text, starts)
+	found, err := commands.Read(text, nil, starts)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

@@ -342,7 +342,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 // An unknown flag is named with the published one that it is a letter away from, and alone where
 // there is none.
 func TestUnknownFlagsNameTheirNeighbour(t *testing.T) {
-	for flag, want := range map[string]string{"--max-num-seq": "did you mean --max-num-seqs",
+	for flag, want := range map[string]string{"--max-mun-seqs": "did you mean --max-num-seqs",
 		"--zzzzzzzz": ""} {
 		r, err := Load("vllm").Read(&Command{Words: []string{flag, "4"}})
 		testkit.OK(t, err)

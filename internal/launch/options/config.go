@@ -35,10 +35,14 @@ func (r *Reading) configured(words []string) ([]string, []field, error) {
 		if !joined {
 			name, after = words[i+1], i+2
 		}
-		if err := commands.Closed(name); err != nil {
+		rest := slices.Concat(words[:i], words[after:])
+		if err := commands.Closed(name); err != nil && r.aboveFlags() {
+			r.ignore(flag, "%s was left out: %v; its enable_attention_dp is parallelism.data, its "+
+				"kv_cache_config.dtype engine.kv-cache: set these", flag, err)
+			return rest, nil, nil
+		} else if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", flag, err)
 		}
-		rest := slices.Concat(words[:i], words[after:])
 		fields, err := r.open(flag, name)
 		if err != nil || r.aboveFlags() {
 			return rest, fields, err

@@ -117,6 +117,21 @@ func kindOf(name string) kind {
 		return kind{words("0", "vllm-v0", "1", ""), never}
 	case "switch":
 		return kind{words("0", "", "1", "true"), oneOf("true", "1")}
+	case "model-format": // of LMDeploy
+		return kind{words("hf", "", "awq", "int4", "gptq", "int4", "fp8", "fp8", "mxfp4", "mxfp4"),
+			never}
+	case "quant-policy":
+		return kind{words("0", "", "8", "int8", "4", "fp4"), never}
+	case "ggml":
+		return kind{words("f16", "", "bf16", "", "f32", "fp32", "q8_0", "int8", "q4_0", "fp4"),
+			never}
+	case "context": // 0 is the model's
+		return kind{func(text string) (string, error) {
+			if text == "0" {
+				return "", nil
+			}
+			return count(text)
+		}, never}
 	case "none":
 		return kind{func(string) (string, error) { return "true", nil }, oneOf("true", "null")}
 	}
@@ -154,6 +169,9 @@ func words(pairs ...string) func(string) (string, error) {
 func tokens(text string) (string, error) {
 	factors := map[byte]float64{'k': 1e3, 'm': 1e6, 'K': 1 << 10, 'M': 1 << 20}
 	factor, digits := 1.0, text
+	if text == "0" || text == "-1" || text == "auto" { // the engine's own choice
+		return "", nil
+	}
 	if text != "" {
 		if f, ok := factors[text[len(text)-1]]; ok {
 			factor, digits = f, text[:len(text)-1]
@@ -254,7 +272,8 @@ func stored(text string) (string, error) {
 	if err == nil {
 		return read, nil
 	}
-	inCheckpoint := []string{"aqlm", "auto-round", "compressed-tensors", "experts_int8", "gguf",
+	inCheckpoint := []string{"aqlm", "auto-round", "auto_round", "compressed-tensors",
+		"experts_int8", "gguf",
 		"hqq", "inc", "marlin", "modelopt_mixed", "modelopt_mxfp8", "modelslim", "moe_wna16",
 		"qoq", "quark", "quark_int4fp8_moe", "torchao", "w4afp8"}
 	if slices.Contains(inCheckpoint, strings.ToLower(text)) {

@@ -150,3 +150,23 @@ func (t *Table) lookUp(flag string) (*Option, bool) {
 	}
 	return nil, false
 }
+
+// abbreviated returns the only option that begins as a flag does, as argparse takes it; "" without
+// one, for an option of its own, and for TensorRT-LLM, which does not use argparse.
+func (t *Table) abbreviated(flag string) (full string) {
+	const shortest = "--xx"
+	flag = strings.ReplaceAll(flag, "_", "-")
+	if t.Engine == "trtllm" || !strings.HasPrefix(flag, "--") || len(flag) < len(shortest) {
+		return ""
+	}
+	for name := range t.published {
+		plain := strings.ReplaceAll(name, "_", "-")
+		if plain == flag || strings.HasPrefix(plain, flag) && full != "" {
+			return ""
+		}
+		if strings.HasPrefix(plain, flag) {
+			full = name
+		}
+	}
+	return full
+}

@@ -38,6 +38,10 @@ type Reading struct {
 
 	table   *Table
 	command *Command
+	// waits are the variables without a value that decide sizes, and loose the words that are
+	// variables without one: options, or the model.
+	waits []string
+	loose []*commands.Open
 }
 
 // Read reads the options of a command, of its environment, and of the configuration files that it
@@ -63,6 +67,9 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 	if err := r.takeFields(fields); err != nil {
 		return nil, err
 	}
+	if err := r.waiting(); err != nil {
+		return nil, err
+	}
 	if err := r.chooseExperts(); err != nil {
 		return nil, err
 	}
@@ -72,6 +79,55 @@ func (t *Table) Read(c *Command) (*Reading, error) {
 		r.Take("engine.graph")
 	}
 	return r, nil
+}
+
+// decides reports whether a term decides how many accelerators there are, or how many bytes they
+// hold: without its value, the answer would be about another server.
+func decides(term string) bool {
+	switch term {
+	case "model", "engine.weights", "engine.kv-cache", "engine.eager", "memory.utilization",
+		"memory.static-share", "memory.kv-share", "memory.tokens", "rank-blocks", "attention",
+		"expert-parallel":
+		return true
+	}
+	return strings.HasPrefix(term, "parallelism.")
+}
+
+// wait keeps a value that is not known: it is asked for where the option decides sizes, and else
+// left out. What is no variable cannot be given, and is an error.
+func (r *Reading) wait(o *Option, name string, err error) error {
+	unset, ok := errors.AsType[*commands.Open](err)
+	switch {
+	case !decides(o.Term):
+		r.ignore(name, "%s was left out: %v", name, err)
+		return nil
+	case !ok || len(unset.Names) == 0:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.waits = append(r.waits, unset.Names...)
+	return nil
+}
+
+// waiting returns an error that names all variables without a value on which sizes depend, and
+// notes the others.
+func (r *Reading) waiting() error {
+	for _, word := range r.loose {
+		if r.Terms["model"] == "" && len(word.Names) > 0 {
+			r.waits = append(r.waits, word.Names...)
+			break
+		}
+		if r.Terms["model"] == "" {
+			return word
+		}
+		r.Note("a word was left out: %v", word)
+	}
+	if len(r.waits) == 0 {
+		return nil
+	}
+	slices.Sort(r.waits)
+	names := slices.Compact(r.waits)
+	return fmt.Errorf("the command has variables without a value: give them, --var %s=…",
+		strings.Join(names, "=… --var "))
 }
 
 // chooseExperts sets the back end of routed experts that the switches of the environment choose,
@@ -154,6 +210,10 @@ func (r *Reading) next(words []string) ([]string, error) {
 		return words, r.takeModel(word)
 	}
 	o, off := r.table.lookUp(word)
+	if full := r.table.abbreviated(word); o == nil && full != "" {
+		word = full
+		o, off = r.table.lookUp(word)
+	}
 	if short := word[:min(2, len(word))]; o == nil && r.table.known[short] != nil && !joined {
 		o, value, word, joined = r.table.known[short], word[2:], short, true // such as -O3
 	}
@@ -178,15 +238,16 @@ func (r *Reading) next(words []string) ([]string, error) {
 		value, words = strings.Join(taken, " "), words[len(taken):]
 	}
 	if err := commands.Closed(value); err != nil && o.Term != "" && o.Kind != unread {
-		return nil, fmt.Errorf("%s: %w", word, err)
+		return words, r.wait(o, word, err)
 	}
 	return words, r.take(o, word, value, off)
 }
 
 // takeModel takes a word that is no flag as the name of the model.
 func (r *Reading) takeModel(name string) error {
-	if err := commands.Closed(name); err != nil {
-		return err
+	if word, ok := errors.AsType[*commands.Open](commands.Closed(name)); ok {
+		r.loose = append(r.loose, word)
+		return nil
 	}
 	if before, set := r.Terms["model"]; set && r.Flags["model"] == "" {
 		return fmt.Errorf("found %q beside the model %s; a flag would begin with --", name, before)

@@ -1,0 +1,383 @@
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// byFields adds the commands that a document gives by fields in place of words: a chart's values, a
+// resource whose operator makes the command, or a recipe.
+func (m *manifest) byFields(document map[string]any, around Place) {
+	spec, _ := document["spec"].(map[string]any)
+	switch kind, _ := document["kind"].(string); {
+	case kind == "LLMInferenceService":
+		m.inferenceService(spec, around)
+	case kind == "InferenceService" && At(spec, "predictor", "model") != nil:
+		m.predictor(spec, around)
+	case kind == "Model" && spec["url"] != nil:
+		m.kubeAI(spec, around)
+	}
+	specs, _ := At(document, "servingEngineSpec", "modelSpec").([]any)
+	for _, item := range specs {
+		if model, ok := item.(map[string]any); ok {
+			m.productionStack(model, around)
+		}
+	}
+	catalog, _ := document["catalog"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(catalog)) {
+		if model, ok := catalog[name].(map[string]any); ok && model["url"] != nil {
+			place := around
+			place.Name = name
+			m.kubeAI(model, place)
+		}
+	}
+	if artifacts, ok := document["modelArtifacts"].(map[string]any); ok && len(artifacts) > 0 {
+		m.modelService(document, around)
+	}
+	if backend, ok := document["backend"].(map[string]any); ok {
+		m.recipe(document, backend, around)
+	}
+	list, _ := document["applications"].([]any)
+	for _, item := range list {
+		configs, _ := At(item, "args", "llm_configs").([]any)
+		for _, config := range configs {
+			if fields, ok := config.(map[string]any); ok {
+				m.rayConfig(fields, around)
+			}
+		}
+	}
+}
+
+// modelOf returns the name of a model at an address such as hf://NAME or pvc://CLAIM/NAME.
+func modelOf(address any) string {
+	text, _ := address.(string)
+	scheme, name, found := strings.Cut(text, "://")
+	if !found {
+		return text
+	}
+	name, _, _ = strings.Cut(name, "?")
+	if scheme == "pvc" || scheme == "s3" || scheme == "gs" || scheme == "file" {
+		name = Base(name)
+	}
+	// Caches of checkpoints name their folders so.
+	if owner, rest, split := strings.Cut(name, "--"); split {
+		return owner + "/" + rest
+	}
+	return name
+}
+
+// flag is a flag with the field that gives its value.
+type flag struct {
+	field string
+	name  string
+}
+
+// flags returns the words of fields that are given.
+func flags(object any, list ...flag) (words []string) {
+	for _, f := range list {
+		words = append(words, flagOf(f.name, At(object, strings.Split(f.field, ".")...))...)
+	}
+	return words
+}
+
+// flagOf returns the words of a flag with a decoded value; for null it returns nil, and for false
+// the negation.
+func flagOf(name string, value any) []string {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case bool:
+		if v {
+			return []string{name}
+		}
+		return []string{"--no-" + strings.TrimPrefix(name, "--")}
+	case []any:
+		words := []string{name}
+		for _, item := range v {
+			words = append(words, fmt.Sprint(item))
+		}
+		return words
+	case map[string]any:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return nil
+		}
+		return []string{name, string(text)}
+	}
+	return []string{name, fmt.Sprint(value)}
+}
+
+// allFlags returns the words of a mapping of options to values, in the order of the names. Options
+// that are off are left out of the words of an engine without negations.
+func allFlags(options map[string]any, negate bool, without ...string) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		value := options[name]
+		if slices.Contains(without, name) || value == false && !negate {
+			continue
+		}
+		words = append(words, flagOf("--"+strings.ReplaceAll(name, "_", "-"), value)...)
+	}
+	return words
+}
+
+// additional are the words that the variables of a container add to vLLM's command.
+func additional(m *manifest, container any) []string {
+	list, _ := At(container, "env").([]any)
+	return strings.Fields(strings.ReplaceAll(
+		m.environment(list).values["VLLM_ADDITIONAL_ARGS"], "'", ""))
+}
+
+// main returns the container that runs the engine.
+func mainContainer(template any) map[string]any {
+	list, _ := At(template, "containers").([]any)
+	for _, item := range list {
+		container, _ := item.(map[string]any)
+		if container["name"] == "main" || len(list) == 1 {
+			return container
+		}
+	}
+	return nil
+}
+
+// inferenceService adds the commands of KServe's LLMInferenceService
+// (https://kserve.github.io/website, LLMInferenceService): the well-known configurations start vLLM
+// with the model, the parallelism and VLLM_ADDITIONAL_ARGS.
+func (m *manifest) inferenceService(spec map[string]any, around Place) {
+	name, _ := At(spec, "model", "name").(string)
+	if name == "" {
+		name = modelOf(At(spec, "model", "uri"))
+	}
+	if m.nameless(name, "LLMInferenceService", around) {
+		return
+	}
+	workload := func(spec map[string]any, role string) {
+		container := mainContainer(spec["template"])
+		if container["command"] != nil {
+			return // which is read as any container's
+		}
+		words := append([]string{"vllm", "serve", name}, flags(spec["parallelism"],
+			flag{"tensor", "--tensor-parallel-size"}, flag{"pipeline", "--pipeline-parallel-size"},
+			flag{"data", "--data-parallel-size"})...)
+		if At(spec, "parallelism", "expert") == true {
+			words = append(words, "--enable-expert-parallel")
+		}
+		words = append(words, stringsOf(container["args"])...)
+		place := around.within(spec)
+		place.Role = role
+		m.add(Command{Words: append(words, additional(m, container)...), Place: place})
+	}
+	prefill, apart := spec["prefill"].(map[string]any)
+	if !apart {
+		workload(spec, "")
+		return
+	}
+	workload(prefill, "prefill")
+	workload(spec, "decode")
+}
+
+// nameless reports whether an object names no model, and notes that it is not read.
+func (m *manifest) nameless(name, kind string, around Place) bool {
+	if name == "" {
+		m.skipped = append(m.skipped, fmt.Sprintf("the fields of the %s %s name no model, and are "+
+			"not read", kind, around.Name))
+	}
+	return name == ""
+}
+
+// predictor adds the command of KServe's InferenceService whose runtime is given a model and
+// arguments. Its runtime for Hugging Face serves with vLLM.
+func (m *manifest) predictor(spec map[string]any, around Place) {
+	predictor, _ := spec["predictor"].(map[string]any)
+	model, _ := predictor["model"].(map[string]any)
+	place := around.within(predictor).predictor(predictor)
+	var name string
+	var words []string
+	for _, word := range stringsOf(model["args"]) {
+		key, value, _ := strings.Cut(word, "=")
+		switch strings.ReplaceAll(key, "-", "_") {
+		case "__model_id":
+			name = value
+		case "__model_name", "__model_dir", "__backend", "__task":
+		default:
+			words = append(words, word)
+		}
+	}
+	if name == "" {
+		name = modelOf(model["storageUri"])
+	}
+	if name == "" {
+		name, _ = At(model, "storage", "path").(string)
+	}
+	set := m.environment(model["env"])
+	if id := set.values["MODEL_ID"]; name == "" {
+		name = id
+	}
+	if m.nameless(name, "InferenceService", around) {
+		return
+	}
+	words = append([]string{"vllm", "serve", name}, words...)
+	m.add(Command{Words: set.expand(append(words, additional(m, model)...)), Place: place})
+}
+
+// kubeAI adds the command of a Model of KubeAI (https://www.kubeai.org/reference/kubernetes-api).
+func (m *manifest) kubeAI(spec map[string]any, around Place) {
+	name := modelOf(spec["url"])
+	engine, _ := spec["engine"].(string)
+	place := around.within(spec)
+	if n, ok := spec["minReplicas"].(int); ok && n > 0 && place.Replicas == 0 {
+		place.Replicas = min(n, MostReplicas)
+	}
+	if engine != "VLLM" && engine != "" {
+		m.skipped = append(m.skipped, fmt.Sprintf("the engine %s of the model %s is not read; "+
+			"KubeAI's VLLM is", engine, name))
+		return
+	}
+	words := append([]string{"vllm", "serve", name}, stringsOf(spec["args"])...)
+	m.add(Command{Words: words, Place: place})
+}
+
+// productionStack adds the command of a model in the values of vLLM's production-stack
+// (helm/templates/deployment-vllm-multi.yaml of vllm-project/production-stack).
+func (m *manifest) productionStack(model map[string]any, around Place) {
+	name, _ := model["modelURL"].(string)
+	words := append([]string{"vllm", "serve", name}, flags(model["vllmConfig"],
+		flag{"enablePrefixCaching", "--enable-prefix-caching"},
+		flag{"enableChunkedPrefill", "--enable-chunked-prefill"},
+		flag{"maxModelLen", "--max-model-len"}, flag{"dtype", "--dtype"},
+		flag{"tensorParallelSize", "--tensor-parallel-size"},
+		flag{"pipelineParallelSize", "--pipeline-parallel-size"},
+		flag{"maxNumSeqs", "--max-num-seqs"},
+		flag{"gpuMemoryUtilization", "--gpu-memory-utilization"})...)
+	if At(model, "lmcacheConfig", "enabled") == true {
+		words = append(words, "--kv-transfer-config",
+			`{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}`)
+	}
+	words = append(words, stringsOf(At(model, "vllmConfig", "extraArgs"))...)
+	place := around
+	place.Name, _ = model["name"].(string)
+	if n, ok := model["replicaCount"].(int); ok {
+		place.Replicas, place.Stopped = min(max(0, n), MostReplicas), n == 0
+	}
+	if image, ok := model["repository"].(string); ok {
+		place.Image = fmt.Sprintf("%s:%v", image, model["tag"])
+	}
+	m.add(Command{Words: words, Place: place})
+}
+
+// modelService adds the commands of the values of llm-d's modelservice chart
+// (llm-d-incubation/llm-d-modelservice, values.yaml).
+func (m *manifest) modelService(document map[string]any, around Place) {
+	name, _ := At(document, "modelArtifacts", "name").(string)
+	if name == "" {
+		name = modelOf(At(document, "modelArtifacts", "uri"))
+	}
+	_, apart := document["prefill"].(map[string]any)
+	apart = apart && At(document, "prefill", "create") != false
+	for _, role := range []string{"prefill", "decode"} {
+		part, _ := document[role].(map[string]any)
+		list, _ := part["containers"].([]any)
+		if part == nil || part["create"] == false || len(list) == 0 {
+			continue
+		}
+		container, _ := list[0].(map[string]any)
+		if container["modelCommand"] != "vllmServe" {
+			continue // a command of its own, which is read as any container's
+		}
+		place := around.within(part)
+		if place.Role = ""; apart {
+			place.Role = role
+		}
+		words := append([]string{"vllm", "serve", name}, flags(part["parallelism"],
+			flag{"tensor", "--tensor-parallel-size"}, flag{"data", "--data-parallel-size"})...)
+		m.add(Command{Words: append(words, stringsOf(container["args"])...), Place: place})
+	}
+}
+
+// recipe adds the commands of a recipe of srt-slurm (github.com/ishandhanani/srt-slurm): options of
+// the engine for each pool, and how many workers there are.
+func (m *manifest) recipe(document, backend map[string]any, around Place) {
+	engine, _ := backend["type"].(string)
+	if engine == "" {
+		engine = "sglang"
+	}
+	configs, _ := backend[engine+"_config"].(map[string]any)
+	for _, pool := range []string{"prefill", "decode", "aggregated"} {
+		options, ok := configs[pool].(map[string]any)
+		if !ok {
+			continue
+		}
+		place := around
+		place.Name, place.Role = pool, Phase(pool)
+		workers, _ := At(document, "resources", strings.Replace(pool, "aggregated", "agg", 1)+
+			"_workers").(int)
+		place.Replicas = min(max(1, workers), MostReplicas)
+		place.Image, _ = At(document, "model", "container").(string)
+		var words []string
+		name, _ := At(document, "model", "path").(string)
+		if strings.HasPrefix(name, "dsr1") { // as recipes abbreviate it
+			name = "deepseek-ai/DeepSeek-R1"
+		}
+		switch engine {
+		case "trtllm":
+			words = []string{"trtllm-serve", name, "--extra_llm_api_options", "engine.yaml"}
+			text, err := json.Marshal(options)
+			if err != nil {
+				continue
+			}
+			place.Mounted = append(slices.Clip(place.Mounted),
+				map[string]string{"engine.yaml": string(text)})
+		case "vllm":
+			words = append([]string{"vllm", "serve", servedName(options, name)},
+				allFlags(options, true, "model", "served-model-name")...)
+		case "sglang":
+			words = append([]string{"sglang", "serve", "--model-path", servedName(options, name)},
+				allFlags(options, false, "model-path", "served-model-name")...)
+		default:
+			m.skipped = append(m.skipped, fmt.Sprintf("the engine %s of the recipe is not known",
+				engine))
+			return
+		}
+		m.add(Command{Words: words, Place: place})
+	}
+}
+
+// servedName returns the name of a model: the one under which a pool serves it, or another.
+func servedName(options map[string]any, otherwise string) string {
+	if name, ok := options["served-model-name"].(string); ok && strings.Contains(name, "/") {
+		return name
+	}
+	return otherwise
+}
+
+// rayConfig adds the command of an LLMConfig of Ray Serve
+// (https://docs.ray.io/en/latest/serve/api, ray.serve.llm.LLMConfig).
+func (m *manifest) rayConfig(config map[string]any, around Place) {
+	loading := config["model_loading_config"]
+	name, _ := At(loading, "model_source").(string)
+	if name == "" {
+		name, _ = At(loading, "model_id").(string)
+	}
+	options, _ := config["engine_kwargs"].(map[string]any)
+	place := around
+	deployment := config["deployment_config"]
+	if n, ok := At(deployment, "num_replicas").(int); ok && n > 0 {
+		place.Replicas = min(n, MostReplicas)
+	}
+	if n, ok := At(deployment, "autoscaling_config", "min_replicas").(int); ok && n > 0 {
+		place.Replicas = min(n, MostReplicas)
+	}
+	if kind, ok := config["accelerator_type"].(string); ok {
+		place.Product = "NVIDIA-" + strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) {
+				return '-'
+			}
+			return r
+		}, kind)
+	}
+	words := append([]string{"vllm", "serve", name}, allFlags(options, true, "model")...)
+	m.add(Command{Words: words, Place: place})
+}

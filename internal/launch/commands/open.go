@@ -1,0 +1,99 @@
+package commands
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A word that needs a shell to be evaluated has a mark for each part that is not known: its line,
+// and the name of the variable without a value, if it is one.
+const (
+	open   = "\x00"
+	closed = "\x01"
+)
+
+// mark returns the mark of a part that is not known.
+func mark(line uint, name string) string {
+	return open + strconv.FormatUint(uint64(line), 10) + ":" + name + closed
+}
+
+// Closed returns an error for a word that needs a shell to be evaluated, an *Open.
+func Closed(word string) error {
+	_, rest, found := strings.Cut(word, open)
+	if !found {
+		return nil
+	}
+	o := &Open{}
+	for found {
+		var said string
+		said, rest, _ = strings.Cut(rest, closed)
+		line, name, _ := strings.Cut(said, ":")
+		o.line = cmp.Or(o.line, line)
+		if name != "" && !slices.Contains(o.Names, name) {
+			o.Names = append(o.Names, name)
+		}
+		_, rest, found = strings.Cut(rest, open)
+	}
+	return o
+}
+
+// Open is the error of a word that needs a shell to be evaluated.
+type Open struct {
+	// Names are the variables without a value; empty where something else is not known.
+	Names []string
+	line  string
+}
+
+// Error says what is not known, and where.
+func (o *Open) Error() string {
+	if len(o.Names) == 0 {
+		return fmt.Sprintf("line %s has a variable or a substitution; write its value", o.line)
+	}
+	return fmt.Sprintf("line %s: %s has no value; give it with --var %s=…", o.line,
+		strings.Join(o.Names, ", "), o.Names[0])
+}
+
+// withoutMarks returns a text without what is not known.
+func withoutMarks(text string) string {
+	for {
+		before, rest, found := strings.Cut(text, open)
+		if !found {
+			return text
+		}
+		_, after, _ := strings.Cut(rest, closed)
+		text = before + after
+	}
+}
+
+// reopened returns a text with variables in place of its marks.
+func reopened(text string) string {
+	for {
+		before, rest, found := strings.Cut(text, open)
+		if !found {
+			return text
+		}
+		said, after, _ := strings.Cut(rest, closed)
+		_, name, _ := strings.Cut(said, ":")
+		text = before + "${" + cmp.Or(name, "_") + "}" + after
+	}
+}
+
+// IsName reports whether a text can name a variable of a shell.
+func IsName(text string) bool { return syntax.ValidName(text) }
+
+// unnamed returns a word with marks for the variables without a value.
+func unnamed(word string) string {
+	for {
+		before, rest, found := strings.Cut(word, "${")
+		name, after, ended := strings.Cut(rest, "}")
+		if !found || !ended || !IsName(name) {
+			return word
+		}
+		word = before + mark(1, name) + after
+	}
+}
