@@ -59,6 +59,9 @@ type Evidence struct {
 
 	// Unlike reports that measurements of its kind say nothing of the server.
 	Unlike bool `json:"-"`
+
+	// apart reports whether prefill and decode are on servers of their own.
+	apart bool
 }
 
 // farthest is the greatest distance of a relative.
@@ -77,16 +80,21 @@ func Without(key deployment.Key) Evidence {
 }
 
 func of(key deployment.Key, own bool, leftOut func(deployment.Key) bool) Evidence {
-	e := Evidence{Grade: Formula, Deviations: deviations(key), Server: key,
-		Unlike: leftOut(key)}
+	e := Evidence{Grade: Formula, Server: key, Unlike: leftOut(key)}
 	if own {
 		e.find(key, leftOut)
 	}
 	return e.judged()
 }
 
-// judged returns the evidence with the spread of its server.
+// judged returns the evidence with the known deviations and the spread of its server.
 func (e Evidence) judged() Evidence {
+	e.Deviations = deviations(e.Server)
+	for _, k := range AllKnown() {
+		if k.has(&e) {
+			e.Deviations = append(e.Deviations, k.Says)
+		}
+	}
 	p := Point{e.Server, e.Version, e.Load}
 	var off [3]ErrorRange
 	e.Class = Other
@@ -284,6 +292,7 @@ func inWords(share float64) string {
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
 // evidence for a server that does both. A measurement of the latter counts as one of a relative.
 func (e Evidence) Apart() Evidence {
+	e.apart = true
 	if e.Grade == Measured || e.Grade == Here {
 		e.Grade = Relative
 	}

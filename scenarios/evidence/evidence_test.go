@@ -1,10 +1,15 @@
 package evidence
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/llmsim/llmsim/models/engines"
+	"github.com/llmsim/llmsim/scenarios/deployment"
 )
 
 // A server that was measured is called so; one that differs in its model alone is a relative; under
@@ -105,5 +110,87 @@ func TestOtherReleasesAreRelatives(t *testing.T) {
 	}
 	if checked < 100 {
 		t.Errorf("only %d servers have versions", checked)
+	}
+}
+
+// Ranges of a server never become narrower as a release is further from the releases under which
+// its engine was measured, and also from those of the same engine, accelerator and model, before
+// the first and after the last: for each engine whose releases are known by date.
+func TestRangesGrowWithTheMonthsBetweenReleases(t *testing.T) {
+	releases := map[string][]string{}
+	for _, e := range engines.All() {
+		for i := range e.Releases {
+			releases[e.Name] = append(releases[e.Name], e.Releases[i].Version.String())
+		}
+		if len(releases[e.Name]) > 0 {
+			releases[e.Name] = append(releases[e.Name], latest, "0.0.1")
+		}
+	}
+	// grows checks versions in the order of their distance in months.
+	grows := func(key deployment.Key, distance map[string]float64) {
+		versions := slices.SortedFunc(maps.Keys(distance), func(a, b string) int {
+			return cmp.Compare(distance[a], distance[b])
+		})
+		base, before, months := Of(key, true), Spread{}, 0.0
+		for i, v := range versions {
+			s := base.At(v, false).Under(Load{Users: 10, Prompt: 1000, Output: 300}).Spread
+			of, known := engines.MonthsToMeasured(key.Engine, v)
+			if !known {
+				of = math.Inf(1) // older than all
+			}
+			narrower := s.TPOT < before.TPOT-1e-6 || s.TTFT < before.TTFT-1e-6 ||
+				s.Rate < before.Rate-1e-6
+			if i > 0 && distance[v] > distance[versions[i-1]] && of >= months && narrower {
+				t.Errorf("%+v: %+v at %s, %+v nearer, at %s", key, s, v, before, versions[i-1])
+			}
+			before, months = s, of
+		}
+	}
+	checked := 0
+	for _, preset := range []string{"vllm-v1", "vllm-v0", "sglang", "trtllm"} {
+		key := plain
+		key.Engine = preset
+		distance := map[string]float64{}
+		for _, v := range releases[engines.Of(preset)] {
+			months, known := engines.MonthsToMeasured(preset, v)
+			if !known {
+				months = 1e6 // older than all
+			}
+			distance[v] = months
+		}
+		checked += len(distance)
+		grows(key, distance)
+	}
+	for _, key := range servers() {
+		first, last := math.Inf(1), math.Inf(-1)
+		for _, e := range measured() {
+			if !sameServer(e.Key, key) {
+				continue
+			}
+			for _, r := range e.Residuals.Rows() {
+				m, dated := engines.Month(key.Engine, r.Version)
+				if !dated {
+					m = typical[3] // where it is taken to be
+				}
+				first, last = min(first, m), max(last, m)
+			}
+		}
+		before, after := map[string]float64{}, map[string]float64{}
+		for _, v := range releases[engines.Of(key.Engine)] {
+			switch m, dated := engines.Month(key.Engine, v); { // 0 if older than all
+			case !dated || m <= first:
+				before[v] = first - m
+			case m >= last:
+				after[v] = m - last
+			}
+		}
+		if last > 0 {
+			checked++
+			grows(key, before)
+			grows(key, after)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d servers and releases were checked", checked)
 	}
 }

@@ -136,11 +136,20 @@ var acceleratorsOf = sync.OnceValue(func() map[[2]string][]string {
 const NearMonths = 2.5
 
 // outside reports whether no server was measured under a release of the engine within NearMonths of
-// a version. Where no release of the engine is known by date, none is outside.
+// a version, as of one older than all whose days are known. Where no release of the engine is known
+// by date, none is outside.
 func outside(engine, version string) bool {
 	months, known := engines.MonthsToMeasured(engine, version)
-	return known && months > NearMonths
+	if !known {
+		_, err := engines.ParseVersion(version)
+		_, dated := engines.MonthsToMeasured(engine, latest)
+		return err == nil && dated
+	}
+	return months > NearMonths
 }
+
+// latest is a version that is newer than all.
+const latest = "9999"
 
 // group is the servers whose errors tell of each other.
 type group struct{ engine, accelerator, model, metric string }
@@ -223,7 +232,7 @@ func (e *Evidence) Farther(metric string, least, most, users float64) float64 {
 	return float64(c.Of(metric, Same).Reach*c.Width(&at)) * math.Sqrt(max(0, there-here))
 }
 
-// rangeOf returns the range of a metric at a point, and its class. alone is false where servers of
+// rangeOf returns the range of a metric at a point, and its class. alike is false where servers of
 // the same kind say nothing, since they do something else or are taken as not measured.
 func rangeOf(metric string, p *Point, alike bool) (ErrorRange, Class) {
 	c := Calibrated()

@@ -1,0 +1,88 @@
+package evidence
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/llmsim/llmsim/internal/files"
+	"github.com/llmsim/llmsim/internal/units"
+	"github.com/llmsim/llmsim/models/engines"
+)
+
+// Known is a kind of servers whose predictions are known to be off. A condition that is the zero
+// value holds for all servers.
+type Known struct {
+	Name string `yaml:"name"`
+	// Engine has presets; Versions are its releases, and a server of no known release has none of
+	// them.
+	Engine   string        `yaml:"engine"`
+	Versions engines.Range `yaml:"versions"`
+	// Accelerators are names of the catalogue, and Models what names of models begin with.
+	Accelerators []string `yaml:"accelerators"`
+	Models       []string `yaml:"models"`
+	// Speculation is a method of drafts. Apart says that prefill and decode are on servers of their
+	// own, and Users is the least number of requests at a server.
+	Speculation string  `yaml:"speculation"`
+	Apart       bool    `yaml:"apart"`
+	Users       float64 `yaml:"users"`
+	// Says names the servers, and how far and in which direction predictions are off; Settles is
+	// the measurement that would decide it.
+	Says    string `yaml:"says"`
+	Settles string `yaml:"settles"`
+}
+
+//go:embed known.yaml
+var knownText []byte
+
+// AllKnown returns the kinds of servers whose predictions are known to be off.
+func AllKnown() []Known { return allKnown() }
+
+// allKnown reads a file that is part of the program: it is right, or a test fails.
+var allKnown = sync.OnceValue(func() (list []Known) {
+	if err := files.DecodeYAML(knownText, &list); err != nil {
+		panic(err)
+	}
+	return list
+})
+
+// has reports whether the conditions hold for the server of the evidence, under its load.
+func (k *Known) has(e *Evidence) bool {
+	s := &e.Server
+	if k.Versions != (engines.Range{}) {
+		v, err := engines.ParseVersion(e.Version)
+		if err != nil || !k.Versions.Has(v) {
+			return false
+		}
+	}
+	return (k.Engine == "" || k.Engine == engines.Of(s.Engine)) &&
+		(len(k.Accelerators) == 0 || slices.Contains(k.Accelerators, s.Accelerator)) &&
+		(len(k.Models) == 0 || slices.ContainsFunc(k.Models, func(start string) bool {
+			return strings.HasPrefix(s.Model, start)
+		})) &&
+		(k.Speculation == "" || k.Speculation == s.Speculation) &&
+		(!k.Apart || e.apart) && e.Load.Users >= k.Users
+}
+
+// Input describes the smallest input that the entry holds for, condition by condition.
+func (k *Known) Input() string {
+	words := []string{k.Engine}
+	if k.Versions != (engines.Range{}) {
+		words = append(words, k.Versions.String())
+	}
+	for _, model := range k.Models {
+		words = append(words, model+"…")
+	}
+	words = append(words, strings.Join(k.Accelerators, " or "))
+	if k.Speculation != "" {
+		words = append(words, "speculation.method: "+k.Speculation)
+	}
+	if k.Apart {
+		words = append(words, "prefill and decode apart")
+	}
+	if k.Users > 0 {
+		words = append(words, units.Plural(int(k.Users), "request")+" at a replica")
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}
