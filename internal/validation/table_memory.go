@@ -7,6 +7,7 @@ import (
 
 	"github.com/llmsim/llmsim/hardware"
 	"github.com/llmsim/llmsim/internal/validation/accuracy"
+	"github.com/llmsim/llmsim/models"
 	"github.com/llmsim/llmsim/models/steptime"
 )
 
@@ -73,12 +74,17 @@ var kvCapacityRows = rowSpec{
 				r.fail(err)
 			}
 		}
-		if r.text("weights_format") == "" && t.model.DType != "" {
+		form, named := models.ReadRelease(r.text("model"))
+		switch {
+		case r.text("weights_format") != "":
+		case named && form.Weights != "":
+			t.weights = form.Weights
+		case t.model.DType != "":
 			t.weights = t.model.DType
 		}
-		logged, named := r.figure("weights_gib"), float64(t.model.WeightBytesPerGPU(t.weights,
+		logged, said := r.figure("weights_gib"), float64(t.model.WeightBytesPerGPU(t.weights,
 			t.Parallelism.Tensor, 1))/(1<<30)
-		if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*named {
+		if (t.weights == hardware.INT4 || t.weights == hardware.FP4) && logged > 1.25*said {
 			return "more of the checkpoint is in 16 bits than its name says"
 		}
 		share := r.optional("memory_fraction", 0)
