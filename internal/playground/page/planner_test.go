@@ -72,7 +72,7 @@ func TestReaderPlansAFleet(t *testing.T) {
 	}
 	before := r.text("plan-headline")
 	r.click("#plan-hold")
-	r.press("#plan-rate", strings.Repeat(kb.ArrowRight, 4))
+	r.press("#plan-rate", strings.Repeat(kb.ArrowRight, 8))
 	r.planned()
 	if after := r.text("plan-headline"); after == before || !strings.Contains(
 		r.text("plan-held"), before) {
