@@ -29,7 +29,7 @@ menu:
 		good + "  routing: [{policy: prefix-aware, shre: 0.2}]\n": "6: " +
 			`menu.routing.shre: unknown parameter "shre"; did you mean share?`,
 		good + "  disaggregated: [{prefill: {replicas: 1, hardware: [l40x]}, decode: 1}]\n": "4: " +
-			`menu: unknown accelerator "l40x"; did you mean l40s`,
+			`menu: unknown accelerator "l40x"; did you mean l40s or l40?`,
 	} {
 		f, err := asked.Parse("plan.yaml", []byte(text))
 		if err == nil {

@@ -65,8 +65,8 @@ func generate(folder string) error {
 }
 
 // withoutSources writes a folder with the catalogues as a browser needs them, and with
-// overlay.json, which has go build take them: models without where their figures are from, and no
-// comments.
+// overlay.json, which has go build take them: models without where their figures are from, no
+// comments, and not the options of engines that only commands have.
 func withoutSources(folder string) (string, error) {
 	overlay, err := os.MkdirTemp(folder, "overlay")
 	if err != nil {
@@ -79,7 +79,10 @@ func withoutSources(folder string) (string, error) {
 	replaced := map[string]string{}
 	for pattern, shorten := range map[string]func([]byte) ([]byte, error){
 		"models/catalog/*.json": withoutOrigins, "models/*.yaml": withoutComments,
-		"hardware/catalog/*.yaml": withoutComments,
+		"hardware/catalog/*.yaml": withoutComments, "models/engines/registry/*.yaml": withoutComments,
+		"internal/launch/options/*.yaml": withoutComments, "scenarios/*.yaml": withoutComments,
+		"internal/launch/options/published/*.txt": nothing, // a browser reads no commands
+		"scenarios/evidence/*.yaml":               withoutComments,
 	} {
 		list, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), pattern))
 		if err != nil {
@@ -93,7 +96,7 @@ func withoutSources(folder string) (string, error) {
 			if err != nil {
 				return overlay, fmt.Errorf("%s: %w", from, err)
 			}
-			to, err := filepath.Abs(filepath.Join(overlay, filepath.Base(from)))
+			to, err := filepath.Abs(filepath.Join(overlay, fmt.Sprint(len(replaced))))
 			if err == nil {
 				err = os.WriteFile(to, data, 0o644)
 			}
@@ -131,6 +134,9 @@ var comment, source = regexp.MustCompile(`(?m)^ *#.*\n`), regexp.MustCompile(`so
 func withoutComments(data []byte) ([]byte, error) {
 	return source.ReplaceAll(comment.ReplaceAll(data, nil), []byte("source: omitted")), nil
 }
+
+// nothing returns a file without content.
+func nothing([]byte) ([]byte, error) { return nil, nil }
 
 // pack compresses a file: the same bytes give the same bytes.
 func pack(from, to string) error {
