@@ -3,7 +3,6 @@ package evidence
 import (
 	_ "embed"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/llmsim/llmsim/internal/files"
@@ -91,9 +90,9 @@ func (l Law) DeviationsOf(x float64) float64 {
 }
 
 // forecasts.csv says how often SLOs were kept whose chance was computed to be at least From, below
-// the next one: of servers that were measured, and of servers that were left out of the fit in
-// ranges as if nothing of their kind had been measured. A case is an SLO around one measured
-// latency (llmsim validate DIR).
+// the next one: of servers that were measured, of servers that were left out of the fit in ranges
+// as if nothing of their kind had been measured, and of servers outside of the fit. A case is an
+// SLO around one measured latency (llmsim validate DIR).
 //
 //go:embed forecasts.csv
 var forecastsTable string
@@ -109,8 +108,12 @@ type ForecastOf struct {
 	Kept     int     `csv:"kept"`
 }
 
-// LeftOutOfFit names servers that were left out of the fit in forecasts.csv.
-const LeftOutOfFit Grade = "left out"
+// In forecasts.csv, LeftOutOfFit names servers that were left out of the fit, of which most share
+// their model with servers that were not, and OutsideOfFit names servers that no fit has seen.
+const (
+	LeftOutOfFit Grade = "left out"
+	OutsideOfFit Grade = "outside"
+)
 
 // forecasts reads the table, which is part of the program: it is right, or a test fails.
 var forecasts = sync.OnceValue(func() []ForecastOf {
@@ -119,35 +122,54 @@ var forecasts = sync.OnceValue(func() []ForecastOf {
 
 // ForecastsFrom returns the least chances of the lines of a table of forecasts.
 func ForecastsFrom() []float64 {
-	return []float64{0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, mostUnmeasured}
+	return []float64{0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, sure}
 }
 
-// mostUnmeasured is the largest chance that is told of servers that were not measured.
-const mostUnmeasured = 0.98
+// sure is the chance from which on a forecast is called sure, which is said of measured servers
+// alone.
+const sure = 0.98
+
+// fewestForecasts is how many forecasts a share needs.
+const fewestForecasts = 30
 
 // Supported returns the chance that is known where p is computed for a server of the grade, of an
 // SLO on a high percentile or not: at most the share of such forecasts, or more confident ones,
 // that came true, by Laplace's rule of succession, and how many of how many these are. Both are 0
-// where a deployment's own measurements decide, since a part of those was held out. Of servers that
-// were left out of the fit, high percentiles are not known.
+// where a deployment's own measurements decide, since a part of those was held out. A server that
+// was not measured may be unlike all that the fit has seen: no chance is above the share of the
+// surest forecasts of such servers that came true. Of either, high percentiles are not known.
 func (g Grade) Supported(p float64, high bool) (known float64, kept, cases int) {
-	if g == Here {
+	switch g {
+	case Here:
 		return p, 0, 0
+	case Measured:
+		share, kept, cases := cameTrue(p, func(f *ForecastOf) bool {
+			return f.Evidence == Measured && High(f.Quantile) == high
+		})
+		return min(p, share), kept, cases
 	}
-	of, known := LeftOutOfFit, min(p, mostUnmeasured)
-	if g == Measured {
-		of, known = Measured, p
+	known, kept, cases = cameTrue(p, func(f *ForecastOf) bool { return f.Evidence == LeftOutOfFit })
+	most, came, all := cameTrue(1, func(f *ForecastOf) bool { return f.Evidence == OutsideOfFit })
+	if most < min(p, known) {
+		known, kept, cases = most, came, all
 	}
-	list := slices.DeleteFunc(slices.Clone(forecasts()), func(f ForecastOf) bool {
-		return f.Evidence != of || of == Measured && High(f.Quantile) != high
-	})
-	most, came, all := 0.0, 0, 0
+	return min(p, known, sure), kept, cases
+}
+
+// cameTrue returns the share of certain forecasts of p, or more confident ones, that came true, and
+// how many of how many these are. No share is below that of less confident ones, and each is of
+// enough forecasts, if there are as many.
+func cameTrue(p float64, of func(*ForecastOf) bool) (most float64, kept, cases int) {
+	came, all := 0, 0
+	list := forecasts()
 	for i := len(list) - 1; i >= 0; i-- {
-		came, all = came+list[i].Kept, all+list[i].Cases
-		share := float64(came+1) / float64(all+2)
-		if list[i].From <= p && (cases == 0 || share > most) { // no chance is below a smaller one
-			most, kept, cases = share, came, all
+		if f := &list[i]; of(f) {
+			came, all = came+f.Kept, all+f.Cases
+			share := float64(came+1) / float64(all+2)
+			if f.From <= p && (cases < fewestForecasts || share > most) {
+				most, kept, cases = share, came, all
+			}
 		}
 	}
-	return min(known, most), kept, cases
+	return most, kept, cases
 }

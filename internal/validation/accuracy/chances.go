@@ -78,11 +78,17 @@ func (r *Report) Forecasts(samples []Sample) []Forecast {
 			if s, ok := servedOf(c); ok && grown == nil {
 				e = s.evidence()
 			}
-			list = forecasts(list, Forecast{Grade: e.Grade, Load: grown.kind(),
-				High: evidence.High(quantile)}, math.Log(c.Measured/c.Predicted),
-				func(limit float64) float64 {
-					return chanceOf(&e.Spread, metric, quantile, grown, limit)
-				})
+			say := func(e evidence.Evidence) {
+				list = forecasts(list, Forecast{Grade: e.Grade, Load: grown.kind(),
+					High: evidence.High(quantile)}, math.Log(c.Measured/c.Predicted),
+					func(limit float64) float64 {
+						return chanceOf(&e.Spread, metric, quantile, grown, limit)
+					})
+			}
+			say(e)
+			if s, ok := servedOf(c); ok && grown == nil && leftOut()[c.Row()] == nil {
+				say(s.under(evidence.Without(s.Key))) // which neither fit nor ranges have seen
+			}
 		}
 	}
 	for i := range samples {
@@ -217,20 +223,30 @@ func verify(list []Forecast, of string, from, to float64, chooses func(*Forecast
 	return v
 }
 
+// kind is the evidence of forecasts.csv for which a forecast counts.
+func (f *Forecast) kind() evidence.Grade {
+	switch {
+	case f.LeftOut:
+		return evidence.LeftOutOfFit
+	case f.Grade == evidence.Measured:
+		return evidence.Measured
+	}
+	return evidence.OutsideOfFit
+}
+
 // Verification returns the lines of the table of forecasts, by which evidence knows how often
 // computed chances come true.
 func Verification(list []Forecast) (lines []evidence.ForecastOf) {
 	bounds := append(evidence.ForecastsFrom(), 2)
 	for _, of := range []evidence.ForecastOf{{Evidence: evidence.Measured},
-		{Evidence: evidence.Measured, Quantile: 0.99}, {Evidence: evidence.LeftOutOfFit}} {
+		{Evidence: evidence.Measured, Quantile: 0.99}, {Evidence: evidence.LeftOutOfFit},
+		{Evidence: evidence.OutsideOfFit}} {
 		for i, from := range bounds[:len(bounds)-1] {
 			line := of
 			line.From = from
 			for k := range list {
 				f := &list[k]
-				if f.LeftOut != (of.Evidence == evidence.LeftOutOfFit) ||
-					f.High != evidence.High(of.Quantile) ||
-					!f.LeftOut && f.Grade != evidence.Measured ||
+				if f.kind() != of.Evidence || f.High != evidence.High(of.Quantile) ||
 					f.Chance < from || f.Chance >= bounds[i+1] {
 					continue
 				}
@@ -249,7 +265,7 @@ func Verification(list []Forecast) (lines []evidence.ForecastOf) {
 // with a chance between some bounds.
 func Chances(list []Forecast) []Verified {
 	var table []Verified
-	measured := func(f *Forecast) bool { return !f.LeftOut && f.Grade == evidence.Measured }
+	measured := func(f *Forecast) bool { return f.kind() == evidence.Measured }
 	for _, kind := range []struct {
 		name string
 		is   func(*Forecast) bool
@@ -259,7 +275,7 @@ func Chances(list []Forecast) []Verified {
 		{"measured, open loads", func(f *Forecast) bool { return measured(f) && f.Load == Open }},
 		{"measured, near capacity",
 			func(f *Forecast) bool { return measured(f) && f.Load == Near }},
-		{"not measured", func(f *Forecast) bool { return !f.LeftOut && !measured(f) }},
+		{"not measured", func(f *Forecast) bool { return f.kind() == evidence.OutsideOfFit }},
 		{"left out of the fit", func(f *Forecast) bool { return f.LeftOut }},
 	} {
 		if all := verify(list, kind.name, 0, 2, kind.is); all.Cases > 0 {

@@ -161,7 +161,11 @@ func Range(c *Comparison) (low, high float64, grade evidence.Grade, ok bool) {
 
 // evidence returns what a result of the row's server says of its accuracy.
 func (s *served) evidence() evidence.Evidence {
-	e := evidence.Of(s.Key, true)
+	return s.under(evidence.Of(s.Key, true))
+}
+
+// under returns evidence for the release and the load of the figure.
+func (s *served) under(e evidence.Evidence) evidence.Evidence {
 	if s.Version != "" {
 		e = e.At(s.Version, true)
 	}
