@@ -63,8 +63,8 @@ func plainFormats(a *Architecture) *Architecture {
 	return &b
 }
 
-// Names as people have them: paths, snapshots, tags, fine-tuned models; and those that stand for no
-// model or for an unknown one.
+// Names are as people have them: paths, snapshots, tags, fine-tuned models; and names that stand
+// for no model or for an unknown one.
 func TestNamed(t *testing.T) {
 	c := mustLoad(t)
 	for name, want := range map[string]string{

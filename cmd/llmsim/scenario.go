@@ -152,7 +152,7 @@ func (flags *scenarioFlags) loader(cmd *cobra.Command,
 	if err := flags.strict.refuse("--from leaves out", reading.Ignored); err != nil {
 		return nil, err
 	}
-	load, notes, err := clients.Beside(flags.from)
+	load, notes, err := clients.Beside(flags.from, given)
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}

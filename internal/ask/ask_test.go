@@ -145,10 +145,12 @@ func TestWhatChangesNothing(t *testing.T) {
 	if d := cmp.Diff(figures(plain), figures(given)); d != "" {
 		t.Errorf("flags: %s", d)
 	}
-	v := ask(t, "L40S\nvllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs $N\n"+load+
-		"\n"+ms, Options{Vars: []string{"N=16"}})
-	if d := cmp.Diff(figures(plain), figures(v)); d != "" {
-		t.Errorf("variables: %s", d)
+	for _, set := range []string{"", "N=2\n", "N=2\nN=4\n"} { // what is given wins
+		v := ask(t, "L40S\n"+set+"vllm serve meta-llama/Llama-3.1-8B-Instruct --max-num-seqs $N\n"+
+			load+"\n"+ms, Options{Vars: []string{"N=16"}})
+		if d := cmp.Diff(figures(plain), figures(v)); d != "" {
+			t.Errorf("variables, %q: %s", set, d)
+		}
 	}
 }
 

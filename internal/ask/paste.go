@@ -53,7 +53,10 @@ type Paste struct {
 	// Understood and Assumed are sentences.
 	Understood, Assumed []string
 
-	vars, text string
+	// assigned are the lines of the thread that set variables, and given the variables of --var.
+	assigned string
+	given    map[string]string
+	text     string
 	forms
 }
 
@@ -95,11 +98,9 @@ func Read(text string, o Options) (*Paste, error) {
 		return nil, err
 	}
 	p := &Paste{forms: newForms()}
-	for _, pair := range o.Vars {
-		if !p.set.MatchString(pair) {
-			return nil, fmt.Errorf("--var: found %q, want NAME=VALUE", pair)
-		}
-		p.vars += pair + "\n"
+	var err error
+	if p.given, err = launch.Variables(o.Vars); err != nil {
+		return nil, fmt.Errorf("--var: %w", err)
 	}
 	lines := p.clean(text)
 	p.text = strings.Join(lines, "\n")
@@ -216,7 +217,7 @@ func (p *Paste) commands(lines []string) (servers, loads, prose []string) {
 			servers = append(servers, words)
 		}
 	}
-	p.vars = strings.Join(assigned, "") + p.vars // those that are given come last
+	p.assigned = strings.Join(assigned, "")
 	return servers, loads, prose
 }
 
@@ -275,7 +276,7 @@ func (p *Paste) server(found []string, given string) error {
 			"model: give one with --server, such as --server 'vllm serve MODEL " +
 			"--tensor-parallel-size 2'")
 	}
-	reading, err := launch.Read(p.vars+p.Server, "")
+	reading, err := launch.ReadFileOrText(p.assigned+p.Server, p.given)
 	if err != nil {
 		return fmt.Errorf("the server's command: %w", err)
 	}
@@ -294,7 +295,7 @@ func (p *Paste) load(found []string, given string) error {
 		return nil
 	}
 	for _, command := range found {
-		list, err := clients.Find(p.vars + command)
+		list, err := clients.Find(p.assigned+command, p.given)
 		if err != nil {
 			return fmt.Errorf("the load generator's command: %w", err)
 		}
@@ -347,7 +348,7 @@ func (p *Paste) results(original string) error {
 	return nil
 }
 
-// blobs returns the JSON values that begin a line; those that follow each other are one.
+// blobs returns the JSON values that begin a line; values on successive lines are one blob.
 func blobs(text string) (list []string) {
 	data := []byte(text)
 	tries := 0

@@ -223,10 +223,10 @@ func (l *laws) chosen(a *planned.Answer, kinds map[string]int) error {
 		(several+4/math.Sqrt(float64(r.Completed)))*d.PerMillion)
 	l.same("GPU-hours of a million tokens", d.GPUHours,
 		d.PerMillion*d.MeanAccelerators()/d.Hourly, 0)
-	most, kept, cases := d.Grade.Supported(1, false)
+	most, record := d.Grade.Supported(1, false)
 	for _, c := range d.Chances {
 		l.that(max(c.Probability, c.High) <= most, "%d of %d such cases came true, and a chance "+
-			"is %+v", kept, cases, c)
+			"is %+v", record.Kept, record.Cases, c)
 	}
 	if a.Spare > 0 && d.Law == nil {
 		less, _, err := runOf(d.Scenario, func(s *scenarios.Scenario) {

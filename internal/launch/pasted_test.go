@@ -130,7 +130,8 @@ func checkSizes(t *testing.T, id string, l label, r *launch.Reading) {
 	}
 }
 
-// hasPool reports whether a reading has a pool whose replicas have so many accelerators.
+// hasPool reports whether a reading has a pool of a role with that number of accelerators a
+// replica.
 func hasPool(r *launch.Reading, role string, accelerators int) bool {
 	shared := map[string]string{}
 	var pools string

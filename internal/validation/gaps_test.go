@@ -56,8 +56,8 @@ or more whose median error is above 25 % is here. Claims of papers that do not h
 
 const toldIntroduction = `# Gaps that results tell
 
-Servers whose predictions were wrong on rows that were kept apart from the fit (issue 47), so that no row above shows it. A result of such a
-server says so (` + "`known_deviations` of its evidence, `scenarios/evidence/known.yaml`" + `); its range may not hold the error.
+Servers whose predictions were wrong on measurements that this repository does not have, so that no row above shows it. A
+result of such a server says so (` + "`known_deviations` of its evidence, `scenarios/evidence/known.yaml`" + `); its range may not hold the error.
 
 | gap | smallest input | what is wrong | what would settle it |
 |---|---|---|---|

@@ -119,7 +119,8 @@ func TestChancesAreBorneOut(t *testing.T) {
 		last, high := 0.0, k < len(Grades())
 		for i := range 101 {
 			p := float64(i) / 100
-			known, kept, cases := g.Supported(p, high)
+			known, record := g.Supported(p, high)
+			kept, cases := record.Kept, record.Cases
 			if most := float64(kept+1) / float64(cases+2); cases < 30 || known > most ||
 				known > p || known < last {
 				t.Errorf("%s: %g of %g is known by %d of %d, after %g", g, known, p, kept, cases,
@@ -131,12 +132,12 @@ func TestChancesAreBorneOut(t *testing.T) {
 			t.Errorf("%s: %g", g, last)
 		}
 	}
-	if known, _, cases := Here.Supported(0.99, true); known != 0.99 || cases != 0 {
-		t.Errorf("of a deployment's own measurements: %g by %d cases", known, cases)
+	if known, record := Here.Supported(0.99, true); known != 0.99 || record.Cases != 0 {
+		t.Errorf("of a deployment's own measurements: %g by %d cases", known, record.Cases)
 	}
 	// What is said above 98 % came true in 93 of 100 cases and more.
 	for _, f := range forecasts() {
-		known, _, _ := f.Evidence.Supported(1, High(f.Quantile))
+		known, _ := f.Evidence.Supported(1, High(f.Quantile))
 		share := float64(f.Kept) / float64(f.Cases)
 		if f.From >= sure && known > sure && share < 0.93 {
 			t.Errorf("%s: of %d cases said above 98 %%, %.3f came", f.Evidence, f.Cases, share)

@@ -134,42 +134,39 @@ const fewestForecasts = 30
 
 // Supported returns the chance that is known where p is computed for a server of the grade, of an
 // SLO on a high percentile or not: at most the share of such forecasts, or more confident ones,
-// that came true, by Laplace's rule of succession, and how many of how many these are. Both are 0
-// where a deployment's own measurements decide, since a part of those was held out. A server that
-// was not measured may be unlike all that the fit has seen: no chance is above the share of the
-// surest forecasts of such servers that came true. Of either, high percentiles are not known.
-func (g Grade) Supported(p float64, high bool) (known float64, kept, cases int) {
+// that came true, by Laplace's rule of succession. The record says how many of how many these are,
+// and of which servers; it is empty where a deployment's own measurements decide, since a part of
+// those was held out. A server that was not measured may be unlike all that the fit has seen: no
+// chance is above the share of the surest forecasts of such servers that came true. Of either, high
+// percentiles are not known.
+func (g Grade) Supported(p float64, high bool) (known float64, record ForecastOf) {
 	switch g {
 	case Here:
-		return p, 0, 0
+		return p, ForecastOf{}
 	case Measured:
-		share, kept, cases := cameTrue(p, func(f *ForecastOf) bool {
-			return f.Evidence == Measured && High(f.Quantile) == high
-		})
-		return min(p, share), kept, cases
+		share, record := cameTrue(p, Measured, high)
+		return min(p, share), record
 	}
-	known, kept, cases = cameTrue(p, func(f *ForecastOf) bool { return f.Evidence == LeftOutOfFit })
-	most, came, all := cameTrue(1, func(f *ForecastOf) bool { return f.Evidence == OutsideOfFit })
-	if most < min(p, known) {
-		known, kept, cases = most, came, all
+	known, record = cameTrue(p, LeftOutOfFit, false)
+	if most, unseen := cameTrue(1, OutsideOfFit, false); most < min(p, known) {
+		known, record = most, unseen
 	}
-	return min(p, known, sure), kept, cases
+	return min(p, known, sure), record
 }
 
-// cameTrue returns the share of certain forecasts of p, or more confident ones, that came true, and
-// how many of how many these are. No share is below that of less confident ones, and each is of
+// cameTrue returns the share that came true of the forecasts of p, or more confident ones, of
+// certain servers, and their record. No share is below that of less confident ones, and each is of
 // enough forecasts, if there are as many.
-func cameTrue(p float64, of func(*ForecastOf) bool) (most float64, kept, cases int) {
-	came, all := 0, 0
-	list := forecasts()
+func cameTrue(p float64, of Grade, high bool) (most float64, record ForecastOf) {
+	list, all := forecasts(), ForecastOf{Evidence: of}
 	for i := len(list) - 1; i >= 0; i-- {
-		if f := &list[i]; of(f) {
-			came, all = came+f.Kept, all+f.Cases
-			share := float64(came+1) / float64(all+2)
-			if f.From <= p && (cases < fewestForecasts || share > most) {
-				most, kept, cases = share, came, all
+		if f := &list[i]; f.Evidence == of && High(f.Quantile) == high {
+			all.Kept, all.Cases = all.Kept+f.Kept, all.Cases+f.Cases
+			share := float64(all.Kept+1) / float64(all.Cases+2)
+			if f.From <= p && (record.Cases < fewestForecasts || share > most) {
+				most, record = share, all
 			}
 		}
 	}
-	return most, kept, cases
+	return most, record
 }

@@ -51,7 +51,7 @@ func tools() []tool {
 type Load struct {
 	Tool  string
 	Terms map[string]string
-	// Notes say what is assumed, and what is left out.
+	// Notes are what the reading assumes, and which options it leaves out.
 	Notes []string
 
 	ratio string // of the tool
@@ -80,7 +80,7 @@ func match(words []string) (*tool, []string) {
 
 // Beside reads the load generator's command in a text that starts an engine, or in the file of that
 // name, as overrides of a scenario; nothing where there is none. Of several loads it is the first.
-func Beside(text string) (settings, notes []string, err error) {
+func Beside(text string, given map[string]string) (settings, notes []string, err error) {
 	if !strings.ContainsAny(text, " \n") {
 		data, err := files.Read(files.Disk{}, text, commands.MostText)
 		if err != nil {
@@ -88,7 +88,7 @@ func Beside(text string) (settings, notes []string, err error) {
 		}
 		text = string(data)
 	}
-	list, err := Find(text)
+	list, err := Find(text, given)
 	if err != nil || len(list) == 0 {
 		return nil, nil, err
 	}
@@ -116,8 +116,9 @@ func Starts(words []string) bool {
 
 // Find reads all commands of load generators in a text for a shell, in their order. Commands that
 // sweep are several loads, and a command that prepares a dataset belongs to the one after it.
-func Find(text string) ([]*Load, error) {
-	found, err := commands.Read(text, nil, Starts)
+// Variables have the given values, whatever the text sets them to.
+func Find(text string, given map[string]string) ([]*Load, error) {
+	found, err := commands.Read(text, given, Starts)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func Find(text string) ([]*Load, error) {
 // Parse reads a command, or terms such as concurrency=64,input=1000,output=200.
 func Parse(words string) (*Load, error) {
 	if Starts(strings.Fields(words)) {
-		list, err := Find(words)
+		list, err := Find(words, nil)
 		if err == nil && len(list) == 0 {
 			err = errors.New("found no load in the command")
 		}

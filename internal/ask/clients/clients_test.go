@@ -53,7 +53,7 @@ func TestCommandsOfTools(t *testing.T) {
 		"N=12\nvllm bench serve --max-concurrency $N \\\n  --num-prompts 24": {
 			at + "{process: closed-loop, users: 12, start: together}", "workload.requests=24"},
 	} {
-		list, err := Find(command)
+		list, err := Find(command, nil)
 		testkit.OK(t, err)
 		if len(list) != 1 {
 			t.Errorf("%s: found %d loads", command, len(list))
@@ -114,13 +114,13 @@ func TestStagesOfInferencePerf(t *testing.T) {
 func TestSweeps(t *testing.T) {
 	for _, command := range []string{"guidellm benchmark --rate-type constant --data " +
 		"prompt_tokens=10,output_tokens=5 --rate ", "genai-perf profile --osl 5 --request-rate "} {
-		all, err := Find(command + "1,2,4")
+		all, err := Find(command+"1,2,4", nil)
 		testkit.OK(t, err)
 		if len(all) != 3 {
 			t.Fatalf("%s: %d loads", command, len(all))
 		}
 		for i, rate := range []string{"1", "2", "4"} {
-			one, err := Find(command + rate)
+			one, err := Find(command+rate, nil)
 			testkit.OK(t, err)
 			want, err := one[0].Settings()
 			testkit.OK(t, err)

@@ -202,8 +202,8 @@ func (p *literals) list(end string) ([]any, error) {
 	return list, nil
 }
 
-// call reads a call after the first part of its name: dict(…), a number's or a text's, or that of a
-// variable of the environment, which has its default. Anything else is not known.
+// call reads a call after the first part of its name: dict(…), int(…) and the like, or os.getenv
+// with a default. Any other expression has no known value.
 func (p *literals) call(name string) (any, error) {
 	for p.take(".") {
 		name += "." + p.token

@@ -197,7 +197,7 @@ type variables struct {
 	values map[string]string
 	// lists are the values of arrays, and the arguments of the script as "@".
 	lists map[string][]string
-	// given are those that the user gives, whatever the script sets.
+	// given has the names whose value the user gives, whatever the script sets.
 	given map[string]bool
 	// left is how many bytes the values may still take where they are used, of all commands of a
 	// text together.

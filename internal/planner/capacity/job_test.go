@@ -94,7 +94,7 @@ menu: {hardware: [l40s, a100-80gb-sxm, h100-sxm], tensor: [1, 2], weights: [bf16
 				s.label(found[k].option), found[k].dollars)
 		}
 	}
-	sure, _, _ := evidence.Measured.Supported(0.95, false)
+	sure, _ := evidence.Measured.Supported(0.95, false)
 	if done := g.jobDone(found[k]); done.Grade != evidence.Measured || done.InTime < sure-1e-9 {
 		t.Errorf("%+v, want a measured fleet that is in time in as many cases as "+
 			"are known of the asked share", done)

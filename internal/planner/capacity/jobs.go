@@ -290,7 +290,7 @@ func (s *jobGoal) jobDone(j *jobFleet) answer.JobDone {
 	l, requests := s.load(), s.requests
 	tokens := float64(requests) * (l.Prompt + l.Output) / l.Requests
 	o, within := s.options[j.option], sim.Time(s.Trials.File.Plan.Job.Within).Seconds()
-	inTime, _, _ := o.Grade.Supported(o.Physics.Steps.Below(o.Slow*within/j.total), false)
+	inTime, _ := o.Grade.Supported(o.Physics.Steps.Below(o.Slow*within/j.total), false)
 	return answer.JobDone{Grade: o.Grade, InTime: inTime,
 		Label: s.label(j.option), Replicas: j.replicas, Requests: requests,
 		Hours: j.total / 3600, Interruptions: j.longer, Dollars: j.dollars,

@@ -58,7 +58,7 @@ func (s *search) groups() (list []int) {
 type ratios struct {
 	*search
 	group  *candidate.Option
-	places map[[2]int]int // of the options; 0 of those that cannot be built
+	places map[[2]int]int // of the options, by index; 0 where an option cannot be built
 	missed [][2]int       // the numbers that miss the SLO
 }
 

@@ -78,11 +78,15 @@ func withoutSources(folder string) (string, error) {
 	}
 	replaced := map[string]string{}
 	for pattern, shorten := range map[string]func([]byte) ([]byte, error){
-		"models/catalog/*.json": withoutOrigins, "models/*.yaml": withoutComments,
-		"hardware/catalog/*.yaml": withoutComments, "models/engines/registry/*.yaml": withoutComments,
-		"internal/launch/options/*.yaml": withoutComments, "scenarios/*.yaml": withoutComments,
-		"internal/launch/options/published/*.txt": nothing, // a browser reads no commands
-		"scenarios/evidence/*.yaml":               withoutComments,
+		"models/catalog/*.json":          withoutOrigins,
+		"models/*.yaml":                  withoutComments,
+		"models/engines/registry/*.yaml": withoutComments,
+		"hardware/catalog/*.yaml":        withoutComments,
+		"internal/launch/options/*.yaml": withoutComments,
+		"scenarios/*.yaml":               withoutComments,
+		"scenarios/evidence/*.yaml":      withoutComments,
+		// A browser reads no commands.
+		"internal/launch/options/published/*.txt": nothing,
 	} {
 		list, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), pattern))
 		if err != nil {

@@ -114,7 +114,7 @@ func (r *Report) Forecasts(samples []Sample) []Forecast {
 func forecasts(list []Forecast, f Forecast, off float64, chance func(float64) float64) []Forecast {
 	for _, factor := range sloFactors {
 		f.Kept, f.Chance = off <= math.Log(factor)+1e-9, chance(math.Log(factor))
-		f.Said, _, _ = f.Grade.Supported(f.Chance, f.High)
+		f.Said, _ = f.Grade.Supported(f.Chance, f.High)
 		list = append(list, f)
 	}
 	return list

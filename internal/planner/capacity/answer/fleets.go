@@ -144,9 +144,11 @@ type Chance struct {
 	// that came true (evidence.Grade.Supported). It is 0 for less than 0.015, and where a
 	// deployment's own measurements decide, 1 for more than 0.985.
 	Probability float64 `json:"probability"`
-	// CameTrue is how many of Cases measured cases of such a chance, or a higher one, came true.
-	CameTrue int `json:"came_true,omitempty"`
-	Cases    int `json:"cases,omitempty"`
+	// CameTrue is how many of Cases measured cases of such a chance, or a higher one, came true,
+	// and CasesOf says of which servers: measured, left out of the fit, or outside of it.
+	CameTrue int            `json:"came_true,omitempty"`
+	Cases    int            `json:"cases,omitempty"`
+	CasesOf  evidence.Grade `json:"cases_of,omitempty"`
 	// Low and High are the interval of the probability over seeds, at 95 % confidence.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

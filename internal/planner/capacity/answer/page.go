@@ -142,9 +142,10 @@ func (d *Deployment) odds(a *Answer) (list []string) {
 		if own.Probability < a.Confidence {
 			words += "; " + asked
 		}
-		list = append(list, words+"."+verified(d.Grade, own.CameTrue, own.Cases))
+		list = append(list, words+"."+verified(evidence.ForecastOf{
+			Evidence: own.CasesOf, Kept: own.CameTrue, Cases: own.Cases}))
 	}
-	most, _, _ := d.Grade.Supported(1, false)
+	most, _ := d.Grade.Supported(1, false)
 	var parts []string
 	for _, c := range d.Chances {
 		fewer := c.Replicas < own.Replicas
@@ -169,17 +170,19 @@ func (d *Deployment) chance() Chance {
 	return Chance{}
 }
 
-// verified says how many of the cases of a chance of a grade came true; "" without cases.
-func verified(g evidence.Grade, kept, cases int) string {
-	if cases == 0 {
-		return ""
-	}
+// verified says how many of the cases of a chance came true; "" without cases.
+func verified(record evidence.ForecastOf) string {
 	of := "measured cases"
-	if g != evidence.Measured {
+	switch {
+	case record.Cases == 0:
+		return ""
+	case record.Evidence == evidence.LeftOutOfFit:
 		of = "cases of servers left out of the fit"
+	case record.Evidence == evidence.OutsideOfFit:
+		of = "cases of servers that no fit had seen"
 	}
-	return fmt.Sprintf(" Such a chance came true in %s of %s %s.", units.Count(int64(kept)),
-		units.Count(int64(cases)), of)
+	return fmt.Sprintf(" Such a chance came true in %s of %s %s.", units.Count(int64(record.Kept)),
+		units.Count(int64(record.Cases)), of)
 }
 
 // likely names the cheapest fleet that keeps the SLO in at least half of the cases, and says what

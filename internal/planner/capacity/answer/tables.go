@@ -143,9 +143,9 @@ func (a *Answer) measuredJob() *JobDone {
 
 // odds says how likely the fleet of the answer is in time.
 func (j *JobDone) odds() string {
-	_, kept, cases := j.Grade.Supported(j.InTime, false)
+	_, record := j.Grade.Supported(j.InTime, false)
 	return fmt.Sprintf("Over all errors of predicted step times (%s), it is in time in %s of "+
-		"cases.%s", j.Grade, percentChance(j.InTime), verified(j.Grade, kept, cases))
+		"cases.%s", j.Grade, percentChance(j.InTime), verified(record))
 }
 
 // shapes returns the ranking of the kinds of replicas, and the limit of each below it.

@@ -165,10 +165,15 @@ func TestChancesAreToldWhereTheyDecide(t *testing.T) {
 	list[1].Low, list[1].High = 0.1, 1
 	says(t, odds(), "differs too much", "no: 90%", "no: 10%", "as late as in 95% of cases")
 	d.Grade, list[1].Low, list[1].CameTrue, list[1].Cases = evidence.Measured, 0.9, 12, 13
+	list[1].CasesOf = evidence.Measured
 	says(t, odds(), "came true in 12 of 13 measured cases")
-	says(t, verified(d.Grade, 1234, 1300), "came true in 1,234 of 1,300 measured cases")
-	says(t, verified(evidence.Relative, 2, 3), "2 of 3 cases of servers left out of the fit")
-	if got := verified(evidence.Here, 0, 0); got != "" {
+	record := func(of evidence.Grade, kept, cases int) string {
+		return verified(evidence.ForecastOf{Evidence: of, Kept: kept, Cases: cases})
+	}
+	says(t, record(evidence.Measured, 1234, 1300), "came true in 1,234 of 1,300 measured cases")
+	says(t, record(evidence.LeftOutOfFit, 2, 3), "2 of 3 cases of servers left out of the fit")
+	says(t, record(evidence.OutsideOfFit, 2, 3), "2 of 3 cases of servers that no fit had seen")
+	if got := record("", 0, 0); got != "" {
 		t.Errorf("of a deployment's own measurements: %q", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -557,9 +562,9 @@ func TestPagesOfFleets(t *testing.T) {
 	says(t, a.page(Brief, false).all(), "simulated 25% of the job take 12 hours", "about 48.",
 		"no: demands")
 	j := JobDone{Grade: evidence.Measured, InTime: 0.5}
-	_, kept, _ := j.Grade.Supported(0.5, false)
-	says(t, j.odds(), fmt.Sprintf("came true in %s of", units.Count(int64(kept))), "(measured)",
-		"in 50%")
+	_, record := j.Grade.Supported(0.5, false)
+	says(t, j.odds(), fmt.Sprintf("came true in %s of", units.Count(int64(record.Kept))),
+		"(measured)", "in 50%")
 }
 
 // The totals of a page are over all models.

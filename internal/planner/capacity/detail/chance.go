@@ -47,10 +47,10 @@ func (f *Fleet) chanceOf(ctx context.Context, n int) (c answer.Chance, err error
 		err = f.chance(ctx, &c)
 	}
 	for _, p := range []*float64{&c.Probability, &c.Low, &c.High} {
-		known, kept, cases := f.Option.Grade.Supported(*p, f.Trials.File.Plan.LimitsHigh())
+		known, record := f.Option.Grade.Supported(*p, f.Trials.File.Plan.LimitsHigh())
 		*p = math.Floor(100*known+1e-9) / 100
 		if p == &c.Probability {
-			c.CameTrue, c.Cases = kept, cases
+			c.CameTrue, c.Cases, c.CasesOf = record.Kept, record.Cases, record.Evidence
 		}
 	}
 	return c, err

@@ -348,7 +348,7 @@ func TestChancesOfNeighbours(t *testing.T) {
 		}
 	}
 	f.Option.Grade, f.Replicas = evidence.Measured, 9
-	most, _, _ := evidence.Measured.Supported(1, false)
+	most, _ := evidence.Measured.Supported(1, false)
 	list, err := f.chances(t.Context())
 	if testkit.OK(t, err); list[1].Probability != math.Floor(100*most)/100 || most > 1 {
 		t.Errorf("%+v, where evidence bears out %g", list, most)
