@@ -136,9 +136,9 @@ const fewestForecasts = 30
 // SLO on a high percentile or not: at most the share of such forecasts, or more confident ones,
 // that came true, by Laplace's rule of succession. The record says how many of how many these are,
 // and of which servers; it is empty where a deployment's own measurements decide, since a part of
-// those was held out. A server that was not measured may be unlike all that the fit has seen: no
-// chance is above the share of the surest forecasts of such servers that came true. Of either, high
-// percentiles are not known.
+// those was held out. A server that was not measured is as likely to be like those that were left
+// out of the fit as the surest forecasts of servers outside of it came true, and what is said of it
+// is at most what came true of those. Of either, high percentiles are not known.
 func (g Grade) Supported(p float64, high bool) (known float64, record ForecastOf) {
 	switch g {
 	case Here:
@@ -147,11 +147,10 @@ func (g Grade) Supported(p float64, high bool) (known float64, record ForecastOf
 		share, record := cameTrue(p, Measured, high)
 		return min(p, share), record
 	}
-	known, record = cameTrue(p, LeftOutOfFit, false)
-	if most, unseen := cameTrue(1, OutsideOfFit, false); most < min(p, known) {
-		known, record = most, unseen
-	}
-	return min(p, known, sure), record
+	like, _ := cameTrue(p, LeftOutOfFit, false)
+	most, _ := cameTrue(1, OutsideOfFit, false)
+	share, record := cameTrue(p, OutsideOfFit, false)
+	return min(most*min(p, like), share, sure), record
 }
 
 // cameTrue returns the share that came true of the forecasts of p, or more confident ones, of

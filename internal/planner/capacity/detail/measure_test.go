@@ -49,7 +49,7 @@ func TestMeasuringSavesWhatStepsAllow(t *testing.T) {
 	f, _, law := stubbed(t, steadyPlan)
 	o := f.Option
 	o.Prefill.Load = &asked.Load{Work: asked.Work{Requests: 2, Prompt: 600, Output: 80}}
-	o.Grade, o.Price, f.Rate, f.Replicas, f.Hourly = evidence.Relative, 2, 95, 12, 24
+	o.Grade, o.Price, f.Rate, f.Replicas, f.Hourly = evidence.Measured, 2, 95, 12, 24
 	f.obey(law, byCapacity)
 	m, err := f.Measure(t.Context(), o, 11)
 	testkit.OK(t, err)
