@@ -60,8 +60,8 @@ type Evidence struct {
 	// Unlike reports that measurements of its kind say nothing of the server.
 	Unlike bool `json:"-"`
 
-	// apart reports whether prefill and decode are on servers of their own.
-	apart bool
+	// InPool reports whether the server only computes prompts or only decodes.
+	InPool bool `json:"-"`
 }
 
 // farthest is the greatest distance of a relative.
@@ -292,7 +292,7 @@ func inWords(share float64) string {
 // Apart returns the evidence for a server that only computes prompts or only decodes, given the
 // evidence for a server that does both. A measurement of the latter counts as one of a relative.
 func (e Evidence) Apart() Evidence {
-	e.apart = true
+	e.InPool = true
 	if e.Grade == Measured || e.Grade == Here {
 		e.Grade = Relative
 	}

@@ -62,7 +62,7 @@ func (k *Known) has(e *Evidence) bool {
 			return strings.HasPrefix(s.Model, start)
 		})) &&
 		(k.Speculation == "" || k.Speculation == s.Speculation) &&
-		(!k.Apart || e.apart) && e.Load.Users >= k.Users
+		(!k.Apart || e.InPool) && e.Load.Users >= k.Users
 }
 
 // Input describes the smallest input that the entry holds for, condition by condition.
