@@ -229,23 +229,33 @@ function hasten(by) {
   el("speed").textContent = s < 1000 ? `1/${Math.round(1000 / s)} of real time` : s === 1000 ? "real time" : `${s / 1000} × real time`;
 }
 
+// enterDoor opens the door that an address leads to: the book, a plan, or free play.
+async function enterDoor(address) {
+  const plans = isPlan(address), reads = book.isBook(address);
+  if (plans) readQuestion(address);
+  if (!reads && book.now.on) book.open(false);
+  if (plans || planner.on) showPlanner(plans);
+  for (const [id, on] of [["door", plans], ["book-door", reads], ["play-door", !plans && !reads]]) el(id).setAttribute("aria-pressed", String(on));
+  if (reads) await book.open(true, address);
+}
+
 // begin shows the first frames, which came with the page, and starts the simulator.
 async function begin() {
   const first = JSON.parse(el("first").textContent);
   app.options = first.options;
-  const address = location.hash.slice(1), plans = isPlan(address);
-  app.state = stateOf(plans ? "" : address, app.options);
+  const address = location.hash.slice(1), elsewhere = isPlan(address) || book.isBook(address);
+  app.state = stateOf(elsewhere ? "" : address, app.options);
   app.at = app.state.at;
   hasten(0);
   connect();
-  const plain = !address || plans;
+  const plain = !address || elsewhere;
   if (plain) {
     app.servers[0].begin(first.frames);
     app.servers[0].from = first.from;
     app.overviews = [first.overview];
     app.runs = { main: { settings: [], text: first.result, took: 0, figures: JSON.parse(first.result) } };
     app.at = first.frames[Math.floor(first.frames.length / 3)].from;
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches && !plans) play(true);
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches && !elsewhere) play(true);
   }
   update();
   render();
@@ -256,13 +266,12 @@ async function begin() {
     app.problem = `The simulator does not start in this browser: ${error.message}`;
     return update();
   }
-  if (plans) readQuestion(address);
-  if (plans) showPlanner(true);
+  if (elsewhere) await enterDoor(address);
   if (plain && !app.wanted && !app.busy) await adopt(first.from);
   else if (!plain) await simulate();
   document.body.dataset.ready = "yes";
   document.body.dataset.interactive = Math.round(performance.now()); // since the page was opened
-  if (plain && !plans) seeds();
+  if (plain && !elsewhere) seeds();
 }
 
 // adopt lets the simulator go on where the first frames end.

@@ -2,8 +2,11 @@
 "use strict";
 
 function connect() {
+  book.start();
   const on = (id, event, does) => el(id).addEventListener(event, does);
-  on("door", "click", () => { showPlanner(!planner.on); if (!planner.on) { keepAddress(); render(); } });
+  on("door", "click", () => { location.hash = planner.values.model ? planAddress() : "plan"; });
+  on("book-door", "click", () => { location.hash = "book"; });
+  on("play-door", "click", () => { enterDoor(""); keepAddress(); update(); render(); });
   on("play", "click", () => play());
   on("step", "click", () => step(true));
   on("back", "click", () => step(false));
@@ -36,8 +39,8 @@ function connect() {
   new ResizeObserver(render).observe(el("stages"));
   addEventListener("hashchange", () => {
     const address = location.hash.slice(1);
-    if (isPlan(address)) { readQuestion(address); return showPlanner(true); }
-    if (planner.on) showPlanner(false);
+    enterDoor(address);
+    if (isPlan(address) || book.isBook(address)) return;
     app.state = stateOf(address, app.options);
     change(() => {});
   });
@@ -72,7 +75,7 @@ function point(e, i, click) {
 
 // keys play and step, wherever the focus is on nothing that uses these keys itself.
 function keys(e) {
-  if (planner.on || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("select, textarea, dialog, input[type=text]")) return;
+  if (planner.on || book.now.on || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("select, textarea, dialog, input[type=text]")) return;
   const slides = e.target.closest?.("input"), pushes = e.target.closest?.("button, a, summary, label");
   const does = { " ": () => play(), ArrowRight: () => step(true), ArrowLeft: () => step(false), "+": () => hasten(1), "=": () => hasten(1), "-": () => hasten(-1) }[e.key];
   if (!does || slides && e.key.startsWith("Arrow") || pushes && e.key === " ") return;

@@ -16,7 +16,7 @@ import (
 
 //go:generate go run generate.go wasm
 
-//go:embed page.html style.css *.js vendor/*.js
+//go:embed page.html style.css *.js vendor/*.js book/*.js book/*.css book/chapters/*.js
 var sources embed.FS
 
 // program holds what go generate made, if it did.
@@ -66,7 +66,11 @@ func assemble(packed, starter []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Style = template.CSS(style)
+	bookStyle, err := sources.ReadFile("book/book.css")
+	if err != nil {
+		return nil, err
+	}
+	c.Style = template.CSS(string(style) + string(bookStyle))
 	unpacker, err := sources.ReadFile("vendor/fzstd.js")
 	if err != nil {
 		return nil, err
@@ -104,14 +108,20 @@ func assemble(packed, starter []byte) ([]byte, error) {
 		"pen.js", "pictures.js", "machines.js", "coin.js", "training.js", "touring.js",
 		"tours-time.js",
 		"tours-memory.js", "tours-training.js", "tours-fleet.js", "panel.js", "planner.js",
-		"input.js",
-		"app.js",
+		"input.js", "app.js",
+		"book/*.js", "book/chapters/*.js", // book.js orders the chapters
 		"start.js"} {
-		script, err := sources.ReadFile(name)
+		files, err := fs.Glob(sources, name)
 		if err != nil {
 			return nil, err
 		}
-		c.Scripts = append(c.Scripts, template.JS(script))
+		for _, file := range files {
+			script, err := sources.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			c.Scripts = append(c.Scripts, template.JS(script))
+		}
 	}
 	var out bytes.Buffer
 	err = layout.Execute(&out, c)

@@ -70,7 +70,6 @@ function showPlanner(on) {
   planner.on = on;
   document.body.classList.toggle("planning", on);
   el("planner").hidden = !on;
-  el("door").textContent = on ? "Watch a server" : "Plan a fleet";
   if (!on) return;
   if (app.playing) play(false);
   if (!planner.values.model) startQuestion();

@@ -1,0 +1,69 @@
+// The ledger: what the simulator answers, remembered by what was asked, and made into what the machine draws.
+"use strict";
+const ledger = (() => {
+  const known = new Map(), wanted = new Map(), most = 3000;
+
+  // step, result and frames say what is asked of the simulator: one step of a server (see playground.Step), the result
+  // of a whole run, or the first frames of a run up to some milliseconds.
+  const step = (settings, { prompts = [], decodes = 0, context = 0 } = {}) => ({ kind: "step", settings, prompts, decodes, context });
+  const result = (settings) => ({ kind: "result", settings });
+  const overview = (settings) => ({ kind: "overview", settings });
+  const frames = (settings, until) => ({ kind: "frames", settings, until });
+
+  const asks = {
+    step: (a) => simulator.step(a.settings, a.prompts, a.decodes, a.context),
+    result: async (a) => (await simulator.result(a.settings)).figures,
+    overview: (a) => simulator.overview(a.settings, []),
+    frames: async (a) => {
+      const list = [];
+      await simulator.open(stage, a.settings, [], 0);
+      for (let more = true; more;) {
+        const next = await simulator.next(stage, 200);
+        list.push(...next);
+        more = next.length === 200 && next.at(-1).to < a.until;
+      }
+      return { list };
+    },
+  };
+  const stage = 2; // of the worker; free play has 0 and 1
+
+  // get returns an answer that is known, and otherwise notes what is wanted. A refusal is {error}.
+  function get(asked) {
+    const key = JSON.stringify(asked);
+    if (known.has(key)) return known.get(key);
+    wanted.set(key, asked);
+  }
+
+  // settle asks for all that is wanted, one after the other, and reports whether anything was.
+  async function settle() {
+    const list = [...wanted];
+    wanted.clear();
+    for (const [key, asked] of list) {
+      if (known.has(key)) continue;
+      let answer;
+      try { answer = await asks[asked.kind](asked); } catch (error) { answer = { error: error.message }; }
+      if (known.size >= most) known.delete(known.keys().next().value);
+      known.set(key, answer);
+    }
+    return list.length > 0;
+  }
+
+  const missing = () => wanted.size > 0;
+  const forget = () => wanted.clear();
+
+  // scene makes a step into what machine() draws. more adds or replaces fields.
+  function scene(s, more = {}) {
+    if (!s || s.error) return undefined;
+    const { weights, kv_read: kv, kv_write: written, scores, activations } = s.bytes;
+    const bytes = weights + kv + written + scores + activations;
+    const flop = s.flop.matmul + s.flop.attention + s.flop.other;
+    return {
+      memory: { capacity: s.memory.capacity, weights: s.memory.weights, kv: s.memory.kv_used, reserved: s.memory.reserved },
+      read: { weights, kv, other: written + scores + activations }, layers: s.layers, fits: s.fits,
+      bandwidth: s.bandwidth, peak: s.peak, ms: s.ms, use: flop / (s.ms / 1000) / s.peak,
+      flows: Math.min(1, bytes / s.bandwidth / (s.ms / 1000)), ...more,
+    };
+  }
+
+  return { step, result, overview, frames, get, settle, missing, forget, scene };
+})();
