@@ -79,10 +79,17 @@ func NativeRelease(model *Architecture, called string) string {
 	return native
 }
 
-// ReleaseOf returns the checkpoint that a server loads for a model with weights in a number format,
-// and whether one is published that is known. If no release is, it returns the repository of the
-// model as it is published.
-func ReleaseOf(model *Architecture, called string, weights hardware.DType) (string, bool) {
+// LoadsOn reports whether engines load the checkpoint on accelerators of a generation. NVIDIA
+// publishes what ModelOpt made, which ROCm does not have (vllm-project/vllm pull request 34750).
+func (c *Release) LoadsOn(generation string) bool {
+	return !strings.HasPrefix(generation, "cdna") || !strings.HasPrefix(c.Repository, "nvidia/")
+}
+
+// ReleaseOf returns the checkpoint that a server loads for a model with weights in a number format
+// on accelerators of a generation, and whether one is published that is known. If no release is, it
+// returns the repository of the model as it is published.
+func ReleaseOf(model *Architecture, called string, weights hardware.DType, generation string) (
+	string, bool) {
 	native := NativeRelease(model, called)
 	if weights == model.DType || weights == "" {
 		return native, true
@@ -93,7 +100,7 @@ func ReleaseOf(model *Architecture, called string, weights hardware.DType) (stri
 	}
 	for _, form := range forms {
 		for _, c := range Releases() {
-			if c.Weights == weights && strings.EqualFold(c.Of, form) {
+			if c.Weights == weights && strings.EqualFold(c.Of, form) && c.LoadsOn(generation) {
 				return c.Repository, true
 			}
 		}

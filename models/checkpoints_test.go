@@ -23,7 +23,7 @@ func TestTheTableNamesModelsOfTheCatalogue(t *testing.T) {
 		if c.Source == "" || c.Weights == model.DType {
 			t.Errorf("%s: source %q, weights %s as published", c.Repository, c.Source, c.Weights)
 		}
-		name, known := ReleaseOf(model, c.Of, c.Weights)
+		name, known := ReleaseOf(model, c.Of, c.Weights, "hopper")
 		form, ok := ReadRelease(name)
 		if !known || !ok || form.Of != c.Of || form.Weights != c.Weights {
 			t.Errorf("%s in %s is %s, read as %+v", c.Of, c.Weights, name, form)
@@ -65,24 +65,28 @@ func TestOf(t *testing.T) {
 	catalogue, err := Load()
 	testkit.OK(t, err)
 	for _, c := range []struct {
-		called, weights, want string
-		known                 bool
+		called, weights, on, want string
+		known                     bool
 	}{
-		{"llama-3.1-8b", "bf16", "meta-llama/Llama-3.1-8B-Instruct", true},
-		{"llama-2-70b", "fp16", "meta-llama/Llama-2-70b-chat-hf", true},
-		{"meta-llama/Llama-3.1-8B", "bf16", "meta-llama/Llama-3.1-8B", true},
-		{"llama-3.1-8b", "fp8", "nvidia/Llama-3.1-8B-Instruct-FP8", true},
-		{"meta-llama/Llama-3.1-8B", "fp8", "meta-llama/Llama-3.1-8B", false},
-		{"qwen3-235b-a22b", "fp8-block", "Qwen/Qwen3-235B-A22B-FP8", true},
-		{"qwen3-8b", "int4", "Qwen/Qwen3-8B", false},
-		{"palm", "fp8", "palm", false},
+		{"llama-3.1-8b", "bf16", "hopper", "meta-llama/Llama-3.1-8B-Instruct", true},
+		{"llama-2-70b", "fp16", "hopper", "meta-llama/Llama-2-70b-chat-hf", true},
+		{"meta-llama/Llama-3.1-8B", "bf16", "hopper", "meta-llama/Llama-3.1-8B", true},
+		{"llama-3.1-8b", "fp8", "hopper", "nvidia/Llama-3.1-8B-Instruct-FP8", true},
+		{"meta-llama/Llama-3.1-8B", "fp8", "hopper", "meta-llama/Llama-3.1-8B", false},
+		{"qwen3-235b-a22b", "fp8-block", "hopper", "Qwen/Qwen3-235B-A22B-FP8", true},
+		{"qwen3-8b", "int4", "hopper", "Qwen/Qwen3-8B", false},
+		{"palm", "fp8", "hopper", "palm", false},
+		{"llama-3.1-8b", "fp8", "cdna3", "meta-llama/Llama-3.1-8B-Instruct", false},
+		{"llama-3.3-70b", "fp8", "hopper", "nvidia/Llama-3.3-70B-Instruct-FP8", true},
+		{"llama-3.3-70b", "fp8", "cdna3", "RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", true},
+		{"qwen3-235b-a22b", "fp8-block", "cdna4", "Qwen/Qwen3-235B-A22B-FP8", true},
 	} {
 		model, err := catalogue.Lookup(c.called)
 		testkit.OK(t, err)
-		got, known := ReleaseOf(model, c.called, hardware.DType(c.weights))
+		got, known := ReleaseOf(model, c.called, hardware.DType(c.weights), c.on)
 		if got != c.want || known != c.known {
-			t.Errorf("%s in %s is %s, %t; want %s, %t", c.called, c.weights, got, known, c.want,
-				c.known)
+			t.Errorf("%s in %s on %s is %s, %t; want %s, %t", c.called, c.weights, c.on, got, known,
+				c.want, c.known)
 		}
 	}
 }

@@ -86,6 +86,7 @@ func serverOf(e *engines.Engine, g *engines.Group, routing string) (*manifests.S
 		Image: image, Imageless: !known, Port: e.Port,
 		Resource: vendor.Resource, Label: vendor.Label, Product: productLabel(a.Name),
 		Model: g.Model, Gated: models.Gated(g.Model), Machine: perNode,
+		Asks:       e.Asks(&g.Replica),
 		Bytes:      g.Loads(),
 		Autoscaler: e.Autoscaler(&g.Scaling), Replicas: g.Replicas,
 		Accelerators: g.Accelerators(), Nodes: (g.Accelerators() + perNode - 1) / perNode,

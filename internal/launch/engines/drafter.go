@@ -89,7 +89,7 @@ func (d *Replica) drafter(engine string) (*drafter, []string) {
 		f.model = own.repository
 	case "draft-model":
 		var stored bool
-		if f.model, stored = checkpointOf(s.Draft, hardware.DType(s.Weights)); !stored {
+		if f.model, stored = d.checkpointOf(s.Draft, hardware.DType(s.Weights)); !stored {
 			say("speculation.weights %s: no published checkpoint of %s with such weights is known "+
 				"here; name one", s.Weights, f.model)
 		}
@@ -127,10 +127,10 @@ func treeSize(width, depth int) int { return width + (depth-1)*width*width }
 
 // checkpointOf returns the checkpoint of a model that a scenario calls by a name, with weights in a
 // format, and whether one is published that is known.
-func checkpointOf(called string, weights hardware.DType) (string, bool) {
+func (d *Replica) checkpointOf(called string, weights hardware.DType) (string, bool) {
 	if catalogue, err := models.Load(); err == nil {
 		if model, err := catalogue.Lookup(called); err == nil {
-			return models.ReleaseOf(model, called, weights)
+			return models.ReleaseOf(model, called, weights, d.Server.Accelerator.Generation)
 		}
 	}
 	return called, weights == ""

@@ -59,14 +59,14 @@ func (e *Engine) VersionOf(d *Replica) registry.Version {
 
 // Words returns the command of a replica, and its configuration file, if it needs one.
 func (e *Engine) Words(d *Replica) (words []string, config string) {
-	w := e.Table.Write(e.express(d), e.VersionOf(d), d.Ranks(), options.Server)
+	w := e.Table.Write(e.terms(d), e.VersionOf(d), d.Ranks(), options.Server)
 	return slices.Concat(e.start, w.Words), w.Config
 }
 
 // WorkerWords returns the arguments of Dynamo's worker for a replica, and its configuration file.
 // With events, the router learns which prompts are cached.
 func (e *Engine) WorkerWords(d *Replica, events bool) (words []string, config string) {
-	terms := e.express(d)
+	terms := e.terms(d)
 	switch {
 	case !events:
 	case e.Name == "vllm" && d.Role != "decode": // docs/components/router/README.md at 02a5f28f

@@ -93,6 +93,13 @@ func (d *Replica) missing(e *Engine) (list []string) {
 			d.Memory.Policy, e.Name)
 	}
 	d.missingHostMemory(e, say)
+	e.missingStart(d, say)
+	if from := optsIn().From; e.Name == "vllm" && d.Role != "mixed" &&
+		d.Memory.Policy == "hybrid" && e.VersionOf(d).Compare(from) < 0 {
+		say("memory hybrid: with a connector between pools, vLLM %s keeps all tokens in layers "+
+			"with windows too, so that fewer fit than are simulated; %s has "+
+			"--no-disable-hybrid-kv-cache-manager (vllm-project/vllm#42024)", e.VersionOf(d), from)
+	}
 	weights := hardware.DType(d.Engine.Weights)
 	if !d.Stored && (d.asksWeights() == "" || e.Name == "trtllm") {
 		say("engine.weights %s: no published checkpoint of %s with such weights is known here; "+

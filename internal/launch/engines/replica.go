@@ -68,7 +68,8 @@ func (d *Replica) setParameters(t options.Terms) {
 // load sets the checkpoint of the model that a scenario calls by a name.
 func (d *Replica) load(called string) {
 	weights := hardware.DType(d.Engine.Weights)
-	d.Model, d.Stored = models.ReleaseOf(d.Server.Model, called, weights)
+	d.Model, d.Stored = models.ReleaseOf(d.Server.Model, called, weights,
+		d.Server.Accelerator.Generation)
 }
 
 // Loads returns the size of the weights of the checkpoint, in bytes.

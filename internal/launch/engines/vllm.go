@@ -7,11 +7,20 @@ import (
 
 	"github.com/llmsim/llmsim/internal/launch/commands"
 	"github.com/llmsim/llmsim/internal/launch/options"
+	registry "github.com/llmsim/llmsim/models/engines"
 	"github.com/llmsim/llmsim/policies"
 )
 
 // VLLMBehindSidecar is the port of vLLM in a pod where llm-d's proxy has vLLM's own.
 const VLLMBehindSidecar = 8200
+
+// optsIn is the versions of vLLM whose connectors between pools work with the manager of hybrid
+// caches (vllm-project/vllm#35758), and turn it off unless they are told not to (#41830).
+func optsIn() (r registry.Range) {
+	r.From, _ = registry.ParseVersion("0.19")
+	r.Below, _ = registry.ParseVersion("0.20.1")
+	return r
+}
 
 // vllm describes vLLM: https://docs.vllm.ai/en/v0.15.1/cli/serve. Dynamo's worker takes vLLM's own
 // options without a server's (components/src/dynamo/vllm/args.py at 000a36a7, backend_args.py).
@@ -67,6 +76,9 @@ func expressVLLM(d *Replica) options.Terms {
 	}
 	t.Set("engine.weights", d.asksWeights())
 	d.expressDrafter("vllm", t)
+	if d.Role != "mixed" && d.Memory.Policy == "hybrid" {
+		t["hybrid-manager"] = "true"
+	}
 	if d.Role == "decode" {
 		t["port"] = strconv.Itoa(VLLMBehindSidecar)
 	}
@@ -82,6 +94,16 @@ func interpretVLLM(r *Reading) {
 		r.Set("memory.tokens", strconv.Itoa(blocks*r.Number("memory.block-size", 16)))
 	}
 	r.Take("rank-blocks")
+	// Without the manager of hybrid caches, layers with windows keep all tokens.
+	manager, told := r.Take("hybrid-manager")
+	if v := r.Version(); r.Terms["pool"] != "" && !told && optsIn().Has(v) && !v.IsZero() {
+		manager = "false"
+	}
+	if _, given := r.Terms["memory.policy"]; manager == "false" && r.keepsParts() && !given {
+		r.Set("memory.policy", "prefix-cache")
+		r.Note("layers with windows keep all tokens: the manager of hybrid caches is off, which " +
+			"--no-disable-hybrid-kv-cache-manager turns on")
+	}
 	ranks := 1
 	if data > 1 && (spread || r.experts()) {
 		ranks = data

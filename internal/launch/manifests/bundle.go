@@ -41,12 +41,23 @@ func (b *Bundle) Lines() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if b.transfers(&b.Servers[i]) {
+			line = sideChannel + `="$(hostname -i | cut -d" " -f1)" ` + line
+		}
 		if !slices.Contains(list, line) {
 			list = append(list, line)
 		}
 	}
 	return list, nil
 }
+
+// sideChannel is the variable of the address by which vLLM's pools reach each other's caches, which
+// is localhost where it is not set (docs/features/nixl_connector_usage.md).
+const sideChannel = "VLLM_NIXL_SIDE_CHANNEL_HOST"
+
+// transfers reports whether KV caches of a server's replicas come from other ones or go there by
+// vLLM's connector.
+func (b *Bundle) transfers(s *Server) bool { return b.Engine == "vllm" && s.Role != "mixed" }
 
 // ObjectName returns a name for Kubernetes objects: a DNS label (RFC 1123) that leaves room for
 // what is appended.
@@ -153,6 +164,10 @@ func (b *Bundle) Script() (string, error) {
 		commands, err := b.Servers[i].script()
 		if err != nil {
 			return "", err
+		}
+		if b.transfers(&b.Servers[i]) {
+			commands = fmt.Sprintf("\texport %s=\"${%[1]s:-$(hostname -i | cut -d' ' -f1)}\"\n%s",
+				sideChannel, commands)
 		}
 		fmt.Fprintf(&s, "%s) # replicas: %d, accelerators of each: %d, image: %s\n%s ;;\n",
 			b.Servers[i].Name, b.Servers[i].Replicas, b.Servers[i].Accelerators,

@@ -44,6 +44,7 @@ func draw(t *rapid.T) *manifests.Bundle {
 			Replicas: n("replicas", 1, 4), Accelerators: n("accelerators", 1, 4), Nodes: 1,
 			Image: fmt.Sprintf("r.io/image-%d:v1", i), Imageless: maybe("imageless"),
 			Model: one("model", "a/b", "c/d"), Gated: maybe("gated"), RDMA: maybe("rdma"),
+			Asks:       one("asks", "", "", "a template"),
 			ConfigFile: fmt.Sprintf("config-%d.yaml", i)}
 		s.Bytes = map[string]int64{"a/b": 1, "c/d": 2}[s.Model] * int64(n("bytes", 8e9, 8e9))
 		if apart {
@@ -258,10 +259,13 @@ func TestScriptsAreReadAsTheFleet(t *testing.T) {
 		text, err := b.Script()
 		testkit.OK(t, err)
 		found := read(t, text, "engine")
-		most := 1
+		lines, err := b.Lines()
+		testkit.OK(t, err)
+		most, apart := 1, false
 		for i := range b.Servers {
 			s := &b.Servers[i]
 			most = max(most, s.Nodes)
+			apart = apart || s.Role != "mixed" && b.Engine == "vllm"
 			if len(found) == 0 {
 				t.Fatalf("nothing starts %s:\n%s", s.Name, text)
 			}
@@ -279,6 +283,11 @@ func TestScriptsAreReadAsTheFleet(t *testing.T) {
 				(s.Nodes > 1) {
 				t.Fatalf("%d nodes:\n%s", s.Nodes, text)
 			}
+		}
+		const host = "VLLM_NIXL_SIDE_CHANNEL_HOST="
+		if strings.Contains(text, host) != apart ||
+			strings.Contains(strings.Join(lines, "\n"), host) != apart {
+			t.Fatalf("of pools that exchange caches (%t): %q and\n%s", apart, lines, text)
 		}
 		if nodes := fmt.Sprintf("NODE 0 to %d,", most-1); strings.Contains(text, nodes) !=
 			(most > 1) || len(found) > 0 {
@@ -517,6 +526,7 @@ func TestAFolderHasItsFleet(t *testing.T) {
 		want := map[string]string{"start.sh": script, "kubernetes.yaml": yaml,
 			"compose.yaml": compose, "llm-d.yaml": gateway, "dynamo.yaml": graph}
 		said := map[string]bool{"autoscaler: ": false, "RDMA: ": false, "is gated": false,
+			"start of a template":   false,
 			"replicas over nodes: ": false, "gke-tpu-topology": false,
 			"There is no dynamo.yaml: " + why: graph == "", "do not express": len(b.Notes) > 0,
 			fmt.Sprintf("claim %s of %d GiB that allows %s", b.Claim(), b.Storage(),
@@ -528,7 +538,8 @@ func TestAFolderHasItsFleet(t *testing.T) {
 			most = max(most, s.Nodes)
 			want[s.ConfigFile] = s.Config
 			for what, is := range map[string]bool{"autoscaler: ": s.Autoscaler != nil,
-				"RDMA: ": s.RDMA, "is gated": s.Gated, "replicas over nodes: ": s.Nodes > 1,
+				"RDMA: ": s.RDMA, "start of a template": s.Asks != "", "is gated": s.Gated,
+				"replicas over nodes: ":                       s.Nodes > 1,
 				"gke-tpu-topology":                            s.Resource == "google.com/tpu",
 				"image of " + s.Name:                          s.Imageless,
 				"nodes of " + s.Name:                          true,

@@ -157,5 +157,5 @@ func (b *Bundle) execute(all *template.Template, out io.Writer, name string, s *
 	}
 	return all.ExecuteTemplate(out, name, view{Bundle: b, Server: s,
 		Object: b.Name + "-" + s.Name, Sidecar: s.Port != b.Port,
-		Transfers: b.Engine == "vllm" && s.Role != "mixed", SidecarImage: sidecarImage, all: all})
+		Transfers: b.transfers(s), SidecarImage: sidecarImage, all: all})
 }

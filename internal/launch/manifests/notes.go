@@ -24,6 +24,9 @@ func (b *Bundle) asked() (list []string) {
 				"create secret generic hf-token --from-literal=token=TOKEN, or HF_TOKEN for "+
 				"compose.yaml and start.sh", s.Model)
 		}
+		if s.Asks != "" {
+			ask("start of %s", s.Asks)
+		}
 		switch {
 		case s.Label == "":
 			ask("nodes of %s: nothing is known that labels nodes with these accelerators; add a "+

@@ -53,6 +53,8 @@ type Server struct {
 	Model string
 	Bytes int64
 	Gated bool
+	// Asks is what the start of the checkpoint takes beside the files; empty for nothing.
+	Asks string
 	// RDMA is set where caches or activations go over InfiniBand.
 	RDMA bool
 }

@@ -165,6 +165,9 @@ func (r *Reading) ignore(name, format string, args ...any) {
 	r.Note(format, args...)
 }
 
+// Version returns the engine's, zero where it is not known.
+func (r *Reading) Version() engines.Version { return r.command.Version }
+
 // Take returns a term, and removes it.
 func (r *Reading) Take(term string) (value string, given bool) {
 	value, given = r.Terms[term]
